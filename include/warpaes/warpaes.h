@@ -1,0 +1,315 @@
+/*
+ * warpaes: AES (FIPS 197) at the speed of the hardware. The C ABI, the only ABI.
+ *
+ * Rules that hold everywhere:
+ *  - Every function that can fail returns a warpaes_status; the sentence that goes with it, naming the argument, is
+ *    warpaes_last_error() on the same thread. No exception crosses this boundary, nothing prints, nothing exits.
+ *  - Structs begin with `struct_size`: set it to sizeof the struct. Newer libraries accept older, smaller structs.
+ *    Zero every field that you do not set (`= {0}` or the WARPAES_*_INIT macros do both).
+ *  - A handle is freed by the _destroy function of its type, which accepts NULL.
+ *  - Engines and keys may be used by many threads at once. A context belongs to one thread at a time.
+ *  - Lengths and offsets are in bytes, except for CFB1 with WARPAES_LENGTH_IN_BITS.
+ *  - Buffers may lie in pageable, page-locked or device memory (recognised), at any alignment. Input and output may be
+ *    the same buffer; any other overlap is refused.
+ *  - Keys and every internal copy of data are wiped before their memory is released.
+ *  - A machine without a GPU or a GPU driver is an ordinary machine.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef WARPAES_WARPAES_H
+#define WARPAES_WARPAES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define WARPAES_API
+#else
+#define WARPAES_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WARPAES_VERSION "0.1.0"
+/** Grows when something is added; a change that breaks callers changes the library's soname instead. */
+#define WARPAES_ABI_VERSION 1
+
+/** Version of the library that is running, for example "0.1.0". Static storage. */
+WARPAES_API const char* warpaes_version(void);
+/** WARPAES_ABI_VERSION of the library that is running. */
+WARPAES_API uint32_t warpaes_abi_version(void);
+
+/* ------------------------------------------------------------------------------------------------ status and errors */
+
+/** Stable values; new ones are only ever added at the end. The command line exits with the same numbers. */
+typedef enum warpaes_status {
+    WARPAES_OK = 0,
+    WARPAES_ERROR_INTERNAL = 1,          /**< A bug, or a failure that no other value describes. */
+    WARPAES_ERROR_ARGUMENT = 2,          /**< A null pointer, an unknown value, fields that contradict each other. */
+    WARPAES_ERROR_KEY_LENGTH = 3,        /**< A key is 16, 24 or 32 bytes. */
+    WARPAES_ERROR_IV_LENGTH = 4,         /**< An IV or initial counter is 16 bytes, for ECB 0. */
+    WARPAES_ERROR_DATA_LENGTH = 5,       /**< ECB and CBC without padding take whole 16-byte blocks. */
+    WARPAES_ERROR_PADDING = 6,           /**< PKCS#7 padding is wrong: wrong key, wrong IV or damaged data. */
+    WARPAES_ERROR_BUFFER_TOO_SMALL = 7,  /**< The output does not fit; output_len says what it needs. */
+    WARPAES_ERROR_OVERLAP = 8,           /**< Input and output overlap without being the same buffer. */
+    WARPAES_ERROR_RANGE = 9,             /**< A range or position outside the message, or one the mode cannot reach. */
+    WARPAES_ERROR_BACKEND = 10,          /**< No such backend, or it cannot run on this machine or do this. */
+    WARPAES_ERROR_OUT_OF_MEMORY = 11,    /**< Host memory. */
+    WARPAES_ERROR_DEVICE_MEMORY = 12,    /**< Device memory. */
+    WARPAES_ERROR_DEVICE = 13,           /**< A CUDA call failed. */
+    WARPAES_ERROR_STATE = 14,            /**< Called out of order, for example update after final. */
+    WARPAES_ERROR_CANCELLED = 15,        /**< The caller's callback asked to stop. */
+    WARPAES_ERROR_NOT_FOUND = 16,        /**< The input file does not exist or cannot be opened. */
+    WARPAES_ERROR_EXISTS = 17,           /**< The output exists and overwriting was not asked for. */
+    WARPAES_ERROR_SAME_FILE = 18,        /**< Input and output are the same file. */
+    WARPAES_ERROR_READ = 19,             /**< Reading failed. */
+    WARPAES_ERROR_WRITE = 20,            /**< Writing failed: disk full, closed pipe, no permission. */
+    WARPAES_ERROR_FORMAT = 21            /**< Not a file of the expected format, or a truncated one. */
+} warpaes_status;
+
+/** What `status` means, in a few words. Static storage; never NULL. */
+WARPAES_API const char* warpaes_status_message(warpaes_status status);
+/** The sentence for the last call that failed on this thread; "" if none has. Valid until the next call here. */
+WARPAES_API const char* warpaes_last_error(void);
+
+/* ----------------------------------------------------------------------------------------------------------- modes */
+
+typedef enum warpaes_mode {
+    WARPAES_ECB = 1,    /**< SP 800-38A 6.1 */
+    WARPAES_CBC = 2,    /**< SP 800-38A 6.2 */
+    WARPAES_CFB128 = 3, /**< SP 800-38A 6.3, 128-bit segments */
+    WARPAES_CFB8 = 4,   /**< the same, 8-bit segments */
+    WARPAES_CFB1 = 5,   /**< the same, 1-bit segments, most significant bit of a byte first */
+    WARPAES_OFB = 6,    /**< SP 800-38A 6.4 */
+    WARPAES_CTR = 7     /**< SP 800-38A 6.5, 128-bit big-endian increment (appendix B.1) */
+} warpaes_mode;
+
+typedef enum warpaes_direction { WARPAES_ENCRYPT = 1, WARPAES_DECRYPT = 2 } warpaes_direction;
+
+/** Flags of a message or a context. */
+enum {
+    WARPAES_PKCS7 = 1u << 0,          /**< ECB, CBC: pad to whole blocks (RFC 5652, 6.3) and check it on decryption. */
+    WARPAES_LENGTH_IN_BITS = 1u << 1, /**< CFB1: input_len and output_len count bits. Unused low bits of the last byte
+                                           of output are zero. */
+    WARPAES_RANGE = 1u << 2           /**< Only bytes [range_offset, range_offset + range_len) of the result. */
+};
+
+/** Notes: things worth telling about a call that succeeded. */
+enum {
+    WARPAES_NOTE_COUNTER_WRAPPED = 1u << 0 /**< The CTR counter passed 2^128 - 1 and went on at 0, as SP 800-38A B.1 and
+                                                OpenSSL do. Correct, but the counters above 0 are used up for this key. */
+};
+
+/* ---------------------------------------------------------------------------------------------------------- engine */
+
+/** Where work runs: the backends found on this machine, their devices, workers and staging. Create one and share it. */
+typedef struct warpaes_engine warpaes_engine;
+
+typedef struct warpaes_engine_options {
+    uint32_t struct_size;
+    /** Host threads that work on one call; 0: one per processor available to this process. */
+    uint32_t threads;
+    /** "libcrypto", "aesni", "vaes" or "cuda": use this one for everything, or fail. NULL: the environment variable
+        WARPAES_BACKEND if it is set and not empty, else "auto": the best for each call. */
+    const char* backend;
+    /** CUDA device number; -1: every device. WARPAES_ENGINE_OPTIONS_INIT sets -1. */
+    int32_t device;
+    /** Chunks in flight; 0: the measured default for the backend. */
+    uint32_t depth;
+    /** Bytes per chunk of staging, a multiple of 4096; 0: the measured default for the backend. */
+    uint64_t chunk_bytes;
+} warpaes_engine_options;
+
+#define WARPAES_ENGINE_OPTIONS_INIT {sizeof(warpaes_engine_options), 0, NULL, -1, 0, 0}
+
+/** `options` may be NULL. A backend that is unknown or cannot run here is WARPAES_ERROR_BACKEND, never a fallback. */
+WARPAES_API warpaes_status warpaes_engine_create(const warpaes_engine_options* options, warpaes_engine** engine);
+/** Every call on the engine must have returned, and asynchronous work must have completed. */
+WARPAES_API void warpaes_engine_destroy(warpaes_engine* engine);
+
+/** One backend as this machine sees it, or one of its devices. Strings live as long as the process. */
+typedef struct warpaes_backend_info {
+    uint32_t struct_size;
+    int32_t usable;          /**< 1 if it can run here. */
+    const char* name;        /**< "libcrypto", "aesni", "vaes", "cuda" */
+    const char* description; /**< "OpenSSL 3.0.19", the instruction sets in use, the GPU's name, … */
+    const char* reason;      /**< Why it cannot run here; "" if it can. */
+    int32_t device;          /**< CUDA device number; -1 for a CPU backend or if there is no device. */
+    int32_t multiprocessors; /**< CUDA: streaming multiprocessors; else 0. */
+    uint64_t memory_bytes;   /**< CUDA: device memory; else 0. */
+} warpaes_backend_info;
+
+/** Number of entries for warpaes_backend_query: one a CPU backend, one a CUDA device (one for `cuda` if none). */
+WARPAES_API size_t warpaes_backend_count(void);
+/** Entry `index` of the list, best CPU backend last, CUDA devices after it. */
+WARPAES_API warpaes_status warpaes_backend_query(size_t index, warpaes_backend_info* info);
+
+/** `bytes` of memory that copies to and from a GPU at full speed (page-locked; ordinary aligned memory without a GPU). */
+WARPAES_API warpaes_status warpaes_host_alloc(warpaes_engine* engine, size_t bytes, void** pointer);
+/** Wipes and releases what warpaes_host_alloc gave. NULL is allowed. */
+WARPAES_API void warpaes_host_free(warpaes_engine* engine, void* pointer);
+
+/* ------------------------------------------------------------------------------------------------------------- key */
+
+/** An expanded AES key. Immutable, shareable between threads; wiped when destroyed. */
+typedef struct warpaes_key warpaes_key;
+
+/** `bytes`: 16, 24 or 32 bytes, copied. Expansion takes the same time for every key of a length. */
+WARPAES_API warpaes_status warpaes_key_create(const uint8_t* bytes, size_t length, warpaes_key** key);
+/** No message, context or asynchronous call may use it any more. */
+WARPAES_API void warpaes_key_destroy(warpaes_key* key);
+
+/* --------------------------------------------------------------------------------------------------------- message */
+
+/**
+ * The central notion: one message, whole, with everything that is needed to process it.
+ *
+ * `input` is the whole message. With WARPAES_RANGE (ECB, CTR, and decryption of CBC, CFB128, CFB8) only the blocks
+ * under the range are read, and `output` receives the range alone, `range_len` bytes; not together with PKCS7.
+ * In place means output == input; a range is never in place.
+ */
+typedef struct warpaes_message {
+    uint32_t struct_size;
+    uint32_t flags;
+    warpaes_mode mode;
+    warpaes_direction direction;
+    const warpaes_key* key;
+    const uint8_t* iv; /**< 16 bytes: IV, or for CTR the initial counter block. NULL for ECB. */
+    uint64_t iv_len;
+    const void* input;
+    uint64_t input_len;
+    void* output;
+    uint64_t output_capacity; /**< At least input_len; with PKCS7 encryption, the next multiple of 16 above it. */
+    uint64_t range_offset;
+    uint64_t range_len;
+    /* Written by the call: */
+    uint64_t output_len;    /**< What was written; if the capacity was too small, what it must be. */
+    warpaes_status status;  /**< Also returned. */
+    uint32_t notes;         /**< WARPAES_NOTE_* */
+    const char* backend;    /**< Which backend ran it. Static storage. */
+    int32_t device;         /**< Which CUDA device ran it; -1 for the CPU. */
+    int32_t reserved;
+} warpaes_message;
+
+#define WARPAES_MESSAGE_INIT {sizeof(warpaes_message)}
+
+/**
+ * Encrypts or decrypts one message and returns when it is done. Thread-safe.
+ * With PKCS7 decryption and WARPAES_ERROR_PADDING the output is wiped.
+ */
+WARPAES_API warpaes_status warpaes_crypt(warpaes_engine* engine, warpaes_message* message);
+
+/**
+ * The same for buffers in device memory, enqueued on `cuda_stream` (a cudaStream_t of the buffers' device; NULL: the
+ * default stream). Returns at once; the output is complete when the stream gets there. The fields written by the call
+ * are final on return. Not for PKCS7 decryption, whose length depends on the data. The key may be destroyed only after completion.
+ */
+WARPAES_API warpaes_status warpaes_crypt_async(warpaes_engine* engine, warpaes_message* message, void* cuda_stream);
+
+/* --------------------------------------------------------------------------------------------------------- context */
+
+/** A message that arrives in pieces. One thread at a time. */
+typedef struct warpaes_context warpaes_context;
+
+WARPAES_API warpaes_status warpaes_context_create(warpaes_engine* engine, warpaes_context** context);
+WARPAES_API void warpaes_context_destroy(warpaes_context* context);
+/** A second context that goes on independently from where `context` stands. */
+WARPAES_API warpaes_status warpaes_context_copy(const warpaes_context* context, warpaes_context** copy);
+
+/** Starts a message. `flags`: WARPAES_PKCS7 or 0. The key must outlive the context's use of it. */
+WARPAES_API warpaes_status warpaes_context_init(warpaes_context* context, warpaes_mode mode,
+                                                warpaes_direction direction, const warpaes_key* key,
+                                                const uint8_t* iv, size_t iv_len, uint32_t flags);
+/**
+ * The next `input_len` bytes, any number. `*output_len` receives what was written: for ECB and CBC whole blocks, so up to
+ * 15 bytes more than input_len (16 with padding), otherwise input_len. Nothing is consumed if the call fails.
+ */
+WARPAES_API warpaes_status warpaes_context_update(warpaes_context* context, const void* input, size_t input_len,
+                                                  void* output, size_t output_capacity, size_t* output_len);
+/** Ends the message: writes the padding, or checks it; up to 16 bytes. Afterwards only reset or init is allowed. */
+WARPAES_API warpaes_status warpaes_context_final(warpaes_context* context, void* output, size_t output_capacity,
+                                                 size_t* output_len);
+/** Starts another message with the same mode, direction, key and flags. */
+WARPAES_API warpaes_status warpaes_context_reset(warpaes_context* context, const uint8_t* iv, size_t iv_len);
+/** CTR: goes to byte `offset` of the message. */
+WARPAES_API warpaes_status warpaes_context_seek(warpaes_context* context, uint64_t offset);
+
+/* ------------------------------------------------------------------------------------------------ files and streams */
+
+typedef enum warpaes_format {
+    WARPAES_FORMAT_RAW = 0,        /**< Ciphertext and nothing else; key and IV come from the caller. */
+    WARPAES_FORMAT_OPENSSL_ENC = 1 /**< `openssl enc`: key and IV from a passphrase; "Salted__" and the salt in front. */
+} warpaes_format;
+
+typedef enum warpaes_kdf {
+    WARPAES_KDF_PBKDF2 = 0,        /**< PBKDF2-HMAC (RFC 8018), as `openssl enc -pbkdf2` */
+    WARPAES_KDF_EVP_BYTESTOKEY = 1 /**< The older derivation of `openssl enc`: one round of a hash. Weak. */
+} warpaes_kdf;
+
+/** Flags of a file job. */
+enum {
+    WARPAES_FILE_PKCS7 = 1u << 0,     /**< ECB, CBC: pad. */
+    WARPAES_FILE_BASE64 = 1u << 1,    /**< Ciphertext as base64 in lines of 64 characters (`openssl enc -a`). */
+    WARPAES_FILE_BASE64_ONE_LINE = 1u << 2, /**< With BASE64: a single line (`-A`). */
+    WARPAES_FILE_OVERWRITE = 1u << 3, /**< Replace an existing output file. */
+    WARPAES_FILE_NO_SALT = 1u << 4,   /**< OPENSSL_ENC: no salt and no header. */
+    WARPAES_FILE_RANGE = 1u << 5      /**< Only bytes range_first … range_last of the result. */
+};
+
+/** What a running job tells; called now and then, from one thread at a time. Return 0 to go on, anything else to cancel. */
+typedef int (*warpaes_progress)(void* user, uint64_t bytes_done, uint64_t bytes_total);
+/** `bytes_total` when the length is unknown (a pipe). */
+#define WARPAES_UNKNOWN UINT64_MAX
+
+/**
+ * A file or stream to encrypt or decrypt through bounded memory. A file named by `output_path` appears under its name
+ * only when it is complete (temporary file beside it, fsync, rename); after a failure there is none.
+ */
+typedef struct warpaes_file_job {
+    uint32_t struct_size;
+    uint32_t flags; /**< WARPAES_FILE_* */
+    warpaes_mode mode;
+    warpaes_direction direction;
+    warpaes_format format;
+    warpaes_kdf kdf;
+    const char* input_path;  /**< NULL: read input_fd. */
+    const char* output_path; /**< NULL: write output_fd. */
+    int32_t input_fd;
+    int32_t output_fd;
+    /* RAW */
+    const warpaes_key* key;
+    const uint8_t* iv;
+    uint64_t iv_len;
+    /* OPENSSL_ENC */
+    uint32_t key_bits; /**< 128, 192 or 256 */
+    uint32_t iterations; /**< PBKDF2; 0: 10000 */
+    const char* passphrase; /**< passphrase_len bytes; need not end in a NUL. */
+    uint64_t passphrase_len;
+    const char* digest; /**< NULL: "sha256"; any digest that libcrypto knows. */
+    const uint8_t* salt; /**< Encryption: 8 bytes, or NULL for a random one. Decryption with NO header: see NO_SALT. */
+    uint64_t salt_len;
+    /* RANGE, inclusive on both ends; range_last = WARPAES_UNKNOWN: to the end. Needs an input that can seek. */
+    uint64_t range_first;
+    uint64_t range_last;
+    warpaes_progress progress; /**< May be NULL. */
+    void* progress_user;
+    /* Written by the call: */
+    uint64_t bytes_read;
+    uint64_t bytes_written;
+    uint32_t notes; /**< WARPAES_NOTE_* */
+    int32_t device;
+    const char* backend;
+} warpaes_file_job;
+
+#define WARPAES_FILE_JOB_INIT {sizeof(warpaes_file_job)}
+
+/** Runs the job and returns when its output is complete. Thread-safe. */
+WARPAES_API warpaes_status warpaes_file_run(warpaes_engine* engine, warpaes_file_job* job);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,64 @@
+// The vocabulary of FIPS 197 and SP 800-38A that every layer shares.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__CUDACC__)
+#define WARPAES_HD __host__ __device__ __forceinline__
+#else
+#define WARPAES_HD inline
+#endif
+
+namespace warpaes {
+
+inline constexpr std::size_t block_bytes = 16;
+
+using Block = std::array<std::uint8_t, block_bytes>;
+
+/// Values are those of `warpaes_mode` in the C ABI.
+enum class Mode : std::int32_t { ecb = 1, cbc = 2, cfb128 = 3, cfb8 = 4, cfb1 = 5, ofb = 6, ctr = 7 };
+
+/// Values are those of `warpaes_direction` in the C ABI.
+enum class Direction : std::int32_t { encrypt = 1, decrypt = 2 };
+
+/// Whether a single message can be cut anywhere and its pieces processed at once: the mode's input to the block
+/// cipher is known beforehand, from a counter or from ciphertext that is already there (SP 800-38A, section 6).
+constexpr bool is_parallel(Mode mode, Direction direction) {
+    switch (mode) {
+    case Mode::ecb:
+    case Mode::ctr:
+        return true;
+    case Mode::cbc:
+    case Mode::cfb128:
+    case Mode::cfb8:
+    case Mode::cfb1:
+        return direction == Direction::decrypt;
+    case Mode::ofb:
+        return false;
+    }
+    return false;
+}
+
+/// ECB and CBC process whole blocks only; every other mode takes a message of any length.
+constexpr bool needs_whole_blocks(Mode mode) {
+    return mode == Mode::ecb || mode == Mode::cbc;
+}
+
+constexpr bool uses_iv(Mode mode) {
+    return mode != Mode::ecb;
+}
+
+/// Only ECB and CBC decryption run the inverse cipher (FIPS 197, section 5.3).
+constexpr bool uses_inverse_cipher(Mode mode, Direction direction) {
+    return needs_whole_blocks(mode) && direction == Direction::decrypt;
+}
+
+/// A decryption whose chaining value is the 16 bytes of ciphertext before it, wherever it starts.
+constexpr bool chains_on_ciphertext(Mode mode, Direction direction) {
+    return direction == Direction::decrypt &&
+           (mode == Mode::cbc || mode == Mode::cfb128 || mode == Mode::cfb8 || mode == Mode::cfb1);
+}
+
+}  // namespace warpaes

@@ -1,0 +1,116 @@
+// The one interface that every backend implements, and the two notions it speaks in: a key and a run.
+//
+// A backend knows blocks, modes and memory; it knows no file format, no padding and no message that arrives in pieces.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "aes/key_schedule.hpp"
+#include "aes/types.hpp"
+#include "base/secret.hpp"
+
+namespace warpaes {
+
+/// A key, expanded once for both directions. Immutable; wipes itself.
+class ExpandedKey {
+public:
+    /// `key`: 16, 24 or 32 bytes; throws Error{KEY_LENGTH} otherwise.
+    explicit ExpandedKey(std::span<const std::uint8_t> key);
+
+    [[nodiscard]] int rounds() const noexcept { return rounds_; }
+    [[nodiscard]] std::span<const std::uint8_t> bytes() const noexcept {
+        return {bytes_->data(), static_cast<std::size_t>(4 * (rounds_ - 6))};
+    }
+    /// Round keys of the cipher (FIPS 197, 5.1).
+    [[nodiscard]] const RoundKeys& encrypt() const noexcept { return *encrypt_; }
+    /// Round keys of the equivalent inverse cipher (FIPS 197, 5.3.5).
+    [[nodiscard]] const RoundKeys& decrypt() const noexcept { return *decrypt_; }
+
+private:
+    int rounds_;
+    Secret<std::array<std::uint8_t, 32>> bytes_;
+    Secret<RoundKeys> encrypt_;
+    Secret<RoundKeys> decrypt_;
+};
+
+/// A stretch of one message, processed in one go: `length` bytes from `input` to `output`, which are equal or disjoint.
+///
+/// ECB and CBC: whole blocks. CTR, OFB, CFB128: any length, but a stretch that does not end on a block boundary is the
+/// last one of its message. CFB8: any number of bytes. CFB1: `length` counts bits; full bytes unless it is the last.
+struct Run {
+    Mode mode;
+    Direction direction;
+    const ExpandedKey* key;
+    const std::uint8_t* input;
+    std::uint8_t* output;
+    std::uint64_t length;
+    /// Chaining value before the first block: IV, counter, or previous ciphertext (for CFB8 and CFB1 the shift
+    /// register). A run does not change it: see `chain_after`.
+    Block chain;
+};
+
+/// A worker's own share of a backend: staging memory, and for a GPU a device and a stream. One thread at a time.
+class Lane {
+public:
+    virtual ~Lane() = default;
+    Lane(const Lane&) = delete;
+    Lane& operator=(const Lane&) = delete;
+
+    /// Staging of the size that the lane was opened with, `input` and `output` apart; page-locked for a GPU. Wiped when
+    /// the lane is closed. Empty if it was opened with 0 bytes.
+    [[nodiscard]] virtual std::span<std::uint8_t> input_staging() noexcept = 0;
+    [[nodiscard]] virtual std::span<std::uint8_t> output_staging() noexcept = 0;
+
+    /// Runs it and returns when the output is complete. The pointers are host pointers, staging or not.
+    virtual void run(const Run& run) = 0;
+
+    /// CUDA device number, or -1.
+    [[nodiscard]] virtual int device() const noexcept { return -1; }
+
+protected:
+    Lane() = default;
+};
+
+/// A backend or one of its devices, as this machine sees it.
+struct BackendInfo {
+    std::string name;
+    std::string description;
+    std::string reason;  ///< why it cannot run here; empty if it can
+    int device = -1;
+    int multiprocessors = 0;
+    std::uint64_t memory_bytes = 0;
+    [[nodiscard]] bool usable() const noexcept { return reason.empty(); }
+};
+
+class Backend {
+public:
+    virtual ~Backend() = default;
+    Backend(const Backend&) = delete;
+    Backend& operator=(const Backend&) = delete;
+
+    [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+    /// One entry; a CUDA backend: one per device, or one that says why there is none.
+    [[nodiscard]] virtual const std::vector<BackendInfo>& info() const noexcept = 0;
+    [[nodiscard]] bool usable() const noexcept { return info().front().usable(); }
+
+    /// `device`: a CUDA device number; CPU backends ignore it. `staging_bytes`: see Lane::input_staging.
+    /// Thread-safe. Throws Error{OUT_OF_MEMORY, DEVICE_MEMORY, DEVICE}.
+    [[nodiscard]] virtual std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes) = 0;
+
+protected:
+    Backend() = default;
+};
+
+/// Calls into libcrypto's EVP. Everywhere; the serial modes of the other CPU backends too.
+Backend& libcrypto_backend();
+/// AES-NI, 128-bit registers.
+Backend& aesni_backend();
+/// VAES: 512-bit registers where the CPU has AVX-512, else 256-bit.
+Backend& vaes_backend();
+
+}  // namespace warpaes

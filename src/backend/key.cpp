@@ -1,0 +1,18 @@
+#include <algorithm>
+
+#include "backend/backend.hpp"
+#include "base/error.hpp"
+
+namespace warpaes {
+
+ExpandedKey::ExpandedKey(std::span<const std::uint8_t> key) : rounds_(rounds_for_key_bytes(key.size())) {
+    if (rounds_ == 0) {
+        throw Error(WARPAES_ERROR_KEY_LENGTH,
+                    "key: must be 16, 24 or 32 bytes (AES-128, -192 or -256), got " + std::to_string(key.size()));
+    }
+    std::copy(key.begin(), key.end(), bytes_->begin());
+    *encrypt_ = expand_key(key);
+    *decrypt_ = invert_round_keys(*encrypt_, rounds_);
+}
+
+}  // namespace warpaes

@@ -1,0 +1,29 @@
+// Chaining values: what a mode carries from one stretch of a message to the next (SP 800-38A, section 6).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "aes/types.hpp"
+#include "backend/backend.hpp"
+
+namespace warpaes {
+
+/// The chaining value for the part of a message that starts at byte `offset`, in a direction that can start anywhere
+/// (`is_parallel`). `before`: the ciphertext just before `offset`, min(offset, 16) bytes of it; ECB and CTR ignore it.
+/// For ECB, CBC, CFB128 and CTR `offset` is a multiple of 16.
+Block chain_at(Mode mode, const Block& iv, std::uint64_t offset, std::span<const std::uint8_t> before);
+
+/// Remembers what of a run's input its successor needs, so that the run may be in place.
+class ChainAfter {
+public:
+    /// Before the run. A run that is not the last of its message: whole blocks, or whole bytes for CFB8 and CFB1.
+    explicit ChainAfter(const Run& run);
+    /// After the run: the chaining value of the next one.
+    [[nodiscard]] Block value(const Run& run) const;
+
+private:
+    Block input_tail_{};
+};
+
+}  // namespace warpaes

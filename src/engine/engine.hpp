@@ -1,0 +1,92 @@
+// The engine: which backend runs what, and the pool of lanes that work runs on.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+
+namespace warpaes {
+
+struct EngineOptions {
+    std::string backend;  ///< empty: WARPAES_BACKEND, else automatic
+    int device = -1;
+    unsigned threads = 0;
+    unsigned depth = 0;
+    std::uint64_t chunk_bytes = 0;
+};
+
+/// How one call will be carried out. `reason` is a sentence for people.
+struct Plan {
+    Backend* backend = nullptr;
+    std::vector<int> devices;       ///< CUDA device numbers to spread over; {-1} for a CPU backend
+    unsigned lanes = 1;             ///< workers, each with one chunk in hand
+    std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096
+    std::string reason;
+};
+
+class Engine;
+
+/// A lane borrowed from the engine; given back on destruction, its staging wiped.
+class LaneLease {
+public:
+    LaneLease(Engine& engine, Backend& backend, int device, std::size_t staging_bytes, std::unique_ptr<Lane> lane);
+    LaneLease(LaneLease&&) noexcept = default;
+    LaneLease& operator=(LaneLease&&) = delete;
+    ~LaneLease();
+    Lane& operator*() const noexcept { return *lane_; }
+    Lane* operator->() const noexcept { return lane_.get(); }
+
+private:
+    Engine* engine_;
+    Backend* backend_;
+    int device_;
+    std::size_t staging_bytes_;
+    std::unique_ptr<Lane> lane_;
+};
+
+class Engine {
+public:
+    /// Throws Error{BACKEND} if the backend asked for does not exist or cannot run here.
+    explicit Engine(const EngineOptions& options);
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    /// Decides for data in host memory. `bytes`: message length, or unknown_length for a stream. Thread-safe.
+    [[nodiscard]] Plan plan(Mode mode, Direction direction, std::uint64_t bytes) const;
+
+    /// A lane of `plan.backend` on device `plan.devices[worker % size]`, with `staging_bytes` of staging each way
+    /// (0 when the caller's own buffers will do). Thread-safe.
+    [[nodiscard]] LaneLease lease(const Plan& plan, unsigned worker, std::size_t staging_bytes);
+
+    static constexpr std::uint64_t unknown_length = ~std::uint64_t{0};
+
+    [[nodiscard]] const EngineOptions& options() const noexcept { return options_; }
+    /// The backend asked for, or null if the choice is the engine's.
+    [[nodiscard]] Backend* forced() const noexcept { return forced_; }
+
+private:
+    friend class LaneLease;
+    struct LaneKey {
+        Backend* backend;
+        int device;
+        std::size_t staging_bytes;
+        auto operator<=>(const LaneKey&) const = default;
+    };
+    void give_back(const LaneKey& key, std::unique_ptr<Lane> lane) noexcept;
+
+    EngineOptions options_;
+    Backend* forced_ = nullptr;
+    std::mutex mutex_;
+    std::multimap<LaneKey, std::unique_ptr<Lane>> idle_;
+};
+
+/// Every backend, portable first, fastest CPU backend last, then cuda.
+const std::vector<Backend*>& all_backends();
+
+}  // namespace warpaes
