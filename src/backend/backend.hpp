@@ -54,6 +54,9 @@ struct Run {
     Block chain;
 };
 
+/// Where a buffer lies.
+enum class Memory { pageable, page_locked, device };
+
 /// A worker's own share of a backend: staging memory, and for a GPU a device and a stream. One thread at a time.
 class Lane {
 public:
@@ -66,8 +69,15 @@ public:
     [[nodiscard]] virtual std::span<std::uint8_t> input_staging() noexcept = 0;
     [[nodiscard]] virtual std::span<std::uint8_t> output_staging() noexcept = 0;
 
-    /// Runs it and returns when the output is complete. The pointers are host pointers, staging or not.
+    /// Runs it and returns when the output is complete. Staging or any other host memory will do; for a CUDA lane
+    /// page-locked memory copies fastest and memory of its own device is used as it lies.
     virtual void run(const Run& run) = 0;
+
+    /// Overwrites both stagings and what a device holds of them.
+    virtual void wipe_staging() noexcept {
+        wipe(input_staging());
+        wipe(output_staging());
+    }
 
     /// CUDA device number, or -1.
     [[nodiscard]] virtual int device() const noexcept { return -1; }

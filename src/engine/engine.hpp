@@ -57,8 +57,10 @@ public:
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
-    /// Decides for data in host memory. `bytes`: message length, or unknown_length for a stream. Thread-safe.
-    [[nodiscard]] Plan plan(Mode mode, Direction direction, std::uint64_t bytes) const;
+    /// Decides for a message of `bytes` bytes (unknown_length for a stream) whose slower end lies in `memory`; with
+    /// Memory::device at least one end does, and only `cuda` will do. Thread-safe. Throws Error{BACKEND}.
+    [[nodiscard]] Plan plan(Mode mode, Direction direction, std::uint64_t bytes,
+                            Memory memory = Memory::pageable) const;
 
     /// A lane of `plan.backend` on device `plan.devices[worker % size]`, with `staging_bytes` of staging each way
     /// (0 when the caller's own buffers will do). Thread-safe.

@@ -1,0 +1,39 @@
+// The `cuda` backend of a build without a CUDA compiler: it exists, it is listed, and it says why it cannot run.
+#include "base/error.hpp"
+#include "cuda/cuda_backend.hpp"
+
+namespace warpaes {
+
+namespace {
+
+class CudaAbsent final : public CudaBackend {
+public:
+    std::string_view name() const noexcept override { return "cuda"; }
+    const std::vector<BackendInfo>& info() const noexcept override { return info_; }
+    std::unique_ptr<Lane> open_lane(int, std::size_t) override { refuse(); }
+    MemoryPlace place(const void*) noexcept override { return {}; }
+    void run_async(const Run&, int, void*) override { refuse(); }
+    void synchronize(int, void*) override { refuse(); }
+    void copy(void*, const void*, std::size_t, int, void*) override { refuse(); }
+    void* host_alloc(std::size_t) override { refuse(); }
+    void host_free(void*) noexcept override {}
+
+private:
+    [[noreturn]] void refuse() const { throw Error(WARPAES_ERROR_BACKEND, "cuda: " + info_.front().reason); }
+
+    std::vector<BackendInfo> info_{{.name = "cuda",
+                                    .description = "CUDA",
+                                    .reason = "this build of warpaes has no CUDA; rebuild with the cuda preset",
+                                    .device = -1,
+                                    .multiprocessors = 0,
+                                    .memory_bytes = 0}};
+};
+
+}  // namespace
+
+CudaBackend& cuda_backend() {
+    static CudaAbsent backend;
+    return backend;
+}
+
+}  // namespace warpaes

@@ -1,0 +1,36 @@
+// What the CUDA backend offers beyond the common interface: memory that it recognises, and work on a caller's stream.
+#pragma once
+
+#include <cstddef>
+
+#include "backend/backend.hpp"
+
+namespace warpaes {
+
+struct MemoryPlace {
+    Memory kind = Memory::pageable;
+    int device = -1;  ///< for Memory::device
+};
+
+class CudaBackend : public Backend {
+public:
+    /// Where `pointer` lies. Without a usable GPU: pageable. Never creates a CUDA context. Thread-safe.
+    [[nodiscard]] virtual MemoryPlace place(const void* pointer) noexcept = 0;
+
+    /// Enqueues the run on `stream` (a cudaStream_t, null for the default stream) of `device`; both buffers are memory
+    /// of that device, the key is copied before this returns. Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
+    virtual void run_async(const Run& run, int device, void* stream) = 0;
+    /// Waits for everything enqueued on `stream`.
+    virtual void synchronize(int device, void* stream) = 0;
+    /// `bytes` bytes between any two memories, complete on return after what `stream` held before.
+    virtual void copy(void* to, const void* from, std::size_t bytes, int device, void* stream) = 0;
+
+    /// Page-locked memory that every device can copy from and to.
+    [[nodiscard]] virtual void* host_alloc(std::size_t bytes) = 0;
+    virtual void host_free(void* pointer) noexcept = 0;
+};
+
+/// In a build without CUDA, a backend that says that it cannot run.
+CudaBackend& cuda_backend();
+
+}  // namespace warpaes
