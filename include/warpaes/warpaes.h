@@ -204,7 +204,8 @@ WARPAES_API warpaes_status warpaes_crypt(warpaes_engine* engine, warpaes_message
 /**
  * The same for buffers in device memory, enqueued on `cuda_stream` (a cudaStream_t of the buffers' device; NULL: the
  * default stream). Returns at once; the output is complete when the stream gets there. The fields written by the call
- * are final on return. Not for PKCS7 decryption, whose length depends on the data. The key may be destroyed only after completion.
+ * are final on return. Not with PKCS7; a range must consist of whole blocks, and one of CBC or CFB decryption first waits
+ * for `cuda_stream` to fetch the 16 bytes before it. The key may be destroyed once the call has returned.
  */
 WARPAES_API warpaes_status warpaes_crypt_async(warpaes_engine* engine, warpaes_message* message, void* cuda_stream);
 

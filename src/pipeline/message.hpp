@@ -20,6 +20,9 @@ struct HostMessage {
     const std::uint8_t* input;
     std::uint8_t* output;
     std::uint64_t length;  ///< bytes; for CFB1 bits
+    /// Where the slower of the two buffers lies; with Memory::device, on `device`, at least one does.
+    Memory memory = Memory::pageable;
+    int device = -1;
 };
 
 /// What ran it.

@@ -1,0 +1,68 @@
+// The one place where exceptions become statuses, and the checks that every entry point shares.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace warpaes::capi {
+
+/// Keeps `sentence` for warpaes_last_error() on this thread.
+void remember_error(const char* sentence) noexcept;
+
+/// Runs `body`, which throws on failure, and turns what it throws into a status and a sentence.
+template <typename Body>
+warpaes_status guarded(Body&& body) noexcept {
+    try {
+        body();
+        return WARPAES_OK;
+    } catch (const Error& e) {
+        remember_error(e.what());
+        return e.status();
+    } catch (const std::bad_alloc&) {
+        remember_error("out of host memory");
+        return WARPAES_ERROR_OUT_OF_MEMORY;
+    } catch (const std::exception& e) {
+        remember_error(e.what());
+        return WARPAES_ERROR_INTERNAL;
+    } catch (...) {
+        remember_error("unknown failure");
+        return WARPAES_ERROR_INTERNAL;
+    }
+}
+
+inline void require(const void* pointer, const char* name) {
+    if (pointer == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": is null");
+}
+
+/// A caller's struct in the size that this library knows. A smaller one, from an older header, is filled up with zeros;
+/// in a larger one, from a newer header, what is unknown here must be zero.
+template <typename Struct>
+Struct read_struct(const Struct* from, const char* name, std::size_t smallest) {
+    require(from, name);
+    const std::size_t size = from->struct_size;
+    if (size < smallest) {
+        throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": struct_size is " + std::to_string(size) +
+                                                "; set it to sizeof the struct");
+    }
+    const auto* bytes = reinterpret_cast<const unsigned char*>(from);
+    for (std::size_t i = sizeof(Struct); i < size; ++i) {
+        if (bytes[i] != 0) {
+            throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": uses fields that this version does not know");
+        }
+    }
+    Struct copy{};
+    std::memcpy(&copy, from, std::min(size, sizeof(Struct)));
+    return copy;
+}
+
+/// Writes back as much of a struct as the caller has room for.
+template <typename Struct>
+void write_struct(const Struct& from, Struct* to, std::size_t struct_size) {
+    std::memcpy(to, &from, std::min(struct_size, sizeof(Struct)));
+}
+
+}  // namespace warpaes::capi

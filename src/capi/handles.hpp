@@ -1,0 +1,18 @@
+// What the opaque handles of the C ABI point to.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "message/context.hpp"
+#include "warpaes/warpaes.h"
+
+struct warpaes_engine {
+    warpaes::Engine impl;
+};
+
+struct warpaes_key {
+    warpaes::ExpandedKey impl;
+};
+
+struct warpaes_context {
+    warpaes::Context impl;
+};

@@ -1,0 +1,67 @@
+#include "message/message.hpp"
+
+#include "capi/checks.hpp"
+#include "capi/guard.hpp"
+#include "capi/handles.hpp"
+
+namespace {
+
+using namespace warpaes;
+using namespace warpaes::capi;
+
+MessageRequest to_request(const warpaes_message& m) {
+    require(m.key, "key");
+    if (m.iv == nullptr && m.iv_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "iv: is null");
+    constexpr std::uint32_t known = WARPAES_PKCS7 | WARPAES_LENGTH_IN_BITS | WARPAES_RANGE;
+    if ((m.flags & ~known) != 0) throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");
+    MessageRequest request{.mode = checked_mode(m.mode),
+                           .direction = checked_direction(m.direction),
+                           .key = &m.key->impl,
+                           .iv = {m.iv, static_cast<std::size_t>(m.iv_len)},
+                           .input = static_cast<const std::uint8_t*>(m.input),
+                           .input_length = m.input_len,
+                           .output = static_cast<std::uint8_t*>(m.output),
+                           .output_capacity = m.output_capacity,
+                           .range = std::nullopt,
+                           .pkcs7 = (m.flags & WARPAES_PKCS7) != 0,
+                           .length_in_bits = (m.flags & WARPAES_LENGTH_IN_BITS) != 0};
+    if ((m.flags & WARPAES_RANGE) != 0) request.range = Range{m.range_offset, m.range_len};
+    return request;
+}
+
+warpaes_status run(warpaes_engine* engine, warpaes_message* message, std::optional<CallerStream> stream) {
+    std::size_t size = 0;
+    warpaes_message m{};
+    const warpaes_status status = guarded([&] {
+        require(engine, "engine");
+        m = read_struct(message, "message", sizeof(warpaes_message));
+        size = m.struct_size;
+        MessageResult result;
+        m.output_len = 0;
+        m.notes = 0;
+        m.backend = "";
+        m.device = -1;
+        const warpaes_status inner = guarded([&] { crypt(engine->impl, to_request(m), result, stream); });
+        m.status = inner;
+        m.output_len = inner == WARPAES_OK || inner == WARPAES_ERROR_BUFFER_TOO_SMALL ? result.output_length : 0;
+        m.notes = result.notes;
+        m.backend = result.backend.empty() ? "" : result.backend.data();
+        m.device = result.device;
+        write_struct(m, message, size);
+    });
+    return status != WARPAES_OK ? status : m.status;
+}
+
+}  // namespace
+
+extern "C" {
+
+warpaes_status warpaes_crypt(warpaes_engine* engine, warpaes_message* message) {
+    return run(engine, message, std::nullopt);
+}
+
+warpaes_status warpaes_crypt_async(warpaes_engine* engine, warpaes_message* message, void* cuda_stream) {
+    return run(engine, message, CallerStream{cuda_stream});
+}
+
+}  // extern "C"

@@ -1,0 +1,55 @@
+// A message that arrives in pieces of any size.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/secret.hpp"
+#include "engine/engine.hpp"
+#include "message/message.hpp"
+
+namespace warpaes {
+
+/// See warpaes_context_* in the C ABI. Copyable; a copy goes on independently.
+class Context {
+public:
+    explicit Context(Engine& engine) : engine_(&engine) {}
+
+    void init(Mode mode, Direction direction, const ExpandedKey& key, std::span<const std::uint8_t> iv, bool pkcs7);
+    void reset(std::span<const std::uint8_t> iv);
+    void seek(std::uint64_t offset);
+    /// Returns the bytes written; nothing is consumed if it throws.
+    std::size_t update(const std::uint8_t* input, std::size_t length, std::uint8_t* output, std::size_t capacity);
+    std::size_t final(std::uint8_t* output, std::size_t capacity);
+
+private:
+    enum class Phase { idle, open, done };
+
+    /// What changes as the message goes by; a call works on a copy and keeps it only when it has succeeded.
+    struct State {
+        Block chain{};
+        /// ECB and CBC: input that does not fill a block yet (or is held back because it may be the padded last one).
+        /// CTR, OFB, CFB128: the key stream of the block in hand, for CFB128 overwritten by ciphertext as it goes by.
+        Block partial{};
+        std::size_t used = 0;  ///< bytes of `partial` that are there (ECB, CBC) or spent (the others)
+    };
+
+    void require_open() const;
+    [[nodiscard]] Run run_from(const State& state, const std::uint8_t* input, std::uint8_t* output,
+                               std::uint64_t bytes) const;
+    std::size_t update_blocks(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output,
+                              std::size_t capacity) const;
+    void update_stream(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output) const;
+    void next_key_stream_block(State& state) const;
+
+    Engine* engine_;
+    Phase phase_ = Phase::idle;
+    Mode mode_ = Mode::ecb;
+    Direction direction_ = Direction::encrypt;
+    const ExpandedKey* key_ = nullptr;
+    bool pkcs7_ = false;
+    Block iv_{};
+    Secret<State> state_;
+};
+
+}  // namespace warpaes

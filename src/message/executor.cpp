@@ -1,0 +1,79 @@
+#include "message/executor.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "pipeline/message.hpp"
+
+namespace warpaes {
+
+Executor::Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output,
+                   std::optional<CallerStream> stream)
+    : engine_(engine), stream_(stream) {
+    const MemoryPlace in = cuda_backend().place(input);
+    const MemoryPlace out = cuda_backend().place(output);
+    const bool in_device = in.kind == Memory::device, out_device = out.kind == Memory::device;
+    if (in_device && out_device && in.device != out.device) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "output: lies on another device than input");
+    }
+    device_only_ = in_device && out_device;
+    if (in_device || out_device) {
+        device_ = in_device ? in.device : out.device;
+        memory_ = Memory::device;
+        (void)engine.plan(Mode::ctr, Direction::encrypt, 0, Memory::device);  // refuses a forced CPU backend
+    } else if (in.kind == Memory::page_locked && out.kind == Memory::page_locked) {
+        memory_ = Memory::page_locked;
+    }
+    if (stream_ && !device_only_) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "input, output: an asynchronous call takes buffers in device memory");
+    }
+}
+
+void Executor::run(const Run& run) {
+    if (run.length == 0) return;
+    if (device_only_) {
+        CudaBackend& cuda = cuda_backend();
+        void* stream = stream_ ? stream_->stream : nullptr;
+        cuda.run_async(run, device_, stream);
+        if (!stream_) cuda.synchronize(device_, stream);
+        backend_ = cuda.name();
+        ran_on_device_ = device_;
+        return;
+    }
+    const Outcome outcome = run_message(
+        engine_, {run.mode, run.direction, run.key, run.chain, run.input, run.output, run.length, memory_, device_});
+    backend_ = outcome.backend;
+    ran_on_device_ = outcome.device;
+}
+
+void Executor::run_local(Run run, const Block& in, Block& out) {
+    run.input = in.data();
+    run.output = out.data();
+    const Outcome outcome = run_message(
+        engine_, {run.mode, run.direction, run.key, run.chain, run.input, run.output, run.length, Memory::pageable, -1});
+    if (backend_.empty()) {
+        backend_ = outcome.backend;
+        ran_on_device_ = outcome.device;
+    }
+}
+
+void Executor::read(void* to, const std::uint8_t* from, std::size_t bytes) {
+    if (bytes == 0) return;
+    if (!on_device()) {
+        std::memcpy(to, from, bytes);
+    } else {
+        cuda_backend().copy(to, from, bytes, device_, stream_ ? stream_->stream : nullptr);
+    }
+}
+
+void Executor::write(std::uint8_t* to, const void* from, std::size_t bytes) {
+    if (bytes == 0) return;
+    if (!on_device()) {
+        std::memcpy(to, from, bytes);
+    } else {
+        cuda_backend().copy(to, from, bytes, device_, stream_ ? stream_->stream : nullptr);
+    }
+}
+
+}  // namespace warpaes

@@ -1,0 +1,42 @@
+// Runs stretches of a message wherever its buffers lie, so that the code above need not know.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "cuda/cuda_backend.hpp"
+#include "engine/engine.hpp"
+#include "message/message.hpp"
+
+namespace warpaes {
+
+class Executor {
+public:
+    /// Looks at where the buffers lie. Throws Error{ARGUMENT, BACKEND} if no backend can reach both.
+    Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output,
+             std::optional<CallerStream> stream);
+
+    /// Processes a stretch whose buffers lie where the message's do.
+    void run(const Run& run);
+    /// Processes one block in the caller's own local memory, whichever backend that takes.
+    void run_local(Run run, const Block& in, Block& out);
+
+    /// Copies between the message's memory and local memory.
+    void read(void* to, const std::uint8_t* from, std::size_t bytes);
+    void write(std::uint8_t* to, const void* from, std::size_t bytes);
+
+    [[nodiscard]] bool on_device() const noexcept { return device_ >= 0; }
+    [[nodiscard]] std::string_view backend() const noexcept { return backend_; }
+    [[nodiscard]] int device() const noexcept { return ran_on_device_; }
+
+private:
+    Engine& engine_;
+    Memory memory_ = Memory::pageable;
+    int device_ = -1;           ///< where the data lies, if at least one end is in device memory
+    bool device_only_ = false;  ///< both ends are
+    std::optional<CallerStream> stream_;
+    std::string_view backend_;
+    int ran_on_device_ = -1;
+};
+
+}  // namespace warpaes

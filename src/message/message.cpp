@@ -1,0 +1,225 @@
+#include "message/message.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "aes/counter.hpp"
+#include "aes/pkcs7.hpp"
+#include "base/error.hpp"
+#include "engine/chain.hpp"
+#include "message/executor.hpp"
+
+namespace warpaes {
+
+namespace {
+
+std::uint64_t round_up(std::uint64_t n) {
+    return (n + block_bytes - 1) / block_bytes * block_bytes;
+}
+
+void check_flags(const MessageRequest& r) {
+    if (r.pkcs7 && !needs_whole_blocks(r.mode)) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_PKCS7 is for ECB and CBC");
+    }
+    if (r.length_in_bits && r.mode != Mode::cfb1) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_LENGTH_IN_BITS is for CFB1");
+    }
+    if (!r.range) return;
+    if (r.pkcs7 || r.length_in_bits) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_RANGE goes with neither PKCS7 nor LENGTH_IN_BITS");
+    }
+    if (!is_parallel(r.mode, r.direction)) {
+        throw Error(WARPAES_ERROR_RANGE,
+                    "range: this mode and direction can only start at the beginning of a message");
+    }
+    if (r.range->offset > r.input_length || r.range->length > r.input_length - r.range->offset) {
+        throw Error(WARPAES_ERROR_RANGE, "range: bytes " + std::to_string(r.range->offset) + " + " +
+                                             std::to_string(r.range->length) + " are outside the message of " +
+                                             std::to_string(r.input_length) + " bytes");
+    }
+}
+
+void check_data_length(const MessageRequest& r) {
+    if (r.length_in_bits) return;
+    if (r.input_length > (std::uint64_t{1} << 60)) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: at most 2^60 bytes");
+    }
+    if (!needs_whole_blocks(r.mode)) return;
+    if (r.pkcs7 && r.direction == Direction::encrypt) return;
+    if (r.input_length % block_bytes != 0) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: must be a multiple of 16 for ECB and CBC, got " +
+                                                   std::to_string(r.input_length) +
+                                                   " (WARPAES_PKCS7 pads a message when encrypting)");
+    }
+    if (r.pkcs7 && r.input_length == 0) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: a padded message has at least one block, got 0 bytes");
+    }
+}
+
+/// What the output takes, in the unit of input_length. A padded ciphertext may need up to 16 bytes less.
+std::uint64_t output_length(const MessageRequest& r) {
+    if (r.range) return r.range->length;
+    if (r.pkcs7 && r.direction == Direction::encrypt) return r.input_length / block_bytes * block_bytes + block_bytes;
+    return r.input_length;
+}
+
+Run base_run(const MessageRequest& r, const Block& iv) {
+    return {r.mode, r.direction, r.key, r.input, r.output, r.input_length, iv};
+}
+
+void crypt_padded(Executor& executor, const MessageRequest& r, const Block& iv, MessageResult& result) {
+    const bool encrypt = r.direction == Direction::encrypt;
+    const std::uint64_t body =
+        encrypt ? r.input_length / block_bytes * block_bytes : r.input_length - block_bytes;
+    const auto rest = static_cast<std::size_t>(r.input_length - body);
+
+    Run run = base_run(r, iv);
+    run.length = body;
+    Secret<Block> last, out;
+    executor.read(last->data(), r.input + body, rest);
+    if (encrypt) pkcs7_pad(*last, rest);
+
+    // The last block chains on the ciphertext before it: input that decryption may overwrite, output of encryption.
+    const bool chained = body != 0 && r.mode == Mode::cbc;
+    Block previous{};
+    if (chained && !encrypt) executor.read(previous.data(), r.input + body - block_bytes, block_bytes);
+    executor.run(run);
+    if (chained && encrypt) executor.read(previous.data(), r.output + body - block_bytes, block_bytes);
+    if (chained) run.chain = previous;
+    run.length = block_bytes;
+    executor.run_local(run, *last, *out);
+    if (encrypt) {
+        executor.write(r.output + body, out->data(), block_bytes);
+        result.output_length = body + block_bytes;
+        return;
+    }
+    const std::size_t kept = pkcs7_unpad(*out);
+    if (kept == block_bytes) {
+        Secret<std::array<std::uint8_t, 4096>> zeros;
+        for (std::uint64_t at = 0; at < r.input_length; at += zeros->size()) {
+            executor.write(r.output + at, zeros->data(),
+                           static_cast<std::size_t>(std::min<std::uint64_t>(zeros->size(), r.input_length - at)));
+        }
+        throw Error(WARPAES_ERROR_PADDING, "input: the padding is wrong: wrong key, wrong IV or damaged data");
+    }
+    executor.write(r.output + body, out->data(), kept);
+    result.output_length = body + kept;
+}
+
+/// Bytes [offset, offset + length) of the result: whole blocks straight to the output, the partial ones at either end
+/// through a local block.
+void crypt_range(Executor& executor, const MessageRequest& r, const Block& iv, bool may_wait) {
+    const std::uint64_t unit = (r.mode == Mode::cfb8 || r.mode == Mode::cfb1) ? 1 : block_bytes;
+    std::uint64_t at = r.range->offset;
+    const std::uint64_t end = at + r.range->length;
+    std::uint8_t* out = r.output;
+
+    const auto chain_for = [&](std::uint64_t offset) {
+        std::array<std::uint8_t, block_bytes> before{};
+        const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(offset, block_bytes));
+        if (chains_on_ciphertext(r.mode, r.direction)) executor.read(before.data(), r.input + offset - n, n);
+        return chain_at(r.mode, iv, offset, {before.data(), n});
+    };
+    Run run = base_run(r, iv);
+    const auto partial_block = [&](std::uint64_t start, std::uint64_t stop) {
+        const std::uint64_t block_at = start / block_bytes * block_bytes;
+        const auto available =
+            static_cast<std::size_t>(std::min<std::uint64_t>(block_bytes, r.input_length - block_at));
+        Secret<Block> in, plain;
+        executor.read(in->data(), r.input + block_at, available);
+        run.chain = chain_for(block_at);
+        run.length = block_bytes;
+        executor.run_local(run, *in, *plain);
+        executor.write(out, plain->data() + (start - block_at), static_cast<std::size_t>(stop - start));
+        out += stop - start;
+    };
+
+    const std::uint64_t first_whole = (at + unit - 1) / unit * unit;
+    const bool ends_in_block = needs_whole_blocks(r.mode) && end % unit != 0;
+    if (!may_wait && (at % unit != 0 || ends_in_block)) {
+        throw Error(WARPAES_ERROR_RANGE, "range: an asynchronous call takes ranges of whole 16-byte blocks");
+    }
+    if (at < first_whole && at < end) {
+        const std::uint64_t stop = std::min(first_whole, end);
+        partial_block(at, stop);
+        at = stop;
+    }
+    const std::uint64_t whole_end = ends_in_block ? end / unit * unit : end;
+    if (at < whole_end) {
+        run.chain = chain_for(at);
+        run.input = r.input + at;
+        run.output = out;
+        run.length = (whole_end - at) * (r.mode == Mode::cfb1 ? 8 : 1);
+        executor.run(run);
+        out += whole_end - at;
+        at = whole_end;
+        run = base_run(r, iv);
+    }
+    if (at < end) partial_block(at, end);
+}
+
+}  // namespace
+
+Block checked_iv(Mode mode, std::span<const std::uint8_t> iv) {
+    Block block{};
+    const std::size_t wanted = uses_iv(mode) ? block_bytes : 0;
+    if (iv.size() != wanted) {
+        throw Error(WARPAES_ERROR_IV_LENGTH, "iv: must be " + std::to_string(wanted) + " bytes for this mode, got " +
+                                                 std::to_string(iv.size()));
+    }
+    std::copy(iv.begin(), iv.end(), block.begin());
+    return block;
+}
+
+void check_overlap(const std::uint8_t* input, std::uint64_t input_bytes, const std::uint8_t* output,
+                   std::uint64_t output_bytes) {
+    if (input == output || input_bytes == 0 || output_bytes == 0) return;
+    const auto in = reinterpret_cast<std::uintptr_t>(input), out = reinterpret_cast<std::uintptr_t>(output);
+    if (in < out + output_bytes && out < in + input_bytes) {
+        throw Error(WARPAES_ERROR_OVERLAP,
+                    "output: overlaps input without being the same buffer; use equal or separate buffers");
+    }
+}
+
+void crypt(Engine& engine, const MessageRequest& r, MessageResult& result, std::optional<CallerStream> stream) {
+    const Block iv = checked_iv(r.mode, r.iv);
+    check_flags(r);
+    check_data_length(r);
+    result.output_length = output_length(r);
+    const std::uint64_t unit = r.length_in_bits ? 8 : 1;
+    const std::uint64_t input_bytes = r.input_length / unit + (r.input_length % unit != 0);
+    const std::uint64_t output_bytes = result.output_length / unit + (result.output_length % unit != 0);
+    if ((r.input == nullptr && input_bytes != 0) || (r.output == nullptr && output_bytes != 0)) {
+        throw Error(WARPAES_ERROR_ARGUMENT, r.input == nullptr ? "input: is null" : "output: is null");
+    }
+    if (r.output_capacity < output_bytes) {
+        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "output_capacity: the output takes " +
+                                                        std::to_string(output_bytes) + " bytes, there is room for " +
+                                                        std::to_string(r.output_capacity));
+    }
+    if (r.range && r.input == r.output && output_bytes != 0) {
+        throw Error(WARPAES_ERROR_OVERLAP, "output: a range is never in place; use a separate buffer");
+    }
+    check_overlap(r.input, input_bytes, r.output, output_bytes);
+    if (stream && r.pkcs7) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: an asynchronous call does not pad");
+    }
+
+    Executor executor(engine, r.input, r.output, stream);
+    if (r.pkcs7) {
+        crypt_padded(executor, r, iv, result);
+    } else if (r.range) {
+        crypt_range(executor, r, iv, !stream);
+    } else {
+        Run run = base_run(r, iv);
+        if (r.mode == Mode::cfb1 && !r.length_in_bits) run.length *= 8;
+        executor.run(run);
+    }
+    if (r.mode == Mode::ctr && wraps(iv, round_up(r.input_length) / block_bytes)) {
+        result.notes |= WARPAES_NOTE_COUNTER_WRAPPED;
+    }
+    result.backend = executor.backend();
+    result.device = executor.device();
+}
+
+}  // namespace warpaes

@@ -1,0 +1,57 @@
+// One whole message in memory: checked, cut to the range asked for, padded, and handed to a backend.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "engine/engine.hpp"
+
+namespace warpaes {
+
+struct Range {
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+};
+
+/// See warpaes_message in the C ABI, whose fields these are.
+struct MessageRequest {
+    Mode mode;
+    Direction direction;
+    const ExpandedKey* key;
+    std::span<const std::uint8_t> iv;
+    const std::uint8_t* input;
+    std::uint64_t input_length;  ///< bytes; bits with `length_in_bits`
+    std::uint8_t* output;
+    std::uint64_t output_capacity;  ///< bytes
+    std::optional<Range> range;
+    bool pkcs7 = false;
+    bool length_in_bits = false;
+};
+
+struct MessageResult {
+    std::uint64_t output_length = 0;  ///< bytes; bits with `length_in_bits`
+    std::uint32_t notes = 0;
+    std::string_view backend;
+    int device = -1;
+};
+
+/// The stream of a caller who does not wait.
+struct CallerStream {
+    void* stream = nullptr;
+};
+
+/// Processes the message; with `stream` only enqueues it. `result.output_length` is set before Error{BUFFER_TOO_SMALL} is
+/// thrown. Thread-safe.
+void crypt(Engine& engine, const MessageRequest& request, MessageResult& result,
+           std::optional<CallerStream> stream = std::nullopt);
+
+/// Throws Error{IV_LENGTH} unless `iv` is what `mode` takes; for ECB, which takes none, gives zeros.
+Block checked_iv(Mode mode, std::span<const std::uint8_t> iv);
+
+/// Throws Error{OVERLAP} if the two buffers overlap without being the same.
+void check_overlap(const std::uint8_t* input, std::uint64_t input_bytes, const std::uint8_t* output,
+                   std::uint64_t output_bytes);
+
+}  // namespace warpaes
