@@ -1,0 +1,45 @@
+#include "evp_oracle.hpp"
+
+#include <openssl/evp.h>
+
+#include <memory>
+#include <stdexcept>
+
+namespace oracle {
+
+namespace {
+
+const EVP_CIPHER* find_cipher(const std::string& mode, std::size_t key_bytes) {
+    const std::string suffix = mode == "CFB128" ? "CFB" : mode;
+    const std::string name = "AES-" + std::to_string(8 * key_bytes) + "-" + suffix;
+    return EVP_get_cipherbyname(name.c_str());
+}
+
+}  // namespace
+
+std::optional<Bytes> evp(const std::string& mode, bool encrypt, const Bytes& key, const Bytes& iv, const Bytes& in,
+                         bool padding, std::optional<std::size_t> bits) {
+    const std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context(EVP_CIPHER_CTX_new(),
+                                                                                  EVP_CIPHER_CTX_free);
+    const auto require = [](int result) {
+        if (result != 1) throw std::runtime_error("libcrypto refused what the test asked of it");
+    };
+    require(EVP_CipherInit_ex(context.get(), find_cipher(mode, key.size()), nullptr, key.data(),
+                              mode == "ECB" ? nullptr : iv.data(), encrypt ? 1 : 0));
+    require(EVP_CIPHER_CTX_set_padding(context.get(), padding ? 1 : 0));
+    if (bits) EVP_CIPHER_CTX_set_flags(context.get(), EVP_CIPH_FLAG_LENGTH_BITS);
+    Bytes out(in.size() + 32);
+    int updated = 0;
+    int finished = 0;
+    require(
+        EVP_CipherUpdate(context.get(), out.data(), &updated, in.data(), static_cast<int>(bits ? *bits : in.size())));
+    if (bits) {
+        out.resize((*bits + 7) / 8);
+        return out;
+    }
+    if (EVP_CipherFinal_ex(context.get(), out.data() + updated, &finished) != 1) return std::nullopt;
+    out.resize(static_cast<std::size_t>(updated + finished));
+    return out;
+}
+
+}  // namespace oracle

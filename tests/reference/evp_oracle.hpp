@@ -1,0 +1,18 @@
+// libcrypto's EVP as an oracle: independent of the library under test, fast enough for long messages.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace oracle {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// `mode`: "ECB", "CBC", "CFB128", "CFB8", "CFB1", "OFB" or "CTR". `bits`: CFB1 only, the length in bits. With
+/// `padding` PKCS#7; nothing if it is wrong.
+std::optional<Bytes> evp(const std::string& mode, bool encrypt, const Bytes& key, const Bytes& iv, const Bytes& in,
+                         bool padding = false, std::optional<std::size_t> bits = std::nullopt);
+
+}  // namespace oracle

@@ -1,0 +1,40 @@
+// AES and its modes as FIPS 197 and SP 800-38A put them: to be read beside the standards, and to be the oracle of the
+// tests. Slow, and with tables and branches that depend on secrets; never use it for anything else.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace reference {
+
+using Bytes = std::vector<std::uint8_t>;
+using Block = std::array<std::uint8_t, 16>;
+
+/// FIPS 197: the cipher with one key of 16, 24 or 32 bytes.
+class Aes {
+public:
+    explicit Aes(const Bytes& key);
+    /// CIPH_K of SP 800-38A, FIPS 197 section 5.1.
+    [[nodiscard]] Block cipher(const Block& in) const;
+    /// CIPH^-1_K, FIPS 197 section 5.3.
+    [[nodiscard]] Block inverse_cipher(const Block& in) const;
+    [[nodiscard]] int rounds() const { return nr_; }
+
+private:
+    int nr_;
+    std::vector<Block> round_keys_;
+};
+
+enum class Direction { encrypt, decrypt };
+
+/// SP 800-38A section 6. ECB and CBC take whole blocks, the others any length.
+Bytes ecb(const Aes& aes, Direction direction, const Bytes& in);
+Bytes cbc(const Aes& aes, Direction direction, const Block& iv, const Bytes& in);
+/// Segments of `s` bits; `bits` of `in` are processed, and the unused low bits of the last byte of the result are zero.
+Bytes cfb(const Aes& aes, Direction direction, const Block& iv, const Bytes& in, std::size_t s, std::size_t bits);
+Bytes ofb(const Aes& aes, const Block& iv, const Bytes& in);
+/// Counter blocks t1, t1 + 1, … modulo 2^128 (appendix B.1 with m = 128).
+Bytes ctr(const Aes& aes, const Block& t1, const Bytes& in);
+
+}  // namespace reference

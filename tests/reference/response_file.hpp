@@ -1,0 +1,32 @@
+// NIST's response files (tests/vectors/README.md).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace vectors {
+
+using Bytes = std::vector<std::uint8_t>;
+
+Bytes from_hex(const std::string& hex);
+std::string to_hex(const Bytes& bytes);
+/// A string of 0 and 1, most significant bit of the first byte first; the unused bits of the last byte are zero.
+Bytes from_bits(const std::string& bits);
+
+struct Record {
+    bool encrypt;
+    std::map<std::string, std::string> fields;  ///< "KEY", "IV", "PLAINTEXT", "CIPHERTEXT", "COUNT"
+
+    [[nodiscard]] Bytes bytes(const std::string& name) const;
+    /// The same for a field that a CFB1 file holds as bits.
+    [[nodiscard]] Bytes bits(const std::string& name) const { return from_bits(fields.at(name)); }
+    [[nodiscard]] const std::string& input() const { return fields.at(encrypt ? "PLAINTEXT" : "CIPHERTEXT"); }
+    [[nodiscard]] const std::string& output() const { return fields.at(encrypt ? "CIPHERTEXT" : "PLAINTEXT"); }
+};
+
+/// `path` below tests/vectors, for example "kat/CBCGFSbox128.rsp". Throws std::runtime_error.
+std::vector<Record> read_response_file(const std::string& path);
+
+}  // namespace vectors
