@@ -1,0 +1,325 @@
+// The CUDA backend: devices, lanes with a stream of their own, and memory that it recognises.
+#include "cuda/cuda_backend.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "base/error.hpp"
+#include "cuda/launch.hpp"
+#include "cuda/run.hpp"
+
+namespace warpaes {
+
+namespace {
+
+using cuda::check;
+using cuda::DeviceLimits;
+
+/// Makes `device` the thread's current device, and restores the caller's on the way out.
+class CurrentDevice {
+public:
+    explicit CurrentDevice(int device) {
+        check(cudaGetDevice(&before_), "asking for the current device");
+        if (before_ != device) check(cudaSetDevice(device), "choosing a device");
+        changed_ = before_ != device;
+    }
+    CurrentDevice(const CurrentDevice&) = delete;
+    CurrentDevice& operator=(const CurrentDevice&) = delete;
+    ~CurrentDevice() {
+        if (changed_) (void)cudaSetDevice(before_);
+    }
+
+private:
+    int before_ = 0;
+    bool changed_ = false;
+};
+
+std::uint64_t bytes_of(const Run& run) {
+    return run.mode == Mode::cfb1 ? (run.length + 7) / 8 : run.length;
+}
+
+MemoryPlace place_of(const void* pointer) {
+    cudaPointerAttributes attributes{};
+    if (pointer == nullptr || cudaPointerGetAttributes(&attributes, pointer) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return {};
+    }
+    switch (attributes.type) {
+    case cudaMemoryTypeHost:
+        return {Memory::page_locked, -1};
+    case cudaMemoryTypeDevice:
+    case cudaMemoryTypeManaged:
+        return {Memory::device, attributes.device};
+    default:
+        return {};
+    }
+}
+
+/// Device memory that grows on demand and is overwritten before it goes.
+class DeviceBuffer {
+public:
+    DeviceBuffer() = default;
+    DeviceBuffer(const DeviceBuffer&) = delete;
+    DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+    ~DeviceBuffer() { release(); }
+
+    std::uint8_t* reserve(std::size_t bytes) {
+        if (bytes > size_) {
+            release();
+            check(cudaMalloc(reinterpret_cast<void**>(&pointer_), bytes), "allocating device memory");
+            size_ = bytes;
+        }
+        used_ = std::max(used_, bytes);
+        return pointer_;
+    }
+
+    void wipe(cudaStream_t stream) noexcept {
+        if (used_ != 0) (void)cudaMemsetAsync(pointer_, 0, used_, stream);
+        used_ = 0;
+    }
+
+    void release() noexcept {
+        if (pointer_ == nullptr) return;
+        (void)cudaMemset(pointer_, 0, used_);
+        (void)cudaFree(pointer_);
+        pointer_ = nullptr;
+        size_ = used_ = 0;
+    }
+
+private:
+    std::uint8_t* pointer_ = nullptr;
+    std::size_t size_ = 0;
+    std::size_t used_ = 0;
+};
+
+class CudaLane final : public Lane {
+public:
+    CudaLane(int device, const DeviceLimits& limits, std::size_t staging_bytes)
+        : device_(device), limits_(limits), staging_bytes_(staging_bytes) {
+        const CurrentDevice current(device);
+        check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
+        try {
+            if (staging_bytes != 0) {
+                check(cudaHostAlloc(reinterpret_cast<void**>(&staging_), 2 * staging_bytes, cudaHostAllocPortable),
+                      "allocating page-locked memory");
+            }
+        } catch (...) {
+            (void)cudaStreamDestroy(stream_);
+            throw;
+        }
+    }
+
+    ~CudaLane() override {
+        try {
+            const CurrentDevice current(device_);
+            wipe_staging();
+            input_.release();
+            output_.release();
+            if (staging_ != nullptr) (void)cudaFreeHost(staging_);
+            (void)cudaStreamDestroy(stream_);
+        } catch (...) {
+            // The device is gone, and its memory with it.
+        }
+    }
+
+    std::span<std::uint8_t> input_staging() noexcept override { return {staging_, staging_bytes_}; }
+    std::span<std::uint8_t> output_staging() noexcept override { return {staging_ + staging_bytes_, staging_bytes_}; }
+    int device() const noexcept override { return device_; }
+
+    void run(const Run& run) override {
+        const std::uint64_t bytes = bytes_of(run);
+        if (bytes == 0) return;
+        const CurrentDevice current(device_);
+        Run on_device = run;
+        if (!is_here(run.input)) {
+            std::uint8_t* buffer = input_.reserve(bytes);
+            check(cudaMemcpyAsync(buffer, run.input, bytes, cudaMemcpyDefault, stream_), "copying to the device");
+            on_device.input = buffer;
+        }
+        const bool copy_out = !is_here(run.output);
+        if (copy_out) on_device.output = output_.reserve(bytes);
+        cuda::enqueue(on_device, limits_, stream_);
+        if (copy_out) {
+            check(cudaMemcpyAsync(run.output, on_device.output, bytes, cudaMemcpyDefault, stream_),
+                  "copying from the device");
+        }
+        check(cudaStreamSynchronize(stream_), "waiting for the device");
+    }
+
+    void wipe_staging() noexcept override {
+        Lane::wipe_staging();
+        try {
+            const CurrentDevice current(device_);
+            input_.wipe(stream_);
+            output_.wipe(stream_);
+            (void)cudaStreamSynchronize(stream_);
+        } catch (...) {
+            // The device is gone, and its memory with it.
+        }
+    }
+
+private:
+    [[nodiscard]] bool is_here(const void* pointer) const {
+        const MemoryPlace place = place_of(pointer);
+        return place.kind == Memory::device && place.device == device_;
+    }
+
+    int device_;
+    DeviceLimits limits_;
+    cudaStream_t stream_ = nullptr;
+    std::uint8_t* staging_ = nullptr;
+    std::size_t staging_bytes_;
+    DeviceBuffer input_, output_;
+};
+
+class Cuda final : public CudaBackend {
+public:
+    std::string_view name() const noexcept override { return "cuda"; }
+    const std::vector<BackendInfo>& info() const noexcept override {
+        detect();
+        return info_;
+    }
+
+    std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes) override {
+        return std::make_unique<CudaLane>(device, limits(device), staging_bytes);
+    }
+
+    MemoryPlace place(const void* pointer) noexcept override {
+        // Where nobody has loaded the driver, nobody has device memory; and asking would load it, which takes long.
+        if (!driver_loaded()) return {};
+        if (!usable()) return {};
+        return place_of(pointer);
+    }
+
+    void run_async(const Run& run, int device, void* stream) override {
+        const CurrentDevice current(device);
+        cuda::enqueue(run, limits(device), static_cast<cudaStream_t>(stream));
+    }
+
+    void synchronize(int device, void* stream) override {
+        const CurrentDevice current(device);
+        check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for the device");
+    }
+
+    void copy(void* to, const void* from, std::size_t bytes, int device, void* stream) override {
+        const CurrentDevice current(device);
+        check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, static_cast<cudaStream_t>(stream)), "copying");
+        check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for the device");
+    }
+
+    void* host_alloc(std::size_t bytes) override {
+        const std::lock_guard lock(host_mutex_);
+        void* pointer = nullptr;
+        const cudaError_t error = cudaHostAlloc(&pointer, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable);
+        if (error == cudaErrorMemoryAllocation) {
+            (void)cudaGetLastError();
+            throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: no " + std::to_string(bytes) + " bytes of page-locked memory");
+        }
+        check(error, "allocating page-locked memory");
+        host_sizes_.emplace_back(pointer, bytes);
+        return pointer;
+    }
+
+    void host_free(void* pointer) noexcept override {
+        const std::lock_guard lock(host_mutex_);
+        const auto it =
+            std::find_if(host_sizes_.begin(), host_sizes_.end(), [&](const auto& e) { return e.first == pointer; });
+        if (it == host_sizes_.end()) return;
+        wipe({static_cast<std::uint8_t*>(pointer), it->second});
+        (void)cudaFreeHost(pointer);
+        host_sizes_.erase(it);
+    }
+
+private:
+    /// Opt-in shared memory that the smaller of the two table layouts needs (kernels/cipher.cuh).
+    static constexpr int least_shared_bytes = 64 * 1024;
+
+    static bool driver_loaded() noexcept {
+#if defined(WARPAES_SIMT)
+        return true;
+#else
+        static std::atomic<bool> seen{false};
+        if (seen.load(std::memory_order_relaxed)) return true;
+        void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+        if (driver == nullptr) return false;
+        dlclose(driver);
+        seen.store(true, std::memory_order_relaxed);
+        return true;
+#endif
+    }
+
+    void detect() const noexcept {
+        std::call_once(detected_, [this] {
+            try {
+                look_for_devices();
+            } catch (const std::exception& e) {
+                info_.assign(1, no_device(e.what()));
+            }
+        });
+    }
+
+    static BackendInfo no_device(const std::string& reason) {
+        BackendInfo info;
+        info.name = "cuda";
+        info.description = "CUDA";
+        info.reason = reason;
+        return info;
+    }
+
+    void look_for_devices() const {
+        int count = 0;
+        const cudaError_t error = cudaGetDeviceCount(&count);
+        if (error != cudaSuccess || count == 0) {
+            (void)cudaGetLastError();
+            const bool no_driver = error == cudaErrorInsufficientDriver || error == cudaErrorStubLibrary;
+            info_.push_back(no_device(no_driver                  ? "no NVIDIA driver, or one older than this build needs"
+                                      : error == cudaErrorNoDevice || error == cudaSuccess ? "no CUDA device"
+                                                                                           : cudaGetErrorString(error)));
+            return;
+        }
+        for (int device = 0; device < count; ++device) {
+            cudaDeviceProp properties{};
+            check(cudaGetDeviceProperties(&properties, device), "asking for a device's properties");
+            BackendInfo info;
+            info.name = "cuda";
+            info.description = std::string(properties.name) + ", compute capability " + std::to_string(properties.major) +
+                               "." + std::to_string(properties.minor);
+            info.device = device;
+            info.multiprocessors = properties.multiProcessorCount;
+            info.memory_bytes = properties.totalGlobalMem;
+            const auto shared = static_cast<int>(properties.sharedMemPerBlockOptin);
+            if (shared < least_shared_bytes) info.reason = "has less than 64 KiB of shared memory a thread block";
+            info_.push_back(info);
+            limits_.push_back({properties.multiProcessorCount, shared});
+        }
+        // The first entry speaks for the backend: let it be a device that can run.
+        std::stable_partition(info_.begin(), info_.end(), [](const BackendInfo& i) { return i.usable(); });
+    }
+
+    const DeviceLimits& limits(int device) const {
+        detect();
+        if (device < 0 || static_cast<std::size_t>(device) >= limits_.size()) {
+            throw Error(WARPAES_ERROR_BACKEND, "device: there is no CUDA device " + std::to_string(device));
+        }
+        return limits_[static_cast<std::size_t>(device)];
+    }
+
+    mutable std::once_flag detected_;
+    mutable std::vector<BackendInfo> info_;
+    mutable std::vector<DeviceLimits> limits_;  ///< by device number
+    std::mutex host_mutex_;
+    std::vector<std::pair<void*, std::size_t>> host_sizes_;
+};
+
+}  // namespace
+
+CudaBackend& cuda_backend() {
+    // Never destroyed: at exit the CUDA runtime may be gone before us.
+    static auto* backend = new Cuda;
+    return *backend;
+}
+
+}  // namespace warpaes

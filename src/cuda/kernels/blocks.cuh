@@ -1,0 +1,95 @@
+// ECB both ways, CBC decryption and CFB128 decryption: one thread a block, each warp a contiguous stretch of the message.
+//
+// CBC and CFB decryption need the ciphertext before each block. Within a warp's stretch it comes from the neighbouring
+// lane, so that in-place work never reads what it has already overwritten; for the first block of a stretch, which belongs
+// to another warp, it is read beforehand (save_boundaries) if the work is in place.
+#pragma once
+
+#include "aes/types.hpp"
+#include "cuda/kernels/cipher.cuh"
+#include "cuda/kernels/memory.cuh"
+#include "cuda/kernels/params.cuh"
+
+namespace warpaes::cuda {
+
+/// Which blocks a warp owns: all warps of the grid share the message's groups of 32 blocks as evenly as it goes.
+struct Stretch {
+    std::uint64_t first;
+    std::uint64_t last;  ///< one past the end; may pass the end of the message
+
+    __host__ __device__ Stretch(std::uint64_t blocks, std::uint64_t warp, std::uint64_t warps) {
+        const std::uint64_t groups = (blocks + warp_lanes - 1) / warp_lanes;
+        first = groups * warp / warps * warp_lanes;
+        last = groups * (warp + 1) / warps * warp_lanes;
+    }
+};
+
+__device__ __forceinline__ std::uint64_t global_warp() {
+    return (static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / warp_lanes;
+}
+
+__device__ __forceinline__ std::uint64_t global_warps() {
+    return static_cast<std::uint64_t>(gridDim.x) * blockDim.x / warp_lanes;
+}
+
+/// Before in-place CBC or CFB decryption: one thread a warp of the kernel that follows (`warps` of them).
+__global__ void save_boundaries(const std::uint8_t* input, std::uint64_t length, std::uint32_t alignment,
+                                std::uint64_t warps, uint4* boundaries);
+
+template <Mode M, Direction D, int Rounds, int Tables>
+__global__ void __launch_bounds__(1024, 1) blocks_kernel(const __grid_constant__ Params p) {
+    constexpr bool inverse = uses_inverse_cipher(M, D);
+    constexpr bool chained = chains_on_ciphertext(M, D);
+    const SharedTables<Tables> tables;
+    tables.fill(inverse ? td0_constant : te0_constant);
+
+    const unsigned lane = lane_id();
+    const std::uint64_t whole = p.length / block_bytes;
+    const auto rest = static_cast<unsigned>(p.length % block_bytes);
+    const std::uint64_t blocks = whole + (rest != 0);
+    const Stretch stretch(blocks, global_warp(), global_warps());
+    if (stretch.first >= stretch.last) return;
+
+    const std::uint8_t* in = p.input + (stretch.first + lane) * block_bytes;
+    std::uint8_t* out = p.output + (stretch.first + lane) * block_bytes;
+    const auto load = [&](std::uint64_t at, const std::uint8_t* from) {
+        return at < whole ? load_block(from, p.alignment) : make_uint4(0, 0, 0, 0);
+    };
+
+    // Lane 31 carries the ciphertext block before the group in hand.
+    uint4 carried = p.chain;
+    if (chained && stretch.first != 0) {
+        carried = p.boundaries != nullptr
+                      ? p.boundaries[global_warp()]
+                      : load_block(p.input + (stretch.first - 1) * block_bytes, p.alignment);
+    }
+
+    uint4 next = load(stretch.first + lane, in);
+    for (std::uint64_t at = stretch.first + lane; at < stretch.last; at += warp_lanes) {
+        const uint4 text = next;
+        in += warp_lanes * block_bytes;
+        if (at + warp_lanes < stretch.last) next = load(at + warp_lanes, in);
+
+        uint4 previous{};
+        if constexpr (chained) {
+            previous = shuffle(lane == warp_lanes - 1 ? carried : text, static_cast<int>((lane + warp_lanes - 1) % warp_lanes));
+            carried = text;
+        }
+        uint4 result;
+        if constexpr (M == Mode::ecb) {
+            result = cipher<inverse, Rounds>(tables, text, p.round_keys);
+        } else if constexpr (M == Mode::cbc) {
+            result = cipher<inverse, Rounds>(tables, text, p.round_keys) ^ previous;
+        } else {
+            const uint4 key_stream = cipher<false, Rounds>(tables, previous, p.round_keys);
+            result = key_stream ^ text;
+            if (at == whole && rest != 0) {
+                xor_partial_block(out, in - warp_lanes * block_bytes, key_stream, rest);
+            }
+        }
+        if (at < whole) store_block(out, result, p.alignment);
+        out += warp_lanes * block_bytes;
+    }
+}
+
+}  // namespace warpaes::cuda

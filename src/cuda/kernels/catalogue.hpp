@@ -1,0 +1,36 @@
+// Which kernel does what: one function a family, each defined beside the instantiations it chooses from.
+#pragma once
+
+#include "aes/types.hpp"
+#include "cuda/kernels/params.cuh"
+
+namespace warpaes::cuda {
+
+using Kernel = void (*)(Params);
+
+/// Calls `f.template operator()<Rounds, Tables>()` for the run-time values of both.
+template <typename F>
+Kernel with_rounds_and_tables(int rounds, int tables, F f) {
+    if (tables == 4) {
+        if (rounds == 10) return f.template operator()<10, 4>();
+        if (rounds == 12) return f.template operator()<12, 4>();
+        return f.template operator()<14, 4>();
+    }
+    if (rounds == 10) return f.template operator()<10, 2>();
+    if (rounds == 12) return f.template operator()<12, 2>();
+    return f.template operator()<14, 2>();
+}
+
+/// ECB both ways, CBC and CFB128 decryption.
+Kernel blocks_kernel_for(Mode mode, Direction direction, int rounds, int tables);
+Kernel ctr_kernel_for(int rounds, int tables);
+/// CFB8 and CFB1 decryption.
+Kernel segments_kernel_for(Mode mode, int rounds, int tables);
+/// CBC, CFB128, CFB8, CFB1 encryption and OFB.
+Kernel serial_kernel_for(Mode mode, int rounds, int tables);
+
+using SaveBoundaries = void (*)(const std::uint8_t* input, std::uint64_t length, std::uint32_t alignment,
+                                std::uint64_t warps, uint4* boundaries);
+SaveBoundaries save_boundaries_kernel();
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,152 @@
+// The cipher on replicated, conflict-free T-tables in shared memory.
+//
+// Shared memory has 32 banks of 4 bytes; lanes of a warp that read different words of one bank wait for each other. So
+// every table entry is stored 32 times, once a bank, and a lane only ever reads its own bank: a lookup takes one pass
+// whatever the indices are. That is what makes it fast, and its timing independent of key and data.
+//
+// Row e is 256 bytes: T0[e] for 32 lanes, then T1[e] for 32 lanes. Four tables: rows of T0 | T1 fill the first 64 KiB, rows
+// of T2 | T3 the second. Two tables: the first half alone, T2 and T3 being rotations by 16 bits, for GPUs with less than
+// 128 KiB a thread block. The offset of lane l's copy of T0[b] is then b * 256 + l * 4: byte 1 is b, byte 0 is 4l, and
+// one PRMT takes both to their places. T1, T2, T3 are constant offsets, which the load instruction adds for nothing.
+#pragma once
+
+#include "aes/t_tables.hpp"
+#include "cuda/kernels/params.cuh"
+#include "cuda/kernels/simt.cuh"
+
+namespace warpaes::cuda {
+
+inline constexpr unsigned table_half_bytes = 64 * 1024;
+
+template <int Tables>
+inline constexpr unsigned table_bytes = (Tables == 4 ? 2u : 1u) * table_half_bytes;
+
+struct TTable {
+    std::uint32_t entry[256];
+};
+
+namespace detail {
+
+constexpr TTable copy_table(const std::array<std::uint32_t, 256>& from) {
+    TTable table{};
+    for (unsigned i = 0; i < 256; ++i) table.entry[i] = from[i];
+    return table;
+}
+
+}  // namespace detail
+
+static __constant__ const TTable te0_constant = detail::copy_table(te0);
+static __constant__ const TTable td0_constant = detail::copy_table(td0);
+
+__device__ __forceinline__ std::uint32_t rotl(std::uint32_t v, unsigned bits) {
+    return __funnelshift_l(v, v, bits);
+}
+
+/// A lane's view of the tables.
+template <int Tables>
+class SharedTables {
+    static_assert(Tables == 4 || Tables == 2);
+
+public:
+    __device__ __forceinline__ SharedTables() : base_(dynamic_shared()), lane4_(lane_id() * 4) {}
+
+    /// All threads of the block, before any lookup; ends with a barrier. Eight lanes write 16 bytes each of a 128-byte copy,
+    /// so a warp writes two rows of two tables at a time.
+    __device__ __forceinline__ void fill(const TTable& t0) const {
+        const unsigned rows = 256 * (Tables / 2);
+        for (unsigned i = threadIdx.x; i < rows * 16; i += blockDim.x) {
+            const unsigned row = i / 16, half = row / 256, table = 2 * half + (i % 16) / 8;
+            const std::uint32_t v = rotl(t0.entry[row % 256], 8 * table);
+            *reinterpret_cast<uint4*>(base_ + row * 256 + (i % 16) * 16) = make_uint4(v, v, v, v);
+        }
+        __syncthreads();
+    }
+
+    /// T_row[byte `Byte` of `word`]
+    template <int Row, int Byte>
+    __device__ __forceinline__ std::uint32_t lookup(std::uint32_t word) const {
+        constexpr unsigned select = 0x5504u | (Byte << 4);  // bytes: 4l, word's byte, 0, 0
+        const std::uint32_t offset = __byte_perm(word, lane4_, select);
+        constexpr int stored = Tables == 4 ? Row : Row % 2;
+        constexpr unsigned table_offset = (stored / 2) * table_half_bytes + (stored % 2) * 128u;
+        const std::uint32_t v = *reinterpret_cast<const std::uint32_t*>(base_ + offset + table_offset);
+        return stored == Row ? v : rotl(v, 16);
+    }
+
+private:
+    unsigned char* base_;
+    std::uint32_t lane4_;
+};
+
+/// One round on four columns; ShiftRows takes row r from column c + r (the inverse cipher: c - r).
+template <bool Inverse, int Tables>
+__device__ __forceinline__ uint4 cipher_round(const SharedTables<Tables>& t, uint4 s, const std::uint32_t* key) {
+    if constexpr (!Inverse) {
+        return make_uint4(t.template lookup<0, 0>(s.x) ^ t.template lookup<1, 1>(s.y) ^ t.template lookup<2, 2>(s.z) ^
+                              t.template lookup<3, 3>(s.w) ^ key[0],
+                          t.template lookup<0, 0>(s.y) ^ t.template lookup<1, 1>(s.z) ^ t.template lookup<2, 2>(s.w) ^
+                              t.template lookup<3, 3>(s.x) ^ key[1],
+                          t.template lookup<0, 0>(s.z) ^ t.template lookup<1, 1>(s.w) ^ t.template lookup<2, 2>(s.x) ^
+                              t.template lookup<3, 3>(s.y) ^ key[2],
+                          t.template lookup<0, 0>(s.w) ^ t.template lookup<1, 1>(s.x) ^ t.template lookup<2, 2>(s.y) ^
+                              t.template lookup<3, 3>(s.z) ^ key[3]);
+    } else {
+        return make_uint4(t.template lookup<0, 0>(s.x) ^ t.template lookup<1, 1>(s.w) ^ t.template lookup<2, 2>(s.z) ^
+                              t.template lookup<3, 3>(s.y) ^ key[0],
+                          t.template lookup<0, 0>(s.y) ^ t.template lookup<1, 1>(s.x) ^ t.template lookup<2, 2>(s.w) ^
+                              t.template lookup<3, 3>(s.z) ^ key[1],
+                          t.template lookup<0, 0>(s.z) ^ t.template lookup<1, 1>(s.y) ^ t.template lookup<2, 2>(s.x) ^
+                              t.template lookup<3, 3>(s.w) ^ key[2],
+                          t.template lookup<0, 0>(s.w) ^ t.template lookup<1, 1>(s.z) ^ t.template lookup<2, 2>(s.y) ^
+                              t.template lookup<3, 3>(s.x) ^ key[3]);
+    }
+}
+
+/// One column of the last round, which has no MixColumns: the four substituted bytes come out of T0 as well.
+/// te0[x] = (2s, s, s, 3s): s is byte 1. td0[x] = (14s, 9s, 13s, 11s): 14 ^ 9 ^ 13 ^ 11 = 1, so s is the sum of all four bytes.
+template <bool Inverse, int Tables>
+__device__ __forceinline__ std::uint32_t last_column(const SharedTables<Tables>& t, std::uint32_t a, std::uint32_t b,
+                                                     std::uint32_t c, std::uint32_t d, std::uint32_t key) {
+    const std::uint32_t w0 = t.template lookup<0, 0>(a), w1 = t.template lookup<0, 1>(b),
+                        w2 = t.template lookup<0, 2>(c), w3 = t.template lookup<0, 3>(d);
+    if constexpr (!Inverse) {
+        const std::uint32_t low = __byte_perm(w0, w1, 0x0051), high = __byte_perm(w2, w3, 0x0051);
+        return __byte_perm(low, high, 0x5410) ^ key;
+    } else {
+        const std::uint32_t sum01 = __byte_perm(w0, w1, 0x5410) ^ __byte_perm(w0, w1, 0x7632);
+        const std::uint32_t sum23 = __byte_perm(w2, w3, 0x5410) ^ __byte_perm(w2, w3, 0x7632);
+        return __byte_perm(sum01, sum23, 0x6420) ^ __byte_perm(sum01, sum23, 0x7531) ^ key;
+    }
+}
+
+template <bool Inverse, int Tables>
+__device__ __forceinline__ uint4 last_round(const SharedTables<Tables>& t, uint4 s, const std::uint32_t* key) {
+    if constexpr (!Inverse) {
+        return make_uint4(last_column<false>(t, s.x, s.y, s.z, s.w, key[0]),
+                          last_column<false>(t, s.y, s.z, s.w, s.x, key[1]),
+                          last_column<false>(t, s.z, s.w, s.x, s.y, key[2]),
+                          last_column<false>(t, s.w, s.x, s.y, s.z, key[3]));
+    } else {
+        return make_uint4(last_column<true>(t, s.x, s.w, s.z, s.y, key[0]),
+                          last_column<true>(t, s.y, s.x, s.w, s.z, key[1]),
+                          last_column<true>(t, s.z, s.y, s.x, s.w, key[2]),
+                          last_column<true>(t, s.w, s.z, s.y, s.x, key[3]));
+    }
+}
+
+/// Rounds `First` … `Rounds` of the cipher (FIPS 197, 5.1) or of the equivalent inverse cipher (5.3.5), whose tables and
+/// round keys the caller has provided.
+template <bool Inverse, int Rounds, int First, int Tables>
+__device__ __forceinline__ uint4 rounds_from(const SharedTables<Tables>& t, uint4 s, const std::uint32_t* keys) {
+#pragma unroll
+    for (int r = First; r < Rounds; ++r) s = cipher_round<Inverse>(t, s, keys + 4 * r);
+    return last_round<Inverse>(t, s, keys + 4 * Rounds);
+}
+
+template <bool Inverse, int Rounds, int Tables>
+__device__ __forceinline__ uint4 cipher(const SharedTables<Tables>& t, uint4 block, const std::uint32_t* keys) {
+    const uint4 whitened = block ^ make_uint4(keys[0], keys[1], keys[2], keys[3]);
+    return rounds_from<Inverse, Rounds, 1>(t, whitened, keys);
+}
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,14 @@
+#include "cuda/kernels/ctr.cuh"
+
+#include "cuda/kernels/catalogue.hpp"
+#include "cuda/launch_table.hpp"
+
+namespace warpaes::cuda {
+
+Kernel ctr_kernel_for(int rounds, int tables) {
+    return with_rounds_and_tables(rounds, tables, [&]<int Rounds, int Tables>() -> Kernel {
+        return &ctr_kernel<Rounds, Tables, ctr_width>;
+    });
+}
+
+}  // namespace warpaes::cuda

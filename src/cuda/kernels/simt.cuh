@@ -1,0 +1,41 @@
+// The little that kernels need beyond plain CUDA C++.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace warpaes::cuda {
+
+inline constexpr unsigned full_warp = 0xffffffffu;
+inline constexpr int warp_lanes = 32;
+
+#if defined(WARPAES_SIMT)
+inline unsigned char* dynamic_shared() {
+    return static_cast<unsigned char*>(simt::dynamic_shared());
+}
+#else
+extern __shared__ __align__(128) unsigned char dynamic_shared_memory[];
+__device__ __forceinline__ unsigned char* dynamic_shared() {
+    return dynamic_shared_memory;
+}
+#endif
+
+__device__ __forceinline__ unsigned lane_id() {
+    return threadIdx.x % warp_lanes;
+}
+
+__device__ __forceinline__ uint4 operator^(uint4 a, uint4 b) {
+    return make_uint4(a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w);
+}
+
+__device__ __forceinline__ std::uint32_t byte_swap(std::uint32_t v) {
+    return __byte_perm(v, 0, 0x0123);
+}
+
+__device__ __forceinline__ uint4 shuffle(uint4 v, int source_lane) {
+    return make_uint4(__shfl_sync(full_warp, v.x, source_lane), __shfl_sync(full_warp, v.y, source_lane),
+                      __shfl_sync(full_warp, v.z, source_lane), __shfl_sync(full_warp, v.w, source_lane));
+}
+
+}  // namespace warpaes::cuda
