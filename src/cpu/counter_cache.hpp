@@ -1,0 +1,152 @@
+// CTR, with the first two rounds taken from a table that is shared by 65,536 blocks.
+//
+// Let s0 = counter ^ k0, s1 = round(s0, k1), s2 = round(s1, k2), where round is SubBytes, ShiftRows, MixColumns and
+// AddRoundKey. Take counters that differ only in their last two bytes, g (byte 14: row 2 of column 3) and j (byte 15:
+// row 3 of column 3). ShiftRows moves row r by r columns to the left, so after round one j has reached only column 0 of
+// s1 and g only column 1. SubBytes works on single bytes and the rest of a round is affine, so s2 is a sum of what the
+// four columns of s1 contribute:
+//     s2(g, j) = f(j) ^ h(g) ^ constant,   and therefore   s2(g, j) = s2(g0, j) ^ [s2(g, j0) ^ s2(g0, j0)].
+// The first term is a table over j of 256 blocks (4 KiB), the bracket one block for every 256 counters. A vector of
+// blocks begins at round three with a load and an addition: no counting, no byte swap, no whitening, two rounds less.
+//
+// The table depends on the key and is wiped; its index is the public counter.
+#pragma once
+
+#include "cpu/simd_vector.hpp"
+
+namespace warpaes::cpu {
+
+/// Counter blocks made from the counter. Starts at counter high * 2^64 + low.
+template <class V, int Rounds>
+class PlainCounter {
+public:
+    PlainCounter(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low)
+        : keys_(keys), counters_(V::counters(high, low)) {}
+
+    template <int N, class Access>
+    WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
+        typename V::Reg s[N];
+        const auto k0 = round_key<V>(keys_, 0);
+        WARPAES_UNROLL
+        for (int i = 0; i < N; ++i) {
+            s[i] = V::bxor(V::swap_bytes(counters_), k0);
+            counters_ = V::next_counters(counters_);
+        }
+        middle_rounds<V, false, 1, Rounds>(s, keys_);
+        const auto last = round_key<V>(keys_, Rounds);
+        WARPAES_UNROLL
+        for (int i = 0; i < N; ++i) {
+            s[i] = V::aesenclast(s[i], V::bxor(last, V::load(input + i * V::bytes, access)));
+        }
+        store_all<V>(output, s, access);
+    }
+
+private:
+    const std::uint8_t* keys_;
+    typename V::Reg counters_;
+};
+
+/// The same from the table; for counters whose upper 14 bytes are those of the counter that it was made from.
+template <class V, int Rounds>
+class CachedCounter {
+public:
+    CachedCounter(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low) : keys_(keys), high_(high) {
+        constexpr int n = 8;
+        auto counters = V::counters(high, low & ~std::uint64_t{0xff});
+        for (std::size_t offset = 0; offset < table_bytes; offset += n * V::bytes) {
+            typename V::Reg s[n];
+            WARPAES_UNROLL
+            for (int i = 0; i < n; ++i) {
+                s[i] = V::swap_bytes(counters);
+                counters = V::next_counters(counters);
+            }
+            two_rounds(s);
+            store_all<V>(table_ + offset, s, Whole{});
+        }
+        select(low);
+    }
+    CachedCounter(const CachedCounter&) = delete;
+    CachedCounter& operator=(const CachedCounter&) = delete;
+    ~CachedCounter() { wipe_local(table_, sizeof table_); }
+
+    /// Goes to counter high * 2^64 + low. Steps may then go on to the next counter that ends in a zero byte.
+    WARPAES_INLINE void select(std::uint64_t low) {
+        typename V::Reg s[1] = {V::swap_bytes(V::counters(high_, low & ~std::uint64_t{0xff}))};
+        two_rounds(s);
+        const auto first = V::splat(V::first_block(s[0]));
+        correction_ = V::bxor(first, V::splat(_mm_load_si128(reinterpret_cast<const __m128i*>(table_))));
+        entry_ = table_ + 16 * (low & 0xff);
+    }
+
+    template <int N, class Access>
+    WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
+        typename V::Reg s[N];
+        WARPAES_UNROLL
+        for (int i = 0; i < N; ++i) s[i] = V::bxor(correction_, V::load(entry_ + i * V::bytes, Whole{}));
+        entry_ += N * V::bytes;
+        middle_rounds<V, false, 3, Rounds>(s, keys_);
+        const auto last = round_key<V>(keys_, Rounds);
+        WARPAES_UNROLL
+        for (int i = 0; i < N; ++i) {
+            s[i] = V::aesenclast(s[i], V::bxor(last, V::load(input + i * V::bytes, access)));
+        }
+        store_all<V>(output, s, access);
+    }
+
+private:
+    template <int N>
+    WARPAES_INLINE void two_rounds(typename V::Reg (&s)[N]) const {
+        const auto k0 = round_key<V>(keys_, 0);
+        WARPAES_UNROLL
+        for (int i = 0; i < N; ++i) s[i] = V::bxor(s[i], k0);
+        middle_rounds<V, false, 1, 3>(s, keys_);
+    }
+
+    static constexpr std::size_t table_bytes = 256 * 16;
+
+    // The vector of the last entries reaches beyond the table; what it reads there meets no input.
+    alignas(64) std::uint8_t table_[table_bytes + V::bytes - 16];
+    const std::uint8_t* keys_;
+    std::uint64_t high_;
+    typename V::Reg correction_;
+    const std::uint8_t* entry_;
+};
+
+WARPAES_INLINE std::uint64_t load_big_endian(const std::uint8_t* p) {
+    std::uint64_t v;
+    std::memcpy(&v, p, sizeof v);
+    return __builtin_bswap64(v);
+}
+
+/// CTR in pieces within which the counter keeps its upper 14 bytes.
+template <class V, int Rounds>
+void ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8_t* input, std::uint8_t* output,
+         std::size_t length) {
+    std::uint64_t high = load_big_endian(counter), low = load_big_endian(counter + 8);
+    while (length != 0) {
+        const std::uint64_t blocks = 65536 - (low & 0xffff);
+        const std::size_t piece = length < 16 * blocks ? length : 16 * blocks;
+        if (piece < V::cached_counter_bytes) {
+            PlainCounter<V, Rounds> mode(keys, high, low);
+            walk<V, V::unroll>(mode, input, output, piece);
+        } else {
+            CachedCounter<V, Rounds> mode(keys, high, low);
+            std::uint64_t at = low;
+            for (std::size_t done = 0; done < piece;) {
+                const std::size_t group = 16 * (256 - (at & 0xff));
+                const std::size_t n = piece - done < group ? piece - done : group;
+                mode.select(at);
+                walk<V, V::unroll>(mode, input + done, output + done, n);
+                done += n;
+                at += 256 - (at & 0xff);
+            }
+        }
+        input += piece;
+        output += piece;
+        length -= piece;
+        low += blocks;
+        if (low == 0) ++high;
+    }
+}
+
+}  // namespace warpaes::cpu

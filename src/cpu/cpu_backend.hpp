@@ -1,0 +1,29 @@
+// What the CPU backends share: all of them are a name and a function that carries out a run.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/backend.hpp"
+
+namespace warpaes::cpu {
+
+using RunFunction = void (*)(const Run&);
+
+class CpuBackend final : public Backend {
+public:
+    /// `reason`: why it cannot run here; empty if it can. `run` is never called if it cannot.
+    CpuBackend(std::string name, std::string description, std::string reason, RunFunction run);
+
+    [[nodiscard]] std::string_view name() const noexcept override { return info_.front().name; }
+    [[nodiscard]] const std::vector<BackendInfo>& info() const noexcept override { return info_; }
+    /// Throws Error{BACKEND} if it cannot run here.
+    [[nodiscard]] std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes) override;
+
+private:
+    std::vector<BackendInfo> info_;
+    RunFunction run_;
+};
+
+}  // namespace warpaes::cpu

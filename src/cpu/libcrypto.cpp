@@ -1,0 +1,125 @@
+#include "cpu/libcrypto.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace warpaes::cpu {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& call) {
+    throw Error(WARPAES_ERROR_INTERNAL, "libcrypto: " + call + " failed");
+}
+
+const char* evp_name(Mode mode) {
+    switch (mode) {
+    case Mode::ecb:
+        return "ECB";
+    case Mode::cbc:
+        return "CBC";
+    case Mode::cfb128:
+        return "CFB";
+    case Mode::cfb8:
+        return "CFB8";
+    case Mode::cfb1:
+        return "CFB1";
+    case Mode::ofb:
+        return "OFB";
+    case Mode::ctr:
+        return "CTR";
+    }
+    fail("finding the mode");
+}
+
+/// A library context of our own, with OpenSSL's default provider. In the process-wide one the application may have
+/// replaced AES, even by a provider that calls this library. Lives as long as the process, as the ciphers do.
+OSSL_LIB_CTX* library_context() {
+    static OSSL_LIB_CTX* const context = OSSL_LIB_CTX_new();
+    if (context == nullptr) fail("OSSL_LIB_CTX_new");
+    return context;
+}
+
+/// Fetching takes longer than encrypting a kilobyte, so each cipher is fetched once.
+const EVP_CIPHER* cipher_for(Mode mode, int rounds) {
+    static std::array<std::atomic<EVP_CIPHER*>, 8 * 3> cache{};
+    auto& slot = cache[static_cast<std::size_t>(mode) * 3 + static_cast<std::size_t>(rounds - 10) / 2];
+    if (EVP_CIPHER* cached = slot.load(std::memory_order_acquire)) return cached;
+
+    const std::string name = "AES-" + std::to_string(32 * (rounds - 6)) + "-" + evp_name(mode);
+    EVP_CIPHER* fetched = EVP_CIPHER_fetch(library_context(), name.c_str(), nullptr);
+    if (fetched == nullptr) fail("EVP_CIPHER_fetch(" + name + ")");
+    EVP_CIPHER* other = nullptr;
+    if (slot.compare_exchange_strong(other, fetched, std::memory_order_acq_rel)) return fetched;
+    EVP_CIPHER_free(fetched);
+    return other;
+}
+
+/// A started EVP operation; EVP_CIPHER_CTX_free cleanses its key.
+class Operation {
+public:
+    explicit Operation(const Run& run) : context_(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free) {
+        if (!context_) throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "libcrypto: cannot allocate a cipher context");
+        if (EVP_CipherInit_ex2(context_.get(), cipher_for(run.mode, run.key->rounds()), run.key->bytes().data(),
+                               uses_iv(run.mode) ? run.chain.data() : nullptr, run.direction == Direction::encrypt,
+                               nullptr) != 1) {
+            fail("EVP_CipherInit_ex2");
+        }
+        EVP_CIPHER_CTX_set_padding(context_.get(), 0);
+    }
+
+    void update(const std::uint8_t* input, std::uint8_t* output, std::uint64_t length) {
+        constexpr std::uint64_t most = std::uint64_t{1} << 30;  // lengths are int in EVP
+        while (length != 0) {
+            const std::uint64_t n = std::min(length, most);
+            int written = 0;
+            if (EVP_CipherUpdate(context_.get(), output, &written, input, static_cast<int>(n)) != 1 ||
+                static_cast<std::uint64_t>(written) != n) {
+                fail("EVP_CipherUpdate");
+            }
+            input += n;
+            output += n;
+            length -= n;
+        }
+    }
+
+    /// The last 1 to 7 bits of a CFB1 message; the unused bits of `output` become zero.
+    void update_bits(const std::uint8_t* input, std::uint8_t* output, int bits) {
+        EVP_CIPHER_CTX_set_flags(context_.get(), EVP_CIPH_FLAG_LENGTH_BITS);
+        std::uint8_t result = 0;
+        int written = 0;
+        if (EVP_CipherUpdate(context_.get(), &result, &written, input, bits) != 1) fail("EVP_CipherUpdate");
+        *output = result;
+    }
+
+private:
+    std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context_;
+};
+
+}  // namespace
+
+void run_libcrypto(const Run& run) {
+    Operation operation(run);
+    if (run.mode != Mode::cfb1) {
+        operation.update(run.input, run.output, run.length);
+        return;
+    }
+    const std::uint64_t bytes = run.length / 8;
+    operation.update(run.input, run.output, bytes);
+    if (run.length % 8 != 0) {
+        operation.update_bits(run.input + bytes, run.output + bytes, static_cast<int>(run.length % 8));
+    }
+}
+
+std::string libcrypto_version() {
+    return std::string("OpenSSL ") + OpenSSL_version(OPENSSL_VERSION_STRING);
+}
+
+}  // namespace warpaes::cpu

@@ -1,0 +1,31 @@
+// The entry points of the files that are compiled for one instruction set each, and the plain struct they take.
+//
+// Those files see no inline function that another file could also compile: the linker keeps one copy of such a
+// function, and if it kept the one with AVX-512 instructions, every other CPU would fail on it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "aes/types.hpp"
+
+namespace warpaes::cpu {
+
+/// A Run in a direction that is parallel (aes/types.hpp).
+struct SimdRun {
+    Mode mode;
+    Direction direction;
+    int rounds;
+    const std::uint8_t*
+        keys;  ///< round keys, 16 bytes each; of the equivalent inverse cipher if that is the one to run
+    const std::uint8_t* input;
+    std::uint8_t* output;
+    std::size_t length;
+    const std::uint8_t* chain;
+};
+
+void run_aesni(const SimdRun& run);
+void run_vaes256(const SimdRun& run);
+void run_vaes512(const SimdRun& run);
+
+}  // namespace warpaes::cpu

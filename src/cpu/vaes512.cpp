@@ -1,0 +1,71 @@
+// VAES, four blocks a register. Compiled for AVX-512 (F, BW, VL), AES and VAES.
+#include "cpu/simd_modes.hpp"
+
+namespace warpaes::cpu {
+
+namespace {
+
+/// See Xmm in aesni.cpp for what the less obvious functions mean.
+struct Zmm {
+    using Reg = __m512i;
+    static constexpr std::size_t bytes = 64;
+    static constexpr int unroll = 8;
+    static constexpr std::size_t cached_counter_bytes = 16384;
+
+    WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) { return _mm512_loadu_si512(p); }
+    WARPAES_INLINE static Reg load(const std::uint8_t* p, Part part) {
+        return _mm512_maskz_loadu_epi8(mask(part.bytes), p);
+    }
+    WARPAES_INLINE static void store(std::uint8_t* p, Reg v, Whole) { _mm512_storeu_si512(p, v); }
+    WARPAES_INLINE static void store(std::uint8_t* p, Reg v, Part part) {
+        _mm512_mask_storeu_epi8(p, mask(part.bytes), v);
+    }
+
+    WARPAES_INLINE static Reg splat(__m128i block) { return _mm512_broadcast_i32x4(block); }
+    WARPAES_INLINE static __m128i first_block(Reg v) { return _mm512_castsi512_si128(v); }
+    WARPAES_INLINE static Reg shift_in(Reg before, Reg v) { return _mm512_alignr_epi64(v, before, 6); }
+    WARPAES_INLINE static Reg bxor(Reg a, Reg b) { return _mm512_xor_si512(a, b); }
+
+    WARPAES_INLINE static Reg aesenc(Reg s, Reg k) { return _mm512_aesenc_epi128(s, k); }
+    WARPAES_INLINE static Reg aesenclast(Reg s, Reg k) { return _mm512_aesenclast_epi128(s, k); }
+    WARPAES_INLINE static Reg aesdec(Reg s, Reg k) { return _mm512_aesdec_epi128(s, k); }
+    WARPAES_INLINE static Reg aesdeclast(Reg s, Reg k) { return _mm512_aesdeclast_epi128(s, k); }
+
+    WARPAES_INLINE static Reg counters(std::uint64_t high, std::uint64_t low) {
+        const auto h = static_cast<long long>(high);
+        const auto l = [low](unsigned lane) { return static_cast<long long>(low + lane); };
+        return _mm512_set_epi64(h, l(3), h, l(2), h, l(1), h, l(0));
+    }
+    WARPAES_INLINE static Reg next_counters(Reg v) {
+        return _mm512_add_epi64(v, _mm512_set_epi64(0, 4, 0, 4, 0, 4, 0, 4));
+    }
+    WARPAES_INLINE static Reg swap_bytes(Reg v) {
+        return _mm512_shuffle_epi8(v, splat(_mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)));
+    }
+
+    WARPAES_INLINE static Reg unpack8(Reg a, Reg b) { return _mm512_unpacklo_epi8(a, b); }
+    WARPAES_INLINE static Reg unpack16(Reg a, Reg b) { return _mm512_unpacklo_epi16(a, b); }
+    WARPAES_INLINE static Reg unpack32(Reg a, Reg b) { return _mm512_unpacklo_epi32(a, b); }
+    WARPAES_INLINE static Reg unpack64(Reg a, Reg b) { return _mm512_unpacklo_epi64(a, b); }
+    WARPAES_INLINE static Reg shift_left_bits(Reg here, Reg next, int n) {
+        const Reg upper = _mm512_slli_epi16(here, static_cast<unsigned>(n));
+        const Reg lower = _mm512_srli_epi16(next, static_cast<unsigned>(8 - n));
+        constexpr int select = 0xca;  // a ? b : c
+        return _mm512_ternarylogic_epi32(_mm512_set1_epi8(static_cast<char>(0xff << n)), upper, lower, select);
+    }
+    WARPAES_INLINE static Reg first_bit(Reg v, int n) {
+        return _mm512_srli_epi16(_mm512_and_si512(v, _mm512_set1_epi16(0x80)), static_cast<unsigned>(n));
+    }
+
+private:
+    /// `bytes`: 1 to 64.
+    WARPAES_INLINE static __mmask64 mask(std::size_t bytes) { return ~std::uint64_t{0} >> (64 - bytes); }
+};
+
+}  // namespace
+
+void run_vaes512(const SimdRun& run) {
+    run_vectors<Zmm>(run);
+}
+
+}  // namespace warpaes::cpu

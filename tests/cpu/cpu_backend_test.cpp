@@ -1,0 +1,119 @@
+// What the CPU backends say about themselves, and their lanes.
+#include "cpu/cpu_backend.hpp"
+
+#include <limits>
+#include <thread>
+
+#include "base/error.hpp"
+#include "cpu/features.hpp"
+#include "cpu_backends.hpp"
+
+namespace warpaes::test {
+namespace {
+
+warpaes_status status_of_opening(Backend& backend, std::size_t staging_bytes) {
+    try {
+        (void)backend.open_lane(-1, staging_bytes);
+    } catch (const Error& error) {
+        return error.status();
+    }
+    return WARPAES_OK;
+}
+
+TEST(CpuBackend, DescribesItself) {
+    EXPECT_EQ(libcrypto_backend().name(), "libcrypto");
+    EXPECT_EQ(aesni_backend().name(), "aesni");
+    EXPECT_EQ(vaes_backend().name(), "vaes");
+    EXPECT_TRUE(libcrypto_backend().usable());
+    for (const auto& [label, backend] : cpu_backends()) {
+        ASSERT_EQ(backend->info().size(), 1u) << label;
+        EXPECT_EQ(backend->info()[0].name, backend->name()) << label;
+        EXPECT_NE(backend->info()[0].description, "") << label;
+        EXPECT_EQ(backend->info()[0].device, -1) << label;
+    }
+}
+
+TEST(CpuBackend, PrefersTheWiderVaes) {
+    Backend& wide = cpu::vaes_backend(cpu::VaesWidth::bits512);
+    Backend& narrow = cpu::vaes_backend(cpu::VaesWidth::bits256);
+    EXPECT_NE(&wide, &narrow);
+    EXPECT_EQ(&vaes_backend(), wide.usable() ? &wide : &narrow);
+}
+
+#if defined(__x86_64__)
+TEST(CpuBackend, DetectionAgreesWithTheCompilers) {
+    const bool aesni = __builtin_cpu_supports("aes") != 0;
+    const bool vaes256 = __builtin_cpu_supports("vaes") != 0 && __builtin_cpu_supports("avx2") != 0;
+    const bool vaes512 = vaes256 && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+                         __builtin_cpu_supports("avx512vl") != 0;
+    EXPECT_EQ(cpu::why_not_aesni().empty(), aesni) << cpu::why_not_aesni();
+    EXPECT_EQ(cpu::why_not_vaes256().empty(), vaes256) << cpu::why_not_vaes256();
+    EXPECT_EQ(cpu::why_not_vaes512().empty(), vaes512) << cpu::why_not_vaes512();
+}
+#else
+TEST(CpuBackend, SaysWhyX86CannotRun) {
+    EXPECT_NE(cpu::why_not_aesni(), "");
+    EXPECT_FALSE(vaes_backend().usable());
+}
+#endif
+
+TEST(CpuBackend, WithAReasonNotToRunOpensNoLane) {
+    cpu::CpuBackend backend("sample", "a sample", "this CPU lacks something", nullptr);
+    EXPECT_FALSE(backend.usable());
+    EXPECT_EQ(status_of_opening(backend, 0), WARPAES_ERROR_BACKEND);
+}
+
+TEST(CpuLane, HasStagingOfTheSizeAskedFor) {
+    const auto lane = libcrypto_backend().open_lane(-1, 12345);
+    const auto in = lane->input_staging(), out = lane->output_staging();
+    EXPECT_EQ(in.size(), 12345u);
+    EXPECT_EQ(out.size(), 12345u);
+    EXPECT_TRUE(in.data() + in.size() <= out.data() || out.data() + out.size() <= in.data());
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(in.data()) % 4096, 0u);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(out.data()) % 4096, 0u);
+    EXPECT_EQ(lane->device(), -1);
+
+    std::fill(in.begin(), in.end(), std::uint8_t{1});
+    std::fill(out.begin(), out.end(), std::uint8_t{1});
+    lane->wipe_staging();
+    const auto zero = [](std::uint8_t b) { return b == 0; };
+    EXPECT_TRUE(std::all_of(in.begin(), in.end(), zero));
+    EXPECT_TRUE(std::all_of(out.begin(), out.end(), zero));
+}
+
+TEST(CpuLane, MayHaveNoStaging) {
+    const auto lane = libcrypto_backend().open_lane(-1, 0);
+    EXPECT_TRUE(lane->input_staging().empty());
+    EXPECT_TRUE(lane->output_staging().empty());
+    lane->wipe_staging();
+}
+
+TEST(CpuLane, TooMuchStagingIsOutOfMemory) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "sanitizers end the process at such an allocation";
+#endif
+    EXPECT_EQ(status_of_opening(libcrypto_backend(), std::numeric_limits<std::size_t>::max() / 4),
+              WARPAES_ERROR_OUT_OF_MEMORY);
+}
+
+TEST(CpuLane, LanesOfManyThreadsAreIndependent) {
+    const Bytes input = random_bytes(100000, 1);
+    for (const auto& [label, backend] : cpu_backends()) {
+        if (!backend->usable()) continue;
+        SCOPED_TRACE(label);
+        std::vector<std::thread> threads;
+        for (std::uint32_t t = 0; t < 4; ++t) {
+            threads.emplace_back([&input, t, backend = backend] {
+                const auto lane = backend->open_lane(-1, 0);
+                for (const Mode mode : {Mode::ctr, Mode::cbc, Mode::ofb}) {
+                    check_run(*lane, mode, Direction::decrypt, random_bytes(16 + 8 * (t % 3), t),
+                              random_bytes(16, t + 9), input, input.size() / 16 * 16, {t, t, t % 2 == 0});
+                }
+            });
+        }
+        for (auto& thread : threads) thread.join();
+    }
+}
+
+}  // namespace
+}  // namespace warpaes::test

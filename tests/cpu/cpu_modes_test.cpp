@@ -1,0 +1,180 @@
+// Every CPU backend against libcrypto: modes, directions, key lengths, boundaries, alignment, carries.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <tuple>
+
+#include "aes/counter.hpp"
+#include "cpu_backends.hpp"
+
+namespace warpaes::test {
+namespace {
+
+constexpr std::size_t key_lengths[] = {16, 24, 32};
+
+class CpuModes : public testing::TestWithParam<std::tuple<NamedBackend, Mode, Direction>> {};
+
+/// Lengths on both sides of every place where a kernel changes its step: the 1 to 32 blocks of an unrolled step of any
+/// vector width, several such steps, and the 256 blocks that share a correction in CTR.
+std::vector<std::uint64_t> lengths_for(Mode mode) {
+    std::vector<std::uint64_t> blocks;
+    for (std::uint64_t n = 0; n <= 70; ++n) blocks.push_back(n);
+    for (const std::uint64_t n : {95, 96, 97, 127, 128, 129, 255, 256, 257, 511, 512, 513}) blocks.push_back(n);
+
+    std::vector<std::uint64_t> lengths;
+    for (const std::uint64_t n : blocks) {
+        if (needs_whole_blocks(mode)) {
+            lengths.push_back(16 * n);
+        } else if (mode == Mode::cfb1) {
+            if (n <= 18) {
+                for (const std::uint64_t bits : {0, 1, 5, 7, 8, 9, 63, 127}) lengths.push_back(128 * n + bits);
+            }
+        } else if (mode != Mode::cfb8 || n <= 70) {
+            for (const std::uint64_t extra : {0, 1, 7, 15}) lengths.push_back(16 * n + extra);
+        }
+    }
+    return lengths;
+}
+
+TEST_P(CpuModes, AgreesWithLibcrypto) {
+    const auto [named, mode, direction] = GetParam();
+    if (!named.backend->usable()) GTEST_SKIP() << named.backend->info().front().reason;
+    const auto lane = named.backend->open_lane(-1, 0);
+    const auto lengths = lengths_for(mode);
+    const Bytes input = random_bytes(16 * 514, 1);
+    std::uint32_t seed = 2;
+    for (const std::uint64_t length : lengths) {
+        for (const std::size_t key_length : key_lengths) {
+            const Bytes key = random_bytes(key_length, ++seed), chain = random_bytes(16, ++seed);
+            const std::size_t shift = seed % 17, other_shift = seed % 13;
+            check_run(*lane, mode, direction, key, chain, input, length, {shift, other_shift, false});
+            check_run(*lane, mode, direction, key, chain, input, length, {shift, other_shift, true});
+            if (HasFailure()) return;
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CpuModes,
+                         testing::Combine(testing::ValuesIn(cpu_backends()),
+                                          testing::Values(Mode::ecb, Mode::cbc, Mode::cfb128, Mode::cfb8, Mode::cfb1,
+                                                          Mode::ofb, Mode::ctr),
+                                          testing::Values(Direction::encrypt, Direction::decrypt)),
+                         [](const auto& info) {
+                             return std::string(std::get<0>(info.param).label) + "_" +
+                                    mode_name(std::get<1>(info.param)) +
+                                    (std::get<2>(info.param) == Direction::encrypt ? "_encrypt" : "_decrypt");
+                         });
+
+class CpuCounter : public testing::TestWithParam<NamedBackend> {
+protected:
+    void SetUp() override {
+        if (!GetParam().backend->usable()) GTEST_SKIP() << GetParam().backend->info().front().reason;
+        lane_ = GetParam().backend->open_lane(-1, 0);
+    }
+    void check(const Bytes& counter, std::uint64_t length, const Bytes& input) {
+        const Bytes key = random_bytes(key_lengths[turn_ % 3], turn_);
+        const bool in_place = turn_ % 2 != 0;
+        check_run(*lane_, Mode::ctr, Direction::encrypt, key, counter, input, length, {turn_ % 5, turn_ % 7, in_place});
+        ++turn_;
+    }
+    std::unique_ptr<Lane> lane_;
+    std::uint32_t turn_ = 0;
+};
+
+/// `blocks` before the carry out of byte `byte` into the one to its left; byte 0: before 2^128.
+Bytes counter_before_carry(std::size_t byte, std::uint64_t blocks) {
+    Bytes counter = random_bytes(16, 7);
+    if (byte != 0) counter[byte - 1] = 0x3c;
+    std::fill(counter.begin() + static_cast<std::ptrdiff_t>(byte), counter.end(), std::uint8_t{0xff});
+    const std::uint64_t back = blocks - 1;
+    counter[15] = static_cast<std::uint8_t>(counter[15] - (back & 0xff));
+    if (byte < 15) counter[14] = static_cast<std::uint8_t>(counter[14] - (back >> 8));
+    return counter;
+}
+
+TEST_P(CpuCounter, CarriesIntoEveryByteAndWrapsAround) {
+    const Bytes input = random_bytes(40000, 8);
+    for (std::size_t byte = 0; byte < 16; ++byte) {
+        for (const std::uint64_t before : {1, 2, 3, 4, 5, 15, 16, 31, 32, 33, 200}) {
+            const Bytes counter = counter_before_carry(byte, before);
+            for (const std::uint64_t length : {16u, 33u, 512u, 1000u, 4096u, 16383u, 16384u, 16385u, 40000u}) {
+                check(counter, length, input);
+                if (HasFailure()) return;
+            }
+        }
+    }
+}
+
+TEST_P(CpuCounter, CrossesGroupsOf256AndOf65536Blocks) {
+    constexpr std::uint64_t blocks = 65536;
+    const Bytes input = random_bytes(16 * (2 * blocks + 3), 9);
+    const Block base = to_block(random_bytes(16, 10));
+    Block aligned = base;
+    aligned[14] = aligned[15] = 0;
+    for (const std::uint64_t start : {0u, 1u, 3u, 4u, 255u, 256u, 257u, 511u, 32770u, 65279u, 65280u, 65535u}) {
+        const Block first = add(aligned, start);
+        const Bytes counter(first.begin(), first.end());
+        for (const std::uint64_t length : {16 * blocks - 16, 16 * blocks, 16 * blocks + 5, 32 * blocks + 48}) {
+            check(counter, length, input);
+            if (HasFailure()) return;
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CpuCounter, testing::ValuesIn(cpu_backends()),
+                         [](const auto& info) { return std::string(info.param.label); });
+
+/// `windows` times the same piece of memory, one after the other.
+class RepeatedMemory {
+public:
+    RepeatedMemory(std::size_t window, std::size_t windows) : bytes_(window * windows) {
+        const int fd = memfd_create("warpaes-test", 0);
+        if (fd < 0 || ftruncate(fd, static_cast<off_t>(window)) != 0) throw std::runtime_error("memfd");
+        void* const base = mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (base == MAP_FAILED) throw std::runtime_error("mmap");
+        data_ = static_cast<std::uint8_t*>(base);
+        for (std::size_t i = 0; i < windows; ++i) {
+            if (mmap(data_ + i * window, window, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+                throw std::runtime_error("mmap");
+            }
+        }
+        close(fd);
+    }
+    RepeatedMemory(const RepeatedMemory&) = delete;
+    RepeatedMemory& operator=(const RepeatedMemory&) = delete;
+    ~RepeatedMemory() { munmap(data_, bytes_); }
+    std::uint8_t* data() const { return data_; }
+
+private:
+    std::uint8_t* data_;
+    std::size_t bytes_;
+};
+
+class CpuLength : public testing::TestWithParam<NamedBackend> {};
+
+// EVP counts in int. 2 GiB of address space over 16 MiB of memory: what the run leaves behind is its last window.
+TEST_P(CpuLength, MayExceedTheLargestInt) {
+    if (!GetParam().backend->usable()) GTEST_SKIP() << GetParam().backend->info().front().reason;
+    constexpr std::size_t window = std::size_t{8} << 20, windows = 257;
+    static_assert(window * windows > (std::size_t{1} << 31));
+    const RepeatedMemory in(window, windows), out(window, windows);
+    const Bytes message = random_bytes(window, 11), key_bytes = random_bytes(16, 12), chain = random_bytes(16, 13);
+    std::copy(message.begin(), message.end(), in.data());
+    const ExpandedKey key(key_bytes);
+    GetParam().backend->open_lane(-1, 0)->run({.mode = Mode::ctr,
+                                               .direction = Direction::encrypt,
+                                               .key = &key,
+                                               .input = in.data(),
+                                               .output = out.data(),
+                                               .length = window * windows,
+                                               .chain = to_block(chain)});
+    const Block last = add(to_block(chain), (windows - 1) * (window / 16));
+    const Bytes expected = *oracle::evp("CTR", true, key_bytes, Bytes(last.begin(), last.end()), message);
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), out.data()));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CpuLength, testing::ValuesIn(cpu_backends()),
+                         [](const auto& info) { return std::string(info.param.label); });
+
+}  // namespace
+}  // namespace warpaes::test
