@@ -193,7 +193,9 @@ typedef struct warpaes_message {
     int32_t reserved;
 } warpaes_message;
 
-#define WARPAES_MESSAGE_INIT {sizeof(warpaes_message)}
+#define WARPAES_MESSAGE_INIT \
+    {sizeof(warpaes_message), 0, (warpaes_mode)0, (warpaes_direction)0, NULL, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, \
+     WARPAES_OK, 0, NULL, -1, 0}
 
 /**
  * Encrypts or decrypts one message and returns when it is done. Thread-safe.
@@ -304,7 +306,9 @@ typedef struct warpaes_file_job {
     const char* backend;
 } warpaes_file_job;
 
-#define WARPAES_FILE_JOB_INIT {sizeof(warpaes_file_job)}
+#define WARPAES_FILE_JOB_INIT \
+    {sizeof(warpaes_file_job), 0, (warpaes_mode)0, (warpaes_direction)0, WARPAES_FORMAT_RAW, WARPAES_KDF_PBKDF2, \
+     NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, NULL}
 
 /** Runs the job and returns when its output is complete. Thread-safe. */
 WARPAES_API warpaes_status warpaes_file_run(warpaes_engine* engine, warpaes_file_job* job);
