@@ -8,8 +8,7 @@ namespace {
 struct Xmm {
     using Reg = __m128i;
     static constexpr std::size_t bytes = 16;
-    static constexpr int unroll = 8;
-    static constexpr std::size_t cached_counter_bytes = 16384;
+    static constexpr std::size_t unroll = 8;
 
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) {
         return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));

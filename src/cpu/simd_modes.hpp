@@ -11,16 +11,16 @@ template <class V, int Rounds, bool Inverse>
 struct Ecb {
     const std::uint8_t* keys;
 
-    template <int N, class Access>
+    template <std::size_t N, class Access>
     WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
         typename V::Reg s[N];
         const auto k0 = round_key<V>(keys, 0);
         WARPAES_UNROLL
-        for (int i = 0; i < N; ++i) s[i] = V::bxor(k0, V::load(input + i * V::bytes, access));
+        for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(k0, V::load(input + i * V::bytes, access));
         middle_rounds<V, Inverse, 1, Rounds>(s, keys);
         const auto last = round_key<V>(keys, Rounds);
         WARPAES_UNROLL
-        for (int i = 0; i < N; ++i) {
+        for (std::size_t i = 0; i < N; ++i) {
             if constexpr (Inverse) {
                 s[i] = V::aesdeclast(s[i], last);
             } else {
@@ -40,19 +40,19 @@ struct CbcDecrypt {
     const std::uint8_t* keys;
     typename V::Reg kept;  ///< its last lane: the block of ciphertext before the step
 
-    template <int N, class Access>
+    template <std::size_t N, class Access>
     WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
         typename V::Reg s[N];
         const auto k0 = round_key<V>(keys, 0);
         WARPAES_UNROLL
-        for (int i = 0; i < N; ++i) s[i] = V::bxor(k0, V::load(input + i * V::bytes, access));
+        for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(k0, V::load(input + i * V::bytes, access));
         const auto before = V::shift_in(kept, V::load(input, access));
         kept = V::load(input + (N - 1) * V::bytes, access);
         middle_rounds<V, true, 1, Rounds>(s, keys);
         const auto last = round_key<V>(keys, Rounds);
         s[0] = V::aesdeclast(s[0], V::bxor(last, before));
         WARPAES_UNROLL
-        for (int i = 1; i < N; ++i) {
+        for (std::size_t i = 1; i < N; ++i) {
             s[i] = V::aesdeclast(s[i], V::bxor(last, V::load(input + i * V::bytes - 16, Whole{})));
         }
         store_all<V>(output, s, access);
@@ -64,18 +64,18 @@ struct Cfb128Decrypt {
     const std::uint8_t* keys;
     typename V::Reg kept;  ///< as in CbcDecrypt
 
-    template <int N, class Access>
+    template <std::size_t N, class Access>
     WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
         typename V::Reg s[N];
         const auto k0 = round_key<V>(keys, 0);
         s[0] = V::bxor(k0, V::shift_in(kept, V::load(input, access)));
         WARPAES_UNROLL
-        for (int i = 1; i < N; ++i) s[i] = V::bxor(k0, V::load(input + i * V::bytes - 16, Whole{}));
+        for (std::size_t i = 1; i < N; ++i) s[i] = V::bxor(k0, V::load(input + i * V::bytes - 16, Whole{}));
         kept = V::load(input + (N - 1) * V::bytes, access);
         middle_rounds<V, false, 1, Rounds>(s, keys);
         const auto last = round_key<V>(keys, Rounds);
         WARPAES_UNROLL
-        for (int i = 0; i < N; ++i) {
+        for (std::size_t i = 0; i < N; ++i) {
             s[i] = V::aesenclast(s[i], V::bxor(last, V::load(input + i * V::bytes, access)));
         }
         store_all<V>(output, s, access);

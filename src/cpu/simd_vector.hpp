@@ -54,13 +54,13 @@ WARPAES_INLINE typename V::Reg round_key(const std::uint8_t* keys, int round) {
 
 /// Rounds `First` to `Rounds` - 1. The last round is the caller's: it can put what is to be added to the result into
 /// the round key, since the key is the last thing to be added.
-template <class V, bool Inverse, int First, int Rounds, int N>
+template <class V, bool Inverse, int First, int Rounds, std::size_t N>
 WARPAES_INLINE void middle_rounds(typename V::Reg (&s)[N], const std::uint8_t* keys) {
     WARPAES_UNROLL
     for (int r = First; r < Rounds; ++r) {
         const auto k = round_key<V>(keys, r);
         WARPAES_UNROLL
-        for (int i = 0; i < N; ++i) {
+        for (std::size_t i = 0; i < N; ++i) {
             if constexpr (Inverse) {
                 s[i] = V::aesdec(s[i], k);
             } else {
@@ -70,15 +70,15 @@ WARPAES_INLINE void middle_rounds(typename V::Reg (&s)[N], const std::uint8_t* k
     }
 }
 
-template <class V, int N, class Access>
+template <class V, std::size_t N, class Access>
 WARPAES_INLINE void store_all(std::uint8_t* output, const typename V::Reg (&s)[N], Access access) {
     WARPAES_UNROLL
-    for (int i = 0; i < N; ++i) V::store(output + i * V::bytes, s[i], access);
+    for (std::size_t i = 0; i < N; ++i) V::store(output + i * V::bytes, s[i], access);
 }
 
 /// Takes `mode` through `length` bytes: N vectors at a time, then fewer, at last the part of a vector that is left.
 /// A step reads all of its input before it writes, so input and output may be the same.
-template <class V, int N, class ModeKernel>
+template <class V, std::size_t N, class ModeKernel>
 WARPAES_INLINE void walk(ModeKernel& mode, const std::uint8_t* input, std::uint8_t* output, std::size_t length) {
     constexpr std::size_t step_bytes = N * V::bytes;
     for (; length >= step_bytes; length -= step_bytes) {

@@ -9,8 +9,7 @@ namespace {
 struct Ymm {
     using Reg = __m256i;
     static constexpr std::size_t bytes = 32;
-    static constexpr int unroll = 8;
-    static constexpr std::size_t cached_counter_bytes = 16384;
+    static constexpr std::size_t unroll = 8;
 
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) {
         return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));

@@ -9,8 +9,7 @@ namespace {
 struct Zmm {
     using Reg = __m512i;
     static constexpr std::size_t bytes = 64;
-    static constexpr int unroll = 8;
-    static constexpr std::size_t cached_counter_bytes = 16384;
+    static constexpr std::size_t unroll = 8;
 
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) { return _mm512_loadu_si512(p); }
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Part part) {
