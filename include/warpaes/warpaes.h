@@ -151,6 +151,13 @@ WARPAES_API warpaes_status warpaes_host_alloc(warpaes_engine* engine, size_t byt
 /** Wipes and releases what warpaes_host_alloc gave. NULL is allowed. */
 WARPAES_API void warpaes_host_free(warpaes_engine* engine, void* pointer);
 
+/** `bytes` of memory of CUDA device `device`, for callers that do not use CUDA themselves. */
+WARPAES_API warpaes_status warpaes_device_alloc(warpaes_engine* engine, int32_t device, size_t bytes, void** pointer);
+/** Wipes and releases what warpaes_device_alloc gave. NULL is allowed. */
+WARPAES_API void warpaes_device_free(warpaes_engine* engine, void* pointer);
+/** Copies between any two memories, after all work enqueued on the default stream; complete on return. */
+WARPAES_API warpaes_status warpaes_copy(warpaes_engine* engine, void* to, const void* from, size_t bytes);
+
 /* ------------------------------------------------------------------------------------------------------------- key */
 
 /** An expanded AES key. Immutable, shareable between threads; wiped when destroyed. */

@@ -117,6 +117,35 @@ void warpaes_host_free(warpaes_engine* engine, void* pointer) {
     });
 }
 
+warpaes_status warpaes_device_alloc(warpaes_engine* engine, int32_t device, size_t bytes, void** pointer) {
+    return guarded([&] {
+        require(engine, "engine");
+        require(pointer, "pointer");
+        *pointer = nullptr;
+        *pointer = cuda_backend().device_alloc(device, bytes);
+    });
+}
+
+void warpaes_device_free(warpaes_engine* engine, void* pointer) {
+    if (engine == nullptr || pointer == nullptr) return;
+    (void)guarded([&] { cuda_backend().device_free(pointer); });
+}
+
+warpaes_status warpaes_copy(warpaes_engine* engine, void* to, const void* from, size_t bytes) {
+    return guarded([&] {
+        require(engine, "engine");
+        if (bytes == 0) return;
+        require(to, "to");
+        require(from, "from");
+        const MemoryPlace a = cuda_backend().place(to), b = cuda_backend().place(from);
+        if (a.kind != Memory::device && b.kind != Memory::device) {
+            std::memmove(to, from, bytes);
+        } else {
+            cuda_backend().copy(to, from, bytes, a.kind == Memory::device ? a.device : b.device, nullptr);
+        }
+    });
+}
+
 warpaes_status warpaes_key_create(const uint8_t* bytes, size_t length, warpaes_key** key) {
     return guarded([&] {
         require(key, "key");

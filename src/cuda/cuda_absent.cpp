@@ -17,6 +17,8 @@ public:
     void copy(void*, const void*, std::size_t, int, void*) override { refuse(); }
     void* host_alloc(std::size_t) override { refuse(); }
     void host_free(void*) noexcept override {}
+    void* device_alloc(int, std::size_t) override { refuse(); }
+    void device_free(void*) noexcept override {}
 
 private:
     [[noreturn]] void refuse() const { throw Error(WARPAES_ERROR_BACKEND, "cuda: " + info_.front().reason); }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <mutex>
 
 #include "base/error.hpp"
@@ -211,7 +212,6 @@ public:
     }
 
     void* host_alloc(std::size_t bytes) override {
-        const std::lock_guard lock(host_mutex_);
         void* pointer = nullptr;
         const cudaError_t error = cudaHostAlloc(&pointer, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable);
         if (error == cudaErrorMemoryAllocation) {
@@ -219,18 +219,27 @@ public:
             throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: no " + std::to_string(bytes) + " bytes of page-locked memory");
         }
         check(error, "allocating page-locked memory");
-        host_sizes_.emplace_back(pointer, bytes);
+        remember(pointer, bytes);
         return pointer;
     }
 
     void host_free(void* pointer) noexcept override {
-        const std::lock_guard lock(host_mutex_);
-        const auto it =
-            std::find_if(host_sizes_.begin(), host_sizes_.end(), [&](const auto& e) { return e.first == pointer; });
-        if (it == host_sizes_.end()) return;
-        wipe({static_cast<std::uint8_t*>(pointer), it->second});
+        wipe({static_cast<std::uint8_t*>(pointer), forget(pointer)});
         (void)cudaFreeHost(pointer);
-        host_sizes_.erase(it);
+    }
+
+    void* device_alloc(int device, std::size_t bytes) override {
+        (void)limits(device);
+        const CurrentDevice current(device);
+        void* pointer = nullptr;
+        check(cudaMalloc(&pointer, std::max<std::size_t>(bytes, 1)), "allocating device memory");
+        remember(pointer, bytes);
+        return pointer;
+    }
+
+    void device_free(void* pointer) noexcept override {
+        (void)cudaMemset(pointer, 0, forget(pointer));
+        (void)cudaFree(pointer);
     }
 
 private:
@@ -307,11 +316,21 @@ private:
         return limits_[static_cast<std::size_t>(device)];
     }
 
+    void remember(void* pointer, std::size_t bytes) {
+        const std::lock_guard lock(sizes_mutex_);
+        sizes_[pointer] = bytes;
+    }
+    std::size_t forget(void* pointer) noexcept {
+        const std::lock_guard lock(sizes_mutex_);
+        const auto node = sizes_.extract(pointer);
+        return node.empty() ? 0 : node.mapped();
+    }
+
     mutable std::once_flag detected_;
     mutable std::vector<BackendInfo> info_;
     mutable std::vector<DeviceLimits> limits_;  ///< by device number
-    std::mutex host_mutex_;
-    std::vector<std::pair<void*, std::size_t>> host_sizes_;
+    std::mutex sizes_mutex_;
+    std::map<void*, std::size_t> sizes_;  ///< of what callers hold, to wipe it when it comes back
 };
 
 }  // namespace
