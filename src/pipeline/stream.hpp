@@ -1,0 +1,99 @@
+// Where data comes from and where it goes: the two ends of a pipeline.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
+
+#include "engine/engine.hpp"
+
+namespace warpaes {
+
+/// Called now and then while an end waits for its other side; throws to give up waiting.
+using WaitHook = std::function<void()>;
+
+class Source {
+public:
+    virtual ~Source() = default;
+
+    /// Engine::unknown_length if only reading to the end tells.
+    [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
+    /// Sequential: read front to back by one thread at a time. Otherwise anywhere, by many at once.
+    [[nodiscard]] virtual bool is_sequential() const noexcept = 0;
+    /// Fills `buffer` with what begins at `offset`, and returns how much that was: less than asked for only at the end.
+    virtual std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) = 0;
+    /// The whole of it, where a lane may work on it as it lies; else null.
+    [[nodiscard]] virtual const std::uint8_t* data() const noexcept { return nullptr; }
+    /// Whether it is the sink's memory too: what a chunk needs of the one before must then be saved beforehand.
+    [[nodiscard]] virtual bool is_in_place() const noexcept { return false; }
+    virtual void on_wait(WaitHook /*hook*/) {}
+};
+
+class Sink {
+public:
+    virtual ~Sink() = default;
+
+    /// Sequential: written front to back by one thread at a time. Otherwise anywhere, by many at once.
+    [[nodiscard]] virtual bool is_sequential() const noexcept = 0;
+    /// Takes all of `bytes` or throws.
+    virtual void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) = 0;
+    /// Everything has been written.
+    virtual void finish() {}
+    /// Room for the whole of it, where a lane may work on it as it lies; else null.
+    [[nodiscard]] virtual std::uint8_t* data() noexcept { return nullptr; }
+};
+
+/// `source` without its first `skip` bytes, and if `size` is given only so much of it.
+class SourceSlice final : public Source {
+public:
+    SourceSlice(Source& source, std::uint64_t skip, std::uint64_t size = Engine::unknown_length)
+        : source_(source), skip_(skip), size_(size) {
+        if (size == Engine::unknown_length && source.size() != Engine::unknown_length) size_ = source.size() - skip;
+    }
+    std::uint64_t size() const noexcept override { return size_; }
+    bool is_sequential() const noexcept override { return source_.is_sequential(); }
+    std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override {
+        if (size_ != Engine::unknown_length && buffer.size() > size_ - offset) {
+            buffer = buffer.first(static_cast<std::size_t>(size_ - offset));
+        }
+        return source_.read(skip_ + offset, buffer);
+    }
+    void on_wait(WaitHook hook) override { source_.on_wait(std::move(hook)); }
+
+private:
+    Source& source_;
+    std::uint64_t skip_;
+    std::uint64_t size_;
+};
+
+/// Puts `shift` bytes, which its maker has written, in front of what it passes on to `sink`.
+class SinkBehindHeader final : public Sink {
+public:
+    SinkBehindHeader(Sink& sink, std::uint64_t shift) : sink_(sink), shift_(shift) {}
+    bool is_sequential() const noexcept override { return sink_.is_sequential(); }
+    void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override {
+        sink_.write(shift_ + offset, bytes);
+    }
+    void finish() override { sink_.finish(); }
+
+private:
+    Sink& sink_;
+    std::uint64_t shift_;
+};
+
+/// Passes on only `size` bytes from `first` of what is written to it.
+class SinkWindow final : public Sink {
+public:
+    SinkWindow(Sink& sink, std::uint64_t first, std::uint64_t size) : sink_(sink), first_(first), size_(size) {}
+    bool is_sequential() const noexcept override { return sink_.is_sequential(); }
+    void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override;
+    void finish() override { sink_.finish(); }
+
+private:
+    Sink& sink_;
+    std::uint64_t first_;
+    std::uint64_t size_;
+};
+
+}  // namespace warpaes
