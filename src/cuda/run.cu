@@ -67,7 +67,7 @@ void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream) {
     if (serial) {
         start(serial_kernel_for(run.mode, rounds, shape.tables));
     } else if (run.mode == Mode::ctr) {
-        start(ctr_kernel_for(rounds, shape.tables));
+        start(ctr_kernel_for(rounds, shape.tables, params->alignment == 16));
     } else if (by_segments && run.input == run.output) {
         const StreamScratch copy(bytes, stream);
         check(cudaMemcpyAsync(copy.get(), run.input, bytes, cudaMemcpyDeviceToDevice, stream), "copying ciphertext");

@@ -23,7 +23,8 @@ Kernel with_rounds_and_tables(int rounds, int tables, F f) {
 
 /// ECB both ways, CBC and CFB128 decryption.
 Kernel blocks_kernel_for(Mode mode, Direction direction, int rounds, int tables);
-Kernel ctr_kernel_for(int rounds, int tables);
+/// `aligned`: both buffers on 16 bytes.
+Kernel ctr_kernel_for(int rounds, int tables, bool aligned);
 /// CFB8 and CFB1 decryption.
 Kernel segments_kernel_for(Mode mode, int rounds, int tables);
 /// CBC, CFB128, CFB8, CFB1 encryption and OFB.

@@ -5,9 +5,10 @@
 
 namespace warpaes::cuda {
 
-Kernel ctr_kernel_for(int rounds, int tables) {
+Kernel ctr_kernel_for(int rounds, int tables, bool aligned) {
     return with_rounds_and_tables(rounds, tables, [&]<int Rounds, int Tables>() -> Kernel {
-        return &ctr_kernel<Rounds, Tables, ctr_width>;
+        if (aligned) return &ctr_kernel<Rounds, Tables, ctr_width, true>;
+        return &ctr_kernel<Rounds, Tables, ctr_width, false>;
     });
 }
 

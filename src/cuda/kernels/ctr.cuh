@@ -71,8 +71,10 @@ __device__ __forceinline__ uint4 counter_prefix(uint4 initial, std::uint64_t ste
 /// A unit of work of a warp is `Width` groups of 32 blocks under one value of g; 8 / Width units make 256 blocks.
 /// Thread blocks own contiguous ranges of units, and their warps, a multiple of 8 / Width many, take the units in turn: so
 /// the bits of j that the unit decides are the same for a warp throughout, and A(j) stays.
-template <int Rounds, int Tables, int Width>
+/// `Aligned`: both pointers are multiples of 16, the usual case, for which the compiler leaves all other access out.
+template <int Rounds, int Tables, int Width, bool Aligned>
 __global__ void __launch_bounds__(1024, 1) ctr_kernel(const __grid_constant__ Params p) {
+    const std::uint32_t alignment = Aligned ? 16 : p.alignment;
     static_assert(8 % Width == 0);
     constexpr unsigned unit_blocks = Width * warp_lanes;
     constexpr unsigned units_per_g = 256 / unit_blocks;
@@ -113,9 +115,9 @@ __global__ void __launch_bounds__(1024, 1) ctr_kernel(const __grid_constant__ Pa
         for (int i = 0; i < Width; ++i) {
             const std::uint64_t at = index + i * warp_lanes;
             uint4 text{};
-            if (at < whole) text = load_block(in + i * warp_lanes * block_bytes, p.alignment);
+            if (at < whole) text = load_block(in + i * warp_lanes * block_bytes, alignment);
             const uint4 key_stream = rounds_from<false, Rounds, 3>(tables, a[i] ^ b, p.round_keys);
-            if (at < whole) store_block(out + i * warp_lanes * block_bytes, key_stream ^ text, p.alignment);
+            if (at < whole) store_block(out + i * warp_lanes * block_bytes, key_stream ^ text, alignment);
             if (at == whole && rest != 0) {
                 xor_partial_block(out + i * warp_lanes * block_bytes, in + i * warp_lanes * block_bytes, key_stream, rest);
             }
