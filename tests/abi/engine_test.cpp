@@ -1,0 +1,320 @@
+// The library around the messages: versions, statuses, backends, keys, threads, memory.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <thread>
+
+#include "support.hpp"
+
+namespace abi_tests {
+namespace {
+
+// Values and layouts that a compiled caller relies on: a change here is a change of the soname.
+static_assert(WARPAES_OK == 0 && WARPAES_ERROR_INTERNAL == 1 && WARPAES_ERROR_ARGUMENT == 2 &&
+              WARPAES_ERROR_KEY_LENGTH == 3 && WARPAES_ERROR_IV_LENGTH == 4 && WARPAES_ERROR_DATA_LENGTH == 5 &&
+              WARPAES_ERROR_PADDING == 6 && WARPAES_ERROR_BUFFER_TOO_SMALL == 7 && WARPAES_ERROR_OVERLAP == 8 &&
+              WARPAES_ERROR_RANGE == 9 && WARPAES_ERROR_BACKEND == 10 && WARPAES_ERROR_OUT_OF_MEMORY == 11 &&
+              WARPAES_ERROR_DEVICE_MEMORY == 12 && WARPAES_ERROR_DEVICE == 13 && WARPAES_ERROR_STATE == 14 &&
+              WARPAES_ERROR_CANCELLED == 15 && WARPAES_ERROR_NOT_FOUND == 16 && WARPAES_ERROR_EXISTS == 17 &&
+              WARPAES_ERROR_SAME_FILE == 18 && WARPAES_ERROR_READ == 19 && WARPAES_ERROR_WRITE == 20 &&
+              WARPAES_ERROR_FORMAT == 21);
+static_assert(WARPAES_ECB == 1 && WARPAES_CBC == 2 && WARPAES_CFB128 == 3 && WARPAES_CFB8 == 4 && WARPAES_CFB1 == 5 &&
+              WARPAES_OFB == 6 && WARPAES_CTR == 7 && WARPAES_ENCRYPT == 1 && WARPAES_DECRYPT == 2);
+static_assert(offsetof(warpaes_message, key) == 16 && offsetof(warpaes_message, input) == 40 &&
+              offsetof(warpaes_message, output_len) == 88 && offsetof(warpaes_message, backend) == 104 &&
+              sizeof(warpaes_message) == 120);
+static_assert(offsetof(warpaes_engine_options, backend) == 8 && sizeof(warpaes_engine_options) == 32);
+static_assert(offsetof(warpaes_backend_info, name) == 8 && sizeof(warpaes_backend_info) == 48);
+
+warpaes_backend_info query(std::size_t index) {
+    warpaes_backend_info info = {};
+    info.struct_size = sizeof info;
+    EXPECT_EQ(warpaes_backend_query(index, &info), WARPAES_OK) << warpaes_last_error();
+    return info;
+}
+
+TEST(Library, Version) {
+    EXPECT_STREQ(warpaes_version(), WARPAES_VERSION);
+    EXPECT_EQ(warpaes_abi_version(), static_cast<std::uint32_t>(WARPAES_ABI_VERSION));
+}
+
+TEST(Library, EveryStatusHasItsOwnMessage) {
+    std::set<std::string> messages;
+    for (int status = WARPAES_OK; status <= WARPAES_ERROR_FORMAT; ++status) {
+        const std::string message = warpaes_status_message(static_cast<warpaes_status>(status));
+        EXPECT_FALSE(message.empty()) << status;
+        EXPECT_TRUE(messages.insert(message).second) << status << " has the message of another: " << message;
+    }
+    const char* unknown = warpaes_status_message(static_cast<warpaes_status>(WARPAES_ERROR_FORMAT + 1));
+    ASSERT_NE(unknown, nullptr);
+    EXPECT_TRUE(messages.insert(unknown).second);
+}
+
+TEST(Library, LastErrorBelongsToItsThread) {
+    warpaes_key* key = nullptr;
+    EXPECT_EQ(warpaes_key_create(nullptr, 16, &key), WARPAES_ERROR_ARGUMENT);
+    const std::string here = warpaes_last_error();
+    EXPECT_FALSE(here.empty());
+    std::string there = "untouched";
+    std::thread([&] { there = warpaes_last_error(); }).join();
+    EXPECT_EQ(there, "");
+    EXPECT_EQ(warpaes_last_error(), here);
+}
+
+TEST(Backends, AreListedInOrder) {
+    const std::size_t count = warpaes_backend_count();
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < count; ++i) {
+        const warpaes_backend_info info = query(i);
+        ASSERT_NE(info.name, nullptr);
+        ASSERT_NE(info.description, nullptr);
+        ASSERT_NE(info.reason, nullptr);
+        EXPECT_STRNE(info.description, "") << info.name;
+        EXPECT_EQ(info.usable != 0, std::string(info.reason).empty()) << info.name << ": " << info.reason;
+        const bool cuda = std::string(info.name) == "cuda";
+        EXPECT_EQ(info.device >= 0, cuda && info.usable != 0) << info.name;
+        EXPECT_EQ(info.multiprocessors > 0, cuda && info.usable != 0) << info.name;
+        EXPECT_EQ(info.memory_bytes > 0, cuda && info.usable != 0) << info.name;
+        if (names.empty() || names.back() != info.name) names.emplace_back(info.name);
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"libcrypto", "aesni", "vaes", "cuda"}));
+    EXPECT_EQ(query(0).usable, 1) << "libcrypto runs everywhere";
+}
+
+TEST(Backends, WrongQueries) {
+    warpaes_backend_info info = {};
+    EXPECT_EQ(warpaes_backend_query(0, &info), WARPAES_ERROR_ARGUMENT) << "struct_size is 0";
+    EXPECT_NE(std::string(warpaes_last_error()).find("struct_size"), std::string::npos) << warpaes_last_error();
+    info.struct_size = sizeof info;
+    EXPECT_EQ(warpaes_backend_query(warpaes_backend_count(), &info), WARPAES_ERROR_ARGUMENT);
+    EXPECT_NE(std::string(warpaes_last_error()).find("index"), std::string::npos) << warpaes_last_error();
+    EXPECT_EQ(info.name, nullptr);
+    EXPECT_EQ(warpaes_backend_query(0, nullptr), WARPAES_ERROR_ARGUMENT);
+    EXPECT_NE(std::string(warpaes_last_error()).find("info"), std::string::npos) << warpaes_last_error();
+}
+
+/// Engines, with WARPAES_BACKEND as the test wants it.
+class EngineTest : public testing::Test {
+protected:
+    void SetUp() override {
+        if (const char* value = std::getenv("WARPAES_BACKEND")) saved_ = value;
+        unsetenv("WARPAES_BACKEND");
+    }
+    void TearDown() override {
+        if (saved_) {
+            setenv("WARPAES_BACKEND", saved_->c_str(), 1);
+        } else {
+            unsetenv("WARPAES_BACKEND");
+        }
+    }
+
+    static warpaes_status create(const warpaes_engine_options* options, Engine& engine) {
+        warpaes_engine* raw = nullptr;
+        const warpaes_status status = warpaes_engine_create(options, &raw);
+        EXPECT_EQ(raw != nullptr, status == WARPAES_OK);
+        engine.reset(raw);
+        return status;
+    }
+    static void expect_refused(const warpaes_engine_options& options, warpaes_status status, const std::string& named) {
+        Engine engine;
+        EXPECT_EQ(create(&options, engine), status) << named;
+        EXPECT_NE(std::string(warpaes_last_error()).find(named), std::string::npos) << warpaes_last_error();
+    }
+    /// Which backend runs 1 KiB of CTR.
+    static std::string runner(const Engine& engine) {
+        const Key key = make_key(Bytes(16, 1));
+        const Bytes iv(16, 2);
+        Bytes buffer(1024, 3);
+        warpaes_message message = make_message(WARPAES_CTR, WARPAES_ENCRYPT, key, iv, buffer.data(), buffer.size(),
+                                               buffer.data(), buffer.size());
+        EXPECT_EQ(warpaes_crypt(engine.get(), &message), WARPAES_OK) << warpaes_last_error();
+        return message.backend;
+    }
+
+    std::optional<std::string> saved_;
+};
+
+TEST_F(EngineTest, DefaultsToTheBestCpuForAShortMessage) {
+    std::string best;
+    for (const std::string& name : usable_backends()) {
+        if (name != "cuda") best = name;
+    }
+    Engine engine;
+    ASSERT_EQ(create(nullptr, engine), WARPAES_OK) << warpaes_last_error();
+    EXPECT_EQ(runner(engine), best);
+    warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
+    options.backend = "auto";
+    ASSERT_EQ(create(&options, engine), WARPAES_OK) << warpaes_last_error();
+    EXPECT_EQ(runner(engine), best);
+}
+
+TEST_F(EngineTest, RunsTheBackendAskedFor) {
+    for (const std::string& name : usable_backends()) {
+        if (simulated() && name != "cuda") continue;
+        EXPECT_EQ(runner(make_engine(name)), name);
+        setenv("WARPAES_BACKEND", name.c_str(), 1);
+        Engine engine;
+        ASSERT_EQ(create(nullptr, engine), WARPAES_OK) << warpaes_last_error();
+        EXPECT_EQ(runner(engine), name) << "WARPAES_BACKEND";
+        unsetenv("WARPAES_BACKEND");
+    }
+}
+
+TEST_F(EngineTest, AnOptionIsStrongerThanTheEnvironment) {
+    setenv("WARPAES_BACKEND", "no such thing", 1);
+    EXPECT_EQ(runner(make_engine("libcrypto")), "libcrypto");
+}
+
+TEST_F(EngineTest, AnEmptyEnvironmentVariableIsNone) {
+    setenv("WARPAES_BACKEND", "", 1);
+    Engine engine;
+    EXPECT_EQ(create(nullptr, engine), WARPAES_OK) << warpaes_last_error();
+}
+
+TEST_F(EngineTest, UnknownBackendsAreRefused) {
+    warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
+    for (const char* name : {"openssl", "CUDA", "aesni ", "vaes512"}) {
+        options.backend = name;
+        expect_refused(options, WARPAES_ERROR_BACKEND, name);
+        expect_refused(options, WARPAES_ERROR_BACKEND, "libcrypto");  // the sentence lists what there is
+        setenv("WARPAES_BACKEND", name, 1);
+        Engine engine;
+        EXPECT_EQ(create(nullptr, engine), WARPAES_ERROR_BACKEND);
+        EXPECT_NE(std::string(warpaes_last_error()).find(name), std::string::npos) << warpaes_last_error();
+        unsetenv("WARPAES_BACKEND");
+    }
+}
+
+TEST_F(EngineTest, BackendsThatCannotRunHereSayWhy) {
+    for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
+        const warpaes_backend_info info = query(i);
+        if (info.usable != 0) continue;
+        warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
+        options.backend = info.name;
+        expect_refused(options, WARPAES_ERROR_BACKEND, info.reason);
+    }
+}
+
+TEST_F(EngineTest, WrongOptions) {
+    warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
+    for (const std::uint32_t size : {0U, 4U, static_cast<std::uint32_t>(sizeof options) - 1}) {
+        options.struct_size = size;
+        expect_refused(options, WARPAES_ERROR_ARGUMENT, "struct_size");
+    }
+    options.struct_size = sizeof options;
+    options.chunk_bytes = 4097;
+    expect_refused(options, WARPAES_ERROR_ARGUMENT, "chunk_bytes");
+    options.chunk_bytes = std::uint64_t{1} << 40;
+    expect_refused(options, WARPAES_ERROR_ARGUMENT, "chunk_bytes");
+    options.chunk_bytes = 0;
+    options.threads = 100000;
+    expect_refused(options, WARPAES_ERROR_ARGUMENT, "threads");
+    options.threads = 0;
+    options.depth = 100000;
+    expect_refused(options, WARPAES_ERROR_ARGUMENT, "depth");
+    options.depth = 0;
+    options.device = -2;
+    expect_refused(options, WARPAES_ERROR_ARGUMENT, "device");
+    options.device = 4000;
+    expect_refused(options, WARPAES_ERROR_BACKEND, "device");
+    EXPECT_EQ(warpaes_engine_create(nullptr, nullptr), WARPAES_ERROR_ARGUMENT);
+    EXPECT_NE(std::string(warpaes_last_error()).find("engine"), std::string::npos);
+    warpaes_engine_destroy(nullptr);
+}
+
+TEST(Keys, LengthsAndNulls) {
+    const Bytes bytes(64, 9);
+    for (std::size_t length = 0; length <= 64; ++length) {
+        auto* key = reinterpret_cast<warpaes_key*>(1);
+        const warpaes_status status = warpaes_key_create(bytes.data(), length, &key);
+        if (length == 16 || length == 24 || length == 32) {
+            EXPECT_EQ(status, WARPAES_OK) << warpaes_last_error();
+        } else {
+            EXPECT_EQ(status, WARPAES_ERROR_KEY_LENGTH) << length;
+            EXPECT_NE(std::string(warpaes_last_error()).find("key"), std::string::npos) << warpaes_last_error();
+            EXPECT_EQ(key, nullptr);
+        }
+        warpaes_key_destroy(key);
+    }
+    warpaes_key* key = nullptr;
+    EXPECT_EQ(warpaes_key_create(nullptr, 16, &key), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_key_create(bytes.data(), 16, nullptr), WARPAES_ERROR_ARGUMENT);
+    warpaes_key_destroy(nullptr);
+}
+
+TEST(Keys, AreCopied) {
+    Bytes bytes(16, 9);
+    const Key key = make_key(bytes);
+    const Bytes original = bytes;
+    std::fill(bytes.begin(), bytes.end(), std::uint8_t{0});
+    const Bytes text(16, 4);
+    EXPECT_EQ(crypt(make_engine("libcrypto"), "libcrypto", WARPAES_ECB, WARPAES_ENCRYPT, key, {}, text),
+              expected(WARPAES_ECB, WARPAES_ENCRYPT, original, {}, text));
+}
+
+class EngineOfBackend : public BackendTest {};
+
+TEST_P(EngineOfBackend, IsSharedByThreads) {
+    // Several chunks a message, so that calls borrow the engine's workers from each other.
+    const Engine engine = make_engine(GetParam(), 4096, 2);
+    const Bytes key_bytes = Random(3).bytes(32);
+    const Key key = make_key(key_bytes);
+    std::atomic<int> wrong{0};
+    std::atomic<int> right{0};
+    std::vector<std::thread> threads;
+    const int rounds = simulated() ? 3 : 60;
+    for (std::uint64_t t = 0; t < 8; ++t) {
+        threads.emplace_back([&, t] {
+            Random random(100 + t);
+            for (int i = 0; i < rounds; ++i) {
+                const ModeTraits& mode = all_modes()[random.below(all_modes().size())];
+                const warpaes_direction direction = directions[random.below(2)];
+                const Bytes input = random.bytes(random.below(mode.mode == WARPAES_CFB1 ? 64 : 2000) * 16);
+                const Bytes iv = random.bytes(16);
+                Bytes output(input.size());
+                warpaes_message message = make_message(mode.mode, direction, key, iv, input.data(), input.size(),
+                                                       output.data(), output.size());
+                const bool ok = warpaes_crypt(engine.get(), &message) == WARPAES_OK &&
+                                output == expected(mode.mode, direction, key_bytes, iv, input);
+                ++(ok ? right : wrong);
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(right, 8 * rounds);
+}
+
+TEST_P(EngineOfBackend, AllocatesHostMemory) {
+    for (const std::size_t bytes : {std::size_t{1}, std::size_t{4096}, std::size_t{100000}, std::size_t{3} << 20}) {
+        void* pointer = nullptr;
+        ASSERT_EQ(warpaes_host_alloc(engine_.get(), bytes, &pointer), WARPAES_OK) << warpaes_last_error();
+        ASSERT_NE(pointer, nullptr);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pointer) % 256, 0U);
+        std::memset(pointer, 0x5a, bytes);
+        const std::size_t whole = bytes / 16 * 16;
+        const Key key = make_key(Bytes(16, 7));
+        warpaes_message message = make_message(WARPAES_ECB, WARPAES_ENCRYPT, key, {}, pointer, whole, pointer, whole);
+        EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
+        const auto* result = static_cast<const std::uint8_t*>(pointer);
+        EXPECT_TRUE(Bytes(result, result + whole) ==
+                    expected(WARPAES_ECB, WARPAES_ENCRYPT, Bytes(16, 7), {}, Bytes(whole, 0x5a)));
+        warpaes_host_free(engine_.get(), pointer);
+    }
+    warpaes_host_free(engine_.get(), nullptr);
+    void* pointer = nullptr;
+    EXPECT_EQ(warpaes_host_alloc(nullptr, 16, &pointer), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_host_alloc(engine_.get(), 16, nullptr), WARPAES_ERROR_ARGUMENT);
+    EXPECT_NE(warpaes_host_alloc(engine_.get(), ~std::size_t{0} - 100, &pointer), WARPAES_OK);
+    EXPECT_EQ(pointer, nullptr);
+}
+
+WARPAES_FOR_EVERY_BACKEND(EngineOfBackend);
+
+}  // namespace
+}  // namespace abi_tests

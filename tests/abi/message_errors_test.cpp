@@ -1,0 +1,262 @@
+// Wrong arguments: the right status, a sentence that names the argument, and an output that nobody has touched.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+#include "support.hpp"
+
+namespace abi_tests {
+namespace {
+
+class MessageErrors : public BackendTest {
+protected:
+    void SetUp() override {
+        BackendTest::SetUp();
+        key_ = make_key(Random(1).bytes(16));
+        input_ = Random(2).bytes(64);
+        iv_ = Random(3).bytes(16);
+    }
+
+    /// A message that works; `change` makes it wrong.
+    void expect_refused(const std::string& what, warpaes_status status, const std::string& named,
+                        const std::function<void(warpaes_message&)>& change) {
+        SCOPED_TRACE(what);
+        PoisonedBuffer output(input_.size() + 16);
+        warpaes_message message = make_message(WARPAES_CBC, WARPAES_DECRYPT, key_, iv_, input_.data(), input_.size(),
+                                               output.data(), output.size());
+        change(message);
+        EXPECT_EQ(warpaes_crypt(engine_.get(), &message), status) << warpaes_last_error();
+        const std::string sentence = warpaes_last_error();
+        EXPECT_NE(sentence.find(named), std::string::npos) << "does not name " << named << ": " << sentence;
+        EXPECT_TRUE(output.intact_after(0)) << "the output was touched";
+        if (message.struct_size == sizeof message) {
+            EXPECT_EQ(message.status, status);
+        }
+        if (status != WARPAES_ERROR_BUFFER_TOO_SMALL && message.struct_size == sizeof message) {
+            EXPECT_EQ(message.output_len, 0U);
+        }
+    }
+
+    Key key_;
+    Bytes input_;
+    Bytes iv_;
+};
+
+TEST_P(MessageErrors, TheMessageThatTheOthersSpoilWorks) {
+    crypt(engine_, GetParam(), WARPAES_CBC, WARPAES_DECRYPT, key_, iv_, input_);
+}
+
+TEST_P(MessageErrors, NullAndUnknownValues) {
+    EXPECT_EQ(warpaes_crypt(engine_.get(), nullptr), WARPAES_ERROR_ARGUMENT);
+    EXPECT_NE(std::string(warpaes_last_error()).find("message"), std::string::npos);
+    warpaes_message message = WARPAES_MESSAGE_INIT;
+    EXPECT_EQ(warpaes_crypt(nullptr, &message), WARPAES_ERROR_ARGUMENT);
+    EXPECT_NE(std::string(warpaes_last_error()).find("engine"), std::string::npos);
+
+    for (const std::uint32_t size : {0U, 4U, static_cast<std::uint32_t>(sizeof(warpaes_message)) - 8}) {
+        expect_refused("struct_size " + std::to_string(size), WARPAES_ERROR_ARGUMENT, "struct_size",
+                       [size](warpaes_message& m) { m.struct_size = size; });
+    }
+    for (const int mode : {-1, 0, 8, 1000}) {
+        expect_refused("mode " + std::to_string(mode), WARPAES_ERROR_ARGUMENT, "mode",
+                       [mode](warpaes_message& m) { m.mode = static_cast<warpaes_mode>(mode); });
+    }
+    for (const int direction : {-1, 0, 3}) {
+        expect_refused("direction " + std::to_string(direction), WARPAES_ERROR_ARGUMENT, "direction",
+                       [direction](warpaes_message& m) { m.direction = static_cast<warpaes_direction>(direction); });
+    }
+    for (const std::uint32_t flags : {1U << 3, 1U << 31}) {
+        expect_refused("flags " + std::to_string(flags), WARPAES_ERROR_ARGUMENT, "flags",
+                       [flags](warpaes_message& m) { m.flags = flags; });
+    }
+    expect_refused("key null", WARPAES_ERROR_ARGUMENT, "key", [](warpaes_message& m) { m.key = nullptr; });
+    expect_refused("iv null", WARPAES_ERROR_ARGUMENT, "iv", [](warpaes_message& m) { m.iv = nullptr; });
+    expect_refused("input null", WARPAES_ERROR_ARGUMENT, "input", [](warpaes_message& m) { m.input = nullptr; });
+    expect_refused("output null", WARPAES_ERROR_ARGUMENT, "output", [](warpaes_message& m) { m.output = nullptr; });
+}
+
+TEST_P(MessageErrors, IvLength) {
+    for (const std::uint64_t length : {std::uint64_t{0}, std::uint64_t{12}, std::uint64_t{15}, std::uint64_t{17},
+                                       std::numeric_limits<std::uint64_t>::max()}) {
+        for (const ModeTraits& mode : all_modes()) {
+            if (mode.mode == WARPAES_ECB) continue;
+            expect_refused(mode.name + " iv_len " + std::to_string(length), WARPAES_ERROR_IV_LENGTH, "iv",
+                           [&](warpaes_message& m) {
+                               m.mode = mode.mode;
+                               m.iv_len = length;
+                           });
+        }
+    }
+    expect_refused("ECB with an IV", WARPAES_ERROR_IV_LENGTH, "iv", [](warpaes_message& m) { m.mode = WARPAES_ECB; });
+}
+
+TEST_P(MessageErrors, DataLength) {
+    for (const warpaes_mode mode : {WARPAES_ECB, WARPAES_CBC}) {
+        for (const warpaes_direction direction : directions) {
+            for (const std::uint64_t length : {1U, 15U, 17U, 63U}) {
+                expect_refused(name_of(mode, direction, 16) + " " + std::to_string(length), WARPAES_ERROR_DATA_LENGTH,
+                               "input_len", [&](warpaes_message& m) {
+                                   m.mode = mode;
+                                   m.direction = direction;
+                                   m.iv_len = mode == WARPAES_ECB ? 0 : 16;
+                                   m.input_len = length;
+                               });
+            }
+        }
+    }
+    for (const std::uint64_t length : {0U, 15U, 33U}) {
+        expect_refused("padded ciphertext of " + std::to_string(length), WARPAES_ERROR_DATA_LENGTH, "input_len",
+                       [&](warpaes_message& m) {
+                           m.flags = WARPAES_PKCS7;
+                           m.input_len = length;
+                       });
+    }
+    expect_refused("absurd length", WARPAES_ERROR_DATA_LENGTH, "input_len", [](warpaes_message& m) {
+        m.mode = WARPAES_CTR;
+        m.input_len = std::numeric_limits<std::uint64_t>::max();
+        m.output_capacity = m.input_len;
+    });
+    expect_refused("absurd length, padded", WARPAES_ERROR_DATA_LENGTH, "input_len", [](warpaes_message& m) {
+        m.direction = WARPAES_ENCRYPT;
+        m.flags = WARPAES_PKCS7;
+        m.input_len = std::numeric_limits<std::uint64_t>::max();
+    });
+}
+
+TEST_P(MessageErrors, FlagsThatContradictEachOther) {
+    for (const warpaes_mode mode : {WARPAES_CFB128, WARPAES_CFB8, WARPAES_CFB1, WARPAES_OFB, WARPAES_CTR}) {
+        expect_refused(traits(mode).name + " padded", WARPAES_ERROR_ARGUMENT, "flags", [&](warpaes_message& m) {
+            m.mode = mode;
+            m.flags = WARPAES_PKCS7;
+        });
+    }
+    for (const ModeTraits& mode : all_modes()) {
+        if (mode.mode == WARPAES_CFB1) continue;
+        expect_refused(mode.name + " in bits", WARPAES_ERROR_ARGUMENT, "flags", [&](warpaes_message& m) {
+            m.mode = mode.mode;
+            m.iv_len = mode.mode == WARPAES_ECB ? 0 : 16;
+            m.flags = WARPAES_LENGTH_IN_BITS;
+        });
+    }
+    expect_refused("padded range", WARPAES_ERROR_ARGUMENT, "flags", [](warpaes_message& m) {
+        m.flags = WARPAES_PKCS7 | WARPAES_RANGE;
+        m.range_len = 16;
+    });
+}
+
+TEST_P(MessageErrors, Capacity) {
+    for (const std::uint64_t capacity : {0U, 1U, 63U}) {
+        expect_refused("capacity " + std::to_string(capacity), WARPAES_ERROR_BUFFER_TOO_SMALL, "output_capacity",
+                       [capacity](warpaes_message& m) { m.output_capacity = capacity; });
+    }
+    PoisonedBuffer output(64);
+    warpaes_message message =
+        make_message(WARPAES_CTR, WARPAES_ENCRYPT, key_, iv_, input_.data(), input_.size(), output.data(), 63);
+    EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_ERROR_BUFFER_TOO_SMALL);
+    EXPECT_EQ(message.output_len, 64U) << "output_len says what it takes";
+    message.flags = WARPAES_RANGE;
+    message.range_offset = 3;
+    message.range_len = 40;
+    message.output_capacity = 39;
+    EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_ERROR_BUFFER_TOO_SMALL);
+    EXPECT_EQ(message.output_len, 40U);
+    message.output_capacity = 40;
+    EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
+}
+
+TEST_P(MessageErrors, Ranges) {
+    struct Case {
+        std::uint64_t offset;
+        std::uint64_t length;
+    };
+    constexpr std::uint64_t huge = std::numeric_limits<std::uint64_t>::max();
+    for (const Case& c : {Case{0, 65}, Case{64, 1}, Case{65, 0}, Case{1, 64}, Case{huge, 1}, Case{1, huge},
+                          Case{huge - 7, 16}, Case{huge, huge}}) {
+        expect_refused("range " + std::to_string(c.offset) + " + " + std::to_string(c.length), WARPAES_ERROR_RANGE,
+                       "range", [&](warpaes_message& m) {
+                           m.flags = WARPAES_RANGE;
+                           m.range_offset = c.offset;
+                           m.range_len = c.length;
+                       });
+    }
+    struct Serial {
+        warpaes_mode mode;
+        warpaes_direction direction;
+    };
+    for (const Serial& s : {Serial{WARPAES_CBC, WARPAES_ENCRYPT}, Serial{WARPAES_CFB128, WARPAES_ENCRYPT},
+                            Serial{WARPAES_CFB8, WARPAES_ENCRYPT}, Serial{WARPAES_CFB1, WARPAES_ENCRYPT},
+                            Serial{WARPAES_OFB, WARPAES_ENCRYPT}, Serial{WARPAES_OFB, WARPAES_DECRYPT}}) {
+        expect_refused("a range of " + name_of(s.mode, s.direction, 16), WARPAES_ERROR_RANGE, "range",
+                       [&](warpaes_message& m) {
+                           m.mode = s.mode;
+                           m.direction = s.direction;
+                           m.flags = WARPAES_RANGE;
+                           m.range_len = 16;
+                       });
+    }
+}
+
+TEST_P(MessageErrors, Overlap) {
+    for (const ModeTraits& mode : all_modes()) {
+        for (const warpaes_direction direction : directions) {
+            for (const std::ptrdiff_t distance : {-63, -16, -1, 1, 15, 16, 32, 63}) {
+                PoisonedBuffer buffer(256);
+                std::uint8_t* in = buffer.data() + 96;
+                warpaes_message message = make_message(mode.mode, direction, key_, iv_, in, 64, in + distance, 64);
+                EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_ERROR_OVERLAP)
+                    << name_of(mode.mode, direction, 16) << " " << distance;
+                EXPECT_NE(std::string(warpaes_last_error()).find("output"), std::string::npos);
+                EXPECT_TRUE(buffer.intact_after(0)) << name_of(mode.mode, direction, 16) << " " << distance;
+            }
+            for (const std::ptrdiff_t distance : {-64, 64}) {
+                PoisonedBuffer buffer(256);
+                std::uint8_t* in = buffer.data() + 96;
+                warpaes_message message = make_message(mode.mode, direction, key_, iv_, in, 64, in + distance, 64);
+                EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << "neighbours do not overlap";
+            }
+        }
+    }
+    // A range is never in place.
+    PoisonedBuffer buffer(64);
+    warpaes_message message =
+        make_message(WARPAES_CTR, WARPAES_DECRYPT, key_, iv_, buffer.data(), 64, buffer.data(), 64);
+    message.flags = WARPAES_RANGE;
+    message.range_len = 64;
+    EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_ERROR_OVERLAP);
+    EXPECT_TRUE(buffer.intact_after(0));
+    // The whole output of a padded message counts, not only its input's length.
+    PoisonedBuffer padded(96);
+    message = make_message(WARPAES_CBC, WARPAES_ENCRYPT, key_, iv_, padded.data() + 16, 16, padded.data(), 32);
+    message.flags = WARPAES_PKCS7;
+    EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_ERROR_OVERLAP);
+    EXPECT_TRUE(padded.intact_after(0));
+}
+
+TEST_P(MessageErrors, AsynchronousCallsTakeDeviceMemory) {
+    PoisonedBuffer output(64);
+    warpaes_message message =
+        make_message(WARPAES_CTR, WARPAES_ENCRYPT, key_, iv_, input_.data(), input_.size(), output.data(), 64);
+    EXPECT_EQ(warpaes_crypt_async(engine_.get(), &message, nullptr), WARPAES_ERROR_ARGUMENT);
+    EXPECT_NE(std::string(warpaes_last_error()).find("input"), std::string::npos) << warpaes_last_error();
+    EXPECT_TRUE(output.intact_after(0));
+}
+
+TEST_P(MessageErrors, NewerStructs) {
+    struct Newer {
+        warpaes_message message;
+        std::uint64_t unknown;
+    };
+    PoisonedBuffer output(64);
+    Newer newer{make_message(WARPAES_CTR, WARPAES_ENCRYPT, key_, iv_, input_.data(), 64, output.data(), 64), 0};
+    newer.message.struct_size = sizeof newer;
+    EXPECT_EQ(warpaes_crypt(engine_.get(), &newer.message), WARPAES_OK) << warpaes_last_error();
+    EXPECT_EQ(newer.message.struct_size, sizeof newer);
+    newer.unknown = 1;
+    EXPECT_EQ(warpaes_crypt(engine_.get(), &newer.message), WARPAES_ERROR_ARGUMENT) << "a request it cannot understand";
+}
+
+WARPAES_FOR_EVERY_BACKEND(MessageErrors);
+
+}  // namespace
+}  // namespace abi_tests

@@ -1,0 +1,136 @@
+// What the tests of the C ABI share. They see warpaes.h and nothing else of the library; the oracles are their own.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "warpaes/warpaes.h"
+
+namespace abi_tests {
+
+using Bytes = std::vector<std::uint8_t>;
+
+// ------------------------------------------------------------------------------------------------------------ handles
+
+struct Destroy {
+    void operator()(warpaes_engine* engine) const { warpaes_engine_destroy(engine); }
+    void operator()(warpaes_key* key) const { warpaes_key_destroy(key); }
+    void operator()(warpaes_context* context) const { warpaes_context_destroy(context); }
+};
+using Engine = std::unique_ptr<warpaes_engine, Destroy>;
+using Key = std::unique_ptr<warpaes_key, Destroy>;
+using Context = std::unique_ptr<warpaes_context, Destroy>;
+
+/// An engine forced to `backend`. Fails the test and gives null if there is none.
+Engine make_engine(const std::string& backend, std::uint64_t chunk_bytes = 0, std::uint32_t threads = 0);
+Key make_key(const Bytes& bytes);
+Context make_context(const Engine& engine);
+
+/// The names of the backends that warpaes_backend_query calls usable, each once.
+const std::vector<std::string>& usable_backends();
+
+/// The cuda backend of this binary runs on the host through the SIMT shim (WARPAES_TEST_SIMULATED=1): a launch costs
+/// about as much as a thousand on a GPU, so tests that repeat themselves do so less often.
+bool simulated();
+
+// -------------------------------------------------------------------------------------------------------------- modes
+
+struct ModeTraits {
+    warpaes_mode mode;
+    std::string name;  ///< as the oracle and the response files spell it
+    bool whole_blocks;
+    bool range;  ///< decryption can start anywhere
+};
+const std::vector<ModeTraits>& all_modes();
+const ModeTraits& traits(warpaes_mode mode);
+
+constexpr warpaes_direction directions[] = {WARPAES_ENCRYPT, WARPAES_DECRYPT};
+
+std::string name_of(warpaes_mode mode, warpaes_direction direction, std::size_t key_bytes);
+
+// ------------------------------------------------------------------------------------------------------------ buffers
+
+/// The same bytes in every run of a test.
+class Random {
+public:
+    explicit Random(std::uint64_t seed) : engine_(seed) {}
+    Bytes bytes(std::size_t n);
+    /// 0 … bound - 1
+    std::size_t below(std::size_t bound) { return static_cast<std::size_t>(engine_() % bound); }
+
+private:
+    std::mt19937_64 engine_;
+};
+
+/// `size` bytes of poison at `misalignment` bytes after a 64-byte border, with poisoned guards around them.
+class PoisonedBuffer {
+public:
+    explicit PoisonedBuffer(std::size_t size, std::size_t misalignment = 0);
+    std::uint8_t* data() { return storage_.data() + start_; }
+    [[nodiscard]] std::size_t size() const { return size_; }
+    void assign(const Bytes& bytes);
+    /// The first `n` bytes.
+    [[nodiscard]] Bytes bytes(std::size_t n) const;
+    /// Nothing outside the first `written` bytes has changed.
+    [[nodiscard]] bool intact_after(std::size_t written) const;
+
+private:
+    static constexpr std::size_t guard = 64;
+    Bytes storage_;
+    std::size_t start_;
+    std::size_t size_;
+};
+
+/// A stretch of address space in which only the pages under [first, last) can be touched; anything else is a crash.
+class SparseBuffer {
+public:
+    SparseBuffer(std::uint64_t size, std::uint64_t first, std::uint64_t last);
+    ~SparseBuffer();
+    SparseBuffer(const SparseBuffer&) = delete;
+    SparseBuffer& operator=(const SparseBuffer&) = delete;
+    std::uint8_t* data() { return data_; }
+    static std::uint64_t page();
+
+private:
+    std::uint8_t* data_;
+    std::uint64_t size_;
+};
+
+// ----------------------------------------------------------------------------------------------------------- messages
+
+/// A message of `input` to `output` that still lacks nothing but flags. The arguments must outlive it.
+warpaes_message make_message(warpaes_mode mode, warpaes_direction direction, const Key& key, const Bytes& iv,
+                             const void* input, std::uint64_t input_len, void* output, std::uint64_t capacity);
+
+/// What the library makes of `input`; adds a failure to the test if it refuses or if another backend than `backend` ran
+/// it.
+Bytes crypt(const Engine& engine, const std::string& backend, warpaes_mode mode, warpaes_direction direction,
+            const Key& key, const Bytes& iv, const Bytes& input, std::uint32_t flags = 0);
+
+/// What libcrypto makes of it.
+Bytes expected(warpaes_mode mode, warpaes_direction direction, const Bytes& key, const Bytes& iv, const Bytes& input);
+
+/// Every test of this kind runs once for each backend that this machine can run.
+class BackendTest : public testing::TestWithParam<std::string> {
+protected:
+    void SetUp() override {
+        engine_ = make_engine(GetParam());
+        ASSERT_NE(engine_, nullptr);
+    }
+    Engine engine_;
+};
+
+/// The name of a test is the name of its backend.
+std::string backend_test_name(const testing::TestParamInfo<std::string>& info);
+
+#define WARPAES_FOR_EVERY_BACKEND(Suite)                                                      \
+    INSTANTIATE_TEST_SUITE_P(Backend, Suite, testing::ValuesIn(abi_tests::usable_backends()), \
+                             abi_tests::backend_test_name)
+
+}  // namespace abi_tests
