@@ -1,0 +1,11 @@
+// A stand-in for the CUDA toolkit's header of this name: with this folder first on the include path, CUDA kernels and
+// the host code that launches them compile with any C++20 compiler and run on the CPU. See ../README.md for what is
+// faithful.
+#pragma once
+
+/// Tells a source that it is compiled for this simulator; `__CUDA_ARCH__` and `__CUDACC__` stay undefined.
+#define WARPAES_SIMT 1
+
+#include "simt_device.h"
+#include "simt_runtime.h"
+#include "simt_types.h"

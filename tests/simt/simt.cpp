@@ -1,0 +1,430 @@
+// The executor: runs the blocks of a grid one after the other, the threads of a block in turns, each on its own fiber.
+//
+// A thread runs until it has to wait, for its block or for lanes of its warp. Whoever comes last to a meeting completes
+// it and goes on, so that the order, and with it every result, is the same in each run. When nobody can go on, the
+// kernel has a divergent barrier or waits for a lane that does not come: a message tells who waits where, and the
+// process ends.
+#include "simt.hpp"
+
+#include <array>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "executor.hpp"
+#include "fiber.hpp"
+
+constinit thread_local uint3 threadIdx{};
+constinit thread_local uint3 blockIdx{};
+constinit thread_local dim3 blockDim{};
+constinit thread_local dim3 gridDim{};
+
+namespace simt {
+namespace {
+
+constexpr unsigned max_threads = 1024;
+constexpr unsigned warp_lanes = 32;
+constexpr std::uint64_t undefined_value = 0xa5a5a5a5a5a5a5a5;
+
+constexpr const char* name_of(WarpFunction function) {
+    constexpr std::array names{"__syncwarp",      "__shfl_sync",   "__shfl_up_sync", "__shfl_down_sync",
+                               "__shfl_xor_sync", "__ballot_sync", "__any_sync",     "__all_sync"};
+    return names[static_cast<std::size_t>(function)];
+}
+
+constexpr bool is_vote(WarpFunction function) {
+    return function >= WarpFunction::ballot;
+}
+constexpr bool is_shuffle(WarpFunction function) {
+    return function != WarpFunction::sync && !is_vote(function);
+}
+
+bool same_line(const Where& a, const Where& b) {
+    return a.line() == b.line() && std::strcmp(a.file_name(), b.file_name()) == 0;
+}
+
+class Executor;
+
+enum class State { ready, at_block_barrier, at_warp_barrier, exited };
+
+struct Thread {
+    Thread(Executor& owner, unsigned thread_number);
+
+    Executor& executor;
+    unsigned number;
+    uint3 index{};
+    State state = State::exited;
+    Where where;
+    // The call at which it waits, when that is a warp function's.
+    WarpFunction function = WarpFunction::sync;
+    unsigned mask = 0;
+    std::uint64_t value = 0;  ///< given, then received
+    unsigned source = 0;
+    Fiber fiber;
+
+    [[nodiscard]] unsigned lane() const { return number % warp_lanes; }
+};
+
+/// Bit i stands for lane i.
+struct Warp {
+    unsigned alive = 0;
+    unsigned ready = 0;
+    unsigned yielded = 0;
+    unsigned waiting = 0;  ///< at a warp function
+};
+
+class Executor {
+public:
+    void run(const dim3& grid, const dim3& block, std::size_t shared_bytes, const Launch& launch);
+
+    // Called on a fiber.
+    unsigned block_barrier(bool predicate, const Where& where);
+    std::uint64_t warp_barrier(WarpFunction function, unsigned mask, std::uint64_t value, unsigned source,
+                               const Where& where);
+    void yield();
+    [[noreturn]] void fail(const char* what, const Where& where);
+
+    [[nodiscard]] unsigned lane() const { return running_->lane(); }
+    [[nodiscard]] unsigned char* shared() const { return shared_.get(); }
+    [[nodiscard]] std::size_t shared_bytes() const { return shared_bytes_; }
+
+    [[noreturn]] static void thread_main(void* argument);
+
+private:
+    void run_block();
+    bool run_warp(unsigned number);
+    void suspend();
+    void exit(Thread& thread);
+    [[nodiscard]] bool complete(Warp& warp, Thread& last);
+    [[nodiscard]] Thread& thread_of(const Warp& warp, unsigned lane) {
+        return *threads_[static_cast<std::size_t>(&warp - warps_.data()) * warp_lanes + lane];
+    }
+    [[nodiscard]] Warp& warp_of(const Thread& thread) { return warps_[thread.number / warp_lanes]; }
+    void describe(const Thread& thread) const;
+    [[noreturn]] void report(const char* what);
+    [[noreturn]] void report_stuck();
+
+    std::vector<std::unique_ptr<Thread>> threads_;  ///< kept from launch to launch
+    std::array<Warp, max_threads / warp_lanes> warps_;
+    Context host_;
+    Thread* running_ = nullptr;
+    Launch launch_{};
+    uint3 block_index_{};
+    unsigned block_threads_ = 0;
+    unsigned exited_ = 0;
+
+    unsigned arrived_ = 0;
+    unsigned predicates_ = 0;
+    unsigned barrier_result_ = 0;
+    Where barrier_;
+
+    struct Free {
+        void operator()(unsigned char* pointer) const { std::free(pointer); }
+    };
+    std::unique_ptr<unsigned char, Free> shared_;
+    std::size_t shared_bytes_ = 0;
+};
+
+constinit thread_local Executor* current = nullptr;
+
+Executor& executor(const char* function) {
+    if (current == nullptr) {
+        std::fprintf(stderr, "simt: %s outside of a kernel\n", function);
+        std::abort();
+    }
+    return *current;
+}
+
+Thread::Thread(Executor& owner, unsigned thread_number)
+    : executor(owner), number(thread_number), fiber(&Executor::thread_main, this, thread_number) {}
+
+// A fiber outlives its launch, and may continue on another host thread: nothing here is thread_local.
+void Executor::thread_main(void* argument) {
+    auto& thread = *static_cast<Thread*>(argument);
+    Executor& self = thread.executor;
+    for (;;) {
+        self.launch_.run(self.launch_.arguments);
+        self.exit(thread);
+    }
+}
+
+void Executor::run(const dim3& grid, const dim3& block, std::size_t shared_bytes, const Launch& launch) {
+    block_threads_ = block.x * block.y * block.z;
+    while (threads_.size() < block_threads_) {
+        threads_.push_back(std::make_unique<Thread>(*this, static_cast<unsigned>(threads_.size())));
+    }
+    // Exactly that many bytes, so that AddressSanitizer knows where they end.
+    void* memory = nullptr;
+    if (posix_memalign(&memory, 128, shared_bytes) != 0) throw std::bad_alloc();
+    shared_.reset(static_cast<unsigned char*>(memory));
+    shared_bytes_ = shared_bytes;
+    launch_ = launch;
+    current = this;
+    gridDim = grid;
+    blockDim = block;
+    for (unsigned i = 0; i < block_threads_; ++i) {
+        threads_[i]->index = {i % block.x, i / block.x % block.y, i / block.x / block.y};
+    }
+    for (unsigned z = 0; z < grid.z; ++z) {
+        for (unsigned y = 0; y < grid.y; ++y) {
+            for (unsigned x = 0; x < grid.x; ++x) {
+                block_index_ = {x, y, z};
+                run_block();
+            }
+        }
+    }
+    current = nullptr;
+    shared_.reset();
+}
+
+void Executor::run_block() {
+    blockIdx = block_index_;
+    std::memset(shared_.get(), 0xa5, shared_bytes_);
+    const unsigned warps = (block_threads_ + warp_lanes - 1) / warp_lanes;
+    for (unsigned i = 0; i < block_threads_; ++i) threads_[i]->state = State::ready;
+    for (unsigned w = 0; w < warps; ++w) {
+        const unsigned lanes = std::min(warp_lanes, block_threads_ - w * warp_lanes);
+        warps_[w] = {};
+        warps_[w].alive = warps_[w].ready = ~0u >> (warp_lanes - lanes);
+    }
+    exited_ = arrived_ = predicates_ = 0;
+    while (exited_ < block_threads_) {
+        bool progress = false;
+        for (unsigned w = 0; w < warps; ++w) progress |= run_warp(w);
+        if (!progress) report_stuck();
+    }
+}
+
+bool Executor::run_warp(unsigned number) {
+    Warp& warp = warps_[number];
+    bool progress = false;
+    while (warp.ready != 0) {
+        const auto lane = static_cast<unsigned>(std::countr_zero(warp.ready));
+        warp.ready &= ~(1u << lane);
+        running_ = &thread_of(warp, lane);
+        threadIdx = running_->index;
+        Context::switch_to(host_, running_->fiber);
+        progress = true;
+    }
+    warp.ready = std::exchange(warp.yielded, 0);
+    return progress;
+}
+
+void Executor::suspend() {
+    Context::switch_to(running_->fiber, host_);
+}
+
+void Executor::yield() {
+    warp_of(*running_).yielded |= 1u << lane();
+    suspend();
+}
+
+void Executor::exit(Thread& thread) {
+    thread.state = State::exited;
+    ++exited_;
+    Warp& warp = warp_of(thread);
+    warp.alive &= ~(1u << thread.lane());
+    // Lanes that have exited are not waited for: this may have been the one that was missing.
+    for (unsigned lanes = warp.waiting; lanes != 0; lanes &= lanes - 1) {
+        const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+        if ((warp.waiting >> lane & 1) == 0) continue;
+        Thread& waiting = thread_of(warp, lane);
+        if ((waiting.mask >> thread.lane() & 1) != 0 && complete(warp, waiting)) warp.ready |= 1u << lane;
+    }
+    suspend();
+}
+
+unsigned Executor::block_barrier(bool predicate, const Where& where) {
+    Thread& self = *running_;
+    self.where = where;
+    self.state = State::at_block_barrier;
+    if (arrived_ == 0) barrier_ = where;
+    if (!same_line(barrier_, where)) report("divergent barrier: threads of one block wait at different __syncthreads");
+    predicates_ += predicate;
+    if (++arrived_ < block_threads_) {
+        suspend();
+        return barrier_result_;
+    }
+    barrier_result_ = std::exchange(predicates_, 0);
+    arrived_ = 0;
+    for (unsigned i = 0; i < block_threads_; ++i) threads_[i]->state = State::ready;
+    for (unsigned i = 0; i < block_threads_; i += warp_lanes)
+        warps_[i / warp_lanes].ready = warps_[i / warp_lanes].alive;
+    warp_of(self).ready &= ~(1u << self.lane());
+    return barrier_result_;
+}
+
+std::uint64_t Executor::warp_barrier(WarpFunction function, unsigned mask, std::uint64_t value, unsigned source,
+                                     const Where& where) {
+    Thread& self = *running_;
+    Warp& warp = warp_of(self);
+    self.where = where;
+    self.state = State::at_warp_barrier;
+    self.function = function;
+    self.mask = mask;
+    self.value = value;
+    self.source = source;
+    const unsigned bit = 1u << self.lane();
+    if ((mask & bit) == 0) report("a lane calls a warp function with a mask that does not name it");
+    warp.waiting |= bit;
+    if (!complete(warp, self)) suspend();
+    return self.value;
+}
+
+/// If all lanes that `last` waits for have come to the same call, gives each its result and lets it go on; `last`
+/// itself is not made ready.
+bool Executor::complete(Warp& warp, Thread& last) {
+    const unsigned lanes = last.mask & warp.alive;
+    const unsigned here = lanes & warp.waiting;
+    for (unsigned rest = here; rest != 0; rest &= rest - 1) {
+        const Thread& other = thread_of(warp, static_cast<unsigned>(std::countr_zero(rest)));
+        if (other.function == last.function && other.mask == last.mask) continue;
+        // It may first meet others; but not if it too waits for this lane.
+        if ((other.mask >> last.lane() & 1) != 0) report("lanes of one warp wait for each other at different calls");
+        return false;
+    }
+    if (here != lanes) return false;
+
+    std::uint64_t votes = 0;
+    std::array<std::uint64_t, warp_lanes> values;
+    values.fill(undefined_value);
+    for (unsigned rest = lanes; rest != 0; rest &= rest - 1) {
+        const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+        values[lane] = thread_of(warp, lane).value;
+        votes |= static_cast<std::uint64_t>(values[lane] != 0) << lane;
+    }
+    for (unsigned rest = lanes; rest != 0; rest &= rest - 1) {
+        Thread& thread = thread_of(warp, static_cast<unsigned>(std::countr_zero(rest)));
+        if (is_vote(thread.function)) thread.value = votes;
+        if (is_shuffle(thread.function)) thread.value = values[thread.source];
+        thread.state = State::ready;
+    }
+    warp.waiting &= ~lanes;
+    warp.ready |= lanes & ~(1u << last.lane());
+    return true;
+}
+
+void Executor::describe(const Thread& thread) const {
+    std::fprintf(stderr, "simt:   thread (%u,%u,%u) ", thread.index.x, thread.index.y, thread.index.z);
+    switch (thread.state) {
+    case State::exited:
+        std::fprintf(stderr, "has exited\n");
+        return;
+    case State::ready:
+        std::fprintf(stderr, "runs\n");
+        return;
+    case State::at_block_barrier:
+        std::fprintf(stderr, "waits at __syncthreads");
+        break;
+    case State::at_warp_barrier:
+        std::fprintf(stderr, "waits at %s of the lanes 0x%08x", name_of(thread.function), thread.mask);
+        break;
+    }
+    std::fprintf(stderr, ", %s:%u in %s\n", thread.where.file_name(), static_cast<unsigned>(thread.where.line()),
+                 thread.where.function_name());
+}
+
+void Executor::report(const char* what) {
+    std::fprintf(stderr, "simt: %s; block (%u,%u,%u):\n", what, block_index_.x, block_index_.y, block_index_.z);
+    // Of threads in a row that do the same, the first.
+    const Thread* previous = nullptr;
+    for (unsigned i = 0; i < block_threads_; ++i) {
+        const Thread& thread = *threads_[i];
+        const bool same = previous != nullptr && previous->state == thread.state &&
+                          (thread.state == State::exited || thread.state == State::ready ||
+                           (same_line(previous->where, thread.where) &&
+                            (thread.state == State::at_block_barrier ||
+                             (previous->mask == thread.mask && previous->function == thread.function))));
+        if (!same) describe(thread);
+        previous = &thread;
+    }
+    std::fprintf(stderr, "simt:   (of neighbours that do the same, the first is shown)\n");
+    std::fflush(stderr);
+    std::abort();
+}
+
+void Executor::report_stuck() {
+    report(arrived_ != 0 ? "divergent barrier: not every thread of the block comes to __syncthreads"
+                         : "a warp function waits for lanes that do not come");
+}
+
+void Executor::fail(const char* what, const Where& where) {
+    std::fprintf(stderr, "simt: %s; block (%u,%u,%u), thread (%u,%u,%u), %s:%u in %s\n", what, block_index_.x,
+                 block_index_.y, block_index_.z, running_->index.x, running_->index.y, running_->index.z,
+                 where.file_name(), static_cast<unsigned>(where.line()), where.function_name());
+    std::fflush(stderr);
+    std::abort();
+}
+
+/// Executors, each with a thousand stacks: as many as host threads have launched at once, up to a limit.
+class Pool {
+public:
+    std::unique_ptr<Executor> take() {
+        std::unique_lock lock(mutex_);
+        returned_.wait(lock, [this] { return !free_.empty() || made_ < limit; });
+        if (free_.empty()) {
+            ++made_;
+            return std::make_unique<Executor>();
+        }
+        auto taken = std::move(free_.back());
+        free_.pop_back();
+        return taken;
+    }
+    void give(std::unique_ptr<Executor> executor) {
+        {
+            const std::lock_guard lock(mutex_);
+            free_.push_back(std::move(executor));
+        }
+        returned_.notify_one();
+    }
+
+private:
+    static constexpr unsigned limit = 4;
+    std::mutex mutex_;
+    std::condition_variable returned_;
+    std::vector<std::unique_ptr<Executor>> free_;
+    unsigned made_ = 0;
+};
+
+}  // namespace
+
+void execute(const dim3& grid, const dim3& block, std::size_t shared_bytes, const Launch& launch) {
+    if (current != nullptr) executor("launch").fail("a kernel launches a kernel", Where::current());
+    static auto& pool = *new Pool;  // a static object's destructor may still launch
+    auto executor = pool.take();
+    executor->run(grid, block, shared_bytes, launch);
+    pool.give(std::move(executor));
+}
+
+bool in_kernel() {
+    return current != nullptr;
+}
+
+unsigned char* dynamic_shared() {
+    return executor("dynamic_shared").shared();
+}
+std::size_t dynamic_shared_bytes() {
+    return executor("dynamic_shared_bytes").shared_bytes();
+}
+unsigned lane() {
+    return executor("a warp function").lane();
+}
+void yield() {
+    executor("__nanosleep").yield();
+}
+unsigned block_barrier(bool predicate, const Where& where) {
+    return executor("__syncthreads").block_barrier(predicate, where);
+}
+std::uint64_t warp_barrier(WarpFunction function, unsigned mask, std::uint64_t value, unsigned source,
+                           const Where& where) {
+    return executor(name_of(function)).warp_barrier(function, mask, value, source, where);
+}
+void fail(const char* what, const Where& where) {
+    executor(what).fail(what, where);
+}
+
+}  // namespace simt

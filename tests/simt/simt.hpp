@@ -1,0 +1,60 @@
+// The simulated machine, seen from a test: what it looks like, what goes wrong on it, what has been left behind.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cuda_runtime.h"
+
+namespace simt {
+
+/// A machine with `devices` equal GPUs. Few multiprocessors, so that a persistent kernel launches few blocks.
+///
+/// Each has an environment variable, read when the process first needs it: WARPAES_SIMT_DEVICES, _MULTIPROCESSORS,
+/// _SHARED_MEMORY, _COMPUTE_CAPABILITY (as "9.0"), _MEMORY (bytes).
+struct Machine {
+    /// None: every call fails with `absence`, as without a GPU (or, say, with cudaErrorInsufficientDriver).
+    int devices = 1;
+    cudaError_t absence = cudaErrorNoDevice;
+    int multiprocessors = 2;
+    /// What a block can opt in to, in bytes; these are compute capability 9.0's.
+    std::size_t shared_memory_per_block = 232448;
+    int major = 9;
+    int minor = 0;
+    /// Of each device, in bytes: an allocation beyond it is cudaErrorMemoryAllocation.
+    std::size_t memory = std::size_t{1} << 30;
+
+    [[nodiscard]] static Machine from_environment();
+};
+
+/// Replaces the machine and drops the failures to come and the counts of calls. Memory and handles stay as they are.
+void reset(const Machine& machine = Machine::from_environment());
+[[nodiscard]] const Machine& machine();
+
+/// The `nth` call of `function` from now on, counted from 1, and the `times - 1` after it fail with `error` and do
+/// nothing. "*" counts the calls of every function. WARPAES_SIMT_FAIL="cudaMalloc:2:2" does it from outside: function,
+/// nth, the error's number.
+void fail_call(std::string_view function, int nth, cudaError_t error, int times = 1);
+/// Calls of `function` since the last reset; "*": of all.
+[[nodiscard]] std::uint64_t calls(std::string_view function);
+
+/// What exists and has not been freed.
+struct Usage {
+    std::size_t device_allocations = 0;
+    std::size_t device_bytes = 0;
+    std::size_t host_allocations = 0;  ///< page-locked, registered ones too
+    std::size_t host_bytes = 0;
+    std::size_t streams = 0;
+    std::size_t events = 0;
+    friend bool operator==(const Usage&, const Usage&) = default;
+};
+[[nodiscard]] Usage usage();
+
+/// Called with memory that is about to be freed or unregistered: was it wiped? An empty function ends it.
+void on_free(std::function<void(cudaMemoryType, std::span<const std::uint8_t>)> observer);
+
+}  // namespace simt
