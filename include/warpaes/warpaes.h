@@ -265,7 +265,8 @@ enum {
     WARPAES_FILE_BASE64_ONE_LINE = 1u << 2, /**< With BASE64: a single line (`-A`). */
     WARPAES_FILE_OVERWRITE = 1u << 3, /**< Replace an existing output file. */
     WARPAES_FILE_NO_SALT = 1u << 4,   /**< OPENSSL_ENC: no salt and no header. */
-    WARPAES_FILE_RANGE = 1u << 5      /**< Only bytes range_first … range_last of the result. */
+    WARPAES_FILE_RANGE = 1u << 5      /**< Only bytes range_first … range_last of the result (ECB, CTR, and decryption of
+                                           CBC and CFB); only the blocks under them are read. */
 };
 
 /** What a running job tells; called now and then, from one thread at a time. Return 0 to go on, anything else to cancel. */
@@ -288,17 +289,19 @@ typedef struct warpaes_file_job {
     const char* output_path; /**< NULL: write output_fd. */
     int32_t input_fd;
     int32_t output_fd;
-    /* RAW */
+    /* RAW; with OPENSSL_ENC they may be given too and then replace the passphrase's. */
     const warpaes_key* key;
     const uint8_t* iv;
     uint64_t iv_len;
     /* OPENSSL_ENC */
-    uint32_t key_bits; /**< 128, 192 or 256 */
+    uint32_t key_bits;   /**< 128, 192 or 256 */
     uint32_t iterations; /**< PBKDF2; 0: 10000 */
     const char* passphrase; /**< passphrase_len bytes; need not end in a NUL. */
     uint64_t passphrase_len;
     const char* digest; /**< NULL: "sha256"; any digest that libcrypto knows. */
-    const uint8_t* salt; /**< Encryption: 8 bytes, or NULL for a random one. Decryption with NO header: see NO_SALT. */
+    /** NULL: "Salted__" and a random salt are written in front, and expected there. 8 bytes: a salt that both sides
+        know, with nothing in front, as `openssl enc -S` of OpenSSL 3. */
+    const uint8_t* salt;
     uint64_t salt_len;
     /* RANGE, inclusive on both ends; range_last = WARPAES_UNKNOWN: to the end. Needs an input that can seek. */
     uint64_t range_first;
@@ -306,8 +309,8 @@ typedef struct warpaes_file_job {
     warpaes_progress progress; /**< May be NULL. */
     void* progress_user;
     /* Written by the call: */
-    uint64_t bytes_read;
-    uint64_t bytes_written;
+    uint64_t bytes_read;    /**< As the cipher saw them, with the header: base64 counts decoded. */
+    uint64_t bytes_written; /**< To the output. */
     uint32_t notes; /**< WARPAES_NOTE_* */
     int32_t device;
     const char* backend;

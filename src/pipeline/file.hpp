@@ -89,6 +89,8 @@ public:
 
     /// Makes what was written durable and gives it its name.
     void commit();
+    /// Up to the last byte written.
+    [[nodiscard]] std::uint64_t bytes_written() const noexcept { return end_; }
 
 private:
     void create_temporary();

@@ -1,0 +1,102 @@
+#include "capi/checks.hpp"
+#include "capi/guard.hpp"
+#include "capi/handles.hpp"
+#include "format/enc.hpp"
+#include "message/message.hpp"
+
+namespace {
+
+using namespace warpaes;
+using namespace warpaes::capi;
+
+std::span<const std::uint8_t> checked_bytes(const void* bytes, std::uint64_t length, const char* name) {
+    if (length != 0) require(bytes, name);
+    if (length > (1u << 20)) throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": is longer than 1 MiB");
+    return {static_cast<const std::uint8_t*>(bytes), static_cast<std::size_t>(length)};
+}
+
+PassphraseSecret to_passphrase(const warpaes_file_job& j) {
+    PassphraseSecret secret;
+    if (j.kdf != WARPAES_KDF_PBKDF2 && j.kdf != WARPAES_KDF_EVP_BYTESTOKEY) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "kdf: there is no derivation " + std::to_string(static_cast<int>(j.kdf)));
+    }
+    require(j.passphrase, "passphrase");
+    secret.how.kdf = static_cast<Kdf>(j.kdf);
+    secret.how.key_bits = j.key_bits;
+    if (j.iterations > INT32_MAX) throw Error(WARPAES_ERROR_ARGUMENT, "iterations: must be below 2^31");
+    if (j.iterations != 0) secret.how.iterations = j.iterations;
+    if (j.digest != nullptr) secret.how.digest = j.digest;
+    secret.text = checked_bytes(j.passphrase, j.passphrase_len, "passphrase");
+    secret.salted = (j.flags & WARPAES_FILE_NO_SALT) == 0;
+    secret.salt = checked_bytes(j.salt, j.salt_len, "salt");
+    if (!secret.salted && !secret.salt.empty()) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "salt: contradicts WARPAES_FILE_NO_SALT");
+    }
+    return secret;
+}
+
+Place to_place(const char* path, int fd, const char* name) {
+    if (path == nullptr && fd < 0)
+        throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": no path and no descriptor");
+    if (path != nullptr && *path == '\0')
+        throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": the path is empty");
+    return {path != nullptr ? path : "", fd};
+}
+
+EncJob to_job(const warpaes_file_job& j) {
+    constexpr std::uint32_t known = WARPAES_FILE_PKCS7 | WARPAES_FILE_BASE64 | WARPAES_FILE_BASE64_ONE_LINE |
+                                    WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SALT | WARPAES_FILE_RANGE;
+    if ((j.flags & ~known) != 0) throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");
+    EncJob job;
+    job.mode = checked_mode(j.mode);
+    job.direction = checked_direction(j.direction);
+    if (j.key != nullptr) job.key = &j.key->impl;
+    if (j.format == WARPAES_FORMAT_OPENSSL_ENC) {
+        job.passphrase = to_passphrase(j);
+    } else if (j.format != WARPAES_FORMAT_RAW) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "format: there is no format " + std::to_string(static_cast<int>(j.format)));
+    } else {
+        require(j.key, "key");
+    }
+    if (j.iv != nullptr || (j.format == WARPAES_FORMAT_RAW)) {
+        job.iv = checked_iv(job.mode, checked_bytes(j.iv, j.iv_len, "iv"));
+    }
+    job.pkcs7 = (j.flags & WARPAES_FILE_PKCS7) != 0;
+    job.base64 = (j.flags & WARPAES_FILE_BASE64) != 0;
+    job.one_line = (j.flags & WARPAES_FILE_BASE64_ONE_LINE) != 0;
+    job.overwrite = (j.flags & WARPAES_FILE_OVERWRITE) != 0;
+    if ((j.flags & WARPAES_FILE_RANGE) != 0) job.range = ByteRange{j.range_first, j.range_last};
+    job.input = to_place(j.input_path, j.input_fd, "input");
+    job.output = to_place(j.output_path, j.output_fd, "output");
+    if (j.progress != nullptr) {
+        job.progress = [call = j.progress, user = j.progress_user](std::uint64_t done, std::uint64_t total) {
+            return call(user, done, total) == 0;
+        };
+    }
+    return job;
+}
+
+}  // namespace
+
+extern "C" {
+
+warpaes_status warpaes_file_run(warpaes_engine* engine, warpaes_file_job* job) {
+    return guarded([&] {
+        require(engine, "engine");
+        warpaes_file_job j = read_struct(job, "job", sizeof(warpaes_file_job));
+        j.bytes_read = j.bytes_written = 0;
+        j.notes = 0;
+        j.device = -1;
+        j.backend = "";
+        write_struct(j, job, j.struct_size);
+        const EncResult result = run_enc(engine->impl, to_job(j));
+        j.bytes_read = result.bytes_read;
+        j.bytes_written = result.bytes_written;
+        j.notes = result.notes;
+        j.device = result.device;
+        j.backend = result.backend.data();
+        write_struct(j, job, j.struct_size);
+    });
+}
+
+}  // extern "C"

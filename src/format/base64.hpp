@@ -1,0 +1,58 @@
+// Base64 (RFC 4648, section 4) as a filter in front of a source or a sink, in lines of 64 characters or a single one.
+#pragma once
+
+#include <openssl/evp.h>
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "pipeline/stream.hpp"
+
+namespace warpaes {
+
+/// Decodes; white space anywhere is skipped. Throws Error{FORMAT} for anything else that is not base64 and for an end
+/// in the middle of a group.
+class Base64Source final : public Source {
+public:
+    explicit Base64Source(Source& encoded);
+    std::uint64_t size() const noexcept override { return Engine::unknown_length; }
+    bool is_sequential() const noexcept override { return true; }
+    std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override;
+    void on_wait(WaitHook hook) override { encoded_.on_wait(std::move(hook)); }
+
+private:
+    bool decode_more();
+
+    Source& encoded_;
+    std::unique_ptr<EVP_ENCODE_CTX, decltype(&EVP_ENCODE_CTX_free)> context_;
+    std::vector<std::uint8_t> text_;
+    std::vector<std::uint8_t> decoded_;
+    std::size_t used_ = 0;
+    std::uint64_t text_offset_ = 0;
+    bool closed_ = false;  ///< '=' was seen, which ends the data
+    bool ended_ = false;
+};
+
+class Base64Sink final : public Sink {
+public:
+    Base64Sink(Sink& encoded, bool one_line) : encoded_(encoded), one_line_(one_line) {}
+    bool is_sequential() const noexcept override { return true; }
+    void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override;
+    void finish() override;
+
+private:
+    /// Bytes that make a line of 64 characters.
+    static constexpr std::size_t line_bytes = 48;
+    void encode(std::span<const std::uint8_t> line);
+    void flush();
+
+    Sink& encoded_;
+    const bool one_line_;
+    std::array<std::uint8_t, line_bytes> rest_{};
+    std::size_t rest_bytes_ = 0;
+    std::vector<std::uint8_t> text_;
+    std::uint64_t text_offset_ = 0;
+};
+
+}  // namespace warpaes

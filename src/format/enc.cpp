@@ -1,0 +1,236 @@
+#include "format/enc.hpp"
+
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "aes/counter.hpp"
+#include "aes/pkcs7.hpp"
+#include "base/error.hpp"
+#include "engine/chain.hpp"
+#include "format/base64.hpp"
+#include "pipeline/file.hpp"
+
+namespace warpaes {
+
+namespace {
+
+constexpr std::string_view magic = "Salted__";
+constexpr std::size_t salt_bytes = 8;
+using Header = std::array<std::uint8_t, 16>;
+static_assert(magic.size() + salt_bytes == Header{}.size());
+
+FileSource open_source(const Place& place) {
+    return place.path.empty() ? FileSource(place.fd, place.fd == 0 ? "standard input" : "the input descriptor")
+                              : FileSource(place.path);
+}
+
+std::unique_ptr<FileSink> open_sink(const Place& place, bool overwrite, const FileSource& input) {
+    if (!place.path.empty()) return std::make_unique<FileSink>(place.path, overwrite, input);
+    return std::make_unique<FileSink>(place.fd, place.fd == 1 ? "standard output" : "the output descriptor", input);
+}
+
+bool has_header(const EncJob& job) {
+    return job.passphrase && job.passphrase->salted && job.passphrase->salt.empty();
+}
+
+Header new_header() {
+    Header header;
+    std::copy(magic.begin(), magic.end(), header.begin());
+    if (RAND_bytes(header.data() + magic.size(), static_cast<int>(salt_bytes)) != 1) {
+        throw Error(WARPAES_ERROR_INTERNAL, "salt: libcrypto has no random numbers");
+    }
+    return header;
+}
+
+Header read_header(Source& source) {
+    Header header{};
+    const std::size_t n = source.read(0, header);
+    if (!std::equal(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(std::min(n, magic.size())),
+                    header.begin()) ||
+        n == 0) {
+        throw Error(WARPAES_ERROR_FORMAT,
+                    "input: does not begin with \"Salted__\": not encrypted with a passphrase by "
+                    "`openssl enc`, or base64, or without a salt in front");
+    }
+    if (n < header.size()) {
+        throw Error(WARPAES_ERROR_FORMAT,
+                    "input: is truncated: the header takes 16 bytes, there are " + std::to_string(n));
+    }
+    return header;
+}
+
+void check(const EncJob& job) {
+    if (job.key == nullptr && !job.passphrase) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "key: is missing, and so is a passphrase");
+    }
+    if (uses_iv(job.mode) && !job.iv && !job.passphrase) {
+        throw Error(WARPAES_ERROR_IV_LENGTH, "iv: is missing; it is 16 bytes for this mode");
+    }
+    if (job.passphrase && !job.passphrase->salt.empty() && job.passphrase->salt.size() != salt_bytes) {
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "salt: must be 8 bytes, got " + std::to_string(job.passphrase->salt.size()));
+    }
+    if (job.pkcs7 && !needs_whole_blocks(job.mode)) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: PKCS7 is for ECB and CBC");
+    }
+    if (!job.range) return;
+    if (!is_parallel(job.mode, job.direction)) {
+        throw Error(WARPAES_ERROR_RANGE, "range: this mode and direction can only start at the beginning of a file");
+    }
+    if (job.base64) throw Error(WARPAES_ERROR_RANGE, "range: needs an input that can seek, and base64 cannot");
+    if (job.direction == Direction::encrypt && (job.pkcs7 || has_header(job))) {
+        throw Error(WARPAES_ERROR_RANGE, "range: a part of an encryption can have neither padding nor a header");
+    }
+    if (job.range->first > job.range->last) {
+        throw Error(WARPAES_ERROR_RANGE, "range: ends at byte " + std::to_string(job.range->last) +
+                                             ", before its first byte " + std::to_string(job.range->first));
+    }
+}
+
+Block read_block(Source& source, std::uint64_t offset) {
+    Block block;
+    if (source.read(offset, block) != block_bytes) throw Error(WARPAES_ERROR_READ, "input: became shorter meanwhile");
+    return block;
+}
+
+/// Chaining value for the blocks from `offset`, a multiple of 16.
+Block chain_for(const Cipher& cipher, Source& content, std::uint64_t offset) {
+    if (offset == 0 || !chains_on_ciphertext(cipher.mode, cipher.direction)) {
+        return chain_at(cipher.mode, cipher.iv, offset, {});
+    }
+    return chain_at(cipher.mode, cipher.iv, offset, read_block(content, offset - block_bytes));
+}
+
+/// Length of a padded plaintext, from its last block.
+std::uint64_t unpadded_size(Engine& engine, const Cipher& cipher, Source& content) {
+    const std::uint64_t at = content.size() - block_bytes;
+    const Block last = read_block(content, at);
+    Secret<Block> plain;
+    const Plan plan = engine.plan(cipher.mode, cipher.direction, block_bytes);
+    engine.lease(plan, 0, 0)
+        ->run({cipher.mode, cipher.direction, cipher.key, last.data(), plain->data(), block_bytes,
+               chain_for(cipher, content, at)});
+    const std::size_t kept = pkcs7_unpad(*plain);
+    if (kept == block_bytes) {
+        throw Error(WARPAES_ERROR_PADDING,
+                    "input: the padding is wrong: wrong key or passphrase, wrong IV or damaged "
+                    "data");
+    }
+    return at + kept;
+}
+
+/// The part of a file that a range needs: whole blocks of ciphertext, and what is to be kept of their plaintext.
+struct Window {
+    std::uint64_t begin = 0;  ///< first block, in bytes
+    std::uint64_t end = 0;
+    std::uint64_t skip = 0;
+    std::uint64_t keep = 0;
+};
+
+Window find_window(Engine& engine, const Cipher& cipher, const ByteRange& range, Source& content) {
+    if (content.is_sequential() && content.size() == Engine::unknown_length) {
+        throw Error(WARPAES_ERROR_RANGE, "range: needs an input that can seek; a pipe or an empty file cannot");
+    }
+    const std::uint64_t size = content.size();
+    if (needs_whole_blocks(cipher.mode) && (size % block_bytes != 0 || (cipher.pkcs7 && size == 0))) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "input: is " + std::to_string(size) +
+                                                   " bytes, not whole 16-byte blocks: truncated, or not such a file");
+    }
+    std::uint64_t plain_size = size;
+    if (cipher.pkcs7 && range.last >= size - block_bytes) plain_size = unpadded_size(engine, cipher, content);
+    const std::uint64_t last =
+        range.last == Engine::unknown_length ? std::max(plain_size, std::uint64_t{1}) - 1 : range.last;
+    if (range.first >= plain_size || last >= plain_size) {
+        throw Error(WARPAES_ERROR_RANGE, "range: byte " + std::to_string(std::max(range.first, last)) +
+                                             " is outside the result of " + std::to_string(plain_size) + " bytes");
+    }
+    Window window;
+    window.begin = range.first / block_bytes * block_bytes;
+    window.end = std::min(size, last / block_bytes * block_bytes + block_bytes);
+    window.skip = range.first - window.begin;
+    window.keep = last - range.first + 1;
+    return window;
+}
+
+/// The key and IV in force: the caller's own before those of the passphrase.
+struct KeyMaterial {
+    std::optional<ExpandedKey> derived;
+    const ExpandedKey* key = nullptr;
+    Block iv{};
+};
+
+void settle_keys(const EncJob& job, std::span<const std::uint8_t> salt, KeyMaterial& material) {
+    material.key = job.key;
+    if (job.passphrase) {
+        const Secret<DerivedKey> derived = derive_key(job.passphrase->how, job.passphrase->text, salt);
+        if (job.key == nullptr) {
+            material.derived.emplace(std::span(derived->key).first(derived->key_bytes));
+            material.key = &*material.derived;
+        }
+        material.iv = derived->iv;
+    }
+    if (job.iv) material.iv = *job.iv;
+    if (!uses_iv(job.mode)) material.iv = {};
+}
+
+}  // namespace
+
+EncResult run_enc(Engine& engine, const EncJob& job) {
+    check(job);
+    const bool encrypt = job.direction == Direction::encrypt;
+    FileSource file = open_source(job.input);
+    std::optional<Base64Source> decoded;
+    Source* source = &file;
+    if (!encrypt && job.base64) source = &decoded.emplace(file);
+
+    std::optional<Header> header;
+    std::optional<SourceSlice> content;
+    if (has_header(job)) {
+        header = encrypt ? new_header() : read_header(*source);
+        if (!encrypt) source = &content.emplace(*source, header->size());
+    }
+    std::span<const std::uint8_t> salt;
+    if (job.passphrase) salt = job.passphrase->salt;
+    if (header) salt = std::span(*header).subspan(magic.size());
+    KeyMaterial material;
+    settle_keys(job, salt, material);
+
+    Cipher cipher{job.mode, job.direction, material.key, material.iv, job.pkcs7, 0};
+    std::optional<Window> window;
+    std::optional<SourceSlice> blocks;
+    if (job.range) {
+        window = find_window(engine, cipher, *job.range, *source);
+        cipher.iv = chain_for(cipher, *source, window->begin);
+        cipher.pkcs7 = false;
+        source = &blocks.emplace(*source, window->begin, window->end - window->begin);
+    }
+
+    const std::unique_ptr<FileSink> output = open_sink(job.output, job.overwrite, file);
+    Sink* sink = output.get();
+    std::optional<Base64Sink> encoded;
+    std::optional<SinkBehindHeader> behind_header;
+    std::optional<SinkWindow> kept;
+    if (encrypt && job.base64) sink = &encoded.emplace(*sink, job.one_line);
+    if (encrypt && header) {
+        sink->write(0, *header);
+        sink = &behind_header.emplace(*sink, header->size());
+    }
+    if (window) sink = &kept.emplace(*sink, window->skip, window->keep);
+
+    const Plan plan = engine.plan(job.mode, job.direction, source->size());
+    const Totals totals = run_pipeline(engine, plan, cipher, *source, *sink, job.progress);
+    output->commit();
+
+    EncResult result;
+    result.bytes_read = totals.bytes_read + (header && !encrypt ? header->size() : 0);
+    result.bytes_written = output->bytes_written();
+    result.backend = plan.backend->name();
+    result.device = plan.devices.front();
+    const std::uint64_t counters = totals.bytes_read / block_bytes + (totals.bytes_read % block_bytes != 0);
+    if (job.mode == Mode::ctr && wraps(cipher.iv, counters)) result.notes |= WARPAES_NOTE_COUNTER_WRAPPED;
+    return result;
+}
+
+}  // namespace warpaes
