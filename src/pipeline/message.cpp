@@ -87,8 +87,13 @@ Outcome run_message(Engine& engine, const HostMessage& m) {
         engine.lease(plan, 0, 0)->run({m.mode, m.direction, m.key, m.input, m.output, m.length, m.iv});
         return outcome;
     }
-    const Cipher cipher{m.mode, m.direction, m.key,
-                        m.iv,   false,       bits ? static_cast<unsigned>(bytes * 8 - m.length) : 0};
+    const Cipher cipher{.mode = m.mode,
+                        .direction = m.direction,
+                        .key = m.key,
+                        .iv = m.iv,
+                        .pkcs7 = false,
+                        .unused_bits = bits ? static_cast<unsigned>(bytes * 8 - m.length) : 0,
+                        .in_place = m.input == m.output};
     MemorySource source(in, m.input == m.output);
     MemorySink sink(out);
     run_pipeline(engine, plan, cipher, source, sink);

@@ -169,7 +169,7 @@ void Pipeline::check_length(std::uint64_t bytes) const {
 void Pipeline::remember_boundaries() {
     boundaries_.resize(static_cast<std::size_t>(chunks_));
     for (std::uint64_t i = 1; i < chunks_; ++i) {
-        source_.read(i * plan_.chunk_bytes - block_bytes, boundaries_[static_cast<std::size_t>(i)]);
+        (void)source_.read(i * plan_.chunk_bytes - block_bytes, boundaries_[static_cast<std::size_t>(i)]);
     }
 }
 

@@ -23,6 +23,7 @@ struct Cipher {
     Block iv;
     bool pkcs7 = false;        ///< ECB, CBC: pad, or check and remove the padding
     unsigned unused_bits = 0;  ///< CFB1: low bits of the last byte that are not part of the message
+    bool in_place = false;     ///< source and sink are the same memory
 };
 
 /// Bytes read so far and their total (Engine::unknown_length for a stream); false cancels. One thread at a time.
