@@ -1,0 +1,21 @@
+# What `cmake --install` puts where: the library, its headers, the command, and what find_package and pkg-config read.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS warpaes EXPORT warpaes LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/warpaes DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+if(TARGET warpaes_cli)
+  file(RELATIVE_PATH libraries_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_target_properties(warpaes_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries_from_bin}")
+  install(TARGETS warpaes_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+# The library needs nothing of its users, so the list of targets is the whole package.
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/warpaes)
+install(EXPORT warpaes NAMESPACE warpaes:: FILE warpaes-config.cmake DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/warpaes-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/warpaes-config-version.cmake DESTINATION ${package_dir})
+
+file(RELATIVE_PATH prefix_from_pkgconfig ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(cmake/warpaes.pc.in warpaes.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/warpaes.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
