@@ -1,0 +1,287 @@
+// Messages whose buffers lie in device memory or page-locked memory, on every CUDA device (or the simulated one).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "evp_oracle.hpp"
+#include "support.hpp"
+
+namespace abi_tests {
+namespace {
+
+std::vector<std::int32_t> usable_devices() {
+    std::vector<std::int32_t> devices;
+    for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
+        warpaes_backend_info info = {};
+        info.struct_size = sizeof info;
+        if (warpaes_backend_query(i, &info) == WARPAES_OK && info.usable != 0 && info.device >= 0) {
+            devices.push_back(info.device);
+        }
+    }
+    return devices;
+}
+
+class Device : public testing::TestWithParam<std::int32_t> {
+protected:
+    static constexpr std::size_t guard = 64;
+
+    void SetUp() override {
+        engine_ = make_engine("cuda");
+        ASSERT_NE(engine_, nullptr);
+        key_bytes_ = random_.bytes(32);
+        key_ = make_key(key_bytes_);
+        iv_ = random_.bytes(16);
+    }
+
+    struct Free {
+        warpaes_engine* engine;
+        void operator()(std::uint8_t* pointer) const { warpaes_device_free(engine, pointer); }
+    };
+    /// Device memory with poison everywhere: `size` bytes at `misalignment`, guards around them.
+    struct Buffer {
+        std::unique_ptr<std::uint8_t, Free> memory;
+        Bytes poison;
+        std::size_t start;
+        std::uint8_t* data() const { return memory.get() + start; }
+    };
+    Buffer allocate(std::size_t size, std::size_t misalignment = 0) {
+        void* pointer = nullptr;
+        const std::size_t whole = size + 2 * guard + misalignment;
+        EXPECT_EQ(warpaes_device_alloc(engine_.get(), GetParam(), whole, &pointer), WARPAES_OK) << warpaes_last_error();
+        Buffer buffer{
+            {static_cast<std::uint8_t*>(pointer), {engine_.get()}}, random_.bytes(whole), guard + misalignment};
+        copy(pointer, buffer.poison.data(), whole);
+        return buffer;
+    }
+    Buffer on_device(const Bytes& bytes, std::size_t misalignment = 0) {
+        Buffer buffer = allocate(bytes.size(), misalignment);
+        copy(buffer.data(), bytes.data(), bytes.size());
+        return buffer;
+    }
+    void copy(void* to, const void* from, std::size_t bytes) {
+        ASSERT_EQ(warpaes_copy(engine_.get(), to, from, bytes), WARPAES_OK) << warpaes_last_error();
+    }
+    /// The first `written` bytes, if nothing else has changed.
+    Bytes read(const Buffer& buffer, std::size_t written) {
+        Bytes all(buffer.poison.size());
+        copy(all.data(), buffer.memory.get(), all.size());
+        const auto first = static_cast<std::ptrdiff_t>(buffer.start);
+        const auto last = first + static_cast<std::ptrdiff_t>(written);
+        EXPECT_TRUE(std::equal(all.begin(), all.begin() + first, buffer.poison.begin())) << "wrote before its output";
+        EXPECT_TRUE(std::equal(all.begin() + last, all.end(), buffer.poison.begin() + last))
+            << "wrote after its output";
+        return {all.begin() + first, all.begin() + last};
+    }
+
+    void run(warpaes_message& message) {
+        ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
+        ASSERT_STREQ(message.backend, "cuda");
+        ASSERT_EQ(message.device, GetParam());
+    }
+
+    Random random_{13};
+    Engine engine_;
+    Bytes key_bytes_;
+    Key key_;
+    Bytes iv_;
+};
+
+TEST_P(Device, WhereverTheBuffersLie) {
+    for (const ModeTraits& mode : all_modes()) {
+        for (const std::size_t length : {1U, 16U, 33U, 1024U, 4097U, 8208U}) {
+            if (mode.whole_blocks && length % 16 != 0) continue;
+            for (const warpaes_direction direction : directions) {
+                SCOPED_TRACE(name_of(mode.mode, direction, 32) + " " + std::to_string(length));
+                const Bytes input = random_.bytes(length);
+                const Bytes want = expected(mode.mode, direction, key_bytes_, iv_, input);
+                const Buffer in = on_device(input, random_.below(17));
+                const Buffer out = allocate(length, random_.below(17));
+                warpaes_message message =
+                    make_message(mode.mode, direction, key_, iv_, in.data(), length, out.data(), length);
+                run(message);
+                EXPECT_TRUE(read(out, length) == want) << "device to device";
+
+                PoisonedBuffer host(length);
+                message = make_message(mode.mode, direction, key_, iv_, in.data(), length, host.data(), length);
+                run(message);
+                EXPECT_TRUE(host.bytes(length) == want) << "device to host";
+                EXPECT_TRUE(host.intact_after(length));
+
+                const Buffer from_host = allocate(length, 3);
+                message = make_message(mode.mode, direction, key_, iv_, input.data(), length, from_host.data(), length);
+                run(message);
+                EXPECT_TRUE(read(from_host, length) == want) << "host to device";
+
+                message = make_message(mode.mode, direction, key_, iv_, in.data(), length, in.data(), length);
+                run(message);
+                EXPECT_TRUE(read(in, length) == want) << "in place";
+            }
+        }
+    }
+}
+
+TEST_P(Device, PageLockedMemory) {
+    for (const std::size_t length : {std::size_t{4096}, std::size_t{100000}}) {
+        void* memory = nullptr;
+        ASSERT_EQ(warpaes_host_alloc(engine_.get(), 2 * length, &memory), WARPAES_OK) << warpaes_last_error();
+        auto* in = static_cast<std::uint8_t*>(memory);
+        const Bytes input = random_.bytes(length);
+        std::memcpy(in, input.data(), length);
+        warpaes_message message =
+            make_message(WARPAES_CTR, WARPAES_ENCRYPT, key_, iv_, in, length, in + length, length);
+        run(message);
+        EXPECT_TRUE(Bytes(in + length, in + 2 * length) ==
+                    expected(WARPAES_CTR, WARPAES_ENCRYPT, key_bytes_, iv_, input));
+        warpaes_host_free(engine_.get(), memory);
+    }
+}
+
+TEST_P(Device, Ranges) {
+    const Bytes input = random_.bytes(1024);
+    const Buffer in = on_device(input, 5);
+    for (const warpaes_mode mode : {WARPAES_ECB, WARPAES_CTR, WARPAES_CBC, WARPAES_CFB128, WARPAES_CFB8}) {
+        const Bytes whole = expected(mode, WARPAES_DECRYPT, key_bytes_, iv_, input);
+        for (int i = 0; i < 12; ++i) {
+            const std::size_t offset = random_.below(1024);
+            const std::size_t length = random_.below(1024 - offset + 1);
+            const Buffer out = allocate(length, 1);
+            warpaes_message message =
+                make_message(mode, WARPAES_DECRYPT, key_, iv_, in.data(), 1024, out.data(), length);
+            message.flags = WARPAES_RANGE;
+            message.range_offset = offset;
+            message.range_len = length;
+            ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
+            const auto first = whole.begin() + static_cast<std::ptrdiff_t>(offset);
+            EXPECT_TRUE(read(out, length) == Bytes(first, first + static_cast<std::ptrdiff_t>(length)))
+                << traits(mode).name << " " << offset << " + " << length;
+        }
+    }
+}
+
+TEST_P(Device, Padding) {
+    for (const warpaes_mode mode : {WARPAES_ECB, WARPAES_CBC}) {
+        for (const std::size_t length : {0U, 1U, 16U, 31U, 1000U}) {
+            const Bytes text = random_.bytes(length);
+            const std::size_t padded_length = length / 16 * 16 + 16;
+            const Buffer in = on_device(text);
+            const Buffer out = allocate(padded_length, 7);
+            warpaes_message message =
+                make_message(mode, WARPAES_ENCRYPT, key_, iv_, in.data(), length, out.data(), padded_length);
+            message.flags = WARPAES_PKCS7;
+            run(message);
+            const Bytes padded = read(out, padded_length);
+            EXPECT_EQ(padded, oracle::evp(traits(mode).name, true, key_bytes_, iv_, text, true)) << length;
+            message =
+                make_message(mode, WARPAES_DECRYPT, key_, iv_, out.data(), padded_length, out.data(), padded_length);
+            message.flags = WARPAES_PKCS7;
+            run(message);
+            ASSERT_EQ(message.output_len, length);
+            Bytes back(length);
+            copy(back.data(), out.data(), length);
+            EXPECT_EQ(back, text);
+        }
+    }
+    const Bytes bad = expected(WARPAES_CBC, WARPAES_ENCRYPT, key_bytes_, iv_, Bytes(64, 0));
+    const Buffer in = on_device(bad);
+    const Buffer out = allocate(64);
+    warpaes_message message = make_message(WARPAES_CBC, WARPAES_DECRYPT, key_, iv_, in.data(), 64, out.data(), 64);
+    message.flags = WARPAES_PKCS7;
+    EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_ERROR_PADDING);
+    EXPECT_EQ(read(out, 64), Bytes(64, 0)) << "plaintext was left behind";
+}
+
+TEST_P(Device, ContextsInPieces) {
+    for (const ModeTraits& mode : all_modes()) {
+        for (const warpaes_direction direction : directions) {
+            const Bytes input = random_.bytes(640);
+            const Buffer in = on_device(input, 9);
+            const Buffer out = allocate(input.size() + 16, 2);
+            const Context context = make_context(engine_);
+            const bool ecb = mode.mode == WARPAES_ECB;
+            ASSERT_EQ(warpaes_context_init(context.get(), mode.mode, direction, key_.get(), ecb ? nullptr : iv_.data(),
+                                           ecb ? 0 : 16, 0),
+                      WARPAES_OK);
+            std::size_t total = 0;
+            for (std::size_t at = 0; at < input.size();) {
+                const std::size_t n = std::min(random_.below(150), input.size() - at);
+                std::size_t written = 0;
+                ASSERT_EQ(warpaes_context_update(context.get(), in.data() + at, n, out.data() + total,
+                                                 input.size() + 16 - total, &written),
+                          WARPAES_OK)
+                    << warpaes_last_error();
+                at += n;
+                total += written;
+            }
+            EXPECT_TRUE(read(out, total) == expected(mode.mode, direction, key_bytes_, iv_, input))
+                << name_of(mode.mode, direction, 32);
+        }
+    }
+}
+
+TEST_P(Device, Asynchronously) {
+    for (const ModeTraits& mode : all_modes()) {
+        for (const warpaes_direction direction : directions) {
+            const Bytes input = random_.bytes(4096);
+            const Buffer in = on_device(input);
+            const Buffer out = allocate(input.size());
+            warpaes_message message =
+                make_message(mode.mode, direction, key_, iv_, in.data(), input.size(), out.data(), input.size());
+            ASSERT_EQ(warpaes_crypt_async(engine_.get(), &message, nullptr), WARPAES_OK) << warpaes_last_error();
+            EXPECT_EQ(message.output_len, input.size());
+            EXPECT_STREQ(message.backend, "cuda");
+            // The copies of `read` come after everything on the default stream.
+            EXPECT_TRUE(read(out, input.size()) == expected(mode.mode, direction, key_bytes_, iv_, input))
+                << name_of(mode.mode, direction, 32);
+        }
+    }
+    const Buffer in = on_device(Bytes(32, 1));
+    const Buffer out = allocate(32);
+    warpaes_message message = make_message(WARPAES_CBC, WARPAES_DECRYPT, key_, iv_, in.data(), 32, out.data(), 32);
+    message.flags = WARPAES_PKCS7;
+    EXPECT_EQ(warpaes_crypt_async(engine_.get(), &message, nullptr), WARPAES_ERROR_ARGUMENT);
+    EXPECT_NE(std::string(warpaes_last_error()).find("flags"), std::string::npos) << warpaes_last_error();
+    read(out, 0);
+}
+
+TEST_P(Device, OnlyCudaCanReachIt) {
+    const Buffer in = on_device(Bytes(32, 1));
+    const Buffer out = allocate(32);
+    warpaes_message message = make_message(WARPAES_CTR, WARPAES_DECRYPT, key_, iv_, in.data(), 32, out.data(), 32);
+    EXPECT_EQ(warpaes_crypt(make_engine("libcrypto").get(), &message), WARPAES_ERROR_BACKEND);
+    EXPECT_NE(std::string(warpaes_last_error()).find("libcrypto"), std::string::npos) << warpaes_last_error();
+    read(out, 0);
+    EXPECT_EQ(warpaes_crypt(make_engine("auto").get(), &message), WARPAES_OK) << warpaes_last_error();
+    EXPECT_STREQ(message.backend, "cuda");
+    EXPECT_EQ(read(out, 32), expected(WARPAES_CTR, WARPAES_DECRYPT, key_bytes_, iv_, Bytes(32, 1)));
+}
+
+TEST_P(Device, OverlapIsRefused) {
+    const Buffer buffer = allocate(128);
+    warpaes_message message =
+        make_message(WARPAES_CTR, WARPAES_DECRYPT, key_, iv_, buffer.data(), 64, buffer.data() + 16, 64);
+    EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_ERROR_OVERLAP);
+    read(buffer, 0);
+}
+
+TEST_P(Device, WrongAllocations) {
+    void* pointer = nullptr;
+    EXPECT_EQ(warpaes_device_alloc(nullptr, GetParam(), 16, &pointer), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_device_alloc(engine_.get(), GetParam(), 16, nullptr), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_device_alloc(engine_.get(), 4000, 16, &pointer), WARPAES_ERROR_BACKEND);
+    EXPECT_EQ(warpaes_device_alloc(engine_.get(), -1, 16, &pointer), WARPAES_ERROR_BACKEND);
+    EXPECT_EQ(warpaes_device_alloc(engine_.get(), GetParam(), std::size_t{1} << 60, &pointer),
+              WARPAES_ERROR_DEVICE_MEMORY);
+    EXPECT_EQ(pointer, nullptr);
+    warpaes_device_free(engine_.get(), nullptr);
+    // After a failure the device goes on working.
+    const Buffer buffer = on_device(Bytes(16, 5));
+    EXPECT_EQ(read(buffer, 16), Bytes(16, 5));
+}
+
+// A machine without a GPU has nothing to run here.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Device);
+INSTANTIATE_TEST_SUITE_P(cuda, Device, testing::ValuesIn(usable_devices()));
+
+}  // namespace
+}  // namespace abi_tests
