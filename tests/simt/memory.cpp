@@ -1,0 +1,233 @@
+// The simulated CUDA runtime: allocations and copies.
+#include <sanitizer/asan_interface.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "runtime.hpp"
+
+namespace simt {
+
+DeviceAccess::DeviceAccess(Runtime& runtime, int device) : runtime_(runtime), device_(device) {
+    if (++runtime_.accesses[device_] > 1) return;
+    for (const auto& [address, allocation] : runtime_.allocations) {
+        if (!allocation.on_device() || allocation.device != device_) continue;
+        ASAN_UNPOISON_MEMORY_REGION(reinterpret_cast<void*>(address), allocation.bytes);
+    }
+}
+
+DeviceAccess::~DeviceAccess() {
+    if (--runtime_.accesses[device_] > 0) return;
+    for (const auto& [address, allocation] : runtime_.allocations) {
+        if (!allocation.on_device() || allocation.device != device_) continue;
+        ASAN_POISON_MEMORY_REGION(reinterpret_cast<void*>(address), allocation.bytes);
+    }
+}
+
+namespace {
+
+/// The device at which `pointer` lies; memory of the host is within reach of any.
+int device_at(const Runtime& r, const void* pointer) {
+    const auto* found = r.find(pointer);
+    return found == nullptr ? current_device : found->second.device;
+}
+
+cudaError_t allocate(Runtime& r, void** pointer, std::size_t bytes, Origin origin) {
+    if (pointer == nullptr) return cudaErrorInvalidValue;
+    *pointer = nullptr;
+    if (bytes == 0) return cudaSuccess;
+    const bool on_device = origin == Origin::device || origin == Origin::managed;
+    if (on_device && bytes > r.machine.memory - std::min(r.machine.memory, r.used(current_device))) {
+        return cudaErrorMemoryAllocation;
+    }
+    // Exactly that many bytes, so that AddressSanitizer knows where they end.
+    if (posix_memalign(pointer, on_device ? 256 : 4096, bytes) != 0) return cudaErrorMemoryAllocation;
+    std::memset(*pointer, 0xa5, bytes);
+    const DeviceAccess access(r, current_device);  // its end closes the new allocation too
+    r.allocations[reinterpret_cast<std::uintptr_t>(*pointer)] = {bytes, origin, current_device};
+    return cudaSuccess;
+}
+
+/// Ends the allocation that begins at `pointer`, if it is of one of the two origins.
+cudaError_t release(Runtime& r, void* pointer, Origin a, Origin b, cudaError_t unknown) {
+    if (pointer == nullptr) return cudaSuccess;
+    const auto found = r.allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
+    if (found == r.allocations.end()) return unknown;
+    const Allocation allocation = found->second;
+    if (allocation.origin != a && allocation.origin != b) return unknown;
+    const DeviceAccess access(r, allocation.device);
+    if (r.observer) r.observer(allocation.type(), {static_cast<const std::uint8_t*>(pointer), allocation.bytes});
+    r.allocations.erase(found);
+    if (allocation.origin != Origin::registered) std::free(pointer);
+    return cudaSuccess;
+}
+
+/// Whether `bytes` bytes at `pointer` can be one side of a copy; `device_side`: the kind of copy says that it is device
+/// memory. Page-locked memory is mapped and serves as both.
+bool copyable(const Runtime& r, const void* pointer, std::size_t bytes, cudaMemcpyKind kind, bool device_side) {
+    const auto* found = r.find(pointer);
+    if (found == nullptr) return kind == cudaMemcpyDefault || !device_side;
+    const auto& [begin, allocation] = *found;
+    if (bytes > begin + allocation.bytes - reinterpret_cast<std::uintptr_t>(pointer)) {
+        return allocation.origin == Origin::registered;  // on into pageable memory
+    }
+    if (kind == cudaMemcpyDefault) return true;
+    return allocation.origin == Origin::device ? device_side : true;
+}
+
+cudaError_t copy(Runtime& r, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+    if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
+    if (bytes == 0) return cudaSuccess;
+    const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+    const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+    if (to == nullptr || from == nullptr || !copyable(r, to, bytes, kind, to_device) ||
+        !copyable(r, from, bytes, kind, from_device)) {
+        return cudaErrorInvalidValue;
+    }
+    const DeviceAccess to_access(r, device_at(r, to));
+    const DeviceAccess from_access(r, device_at(r, from));
+    std::memmove(to, from, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t fill(Runtime& r, void* pointer, int value, std::size_t bytes) {
+    if (bytes == 0) return cudaSuccess;
+    const auto* found = r.find(pointer);
+    if (found == nullptr || bytes > found->first + found->second.bytes - reinterpret_cast<std::uintptr_t>(pointer)) {
+        return cudaErrorInvalidValue;
+    }
+    const DeviceAccess access(r, found->second.device);
+    std::memset(pointer, value, bytes);
+    return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t copy_to_symbol(void* symbol, std::size_t symbol_bytes, const void* from, std::size_t bytes,
+                           std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+    return on_stream("cudaMemcpyToSymbol", stream, [&](Runtime& r) {
+        if (offset > symbol_bytes || bytes > symbol_bytes - offset || !copyable(r, from, bytes, kind, false)) {
+            return cudaErrorInvalidValue;
+        }
+        const DeviceAccess access(r, device_at(r, from));
+        std::memcpy(static_cast<std::uint8_t*>(symbol) + offset, from, bytes);
+        return cudaSuccess;
+    });
+}
+
+}  // namespace simt
+
+using namespace simt;
+
+cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
+    return call("cudaMalloc", [&](Runtime& r) { return allocate(r, pointer, bytes, Origin::device); });
+}
+
+cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream) {
+    return on_stream("cudaMallocAsync", stream,
+                     [&](Runtime& r) { return allocate(r, pointer, bytes, Origin::device); });
+}
+
+cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned int flags) {
+    return call("cudaMallocManaged", [&](Runtime& r) {
+        if (flags != cudaMemAttachGlobal || bytes == 0) return cudaErrorInvalidValue;
+        return allocate(r, pointer, bytes, Origin::managed);
+    });
+}
+
+cudaError_t cudaFree(void* pointer) {
+    return call("cudaFree", [&](Runtime& r) {
+        return release(r, pointer, Origin::device, Origin::managed, cudaErrorInvalidValue);
+    });
+}
+
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
+    return on_stream("cudaFreeAsync", stream, [&](Runtime& r) {
+        return release(r, pointer, Origin::device, Origin::device, cudaErrorInvalidValue);
+    });
+}
+
+cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned int flags) {
+    return call("cudaHostAlloc", [&](Runtime& r) {
+        constexpr unsigned known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
+        return (flags & ~known) != 0 ? cudaErrorInvalidValue : allocate(r, pointer, bytes, Origin::host);
+    });
+}
+
+cudaError_t cudaMallocHost(void** pointer, std::size_t bytes) {
+    return call("cudaMallocHost", [&](Runtime& r) { return allocate(r, pointer, bytes, Origin::host); });
+}
+
+cudaError_t cudaFreeHost(void* pointer) {
+    return call("cudaFreeHost",
+                [&](Runtime& r) { return release(r, pointer, Origin::host, Origin::host, cudaErrorInvalidValue); });
+}
+
+cudaError_t cudaHostRegister(void* pointer, std::size_t bytes, unsigned int) {
+    return call("cudaHostRegister", [&](Runtime& r) {
+        if (pointer == nullptr || bytes == 0) return cudaErrorInvalidValue;
+        const auto begin = reinterpret_cast<std::uintptr_t>(pointer);
+        const auto next = r.allocations.lower_bound(begin);
+        if (r.find(pointer) != nullptr || (next != r.allocations.end() && next->first - begin < bytes)) {
+            return cudaErrorHostMemoryAlreadyRegistered;
+        }
+        r.allocations[begin] = {bytes, Origin::registered, current_device};
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaHostUnregister(void* pointer) {
+    return call("cudaHostUnregister", [&](Runtime& r) {
+        if (pointer == nullptr) return cudaErrorInvalidValue;
+        return release(r, pointer, Origin::registered, Origin::registered, cudaErrorHostMemoryNotRegistered);
+    });
+}
+
+cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer, unsigned int) {
+    return call("cudaHostGetDevicePointer", [&](Runtime& r) {
+        const auto* found = r.find(host_pointer);
+        if (found == nullptr || found->second.type() != cudaMemoryTypeHost) return cudaErrorInvalidValue;
+        *device_pointer = host_pointer;
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+    return call("cudaPointerGetAttributes", [&](Runtime& r) {
+        if (attributes == nullptr) return cudaErrorInvalidValue;
+        void* address = const_cast<void*>(pointer);
+        if (const auto* found = r.find(pointer)) {
+            const Allocation& allocation = found->second;
+            const bool on_host = allocation.origin != Origin::device;
+            *attributes = {allocation.type(), allocation.device, address, on_host ? address : nullptr};
+        } else {
+            *attributes = {cudaMemoryTypeUnregistered, cudaInvalidDeviceId, nullptr, address};
+        }
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+    return call("cudaMemcpy", [&](Runtime& r) { return copy(r, to, from, bytes, kind); });
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+    return on_stream("cudaMemcpyAsync", stream, [&](Runtime& r) { return copy(r, to, from, bytes, kind); });
+}
+
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
+                                cudaStream_t stream) {
+    return on_stream("cudaMemcpyPeerAsync", stream, [&](Runtime& r) {
+        if (!is_device(r, to_device) || !is_device(r, from_device)) return cudaErrorInvalidDevice;
+        return copy(r, to, from, bytes, cudaMemcpyDeviceToDevice);
+    });
+}
+
+cudaError_t cudaMemset(void* pointer, int value, std::size_t bytes) {
+    return call("cudaMemset", [&](Runtime& r) { return fill(r, pointer, value, bytes); });
+}
+
+cudaError_t cudaMemsetAsync(void* pointer, int value, std::size_t bytes, cudaStream_t stream) {
+    return on_stream("cudaMemsetAsync", stream, [&](Runtime& r) { return fill(r, pointer, value, bytes); });
+}

@@ -1,0 +1,135 @@
+// What the parts of the simulated CUDA runtime share: the machine's state, and what every call begins with. One lock
+// over everything; work on streams happens within the call.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "executor.hpp"
+#include "simt.hpp"
+
+struct CUstream_st {
+    int device;
+    unsigned flags;
+};
+struct CUevent_st {
+    int device;
+    unsigned flags;
+    bool recorded = false;
+    std::chrono::steady_clock::time_point when;
+};
+
+namespace simt {
+
+inline constexpr std::size_t default_shared_memory = 48 * 1024;
+inline constexpr std::size_t reserved_shared_memory = 1024;
+inline constexpr unsigned max_threads_per_block = 1024;
+inline constexpr int max_threads_per_multiprocessor = 2048;
+inline constexpr int max_blocks_per_multiprocessor = 32;
+inline constexpr unsigned max_grid_x = 0x7fffffff;
+inline constexpr unsigned max_grid_yz = 65535;
+
+enum class Origin { device, managed, host, registered };
+
+struct Allocation {
+    std::size_t bytes;
+    Origin origin;
+    int device;
+    [[nodiscard]] bool on_device() const { return origin == Origin::device; }
+    [[nodiscard]] cudaMemoryType type() const {
+        if (origin == Origin::device) return cudaMemoryTypeDevice;
+        return origin == Origin::managed ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
+    }
+};
+
+struct Failure {
+    std::string function;
+    std::uint64_t first;  ///< in the count of calls
+    std::uint64_t last;
+    cudaError_t error;
+};
+
+using Observer = std::function<void(cudaMemoryType, std::span<const std::uint8_t>)>;
+
+/// Everything there is. Never destroyed: the library's own static objects may free memory at exit.
+struct Runtime {
+    std::recursive_mutex mutex;
+    Machine machine;
+    std::map<std::uintptr_t, Allocation> allocations;
+    std::set<cudaStream_t> streams;
+    std::set<cudaEvent_t> events;
+    /// Per device and kernel, as in CUDA: cudaFuncSetAttribute speaks of the current device.
+    std::map<std::pair<int, const void*>, std::size_t> dynamic_limits;
+    std::map<std::string, std::uint64_t, std::less<>> calls;
+    std::vector<Failure> failures;
+    Observer observer;
+
+    /// Threads that are at work with a device's memory, see DeviceAccess.
+    std::map<int, int> accesses;
+
+    Runtime() { restart(Machine::from_environment()); }
+    void restart(const Machine& new_machine);
+    void fail_call(std::string_view function, int nth, cudaError_t error, int times);
+    [[nodiscard]] std::uint64_t count(std::string_view function) const;
+    /// Counts a call of `function`; an error to answer instead of doing it.
+    [[nodiscard]] cudaError_t failure_of(std::string_view function);
+
+    /// The allocation in which `pointer` lies, with its first address.
+    [[nodiscard]] const std::pair<const std::uintptr_t, Allocation>* find(const void* pointer) const;
+    /// Bytes of a device's memory in use.
+    [[nodiscard]] std::size_t used(int device) const;
+};
+
+Runtime& runtime();
+
+inline thread_local int current_device = 0;
+inline thread_local cudaError_t last_error = cudaSuccess;
+
+/// Keeps an error for cudaGetLastError.
+cudaError_t record(cudaError_t error);
+
+/// One call of the function `name`: counts it, fails it if it is to fail or if there is no device, else does `body`
+/// under the lock.
+template <typename Body>
+cudaError_t call(const char* name, Body body) {
+    if (in_kernel()) fail(name, Where::current());
+    Runtime& r = runtime();
+    const std::lock_guard lock(r.mutex);
+    if (const cudaError_t failure = r.failure_of(name); failure != cudaSuccess) return record(failure);
+    return record(body(r));
+}
+
+inline bool is_device(const Runtime& r, int device) {
+    return 0 <= device && device < r.machine.devices;
+}
+
+inline std::size_t multiprocessor_shared_memory(const Runtime& r) {
+    return r.machine.shared_memory_per_block + reserved_shared_memory;
+}
+
+/// The device of a stream, -1 if there is no such stream.
+int device_of(const Runtime& r, cudaStream_t stream);
+
+template <typename Body>
+cudaError_t on_stream(const char* name, cudaStream_t stream, Body body) {
+    return call(name, [&](Runtime& r) { return device_of(r, stream) < 0 ? cudaErrorInvalidResourceHandle : body(r); });
+}
+
+/// Under AddressSanitizer a device's memory can be touched only while one of these exists for it: a host that follows a
+/// device pointer, or a kernel that follows another device's, is caught. Construct and destroy it under the lock.
+class DeviceAccess {
+public:
+    DeviceAccess(Runtime& runtime, int device);
+    ~DeviceAccess();
+    DeviceAccess(const DeviceAccess&) = delete;
+    DeviceAccess& operator=(const DeviceAccess&) = delete;
+
+private:
+    Runtime& runtime_;
+    int device_;
+};
+
+}  // namespace simt
