@@ -1,0 +1,65 @@
+// What the subcommands share: how they fail, and how they are found.
+#pragma once
+
+#include <warpaes/warpaes.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+namespace cli {
+
+/// Ends the command: a sentence for standard error and the exit code, which is a warpaes_status.
+class Failure : public std::runtime_error {
+public:
+    Failure(warpaes_status status, const std::string& sentence) : std::runtime_error(sentence), status_(status) {}
+    [[nodiscard]] warpaes_status status() const noexcept { return status_; }
+
+private:
+    warpaes_status status_;
+};
+
+/// A wrong command line.
+class UsageError : public Failure {
+public:
+    explicit UsageError(const std::string& sentence) : Failure(WARPAES_ERROR_ARGUMENT, sentence) {}
+};
+
+/// Throws Failure with the library's own sentence.
+inline void check(warpaes_status status) {
+    if (status != WARPAES_OK) throw Failure(status, warpaes_last_error());
+}
+
+struct EngineDelete {
+    void operator()(warpaes_engine* engine) const { warpaes_engine_destroy(engine); }
+};
+struct KeyDelete {
+    void operator()(warpaes_key* key) const { warpaes_key_destroy(key); }
+};
+using Engine = std::unique_ptr<warpaes_engine, EngineDelete>;
+using Key = std::unique_ptr<warpaes_key, KeyDelete>;
+
+inline Engine create_engine(const warpaes_engine_options& options) {
+    warpaes_engine* engine = nullptr;
+    check(warpaes_engine_create(&options, &engine));
+    return Engine(engine);
+}
+
+inline Key create_key(const unsigned char* bytes, std::size_t length) {
+    warpaes_key* key = nullptr;
+    check(warpaes_key_create(bytes, length, &key));
+    return Key(key);
+}
+
+struct Command {
+    const char* name;
+    const char* summary;
+    /// argv[0] is the subcommand's name. Returns the exit code or throws.
+    int (*run)(int argc, char** argv);
+};
+
+int run_enc(int argc, char** argv);
+int run_devices(int argc, char** argv);
+int run_selftest(int argc, char** argv);
+
+}  // namespace cli

@@ -1,0 +1,74 @@
+// `warpaes devices`: what can run here, and why the rest cannot.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "progress.hpp"
+
+namespace cli {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* help = R"(Usage: warpaes devices [--json]
+
+Lists the backends, which of them can run on this machine, and why the others cannot.
+--backend (or the environment variable WARPAES_BACKEND) takes the names in the first column,
+--device the numbers in brackets.
+)";
+
+json to_json(const warpaes_backend_info& info) {
+    return {{"name", info.name},
+            {"usable", info.usable != 0},
+            {"description", info.description},
+            {"reason", info.reason},
+            {"device", info.device},
+            {"multiprocessors", info.multiprocessors},
+            {"memory_bytes", info.memory_bytes}};
+}
+
+void print_row(const warpaes_backend_info& info) {
+    std::string name = info.name;
+    if (info.device >= 0) name += fmt::format("[{}]", info.device);
+    fmt::print("{:<10}  {:<3}  {}", name, info.usable != 0 ? "yes" : "no", info.description);
+    if (info.multiprocessors != 0) fmt::print(", {} multiprocessors", info.multiprocessors);
+    if (info.memory_bytes != 0) fmt::print(", {}", human_bytes(static_cast<double>(info.memory_bytes)));
+    if (info.usable == 0) fmt::print(": {}", info.reason);
+    fmt::print("\n");
+}
+
+}  // namespace
+
+int run_devices(int argc, char** argv) {
+    bool as_json = false;
+    for (int i = 1; i < argc; ++i) {
+        if (std::strcmp(argv[i], "--json") == 0) {
+            as_json = true;
+        } else if (std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0) {
+            fmt::print("{}", help);
+            return 0;
+        } else {
+            throw UsageError(fmt::format("'{}': unexpected; see `warpaes devices --help`", argv[i]));
+        }
+    }
+    json list = json::array();
+    if (!as_json) fmt::print("{:<10}  {:<3}  {}\n", "backend", "can", "what it is");
+    for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
+        warpaes_backend_info info{};
+        info.struct_size = sizeof info;
+        check(warpaes_backend_query(i, &info));
+        if (as_json) {
+            list.push_back(to_json(info));
+        } else {
+            print_row(info);
+        }
+    }
+    if (as_json) fmt::print("{}\n", list.dump(2));
+    return 0;
+}
+
+}  // namespace cli

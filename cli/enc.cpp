@@ -1,0 +1,187 @@
+// `warpaes enc`: what `openssl enc` does, with its flags and its files.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "enc_options.hpp"
+#include "interrupt.hpp"
+#include "progress.hpp"
+#include "secrets.hpp"
+
+namespace cli {
+
+namespace {
+
+using nlohmann::json;
+
+/// Everything that a file job points to, for as long as it runs.
+struct Secrets {
+    Key key;
+    std::optional<SecretBytes> passphrase;
+    std::vector<unsigned char> iv;
+    std::vector<unsigned char> salt;
+};
+
+void warn(const std::string& sentence) {
+    fmt::print(stderr, "warpaes: warning: {}\n", sentence);
+}
+
+std::optional<SecretBytes> find_passphrase(const EncOptions& o) {
+    if (o.passphrase_file) return read_passphrase_file("-kfile", *o.passphrase_file);
+    if (o.passphrase != nullptr) {
+        return take_argument("-k", o.passphrase, "use -pass env:NAME, file:PATH, fd:N or stdin, or leave it out");
+    }
+    if (o.pass != nullptr) return read_passphrase("-pass", o.pass);
+    if (o.key != nullptr) return std::nullopt;
+    auto answer = prompt(o.decrypt ? "Passphrase" : "New passphrase", !o.decrypt);
+    if (!answer) {
+        throw UsageError(
+            "no key: give -K and -iv, or a passphrase with -pass, -kfile or -k; there is no terminal to "
+            "ask on");
+    }
+    return answer;
+}
+
+void set_keys(const EncOptions& o, Secrets& secrets, warpaes_file_job& job) {
+    if (o.key != nullptr) {
+        const SecretBytes bytes = read_key("-K", o.key, o.key_bits / 8);
+        secrets.key = create_key(bytes.bytes(), bytes.size());
+        job.key = secrets.key.get();
+    }
+    if (o.iv && o.mode == WARPAES_ECB) {
+        warn("-iv: ECB has no IV; ignored");
+    } else if (o.iv) {
+        secrets.iv = parse_hex("-iv", *o.iv, 16, WARPAES_ERROR_IV_LENGTH);
+        job.iv = secrets.iv.data();
+        job.iv_len = secrets.iv.size();
+    }
+    secrets.passphrase = find_passphrase(o);
+    if (!secrets.passphrase) {
+        job.format = WARPAES_FORMAT_RAW;
+        if (job.iv == nullptr && o.mode != WARPAES_ECB) {
+            throw Failure(WARPAES_ERROR_IV_LENGTH,
+                          "-iv: is missing; with -K this mode takes an IV of 32 hexadecimal "
+                          "digits");
+        }
+        return;
+    }
+    job.format = WARPAES_FORMAT_OPENSSL_ENC;
+    job.kdf = o.pbkdf2 || o.iterations ? WARPAES_KDF_PBKDF2 : WARPAES_KDF_EVP_BYTESTOKEY;
+    if (job.kdf == WARPAES_KDF_EVP_BYTESTOKEY && job.key == nullptr) {
+        warn("this key derivation is weak: one round of a hash; use -pbkdf2 or -iter if both sides can");
+    }
+    job.key_bits = o.key_bits;
+    job.iterations = o.iterations.value_or(0);
+    job.passphrase = secrets.passphrase->data();
+    job.passphrase_len = secrets.passphrase->size();
+    if (o.digest) job.digest = o.digest->c_str();
+    if (o.no_salt) {
+        job.flags |= WARPAES_FILE_NO_SALT;
+    } else if (o.salt) {
+        secrets.salt = parse_hex("-S", *o.salt, 8, WARPAES_ERROR_ARGUMENT);
+        job.salt = secrets.salt.data();
+        job.salt_len = secrets.salt.size();
+    }
+}
+
+void set_data(const EncOptions& o, warpaes_file_job& job) {
+    job.mode = o.mode;
+    job.direction = o.decrypt ? WARPAES_DECRYPT : WARPAES_ENCRYPT;
+    job.input_fd = STDIN_FILENO;
+    job.output_fd = STDOUT_FILENO;
+    if (!o.input.empty()) job.input_path = o.input.c_str();
+    if (!o.output.empty()) job.output_path = o.output.c_str();
+    if (!o.no_padding && (o.mode == WARPAES_ECB || o.mode == WARPAES_CBC)) job.flags |= WARPAES_FILE_PKCS7;
+    if (o.base64) job.flags |= WARPAES_FILE_BASE64;
+    if (o.one_line) job.flags |= WARPAES_FILE_BASE64_ONE_LINE;
+    if (o.force) job.flags |= WARPAES_FILE_OVERWRITE;
+    if (o.range) {
+        const FirstLast range = parse_range(*o.range);
+        job.flags |= WARPAES_FILE_RANGE;
+        job.range_first = range.first;
+        job.range_last = range.last;
+        // Part of a padded encryption is its blocks; the padding belongs to the end.
+        if (!o.decrypt) job.flags &= ~static_cast<unsigned>(WARPAES_FILE_PKCS7);
+    }
+}
+
+Engine engine_for(const EncOptions& o) {
+    warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
+    if (o.backend) options.backend = o.backend->c_str();
+    if (o.device) options.device = static_cast<std::int32_t>(*o.device);
+    options.threads = o.threads;
+    options.depth = o.depth;
+    options.chunk_bytes = o.chunk;
+    return create_engine(options);
+}
+
+int on_progress(void* user, std::uint64_t done, std::uint64_t total) {
+    static_cast<ProgressLine*>(user)->update(done, total);
+    return caught_signal();
+}
+
+json record_of(const warpaes_file_job& job, double seconds) {
+    return {{"status", WARPAES_OK},
+            {"backend", job.backend},
+            {"device", job.device},
+            {"bytes_read", job.bytes_read},
+            {"bytes_written", job.bytes_written},
+            {"seconds", seconds},
+            {"bytes_per_second", static_cast<double>(job.bytes_read) / seconds},
+            {"counter_wrapped", (job.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0}};
+}
+
+void run_job(const EncOptions& o) {
+    if (o.key_bits == 0) throw UsageError("no cipher: give one, for example -aes-256-ctr");
+    if (o.output.empty() && !o.decrypt && !o.base64 && !o.force && ::isatty(STDOUT_FILENO) != 0) {
+        throw UsageError("ciphertext is not for a terminal: give -out FILE, a pipe, -a for base64, or -f");
+    }
+    warpaes_file_job job = WARPAES_FILE_JOB_INIT;
+    Secrets secrets;
+    set_data(o, job);
+    const Engine engine = engine_for(o);
+    set_keys(o, secrets, job);
+
+    ProgressLine line(o.progress.value_or(::isatty(STDERR_FILENO) != 0));
+    job.progress = on_progress;
+    job.progress_user = &line;
+    check(warpaes_file_run(engine.get(), &job));
+    const double seconds = line.seconds();
+    line.clear();
+    if ((job.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0) {
+        warn(
+            "the counter passed 2^128 - 1 and went on at 0: correct, but the counters from 0 on are now used up for "
+            "this key");
+    }
+    if (o.progress.value_or(false)) {
+        fmt::print(stderr, "{} in {:.2f} s: {:.2f} GB/s on {}\n", human_bytes(static_cast<double>(job.bytes_read)),
+                   seconds, static_cast<double>(job.bytes_read) / seconds / 1e9, job.backend);
+    }
+    if (o.json) fmt::print(o.output.empty() ? stderr : stdout, "{}\n", record_of(job, seconds).dump());
+}
+
+}  // namespace
+
+int run_enc(int argc, char** argv) {
+    const EncOptions options = parse_enc_options(argc, argv);
+    if (options.help) {
+        fmt::print("{}", enc_help());
+        return 0;
+    }
+    try {
+        run_job(options);
+    } catch (const Failure& failure) {
+        if (options.json) {
+            const json record = {{"status", failure.status()}, {"error", failure.what()}};
+            fmt::print(options.output.empty() ? stderr : stdout, "{}\n", record.dump());
+        }
+        throw;
+    }
+    return 0;
+}
+
+}  // namespace cli

@@ -1,0 +1,225 @@
+#include "enc_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+#include "command.hpp"
+
+namespace cli {
+
+namespace {
+
+struct Flag {
+    const char* name;
+    bool takes_value;
+    std::function<void(EncOptions&, char*)> apply;
+};
+
+template <typename Number>
+Number parse_number(const std::string& what, const std::string& text, Number largest) {
+    Number number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size() || number > largest) {
+        throw UsageError(fmt::format("{}: '{}' is not a number from 0 to {}", what, text, largest));
+    }
+    return number;
+}
+
+std::uint32_t number32(const char* what, const char* text) {
+    return parse_number<std::uint32_t>(what, text, std::numeric_limits<std::int32_t>::max());
+}
+
+/// 4096, 64k, 1M, 1MiB, …
+std::uint64_t parse_bytes(const std::string& what, std::string text) {
+    unsigned shift = 0;
+    if (text.size() > 3 && text.compare(text.size() - 2, 2, "iB") == 0) text.resize(text.size() - 2);
+    if (!text.empty()) {
+        const char unit = static_cast<char>(std::toupper(static_cast<unsigned char>(text.back())));
+        shift = unit == 'K' ? 10 : unit == 'M' ? 20 : unit == 'G' ? 30 : 0;
+        if (shift != 0) text.pop_back();
+    }
+    return parse_number<std::uint64_t>(what, text, std::uint64_t{1} << 30) << shift;
+}
+
+const Flag flags[] = {
+    {"e", false, [](EncOptions& o, char*) { o.decrypt = false; }},
+    {"d", false, [](EncOptions& o, char*) { o.decrypt = true; }},
+    {"in", true, [](EncOptions& o, char* v) { o.input = v; }},
+    {"out", true, [](EncOptions& o, char* v) { o.output = v; }},
+    {"a", false, [](EncOptions& o, char*) { o.base64 = true; }},
+    {"base64", false, [](EncOptions& o, char*) { o.base64 = true; }},
+    {"A", false, [](EncOptions& o, char*) { o.one_line = true; }},
+    {"nopad", false, [](EncOptions& o, char*) { o.no_padding = true; }},
+    {"K", true, [](EncOptions& o, char* v) { o.key = v; }},
+    {"iv", true, [](EncOptions& o, char* v) { o.iv = v; }},
+    {"pass", true, [](EncOptions& o, char* v) { o.pass = v; }},
+    {"k", true, [](EncOptions& o, char* v) { o.passphrase = v; }},
+    {"kfile", true, [](EncOptions& o, char* v) { o.passphrase_file = v; }},
+    {"pbkdf2", false, [](EncOptions& o, char*) { o.pbkdf2 = true; }},
+    {"iter", true,
+     [](EncOptions& o, char* v) {
+         o.iterations = number32("-iter", v);
+         if (*o.iterations == 0) throw UsageError("-iter: must be at least 1");
+     }},
+    {"md", true, [](EncOptions& o, char* v) { o.digest = v; }},
+    {"S", true, [](EncOptions& o, char* v) { o.salt = v; }},
+    {"salt", false, [](EncOptions& o, char*) { o.no_salt = false; }},
+    {"nosalt", false, [](EncOptions& o, char*) { o.no_salt = true; }},
+    {"bufsize", true, [](EncOptions&, char*) {}},
+    {"p", false, [](EncOptions&, char*) { throw UsageError("-p: warpaes does not print keys"); }},
+    {"P", false, [](EncOptions&, char*) { throw UsageError("-P: warpaes does not print keys"); }},
+
+    {"range", true, [](EncOptions& o, char* v) { o.range = v; }},
+    {"backend", true, [](EncOptions& o, char* v) { o.backend = v; }},
+    {"device", true, [](EncOptions& o, char* v) { o.device = number32("--device", v); }},
+    {"threads", true, [](EncOptions& o, char* v) { o.threads = number32("--threads", v); }},
+    {"depth", true, [](EncOptions& o, char* v) { o.depth = number32("--depth", v); }},
+    {"chunk", true, [](EncOptions& o, char* v) { o.chunk = parse_bytes("--chunk", v); }},
+    {"f", false, [](EncOptions& o, char*) { o.force = true; }},
+    {"force", false, [](EncOptions& o, char*) { o.force = true; }},
+    {"progress", false, [](EncOptions& o, char*) { o.progress = true; }},
+    {"no-progress", false, [](EncOptions& o, char*) { o.progress = false; }},
+    {"json", false, [](EncOptions& o, char*) { o.json = true; }},
+    {"h", false, [](EncOptions& o, char*) { o.help = true; }},
+    {"help", false, [](EncOptions& o, char*) { o.help = true; }},
+};
+
+struct NamedMode {
+    const char* name;
+    warpaes_mode mode;
+};
+constexpr NamedMode modes[] = {{"ecb", WARPAES_ECB},       {"cbc", WARPAES_CBC},   {"cfb", WARPAES_CFB128},
+                               {"cfb128", WARPAES_CFB128}, {"cfb8", WARPAES_CFB8}, {"cfb1", WARPAES_CFB1},
+                               {"ofb", WARPAES_OFB},       {"ctr", WARPAES_CTR}};
+
+/// aes-256-ctr, aes256 (CBC, as openssl has it), in any case. False if it is not the name of an AES at all.
+bool parse_cipher(const std::string& flag, EncOptions& options) {
+    std::string name = flag;
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (name.compare(0, 3, "aes") != 0) return false;
+    name.erase(0, 3);
+    if (!name.empty() && name.front() == '-') name.erase(0, 1);
+    const std::string bits = name.substr(0, 3), mode = name.size() > 4 && name[3] == '-' ? name.substr(4) : "";
+    if (bits != "128" && bits != "192" && bits != "256") {
+        throw UsageError(fmt::format("-{}: there is no such AES; keys have 128, 192 or 256 bits", flag));
+    }
+    options.key_bits = static_cast<unsigned>(std::stoul(bits));
+    if (name.size() == 3) {
+        options.mode = WARPAES_CBC;
+        return true;
+    }
+    const auto* found =
+        std::find_if(std::begin(modes), std::end(modes), [&](const NamedMode& m) { return mode == m.name; });
+    if (found == std::end(modes)) {
+        throw UsageError(
+            fmt::format("-{}: this mode is not known here; there are ecb, cbc, cfb, cfb8, cfb1, ofb and ctr", flag));
+    }
+    options.mode = found->mode;
+    return true;
+}
+
+}  // namespace
+
+EncOptions parse_enc_options(int argc, char** argv) {
+    EncOptions options;
+    for (int i = 1; i < argc; ++i) {
+        char* argument = argv[i];
+        if (argument[0] != '-' || argument[1] == '\0') {
+            throw UsageError(fmt::format("'{}': unexpected; files are given with -in and -out", argument));
+        }
+        char* begin = argument + (argument[1] == '-' ? 2 : 1);
+        char* value = std::strchr(begin, '=');
+        const std::string name(begin, value != nullptr ? static_cast<std::size_t>(value - begin) : std::strlen(begin));
+        if (value != nullptr) ++value;
+        const auto* flag =
+            std::find_if(std::begin(flags), std::end(flags), [&](const Flag& f) { return name == f.name; });
+        if (flag == std::end(flags)) {
+            if (value == nullptr && parse_cipher(name, options)) continue;
+            throw UsageError(fmt::format("-{}: there is no such flag; see `warpaes enc -help`", name));
+        }
+        if (!flag->takes_value && value != nullptr) throw UsageError(fmt::format("-{}: takes no value", name));
+        if (flag->takes_value && value == nullptr) {
+            if (++i == argc) throw UsageError(fmt::format("-{}: its value is missing", name));
+            value = argv[i];
+        }
+        flag->apply(options, value);
+    }
+    if (options.input == "-") options.input.clear();
+    if (options.output == "-") options.output.clear();
+    if (options.one_line && !options.base64) options.one_line = false;  // as openssl: -A alone means nothing
+    return options;
+}
+
+FirstLast parse_range(const std::string& text) {
+    const std::size_t colon = text.find(':');
+    if (colon == std::string::npos) {
+        throw UsageError(fmt::format("--range: '{}' is not FIRST:LAST or FIRST:", text));
+    }
+    constexpr std::uint64_t largest = std::numeric_limits<std::int64_t>::max();
+    FirstLast range;
+    range.first = parse_number<std::uint64_t>("--range", text.substr(0, colon), largest);
+    if (colon + 1 < text.size()) {
+        range.last = parse_number<std::uint64_t>("--range", text.substr(colon + 1), largest);
+    }
+    return range;
+}
+
+const char* enc_help() {
+    return R"(Usage: warpaes enc -aes-BITS-MODE [-e|-d] [options]
+
+Encrypts or decrypts a file as `openssl enc` does: files go both ways between the two.
+BITS is 128, 192 or 256; MODE is ecb, cbc, cfb, cfb8, cfb1, ofb or ctr. These modes do not
+authenticate: who can change the file can change what it decrypts to.
+
+Data
+  -in FILE, -out FILE    default: standard input, standard output
+  -e, -d                 encrypt (default), decrypt
+  -a, -base64            ciphertext in base64; -A: in a single line
+  -nopad                 ECB, CBC: no PKCS#7 padding; the input is whole 16-byte blocks
+  --range FIRST:LAST     only these bytes of the result, both included (LAST may be left out);
+                         reads only the blocks under them. ECB, CTR; CBC and CFB with -d
+  -f, --force            overwrite -out; write ciphertext to a terminal
+
+Key and IV themselves
+  -K KEY                 hexadecimal digits, or where they are: file:PATH (or the raw bytes),
+                         env:NAME, fd:N, prompt
+  -iv HEX                16 bytes; for CTR the first counter block
+
+Or from a passphrase (asked for on the terminal if neither is given)
+  -pass SOURCE           pass:PASSWORD, env:NAME, file:PATH, fd:N, stdin
+  -k PASSWORD, -kfile F  the passphrase; the first line of a file
+  -pbkdf2, -iter N       PBKDF2, 10000 rounds unless N is given. Without: openssl's older, weak
+                         derivation
+  -md DIGEST             default sha256
+  -S HEX                 this salt (8 bytes), not in the file; -nosalt: none
+
+How
+  --backend NAME         auto (default), libcrypto, aesni, vaes, cuda: see `warpaes devices`
+  --device N             this CUDA device; default: all
+  --threads N, --chunk BYTES, --depth N
+                         workers, bytes per chunk, chunks in flight; the defaults are measured
+  --progress, --no-progress
+                         default: if standard error is a terminal
+  --json                 a record of the run; on standard output if -out names a file, else on
+                         standard error
+
+Accepted for openssl's sake: -salt (the default), -bufsize N (no effect).
+
+Examples
+  warpaes enc -aes-256-ctr -pbkdf2 -in disk.img -out disk.img.enc
+  warpaes enc -aes-256-ctr -pbkdf2 -d -in disk.img.enc -out disk.img
+  tar c photos | warpaes enc -aes-256-cbc -pbkdf2 -pass file:pw > photos.tar.enc
+  warpaes enc -aes-128-ctr -d -K file:key -iv $IV -in big.enc --range 1000000:1000099
+
+Exit status: 0, or the warpaes_status of what went wrong (`warpaes --help` lists them);
+128 + N after signal N. A failed run leaves no output file.
+)";
+}
+
+}  // namespace cli

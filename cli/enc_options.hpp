@@ -1,0 +1,58 @@
+// The command line of `warpaes enc`: the flags of `openssl enc`, single-dashed, and a few of our own.
+#pragma once
+
+#include <warpaes/warpaes.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace cli {
+
+struct EncOptions {
+    warpaes_mode mode = WARPAES_CTR;
+    unsigned key_bits = 0;  ///< 0: no cipher was named
+    bool decrypt = false;
+    std::string input;   ///< empty: standard input
+    std::string output;  ///< empty: standard output
+    bool base64 = false;
+    bool one_line = false;
+    bool no_padding = false;
+
+    // Secrets stay in argv, where they can be wiped.
+    char* key = nullptr;
+    std::optional<std::string> iv;
+    char* pass = nullptr;
+    char* passphrase = nullptr;
+    std::optional<std::string> passphrase_file;
+    bool pbkdf2 = false;
+    std::optional<std::uint32_t> iterations;
+    std::optional<std::string> digest;
+    std::optional<std::string> salt;
+    bool no_salt = false;
+
+    std::optional<std::string> range;
+    std::optional<std::string> backend;
+    std::optional<std::uint32_t> device;
+    std::uint32_t threads = 0;
+    std::uint32_t depth = 0;
+    std::uint64_t chunk = 0;
+    bool force = false;
+    std::optional<bool> progress;
+    bool json = false;
+    bool help = false;
+};
+
+/// Flags may have one dash or two. Throws UsageError, naming the flag.
+EncOptions parse_enc_options(int argc, char** argv);
+
+const char* enc_help();
+
+/// "FIRST:LAST" or "FIRST:", inclusive. Throws UsageError.
+struct FirstLast {
+    std::uint64_t first = 0;
+    std::uint64_t last = WARPAES_UNKNOWN;
+};
+FirstLast parse_range(const std::string& text);
+
+}  // namespace cli

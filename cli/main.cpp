@@ -1,0 +1,77 @@
+// The command line, a client of the C ABI like any other.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "bench.hpp"
+#include "command.hpp"
+#include "interrupt.hpp"
+
+namespace {
+
+using cli::Command;
+
+constexpr Command commands[] = {
+    {"enc", "encrypt and decrypt files as `openssl enc` does", cli::run_enc},
+    {"devices", "what can run here, and why not", cli::run_devices},
+    {"selftest", "known answers on every backend", cli::run_selftest},
+    {"bench", "measure throughput", run_bench},
+};
+
+void print_help() {
+    fmt::print("Usage: warpaes COMMAND [options]\n\nAES (FIPS 197) on GPUs and CPUs.\n\n");
+    for (const Command& command : commands) fmt::print("  {:<10}{}\n", command.name, command.summary);
+    fmt::print(
+        "\n`warpaes COMMAND --help` says more; `warpaes --version` says which this is.\n"
+        "\nExamples\n"
+        "  warpaes devices\n"
+        "  warpaes enc -aes-256-ctr -pbkdf2 -in disk.img -out disk.img.enc\n"
+        "  warpaes enc -aes-256-ctr -pbkdf2 -d -in disk.img.enc -out disk.img\n"
+        "\nExit status\n");
+    for (int status = 0; status <= WARPAES_ERROR_FORMAT; ++status) {
+        fmt::print("  {:>3}  {}\n", status, warpaes_status_message(static_cast<warpaes_status>(status)));
+    }
+    fmt::print("  {:>3}  ended by signal N\n", "128+N");
+}
+
+int run(int argc, char** argv) {
+    const char* name = argc > 1 ? argv[1] : "";
+    if (std::strcmp(name, "--version") == 0 || std::strcmp(name, "version") == 0) {
+        fmt::print("warpaes {}\n", warpaes_version());
+        return 0;
+    }
+    if (std::strcmp(name, "--help") == 0 || std::strcmp(name, "-h") == 0 || std::strcmp(name, "help") == 0) {
+        print_help();
+        return 0;
+    }
+    for (const Command& command : commands) {
+        if (std::strcmp(name, command.name) == 0) return command.run(argc - 1, argv + 1);
+    }
+    throw cli::UsageError(*name == '\0' ? "no command; see `warpaes --help`"
+                                        : fmt::format("'{}': there is no such command; see `warpaes --help`", name));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), with a message
+    cli::catch_signals();
+    int code = WARPAES_ERROR_INTERNAL;
+    try {
+        code = run(argc, argv);
+    } catch (const cli::Failure& failure) {
+        code = failure.status();
+        fmt::print(stderr, "warpaes: {}\n", failure.what());
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "warpaes: {}\n", error.what());
+    }
+    if (std::fflush(stdout) != 0 && code == 0) {
+        fmt::print(stderr, "warpaes: cannot write to standard output: {}\n", std::strerror(errno));
+        code = WARPAES_ERROR_WRITE;
+    }
+    return cli::caught_signal() != 0 ? 128 + cli::caught_signal() : code;
+}

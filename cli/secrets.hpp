@@ -1,0 +1,32 @@
+// Where keys and passphrases come from: a file, a descriptor, the environment, the terminal; or, with a warning, the
+// command line, which every process on the machine can read.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "secret_bytes.hpp"
+
+namespace cli {
+
+/// `what` names the option in messages. Each throws Failure.
+
+/// The bytes of a key or IV written in hexadecimal; `-K 00ff…`, `file:PATH`, `env:NAME`, `fd:N` or `prompt`. A file may
+/// also hold the key itself, exactly `bytes` bytes. `argument` is wiped where it is itself the secret.
+SecretBytes read_key(const std::string& what, char* argument, std::size_t bytes);
+
+/// `hex` as bytes: an even number of digits, `bytes` of them. `status` is that of a wrong length.
+std::vector<unsigned char> parse_hex(const std::string& what, const std::string& hex, std::size_t bytes, int status);
+
+/// openssl's -pass: pass:PASSWORD, env:NAME, file:PATH, fd:N, stdin.
+SecretBytes read_passphrase(const std::string& what, char* argument);
+/// openssl's -kfile: the first line of a file.
+SecretBytes read_passphrase_file(const std::string& what, const std::string& path);
+/// openssl's -k: the argument itself.
+SecretBytes take_argument(const std::string& what, char* argument, const std::string& advice);
+
+/// Asks on the terminal, without echo; twice if `confirm`. Nothing if there is no terminal.
+std::optional<SecretBytes> prompt(const std::string& question, bool confirm);
+
+}  // namespace cli

@@ -1,0 +1,151 @@
+// `warpaes selftest`: the known answers of FIPS 197 and SP 800-38A on every backend that can run here.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "command.hpp"
+#include "secrets.hpp"
+#include "sp800_38a.hpp"
+
+namespace cli {
+
+namespace {
+
+using nlohmann::json;
+using Bytes = std::vector<unsigned char>;
+
+constexpr const char* help = R"(Usage: warpaes selftest [--json]
+
+Runs the examples of FIPS 197 (appendix C) and SP 800-38A (appendix F), both directions, and a long
+message against libcrypto, on every backend that can run here. Exit status 0 if all are right.
+)";
+
+warpaes_mode mode_of(const std::string& name) {
+    static const std::map<std::string, warpaes_mode> modes{
+        {"ECB", WARPAES_ECB},   {"CBC", WARPAES_CBC}, {"CFB128", WARPAES_CFB128}, {"CFB8", WARPAES_CFB8},
+        {"CFB1", WARPAES_CFB1}, {"OFB", WARPAES_OFB}, {"CTR", WARPAES_CTR}};
+    return modes.at(name);
+}
+
+Bytes from_hex(const std::string& hex) {
+    return parse_hex("vector", hex, hex.size() / 2, WARPAES_ERROR_INTERNAL);
+}
+
+Bytes crypt(warpaes_engine* engine, warpaes_mode mode, warpaes_direction direction, const Bytes& key_bytes,
+            const Bytes& iv, const Bytes& input) {
+    const Key key = create_key(key_bytes.data(), key_bytes.size());
+    Bytes output(input.size(), 0xa5);
+    warpaes_message message = WARPAES_MESSAGE_INIT;
+    message.mode = mode;
+    message.direction = direction;
+    message.key = key.get();
+    message.iv = iv.empty() ? nullptr : iv.data();
+    message.iv_len = iv.size();
+    message.input = input.data();
+    message.input_len = input.size();
+    message.output = output.data();
+    message.output_capacity = output.size();
+    check(warpaes_crypt(engine, &message));
+    return output;
+}
+
+/// What one backend got wrong, by name of the example.
+struct Report {
+    unsigned examples = 0;
+    std::vector<std::string> wrong;
+    void expect(bool right, const std::string& name) {
+        ++examples;
+        if (!right) wrong.push_back(name);
+    }
+};
+
+void run_examples(warpaes_engine* engine, Report& report) {
+    for (const auto& list : {vectors::fips_197_appendix_c, vectors::sp800_38a::examples}) {
+        for (const vectors::Example& e : list) {
+            const Bytes key = from_hex(e.key), iv = from_hex(e.iv);
+            const Bytes plain = from_hex(e.plaintext), cipher = from_hex(e.ciphertext);
+            const warpaes_mode mode = mode_of(e.mode);
+            report.expect(crypt(engine, mode, WARPAES_ENCRYPT, key, iv, plain) == cipher,
+                          fmt::format("{} {} encryption", e.section, e.mode));
+            report.expect(crypt(engine, mode, WARPAES_DECRYPT, key, iv, cipher) == plain,
+                          fmt::format("{} {} decryption", e.section, e.mode));
+        }
+    }
+}
+
+/// Long enough for every kernel's main loop and its remainder, and for several chunks.
+void run_long_message(warpaes_engine* engine, warpaes_engine* reference, Report& report) {
+    constexpr std::size_t blocks = 80'003;
+    const Bytes key = from_hex(vectors::sp800_38a::key_256), iv = from_hex(vectors::sp800_38a::counter);
+    Bytes input(blocks * 16);
+    std::uint32_t state = 1;
+    for (unsigned char& byte : input) byte = static_cast<unsigned char>((state = state * 1664525u + 1013904223u) >> 24);
+    for (const warpaes_mode mode : {WARPAES_ECB, WARPAES_CBC, WARPAES_CFB128, WARPAES_OFB, WARPAES_CTR}) {
+        const Bytes mode_iv = mode == WARPAES_ECB ? Bytes{} : iv;
+        for (const warpaes_direction direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
+            report.expect(crypt(engine, mode, direction, key, mode_iv, input) ==
+                              crypt(reference, mode, direction, key, mode_iv, input),
+                          fmt::format("long message, mode {}, direction {}", static_cast<int>(mode),
+                                      static_cast<int>(direction)));
+        }
+    }
+}
+
+Engine engine_for(const std::string& backend, int device) {
+    warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
+    options.backend = backend.c_str();
+    options.device = device;
+    return create_engine(options);
+}
+
+}  // namespace
+
+int run_selftest(int argc, char** argv) {
+    bool as_json = false;
+    for (int i = 1; i < argc; ++i) {
+        if (std::strcmp(argv[i], "--json") == 0) {
+            as_json = true;
+        } else if (std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0) {
+            fmt::print("{}", help);
+            return 0;
+        } else {
+            throw UsageError(fmt::format("'{}': unexpected; see `warpaes selftest --help`", argv[i]));
+        }
+    }
+    const Engine reference = engine_for("libcrypto", -1);
+    json records = json::array();
+    bool all_right = true;
+    for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
+        warpaes_backend_info info{};
+        info.struct_size = sizeof info;
+        check(warpaes_backend_query(i, &info));
+        json record = {{"backend", info.name}, {"device", info.device}, {"run", info.usable != 0}};
+        std::string outcome;
+        if (info.usable == 0) {
+            record["reason"] = info.reason;
+            outcome = fmt::format("not run: {}", info.reason);
+        } else {
+            Report report;
+            const Engine engine = engine_for(info.name, info.device);
+            run_examples(engine.get(), report);
+            run_long_message(engine.get(), reference.get(), report);
+            record["examples"] = report.examples;
+            record["wrong"] = report.wrong;
+            outcome = fmt::format("{} of {} right", report.examples - report.wrong.size(), report.examples);
+            for (const std::string& name : report.wrong) outcome += fmt::format("\n{:12}wrong: {}", "", name);
+            all_right = all_right && report.wrong.empty();
+        }
+        const std::string name = info.device < 0 ? info.name : fmt::format("{}[{}]", info.name, info.device);
+        if (!as_json) fmt::print("{:<10}  {}\n", name, outcome);
+        records.push_back(record);
+    }
+    if (as_json) fmt::print("{}\n", records.dump(2));
+    return all_right ? 0 : WARPAES_ERROR_INTERNAL;
+}
+
+}  // namespace cli
