@@ -92,6 +92,7 @@ Machine Machine::from_environment() {
         static_cast<int>(number_from("WARPAES_SIMT_MULTIPROCESSORS", static_cast<std::size_t>(m.multiprocessors)));
     m.shared_memory_per_block = number_from("WARPAES_SIMT_SHARED_MEMORY", m.shared_memory_per_block);
     m.memory = number_from("WARPAES_SIMT_MEMORY", m.memory);
+    m.backwards = number_from("WARPAES_SIMT_BACKWARDS", 0) != 0;
     if (const char* text = std::getenv("WARPAES_SIMT_COMPUTE_CAPABILITY")) {
         std::sscanf(text, "%d.%d", &m.major, &m.minor);
     }

@@ -114,6 +114,7 @@ private:
     Thread* running_ = nullptr;
     Launch launch_{};
     uint3 block_index_{};
+    bool backwards_ = false;
     unsigned block_threads_ = 0;
     unsigned exited_ = 0;
 
@@ -163,19 +164,19 @@ void Executor::run(const dim3& grid, const dim3& block, std::size_t shared_bytes
     shared_.reset(static_cast<unsigned char*>(memory));
     shared_bytes_ = shared_bytes;
     launch_ = launch;
+    backwards_ = machine().backwards;
     current = this;
     gridDim = grid;
     blockDim = block;
     for (unsigned i = 0; i < block_threads_; ++i) {
         threads_[i]->index = {i % block.x, i / block.x % block.y, i / block.x / block.y};
     }
-    for (unsigned z = 0; z < grid.z; ++z) {
-        for (unsigned y = 0; y < grid.y; ++y) {
-            for (unsigned x = 0; x < grid.x; ++x) {
-                block_index_ = {x, y, z};
-                run_block();
-            }
-        }
+    const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
+    for (std::uint64_t i = 0; i < blocks; ++i) {
+        const std::uint64_t b = backwards_ ? blocks - 1 - i : i;
+        block_index_ = {static_cast<unsigned>(b % grid.x), static_cast<unsigned>(b / grid.x % grid.y),
+                        static_cast<unsigned>(b / grid.x / grid.y)};
+        run_block();
     }
     current = nullptr;
     shared_.reset();
@@ -194,7 +195,7 @@ void Executor::run_block() {
     exited_ = arrived_ = predicates_ = 0;
     while (exited_ < block_threads_) {
         bool progress = false;
-        for (unsigned w = 0; w < warps; ++w) progress |= run_warp(w);
+        for (unsigned w = 0; w < warps; ++w) progress |= run_warp(backwards_ ? warps - 1 - w : w);
         if (!progress) report_stuck();
     }
 }
@@ -203,7 +204,8 @@ bool Executor::run_warp(unsigned number) {
     Warp& warp = warps_[number];
     bool progress = false;
     while (warp.ready != 0) {
-        const auto lane = static_cast<unsigned>(std::countr_zero(warp.ready));
+        const int first = backwards_ ? 31 - std::countl_zero(warp.ready) : std::countr_zero(warp.ready);
+        const auto lane = static_cast<unsigned>(first);
         warp.ready &= ~(1u << lane);
         running_ = &thread_of(warp, lane);
         threadIdx = running_->index;

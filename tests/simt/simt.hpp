@@ -15,7 +15,7 @@ namespace simt {
 /// A machine with `devices` equal GPUs. Few multiprocessors, so that a persistent kernel launches few blocks.
 ///
 /// Each has an environment variable, read when the process first needs it: WARPAES_SIMT_DEVICES, _MULTIPROCESSORS,
-/// _SHARED_MEMORY, _COMPUTE_CAPABILITY (as "9.0"), _MEMORY (bytes).
+/// _SHARED_MEMORY, _COMPUTE_CAPABILITY (as "9.0"), _MEMORY (bytes), _BACKWARDS (1).
 struct Machine {
     /// None: every call fails with `absence`, as without a GPU (or, say, with cudaErrorInsufficientDriver).
     int devices = 1;
@@ -27,6 +27,8 @@ struct Machine {
     int minor = 0;
     /// Of each device, in bytes: an allocation beyond it is cudaErrorMemoryAllocation.
     std::size_t memory = std::size_t{1} << 30;
+    /// Threads and blocks take turns from the last to the first: a kernel whose result this changes has a race.
+    bool backwards = false;
 
     [[nodiscard]] static Machine from_environment();
 };

@@ -252,7 +252,7 @@ struct Counters {
 };
 
 __global__ void count(Counters* c, unsigned* tickets) {
-    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    const unsigned i = (blockIdx.x + blockIdx.y) * blockDim.x + threadIdx.x;
     tickets[i] = atomicAdd(&c->u, 1);
     atomicAdd(&c->i, -2);
     atomicAdd(&c->ull, 1ull << 33);
@@ -303,6 +303,37 @@ TEST_F(Simt, SharedMemoryIsPoisonedForEveryBlock) {
     ASSERT_EQ(launch(look_at_shared_memory, 3, 100, 100, seen.device(), misaligned.device()), cudaSuccess);
     EXPECT_EQ(seen.fetch(), std::vector<unsigned char>(300, 0xa5));
     EXPECT_EQ(misaligned.fetch()[0], 0u);
+}
+
+__global__ void read_neighbour(unsigned* values, bool barrier) {
+    auto* numbers = shared<unsigned>();
+    numbers[threadIdx.x] = threadIdx.x;
+    if (barrier) __syncthreads();
+    values[threadIdx.x] = numbers[(threadIdx.x + 1) % blockDim.x];
+}
+
+TEST_F(Simt, AReversedOrderChangesRacesOnly) {
+    for (const bool barrier : {true, false}) {
+        std::array<std::vector<unsigned>, 2> results;
+        for (const bool backwards : {false, true}) {
+            simt::reset({.backwards = backwards});
+            Buffer<unsigned> values(100);
+            ASSERT_EQ(launch(read_neighbour, 1, 100, 400, values.device(), barrier), cudaSuccess);
+            results[backwards] = values.fetch();
+        }
+        EXPECT_EQ(results[0] == results[1], barrier);
+    }
+}
+
+TEST_F(Simt, OrderOfTurns) {
+    for (const bool backwards : {false, true}) {
+        simt::reset({.backwards = backwards});
+        Buffer<Counters> counters(1);
+        Buffer<unsigned> tickets(96);
+        ASSERT_EQ(launch(count, dim3(1, 2), 48, 0, counters.device(), tickets.device()), cudaSuccess);
+        EXPECT_EQ(tickets.fetch()[0], backwards ? 95u : 0u);
+        EXPECT_EQ(tickets.fetch()[95], backwards ? 0u : 95u);
+    }
 }
 
 __constant__ unsigned table[4];
