@@ -8,7 +8,4 @@
 
 #include "simt_device.h"
 #include "simt_runtime.h"
-// `#pragma unroll` is CUDA's.
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"
-
 #include "simt_types.h"
