@@ -241,7 +241,7 @@ public:
                  {"key_bits", c.key_bits},
                  {"bytes", c.bytes},
                  {"memory", name_of(c.place)},
-                 {"threads", c.backend == "cuda" ? 0 : c.threads},
+                 {"threads", c.threads},
                  {"samples", timing.samples},
                  {"calls_per_sample", calls},
                  {"median_s", timing.median_s},
@@ -397,7 +397,7 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
     if (!found.devices.empty() && wanted(o.backends, "cuda")) {
         for (const Place place : {Place::device, Place::page_locked, Place::pageable}) {
             if (!wanted(o.places, name_of(place))) continue;
-            for (const auto bytes : gpu_sizes) add("cuda", found.devices.front(), place, bytes, o.threads);
+            for (const auto bytes : gpu_sizes) add("cuda", found.devices.front(), place, bytes, 0);
         }
     }
     return cases;

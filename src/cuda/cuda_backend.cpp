@@ -67,6 +67,7 @@ public:
     DeviceBuffer& operator=(const DeviceBuffer&) = delete;
     ~DeviceBuffer() { release(); }
 
+    std::uint8_t* get() const noexcept { return pointer_; }
     std::uint8_t* reserve(std::size_t bytes) {
         if (bytes > size_) {
             release();
@@ -96,20 +97,51 @@ private:
     std::size_t used_ = 0;
 };
 
+class Stream {
+public:
+    Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream"); }
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+    ~Stream() { (void)cudaStreamDestroy(stream_); }
+    cudaStream_t get() const noexcept { return stream_; }
+
+private:
+    cudaStream_t stream_ = nullptr;
+};
+
+class Event {
+public:
+    Event() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "creating an event"); }
+    Event(const Event&) = delete;
+    Event& operator=(const Event&) = delete;
+    ~Event() { (void)cudaEventDestroy(event_); }
+
+    /// What is enqueued on `later` from here on waits for all that `earlier` holds now.
+    void order(cudaStream_t earlier, cudaStream_t later) {
+        check(cudaEventRecord(event_, earlier), "recording an event");
+        check(cudaStreamWaitEvent(later, event_, 0), "waiting for an event");
+    }
+    cudaEvent_t get() const noexcept { return event_; }
+
+private:
+    cudaEvent_t event_ = nullptr;
+};
+
+/// A device's two directions of copying, which all of its lanes share: chunks go in and out in one order, one each way at
+/// a time. With copies on the lanes' own streams both directions are often busy with the same one, and the other idles
+/// (H200, 2026-11, page-locked 1 GiB: 45 to 49 GB/s, depending on chance).
+struct CopyQueues {
+    std::mutex mutex;  ///< held while a chunk is enqueued, so that both queues have the same order
+    Stream in, out;
+};
+
 class CudaLane final : public Lane {
 public:
-    CudaLane(int device, const DeviceLimits& limits, std::size_t staging_bytes)
-        : device_(device), limits_(limits), staging_bytes_(staging_bytes) {
-        const CurrentDevice current(device);
-        check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
-        try {
-            if (staging_bytes != 0) {
-                check(cudaHostAlloc(reinterpret_cast<void**>(&staging_), 2 * staging_bytes, cudaHostAllocPortable),
-                      "allocating page-locked memory");
-            }
-        } catch (...) {
-            (void)cudaStreamDestroy(stream_);
-            throw;
+    CudaLane(int device, const DeviceLimits& limits, CopyQueues& queues, std::size_t staging_bytes)
+        : device_(device), limits_(limits), queues_(queues), staging_bytes_(staging_bytes) {
+        if (staging_bytes != 0) {
+            check(cudaHostAlloc(reinterpret_cast<void**>(&staging_), 2 * staging_bytes, cudaHostAllocPortable),
+                  "allocating page-locked memory");
         }
     }
 
@@ -120,7 +152,6 @@ public:
             input_.release();
             output_.release();
             if (staging_ != nullptr) (void)cudaFreeHost(staging_);
-            (void)cudaStreamDestroy(stream_);
         } catch (...) {
             // The device is gone, and its memory with it.
         }
@@ -135,28 +166,37 @@ public:
         if (bytes == 0) return;
         const CurrentDevice current(device_);
         Run on_device = run;
-        if (!is_here(run.input)) {
-            std::uint8_t* buffer = input_.reserve(bytes);
-            check(cudaMemcpyAsync(buffer, run.input, bytes, cudaMemcpyDefault, stream_), "copying to the device");
-            on_device.input = buffer;
-        }
-        const bool copy_out = !is_here(run.output);
+        const bool copy_in = !is_here(run.input), copy_out = !is_here(run.output);
+        if (copy_in) on_device.input = input_.reserve(bytes);
         if (copy_out) on_device.output = output_.reserve(bytes);
-        cuda::enqueue(on_device, limits_, stream_);
-        if (copy_out) {
-            check(cudaMemcpyAsync(run.output, on_device.output, bytes, cudaMemcpyDefault, stream_),
-                  "copying from the device");
+        const bool queued = bytes >= least_queued_bytes;
+        const auto in = queued ? queues_.in.get() : stream_.get(), out = queued ? queues_.out.get() : stream_.get();
+        {
+            auto lock = queued ? std::unique_lock(queues_.mutex) : std::unique_lock<std::mutex>();
+            if (copy_in) {
+                check(cudaMemcpyAsync(input_.get(), run.input, bytes, cudaMemcpyDefault, in), "copying to the device");
+                if (queued) event_.order(in, stream_.get());
+            }
+            cuda::enqueue(on_device, limits_, stream_.get());
+            if (copy_out) {
+                if (queued) event_.order(stream_.get(), out);
+                check(cudaMemcpyAsync(run.output, on_device.output, bytes, cudaMemcpyDefault, out),
+                      "copying from the device");
+                check(cudaEventRecord(done_.get(), out), "recording an event");
+            } else {
+                check(cudaEventRecord(done_.get(), stream_.get()), "recording an event");
+            }
         }
-        check(cudaStreamSynchronize(stream_), "waiting for the device");
+        check(cudaEventSynchronize(done_.get()), "waiting for the device");
     }
 
     void wipe_staging() noexcept override {
         Lane::wipe_staging();
         try {
             const CurrentDevice current(device_);
-            input_.wipe(stream_);
-            output_.wipe(stream_);
-            (void)cudaStreamSynchronize(stream_);
+            input_.wipe(stream_.get());
+            output_.wipe(stream_.get());
+            (void)cudaStreamSynchronize(stream_.get());
         } catch (...) {
             // The device is gone, and its memory with it.
         }
@@ -168,9 +208,14 @@ private:
         return place.kind == Memory::device && place.device == device_;
     }
 
+    /// Below this a chunk is not worth the order of the queues, and its memory may be pageable.
+    static constexpr std::uint64_t least_queued_bytes = std::uint64_t{1} << 20;
+
     int device_;
     DeviceLimits limits_;
-    cudaStream_t stream_ = nullptr;
+    CopyQueues& queues_;
+    Stream stream_;
+    Event event_, done_;
     std::uint8_t* staging_ = nullptr;
     std::size_t staging_bytes_;
     DeviceBuffer input_, output_;
@@ -185,7 +230,9 @@ public:
     }
 
     std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes) override {
-        return std::make_unique<CudaLane>(device, limits(device), staging_bytes);
+        const DeviceLimits& its_limits = limits(device);
+        const CurrentDevice current(device);
+        return std::make_unique<CudaLane>(device, its_limits, queues(device), staging_bytes);
     }
 
     MemoryPlace place(const void* pointer) noexcept override {
@@ -316,6 +363,13 @@ private:
         return limits_[static_cast<std::size_t>(device)];
     }
 
+    CopyQueues& queues(int device) {
+        const std::lock_guard lock(queues_mutex_);
+        auto& queues = queues_[device];
+        if (queues == nullptr) queues = std::make_unique<CopyQueues>();
+        return *queues;
+    }
+
     void remember(void* pointer, std::size_t bytes) {
         const std::lock_guard lock(sizes_mutex_);
         sizes_[pointer] = bytes;
@@ -329,6 +383,8 @@ private:
     mutable std::once_flag detected_;
     mutable std::vector<BackendInfo> info_;
     mutable std::vector<DeviceLimits> limits_;  ///< by device number
+    std::mutex queues_mutex_;
+    std::map<int, std::unique_ptr<CopyQueues>> queues_;
     std::mutex sizes_mutex_;
     std::map<void*, std::size_t> sizes_;  ///< of what callers hold, to wipe it when it comes back
 };
