@@ -1,0 +1,63 @@
+# `make help` lists what there is. Everything is built under build/, one folder a preset.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+PREFIX ?= /usr/local
+
+sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh')
+
+.PHONY: help demo test gpu-test bench asan cuda docs format check-format install clean
+
+help: ## list these targets
+	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
+
+demo: ## build, encrypt a real file, decrypt it, compare with OpenSSL
+	@tools/demo
+
+test: ## build and run every test that needs no GPU
+	@tools/setup test
+	@tools/build default
+	@ctest --test-dir build/default --output-on-failure -j 2
+
+gpu-test: ## on a GPU: tests, compute-sanitizer, benchmark; a record in bench/results
+	@tools/setup test
+	@tools/gpu_test.py
+
+bench: ## measure this machine
+	@tools/setup demo
+	@tools/build default warpaes_cli
+	@build/default/cli/warpaes bench
+
+asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@tools/setup test
+	@tools/build asan
+	@ctest --test-dir build/asan --output-on-failure -j 2
+
+cuda: ## compile everything for CUDA; needs neither a GPU nor a CUDA toolkit
+	@tools/setup test
+	@tools/build cuda
+
+docs: ## figures of README.md and docs/ anew from bench/results
+	@tools/setup tools
+	@.venv/tools/bin/python bench/report.py
+
+format: ## format C++, CUDA and Python
+	@tools/setup tools
+	@.venv/tools/bin/clang-format -i $(sources)
+	@.venv/tools/bin/ruff format -q
+	@.venv/tools/bin/ruff check -q --fix
+
+check-format: ## complain about what `make format` would change
+	@tools/setup tools
+	@.venv/tools/bin/clang-format --dry-run --Werror $(sources)
+	@.venv/tools/bin/ruff format --check -q
+	@.venv/tools/bin/ruff check -q
+
+install: ## into PREFIX (default /usr/local)
+	@tools/setup demo
+	@tools/build release
+	@cmake --install build/release --prefix $(PREFIX)
+
+clean: ## remove build/
+	@rm -rf build
