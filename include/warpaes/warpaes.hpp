@@ -1,0 +1,477 @@
+// warpaes: AES (FIPS 197) at the speed of the hardware. C++20 over the C ABI: handles that free themselves, spans and
+// exceptions. Header only; everything it does it does through warpaes.h, whose rules hold here too:
+//
+//  - Engine and Key may be used by many threads at once, Context by one at a time.
+//  - Buffers may lie in pageable, page-locked or device memory, at any alignment. Input and output may be the same
+//    buffer; any other overlap is refused.
+//  - Lengths and offsets are in bytes unless a name says bits.
+//  - Whatever fails throws Error, with a warpaes_status and a sentence that names the argument.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <warpaes/warpaes.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace warpaes {
+// Named so that these classes and those inside the library, which share the outer namespace, stay apart in a static
+// link.
+inline namespace cpp {
+
+/// A call that failed.
+class Error : public std::runtime_error {
+public:
+    Error(warpaes_status status, const std::string& sentence) : std::runtime_error(sentence), status_(status) {}
+    [[nodiscard]] warpaes_status status() const noexcept { return status_; }
+
+private:
+    warpaes_status status_;
+};
+
+/// Throws the error of the call that returned `status` on this thread, unless it is WARPAES_OK.
+inline void check(warpaes_status status) {
+    if (status != WARPAES_OK) throw Error(status, warpaes_last_error());
+}
+
+namespace detail {
+struct Destroy {
+    void operator()(warpaes_engine* engine) const noexcept { warpaes_engine_destroy(engine); }
+    void operator()(warpaes_key* key) const noexcept { warpaes_key_destroy(key); }
+    void operator()(warpaes_context* context) const noexcept { warpaes_context_destroy(context); }
+};
+
+template <void (*Release)(warpaes_engine*, void*)>
+struct Free {
+    warpaes_engine* engine = nullptr;
+    void operator()(void* pointer) const noexcept { Release(engine, pointer); }
+};
+}  // namespace detail
+
+// -------------------------------------------------------------------------------------------------------------- bytes
+
+/// A contiguous range of char, unsigned char or std::byte. Not an array of char: of a string literal nobody knows
+/// whether its NUL is meant; say std::string_view.
+template <typename Range>
+concept ByteRange =
+    std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
+        sizeof(std::ranges::range_value_t<Range>) == 1 &&
+    std::is_trivially_copyable_v<std::ranges::range_value_t<Range>> &&
+    !std::is_same_v<std::remove_cvref_t<std::remove_all_extents_t<std::remove_reference_t<Range>>>, char>;
+
+/// One that may be written and stays after the expression that names it.
+template <typename Range>
+concept WritableByteRange = ByteRange<Range> && std::ranges::borrowed_range<Range> &&
+    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
+
+/// Bytes to read: any ByteRange, or a pointer to memory of any kind with a length. Does not own them.
+class ConstBytes {
+public:
+    ConstBytes() = default;
+    ConstBytes(const void* data, std::size_t size) noexcept : data_(data), size_(size) {}
+    template <ByteRange Range>
+    ConstBytes(const Range& range) noexcept : data_(std::ranges::data(range)), size_(std::ranges::size(range)) {}
+
+    [[nodiscard]] const std::uint8_t* data() const noexcept { return static_cast<const std::uint8_t*>(data_); }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+private:
+    const void* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+/// The same to write to.
+class Bytes {
+public:
+    Bytes() = default;
+    Bytes(void* data, std::size_t size) noexcept : data_(data), size_(size) {}
+    template <WritableByteRange Range>
+    Bytes(Range&& range) noexcept : data_(std::ranges::data(range)), size_(std::ranges::size(range)) {}
+    operator ConstBytes() const noexcept { return {data_, size_}; }
+
+    [[nodiscard]] std::uint8_t* data() const noexcept { return static_cast<std::uint8_t*>(data_); }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+private:
+    void* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+// -------------------------------------------------------------------------------------------------------------- terms
+
+enum class Mode {
+    ecb = WARPAES_ECB,
+    cbc = WARPAES_CBC,
+    cfb128 = WARPAES_CFB128,
+    cfb8 = WARPAES_CFB8,
+    cfb1 = WARPAES_CFB1,
+    ofb = WARPAES_OFB,
+    ctr = WARPAES_CTR
+};
+
+enum class Direction { encrypt = WARPAES_ENCRYPT, decrypt = WARPAES_DECRYPT };
+
+struct Range {
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;
+};
+
+/// An expanded key. Immutable, shareable between threads; wiped when destroyed.
+class Key {
+public:
+    /// `bytes`: 16, 24 or 32, copied. Throws Error{WARPAES_ERROR_KEY_LENGTH}.
+    explicit Key(ConstBytes bytes) {
+        warpaes_key* key = nullptr;
+        check(warpaes_key_create(bytes.data(), bytes.size(), &key));
+        handle_.reset(key);
+    }
+    [[nodiscard]] const warpaes_key* get() const noexcept { return handle_.get(); }
+
+private:
+    std::unique_ptr<warpaes_key, detail::Destroy> handle_;
+};
+
+/// One message, whole. Made with designated initialisers: {.mode = Mode::ctr, .key = &key, …}.
+struct Message {
+    Mode mode{};
+    Direction direction{};
+    const Key* key = nullptr;
+    ConstBytes iv{};     ///< 16 bytes: IV, or for CTR the initial counter block; empty for ECB
+    ConstBytes input{};  ///< the whole message, also with `range`
+    Bytes output{};      ///< at least as long; with PKCS#7 encryption up to 16 bytes longer; with `range` that long
+    bool pkcs7 = false;
+    /// Only these bytes of the result; only the blocks under them are read. ECB, CTR; decryption of CBC, CFB128, CFB8.
+    std::optional<Range> range{};
+    /// CFB1: how many bits of `input` are the message, if not all.
+    std::optional<std::uint64_t> input_bits{};
+};
+
+/// What became of a message.
+struct Result {
+    std::uint64_t output_len = 0;  ///< bytes; with `input_bits` bits
+    std::uint32_t notes = 0;       ///< WARPAES_NOTE_*
+    std::string_view backend{};    ///< which ran it
+    int device = -1;               ///< CUDA device number, or -1
+};
+
+// ------------------------------------------------------------------------------------------------------------- engine
+
+struct EngineOptions {
+    std::string
+        backend{};    ///< "libcrypto", "aesni", "vaes", "cuda"; empty: WARPAES_BACKEND, else the best for each call
+    int device = -1;  ///< CUDA device number; -1: every device
+    unsigned threads = 0;           ///< 0: one per processor available
+    unsigned depth = 0;             ///< chunks in flight; 0: measured default
+    std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096; 0: measured default
+};
+
+/// Where work runs. Create one and share it; it outlives what is made with it.
+class Engine {
+public:
+    /// Throws Error{WARPAES_ERROR_BACKEND} if the backend or device asked for is not there.
+    explicit Engine(const EngineOptions& options = {}) {
+        warpaes_engine_options raw = WARPAES_ENGINE_OPTIONS_INIT;
+        raw.backend = options.backend.empty() ? nullptr : options.backend.c_str();
+        raw.device = options.device;
+        raw.threads = options.threads;
+        raw.depth = options.depth;
+        raw.chunk_bytes = options.chunk_bytes;
+        warpaes_engine* engine = nullptr;
+        check(warpaes_engine_create(&raw, &engine));
+        handle_.reset(engine);
+    }
+
+    /// Encrypts or decrypts and returns when the output is complete. Thread-safe. Throws Error; after
+    /// WARPAES_ERROR_PADDING the output is wiped.
+    Result crypt(const Message& message) const {
+        warpaes_message raw = to_c(message);
+        check(warpaes_crypt(get(), &raw));
+        return result_of(raw);
+    }
+
+    /// For buffers in device memory: enqueues the work on `cuda_stream` (a cudaStream_t of the buffers' device) and
+    /// returns; the output is complete when the stream gets there. Not with PKCS#7. The key may go once this returns.
+    Result crypt_async(const Message& message, void* cuda_stream = nullptr) const {
+        warpaes_message raw = to_c(message);
+        check(warpaes_crypt_async(get(), &raw, cuda_stream));
+        return result_of(raw);
+    }
+
+    /// Copies `from.size()` bytes between any two memories. Throws Error{WARPAES_ERROR_BUFFER_TOO_SMALL}.
+    void copy(Bytes to, ConstBytes from) const {
+        if (to.size() < from.size()) throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "to: shorter than from");
+        check(warpaes_copy(get(), to.data(), from.data(), from.size()));
+    }
+
+    [[nodiscard]] warpaes_engine* get() const noexcept { return handle_.get(); }
+
+private:
+    static warpaes_message to_c(const Message& message) {
+        warpaes_message raw = WARPAES_MESSAGE_INIT;
+        raw.mode = static_cast<warpaes_mode>(message.mode);
+        raw.direction = static_cast<warpaes_direction>(message.direction);
+        raw.key = message.key != nullptr ? message.key->get() : nullptr;
+        raw.iv = message.iv.data();
+        raw.iv_len = message.iv.size();
+        raw.input = message.input.data();
+        raw.input_len = message.input.size();
+        raw.output = message.output.data();
+        raw.output_capacity = message.output.size();
+        if (message.pkcs7) raw.flags |= WARPAES_PKCS7;
+        if (message.range) {
+            raw.flags |= WARPAES_RANGE;
+            raw.range_offset = message.range->offset;
+            raw.range_len = message.range->length;
+        }
+        if (message.input_bits) {
+            if (*message.input_bits / 8 > message.input.size() ||
+                (*message.input_bits + 7) / 8 > message.input.size()) {
+                throw Error(WARPAES_ERROR_ARGUMENT, "input_bits: more than input holds");
+            }
+            raw.flags |= WARPAES_LENGTH_IN_BITS;
+            raw.input_len = *message.input_bits;
+        }
+        return raw;
+    }
+    static Result result_of(const warpaes_message& raw) {
+        return {raw.output_len, raw.notes, raw.backend != nullptr ? raw.backend : "", raw.device};
+    }
+
+    std::unique_ptr<warpaes_engine, detail::Destroy> handle_;
+};
+
+/// One backend as this machine sees it, or one of its devices.
+struct BackendInfo {
+    std::string name, description;
+    std::string reason{};  ///< why it cannot run here; empty if it can
+    bool usable = false;
+    int device = -1;
+    int multiprocessors = 0;
+    std::uint64_t memory_bytes = 0;
+};
+
+/// Best CPU backend last, CUDA devices after it. Thread-safe.
+inline std::vector<BackendInfo> backends() {
+    std::vector<BackendInfo> list;
+    for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
+        warpaes_backend_info raw{};
+        raw.struct_size = sizeof raw;
+        check(warpaes_backend_query(i, &raw));
+        list.push_back({raw.name, raw.description, raw.reason, raw.usable != 0, raw.device, raw.multiprocessors,
+                        raw.memory_bytes});
+    }
+    return list;
+}
+
+// --------------------------------------------------------------------------------------------------- message in one go
+
+namespace detail {
+inline std::vector<std::uint8_t> crypt(const Engine& engine, Mode mode, Direction direction, const Key& key,
+                                       ConstBytes iv, ConstBytes input, bool pkcs7) {
+    const bool grows = pkcs7 && direction == Direction::encrypt;
+    std::vector<std::uint8_t> output(input.size() + (grows ? 16 : 0));
+    const Result result = engine.crypt({.mode = mode,
+                                        .direction = direction,
+                                        .key = &key,
+                                        .iv = iv,
+                                        .input = input,
+                                        .output = output,
+                                        .pkcs7 = pkcs7,
+                                        .range = {},
+                                        .input_bits = {}});
+    output.resize(static_cast<std::size_t>(result.output_len));
+    return output;
+}
+}  // namespace detail
+
+/// The ciphertext of `input`. `pkcs7`: pad (ECB, CBC). Thread-safe.
+inline std::vector<std::uint8_t> encrypt(const Engine& engine, Mode mode, const Key& key, ConstBytes iv,
+                                         ConstBytes input, bool pkcs7 = false) {
+    return detail::crypt(engine, mode, Direction::encrypt, key, iv, input, pkcs7);
+}
+
+/// The plaintext of `input`. `pkcs7`: check the padding and remove it. Thread-safe.
+inline std::vector<std::uint8_t> decrypt(const Engine& engine, Mode mode, const Key& key, ConstBytes iv,
+                                         ConstBytes input, bool pkcs7 = false) {
+    return detail::crypt(engine, mode, Direction::decrypt, key, iv, input, pkcs7);
+}
+
+// ------------------------------------------------------------------------------------------------------------ context
+
+/// A message that arrives in pieces of any size. One thread at a time. A copy goes on independently.
+class Context {
+public:
+    explicit Context(const Engine& engine) {
+        warpaes_context* context = nullptr;
+        check(warpaes_context_create(engine.get(), &context));
+        handle_.reset(context);
+    }
+    Context(const Context& other) {
+        warpaes_context* copy = nullptr;
+        check(warpaes_context_copy(other.get(), &copy));
+        handle_.reset(copy);
+    }
+    Context& operator=(const Context& other) { return *this = Context(other); }
+    Context(Context&&) noexcept = default;
+    Context& operator=(Context&&) noexcept = default;
+    ~Context() = default;
+
+    /// Starts a message. `key` must outlive it.
+    void init(Mode mode, Direction direction, const Key& key, ConstBytes iv, bool pkcs7 = false) {
+        check(warpaes_context_init(get(), static_cast<warpaes_mode>(mode), static_cast<warpaes_direction>(direction),
+                                   key.get(), iv.data(), iv.size(), pkcs7 ? WARPAES_PKCS7 : 0));
+    }
+    /// Takes all of `input`, returns the bytes written: up to 15 more than that for ECB and CBC, 16 with padding. If it
+    /// throws, nothing was consumed.
+    std::size_t update(ConstBytes input, Bytes output) {
+        std::size_t written = 0;
+        check(warpaes_context_update(get(), input.data(), input.size(), output.data(), output.size(), &written));
+        return written;
+    }
+    /// Ends the message: returns the bytes of padding written, or of plaintext held back; up to 16.
+    std::size_t final(Bytes output = {}) {
+        std::size_t written = 0;
+        check(warpaes_context_final(get(), output.data(), output.size(), &written));
+        return written;
+    }
+    /// Another message with the same mode, direction and key.
+    void reset(ConstBytes iv) { check(warpaes_context_reset(get(), iv.data(), iv.size())); }
+    /// CTR: goes to byte `offset` of the message.
+    void seek(std::uint64_t offset) { check(warpaes_context_seek(get(), offset)); }
+
+    [[nodiscard]] warpaes_context* get() const noexcept { return handle_.get(); }
+
+private:
+    std::unique_ptr<warpaes_context, detail::Destroy> handle_;
+};
+
+// ------------------------------------------------------------------------------------------------------------- memory
+
+/// Memory that copies to and from a GPU at full speed; wiped when released. The engine outlives it.
+class HostBuffer {
+public:
+    HostBuffer(const Engine& engine, std::size_t bytes) : size_(bytes) {
+        void* pointer = nullptr;
+        check(warpaes_host_alloc(engine.get(), bytes, &pointer));
+        memory_ = {static_cast<std::uint8_t*>(pointer), {engine.get()}};
+    }
+    [[nodiscard]] std::uint8_t* data() const noexcept { return memory_.get(); }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] std::uint8_t* begin() const noexcept { return data(); }
+    [[nodiscard]] std::uint8_t* end() const noexcept { return data() + size_; }
+
+private:
+    std::unique_ptr<std::uint8_t[], detail::Free<warpaes_host_free>> memory_;
+    std::size_t size_;
+};
+
+/// Memory of CUDA device `device`, for callers that do not use CUDA themselves; wiped when released.
+class DeviceBuffer {
+public:
+    /// Throws Error{WARPAES_ERROR_BACKEND, WARPAES_ERROR_DEVICE_MEMORY}.
+    DeviceBuffer(const Engine& engine, int device, std::size_t bytes) : size_(bytes) {
+        void* pointer = nullptr;
+        check(warpaes_device_alloc(engine.get(), device, bytes, &pointer));
+        memory_ = {pointer, {engine.get()}};
+    }
+    /// Not for the host to read: see Engine::copy.
+    [[nodiscard]] Bytes bytes() const noexcept { return {memory_.get(), size_}; }
+
+private:
+    std::unique_ptr<void, detail::Free<warpaes_device_free>> memory_;
+    std::size_t size_;
+};
+
+// -------------------------------------------------------------------------------------------------------------- files
+
+/// A file to encrypt or decrypt. With `key` the file is ciphertext and nothing else; with `passphrase` it is what
+/// `openssl enc` writes.
+struct FileJob {
+    Mode mode = Mode::ctr;
+    Direction direction{};
+    std::string input{}, output{};  ///< paths
+    const Key* key = nullptr;
+    ConstBytes iv{};
+    std::string_view passphrase{};
+    unsigned key_bits = 256;       ///< with a passphrase
+    std::uint32_t iterations = 0;  ///< of PBKDF2; 0: 10000, as openssl
+    bool pkcs7 = false;            ///< ECB, CBC
+    bool overwrite = false;
+    std::optional<Range> range{};  ///< only these bytes of the result
+    /// Called now and then with bytes done and in all (WARPAES_UNKNOWN for a pipe); false cancels. What it throws
+    /// cancels too and is thrown by run_file.
+    std::function<bool(std::uint64_t done, std::uint64_t total)> progress{};
+};
+
+struct FileResult {
+    std::uint64_t bytes_read = 0;
+    std::uint64_t bytes_written = 0;
+    std::uint32_t notes = 0;  ///< WARPAES_NOTE_*
+    std::string_view backend{};
+    int device = -1;
+};
+
+/// Returns when the output is complete and has its name; if it throws there is no output. Thread-safe.
+inline FileResult run_file(const Engine& engine, const FileJob& job) {
+    struct Progress {
+        const FileJob* job;
+        std::exception_ptr thrown;
+    } state{&job, {}};
+
+    warpaes_file_job raw = WARPAES_FILE_JOB_INIT;
+    raw.mode = static_cast<warpaes_mode>(job.mode);
+    raw.direction = static_cast<warpaes_direction>(job.direction);
+    raw.input_path = job.input.c_str();
+    raw.output_path = job.output.c_str();
+    if (job.key != nullptr) {
+        raw.format = WARPAES_FORMAT_RAW;
+        raw.key = job.key->get();
+        raw.iv = job.iv.data();
+        raw.iv_len = job.iv.size();
+    } else {
+        raw.format = WARPAES_FORMAT_OPENSSL_ENC;
+        raw.key_bits = job.key_bits;
+        raw.iterations = job.iterations;
+        raw.passphrase = job.passphrase.data();
+        raw.passphrase_len = job.passphrase.size();
+    }
+    if (job.pkcs7) raw.flags |= WARPAES_FILE_PKCS7;
+    if (job.overwrite) raw.flags |= WARPAES_FILE_OVERWRITE;
+    if (job.range) {
+        if (job.range->length == 0) throw Error(WARPAES_ERROR_RANGE, "range: is empty");
+        raw.flags |= WARPAES_FILE_RANGE;
+        raw.range_first = job.range->offset;
+        raw.range_last = job.range->offset + (job.range->length - 1);
+    }
+    if (job.progress) {
+        raw.progress = [](void* user, std::uint64_t done, std::uint64_t total) noexcept -> int {
+            auto* progress = static_cast<Progress*>(user);
+            try {
+                return progress->job->progress(done, total) ? 0 : 1;
+            } catch (...) {
+                progress->thrown = std::current_exception();
+                return 1;
+            }
+        };
+        raw.progress_user = &state;
+    }
+    const warpaes_status status = warpaes_file_run(engine.get(), &raw);
+    if (state.thrown) std::rethrow_exception(state.thrown);
+    check(status);
+    return {raw.bytes_read, raw.bytes_written, raw.notes, raw.backend != nullptr ? raw.backend : "", raw.device};
+}
+
+}  // namespace cpp
+}  // namespace warpaes

@@ -1,0 +1,277 @@
+// The C++ header: that it hands everything on as it is, owns what it says it owns, and turns statuses into exceptions.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+#include <warpaes/warpaes.hpp>
+
+#include "evp_oracle.hpp"
+
+warpaes::Key make_key_elsewhere(warpaes::ConstBytes bytes);
+
+namespace {
+
+using oracle::Bytes;
+using warpaes::Direction;
+using warpaes::Mode;
+
+// A literal's NUL, memory that nobody may write, and memory that is gone at once are refused by the compiler.
+static_assert(warpaes::ByteRange<std::string_view> && !warpaes::ByteRange<const char (&)[4]>);
+static_assert(!warpaes::ByteRange<std::vector<int>>);
+static_assert(!std::is_constructible_v<warpaes::Bytes, const Bytes&>);
+static_assert(!std::is_constructible_v<warpaes::Bytes, Bytes&&>);
+
+Bytes pattern(std::size_t size) {
+    Bytes bytes(size);
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::uint8_t>(i * 7 + i / 251);
+    return bytes;
+}
+
+const Bytes key_bytes = pattern(32);
+const Bytes iv = pattern(16);
+
+/// The status and the sentence of what `call` throws.
+template <typename Call>
+std::pair<warpaes_status, std::string> failure_of(Call call) {
+    try {
+        call();
+    } catch (const warpaes::Error& e) {
+        return {e.status(), e.what()};
+    }
+    return {WARPAES_OK, "nothing was thrown"};
+}
+
+class Hpp : public testing::Test {
+protected:
+    warpaes::Engine engine;
+    warpaes::Key key{key_bytes};
+};
+
+TEST_F(Hpp, EncryptsAndDecryptsAsLibcrypto) {
+    struct Case {
+        Mode mode;
+        const char* name;
+        bool pkcs7;
+    };
+    for (const Case& c :
+         {Case{Mode::ecb, "ECB", true}, Case{Mode::cbc, "CBC", true}, Case{Mode::cfb128, "CFB128", false},
+          Case{Mode::cfb8, "CFB8", false}, Case{Mode::ofb, "OFB", false}, Case{Mode::ctr, "CTR", false}}) {
+        SCOPED_TRACE(c.name);
+        const Bytes plain = pattern(1000);
+        const Bytes no_iv;
+        const Bytes& used_iv = c.mode == Mode::ecb ? no_iv : iv;
+        const Bytes cipher = warpaes::encrypt(engine, c.mode, key, used_iv, plain, c.pkcs7);
+        EXPECT_EQ(cipher, oracle::evp(c.name, true, key_bytes, used_iv, plain, c.pkcs7));
+        EXPECT_EQ(warpaes::decrypt(engine, c.mode, key, used_iv, cipher, c.pkcs7), plain);
+    }
+}
+
+TEST_F(Hpp, CountsBitsOfCfb1) {
+    const Bytes plain = pattern(3);
+    Bytes output(3, 0xa5);
+    const auto result = engine.crypt({.mode = Mode::cfb1,
+                                      .direction = Direction::encrypt,
+                                      .key = &key,
+                                      .iv = iv,
+                                      .input = plain,
+                                      .output = output,
+                                      .input_bits = 19});
+    EXPECT_EQ(result.output_len, 19u);
+    Bytes expected = *oracle::evp("CFB1", true, key_bytes, iv, plain, false, 24);
+    expected.back() &= 0xe0;
+    EXPECT_EQ(output, expected);
+    EXPECT_EQ(failure_of([&] {
+                  engine.crypt({.mode = Mode::cfb1,
+                                .direction = Direction::encrypt,
+                                .key = &key,
+                                .iv = iv,
+                                .input = plain,
+                                .output = output,
+                                .input_bits = 25});
+              }).first,
+              WARPAES_ERROR_ARGUMENT);
+}
+
+TEST_F(Hpp, DecryptsARangeAlone) {
+    const Bytes plain = pattern(5000);
+    const Bytes cipher = *oracle::evp("CBC", true, key_bytes, iv, Bytes(plain.begin(), plain.begin() + 4992), false);
+    std::array<std::uint8_t, 77> part{};
+    const auto result = engine.crypt({.mode = Mode::cbc,
+                                      .direction = Direction::decrypt,
+                                      .key = &key,
+                                      .iv = iv,
+                                      .input = cipher,
+                                      .output = part,
+                                      .range = warpaes::Range{1003, part.size()}});
+    EXPECT_EQ(result.output_len, part.size());
+    EXPECT_EQ(Bytes(part.begin(), part.end()), Bytes(plain.begin() + 1003, plain.begin() + 1003 + part.size()));
+}
+
+TEST_F(Hpp, SaysWhichBackendRan) {
+    const warpaes::Engine forced({.backend = "libcrypto"});
+    Bytes data = pattern(64);
+    const auto result = forced.crypt(
+        {.mode = Mode::ctr, .direction = Direction::encrypt, .key = &key, .iv = iv, .input = data, .output = data});
+    EXPECT_EQ(result.backend, "libcrypto");
+    EXPECT_EQ(result.device, -1);
+    EXPECT_EQ(data, oracle::evp("CTR", true, key_bytes, iv, pattern(64)));
+}
+
+TEST_F(Hpp, ThrowsStatusesWithTheirSentences) {
+    const auto [status, sentence] = failure_of([] { warpaes::Key(Bytes(17)); });
+    EXPECT_EQ(status, WARPAES_ERROR_KEY_LENGTH);
+    EXPECT_NE(sentence.find("17"), std::string::npos) << sentence;
+    EXPECT_EQ(failure_of([] { warpaes::Engine({.backend = "abacus"}); }).first, WARPAES_ERROR_BACKEND);
+    EXPECT_EQ(failure_of([&] { warpaes::encrypt(engine, Mode::ctr, key, Bytes(3), pattern(5)); }).first,
+              WARPAES_ERROR_IV_LENGTH);
+    Bytes cipher = warpaes::encrypt(engine, Mode::cbc, key, iv, pattern(40), true);
+    cipher[31] ^= 0xff;  // flips the last byte of padding
+    EXPECT_EQ(failure_of([&] { warpaes::decrypt(engine, Mode::cbc, key, iv, cipher, true); }).first,
+              WARPAES_ERROR_PADDING);
+    Bytes small(8);
+    EXPECT_EQ(failure_of([&] { engine.copy(small, pattern(9)); }).first, WARPAES_ERROR_BUFFER_TOO_SMALL);
+}
+
+TEST_F(Hpp, MakesKeysThatWorkFromOtherThreadsAndUnits) {
+    const warpaes::Key elsewhere = make_key_elsewhere(key_bytes);
+    const Bytes expected = *oracle::evp("CTR", true, key_bytes, iv, pattern(100));
+    std::vector<Bytes> results(4);
+    {
+        std::vector<std::jthread> threads;
+        for (Bytes& result : results) {
+            threads.emplace_back([&] { result = warpaes::encrypt(engine, Mode::ctr, elsewhere, iv, pattern(100)); });
+        }
+    }
+    for (const Bytes& result : results) EXPECT_EQ(result, expected);
+}
+
+TEST_F(Hpp, StreamsInPieces) {
+    const Bytes plain = pattern(777);
+    warpaes::Context context(engine);
+    context.init(Mode::cbc, Direction::encrypt, key, iv, true);
+    Bytes cipher(plain.size() + 16);
+    std::size_t done = 0;
+    for (std::size_t at = 0, piece = 1; at < plain.size(); at += piece, piece = piece * 2 + 1) {
+        piece = std::min(piece, plain.size() - at);
+        done += context.update({plain.data() + at, piece}, {cipher.data() + done, cipher.size() - done});
+    }
+    done += context.final({cipher.data() + done, cipher.size() - done});
+    cipher.resize(done);
+    EXPECT_EQ(cipher, oracle::evp("CBC", true, key_bytes, iv, plain, true));
+    EXPECT_EQ(failure_of([&] { context.update(plain, cipher); }).first, WARPAES_ERROR_STATE);
+    context.reset(iv);
+    EXPECT_EQ(context.final(cipher), 16u);
+}
+
+TEST_F(Hpp, CopiesContextsThatGoOnApart) {
+    const Bytes plain = pattern(100), expected = *oracle::evp("CTR", true, key_bytes, iv, plain);
+    warpaes::Context context(engine);
+    context.init(Mode::ctr, Direction::encrypt, key, iv);
+    Bytes first(40), rest(60), again(60), sought(10);
+    context.update({plain.data(), 40}, first);
+    warpaes::Context copy = context;
+    copy.update({plain.data() + 40, 60}, rest);
+    warpaes::Context moved = std::move(context);
+    moved.update({plain.data() + 40, 60}, again);
+    EXPECT_EQ(rest, again);
+    EXPECT_EQ(rest, Bytes(expected.begin() + 40, expected.end()));
+    copy = moved;
+    copy.seek(33);
+    copy.update({plain.data() + 33, 10}, sought);
+    EXPECT_EQ(sought, Bytes(expected.begin() + 33, expected.begin() + 43));
+}
+
+TEST_F(Hpp, GivesHostMemory) {
+    warpaes::HostBuffer buffer(engine, 4096);
+    const Bytes plain = pattern(buffer.size());
+    engine.copy(buffer, plain);
+    engine.crypt(
+        {.mode = Mode::ctr, .direction = Direction::encrypt, .key = &key, .iv = iv, .input = buffer, .output = buffer});
+    EXPECT_EQ(Bytes(buffer.begin(), buffer.end()), oracle::evp("CTR", true, key_bytes, iv, plain));
+}
+
+TEST_F(Hpp, ListsBackends) {
+    const auto list = warpaes::backends();
+    ASSERT_EQ(list.size(), warpaes_backend_count());
+    EXPECT_EQ(list.front().name, "libcrypto");
+    for (const auto& info : list) EXPECT_EQ(info.usable, info.reason.empty()) << info.name;
+}
+
+TEST_F(Hpp, ThrowsWithoutADevice) {
+    for (const auto& info : warpaes::backends()) {
+        if (info.name == "cuda" && info.usable) GTEST_SKIP() << "a GPU is here";
+    }
+    EXPECT_NE(failure_of([&] { warpaes::DeviceBuffer(engine, 0, 4096); }).first, WARPAES_OK);
+}
+
+class HppFile : public Hpp {
+protected:
+    void SetUp() override {
+        std::string path = testing::TempDir() + "warpaes-hpp-XXXXXX";
+        ASSERT_NE(mkdtemp(path.data()), nullptr);
+        directory = path;
+        std::ofstream(in(), std::ios::binary).write(reinterpret_cast<const char*>(plain.data()), plain.size());
+    }
+    void TearDown() override { std::filesystem::remove_all(directory); }
+    [[nodiscard]] std::string in() const { return directory / "in"; }
+    [[nodiscard]] std::string out() const { return directory / "out"; }
+    [[nodiscard]] static Bytes content(const std::string& path) {
+        std::ifstream file(path, std::ios::binary);
+        return {std::istreambuf_iterator<char>(file), {}};
+    }
+
+    std::filesystem::path directory;
+    Bytes plain = pattern(3'000'001);
+};
+
+TEST_F(HppFile, EncryptsWithAKey) {
+    std::uint64_t last = 0;
+    const auto result = warpaes::run_file(engine, {.mode = Mode::ctr,
+                                                   .direction = Direction::encrypt,
+                                                   .input = in(),
+                                                   .output = out(),
+                                                   .key = &key,
+                                                   .iv = iv,
+                                                   .progress = [&](std::uint64_t done, std::uint64_t total) {
+                                                       EXPECT_EQ(total, plain.size());
+                                                       last = done;
+                                                       return true;
+                                                   }});
+    EXPECT_EQ(result.bytes_written, plain.size());
+    EXPECT_EQ(last, plain.size());
+    EXPECT_EQ(content(out()), oracle::evp("CTR", true, key_bytes, iv, plain));
+}
+
+TEST_F(HppFile, ComesBackFromAPassphraseAndARange) {
+    const std::string encrypted = directory / "encrypted";
+    warpaes::run_file(engine, {.direction = Direction::encrypt,
+                               .input = in(),
+                               .output = encrypted,
+                               .passphrase = "correct horse",
+                               .iterations = 1000});
+    warpaes::run_file(engine, {.direction = Direction::decrypt,
+                               .input = encrypted,
+                               .output = out(),
+                               .passphrase = "correct horse",
+                               .iterations = 1000,
+                               .range = warpaes::Range{1'000'000, 5}});
+    EXPECT_EQ(content(out()), Bytes(plain.begin() + 1'000'000, plain.begin() + 1'000'005));
+}
+
+TEST_F(HppFile, IsCancelledByProgressWithoutATrace) {
+    warpaes::FileJob job{
+        .direction = Direction::encrypt, .input = in(), .output = out(), .key = &key, .iv = iv, .progress = {}};
+    job.progress = [](std::uint64_t, std::uint64_t) { return false; };
+    EXPECT_EQ(failure_of([&] { warpaes::run_file(engine, job); }).first, WARPAES_ERROR_CANCELLED);
+    job.progress = [](std::uint64_t, std::uint64_t) -> bool { throw std::out_of_range("mine"); };
+    EXPECT_THROW(warpaes::run_file(engine, job), std::out_of_range);
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory), {}), 1);
+}
+
+}  // namespace
