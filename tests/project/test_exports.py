@@ -1,0 +1,34 @@
+"""The library shows the C ABI and nothing else, and needs no CUDA driver to load."""
+
+import os
+import re
+import subprocess
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARY = os.environ["WARPAES_LIBRARY"]
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+class Exports(unittest.TestCase):
+    def test_exactly_the_functions_of_the_header(self):
+        header = (ROOT / "include/warpaes/warpaes.h").read_text()
+        declared = set(re.findall(r"^WARPAES_API [^;(]*?(warpaes_\w+)\(", header, re.MULTILINE))
+        self.assertGreater(len(declared), 20)
+        exported = {line.split()[-1] for line in run("nm", "-D", "--defined-only", LIBRARY).splitlines()}
+        self.assertEqual(exported, declared)
+
+    def test_soname_and_needs(self):
+        dynamic = run("readelf", "-d", LIBRARY)
+        self.assertIn("soname: [libwarpaes.so.0]", dynamic)
+        needed = set(re.findall(r"NEEDED.*\[(.*?)\]", dynamic))
+        self.assertTrue(any(name.startswith("libcrypto.so") for name in needed), needed)
+        self.assertFalse([name for name in needed if "cuda" in name], needed)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,116 @@
+"""Installs into a temporary prefix and builds examples/ against it, by find_package and by pkg-config."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = os.environ["WARPAES_BUILD"]
+CC = os.environ.get("CC") or "cc"
+CXX = os.environ.get("CXX") or "c++"
+SANITIZE = [f"-fsanitize={os.environ['WARPAES_SANITIZE']}"] if os.environ.get("WARPAES_SANITIZE") else []
+
+
+def run(*command, **kwargs):
+    result = subprocess.run([str(c) for c in command], capture_output=True, check=False, **kwargs)
+    if result.returncode != 0:
+        output = (result.stdout + result.stderr).decode(errors="replace")
+        raise AssertionError(f"{' '.join(map(str, command))}\n{output}")
+    return result.stdout
+
+
+class Install(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="warpaes-install-")
+        cls.dir = Path(cls.temporary.name)
+        cls.prefix = cls.dir / "prefix"
+        run("cmake", "--install", BUILD, "--prefix", cls.prefix)
+        # Whatever was found must have been found here, wherever that is now.
+        cls.prefix = cls.prefix.rename(cls.dir / "moved")
+        cls.libdir = next(cls.prefix.rglob("libwarpaes.so")).parent
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def check_examples(self, directory):
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(self.libdir))
+        key, plain, encrypted = self.dir / "key", self.dir / "plain", self.dir / "encrypted"
+        key.write_bytes(bytes(range(32)))
+        plain.write_bytes(bytes(i * i % 251 for i in range(3_000_000)))
+        run(directory / "encrypt_file", key, plain, encrypted, env=environment)
+
+        written = encrypted.read_bytes()
+        decrypted = run(
+            *("openssl", "enc", "-d", "-aes-256-ctr", "-K", key.read_bytes().hex(), "-iv", written[:16].hex()),
+            input=written[16:],
+        )
+        self.assertEqual(decrypted, plain.read_bytes())
+        part = run(directory / "random_access", key, encrypted, 1_234_567, 321, env=environment)
+        self.assertEqual(part, plain.read_bytes()[1_234_567 : 1_234_567 + 321])
+
+        key.write_bytes(b"short")
+        failed = subprocess.run(
+            [directory / "encrypt_file", key, plain, encrypted], env=environment, capture_output=True
+        )
+        self.assertEqual(failed.returncode, 1)
+        self.assertIn(b"must be 16, 24 or 32 bytes", failed.stderr)
+
+    def test_find_package(self):
+        build = self.dir / "by-find-package"
+        flags = " ".join(SANITIZE)
+        run(
+            *("cmake", "-S", ROOT / "examples", "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}"),
+            *("-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF", f"-DCMAKE_C_FLAGS={flags}", f"-DCMAKE_CXX_FLAGS={flags}"),
+        )
+        run("cmake", "--build", build)
+        self.check_examples(build)
+        if (build / "device_memory").exists():  # there was a CUDA toolkit
+            run(build / "device_memory", env=dict(os.environ, LD_LIBRARY_PATH=str(self.libdir)))
+
+    @unittest.skipUnless(shutil.which("pkg-config"), "needs pkg-config")
+    def test_pkg_config(self):
+        environment = dict(os.environ, PKG_CONFIG_PATH=str(self.libdir / "pkgconfig"))
+        flags = run("pkg-config", "--cflags", "--libs", "warpaes", env=environment).decode().split()
+        self.assertIn(str(self.libdir), str(Path(next(f for f in flags if f.startswith("-L"))[2:]).resolve()))
+        build = self.dir / "by-pkg-config"
+        build.mkdir()
+        warnings = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]
+        for compiler, source in (
+            ([CC, "-std=gnu99"], "encrypt_file.c"),
+            ([CXX, "-std=c++20"], "random_access.cpp"),
+        ):
+            program = build / Path(source).stem
+            run(*compiler, *warnings, *SANITIZE, ROOT / "examples" / source, "-o", program, *flags)
+        self.check_examples(build)
+
+    def test_installed_command(self):
+        command = self.prefix / "bin/warpaes"
+        if not command.exists():
+            self.skipTest("built without the command")
+        # Finds its library beside itself, without help.
+        environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+        self.assertIn(b"libcrypto", run(command, "devices", env=environment))
+
+    def test_as_a_subproject(self):
+        source = self.dir / "subproject"
+        source.mkdir()
+        (source / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.22)\n"
+            "project(user LANGUAGES C CXX)\n"
+            f"add_subdirectory({ROOT} warpaes)\n"
+            f"add_executable(user {ROOT}/examples/encrypt_file.c)\n"
+            "target_link_libraries(user PRIVATE warpaes::warpaes)\n"
+            "if(TARGET warpaes_cli OR TARGET warpaes_simulated)\n"
+            '  message(FATAL_ERROR "more than the library")\n'
+            "endif()\n"
+        )
+        run("cmake", "-S", source, "-B", source / "build", "-DWARPAES_CUDA=OFF")
+
+
+if __name__ == "__main__":
+    unittest.main()
