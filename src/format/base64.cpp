@@ -52,7 +52,7 @@ bool Base64Source::decode_more() {
     if (!closed_) {
         const int status =
             EVP_DecodeUpdate(context_.get(), decoded_.data(), &bytes, text.data(), static_cast<int>(text.size()));
-        if (status < 0) refuse("unexpected character");
+        if (status < 0) refuse("it has a character that does not belong there");
         closed_ = status == 0 && bytes != 0;
     }
     if (ended_ && EVP_DecodeFinal(context_.get(), decoded_.data() + bytes, &last) < 0) {

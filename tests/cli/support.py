@@ -1,0 +1,82 @@
+"""What the transcripts of the command line share. Python's standard library only."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+WARPAES = os.environ["WARPAES"]
+OPENSSL = shutil.which("openssl")
+
+KEYS = {bits: hashlib.sha512(b"key").digest()[: bits // 8].hex() for bits in (128, 192, 256)}
+IV = hashlib.sha512(b"iv").digest()[:16].hex()
+MODES = ("ecb", "cbc", "cfb", "cfb8", "cfb1", "ofb", "ctr")
+PADDED = ("ecb", "cbc")
+
+# warpaes_status, which the command exits with (include/warpaes/warpaes.h).
+ARGUMENT, KEY_LENGTH, IV_LENGTH, DATA_LENGTH, PADDING = 2, 3, 4, 5, 6
+RANGE, BACKEND, CANCELLED, NOT_FOUND, EXISTS, SAME_FILE, READ, WRITE, FORMAT = 9, 10, 15, 16, 17, 18, 19, 20, 21
+
+
+def data(length, seed=b"data"):
+    return hashlib.shake_128(seed).digest(length)
+
+
+class CommandTest(unittest.TestCase):
+    """Each test has an empty directory, which must hold nothing unexpected in the end."""
+
+    maxDiff = 2000
+
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="warpaes-cli-")
+        self.addCleanup(shutil.rmtree, self.directory)
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def write(self, name, content):
+        with open(self.path(name), "wb") as file:
+            file.write(content)
+        return self.path(name)
+
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def run_command(self, *arguments, stdin=b"", env=None, **options):
+        environment = {k: v for k, v in os.environ.items() if k != "WARPAES_BACKEND"}
+        environment.update(env or {})
+        if not isinstance(stdin, bytes):
+            options["stdin"] = stdin
+        else:
+            options["input"] = stdin
+        options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("stderr", subprocess.PIPE)
+        return subprocess.run(
+            arguments, cwd=self.directory, env=environment, timeout=120, start_new_session=True, **options
+        )
+
+    def warpaes(self, *arguments, **options):
+        """Runs `warpaes`, expects success, returns its standard output."""
+        result = self.run_command(WARPAES, *arguments, **options)
+        self.assertEqual(result.returncode, 0, (arguments, result.stderr))
+        return result.stdout
+
+    def openssl(self, *arguments, **options):
+        result = self.run_command(OPENSSL, *arguments, **options)
+        self.assertEqual(result.returncode, 0, (arguments, result.stderr))
+        return result.stdout
+
+    def refused(self, status, words, *arguments, **options):
+        """Runs `warpaes`, expects this exit code, all of `words` in the message, and nothing new in the directory."""
+        before = sorted(os.listdir(self.directory))
+        result = self.run_command(WARPAES, *arguments, **options)
+        message = result.stderr.decode()
+        self.assertEqual(result.returncode, status, (arguments, message))
+        for word in words.split("|"):
+            self.assertIn(word, message, arguments)
+        self.assertTrue(message.splitlines()[-1].startswith("warpaes: "), message)
+        self.assertEqual(sorted(os.listdir(self.directory)), before)
+        return result
