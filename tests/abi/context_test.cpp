@@ -394,6 +394,18 @@ TEST_P(ContextTest, CallsOutOfOrder) {
     Bytes out;
     update(context, input.data(), 32, out);
     EXPECT_EQ(out, whole(WARPAES_CTR, WARPAES_ENCRYPT, input));
+
+    for (const std::uint32_t flags : {0U, static_cast<std::uint32_t>(WARPAES_PKCS7)}) {
+        for (const warpaes_direction direction : directions) {
+            const Context ended = begin(WARPAES_CBC, direction, flags);
+            Bytes ignored;
+            const Bytes text = whole(WARPAES_CBC, WARPAES_ENCRYPT, Bytes(20, 1), true);
+            update(ended, text.data(), text.size(), ignored);
+            finish(ended, ignored);
+            expect_state_error(warpaes_context_update(ended.get(), input.data(), 32, output.data(), 64, &written));
+            expect_state_error(warpaes_context_final(ended.get(), output.data(), 64, &written));
+        }
+    }
 }
 
 TEST_P(ContextTest, WrongArguments) {

@@ -140,6 +140,36 @@ TEST_P(Range, TouchesOnlyItsBlocks) {
     }
 }
 
+/// A message that ends inside a block, and there the memory ends too.
+TEST_P(Range, EndsWithItsMessage) {
+    const std::uint64_t page = SparseBuffer::page();
+    Random random(83);
+    const Bytes key_bytes = random.bytes(16);
+    const Bytes iv = random.bytes(16);
+    const Key key = make_key(key_bytes);
+    SparseBuffer memory(2 * page, 0, page);
+    for (const RangeMode& m : range_modes) {
+        if (traits(m.mode).whole_blocks) continue;
+        for (const std::size_t size : {11U, 75U}) {
+            const Bytes input = random.bytes(size);
+            const Bytes whole = expected(m.mode, m.direction, key_bytes, iv, input);
+            std::uint8_t* at_end = memory.data() + page - size;
+            std::memcpy(at_end, input.data(), size);
+            for (std::size_t length = 1; length <= 11; ++length) {
+                PoisonedBuffer output(length);
+                warpaes_message message =
+                    make_message(m.mode, m.direction, key, iv, at_end, size, output.data(), length);
+                message.flags = WARPAES_RANGE;
+                message.range_offset = size - length;
+                message.range_len = length;
+                ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
+                ASSERT_EQ(output.bytes(length), Bytes(whole.end() - static_cast<std::ptrdiff_t>(length), whole.end()))
+                    << name_of(m.mode, m.direction, 16) << ", the last " << length << " of " << size;
+            }
+        }
+    }
+}
+
 WARPAES_FOR_EVERY_BACKEND(Range);
 
 }  // namespace
