@@ -34,9 +34,9 @@ asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@tools/build asan
 	@ctest --test-dir build/asan --output-on-failure -j 2
 
-cuda: ## compile everything for CUDA; needs neither a GPU nor a CUDA toolkit
+cuda: ## compile the library and the command for CUDA; needs neither a GPU nor a toolkit
 	@tools/setup test
-	@tools/build cuda
+	@tools/build cuda warpaes_cli
 
 docs: ## figures of README.md and docs/ anew from bench/results
 	@tools/setup tools
