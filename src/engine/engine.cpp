@@ -59,6 +59,8 @@ Backend& best_cpu_backend() {
     return libcrypto_backend();
 }
 
+constexpr int no_device[] = {-1};
+
 std::vector<int> cuda_devices(int wanted) {
     std::vector<int> devices;
     for (const BackendInfo& info : cuda_backend().info()) {
@@ -101,6 +103,11 @@ Engine::Engine(const EngineOptions& options) : options_(options) {
     if (options_.threads == 0) options_.threads = available_processors();
 }
 
+std::span<const int> Engine::gpus() const {
+    std::call_once(gpus_known_, [this] { gpus_ = cuda_devices(options_.device); });
+    return gpus_;
+}
+
 Plan Engine::plan(Mode mode, Direction direction, std::uint64_t bytes, Memory memory) const {
     Plan plan;
     CudaBackend& cuda = cuda_backend();
@@ -124,7 +131,7 @@ Plan Engine::plan(Mode mode, Direction direction, std::uint64_t bytes, Memory me
     }
 
     const bool on_gpu = plan.backend == &cuda;
-    plan.devices = on_gpu ? cuda_devices(options_.device) : std::vector<int>{-1};
+    plan.devices = on_gpu ? gpus() : std::span<const int>(no_device);
     if (on_gpu) {
         const bool fast = memory != Memory::pageable;
         const unsigned per_device = fast ? gpu_lanes_page_locked : std::min(gpu_lanes_pageable, options_.threads + 2);
@@ -147,8 +154,14 @@ LaneLease Engine::lease(const Plan& plan, unsigned worker, std::size_t staging_b
     const int device = plan.devices[worker % plan.devices.size()];
     {
         const std::lock_guard lock(mutex_);
-        auto node = idle_.extract(LaneKey{plan.backend, device, staging_bytes});
-        if (!node.empty()) return {*this, *plan.backend, device, staging_bytes, std::move(node.mapped())};
+        const LaneKey key{plan.backend, device, staging_bytes};
+        const auto it = std::find_if(idle_.rbegin(), idle_.rend(), [&](const auto& entry) { return entry.first == key; });
+        if (it != idle_.rend()) {
+            auto lane = std::move(it->second);
+            std::swap(*it, idle_.back());
+            idle_.pop_back();
+            return {*this, *plan.backend, device, staging_bytes, std::move(lane)};
+        }
     }
     return {*this, *plan.backend, device, staging_bytes, plan.backend->open_lane(device, staging_bytes)};
 }
@@ -156,7 +169,7 @@ LaneLease Engine::lease(const Plan& plan, unsigned worker, std::size_t staging_b
 void Engine::give_back(const LaneKey& key, std::unique_ptr<Lane> lane) noexcept {
     try {
         const std::lock_guard lock(mutex_);
-        idle_.emplace(key, std::move(lane));
+        idle_.emplace_back(key, std::move(lane));
     } catch (...) {
         // Out of memory for the list: the lane is closed instead of kept, which loses nothing.
     }

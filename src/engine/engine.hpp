@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -24,10 +24,10 @@ struct EngineOptions {
 /// How one call will be carried out. `reason` is a sentence for people.
 struct Plan {
     Backend* backend = nullptr;
-    std::vector<int> devices;       ///< CUDA device numbers to spread over; {-1} for a CPU backend
+    std::span<const int> devices;   ///< CUDA device numbers to spread over, or -1 alone; the engine's, if not replaced
     unsigned lanes = 1;             ///< workers, each with one chunk in hand
     std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096
-    std::string reason;
+    std::string_view reason;
 };
 
 class Engine;
@@ -78,14 +78,17 @@ private:
         Backend* backend;
         int device;
         std::size_t staging_bytes;
-        auto operator<=>(const LaneKey&) const = default;
+        bool operator==(const LaneKey&) const = default;
     };
+    [[nodiscard]] std::span<const int> gpus() const;
     void give_back(const LaneKey& key, std::unique_ptr<Lane> lane) noexcept;
 
     EngineOptions options_;
     Backend* forced_ = nullptr;
+    mutable std::vector<int> gpus_;  ///< the usable ones among those asked for; filled when first needed
+    mutable std::once_flag gpus_known_;
     std::mutex mutex_;
-    std::multimap<LaneKey, std::unique_ptr<Lane>> idle_;
+    std::vector<std::pair<LaneKey, std::unique_ptr<Lane>>> idle_;
 };
 
 /// Every backend, portable first, fastest CPU backend last, then cuda.

@@ -75,7 +75,7 @@ Outcome run_message(Engine& engine, const HostMessage& m) {
     const bool bits = m.mode == Mode::cfb1;
     const std::uint64_t bytes = bits ? m.length / 8 + (m.length % 8 != 0) : m.length;
     Plan plan = engine.plan(m.mode, m.direction, bytes, m.memory);
-    if (m.device >= 0) plan.devices = {m.device};
+    if (m.device >= 0) plan.devices = {&m.device, 1};
 
     const bool parallel = is_parallel(m.mode, m.direction);
     const Buffer in = locate(plan, m.input, bytes, parallel);
