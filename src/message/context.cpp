@@ -177,7 +177,7 @@ void Context::update_stream(State& state, const std::uint8_t* input, std::size_t
         Secret<Block> in, out;
         executor.read(in->data(), input, n);
         for (std::size_t i = 0; i < n; ++i) {
-            std::uint8_t& key_stream = state.partial[state.used + i];
+            std::uint8_t& key_stream = state.partial[(state.used + i) % block_bytes];
             (*out)[i] = static_cast<std::uint8_t>((*in)[i] ^ key_stream);
             if (mode_ == Mode::cfb128) key_stream = direction_ == Direction::encrypt ? (*out)[i] : (*in)[i];
         }
