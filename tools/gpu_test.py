@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""Tests and measures warpaes on a GPU and stores a record of it in bench/results.
+
+Builds the cuda preset, runs every test program on the hardware, then the GPU's tests under compute-sanitizer, then
+`warpaes bench`. Fails if a test fails or a sanitizer reports something, after the record is written.
+
+    tools/gpu_test.py                     on a machine with a GPU
+    tools/gpu_test.py --no-build          with the programs that lie in build/cuda, made elsewhere
+    tools/gpu_test.py --cpu               without a GPU: tests and the CPU backends' figures
+
+Where there is no git repository, WARPAES_COMMIT names the commit, and WARPAES_DIRTY=1 says that it is not all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Launch by launch, a sanitizer is a hundred times slower: what repeats the same kernels a thousand times stays out.
+GPU_TESTS = "*cuda*:*Device*:*device*"
+SANITIZERS = {
+    "memcheck": f"{GPU_TESTS}:-*MonteCarlo*",
+    "racecheck": f"{GPU_TESTS}:-*MonteCarlo*:*KnownAnswers*",
+}
+
+
+def say(text: str) -> None:
+    print(f"== {text}", flush=True)
+
+
+def output_of(*command: str) -> str:
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def find_gpu() -> dict | None:
+    names = output_of("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").splitlines()
+    if not names:
+        return None
+    name, driver = (field.strip() for field in names[0].split(","))
+    return {"name": name, "driver": driver, "count": len(names)}
+
+
+def cuda_version(build: Path) -> str:
+    """Of the compiler that made the build."""
+    for path in build.glob("CMakeFiles/*/CMakeCUDACompiler.cmake"):
+        found = re.search(r'CMAKE_CUDA_COMPILER_VERSION "([\d.]+)"', path.read_text())
+        if found:
+            return found[1]
+    return os.environ.get("WARPAES_CUDA_VERSION", "")
+
+
+def commit() -> tuple[str, bool]:
+    if "WARPAES_COMMIT" in os.environ:
+        return os.environ["WARPAES_COMMIT"], os.environ.get("WARPAES_DIRTY") == "1"
+    changed = [line for line in output_of("git", "status", "--porcelain").splitlines() if "bench/results/" not in line]
+    return output_of("git", "rev-parse", "HEAD"), bool(changed)
+
+
+def run_tests(build: Path, environment: dict, scratch: Path) -> list[dict]:
+    """Every test program of the build that uses real hardware, in one process each."""
+    results = []
+    for program in sorted(build.glob("tests/*/test_*")):
+        if not os.access(program, os.X_OK) or program.is_dir() or re.search(r"sim(t|ulated)$", program.name):
+            continue
+        report = scratch / f"{program.name}.json"
+        report.unlink(missing_ok=True)
+        start = time.monotonic()
+        done = subprocess.run(
+            [program, f"--gtest_output=json:{report}", "--gtest_brief=1"], env=environment, cwd=ROOT, check=False
+        )
+        counts = {"passed": 0, "failed": 0, "skipped": 0}
+        if report.exists():
+            for suite in json.loads(report.read_text())["testsuites"]:
+                for test in suite["testsuite"]:
+                    outcome = "failed" if "failures" in test else test["result"].lower()
+                    counts["passed" if outcome == "completed" else outcome] += 1
+        elif done.returncode == 0:
+            continue  # not a program of GoogleTest's
+        if done.returncode != 0 and counts["failed"] == 0:
+            counts["failed"] = 1  # it crashed
+        results.append({"name": program.name, **counts, "seconds": round(time.monotonic() - start, 1)})
+        print(results[-1], flush=True)
+    return results
+
+
+def run_sanitizers(build: Path, environment: dict) -> list[dict]:
+    program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    if not Path(program).exists():
+        print("compute-sanitizer is not here: left out")
+        return []
+    results = []
+    for tool, tests in SANITIZERS.items():
+        done = subprocess.run(
+            [program, "--tool", tool, build / "tests/abi/test_abi", f"--gtest_filter={tests}", "--gtest_brief=1"],
+            env=environment | {"WARPAES_TEST_SIMULATED": "1"},  # the tests' word for "launches are slow here"
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        text = done.stdout + done.stderr
+        # "ERROR SUMMARY: 0 errors", "RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"
+        summary = re.search(r"SUMMARY: (\d+) (?:errors|hazards)", text)
+        passed = re.search(r"\[  PASSED  \] (\d+) test", text)
+        errors = int(summary[1]) if summary else -1
+        if not passed or int(passed[1]) == 0 or done.returncode != 0:
+            print(text[-4000:])
+            errors = errors or -1  # nothing was checked, or a test failed
+        results.append({"tool": tool, "tests": int(passed[1]) if passed else 0, "errors": errors})
+        print(results[-1], flush=True)
+    return results
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--no-build", action="store_true", help="use build/cuda as it is")
+    parser.add_argument("--cpu", action="store_true", help="no GPU: build/default, CPU backends only")
+    parser.add_argument("--no-sanitizers", action="store_true")
+    parser.add_argument("--output", type=Path, default=ROOT / "bench/results", help="folder for the record")
+    parser.add_argument("bench", nargs="*", help="options for `warpaes bench`, after --")
+    options = parser.parse_args()
+
+    gpu = None if options.cpu else find_gpu()
+    if gpu is None and not options.cpu:
+        print("gpu_test: nvidia-smi shows no GPU here; --cpu tests and measures without one", file=sys.stderr)
+        return 1
+    preset = "default" if options.cpu else "cuda"
+    build = ROOT / "build" / preset
+    if not options.no_build:
+        say("building")
+        subprocess.run([ROOT / "tools/build", preset], check=True, stdout=subprocess.DEVNULL)
+    # A build that was made elsewhere finds its library through this.
+    paths = [str(build / "src/capi"), os.environ.get("LD_LIBRARY_PATH", "")]
+    environment = os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths))}
+    scratch = build / "gpu_test"
+    scratch.mkdir(exist_ok=True)
+
+    say("tests")
+    tests = run_tests(build, environment, scratch)
+    sanitizers = []
+    if gpu and not options.no_sanitizers:
+        say("compute-sanitizer")
+        sanitizers = run_sanitizers(build, environment)
+    say("benchmark")
+    rows = scratch / "bench.json"
+    subprocess.run([build / "cli/warpaes", "bench", "-o", rows, *options.bench], env=environment, check=True)
+    measured = json.loads(rows.read_text())
+
+    now = datetime.datetime.now(datetime.timezone.utc)
+    sha, dirty = commit()
+    record = {
+        "schema": 1,
+        "date": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "commit": sha,
+        "dirty": dirty,
+        "warpaes": measured["warpaes"],
+        "gpu": {**gpu, "cuda": cuda_version(build), **{k: v for k, v in measured["gpu"].items() if k != "name"}}
+        if gpu
+        else None,
+        "host": {**measured["host"], "os": f"{platform.system()} {platform.release()}"},
+        "tests": tests,
+        "sanitizers": sanitizers,
+        "bench": measured["bench"],
+    }
+    slug = re.sub(r"[^a-z0-9]+", "-", (gpu["name"] if gpu else measured["host"]["cpu"]).lower()).strip("-")
+    options.output.mkdir(parents=True, exist_ok=True)
+    path = options.output / f"{slug}-{now:%Y-%m-%d}.json"
+    # A line a row, so that records can be read and compared.
+    text = json.dumps(record, indent=1)
+    text = re.sub(r"\{\s+\"backend\".*?\}", lambda row: re.sub(r"\n\s+", " ", row[0]), text, flags=re.DOTALL)
+    path.write_text(text + "\n")
+    print(f"record: {path}")
+
+    failed = sum(test["failed"] for test in tests)
+    reported = sum(result["errors"] != 0 for result in sanitizers)
+    passed = sum(test["passed"] for test in tests)
+    skipped = sum(test["skipped"] for test in tests)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or reported or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
