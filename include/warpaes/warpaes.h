@@ -173,7 +173,7 @@ WARPAES_API void warpaes_key_destroy(warpaes_key* key);
 /**
  * The central notion: one message, whole, with everything that is needed to process it.
  *
- * `input` is the whole message. With WARPAES_RANGE (ECB, CTR, and decryption of CBC, CFB128, CFB8) only the blocks
+ * `input` is the whole message. With WARPAES_RANGE (ECB, CTR, and decryption of CBC and CFB) only the blocks
  * under the range are read, and `output` receives the range alone, `range_len` bytes; not together with PKCS7.
  * In place means output == input; a range is never in place.
  */
@@ -234,7 +234,9 @@ WARPAES_API warpaes_status warpaes_context_init(warpaes_context* context, warpae
                                                 const uint8_t* iv, size_t iv_len, uint32_t flags);
 /**
  * The next `input_len` bytes, any number. `*output_len` receives what was written: for ECB and CBC whole blocks, so up to
- * 15 bytes more than input_len (16 with padding), otherwise input_len. Nothing is consumed if the call fails.
+ * 15 bytes more than input_len (16 with padding), otherwise input_len. Nothing is consumed if the call
+ * fails; with WARPAES_ERROR_BUFFER_TOO_SMALL `*output_len` says what there must be room for. In place (output == input):
+ * any sizes in host memory, whole blocks in device memory.
  */
 WARPAES_API warpaes_status warpaes_context_update(warpaes_context* context, const void* input, size_t input_len,
                                                   void* output, size_t output_capacity, size_t* output_len);

@@ -7,6 +7,24 @@
 using namespace warpaes;
 using namespace warpaes::capi;
 
+namespace {
+
+/// Calls `step(written)`; a step that fails has written nothing, unless it says what there must be room for.
+template <typename Step>
+void run_step(std::size_t* output_len, Step step) {
+    *output_len = 0;
+    std::size_t written = 0;
+    try {
+        step(written);
+        *output_len = written;
+    } catch (const Error& e) {
+        if (e.status() == WARPAES_ERROR_BUFFER_TOO_SMALL) *output_len = written;
+        throw;
+    }
+}
+
+}  // namespace
+
 extern "C" {
 
 warpaes_status warpaes_context_create(warpaes_engine* engine, warpaes_context** context) {
@@ -50,9 +68,10 @@ warpaes_status warpaes_context_update(warpaes_context* context, const void* inpu
     return guarded([&] {
         require(context, "context");
         require(output_len, "output_len");
-        *output_len = 0;
-        *output_len = context->impl.update(static_cast<const std::uint8_t*>(input), input_len,
-                                           static_cast<std::uint8_t*>(output), output_capacity);
+        run_step(output_len, [&](std::size_t& written) {
+            context->impl.update(static_cast<const std::uint8_t*>(input), input_len,
+                                 static_cast<std::uint8_t*>(output), output_capacity, written);
+        });
     });
 }
 
@@ -61,8 +80,9 @@ warpaes_status warpaes_context_final(warpaes_context* context, void* output, siz
     return guarded([&] {
         require(context, "context");
         require(output_len, "output_len");
-        *output_len = 0;
-        *output_len = context->impl.final(static_cast<std::uint8_t*>(output), output_capacity);
+        run_step(output_len, [&](std::size_t& written) {
+            context->impl.final(static_cast<std::uint8_t*>(output), output_capacity, written);
+        });
     });
 }
 

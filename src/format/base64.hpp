@@ -40,6 +40,7 @@ public:
     bool is_sequential() const noexcept override { return true; }
     void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override;
     void finish() override;
+    void on_wait(WaitHook hook) override { encoded_.on_wait(std::move(hook)); }
 
 private:
     /// Bytes that make a line of 64 characters.

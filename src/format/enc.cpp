@@ -181,6 +181,10 @@ EncResult run_enc(Engine& engine, const EncJob& job) {
     check(job);
     const bool encrypt = job.direction == Direction::encrypt;
     FileSource file = open_source(job.input);
+    file.on_wait([&] {
+        if (job.progress && !job.progress(0, file.size()))
+            throw Error(WARPAES_ERROR_CANCELLED, "cancelled by the caller");
+    });
     std::optional<Base64Source> decoded;
     Source* source = &file;
     if (!encrypt && job.base64) source = &decoded.emplace(file);

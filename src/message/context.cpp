@@ -92,41 +92,41 @@ Run Context::run_from(const State& state, const std::uint8_t* input, std::uint8_
     return {mode_, direction_, key_, input, output, mode_ == Mode::cfb1 ? 8 * bytes : bytes, state.chain};
 }
 
-std::size_t Context::update(const std::uint8_t* input, std::size_t length, std::uint8_t* output,
-                            std::size_t capacity) {
+void Context::update(const std::uint8_t* input, std::size_t length, std::uint8_t* output, std::size_t capacity,
+                     std::size_t& written) {
     require_open();
     if (length != 0 && input == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "input: is null");
     Secret<State> next = state_;
-    std::size_t written = length;
     if (needs_whole_blocks(mode_)) {
-        written = update_blocks(*next, input, length, output, capacity);
+        update_blocks(*next, input, length, output, capacity, written);
     } else {
+        written = length;
         check_capacity(length, capacity);
         if (length != 0 && output == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
         check_overlap(input, length, output, length);
         if (length != 0) update_stream(*next, input, length, output);
     }
     *state_ = *next;
-    return written;
 }
 
-std::size_t Context::update_blocks(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output,
-                                   std::size_t capacity) const {
+void Context::update_blocks(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output,
+                            std::size_t capacity, std::size_t& written) const {
     const std::size_t total = state.used + length;
     std::size_t whole = total / block_bytes * block_bytes;
     const bool hold_back = pkcs7_ && direction_ == Direction::decrypt;
     if (hold_back && whole == total && whole != 0) whole -= block_bytes;
+    written = whole;
     check_capacity(whole, capacity);
     if (whole != 0 && output == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
     check_overlap(input, length, output, whole);
-    if (length == 0) return 0;
+    if (length == 0) return;
     Executor executor(*engine_, input, whole != 0 ? output : input, std::nullopt);
 
     const std::size_t kept = total - whole;
     if (whole == 0) {
         executor.read(state.partial.data() + state.used, input, length);
         state.used = kept;
-        return 0;
+        return;
     }
     Secret<Block> tail;
     executor.read(tail->data(), input + (length - std::min(kept, length)), std::min(kept, length));
@@ -158,7 +158,6 @@ std::size_t Context::update_blocks(State& state, const std::uint8_t* input, std:
     }
     state.partial = *tail;
     state.used = kept;
-    return whole;
 }
 
 void Context::next_key_stream_block(State& state) const {
@@ -172,16 +171,19 @@ void Context::next_key_stream_block(State& state) const {
 void Context::update_stream(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output) const {
     Executor executor(*engine_, input, output, std::nullopt);
 
-    // Bytes of the block in hand, one by one: `partial` is its key stream.
+    // The next bytes of the block in hand: `partial` is its key stream from `used` on.
     const auto spend = [&](std::size_t n) {
         Secret<Block> in, out;
-        executor.read(in->data(), input, n);
-        for (std::size_t i = 0; i < n; ++i) {
-            std::uint8_t& key_stream = state.partial[(state.used + i) % block_bytes];
-            (*out)[i] = static_cast<std::uint8_t>((*in)[i] ^ key_stream);
-            if (mode_ == Mode::cfb128) key_stream = direction_ == Direction::encrypt ? (*out)[i] : (*in)[i];
+        executor.read(in->data() + state.used, input, n);
+        for (std::size_t i = 0; i < block_bytes; ++i) {
+            (*out)[i] = static_cast<std::uint8_t>((*in)[i] ^ state.partial[i]);
         }
-        executor.write(output, out->data(), n);
+        executor.write(output, out->data() + state.used, n);
+        if (mode_ == Mode::cfb128) {
+            const Block& ciphertext = direction_ == Direction::encrypt ? *out : *in;
+            std::copy_n(ciphertext.begin() + static_cast<std::ptrdiff_t>(state.used), n,
+                        state.partial.begin() + static_cast<std::ptrdiff_t>(state.used));
+        }
         state.used += n;
         if (state.used == block_bytes) {
             if (mode_ == Mode::cfb128) state.chain = state.partial;
@@ -206,12 +208,12 @@ void Context::update_stream(State& state, const std::uint8_t* input, std::size_t
     }
 }
 
-std::size_t Context::final(std::uint8_t* output, std::size_t capacity) {
+void Context::final(std::uint8_t* output, std::size_t capacity, std::size_t& written) {
     require_open();
     const State& state = *state_;
     if (!needs_whole_blocks(mode_)) {
         phase_ = Phase::done;
-        return 0;
+        return;
     }
     const bool encrypt = direction_ == Direction::encrypt;
     if (!pkcs7_ || (!encrypt && state.used != block_bytes)) {
@@ -221,10 +223,11 @@ std::size_t Context::final(std::uint8_t* output, std::size_t capacity) {
                                                        (pkcs7_ ? ", at least one" : ""));
         }
         phase_ = Phase::done;
-        return 0;
+        return;
     }
     Secret<Block> last(state.partial), result;
     if (encrypt) {
+        written = block_bytes;
         check_capacity(block_bytes, capacity);
         pkcs7_pad(*last, state.used);
     }
@@ -236,12 +239,12 @@ std::size_t Context::final(std::uint8_t* output, std::size_t capacity) {
         if (n == block_bytes) {
             throw Error(WARPAES_ERROR_PADDING, "input: the padding is wrong: wrong key, wrong IV or damaged data");
         }
+        written = n;
         check_capacity(n, capacity);
     }
     if (n != 0 && output == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
     executor.write(output, result->data(), n);
     phase_ = Phase::done;
-    return n;
 }
 
 }  // namespace warpaes

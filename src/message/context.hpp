@@ -18,9 +18,11 @@ public:
     void init(Mode mode, Direction direction, const ExpandedKey& key, std::span<const std::uint8_t> iv, bool pkcs7);
     void reset(std::span<const std::uint8_t> iv);
     void seek(std::uint64_t offset);
-    /// Returns the bytes written; nothing is consumed if it throws.
-    std::size_t update(const std::uint8_t* input, std::size_t length, std::uint8_t* output, std::size_t capacity);
-    std::size_t final(std::uint8_t* output, std::size_t capacity);
+    /// `written`: what was written; with Error{BUFFER_TOO_SMALL}, what there must be room for. Nothing is consumed if
+    /// it throws.
+    void update(const std::uint8_t* input, std::size_t length, std::uint8_t* output, std::size_t capacity,
+                std::size_t& written);
+    void final(std::uint8_t* output, std::size_t capacity, std::size_t& written);
 
 private:
     enum class Phase { idle, open, done };
@@ -37,8 +39,8 @@ private:
     void require_open() const;
     [[nodiscard]] Run run_from(const State& state, const std::uint8_t* input, std::uint8_t* output,
                                std::uint64_t bytes) const;
-    std::size_t update_blocks(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output,
-                              std::size_t capacity) const;
+    void update_blocks(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output,
+                       std::size_t capacity, std::size_t& written) const;
     void update_stream(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output) const;
     void next_key_stream_block(State& state) const;
 

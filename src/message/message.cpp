@@ -215,7 +215,8 @@ void crypt(Engine& engine, const MessageRequest& r, MessageResult& result, std::
         if (r.mode == Mode::cfb1 && !r.length_in_bits) run.length *= 8;
         executor.run(run);
     }
-    if (r.mode == Mode::ctr && wraps(iv, round_up(r.input_length) / block_bytes)) {
+    const std::uint64_t end = r.range ? r.range->offset + r.range->length : r.input_length;
+    if (r.mode == Mode::ctr && wraps(iv, round_up(end) / block_bytes)) {
         result.notes |= WARPAES_NOTE_COUNTER_WRAPPED;
     }
     result.backend = executor.backend();

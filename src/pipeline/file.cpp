@@ -61,6 +61,17 @@ int open_waiting(const std::string& path, int flags) {
     return fd;
 }
 
+/// Until `fd` can be read or written, calling `hook` ten times a second.
+void wait_until_ready(int fd, short events, const WaitHook& hook) {
+    if (!hook) return;
+    for (;;) {
+        pollfd ready{fd, events, 0};
+        const int n = ::poll(&ready, 1, 100);
+        if (n > 0 || (n < 0 && errno != EINTR)) return;  // ready, or an error that read() or write() will report
+        hook();
+    }
+}
+
 std::string random_name() {
     static constexpr char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
     std::random_device random;
@@ -139,20 +150,10 @@ void FileSource::inspect() {
     size_ = end > base_ ? end - base_ : 0;
 }
 
-void FileSource::wait_until_readable() {
-    if (!hook_) return;
-    for (;;) {
-        pollfd ready{fd_.get(), POLLIN, 0};
-        const int n = ::poll(&ready, 1, 100);
-        if (n > 0 || (n < 0 && errno != EINTR)) return;  // ready, or an error that read() will report
-        hook_();
-    }
-}
-
 std::size_t FileSource::read(std::uint64_t offset, std::span<std::uint8_t> buffer) {
     std::size_t have = 0;
     while (have < buffer.size()) {
-        if (sequential_) wait_until_readable();
+        if (sequential_) wait_until_ready(fd_.get(), POLLIN, hook_);
         const ssize_t n = restarting([&] {
             return sequential_ ? ::read(fd_.get(), buffer.data() + have, buffer.size() - have)
                                : ::pread(fd_.get(), buffer.data() + have, buffer.size() - have,
@@ -186,6 +187,7 @@ FileSink::FileSink(const std::string& path, bool overwrite, const FileSource& in
     if (exists && !S_ISREG(old.st_mode)) {
         fd_ = Descriptor(open_waiting(path, O_WRONLY), true);
         if (fd_.get() < 0) fail("cannot open", errno);
+        if (S_ISFIFO(old.st_mode)) write_without_blocking();
         return;
     }
     if (exists && !overwrite) {
@@ -208,12 +210,21 @@ void FileSink::inspect(const FileSource& input) {
     if (same_file(status, input.status())) {
         throw Error(WARPAES_ERROR_SAME_FILE, "output: " + name_ + " is the input file; write to another file");
     }
+    if (S_ISFIFO(status.st_mode)) write_without_blocking();
     if (!S_ISREG(status.st_mode)) return;
     const int flags = ::fcntl(fd_.get(), F_GETFL);
     const off_t position = ::lseek(fd_.get(), 0, SEEK_CUR);
     if (flags < 0 || (flags & O_APPEND) != 0 || position < 0) return;  // pwrite() would append too, out of order
     sequential_ = false;
     base_ = static_cast<std::uint64_t>(position);
+}
+
+/// A write to a full pipe would not come back before somebody reads, not even to be cancelled. O_NONBLOCK on a
+/// descriptor that others share would surprise them, so the pipe is opened once more.
+void FileSink::write_without_blocking() {
+    const std::string again = "/proc/self/fd/" + std::to_string(fd_.get());
+    const int fd = ::open(again.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0) fd_ = Descriptor(fd, true);
 }
 
 void FileSink::create_temporary() {
@@ -246,11 +257,13 @@ void FileSink::fail(const std::string& what, int error) const {
 void FileSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
     std::size_t done = 0;
     while (done < bytes.size()) {
+        if (sequential_) wait_until_ready(fd_.get(), POLLOUT, hook_);
         const ssize_t n = restarting([&] {
             return sequential_ ? ::write(fd_.get(), bytes.data() + done, bytes.size() - done)
                                : ::pwrite(fd_.get(), bytes.data() + done, bytes.size() - done,
                                           static_cast<off_t>(base_ + offset + done));
         });
+        if (n < 0 && errno == EAGAIN) continue;
         if (n < 0) fail("cannot write to", errno);
         done += static_cast<std::size_t>(n);
     }

@@ -63,7 +63,6 @@ public:
 
 private:
     void inspect();
-    void wait_until_readable();
 
     Descriptor fd_;
     std::string name_;
@@ -86,6 +85,7 @@ public:
 
     bool is_sequential() const noexcept override { return sequential_; }
     void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override;
+    void on_wait(WaitHook hook) override { hook_ = std::move(hook); }
 
     /// Makes what was written durable and gives it its name.
     void commit();
@@ -94,6 +94,7 @@ public:
 
 private:
     void create_temporary();
+    void write_without_blocking();
     void inspect(const FileSource& input);
     void sync();
     void rename_into_place();
@@ -109,6 +110,7 @@ private:
     std::string directory_;
     TemporaryName temporary_;
     mode_t mode_ = 0;
+    WaitHook hook_;
 };
 
 /// N if `path` is /dev/stdin, /dev/stdout, /dev/stderr or /dev/fd/N, which name a descriptor rather than a file.

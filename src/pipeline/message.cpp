@@ -40,7 +40,7 @@ Buffer locate(const Plan& plan, const std::uint8_t* data, std::uint64_t bytes, b
 
 class MemorySource final : public Source {
 public:
-    MemorySource(const Buffer& buffer, bool in_place) : buffer_(buffer), in_place_(in_place) {}
+    explicit MemorySource(const Buffer& buffer) : buffer_(buffer) {}
     std::uint64_t size() const noexcept override { return buffer_.bytes; }
     bool is_sequential() const noexcept override { return false; }
     std::size_t read(std::uint64_t offset, std::span<std::uint8_t> to) override {
@@ -49,11 +49,9 @@ public:
         return n;
     }
     const std::uint8_t* data() const noexcept override { return buffer_.direct ? buffer_.data : nullptr; }
-    bool is_in_place() const noexcept override { return in_place_; }
 
 private:
     Buffer buffer_;
-    bool in_place_;
 };
 
 class MemorySink final : public Sink {
@@ -94,7 +92,7 @@ Outcome run_message(Engine& engine, const HostMessage& m) {
                         .pkcs7 = false,
                         .unused_bits = bits ? static_cast<unsigned>(bytes * 8 - m.length) : 0,
                         .in_place = m.input == m.output};
-    MemorySource source(in, m.input == m.output);
+    MemorySource source(in);
     MemorySink sink(out);
     run_pipeline(engine, plan, cipher, source, sink);
     return outcome;

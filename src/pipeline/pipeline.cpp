@@ -114,7 +114,7 @@ private:
     std::optional<std::uint8_t> ahead_;  ///< one byte read beyond the last chunk, which so is known not to be the last
     Block tail_{};
     // Whoever has the turn to process:
-    Block chain_;
+    Secret<Block> chain_;  ///< for OFB a block of the key stream
 
     std::vector<Block> boundaries_;  ///< in place: the ciphertext before each chunk, saved from being overwritten
     std::mutex error_mutex_;
@@ -147,7 +147,7 @@ Pipeline::Pipeline(Engine& engine, const Plan& plan, const Cipher& cipher, Sourc
         check_length(size_);
         chunks_ = std::max<std::uint64_t>(1, size_ / plan.chunk_bytes + (size_ % plan.chunk_bytes != 0));
     }
-    if (needs_before_ && source.is_in_place()) remember_boundaries();
+    if (needs_before_ && cipher.in_place) remember_boundaries();
 }
 
 void Pipeline::check_length(std::uint64_t bytes) const {
@@ -174,10 +174,12 @@ void Pipeline::remember_boundaries() {
 }
 
 Totals Pipeline::run() {
-    source_.on_wait([this] {
+    const WaitHook hook = [this] {
         if (stopped_) throw Error(WARPAES_ERROR_CANCELLED, "cancelled");  // never seen: an earlier error stopped us
         reporter_.tell();
-    });
+    };
+    source_.on_wait(hook);
+    sink_.on_wait(hook);
     {
         std::vector<std::jthread> threads;
         for (unsigned worker = 1; worker < plan_.lanes; ++worker) {
@@ -190,8 +192,9 @@ Totals Pipeline::run() {
         work(0);
     }
     source_.on_wait({});
+    if (!error_) sink_.finish();
+    sink_.on_wait({});
     if (error_) std::rethrow_exception(error_);
-    sink_.finish();
     reporter_.tell_the_end();
     return {read_, written_};
 }
@@ -312,10 +315,10 @@ bool Pipeline::process(Chunk& chunk, Lane& lane) {
 
     if (serial_) {
         if (!process_turns_.wait(chunk.index)) return false;
-        run.chain = chain_;
+        run.chain = *chain_;
         const ChainAfter after(run);
         lane.run(run);
-        if (!chunk.last) chain_ = after.value(run);
+        if (!chunk.last) *chain_ = after.value(run);
         process_turns_.pass();
     } else {
         const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(chunk.offset, block_bytes));

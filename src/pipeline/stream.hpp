@@ -25,8 +25,6 @@ public:
     virtual std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) = 0;
     /// The whole of it, where a lane may work on it as it lies; else null.
     [[nodiscard]] virtual const std::uint8_t* data() const noexcept { return nullptr; }
-    /// Whether it is the sink's memory too: what a chunk needs of the one before must then be saved beforehand.
-    [[nodiscard]] virtual bool is_in_place() const noexcept { return false; }
     virtual void on_wait(WaitHook /*hook*/) {}
 };
 
@@ -40,6 +38,7 @@ public:
     virtual void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) = 0;
     /// Everything has been written.
     virtual void finish() {}
+    virtual void on_wait(WaitHook /*hook*/) {}
     /// Room for the whole of it, where a lane may work on it as it lies; else null.
     [[nodiscard]] virtual std::uint8_t* data() noexcept { return nullptr; }
 };
@@ -76,6 +75,7 @@ public:
         sink_.write(shift_ + offset, bytes);
     }
     void finish() override { sink_.finish(); }
+    void on_wait(WaitHook hook) override { sink_.on_wait(std::move(hook)); }
 
 private:
     Sink& sink_;
@@ -89,6 +89,7 @@ public:
     bool is_sequential() const noexcept override { return sink_.is_sequential(); }
     void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override;
     void finish() override { sink_.finish(); }
+    void on_wait(WaitHook hook) override { sink_.on_wait(std::move(hook)); }
 
 private:
     Sink& sink_;

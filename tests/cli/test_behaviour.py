@@ -192,6 +192,28 @@ class Signals(CommandTest):
         process.stdin.close()
         self.assertEqual(os.listdir(self.directory), [])
 
+    def test_a_full_pipe_and_a_silent_one_do_not_hold_it_up(self):
+        self.write("in", data(1_000_000))
+        full = subprocess.Popen([WARPAES, *CTR, "-in", "in"], cwd=self.directory, stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL)
+        silent = subprocess.Popen([WARPAES, "enc", "-aes-128-ctr", "-pbkdf2", "-d", "-pass", "env:P"],
+                                  env={**os.environ, "P": "secret"}, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
+        select.select([full.stdout], [], [], 20)  # it runs and writes
+        time.sleep(0.5)
+        for process in (full, silent):
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=20), 128 + signal.SIGTERM)
+        full.stdout.close()
+        silent.stdin.close()
+
+    def test_others_do_not_find_their_pipe_changed(self):
+        reader, writer = os.pipe()
+        self.warpaes(*CTR, stdin=data(100), stdout=writer)
+        self.assertTrue(os.get_blocking(writer))
+        os.close(reader)
+        os.close(writer)
+
     def test_signals_leave_no_file(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             self.interrupt(number)

@@ -270,6 +270,19 @@ TEST_F(FileTest, APipeThatGivesOneByteAtATime) {
     }
 }
 
+TEST_F(FileTest, WaitingForAFullPipeCanBeCancelled) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const Descriptor reader(ends[0], true), writer(ends[1], true);
+    const FileSource input(path("in"));
+    FileSink sink(writer.get(), "pipe", input);
+    int calls = 0;
+    sink.on_wait([&] {
+        if (++calls == 2) throw Error(WARPAES_ERROR_CANCELLED, "enough");
+    });
+    EXPECT_EQ(status_of([&] { sink.write(0, Bytes(1 << 20, 1)); }), WARPAES_ERROR_CANCELLED);
+}
+
 TEST_F(FileTest, WaitingForASilentPipeCanBeCancelled) {
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);
