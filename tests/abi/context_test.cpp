@@ -217,6 +217,7 @@ TEST_P(ContextTest, TooSmallAnOutputConsumesNothing) {
                 ASSERT_EQ(warpaes_context_update(context.get(), input.data() + at, 24, small.data(), 8, &written),
                           WARPAES_ERROR_BUFFER_TOO_SMALL);
                 ASSERT_NE(std::string(warpaes_last_error()).find("output_capacity"), std::string::npos);
+                ASSERT_EQ(written, traits(mode.mode).whole_blocks ? (at % 16 + 24) / 16 * 16 : 24U);
                 ASSERT_TRUE(small.intact_after(0));
                 update(context, input.data() + at, 24, out);
                 ASSERT_FALSE(HasFatalFailure());
@@ -229,6 +230,7 @@ TEST_P(ContextTest, TooSmallAnOutputConsumesNothing) {
     PoisonedBuffer small(16);
     std::size_t written = 99;
     EXPECT_EQ(warpaes_context_final(padded.get(), small.data(), 15, &written), WARPAES_ERROR_BUFFER_TOO_SMALL);
+    EXPECT_EQ(written, 16U);
     EXPECT_TRUE(small.intact_after(0));
     EXPECT_EQ(warpaes_context_final(padded.get(), small.data(), 16, &written), WARPAES_OK) << warpaes_last_error();
     EXPECT_EQ(written, 16U);

@@ -16,7 +16,7 @@ struct RangeMode {
 constexpr RangeMode range_modes[] = {
     {WARPAES_ECB, WARPAES_ENCRYPT},  {WARPAES_ECB, WARPAES_DECRYPT}, {WARPAES_CTR, WARPAES_ENCRYPT},
     {WARPAES_CTR, WARPAES_DECRYPT},  {WARPAES_CBC, WARPAES_DECRYPT}, {WARPAES_CFB128, WARPAES_DECRYPT},
-    {WARPAES_CFB8, WARPAES_DECRYPT},
+    {WARPAES_CFB8, WARPAES_DECRYPT}, {WARPAES_CFB1, WARPAES_DECRYPT},
 };
 
 class Range : public BackendTest {
@@ -92,8 +92,8 @@ TEST_P(Range, TouchesOnlyItsBlocks) {
     const Key key = make_key(key_bytes);
     for (const RangeMode& m : range_modes) {
         const bool chained = m.mode != WARPAES_ECB && m.mode != WARPAES_CTR;
-        // CFB8 needs the 16 bytes before the range, the others the block before the range's first block.
-        const std::uint64_t unit = m.mode == WARPAES_CFB8 ? 1 : 16;
+        // CFB8 and CFB1 need the 16 bytes before the range, the others the block before the range's first block.
+        const std::uint64_t unit = m.mode == WARPAES_CFB8 || m.mode == WARPAES_CFB1 ? 1 : 16;
         for (const std::uint64_t length : {std::uint64_t{1}, std::uint64_t{16}, std::uint64_t{100}, 2 * page + 5}) {
             for (const std::uint64_t into_block : {0U, 1U, 9U, 15U}) {
                 for (const bool at_end : {false, true}) {
