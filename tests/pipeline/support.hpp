@@ -106,9 +106,13 @@ private:
     bool finished_ = false;
 };
 
+#ifndef WARPAES_TEST_BACKEND
+#define WARPAES_TEST_BACKEND "auto"
+#endif
+
 /// Three workers and chunks of 4 KiB, so that short messages have many of both.
 inline EngineOptions small_chunks() {
-    return {.backend = "auto", .device = -1, .threads = 3, .depth = 0, .chunk_bytes = 4096};
+    return {.backend = WARPAES_TEST_BACKEND, .device = -1, .threads = 3, .depth = 0, .chunk_bytes = 4096};
 }
 
 /// The status of what `body` throws; WARPAES_OK if nothing.
