@@ -97,10 +97,10 @@ Block read_block(Source& source, std::uint64_t offset) {
 
 /// Chaining value for the blocks from `offset`, a multiple of 16.
 Block chain_for(const Cipher& cipher, Source& content, std::uint64_t offset) {
-    if (offset == 0 || !chains_on_ciphertext(cipher.mode, cipher.direction)) {
-        return chain_at(cipher.mode, cipher.iv, offset, {});
-    }
-    return chain_at(cipher.mode, cipher.iv, offset, read_block(content, offset - block_bytes));
+    if (offset == 0) return cipher.iv;
+    Block before{};
+    if (chains_on_ciphertext(cipher.mode, cipher.direction)) before = read_block(content, offset - block_bytes);
+    return chain_at(cipher.mode, cipher.iv, offset, before);
 }
 
 /// Length of a padded plaintext, from its last block.
