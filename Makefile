@@ -39,8 +39,7 @@ cuda: ## compile the library and the command for CUDA; needs neither a GPU nor a
 	@tools/build cuda warpaes_cli
 
 docs: ## figures of README.md and docs/ anew from bench/results
-	@tools/setup tools
-	@.venv/tools/bin/python bench/report.py
+	@python3 -B bench/report.py
 
 format: ## format C++, CUDA and Python
 	@tools/setup tools

@@ -47,11 +47,13 @@ def output_of(*command: str) -> str:
 
 
 def find_gpu() -> dict | None:
-    names = output_of("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").splitlines()
+    names = output_of(
+        "nvidia-smi", "--query-gpu=name,driver_version,clocks.max.sm", "--format=csv,noheader,nounits"
+    ).splitlines()
     if not names:
         return None
-    name, driver = (field.strip() for field in names[0].split(","))
-    return {"name": name, "driver": driver, "count": len(names)}
+    name, driver, clock = (field.strip() for field in names[0].split(","))
+    return {"name": name, "driver": driver, "count": len(names), "clock_mhz": int(clock) if clock.isdigit() else None}
 
 
 def cuda_version(build: Path) -> str:
@@ -178,6 +180,10 @@ def main() -> int:
     slug = re.sub(r"[^a-z0-9]+", "-", (gpu["name"] if gpu else measured["host"]["cpu"]).lower()).strip("-")
     options.output.mkdir(parents=True, exist_ok=True)
     path = options.output / f"{slug}-{now:%Y-%m-%d}.json"
+    for row in record["bench"]:
+        for field, value in row.items():
+            if isinstance(value, float):
+                row[field] = float(f"{value:.5g}")
     # A line a row, so that records can be read and compared.
     text = json.dumps(record, indent=1)
     text = re.sub(r"\{\s+\"backend\".*?\}", lambda row: re.sub(r"\n\s+", " ", row[0]), text, flags=re.DOTALL)

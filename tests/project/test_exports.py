@@ -1,5 +1,6 @@
 """The library shows the C ABI and nothing else, and needs no CUDA driver to load."""
 
+import ctypes
 import os
 import re
 import subprocess
@@ -28,6 +29,16 @@ class Exports(unittest.TestCase):
         needed = set(re.findall(r"NEEDED.*\[(.*?)\]", dynamic))
         self.assertTrue(any(name.startswith("libcrypto.so") for name in needed), needed)
         self.assertFalse([name for name in needed if "cuda" in name], needed)
+
+    @unittest.skipIf(os.environ.get("WARPAES_SANITIZE"), "Python cannot load an instrumented library")
+    def test_statuses_are_documented_with_their_messages(self):
+        library = ctypes.CDLL(LIBRARY)
+        library.warpaes_status_message.restype = ctypes.c_char_p
+        table = (ROOT / "docs/command-line.md").read_text()
+        documented = [(int(n), text) for n, text in re.findall(r"^\| (\d+) \| (.*) \|$", table, re.MULTILINE)]
+        header = (ROOT / "include/warpaes/warpaes.h").read_text()
+        values = [int(n) for n in re.findall(r"^    WARPAES_(?:OK|ERROR_\w+) = (\d+)", header, re.MULTILINE)]
+        self.assertEqual(documented, [(n, library.warpaes_status_message(n).decode()) for n in values])
 
 
 if __name__ == "__main__":

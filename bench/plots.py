@@ -1,0 +1,111 @@
+"""Plots as SVG, without a library: they follow the reader's light or dark theme and are the same wherever made."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+
+# Readable on white and on GitHub's dark background; colour-blind safe (Okabe and Ito).
+STYLE = """<style>
+text { font: 12px system-ui, sans-serif; fill: #24292f }
+.title { font-weight: 600; font-size: 14px }
+.note { font-size: 11px; fill: #57606a }
+.axis { stroke: #8c959f; stroke-width: 1 }
+.grid { stroke: #8c959f; stroke-opacity: .3 }
+.c0 { fill: #0072b2 } .c1 { fill: #e69f00 } .c2 { fill: #009e73 } .c3 { fill: #cc79a7 }
+.l0 { stroke: #0072b2 } .l1 { stroke: #e69f00 } .l2 { stroke: #009e73 } .l3 { stroke: #cc79a7 }
+.line { fill: none; stroke-width: 2 }
+.mark { stroke: #24292f; stroke-width: 2 }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e6edf3 } .note { fill: #9198a1 } .mark { stroke: #e6edf3 }
+}
+</style>"""
+
+
+def _text(x: float, y: float, text: str, cls: str = "", anchor: str = "start") -> str:
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{f" class={cls!r}" if cls else ""}>{escape(text)}</text>'
+
+
+def _mark(x: float, y: float, height: float) -> str:
+    return f'<line x1="{x:.1f}" y1="{y:g}" x2="{x:.1f}" y2="{y + height:g}" class="mark"/>'
+
+
+def _document(width: int, height: int, title: str, note: str, body: list[str]) -> str:
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+            f'role="img" aria-label="{escape(title)}">',
+            STYLE,
+            _text(8, 20, title, "title"),
+            _text(8, 38, note, "note"),
+            *body,
+            "</svg>\n",
+        ]
+    )
+
+
+def _legend(x: float, y: float, names: list[str]) -> list[str]:
+    parts = []
+    for i, name in enumerate(names):
+        parts.append(f'<rect x="{x:g}" y="{y - 9:g}" width="10" height="10" class="c{i}"/>')
+        parts.append(_text(x + 15, y, name))
+        x += 15 + 7 * len(name) + 20
+    return parts
+
+
+def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[float | None]]], limits=None) -> str:
+    """A group of horizontal bars a row, one for each of `series`; `limits`: for each row values that a mark shows."""
+    width, left, right, bar, gap = 720, 175, 60, 14, 12
+    top = 70 if len(series) > 1 or limits else 52
+    values = [v for _, group in rows for v in group if v is not None]
+    values += [v for group in limits or [] for v in group if v is not None]
+    scale = (width - left - right) / max(values)
+    body, y = _legend(left, 60, series) if len(series) > 1 else [], top
+    if limits:
+        x = left + sum(15 + 7 * len(name) + 20 for name in series) if len(series) > 1 else left
+        body += [_mark(x + 4, 50, 12), _text(x + 15, 60, "limit")]
+    for i, (label, group) in enumerate(rows):
+        body.append(_text(left - 8, y + len(group) * bar / 2 + 4, label, anchor="end"))
+        for j, value in enumerate(group):
+            if value is None:
+                continue
+            body.append(
+                f'<rect x="{left}" y="{y + j * bar:g}" width="{value * scale:.1f}" height="{bar - 2}" class="c{j}"/>'
+            )
+            end, limit = value, limits[i][j] if limits else None
+            if limit is not None:
+                end = max(value, limit)
+                body.append(_mark(left + limit * scale, y + j * bar - 1, bar))
+            body.append(_text(round(left + end * scale + 5, 1), y + j * bar + 10, f"{value:.3g}"))
+        y += len(group) * bar + gap
+    return _document(width, y, title, note, body)
+
+
+def lines(title: str, note: str, series: list[tuple[str, list[tuple[float, float]]]], name_x) -> str:
+    """Both axes logarithmic. `series`: name and points (x, y); `name_x`: the label of an x."""
+    width, height, left, right, top, bottom = 720, 320, 60, 40, 76, 34
+    xs = sorted({x for _, points in series for x, _ in points})
+    ys = [y for _, points in series for _, y in points]
+    low, high = math.floor(math.log10(min(ys))), math.ceil(math.log10(max(ys)))
+    high = max(high, low + 1)
+    span = max(math.log(xs[-1] / xs[0]), 1e-9)
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return (
+            left + math.log(x / xs[0]) / span * (width - left - right),
+            height - bottom - (math.log10(y) - low) / (high - low) * (height - top - bottom),
+        )
+
+    body = _legend(left, 60, [name for name, _ in series])
+    for power in range(low, high + 1):
+        y = at(xs[0], 10.0**power)[1]
+        body.append(f'<line x1="{left}" y1="{y:.1f}" x2="{width - right}" y2="{y:.1f}" class="grid"/>')
+        body.append(_text(left - 8, round(y + 4, 1), f"{10.0**power:g}", anchor="end"))
+    for x in xs:
+        body.append(_text(round(at(x, 1)[0], 1), height - 12, name_x(x), anchor="middle"))
+    for i, (_, points) in enumerate(series):
+        path = " ".join("{:.1f},{:.1f}".format(*at(x, y)) for x, y in sorted(points))
+        body.append(f'<polyline points="{path}" class="line l{i}"/>')
+        for x, y in points:
+            body.append('<circle cx="{:.1f}" cy="{:.1f}" r="3" class="c{}"/>'.format(*at(x, y), i))
+    return _document(width, height, title, note, body)

@@ -1,0 +1,382 @@
+#!/usr/bin/env python3
+"""Makes docs/performance.md, the plots and README.md's figures from the records in bench/results.
+
+report.py          writes them
+report.py --check  fails if they are not what the records say
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import plots
+
+ROOT = Path(__file__).resolve().parents[1]
+BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+
+MODES = {"ecb": "ECB", "cbc": "CBC", "cfb128": "CFB128", "cfb8": "CFB8", "cfb1": "CFB1", "ofb": "OFB", "ctr": "CTR"}
+ROUNDS = {128: 10, 192: 12, 256: 14}
+CPU_BACKENDS = ("libcrypto", "aesni", "vaes")
+PLACES = {"device": "device memory", "page_locked": "page-locked host memory", "pageable": "pageable host memory"}
+
+
+# ------------------------------------------------------------------------------------------------------------ records
+
+
+def load(folder: Path = ROOT / "bench/results") -> list[dict]:
+    """The newest record of each GPU, and of each CPU without one; GPUs first."""
+    newest: dict[tuple, dict] = {}
+    for path in sorted(folder.glob("*.json")):
+        record = json.loads(path.read_text())
+        if record["schema"] != 1:
+            raise ValueError(f"{path}: schema {record['schema']} is not known here")
+        gpu = record["gpu"]
+        key = (gpu is None, gpu["name"] if gpu else record["host"]["cpu"])
+        if key not in newest or record["date"] > newest[key]["date"]:
+            newest[key] = record
+    return [newest[key] for key in sorted(newest)]
+
+
+def rows_of(record: dict, **wanted) -> list[dict]:
+    return [row for row in record["bench"] if all(row[field] == value for field, value in wanted.items())]
+
+
+def rate(record: dict, **wanted) -> float | None:
+    rows = rows_of(record, **wanted)
+    return rows[0]["gb_per_s"] if rows else None
+
+
+def operations(rows: list[dict]) -> list[tuple[str, str]]:
+    """(mode, direction) pairs in the order of MODES."""
+    pairs = {(row["mode"], row["direction"]) for row in rows}
+    return sorted(pairs, key=lambda pair: (list(MODES).index(pair[0]), pair[1] != "encrypt"))
+
+
+def limit(record: dict, mode: str, key_bits: int) -> float | None:
+    """What shared memory allows: see LIMIT_TEXT."""
+    clock = (record["gpu"] or {}).get("clock_mhz")
+    if not clock:
+        return None
+    lookups = 16 * (ROUNDS[key_bits] - (2 if mode == "ctr" else 0))
+    return record["gpu"]["multiprocessors"] * clock * 1e6 * 32 * 16 / (lookups + 8) / 1e9
+
+
+# --------------------------------------------------------------------------------------------------------------- text
+
+
+def human_bytes(n: float) -> str:
+    for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if n >= 1 << shift:
+            return f"{n / (1 << shift):g} {unit}"
+    return f"{n:g} B"
+
+
+def number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def operation(mode: str, direction: str) -> str:
+    return MODES[mode] if mode == "ctr" else f"{MODES[mode]} {direction}ion"
+
+
+def commit_of(record: dict) -> str:
+    return f"commit {record['commit'][:12] or 'unknown'}" + (" with changes" if record["dirty"] else "")
+
+
+def machine(record: dict) -> str:
+    return record["gpu"]["name"] if record["gpu"] else record["host"]["cpu"]
+
+
+def source(record: dict, gpu: bool) -> str:
+    """What a figure must say of itself."""
+    host = record["host"]
+    if gpu:
+        where = f"{record['gpu']['name']}, driver {record['gpu']['driver']}, CUDA {record['gpu']['cuda']}"
+    else:
+        where = f"{host['cpu']}, {host['cores']} cores, {host['openssl']}"
+    return f"{where}; {record['date'][:10]}, {commit_of(record)}"
+
+
+def caption(record: dict, rows: list[dict]) -> str:
+    includes = "; ".join(sorted({row["includes"] for row in rows}))
+    return f"*{source(record, rows[0]['backend'] == 'cuda')}. Includes: {includes}.*"
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    lines = [
+        "| " + " | ".join(header) + " |",
+        "|" + "|".join("---" if i == 0 else "--:" for i in range(len(header))) + "|",
+    ]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+LIMIT_TEXT = """\
+The limit is that of shared memory. A multiprocessor answers 32 lanes a clock, one lookup of four bytes each; a block
+takes 16 lookups a round, for CTR two rounds fewer (counter caching), and reading and writing it takes 8 more passes:
+limit = multiprocessors x clock x 32 x 16 bytes / (lookups + 8)."""
+
+
+def device_section(record: dict) -> list[str]:
+    rows = rows_of(record, backend="cuda", memory="device")
+    if not rows:
+        return []
+    largest = max(row["bytes"] for row in rows)
+    rows = [row for row in rows if row["bytes"] == largest]
+    keys = sorted({row["key_bits"] for row in rows})
+    header, lines = ["GB/s"], []
+    for key in keys:
+        header += [f"AES-{key}", "of the limit"]
+    for mode, direction in operations(rows):
+        cells = [operation(mode, direction)]
+        for key in keys:
+            value, most = rate({"bench": rows}, mode=mode, direction=direction, key_bits=key), limit(record, mode, key)
+            cells += [number(value), f"{100 * value / most:.0f} %" if value and most else ""]
+        lines.append(cells)
+    return [
+        f"### Device memory, {human_bytes(largest)}",
+        table(header, lines),
+        caption(record, rows),
+        f"![device memory]({plot_name(record, 'device')})",
+        LIMIT_TEXT,
+    ]
+
+
+def size_section(record: dict) -> list[str]:
+    out = []
+    for place, name in PLACES.items():
+        rows = rows_of(record, backend="cuda", memory=place)
+        if not rows:
+            continue
+        sizes = sorted({row["bytes"] for row in rows})
+        lines = []
+        for mode, direction in operations(rows):
+            for key in sorted({row["key_bits"] for row in rows}):
+                values = [rate({"bench": rows}, mode=mode, direction=direction, key_bits=key, bytes=s) for s in sizes]
+                lines.append([f"{operation(mode, direction)}, AES-{key}", *map(number, values)])
+        out += [
+            f"### By size, {name}",
+            table(["GB/s", *map(human_bytes, sizes)], lines),
+            caption(record, rows),
+        ]
+    if out:
+        out.append(f"![by size]({plot_name(record, 'sizes')})")
+    return out
+
+
+def cpu_section(record: dict) -> list[str]:
+    out = []
+    for backend in CPU_BACKENDS[1:]:
+        rows = rows_of(record, backend=backend)
+        if not rows:
+            continue
+        sizes = sorted({row["bytes"] for row in rows})
+        lines = []
+        for mode, direction in operations(rows):
+            for key in sorted({row["key_bits"] for row in rows}):
+                cells = [f"{operation(mode, direction)}, AES-{key}"]
+                for size in sizes:
+                    found = rows_of({"bench": rows}, mode=mode, direction=direction, key_bits=key, bytes=size)
+                    if found and found[0]["baseline_gb_per_s"]:
+                        ours, theirs = found[0]["gb_per_s"], found[0]["baseline_gb_per_s"]
+                        cells.append(f"{number(ours)} / {number(theirs)} = {ours / theirs:.2f}")
+                    else:
+                        cells.append(number(found[0]["gb_per_s"]) if found else "")
+                lines.append(cells)
+        threads = ", ".join(str(t) for t in sorted({row["threads"] for row in rows}))
+        out += [
+            f"### `{backend}` beside libcrypto, {threads} thread{'' if threads == '1' else 's'}",
+            "Each cell: GB/s of warpaes / GB/s of libcrypto's EVP in the same run, and their ratio.",
+            table(["", *map(human_bytes, sizes)], lines),
+            caption(record, rows),
+        ]
+    if out:
+        out.append(f"![CPU]({plot_name(record, 'cpu')})")
+    return out
+
+
+def slower(record: dict) -> list[str]:
+    """Sentences about what the other way would do faster."""
+    found = []
+    for row in record["bench"]:
+        what = f"{operation(row['mode'], row['direction'])}, AES-{row['key_bits']}, {human_bytes(row['bytes'])}"
+        if row["backend"] == "cuda":
+            same = {field: row[field] for field in ("mode", "direction", "key_bits", "bytes")}
+            cpu = [
+                (other["gb_per_s"], other["backend"]) for other in rows_of(record, **same) if other["backend"] != "cuda"
+            ]
+            if row["memory"] != "device" and cpu and max(cpu)[0] > row["gb_per_s"]:
+                best, name = max(cpu)
+                found.append(
+                    f"`cuda`, {what}, {PLACES[row['memory']]}: {number(row['gb_per_s'])} GB/s; "
+                    f"one thread of `{name}` does {number(best)}."
+                )
+        elif row["baseline_gb_per_s"] and row["gb_per_s"] < 0.97 * row["baseline_gb_per_s"]:
+            found.append(
+                f"`{row['backend']}`, {what}: {number(row['gb_per_s'])} GB/s; "
+                f"libcrypto's EVP does {number(row['baseline_gb_per_s'])}."
+            )
+    return found
+
+
+def slower_section(record: dict) -> list[str]:
+    found = slower(record)
+    if not found:
+        return ["### Where warpaes is slower", "Nowhere in this record."]
+    return ["### Where warpaes is slower", "\n".join(f"- {sentence}" for sentence in found)]
+
+
+def record_section(records: list[dict]) -> list[str]:
+    lines = []
+    for record in records:
+        tests = [sum(t[outcome] for t in record["tests"]) for outcome in ("passed", "failed", "skipped")]
+        sanitizers = ", ".join(f"{s['tool']}: {s['errors']}" for s in record["sanitizers"]) or "not run"
+        lines.append(
+            [
+                machine(record),
+                record["date"],
+                commit_of(record),
+                record["warpaes"],
+                " / ".join(map(str, tests)),
+                sanitizers,
+            ]
+        )
+    return [
+        "## Records",
+        table(["machine", "date", "commit", "warpaes", "tests passed / failed / skipped", "sanitizer errors"], lines),
+    ]
+
+
+HOW = """\
+GB/s are 10^9 bytes of plaintext a second, counted once. Every case stores its whole output, and the first 64 KiB of it
+are compared with what libcrypto makes of the same input. A figure is the median of its samples; a CPU backend and
+libcrypto's EVP take their samples in turns, in one process. `make gpu-test` makes a record, `make docs` this page."""
+
+
+def performance(records: list[dict]) -> str:
+    out = [
+        "# Performance",
+        "Generated from `bench/results` by `bench/report.py`; not for editing.",
+        "## How it is measured",
+        HOW,
+    ]
+    if not records:
+        out.append("There is no record yet.")
+    for record in records:
+        out.append(f"## {machine(record)}")
+        for section in (device_section, size_section, cpu_section, slower_section):
+            out += section(record)
+    if records:
+        out += record_section(records)
+    return "\n\n".join(out) + "\n"
+
+
+# -------------------------------------------------------------------------------------------------------------- plots
+
+
+def plot_name(record: dict, what: str) -> str:
+    slug = "".join(c if c.isalnum() else "-" for c in machine(record).lower())
+    return f"{'-'.join(filter(None, slug.split('-')))}-{what}.svg"
+
+
+def draw(record: dict) -> dict[str, str]:
+    """File name and content of each plot."""
+    out = {}
+    rows = rows_of(record, backend="cuda", memory="device")
+    if rows:
+        largest = max(row["bytes"] for row in rows)
+        keys = sorted({row["key_bits"] for row in rows})
+        pairs = operations(rows)
+        values = [
+            (
+                operation(m, d),
+                [
+                    rate(record, backend="cuda", memory="device", bytes=largest, mode=m, direction=d, key_bits=k)
+                    for k in keys
+                ],
+            )
+            for m, d in pairs
+        ]
+        limits = [[limit(record, m, k) for k in keys] for m, _ in pairs]
+        out[plot_name(record, "device")] = plots.bars(
+            f"{human_bytes(largest)} in device memory, GB/s of plaintext",
+            source(record, True),
+            [f"AES-{k}" for k in keys],
+            values,
+            limits if any(any(group) for group in limits) else None,
+        )
+    series = []
+    for place, name in PLACES.items():
+        points = [
+            (r["bytes"], r["gb_per_s"]) for r in rows_of(record, backend="cuda", memory=place, mode="ctr", key_bits=128)
+        ]
+        if points:
+            series.append((name, points))
+    if series:
+        out[plot_name(record, "sizes")] = plots.lines(
+            "CTR, AES-128, by size and place, GB/s of plaintext", source(record, True), series, human_bytes
+        )
+    best = next((b for b in reversed(CPU_BACKENDS) if rows_of(record, backend=b)), None)
+    rows = [r for r in rows_of(record, backend=best) if r["bytes"] == 1 << 20 and r["baseline_gb_per_s"]]
+    if rows:
+        out[plot_name(record, "cpu")] = plots.bars(
+            f"One thread, 1 MiB, GB/s of plaintext: {best} and libcrypto's EVP",
+            source(record, False),
+            [best, "libcrypto"],
+            [
+                (f"{operation(r['mode'], r['direction'])} {r['key_bits']}", [r["gb_per_s"], r["baseline_gb_per_s"]])
+                for r in sorted(
+                    rows, key=lambda r: (list(MODES).index(r["mode"]), r["direction"] != "encrypt", r["key_bits"])
+                )
+            ],
+        )
+    return out
+
+
+def readme_block(records: list[dict]) -> str:
+    """The plot that says most, and where the rest is."""
+    for record in records:
+        drawn = draw(record)
+        for what in ("device", "cpu"):
+            name = plot_name(record, what)
+            if name in drawn:
+                return f"![throughput](docs/{name})\n\nEvery figure: [docs/performance.md](docs/performance.md)."
+    return "No record yet: `make bench` measures the machine it runs on."
+
+
+def render(records: list[dict], readme: str) -> dict[str, str]:
+    """Path and content of everything that is made."""
+    before, rest = readme.split(BEGIN)
+    _, after = rest.split(END)
+    files = {
+        "docs/performance.md": performance(records),
+        "README.md": f"{before}{BEGIN}\n{readme_block(records)}\n{END}{after}",
+    }
+    for record in records:
+        files |= {f"docs/{name}": text for name, text in draw(record).items()}
+    return files
+
+
+def main() -> int:
+    files = render(load(), (ROOT / "README.md").read_text())
+    old = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.svg")} - files.keys()
+    if "--check" in sys.argv[1:]:
+        wrong = [
+            name for name, text in files.items() if not (ROOT / name).exists() or (ROOT / name).read_text() != text
+        ]
+        for name in wrong + sorted(old):
+            print(f"{name}: not what bench/results says; run `make docs`", file=sys.stderr)
+        return 1 if wrong or old else 0
+    for name, text in files.items():
+        (ROOT / name).write_text(text)
+    for name in old:
+        (ROOT / name).unlink()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

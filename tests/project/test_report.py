@@ -1,0 +1,111 @@
+"""The generated documents say what the committed records say, and nothing else says a figure."""
+
+import copy
+import re
+import sys
+import unittest
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+import report
+
+
+def row(backend, memory, size, gb_per_s, **fields):
+    return {
+        "backend": backend,
+        "device": 0 if backend == "cuda" else -1,
+        "mode": "ctr",
+        "direction": "encrypt",
+        "key_bits": 128,
+        "bytes": size,
+        "memory": memory,
+        "threads": 0 if backend == "cuda" else 1,
+        "gb_per_s": gb_per_s,
+        "baseline_gb_per_s": None,
+        "includes": "output stored",
+    } | fields
+
+
+CPU_RECORD = {
+    "schema": 1,
+    "date": "2026-01-02T03:04:05Z",
+    "commit": "0123456789abcdef",
+    "dirty": False,
+    "warpaes": "0.1.0",
+    "gpu": None,
+    "host": {"cpu": "A <CPU>", "cores": 2, "isa": ["aes"], "os": "Linux", "openssl": "OpenSSL 3.0.0"},
+    "tests": [{"name": "a", "passed": 3, "failed": 0, "skipped": 1, "seconds": 1}],
+    "sanitizers": [],
+    "bench": [
+        row("vaes", "pageable", 1 << 20, 30.0, baseline_gb_per_s=10.0),
+        row("vaes", "pageable", 1 << 10, 4.0, baseline_gb_per_s=5.0),
+    ],
+}
+GPU_RECORD = CPU_RECORD | {
+    "gpu": {"name": "A GPU", "driver": "1.2", "cuda": "13.0", "multiprocessors": 100, "clock_mhz": 1000},
+    "bench": [
+        *CPU_RECORD["bench"],
+        row("cuda", "device", 1 << 20, 50.0),
+        row("cuda", "device", 1 << 30, 188.2),
+        row("cuda", "pageable", 1 << 20, 2.0),
+    ],
+}
+README = f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n"
+
+
+class Committed(unittest.TestCase):
+    def test_documents_are_what_the_records_say(self):
+        files = report.render(report.load(), (ROOT / "README.md").read_text())
+        for name, text in files.items():
+            with self.subTest(name):
+                self.assertEqual((ROOT / name).read_text(), text, "run `make docs`")
+        self.assertEqual({f"docs/{p.name}" for p in (ROOT / "docs").glob("*.svg")}, {n for n in files if "svg" in n})
+
+    def test_nobody_types_figures(self):
+        written = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]
+        for path in written:
+            if path.name == "performance.md":
+                continue
+            text = re.sub(f"{report.BEGIN}.*?{report.END}", "", path.read_text(), flags=re.DOTALL)
+            self.assertEqual(re.findall(r"[\d.,]+ ?(?:[KMGT]i?B/s|[GT]bit/s|times (?:as fast|faster))", text), [], path)
+
+
+class Text(unittest.TestCase):
+    def test_figures_name_their_source(self):
+        text = report.performance([GPU_RECORD])
+        self.assertIn("A GPU, driver 1.2, CUDA 13.0; 2026-01-02, commit 0123456789ab", text)
+        self.assertIn("A <CPU>, 2 cores, OpenSSL 3.0.0; 2026-01-02, commit 0123456789ab", text)
+        self.assertIn("3 / 0 / 1", text)
+
+    def test_share_of_the_limit(self):
+        # 100 multiprocessors x 1 GHz x 512 bytes / (16 x 8 + 8) = 376.5 GB/s, of which 188.2 is half.
+        self.assertIn("| CTR | 188 | 50 % |", report.performance([GPU_RECORD]))
+
+    def test_says_where_warpaes_is_slower(self):
+        found = report.slower(GPU_RECORD)
+        self.assertEqual(len(found), 2, found)
+        self.assertTrue(any("1 KiB: 4.00 GB/s; libcrypto's EVP does 5.00" in sentence for sentence in found), found)
+        self.assertTrue(any("2.00 GB/s; one thread of `vaes` does 30.0" in sentence for sentence in found), found)
+
+    def test_says_when_the_tree_was_not_the_commit(self):
+        record = copy.deepcopy(CPU_RECORD) | {"dirty": True}
+        self.assertIn("commit 0123456789ab with changes", report.performance([record]))
+
+    def test_readme_keeps_everything_else(self):
+        files = report.render([GPU_RECORD], README)
+        self.assertTrue(files["README.md"].startswith(f"before\n{report.BEGIN}\n![throughput](docs/a-gpu-device.svg)"))
+        self.assertTrue(files["README.md"].endswith(f"{report.END}\nafter\n"))
+        self.assertIn("No record yet", report.render([], README)["README.md"])
+
+    def test_plots_are_svg(self):
+        plots = report.draw(GPU_RECORD)
+        self.assertEqual(set(plots), {"a-gpu-device.svg", "a-gpu-sizes.svg", "a-gpu-cpu.svg"})
+        for name, text in plots.items():
+            self.assertTrue(ElementTree.fromstring(text).tag.endswith("svg"), name)
+        self.assertEqual(set(report.draw(CPU_RECORD)), {"a-cpu-cpu.svg"})
+
+
+if __name__ == "__main__":
+    unittest.main()
