@@ -7,9 +7,10 @@ import unittest
 from pathlib import Path
 from xml.etree import ElementTree
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 import report
+
+ROOT = report.ROOT
 
 
 def row(backend, memory, size, gb_per_s, **fields):
