@@ -72,6 +72,16 @@ class Committed(unittest.TestCase):
             text = re.sub(f"{report.BEGIN}.*?{report.END}", "", path.read_text(), flags=re.DOTALL)
             self.assertEqual(re.findall(r"[\d.,]+ ?(?:[KMGT]i?B/s|[GT]bit/s|times (?:as fast|faster))", text), [], path)
 
+    def test_the_threat_model_names_tests_that_exist(self):
+        text = (ROOT / "docs/threat-model.md").read_text()
+        sources = "".join(p.read_text() for p in (ROOT / "tests").rglob("*_test.cpp"))
+        named = re.findall(r"`([A-Z]\w+)\.(\w+)`", text)
+        self.assertGreater(len(named), 5)
+        for suite, test in named:
+            self.assertRegex(sources, rf"TEST\w*\({suite}, {test}\)")
+        for path in re.findall(r"`(test_\w+)`", text):
+            self.assertTrue(any(f"def {path}(" in p.read_text() for p in (ROOT / "tests").rglob("test_*.py")), path)
+
 
 class Text(unittest.TestCase):
     def test_figures_name_their_source(self):
