@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <exception>
 #include <nlohmann/json.hpp>
 
 #include "command.hpp"

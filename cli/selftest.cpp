@@ -1,11 +1,11 @@
 // `warpaes selftest`: the known answers of FIPS 197 and SP 800-38A on every backend that can run here.
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <vector>
 
 #include "command.hpp"

@@ -3,6 +3,7 @@
 #include <openssl/rand.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
 #include "aes/counter.hpp"
@@ -113,11 +114,7 @@ std::uint64_t unpadded_size(Engine& engine, const Cipher& cipher, Source& conten
         ->run({cipher.mode, cipher.direction, cipher.key, last.data(), plain->data(), block_bytes,
                chain_for(cipher, content, at)});
     const std::size_t kept = pkcs7_unpad(*plain);
-    if (kept == block_bytes) {
-        throw Error(WARPAES_ERROR_PADDING,
-                    "input: the padding is wrong: wrong key or passphrase, wrong IV or damaged "
-                    "data");
-    }
+    if (kept == block_bytes) refuse_padding();
     return at + kept;
 }
 

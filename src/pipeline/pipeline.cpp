@@ -13,6 +13,7 @@
 
 #include "aes/pkcs7.hpp"
 #include "base/error.hpp"
+#include "base/secret.hpp"
 #include "engine/chain.hpp"
 #include "pipeline/turns.hpp"
 
@@ -82,6 +83,9 @@ private:
     void fill(Chunk& chunk, std::span<std::uint8_t> staging);
     void read_before(Chunk& chunk);
     bool process(Chunk& chunk, Lane& lane);
+    bool run(const Chunk& chunk, Lane& lane);
+    void pad(Chunk& chunk, Lane& lane);
+    void unpad(Chunk& chunk);
     bool write(const Chunk& chunk);
     void check_length(std::uint64_t bytes) const;
     void remember_boundaries();
@@ -294,25 +298,22 @@ void Pipeline::fill(Chunk& chunk, std::span<std::uint8_t> staging) {
 
 bool Pipeline::process(Chunk& chunk, Lane& lane) {
     const bool encrypt = cipher_.direction == Direction::encrypt;
+    const bool padded = cipher_.pkcs7 && chunk.last;
     // In place within the staging: the chunk stays in the cache once instead of twice.
     if (direct_output_ != nullptr) {
         chunk.output = direct_output_ + chunk.offset;
     } else {
         chunk.output = direct_input_ != nullptr ? lane.output_staging().data() : lane.input_staging().data();
     }
-    const bool pad = cipher_.pkcs7 && encrypt && chunk.last;
-    if (pad) {
-        const std::size_t used = chunk.bytes % block_bytes;
-        Secret<Block> block;
-        std::uint8_t* at = lane.input_staging().data() + (chunk.bytes - used);
-        std::copy_n(at, used, block->begin());
-        pkcs7_pad(*block, used);
-        std::copy(block->begin(), block->end(), at);
-        chunk.bytes += block_bytes - used;
-    }
+    if (padded && encrypt) pad(chunk, lane);
+    if (!run(chunk, lane)) return false;
+    if (padded && !encrypt) unpad(chunk);
+    return true;
+}
+
+bool Pipeline::run(const Chunk& chunk, Lane& lane) {
     Run run{cipher_.mode, cipher_.direction, cipher_.key, chunk.input, chunk.output, chunk.bytes, cipher_.iv};
     if (cipher_.mode == Mode::cfb1) run.length = run.length * 8 - (chunk.last ? cipher_.unused_bits : 0);
-
     if (serial_) {
         if (!process_turns_.wait(chunk.index)) return false;
         run.chain = *chain_;
@@ -325,19 +326,25 @@ bool Pipeline::process(Chunk& chunk, Lane& lane) {
         run.chain = chain_at(cipher_.mode, cipher_.iv, chunk.offset, std::span(chunk.before).last(n));
         lane.run(run);
     }
-
-    if (cipher_.pkcs7 && !encrypt && chunk.last) {
-        Secret<Block> block;
-        std::copy_n(chunk.output + chunk.bytes - block_bytes, block_bytes, block->begin());
-        const std::size_t kept = pkcs7_unpad(*block);
-        if (kept == block_bytes) {
-            throw Error(WARPAES_ERROR_PADDING,
-                        "input: the padding is wrong: wrong key or passphrase, wrong IV or "
-                        "damaged data");
-        }
-        chunk.bytes -= block_bytes - kept;
-    }
     return true;
+}
+
+void Pipeline::pad(Chunk& chunk, Lane& lane) {
+    const std::size_t used = chunk.bytes % block_bytes;
+    std::uint8_t* at = lane.input_staging().data() + (chunk.bytes - used);
+    Secret<Block> block;
+    std::copy_n(at, used, block->begin());
+    pkcs7_pad(*block, used);
+    std::copy(block->begin(), block->end(), at);
+    chunk.bytes += block_bytes - used;
+}
+
+void Pipeline::unpad(Chunk& chunk) {
+    Secret<Block> block;
+    std::copy_n(chunk.output + chunk.bytes - block_bytes, block_bytes, block->begin());
+    const std::size_t kept = pkcs7_unpad(*block);
+    if (kept == block_bytes) refuse_padding();
+    chunk.bytes -= block_bytes - kept;
 }
 
 bool Pipeline::write(const Chunk& chunk) {
@@ -350,6 +357,11 @@ bool Pipeline::write(const Chunk& chunk) {
 }
 
 }  // namespace
+
+void refuse_padding() {
+    throw Error(WARPAES_ERROR_PADDING,
+                "input: the padding is wrong: wrong key or passphrase, wrong IV or damaged data");
+}
 
 Totals run_pipeline(Engine& engine, const Plan& plan, const Cipher& cipher, Source& source, Sink& sink,
                     const Progress& progress) {

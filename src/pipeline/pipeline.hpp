@@ -40,4 +40,7 @@ struct Totals {
 Totals run_pipeline(Engine& engine, const Plan& plan, const Cipher& cipher, Source& source, Sink& sink,
                     const Progress& progress = {});
 
+/// Throws Error{PADDING}.
+[[noreturn]] void refuse_padding();
+
 }  // namespace warpaes
