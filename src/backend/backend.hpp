@@ -73,10 +73,10 @@ public:
     /// page-locked memory copies fastest and memory of its own device is used as it lies.
     virtual void run(const Run& run) = 0;
 
-    /// Overwrites both stagings and what a device holds of them.
-    virtual void wipe_staging() noexcept {
-        wipe(input_staging());
-        wipe(output_staging());
+    /// Overwrites the first `bytes` of both stagings, and what a device holds of any run.
+    virtual void wipe_staging(std::size_t bytes) noexcept {
+        wipe(input_staging().first(bytes));
+        wipe(output_staging().first(bytes));
     }
 
     /// CUDA device number, or -1.

@@ -148,7 +148,7 @@ public:
     ~CudaLane() override {
         try {
             const CurrentDevice current(device_);
-            wipe_staging();
+            wipe_staging(staging_bytes_);
             input_.release();
             output_.release();
             if (staging_ != nullptr) (void)cudaFreeHost(staging_);
@@ -190,8 +190,8 @@ public:
         check(cudaEventSynchronize(done_.get()), "waiting for the device");
     }
 
-    void wipe_staging() noexcept override {
-        Lane::wipe_staging();
+    void wipe_staging(std::size_t bytes) noexcept override {
+        Lane::wipe_staging(bytes);
         try {
             const CurrentDevice current(device_);
             input_.wipe(stream_.get());

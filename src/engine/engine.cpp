@@ -181,7 +181,7 @@ LaneLease::LaneLease(Engine& engine, Backend& backend, int device, std::size_t s
 
 LaneLease::~LaneLease() {
     if (lane_ == nullptr) return;
-    lane_->wipe_staging();
+    lane_->wipe_staging(std::min(used_, staging_bytes_));
     engine_->give_back({backend_, device_, staging_bytes_}, std::move(lane_));
 }
 

@@ -1,6 +1,7 @@
 // The engine: which backend runs what, and the pool of lanes that work runs on.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -35,6 +36,9 @@ class Engine;
 /// A lane borrowed from the engine; given back on destruction, its staging wiped.
 class LaneLease {
 public:
+    /// So many bytes of either staging, from its beginning, have held data.
+    void used(std::size_t bytes) noexcept { used_ = std::max(used_, bytes); }
+
     LaneLease(Engine& engine, Backend& backend, int device, std::size_t staging_bytes, std::unique_ptr<Lane> lane);
     LaneLease(LaneLease&&) noexcept = default;
     LaneLease& operator=(LaneLease&&) = delete;
@@ -47,6 +51,7 @@ private:
     Backend* backend_;
     int device_;
     std::size_t staging_bytes_;
+    std::size_t used_ = 0;
     std::unique_ptr<Lane> lane_;
 };
 

@@ -28,13 +28,19 @@ struct Buffer {
     }
 };
 
+/// Pageable memory up to this size is left to the driver's own staging, which costs less than a worker's copy.
+constexpr std::uint64_t copied_by_the_driver = 64 * 1024;
+
 Buffer locate(const Plan& plan, const std::uint8_t* data, std::uint64_t bytes, bool parallel) {
     Buffer buffer{const_cast<std::uint8_t*>(data), bytes, true, -1};
     if (plan.backend != &cuda_backend()) return buffer;
     const MemoryPlace place = cuda_backend().place(data);
     if (place.kind == Memory::device) buffer.device = place.device;
-    // A serial mode's chaining value is taken from the data by the host.
-    buffer.direct = place.kind == Memory::page_locked || (place.kind == Memory::device && parallel);
+    if (place.kind == Memory::device) {
+        buffer.direct = parallel;  // a serial mode's chaining value is taken from the data by the host
+    } else {
+        buffer.direct = place.kind == Memory::page_locked || bytes <= copied_by_the_driver;
+    }
     return buffer;
 }
 

@@ -206,8 +206,10 @@ Totals Pipeline::run() {
 void Pipeline::work(unsigned worker) noexcept {
     try {
         const bool staged = direct_input_ == nullptr || direct_output_ == nullptr;
-        const LaneLease lane =
+        // Padding may add a block to a chunk.
+        LaneLease lane =
             engine_.lease(plan_, worker, staged ? static_cast<std::size_t>(plan_.chunk_bytes) + block_bytes : 0);
+        lane.used(static_cast<std::size_t>(std::min(size_, plan_.chunk_bytes)) + block_bytes);
         loop(*lane);
     } catch (...) {
         fail(std::current_exception());

@@ -75,8 +75,11 @@ TEST(CpuLane, HasStagingOfTheSizeAskedFor) {
 
     std::fill(in.begin(), in.end(), std::uint8_t{1});
     std::fill(out.begin(), out.end(), std::uint8_t{1});
-    lane->wipe_staging();
     const auto zero = [](std::uint8_t b) { return b == 0; };
+    lane->wipe_staging(100);
+    EXPECT_TRUE(std::all_of(in.begin(), in.begin() + 100, zero) && in[100] == 1);
+    EXPECT_TRUE(std::all_of(out.begin(), out.begin() + 100, zero) && out[100] == 1);
+    lane->wipe_staging(in.size());
     EXPECT_TRUE(std::all_of(in.begin(), in.end(), zero));
     EXPECT_TRUE(std::all_of(out.begin(), out.end(), zero));
 }
@@ -85,7 +88,7 @@ TEST(CpuLane, MayHaveNoStaging) {
     const auto lane = libcrypto_backend().open_lane(-1, 0);
     EXPECT_TRUE(lane->input_staging().empty());
     EXPECT_TRUE(lane->output_staging().empty());
-    lane->wipe_staging();
+    lane->wipe_staging(0);
 }
 
 TEST(CpuLane, TooMuchStagingIsOutOfMemory) {

@@ -129,6 +129,35 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
                      [&](Runtime& r) { return allocate(r, pointer, bytes, Origin::device); });
 }
 
+// A pool is the number of its device, plus one: it keeps nothing.
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
+    return call("cudaMemPoolCreate", [&](Runtime& r) {
+        const cudaMemLocation& location = properties->location;
+        if (properties->allocType != cudaMemAllocationTypePinned || location.type != cudaMemLocationTypeDevice ||
+            location.id < 0 || location.id >= r.machine.devices) {
+            return cudaErrorInvalidValue;
+        }
+        *pool = reinterpret_cast<cudaMemPool_t>(static_cast<std::uintptr_t>(location.id) + 1);
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+    return call("cudaMemPoolSetAttribute", [&](Runtime&) {
+        const bool known = attribute == cudaMemPoolAttrReleaseThreshold;
+        return pool != nullptr && value != nullptr && known ? cudaSuccess : cudaErrorInvalidValue;
+    });
+}
+
+cudaError_t cudaMallocFromPoolAsync(void** pointer, std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+    return on_stream("cudaMallocFromPoolAsync", stream, [&](Runtime& r) {
+        if (pool != reinterpret_cast<cudaMemPool_t>(static_cast<std::uintptr_t>(current_device) + 1)) {
+            return cudaErrorInvalidValue;
+        }
+        return allocate(r, pointer, bytes, Origin::device);
+    });
+}
+
 cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned int flags) {
     return call("cudaMallocManaged", [&](Runtime& r) {
         if (flags != cudaMemAttachGlobal || bytes == 0) return cudaErrorInvalidValue;
