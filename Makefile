@@ -18,7 +18,7 @@ demo: ## build, encrypt a real file, decrypt it, compare with OpenSSL
 test: ## build and run every test that needs no GPU
 	@tools/setup test
 	@tools/build default
-	@ctest --test-dir build/default --output-on-failure -j 2
+	@ctest --preset default
 
 gpu-test: ## on a GPU: tests, compute-sanitizer, benchmark; a record in bench/results
 	@tools/setup test
@@ -32,7 +32,7 @@ bench: ## measure this machine
 asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@tools/setup test
 	@tools/build asan
-	@ctest --test-dir build/asan --output-on-failure -j 2
+	@ctest --preset asan
 
 cuda: ## compile the library and the command for CUDA; needs neither a GPU nor a toolkit
 	@tools/setup test
