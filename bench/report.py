@@ -234,7 +234,10 @@ def record_section(records: list[dict]) -> list[str]:
     lines = []
     for record in records:
         tests = [sum(t[outcome] for t in record["tests"]) for outcome in ("passed", "failed", "skipped")]
-        sanitizers = ", ".join(f"{s['tool']}: {s['errors']}" for s in record["sanitizers"]) or "not run"
+        sanitizers = (
+            ", ".join(f"{s['tool']}: {s['errors'] if s['errors'] >= 0 else 'failed'}" for s in record["sanitizers"])
+            or "not run"
+        )
         lines.append(
             [
                 machine(record),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Tests and measures warpaes on a GPU and stores a record of it in bench/results.
 
-Builds the cuda preset, runs every test program on the hardware, then the GPU's tests under compute-sanitizer, then
-`warpaes bench`. Fails if a test fails or a sanitizer reports something, after the record is written.
+Builds the cuda preset, runs every test program on the hardware, then `warpaes bench`, then the GPU's tests under
+compute-sanitizer. Fails if a test fails or a sanitizer reports something, after the record is written.
 
     tools/gpu_test.py                     on a machine with a GPU
     tools/gpu_test.py --no-build          with the programs that lie in build/cuda, made elsewhere
@@ -99,38 +99,51 @@ def run_tests(build: Path, environment: dict, scratch: Path) -> list[dict]:
     return results
 
 
-def run_sanitizers(build: Path, environment: dict) -> list[dict]:
+def run_sanitizer(tool: str, build: Path, environment: dict, limit: int) -> dict:
+    """`errors` is -1 if it did not finish, checked nothing or a test failed."""
     program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
-    if not Path(program).exists():
-        print("compute-sanitizer is not here: left out")
-        return []
-    results = []
-    for tool, tests in SANITIZERS.items():
-        done = subprocess.run(
-            [program, "--tool", tool, build / "tests/abi/test_abi", f"--gtest_filter={tests}", "--gtest_brief=1"],
-            env=environment | {"WARPAES_TEST_SIMULATED": "1"},  # the tests' word for "launches are slow here"
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        text = done.stdout + done.stderr
-        # "ERROR SUMMARY: 0 errors", "RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"
-        summary = re.search(r"SUMMARY: (\d+) (?:errors|hazards)", text)
-        passed = re.search(r"\[  PASSED  \] (\d+) test", text)
-        errors = int(summary[1]) if summary else -1
-        if not passed or int(passed[1]) == 0 or done.returncode != 0:
-            print(text[-4000:])
-            errors = errors or -1  # nothing was checked, or a test failed
-        results.append({"tool": tool, "tests": int(passed[1]) if passed else 0, "errors": errors})
-        print(results[-1], flush=True)
-    return results
+    command = [program, "--tool", tool, build / "tests/abi/test_abi", f"--gtest_filter={SANITIZERS[tool]}"]
+    # The tests' word for "launches are slow here": what repeats itself does so less often.
+    environment = environment | {"WARPAES_TEST_SIMULATED": "1"}
+    start = time.monotonic()
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=limit)
+        text, status = done.stdout + done.stderr, done.returncode
+    except subprocess.TimeoutExpired as expired:
+        text, status = (expired.stdout or b"").decode(errors="replace"), -1
+    # "ERROR SUMMARY: 0 errors", "RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"
+    summary = re.search(r"SUMMARY: (\d+) (?:errors|hazards)", text)
+    passed = len(re.findall(r"^\[       OK \]", text, re.MULTILINE))
+    errors = int(summary[1]) if summary else -1
+    if status != 0 or passed == 0:
+        print(text[-4000:])
+        errors = errors or -1
+    return {"tool": tool, "tests": passed, "errors": errors, "seconds": round(time.monotonic() - start, 1)}
+
+
+def write(record: dict, folder: Path) -> Path:
+    machine = record["gpu"]["name"] if record["gpu"] else record["host"]["cpu"]
+    slug = re.sub(r"[^a-z0-9]+", "-", machine.lower()).strip("-")
+    path = folder / f"{slug}-{record['date'][:10]}.json"
+    # A line a row, so that records can be read and compared.
+    text = re.sub(
+        r"\{\s+\"backend\".*?\}",
+        lambda row: re.sub(r"\n\s+", " ", row[0]),
+        json.dumps(record, indent=1),
+        flags=re.DOTALL,
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(text + "\n")
+    return path
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--no-build", action="store_true", help="use build/cuda as it is")
     parser.add_argument("--cpu", action="store_true", help="no GPU: build/default, CPU backends only")
-    parser.add_argument("--no-sanitizers", action="store_true")
+    parser.add_argument(
+        "--sanitizer-limit", type=int, default=900, metavar="SECONDS", help="for each of them; 0 leaves them out"
+    )
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results", help="folder for the record")
     parser.add_argument("bench", nargs="*", help="options for `warpaes bench`, after --")
     options = parser.parse_args()
@@ -150,48 +163,50 @@ def main() -> int:
     scratch = build / "gpu_test"
     scratch.mkdir(exist_ok=True)
 
+    say("devices")
+    devices = subprocess.run(
+        [build / "cli/warpaes", "devices"], env=environment, check=True, capture_output=True, text=True
+    ).stdout
+    print(devices, end="", flush=True)
+    if gpu and not re.search(r"^cuda\S* +yes", devices, re.MULTILINE):
+        print("gpu_test: this build cannot use the GPU", file=sys.stderr)
+        return 1
+
     say("tests")
     tests = run_tests(build, environment, scratch)
-    sanitizers = []
-    if gpu and not options.no_sanitizers:
-        say("compute-sanitizer")
-        sanitizers = run_sanitizers(build, environment)
     say("benchmark")
     rows = scratch / "bench.json"
     subprocess.run([build / "cli/warpaes", "bench", "-o", rows, *options.bench], env=environment, check=True)
     measured = json.loads(rows.read_text())
+    for row in measured["bench"]:
+        row.update({field: float(f"{value:.5g}") for field, value in row.items() if isinstance(value, float)})
 
-    now = datetime.datetime.now(datetime.timezone.utc)
+    if gpu:
+        gpu = {**gpu, "cuda": cuda_version(build), **{k: v for k, v in measured["gpu"].items() if k != "name"}}
     sha, dirty = commit()
     record = {
         "schema": 1,
-        "date": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "commit": sha,
         "dirty": dirty,
         "warpaes": measured["warpaes"],
-        "gpu": {**gpu, "cuda": cuda_version(build), **{k: v for k, v in measured["gpu"].items() if k != "name"}}
-        if gpu
-        else None,
+        "gpu": gpu,
         "host": {**measured["host"], "os": f"{platform.system()} {platform.release()}"},
         "tests": tests,
-        "sanitizers": sanitizers,
+        "sanitizers": [],
         "bench": measured["bench"],
     }
-    slug = re.sub(r"[^a-z0-9]+", "-", (gpu["name"] if gpu else measured["host"]["cpu"]).lower()).strip("-")
-    options.output.mkdir(parents=True, exist_ok=True)
-    path = options.output / f"{slug}-{now:%Y-%m-%d}.json"
-    for row in record["bench"]:
-        for field, value in row.items():
-            if isinstance(value, float):
-                row[field] = float(f"{value:.5g}")
-    # A line a row, so that records can be read and compared.
-    text = json.dumps(record, indent=1)
-    text = re.sub(r"\{\s+\"backend\".*?\}", lambda row: re.sub(r"\n\s+", " ", row[0]), text, flags=re.DOTALL)
-    path.write_text(text + "\n")
+    path = write(record, options.output)
+    if gpu and options.sanitizer_limit:
+        say("compute-sanitizer")
+        for tool in SANITIZERS:
+            record["sanitizers"].append(run_sanitizer(tool, build, environment, options.sanitizer_limit))
+            print(record["sanitizers"][-1], flush=True)
+            write(record, options.output)
     print(f"record: {path}")
 
     failed = sum(test["failed"] for test in tests)
-    reported = sum(result["errors"] != 0 for result in sanitizers)
+    reported = sum(result["errors"] != 0 for result in record["sanitizers"])
     passed = sum(test["passed"] for test in tests)
     skipped = sum(test["skipped"] for test in tests)
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
