@@ -199,27 +199,24 @@ def cpu_section(record: dict) -> list[str]:
     return out
 
 
-def slower(record: dict) -> list[str]:
-    """Sentences about what the other way would do faster."""
+def slower(record: dict) -> list[list[str]]:
+    """Table rows: what, where, warpaes there, who is faster, and how fast."""
     found = []
     for row in record["bench"]:
-        what = f"{operation(row['mode'], row['direction'])}, AES-{row['key_bits']}, {human_bytes(row['bytes'])}"
-        if row["backend"] == "cuda":
-            same = {field: row[field] for field in ("mode", "direction", "key_bits", "bytes")}
+        same = {field: row[field] for field in ("mode", "direction", "key_bits", "bytes")}
+        ours, where, faster = row["gb_per_s"], f"`{row['backend']}`", None
+        if row["backend"] == "cuda" and row["memory"] != "device":
+            where += f", {PLACES[row['memory']]}"
             cpu = [
                 (other["gb_per_s"], other["backend"]) for other in rows_of(record, **same) if other["backend"] != "cuda"
             ]
-            if row["memory"] != "device" and cpu and max(cpu)[0] > row["gb_per_s"]:
-                best, name = max(cpu)
-                found.append(
-                    f"`cuda`, {what}, {PLACES[row['memory']]}: {number(row['gb_per_s'])} GB/s; "
-                    f"one thread of `{name}` does {number(best)}."
-                )
-        elif row["baseline_gb_per_s"] and row["gb_per_s"] < 0.97 * row["baseline_gb_per_s"]:
-            found.append(
-                f"`{row['backend']}`, {what}: {number(row['gb_per_s'])} GB/s; "
-                f"libcrypto's EVP does {number(row['baseline_gb_per_s'])}."
-            )
+            if cpu and max(cpu)[0] > ours:
+                faster = (f"`{max(cpu)[1]}`, one thread", max(cpu)[0])
+        elif row["baseline_gb_per_s"] and ours < 0.97 * row["baseline_gb_per_s"]:
+            faster = ("libcrypto's EVP", row["baseline_gb_per_s"])
+        if faster:
+            what = f"{operation(row['mode'], row['direction'])}, AES-{row['key_bits']}, {human_bytes(row['bytes'])}"
+            found.append([what, where, number(ours), faster[0], number(faster[1])])
     return found
 
 
@@ -227,7 +224,7 @@ def slower_section(record: dict) -> list[str]:
     found = slower(record)
     if not found:
         return ["### Where warpaes is slower", "Nowhere in this record."]
-    return ["### Where warpaes is slower", "\n".join(f"- {sentence}" for sentence in found)]
+    return ["### Where warpaes is slower", table(["", "warpaes", "GB/s", "faster", "GB/s"], found)]
 
 
 def record_section(records: list[dict]) -> list[str]:
