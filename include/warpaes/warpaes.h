@@ -205,7 +205,8 @@ typedef struct warpaes_message {
      WARPAES_OK, 0, NULL, -1, 0}
 
 /**
- * Encrypts or decrypts one message and returns when it is done. Thread-safe.
+ * Encrypts or decrypts one message and returns when it is done. Thread-safe. Whatever fills a buffer in device memory
+ * must be complete, or enqueued on its device's default stream.
  * With PKCS7 decryption and WARPAES_ERROR_PADDING the output is wiped.
  */
 WARPAES_API warpaes_status warpaes_crypt(warpaes_engine* engine, warpaes_message* message);

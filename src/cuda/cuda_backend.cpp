@@ -128,8 +128,8 @@ private:
 };
 
 /// A device's two directions of copying, which all of its lanes share: chunks go in and out in one order, one each way at
-/// a time. With copies on the lanes' own streams both directions are often busy with the same one, and the other idles
-/// (H200, 2026-11, page-locked 1 GiB: 45 to 49 GB/s, depending on chance).
+/// a time. With copies on the lanes' own streams both directions are at times busy with the same one while the other
+/// idles (H200, 2026-11, page-locked 1 GiB, four runs: 47.9 to 49.2 GB/s so, 49.0 to 49.2 with the queues).
 struct CopyQueues {
     std::mutex mutex;  ///< held while a chunk is enqueued, so that both queues have the same order
     Stream in, out;
@@ -169,40 +169,52 @@ public:
         const bool copy_in = !is_here(run.input), copy_out = !is_here(run.output);
         if (copy_in) on_device.input = input_.reserve(bytes);
         if (copy_out) on_device.output = output_.reserve(bytes);
-        const bool queued = bytes >= least_queued_bytes;
-        const auto in = queued ? queues_.in.get() : stream_.get(), out = queued ? queues_.out.get() : stream_.get();
-        {
-            auto lock = queued ? std::unique_lock(queues_.mutex) : std::unique_lock<std::mutex>();
-            if (copy_in) {
-                check(cudaMemcpyAsync(input_.get(), run.input, bytes, cudaMemcpyDefault, in), "copying to the device");
-                if (queued) event_.order(in, stream_.get());
+        try {
+            enqueue(run, on_device, bytes, copy_in, copy_out);
+            check(cudaEventSynchronize(done_.get()), "waiting for the device");
+        } catch (...) {
+            // What was enqueued before the failure must not touch the buffers after it.
+            for (const cudaStream_t stream : {queues_.in.get(), stream_.get(), queues_.out.get()}) {
+                (void)cudaStreamSynchronize(stream);
             }
-            cuda::enqueue(on_device, limits_, stream_.get());
-            if (copy_out) {
-                if (queued) event_.order(stream_.get(), out);
-                check(cudaMemcpyAsync(run.output, on_device.output, bytes, cudaMemcpyDefault, out),
-                      "copying from the device");
-                check(cudaEventRecord(done_.get(), out), "recording an event");
-            } else {
-                check(cudaEventRecord(done_.get(), stream_.get()), "recording an event");
-            }
+            throw;
         }
-        check(cudaEventSynchronize(done_.get()), "waiting for the device");
     }
 
+    /// The device's part is done in the order of the stream: before anything that comes after.
     void wipe_staging(std::size_t bytes) noexcept override {
         Lane::wipe_staging(bytes);
         try {
             const CurrentDevice current(device_);
             input_.wipe(stream_.get());
             output_.wipe(stream_.get());
-            (void)cudaStreamSynchronize(stream_.get());
+            wiping_ = true;
         } catch (...) {
             // The device is gone, and its memory with it.
         }
     }
 
 private:
+    void enqueue(const Run& run, const Run& on_device, std::uint64_t bytes, bool copy_in, bool copy_out) {
+        const bool queued = bytes >= least_queued_bytes;
+        const cudaStream_t work = stream_.get();
+        const cudaStream_t in = queued ? queues_.in.get() : work, out = queued ? queues_.out.get() : work;
+        const auto lock = queued ? std::unique_lock(queues_.mutex) : std::unique_lock<std::mutex>();
+        if (copy_in) {
+            if (queued && wiping_) event_.order(work, in);
+            check(cudaMemcpyAsync(input_.get(), run.input, bytes, cudaMemcpyDefault, in), "copying to the device");
+            if (queued) event_.order(in, work);
+        }
+        wiping_ = false;
+        cuda::enqueue(on_device, limits_, work);
+        if (copy_out) {
+            if (queued) event_.order(work, out);
+            check(cudaMemcpyAsync(run.output, on_device.output, bytes, cudaMemcpyDefault, out),
+                  "copying from the device");
+        }
+        check(cudaEventRecord(done_.get(), copy_out ? out : work), "recording an event");
+    }
+
     [[nodiscard]] bool is_here(const void* pointer) const {
         const MemoryPlace place = place_of(pointer);
         return place.kind == Memory::device && place.device == device_;
@@ -219,6 +231,7 @@ private:
     std::uint8_t* staging_ = nullptr;
     std::size_t staging_bytes_;
     DeviceBuffer input_, output_;
+    bool wiping_ = false;  ///< the stream still holds the wiping of both
 };
 
 class Cuda final : public CudaBackend {

@@ -1,7 +1,6 @@
 #include "engine/chain.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "aes/counter.hpp"
 
@@ -12,9 +11,9 @@ namespace {
 /// The last 16 bytes of `first` followed by `second`.
 Block last_block(const Block& first, std::span<const std::uint8_t> second) {
     Block out = first;
-    const std::size_t n = std::min(second.size(), block_bytes);
-    std::memmove(out.data(), out.data() + n, block_bytes - n);
-    std::memcpy(out.data() + block_bytes - n, second.data() + second.size() - n, n);
+    const auto n = static_cast<std::ptrdiff_t>(std::min(second.size(), block_bytes));
+    std::copy(out.begin() + n, out.end(), out.begin());
+    std::copy(second.end() - n, second.end(), out.end() - n);
     return out;
 }
 
