@@ -78,60 +78,45 @@ private:
     std::uint32_t lane4_;
 };
 
-/// One round on four columns; ShiftRows takes row r from column c + r (the inverse cipher: c - r).
+/// What ShiftRows brings into row `row` of column `c`: column c + row of the state, in the inverse cipher c - row.
+template <bool Inverse>
+__device__ __forceinline__ std::uint32_t shifted(uint4 s, unsigned c, unsigned row) {
+    return word_of(s, (Inverse ? c + 4 - row : c + row) % 4);
+}
+
 template <bool Inverse, int Tables>
 __device__ __forceinline__ uint4 cipher_round(const SharedTables<Tables>& t, uint4 s, const std::uint32_t* key) {
-    if constexpr (!Inverse) {
-        return make_uint4(t.template lookup<0, 0>(s.x) ^ t.template lookup<1, 1>(s.y) ^ t.template lookup<2, 2>(s.z) ^
-                              t.template lookup<3, 3>(s.w) ^ key[0],
-                          t.template lookup<0, 0>(s.y) ^ t.template lookup<1, 1>(s.z) ^ t.template lookup<2, 2>(s.w) ^
-                              t.template lookup<3, 3>(s.x) ^ key[1],
-                          t.template lookup<0, 0>(s.z) ^ t.template lookup<1, 1>(s.w) ^ t.template lookup<2, 2>(s.x) ^
-                              t.template lookup<3, 3>(s.y) ^ key[2],
-                          t.template lookup<0, 0>(s.w) ^ t.template lookup<1, 1>(s.x) ^ t.template lookup<2, 2>(s.y) ^
-                              t.template lookup<3, 3>(s.z) ^ key[3]);
-    } else {
-        return make_uint4(t.template lookup<0, 0>(s.x) ^ t.template lookup<1, 1>(s.w) ^ t.template lookup<2, 2>(s.z) ^
-                              t.template lookup<3, 3>(s.y) ^ key[0],
-                          t.template lookup<0, 0>(s.y) ^ t.template lookup<1, 1>(s.x) ^ t.template lookup<2, 2>(s.w) ^
-                              t.template lookup<3, 3>(s.z) ^ key[1],
-                          t.template lookup<0, 0>(s.z) ^ t.template lookup<1, 1>(s.y) ^ t.template lookup<2, 2>(s.x) ^
-                              t.template lookup<3, 3>(s.w) ^ key[2],
-                          t.template lookup<0, 0>(s.w) ^ t.template lookup<1, 1>(s.z) ^ t.template lookup<2, 2>(s.y) ^
-                              t.template lookup<3, 3>(s.x) ^ key[3]);
+    std::uint32_t next[4];
+#pragma unroll
+    for (unsigned c = 0; c < 4; ++c) {
+        next[c] = t.template lookup<0, 0>(shifted<Inverse>(s, c, 0)) ^ t.template lookup<1, 1>(shifted<Inverse>(s, c, 1)) ^
+                  t.template lookup<2, 2>(shifted<Inverse>(s, c, 2)) ^ t.template lookup<3, 3>(shifted<Inverse>(s, c, 3)) ^
+                  key[c];
     }
+    return make_uint4(next[0], next[1], next[2], next[3]);
 }
 
-/// One column of the last round, which has no MixColumns: the four substituted bytes come out of T0 as well.
-/// te0[x] = (2s, s, s, 3s): s is byte 1. td0[x] = (14s, 9s, 13s, 11s): 14 ^ 9 ^ 13 ^ 11 = 1, so s is the sum of all four bytes.
-template <bool Inverse, int Tables>
-__device__ __forceinline__ std::uint32_t last_column(const SharedTables<Tables>& t, std::uint32_t a, std::uint32_t b,
-                                                     std::uint32_t c, std::uint32_t d, std::uint32_t key) {
-    const std::uint32_t w0 = t.template lookup<0, 0>(a), w1 = t.template lookup<0, 1>(b),
-                        w2 = t.template lookup<0, 2>(c), w3 = t.template lookup<0, 3>(d);
-    if constexpr (!Inverse) {
-        const std::uint32_t low = __byte_perm(w0, w1, 0x0051), high = __byte_perm(w2, w3, 0x0051);
-        return __byte_perm(low, high, 0x5410) ^ key;
-    } else {
-        const std::uint32_t sum01 = __byte_perm(w0, w1, 0x5410) ^ __byte_perm(w0, w1, 0x7632);
-        const std::uint32_t sum23 = __byte_perm(w2, w3, 0x5410) ^ __byte_perm(w2, w3, 0x7632);
-        return __byte_perm(sum01, sum23, 0x6420) ^ __byte_perm(sum01, sum23, 0x7531) ^ key;
-    }
-}
-
+/// The last round has no MixColumns: the substituted bytes come out of T0 as well. te0[x] = (2s, s, s, 3s): s is byte 1.
+/// td0[x] = (14s, 9s, 13s, 11s): 14 ^ 9 ^ 13 ^ 11 = 1, so s is the sum of all four bytes.
 template <bool Inverse, int Tables>
 __device__ __forceinline__ uint4 last_round(const SharedTables<Tables>& t, uint4 s, const std::uint32_t* key) {
-    if constexpr (!Inverse) {
-        return make_uint4(last_column<false>(t, s.x, s.y, s.z, s.w, key[0]),
-                          last_column<false>(t, s.y, s.z, s.w, s.x, key[1]),
-                          last_column<false>(t, s.z, s.w, s.x, s.y, key[2]),
-                          last_column<false>(t, s.w, s.x, s.y, s.z, key[3]));
-    } else {
-        return make_uint4(last_column<true>(t, s.x, s.w, s.z, s.y, key[0]),
-                          last_column<true>(t, s.y, s.x, s.w, s.z, key[1]),
-                          last_column<true>(t, s.z, s.y, s.x, s.w, key[2]),
-                          last_column<true>(t, s.w, s.z, s.y, s.x, key[3]));
+    std::uint32_t out[4];
+#pragma unroll
+    for (unsigned c = 0; c < 4; ++c) {
+        const std::uint32_t w0 = t.template lookup<0, 0>(shifted<Inverse>(s, c, 0)),
+                            w1 = t.template lookup<0, 1>(shifted<Inverse>(s, c, 1)),
+                            w2 = t.template lookup<0, 2>(shifted<Inverse>(s, c, 2)),
+                            w3 = t.template lookup<0, 3>(shifted<Inverse>(s, c, 3));
+        if constexpr (!Inverse) {
+            const std::uint32_t low = __byte_perm(w0, w1, 0x0051), high = __byte_perm(w2, w3, 0x0051);
+            out[c] = __byte_perm(low, high, 0x5410) ^ key[c];
+        } else {
+            const std::uint32_t sum01 = __byte_perm(w0, w1, 0x5410) ^ __byte_perm(w0, w1, 0x7632);
+            const std::uint32_t sum23 = __byte_perm(w2, w3, 0x5410) ^ __byte_perm(w2, w3, 0x7632);
+            out[c] = __byte_perm(sum01, sum23, 0x6420) ^ __byte_perm(sum01, sum23, 0x7531) ^ key[c];
+        }
     }
+    return make_uint4(out[0], out[1], out[2], out[3]);
 }
 
 /// Rounds `First` … `Rounds` of the cipher (FIPS 197, 5.1) or of the equivalent inverse cipher (5.3.5), whose tables and

@@ -45,10 +45,6 @@ __device__ __forceinline__ void store_block(std::uint8_t* p, uint4 v, std::uint3
     }
 }
 
-__device__ __forceinline__ std::uint32_t word_of(uint4 v, unsigned i) {
-    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
-}
-
 /// The first `bytes` (1 to 15) of a message's last, partial block: out := in ^ key_stream.
 __device__ __forceinline__ void xor_partial_block(std::uint8_t* out, const std::uint8_t* in, uint4 key_stream,
                                                   unsigned bytes) {

@@ -29,6 +29,11 @@ __device__ __forceinline__ uint4 operator^(uint4 a, uint4 b) {
     return make_uint4(a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w);
 }
 
+/// Word `i` of four; no memory is involved where `i` is known at compile time.
+__device__ __forceinline__ std::uint32_t word_of(uint4 v, unsigned i) {
+    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+
 __device__ __forceinline__ std::uint32_t byte_swap(std::uint32_t v) {
     return __byte_perm(v, 0, 0x0123);
 }
