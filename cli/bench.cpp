@@ -1,6 +1,6 @@
-#include "bench.hpp"
-
-#include <warpaes/warpaes.h>
+// `warpaes bench`: throughput by backend, mode, key, size and where the data lies.
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -16,39 +16,17 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-#include <unistd.h>
+#include "command.hpp"
+
+namespace cli {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
-void check(warpaes_status status) {
-    if (status != WARPAES_OK) throw std::runtime_error(warpaes_last_error());
-}
-
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-struct EngineDelete {
-    void operator()(warpaes_engine* e) const { warpaes_engine_destroy(e); }
-};
-struct KeyDelete {
-    void operator()(warpaes_key* k) const { warpaes_key_destroy(k); }
-};
-using Engine = std::unique_ptr<warpaes_engine, EngineDelete>;
-using Key = std::unique_ptr<warpaes_key, KeyDelete>;
-
-Engine make_engine(const std::string& backend, int device, unsigned threads) {
-    warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
-    options.backend = backend.c_str();
-    options.device = device;
-    options.threads = threads;
-    warpaes_engine* engine = nullptr;
-    check(warpaes_engine_create(&options, &engine));
-    return Engine(engine);
 }
 
 struct NamedMode {
@@ -59,7 +37,7 @@ struct NamedMode {
 };
 
 constexpr NamedMode modes[] = {
-    {"ecb", WARPAES_ECB, true, true},    {"cbc", WARPAES_CBC, false, true},  {"cfb128", WARPAES_CFB128, false, true},
+    {"ecb", WARPAES_ECB, true, true},    {"cbc", WARPAES_CBC, false, true},   {"cfb128", WARPAES_CFB128, false, true},
     {"cfb8", WARPAES_CFB8, false, true}, {"cfb1", WARPAES_CFB1, false, true}, {"ofb", WARPAES_OFB, false, false},
     {"ctr", WARPAES_CTR, true, true},
 };
@@ -155,7 +133,8 @@ public:
         message_.output_capacity = c.bytes;
     }
 
-    /// Seconds per call over `calls` calls back to back. In device memory they are enqueued, and the last one waited for.
+    /// Seconds per call over `calls` calls back to back. In device memory they are enqueued, and the last one waited
+    /// for.
     double time(unsigned calls) {
         const auto start = Clock::now();
         for (unsigned i = 0; i < calls; ++i) {
@@ -179,14 +158,15 @@ public:
 private:
     warpaes_engine* engine_;
     bool asynchronous_;
-    unsigned char iv_[16] = {0xf0, 0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff};
+    unsigned char iv_[16] = {0xf0, 0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7,
+                             0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff};
     warpaes_message message_{};
 };
 
 /// The first bytes of what was timed must be what libcrypto makes of the same input.
 void verify(const Case& c, const Subject& subject, const Buffers& buffers, const warpaes_key* key) {
     const std::size_t n = std::min<std::size_t>(c.bytes, 65536);
-    const Engine reference = make_engine("libcrypto", -1, 1);
+    const Engine reference = create_engine("libcrypto", -1, 1);
     std::vector<unsigned char> input(n), expected(n);
     check(warpaes_copy(reference.get(), input.data(), buffers.input(), n));
     warpaes_message message = subject.message();
@@ -206,20 +186,18 @@ public:
 
     /// Times the case and, for a CPU backend, libcrypto's EVP alternately with it.
     json run(const Case& c) {
-        const Engine engine = make_engine(c.backend, c.device, c.threads);
+        const Engine engine = create_engine(c.backend, c.device, c.threads);
         const Buffers buffers(engine.get(), c.place, c.device, c.bytes);
         unsigned char bytes[32];
         std::random_device random;
         for (auto& byte : bytes) byte = static_cast<unsigned char>(random());
-        warpaes_key* raw_key = nullptr;
-        check(warpaes_key_create(bytes, c.key_bits / 8, &raw_key));
-        const Key key(raw_key);
+        const Key key = create_key(bytes, c.key_bits / 8);
 
         Subject subject(c, engine.get(), key.get(), buffers);
         Engine baseline_engine;
         std::optional<Subject> baseline;
         if (c.backend != "cuda" && c.backend != "libcrypto") {
-            baseline_engine = make_engine("libcrypto", -1, c.threads);
+            baseline_engine = create_engine("libcrypto", -1, c.threads);
             baseline.emplace(c, baseline_engine.get(), key.get(), buffers);
         }
 
@@ -308,10 +286,7 @@ struct Found {
 
 Found look_around() {
     Found found;
-    for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
-        warpaes_backend_info info{};
-        info.struct_size = sizeof info;
-        check(warpaes_backend_query(i, &info));
+    for (const warpaes_backend_info& info : list_backends()) {
         const std::string name = info.name;
         if (name == "libcrypto") found.openssl = info.description;
         if (info.usable == 0) continue;
@@ -344,7 +319,7 @@ std::size_t parse_size(const std::string& text) {
     std::size_t used = 0;
     const unsigned long long n = std::stoull(text, &used);
     const std::string unit = text.substr(used);
-    const int shift = unit.empty() || unit == "B" ? 0
+    const int shift = unit.empty() || unit == "B"    ? 0
                       : unit == "K" || unit == "KiB" ? 10
                       : unit == "M" || unit == "MiB" ? 20
                       : unit == "G" || unit == "GiB" ? 30
@@ -379,8 +354,10 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
                 const bool encrypt = direction == WARPAES_ENCRYPT;
                 if (!wanted(o.directions, encrypt ? "encrypt" : "decrypt")) continue;
                 const bool parallel = encrypt ? mode.encrypt_is_parallel : mode.decrypt_is_parallel;
-                // Unless asked for: what cannot be cut says nothing about a GPU, and small segments are slow everywhere.
-                if (o.mode_names.empty() && (!parallel || mode.mode == WARPAES_CFB8 || mode.mode == WARPAES_CFB1)) continue;
+                // Unless asked for: what cannot be cut says nothing about a GPU, and small segments are slow
+                // everywhere.
+                if (o.mode_names.empty() && (!parallel || mode.mode == WARPAES_CFB8 || mode.mode == WARPAES_CFB1))
+                    continue;
                 if (o.directions.empty() && mode.mode == WARPAES_CTR && !encrypt) continue;  // the same operation
                 for (const unsigned bits : o.key_bits) {
                     cases.push_back({backend, device, &mode, direction, bits, bytes, place, threads});
@@ -405,7 +382,8 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
 
 void parse_options(CLI::App& app, Options& o) {
     app.add_option("--backend", o.backends, "only these: libcrypto, aesni, vaes, cuda")->delimiter(',');
-    app.add_option("--mode", o.mode_names, "only these: ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr (default: the parallel ones)")
+    app.add_option("--mode", o.mode_names,
+                   "only these: ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr (default: the parallel ones)")
         ->delimiter(',');
     app.add_option("--direction", o.directions, "only encrypt or decrypt")->delimiter(',');
     app.add_option("--key", o.key_bits, "key sizes in bits (default 128,256)")
@@ -415,7 +393,8 @@ void parse_options(CLI::App& app, Options& o) {
     app.add_option("--memory", o.places, "where the data lies: device, page_locked, pageable")->delimiter(',');
     app.add_option("--threads", o.threads, "host threads of a CPU backend (default 1; 0: all)");
     app.add_option("--samples", o.samples, "samples a case; the median counts (default 9)")->check(CLI::Range(1, 1000));
-    app.add_option("--seconds", o.seconds, "about how long a case is timed (default 0.3)")->check(CLI::Range(0.001, 60.0));
+    app.add_option("--seconds", o.seconds, "about how long a case is timed (default 0.3)")
+        ->check(CLI::Range(0.001, 60.0));
     app.add_flag("--quick", o.quick, "few sizes");
     app.add_flag("--json", o.as_json, "print JSON instead of a table");
     app.add_option("-o,--output", o.output, "also store the JSON in this file");
@@ -438,19 +417,21 @@ int run_bench(int argc, char** argv) {
         app.parse(argc, argv);
         const Found found = look_around();
         for (const auto& name : o.backends) {
-            if (name == "cuda" ? found.devices.empty()
-                               : std::find(found.cpu_backends.begin(), found.cpu_backends.end(), name) ==
-                                     found.cpu_backends.end()) {
-                fmt::print(stderr, "warpaes bench: --backend: '{}' cannot run here; see 'warpaes devices'\n", name);
-                return WARPAES_ERROR_BACKEND;
+            const auto& cpu = found.cpu_backends;
+            const bool here =
+                name == "cuda" ? !found.devices.empty() : std::find(cpu.begin(), cpu.end(), name) != cpu.end();
+            if (!here) {
+                throw Failure(WARPAES_ERROR_BACKEND,
+                              "--backend: '" + name + "' cannot run here; see `warpaes devices`");
             }
         }
         const auto cases = make_cases(o, found);
-        json record{{"warpaes", warpaes_version()}, {"host", host_facts()}, {"gpu", found.gpu}, {"bench", json::array()}};
+        json record{
+            {"warpaes", warpaes_version()}, {"host", host_facts()}, {"gpu", found.gpu}, {"bench", json::array()}};
         record["host"]["openssl"] = found.openssl;
         if (!o.as_json) {
-            fmt::print("{:<10} {:<7} {:<8} {:>4} {:>9} {:<12} {:>7} {:>10} {:>9}\n", "backend", "mode", "", "key", "size",
-                       "memory", "threads", "GB/s", "libcrypto");
+            fmt::print("{:<10} {:<7} {:<8} {:>4} {:>9} {:<12} {:>7} {:>10} {:>9}\n", "backend", "mode", "", "key",
+                       "size", "memory", "threads", "GB/s", "libcrypto");
         }
         Bench bench(o.samples, o.seconds);
         for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -462,17 +443,12 @@ int run_bench(int argc, char** argv) {
         if (!o.output.empty()) {
             std::ofstream file(o.output);
             file << record.dump(1) << '\n';
-            if (!file.flush()) {
-                fmt::print(stderr, "warpaes bench: --output: cannot write '{}'\n", o.output);
-                return WARPAES_ERROR_WRITE;
-            }
+            if (!file.flush()) throw Failure(WARPAES_ERROR_WRITE, "--output: cannot write '" + o.output + "'");
         }
         return WARPAES_OK;
     } catch (const CLI::ParseError& e) {
-        const int code = app.exit(e);
-        return code == 0 ? WARPAES_OK : WARPAES_ERROR_ARGUMENT;
-    } catch (const std::exception& e) {
-        fmt::print(stderr, "warpaes bench: {}\n", e.what());
-        return WARPAES_ERROR_INTERNAL;
+        return app.exit(e) == 0 ? WARPAES_OK : WARPAES_ERROR_ARGUMENT;
     }
 }
+
+}  // namespace cli

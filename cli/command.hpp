@@ -4,8 +4,10 @@
 #include <warpaes/warpaes.h>
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace cli {
 
@@ -51,6 +53,20 @@ inline Key create_key(const unsigned char* bytes, std::size_t length) {
     return Key(key);
 }
 
+inline Engine create_engine(const std::string& backend, int device, unsigned threads = 0) {
+    warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
+    options.backend = backend.c_str();
+    options.device = device;
+    options.threads = threads;
+    return create_engine(options);
+}
+
+/// What warpaes_backend_query lists.
+std::vector<warpaes_backend_info> list_backends();
+
+/// For subcommands whose only option is --json: whether it is there; nothing if the help was asked for, and printed.
+std::optional<bool> parse_json_option(int argc, char** argv, const char* help);
+
 struct Command {
     const char* name;
     const char* summary;
@@ -59,6 +75,7 @@ struct Command {
 };
 
 int run_enc(int argc, char** argv);
+int run_bench(int argc, char** argv);
 int run_devices(int argc, char** argv);
 int run_selftest(int argc, char** argv);
 

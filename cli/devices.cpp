@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "command.hpp"
@@ -44,30 +43,18 @@ void print_row(const warpaes_backend_info& info) {
 }  // namespace
 
 int run_devices(int argc, char** argv) {
-    bool as_json = false;
-    for (int i = 1; i < argc; ++i) {
-        if (std::strcmp(argv[i], "--json") == 0) {
-            as_json = true;
-        } else if (std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0) {
-            fmt::print("{}", help);
-            return 0;
-        } else {
-            throw UsageError(fmt::format("'{}': unexpected; see `warpaes devices --help`", argv[i]));
-        }
-    }
+    const auto as_json = parse_json_option(argc, argv, help);
+    if (!as_json) return 0;
     json list = json::array();
-    if (!as_json) fmt::print("{:<10}  {:<3}  {}\n", "backend", "can", "what it is");
-    for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
-        warpaes_backend_info info{};
-        info.struct_size = sizeof info;
-        check(warpaes_backend_query(i, &info));
-        if (as_json) {
+    if (!*as_json) fmt::print("{:<10}  {:<3}  {}\n", "backend", "can", "what it is");
+    for (const warpaes_backend_info& info : list_backends()) {
+        if (*as_json) {
             list.push_back(to_json(info));
         } else {
             print_row(info);
         }
     }
-    if (as_json) fmt::print("{}\n", list.dump(2));
+    if (*as_json) fmt::print("{}\n", list.dump(2));
     return 0;
 }
 

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <exception>
 
-#include "bench.hpp"
 #include "command.hpp"
 #include "interrupt.hpp"
 
@@ -19,7 +18,7 @@ constexpr Command commands[] = {
     {"enc", "encrypt and decrypt files as `openssl enc` does", cli::run_enc},
     {"devices", "what can run here, and why not", cli::run_devices},
     {"selftest", "known answers on every backend", cli::run_selftest},
-    {"bench", "measure throughput", run_bench},
+    {"bench", "measure throughput", cli::run_bench},
 };
 
 void print_help() {

@@ -10,7 +10,7 @@
 
 #include "command.hpp"
 #include "secrets.hpp"
-#include "sp800_38a.hpp"
+#include "known_answers.hpp"
 
 namespace cli {
 
@@ -96,34 +96,15 @@ void run_long_message(warpaes_engine* engine, warpaes_engine* reference, Report&
     }
 }
 
-Engine engine_for(const std::string& backend, int device) {
-    warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
-    options.backend = backend.c_str();
-    options.device = device;
-    return create_engine(options);
-}
-
 }  // namespace
 
 int run_selftest(int argc, char** argv) {
-    bool as_json = false;
-    for (int i = 1; i < argc; ++i) {
-        if (std::strcmp(argv[i], "--json") == 0) {
-            as_json = true;
-        } else if (std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0) {
-            fmt::print("{}", help);
-            return 0;
-        } else {
-            throw UsageError(fmt::format("'{}': unexpected; see `warpaes selftest --help`", argv[i]));
-        }
-    }
-    const Engine reference = engine_for("libcrypto", -1);
+    const auto as_json = parse_json_option(argc, argv, help);
+    if (!as_json) return 0;
+    const Engine reference = create_engine("libcrypto", -1);
     json records = json::array();
     bool all_right = true;
-    for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
-        warpaes_backend_info info{};
-        info.struct_size = sizeof info;
-        check(warpaes_backend_query(i, &info));
+    for (const warpaes_backend_info& info : list_backends()) {
         json record = {{"backend", info.name}, {"device", info.device}, {"run", info.usable != 0}};
         std::string outcome;
         if (info.usable == 0) {
@@ -131,7 +112,7 @@ int run_selftest(int argc, char** argv) {
             outcome = fmt::format("not run: {}", info.reason);
         } else {
             Report report;
-            const Engine engine = engine_for(info.name, info.device);
+            const Engine engine = create_engine(info.name, info.device);
             run_examples(engine.get(), report);
             run_long_message(engine.get(), reference.get(), report);
             record["examples"] = report.examples;
@@ -141,10 +122,10 @@ int run_selftest(int argc, char** argv) {
             all_right = all_right && report.wrong.empty();
         }
         const std::string name = info.device < 0 ? info.name : fmt::format("{}[{}]", info.name, info.device);
-        if (!as_json) fmt::print("{:<10}  {}\n", name, outcome);
+        if (!*as_json) fmt::print("{:<10}  {}\n", name, outcome);
         records.push_back(record);
     }
-    if (as_json) fmt::print("{}\n", records.dump(2));
+    if (*as_json) fmt::print("{}\n", records.dump(2));
     return all_right ? 0 : WARPAES_ERROR_INTERNAL;
 }
 

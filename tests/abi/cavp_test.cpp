@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "response_file.hpp"
-#include "sp800_38a.hpp"
+#include "known_answers.hpp"
 #include "support.hpp"
 
 namespace abi_tests {

@@ -8,7 +8,7 @@
 
 #include "evp_oracle.hpp"
 #include "response_file.hpp"
-#include "sp800_38a.hpp"
+#include "known_answers.hpp"
 
 namespace {
 

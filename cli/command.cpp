@@ -1,0 +1,34 @@
+#include "command.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstring>
+
+namespace cli {
+
+std::vector<warpaes_backend_info> list_backends() {
+    std::vector<warpaes_backend_info> list(warpaes_backend_count());
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        list[i].struct_size = sizeof list[i];
+        check(warpaes_backend_query(i, &list[i]));
+    }
+    return list;
+}
+
+std::optional<bool> parse_json_option(int argc, char** argv, const char* help) {
+    bool as_json = false;
+    for (int i = 1; i < argc; ++i) {
+        if (std::strcmp(argv[i], "--json") == 0) {
+            as_json = true;
+        } else if (std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0) {
+            fmt::print("{}", help);
+            return std::nullopt;
+        } else {
+            throw UsageError(fmt::format("'{}': unexpected; see `warpaes {} --help`", argv[i], argv[0]));
+        }
+    }
+    return as_json;
+}
+
+}  // namespace cli
