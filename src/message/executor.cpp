@@ -41,6 +41,10 @@ void Executor::run(const Run& run) {
         ran_on_device_ = device_;
         return;
     }
+    run_here(run);
+}
+
+void Executor::run_here(const Run& run) {
     const Outcome outcome = run_message(
         engine_, {run.mode, run.direction, run.key, run.chain, run.input, run.output, run.length, memory_, device_});
     backend_ = outcome.backend;
@@ -50,12 +54,7 @@ void Executor::run(const Run& run) {
 void Executor::run_local(Run run, const Block& in, Block& out) {
     run.input = in.data();
     run.output = out.data();
-    const Outcome outcome = run_message(
-        engine_, {run.mode, run.direction, run.key, run.chain, run.input, run.output, run.length, Memory::pageable, -1});
-    if (backend_.empty()) {
-        backend_ = outcome.backend;
-        ran_on_device_ = outcome.device;
-    }
+    run_here(run);
 }
 
 void Executor::read(void* to, const std::uint8_t* from, std::size_t bytes) {

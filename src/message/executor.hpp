@@ -18,7 +18,7 @@ public:
 
     /// Processes a stretch whose buffers lie where the message's do.
     void run(const Run& run);
-    /// Processes one block in the caller's own local memory, whichever backend that takes.
+    /// Processes one block in the caller's own local memory, on the backend and device of the rest.
     void run_local(Run run, const Block& in, Block& out);
 
     /// Copies between the message's memory and local memory.
@@ -30,6 +30,8 @@ public:
     [[nodiscard]] int device() const noexcept { return ran_on_device_; }
 
 private:
+    void run_here(const Run& run);
+
     Engine& engine_;
     Memory memory_ = Memory::pageable;
     int device_ = -1;           ///< where the data lies, if at least one end is in device memory

@@ -130,7 +130,8 @@ TEST_P(Device, PageLockedMemory) {
         std::memcpy(in, input.data(), length);
         warpaes_message message =
             make_message(WARPAES_CTR, WARPAES_ENCRYPT, key_, iv_, in, length, in + length, length);
-        run(message);
+        ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
+        ASSERT_STREQ(message.backend, "cuda");  // on any device: host memory is equally near to all
         EXPECT_TRUE(Bytes(in + length, in + 2 * length) ==
                     expected(WARPAES_CTR, WARPAES_ENCRYPT, key_bytes_, iv_, input));
         warpaes_host_free(engine_.get(), memory);
