@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "command.hpp"
-#include "secrets.hpp"
 #include "known_answers.hpp"
+#include "secrets.hpp"
 
 namespace cli {
 

@@ -46,27 +46,27 @@ WARPAES_API uint32_t warpaes_abi_version(void);
 /** Stable values; new ones are only ever added at the end. The command line exits with the same numbers. */
 typedef enum warpaes_status {
     WARPAES_OK = 0,
-    WARPAES_ERROR_INTERNAL = 1,          /**< A bug, or a failure that no other value describes. */
-    WARPAES_ERROR_ARGUMENT = 2,          /**< A null pointer, an unknown value, fields that contradict each other. */
-    WARPAES_ERROR_KEY_LENGTH = 3,        /**< A key is 16, 24 or 32 bytes. */
-    WARPAES_ERROR_IV_LENGTH = 4,         /**< An IV or initial counter is 16 bytes, for ECB 0. */
-    WARPAES_ERROR_DATA_LENGTH = 5,       /**< ECB and CBC without padding take whole 16-byte blocks. */
-    WARPAES_ERROR_PADDING = 6,           /**< PKCS#7 padding is wrong: wrong key, wrong IV or damaged data. */
-    WARPAES_ERROR_BUFFER_TOO_SMALL = 7,  /**< The output does not fit; output_len says what it needs. */
-    WARPAES_ERROR_OVERLAP = 8,           /**< Input and output overlap without being the same buffer. */
-    WARPAES_ERROR_RANGE = 9,             /**< A range or position outside the message, or one the mode cannot reach. */
-    WARPAES_ERROR_BACKEND = 10,          /**< No such backend, or it cannot run on this machine or do this. */
-    WARPAES_ERROR_OUT_OF_MEMORY = 11,    /**< Host memory. */
-    WARPAES_ERROR_DEVICE_MEMORY = 12,    /**< Device memory. */
-    WARPAES_ERROR_DEVICE = 13,           /**< A CUDA call failed. */
-    WARPAES_ERROR_STATE = 14,            /**< Called out of order, for example update after final. */
-    WARPAES_ERROR_CANCELLED = 15,        /**< The caller's callback asked to stop. */
-    WARPAES_ERROR_NOT_FOUND = 16,        /**< The input file does not exist or cannot be opened. */
-    WARPAES_ERROR_EXISTS = 17,           /**< The output exists and overwriting was not asked for. */
-    WARPAES_ERROR_SAME_FILE = 18,        /**< Input and output are the same file. */
-    WARPAES_ERROR_READ = 19,             /**< Reading failed. */
-    WARPAES_ERROR_WRITE = 20,            /**< Writing failed: disk full, closed pipe, no permission. */
-    WARPAES_ERROR_FORMAT = 21            /**< Not a file of the expected format, or a truncated one. */
+    WARPAES_ERROR_INTERNAL = 1,         /**< A bug, or a failure that no other value describes. */
+    WARPAES_ERROR_ARGUMENT = 2,         /**< A null pointer, an unknown value, fields that contradict each other. */
+    WARPAES_ERROR_KEY_LENGTH = 3,       /**< A key is 16, 24 or 32 bytes. */
+    WARPAES_ERROR_IV_LENGTH = 4,        /**< An IV or initial counter is 16 bytes, for ECB 0. */
+    WARPAES_ERROR_DATA_LENGTH = 5,      /**< ECB and CBC without padding take whole 16-byte blocks. */
+    WARPAES_ERROR_PADDING = 6,          /**< PKCS#7 padding is wrong: wrong key, wrong IV or damaged data. */
+    WARPAES_ERROR_BUFFER_TOO_SMALL = 7, /**< The output does not fit; output_len says what it needs. */
+    WARPAES_ERROR_OVERLAP = 8,          /**< Input and output overlap without being the same buffer. */
+    WARPAES_ERROR_RANGE = 9,            /**< A range or position outside the message, or one the mode cannot reach. */
+    WARPAES_ERROR_BACKEND = 10,         /**< No such backend, or it cannot run on this machine or do this. */
+    WARPAES_ERROR_OUT_OF_MEMORY = 11,   /**< Host memory. */
+    WARPAES_ERROR_DEVICE_MEMORY = 12,   /**< Device memory. */
+    WARPAES_ERROR_DEVICE = 13,          /**< A CUDA call failed. */
+    WARPAES_ERROR_STATE = 14,           /**< Called out of order, for example update after final. */
+    WARPAES_ERROR_CANCELLED = 15,       /**< The caller's callback asked to stop. */
+    WARPAES_ERROR_NOT_FOUND = 16,       /**< The input file does not exist or cannot be opened. */
+    WARPAES_ERROR_EXISTS = 17,          /**< The output exists and overwriting was not asked for. */
+    WARPAES_ERROR_SAME_FILE = 18,       /**< Input and output are the same file. */
+    WARPAES_ERROR_READ = 19,            /**< Reading failed. */
+    WARPAES_ERROR_WRITE = 20,           /**< Writing failed: disk full, closed pipe, no permission. */
+    WARPAES_ERROR_FORMAT = 21           /**< Not a file of the expected format, or a truncated one. */
 } warpaes_status;
 
 /** What `status` means, in a few words. Static storage; never NULL. */
@@ -98,8 +98,9 @@ enum {
 
 /** Notes: things worth telling about a call that succeeded. */
 enum {
-    WARPAES_NOTE_COUNTER_WRAPPED = 1u << 0 /**< The CTR counter passed 2^128 - 1 and went on at 0, as SP 800-38A B.1 and
-                                                OpenSSL do. Correct, but the counters above 0 are used up for this key. */
+    WARPAES_NOTE_COUNTER_WRAPPED =
+        1u << 0 /**< The CTR counter passed 2^128 - 1 and went on at 0, as SP 800-38A B.1 and
+                     OpenSSL do. Correct, but the counters above 0 are used up for this key. */
 };
 
 /* ---------------------------------------------------------------------------------------------------------- engine */
@@ -122,7 +123,8 @@ typedef struct warpaes_engine_options {
     uint64_t chunk_bytes;
 } warpaes_engine_options;
 
-#define WARPAES_ENGINE_OPTIONS_INIT {sizeof(warpaes_engine_options), 0, NULL, -1, 0, 0}
+#define WARPAES_ENGINE_OPTIONS_INIT \
+    { sizeof(warpaes_engine_options), 0, NULL, -1, 0, 0 }
 
 /** `options` may be NULL. A backend that is unknown or cannot run here is WARPAES_ERROR_BACKEND, never a fallback. */
 WARPAES_API warpaes_status warpaes_engine_create(const warpaes_engine_options* options, warpaes_engine** engine);
@@ -146,7 +148,8 @@ WARPAES_API size_t warpaes_backend_count(void);
 /** Entry `index` of the list, best CPU backend last, CUDA devices after it. */
 WARPAES_API warpaes_status warpaes_backend_query(size_t index, warpaes_backend_info* info);
 
-/** `bytes` of memory that copies to and from a GPU at full speed (page-locked; ordinary aligned memory without a GPU). */
+/** `bytes` of memory that copies to and from a GPU at full speed (page-locked; ordinary aligned memory without a GPU).
+ */
 WARPAES_API warpaes_status warpaes_host_alloc(warpaes_engine* engine, size_t bytes, void** pointer);
 /** Wipes and releases what warpaes_host_alloc gave. NULL is allowed. */
 WARPAES_API void warpaes_host_free(warpaes_engine* engine, void* pointer);
@@ -192,17 +195,19 @@ typedef struct warpaes_message {
     uint64_t range_offset;
     uint64_t range_len;
     /* Written by the call: */
-    uint64_t output_len;    /**< What was written; if the capacity was too small, what it must be. */
-    warpaes_status status;  /**< Also returned. */
-    uint32_t notes;         /**< WARPAES_NOTE_* */
-    const char* backend;    /**< Which backend ran it. Static storage. */
-    int32_t device;         /**< Which CUDA device ran it; -1 for the CPU. */
+    uint64_t output_len;   /**< What was written; if the capacity was too small, what it must be. */
+    warpaes_status status; /**< Also returned. */
+    uint32_t notes;        /**< WARPAES_NOTE_* */
+    const char* backend;   /**< Which backend ran it. Static storage. */
+    int32_t device;        /**< Which CUDA device ran it; -1 for the CPU. */
     int32_t reserved;
 } warpaes_message;
 
-#define WARPAES_MESSAGE_INIT \
-    {sizeof(warpaes_message), 0, (warpaes_mode)0, (warpaes_direction)0, NULL, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, \
-     WARPAES_OK, 0, NULL, -1, 0}
+#define WARPAES_MESSAGE_INIT                                                                                         \
+    {                                                                                                                \
+        sizeof(warpaes_message), 0, (warpaes_mode)0, (warpaes_direction)0, NULL, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, \
+            WARPAES_OK, 0, NULL, -1, 0                                                                               \
+    }
 
 /**
  * Encrypts or decrypts one message and returns when it is done. Thread-safe. Whatever fills a buffer in device memory
@@ -214,8 +219,8 @@ WARPAES_API warpaes_status warpaes_crypt(warpaes_engine* engine, warpaes_message
 /**
  * The same for buffers in device memory, enqueued on `cuda_stream` (a cudaStream_t of the buffers' device; NULL: the
  * default stream). Returns at once; the output is complete when the stream gets there. The fields written by the call
- * are final on return. Not with PKCS7; a range must consist of whole blocks, and one of CBC or CFB decryption first waits
- * for `cuda_stream` to fetch the 16 bytes before it. The key may be destroyed once the call has returned.
+ * are final on return. Not with PKCS7; a range must consist of whole blocks, and one of CBC or CFB decryption first
+ * waits for `cuda_stream` to fetch the 16 bytes before it. The key may be destroyed once the call has returned.
  */
 WARPAES_API warpaes_status warpaes_crypt_async(warpaes_engine* engine, warpaes_message* message, void* cuda_stream);
 
@@ -231,13 +236,13 @@ WARPAES_API warpaes_status warpaes_context_copy(const warpaes_context* context, 
 
 /** Starts a message. `flags`: WARPAES_PKCS7 or 0. The key must outlive the context's use of it. */
 WARPAES_API warpaes_status warpaes_context_init(warpaes_context* context, warpaes_mode mode,
-                                                warpaes_direction direction, const warpaes_key* key,
-                                                const uint8_t* iv, size_t iv_len, uint32_t flags);
+                                                warpaes_direction direction, const warpaes_key* key, const uint8_t* iv,
+                                                size_t iv_len, uint32_t flags);
 /**
- * The next `input_len` bytes, any number. `*output_len` receives what was written: for ECB and CBC whole blocks, so up to
- * 15 bytes more than input_len (16 with padding), otherwise input_len. Nothing is consumed if the call
- * fails; with WARPAES_ERROR_BUFFER_TOO_SMALL `*output_len` says what there must be room for. In place (output == input):
- * any sizes in host memory, whole blocks in device memory.
+ * The next `input_len` bytes, any number. `*output_len` receives what was written: for ECB and CBC whole blocks, so up
+ * to 15 bytes more than input_len (16 with padding), otherwise input_len. Nothing is consumed if the call fails; with
+ * WARPAES_ERROR_BUFFER_TOO_SMALL `*output_len` says what there must be room for. In place (output == input): any sizes
+ * in host memory, whole blocks in device memory.
  */
 WARPAES_API warpaes_status warpaes_context_update(warpaes_context* context, const void* input, size_t input_len,
                                                   void* output, size_t output_capacity, size_t* output_len);
@@ -252,8 +257,9 @@ WARPAES_API warpaes_status warpaes_context_seek(warpaes_context* context, uint64
 /* ------------------------------------------------------------------------------------------------ files and streams */
 
 typedef enum warpaes_format {
-    WARPAES_FORMAT_RAW = 0,        /**< Ciphertext and nothing else; key and IV come from the caller. */
-    WARPAES_FORMAT_OPENSSL_ENC = 1 /**< `openssl enc`: key and IV from a passphrase; "Salted__" and the salt in front. */
+    WARPAES_FORMAT_RAW = 0, /**< Ciphertext and nothing else; key and IV come from the caller. */
+    WARPAES_FORMAT_OPENSSL_ENC =
+        1 /**< `openssl enc`: key and IV from a passphrase; "Salted__" and the salt in front. */
 } warpaes_format;
 
 typedef enum warpaes_kdf {
@@ -263,16 +269,17 @@ typedef enum warpaes_kdf {
 
 /** Flags of a file job. */
 enum {
-    WARPAES_FILE_PKCS7 = 1u << 0,     /**< ECB, CBC: pad. */
-    WARPAES_FILE_BASE64 = 1u << 1,    /**< Ciphertext as base64 in lines of 64 characters (`openssl enc -a`). */
+    WARPAES_FILE_PKCS7 = 1u << 0,           /**< ECB, CBC: pad. */
+    WARPAES_FILE_BASE64 = 1u << 1,          /**< Ciphertext as base64 in lines of 64 characters (`openssl enc -a`). */
     WARPAES_FILE_BASE64_ONE_LINE = 1u << 2, /**< With BASE64: a single line (`-A`). */
-    WARPAES_FILE_OVERWRITE = 1u << 3, /**< Replace an existing output file. */
-    WARPAES_FILE_NO_SALT = 1u << 4,   /**< OPENSSL_ENC: no salt and no header. */
-    WARPAES_FILE_RANGE = 1u << 5      /**< Only bytes range_first … range_last of the result (ECB, CTR, and decryption of
-                                           CBC and CFB); only the blocks under them are read. */
+    WARPAES_FILE_OVERWRITE = 1u << 3,       /**< Replace an existing output file. */
+    WARPAES_FILE_NO_SALT = 1u << 4,         /**< OPENSSL_ENC: no salt and no header. */
+    WARPAES_FILE_RANGE = 1u << 5 /**< Only bytes range_first … range_last of the result (ECB, CTR, and decryption of
+                                      CBC and CFB); only the blocks under them are read. */
 };
 
-/** What a running job tells; called now and then, from one thread at a time. Return 0 to go on, anything else to cancel. */
+/** What a running job tells; called now and then, from one thread at a time. Return 0 to go on, anything else to
+ * cancel. */
 typedef int (*warpaes_progress)(void* user, uint64_t bytes_done, uint64_t bytes_total);
 /** `bytes_total` when the length is unknown (a pipe). */
 #define WARPAES_UNKNOWN UINT64_MAX
@@ -297,8 +304,8 @@ typedef struct warpaes_file_job {
     const uint8_t* iv;
     uint64_t iv_len;
     /* OPENSSL_ENC */
-    uint32_t key_bits;   /**< 128, 192 or 256 */
-    uint32_t iterations; /**< PBKDF2; 0: 10000 */
+    uint32_t key_bits;      /**< 128, 192 or 256 */
+    uint32_t iterations;    /**< PBKDF2; 0: 10000 */
     const char* passphrase; /**< passphrase_len bytes; need not end in a NUL. */
     uint64_t passphrase_len;
     const char* digest; /**< NULL: "sha256"; any digest that libcrypto knows. */
@@ -314,14 +321,16 @@ typedef struct warpaes_file_job {
     /* Written by the call: */
     uint64_t bytes_read;    /**< As the cipher saw them, with the header: base64 counts decoded. */
     uint64_t bytes_written; /**< To the output. */
-    uint32_t notes; /**< WARPAES_NOTE_* */
+    uint32_t notes;         /**< WARPAES_NOTE_* */
     int32_t device;
     const char* backend;
 } warpaes_file_job;
 
-#define WARPAES_FILE_JOB_INIT \
-    {sizeof(warpaes_file_job), 0, (warpaes_mode)0, (warpaes_direction)0, WARPAES_FORMAT_RAW, WARPAES_KDF_PBKDF2, \
-     NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, NULL}
+#define WARPAES_FILE_JOB_INIT                                                                                       \
+    {                                                                                                               \
+        sizeof(warpaes_file_job), 0, (warpaes_mode)0, (warpaes_direction)0, WARPAES_FORMAT_RAW, WARPAES_KDF_PBKDF2, \
+            NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, NULL       \
+    }
 
 /** Runs the job and returns when its output is complete. Thread-safe. */
 WARPAES_API warpaes_status warpaes_file_run(warpaes_engine* engine, warpaes_file_job* job);

@@ -1,7 +1,7 @@
 // Key expansion (FIPS 197, section 5.2) and the round keys of the equivalent inverse cipher (section 5.3.5).
 //
-// The key is secret, so SubWord is computed by the gate circuit on bit planes, never looked up: expansion takes the same
-// time and touches the same memory for every key.
+// The key is secret, so SubWord is computed by the gate circuit on bit planes, never looked up: expansion takes the
+// same time and touches the same memory for every key.
 #pragma once
 
 #include <array>

@@ -13,8 +13,8 @@ constexpr void pkcs7_pad(Block& block, std::size_t used) {
     for (std::size_t i = used; i < block_bytes; ++i) block[i] = n;
 }
 
-/// Message bytes in the last block, 0 to 15; 16 if the padding is wrong. Takes the same time whatever the padding is, so
-/// that only the answer, not how long it took, can tell an attacker anything (Vaudenay 2002).
+/// Message bytes in the last block, 0 to 15; 16 if the padding is wrong. Takes the same time whatever the padding is,
+/// so that only the answer, not how long it took, can tell an attacker anything (Vaudenay 2002).
 constexpr std::size_t pkcs7_unpad(const Block& block) {
     const unsigned n = block[block_bytes - 1];
     unsigned wrong = static_cast<unsigned>(n - 1u) & ~15u;  // n must be 1 … 16

@@ -1,9 +1,9 @@
-// The S-box as a circuit of three-input gates, for bit planes: plane i holds bit i of many bytes at once. No table and no
-// branch, so its time and its memory accesses say nothing about what it substitutes.
+// The S-box as a circuit of three-input gates, for bit planes: plane i holds bit i of many bytes at once. No table and
+// no branch, so its time and its memory accesses say nothing about what it substitutes.
 //
-// A gate's constant is its truth table in the order of PTX `lop3` and AVX-512 `vpternlog`: bit (4a + 2b + c). The circuit was
-// found by plateau search with resubstitution from the 113-gate circuit of Boyar, Peralta and Calik; 63 gates is an upper
-// bound, not a proven minimum. A test compares it with the table in gf256.hpp for all 256 inputs.
+// A gate's constant is its truth table in the order of PTX `lop3` and AVX-512 `vpternlog`: bit (4a + 2b + c). The
+// circuit was found by plateau search with resubstitution from the 113-gate circuit of Boyar, Peralta and Calik; 63
+// gates is an upper bound, not a proven minimum. A test compares it with the table in gf256.hpp for all 256 inputs.
 #pragma once
 
 #include "aes/types.hpp"

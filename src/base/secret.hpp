@@ -18,7 +18,7 @@ inline void wipe(std::span<std::uint8_t> memory) noexcept {
 
 /// A value that wipes itself when it goes out of scope. Copies are secrets too and wipe themselves likewise.
 template <typename T>
-    requires std::is_trivially_copyable_v<T>
+requires std::is_trivially_copyable_v<T>
 class Secret {
 public:
     Secret() = default;

@@ -69,8 +69,8 @@ warpaes_status warpaes_context_update(warpaes_context* context, const void* inpu
         require(context, "context");
         require(output_len, "output_len");
         run_step(output_len, [&](std::size_t& written) {
-            context->impl.update(static_cast<const std::uint8_t*>(input), input_len,
-                                 static_cast<std::uint8_t*>(output), output_capacity, written);
+            context->impl.update(static_cast<const std::uint8_t*>(input), input_len, static_cast<std::uint8_t*>(output),
+                                 output_capacity, written);
         });
     });
 }

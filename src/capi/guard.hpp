@@ -45,8 +45,8 @@ Struct read_struct(const Struct* from, const char* name, std::size_t smallest) {
     require(from, name);
     const std::size_t size = from->struct_size;
     if (size < smallest) {
-        throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": struct_size is " + std::to_string(size) +
-                                                "; set it to sizeof the struct");
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    std::string(name) + ": struct_size is " + std::to_string(size) + "; set it to sizeof the struct");
     }
     const auto* bytes = reinterpret_cast<const unsigned char*>(from);
     for (std::size_t i = sizeof(Struct); i < size; ++i) {

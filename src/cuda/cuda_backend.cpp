@@ -127,8 +127,8 @@ private:
     cudaEvent_t event_ = nullptr;
 };
 
-/// A device's two directions of copying, which all of its lanes share: chunks go in and out in one order, one each way at
-/// a time. With copies on the lanes' own streams both directions are at times busy with the same one while the other
+/// A device's two directions of copying, which all of its lanes share: chunks go in and out in one order, one each way
+/// at a time. With copies on the lanes' own streams both directions are at times busy with the same one while the other
 /// idles (H200, 2026-11, page-locked 1 GiB, four runs: 47.9 to 49.2 GB/s so, 49.0 to 49.2 with the queues).
 struct CopyQueues {
     std::mutex mutex;  ///< held while a chunk is enqueued, so that both queues have the same order
@@ -276,7 +276,8 @@ public:
         const cudaError_t error = cudaHostAlloc(&pointer, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable);
         if (error == cudaErrorMemoryAllocation) {
             (void)cudaGetLastError();
-            throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: no " + std::to_string(bytes) + " bytes of page-locked memory");
+            throw Error(WARPAES_ERROR_OUT_OF_MEMORY,
+                        "bytes: no " + std::to_string(bytes) + " bytes of page-locked memory");
         }
         check(error, "allocating page-locked memory");
         remember(pointer, bytes);
@@ -344,9 +345,10 @@ private:
         if (error != cudaSuccess || count == 0) {
             (void)cudaGetLastError();
             const bool no_driver = error == cudaErrorInsufficientDriver || error == cudaErrorStubLibrary;
-            info_.push_back(no_device(no_driver                  ? "no NVIDIA driver, or one older than this build needs"
-                                      : error == cudaErrorNoDevice || error == cudaSuccess ? "no CUDA device"
-                                                                                           : cudaGetErrorString(error)));
+            info_.push_back(no_device(no_driver ? "no NVIDIA driver, or one older than this build needs"
+                                      : error == cudaErrorNoDevice || error == cudaSuccess
+                                          ? "no CUDA device"
+                                          : cudaGetErrorString(error)));
             return;
         }
         for (int device = 0; device < count; ++device) {
@@ -354,8 +356,8 @@ private:
             check(cudaGetDeviceProperties(&properties, device), "asking for a device's properties");
             BackendInfo info;
             info.name = "cuda";
-            info.description = std::string(properties.name) + ", compute capability " + std::to_string(properties.major) +
-                               "." + std::to_string(properties.minor);
+            info.description = std::string(properties.name) + ", compute capability " +
+                               std::to_string(properties.major) + "." + std::to_string(properties.minor);
             info.device = device;
             info.multiprocessors = properties.multiProcessorCount;
             info.memory_bytes = properties.totalGlobalMem;

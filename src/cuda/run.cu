@@ -1,5 +1,3 @@
-#include "cuda/run.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -7,13 +5,15 @@
 
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
+#include "cuda/run.hpp"
 
 namespace warpaes::cuda {
 
 namespace {
 
-/// Our own pool on the current device, which keeps what it has between calls: the default pool gives it back to the driver
-/// at every synchronisation, and fetching it anew takes 0.1 ms (H200, 2026-11); its settings are the application's.
+/// Our own pool on the current device, which keeps what it has between calls: the default pool gives it back to the
+/// driver at every synchronisation, and fetching it anew takes 0.1 ms (H200, 2026-11); its settings are the
+/// application's.
 cudaMemPool_t scratch_pool() {
     static std::mutex mutex;
     static std::map<int, cudaMemPool_t> pools;

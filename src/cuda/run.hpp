@@ -8,7 +8,8 @@
 
 namespace warpaes::cuda {
 
-/// Enqueues `run`, whose buffers are memory of the current device. Scratch memory is taken from and given back to the stream.
+/// Enqueues `run`, whose buffers are memory of the current device. Scratch memory is taken from and given back to the
+/// stream.
 void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream);
 
 }  // namespace warpaes::cuda

@@ -16,14 +16,14 @@ namespace {
 /// context takes a few tenths of a second.
 constexpr std::uint64_t gpu_threshold_bytes = std::uint64_t{64} << 20;
 
-/// A chunk stays in the second-level cache. Files on tmpfs, Xeon with 2 MiB of it, 2 cores, 2026-11: 128 KiB to 1 MiB are
-/// alike on a quiet machine; on a busy one the larger ones lose less.
+/// A chunk stays in the second-level cache. Files on tmpfs, Xeon with 2 MiB of it, 2 cores, 2026-11: 128 KiB to 1 MiB
+/// are alike on a quiet machine; on a busy one the larger ones lose less.
 constexpr std::uint64_t cpu_chunk_bytes = std::uint64_t{512} << 10;
 
 /// Chunks for a GPU: large enough that a copy's fixed cost vanishes, small enough that the first and the last copy,
 /// which overlap with nothing, do not count: a 32nd of the message, within limits.
-/// H200, 2026-11, page-locked 1 GiB, CTR-128, chunks of 8 / 12 / 16 MiB: 3 lanes 48.6 / 49.0 / 49.1, 4 lanes 48.2 / 48.6 /
-/// 48.8, 5 lanes 48.3 / 48.5 / 48.4 GB/s, where copies alone made 49.9 both ways.
+/// H200, 2026-11, page-locked 1 GiB, CTR-128, chunks of 8 / 12 / 16 MiB: 3 lanes 48.6 / 49.0 / 49.1, 4 lanes 48.2
+/// / 48.6 / 48.8, 5 lanes 48.3 / 48.5 / 48.4 GB/s, where copies alone made 49.9 both ways.
 constexpr std::uint64_t gpu_chunk_page_locked_least = std::uint64_t{1} << 20;
 constexpr std::uint64_t gpu_chunk_page_locked_most = std::uint64_t{16} << 20;
 constexpr unsigned gpu_lanes_page_locked = 3;
@@ -155,7 +155,8 @@ Plan Engine::plan(Mode mode, Direction direction, std::uint64_t bytes, Memory me
     if (options_.chunk_bytes != 0) plan.chunk_bytes = options_.chunk_bytes;
     if (options_.depth != 0) plan.lanes = options_.depth;
     if (bytes != unknown_length) {
-        const std::uint64_t chunks = std::max<std::uint64_t>(1, bytes / plan.chunk_bytes + (bytes % plan.chunk_bytes != 0));
+        const std::uint64_t chunks =
+            std::max<std::uint64_t>(1, bytes / plan.chunk_bytes + (bytes % plan.chunk_bytes != 0));
         plan.lanes = static_cast<unsigned>(std::min<std::uint64_t>(plan.lanes, chunks));
     }
     return plan;
@@ -166,7 +167,8 @@ LaneLease Engine::lease(const Plan& plan, unsigned worker, std::size_t staging_b
     {
         const std::lock_guard lock(mutex_);
         const LaneKey key{plan.backend, device, staging_bytes};
-        const auto it = std::find_if(idle_.rbegin(), idle_.rend(), [&](const auto& entry) { return entry.first == key; });
+        const auto it =
+            std::find_if(idle_.rbegin(), idle_.rend(), [&](const auto& entry) { return entry.first == key; });
         if (it != idle_.rend()) {
             auto lane = std::move(it->second);
             std::swap(*it, idle_.back());

@@ -87,8 +87,7 @@ void Context::seek(std::uint64_t offset) {
     *state_ = *next;
 }
 
-Run Context::run_from(const State& state, const std::uint8_t* input, std::uint8_t* output,
-                      std::uint64_t bytes) const {
+Run Context::run_from(const State& state, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) const {
     return {mode_, direction_, key_, input, output, mode_ == Mode::cfb1 ? 8 * bytes : bytes, state.chain};
 }
 
@@ -152,8 +151,8 @@ void Context::update_blocks(State& state, const std::uint8_t* input, std::size_t
         run.output = result->data();
         state.chain = ChainAfter(run).value(run);
         if (whole > block_bytes) {
-            state.chain = run_and_chain(
-                executor, run_from(state, input + missing, output + block_bytes, whole - block_bytes));
+            state.chain =
+                run_and_chain(executor, run_from(state, input + missing, output + block_bytes, whole - block_bytes));
         }
     }
     state.partial = *tail;

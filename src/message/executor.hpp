@@ -13,8 +13,7 @@ namespace warpaes {
 class Executor {
 public:
     /// Looks at where the buffers lie. Throws Error{ARGUMENT, BACKEND} if no backend can reach both.
-    Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output,
-             std::optional<CallerStream> stream);
+    Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output, std::optional<CallerStream> stream);
 
     /// Processes a stretch whose buffers lie where the message's do.
     void run(const Run& run);

@@ -29,8 +29,7 @@ void check_flags(const MessageRequest& r) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_RANGE goes with neither PKCS7 nor LENGTH_IN_BITS");
     }
     if (!is_parallel(r.mode, r.direction)) {
-        throw Error(WARPAES_ERROR_RANGE,
-                    "range: this mode and direction can only start at the beginning of a message");
+        throw Error(WARPAES_ERROR_RANGE, "range: this mode and direction can only start at the beginning of a message");
     }
     if (r.range->offset > r.input_length || r.range->length > r.input_length - r.range->offset) {
         throw Error(WARPAES_ERROR_RANGE, "range: bytes " + std::to_string(r.range->offset) + " + " +
@@ -69,8 +68,7 @@ Run base_run(const MessageRequest& r, const Block& iv) {
 
 void crypt_padded(Executor& executor, const MessageRequest& r, const Block& iv, MessageResult& result) {
     const bool encrypt = r.direction == Direction::encrypt;
-    const std::uint64_t body =
-        encrypt ? r.input_length / block_bytes * block_bytes : r.input_length - block_bytes;
+    const std::uint64_t body = encrypt ? r.input_length / block_bytes * block_bytes : r.input_length - block_bytes;
     const auto rest = static_cast<std::size_t>(r.input_length - body);
 
     Run run = base_run(r, iv);
@@ -164,8 +162,8 @@ Block checked_iv(Mode mode, std::span<const std::uint8_t> iv) {
     Block block{};
     const std::size_t wanted = uses_iv(mode) ? block_bytes : 0;
     if (iv.size() != wanted) {
-        throw Error(WARPAES_ERROR_IV_LENGTH, "iv: must be " + std::to_string(wanted) + " bytes for this mode, got " +
-                                                 std::to_string(iv.size()));
+        throw Error(WARPAES_ERROR_IV_LENGTH,
+                    "iv: must be " + std::to_string(wanted) + " bytes for this mode, got " + std::to_string(iv.size()));
     }
     std::copy(iv.begin(), iv.end(), block.begin());
     return block;

@@ -42,8 +42,8 @@ struct CallerStream {
     void* stream = nullptr;
 };
 
-/// Processes the message; with `stream` only enqueues it. `result.output_length` is set before Error{BUFFER_TOO_SMALL} is
-/// thrown. Thread-safe.
+/// Processes the message; with `stream` only enqueues it. `result.output_length` is set before Error{BUFFER_TOO_SMALL}
+/// is thrown. Thread-safe.
 void crypt(Engine& engine, const MessageRequest& request, MessageResult& result,
            std::optional<CallerStream> stream = std::nullopt);
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <iostream>
 
-#include "response_file.hpp"
 #include "known_answers.hpp"
+#include "response_file.hpp"
 #include "support.hpp"
 
 namespace abi_tests {

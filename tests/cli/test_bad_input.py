@@ -5,8 +5,25 @@ import resource
 import subprocess
 import unittest
 
-from support import (ARGUMENT, BACKEND, DATA_LENGTH, EXISTS, FORMAT, IV, IV_LENGTH, KEY_LENGTH, KEYS, NOT_FOUND,
-                     PADDING, RANGE, SAME_FILE, WARPAES, WRITE, CommandTest, data)
+from support import (
+    ARGUMENT,
+    BACKEND,
+    DATA_LENGTH,
+    EXISTS,
+    FORMAT,
+    IV,
+    IV_LENGTH,
+    KEY_LENGTH,
+    KEYS,
+    NOT_FOUND,
+    PADDING,
+    RANGE,
+    SAME_FILE,
+    WARPAES,
+    WRITE,
+    CommandTest,
+    data,
+)
 
 CTR = ("enc", "-aes-128-ctr", "-K", KEYS[128], "-iv", IV)
 CBC = ("enc", "-aes-128-cbc", "-K", KEYS[128], "-iv", IV)
@@ -117,8 +134,22 @@ class Data(CommandTest):
             self.refused(ARGUMENT, "--range", *base, text)
         self.refused(RANGE, "seek", *CTR, "-d", "-out", "out", "--range", "0:1", stdin=data(100))
         self.refused(RANGE, "base64", *CTR, "-d", "-a", "-in", "in", "-out", "out", "--range", "0:1")
-        self.refused(RANGE, "beginning", "enc", "-aes-128-ofb", "-K", KEYS[128], "-iv", IV, "-in", "in", "-out", "out",
-                     "--range", "0:1")
+        self.refused(
+            RANGE,
+            "beginning",
+            "enc",
+            "-aes-128-ofb",
+            "-K",
+            KEYS[128],
+            "-iv",
+            IV,
+            "-in",
+            "in",
+            "-out",
+            "out",
+            "--range",
+            "0:1",
+        )
         self.refused(DATA_LENGTH, "1000 bytes", *CBC, "-d", "-in", "in", "-out", "out", "--range", "0:1")
 
 
@@ -181,16 +212,23 @@ class Files(CommandTest):
         def limit():
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
             import signal
+
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
         self.write("in", data(3_000_000))
-        self.refused(WRITE, "'out'|File too large", *CTR, "-in", "in", "-out", "out", preexec_fn=limit,
-                     restore_signals=False)
+        self.refused(
+            WRITE, "'out'|File too large", *CTR, "-in", "in", "-out", "out", preexec_fn=limit, restore_signals=False
+        )
 
     def test_full_disk(self):
         os.mkdir(self.path("small"))
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", self.path("small")],
-                                 stderr=subprocess.DEVNULL) if os.geteuid() == 0 else None
+        mounted = (
+            subprocess.run(
+                ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", self.path("small")], stderr=subprocess.DEVNULL
+            )
+            if os.geteuid() == 0
+            else None
+        )
         if mounted is None or mounted.returncode != 0:
             self.skipTest("cannot mount a small file system")
         try:

@@ -17,8 +17,21 @@ CTR = ("enc", "-aes-128-ctr", "-K", KEYS[128], "-iv", IV)
 
 
 class Ranges(CommandTest):
-    RANGES = ((0, 0), (0, 15), (1, 1), (15, 16), (16, 31), (17, 4095), (4096, 4111), (65_535, 65_537), (0, 99_999),
-              (99_990, 99_999), (99_999, 99_999), (5, None), (99_984, None))
+    RANGES = (
+        (0, 0),
+        (0, 15),
+        (1, 1),
+        (15, 16),
+        (16, 31),
+        (17, 4095),
+        (4096, 4111),
+        (65_535, 65_537),
+        (0, 99_999),
+        (99_990, 99_999),
+        (99_999, 99_999),
+        (5, None),
+        (99_984, None),
+    )
 
     def check(self, plain, *flags):
         self.write("plain", plain)
@@ -28,8 +41,10 @@ class Ranges(CommandTest):
             expected = plain[first:] if last is None else plain[first : last + 1]
             for chunk in ("4k", "256k"):
                 self.assertEqual(
-                    self.warpaes("enc", "-d", *flags, "-in", "cipher", "--range", text, "--chunk", chunk), expected,
-                    (flags, text))
+                    self.warpaes("enc", "-d", *flags, "-in", "cipher", "--range", text, "--chunk", chunk),
+                    expected,
+                    (flags, text),
+                )
             self.warpaes("enc", "-d", *flags, "-in", "cipher", "-out", "part", "-f", "--range", text)
             self.assertEqual(self.read("part"), expected)
 
@@ -57,8 +72,9 @@ class Ranges(CommandTest):
     def test_only_the_blocks_under_the_range_are_read(self):
         with open(self.path("sparse"), "wb") as file:
             file.truncate(1 << 40)
-        record = json.loads(self.warpaes(*CTR, "-d", "-in", "sparse", "-out", "part", "--range",
-                                         f"{(1 << 40) - 100}:", "--json"))
+        record = json.loads(
+            self.warpaes(*CTR, "-d", "-in", "sparse", "-out", "part", "--range", f"{(1 << 40) - 100}:", "--json")
+        )
         self.assertEqual(len(self.read("part")), 100)
         self.assertLess(record["bytes_read"], 200)
 
@@ -81,8 +97,9 @@ class Streams(CommandTest):
     def test_fifo_and_null(self):
         os.mkfifo(self.path("fifo"))
         self.write("in", data(100_000))
-        writer = subprocess.Popen([WARPAES, *CTR, "-in", "in", "-out", "fifo"], cwd=self.directory,
-                                  stderr=subprocess.DEVNULL)
+        writer = subprocess.Popen(
+            [WARPAES, *CTR, "-in", "in", "-out", "fifo"], cwd=self.directory, stderr=subprocess.DEVNULL
+        )
         with open(self.path("fifo"), "rb") as fifo:
             content = fifo.read()
         self.assertEqual(writer.wait(), 0)
@@ -98,8 +115,9 @@ class Streams(CommandTest):
         self.assertEqual(self.warpaes(*CTR, "-d", stdin=cipher), expected)
 
     def test_slow_pipe(self):
-        process = subprocess.Popen([WARPAES, *CTR, "--chunk", "4k"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [WARPAES, *CTR, "--chunk", "4k"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         for byte in data(500):
             process.stdin.write(bytes([byte]))
             process.stdin.flush()
@@ -116,11 +134,18 @@ class Terminal(CommandTest):
             os.setsid()
             import fcntl
             import termios
+
             fcntl.ioctl(follower, termios.TIOCSCTTY, 0)
 
-        process = subprocess.Popen([WARPAES, *arguments], cwd=self.directory, stdin=stdin or follower,
-                                   stdout=stdout or follower, stderr=follower, preexec_fn=take_terminal,
-                                   pass_fds=(follower,))
+        process = subprocess.Popen(
+            [WARPAES, *arguments],
+            cwd=self.directory,
+            stdin=stdin or follower,
+            stdout=stdout or follower,
+            stderr=follower,
+            preexec_fn=take_terminal,
+            pass_fds=(follower,),
+        )
         os.close(follower)
         shown = b""
         answers = list(answers)
@@ -156,15 +181,17 @@ class Terminal(CommandTest):
         self.assertEqual(code, 0, shown)
         self.assertNotIn(b"hunter2", shown)
         self.assertEqual(shown.count(b"passphrase"), 2)
-        self.assertEqual(self.warpaes(*flags, "-d", "-in", "cipher", "-pass", "env:P", env={"P": "hunter2"}),
-                         data(1000))
+        self.assertEqual(
+            self.warpaes(*flags, "-d", "-in", "cipher", "-pass", "env:P", env={"P": "hunter2"}), data(1000)
+        )
         code, shown = self.on_terminal(*flags, "-d", "-in", "cipher", "-out", "again", answers=[b"hunter2"])
         self.assertEqual(code, 0, shown)
         self.assertEqual(self.read("again"), data(1000))
 
     def test_prompts_that_differ(self):
-        code, shown = self.on_terminal("enc", "-aes-128-ctr", "-pbkdf2", "-in", "/dev/null", "-out", "cipher",
-                                       answers=[b"one", b"two"])
+        code, shown = self.on_terminal(
+            "enc", "-aes-128-ctr", "-pbkdf2", "-in", "/dev/null", "-out", "cipher", answers=[b"one", b"two"]
+        )
         self.assertEqual(code, ARGUMENT)
         self.assertIn(b"differ", shown)
         self.assertFalse(os.path.exists(self.path("cipher")))
@@ -178,8 +205,9 @@ class Terminal(CommandTest):
 
 class Signals(CommandTest):
     def interrupt(self, number):
-        process = subprocess.Popen([WARPAES, *CTR, "-out", "out"], cwd=self.directory, stdin=subprocess.PIPE,
-                                   stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [WARPAES, *CTR, "-out", "out"], cwd=self.directory, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         process.stdin.write(data(1_000_000))
         process.stdin.flush()
         deadline = time.monotonic() + 20
@@ -194,11 +222,16 @@ class Signals(CommandTest):
 
     def test_a_full_pipe_and_a_silent_one_do_not_hold_it_up(self):
         self.write("in", data(1_000_000))
-        full = subprocess.Popen([WARPAES, *CTR, "-in", "in"], cwd=self.directory, stdout=subprocess.PIPE,
-                                stderr=subprocess.DEVNULL)
-        silent = subprocess.Popen([WARPAES, "enc", "-aes-128-ctr", "-pbkdf2", "-d", "-pass", "env:P"],
-                                  env={**os.environ, "P": "secret"}, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL)
+        full = subprocess.Popen(
+            [WARPAES, *CTR, "-in", "in"], cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        silent = subprocess.Popen(
+            [WARPAES, "enc", "-aes-128-ctr", "-pbkdf2", "-d", "-pass", "env:P"],
+            env={**os.environ, "P": "secret"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         select.select([full.stdout], [], [], 20)  # it runs and writes
         time.sleep(0.5)
         for process in (full, silent):
@@ -277,8 +310,20 @@ class PeakMemory(CommandTest):
             with open(self.path("in"), "wb") as file:
                 file.truncate(size)  # sparse: reads as zeros
             for cipher in ("-aes-256-ctr", "-aes-128-cbc"):
-                used = self.peak("enc", cipher, "-K", KEYS[256] if "256" in cipher else KEYS[128], "-iv", IV, "-in",
-                                 "in", "-out", "/dev/null", "--backend", "libcrypto")
+                used = self.peak(
+                    "enc",
+                    cipher,
+                    "-K",
+                    KEYS[256] if "256" in cipher else KEYS[128],
+                    "-iv",
+                    IV,
+                    "-in",
+                    "in",
+                    "-out",
+                    "/dev/null",
+                    "--backend",
+                    "libcrypto",
+                )
                 self.assertLess(used, 128 * 1024)
 
 

@@ -51,8 +51,13 @@ class Interchange(CommandTest):
     def test_every_source_of_the_passphrase(self):
         self.write("pw", b"a passphrase with spaces\nsecond line\n")
         environment = {"PASSPHRASE": "from the environment"}
-        for source in (["-k", "secret"], ["-pass", "pass:secret"], ["-pass", "env:PASSPHRASE"],
-                       ["-pass", "file:pw"], ["-kfile", "pw"]):
+        for source in (
+            ["-k", "secret"],
+            ["-pass", "pass:secret"],
+            ["-pass", "env:PASSPHRASE"],
+            ["-pass", "file:pw"],
+            ["-kfile", "pw"],
+        ):
             self.cross(data(1000), "-aes-256-ctr", "-pbkdf2", *source, env=environment)
 
     def test_passphrase_from_a_descriptor(self):
@@ -61,8 +66,15 @@ class Interchange(CommandTest):
 
         def on_descriptor(command, *arguments):
             with open(self.path("pw"), "rb") as file:
-                return command("enc", "-aes-128-cbc", "-pbkdf2", "-pass", f"fd:{file.fileno()}", *arguments,
-                               pass_fds=(file.fileno(),))
+                return command(
+                    "enc",
+                    "-aes-128-cbc",
+                    "-pbkdf2",
+                    "-pass",
+                    f"fd:{file.fileno()}",
+                    *arguments,
+                    pass_fds=(file.fileno(),),
+                )
 
         on_descriptor(self.warpaes, "-in", "plain", "-out", "ours")
         on_descriptor(self.openssl, "-in", "plain", "-out", "theirs")
@@ -86,8 +98,16 @@ class Interchange(CommandTest):
             self.cross(data(100), "-aes-256-cbc", "-pbkdf2", *source)
 
     def test_derivations(self):
-        for flags in ([], ["-md", "md5"], ["-md", "sha1"], ["-pbkdf2"], ["-iter", "1234"], ["-pbkdf2", "-iter", "7"],
-                      ["-pbkdf2", "-md", "sha512"], ["-iter", "3", "-md", "sha3-256"]):
+        for flags in (
+            [],
+            ["-md", "md5"],
+            ["-md", "sha1"],
+            ["-pbkdf2"],
+            ["-iter", "1234"],
+            ["-pbkdf2", "-iter", "7"],
+            ["-pbkdf2", "-md", "sha512"],
+            ["-iter", "3", "-md", "sha3-256"],
+        ):
             for bits in KEYS:
                 for mode in ("cbc", "ecb", "ctr"):
                     self.cross(data(100), f"-aes-{bits}-{mode}", *flags, "-k", "secret")
@@ -123,8 +143,9 @@ class Interchange(CommandTest):
             self.assertEqual(self.warpaes("enc", cipher, *flags, "-in", "plain"), expected)
             self.warpaes("enc", cipher, *flags, "-out", f"{mode}.enc", stdin=plain)
             self.assertEqual(self.read(f"{mode}.enc"), expected)
-            self.warpaes("enc", cipher, *flags, "-in", "plain", "-out", f"{mode}.enc", "-f", "--chunk", "64k",
-                         "--threads", "5")
+            self.warpaes(
+                "enc", cipher, *flags, "-in", "plain", "-out", f"{mode}.enc", "-f", "--chunk", "64k", "--threads", "5"
+            )
             self.assertEqual(self.read(f"{mode}.enc"), expected)
             self.assertEqual(self.warpaes("enc", cipher, *flags, "-d", "-in", f"{mode}.enc"), plain)
             with open(self.path("plain"), "rb") as source, open(self.path("redirected"), "wb") as target:
@@ -154,12 +175,12 @@ class KeySources(CommandTest):
         expected = self.warpaes(*flags, "-K", KEYS[256], stdin=data(100))
         self.assertNotEqual(expected, data(100))
         for source in ("file:hex", "file:raw", "env:KEY"):
-            result = self.run_command(WARPAES, *flags, "-K", source, stdin=data(100),
-                                      env={"KEY": KEYS[256]})
+            result = self.run_command(WARPAES, *flags, "-K", source, stdin=data(100), env={"KEY": KEYS[256]})
             self.assertEqual((result.returncode, result.stdout, result.stderr), (0, expected, b""))
         with open(self.path("raw"), "rb") as file:
             self.assertEqual(
-                self.warpaes(*flags, "-K", f"fd:{file.fileno()}", stdin=data(100), pass_fds=(file.fileno(),)), expected)
+                self.warpaes(*flags, "-K", f"fd:{file.fileno()}", stdin=data(100), pass_fds=(file.fileno(),)), expected
+            )
 
     def test_secrets_on_the_command_line_are_warned_of(self):
         for secret in (["-K", KEYS[128], "-iv", IV], ["-k", "x", "-pbkdf2"], ["-pass", "pass:x", "-pbkdf2"]):

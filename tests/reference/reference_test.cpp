@@ -7,8 +7,8 @@
 #include <random>
 
 #include "evp_oracle.hpp"
-#include "response_file.hpp"
 #include "known_answers.hpp"
+#include "response_file.hpp"
 
 namespace {
 

@@ -1,5 +1,4 @@
 #include "cuda/kernels/blocks.cuh"
-
 #include "cuda/kernels/catalogue.hpp"
 
 namespace warpaes::cuda {

@@ -1,8 +1,9 @@
-// ECB both ways, CBC decryption and CFB128 decryption: one thread a block, each warp a contiguous stretch of the message.
+// ECB both ways, CBC decryption and CFB128 decryption: one thread a block, each warp a contiguous stretch of the
+// message.
 //
 // CBC and CFB decryption need the ciphertext before each block. Within a warp's stretch it comes from the neighbouring
-// lane, so that in-place work never reads what it has already overwritten; for the first block of a stretch, which belongs
-// to another warp, it is read beforehand (save_boundaries) if the work is in place.
+// lane, so that in-place work never reads what it has already overwritten; for the first block of a stretch, which
+// belongs to another warp, it is read beforehand (save_boundaries) if the work is in place.
 #pragma once
 
 #include "aes/types.hpp"
@@ -59,9 +60,8 @@ __global__ void __launch_bounds__(1024, 1) blocks_kernel(const __grid_constant__
     // Lane 31 carries the ciphertext block before the group in hand.
     uint4 carried = p.chain;
     if (chained && stretch.first != 0) {
-        carried = p.boundaries != nullptr
-                      ? p.boundaries[global_warp()]
-                      : load_block(p.input + (stretch.first - 1) * block_bytes, p.alignment);
+        carried = p.boundaries != nullptr ? p.boundaries[global_warp()]
+                                          : load_block(p.input + (stretch.first - 1) * block_bytes, p.alignment);
     }
 
     uint4 next = load(stretch.first + lane, in);
@@ -72,7 +72,8 @@ __global__ void __launch_bounds__(1024, 1) blocks_kernel(const __grid_constant__
 
         uint4 previous{};
         if constexpr (chained) {
-            previous = shuffle(lane == warp_lanes - 1 ? carried : text, static_cast<int>((lane + warp_lanes - 1) % warp_lanes));
+            previous = shuffle(lane == warp_lanes - 1 ? carried : text,
+                               static_cast<int>((lane + warp_lanes - 1) % warp_lanes));
             carried = text;
         }
         uint4 result;

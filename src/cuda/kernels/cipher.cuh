@@ -4,10 +4,11 @@
 // every table entry is stored 32 times, once a bank, and a lane only ever reads its own bank: a lookup takes one pass
 // whatever the indices are. That is what makes it fast, and its timing independent of key and data.
 //
-// Row e is 256 bytes: T0[e] for 32 lanes, then T1[e] for 32 lanes. Four tables: rows of T0 | T1 fill the first 64 KiB, rows
-// of T2 | T3 the second. Two tables: the first half alone, T2 and T3 being rotations by 16 bits, for GPUs with less than
-// 128 KiB a thread block. The offset of lane l's copy of T0[b] is then b * 256 + l * 4: byte 1 is b, byte 0 is 4l, and
-// one PRMT takes both to their places. T1, T2, T3 are constant offsets, which the load instruction adds for nothing.
+// Row e is 256 bytes: T0[e] for 32 lanes, then T1[e] for 32 lanes. Four tables: rows of T0 | T1 fill the first 64 KiB,
+// rows of T2 | T3 the second. Two tables: the first half alone, T2 and T3 being rotations by 16 bits, for GPUs with
+// less than 128 KiB a thread block. The offset of lane l's copy of T0[b] is then b * 256 + l * 4: byte 1 is b, byte 0
+// is 4l, and one PRMT takes both to their places. T1, T2, T3 are constant offsets, which the load instruction adds for
+// nothing.
 #pragma once
 
 #include "aes/t_tables.hpp"
@@ -50,8 +51,8 @@ class SharedTables {
 public:
     __device__ __forceinline__ SharedTables() : base_(dynamic_shared()), lane4_(lane_id() * 4) {}
 
-    /// All threads of the block, before any lookup; ends with a barrier. Eight lanes write 16 bytes each of a 128-byte copy,
-    /// so a warp writes two rows of two tables at a time.
+    /// All threads of the block, before any lookup; ends with a barrier. Eight lanes write 16 bytes each of a 128-byte
+    /// copy, so a warp writes two rows of two tables at a time.
     __device__ __forceinline__ void fill(const TTable& t0) const {
         const unsigned rows = 256 * (Tables / 2);
         for (unsigned i = threadIdx.x; i < rows * 16; i += blockDim.x) {
@@ -89,15 +90,16 @@ __device__ __forceinline__ uint4 cipher_round(const SharedTables<Tables>& t, uin
     std::uint32_t next[4];
 #pragma unroll
     for (unsigned c = 0; c < 4; ++c) {
-        next[c] = t.template lookup<0, 0>(shifted<Inverse>(s, c, 0)) ^ t.template lookup<1, 1>(shifted<Inverse>(s, c, 1)) ^
-                  t.template lookup<2, 2>(shifted<Inverse>(s, c, 2)) ^ t.template lookup<3, 3>(shifted<Inverse>(s, c, 3)) ^
-                  key[c];
+        next[c] = t.template lookup<0, 0>(shifted<Inverse>(s, c, 0)) ^
+                  t.template lookup<1, 1>(shifted<Inverse>(s, c, 1)) ^
+                  t.template lookup<2, 2>(shifted<Inverse>(s, c, 2)) ^
+                  t.template lookup<3, 3>(shifted<Inverse>(s, c, 3)) ^ key[c];
     }
     return make_uint4(next[0], next[1], next[2], next[3]);
 }
 
-/// The last round has no MixColumns: the substituted bytes come out of T0 as well. te0[x] = (2s, s, s, 3s): s is byte 1.
-/// td0[x] = (14s, 9s, 13s, 11s): 14 ^ 9 ^ 13 ^ 11 = 1, so s is the sum of all four bytes.
+/// The last round has no MixColumns: the substituted bytes come out of T0 as well. te0[x] = (2s, s, s, 3s): s is
+/// byte 1. td0[x] = (14s, 9s, 13s, 11s): 14 ^ 9 ^ 13 ^ 11 = 1, so s is the sum of all four bytes.
 template <bool Inverse, int Tables>
 __device__ __forceinline__ uint4 last_round(const SharedTables<Tables>& t, uint4 s, const std::uint32_t* key) {
     std::uint32_t out[4];
@@ -119,8 +121,8 @@ __device__ __forceinline__ uint4 last_round(const SharedTables<Tables>& t, uint4
     return make_uint4(out[0], out[1], out[2], out[3]);
 }
 
-/// Rounds `First` … `Rounds` of the cipher (FIPS 197, 5.1) or of the equivalent inverse cipher (5.3.5), whose tables and
-/// round keys the caller has provided.
+/// Rounds `First` … `Rounds` of the cipher (FIPS 197, 5.1) or of the equivalent inverse cipher (5.3.5), whose tables
+/// and round keys the caller has provided.
 template <bool Inverse, int Rounds, int First, int Tables>
 __device__ __forceinline__ uint4 rounds_from(const SharedTables<Tables>& t, uint4 s, const std::uint32_t* keys) {
 #pragma unroll

@@ -1,6 +1,5 @@
-#include "cuda/kernels/ctr.cuh"
-
 #include "cuda/kernels/catalogue.hpp"
+#include "cuda/kernels/ctr.cuh"
 #include "cuda/launch_table.hpp"
 
 namespace warpaes::cuda {

@@ -1,18 +1,19 @@
 // CTR with counter caching.
 //
-// Two counters that differ only in their last byte have nearly the same first rounds. Write j for byte 15 of the counter
-// block, g for byte 14; bytes 0 to 13 stay fixed for 65,536 blocks. Byte 15 is row 3 of column 3 and byte 14 is row 2 of
-// column 3, so ShiftRows brings j into column 0 alone and g into column 1 alone. After round 1, with T-tables:
+// Two counters that differ only in their last byte have nearly the same first rounds. Write j for byte 15 of the
+// counter block, g for byte 14; bytes 0 to 13 stay fixed for 65,536 blocks. Byte 15 is row 3 of column 3 and byte 14 is
+// row 2 of column 3, so ShiftRows brings j into column 0 alone and g into column 1 alone. After round 1, with T-tables:
 //
 //     t0(j) = c0 ^ T3[j ^ k],  t1(g) = c1 ^ T2[g ^ k'],  t2 and t3 fixed.
 //
 // In round 2 each column takes one byte of every column of the state, and the four lookups are added. So
 //
 //     state after round 2 = A(j) ^ B(g),   A(j) = (T0[t0.0], T3[t0.3], T2[t0.2], T1[t0.1]),
-//                                          B(g) = (T1[t1.1], T0[t1.0], T3[t1.3], T2[t1.2]) ^ what t2, t3 and the key give.
+//                                          B(g) = (T1[t1.1], T0[t1.0], T3[t1.3], T2[t1.2]) ^ what t2, t3 and the key
+//                                          give.
 //
-// A lane always meets the same few values of j, so A(j) stays in its registers for 65,536 blocks; B(g) is five lookups for
-// every unit of work below. What is left per block are rounds 3 onwards: 128 lookups for AES-128 instead of 160.
+// A lane always meets the same few values of j, so A(j) stays in its registers for 65,536 blocks; B(g) is five lookups
+// for every unit of work below. What is left per block are rounds 3 onwards: 128 lookups for AES-128 instead of 160.
 #pragma once
 
 #include "aes/counter.hpp"
@@ -64,14 +65,15 @@ __device__ __forceinline__ uint4 counter_prefix(uint4 initial, std::uint64_t ste
     const std::uint64_t low = c.low + (steps << 16);
     c.high += (steps >> 48) + (low < c.low ? 1u : 0u);
     c.low = low;
-    return make_uint4(byte_swap(static_cast<std::uint32_t>(c.high >> 32)), byte_swap(static_cast<std::uint32_t>(c.high)),
-                      byte_swap(static_cast<std::uint32_t>(c.low >> 32)), byte_swap(static_cast<std::uint32_t>(c.low)));
+    return make_uint4(byte_swap(static_cast<std::uint32_t>(c.high >> 32)),
+                      byte_swap(static_cast<std::uint32_t>(c.high)), byte_swap(static_cast<std::uint32_t>(c.low >> 32)),
+                      byte_swap(static_cast<std::uint32_t>(c.low)));
 }
 
 /// A unit of work of a warp is `Width` groups of 32 blocks under one value of g; 8 / Width units make 256 blocks.
-/// Thread blocks own contiguous ranges of units, and their warps, a multiple of 8 / Width many, take the units in turn: so
-/// the bits of j that the unit decides are the same for a warp throughout, and A(j) stays.
-/// `Aligned`: both pointers are multiples of 16, the usual case, for which the compiler leaves all other access out.
+/// Thread blocks own contiguous ranges of units, and their warps, a multiple of 8 / Width many, take the units in turn:
+/// so the bits of j that the unit decides are the same for a warp throughout, and A(j) stays. `Aligned`: both pointers
+/// are multiples of 16, the usual case, for which the compiler leaves all other access out.
 template <int Rounds, int Tables, int Width, bool Aligned>
 __global__ void __launch_bounds__(1024, 1) ctr_kernel(const __grid_constant__ Params p) {
     const std::uint32_t alignment = Aligned ? 16 : p.alignment;
@@ -85,8 +87,8 @@ __global__ void __launch_bounds__(1024, 1) ctr_kernel(const __grid_constant__ Pa
     const std::uint64_t whole = p.length / block_bytes;
     const auto rest = static_cast<unsigned>(p.length % block_bytes);
 
-    // Positions count from the counter that has zeros where the initial one has its last 16 bits; the message starts `skew`
-    // positions on.
+    // Positions count from the counter that has zeros where the initial one has its last 16 bits; the message starts
+    // `skew` positions on.
     const std::uint32_t skew = byte_swap(p.chain.w) & 0xffffu;
     const std::uint64_t first_unit = skew / unit_blocks;
     const std::uint64_t end_unit = (skew + whole + (rest != 0) + unit_blocks - 1) / unit_blocks;
@@ -119,7 +121,8 @@ __global__ void __launch_bounds__(1024, 1) ctr_kernel(const __grid_constant__ Pa
             const uint4 key_stream = rounds_from<false, Rounds, 3>(tables, a[i] ^ b, p.round_keys);
             if (at < whole) store_block(out + i * warp_lanes * block_bytes, key_stream ^ text, alignment);
             if (at == whole && rest != 0) {
-                xor_partial_block(out + i * warp_lanes * block_bytes, in + i * warp_lanes * block_bytes, key_stream, rest);
+                xor_partial_block(out + i * warp_lanes * block_bytes, in + i * warp_lanes * block_bytes, key_stream,
+                                  rest);
             }
         }
     }

@@ -1,6 +1,5 @@
-#include "cuda/kernels/segments.cuh"
-
 #include "cuda/kernels/catalogue.hpp"
+#include "cuda/kernels/segments.cuh"
 
 namespace warpaes::cuda {
 

@@ -1,5 +1,5 @@
-// CFB8 and CFB1 decryption: one encryption a byte or a bit, of the 128 bits of ciphertext before it. Never in place: the
-// launcher hands a copy of the ciphertext if need be.
+// CFB8 and CFB1 decryption: one encryption a byte or a bit, of the 128 bits of ciphertext before it. Never in place:
+// the launcher hands a copy of the ciphertext if need be.
 #pragma once
 
 #include "aes/types.hpp"
@@ -36,7 +36,8 @@ __global__ void __launch_bounds__(1024, 1) cfb8_decrypt_kernel(const __grid_cons
     const SharedTables<Tables> tables;
     tables.fill(te0_constant);
     const std::uint64_t step = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
-    for (std::uint64_t at = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; at < p.length; at += step) {
+    for (std::uint64_t at = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; at < p.length;
+         at += step) {
         const uint4 key_stream = cipher<false, Rounds>(tables, window_before(p, at), p.round_keys);
         p.output[at] = static_cast<std::uint8_t>(p.input[at] ^ key_stream.x);
     }

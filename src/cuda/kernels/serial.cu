@@ -1,6 +1,5 @@
-#include "cuda/kernels/serial.cuh"
-
 #include "cuda/kernels/catalogue.hpp"
+#include "cuda/kernels/serial.cuh"
 
 namespace warpaes::cuda {
 

@@ -30,7 +30,8 @@ __global__ void __launch_bounds__(1024, 1) serial_kernel(const __grid_constant__
         for (std::uint64_t bit = 0; bit < p.length; ++bit) {
             const auto in_byte = static_cast<unsigned>(bit % 8);
             const uint4 key_stream = cipher<false, Rounds>(tables, chain, p.round_keys);
-            const std::uint32_t text = ((static_cast<std::uint32_t>(p.input[bit / 8]) << in_byte) ^ key_stream.x) & 0x80u;
+            const std::uint32_t text =
+                ((static_cast<std::uint32_t>(p.input[bit / 8]) << in_byte) ^ key_stream.x) & 0x80u;
             chain = shift_in(chain, text, 1);
             out |= text >> in_byte;
             if (in_byte == 7 || bit + 1 == p.length) {
