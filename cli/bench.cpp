@@ -76,9 +76,9 @@ public:
     explicit Buffers(const Case& c)
         : engine_(create_engine(c.backend, c.device)), place_(c.place), device_(c.device), bytes_(c.bytes) {
         for (void** p : {&input_, &output_}) {
-            if (place == Place::device) {
+            if (place_ == Place::device) {
                 check(warpaes_device_alloc(engine_.get(), device_, bytes_, p));
-            } else if (place == Place::page_locked) {
+            } else if (place_ == Place::page_locked) {
                 check(warpaes_host_alloc(engine_.get(), bytes_, p));
             } else {
                 *p = std::aligned_alloc(4096, (bytes_ + 4095) / 4096 * 4096);
