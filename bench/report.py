@@ -8,6 +8,7 @@ report.py --check  fails if they are not what the records say
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 from pathlib import Path
 
@@ -20,6 +21,7 @@ BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 MODES = {"ecb": "ECB", "cbc": "CBC", "cfb128": "CFB128", "cfb8": "CFB8", "cfb1": "CFB1", "ofb": "OFB", "ctr": "CTR"}
 ROUNDS = {128: 10, 192: 12, 256: 14}
 CPU_BACKENDS = ("libcrypto", "aesni", "vaes")
+IDENTITY = ("backend", "mode", "direction", "key_bits", "bytes", "memory", "threads")
 PLACES = {"device": "device memory", "page_locked": "page-locked host memory", "pageable": "pageable host memory"}
 
 
@@ -27,17 +29,36 @@ PLACES = {"device": "device memory", "page_locked": "page-locked host memory", "
 
 
 def load(folder: Path = ROOT / "bench/results") -> list[dict]:
-    """The newest record of each GPU, and of each CPU without one; GPUs first."""
-    newest: dict[tuple, dict] = {}
+    """The newest day's records of each GPU, and of each CPU without one, made one; GPUs first."""
+    machines: dict[tuple, list[dict]] = {}
     for path in sorted(folder.glob("*.json")):
         record = json.loads(path.read_text())
         if record["schema"] != 1:
             raise ValueError(f"{path}: schema {record['schema']} is not known here")
         gpu = record["gpu"]
-        key = (gpu is None, gpu["name"] if gpu else record["host"]["cpu"])
-        if key not in newest or record["date"] > newest[key]["date"]:
-            newest[key] = record
-    return [newest[key] for key in sorted(newest)]
+        machines.setdefault((gpu is None, gpu["name"] if gpu else record["host"]["cpu"]), []).append(record)
+    return [combine(machines[key]) for key in sorted(machines)]
+
+
+def combine(records: list[dict]) -> dict:
+    """The newest record with, for every figure, the median over the records of its day, and how many there were."""
+    records = sorted(records, key=lambda record: record["date"])
+    newest = records[-1]
+    runs = [record for record in records if record["date"][:10] == newest["date"][:10]]
+    figures: dict[tuple, list[dict]] = {}
+    for record in runs:
+        for row in record["bench"]:
+            figures.setdefault(tuple(row[field] for field in IDENTITY), []).append(row)
+    bench = []
+    for row in newest["bench"]:
+        rows = figures[tuple(row[field] for field in IDENTITY)]
+        combined = dict(row)
+        for field in ("gb_per_s", "baseline_gb_per_s"):
+            if row[field] is not None:
+                combined[field] = statistics.median(other[field] for other in rows)
+        speeds = [other["gb_per_s"] for other in rows]
+        bench.append(combined | {"lowest": min(speeds), "highest": max(speeds)})
+    return newest | {"bench": bench, "runs": runs}
 
 
 def rows_of(record: dict, **wanted) -> list[dict]:
@@ -99,7 +120,8 @@ def source(record: dict, gpu: bool) -> str:
         where = f"{record['gpu']['name']}, driver {record['gpu']['driver']}, CUDA {record['gpu']['cuda']}"
     else:
         where = f"{host['cpu']}, {host['cores']} cores, {host['openssl']}"
-    return f"{where}; {record['date'][:10]}, {commit_of(record)}"
+    runs = len(record["runs"])
+    return f"{where}; {record['date'][:10]}, {commit_of(record)}" + (f", median of {runs} runs" if runs > 1 else "")
 
 
 def caption(record: dict, rows: list[dict]) -> str:
@@ -227,12 +249,32 @@ def slower_section(record: dict) -> list[str]:
     return ["### Where warpaes is slower", table(["", "warpaes", "GB/s", "faster", "GB/s"], found)]
 
 
+def spread_section(record: dict) -> list[str]:
+    """What differs between the runs of a day by more than a tenth."""
+    lines = [
+        [
+            f"{operation(row['mode'], row['direction'])}, AES-{row['key_bits']}, {human_bytes(row['bytes'])}",
+            f"`{row['backend']}`, {PLACES[row['memory']]}",
+            number(row["lowest"]),
+            number(row["highest"]),
+        ]
+        for row in record["bench"]
+        if row["bytes"] >= 1 << 20 and row["highest"] > 1.1 * row["lowest"]
+    ]
+    if not lines:
+        return []
+    intro = f"Of {len(record['runs'])} runs on such machines on one day; the rest, from 1 MiB on, is within a tenth."
+    return ["### Spread between runs", intro, table(["GB/s", "", "lowest", "highest"], lines)]
+
+
 def record_section(records: list[dict]) -> list[str]:
     lines = []
-    for record in records:
+    for record in (run for combined in records for run in combined["runs"]):
         tests = [sum(t[outcome] for t in record["tests"]) for outcome in ("passed", "failed", "skipped")]
         sanitizers = (
-            ", ".join(f"{s['tool']}: {s['errors'] if s['errors'] >= 0 else 'failed'}" for s in record["sanitizers"])
+            ", ".join(
+                f"{s['tool']}: {s['errors'] if s['errors'] >= 0 else 'not finished'}" for s in record["sanitizers"]
+            )
             or "not run"
         )
         lines.append(
@@ -253,8 +295,9 @@ def record_section(records: list[dict]) -> list[str]:
 
 HOW = """\
 GB/s are 10^9 bytes of plaintext a second, counted once. Every case stores its whole output, and the first 64 KiB of it
-are compared with what libcrypto makes of the same input. A figure is the median of its samples; a CPU backend and
-libcrypto's EVP take their samples in turns, in one process. `make gpu-test` makes a record, `make docs` this page."""
+are compared with what libcrypto makes of the same input. A figure is the median of its samples, and of the
+runs where a day has several; a CPU backend and libcrypto's EVP take their samples in turns, in one process. `make
+gpu-test` makes a record, `make docs` this page."""
 
 
 def performance(records: list[dict]) -> str:
@@ -268,7 +311,7 @@ def performance(records: list[dict]) -> str:
         out.append("There is no record yet.")
     for record in records:
         out.append(f"## {machine(record)}")
-        for section in (device_section, size_section, cpu_section, slower_section):
+        for section in (device_section, size_section, cpu_section, slower_section, spread_section):
             out += section(record)
     if records:
         out += record_section(records)

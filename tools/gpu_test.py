@@ -41,8 +41,9 @@ SANITIZED_TESTS = ":".join(
     ]
 )
 SANITIZERS = {
-    "memcheck": ["--tool", "memcheck", "--report-api-errors", "no"],
-    "racecheck": ["--tool", "racecheck"],
+    "memcheck": (["--tool", "memcheck", "--report-api-errors", "no"], SANITIZED_TESTS),
+    # Follows every access to shared memory, of which a long message makes too many.
+    "racecheck": (["--tool", "racecheck"], f"{SANITIZED_TESTS}:-*WhereverTheBuffersLie*"),
 }
 PARTS = ("tests", "bench", "sanitizers")
 
@@ -114,7 +115,8 @@ def run_tests(build: Path, environment: dict, scratch: Path) -> list[dict]:
 def run_sanitizer(tool: str, build: Path, environment: dict, limit: int) -> dict:
     """`errors` is -1 if it did not finish, checked nothing or a test failed."""
     program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
-    command = [program, *SANITIZERS[tool], build / "tests/abi/test_abi", f"--gtest_filter={SANITIZED_TESTS}"]
+    options, tests = SANITIZERS[tool]
+    command = [program, *options, build / "tests/abi/test_abi", f"--gtest_filter={tests}"]
     # The tests' word for "launches are slow here": what repeats itself does so less often.
     environment = environment | {"WARPAES_TEST_SIMULATED": "1"}
     start = time.monotonic()
@@ -136,7 +138,7 @@ def run_sanitizer(tool: str, build: Path, environment: dict, limit: int) -> dict
 def write(record: dict, folder: Path) -> Path:
     machine = record["gpu"]["name"] if record["gpu"] else record["host"]["cpu"]
     slug = re.sub(r"[^a-z0-9]+", "-", machine.lower()).strip("-")
-    path = folder / f"{slug}-{record['date'][:10]}.json"
+    path = folder / f"{slug}-{record['date'].replace(':', '')}.json"
     # A line a row, so that records can be read and compared.
     text = re.sub(
         r"\{\s+\"backend\".*?\}",

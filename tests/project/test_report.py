@@ -53,6 +53,7 @@ GPU_RECORD = CPU_RECORD | {
         row("cuda", "pageable", 1 << 20, 2.0),
     ],
 }
+GPU_RECORD, CPU_RECORD = report.combine([GPU_RECORD]), report.combine([CPU_RECORD])
 README = f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n"
 
 
@@ -63,6 +64,18 @@ class Committed(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual((ROOT / name).read_text(), text, "run `make docs`")
         self.assertEqual({f"docs/{p.name}" for p in (ROOT / "docs").glob("*.svg")}, {n for n in files if "svg" in n})
+
+    def test_runs_of_a_day_give_their_median(self):
+        def run(date: str, speed: float) -> dict:
+            return copy.deepcopy(CPU_RECORD) | {"date": date, "bench": [row("vaes", "pageable", 1 << 20, speed)]}
+
+        day = "2026-01-02T0"
+        combined = report.combine(
+            [run(f"{day}3", 20.0), run("2026-01-01T09", 90.0), run(f"{day}1", 10.0), run(f"{day}2", 18.0)]
+        )
+        self.assertEqual([(r["gb_per_s"], r["lowest"], r["highest"]) for r in combined["bench"]], [(18.0, 10.0, 20.0)])
+        self.assertEqual(len(combined["runs"]), 3)
+        self.assertIn("| 10.0 | 20.0 |", report.performance([combined]))
 
     def test_nobody_types_figures(self):
         written = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]
