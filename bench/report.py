@@ -242,6 +242,34 @@ def slower(record: dict) -> list[list[str]]:
     return found
 
 
+def files_section(record: dict) -> list[str]:
+    rows = record.get("files", [])
+    if not rows:
+        return []
+    cells = [
+        [
+            f"`{row['command']}`",
+            f"{row['median_s']:.3f}",
+            number(row["bytes"] / row["median_s"] / 1e9),
+            f"{row['peak_kib'] / 1024:.1f}",
+        ]
+        for row in rows
+    ]
+    seconds = {row["command"].split()[0]: row["median_s"] for row in rows}
+    ratios = ", ".join(
+        f"{other} takes {seconds[other] / seconds['warpaes']:.2f} times as long"
+        for other in seconds
+        if other != "warpaes"
+    )
+    size = human_bytes(rows[0]["bytes"])
+    return [
+        f"### Files, {size} on {rows[0]['place']}",
+        table(["whole process", "seconds", "GB/s", "peak MiB"], cells),
+        f"*{source(record, False)}. Includes: everything from start to exit, reading and writing.*",
+        f"Beside warpaes, {ratios}.",
+    ]
+
+
 def slower_section(record: dict) -> list[str]:
     found = slower(record)
     if not found:
@@ -311,7 +339,7 @@ def performance(records: list[dict]) -> str:
         out.append("There is no record yet.")
     for record in records:
         out.append(f"## {machine(record)}")
-        for section in (device_section, size_section, cpu_section, slower_section, spread_section):
+        for section in (device_section, size_section, cpu_section, files_section, slower_section, spread_section):
             out += section(record)
     if records:
         out += record_section(records)

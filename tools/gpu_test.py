@@ -15,13 +15,16 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import filecmp
 import json
 import os
 import platform
 import re
 import shutil
+import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -45,7 +48,7 @@ SANITIZERS = {
     # Follows every access to shared memory, of which a long message makes too many.
     "racecheck": (["--tool", "racecheck"], f"{SANITIZED_TESTS}:-*WhereverTheBuffersLie*"),
 }
-PARTS = ("tests", "bench", "sanitizers")
+PARTS = ("tests", "bench", "files", "sanitizers")
 
 
 def say(text: str) -> None:
@@ -110,6 +113,57 @@ def run_tests(build: Path, environment: dict, scratch: Path) -> list[dict]:
         results.append({"name": program.name, **counts, "seconds": round(time.monotonic() - start, 1)})
         print(results[-1], flush=True)
     return results
+
+
+def time_process(command: list) -> tuple[float, int]:
+    """Wall seconds and peak KiB of the whole process."""
+    start = time.monotonic()
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    elapsed = time.monotonic() - start
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise RuntimeError(f"{command[0]} ended with {child.returncode}")
+    return elapsed, usage.ru_maxrss
+
+
+def time_files(build: Path, rounds: int = 9) -> list[dict]:
+    """Whole processes over a 1 GiB file on tmpfs, in turns, the output new each time; the last one compared."""
+    size, folder = 1 << 30, Path("/dev/shm")
+    if not folder.is_dir() or shutil.disk_usage(folder).free < 3 * size:
+        print("/dev/shm has no room for the files: left out")
+        return []
+    key, iv = os.urandom(32).hex(), os.urandom(16).hex()
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        source, output, expected = (Path(scratch) / name for name in ("in", "out", "expected"))
+        with source.open("wb") as file:
+            for _ in range(size >> 24):
+                file.write(os.urandom(1 << 24))
+        tail = ["enc", "-aes-256-ctr", "-e", "-K", key, "-iv", iv, "-in", source, "-out"]
+        commands = {
+            "openssl enc -aes-256-ctr": ["openssl", *tail, expected],
+            "warpaes enc -aes-256-ctr": [build / "cli/warpaes", *tail, output],
+            "cp": ["cp", source, output],
+        }
+        times: dict[str, list] = {name: [] for name in commands}
+        for _ in range(rounds):
+            for name, command in commands.items():
+                command[-1].unlink(missing_ok=True)
+                times[name].append(time_process(command))
+                if name.startswith("warpaes") and not filecmp.cmp(output, expected, shallow=False):
+                    raise RuntimeError("warpaes and openssl differ")
+    return [
+        {
+            "command": name,
+            "bytes": size,
+            "place": "tmpfs",
+            "samples": rounds,
+            "median_s": round(statistics.median(seconds for seconds, _ in runs), 4),
+            "best_s": round(min(seconds for seconds, _ in runs), 4),
+            "peak_kib": max(peak for _, peak in runs),
+        }
+        for name, runs in times.items()
+    ]
 
 
 def run_sanitizer(tool: str, build: Path, environment: dict, limit: int) -> dict:
@@ -213,6 +267,11 @@ def main() -> int:
         host = {**measured["host"], "os": f"{platform.system()} {platform.release()}"}
         # The record's own commit and date are those of its figures.
         record |= stamp | {"warpaes": measured["warpaes"], "gpu": gpu, "host": host, "bench": measured["bench"]}
+    if "files" in parts:
+        say("files")
+        record["files"] = [row | stamp for row in time_files(build)]
+        for row in record["files"]:
+            print(row, flush=True)
     path = write(record, options.output)
     if "sanitizers" in parts and gpu and options.sanitizer_limit:
         say("compute-sanitizer")
