@@ -251,7 +251,7 @@ def files_section(record: dict) -> list[str]:
             f"`{row['command']}`",
             f"{row['median_s']:.3f}",
             number(row["bytes"] / row["median_s"] / 1e9),
-            f"{row['peak_kib'] / 1024:.1f}",
+            number(row["peak_kib"] / 1024) if row["peak_kib"] else "",
         ]
         for row in rows
     ]
