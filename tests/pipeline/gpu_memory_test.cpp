@@ -1,0 +1,120 @@
+// What a message leaves in GPU and page-locked memory, and what becomes of it when CUDA fails: on the simulated GPU.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "base/error.hpp"
+#include "pipeline/message.hpp"
+#include "simt.hpp"
+
+namespace warpaes {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+class GpuMemory : public testing::Test {
+protected:
+    GpuMemory() {
+        simt::reset();
+        for (std::size_t i = 0; i < plaintext_.size(); ++i) plaintext_[i] = static_cast<std::uint8_t>(i * 151 + 7);
+    }
+    ~GpuMemory() override {
+        simt::on_free({});
+        simt::reset();
+    }
+
+    /// Encrypts `bytes` bytes on a new engine, whose lanes are closed when it goes.
+    Bytes encrypt(std::size_t bytes) {
+        Engine engine({.backend = "cuda", .device = -1, .threads = 2, .depth = 2, .chunk_bytes = 65536});
+        Bytes out(bytes);
+        run_message(engine, {.mode = Mode::ctr,
+                             .direction = Direction::encrypt,
+                             .key = &key_,
+                             .iv = Block{1, 2, 3},
+                             .input = plaintext_.data(),
+                             .output = out.data(),
+                             .length = bytes});
+        return out;
+    }
+
+    static bool holds(std::span<const std::uint8_t> memory, std::span<const std::uint8_t> secret) {
+        return std::search(memory.begin(), memory.end(), secret.begin(), secret.end()) != memory.end();
+    }
+
+    const Bytes key_bytes_ = Bytes(32, 0x3c);
+    const ExpandedKey key_{key_bytes_};
+    Bytes plaintext_ = Bytes(1 << 20);
+};
+
+/// Sixteen bytes of the text, of the ciphertext or of a round key in anything that is freed would be a leak. Both sizes
+/// matter: 100 bytes go through the lane's device buffers alone, a megabyte through staging, in several chunks.
+TEST_F(GpuMemory, NothingIsLeftInWhatIsFreed) {
+    for (const std::size_t bytes : {std::size_t{100}, plaintext_.size()}) {
+        const Bytes ciphertext = encrypt(bytes);
+        Bytes round_key(16);
+        std::memcpy(round_key.data(), key_.encrypt().words.data() + 8, round_key.size());
+
+        std::size_t device_bytes = 0, host_bytes = 0;
+        bool leaked = false;
+        simt::on_free([&](cudaMemoryType type, std::span<const std::uint8_t> memory) {
+            (type == cudaMemoryTypeHost ? host_bytes : device_bytes) += memory.size();
+            for (std::size_t at = 0; at + 16 <= bytes; at += 4096) {
+                leaked = leaked || holds(memory, std::span(plaintext_).subspan(at, 16)) ||
+                         holds(memory, std::span(ciphertext).subspan(at, 16));
+            }
+            leaked = leaked || holds(memory, round_key);
+        });
+        encrypt(bytes);
+        simt::on_free({});
+        EXPECT_FALSE(leaked) << bytes;
+        EXPECT_GE(device_bytes, std::min<std::size_t>(bytes, 65536)) << "the test has seen no device memory freed";
+        EXPECT_EQ(host_bytes != 0, bytes > 65536) << "staging is for long messages";
+    }
+}
+
+/// Every call that can keep a message from its result, failing at each of its turns.
+TEST_F(GpuMemory, AFailingCallIsAnErrorAndLeavesNothingBehind) {
+    encrypt(200000);  // what the process keeps for good is there now
+    const simt::Usage before = simt::usage();
+    const Bytes right = encrypt(200000);
+    for (const char* function :
+         {"cudaStreamCreateWithFlags", "cudaEventCreateWithFlags", "cudaHostAlloc", "cudaMalloc", "cudaMemcpyAsync",
+          "cudaFuncSetAttribute", "cudaLaunchKernelEx", "cudaEventRecord", "cudaEventSynchronize"}) {
+        simt::reset();
+        encrypt(200000);
+        const std::uint64_t calls = simt::calls(function);
+        ASSERT_GT(calls, 0U) << function;
+        for (std::uint64_t nth = 1; nth <= calls; ++nth) {
+            simt::reset();
+            simt::fail_call(function, static_cast<int>(nth), cudaErrorUnknown);
+            try {
+                // Which worker does how much differs from run to run: with fewer calls than counted, none fails.
+                EXPECT_EQ(encrypt(200000), right) << function << " " << nth;
+            } catch (const Error& e) {
+                EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE) << e.what();
+                EXPECT_NE(std::string(e.what()).find("cuda: "), std::string::npos) << e.what();
+            }
+            simt::reset();
+            EXPECT_EQ(simt::usage(), before) << "after the failure of " << function << " " << nth;
+        }
+    }
+    EXPECT_EQ(encrypt(200000), right);
+}
+
+TEST_F(GpuMemory, TooLittleDeviceMemoryIsAnErrorOfItsOwn) {
+    simt::Machine machine = simt::Machine::from_environment();
+    machine.memory = 100000;  // less than a chunk each way
+    simt::reset(machine);
+    try {
+        encrypt(plaintext_.size());
+        FAIL() << "there is no room for it";
+    } catch (const Error& e) {
+        EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE_MEMORY) << e.what();
+    }
+}
+
+}  // namespace
+}  // namespace warpaes
