@@ -148,7 +148,9 @@ void run_job(const EncOptions& o) {
     ProgressLine line(o.progress.value_or(::isatty(STDERR_FILENO) != 0));
     job.progress = on_progress;
     job.progress_user = &line;
-    check(warpaes_file_run(engine.get(), &job));
+    const warpaes_status status = warpaes_file_run(engine.get(), &job);
+    if (status == WARPAES_ERROR_EXISTS) throw Failure(status, std::string(warpaes_last_error()) + " with -f");
+    check(status);
     const double seconds = line.seconds();
     line.clear();
     if ((job.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0) {
