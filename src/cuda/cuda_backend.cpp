@@ -363,6 +363,10 @@ private:
             info.memory_bytes = properties.totalGlobalMem;
             const auto shared = static_cast<int>(properties.sharedMemPerBlockOptin);
             if (shared < least_shared_bytes) info.reason = "has less than 64 KiB of shared memory a thread block";
+            if (!cuda::has_code_for(properties.major, properties.minor)) {
+                info.reason =
+                    "this build has no code for its compute capability; build with CMAKE_CUDA_ARCHITECTURES=native";
+            }
             info_.push_back(info);
             limits_.push_back({properties.multiProcessorCount, shared});
         }

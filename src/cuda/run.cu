@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <mutex>
 
@@ -73,6 +74,16 @@ std::size_t shared_bytes(int tables) {
 }
 
 }  // namespace
+
+bool has_code_for(int major, int minor) {
+    // Newest last. What was built for X.Y runs on X.Z, Z >= Y; beyond the newest, its PTX does.
+    constexpr int built_for[] = {__CUDA_ARCH_LIST__};
+    const int device = 100 * major + 10 * minor;
+    for (const int architecture : built_for) {
+        if (architecture / 100 == major && architecture <= device) return true;
+    }
+    return device >= *(std::end(built_for) - 1);
+}
 
 void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream) {
     if (run.length == 0) return;

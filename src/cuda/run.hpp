@@ -8,6 +8,9 @@
 
 namespace warpaes::cuda {
 
+/// Whether this build has machine code, or PTX that the driver can compile, for devices of this compute capability.
+bool has_code_for(int major, int minor);
+
 /// Enqueues `run`, whose buffers are memory of the current device. Scratch memory is taken from and given back to the
 /// stream.
 void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream);

@@ -77,13 +77,31 @@ TEST(Backends, AreListedInOrder) {
         EXPECT_STRNE(info.description, "") << info.name;
         EXPECT_EQ(info.usable != 0, std::string(info.reason).empty()) << info.name << ": " << info.reason;
         const bool cuda = std::string(info.name) == "cuda";
-        EXPECT_EQ(info.device >= 0, cuda && info.usable != 0) << info.name;
-        EXPECT_EQ(info.multiprocessors > 0, cuda && info.usable != 0) << info.name;
-        EXPECT_EQ(info.memory_bytes > 0, cuda && info.usable != 0) << info.name;
+        EXPECT_TRUE(info.device >= 0 || !cuda || info.usable == 0) << "a usable GPU has a number";
+        EXPECT_TRUE(info.device == -1 || cuda) << info.name;
+        EXPECT_EQ(info.multiprocessors > 0, info.device >= 0) << info.name;
+        EXPECT_EQ(info.memory_bytes > 0, info.device >= 0) << info.name;
         if (names.empty() || names.back() != info.name) names.emplace_back(info.name);
     }
     EXPECT_EQ(names, (std::vector<std::string>{"libcrypto", "aesni", "vaes", "cuda"}));
     EXPECT_EQ(query(0).usable, 1) << "libcrypto runs everywhere";
+}
+
+/// A device that the build has no code for is there to see, with the reason, and is never chosen.
+TEST(UnknownGpu, IsListedAndRefused) {
+    if (std::getenv("WARPAES_SIMT_COMPUTE_CAPABILITY") == nullptr) {
+        GTEST_SKIP() << "the test simulated.unknown_gpu runs this, on a simulated GPU of compute capability 7.5";
+    }
+    const warpaes_backend_info info = query(warpaes_backend_count() - 1);
+    ASSERT_STREQ(info.name, "cuda");
+    EXPECT_EQ(info.usable, 0);
+    EXPECT_EQ(info.device, 0);
+    EXPECT_NE(std::string(info.reason).find("compute capability"), std::string::npos) << info.reason;
+    warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
+    options.backend = "cuda";
+    warpaes_engine* engine = nullptr;
+    EXPECT_EQ(warpaes_engine_create(&options, &engine), WARPAES_ERROR_BACKEND);
+    EXPECT_NE(std::string(warpaes_last_error()).find("compute capability"), std::string::npos) << warpaes_last_error();
 }
 
 TEST(Backends, WrongQueries) {

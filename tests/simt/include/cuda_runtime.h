@@ -5,6 +5,8 @@
 
 /// Tells a source that it is compiled for this simulator; `__CUDA_ARCH__` and `__CUDACC__` stay undefined.
 #define WARPAES_SIMT 1
+/// As nvcc says what it compiles for.
+#define __CUDA_ARCH_LIST__ 800, 900
 
 #include "simt_device.h"
 #include "simt_runtime.h"
