@@ -32,13 +32,7 @@ public:
             s[i] = V::bxor(V::swap_bytes(counters_), k0);
             counters_ = V::next_counters(counters_);
         }
-        middle_rounds<V, false, 1, Rounds>(s, keys_);
-        const auto last = round_key<V>(keys_, Rounds);
-        WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) {
-            s[i] = V::aesenclast(s[i], V::bxor(last, V::load(input + i * V::bytes, access)));
-        }
-        store_all<V>(output, s, access);
+        add_key_stream<V, 1, Rounds>(s, keys_, input, output, access);
     }
 
 private:
@@ -84,13 +78,7 @@ public:
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(correction_, V::load(entry_ + i * V::bytes, Whole{}));
         entry_ += N * V::bytes;
-        middle_rounds<V, false, 3, Rounds>(s, keys_);
-        const auto last = round_key<V>(keys_, Rounds);
-        WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) {
-            s[i] = V::aesenclast(s[i], V::bxor(last, V::load(input + i * V::bytes, access)));
-        }
-        store_all<V>(output, s, access);
+        add_key_stream<V, 3, Rounds>(s, keys_, input, output, access);
     }
 
 private:

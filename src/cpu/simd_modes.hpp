@@ -72,13 +72,7 @@ struct Cfb128Decrypt {
         WARPAES_UNROLL
         for (std::size_t i = 1; i < N; ++i) s[i] = V::bxor(k0, V::load(input + i * V::bytes - 16, Whole{}));
         kept = V::load(input + (N - 1) * V::bytes, access);
-        middle_rounds<V, false, 1, Rounds>(s, keys);
-        const auto last = round_key<V>(keys, Rounds);
-        WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) {
-            s[i] = V::aesenclast(s[i], V::bxor(last, V::load(input + i * V::bytes, access)));
-        }
-        store_all<V>(output, s, access);
+        add_key_stream<V, 1, Rounds>(s, keys, input, output, access);
     }
 };
 

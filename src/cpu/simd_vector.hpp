@@ -76,6 +76,20 @@ WARPAES_INLINE void store_all(std::uint8_t* output, const typename V::Reg (&s)[N
     for (std::size_t i = 0; i < N; ++i) V::store(output + i * V::bytes, s[i], access);
 }
 
+/// Takes `s` through rounds `First` … `Rounds` and stores its sum with the input: the addition is folded into the last
+/// round key.
+template <class V, int First, int Rounds, std::size_t N, class Access>
+WARPAES_INLINE void add_key_stream(typename V::Reg (&s)[N], const std::uint8_t* keys, const std::uint8_t* input,
+                                   std::uint8_t* output, Access access) {
+    middle_rounds<V, false, First, Rounds>(s, keys);
+    const auto last = round_key<V>(keys, Rounds);
+    WARPAES_UNROLL
+    for (std::size_t i = 0; i < N; ++i) {
+        s[i] = V::aesenclast(s[i], V::bxor(last, V::load(input + i * V::bytes, access)));
+    }
+    store_all<V>(output, s, access);
+}
+
 /// Takes `mode` through `length` bytes: N vectors at a time, then fewer, at last the part of a vector that is left.
 /// A step reads all of its input before it writes, so input and output may be the same.
 template <class V, std::size_t N, class ModeKernel>

@@ -129,7 +129,8 @@ private:
 
 /// A device's two directions of copying, which all of its lanes share: chunks go in and out in one order, one each way
 /// at a time. With copies on the lanes' own streams both directions are at times busy with the same one while the other
-/// idles (H200, 2026-11, page-locked 1 GiB, four runs: 47.9 to 49.2 GB/s so, 49.0 to 49.2 with the queues).
+/// idles (H200, 2026-11, page-locked 1 GiB in chunks of 12 and 16 MiB, 3 lanes, two runs of each: 47.9 to 49.2 GB/s so,
+/// 49.0 to 49.2 with the queues).
 struct CopyQueues {
     std::mutex mutex;  ///< held while a chunk is enqueued, so that both queues have the same order
     Stream in, out;

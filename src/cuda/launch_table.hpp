@@ -8,7 +8,8 @@
 namespace warpaes::cuda {
 
 /// Groups of 32 blocks per unit of work of the CTR kernel (see ctr.cuh): more share B(g), and take registers and
-/// instruction cache. H200, 2026-11, AES-128, 1 GiB, GB/s: width 1: 804, 2: 919, 4: 922, 8: 876 (spills).
+/// instruction cache. H200, 2026-11, AES-128, 1 GiB, GB/s: for any alignment, width 1: 804, 2: 896, 4: 913, 8: 876
+/// (spills); the aligned kernel, 2: 919, 4: 922.
 inline constexpr int ctr_width = 4;
 
 /// What a kernel launch needs to know about a device.
