@@ -31,7 +31,7 @@ void print_help() {
         "  warpaes enc -aes-256-ctr -pbkdf2 -in disk.img -out disk.img.enc\n"
         "  warpaes enc -aes-256-ctr -pbkdf2 -d -in disk.img.enc -out disk.img\n"
         "\nExit status\n");
-    for (int status = 0; status <= WARPAES_ERROR_FORMAT; ++status) {
+    for (int status = 0; status <= WARPAES_ERROR_KEYSET; ++status) {
         fmt::print("  {:>3}  {}\n", status, warpaes_status_message(static_cast<warpaes_status>(status)));
     }
     fmt::print("  {:>3}  ended by signal N\n", "128+N");

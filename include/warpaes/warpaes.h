@@ -49,7 +49,7 @@ typedef enum warpaes_status {
     WARPAES_ERROR_INTERNAL = 1,         /**< A bug, or a failure that no other value describes. */
     WARPAES_ERROR_ARGUMENT = 2,         /**< A null pointer, an unknown value, fields that contradict each other. */
     WARPAES_ERROR_KEY_LENGTH = 3,       /**< A key is 16, 24 or 32 bytes. */
-    WARPAES_ERROR_IV_LENGTH = 4,        /**< An IV or initial counter is 16 bytes, for ECB 0. */
+    WARPAES_ERROR_IV_LENGTH = 4,        /**< An IV, counter or tweak is 16 bytes, for ECB 0; for GCM 1 or more. */
     WARPAES_ERROR_DATA_LENGTH = 5,      /**< ECB and CBC without padding take whole 16-byte blocks. */
     WARPAES_ERROR_PADDING = 6,          /**< PKCS#7 padding is wrong: wrong key, wrong IV or damaged data. */
     WARPAES_ERROR_BUFFER_TOO_SMALL = 7, /**< The output does not fit; output_len says what it needs. */
@@ -66,7 +66,10 @@ typedef enum warpaes_status {
     WARPAES_ERROR_SAME_FILE = 18,       /**< Input and output are the same file. */
     WARPAES_ERROR_READ = 19,            /**< Reading failed. */
     WARPAES_ERROR_WRITE = 20,           /**< Writing failed: disk full, closed pipe, no permission. */
-    WARPAES_ERROR_FORMAT = 21           /**< Not a file of the expected format, or a truncated one. */
+    WARPAES_ERROR_FORMAT = 21,          /**< Not a file of the expected format, or a truncated one. */
+    WARPAES_ERROR_AUTHENTICATION = 22,  /**< A tag is wrong: wrong key, wrong associated data, or data that was altered
+                                             or cut off. No unauthenticated byte was handed out. */
+    WARPAES_ERROR_KEYSET = 23           /**< Not a keyset, or none of its keys can be used for this. */
 } warpaes_status;
 
 /** What `status` means, in a few words. Static storage; never NULL. */
@@ -83,7 +86,9 @@ typedef enum warpaes_mode {
     WARPAES_CFB8 = 4,   /**< the same, 8-bit segments */
     WARPAES_CFB1 = 5,   /**< the same, 1-bit segments, most significant bit of a byte first */
     WARPAES_OFB = 6,    /**< SP 800-38A 6.4 */
-    WARPAES_CTR = 7     /**< SP 800-38A 6.5, 128-bit big-endian increment (appendix B.1) */
+    WARPAES_CTR = 7,    /**< SP 800-38A 6.5, 128-bit big-endian increment (appendix B.1) */
+    WARPAES_XTS = 8,    /**< SP 800-38E, IEEE 1619: AES-128 and AES-256 */
+    WARPAES_GCM = 9     /**< SP 800-38D; with associated data alone it is GMAC */
 } warpaes_mode;
 
 typedef enum warpaes_direction { WARPAES_ENCRYPT = 1, WARPAES_DECRYPT = 2 } warpaes_direction;
@@ -101,6 +106,8 @@ enum {
     WARPAES_NOTE_COUNTER_WRAPPED =
         1u << 0 /**< The CTR counter passed 2^128 - 1 and went on at 0, as SP 800-38A B.1 and
                      OpenSSL do. Correct, but the counters above 0 are used up for this key. */
+    ,
+    WARPAES_NOTE_DEVICE_FAILED = 1u << 1 /**< A GPU failed midway; the CPU did the rest. The output is complete. */
 };
 
 /* ---------------------------------------------------------------------------------------------------------- engine */
@@ -179,6 +186,17 @@ WARPAES_API void warpaes_key_destroy(warpaes_key* key);
  * `input` is the whole message. With WARPAES_RANGE (ECB, CTR, and decryption of CBC and CFB) only the blocks
  * under the range are read, and `output` receives the range alone, `range_len` bytes; not together with PKCS7.
  * In place means output == input; a range is never in place.
+ *
+ * GCM: `iv` of any length from 1 byte (12 is the usual and the fast one; never twice with the same key, and at most
+ * 2^32 random ones of 12 bytes, SP 800-38D 8.3), `aad` and `tag`; at most 2^36 - 32 bytes. Encryption writes `tag`,
+ * decryption compares it in constant time and, if it is wrong, wipes the output: WARPAES_ERROR_AUTHENTICATION. No
+ * range. An asynchronous call encrypts only: whether a decryption is authentic is not known when it returns.
+ *
+ * XTS: `key` and `tweak_key`, both AES-128 or both AES-256 and different (FIPS 140-3 IG C.I). The message is
+ * consecutive data units of `data_unit_len` bytes (16 to 2^24; 0: the whole message is one), of which the last may be
+ * shorter but not below 16 bytes; a unit that is not whole blocks is handled by ciphertext stealing. `iv` is the tweak
+ * of the first unit: its number as 16 little-endian bytes; it grows by one from unit to unit. A range consists of whole
+ * units.
  */
 typedef struct warpaes_message {
     uint32_t struct_size;
@@ -186,7 +204,7 @@ typedef struct warpaes_message {
     warpaes_mode mode;
     warpaes_direction direction;
     const warpaes_key* key;
-    const uint8_t* iv; /**< 16 bytes: IV, or for CTR the initial counter block. NULL for ECB. */
+    const uint8_t* iv; /**< 16 bytes: IV, or for CTR the initial counter block. NULL for ECB. GCM, XTS: see above. */
     uint64_t iv_len;
     const void* input;
     uint64_t input_len;
@@ -201,12 +219,21 @@ typedef struct warpaes_message {
     const char* backend;   /**< Which backend ran it. Static storage. */
     int32_t device;        /**< Which CUDA device ran it; -1 for the CPU. */
     int32_t reserved;
+    /* GCM, input: */
+    const void* aad; /**< Associated data, in host or device memory. */
+    uint64_t aad_len;
+    void* tag; /**< Encryption: written; decryption: the tag to expect. Host memory; of an asynchronous call, memory
+                    that the device can write. */
+    uint64_t tag_len; /**< 16, 15, 14, 13 or 12; 8 and 4 only with the limits of SP 800-38D, appendix C. */
+    /* XTS, input: */
+    const warpaes_key* tweak_key;
+    uint64_t data_unit_len;
 } warpaes_message;
 
 #define WARPAES_MESSAGE_INIT                                                                                         \
     {                                                                                                                \
         sizeof(warpaes_message), 0, (warpaes_mode)0, (warpaes_direction)0, NULL, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, \
-            WARPAES_OK, 0, NULL, -1, 0                                                                               \
+            WARPAES_OK, 0, NULL, -1, 0, NULL, 0, NULL, 0, NULL, 0                                                    \
     }
 
 /**
@@ -224,6 +251,50 @@ WARPAES_API warpaes_status warpaes_crypt(warpaes_engine* engine, warpaes_message
  */
 WARPAES_API warpaes_status warpaes_crypt_async(warpaes_engine* engine, warpaes_message* message, void* cuda_stream);
 
+/**
+ * Many AES-GCM messages of one key at equal distances: the segments of a file or of a table, processed as one batch.
+ *
+ * Segment i is `segment_len` bytes of plaintext (the last: `last_len`, at most segment_len). Plaintext of segment i
+ * begins `i * plaintext_stride` bytes into the plaintext buffer, ciphertext `i * ciphertext_stride` into the other (0:
+ * the segments, with their inline tags, follow each other without gaps). In place, both strides are equal. What lies in
+ * the gaps of the output may be overwritten.
+ */
+typedef struct warpaes_segments {
+    uint32_t struct_size;
+    uint32_t flags; /**< 0 */
+    warpaes_direction direction;
+    int32_t reserved;
+    const warpaes_key* key;
+    const uint8_t* nonces; /**< count times 12 bytes, one after the other, in host memory. All different. */
+    uint64_t count;
+    uint64_t segment_len;
+    uint64_t last_len;
+    const void* aad; /**< The same for every segment. */
+    uint64_t aad_len;
+    const void* input;
+    void* output;
+    uint64_t plaintext_stride;
+    uint64_t ciphertext_stride;
+    /** count times 16 bytes in host memory: written or expected. NULL: inline, the 16 bytes behind each ciphertext. */
+    void* tags;
+    /* Written by the call: */
+    uint64_t failures; /**< Decryption: segments that are not authentic. Their output is wiped; the others stand. */
+    uint64_t first_failure; /**< The first of them. */
+    const char* backend;
+    int32_t device;
+    uint32_t notes;
+} warpaes_segments;
+
+#define WARPAES_SEGMENTS_INIT                                                                                          \
+    {                                                                                                                  \
+        sizeof(warpaes_segments), 0, (warpaes_direction)0, 0, NULL, NULL, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, NULL, 0, \
+            0, NULL, -1, 0                                                                                             \
+    }
+
+/** Runs all segments and returns when they are done. Thread-safe. WARPAES_ERROR_AUTHENTICATION if any is not authentic.
+ */
+WARPAES_API warpaes_status warpaes_crypt_segments(warpaes_engine* engine, warpaes_segments* segments);
+
 /* --------------------------------------------------------------------------------------------------------- context */
 
 /** A message that arrives in pieces. One thread at a time. */
@@ -234,7 +305,8 @@ WARPAES_API void warpaes_context_destroy(warpaes_context* context);
 /** A second context that goes on independently from where `context` stands. */
 WARPAES_API warpaes_status warpaes_context_copy(const warpaes_context* context, warpaes_context** copy);
 
-/** Starts a message. `flags`: WARPAES_PKCS7 or 0. The key must outlive the context's use of it. */
+/** Starts a message. `flags`: WARPAES_PKCS7 or 0. The key must outlive the context's use of it. Not for XTS, whose data
+    units are messages. */
 WARPAES_API warpaes_status warpaes_context_init(warpaes_context* context, warpaes_mode mode,
                                                 warpaes_direction direction, const warpaes_key* key, const uint8_t* iv,
                                                 size_t iv_len, uint32_t flags);
@@ -253,13 +325,80 @@ WARPAES_API warpaes_status warpaes_context_final(warpaes_context* context, void*
 WARPAES_API warpaes_status warpaes_context_reset(warpaes_context* context, const uint8_t* iv, size_t iv_len);
 /** CTR: goes to byte `offset` of the message. */
 WARPAES_API warpaes_status warpaes_context_seek(warpaes_context* context, uint64_t offset);
+/** GCM: the next `length` bytes of associated data, any number of times before the first update with data. */
+WARPAES_API warpaes_status warpaes_context_aad(warpaes_context* context, const void* aad, size_t length);
+/** GCM encryption, after final: the tag, cut to `length` bytes (see warpaes_message). */
+WARPAES_API warpaes_status warpaes_context_get_tag(warpaes_context* context, uint8_t* tag, size_t length);
+/**
+ * GCM decryption, before final: the tag to expect. final then succeeds or returns WARPAES_ERROR_AUTHENTICATION; what
+ * the updates have written until then is not authenticated and must not be used before final has succeeded.
+ */
+WARPAES_API warpaes_status warpaes_context_set_tag(warpaes_context* context, const uint8_t* tag, size_t length);
+
+/* --------------------------------------------------------------------------------------------------------- keysets */
+
+/**
+ * Keys for files, as other people's libraries keep them: a cleartext Tink keyset, several keys of which one is primary.
+ * Encryption uses the primary; decryption tries every enabled key. Not to be changed while another thread uses it;
+ * otherwise shareable. Wiped when destroyed.
+ *
+ * Templates, by Tink's names: AES128_GCM_HKDF_4KB, AES128_GCM_HKDF_1MB, AES256_GCM_HKDF_4KB, AES256_GCM_HKDF_1MB,
+ * AES128_CTR_HMAC_SHA256_4KB, AES128_CTR_HMAC_SHA256_1MB, AES256_CTR_HMAC_SHA256_4KB, AES256_CTR_HMAC_SHA256_1MB; and
+ * C2SP_CHUNKED_128, C2SP_CHUNKED_256 (c2sp.org/chunked-encryption), which have raw keys only and no keyset file.
+ */
+typedef struct warpaes_keyset warpaes_keyset;
+
+typedef enum warpaes_key_state {
+    WARPAES_KEY_ENABLED = 1,
+    WARPAES_KEY_DISABLED = 2, /**< Kept, but not used. */
+    WARPAES_KEY_DESTROYED = 3 /**< Only its number is left. */
+} warpaes_key_state;
+
+typedef struct warpaes_key_info {
+    uint32_t struct_size;
+    uint32_t key_id;
+    warpaes_key_state state;
+    int32_t primary;           /**< 1 if it is the primary. */
+    const char* template_name; /**< One of the above; "" if its parameters are those of none. Static storage. */
+    uint32_t key_bits;         /**< of AES */
+    uint32_t segment_bytes;    /**< of ciphertext */
+} warpaes_key_info;
+
+/** Number of templates, and the name of template `index` (NULL beyond the last). */
+WARPAES_API size_t warpaes_template_count(void);
+WARPAES_API const char* warpaes_template_name(size_t index);
+
+/** An empty keyset. */
+WARPAES_API warpaes_status warpaes_keyset_create(warpaes_keyset** keyset);
+/** From Tink's JSON, `length` bytes. WARPAES_ERROR_KEYSET says what is wrong with it, and repeats nothing of it. */
+WARPAES_API warpaes_status warpaes_keyset_parse(const char* json, size_t length, warpaes_keyset** keyset);
+/** A keyset of one raw key: `length` bytes, for Tink's templates at least 16 or 32 as the AES key, for C2SP 32. */
+WARPAES_API warpaes_status warpaes_keyset_from_raw(const char* template_name, const uint8_t* key, size_t length,
+                                                   warpaes_keyset** keyset);
+WARPAES_API void warpaes_keyset_destroy(warpaes_keyset* keyset);
+/** Adds a new random key; the first key of a keyset becomes its primary. `key_id` may be NULL. */
+WARPAES_API warpaes_status warpaes_keyset_add(warpaes_keyset* keyset, const char* template_name, uint32_t* key_id);
+/** Makes an enabled key the primary. */
+WARPAES_API warpaes_status warpaes_keyset_promote(warpaes_keyset* keyset, uint32_t key_id);
+/** Enables, disables or destroys a key; the primary stays enabled. */
+WARPAES_API warpaes_status warpaes_keyset_set_state(warpaes_keyset* keyset, uint32_t key_id, warpaes_key_state state);
+/** Removes a key that is not the primary. */
+WARPAES_API warpaes_status warpaes_keyset_remove(warpaes_keyset* keyset, uint32_t key_id);
+WARPAES_API size_t warpaes_keyset_count(const warpaes_keyset* keyset);
+WARPAES_API warpaes_status warpaes_keyset_query(const warpaes_keyset* keyset, size_t index, warpaes_key_info* info);
+/** As Tink's JSON, with the secret keys, not ended by a NUL. `*length`: what it takes; with too small a capacity
+    WARPAES_ERROR_BUFFER_TOO_SMALL. */
+WARPAES_API warpaes_status warpaes_keyset_write(const warpaes_keyset* keyset, char* json, size_t capacity,
+                                                size_t* length);
 
 /* ------------------------------------------------------------------------------------------------ files and streams */
 
 typedef enum warpaes_format {
     WARPAES_FORMAT_RAW = 0, /**< Ciphertext and nothing else; key and IV come from the caller. */
     WARPAES_FORMAT_OPENSSL_ENC =
-        1 /**< `openssl enc`: key and IV from a passphrase; "Salted__" and the salt in front. */
+        1, /**< `openssl enc`: key and IV from a passphrase; "Salted__" and the salt in front. */
+    WARPAES_FORMAT_STREAMING_AEAD = 2 /**< Authenticated segments, as the keyset's key says: Tink's streaming AEAD or
+                                           C2SP chunked encryption. */
 } warpaes_format;
 
 typedef enum warpaes_kdf {
@@ -274,8 +413,9 @@ enum {
     WARPAES_FILE_BASE64_ONE_LINE = 1u << 2, /**< With BASE64: a single line (`-A`). */
     WARPAES_FILE_OVERWRITE = 1u << 3,       /**< Replace an existing output file. */
     WARPAES_FILE_NO_SALT = 1u << 4,         /**< OPENSSL_ENC: no salt and no header. */
-    WARPAES_FILE_RANGE = 1u << 5 /**< Only bytes range_first … range_last of the result (ECB, CTR, and decryption of
-                                      CBC and CFB); only the blocks under them are read. */
+    WARPAES_FILE_RANGE = 1u << 5, /**< Only bytes range_first … range_last of the result (ECB, CTR, and decryption of
+                                       CBC, CFB and STREAMING_AEAD); only the blocks or segments under them are read. */
+    WARPAES_FILE_VERIFY = 1u << 6 /**< STREAMING_AEAD decryption: authenticate everything and write nothing. */
 };
 
 /** What a running job tells; called now and then, from one thread at a time. Return 0 to go on, anything else to
@@ -287,6 +427,10 @@ typedef int (*warpaes_progress)(void* user, uint64_t bytes_done, uint64_t bytes_
 /**
  * A file or stream to encrypt or decrypt through bounded memory. A file named by `output_path` appears under its name
  * only when it is complete (temporary file beside it, fsync, rename); after a failure there is none.
+ *
+ * STREAMING_AEAD: `keyset`, and `aad` if the writer gave some; `mode`, `key` and `iv` are ignored. A named file appears
+ * when everything was authenticated; a pipe receives authenticated segments only, in order, and an error after them if
+ * what follows is altered or missing.
  */
 typedef struct warpaes_file_job {
     uint32_t struct_size;
@@ -324,16 +468,102 @@ typedef struct warpaes_file_job {
     uint32_t notes;         /**< WARPAES_NOTE_* */
     int32_t device;
     const char* backend;
+    /* STREAMING_AEAD */
+    const warpaes_keyset* keyset;
+    const void* aad; /**< Associated data: not in the file, the same on both sides. */
+    uint64_t aad_len;
+    uint32_t key_id; /**< Written by the call: the key that was used. */
+    uint32_t reserved;
 } warpaes_file_job;
 
-#define WARPAES_FILE_JOB_INIT                                                                                       \
-    {                                                                                                               \
-        sizeof(warpaes_file_job), 0, (warpaes_mode)0, (warpaes_direction)0, WARPAES_FORMAT_RAW, WARPAES_KDF_PBKDF2, \
-            NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, NULL       \
+#define WARPAES_FILE_JOB_INIT                                                                                        \
+    {                                                                                                                \
+        sizeof(warpaes_file_job), 0, (warpaes_mode)0, (warpaes_direction)0, WARPAES_FORMAT_RAW, WARPAES_KDF_PBKDF2,  \
+            NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, NULL, NULL, \
+            NULL, 0, 0, 0                                                                                            \
     }
 
 /** Runs the job and returns when its output is complete. Thread-safe. */
 WARPAES_API warpaes_status warpaes_file_run(warpaes_engine* engine, warpaes_file_job* job);
+
+/** What can be said about an encrypted file without a key. */
+typedef struct warpaes_file_info {
+    uint32_t struct_size;
+    warpaes_format format;
+    const char* template_name; /**< The one asked for, or "" where only a key can tell. Static storage. */
+    uint64_t file_bytes;
+    uint64_t header_bytes;
+    uint64_t segment_bytes; /**< of ciphertext, tag included; 0 if not known */
+    uint64_t segments;
+    uint64_t plaintext_bytes;
+    uint32_t key_bits; /**< of AES; 0 if not known */
+    uint32_t reserved;
+} warpaes_file_info;
+
+/**
+ * Reads the header of the file at `path` and computes the rest from its length. `template_name`: what to take it for;
+ * NULL: what the header says, which for Tink's formats leaves the segment size open (not written in the file).
+ * WARPAES_ERROR_FORMAT if it cannot be such a file, for example because its length is impossible.
+ */
+WARPAES_API warpaes_status warpaes_file_inspect(const char* path, const char* template_name, warpaes_file_info* info);
+
+/* ------------------------------------------------------------------------------------------------ readers and writers
+ */
+
+/** Where a reader's ciphertext comes from: a path, memory, or functions of the caller. */
+typedef struct warpaes_source {
+    uint32_t struct_size;
+    uint32_t reserved;
+    const char* path;
+    const void* memory; /**< If path is NULL; must stay as long as the reader. */
+    uint64_t memory_len;
+    /** If both are NULL: fills `buffer` with the `length` bytes at `offset`; returns 0, or anything else for failure.
+        Called from several threads at once. */
+    int (*read)(void* user, uint64_t offset, void* buffer, uint64_t length);
+    uint64_t size; /**< For `read`: bytes in all. */
+    void* user;
+} warpaes_source;
+
+/** Where a writer's ciphertext goes: a path, or a function of the caller. */
+typedef struct warpaes_sink {
+    uint32_t struct_size;
+    uint32_t flags;   /**< 0 or WARPAES_FILE_OVERWRITE */
+    const char* path; /**< Appears under its name when the writer has finished. */
+    /** If path is NULL: takes the next `length` bytes; returns 0, or anything else for failure. One call at a time. */
+    int (*write)(void* user, const void* bytes, uint64_t length);
+    void* user;
+} warpaes_sink;
+
+/** Random access to a file of authenticated segments. Reading is thread-safe. */
+typedef struct warpaes_reader warpaes_reader;
+
+/** Reads the header, finds the key by authenticating the last segment, which also proves that the end is there. */
+WARPAES_API warpaes_status warpaes_reader_open(warpaes_engine* engine, const warpaes_source* source,
+                                               const warpaes_keyset* keyset, const void* aad, size_t aad_len,
+                                               warpaes_reader** reader);
+/** Bytes of plaintext. */
+WARPAES_API uint64_t warpaes_reader_size(const warpaes_reader* reader);
+/**
+ * Bytes [offset, offset + length) of the plaintext into `output`, in host or device memory; `*read` is less than length
+ * only at the end. Reads and authenticates just the segments under them. After an error the output is wiped.
+ */
+WARPAES_API warpaes_status warpaes_reader_read(warpaes_reader* reader, uint64_t offset, void* output, uint64_t length,
+                                               uint64_t* read);
+/** Frees the reader; NULL is allowed. */
+WARPAES_API void warpaes_reader_close(warpaes_reader* reader);
+
+/** Writes a file of authenticated segments, front to back. One thread at a time. */
+typedef struct warpaes_writer warpaes_writer;
+
+WARPAES_API warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* sink,
+                                               const warpaes_keyset* keyset, const void* aad, size_t aad_len,
+                                               warpaes_writer** writer);
+/** The next `length` bytes of plaintext, in host or device memory. After an error only close is allowed. */
+WARPAES_API warpaes_status warpaes_writer_write(warpaes_writer* writer, const void* input, uint64_t length);
+/** Ends the file: the last segment, and for a path fsync and its name. */
+WARPAES_API warpaes_status warpaes_writer_finish(warpaes_writer* writer);
+/** Frees the writer; without finish, nothing appears at the path. NULL is allowed. */
+WARPAES_API void warpaes_writer_close(warpaes_writer* writer);
 
 #ifdef __cplusplus
 }

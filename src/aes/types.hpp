@@ -18,7 +18,7 @@ inline constexpr std::size_t block_bytes = 16;
 using Block = std::array<std::uint8_t, block_bytes>;
 
 /// Values are those of `warpaes_mode` in the C ABI.
-enum class Mode : std::int32_t { ecb = 1, cbc = 2, cfb128 = 3, cfb8 = 4, cfb1 = 5, ofb = 6, ctr = 7 };
+enum class Mode : std::int32_t { ecb = 1, cbc = 2, cfb128 = 3, cfb8 = 4, cfb1 = 5, ofb = 6, ctr = 7, xts = 8, gcm = 9 };
 
 /// Values are those of `warpaes_direction` in the C ABI.
 enum class Direction : std::int32_t { encrypt = 1, decrypt = 2 };
@@ -29,6 +29,8 @@ constexpr bool is_parallel(Mode mode, Direction direction) {
     switch (mode) {
     case Mode::ecb:
     case Mode::ctr:
+    case Mode::xts:
+    case Mode::gcm:
         return true;
     case Mode::cbc:
     case Mode::cfb128:
@@ -50,9 +52,9 @@ constexpr bool uses_iv(Mode mode) {
     return mode != Mode::ecb;
 }
 
-/// Only ECB and CBC decryption run the inverse cipher (FIPS 197, section 5.3).
+/// Only ECB, CBC and XTS decryption run the inverse cipher (FIPS 197, section 5.3).
 constexpr bool uses_inverse_cipher(Mode mode, Direction direction) {
-    return needs_whole_blocks(mode) && direction == Direction::decrypt;
+    return (needs_whole_blocks(mode) || mode == Mode::xts) && direction == Direction::decrypt;
 }
 
 /// A decryption whose chaining value is the 16 bytes of ciphertext before it, wherever it starts.

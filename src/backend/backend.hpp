@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "aes/ghash.hpp"
 #include "aes/key_schedule.hpp"
 #include "aes/types.hpp"
 #include "base/secret.hpp"
@@ -30,12 +32,16 @@ public:
     [[nodiscard]] const RoundKeys& encrypt() const noexcept { return *encrypt_; }
     /// Round keys of the equivalent inverse cipher (FIPS 197, 5.3.5).
     [[nodiscard]] const RoundKeys& decrypt() const noexcept { return *decrypt_; }
+    /// What GHASH needs of this key; made when first asked for. Thread-safe.
+    [[nodiscard]] const HashKey& hash_key() const;
 
 private:
     int rounds_;
     Secret<std::array<std::uint8_t, 32>> bytes_;
     Secret<RoundKeys> encrypt_;
     Secret<RoundKeys> decrypt_;
+    mutable std::once_flag hash_key_made_;
+    mutable Secret<HashKey> hash_key_;
 };
 
 /// A stretch of one message, processed in one go: `length` bytes from `input` to `output`, which are equal or disjoint.
@@ -50,8 +56,52 @@ struct Run {
     std::uint8_t* output;
     std::uint64_t length;
     /// Chaining value before the first block: IV, counter, or previous ciphertext (for CFB8 and CFB1 the shift
-    /// register). A run does not change it: see `chain_after`.
+    /// register). A run does not change it: see `chain_after`. XTS: the first data unit's tweak before its encryption,
+    /// a little-endian number that grows by one from unit to unit (IEEE 1619, 5.1).
     Block chain;
+    /// XTS: the key that encrypts the tweaks, and the bytes of a data unit. The run is whole units, of which the last
+    /// of a message may be shorter; none is shorter than 16 bytes.
+    const ExpandedKey* tweak_key = nullptr;
+    std::uint64_t data_unit = 0;
+};
+
+/// AES-GCM (SP 800-38D) under one key: `count` segments at equal distances, each a message of its own; or with
+/// `count` = 1 a stretch of one message, or only its authentication.
+///
+/// GHASH is linear: the sum over the blocks of a message can be cut anywhere, each part starting from zero, and put
+/// together as `part * H^(blocks after it)`. So a stretch yields the digest of its own ciphertext, padded with zeros to
+/// whole blocks, and whoever cut the message adds the digests up (aes/ghash.hpp).
+struct GcmRun {
+    Direction direction;
+    const ExpandedKey* key;
+    const std::uint8_t* input;
+    /// Equal to `input` (then with equal strides) or disjoint. Null: `input` is only hashed, as associated data is;
+    /// `j0` is then ignored.
+    std::uint8_t* output;
+    std::uint64_t count = 1;
+    std::uint64_t segment_bytes = 0;  ///< plaintext of every segment but the last
+    std::uint64_t last_bytes = 0;     ///< of the last, at most segment_bytes
+    /// From the beginning of a segment to that of the next; at least segment_bytes. What lies between the segments of
+    /// the output may be overwritten.
+    std::uint64_t input_stride = 0;
+    std::uint64_t output_stride = 0;
+    /// The pre-counter block J0 (SP 800-38D, 7.1) of every segment, in host memory.
+    const Block* j0 = nullptr;
+    /// Block of the message that a stretch begins with: its first counter is inc32 applied 1 + first_block times to J0.
+    std::uint64_t first_block = 0;
+
+    /// What `results` receives for every segment: the digest described above, or the tag of a whole message, 16 bytes.
+    enum class Result { digest, tag } result = Result::digest;
+    /// For tags: the digest of the associated data, which is the same for all segments, and its length.
+    Block aad_digest{};
+    std::uint64_t aad_bytes = 0;
+    /// `count` blocks in host memory; for CudaBackend::run_gcm_async memory that the device can write. Decryption
+    /// hashes its input and writes the tag that the message should have: comparing is the caller's.
+    Block* results = nullptr;
+
+    [[nodiscard]] std::uint64_t total_bytes() const noexcept {
+        return count == 0 ? 0 : (count - 1) * segment_bytes + last_bytes;
+    }
 };
 
 /// Where a buffer lies.
@@ -72,6 +122,8 @@ public:
     /// Runs it and returns when the output is complete. Staging or any other host memory will do; for a CUDA lane
     /// page-locked memory copies fastest and memory of its own device is used as it lies.
     virtual void run(const Run& run) = 0;
+    /// The same for GCM; results included.
+    virtual void run_gcm(const GcmRun& run) = 0;
 
     /// Overwrites the first `bytes` of both stagings, and what a device holds of any run.
     virtual void wipe_staging(std::size_t bytes) noexcept {

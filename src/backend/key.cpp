@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "aes/cipher.hpp"
 #include "backend/backend.hpp"
 #include "base/error.hpp"
 
@@ -13,6 +14,17 @@ ExpandedKey::ExpandedKey(std::span<const std::uint8_t> key) : rounds_(rounds_for
     std::copy(key.begin(), key.end(), bytes_->begin());
     *encrypt_ = expand_key(key);
     *decrypt_ = invert_round_keys(*encrypt_, rounds_);
+}
+
+const HashKey& ExpandedKey::hash_key() const {
+    std::call_once(hash_key_made_, [this] {
+        const Secret<FieldElement> h(load_element(encrypt_block(*encrypt_, rounds_, Block{})));
+        hash_key_->powers[0] = *h;
+        for (std::size_t i = 1; i < HashKey::count; ++i) {
+            hash_key_->powers[i] = multiply(hash_key_->powers[i - 1], *h);
+        }
+    });
+    return *hash_key_;
 }
 
 }  // namespace warpaes

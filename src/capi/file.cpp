@@ -83,7 +83,7 @@ extern "C" {
 warpaes_status warpaes_file_run(warpaes_engine* engine, warpaes_file_job* job) {
     return guarded([&] {
         require(engine, "engine");
-        warpaes_file_job j = read_struct(job, "job", sizeof(warpaes_file_job));
+        warpaes_file_job j = read_struct(job, "job", offsetof(warpaes_file_job, keyset));
         j.bytes_read = j.bytes_written = 0;
         j.notes = 0;
         j.device = -1;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "format/keyset.hpp"
 #include "message/context.hpp"
 #include "warpaes/warpaes.h"
 
@@ -15,4 +16,8 @@ struct warpaes_key {
 
 struct warpaes_context {
     warpaes::Context impl;
+};
+
+struct warpaes_keyset {
+    warpaes::Keyset impl;
 };

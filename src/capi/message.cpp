@@ -1,5 +1,7 @@
 #include "message/message.hpp"
 
+#include <cstddef>
+
 #include "capi/checks.hpp"
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
@@ -34,7 +36,7 @@ warpaes_status run(warpaes_engine* engine, warpaes_message* message, std::option
     warpaes_message m{};
     const warpaes_status status = guarded([&] {
         require(engine, "engine");
-        m = read_struct(message, "message", sizeof(warpaes_message));
+        m = read_struct(message, "message", offsetof(warpaes_message, aad));
         size = m.struct_size;
         MessageResult result;
         m.output_len = 0;

@@ -75,6 +75,10 @@ const char* warpaes_status_message(warpaes_status status) {
         return "write failure";
     case WARPAES_ERROR_FORMAT:
         return "not the expected format";
+    case WARPAES_ERROR_AUTHENTICATION:
+        return "authentication failure";
+    case WARPAES_ERROR_KEYSET:
+        return "keyset not usable";
     }
     return "unknown status";
 }

@@ -44,20 +44,22 @@ constexpr RunFunction vaes512_run = nullptr;
 }  // namespace
 
 Backend& vaes_backend(VaesWidth width) {
-    static CpuBackend bits256("vaes", "VAES, 256-bit (AVX2)", why_not_vaes256(), vaes256_run);
-    static CpuBackend bits512("vaes", "VAES, 512-bit (AVX-512)", why_not_vaes512(), vaes512_run);
+    static CpuBackend bits256("vaes", "VAES, 256-bit (AVX2)", why_not_vaes256(), vaes256_run, run_gcm_libcrypto);
+    static CpuBackend bits512("vaes", "VAES, 512-bit (AVX-512)", why_not_vaes512(), vaes512_run, run_gcm_libcrypto);
     return width == VaesWidth::bits512 ? bits512 : bits256;
 }
 
 }  // namespace cpu
 
 Backend& libcrypto_backend() {
-    static cpu::CpuBackend backend("libcrypto", cpu::libcrypto_version(), "", cpu::run_libcrypto);
+    static cpu::CpuBackend backend("libcrypto", cpu::libcrypto_version(), "", cpu::run_libcrypto,
+                                   cpu::run_gcm_libcrypto);
     return backend;
 }
 
 Backend& aesni_backend() {
-    static cpu::CpuBackend backend("aesni", "AES-NI, 8 blocks in flight", cpu::why_not_aesni(), cpu::aesni_run);
+    static cpu::CpuBackend backend("aesni", "AES-NI, 8 blocks in flight", cpu::why_not_aesni(), cpu::aesni_run,
+                                   cpu::run_gcm_libcrypto);
     return backend;
 }
 

@@ -10,11 +10,12 @@
 namespace warpaes::cpu {
 
 using RunFunction = void (*)(const Run&);
+using GcmFunction = void (*)(const GcmRun&);
 
 class CpuBackend final : public Backend {
 public:
-    /// `reason`: why it cannot run here; empty if it can. `run` is never called if it cannot.
-    CpuBackend(std::string name, std::string description, std::string reason, RunFunction run);
+    /// `reason`: why it cannot run here; empty if it can. The functions are never called if it cannot.
+    CpuBackend(std::string name, std::string description, std::string reason, RunFunction run, GcmFunction run_gcm);
 
     [[nodiscard]] std::string_view name() const noexcept override { return info_.front().name; }
     [[nodiscard]] const std::vector<BackendInfo>& info() const noexcept override { return info_; }
@@ -24,6 +25,7 @@ public:
 private:
     std::vector<BackendInfo> info_;
     RunFunction run_;
+    GcmFunction run_gcm_;
 };
 
 }  // namespace warpaes::cpu

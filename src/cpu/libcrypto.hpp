@@ -8,6 +8,7 @@
 namespace warpaes::cpu {
 
 void run_libcrypto(const Run& run);
+void run_gcm_libcrypto(const GcmRun& run);
 
 /// For example "OpenSSL 3.0.19"; the library that is running, not the one compiled against.
 std::string libcrypto_version();

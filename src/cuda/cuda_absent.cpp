@@ -13,6 +13,7 @@ public:
     std::unique_ptr<Lane> open_lane(int, std::size_t) override { refuse(); }
     MemoryPlace place(const void*) noexcept override { return {}; }
     void run_async(const Run&, int, void*) override { refuse(); }
+    void run_gcm_async(const GcmRun&, int, void*) override { refuse(); }
     void synchronize(int, void*) override { refuse(); }
     void copy(void*, const void*, std::size_t, int, void*) override { refuse(); }
     void* host_alloc(std::size_t) override { refuse(); }

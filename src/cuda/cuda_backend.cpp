@@ -182,6 +182,8 @@ public:
         }
     }
 
+    void run_gcm(const GcmRun&) override { throw Error(WARPAES_ERROR_BACKEND, "cuda: has no GCM yet"); }
+
     /// The device's part is done in the order of the stream: before anything that comes after.
     void wipe_staging(std::size_t bytes) noexcept override {
         Lane::wipe_staging(bytes);
@@ -259,6 +261,10 @@ public:
     void run_async(const Run& run, int device, void* stream) override {
         const CurrentDevice current(device);
         cuda::enqueue(run, limits(device), static_cast<cudaStream_t>(stream));
+    }
+
+    void run_gcm_async(const GcmRun&, int, void*) override {
+        throw Error(WARPAES_ERROR_BACKEND, "cuda: has no GCM yet");
     }
 
     void synchronize(int device, void* stream) override {

@@ -20,6 +20,8 @@ public:
     /// Enqueues the run on `stream` (a cudaStream_t, null for the default stream) of `device`; both buffers are memory
     /// of that device, the key is copied before this returns. Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
     virtual void run_async(const Run& run, int device, void* stream) = 0;
+    /// The same for GCM; `run.results` is memory that the device can write.
+    virtual void run_gcm_async(const GcmRun& run, int device, void* stream) = 0;
     /// Waits for everything enqueued on `stream`.
     virtual void synchronize(int device, void* stream) = 0;
     /// `bytes` bytes between any two memories, complete on return after what `stream` held before.

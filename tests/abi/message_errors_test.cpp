@@ -54,7 +54,7 @@ TEST_P(MessageErrors, NullAndUnknownValues) {
     EXPECT_EQ(warpaes_crypt(nullptr, &message), WARPAES_ERROR_ARGUMENT);
     EXPECT_NE(std::string(warpaes_last_error()).find("engine"), std::string::npos);
 
-    for (const std::uint32_t size : {0U, 4U, static_cast<std::uint32_t>(sizeof(warpaes_message)) - 8}) {
+    for (const std::uint32_t size : {0U, 4U, static_cast<std::uint32_t>(offsetof(warpaes_message, aad)) - 8}) {
         expect_refused("struct_size " + std::to_string(size), WARPAES_ERROR_ARGUMENT, "struct_size",
                        [size](warpaes_message& m) { m.struct_size = size; });
     }

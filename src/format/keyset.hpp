@@ -1,0 +1,55 @@
+// Tink's cleartext keysets: several keys, one of them primary; read from and written as JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/stream_key.hpp"
+
+namespace warpaes {
+
+/// Every template by name, Tink's and C2SP's.
+std::span<const StreamTemplate> stream_templates();
+/// Throws Error{ARGUMENT} naming the choices.
+const StreamTemplate& find_template(std::string_view name);
+
+/// Values are those of `warpaes_key_state`.
+enum class KeyState { enabled = 1, disabled = 2, destroyed = 3 };
+
+class Keyset {
+public:
+    struct Entry {
+        StreamKey key;
+        KeyState state = KeyState::enabled;
+    };
+
+    /// Throws Error{KEYSET}, with what is wrong and nothing of the text.
+    static Keyset parse(std::string_view json);
+    /// One key, which is the primary. Throws Error{ARGUMENT, KEY_LENGTH}.
+    static Keyset from_raw(std::string_view template_name, std::span<const std::uint8_t> key);
+    /// Throws Error{KEYSET} if the keyset holds keys that Tink's format has no room for (C2SP) or is empty.
+    [[nodiscard]] std::string to_json() const;
+
+    /// Adds a random key and returns its number.
+    std::uint32_t add(std::string_view template_name);
+    void promote(std::uint32_t key_id);
+    void set_state(std::uint32_t key_id, KeyState state);
+    void remove(std::uint32_t key_id);
+
+    [[nodiscard]] std::span<const Entry> entries() const noexcept { return entries_; }
+    [[nodiscard]] std::optional<std::uint32_t> primary_id() const noexcept { return primary_; }
+    /// What encryption uses. Throws Error{KEYSET} if there is none.
+    [[nodiscard]] const StreamKey& primary() const;
+    /// What decryption tries: the enabled keys, the primary first.
+    [[nodiscard]] std::vector<const StreamKey*> usable() const;
+
+private:
+    std::vector<Entry> entries_;
+    std::optional<std::uint32_t> primary_;
+};
+
+}  // namespace warpaes

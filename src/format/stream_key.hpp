@@ -1,0 +1,65 @@
+// A key for files of authenticated segments, with the parameters of its format: what a Tink keyset says of a streaming
+// AEAD key, or what C2SP chunked encryption fixes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/secret.hpp"
+
+namespace warpaes {
+
+enum class SegmentFormat {
+    gcm_hkdf,  ///< Tink AES-GCM-HKDF streaming
+    ctr_hmac,  ///< Tink AES-CTR-HMAC streaming
+    c2sp       ///< C2SP chunked encryption
+};
+
+/// Values are those of Tink's HashType.
+enum class Hash { sha1 = 1, sha384 = 2, sha256 = 3, sha512 = 4, sha224 = 5 };
+
+struct StreamParameters {
+    SegmentFormat format = SegmentFormat::gcm_hkdf;
+    std::size_t aes_key_bytes = 32;         ///< 16 or 32, of the key that is derived for a file
+    std::uint32_t segment_bytes = 1 << 20;  ///< of ciphertext, tag included; in Tink's formats with the header in the first
+    Hash hkdf_hash = Hash::sha256;
+    Hash hmac_hash = Hash::sha256;  ///< ctr_hmac
+    std::size_t tag_bytes = 16;     ///< ctr_hmac: of the HMAC; otherwise 16
+
+    friend bool operator==(const StreamParameters&, const StreamParameters&) = default;
+};
+
+struct StreamTemplate {
+    std::string_view name;
+    StreamParameters parameters;
+};
+
+/// Bytes that are wiped before they are released, copies included.
+class SecretBytes {
+public:
+    SecretBytes() = default;
+    explicit SecretBytes(std::vector<std::uint8_t> bytes) : bytes_(std::move(bytes)) {}
+    SecretBytes(const SecretBytes&) = default;
+    SecretBytes(SecretBytes&&) = default;
+    SecretBytes& operator=(SecretBytes other) noexcept {
+        bytes_.swap(other.bytes_);
+        return *this;
+    }
+    ~SecretBytes() { wipe(bytes_); }
+    [[nodiscard]] std::span<const std::uint8_t> get() const noexcept { return bytes_; }
+
+private:
+    std::vector<std::uint8_t> bytes_;
+};
+
+struct StreamKey {
+    StreamParameters parameters;
+    SecretBytes key;  ///< input keying material
+    std::uint32_t id = 0;
+};
+
+}  // namespace warpaes
