@@ -1,7 +1,6 @@
 #include "pipeline/file.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "pipeline/os.hpp"
 
 namespace warpaes {
 
@@ -56,7 +56,7 @@ bool same_file(const struct stat& a, const struct stat& b) {
 
 /// Opening a pipe waits for its other end; a signal is the way out.
 int open_waiting(const std::string& path, int flags) {
-    const int fd = ::open(path.c_str(), flags | O_CLOEXEC);
+    const int fd = os::open(path.c_str(), flags | O_CLOEXEC);
     if (fd < 0 && errno == EINTR) throw Error(WARPAES_ERROR_CANCELLED, "interrupted while opening " + quoted(path));
     return fd;
 }
@@ -66,7 +66,7 @@ void wait_until_ready(int fd, short events, const WaitHook& hook) {
     if (!hook) return;
     for (;;) {
         pollfd ready{fd, events, 0};
-        const int n = ::poll(&ready, 1, 100);
+        const int n = os::poll(&ready, 1, 100);
         if (n > 0 || (n < 0 && errno != EINTR)) return;  // ready, or an error that read() or write() will report
         hook();
     }
@@ -92,7 +92,7 @@ Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
 }
 
 void Descriptor::close() noexcept {
-    if (owned_ && fd_ >= 0) ::close(fd_);
+    if (owned_ && fd_ >= 0) os::close(fd_);
     fd_ = -1;
     owned_ = false;
 }
@@ -112,7 +112,7 @@ std::optional<int> descriptor_named_by(const std::string& path) {
 }
 
 TemporaryName::~TemporaryName() {
-    if (!path_.empty()) ::unlink(path_.c_str());
+    if (!path_.empty()) os::unlink(path_.c_str());
 }
 
 // ------------------------------------------------------------------------------------------------------------ source
@@ -134,7 +134,7 @@ FileSource::FileSource(int fd, std::string name) : fd_(fd, false), name_(std::mo
 }
 
 void FileSource::inspect() {
-    if (::fstat(fd_.get(), &status_) != 0) {
+    if (os::fstat(fd_.get(), &status_) != 0) {
         throw Error(WARPAES_ERROR_NOT_FOUND, "input: cannot read " + name_ + ": " + explain(errno));
     }
     if (S_ISDIR(status_.st_mode)) {
@@ -142,7 +142,7 @@ void FileSource::inspect() {
     }
     // The files of /proc and the like say that they are empty; only reading tells.
     if (!S_ISREG(status_.st_mode) || status_.st_size == 0) return;
-    const off_t position = ::lseek(fd_.get(), 0, SEEK_CUR);
+    const off_t position = os::lseek(fd_.get(), 0, SEEK_CUR);
     if (position < 0) return;
     sequential_ = false;
     base_ = static_cast<std::uint64_t>(position);
@@ -155,9 +155,9 @@ std::size_t FileSource::read(std::uint64_t offset, std::span<std::uint8_t> buffe
     while (have < buffer.size()) {
         if (sequential_) wait_until_ready(fd_.get(), POLLIN, hook_);
         const ssize_t n = restarting([&] {
-            return sequential_ ? ::read(fd_.get(), buffer.data() + have, buffer.size() - have)
-                               : ::pread(fd_.get(), buffer.data() + have, buffer.size() - have,
-                                         static_cast<off_t>(base_ + offset + have));
+            return sequential_ ? os::read(fd_.get(), buffer.data() + have, buffer.size() - have)
+                               : os::pread(fd_.get(), buffer.data() + have, buffer.size() - have,
+                                           static_cast<off_t>(base_ + offset + have));
         });
         if (n < 0) throw Error(WARPAES_ERROR_READ, "input: cannot read " + name_ + ": " + explain(errno));
         if (n == 0) break;
@@ -176,7 +176,7 @@ FileSink::FileSink(const std::string& path, bool overwrite, const FileSource& in
         return;
     }
     struct stat old {};
-    const bool exists = ::stat(path.c_str(), &old) == 0;
+    const bool exists = os::stat(path.c_str(), &old) == 0;
     if (exists && S_ISDIR(old.st_mode)) {
         throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " is a directory; give a file name");
     }
@@ -206,14 +206,14 @@ FileSink::FileSink(int fd, std::string name, const FileSource& input) : fd_(fd, 
 
 void FileSink::inspect(const FileSource& input) {
     struct stat status {};
-    if (::fstat(fd_.get(), &status) != 0) fail("cannot write to", errno);
+    if (os::fstat(fd_.get(), &status) != 0) fail("cannot write to", errno);
     if (same_file(status, input.status())) {
         throw Error(WARPAES_ERROR_SAME_FILE, "output: " + name_ + " is the input file; write to another file");
     }
     if (S_ISFIFO(status.st_mode)) write_without_blocking();
     if (!S_ISREG(status.st_mode)) return;
-    const int flags = ::fcntl(fd_.get(), F_GETFL);
-    const off_t position = ::lseek(fd_.get(), 0, SEEK_CUR);
+    const int flags = os::status_flags(fd_.get());
+    const off_t position = os::lseek(fd_.get(), 0, SEEK_CUR);
     if (flags < 0 || (flags & O_APPEND) != 0 || position < 0) return;  // pwrite() would append too, out of order
     sequential_ = false;
     base_ = static_cast<std::uint64_t>(position);
@@ -223,7 +223,7 @@ void FileSink::inspect(const FileSource& input) {
 /// descriptor that others share would surprise them, so the pipe is opened once more.
 void FileSink::write_without_blocking() {
     const std::string again = "/proc/self/fd/" + std::to_string(fd_.get());
-    const int fd = ::open(again.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    const int fd = os::open(again.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0) fd_ = Descriptor(fd, true);
 }
 
@@ -233,13 +233,13 @@ void FileSink::create_temporary() {
         // Created with the permissions that the umask and the directory give a new file, then closed to everyone else
         // while it is incomplete.
         const int fd = restarting(
-            [&] { return ::open(candidate.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666); });
+            [&] { return os::open(candidate.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666); });
         if (fd < 0 && errno == EEXIST) continue;
         if (fd < 0) break;
         fd_ = Descriptor(fd, true);
         temporary_.set(candidate);
         struct stat status {};
-        if (::fstat(fd, &status) != 0 || ::fchmod(fd, 0600) != 0) fail("cannot create", errno);
+        if (os::fstat(fd, &status) != 0 || os::fchmod(fd, 0600) != 0) fail("cannot create", errno);
         mode_ = status.st_mode & 07777;
         return;
     }
@@ -259,9 +259,9 @@ void FileSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) 
     while (done < bytes.size()) {
         if (sequential_) wait_until_ready(fd_.get(), POLLOUT, hook_);
         const ssize_t n = restarting([&] {
-            return sequential_ ? ::write(fd_.get(), bytes.data() + done, bytes.size() - done)
-                               : ::pwrite(fd_.get(), bytes.data() + done, bytes.size() - done,
-                                          static_cast<off_t>(base_ + offset + done));
+            return sequential_ ? os::write(fd_.get(), bytes.data() + done, bytes.size() - done)
+                               : os::pwrite(fd_.get(), bytes.data() + done, bytes.size() - done,
+                                            static_cast<off_t>(base_ + offset + done));
         });
         if (n < 0 && errno == EAGAIN) continue;
         if (n < 0) fail("cannot write to", errno);
@@ -276,27 +276,27 @@ void FileSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) 
 void FileSink::commit() {
     if (target_.empty()) {
         // Whoever shares the descriptor goes on behind what was written.
-        if (!sequential_) ::lseek(fd_.get(), static_cast<off_t>(base_ + end_), SEEK_SET);
+        if (!sequential_) os::lseek(fd_.get(), static_cast<off_t>(base_ + end_), SEEK_SET);
         return;
     }
-    if (::fchmod(fd_.get(), mode_) != 0) fail("cannot set the permissions of", errno);
+    if (os::fchmod(fd_.get(), mode_) != 0) fail("cannot set the permissions of", errno);
     sync();
     rename_into_place();
 }
 
 void FileSink::sync() {
-    if (restarting([&] { return ::fsync(fd_.get()); }) != 0 && errno != EINVAL && errno != EROFS) {
+    if (restarting([&] { return os::fsync(fd_.get()); }) != 0 && errno != EINVAL && errno != EROFS) {
         fail("cannot complete", errno);
     }
 }
 
 void FileSink::rename_into_place() {
     const unsigned flags = overwrite_ ? 0u : static_cast<unsigned>(RENAME_NOREPLACE);
-    int result = ::renameat2(AT_FDCWD, temporary_.path(), AT_FDCWD, target_.c_str(), flags);
+    int result = os::rename(temporary_.path(), target_.c_str(), flags);
     if (result != 0 && !overwrite_ && (errno == EINVAL || errno == ENOSYS)) {
         // A file system without RENAME_NOREPLACE: link() does not replace either.
-        result = ::link(temporary_.path(), target_.c_str());
-        if (result == 0) ::unlink(temporary_.path());
+        result = os::link(temporary_.path(), target_.c_str());
+        if (result == 0) os::unlink(temporary_.path());
     }
     if (result != 0 && errno == EEXIST) {
         throw Error(WARPAES_ERROR_EXISTS,
@@ -304,8 +304,8 @@ void FileSink::rename_into_place() {
     }
     if (result != 0) fail("cannot rename the finished file to", errno);
     temporary_.keep();
-    const Descriptor directory(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), true);
-    if (directory.get() >= 0) ::fsync(directory.get());
+    const Descriptor directory(os::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), true);
+    if (directory.get() >= 0) os::fsync(directory.get());
 }
 
 }  // namespace warpaes

@@ -1,0 +1,58 @@
+#include "pipeline/os.hpp"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+namespace warpaes::os {
+
+int open(const char* path, int flags, mode_t mode) {
+    return ::open(path, flags, mode);
+}
+int close(int fd) {
+    return ::close(fd);
+}
+ssize_t read(int fd, void* buffer, std::size_t bytes) {
+    return ::read(fd, buffer, bytes);
+}
+ssize_t pread(int fd, void* buffer, std::size_t bytes, off_t offset) {
+    return ::pread(fd, buffer, bytes, offset);
+}
+ssize_t write(int fd, const void* buffer, std::size_t bytes) {
+    return ::write(fd, buffer, bytes);
+}
+ssize_t pwrite(int fd, const void* buffer, std::size_t bytes, off_t offset) {
+    return ::pwrite(fd, buffer, bytes, offset);
+}
+off_t lseek(int fd, off_t offset, int whence) {
+    return ::lseek(fd, offset, whence);
+}
+int poll(pollfd* fds, nfds_t count, int milliseconds) {
+    return ::poll(fds, count, milliseconds);
+}
+int stat(const char* path, struct stat* status) {
+    return ::stat(path, status);
+}
+int fstat(int fd, struct stat* status) {
+    return ::fstat(fd, status);
+}
+int status_flags(int fd) {
+    return ::fcntl(fd, F_GETFL);
+}
+int fchmod(int fd, mode_t mode) {
+    return ::fchmod(fd, mode);
+}
+int fsync(int fd) {
+    return ::fsync(fd);
+}
+int rename(const char* from, const char* to, unsigned flags) {
+    return ::renameat2(AT_FDCWD, from, AT_FDCWD, to, flags);
+}
+int link(const char* from, const char* to) {
+    return ::link(from, to);
+}
+int unlink(const char* path) {
+    return ::unlink(path);
+}
+
+}  // namespace warpaes::os

@@ -1,0 +1,32 @@
+// The system calls behind files and streams, by their own names and with errno as usual. Everything that the library
+// reads and writes goes through these: tests link another implementation, which fails where they say (tests/faults).
+#pragma once
+
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cstddef>
+
+namespace warpaes::os {
+
+int open(const char* path, int flags, mode_t mode = 0);
+int close(int fd);
+ssize_t read(int fd, void* buffer, std::size_t bytes);
+ssize_t pread(int fd, void* buffer, std::size_t bytes, off_t offset);
+ssize_t write(int fd, const void* buffer, std::size_t bytes);
+ssize_t pwrite(int fd, const void* buffer, std::size_t bytes, off_t offset);
+off_t lseek(int fd, off_t offset, int whence);
+int poll(pollfd* fds, nfds_t count, int milliseconds);
+int stat(const char* path, struct stat* status);
+int fstat(int fd, struct stat* status);
+/// F_GETFL
+int status_flags(int fd);
+int fchmod(int fd, mode_t mode);
+int fsync(int fd);
+/// renameat2() between paths
+int rename(const char* from, const char* to, unsigned flags);
+int link(const char* from, const char* to);
+int unlink(const char* path);
+
+}  // namespace warpaes::os
