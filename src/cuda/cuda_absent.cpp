@@ -16,6 +16,10 @@ public:
     void run_gcm_async(const GcmRun&, int, void*) override { refuse(); }
     void synchronize(int, void*) override { refuse(); }
     void copy(void*, const void*, std::size_t, int, void*) override { refuse(); }
+    void copy_rows(void*, std::size_t, const void*, std::size_t, std::size_t, std::size_t, int, void*) override {
+        refuse();
+    }
+    void clear(void*, std::size_t, int, void*) override { refuse(); }
     void* host_alloc(std::size_t) override { refuse(); }
     void host_free(void*) noexcept override {}
     void* device_alloc(int, std::size_t) override { refuse(); }

@@ -278,6 +278,28 @@ public:
         check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for the device");
     }
 
+    void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride, std::size_t bytes,
+                   std::size_t rows, int device, void* stream) override {
+        const CurrentDevice current(device);
+        const auto on = static_cast<cudaStream_t>(stream);
+        constexpr std::size_t largest_pitch = 0x7fffffff;
+        const bool far_apart = std::max(to_stride, from_stride) > largest_pitch;
+        const std::size_t at_once = far_apart ? 1 : rows;
+        for (std::size_t row = 0; row < rows; row += at_once) {
+            check(cudaMemcpy2DAsync(static_cast<std::uint8_t*>(to) + row * to_stride, far_apart ? bytes : to_stride,
+                                    static_cast<const std::uint8_t*>(from) + row * from_stride,
+                                    far_apart ? bytes : from_stride, bytes, at_once, cudaMemcpyDefault, on),
+                  "copying");
+        }
+        check(cudaStreamSynchronize(on), "waiting for the device");
+    }
+
+    void clear(void* memory, std::size_t bytes, int device, void* stream) override {
+        const CurrentDevice current(device);
+        check(cudaMemsetAsync(memory, 0, bytes, static_cast<cudaStream_t>(stream)), "clearing");
+        check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for the device");
+    }
+
     void* host_alloc(std::size_t bytes) override {
         void* pointer = nullptr;
         const cudaError_t error = cudaHostAlloc(&pointer, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable);

@@ -26,6 +26,11 @@ public:
     virtual void synchronize(int device, void* stream) = 0;
     /// `bytes` bytes between any two memories, complete on return after what `stream` held before.
     virtual void copy(void* to, const void* from, std::size_t bytes, int device, void* stream) = 0;
+    /// The same for `rows` rows of `bytes` bytes, which begin `to_stride` and `from_stride` bytes apart.
+    virtual void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
+                           std::size_t bytes, std::size_t rows, int device, void* stream) = 0;
+    /// Zeros, complete on return after what `stream` held before.
+    virtual void clear(void* memory, std::size_t bytes, int device, void* stream) = 0;
 
     /// Page-locked memory that every device can copy from and to.
     [[nodiscard]] virtual void* host_alloc(std::size_t bytes) = 0;

@@ -76,13 +76,18 @@ bool copyable(const Runtime& r, const void* pointer, std::size_t bytes, cudaMemc
     return allocation.origin == Origin::device ? device_side : true;
 }
 
+bool goes_to_device(cudaMemcpyKind kind) {
+    return kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+}
+bool comes_from_device(cudaMemcpyKind kind) {
+    return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+}
+
 cudaError_t copy(Runtime& r, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
     if (bytes == 0) return cudaSuccess;
-    const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-    const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-    if (to == nullptr || from == nullptr || !copyable(r, to, bytes, kind, to_device) ||
-        !copyable(r, from, bytes, kind, from_device)) {
+    if (to == nullptr || from == nullptr || !copyable(r, to, bytes, kind, goes_to_device(kind)) ||
+        !copyable(r, from, bytes, kind, comes_from_device(kind))) {
         return cudaErrorInvalidValue;
     }
     const DeviceAccess to_access(r, device_at(r, to));
@@ -243,6 +248,27 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
     return on_stream("cudaMemcpyAsync", stream, [&](Runtime& r) { return copy(r, to, from, bytes, kind); });
+}
+
+cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                              std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+    return on_stream("cudaMemcpy2DAsync", stream, [&](Runtime& r) {
+        constexpr std::size_t largest_pitch = 0x7fffffff;
+        if (std::min(to_pitch, from_pitch) < width || std::max(to_pitch, from_pitch) > largest_pitch) {
+            return cudaErrorInvalidPitchValue;
+        }
+        const std::size_t rows_before = std::max<std::size_t>(height, 1) - 1;
+        if (!copyable(r, to, rows_before * to_pitch + width, kind, goes_to_device(kind)) ||
+            !copyable(r, from, rows_before * from_pitch + width, kind, comes_from_device(kind))) {
+            return cudaErrorInvalidValue;
+        }
+        cudaError_t error = cudaSuccess;
+        for (std::size_t row = 0; row < height && error == cudaSuccess; ++row) {
+            error = copy(r, static_cast<std::uint8_t*>(to) + row * to_pitch,
+                         static_cast<const std::uint8_t*>(from) + row * from_pitch, width, kind);
+        }
+        return error;
+    });
 }
 
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,

@@ -105,6 +105,23 @@ TEST_F(Simt, CopiesOnlyInTheDirectionThatItIsTold) {
     EXPECT_EQ(cudaMemset(host.data(), 0, 100), cudaErrorInvalidValue);
 }
 
+TEST_F(Simt, CopiesRowsAtADistance) {
+    Buffer<std::uint8_t> device(32);
+    const std::vector<std::uint8_t> rows{1, 2, 3, 4, 5, 6};
+    std::vector<std::uint8_t> result(6), wanted(32);
+    EXPECT_EQ(cudaMemcpy2DAsync(device.device() + 5, 11, rows.data(), 2, 2, 3, cudaMemcpyDefault), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy2DAsync(result.data(), 2, device.device() + 5, 11, 2, 3, cudaMemcpyDefault), cudaSuccess);
+    EXPECT_EQ(result, rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) wanted[5 + i / 2 * 11 + i % 2] = rows[i];
+    std::vector<std::uint8_t> all(32);
+    EXPECT_EQ(cudaMemcpy(all.data(), device.device(), 32, cudaMemcpyDeviceToHost), cudaSuccess);
+    EXPECT_EQ(all, wanted);
+    EXPECT_EQ(cudaMemcpy2DAsync(device.device(), 16, rows.data(), 2, 3, 2, cudaMemcpyDefault),
+              cudaErrorInvalidPitchValue);
+    EXPECT_EQ(cudaMemcpy2DAsync(device.device() + 11, 11, rows.data(), 2, 2, 3, cudaMemcpyDefault),
+              cudaErrorInvalidValue);
+}
+
 TEST_F(Simt, NewMemoryIsPoisoned) {
     std::uint8_t* device = nullptr;
     std::vector<std::uint8_t> host(100);

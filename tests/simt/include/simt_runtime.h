@@ -24,6 +24,7 @@
     X(cudaErrorInitializationError, 3, "initialization error")                                                  \
     X(cudaErrorCudartUnloading, 4, "driver shutting down")                                                      \
     X(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                                       \
+    X(cudaErrorInvalidPitchValue, 12, "invalid pitch argument")                                                 \
     X(cudaErrorInvalidSymbol, 13, "invalid device symbol")                                                      \
     X(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                                 \
     X(cudaErrorStubLibrary, 34, "CUDA driver is a stub library")                                                \
@@ -244,6 +245,9 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream = nullptr);
+cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                              std::size_t width, std::size_t height, cudaMemcpyKind kind,
+                              cudaStream_t stream = nullptr);
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
                                 cudaStream_t stream = nullptr);
 cudaError_t cudaMemset(void* pointer, int value, std::size_t bytes);
