@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "engine/chain.hpp"
 #include "format/base64.hpp"
+#include "pipeline/cipher_stage.hpp"
 #include "pipeline/file.hpp"
 
 namespace warpaes {
@@ -221,7 +222,7 @@ EncResult run_enc(Engine& engine, const EncJob& job) {
     if (window) sink = &kept.emplace(*sink, window->skip, window->keep);
 
     const Plan plan = engine.plan(job.mode, job.direction, source->size());
-    const Totals totals = run_pipeline(engine, plan, cipher, *source, *sink, job.progress);
+    const Totals totals = run_cipher(engine, plan, cipher, *source, *sink, job.progress);
     output->commit();
 
     EncResult result;

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "cuda/cuda_backend.hpp"
-#include "pipeline/pipeline.hpp"
+#include "pipeline/cipher_stage.hpp"
 
 namespace warpaes {
 
@@ -100,7 +100,7 @@ Outcome run_message(Engine& engine, const HostMessage& m) {
                         .in_place = m.input == m.output};
     MemorySource source(in);
     MemorySink sink(out);
-    run_pipeline(engine, plan, cipher, source, sink);
+    run_cipher(engine, plan, cipher, source, sink);
     return outcome;
 }
 

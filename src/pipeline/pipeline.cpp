@@ -11,10 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "aes/pkcs7.hpp"
 #include "base/error.hpp"
-#include "base/secret.hpp"
-#include "engine/chain.hpp"
 #include "pipeline/turns.hpp"
 
 namespace warpaes {
@@ -58,48 +55,39 @@ private:
     std::optional<std::chrono::steady_clock::time_point> told_;
 };
 
-struct Chunk {
-    std::uint64_t index = 0;
-    std::uint64_t offset = 0;
-    std::size_t bytes = 0;
-    bool last = false;
-    const std::uint8_t* input = nullptr;
-    std::uint8_t* output = nullptr;
-    Block before{};  ///< ciphertext just before it, as much as there is, right-aligned
-};
+/// The last 16 bytes of `block` followed by `bytes`.
+void shift_in(Block& block, std::span<const std::uint8_t> bytes) {
+    const std::size_t n = std::min(bytes.size(), block_bytes);
+    std::copy(block.begin() + static_cast<std::ptrdiff_t>(n), block.end(), block.begin());
+    std::copy(bytes.end() - static_cast<std::ptrdiff_t>(n), bytes.end(), block.end() - static_cast<std::ptrdiff_t>(n));
+}
 
 class Pipeline {
 public:
-    Pipeline(Engine& engine, const Plan& plan, const Cipher& cipher, Source& source, Sink& sink,
-             const Progress& progress);
+    Pipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink, const Progress& progress);
     Totals run();
 
 private:
     void work(unsigned worker) noexcept;
-    void loop(Lane& lane);
+    void loop(LaneLease& lane);
     bool take(Chunk& chunk, Lane& lane);
     bool read_any(Chunk& chunk, Lane& lane);
     bool read_in_turn(Chunk& chunk, Lane& lane);
     void fill(Chunk& chunk, std::span<std::uint8_t> staging);
     void read_before(Chunk& chunk);
     bool process(Chunk& chunk, Lane& lane);
-    bool run(const Chunk& chunk, Lane& lane);
-    void pad(Chunk& chunk, Lane& lane);
-    void unpad(Chunk& chunk);
     bool write(const Chunk& chunk);
-    void check_length(std::uint64_t bytes) const;
-    void remember_boundaries();
+    void save_before();
     void fail(std::exception_ptr error) noexcept;
 
     Engine& engine_;
     const Plan& plan_;
-    const Cipher& cipher_;
+    Stage& stage_;
+    const StageNeeds& needs_;
     Source& source_;
     Sink& sink_;
 
     const bool in_turn_;  ///< reading
-    const bool serial_;   ///< processing
-    const bool needs_before_;
     const std::uint8_t* const direct_input_;
     std::uint8_t* const direct_output_;
     const std::uint64_t size_;
@@ -114,66 +102,37 @@ private:
 
     // Whoever has the turn to read:
     bool ended_ = false;
-    std::uint64_t read_offset_ = 0;
     std::optional<std::uint8_t> ahead_;  ///< one byte read beyond the last chunk, which so is known not to be the last
     Block tail_{};
-    // Whoever has the turn to process:
-    Secret<Block> chain_;  ///< for OFB a block of the key stream
 
-    std::vector<Block> boundaries_;  ///< in place: the ciphertext before each chunk, saved from being overwritten
+    std::vector<Block> saved_;  ///< the input before each chunk, saved from being overwritten
     std::mutex error_mutex_;
     std::exception_ptr error_;
 };
 
-/// The last 16 bytes of `block` followed by `bytes`.
-void shift_in(Block& block, std::span<const std::uint8_t> bytes) {
-    const std::size_t n = std::min(bytes.size(), block_bytes);
-    std::copy(block.begin() + static_cast<std::ptrdiff_t>(n), block.end(), block.begin());
-    std::copy(bytes.end() - static_cast<std::ptrdiff_t>(n), bytes.end(), block.end() - static_cast<std::ptrdiff_t>(n));
-}
-
-Pipeline::Pipeline(Engine& engine, const Plan& plan, const Cipher& cipher, Source& source, Sink& sink,
-                   const Progress& progress)
+Pipeline::Pipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink, const Progress& progress)
     : engine_(engine),
       plan_(plan),
-      cipher_(cipher),
+      stage_(stage),
+      needs_(stage.needs()),
       source_(source),
       sink_(sink),
       in_turn_(source.is_sequential()),
-      serial_(!is_parallel(cipher.mode, cipher.direction)),
-      needs_before_(chains_on_ciphertext(cipher.mode, cipher.direction)),
-      direct_input_(cipher.pkcs7 ? nullptr : source.data()),  // padding needs room behind the data
-      direct_output_(cipher.pkcs7 ? nullptr : sink.data()),
+      direct_input_(needs_.direct ? source.data() : nullptr),
+      direct_output_(needs_.direct ? sink.data() : nullptr),
       size_(source.size()),
-      reporter_(progress, source.size()),
-      chain_(cipher.iv) {
+      reporter_(progress, source.size()) {
     if (size_ != Engine::unknown_length) {
-        check_length(size_);
-        chunks_ = std::max<std::uint64_t>(1, size_ / plan.chunk_bytes + (size_ % plan.chunk_bytes != 0));
+        stage.check_length(size_);
+        chunks_ = stage.chunks(size_);
     }
-    if (needs_before_ && cipher.in_place) remember_boundaries();
+    if (needs_.before == Before::saved) save_before();
 }
 
-void Pipeline::check_length(std::uint64_t bytes) const {
-    if (!needs_whole_blocks(cipher_.mode)) return;
-    const bool encrypt = cipher_.direction == Direction::encrypt;
-    if (cipher_.pkcs7 && encrypt) return;
-    if (bytes % block_bytes != 0) {
-        throw Error(
-            WARPAES_ERROR_DATA_LENGTH,
-            "input: is " + std::to_string(bytes) + " bytes, but " +
-                (encrypt ? "ECB and CBC without padding take whole 16-byte blocks"
-                         : "a ciphertext of ECB or CBC is whole 16-byte blocks: truncated, or not such a file"));
-    }
-    if (cipher_.pkcs7 && bytes == 0) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "input: is empty, but a padded ciphertext has at least 16 bytes");
-    }
-}
-
-void Pipeline::remember_boundaries() {
-    boundaries_.resize(static_cast<std::size_t>(chunks_));
+void Pipeline::save_before() {
+    saved_.resize(static_cast<std::size_t>(chunks_));
     for (std::uint64_t i = 1; i < chunks_; ++i) {
-        (void)source_.read(i * plan_.chunk_bytes - block_bytes, boundaries_[static_cast<std::size_t>(i)]);
+        (void)source_.read(stage_.input_offset(i) - block_bytes, saved_[static_cast<std::size_t>(i)]);
     }
 }
 
@@ -186,7 +145,7 @@ Totals Pipeline::run() {
     sink_.on_wait(hook);
     {
         std::vector<std::jthread> threads;
-        for (unsigned worker = 1; worker < plan_.lanes; ++worker) {
+        for (unsigned worker = 1; worker < plan_.lanes && worker < chunks_; ++worker) {
             try {
                 threads.emplace_back([this, worker] { work(worker); });
             } catch (const std::system_error&) {
@@ -206,11 +165,13 @@ Totals Pipeline::run() {
 void Pipeline::work(unsigned worker) noexcept {
     try {
         const bool staged = direct_input_ == nullptr || direct_output_ == nullptr;
-        // Padding may add a block to a chunk.
-        LaneLease lane =
-            engine_.lease(plan_, worker, staged ? static_cast<std::size_t>(plan_.chunk_bytes) + block_bytes : 0);
-        lane.used(static_cast<std::size_t>(std::min(size_, plan_.chunk_bytes)) + block_bytes);
-        loop(*lane);
+        LaneLease lane = engine_.lease(plan_, worker, staged ? needs_.staging_bytes : 0);
+        try {
+            loop(lane);
+        } catch (...) {
+            lane.used(needs_.staging_bytes);
+            throw;
+        }
     } catch (...) {
         fail(std::current_exception());
     }
@@ -225,16 +186,19 @@ void Pipeline::fail(std::exception_ptr error) noexcept {
     for (Turns* turns : {&read_turns_, &process_turns_, &write_turns_}) turns->stop();
 }
 
-void Pipeline::loop(Lane& lane) {
+void Pipeline::loop(LaneLease& lane) {
     Chunk chunk;
-    while (!stopped_ && take(chunk, lane)) {
-        const std::size_t bytes = chunk.bytes;
-        if (!process(chunk, lane) || !write(chunk)) return;
-        reporter_.add(bytes);
+    while (!stopped_ && take(chunk, *lane)) {
+        lane.used(chunk.input_bytes);
+        const bool processed = process(chunk, *lane);
+        lane.used(chunk.output_bytes);
+        if (!processed || !write(chunk)) return;
+        reporter_.add(chunk.input_bytes);
     }
 }
 
 bool Pipeline::take(Chunk& chunk, Lane& lane) {
+    chunk = {};
     chunk.index = next_++;
     if (!in_turn_) return read_any(chunk, lane);
     if (!read_turns_.wait(chunk.index)) return false;
@@ -245,129 +209,91 @@ bool Pipeline::take(Chunk& chunk, Lane& lane) {
 
 bool Pipeline::read_any(Chunk& chunk, Lane& lane) {
     if (chunk.index >= chunks_) return false;
-    chunk.offset = chunk.index * plan_.chunk_bytes;
-    chunk.bytes = static_cast<std::size_t>(std::min(plan_.chunk_bytes, size_ - chunk.offset));
     chunk.last = chunk.index + 1 == chunks_;
-    if (needs_before_) read_before(chunk);
+    chunk.input_offset = stage_.input_offset(chunk.index);
+    const std::uint64_t end = chunk.last ? size_ : stage_.input_offset(chunk.index + 1);
+    chunk.input_bytes = static_cast<std::size_t>(end - chunk.input_offset);
+    if (needs_.before != Before::unneeded) read_before(chunk);
     if (direct_input_ != nullptr) {
-        chunk.input = direct_input_ + chunk.offset;
+        chunk.input = direct_input_ + chunk.input_offset;
     } else {
         const auto staging = lane.input_staging();
-        if (source_.read(chunk.offset, staging.first(chunk.bytes)) != chunk.bytes) {
+        if (source_.read(chunk.input_offset, staging.first(chunk.input_bytes)) != chunk.input_bytes) {
             throw Error(WARPAES_ERROR_READ, "input: became shorter while it was read");
         }
         chunk.input = staging.data();
     }
-    read_ += chunk.bytes;
+    read_ += chunk.input_bytes;
     return true;
 }
 
 void Pipeline::read_before(Chunk& chunk) {
     if (chunk.index == 0) return;
-    if (!boundaries_.empty()) {
-        chunk.before = boundaries_[static_cast<std::size_t>(chunk.index)];
-    } else if (source_.read(chunk.offset - block_bytes, chunk.before) != block_bytes) {
+    if (!saved_.empty()) {
+        chunk.before = saved_[static_cast<std::size_t>(chunk.index)];
+    } else if (source_.read(chunk.input_offset - block_bytes, chunk.before) != block_bytes) {
         throw Error(WARPAES_ERROR_READ, "input: became shorter while it was read");
     }
 }
 
 bool Pipeline::read_in_turn(Chunk& chunk, Lane& lane) {
     if (ended_) return false;
-    const auto staging = lane.input_staging().first(static_cast<std::size_t>(plan_.chunk_bytes));
-    chunk.offset = read_offset_;
+    chunk.input_offset = stage_.input_offset(chunk.index);
+    const std::uint64_t full = stage_.input_offset(chunk.index + 1) - chunk.input_offset;
+    const auto staging = lane.input_staging().first(static_cast<std::size_t>(full));
     chunk.input = staging.data();
     fill(chunk, staging);
     chunk.before = tail_;
-    shift_in(tail_, staging.first(chunk.bytes));
-    read_offset_ += chunk.bytes;
-    read_ += chunk.bytes;
-    if (ended_) check_length(read_offset_);
+    shift_in(tail_, staging.first(chunk.input_bytes));
+    read_ += chunk.input_bytes;
+    if (ended_) stage_.check_length(chunk.input_offset + chunk.input_bytes);
     return true;
 }
 
 void Pipeline::fill(Chunk& chunk, std::span<std::uint8_t> staging) {
     std::size_t have = 0;
     if (ahead_) staging[have++] = *ahead_;
-    have += source_.read(read_offset_ + have, staging.subspan(have));
+    have += source_.read(chunk.input_offset + have, staging.subspan(have));
     ahead_.reset();
     if (have == staging.size()) {
         std::uint8_t byte = 0;
-        if (source_.read(read_offset_ + have, {&byte, 1}) == 1) ahead_ = byte;
+        if (source_.read(chunk.input_offset + have, {&byte, 1}) == 1) ahead_ = byte;
     }
-    chunk.bytes = have;
+    chunk.input_bytes = have;
     chunk.last = ended_ = !ahead_;
 }
 
 bool Pipeline::process(Chunk& chunk, Lane& lane) {
-    const bool encrypt = cipher_.direction == Direction::encrypt;
-    const bool padded = cipher_.pkcs7 && chunk.last;
-    // In place within the staging: the chunk stays in the cache once instead of twice.
+    chunk.output_offset = stage_.output_offset(chunk.index);
     if (direct_output_ != nullptr) {
-        chunk.output = direct_output_ + chunk.offset;
+        chunk.output = direct_output_ + chunk.output_offset;
+    } else if (direct_input_ == nullptr && needs_.in_place) {
+        chunk.output = lane.input_staging().data();  // the chunk stays in the cache once instead of twice
     } else {
-        chunk.output = direct_input_ != nullptr ? lane.output_staging().data() : lane.input_staging().data();
+        chunk.output = lane.output_staging().data();
     }
-    if (padded && encrypt) pad(chunk, lane);
-    if (!run(chunk, lane)) return false;
-    if (padded && !encrypt) unpad(chunk);
+    if (needs_.in_turn && !process_turns_.wait(chunk.index)) return false;
+    stage_.process(lane, chunk);
+    if (needs_.in_turn) process_turns_.pass();
     return true;
-}
-
-bool Pipeline::run(const Chunk& chunk, Lane& lane) {
-    Run run{cipher_.mode, cipher_.direction, cipher_.key, chunk.input, chunk.output, chunk.bytes, cipher_.iv};
-    if (cipher_.mode == Mode::cfb1) run.length = run.length * 8 - (chunk.last ? cipher_.unused_bits : 0);
-    if (serial_) {
-        if (!process_turns_.wait(chunk.index)) return false;
-        run.chain = *chain_;
-        const ChainAfter after(run);
-        lane.run(run);
-        if (!chunk.last) *chain_ = after.value(run);
-        process_turns_.pass();
-    } else {
-        const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(chunk.offset, block_bytes));
-        run.chain = chain_at(cipher_.mode, cipher_.iv, chunk.offset, std::span(chunk.before).last(n));
-        lane.run(run);
-    }
-    return true;
-}
-
-void Pipeline::pad(Chunk& chunk, Lane& lane) {
-    const std::size_t used = chunk.bytes % block_bytes;
-    std::uint8_t* at = lane.input_staging().data() + (chunk.bytes - used);
-    Secret<Block> block;
-    std::copy_n(at, used, block->begin());
-    pkcs7_pad(*block, used);
-    std::copy(block->begin(), block->end(), at);
-    chunk.bytes += block_bytes - used;
-}
-
-void Pipeline::unpad(Chunk& chunk) {
-    Secret<Block> block;
-    std::copy_n(chunk.output + chunk.bytes - block_bytes, block_bytes, block->begin());
-    const std::size_t kept = pkcs7_unpad(*block);
-    if (kept == block_bytes) refuse_padding();
-    chunk.bytes -= block_bytes - kept;
 }
 
 bool Pipeline::write(const Chunk& chunk) {
     const bool in_turn = sink_.is_sequential();
     if (in_turn && !write_turns_.wait(chunk.index)) return false;
-    if (direct_output_ == nullptr && chunk.bytes != 0) sink_.write(chunk.offset, {chunk.output, chunk.bytes});
+    if (direct_output_ == nullptr && chunk.output_bytes != 0) {
+        sink_.write(chunk.output_offset, {chunk.output, chunk.output_bytes});
+    }
     if (in_turn) write_turns_.pass();
-    written_ += chunk.bytes;
+    written_ += chunk.output_bytes;
     return true;
 }
 
 }  // namespace
 
-void refuse_padding() {
-    throw Error(WARPAES_ERROR_PADDING,
-                "input: the padding is wrong: wrong key or passphrase, wrong IV or damaged data");
-}
-
-Totals run_pipeline(Engine& engine, const Plan& plan, const Cipher& cipher, Source& source, Sink& sink,
+Totals run_pipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink,
                     const Progress& progress) {
-    return Pipeline(engine, plan, cipher, source, sink, progress).run();
+    return Pipeline(engine, plan, stage, source, sink, progress).run();
 }
 
 }  // namespace warpaes

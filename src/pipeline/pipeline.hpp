@@ -1,8 +1,8 @@
-// Source -> cipher -> sink through bounded memory: the one mechanism for everything larger than a chunk, files and
+// Source -> stage -> sink through bounded memory: the one mechanism for everything larger than a chunk, files and
 // messages in memory alike.
 //
 // N workers, the calling thread among them, each with a lane of the engine and one chunk in hand: take the next chunk,
-// read, process, write. A stage whose order matters (a pipe's reading and writing, a serial mode's processing) is done
+// read, process, write. A step whose order matters (a pipe's reading and writing, a serial mode's processing) is done
 // in turns; the others are not held up. So the reading of one chunk, the processing of another and the writing of a
 // third overlap without threads of their own for reading and writing, and on a GPU every lane's stream does the same
 // for copies and kernels.
@@ -12,19 +12,10 @@
 #include <functional>
 
 #include "engine/engine.hpp"
+#include "pipeline/stage.hpp"
 #include "pipeline/stream.hpp"
 
 namespace warpaes {
-
-struct Cipher {
-    Mode mode;
-    Direction direction;
-    const ExpandedKey* key;
-    Block iv;
-    bool pkcs7 = false;        ///< ECB, CBC: pad, or check and remove the padding
-    unsigned unused_bits = 0;  ///< CFB1: low bits of the last byte that are not part of the message
-    bool in_place = false;     ///< source and sink are the same memory
-};
 
 /// Bytes read so far and their total (Engine::unknown_length for a stream); false cancels. One thread at a time.
 using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
@@ -35,12 +26,8 @@ struct Totals {
 };
 
 /// Runs until the source is exhausted. The first failure of any worker stops all and is thrown here; a progress
-/// callback that returns false is Error{CANCELLED}. A padded decryption writes its last block only when the padding is
-/// right.
-Totals run_pipeline(Engine& engine, const Plan& plan, const Cipher& cipher, Source& source, Sink& sink,
+/// callback that returns false is Error{CANCELLED}.
+Totals run_pipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink,
                     const Progress& progress = {});
-
-/// Throws Error{PADDING}.
-[[noreturn]] void refuse_padding();
 
 }  // namespace warpaes

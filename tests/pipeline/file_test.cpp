@@ -263,8 +263,8 @@ TEST_F(FileTest, APipeThatGivesOneByteAtATime) {
             FileSource source(fd, "pipe");
             TestSink sink(TestSink::Kind::sequential);
             const Plan plan = engine.plan(m.mode, Direction::encrypt, source.size());
-            run_pipeline(engine, plan, {m.mode, Direction::encrypt, &key, {}, needs_whole_blocks(m.mode), 0}, source,
-                         sink);
+            run_cipher(engine, plan, {m.mode, Direction::encrypt, &key, {}, needs_whole_blocks(m.mode), 0}, source,
+                       sink);
             EXPECT_EQ(sink.bytes(), expected) << m.name;
         });
     }
@@ -293,9 +293,9 @@ TEST_F(FileTest, WaitingForASilentPipeCanBeCancelled) {
     TestSink sink(TestSink::Kind::sequential);
     int calls = 0;
     EXPECT_EQ(status_of([&] {
-                  run_pipeline(engine, engine.plan(Mode::ctr, Direction::encrypt, source.size()),
-                               {Mode::ctr, Direction::encrypt, &key, {}, false, 0}, source, sink,
-                               [&](std::uint64_t, std::uint64_t) { return ++calls < 3; });
+                  run_cipher(engine, engine.plan(Mode::ctr, Direction::encrypt, source.size()),
+                             {Mode::ctr, Direction::encrypt, &key, {}, false, 0}, source, sink,
+                             [&](std::uint64_t, std::uint64_t) { return ++calls < 3; });
               }),
               WARPAES_ERROR_CANCELLED);
     EXPECT_EQ(calls, 3);

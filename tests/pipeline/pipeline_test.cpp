@@ -21,7 +21,7 @@ class PipelineTest : public testing::Test {
 protected:
     Totals run(const Cipher& cipher, Source& source, Sink& sink, const Progress& progress = {}) {
         const Plan plan = engine_.plan(cipher.mode, cipher.direction, source.size());
-        return run_pipeline(engine_, plan, cipher, source, sink, progress);
+        return run_cipher(engine_, plan, cipher, source, sink, progress);
     }
     Cipher cipher(Mode mode, Direction direction, bool pkcs7 = false) {
         return {mode, direction, &key_, iv_block(), pkcs7, 0};

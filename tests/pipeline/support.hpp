@@ -14,7 +14,7 @@
 #include "base/error.hpp"
 #include "engine/engine.hpp"
 #include "evp_oracle.hpp"
-#include "pipeline/pipeline.hpp"
+#include "pipeline/cipher_stage.hpp"
 
 namespace warpaes::test {
 

@@ -1,0 +1,101 @@
+#include "pipeline/cipher_stage.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string>
+
+#include "aes/pkcs7.hpp"
+#include "base/error.hpp"
+#include "engine/chain.hpp"
+
+namespace warpaes {
+
+namespace {
+
+StageNeeds needs_of(const Cipher& cipher, std::uint64_t chunk_bytes) {
+    StageNeeds needs;
+    needs.staging_bytes = static_cast<std::size_t>(chunk_bytes) + block_bytes;  // for the padding
+    needs.direct = !cipher.pkcs7;
+    needs.in_turn = !is_parallel(cipher.mode, cipher.direction);
+    if (chains_on_ciphertext(cipher.mode, cipher.direction)) {
+        needs.before = cipher.in_place ? Before::saved : Before::read;
+    }
+    return needs;
+}
+
+/// Fills up the last block, in the staging that the chunk was read into.
+void pad(Chunk& chunk, std::uint8_t* input) {
+    const std::size_t used = chunk.input_bytes % block_bytes;
+    std::uint8_t* at = input + (chunk.input_bytes - used);
+    Secret<Block> block;
+    std::copy_n(at, used, block->begin());
+    pkcs7_pad(*block, used);
+    std::copy(block->begin(), block->end(), at);
+    chunk.output_bytes = chunk.input_bytes + (block_bytes - used);
+}
+
+void unpad(Chunk& chunk) {
+    Secret<Block> block;
+    std::copy_n(chunk.output + chunk.output_bytes - block_bytes, block_bytes, block->begin());
+    const std::size_t kept = pkcs7_unpad(*block);
+    if (kept == block_bytes) refuse_padding();
+    chunk.output_bytes -= block_bytes - kept;
+}
+
+}  // namespace
+
+CipherStage::CipherStage(const Cipher& cipher, std::uint64_t chunk_bytes)
+    : EvenStage(needs_of(cipher, chunk_bytes), chunk_bytes), cipher_(cipher), chain_(cipher.iv) {}
+
+void CipherStage::check_length(std::uint64_t bytes) const {
+    if (!needs_whole_blocks(cipher_.mode)) return;
+    const bool encrypt = cipher_.direction == Direction::encrypt;
+    if (cipher_.pkcs7 && encrypt) return;
+    if (bytes % block_bytes != 0) {
+        throw Error(
+            WARPAES_ERROR_DATA_LENGTH,
+            "input: is " + std::to_string(bytes) + " bytes, but " +
+                (encrypt ? "ECB and CBC without padding take whole 16-byte blocks"
+                         : "a ciphertext of ECB or CBC is whole 16-byte blocks: truncated, or not such a file"));
+    }
+    if (cipher_.pkcs7 && bytes == 0) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "input: is empty, but a padded ciphertext has at least 16 bytes");
+    }
+}
+
+void CipherStage::process(Lane& lane, Chunk& chunk) {
+    const bool encrypt = cipher_.direction == Direction::encrypt;
+    const bool padded = cipher_.pkcs7 && chunk.last;
+    chunk.output_bytes = chunk.input_bytes;
+    if (padded && encrypt) pad(chunk, const_cast<std::uint8_t*>(chunk.input));
+    run(lane, chunk);
+    if (padded && !encrypt) unpad(chunk);
+}
+
+void CipherStage::run(Lane& lane, const Chunk& chunk) {
+    Run run{cipher_.mode, cipher_.direction, cipher_.key, chunk.input, chunk.output, chunk.output_bytes, cipher_.iv};
+    if (cipher_.mode == Mode::cfb1) run.length = run.length * 8 - (chunk.last ? cipher_.unused_bits : 0);
+    if (needs().in_turn) {
+        run.chain = *chain_;
+        const ChainAfter after(run);
+        lane.run(run);
+        if (!chunk.last) *chain_ = after.value(run);
+    } else {
+        const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(chunk.input_offset, block_bytes));
+        run.chain = chain_at(cipher_.mode, cipher_.iv, chunk.input_offset, std::span(chunk.before).last(n));
+        lane.run(run);
+    }
+}
+
+void refuse_padding() {
+    throw Error(WARPAES_ERROR_PADDING,
+                "input: the padding is wrong: wrong key or passphrase, wrong IV or damaged data");
+}
+
+Totals run_cipher(Engine& engine, const Plan& plan, const Cipher& cipher, Source& source, Sink& sink,
+                  const Progress& progress) {
+    CipherStage stage(cipher, plan.chunk_bytes);
+    return run_pipeline(engine, plan, stage, source, sink, progress);
+}
+
+}  // namespace warpaes
