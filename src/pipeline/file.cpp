@@ -168,7 +168,7 @@ std::size_t FileSource::read(std::uint64_t offset, std::span<std::uint8_t> buffe
 
 // -------------------------------------------------------------------------------------------------------------- sink
 
-FileSink::FileSink(const std::string& path, bool overwrite, const FileSource& input)
+FileSink::FileSink(const std::string& path, bool overwrite, const struct stat* input)
     : name_(quoted(path)), overwrite_(overwrite) {
     if (const auto named = descriptor_named_by(path)) {
         fd_ = Descriptor(*named, false);
@@ -180,7 +180,7 @@ FileSink::FileSink(const std::string& path, bool overwrite, const FileSource& in
     if (exists && S_ISDIR(old.st_mode)) {
         throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " is a directory; give a file name");
     }
-    if (exists && same_file(old, input.status())) {
+    if (exists && input != nullptr && same_file(old, *input)) {
         throw Error(WARPAES_ERROR_SAME_FILE,
                     "output: " + name_ + " is the input file; write to another file and rename it afterwards");
     }
@@ -201,13 +201,13 @@ FileSink::FileSink(const std::string& path, bool overwrite, const FileSource& in
 }
 
 FileSink::FileSink(int fd, std::string name, const FileSource& input) : fd_(fd, false), name_(std::move(name)) {
-    inspect(input);
+    inspect(&input.status());
 }
 
-void FileSink::inspect(const FileSource& input) {
+void FileSink::inspect(const struct stat* input) {
     struct stat status {};
     if (os::fstat(fd_.get(), &status) != 0) fail("cannot write to", errno);
-    if (same_file(status, input.status())) {
+    if (input != nullptr && same_file(status, *input)) {
         throw Error(WARPAES_ERROR_SAME_FILE, "output: " + name_ + " is the input file; write to another file");
     }
     if (S_ISFIFO(status.st_mode)) write_without_blocking();

@@ -79,7 +79,10 @@ class FileSink final : public Sink {
 public:
     /// Throws Error{EXISTS} if the path exists and `overwrite` is not set, Error{SAME_FILE} if it is `input`,
     /// Error{WRITE}.
-    FileSink(const std::string& path, bool overwrite, const FileSource& input);
+    FileSink(const std::string& path, bool overwrite, const FileSource& input)
+        : FileSink(path, overwrite, &input.status()) {}
+    /// `input`: what the output must not be; may be null.
+    FileSink(const std::string& path, bool overwrite, const struct stat* input);
     /// An open descriptor, from where it stands; not closed. `name` is for messages.
     FileSink(int fd, std::string name, const FileSource& input);
 
@@ -95,7 +98,7 @@ public:
 private:
     void create_temporary();
     void write_without_blocking();
-    void inspect(const FileSource& input);
+    void inspect(const struct stat* input);
     void sync();
     void rename_into_place();
     [[noreturn]] void fail(const std::string& what, int error) const;

@@ -1,0 +1,47 @@
+// A caller's buffer, wherever it lies, as an end of a pipeline.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "pipeline/stream.hpp"
+
+namespace warpaes {
+
+/// A CPU works on host memory as it lies, and so does a GPU on page-locked memory and on its own; pageable memory is
+/// copied to page-locked staging and back by the workers.
+struct MemoryBuffer {
+    std::uint8_t* data;
+    std::uint64_t bytes;
+    bool direct;  ///< a lane of the plan may work on it as it lies
+    int device;   ///< where it lies in device memory, or -1
+
+    /// `n` bytes to or from it.
+    void copy(void* to, const void* from, std::size_t n) const;
+};
+
+/// `parallel`: nobody but the lane looks into it, as with a mode that is not serial.
+MemoryBuffer locate(const Plan& plan, const std::uint8_t* data, std::uint64_t bytes, bool parallel = true);
+
+class MemorySource final : public Source {
+public:
+    explicit MemorySource(const MemoryBuffer& buffer) : buffer_(buffer) {}
+    std::uint64_t size() const noexcept override { return buffer_.bytes; }
+    bool is_sequential() const noexcept override { return false; }
+    std::size_t read(std::uint64_t offset, std::span<std::uint8_t> to) override;
+    const std::uint8_t* data() const noexcept override { return buffer_.direct ? buffer_.data : nullptr; }
+
+private:
+    MemoryBuffer buffer_;
+};
+
+class MemorySink final : public Sink {
+public:
+    explicit MemorySink(const MemoryBuffer& buffer) : buffer_(buffer) {}
+    bool is_sequential() const noexcept override { return false; }
+    void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override;
+    std::uint8_t* data() noexcept override { return buffer_.direct ? buffer_.data : nullptr; }
+
+private:
+    MemoryBuffer buffer_;
+};
+
+}  // namespace warpaes
