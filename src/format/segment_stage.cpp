@@ -1,0 +1,94 @@
+#include "format/segment_stage.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace warpaes {
+
+namespace {
+
+std::uint64_t segments_a_chunk(const SegmentLayout& layout, std::uint64_t chunk_bytes) {
+    return std::max<std::uint64_t>(1, chunk_bytes / (layout.text + layout.tag));
+}
+
+StageNeeds needs_of(const SegmentLayout& layout, const SegmentWork& work) {
+    const std::uint64_t segments = segments_a_chunk(layout, work.chunk_bytes);
+    std::uint64_t bytes = segments * (layout.text + layout.tag) + layout.tag;  // an empty segment may follow a full one
+    if (work.input_bytes < bytes) {
+        // Few different sizes, because the engine keeps lanes of each.
+        bytes = std::min(bytes, std::bit_ceil(work.input_bytes + (work.input_bytes / layout.text + 2) * layout.tag));
+    }
+    StageNeeds needs;
+    needs.staging_bytes = static_cast<std::size_t>(bytes);
+    needs.in_place = segments == 1 && !layout.last_is_shorter;
+    return needs;
+}
+
+}  // namespace
+
+SegmentStage::SegmentStage(const SegmentCipher& cipher, Direction direction, const SegmentWork& work)
+    : Stage(needs_of(cipher.layout(), work)),
+      cipher_(cipher),
+      direction_(direction),
+      a_chunk_(segments_a_chunk(cipher.layout(), work.chunk_bytes)),
+      first_(work.first),
+      ends_(work.ends) {}
+
+std::uint64_t SegmentStage::input_offset(std::uint64_t chunk) const {
+    const SegmentLayout& layout = cipher_.layout();
+    return direction_ == Direction::encrypt ? layout.text_offset(begin(chunk)) - layout.text_offset(first_)
+                                            : layout.file_offset(begin(chunk)) - layout.file_offset(first_);
+}
+
+std::uint64_t SegmentStage::output_offset(std::uint64_t chunk) const {
+    const SegmentLayout& layout = cipher_.layout();
+    return direction_ == Direction::encrypt ? layout.file_offset(begin(chunk)) - layout.file_offset(first_)
+                                            : layout.text_offset(begin(chunk)) - layout.text_offset(first_);
+}
+
+std::uint64_t SegmentStage::chunks(std::uint64_t bytes) const {
+    const std::uint64_t count = range_of(first_, bytes, ends_).count;
+    return count / a_chunk_ + (count % a_chunk_ != 0);
+}
+
+void SegmentStage::check_length(std::uint64_t bytes) const {
+    (void)range_of(first_, bytes, ends_);
+}
+
+SegmentRange SegmentStage::range_of(std::uint64_t first, std::uint64_t input_bytes, bool ends) const {
+    const SegmentLayout& layout = cipher_.layout();
+    const bool encrypt = direction_ == Direction::encrypt;
+    if (ends) {
+        const std::uint64_t text = encrypt ? layout.text_offset(first) + input_bytes
+                                           : layout.text_bytes(layout.file_offset(first) + input_bytes);
+        const std::uint64_t segments = layout.segments_of(text);
+        return {first, segments - first, text - layout.text_offset(segments - 1), true};
+    }
+    const std::uint64_t tag = encrypt ? 0 : layout.tag;
+    const std::uint64_t begin = first == 0 ? layout.first_text + tag : 0;
+    return {first, (first == 0 ? 1 : 0) + (input_bytes - begin) / (layout.text + tag), 0, false};
+}
+
+void SegmentStage::process(Lane& lane, Chunk& chunk) {
+    const SegmentRange range = range_of(begin(chunk.index), chunk.input_bytes, chunk.last && ends_);
+    auto* input = const_cast<std::uint8_t*>(chunk.input);  // which process() only reads
+    if (direction_ == Direction::encrypt) {
+        cipher_.process(lane, direction_, range, input, chunk.output);
+        chunk.output_bytes = static_cast<std::size_t>(sealed_bytes(cipher_.layout(), range));
+    } else {
+        cipher_.process(lane, direction_, range, chunk.output, input);
+        chunk.output_bytes = static_cast<std::size_t>(text_bytes(cipher_.layout(), range));
+    }
+}
+
+std::uint64_t text_bytes(const SegmentLayout& layout, const SegmentRange& range) {
+    const std::uint64_t begin = layout.text_offset(range.first);
+    if (!range.ends) return layout.text_offset(range.first + range.count) - begin;
+    return layout.text_offset(range.first + range.count - 1) - begin + range.last_text;
+}
+
+std::uint64_t sealed_bytes(const SegmentLayout& layout, const SegmentRange& range) {
+    return text_bytes(layout, range) + range.count * layout.tag;
+}
+
+}  // namespace warpaes
