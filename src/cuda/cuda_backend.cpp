@@ -147,9 +147,9 @@ public:
     }
 
     ~CudaLane() override {
+        Lane::wipe_staging(staging_bytes_);
         try {
             const CurrentDevice current(device_);
-            wipe_staging(staging_bytes_);
             input_.release();
             output_.release();
             if (staging_ != nullptr) (void)cudaFreeHost(staging_);

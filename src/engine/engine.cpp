@@ -12,10 +12,6 @@ namespace warpaes {
 
 namespace {
 
-/// Host data below this, and streams whose length nobody knows, go to the CPU when the choice is ours: creating a CUDA
-/// context takes a few tenths of a second.
-constexpr std::uint64_t gpu_threshold_bytes = std::uint64_t{64} << 20;
-
 /// A chunk stays in the second-level cache. Files on tmpfs, Xeon with 2 MiB of it, 2 cores, 2026-11: 128 KiB to 1 MiB
 /// are alike on a quiet machine; on a busy one the larger ones lose less.
 constexpr std::uint64_t cpu_chunk_bytes = std::uint64_t{512} << 10;
@@ -133,7 +129,7 @@ Plan Engine::plan(Mode mode, Direction direction, std::uint64_t bytes, Memory me
     } else if (forced_ != nullptr) {
         plan.backend = forced_;
         plan.reason = "asked for";
-    } else if (parallel && bytes != unknown_length && bytes >= gpu_threshold_bytes && cuda.usable()) {
+    } else if (parallel && bytes != unknown_length && bytes >= options_.gpu_least_bytes && cuda.usable()) {
         plan.backend = &cuda;
         plan.reason = "a GPU is here and the message is long and can be cut";
     } else {
@@ -142,6 +138,7 @@ Plan Engine::plan(Mode mode, Direction direction, std::uint64_t bytes, Memory me
     }
 
     const bool on_gpu = plan.backend == &cuda;
+    plan.replaceable = on_gpu && forced_ == nullptr && memory != Memory::device;
     plan.devices = on_gpu ? gpus() : std::span<const int>(no_device);
     if (on_gpu) {
         const bool fast = memory != Memory::pageable;
@@ -160,6 +157,15 @@ Plan Engine::plan(Mode mode, Direction direction, std::uint64_t bytes, Memory me
         plan.lanes = static_cast<unsigned>(std::min<std::uint64_t>(plan.lanes, chunks));
     }
     return plan;
+}
+
+Plan Engine::replacement(const Plan& plan) {
+    Plan other = plan;
+    other.backend = &best_cpu_backend();
+    other.devices = no_device;
+    other.reason = "a GPU failed";
+    other.replaceable = false;
+    return other;
 }
 
 LaneLease Engine::lease(const Plan& plan, unsigned worker, std::size_t staging_bytes) {
@@ -193,7 +199,7 @@ LaneLease::LaneLease(Engine& engine, Backend& backend, int device, std::size_t s
     : engine_(&engine), backend_(&backend), device_(device), staging_bytes_(staging_bytes), lane_(std::move(lane)) {}
 
 LaneLease::~LaneLease() {
-    if (lane_ == nullptr) return;
+    if (lane_ == nullptr || discarded_) return;
     lane_->wipe_staging(std::min(used_, staging_bytes_));
     engine_->give_back({backend_, device_, staging_bytes_}, std::move(lane_));
 }

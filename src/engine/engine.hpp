@@ -20,6 +20,9 @@ struct EngineOptions {
     unsigned threads = 0;
     unsigned depth = 0;
     std::uint64_t chunk_bytes = 0;
+    /// Host data below this, and streams whose length nobody knows, go to the CPU when the choice is the engine's:
+    /// creating a CUDA context takes a few tenths of a second.
+    std::uint64_t gpu_least_bytes = std::uint64_t{64} << 20;
 };
 
 /// How one call will be carried out. `reason` is a sentence for people.
@@ -29,6 +32,8 @@ struct Plan {
     unsigned lanes = 1;             ///< workers, each with one chunk in hand
     std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096
     std::string_view reason;
+    /// The CPU may take over if a GPU fails: nobody asked for it, and the data lies in host memory.
+    bool replaceable = false;
 };
 
 class Engine;
@@ -38,6 +43,8 @@ class LaneLease {
 public:
     /// So many bytes of either staging, from its beginning, have held data.
     void used(std::size_t bytes) noexcept { used_ = std::max(used_, bytes); }
+    /// The lane has failed: it is closed in the end instead of being given back.
+    void discard() noexcept { discarded_ = true; }
 
     LaneLease(Engine& engine, Backend& backend, int device, std::size_t staging_bytes, std::unique_ptr<Lane> lane);
     LaneLease(LaneLease&&) noexcept = default;
@@ -52,6 +59,7 @@ private:
     int device_;
     std::size_t staging_bytes_;
     std::size_t used_ = 0;
+    bool discarded_ = false;
     std::unique_ptr<Lane> lane_;
 };
 
@@ -66,6 +74,9 @@ public:
     /// Memory::device at least one end does, and only `cuda` will do. Thread-safe. Throws Error{BACKEND}.
     [[nodiscard]] Plan plan(Mode mode, Direction direction, std::uint64_t bytes,
                             Memory memory = Memory::pageable) const;
+
+    /// What takes the place of a plan whose GPU has failed: the best CPU backend, the rest alike.
+    [[nodiscard]] static Plan replacement(const Plan& plan);
 
     /// A lane of `plan.backend` on device `plan.devices[worker % size]`, with `staging_bytes` of staging each way
     /// (0 when the caller's own buffers will do). Thread-safe.

@@ -230,6 +230,7 @@ EncResult run_enc(Engine& engine, const EncJob& job) {
     result.bytes_written = output->bytes_written();
     result.backend = plan.backend->name();
     result.device = plan.devices.front();
+    result.notes = totals.notes;
     const std::uint64_t counters = totals.bytes_read / block_bytes + (totals.bytes_read % block_bytes != 0);
     if (job.mode == Mode::ctr && wraps(cipher.iv, counters)) result.notes |= WARPAES_NOTE_COUNTER_WRAPPED;
     return result;

@@ -49,6 +49,7 @@ void Executor::run_here(const Run& run) {
         engine_, {run.mode, run.direction, run.key, run.chain, run.input, run.output, run.length, memory_, device_});
     backend_ = outcome.backend;
     ran_on_device_ = outcome.device;
+    notes_ |= outcome.notes;
 }
 
 void Executor::run_local(Run run, const Block& in, Block& out) {

@@ -27,6 +27,7 @@ public:
     [[nodiscard]] bool on_device() const noexcept { return device_ >= 0; }
     [[nodiscard]] std::string_view backend() const noexcept { return backend_; }
     [[nodiscard]] int device() const noexcept { return ran_on_device_; }
+    [[nodiscard]] std::uint32_t notes() const noexcept { return notes_; }  ///< WARPAES_NOTE_DEVICE_FAILED
 
 private:
     void run_here(const Run& run);
@@ -38,6 +39,7 @@ private:
     std::optional<CallerStream> stream_;
     std::string_view backend_;
     int ran_on_device_ = -1;
+    std::uint32_t notes_ = 0;
 };
 
 }  // namespace warpaes

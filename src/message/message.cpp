@@ -217,6 +217,7 @@ void crypt(Engine& engine, const MessageRequest& r, MessageResult& result, std::
     if (r.mode == Mode::ctr && wraps(iv, round_up(end) / block_bytes)) {
         result.notes |= WARPAES_NOTE_COUNTER_WRAPPED;
     }
+    result.notes |= executor.notes();
     result.backend = executor.backend();
     result.device = executor.device();
 }

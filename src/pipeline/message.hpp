@@ -28,7 +28,8 @@ struct HostMessage {
 /// What ran it.
 struct Outcome {
     std::string_view backend;
-    int device = -1;  ///< CUDA device number (the first, if there were several), or -1
+    int device = -1;          ///< CUDA device number (the first, if there were several), or -1
+    std::uint32_t notes = 0;  ///< WARPAES_NOTE_DEVICE_FAILED
 };
 
 /// Thread-safe. Returns when the output is complete; after an exception the output is undefined.

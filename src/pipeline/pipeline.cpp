@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "pipeline/turns.hpp"
+#include "pipeline/worker_lane.hpp"
 
 namespace warpaes {
 
@@ -69,13 +70,13 @@ public:
 
 private:
     void work(unsigned worker) noexcept;
-    void loop(LaneLease& lane);
-    bool take(Chunk& chunk, Lane& lane);
-    bool read_any(Chunk& chunk, Lane& lane);
-    bool read_in_turn(Chunk& chunk, Lane& lane);
+    void loop(WorkerLane& lane);
+    bool take(Chunk& chunk, WorkerLane& lane);
+    bool read_any(Chunk& chunk, WorkerLane& lane);
+    bool read_in_turn(Chunk& chunk, WorkerLane& lane);
     void fill(Chunk& chunk, std::span<std::uint8_t> staging);
     void read_before(Chunk& chunk);
-    bool process(Chunk& chunk, Lane& lane);
+    bool process(Chunk& chunk, WorkerLane& lane);
     bool write(const Chunk& chunk);
     void save_before();
     void fail(std::exception_ptr error) noexcept;
@@ -96,6 +97,7 @@ private:
 
     std::atomic<std::uint64_t> next_{0};
     std::atomic<bool> stopped_{false};
+    std::atomic<bool> device_failed_{false};
     std::atomic<std::uint64_t> read_{0};
     std::atomic<std::uint64_t> written_{0};
     Turns read_turns_, process_turns_, write_turns_;
@@ -159,19 +161,20 @@ Totals Pipeline::run() {
     sink_.on_wait({});
     if (error_) std::rethrow_exception(error_);
     reporter_.tell_the_end();
-    return {read_, written_};
+    return {read_, written_, device_failed_ ? std::uint32_t{WARPAES_NOTE_DEVICE_FAILED} : 0};
 }
 
 void Pipeline::work(unsigned worker) noexcept {
     try {
         const bool staged = direct_input_ == nullptr || direct_output_ == nullptr;
-        LaneLease lane = engine_.lease(plan_, worker, staged ? needs_.staging_bytes : 0);
+        WorkerLane lane(engine_, plan_, worker, staged ? needs_.staging_bytes : 0);
         try {
             loop(lane);
         } catch (...) {
             lane.used(needs_.staging_bytes);
             throw;
         }
+        if (lane.device_failed()) device_failed_ = true;
     } catch (...) {
         fail(std::current_exception());
     }
@@ -186,18 +189,18 @@ void Pipeline::fail(std::exception_ptr error) noexcept {
     for (Turns* turns : {&read_turns_, &process_turns_, &write_turns_}) turns->stop();
 }
 
-void Pipeline::loop(LaneLease& lane) {
+void Pipeline::loop(WorkerLane& lane) {
     Chunk chunk;
-    while (!stopped_ && take(chunk, *lane)) {
+    while (!stopped_ && take(chunk, lane)) {
         lane.used(chunk.input_bytes);
-        const bool processed = process(chunk, *lane);
+        const bool processed = process(chunk, lane);
         lane.used(chunk.output_bytes);
         if (!processed || !write(chunk)) return;
         reporter_.add(chunk.input_bytes);
     }
 }
 
-bool Pipeline::take(Chunk& chunk, Lane& lane) {
+bool Pipeline::take(Chunk& chunk, WorkerLane& lane) {
     chunk = {};
     chunk.index = next_++;
     if (!in_turn_) return read_any(chunk, lane);
@@ -207,7 +210,7 @@ bool Pipeline::take(Chunk& chunk, Lane& lane) {
     return more;
 }
 
-bool Pipeline::read_any(Chunk& chunk, Lane& lane) {
+bool Pipeline::read_any(Chunk& chunk, WorkerLane& lane) {
     if (chunk.index >= chunks_) return false;
     chunk.last = chunk.index + 1 == chunks_;
     chunk.input_offset = stage_.input_offset(chunk.index);
@@ -236,7 +239,7 @@ void Pipeline::read_before(Chunk& chunk) {
     }
 }
 
-bool Pipeline::read_in_turn(Chunk& chunk, Lane& lane) {
+bool Pipeline::read_in_turn(Chunk& chunk, WorkerLane& lane) {
     if (ended_) return false;
     chunk.input_offset = stage_.input_offset(chunk.index);
     const std::uint64_t full = stage_.input_offset(chunk.index + 1) - chunk.input_offset;
@@ -263,17 +266,17 @@ void Pipeline::fill(Chunk& chunk, std::span<std::uint8_t> staging) {
     chunk.last = ended_ = !ahead_;
 }
 
-bool Pipeline::process(Chunk& chunk, Lane& lane) {
+bool Pipeline::process(Chunk& chunk, WorkerLane& lane) {
     chunk.output_offset = stage_.output_offset(chunk.index);
     if (direct_output_ != nullptr) {
         chunk.output = direct_output_ + chunk.output_offset;
-    } else if (direct_input_ == nullptr && needs_.in_place) {
+    } else if (direct_input_ == nullptr && needs_.in_place && !lane.may_repeat()) {
         chunk.output = lane.input_staging().data();  // the chunk stays in the cache once instead of twice
     } else {
         chunk.output = lane.output_staging().data();
     }
     if (needs_.in_turn && !process_turns_.wait(chunk.index)) return false;
-    stage_.process(lane, chunk);
+    lane.run([&](Lane& l) { stage_.process(l, chunk); });
     if (needs_.in_turn) process_turns_.pass();
     return true;
 }

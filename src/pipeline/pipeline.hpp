@@ -23,6 +23,7 @@ using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 struct Totals {
     std::uint64_t bytes_read = 0;
     std::uint64_t bytes_written = 0;
+    std::uint32_t notes = 0;  ///< WARPAES_NOTE_DEVICE_FAILED
 };
 
 /// Runs until the source is exhausted. The first failure of any worker stops all and is thrown here; a progress

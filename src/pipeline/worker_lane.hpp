@@ -1,0 +1,54 @@
+// A worker's lane, and what takes its place when a GPU fails midway.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "base/error.hpp"
+#include "engine/engine.hpp"
+
+namespace warpaes {
+
+/// A lane of the plan. If its GPU fails, and the plan is replaceable, the best CPU backend takes over for good; the
+/// staging stays the failed lane's, for it is host memory and holds the input.
+class WorkerLane {
+public:
+    WorkerLane(Engine& engine, const Plan& plan, unsigned worker, std::size_t staging_bytes);
+
+    [[nodiscard]] std::span<std::uint8_t> input_staging() noexcept { return (*first_)->input_staging(); }
+    [[nodiscard]] std::span<std::uint8_t> output_staging() noexcept { return (*first_)->output_staging(); }
+    void used(std::size_t bytes) noexcept { first_->used(bytes); }
+
+    /// Work may have to be done twice, and so must leave its input as it is.
+    [[nodiscard]] bool may_repeat() const noexcept { return replaceable_; }
+    [[nodiscard]] bool device_failed() const noexcept { return device_failed_; }
+
+    /// Calls `work(Lane&)`, and again with another lane if the first one's GPU failed.
+    template <typename Work>
+    void run(const Work& work) {
+        try {
+            work(second_ ? **second_ : **first_);
+        } catch (const Error& e) {
+            if (!replaceable_ || !is_failure_of_device(e)) throw;
+            replace();
+            work(**second_);
+        }
+    }
+
+private:
+    static bool is_failure_of_device(const Error& e) {
+        return e.status() == WARPAES_ERROR_DEVICE || e.status() == WARPAES_ERROR_DEVICE_MEMORY;
+    }
+    void replace();
+
+    Engine& engine_;
+    const Plan& plan_;
+    unsigned worker_;
+    bool replaceable_;
+    bool device_failed_ = false;
+    std::optional<LaneLease> first_;
+    std::optional<LaneLease> second_;
+};
+
+}  // namespace warpaes

@@ -1,0 +1,149 @@
+// A GPU that fails midway, on the simulated GPU: every CUDA call at each of its turns, once and for good. The CPU does
+// the rest, and the bytes are the same.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "cuda/cuda_backend.hpp"
+#include "pipeline/message.hpp"
+#include "simt.hpp"
+#include "support.hpp"
+
+namespace warpaes::test {
+namespace {
+
+constexpr const char* calls_that_matter[] = {
+    "cudaStreamCreateWithFlags", "cudaEventCreateWithFlags", "cudaHostAlloc",       "cudaMalloc",
+    "cudaMemcpyAsync",           "cudaFuncSetAttribute",     "cudaStreamWaitEvent", "cudaLaunchKernelEx",
+    "cudaEventRecord",           "cudaEventSynchronize",     "cudaGetDevice",       "*"};
+
+class DeviceFailure : public testing::Test {
+protected:
+    DeviceFailure() { simt::reset(); }
+    ~DeviceFailure() override { simt::reset(); }
+
+    /// Chooses the GPU for anything, because it is long enough, and not because it was asked for.
+    static EngineOptions automatic() {
+        return {.backend = "auto", .threads = 2, .depth = 2, .chunk_bytes = 65536, .gpu_least_bytes = 1};
+    }
+
+    /// `work` with each call failing in turn, whatever other calls do.
+    template <typename Work>
+    void fail_every_call(const Work& work) {
+        for (const char* function : calls_that_matter) {
+            simt::reset();
+            work();
+            const std::uint64_t calls = simt::calls(function);
+            for (std::uint64_t nth = 1; nth <= calls; ++nth) {
+                for (const int times : {1, std::numeric_limits<int>::max() / 2}) {
+                    for (const cudaError_t error : {cudaErrorUnknown, cudaErrorMemoryAllocation}) {
+                        simt::reset();
+                        simt::fail_call(function, static_cast<int>(nth), error, times);
+                        SCOPED_TRACE(std::string(function) + " " + std::to_string(nth) + " x " + std::to_string(times));
+                        work();
+                    }
+                }
+            }
+        }
+        simt::reset();
+    }
+
+    const Bytes key_bytes_ = random_bytes(32, 40);
+    const ExpandedKey key_{key_bytes_};
+    const Bytes plaintext_ = random_bytes(200000, 41);
+};
+
+TEST_F(DeviceFailure, MessagesAreFinishedByTheCpu) {
+    for (const Mode mode : {Mode::ctr, Mode::cbc}) {
+        const Direction direction = mode == Mode::ctr ? Direction::encrypt : Direction::decrypt;
+        const Bytes expected =
+            *oracle::evp(mode == Mode::ctr ? "CTR" : "CBC", mode == Mode::ctr, key_bytes_, Bytes(16, 0), plaintext_);
+        for (const bool page_locked : {false, true}) {
+            for (const bool in_place : {false, true}) {
+                SCOPED_TRACE(std::string(page_locked ? "page-locked" : "pageable") + (in_place ? " in place" : ""));
+                Bytes a = plaintext_, b(plaintext_.size());
+                std::uint8_t* input = a.data();
+                std::uint8_t* output = in_place ? input : b.data();
+                if (page_locked) {
+                    input = static_cast<std::uint8_t*>(cuda_backend().host_alloc(a.size()));
+                    output = in_place ? input : static_cast<std::uint8_t*>(cuda_backend().host_alloc(a.size()));
+                }
+                unsigned failures = 0;
+                fail_every_call([&] {
+                    std::fill_n(output, a.size(), std::uint8_t{0xa5});
+                    std::copy(plaintext_.begin(), plaintext_.end(), input);
+                    Engine engine(automatic());
+                    const Outcome outcome =
+                        run_message(engine, {.mode = mode,
+                                             .direction = direction,
+                                             .key = &key_,
+                                             .iv = Block{},
+                                             .input = input,
+                                             .output = output,
+                                             .length = a.size(),
+                                             .memory = page_locked ? Memory::page_locked : Memory::pageable});
+                    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), output));
+                    ASSERT_EQ(outcome.backend, "cuda");
+                    failures += (outcome.notes & WARPAES_NOTE_DEVICE_FAILED) != 0;
+                });
+                EXPECT_GT(failures, 20U);
+                if (page_locked) {
+                    cuda_backend().host_free(input);
+                    if (!in_place) cuda_backend().host_free(output);
+                }
+            }
+        }
+    }
+}
+
+TEST_F(DeviceFailure, AMessageOfOneChunk) {
+    const Bytes expected =
+        *oracle::evp("CTR", true, key_bytes_, Bytes(16, 0), Bytes(plaintext_.begin(), plaintext_.begin() + 1000));
+    unsigned failures = 0;
+    fail_every_call([&] {
+        Bytes output(1000, 0xa5);
+        Engine engine(automatic());
+        const Outcome outcome = run_message(
+            engine, {Mode::ctr, Direction::encrypt, &key_, Block{}, plaintext_.data(), output.data(), 1000});
+        ASSERT_EQ(output, expected);
+        failures += outcome.notes != 0;
+    });
+    EXPECT_GT(failures, 10U);
+}
+
+TEST_F(DeviceFailure, WhereCudaWasAskedForTheFailureIsReported) {
+    simt::fail_call("cudaLaunchKernelEx", 2, cudaErrorUnknown);
+    EngineOptions options = automatic();
+    options.backend = "cuda";
+    Engine engine(options);
+    Bytes output(plaintext_.size());
+    EXPECT_EQ(status_of([&] {
+                  run_message(engine, {Mode::ctr, Direction::encrypt, &key_, Block{}, plaintext_.data(), output.data(),
+                                       plaintext_.size()});
+              }),
+              WARPAES_ERROR_DEVICE);
+}
+
+TEST_F(DeviceFailure, NothingIsKeptOfALaneThatFailed) {
+    const auto encrypt = [&](Engine& engine) {
+        Bytes output(plaintext_.size());
+        return run_message(engine, {Mode::ctr, Direction::encrypt, &key_, Block{}, plaintext_.data(), output.data(),
+                                    plaintext_.size()});
+    };
+    EngineOptions options = automatic();
+    options.depth = 1;
+    {
+        Engine engine(options);
+        encrypt(engine);
+    }
+    const simt::Usage before = simt::usage();
+    Engine engine(options);
+    simt::fail_call("cudaLaunchKernelEx", 1, cudaErrorUnknown, 1000);
+    EXPECT_EQ(encrypt(engine).notes, std::uint32_t{WARPAES_NOTE_DEVICE_FAILED});
+    EXPECT_EQ(simt::usage(), before);
+    simt::reset();
+    EXPECT_EQ(encrypt(engine).notes, 0U) << "the next call tries the GPU again";
+}
+
+}  // namespace
+}  // namespace warpaes::test
