@@ -1,4 +1,4 @@
-// AES-NI: one block a register. Compiled for SSSE3 and AES.
+// AES-NI: one block a register. Compiled for SSSE3, AES and PCLMULQDQ.
 #include "cpu/simd_modes.hpp"
 
 namespace warpaes::cpu {
@@ -37,6 +37,26 @@ struct Xmm {
     WARPAES_INLINE static Reg next_counters(Reg v) { return _mm_add_epi64(v, _mm_set_epi64x(0, 1)); }
     WARPAES_INLINE static Reg swap_bytes(Reg v) {
         return _mm_shuffle_epi8(v, _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+    }
+
+    /// Every block as a number, little-endian, times or over 256^Bytes.
+    template <int Bytes>
+    WARPAES_INLINE static Reg shift_left_bytes(Reg v) {
+        return _mm_slli_si128(v, Bytes);
+    }
+    template <int Bytes>
+    WARPAES_INLINE static Reg shift_right_bytes(Reg v) {
+        return _mm_srli_si128(v, Bytes);
+    }
+    /// Carry-less product of one half of each block of `a` and of `b`: of the upper ones, if bit 0 and 4 of `Halves`
+    /// are set.
+    template <int Halves>
+    WARPAES_INLINE static Reg multiply(Reg a, Reg b) {
+        return _mm_clmulepi64_si128(a, b, Halves);
+    }
+    /// 2^(first + l) in lane l; below 2^64.
+    WARPAES_INLINE static Reg powers_of_two(std::size_t first) {
+        return _mm_set_epi64x(0, static_cast<long long>(std::uint64_t{1} << first));
     }
 
     WARPAES_INLINE static Reg unpack8(Reg a, Reg b) { return _mm_unpacklo_epi8(a, b); }

@@ -26,7 +26,11 @@ void run_simd(const Run& run) {
              .input = run.input,
              .output = run.output,
              .length = run.length,
-             .chain = run.chain.data()});
+             .chain = run.chain.data(),
+             .tweak_keys = run.tweak_key == nullptr
+                               ? nullptr
+                               : reinterpret_cast<const std::uint8_t*>(run.tweak_key->encrypt().words.data()),
+             .data_unit = static_cast<std::size_t>(run.data_unit)});
 }
 
 constexpr RunFunction aesni_run = run_simd<run_aesni>;

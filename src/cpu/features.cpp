@@ -13,8 +13,8 @@ namespace {
 // An instruction set is usable if the CPU has it (CPUID) and the operating system saves its registers when it switches
 // between processes (XCR0).
 struct Features {
-    bool ssse3 = false, aes = false;
-    bool avx2 = false, vaes = false, avx512 = false;
+    bool ssse3 = false, aes = false, pclmulqdq = false;
+    bool avx2 = false, vaes = false, vpclmulqdq = false, avx512 = false;
     bool ymm_state = false, zmm_state = false;
 };
 
@@ -32,6 +32,7 @@ Features detect() {
     Features f;
     unsigned a = 0, b = 0, c = 0, d = 0;
     if (!__get_cpuid(1, &a, &b, &c, &d)) return f;
+    f.pclmulqdq = bit(c, 1);
     f.ssse3 = bit(c, 9);
     f.aes = bit(c, 25);
     const bool osxsave = bit(c, 27);
@@ -45,6 +46,7 @@ Features detect() {
     f.avx2 = bit(b, 5);
     f.avx512 = bit(b, 16) && bit(b, 30) && bit(b, 31);
     f.vaes = bit(c, 9);
+    f.vpclmulqdq = bit(c, 10);
     return f;
 }
 
@@ -57,12 +59,14 @@ const Features& features() {
 
 std::string why_not_aesni() {
     if (!features().aes || !features().ssse3) return "this CPU has no AES instructions (AES-NI)";
+    if (!features().pclmulqdq) return "this CPU has no carry-less multiplication (PCLMULQDQ)";
     return "";
 }
 
 std::string why_not_vaes256() {
     const Features& f = features();
     if (!f.vaes) return "this CPU has no vector AES instructions (VAES)";
+    if (!f.vpclmulqdq) return "this CPU has no vector carry-less multiplication (VPCLMULQDQ)";
     if (!f.avx2) return "this CPU has no AVX2";
     if (!f.ymm_state) return "the operating system does not enable 256-bit registers (AVX)";
     return why_not_aesni();

@@ -11,6 +11,7 @@
 
 #include "aes/cipher.hpp"
 #include "aes/counter.hpp"
+#include "aes/xts.hpp"
 #include "base/error.hpp"
 
 namespace warpaes::cpu {
@@ -38,6 +39,7 @@ const char* evp_name(Mode mode) {
     case Mode::ctr:
         return "CTR";
     case Mode::xts:
+        return "XTS";
     case Mode::gcm:
         break;
     }
@@ -54,7 +56,7 @@ OSSL_LIB_CTX* library_context() {
 
 /// Fetching takes longer than encrypting a kilobyte, so each cipher is fetched once.
 const EVP_CIPHER* cipher_for(Mode mode, int rounds) {
-    static std::array<std::atomic<EVP_CIPHER*>, 8 * 3> cache{};
+    static std::array<std::atomic<EVP_CIPHER*>, 10 * 3> cache{};
     auto& slot = cache[static_cast<std::size_t>(mode) * 3 + static_cast<std::size_t>(rounds - 10) / 2];
     if (EVP_CIPHER* cached = slot.load(std::memory_order_acquire)) return cached;
 
@@ -70,14 +72,22 @@ const EVP_CIPHER* cipher_for(Mode mode, int rounds) {
 /// A started EVP operation; EVP_CIPHER_CTX_free cleanses its key.
 class Operation {
 public:
-    explicit Operation(const Run& run) : context_(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free) {
+    explicit Operation(const Run& run) : Operation(run, run.key->bytes().data()) {}
+    Operation(const Run& run, const std::uint8_t* key) : context_(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free) {
         if (!context_) throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "libcrypto: cannot allocate a cipher context");
-        if (EVP_CipherInit_ex2(context_.get(), cipher_for(run.mode, run.key->rounds()), run.key->bytes().data(),
+        if (EVP_CipherInit_ex2(context_.get(), cipher_for(run.mode, run.key->rounds()), key,
                                uses_iv(run.mode) ? run.chain.data() : nullptr, run.direction == Direction::encrypt,
                                nullptr) != 1) {
             fail("EVP_CipherInit_ex2");
         }
         EVP_CIPHER_CTX_set_padding(context_.get(), 0);
+    }
+
+    /// Another message with the same key.
+    void restart(const Block& iv) {
+        if (EVP_CipherInit_ex2(context_.get(), nullptr, nullptr, iv.data(), -1, nullptr) != 1) {
+            fail("EVP_CipherInit_ex2");
+        }
     }
 
     void update(const std::uint8_t* input, std::uint8_t* output, std::uint64_t length) {
@@ -108,9 +118,24 @@ private:
     std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context_;
 };
 
+/// A message of EVP's is one data unit, given at once; its key is both keys, one behind the other.
+void run_xts(const Run& run) {
+    Secret<std::array<std::uint8_t, 64>> keys;
+    std::copy(run.tweak_key->bytes().begin(), run.tweak_key->bytes().end(),
+              std::copy(run.key->bytes().begin(), run.key->bytes().end(), keys->begin()));
+    Operation operation(run, keys->data());
+    Tweak number = load_tweak(run.chain);
+    for (std::uint64_t at = 0; at < run.length; at += run.data_unit) {
+        if (at != 0) operation.restart(store_tweak(number));
+        operation.update(run.input + at, run.output + at, std::min(run.data_unit, run.length - at));
+        number = add(number, 1);
+    }
+}
+
 }  // namespace
 
 void run_libcrypto(const Run& run) {
+    if (run.mode == Mode::xts) return run_xts(run);
     Operation operation(run);
     if (run.mode != Mode::cfb1) {
         operation.update(run.input, run.output, run.length);

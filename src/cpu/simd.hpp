@@ -22,6 +22,8 @@ struct SimdRun {
     std::uint8_t* output;
     std::size_t length;
     const std::uint8_t* chain;
+    const std::uint8_t* tweak_keys;  ///< XTS: round keys of the cipher
+    std::size_t data_unit;           ///< XTS, in bytes
 };
 
 void run_aesni(const SimdRun& run);

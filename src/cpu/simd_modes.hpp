@@ -4,6 +4,7 @@
 #include "cpu/counter_cache.hpp"
 #include "cpu/simd.hpp"
 #include "cpu/simd_vector.hpp"
+#include "cpu/xts_modes.hpp"
 
 namespace warpaes::cpu {
 
@@ -163,10 +164,15 @@ void run_rounds(const SimdRun& run) {
         return cfb_segments_decrypt<V, Rounds, 1>(run.keys, run.chain, run.input, run.output, run.length);
     case Mode::ctr:
         return ctr<V, Rounds>(run.keys, run.chain, run.input, run.output, run.length);
-    case Mode::ofb:
     case Mode::xts:
-    case Mode::gcm:
-        return;  // serial in both directions
+        if constexpr (Rounds != 12) {  // IEEE 1619 has no AES-192
+            if (run.direction == Direction::encrypt) return xts<V, Rounds, false>(run);
+            return xts<V, Rounds, true>(run);
+        }
+        return;
+    case Mode::ofb:  // serial in both directions
+    case Mode::gcm:  // not a Run
+        return;
     }
 }
 

@@ -1,4 +1,4 @@
-// VAES, two blocks a register. Compiled for AVX2, AES and VAES.
+// VAES, two blocks a register. Compiled for AVX2, AES, VAES and VPCLMULQDQ.
 #include "cpu/simd_modes.hpp"
 
 namespace warpaes::cpu {
@@ -37,6 +37,25 @@ struct Ymm {
     WARPAES_INLINE static Reg next_counters(Reg v) { return _mm256_add_epi64(v, _mm256_set_epi64x(0, 2, 0, 2)); }
     WARPAES_INLINE static Reg swap_bytes(Reg v) {
         return _mm256_shuffle_epi8(v, splat(_mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)));
+    }
+
+    template <int Bytes>
+    WARPAES_INLINE static Reg shift_left_bytes(Reg v) {
+        return _mm256_slli_si256(v, Bytes);
+    }
+    template <int Bytes>
+    WARPAES_INLINE static Reg shift_right_bytes(Reg v) {
+        return _mm256_srli_si256(v, Bytes);
+    }
+    template <int Halves>
+    WARPAES_INLINE static Reg multiply(Reg a, Reg b) {
+        return _mm256_clmulepi64_epi128(a, b, Halves);
+    }
+    WARPAES_INLINE static Reg powers_of_two(std::size_t first) {
+        const auto power = [first](unsigned lane) {
+            return static_cast<long long>(std::uint64_t{1} << (first + lane));
+        };
+        return _mm256_set_epi64x(0, power(1), 0, power(0));
     }
 
     WARPAES_INLINE static Reg unpack8(Reg a, Reg b) { return _mm256_unpacklo_epi8(a, b); }

@@ -1,4 +1,4 @@
-// VAES, four blocks a register. Compiled for AVX-512 (F, BW, VL), AES and VAES.
+// VAES, four blocks a register. Compiled for AVX-512 (F, BW, VL), AES, VAES and VPCLMULQDQ.
 #include "cpu/simd_modes.hpp"
 
 namespace warpaes::cpu {
@@ -40,6 +40,25 @@ struct Zmm {
     }
     WARPAES_INLINE static Reg swap_bytes(Reg v) {
         return _mm512_shuffle_epi8(v, splat(_mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)));
+    }
+
+    template <int Bytes>
+    WARPAES_INLINE static Reg shift_left_bytes(Reg v) {
+        return _mm512_bslli_epi128(v, Bytes);
+    }
+    template <int Bytes>
+    WARPAES_INLINE static Reg shift_right_bytes(Reg v) {
+        return _mm512_bsrli_epi128(v, Bytes);
+    }
+    template <int Halves>
+    WARPAES_INLINE static Reg multiply(Reg a, Reg b) {
+        return _mm512_clmulepi64_epi128(a, b, Halves);
+    }
+    WARPAES_INLINE static Reg powers_of_two(std::size_t first) {
+        const auto power = [first](unsigned lane) {
+            return static_cast<long long>(std::uint64_t{1} << (first + lane));
+        };
+        return _mm512_set_epi64(0, power(3), 0, power(2), 0, power(1), 0, power(0));
     }
 
     WARPAES_INLINE static Reg unpack8(Reg a, Reg b) { return _mm512_unpacklo_epi8(a, b); }

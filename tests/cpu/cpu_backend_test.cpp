@@ -42,8 +42,9 @@ TEST(CpuBackend, PrefersTheWiderVaes) {
 
 #if defined(__x86_64__)
 TEST(CpuBackend, DetectionAgreesWithTheCompilers) {
-    const bool aesni = __builtin_cpu_supports("aes") != 0;
-    const bool vaes256 = __builtin_cpu_supports("vaes") != 0 && __builtin_cpu_supports("avx2") != 0;
+    const bool aesni = __builtin_cpu_supports("aes") != 0 && __builtin_cpu_supports("pclmul") != 0;
+    const bool vaes256 = __builtin_cpu_supports("vaes") != 0 && __builtin_cpu_supports("vpclmulqdq") != 0 &&
+                         __builtin_cpu_supports("avx2") != 0;
     const bool vaes512 = vaes256 && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
                          __builtin_cpu_supports("avx512vl") != 0;
     EXPECT_EQ(cpu::why_not_aesni().empty(), aesni) << cpu::why_not_aesni();

@@ -1,0 +1,95 @@
+// XTS (IEEE 1619, SP 800-38E): the arithmetic of tweaks in GF(2^128) with x^128 + x^7 + x^2 + x + 1, in XTS's order of
+// bits, which is little-endian throughout (GHASH's is the other one), and the lengths that the standards allow.
+//
+// Block j of a data unit is C = E(K1, P ^ T) ^ T with T = E(K2, number of the unit) * x^j.
+//
+// Tweaks are secret: no branch and no address depends on one. Exponents are places in a message, and public.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "aes/types.hpp"
+
+namespace warpaes {
+
+/// A field element, or the number of a data unit, as two native halves: bit i of `low` is x^i.
+struct Tweak {
+    std::uint64_t low = 0;
+    std::uint64_t high = 0;
+
+    friend constexpr bool operator==(const Tweak&, const Tweak&) = default;
+};
+
+constexpr Tweak load_tweak(const Block& block) {
+    Tweak t;
+    for (unsigned i = 0; i < 8; ++i) {
+        t.low |= std::uint64_t{block[i]} << (8 * i);
+        t.high |= std::uint64_t{block[i + 8]} << (8 * i);
+    }
+    return t;
+}
+
+constexpr Block store_tweak(Tweak t) {
+    Block block{};
+    for (unsigned i = 0; i < 8; ++i) {
+        block[i] = static_cast<std::uint8_t>(t.low >> (8 * i));
+        block[i + 8] = static_cast<std::uint8_t>(t.high >> (8 * i));
+    }
+    return block;
+}
+
+/// IEEE 1619, 5.2.
+constexpr Tweak times_x(Tweak t) {
+    const std::uint64_t carry = 0 - (t.high >> 63);
+    return {(t.low << 1) ^ (carry & 0x87), (t.high << 1) | (t.low >> 63)};
+}
+
+constexpr Tweak multiply(Tweak a, Tweak b) {
+    Tweak sum;
+    for (int bit = 127; bit >= 0; --bit) {
+        sum = times_x(sum);
+        const std::uint64_t mask = 0 - (((bit < 64 ? b.low >> bit : b.high >> (bit - 64))) & 1);
+        sum.low ^= a.low & mask;
+        sum.high ^= a.high & mask;
+    }
+    return sum;
+}
+
+namespace detail {
+
+inline constexpr unsigned tweak_squares = 20;
+
+/// x^(2^k) for every k that a block of a data unit may need.
+constexpr std::array<Tweak, tweak_squares> make_tweak_powers() {
+    std::array<Tweak, tweak_squares> powers{};
+    powers[0] = {2, 0};
+    for (unsigned k = 1; k < tweak_squares; ++k) powers[k] = multiply(powers[k - 1], powers[k - 1]);
+    return powers;
+}
+
+}  // namespace detail
+
+inline constexpr std::array<Tweak, detail::tweak_squares> tweak_powers = detail::make_tweak_powers();
+
+/// The number `units` data units on, modulo 2^128 (IEEE 1619, 5.1: consecutive numbers).
+constexpr Tweak add(Tweak number, std::uint64_t units) {
+    const std::uint64_t low = number.low + units;
+    return {low, number.high + (low < number.low ? 1u : 0u)};
+}
+
+/// The shortest data unit, one block, and the longest, 2^20 blocks (SP 800-38E, 4).
+inline constexpr std::uint64_t xts_least_unit = block_bytes;
+inline constexpr std::uint64_t xts_most_unit = std::uint64_t{1} << 24;
+
+constexpr bool is_xts_unit(std::uint64_t bytes) {
+    return bytes >= xts_least_unit && bytes <= xts_most_unit;
+}
+
+/// Whether a message of `bytes` bytes is data units of `unit` bytes, of which the last may be shorter but no shorter
+/// than a block.
+constexpr bool is_whole_units(std::uint64_t bytes, std::uint64_t unit) {
+    return bytes % unit == 0 || bytes % unit >= xts_least_unit;
+}
+
+}  // namespace warpaes

@@ -1,0 +1,190 @@
+// XTS (IEEE 1619), written once for every vector type and key length. See aes/xts.hpp for the field.
+//
+// The tweaks of many data units are encrypted at once, before the units. Within a unit a step of N vectors has N
+// vectors of tweaks in registers; those of the next step are the same times a power of x, which in a little-endian
+// field is a shift by whole bytes and one carry-less multiplication for what is shifted out.
+#pragma once
+
+#include "cpu/simd.hpp"
+#include "cpu/simd_vector.hpp"
+
+namespace warpaes::cpu {
+
+/// The reduction polynomial without x^128.
+inline constexpr long long xts_polynomial = 0x87;
+
+/// Every lane times x^(8 Bytes), up to x^56.
+template <class V, int Bytes>
+WARPAES_INLINE typename V::Reg times_power_of_x(typename V::Reg t) {
+    const auto polynomial = V::splat(_mm_set_epi64x(0, xts_polynomial));
+    const auto out = V::template shift_right_bytes<16 - Bytes>(t);
+    return V::bxor(V::template shift_left_bytes<Bytes>(t), V::template multiply<0x00>(out, polynomial));
+}
+
+/// Lane l of vector i: t * x^(lanes * i + l). `t` is in every lane. Exponents below 64, so that a product with x^n is
+/// two carry-less multiplications of 64 bits, and what goes beyond x^127 has less than 64 bits.
+template <class V, std::size_t N>
+WARPAES_INLINE void first_tweaks(typename V::Reg (&tweaks)[N], typename V::Reg t) {
+    constexpr std::size_t lanes = V::bytes / 16;
+    static_assert(N * lanes <= 64);
+    const auto polynomial = V::splat(_mm_set_epi64x(0, xts_polynomial));
+    WARPAES_UNROLL
+    for (std::size_t i = 0; i < N; ++i) {
+        const auto powers = V::powers_of_two(i * lanes);
+        const auto low = V::template multiply<0x00>(t, powers), high = V::template multiply<0x01>(t, powers);
+        const auto reduced = V::template multiply<0x01>(high, polynomial);
+        tweaks[i] = V::bxor(V::bxor(low, reduced), V::template shift_left_bytes<8>(high));
+    }
+}
+
+/// t * x, for a single block.
+WARPAES_INLINE __m128i next_tweak(__m128i t) {
+    // The top bit of either half, spread over the dword above it: all ones or zeros, masked to what it adds there.
+    const __m128i carries = _mm_srai_epi32(_mm_shuffle_epi32(t, 0x13), 31);
+    return _mm_xor_si128(_mm_add_epi64(t, t),
+                         _mm_and_si128(carries, _mm_set_epi32(0, 1, 0, static_cast<int>(xts_polynomial))));
+}
+
+/// The tweaks of consecutive data units: little-endian numbers, encrypted. `walk` them over room for 16 bytes a unit.
+template <class V, int Rounds>
+struct UnitTweaks {
+    const std::uint8_t* keys;
+    typename V::Reg numbers;
+
+    template <std::size_t N, class Access>
+    WARPAES_INLINE void step(const std::uint8_t* /*input*/, std::uint8_t* output, Access access) {
+        typename V::Reg s[N];
+        const auto k0 = round_key<V>(keys, 0);
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) {
+            s[i] = V::bxor(numbers, k0);
+            numbers = V::next_counters(numbers);
+        }
+        middle_rounds<V, false, 1, Rounds>(s, keys);
+        const auto last = round_key<V>(keys, Rounds);
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) s[i] = V::aesenclast(s[i], last);
+        store_all<V>(output, s, access);
+    }
+};
+
+/// The blocks of one data unit. Steps become smaller, never larger again.
+template <class V, int Rounds, bool Inverse>
+class XtsUnit {
+public:
+    XtsUnit(const std::uint8_t* keys, const std::uint8_t* tweak) : keys_(keys) {
+        first_tweaks<V>(tweaks_, V::splat(_mm_loadu_si128(reinterpret_cast<const __m128i*>(tweak))));
+    }
+
+    template <std::size_t N, class Access>
+    WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
+        typename V::Reg s[N];
+        const auto k0 = round_key<V>(keys_, 0);
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) {
+            s[i] = V::bxor(V::bxor(tweaks_[i], k0), V::load(input + i * V::bytes, access));
+        }
+        finish(s, [this](std::size_t i) { return tweaks_[i]; });
+        store_all<V>(output, s, access);
+        if constexpr (N == V::unroll) {
+            WARPAES_UNROLL
+            for (std::size_t i = 0; i < N; ++i) tweaks_[i] = times_power_of_x<V, step_bits / 8>(tweaks_[i]);
+        } else if constexpr (requires { access.bytes; }) {
+            blocks_into_vector_ = access.bytes / 16;
+        } else {
+            WARPAES_UNROLL
+            for (std::size_t i = 0; i < V::unroll - N; ++i) tweaks_[i] = tweaks_[i + N];
+        }
+    }
+
+    /// Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2) for what comes after the steps: one whole block and `rest`
+    /// bytes, 1 to 15. The last whole block takes the place of the second last and gives its first bytes as the last.
+    WARPAES_INLINE void steal(const std::uint8_t* input, std::uint8_t* output, std::size_t rest) {
+        alignas(64) std::uint8_t next[V::bytes];
+        V::store(next, tweaks_[0], Whole{});
+        const __m128i here = _mm_load_si128(reinterpret_cast<const __m128i*>(next + 16 * blocks_into_vector_));
+        const __m128i after = next_tweak(here);
+        wipe_local(next, sizeof next);
+
+        std::uint8_t stolen[16], shorter[16];
+        const __m128i whole = _mm_loadu_si128(reinterpret_cast<const __m128i*>(input));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(stolen), block(whole, Inverse ? after : here));
+        std::memcpy(shorter, stolen, 16);
+        std::memcpy(shorter, input + 16, rest);
+        const __m128i last = block(_mm_loadu_si128(reinterpret_cast<const __m128i*>(shorter)), Inverse ? here : after);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(output), last);
+        std::memcpy(output + 16, stolen, rest);
+        wipe_local(stolen, sizeof stolen);
+        wipe_local(shorter, sizeof shorter);
+    }
+
+private:
+    static constexpr int step_bits = static_cast<int>(V::unroll * V::bytes / 16);
+
+    template <std::size_t N, class TweakOf>
+    WARPAES_INLINE void finish(typename V::Reg (&s)[N], TweakOf tweak) {
+        middle_rounds<V, Inverse, 1, Rounds>(s, keys_);
+        const auto last = round_key<V>(keys_, Rounds);
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) {
+            if constexpr (Inverse) {
+                s[i] = V::aesdeclast(s[i], V::bxor(last, tweak(i)));
+            } else {
+                s[i] = V::aesenclast(s[i], V::bxor(last, tweak(i)));
+            }
+        }
+    }
+
+    WARPAES_INLINE __m128i block(__m128i text, __m128i tweak) {
+        const auto t = V::splat(tweak);
+        typename V::Reg s[1] = {V::bxor(V::bxor(t, round_key<V>(keys_, 0)), V::splat(text))};
+        finish(s, [t](std::size_t) { return t; });
+        return V::first_block(s[0]);
+    }
+
+    const std::uint8_t* keys_;
+    typename V::Reg tweaks_[V::unroll];
+    std::size_t blocks_into_vector_ = 0;
+};
+
+WARPAES_INLINE std::uint64_t load_little_endian(const std::uint8_t* p) {
+    std::uint64_t v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/// Data units encrypted or decrypted between two batches of tweaks: one step of the widest vectors.
+inline constexpr std::size_t xts_units_a_batch = 32;
+
+template <class V, int Rounds, bool Inverse>
+void xts(const SimdRun& run) {
+    std::uint64_t low = load_little_endian(run.chain), high = load_little_endian(run.chain + 8);
+    const std::uint8_t* input = run.input;
+    std::uint8_t* output = run.output;
+    alignas(64) std::uint8_t tweaks[16 * xts_units_a_batch];
+    for (std::size_t left = run.length; left != 0;) {
+        std::uint64_t units = left / run.data_unit + (left % run.data_unit != 0);
+        if (units > xts_units_a_batch) units = xts_units_a_batch;
+        const std::uint64_t until_carry = 0 - low;  // 0 stands for 2^64
+        if (until_carry != 0 && units > until_carry) units = until_carry;
+        UnitTweaks<V, Rounds> numbers{run.tweak_keys, V::counters(high, low)};
+        walk<V, V::unroll>(numbers, tweaks, tweaks, 16 * units);
+        low += units;
+        if (low == 0) ++high;
+
+        for (std::size_t i = 0; i < units; ++i) {
+            const std::size_t unit = left < run.data_unit ? left : run.data_unit;
+            const std::size_t rest = unit % 16;
+            const std::size_t steps = rest == 0 ? unit : unit - rest - 16;
+            XtsUnit<V, Rounds, Inverse> mode(run.keys, tweaks + 16 * i);
+            walk<V, V::unroll>(mode, input, output, steps);
+            if (rest != 0) mode.steal(input + steps, output + steps, rest);
+            input += unit;
+            output += unit;
+            left -= unit;
+        }
+    }
+    wipe_local(tweaks, sizeof tweaks);
+}
+
+}  // namespace warpaes::cpu
