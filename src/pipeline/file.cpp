@@ -159,6 +159,7 @@ std::size_t FileSource::read(std::uint64_t offset, std::span<std::uint8_t> buffe
                                : os::pread(fd_.get(), buffer.data() + have, buffer.size() - have,
                                            static_cast<off_t>(base_ + offset + have));
         });
+        if (n < 0 && errno == EAGAIN && sequential_) continue;  // someone else has read what was ready
         if (n < 0) throw Error(WARPAES_ERROR_READ, "input: cannot read " + name_ + ": " + explain(errno));
         if (n == 0) break;
         have += static_cast<std::size_t>(n);
@@ -177,6 +178,8 @@ FileSink::FileSink(const std::string& path, bool overwrite, const struct stat* i
     }
     struct stat old {};
     const bool exists = os::stat(path.c_str(), &old) == 0;
+    // Not to be known is no licence to replace it: it may be the input.
+    if (!exists && errno != ENOENT && errno != ENOTDIR) fail("cannot look at", errno);
     if (exists && S_ISDIR(old.st_mode)) {
         throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " is a directory; give a file name");
     }
@@ -276,7 +279,9 @@ void FileSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) 
 void FileSink::commit() {
     if (target_.empty()) {
         // Whoever shares the descriptor goes on behind what was written.
-        if (!sequential_) os::lseek(fd_.get(), static_cast<off_t>(base_ + end_), SEEK_SET);
+        if (!sequential_ && os::lseek(fd_.get(), static_cast<off_t>(base_ + end_), SEEK_SET) < 0) {
+            fail("cannot go to the end of", errno);
+        }
         return;
     }
     if (os::fchmod(fd_.get(), mode_) != 0) fail("cannot set the permissions of", errno);

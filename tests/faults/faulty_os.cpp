@@ -1,0 +1,191 @@
+#include "faulty_os.hpp"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "pipeline/os.hpp"
+
+namespace faults {
+
+namespace {
+
+struct State {
+    std::mutex mutex;
+    std::map<std::string, unsigned> counts;
+    std::vector<Injection> injections;
+    bool happened = false;
+};
+
+constexpr std::array effect_names{"fail", "one_byte", "half", "end", "slow", "raise"};
+
+Injection from_text(const char* text) {
+    std::array<char, 32> call{};
+    std::array<char, 32> name{};
+    Injection injection;
+    if (std::sscanf(text, "%31[^:]:%u:%31[^:]:%d", call.data(), &injection.nth, name.data(), &injection.error) < 3) {
+        throw std::runtime_error("WARPAES_FAULT: not call:nth:effect:error");
+    }
+    injection.call = call.data();
+    const auto* found = std::find(effect_names.begin(), effect_names.end(), std::string(name.data()));
+    if (found == effect_names.end()) throw std::runtime_error("WARPAES_FAULT: no such effect");
+    injection.effect = static_cast<Effect>(found - effect_names.begin());
+    return injection;
+}
+
+State& state() {
+    static State& instance = *[] {
+        auto* made = new State;
+        if (const char* text = std::getenv("WARPAES_FAULT")) made->injections.push_back(from_text(text));
+        return made;
+    }();
+    return instance;
+}
+
+/// Counts a call and says what is to become of it.
+std::optional<Injection> next(const char* call) {
+    State& s = state();
+    const std::lock_guard lock(s.mutex);
+    const unsigned of_call = ++s.counts[call];
+    const unsigned of_all = ++s.counts["*"];
+    for (const Injection& injection : s.injections) {
+        const bool any = injection.call == "*";
+        if (!any && injection.call != call) continue;
+        const unsigned n = any ? of_all : of_call;
+        if (n < injection.nth || n - injection.nth >= injection.times) continue;
+        s.happened = true;
+        return injection;
+    }
+    return std::nullopt;
+}
+
+/// `run(bytes)` is the real call; `bytes` what it is asked for.
+template <typename Run>
+auto call(const char* name, std::size_t bytes, Run run) -> decltype(run(bytes)) {
+    const auto injection = next(name);
+    if (!injection) return run(bytes);
+    switch (injection->effect) {
+    case Effect::fail:
+        errno = injection->error;
+        return -1;
+    case Effect::one_byte:
+        return run(std::min<std::size_t>(bytes, 1));
+    case Effect::half:
+        return run((bytes + 1) / 2);
+    case Effect::end:
+        return 0;
+    case Effect::slow:
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        break;
+    case Effect::raise:
+        ::kill(::getpid(), injection->error);
+        break;
+    }
+    return run(bytes);
+}
+
+template <typename Run>
+auto call(const char* name, Run run) {
+    return call(name, 0, [&](std::size_t) { return run(); });
+}
+
+}  // namespace
+
+void reset() {
+    State& s = state();
+    const std::lock_guard lock(s.mutex);
+    s.counts.clear();
+    s.injections.clear();
+    s.happened = false;
+}
+
+void inject(const Injection& injection) {
+    State& s = state();
+    const std::lock_guard lock(s.mutex);
+    Injection from_now = injection;
+    from_now.nth += s.counts[injection.call];
+    s.injections.push_back(from_now);
+}
+
+std::map<std::string, unsigned> counts() {
+    State& s = state();
+    const std::lock_guard lock(s.mutex);
+    return s.counts;
+}
+
+bool happened() {
+    State& s = state();
+    const std::lock_guard lock(s.mutex);
+    return s.happened;
+}
+
+}  // namespace faults
+
+namespace warpaes::os {
+
+using faults::call;
+
+int open(const char* path, int flags, mode_t mode) {
+    return call("open", [&] { return ::open(path, flags, mode); });
+}
+/// A descriptor is closed whatever close() says.
+int close(int fd) {
+    const int result = ::close(fd);
+    return call("close", [&] { return result; });
+}
+ssize_t read(int fd, void* buffer, std::size_t bytes) {
+    return call("read", bytes, [&](std::size_t n) { return ::read(fd, buffer, n); });
+}
+ssize_t pread(int fd, void* buffer, std::size_t bytes, off_t offset) {
+    return call("pread", bytes, [&](std::size_t n) { return ::pread(fd, buffer, n, offset); });
+}
+ssize_t write(int fd, const void* buffer, std::size_t bytes) {
+    return call("write", bytes, [&](std::size_t n) { return ::write(fd, buffer, n); });
+}
+ssize_t pwrite(int fd, const void* buffer, std::size_t bytes, off_t offset) {
+    return call("pwrite", bytes, [&](std::size_t n) { return ::pwrite(fd, buffer, n, offset); });
+}
+off_t lseek(int fd, off_t offset, int whence) {
+    return call("lseek", [&] { return ::lseek(fd, offset, whence); });
+}
+int poll(pollfd* fds, nfds_t count, int milliseconds) {
+    return call("poll", [&] { return ::poll(fds, count, milliseconds); });
+}
+int stat(const char* path, struct stat* status) {
+    return call("stat", [&] { return ::stat(path, status); });
+}
+int fstat(int fd, struct stat* status) {
+    return call("fstat", [&] { return ::fstat(fd, status); });
+}
+int status_flags(int fd) {
+    return call("status_flags", [&] { return ::fcntl(fd, F_GETFL); });
+}
+int fchmod(int fd, mode_t mode) {
+    return call("fchmod", [&] { return ::fchmod(fd, mode); });
+}
+int fsync(int fd) {
+    return call("fsync", [&] { return ::fsync(fd); });
+}
+int rename(const char* from, const char* to, unsigned flags) {
+    return call("rename", [&] { return ::renameat2(AT_FDCWD, from, AT_FDCWD, to, flags); });
+}
+int link(const char* from, const char* to) {
+    return call("link", [&] { return ::link(from, to); });
+}
+int unlink(const char* path) {
+    return call("unlink", [&] { return ::unlink(path); });
+}
+
+}  // namespace warpaes::os

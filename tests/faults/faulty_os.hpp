@@ -1,0 +1,40 @@
+// The system calls of src/pipeline/os.hpp, failing on request: linked in their place by the tests of this folder.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+
+namespace faults {
+
+enum class Effect {
+    fail,      ///< returns -1 with `error` and does nothing
+    one_byte,  ///< reads or writes one byte of what was asked for
+    half,      ///< half of it
+    end,       ///< a read finds the end of the file, a poll nothing that is ready
+    slow,      ///< takes three milliseconds
+    raise      ///< the process sends itself signal `error` before the call
+};
+
+inline constexpr unsigned for_ever = std::numeric_limits<unsigned>::max();
+
+struct Injection {
+    std::string call;  ///< as in os.hpp; "*": whichever it is
+    unsigned nth = 1;  ///< counted from 1, from inject() on
+    Effect effect = Effect::fail;
+    int error = 0;
+    unsigned times = 1;
+};
+
+/// Drops the injections and sets all counts to 0.
+void reset();
+/// WARPAES_FAULT="pwrite:3:fail:28" does it from outside: call, nth, effect (fail, one_byte, half, end, slow, raise),
+/// error.
+void inject(const Injection& injection);
+/// Calls since the last reset, by name; "*": of all.
+std::map<std::string, unsigned> counts();
+/// Whether any injection had its effect since the last reset.
+bool happened();
+
+}  // namespace faults

@@ -1,0 +1,166 @@
+// Every system call of a job, failing, short or slow, at every position.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <set>
+#include <tuple>
+
+#include "faulty_os.hpp"
+#include "record.hpp"
+#include "stage.hpp"
+
+namespace faults {
+namespace {
+
+/// What may become of a call, and of so many after it.
+struct Fault {
+    Effect effect;
+    int error = 0;
+    unsigned times = 1;
+};
+
+std::vector<Fault> failures(std::initializer_list<int> errors) {
+    std::vector<Fault> list;
+    for (const int error : errors) {
+        list.push_back({Effect::fail, error});
+        // Who is interrupted tries again: for ever, if it never ends.
+        list.push_back({Effect::fail, error, error == EINTR ? 3 : for_ever});
+    }
+    return list;
+}
+
+std::vector<Fault> transfer_faults(std::initializer_list<int> errors) {
+    std::vector<Fault> list = failures(errors);
+    list.insert(list.end(), {{Effect::fail, EINTR, 3},
+                             {Effect::fail, EAGAIN, 2},
+                             {Effect::one_byte},
+                             {Effect::one_byte, 0, 20},
+                             {Effect::half},
+                             {Effect::half, 0, 3},
+                             {Effect::slow}});
+    return list;
+}
+
+std::vector<Fault> faults_of(const std::string& call) {
+    const Fault interrupted{Effect::fail, EINTR}, slow{Effect::slow};
+    std::vector<Fault> list;
+    if (call == "read") list = transfer_faults({EIO});
+    if (call == "pread") {
+        list = transfer_faults({EIO});
+        list.push_back({Effect::end});  // the file became shorter; of a pipe that is its end
+        list.push_back({Effect::end, 0, for_ever});
+    }
+    if (call == "write" || call == "pwrite") list = transfer_faults({ENOSPC, EIO, EPIPE, EFBIG});
+    if (call == "open") list = failures({EACCES, EMFILE, ENOENT, EINTR});
+    if (call == "stat") list = failures({EIO, EACCES});
+    if (call == "fstat") list = failures({EIO});
+    if (call == "lseek" || call == "status_flags") list = failures({EIO});
+    if (call == "poll") {
+        list = failures({ENOMEM});
+        list.insert(list.end(), {interrupted, {Effect::fail, EINTR, 3}, {Effect::end}, slow});
+    }
+    if (call == "fchmod") list = failures({EPERM});
+    if (call == "fsync") {
+        list = failures({EIO, ENOSPC, EINVAL});
+        list.insert(list.end(), {{Effect::fail, EINTR, 3}, slow});
+    }
+    if (call == "rename") list = failures({EIO, EXDEV, EEXIST, EINVAL});
+    if (call == "link") list = failures({EIO, EEXIST, EPERM});
+    if (call == "unlink" || call == "close") list = failures({EIO, EINTR});
+    return list;
+}
+
+const std::string* running = nullptr;
+
+void hangs(int) {
+    const std::string text = "hangs: " + *running + "\n";
+    if (::write(STDERR_FILENO, text.data(), text.size()) < 0) ::_exit(98);
+    ::_exit(99);
+}
+
+class Io : public testing::TestWithParam<std::tuple<std::size_t, EndKind, std::uint32_t>> {
+protected:
+    void SetUp() override {
+        std::signal(SIGPIPE, SIG_IGN);
+        std::signal(SIGALRM, hangs);
+        const auto [index, ends, threads] = GetParam();
+        case_ = &cases()[index];
+        stage_ = std::make_unique<Stage>(ends);
+        engine_ = make_engine("libcrypto", threads);
+        work_ = case_->name + "/" + name_of(ends);
+    }
+    void TearDown() override { reset(); }
+
+    /// Runs once with these faults.
+    void check(const std::string& call, const std::vector<Injection>& injections, const std::string& description) {
+        reset();
+        for (const Injection& injection : injections) inject(injection);
+        running = &description;
+        ::alarm(60);
+        Result result = stage_->run(*case_, engine_.get());
+        ::alarm(0);
+        const bool happened = faults::happened();
+        reset();
+        // A file that cannot be removed stays.
+        if (call == "unlink") result.left_over = false;
+        const std::string wrong = stage_->fault_in(*case_, result);
+        EXPECT_EQ(wrong, "") << description << ": " << warpaes_status_message(result.status) << ": " << result.sentence;
+        count(work_, call,
+              !wrong.empty()                ? Outcome::wrong
+              : !happened                   ? Outcome::missed
+              : result.status == WARPAES_OK ? Outcome::completed
+                                            : Outcome::refused);
+    }
+
+    const Case* case_ = nullptr;
+    std::unique_ptr<Stage> stage_;
+    Engine engine_;
+    std::string work_;
+};
+
+std::string describe(const Injection& i) {
+    return i.call + " " + std::to_string(i.nth) + " effect " + std::to_string(static_cast<int>(i.effect)) + " " +
+           (i.error != 0 ? std::strerror(i.error) : "") + " times " + std::to_string(i.times);
+}
+
+TEST_P(Io, EveryCallAtEveryPosition) {
+    check("none", {}, "clean");
+    reset();
+    ASSERT_EQ(stage_->run(*case_, engine_.get()).status, WARPAES_OK) << warpaes_last_error();
+    const auto calls = counts();
+    std::set<std::string> seen;
+    for (const auto& [call, n] : calls) {
+        if (call == "*") continue;
+        seen.insert(call);
+        const std::vector<Fault> faults = faults_of(call);
+        ASSERT_FALSE(faults.empty()) << call;
+        for (unsigned nth = 1; nth <= n; ++nth) {
+            for (const Fault& f : faults) {
+                const Injection injection{call, nth, f.effect, f.error, f.times};
+                check(call, {injection}, describe(injection));
+            }
+        }
+    }
+    if (!seen.contains("rename")) return;
+    // A file system without RENAME_NOREPLACE: what comes in its place fails too.
+    for (const std::string call : {"link", "unlink"}) {
+        for (const Fault& f : faults_of(call)) {
+            const Injection injection{call, 1, f.effect, f.error, f.times};
+            check(call, {{"rename", 1, Effect::fail, EINVAL}, injection}, "no rename, " + describe(injection));
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Io,
+                         testing::Combine(testing::Range<std::size_t>(0, cases().size()), testing::ValuesIn(all_ends),
+                                          testing::Values(1u, 3u)),
+                         [](const auto& info) {
+                             return cases()[std::get<0>(info.param)].name + "_" + name_of(std::get<1>(info.param)) +
+                                    "_" + std::to_string(std::get<2>(info.param)) + "_threads";
+                         });
+
+}  // namespace
+}  // namespace faults

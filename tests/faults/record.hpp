@@ -1,0 +1,17 @@
+// Counts what became of every injected fault; with WARPAES_FAULTS_RECORD the counts go to that file as JSON.
+#pragma once
+
+#include <string>
+
+namespace faults {
+
+enum class Outcome {
+    completed,  ///< with the right bytes
+    refused,    ///< an error, and nothing left behind
+    missed,     ///< the run made fewer calls than the one that was counted: nothing was injected
+    wrong
+};
+
+void count(const std::string& work, const std::string& call, Outcome outcome);
+
+}  // namespace faults

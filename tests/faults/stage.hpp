@@ -1,0 +1,52 @@
+// A directory with an input, an output of some kind, and a look at what a run has left there.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "cases.hpp"
+
+namespace faults {
+
+enum class EndKind {
+    file,         ///< paths; there is no output file before
+    replacement,  ///< paths; the output file exists and is to be overwritten
+    descriptor,   ///< of regular files
+    pipe
+};
+inline constexpr EndKind all_ends[] = {EndKind::file, EndKind::replacement, EndKind::descriptor, EndKind::pipe};
+const char* name_of(EndKind ends);
+
+/// What a run has led to.
+struct Result {
+    warpaes_status status = WARPAES_OK;
+    std::string sentence;
+    std::optional<Bytes> output;  ///< nothing: no file of that name
+    bool left_over = false;       ///< a file that was not there before, besides the output
+    bool position_right = true;   ///< whoever shares the output's descriptor goes on behind the output
+};
+
+class Stage {
+public:
+    explicit Stage(EndKind ends);
+    ~Stage();
+    Stage(const Stage&) = delete;
+    Stage& operator=(const Stage&) = delete;
+
+    [[nodiscard]] Result run(const Case& c, warpaes_engine* engine);
+    /// Why `result` is neither the whole output nor an error that left nothing; empty if it is one of them.
+    [[nodiscard]] std::string fault_in(const Case& c, const Result& result) const;
+
+private:
+    [[nodiscard]] Result run_on_files(const Case& c, warpaes_engine* engine) const;
+    [[nodiscard]] Result run_on_descriptors(const Case& c, warpaes_engine* engine) const;
+    [[nodiscard]] Result run_on_pipes(const Case& c, warpaes_engine* engine) const;
+    [[nodiscard]] std::string path(const char* name) const { return (directory_ / name).string(); }
+
+    EndKind ends_;
+    std::filesystem::path directory_;
+    Bytes old_;  ///< what a replacement replaces
+};
+
+}  // namespace faults
