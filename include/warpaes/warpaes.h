@@ -360,7 +360,7 @@ typedef struct warpaes_key_info {
     warpaes_key_state state;
     int32_t primary;           /**< 1 if it is the primary. */
     const char* template_name; /**< One of the above; "" if its parameters are those of none. Static storage. */
-    uint32_t key_bits;         /**< of AES */
+    uint32_t key_bits;         /**< of AES; 0 for a destroyed key and one that Tink has for other things than files */
     uint32_t segment_bytes;    /**< of ciphertext */
 } warpaes_key_info;
 

@@ -16,15 +16,28 @@ namespace warpaes {
 std::span<const StreamTemplate> stream_templates();
 /// Throws Error{ARGUMENT} naming the choices.
 const StreamTemplate& find_template(std::string_view name);
+/// Its name, or "" if no template has these parameters.
+std::string_view template_name_of(const StreamParameters& parameters);
 
 /// Values are those of `warpaes_key_state`.
 enum class KeyState { enabled = 1, disabled = 2, destroyed = 3 };
 
 class Keyset {
 public:
+    /// A key as the keyset holds it: written back as it was read, with whatever warpaes does not know of it.
+    struct KeyData {
+        std::string type_url;  ///< empty for a key that Tink has no type for
+        std::string material = "SYMMETRIC";
+        std::string output_prefix = "RAW";  ///< files have none
+        SecretBytes value;
+    };
     struct Entry {
-        StreamKey key;
+        StreamKey key;  ///< of a key of another kind, or a destroyed one, only its number
         KeyState state = KeyState::enabled;
+        KeyData data{};
+        bool for_files = true;  ///< false: a Tink key of another kind, or a destroyed one; kept, but of no use here
+
+        [[nodiscard]] bool usable() const noexcept { return for_files && state == KeyState::enabled; }
     };
 
     /// Throws Error{KEYSET}, with what is wrong and nothing of the text.
@@ -32,7 +45,7 @@ public:
     /// One key, which is the primary. Throws Error{ARGUMENT, KEY_LENGTH}.
     static Keyset from_raw(std::string_view template_name, std::span<const std::uint8_t> key);
     /// Throws Error{KEYSET} if the keyset holds keys that Tink's format has no room for (C2SP) or is empty.
-    [[nodiscard]] std::string to_json() const;
+    [[nodiscard]] SecretBytes to_json() const;
 
     /// Adds a random key and returns its number.
     std::uint32_t add(std::string_view template_name);
@@ -48,6 +61,9 @@ public:
     [[nodiscard]] std::vector<const StreamKey*> usable() const;
 
 private:
+    Entry& find(std::uint32_t key_id);
+    void insert(Entry entry);
+
     std::vector<Entry> entries_;
     std::optional<std::uint32_t> primary_;
 };

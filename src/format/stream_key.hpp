@@ -24,8 +24,9 @@ enum class Hash { sha1 = 1, sha384 = 2, sha256 = 3, sha512 = 4, sha224 = 5 };
 
 struct StreamParameters {
     SegmentFormat format = SegmentFormat::gcm_hkdf;
-    std::size_t aes_key_bytes = 32;         ///< 16 or 32, of the key that is derived for a file
-    std::uint32_t segment_bytes = 1 << 20;  ///< of ciphertext, tag included; in Tink's formats with the header in the first
+    std::size_t aes_key_bytes = 32;  ///< 16 or 32, of the key that is derived for a file
+    std::uint32_t segment_bytes =
+        1 << 20;  ///< of ciphertext, tag included; in Tink's formats with the header in the first
     Hash hkdf_hash = Hash::sha256;
     Hash hmac_hash = Hash::sha256;  ///< ctr_hmac
     std::size_t tag_bytes = 16;     ///< ctr_hmac: of the HMAC; otherwise 16
@@ -51,6 +52,20 @@ public:
     }
     ~SecretBytes() { wipe(bytes_); }
     [[nodiscard]] std::span<const std::uint8_t> get() const noexcept { return bytes_; }
+
+private:
+    std::vector<std::uint8_t> bytes_;
+};
+
+/// A vector that is wiped at the end of its scope, while it is filled. Room for all of it is reserved beforehand.
+class Wiped {
+public:
+    Wiped() = default;
+    Wiped(const Wiped&) = delete;
+    Wiped& operator=(const Wiped&) = delete;
+    ~Wiped() { wipe(bytes_); }
+    std::vector<std::uint8_t>& operator*() noexcept { return bytes_; }
+    std::vector<std::uint8_t>* operator->() noexcept { return &bytes_; }
 
 private:
     std::vector<std::uint8_t> bytes_;

@@ -1,0 +1,128 @@
+#include "format/keyset.hpp"
+
+#include <openssl/rand.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "format/tink_key.hpp"
+
+namespace warpaes {
+
+namespace {
+
+/// Far below what a keyset file may hold, so that what was written can be read.
+constexpr std::size_t most_keys = 1000;
+constexpr std::size_t c2sp_key_bytes = 32;
+constexpr std::size_t most_raw_bytes = 4096;
+
+[[noreturn]] void refuse_id(std::uint32_t key_id, const std::string& why) {
+    throw Error(WARPAES_ERROR_ARGUMENT, "key_id: key " + std::to_string(key_id) + " " + why);
+}
+
+void fill_random(std::span<std::uint8_t> bytes) {
+    if (RAND_priv_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
+        throw Error(WARPAES_ERROR_INTERNAL, "key: libcrypto has no random numbers");
+    }
+}
+
+std::size_t key_bytes_of(const StreamParameters& parameters) {
+    return parameters.format == SegmentFormat::c2sp ? c2sp_key_bytes : parameters.aes_key_bytes;
+}
+
+Keyset::Entry make_entry(const StreamParameters& parameters, SecretBytes key, std::uint32_t id) {
+    Keyset::Entry entry;
+    entry.key = {parameters, std::move(key), id};
+    entry.data.type_url = tink_type_of(parameters.format);
+    if (!entry.data.type_url.empty()) entry.data.value = serialize_tink_key(entry.key);
+    return entry;
+}
+
+}  // namespace
+
+Keyset Keyset::from_raw(std::string_view template_name, std::span<const std::uint8_t> key) {
+    const StreamParameters& parameters = find_template(template_name).parameters;
+    const std::size_t least = key_bytes_of(parameters);
+    const std::size_t most = parameters.format == SegmentFormat::c2sp ? least : most_raw_bytes;
+    if (key.size() < least || key.size() > most) {
+        throw Error(WARPAES_ERROR_KEY_LENGTH, "key: " + std::string(template_name) + " takes " +
+                                                  (least == most ? "" : "at least ") + std::to_string(least) +
+                                                  " bytes, got " + std::to_string(key.size()));
+    }
+    Keyset keyset;
+    keyset.insert(make_entry(parameters, SecretBytes({key.begin(), key.end()}), 1));
+    return keyset;
+}
+
+std::uint32_t Keyset::add(std::string_view template_name) {
+    const StreamParameters& parameters = find_template(template_name).parameters;
+    if (entries_.size() >= most_keys) {
+        throw Error(WARPAES_ERROR_KEYSET, "keyset: holds " + std::to_string(most_keys) + " keys, which is the most");
+    }
+    std::uint32_t id = 0;
+    const auto taken = [&](const Entry& entry) { return entry.key.id == id; };
+    while (id == 0 || std::any_of(entries_.begin(), entries_.end(), taken)) {
+        fill_random({reinterpret_cast<std::uint8_t*>(&id), sizeof id});
+    }
+    std::vector<std::uint8_t> key(key_bytes_of(parameters));
+    fill_random(key);
+    insert(make_entry(parameters, SecretBytes(std::move(key)), id));
+    return id;
+}
+
+void Keyset::insert(Entry entry) {
+    if (!primary_) primary_ = entry.key.id;
+    entries_.push_back(std::move(entry));
+}
+
+Keyset::Entry& Keyset::find(std::uint32_t key_id) {
+    const auto found =
+        std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.key.id == key_id; });
+    if (found == entries_.end()) refuse_id(key_id, "is not in the keyset");
+    return *found;
+}
+
+void Keyset::promote(std::uint32_t key_id) {
+    const Entry& entry = find(key_id);
+    if (entry.state != KeyState::enabled) refuse_id(key_id, "is not enabled; enable it first");
+    if (!entry.for_files) refuse_id(key_id, "is not a key for files");
+    primary_ = key_id;
+}
+
+void Keyset::set_state(std::uint32_t key_id, KeyState state) {
+    Entry& entry = find(key_id);
+    if (key_id == primary_ && state != KeyState::enabled) {
+        refuse_id(key_id, "is the primary; make another key the primary first");
+    }
+    if (entry.state == KeyState::destroyed && state != KeyState::destroyed) refuse_id(key_id, "is destroyed");
+    entry.state = state;
+    if (state == KeyState::destroyed) {
+        entry.key = {{}, {}, key_id};
+        entry.data.value = {};
+        entry.for_files = false;
+    }
+}
+
+void Keyset::remove(std::uint32_t key_id) {
+    const Entry& entry = find(key_id);
+    if (key_id == primary_) refuse_id(key_id, "is the primary; make another key the primary first");
+    entries_.erase(entries_.begin() + (&entry - entries_.data()));
+}
+
+const StreamKey& Keyset::primary() const {
+    for (const Entry& entry : entries_) {
+        if (entry.key.id == primary_ && entry.usable()) return entry.key;
+    }
+    throw Error(WARPAES_ERROR_KEYSET,
+                entries_.empty() ? "keyset: is empty" : "keyset: its primary is not a key for files (streaming AEAD)");
+}
+
+std::vector<const StreamKey*> Keyset::usable() const {
+    std::vector<const StreamKey*> keys;
+    for (const Entry& entry : entries_) {
+        if (entry.usable()) keys.insert(entry.key.id == primary_ ? keys.begin() : keys.end(), &entry.key);
+    }
+    return keys;
+}
+
+}  // namespace warpaes

@@ -1,0 +1,146 @@
+#include "format/tink_key.hpp"
+
+#include "base/error.hpp"
+#include "format/protobuf.hpp"
+
+namespace warpaes {
+
+namespace {
+
+constexpr std::string_view gcm_hkdf_type = "type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey";
+constexpr std::string_view ctr_hmac_type = "type.googleapis.com/google.crypto.tink.AesCtrHmacStreamingKey";
+
+// Field numbers of tink's aes_gcm_hkdf_streaming.proto, aes_ctr_hmac_streaming.proto and hmac.proto.
+enum KeyField : std::uint32_t { key_version = 1, key_params = 2, key_value = 3 };
+enum ParamsField : std::uint32_t { segment_size = 1, derived_key_size = 2, hkdf_hash_type = 3, hmac_params = 4 };
+enum HmacField : std::uint32_t { hmac_hash = 1, hmac_tag_size = 2 };
+
+constexpr std::uint32_t most_segment_bytes = 64u << 20;
+constexpr std::size_t most_key_bytes = 4096;
+
+[[noreturn]] void refuse(const std::string& why) {
+    throw Error(WARPAES_ERROR_KEYSET, "keyset: " + why);
+}
+
+/// Bytes of the digest that the streaming formats may use.
+std::size_t digest_bytes(Hash hash) {
+    switch (hash) {
+    case Hash::sha1:
+        return 20;
+    case Hash::sha256:
+        return 32;
+    case Hash::sha512:
+        return 64;
+    default:
+        refuse("a key uses hash type " + std::to_string(static_cast<int>(hash)) +
+               "; there are SHA1, SHA256 and SHA512");
+    }
+}
+
+void parse_hmac(std::span<const std::uint8_t> message, StreamParameters& parameters) {
+    ProtoReader reader(message);
+    for (ProtoField field; reader.next(field);) {
+        if (field.number == hmac_hash) parameters.hmac_hash = static_cast<Hash>(field.as_uint32());
+        if (field.number == hmac_tag_size) parameters.tag_bytes = field.as_uint32();
+    }
+}
+
+void parse_parameters(std::span<const std::uint8_t> message, StreamParameters& parameters) {
+    ProtoReader reader(message);
+    for (ProtoField field; reader.next(field);) {
+        if (field.number == segment_size) parameters.segment_bytes = field.as_uint32();
+        if (field.number == derived_key_size) parameters.aes_key_bytes = field.as_uint32();
+        if (field.number == hkdf_hash_type) parameters.hkdf_hash = static_cast<Hash>(field.as_uint32());
+        if (field.number == hmac_params && parameters.format == SegmentFormat::ctr_hmac) {
+            parse_hmac(field.as_bytes(), parameters);
+        }
+    }
+}
+
+}  // namespace
+
+std::string_view tink_type_of(SegmentFormat format) {
+    switch (format) {
+    case SegmentFormat::gcm_hkdf:
+        return gcm_hkdf_type;
+    case SegmentFormat::ctr_hmac:
+        return ctr_hmac_type;
+    case SegmentFormat::c2sp:
+        break;
+    }
+    return {};
+}
+
+std::optional<SegmentFormat> format_of_tink_type(std::string_view type_url) {
+    if (type_url == gcm_hkdf_type) return SegmentFormat::gcm_hkdf;
+    if (type_url == ctr_hmac_type) return SegmentFormat::ctr_hmac;
+    return std::nullopt;
+}
+
+void check_parameters(const StreamParameters& parameters, std::size_t key_bytes) {
+    const std::size_t aes_bytes = parameters.aes_key_bytes;
+    if (aes_bytes != 16 && aes_bytes != 32) {
+        refuse("a key derives AES keys of " + std::to_string(aes_bytes) + " bytes; there are 16 and 32");
+    }
+    digest_bytes(parameters.hkdf_hash);
+    if (parameters.format == SegmentFormat::ctr_hmac) {
+        const std::size_t most = digest_bytes(parameters.hmac_hash);
+        if (parameters.tag_bytes < 10 || parameters.tag_bytes > most) {
+            refuse("a key has tags of " + std::to_string(parameters.tag_bytes) + " bytes; its hash allows 10 to " +
+                   std::to_string(most));
+        }
+    }
+    const std::size_t least_segment = 1 + aes_bytes + 7 + parameters.tag_bytes + 1;
+    if (parameters.segment_bytes < least_segment || parameters.segment_bytes > most_segment_bytes) {
+        refuse("a key has segments of " + std::to_string(parameters.segment_bytes) + " bytes; they take " +
+               std::to_string(least_segment) + " to " + std::to_string(most_segment_bytes));
+    }
+    if (key_bytes < aes_bytes || key_bytes > most_key_bytes) {
+        refuse("a key is " + std::to_string(key_bytes) + " bytes long; it takes " + std::to_string(aes_bytes) + " to " +
+               std::to_string(most_key_bytes));
+    }
+}
+
+StreamKey parse_tink_key(SegmentFormat format, std::span<const std::uint8_t> value) {
+    StreamKey key;
+    // What protobuf has for a field that is not there.
+    key.parameters = {format,
+                      0,
+                      0,
+                      Hash{},
+                      format == SegmentFormat::ctr_hmac ? Hash{} : Hash::sha256,
+                      format == SegmentFormat::ctr_hmac ? std::size_t{0} : std::size_t{16}};
+    std::span<const std::uint8_t> bytes;
+    ProtoReader reader(value);
+    for (ProtoField field; reader.next(field);) {
+        if (field.number == key_version && field.as_uint32() != 0) {
+            refuse("a key is of version " + std::to_string(field.integer) + "; only version 0 is known");
+        }
+        if (field.number == key_params) parse_parameters(field.as_bytes(), key.parameters);
+        if (field.number == key_value) bytes = field.as_bytes();
+    }
+    check_parameters(key.parameters, bytes.size());
+    key.key = SecretBytes({bytes.begin(), bytes.end()});
+    return key;
+}
+
+SecretBytes serialize_tink_key(const StreamKey& key) {
+    const StreamParameters& p = key.parameters;
+    std::vector<std::uint8_t> parameters;
+    append_integer(parameters, segment_size, p.segment_bytes);
+    append_integer(parameters, derived_key_size, p.aes_key_bytes);
+    append_integer(parameters, hkdf_hash_type, static_cast<std::uint32_t>(p.hkdf_hash));
+    if (p.format == SegmentFormat::ctr_hmac) {
+        std::vector<std::uint8_t> hmac;
+        append_integer(hmac, hmac_hash, static_cast<std::uint32_t>(p.hmac_hash));
+        append_integer(hmac, hmac_tag_size, p.tag_bytes);
+        append_bytes(parameters, hmac_params, hmac);
+    }
+    Wiped message;
+    message->reserve(parameters.size() + key.key.get().size() + 16);
+    append_bytes(*message, key_params, parameters);
+    append_bytes(*message, key_value, key.key.get());
+    return SecretBytes(std::move(*message));
+}
+
+}  // namespace warpaes

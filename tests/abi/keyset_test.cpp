@@ -1,0 +1,113 @@
+// Keysets through the C ABI; what they hold and how they are written is tested below it (tests/format).
+#include <gtest/gtest.h>
+#include <warpaes/warpaes.h>
+
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Handle {
+    warpaes_keyset* keyset = nullptr;
+    ~Handle() { warpaes_keyset_destroy(keyset); }
+};
+
+std::string written(const warpaes_keyset* keyset) {
+    std::size_t length = 0;
+    EXPECT_EQ(warpaes_keyset_write(keyset, nullptr, 0, &length), WARPAES_ERROR_BUFFER_TOO_SMALL);
+    std::string text(length + 1, '#');
+    std::size_t again = 0;
+    EXPECT_EQ(warpaes_keyset_write(keyset, text.data(), length - 1, &again), WARPAES_ERROR_BUFFER_TOO_SMALL);
+    EXPECT_EQ(again, length);
+    EXPECT_EQ(text, std::string(length + 1, '#'));
+    EXPECT_EQ(warpaes_keyset_write(keyset, text.data(), length, &again), WARPAES_OK);
+    EXPECT_EQ(text.back(), '#');  // no NUL behind it
+    text.pop_back();
+    return text;
+}
+
+warpaes_key_info info_of(const warpaes_keyset* keyset, std::size_t index) {
+    warpaes_key_info info{};
+    info.struct_size = sizeof info;
+    EXPECT_EQ(warpaes_keyset_query(keyset, index, &info), WARPAES_OK);
+    return info;
+}
+
+TEST(Keysets, Templates) {
+    ASSERT_EQ(warpaes_template_count(), 10u);
+    EXPECT_STREQ(warpaes_template_name(0), "AES256_GCM_HKDF_1MB");
+    EXPECT_STREQ(warpaes_template_name(9), "C2SP_CHUNKED_128");
+    EXPECT_EQ(warpaes_template_name(10), nullptr);
+}
+
+TEST(Keysets, FromTheFirstKeyToTheLast) {
+    Handle a, b;
+    ASSERT_EQ(warpaes_keyset_create(&a.keyset), WARPAES_OK);
+    EXPECT_EQ(warpaes_keyset_count(a.keyset), 0u);
+    std::uint32_t first = 0, second = 0;
+    ASSERT_EQ(warpaes_keyset_add(a.keyset, "AES256_GCM_HKDF_1MB", &first), WARPAES_OK);
+    ASSERT_EQ(warpaes_keyset_add(a.keyset, "AES128_CTR_HMAC_SHA256_4KB", &second), WARPAES_OK);
+    ASSERT_EQ(warpaes_keyset_add(a.keyset, "AES128_GCM_HKDF_4KB", nullptr), WARPAES_OK);
+    ASSERT_EQ(warpaes_keyset_promote(a.keyset, second), WARPAES_OK);
+    ASSERT_EQ(warpaes_keyset_set_state(a.keyset, first, WARPAES_KEY_DISABLED), WARPAES_OK);
+
+    const std::string text = written(a.keyset);
+    ASSERT_EQ(warpaes_keyset_parse(text.data(), text.size(), &b.keyset), WARPAES_OK) << warpaes_last_error();
+    EXPECT_EQ(written(b.keyset), text);
+    ASSERT_EQ(warpaes_keyset_count(b.keyset), 3u);
+    warpaes_key_info info = info_of(b.keyset, 0);
+    EXPECT_EQ(info.key_id, first);
+    EXPECT_EQ(info.state, WARPAES_KEY_DISABLED);
+    EXPECT_EQ(info.primary, 0);
+    EXPECT_STREQ(info.template_name, "AES256_GCM_HKDF_1MB");
+    EXPECT_EQ(info.key_bits, 256u);
+    EXPECT_EQ(info.segment_bytes, 1u << 20);
+    info = info_of(b.keyset, 1);
+    EXPECT_EQ(info.key_id, second);
+    EXPECT_EQ(info.primary, 1);
+    EXPECT_EQ(info.key_bits, 128u);
+
+    ASSERT_EQ(warpaes_keyset_set_state(b.keyset, first, WARPAES_KEY_DESTROYED), WARPAES_OK);
+    info = info_of(b.keyset, 0);
+    EXPECT_EQ(info.state, WARPAES_KEY_DESTROYED);
+    EXPECT_STREQ(info.template_name, "");
+    EXPECT_EQ(info.key_bits, 0u);
+    ASSERT_EQ(warpaes_keyset_remove(b.keyset, first), WARPAES_OK);
+    EXPECT_EQ(warpaes_keyset_count(b.keyset), 2u);
+    warpaes_keyset_destroy(nullptr);
+}
+
+TEST(Keysets, WhatIsWrongIsNamed) {
+    Handle a;
+    ASSERT_EQ(warpaes_keyset_create(&a.keyset), WARPAES_OK);
+    const auto refused = [](warpaes_status wanted, const std::string& words, warpaes_status status) {
+        EXPECT_EQ(status, wanted) << words;
+        EXPECT_NE(std::string(warpaes_last_error()).find(words), std::string::npos) << warpaes_last_error();
+    };
+    warpaes_keyset* none = a.keyset;
+    const std::vector<std::uint8_t> key(31);
+    refused(WARPAES_ERROR_ARGUMENT, "keyset: is null", warpaes_keyset_create(nullptr));
+    refused(WARPAES_ERROR_ARGUMENT, "json: is null", warpaes_keyset_parse(nullptr, 0, &none));
+    EXPECT_EQ(none, nullptr);
+    refused(WARPAES_ERROR_KEYSET, "byte 0", warpaes_keyset_parse("", 0, &none));
+    refused(WARPAES_ERROR_KEYSET, "is empty", warpaes_keyset_parse("{}", 2, &none));
+    refused(WARPAES_ERROR_ARGUMENT, "template: is null", warpaes_keyset_from_raw(nullptr, key.data(), 31, &none));
+    refused(WARPAES_ERROR_ARGUMENT, "key: is null", warpaes_keyset_from_raw("C2SP_CHUNKED_128", nullptr, 0, &none));
+    refused(WARPAES_ERROR_KEY_LENGTH, "32 bytes", warpaes_keyset_from_raw("C2SP_CHUNKED_128", key.data(), 31, &none));
+    refused(WARPAES_ERROR_ARGUMENT, "template: there is no 'x'", warpaes_keyset_add(a.keyset, "x", nullptr));
+    refused(WARPAES_ERROR_ARGUMENT, "keyset: is null", warpaes_keyset_add(nullptr, "AES128_GCM_HKDF_4KB", nullptr));
+    refused(WARPAES_ERROR_ARGUMENT, "key 5 is not in", warpaes_keyset_promote(a.keyset, 5));
+    refused(WARPAES_ERROR_ARGUMENT, "key 5 is not in", warpaes_keyset_remove(a.keyset, 5));
+    refused(WARPAES_ERROR_ARGUMENT, "state 0",
+            warpaes_keyset_set_state(a.keyset, 5, static_cast<warpaes_key_state>(0)));
+    std::size_t length = 1;
+    refused(WARPAES_ERROR_KEYSET, "is empty", warpaes_keyset_write(a.keyset, nullptr, 0, &length));
+    EXPECT_EQ(length, 0u);
+    warpaes_key_info info{};
+    refused(WARPAES_ERROR_ARGUMENT, "struct_size", warpaes_keyset_query(a.keyset, 0, &info));
+    info.struct_size = sizeof info;
+    refused(WARPAES_ERROR_ARGUMENT, "beyond the last", warpaes_keyset_query(a.keyset, 0, &info));
+    EXPECT_EQ(warpaes_keyset_count(nullptr), 0u);
+}
+
+}  // namespace

@@ -1,0 +1,344 @@
+// Tink's JSON, in Tink's own spelling, and everything that is nearly that.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/error.hpp"
+#include "format/json_reader.hpp"
+#include "format/keyset.hpp"
+
+namespace warpaes::test {
+namespace {
+
+constexpr const char* gcm_type = "type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey";
+constexpr const char* hmac_type = "type.googleapis.com/google.crypto.tink.AesCtrHmacStreamingKey";
+// AES128_GCM_HKDF_4KB and AES256_CTR_HMAC_SHA256_1MB, made by Tink.
+constexpr const char* gcm_value = "EgcIgCAQEBgDGhBt6RQfpkHZvoo2h8jo21QT";
+constexpr const char* hmac_value = "Eg4IgIBAECAYAyIECAMQIBogtiUIKiCL4ViPp9NfhIAYDNzilSCsyBP52FA49ShHNcM=";
+
+std::string data_json(const std::string& type, const std::string& value) {
+    return "\"keyData\": {\"typeUrl\": \"" + type + "\", \"value\": \"" + value +
+           "\", \"keyMaterialType\": \"SYMMETRIC\"}, ";
+}
+
+std::string key_json(std::uint32_t id, const std::string& type, const std::string& value,
+                     const std::string& status = "ENABLED") {
+    return "{" + data_json(type, value) + "\"status\": \"" + status + "\", \"keyId\": " + std::to_string(id) +
+           ", \"outputPrefixType\": \"RAW\"}";
+}
+
+std::string keyset_json(std::uint32_t primary, const std::string& keys) {
+    return "{\"primaryKeyId\": " + std::to_string(primary) + ", \"key\": [" + keys + "]}";
+}
+
+std::string usual() {
+    return keyset_json(7, key_json(7, gcm_type, gcm_value));
+}
+
+std::string with_value(const std::string& hex, const char* type = gcm_type) {
+    static constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string bytes, text;
+    for (std::size_t i = 0; i < hex.size(); i += 2)
+        bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+    for (std::size_t i = 0; i < bytes.size(); i += 3) {
+        unsigned group = 0;
+        for (std::size_t k = 0; k < 3; ++k) {
+            group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+        }
+        for (unsigned k = 0; k < 4; ++k) {
+            text += i + k > bytes.size() ? '=' : digits[group >> (18 - 6 * k) & 63];
+        }
+    }
+    return keyset_json(7, key_json(7, type, text));
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return text.replace(at, from.size(), to);
+}
+
+std::string repeated(const char* text, int times) {
+    std::string all;
+    while (times-- > 0) all += text;
+    return all;
+}
+
+void refused(const std::string& json, const std::string& words) {
+    try {
+        Keyset::parse(json);
+        FAIL() << json;
+    } catch (const Error& e) {
+        EXPECT_EQ(e.status(), WARPAES_ERROR_KEYSET) << json;
+        EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << e.what() << '\n' << json;
+        EXPECT_EQ(std::string(e.what()).find("EgcIg"), std::string::npos) << e.what();
+    }
+}
+
+TEST(KeysetJson, WhatTinkWrites) {
+    const Keyset keyset = Keyset::parse(
+        keyset_json(7, key_json(4294967295u, hmac_type, hmac_value) + "," + key_json(7, gcm_type, gcm_value)));
+    EXPECT_EQ(keyset.primary_id(), 7u);
+    ASSERT_EQ(keyset.entries().size(), 2u);
+    EXPECT_EQ(keyset.primary().id, 7u);
+    EXPECT_EQ(keyset.primary().parameters, find_template("AES128_GCM_HKDF_4KB").parameters);
+    EXPECT_EQ(keyset.primary().key.get().size(), 16u);
+    EXPECT_EQ(keyset.primary().key.get()[0], 0x6d);
+    EXPECT_EQ(keyset.primary().key.get()[15], 0x13);
+    const StreamKey& other = keyset.entries()[0].key;
+    EXPECT_EQ(other.parameters, find_template("AES256_CTR_HMAC_SHA256_1MB").parameters);
+    EXPECT_EQ(other.key.get().size(), 32u);
+    EXPECT_EQ(other.id, 4294967295u);
+    ASSERT_EQ(keyset.usable().size(), 2u);
+    EXPECT_EQ(keyset.usable()[0]->id, 7u);  // the primary first
+}
+
+TEST(KeysetJson, OtherSpellingsOfTheSame) {
+    const std::string text = usual();
+    for (const auto& [from, to] : std::initializer_list<std::pair<const char*, const char*>>{
+             {"\"keyId\": 7", "\"keyId\": \"7\""},
+             {"\"primaryKeyId\": 7", "\"primaryKeyId\":\t\"7\"\r\n "},
+             {"com/google", "com\\/google"},
+             {"AesGcm", "\\u0041esGcm"},
+             {"\"RAW\"", "\"TINK\""},
+         }) {
+        EXPECT_EQ(Keyset::parse(replaced(text, from, to)).primary().id, 7u) << to;
+    }
+    EXPECT_EQ(Keyset::parse(" \n" + text + "\n\t ").primary().id, 7u);
+    EXPECT_EQ(Keyset::parse("{\"key\": [" + key_json(7, gcm_type, gcm_value) + "], \"primaryKeyId\": 7}").primary().id,
+              7u);
+}
+
+TEST(KeysetJson, WrittenAndReadAgain) {
+    Keyset keyset;
+    for (const StreamTemplate& t : stream_templates()) {
+        if (t.parameters.format != SegmentFormat::c2sp) keyset.add(t.name);
+    }
+    const std::uint32_t destroyed = keyset.entries()[1].key.id, disabled = keyset.entries()[2].key.id;
+    keyset.set_state(destroyed, KeyState::destroyed);
+    keyset.set_state(disabled, KeyState::disabled);
+    keyset.promote(keyset.entries()[5].key.id);
+    const SecretBytes json = keyset.to_json();
+    const Keyset again = Keyset::parse(JsonReader::as_text(json));
+    EXPECT_EQ(again.primary_id(), keyset.primary_id());
+    ASSERT_EQ(again.entries().size(), 8u);
+    for (std::size_t i = 0; i < 8; ++i) {
+        const auto &a = keyset.entries()[i], &b = again.entries()[i];
+        EXPECT_EQ(a.key.id, b.key.id);
+        EXPECT_EQ(a.state, b.state);
+        EXPECT_EQ(a.for_files, b.for_files);
+        EXPECT_TRUE(
+            std::equal(a.key.key.get().begin(), a.key.key.get().end(), b.key.key.get().begin(), b.key.key.get().end()));
+        EXPECT_EQ(a.key.parameters, b.key.parameters);
+    }
+    const SecretBytes twice = again.to_json();
+    EXPECT_EQ(JsonReader::as_text(json), JsonReader::as_text(twice));
+}
+
+// Whatever a keyset holds besides is kept: keys of other kinds, and fields that a newer Tink has.
+TEST(KeysetJson, WhatIsNotKnownIsKept) {
+    const char* aead = "type.googleapis.com/google.crypto.tink.AesGcmKey";
+    std::string text = keyset_json(
+        7, key_json(7, gcm_type, "EgcIgCAQEBgDGhBt6RQfpkHZvoo2h8jo21QTeAU=") + "," + key_json(8, aead, "GhAAAQID"));
+    text =
+        replaced(text, "\"keyId\": 8, \"outputPrefixType\": \"RAW\"", "\"keyId\": 8, \"outputPrefixType\": \"TINK\"");
+    Keyset keyset = Keyset::parse(text);
+    EXPECT_FALSE(keyset.entries()[1].for_files);
+    EXPECT_EQ(keyset.usable().size(), 1u);
+    EXPECT_THROW(keyset.promote(8), Error);
+    const SecretBytes json = keyset.to_json();
+    const std::string written(JsonReader::as_text(json));
+    for (const char* kept : {"eAU=", aead, "GhAAAQID", "TINK"})
+        EXPECT_NE(written.find(kept), std::string::npos) << kept;
+}
+
+TEST(KeysetJson, AForeignPrimaryDecryptsOnly) {
+    const std::string other = key_json(8, "type.googleapis.com/google.crypto.tink.AesGcmKey", "GhAAAQID");
+    const Keyset keyset = Keyset::parse(keyset_json(8, key_json(7, gcm_type, gcm_value) + "," + other));
+    EXPECT_EQ(keyset.usable().size(), 1u);
+    EXPECT_THROW((void)keyset.primary(), Error);
+    refused(keyset_json(8, other), "no enabled key for files");
+    refused(keyset_json(8, other + "," + key_json(7, gcm_type, gcm_value, "DISABLED")), "no enabled key for files");
+}
+
+TEST(KeysetJson, NotJson) {
+    const std::string text = usual();
+    for (std::size_t n = 0; n < text.size(); ++n) refused(text.substr(0, n), "keyset: byte ");
+    for (const char* more : {"x", "{}", ",", "]", "}", "0"}) refused(text + more, "expected the end");
+    refused(text + std::string(1, '\0'), "expected the end");
+    refused(replaced(text, "[", "[,"), "expected '{'");
+    refused(replaced(text, "]", ",]"), "after ','");
+    refused(replaced(text, "{\"p", "{,\"p"), "expected '\"'");
+    refused(replaced(text, "]}", "],}"), "after ','");
+    refused(replaced(text, "\"primaryKeyId\"", "'primaryKeyId'"), "expected '\"'");
+    refused(replaced(text, "SYMMETRIC", "SYMM\nETRIC"), "string");
+    refused(replaced(text, "SYMMETRIC", "SYMM\xc3\xa4TRIC"), "string");
+    refused(replaced(text, "SYMMETRIC", "SYMM\\xTRIC"), "escape");
+    refused(replaced(text, "SYMMETRIC", "SYMM\\u12"), "hexadecimal");
+    refused(replaced(text, "SYMMETRIC", "SYMM\\u+123"), "hexadecimal");
+    refused(replaced(text, "SYMMETRIC", "SYMM\\u00e4"), "ASCII");
+    refused("\xef\xbb\xbf" + text, "byte 0");
+    refused(repeated("[", 100000), "expected '{'");
+    refused(repeated("{\"key\":[", 1), "byte 8");
+    refused(text + std::string(1 << 20, ' '), "longer than 1 MiB");
+}
+
+TEST(KeysetJson, NumbersAreWholeAndSmall) {
+    for (const char* number : {"-7", "+7", "7.0", "7e0", "07", "4294967296", "99999999999999999999", "\"\"", "\"7 \"",
+                               "\"0x7\"", "true", "null", "[7]", ""}) {
+        refused(replaced(usual(), "\"keyId\": 7", std::string("\"keyId\": ") + number), "byte ");
+        refused(replaced(usual(), "\"primaryKeyId\": 7", std::string("\"primaryKeyId\": ") + number), "byte ");
+    }
+}
+
+TEST(KeysetJson, MembersThatAreMissingUnknownOrTwice) {
+    refused("{}", "is empty");
+    refused("[]", "expected '{'");
+    refused(keyset_json(7, ""), "is empty");
+    refused(replaced(usual(), "\"primaryKeyId\": 7, ", ""), "names no primary");
+    refused(keyset_json(8, key_json(7, gcm_type, gcm_value)), "its primary, key 8, is not there");
+    refused(keyset_json(7, key_json(7, gcm_type, gcm_value, "DISABLED")), "is the primary and not enabled");
+    refused(keyset_json(7, key_json(7, gcm_type, gcm_value, "DESTROYED")), "is the primary and not enabled");
+    refused(keyset_json(7, key_json(7, gcm_type, gcm_value) + "," + key_json(7, gcm_type, gcm_value)),
+            "two keys of number 7");
+    refused(replaced(usual(), "\"status\": \"ENABLED\", ", ""), "no status");
+    refused(replaced(usual(), "ENABLED", "UNKNOWN_STATUS"), "no status");
+    refused(replaced(usual(), "ENABLED", "enabled"), "a status");
+    refused(replaced(usual(), ", \"outputPrefixType\": \"RAW\"", ""), "no outputPrefixType");
+    refused(replaced(usual(), "RAW", "RAWER"), "prefix");
+    refused(replaced(usual(), "\"keyId\": 7, ", ""), "no keyId");
+    refused(replaced(usual(), data_json(gcm_type, gcm_value), ""), "has no data");
+    refused(replaced(usual(), "SYMMETRIC", "ASYMMETRIC_PUBLIC"), "symmetric");
+    refused(replaced(usual(), "SYMMETRIC", "UNKNOWN"), "key material");
+    refused(replaced(usual(), "\"status\"", "\"keyId\": 7, \"status\""), "not there already");
+    refused(replaced(usual(), "\"status\"", "\"comment\": \"x\", \"status\""), "before it");
+    refused(replaced(usual(), "\"primaryKeyId\"", "\"encryptedKeyset\": \"AAAA\", \"primaryKeyId\""), "before it");
+    refused(replaced(usual(), "AesGcm", "\\\"esGcm"), "a type that is none");
+}
+
+TEST(KeysetJson, Base64IsCanonical) {
+    for (const char* value : {"EgcIgCAQEBgDGhBt6RQfpkHZvoo2h8jo21Q", "EgcIgCAQEBgDGhBt6RQfpkHZvoo2h8jo21Q===", "====",
+                              "EgcIgCAQEBgDGhBt6RQfpkHZvoo2h8jo21-_", "EgcIgCAQEBgDGhBt6RQfpkHZ voo2h8jo21Q", "=gcI",
+                              "EgcIgCAQEBgDGhBt6RQfpkHZvoo2h8jo2R==", "EgcIgCAQEBgDGhBt6RQfpkHZvoo2h8jo21R="}) {
+        refused(replaced(usual(), gcm_value, value), "base64");
+    }
+}
+
+TEST(KeysetJson, ParametersByTinksRules) {
+    const std::string key16 = "1a10" + std::string(32, '5'), key32 = "1a20" + std::string(64, '5');
+    const auto usable = [](const std::string& hex, const char* type = gcm_type) {
+        EXPECT_NO_THROW(Keyset::parse(with_value(hex, type))) << hex;
+    };
+    usable("1207088020101018031a10" + std::string(32, '5'));
+    usable(
+        "12060829101018"
+        "03" +
+        key16);  // 41 bytes: one of plaintext
+    refused(with_value("12060828101018"
+                       "03" +
+                       key16),
+            "segments of 40 bytes; they take 41");
+    usable(
+        "12060839102018"
+        "03" +
+        key32);  // 57 with AES-256
+    refused(with_value("12060838102018"
+                       "03" +
+                       key32),
+            "segments of 56 bytes");
+    usable(
+        "12090880808020101018"
+        "03" +
+        key16);  // 64 MiB
+    refused(with_value("12090881808020101018"
+                       "03" +
+                       key16),
+            "segments of 67108865 bytes");
+    refused(with_value("120a08ffffffff0f101018"
+                       "03" +
+                       key16),
+            "segments of 4294967295 bytes");
+    refused(with_value("12050880201010" + key16), "hash type 0");
+    for (const char* hash : {"01", "03", "04"}) usable("120708802010101" + std::string("8") + hash + key16);
+    for (const char* hash : {"00", "02", "05", "06"})
+        refused(with_value("120708802010101" + std::string("8") + hash + key16), "hash type");
+    refused(with_value("1207088020101818031a18" + std::string(48, '5')), "AES keys of 24 bytes");
+    refused(with_value("1207088020102018"
+                       "03" +
+                       key16),
+            "a key is 16 bytes long");
+    usable(
+        "1207088020101018"
+        "03" +
+        key32);  // more than AES takes is allowed
+    refused(with_value("1207088020101018"
+                       "03"),
+            "a key is 0 bytes long");
+    refused(with_value("08011207088020101018"
+                       "03" +
+                       key16),
+            "version 1");
+    usable(
+        "08001207088020101018"
+        "03" +
+        key16);
+    refused(with_value(key16), "AES keys of 0 bytes");
+
+    usable("120d088020101018032204080310201a10" + std::string(32, '5'), hmac_type);
+    usable("120d0880201010180322040803100a" + key16, hmac_type);
+    refused(with_value("120d08802010101803220408031009" + key16, hmac_type), "tags of 9 bytes");
+    refused(with_value("120d08802010101803220408031021" + key16, hmac_type), "tags of 33 bytes");
+    usable("120d08802010101803220408041040" + key16, hmac_type);
+    refused(with_value("120d08802010101803220408041041" + key16, hmac_type), "tags of 65 bytes");
+    usable("120d08802010101803220408011014" + key16, hmac_type);
+    refused(with_value("120d08802010101803220408021014" + key16, hmac_type), "hash type 2");
+    refused(with_value("1207088020101018"
+                       "03" +
+                           key16,
+                       hmac_type),
+            "hash type 0");
+    usable("120c083910101803220408031020" + key16, hmac_type);  // 57 = 1 + 16 + 7 + 32 + 1
+    refused(with_value("120c083810101803220408031020" + key16, hmac_type), "segments of 56 bytes");
+}
+
+TEST(KeysetJson, Protobuf) {
+    const std::string key16 = "1a10" + std::string(32, '5'), parameters =
+                                                                 "1207088020101018"
+                                                                 "03";
+    const auto usable = [](const std::string& hex) { EXPECT_NO_THROW(Keyset::parse(with_value(hex))) << hex; };
+    usable(key16 + parameters);             // in any order
+    usable("1a0100" + parameters + key16);  // the last one counts
+    usable(
+        "1203088020"
+        "1204"
+        "10101803" +
+        key16);  // parts of a message are merged
+    // Fields of every kind that nobody knows are passed over.
+    usable(parameters + key16 +
+           "7805"
+           "7a0100"
+           "790011223344556677"
+           "7d00112233");
+    refused(with_value(parameters + key16 + "7b7c"), "unknown kind");  // groups
+    refused(with_value(parameters + key16 + "7e"), "unknown kind");
+    refused(with_value(parameters + key16 + "0000"), "no such field");
+    refused(with_value(parameters + key16 +
+                       "8080808010"
+                       "00"),
+            "no such field");
+    refused(with_value(parameters + "1810"), "a number where bytes");
+    refused(with_value("0a0100" + parameters + key16), "bytes where a number");
+    refused(with_value(parameters + "1a11" + std::string(32, '5')), "truncated");
+    refused(with_value("1208088020101018"
+                       "03"),
+            "truncated");
+    refused(with_value(parameters + key16 + "78"), "truncated");
+    refused(with_value(parameters + key16 + "7880"), "truncated");
+    refused(with_value(parameters + key16 + "78ffffffffffffffffff02"), "too large");
+    refused(with_value(parameters + key16 + "78ffffffffffffffffff8001"), "too");
+    usable(parameters + key16 + "78ffffffffffffffffff01");
+    refused(with_value("120a08808080801010101803" + key16), "too large");  // 2^32 as a segment's size
+}
+
+}  // namespace
+}  // namespace warpaes::test

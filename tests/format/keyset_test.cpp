@@ -1,0 +1,113 @@
+// Keysets: templates, raw keys, and the life of a key.
+#include "format/keyset.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/error.hpp"
+
+namespace warpaes::test {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+template <typename Call>
+void refused(warpaes_status status, const std::string& words, Call call) {
+    try {
+        call();
+        FAIL() << words;
+    } catch (const Error& e) {
+        EXPECT_EQ(e.status(), status) << e.what();
+        EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << e.what();
+    }
+}
+
+TEST(Keyset, TemplatesAreDifferentAndFoundByName) {
+    EXPECT_EQ(stream_templates().size(), 10u);
+    EXPECT_EQ(stream_templates()[0].name, "AES256_GCM_HKDF_1MB");  // the default comes first
+    for (const StreamTemplate& t : stream_templates()) {
+        EXPECT_EQ(find_template(t.name).parameters, t.parameters);
+        EXPECT_EQ(template_name_of(t.parameters), t.name);
+    }
+    StreamParameters other = stream_templates()[0].parameters;
+    other.segment_bytes = 8192;
+    EXPECT_EQ(template_name_of(other), "");
+    refused(WARPAES_ERROR_ARGUMENT, "AES128_GCM_HKDF_4KB", [] { find_template("AES128_GCM"); });
+}
+
+TEST(Keyset, RawKeys) {
+    for (const StreamTemplate& t : stream_templates()) {
+        const bool c2sp = t.parameters.format == SegmentFormat::c2sp;
+        const std::size_t least = c2sp ? 32 : t.parameters.aes_key_bytes;
+        Bytes key(least + 1, 0x5a);
+        const Keyset keyset = Keyset::from_raw(t.name, std::span(key).first(least));
+        EXPECT_EQ(keyset.primary().parameters, t.parameters);
+        EXPECT_EQ(keyset.primary().key.get().size(), least);
+        EXPECT_EQ(keyset.usable().size(), 1u);
+        refused(WARPAES_ERROR_KEY_LENGTH, std::to_string(least),
+                [&] { Keyset::from_raw(t.name, std::span(key).first(least - 1)); });
+        refused(WARPAES_ERROR_KEY_LENGTH, "got 0", [&] { Keyset::from_raw(t.name, {}); });
+        if (c2sp) {
+            refused(WARPAES_ERROR_KEY_LENGTH, "32 bytes, got 33", [&] { Keyset::from_raw(t.name, key); });
+            refused(WARPAES_ERROR_KEYSET, "keep it raw", [&] { (void)keyset.to_json(); });
+        } else {
+            EXPECT_NO_THROW(Keyset::from_raw(t.name, key));
+            EXPECT_NO_THROW((void)keyset.to_json());
+        }
+    }
+    refused(WARPAES_ERROR_ARGUMENT, "template", [] { Keyset::from_raw("x", Bytes(32)); });
+}
+
+TEST(Keyset, Rotation) {
+    Keyset keyset;
+    refused(WARPAES_ERROR_KEYSET, "is empty", [&] { (void)keyset.primary(); });
+    refused(WARPAES_ERROR_KEYSET, "is empty", [&] { (void)keyset.to_json(); });
+    const std::uint32_t first = keyset.add("AES256_GCM_HKDF_1MB");
+    const std::uint32_t second = keyset.add("AES128_CTR_HMAC_SHA256_4KB");
+    EXPECT_EQ(keyset.primary().id, first);
+    for (const KeyState state : {KeyState::disabled, KeyState::destroyed}) {
+        refused(WARPAES_ERROR_ARGUMENT, "is the primary", [&] { keyset.set_state(first, state); });
+    }
+    refused(WARPAES_ERROR_ARGUMENT, "is the primary", [&] { keyset.remove(first); });
+    EXPECT_NO_THROW(keyset.set_state(first, KeyState::enabled));
+
+    keyset.promote(second);
+    EXPECT_EQ(keyset.primary().id, second);
+    EXPECT_EQ(keyset.usable()[0]->id, second);
+    EXPECT_EQ(keyset.usable()[1]->id, first);
+    keyset.set_state(first, KeyState::disabled);
+    EXPECT_EQ(keyset.usable().size(), 1u);
+    refused(WARPAES_ERROR_ARGUMENT, "enable it first", [&] { keyset.promote(first); });
+    keyset.set_state(first, KeyState::enabled);
+    EXPECT_EQ(keyset.usable().size(), 2u);
+    keyset.set_state(first, KeyState::destroyed);
+    EXPECT_TRUE(keyset.entries()[0].key.key.get().empty());
+    EXPECT_TRUE(keyset.entries()[0].data.value.get().empty());
+    refused(WARPAES_ERROR_ARGUMENT, "is destroyed", [&] { keyset.set_state(first, KeyState::enabled); });
+    EXPECT_NO_THROW(keyset.set_state(first, KeyState::destroyed));
+    keyset.remove(first);
+    EXPECT_EQ(keyset.entries().size(), 1u);
+    EXPECT_EQ(keyset.primary().id, second);
+    for (const std::uint32_t id : {first, second + 1}) {
+        refused(WARPAES_ERROR_ARGUMENT, "key " + std::to_string(id) + " is not in", [&] { keyset.remove(id); });
+        refused(WARPAES_ERROR_ARGUMENT, "is not in", [&] { keyset.promote(id); });
+        refused(WARPAES_ERROR_ARGUMENT, "is not in", [&] { keyset.set_state(id, KeyState::disabled); });
+    }
+}
+
+TEST(Keyset, KeysAndNumbersAreRandom) {
+    Keyset keyset;
+    std::set<std::uint32_t> ids;
+    std::set<std::string> keys;
+    for (int i = 0; i < 1000; ++i) ids.insert(keyset.add("AES128_GCM_HKDF_4KB"));
+    for (const auto& entry : keyset.entries()) keys.insert({entry.key.key.get().begin(), entry.key.key.get().end()});
+    EXPECT_EQ(ids.size(), 1000u);
+    EXPECT_EQ(ids.count(0), 0u);
+    EXPECT_EQ(keys.size(), 1000u);
+    refused(WARPAES_ERROR_KEYSET, "1000 keys", [&] { keyset.add("AES128_GCM_HKDF_4KB"); });
+    EXPECT_LT(keyset.to_json().get().size(), 1u << 20);
+}
+
+}  // namespace
+}  // namespace warpaes::test
