@@ -1,7 +1,8 @@
-// GHASH (SP 800-38D, 6.3 and 6.4): arithmetic in GF(2^128) with x^128 + x^7 + x^2 + x + 1, in GCM's order of bits: bit 0
-// of a field element is the most significant bit of byte 0.
+// GHASH (SP 800-38D, 6.3 and 6.4): arithmetic in GF(2^128) with x^128 + x^7 + x^2 + x + 1, in GCM's order of bits: bit
+// 0 of a field element is the most significant bit of byte 0.
 //
-// Constant time throughout: no branch and no address depends on a field element. Exponents and lengths are public.
+// Constant time throughout, where integers are multiplied in constant time: no branch and no address depends on a field
+// element. Exponents and lengths are public.
 #pragma once
 
 #include <array>
@@ -16,9 +17,7 @@ struct FieldElement {
     std::uint64_t high = 0;
     std::uint64_t low = 0;
 
-    friend constexpr FieldElement operator^(FieldElement a, FieldElement b) {
-        return {a.high ^ b.high, a.low ^ b.low};
-    }
+    friend constexpr FieldElement operator^(FieldElement a, FieldElement b) { return {a.high ^ b.high, a.low ^ b.low}; }
     friend constexpr bool operator==(const FieldElement&, const FieldElement&) = default;
 };
 
@@ -40,25 +39,84 @@ constexpr Block store_element(FieldElement e) {
     return block;
 }
 
+namespace detail {
+
+/// The lower 64 bits of the carry-less product of `a` and `b`. Every fourth bit of the factors at a time, so that the
+/// carries of an ordinary multiplication end in the three bits between, which are dropped (as BearSSL does it).
+constexpr std::uint64_t multiply_low(std::uint64_t a, std::uint64_t b) {
+    std::uint64_t product = 0;
+    for (unsigned r = 0; r < 4; ++r) {
+        std::uint64_t sum = 0;
+        for (unsigned i = 0; i < 4; ++i) {
+            const unsigned j = (r + 4 - i) % 4;
+            sum ^= (a & (0x1111111111111111u << i)) * (b & (0x1111111111111111u << j));
+        }
+        product |= sum & (0x1111111111111111u << r);
+    }
+    return product;
+}
+
+constexpr std::uint64_t reverse_bits(std::uint64_t v) {
+    v = ((v >> 1) & 0x5555555555555555u) | ((v & 0x5555555555555555u) << 1);
+    v = ((v >> 2) & 0x3333333333333333u) | ((v & 0x3333333333333333u) << 2);
+    v = ((v >> 4) & 0x0f0f0f0f0f0f0f0fu) | ((v & 0x0f0f0f0f0f0f0f0fu) << 4);
+    v = ((v >> 8) & 0x00ff00ff00ff00ffu) | ((v & 0x00ff00ff00ff00ffu) << 8);
+    v = ((v >> 16) & 0x0000ffff0000ffffu) | ((v & 0x0000ffff0000ffffu) << 16);
+    return (v >> 32) | (v << 32);
+}
+
+/// The square of a polynomial over GF(2) has its coefficients apart, with zeros between.
+constexpr std::uint64_t spread_bits(std::uint64_t low_half) {
+    std::uint64_t v = low_half & 0xffffffffu;
+    v = (v | (v << 16)) & 0x0000ffff0000ffffu;
+    v = (v | (v << 8)) & 0x00ff00ff00ff00ffu;
+    v = (v | (v << 4)) & 0x0f0f0f0f0f0f0f0fu;
+    v = (v | (v << 2)) & 0x3333333333333333u;
+    return (v | (v << 1)) & 0x5555555555555555u;
+}
+
+/// The field element that a carry-less product stands for, v3 its most significant word. The order of bits is the
+/// reverse of the product's, which is therefore one bit to the right of where it belongs.
+constexpr FieldElement reduce(std::uint64_t v3, std::uint64_t v2, std::uint64_t v1, std::uint64_t v0) {
+    v3 = (v3 << 1) | (v2 >> 63);
+    v2 = (v2 << 1) | (v1 >> 63);
+    v1 = (v1 << 1) | (v0 >> 63);
+    v0 = v0 << 1;
+    v2 ^= v0 ^ (v0 >> 1) ^ (v0 >> 2) ^ (v0 >> 7);
+    v1 ^= (v0 << 63) ^ (v0 << 62) ^ (v0 << 57);
+    v3 ^= v1 ^ (v1 >> 1) ^ (v1 >> 2) ^ (v1 >> 7);
+    v2 ^= (v1 << 63) ^ (v1 << 62) ^ (v1 << 57);
+    return {v3, v2};
+}
+
+}  // namespace detail
+
 /// e * x: in this order of bits a shift to the right.
 constexpr FieldElement times_x(FieldElement e) {
     const std::uint64_t carry = 0 - (e.low & 1);
     return {(e.high >> 1) ^ (carry & 0xe100000000000000u), (e.low >> 1) | (e.high << 63)};
 }
 
-/// SP 800-38D, algorithm 1.
+/// The product of SP 800-38D, 6.3, by Karatsuba's three products of halves. The upper half of each is the lower half of
+/// the product of the reversed factors, reversed.
 constexpr FieldElement multiply(FieldElement a, FieldElement b) {
-    FieldElement sum;
-    for (int half = 0; half < 2; ++half) {
-        const std::uint64_t bits = half == 0 ? a.high : a.low;
-        for (int i = 63; i >= 0; --i) {
-            const std::uint64_t mask = 0 - ((bits >> i) & 1);
-            sum.high ^= b.high & mask;
-            sum.low ^= b.low & mask;
-            b = times_x(b);
-        }
-    }
-    return sum;
+    const auto reversed = [](FieldElement e) {
+        return FieldElement{detail::reverse_bits(e.high), detail::reverse_bits(e.low)};
+    };
+    const auto upper = [](std::uint64_t x, std::uint64_t y) {
+        return detail::reverse_bits(detail::multiply_low(x, y)) >> 1;
+    };
+    const FieldElement ra = reversed(a), rb = reversed(b);
+    const std::uint64_t low = detail::multiply_low(a.low, b.low), low_upper = upper(ra.low, rb.low);
+    const std::uint64_t high = detail::multiply_low(a.high, b.high), high_upper = upper(ra.high, rb.high);
+    const std::uint64_t middle = detail::multiply_low(a.low ^ a.high, b.low ^ b.high) ^ low ^ high;
+    const std::uint64_t middle_upper = upper(ra.low ^ ra.high, rb.low ^ rb.high) ^ low_upper ^ high_upper;
+    return detail::reduce(high_upper, high ^ middle_upper, low_upper ^ middle, low);
+}
+
+constexpr FieldElement square(FieldElement e) {
+    return detail::reduce(detail::spread_bits(e.high >> 32), detail::spread_bits(e.high),
+                          detail::spread_bits(e.low >> 32), detail::spread_bits(e.low));
 }
 
 /// The one of the field: bit 0 alone.
@@ -66,12 +124,24 @@ inline constexpr FieldElement field_one{0x8000000000000000u, 0};
 
 /// e^n by squaring; takes time that depends on n, which is public.
 constexpr FieldElement power(FieldElement e, std::uint64_t n) {
-    FieldElement result = field_one;
-    for (; n != 0; n >>= 1) {
-        if (n & 1) result = multiply(result, e);
-        if (n > 1) e = multiply(e, e);
+    if (n == 0) return field_one;
+    FieldElement result = e;
+    for (int bit = 62 - __builtin_clzll(n); bit >= 0; --bit) {
+        result = square(result);
+        if ((n >> bit) & 1) result = multiply(result, e);
     }
     return result;
+}
+
+/// 1 / e = e^(2^128 - 2), and 0 for 0. With e_k = e^(2^k - 1): e_2k = e_k^(2^k) * e_k (Itoh and Tsujii).
+constexpr FieldElement inverse(FieldElement e) {
+    FieldElement result = e;
+    for (int k = 1; k != 127; k = 2 * k + 1) {
+        FieldElement shifted = result;
+        for (int i = 0; i < k; ++i) shifted = square(shifted);
+        result = multiply(square(multiply(shifted, result)), e);
+    }
+    return square(result);
 }
 
 /// The hash subkey H = E(K, 0) and its powers: powers[i] = H^(i + 1).
@@ -89,10 +159,17 @@ constexpr FieldElement length_block(std::uint64_t aad_bytes, std::uint64_t text_
     return {aad_bytes * 8, text_bytes * 8};
 }
 
+/// The digest of two parts from those of each, both started from zero; the first part is whole blocks, or padded to
+/// them as GCM pads the associated data.
+constexpr FieldElement join_digests(FieldElement h, FieldElement first, FieldElement second,
+                                    std::uint64_t second_bytes) {
+    return multiply(first, power(h, blocks_of(second_bytes))) ^ second;
+}
+
 /// The whole digest from those of the parts, each started from zero: S of SP 800-38D, 7.1, step 5.
 constexpr FieldElement whole_digest(FieldElement h, FieldElement aad_digest, std::uint64_t aad_bytes,
                                     FieldElement text_digest, std::uint64_t text_bytes) {
-    const FieldElement both = multiply(aad_digest, power(h, blocks_of(text_bytes))) ^ text_digest;
+    const FieldElement both = aad_bytes == 0 ? text_digest : join_digests(h, aad_digest, text_digest, text_bytes);
     return multiply(both ^ length_block(aad_bytes, text_bytes), h);
 }
 

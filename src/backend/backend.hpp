@@ -75,8 +75,8 @@ struct GcmRun {
     Direction direction;
     const ExpandedKey* key;
     const std::uint8_t* input;
-    /// Equal to `input` (then with equal strides) or disjoint. Null: `input` is only hashed, as associated data is;
-    /// `j0` is then ignored.
+    /// Equal to `input` (then with equal strides) or disjoint. Null, where digests are wanted: `input` is only hashed, as
+    /// associated data is; `j0` is then ignored.
     std::uint8_t* output;
     std::uint64_t count = 1;
     std::uint64_t segment_bytes = 0;  ///< plaintext of every segment but the last
@@ -102,6 +102,8 @@ struct GcmRun {
     [[nodiscard]] std::uint64_t total_bytes() const noexcept {
         return count == 0 ? 0 : (count - 1) * segment_bytes + last_bytes;
     }
+    /// The tag of an empty message needs no output either.
+    [[nodiscard]] bool hashes_only() const noexcept { return output == nullptr && result == Result::digest; }
 };
 
 /// Where a buffer lies.

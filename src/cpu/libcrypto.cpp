@@ -9,8 +9,6 @@
 #include <memory>
 #include <string>
 
-#include "aes/cipher.hpp"
-#include "aes/counter.hpp"
 #include "aes/xts.hpp"
 #include "base/error.hpp"
 
@@ -41,7 +39,7 @@ const char* evp_name(Mode mode) {
     case Mode::xts:
         return "XTS";
     case Mode::gcm:
-        break;
+        return "GCM";
     }
     fail("finding the mode");
 }
@@ -54,28 +52,13 @@ OSSL_LIB_CTX* library_context() {
     return context;
 }
 
-/// Fetching takes longer than encrypting a kilobyte, so each cipher is fetched once.
-const EVP_CIPHER* cipher_for(Mode mode, int rounds) {
-    static std::array<std::atomic<EVP_CIPHER*>, 10 * 3> cache{};
-    auto& slot = cache[static_cast<std::size_t>(mode) * 3 + static_cast<std::size_t>(rounds - 10) / 2];
-    if (EVP_CIPHER* cached = slot.load(std::memory_order_acquire)) return cached;
-
-    const std::string name = "AES-" + std::to_string(32 * (rounds - 6)) + "-" + evp_name(mode);
-    EVP_CIPHER* fetched = EVP_CIPHER_fetch(library_context(), name.c_str(), nullptr);
-    if (fetched == nullptr) fail("EVP_CIPHER_fetch(" + name + ")");
-    EVP_CIPHER* other = nullptr;
-    if (slot.compare_exchange_strong(other, fetched, std::memory_order_acq_rel)) return fetched;
-    EVP_CIPHER_free(fetched);
-    return other;
-}
-
 /// A started EVP operation; EVP_CIPHER_CTX_free cleanses its key.
 class Operation {
 public:
     explicit Operation(const Run& run) : Operation(run, run.key->bytes().data()) {}
     Operation(const Run& run, const std::uint8_t* key) : context_(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free) {
         if (!context_) throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "libcrypto: cannot allocate a cipher context");
-        if (EVP_CipherInit_ex2(context_.get(), cipher_for(run.mode, run.key->rounds()), key,
+        if (EVP_CipherInit_ex2(context_.get(), libcrypto_cipher(run.mode, run.key->rounds()), key,
                                uses_iv(run.mode) ? run.chain.data() : nullptr, run.direction == Direction::encrypt,
                                nullptr) != 1) {
             fail("EVP_CipherInit_ex2");
@@ -134,6 +117,20 @@ void run_xts(const Run& run) {
 
 }  // namespace
 
+const EVP_CIPHER* libcrypto_cipher(Mode mode, int rounds) {
+    static std::array<std::atomic<EVP_CIPHER*>, 10 * 3> cache{};
+    auto& slot = cache[static_cast<std::size_t>(mode) * 3 + static_cast<std::size_t>(rounds - 10) / 2];
+    if (EVP_CIPHER* cached = slot.load(std::memory_order_acquire)) return cached;
+
+    const std::string name = "AES-" + std::to_string(32 * (rounds - 6)) + "-" + evp_name(mode);
+    EVP_CIPHER* fetched = EVP_CIPHER_fetch(library_context(), name.c_str(), nullptr);
+    if (fetched == nullptr) fail("EVP_CIPHER_fetch(" + name + ")");
+    EVP_CIPHER* other = nullptr;
+    if (slot.compare_exchange_strong(other, fetched, std::memory_order_acq_rel)) return fetched;
+    EVP_CIPHER_free(fetched);
+    return other;
+}
+
 void run_libcrypto(const Run& run) {
     if (run.mode == Mode::xts) return run_xts(run);
     Operation operation(run);
@@ -145,50 +142,6 @@ void run_libcrypto(const Run& run) {
     operation.update(run.input, run.output, bytes);
     if (run.length % 8 != 0) {
         operation.update_bits(run.input + bytes, run.output + bytes, static_cast<int>(run.length % 8));
-    }
-}
-
-void run_gcm_libcrypto(const GcmRun& run) {
-    const FieldElement h = run.key->hash_key().powers[0];
-    for (std::uint64_t i = 0; i < run.count; ++i) {
-        const std::uint64_t bytes = i + 1 == run.count ? run.last_bytes : run.segment_bytes;
-        const std::uint8_t* input = run.input + i * run.input_stride;
-        std::uint8_t* output = run.output == nullptr ? nullptr : run.output + i * run.output_stride;
-        const auto digest_of = [&](const std::uint8_t* data) {
-            FieldElement digest;
-            for (std::uint64_t at = 0; at < bytes; at += block_bytes) {
-                Block block{};
-                std::copy_n(data + at, std::min<std::uint64_t>(block_bytes, bytes - at), block.begin());
-                digest = multiply(digest ^ load_element(block), h);
-            }
-            return digest;
-        };
-        FieldElement digest;
-        if (output == nullptr || run.direction == Direction::decrypt) digest = digest_of(input);
-        if (output != nullptr) {
-            // The 32-bit counter wraps without a carry, EVP's does not: cut there.
-            std::uint64_t at = 0;
-            while (at < bytes) {
-                Run part{Mode::ctr,
-                         run.direction,
-                         run.key,
-                         input + at,
-                         output + at,
-                         bytes - at,
-                         inc32(run.j0[i], 1 + run.first_block + at / block_bytes)};
-                const std::uint32_t low = static_cast<std::uint32_t>(load_counter(part.chain).low);
-                const std::uint64_t until_wrap = ((std::uint64_t{1} << 32) - low) * block_bytes;
-                part.length = std::min(part.length, until_wrap);
-                run_libcrypto(part);
-                at += part.length;
-            }
-            if (run.direction == Direction::encrypt) digest = digest_of(output);
-        }
-        if (run.result == GcmRun::Result::tag) {
-            digest = whole_digest(h, load_element(run.aad_digest), run.aad_bytes, digest, bytes) ^
-                     load_element(encrypt_block(run.key->encrypt(), run.key->rounds(), run.j0[i]));
-        }
-        run.results[i] = store_element(digest);
     }
 }
 

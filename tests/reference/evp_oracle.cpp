@@ -15,15 +15,17 @@ const EVP_CIPHER* find_cipher(const std::string& mode, std::size_t key_bytes) {
     return EVP_get_cipherbyname(name.c_str());
 }
 
+using Context = std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)>;
+
+void require(int result) {
+    if (result != 1) throw std::runtime_error("libcrypto refused what the test asked of it");
+}
+
 }  // namespace
 
 std::optional<Bytes> evp(const std::string& mode, bool encrypt, const Bytes& key, const Bytes& iv, const Bytes& in,
                          bool padding, std::optional<std::size_t> bits) {
-    const std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context(EVP_CIPHER_CTX_new(),
-                                                                                  EVP_CIPHER_CTX_free);
-    const auto require = [](int result) {
-        if (result != 1) throw std::runtime_error("libcrypto refused what the test asked of it");
-    };
+    const Context context(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free);
     require(EVP_CipherInit_ex(context.get(), find_cipher(mode, key.size()), nullptr, key.data(),
                               mode == "ECB" ? nullptr : iv.data(), encrypt ? 1 : 0));
     require(EVP_CIPHER_CTX_set_padding(context.get(), padding ? 1 : 0));
@@ -39,6 +41,20 @@ std::optional<Bytes> evp(const std::string& mode, bool encrypt, const Bytes& key
     }
     if (EVP_CipherFinal_ex(context.get(), out.data() + updated, &finished) != 1) return std::nullopt;
     out.resize(static_cast<std::size_t>(updated + finished));
+    return out;
+}
+
+Bytes evp_gcm(const Bytes& key, const Bytes& iv, const Bytes& plaintext, const Bytes& aad) {
+    const Context context(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free);
+    require(EVP_EncryptInit_ex(context.get(), find_cipher("GCM", key.size()), nullptr, nullptr, nullptr));
+    require(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_SET_IVLEN, static_cast<int>(iv.size()), nullptr));
+    require(EVP_EncryptInit_ex(context.get(), nullptr, nullptr, key.data(), iv.data()));
+    Bytes out(plaintext.size() + 16);
+    int n = 0;
+    require(EVP_EncryptUpdate(context.get(), nullptr, &n, aad.data(), static_cast<int>(aad.size())));
+    require(EVP_EncryptUpdate(context.get(), out.data(), &n, plaintext.data(), static_cast<int>(plaintext.size())));
+    require(EVP_EncryptFinal_ex(context.get(), out.data() + plaintext.size(), &n));
+    require(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_GCM_GET_TAG, 16, out.data() + plaintext.size()));
     return out;
 }
 

@@ -15,4 +15,7 @@ using Bytes = std::vector<std::uint8_t>;
 std::optional<Bytes> evp(const std::string& mode, bool encrypt, const Bytes& key, const Bytes& iv, const Bytes& in,
                          bool padding = false, std::optional<std::size_t> bits = std::nullopt);
 
+/// AES-GCM encryption: ciphertext and 16 bytes of tag, one after the other. `iv`: at least one byte.
+Bytes evp_gcm(const Bytes& key, const Bytes& iv, const Bytes& plaintext, const Bytes& aad);
+
 }  // namespace oracle

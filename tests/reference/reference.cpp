@@ -266,4 +266,91 @@ Bytes ctr(const Aes& aes, const Block& t1, const Bytes& in) {
     return out;
 }
 
+namespace gcm {
+
+Block multiply(const Block& x, const Block& y) {
+    Block z{};
+    Block v = y;
+    for (std::size_t i = 0; i < 128; ++i) {
+        if (bit_at(x.data(), i)) z = exclusive_or(z, v);
+        const bool last = bit_at(v.data(), 127);
+        for (std::size_t k = 16; k-- > 0;) {
+            const int carry = k > 0 ? v[k - 1] << 7 : 0;
+            v[k] = static_cast<std::uint8_t>(v[k] >> 1 | carry);
+        }
+        if (last) v[0] = static_cast<std::uint8_t>(v[0] ^ 0xe1);  // R = 11100001 || 0^120
+    }
+    return z;
+}
+
+Block inc32(const Block& x) {
+    Block out = x;
+    for (std::size_t k = 16; k-- > 12;) {
+        if (++out[k] != 0) break;
+    }
+    return out;
+}
+
+Block ghash(const Block& h, const Bytes& x) {
+    assert(x.size() % 16 == 0);
+    Block y{};
+    for (std::size_t i = 0; i < x.size(); i += 16) y = multiply(exclusive_or(y, block_at(x, i)), h);
+    return y;
+}
+
+Bytes gctr(const Aes& aes, const Block& icb, const Bytes& x) {
+    Bytes y = x;
+    Block cb = icb;
+    for (std::size_t i = 0; i < x.size(); i += 16) {
+        const Block o = aes.cipher(cb);
+        for (std::size_t k = i; k < std::min(i + 16, x.size()); ++k) y[k] = static_cast<std::uint8_t>(x[k] ^ o[k - i]);
+        cb = inc32(cb);
+    }
+    return y;
+}
+
+Bytes padded(Bytes x) {
+    x.resize((x.size() + 15) / 16 * 16);
+    return x;
+}
+
+namespace {
+
+/// [a]64 || [b]64
+Block lengths(std::uint64_t a, std::uint64_t b) {
+    Block out{};
+    for (std::size_t k = 0; k < 8; ++k) {
+        out[k] = static_cast<std::uint8_t>(a >> (56 - 8 * k));
+        out[k + 8] = static_cast<std::uint8_t>(b >> (56 - 8 * k));
+    }
+    return out;
+}
+
+}  // namespace
+
+Block j0(const Aes& aes, const Bytes& iv) {
+    if (iv.size() == 12) {
+        Block out{};
+        std::copy(iv.begin(), iv.end(), out.begin());
+        out[15] = 1;
+        return out;
+    }
+    Bytes x = padded(iv);
+    append(x, lengths(0, 8 * iv.size()));
+    return ghash(aes.cipher(Block{}), x);
+}
+
+Sealed encrypt(const Aes& aes, const Block& j0, const Bytes& p, const Bytes& a) {
+    const Block h = aes.cipher(Block{});
+    const Bytes c = gctr(aes, inc32(j0), p);
+    Bytes x = padded(a);
+    const Bytes padded_c = padded(c);
+    x.insert(x.end(), padded_c.begin(), padded_c.end());
+    append(x, lengths(8 * a.size(), 8 * c.size()));
+    const Block s = ghash(h, x);
+    return {c, exclusive_or(s, aes.cipher(j0))};
+}
+
+}  // namespace gcm
+
 }  // namespace reference

@@ -1,5 +1,5 @@
-// AES and its modes as FIPS 197 and SP 800-38A put them: to be read beside the standards, and to be the oracle of the
-// tests. Slow, and with tables and branches that depend on secrets; never use it for anything else.
+// AES and its modes as FIPS 197, SP 800-38A and SP 800-38D put them: to be read beside the standards, and to be the
+// oracle of the tests. Slow, and with tables and branches that depend on secrets; never use it for anything else.
 #pragma once
 
 #include <array>
@@ -36,5 +36,29 @@ Bytes cfb(const Aes& aes, Direction direction, const Block& iv, const Bytes& in,
 Bytes ofb(const Aes& aes, const Block& iv, const Bytes& in);
 /// Counter blocks t1, t1 + 1, … modulo 2^128 (appendix B.1 with m = 128).
 Bytes ctr(const Aes& aes, const Block& t1, const Bytes& in);
+
+/// SP 800-38D section 6. The functions have its names and their arguments its meaning.
+namespace gcm {
+
+/// Section 6.3: the product of two blocks.
+Block multiply(const Block& x, const Block& y);
+/// Section 6.2: the last s = 32 bits plus one, modulo 2^32.
+Block inc32(const Block& x);
+/// Section 6.4: `x` is whole blocks.
+Block ghash(const Block& h, const Bytes& x);
+/// Section 6.5.
+Bytes gctr(const Aes& aes, const Block& icb, const Bytes& x);
+/// Section 7.1, steps 1 and 2: the pre-counter block of an IV of any length but zero.
+Block j0(const Aes& aes, const Bytes& iv);
+/// Section 7.1, steps 3 to 6: the ciphertext and all 16 bytes of the tag.
+struct Sealed {
+    Bytes c;
+    Block t;
+};
+Sealed encrypt(const Aes& aes, const Block& j0, const Bytes& p, const Bytes& a);
+/// `x` and zeros up to a whole number of blocks.
+Bytes padded(Bytes x);
+
+}  // namespace gcm
 
 }  // namespace reference
