@@ -44,13 +44,15 @@ const char* evp_name(Mode mode) {
     fail("finding the mode");
 }
 
-/// A library context of our own, with OpenSSL's default provider. In the process-wide one the application may have
-/// replaced AES, even by a provider that calls this library. Lives as long as the process, as the ciphers do.
+}  // namespace
+
 OSSL_LIB_CTX* library_context() {
     static OSSL_LIB_CTX* const context = OSSL_LIB_CTX_new();
     if (context == nullptr) fail("OSSL_LIB_CTX_new");
     return context;
 }
+
+namespace {
 
 /// A started EVP operation; EVP_CIPHER_CTX_free cleanses its key.
 class Operation {

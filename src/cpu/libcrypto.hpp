@@ -12,7 +12,10 @@ namespace warpaes::cpu {
 void run_libcrypto(const Run& run);
 void run_gcm_libcrypto(const GcmRun& run);
 
-/// The cipher in a library context of our own. Fetched once: that takes longer than encrypting a kilobyte. Thread-safe.
+/// A library context of our own, with OpenSSL's default provider. In the process-wide one the application may have
+/// replaced AES, even by a provider that calls this library. Lives as long as the process, as what is fetched does.
+OSSL_LIB_CTX* library_context();
+/// The cipher in that context. Fetched once: that takes longer than encrypting a kilobyte. Thread-safe.
 const EVP_CIPHER* libcrypto_cipher(Mode mode, int rounds);
 
 /// For example "OpenSSL 3.0.19"; the library that is running, not the one compiled against.

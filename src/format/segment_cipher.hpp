@@ -64,9 +64,9 @@ public:
 
     /// Seals or opens the segments. `plaintext` and `ciphertext` are the two sides, from the first segment's beginning
     /// (without the header), segment after segment: one of them is read, the other written. They are equal for work in
-    /// place only with a single segment, else disjoint. Host memory; for a CUDA lane plaintext may be its device's memory.
-    /// Opening wipes what it wrote and throws Error{AUTHENTICATION} naming the first segment that is not authentic.
-    /// Thread-safe, with a lane a thread.
+    /// place only with a single segment, else disjoint. Host memory; for a CUDA lane plaintext may be its device's
+    /// memory. Opening wipes what it wrote and throws Error{AUTHENTICATION} naming the first segment that is not
+    /// authentic. Thread-safe, with a lane a thread.
     virtual void process(Lane& lane, Direction direction, const SegmentRange& range, std::uint8_t* plaintext,
                          std::uint8_t* ciphertext) const = 0;
 

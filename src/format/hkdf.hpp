@@ -1,0 +1,40 @@
+// HMAC (FIPS 198-1) and HKDF over it (RFC 5869). The hashes are libcrypto's; HKDF is written here because libcrypto's
+// takes no `info` beyond 2 KiB, and associated data may be longer.
+#pragma once
+
+#include <openssl/evp.h>
+
+#include <initializer_list>
+#include <memory>
+#include <span>
+
+#include "format/stream_key.hpp"
+
+namespace warpaes {
+
+/// One key for any number of messages. Copies start a message of their own; one thread at a time.
+class Hmac {
+public:
+    static constexpr std::size_t most_bytes = 64;
+
+    Hmac(Hash hash, std::span<const std::uint8_t> key);
+    Hmac(const Hmac& other);
+    Hmac& operator=(const Hmac&) = delete;
+
+    /// The first bytes of the MAC of the parts, one after the other: as many as `mac` has room for.
+    void compute(std::initializer_list<std::span<const std::uint8_t>> parts, std::span<std::uint8_t> mac);
+    [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+private:
+    std::unique_ptr<EVP_MAC_CTX, decltype(&EVP_MAC_CTX_free)> context_;
+    std::size_t bytes_ = 0;
+};
+
+/// HKDF-Expand; `info` in parts.
+SecretBytes hkdf_expand(Hash hash, std::span<const std::uint8_t> prk,
+                        std::initializer_list<std::span<const std::uint8_t>> info, std::size_t length);
+/// HKDF-Extract and HKDF-Expand.
+SecretBytes hkdf(Hash hash, std::span<const std::uint8_t> key, std::span<const std::uint8_t> salt,
+                 std::span<const std::uint8_t> info, std::size_t length);
+
+}  // namespace warpaes

@@ -1,0 +1,82 @@
+#include <limits>
+#include <string>
+
+#include "base/error.hpp"
+#include "format/segment_cipher.hpp"
+
+namespace warpaes {
+
+namespace {
+
+constexpr std::uint64_t c2sp_chunk_bytes = 16384, c2sp_header_bytes = 24 + 32;
+constexpr std::uint64_t tink_nonce_prefix_bytes = 7;
+
+[[noreturn]] void refuse(const std::string& why) {
+    throw Error(WARPAES_ERROR_FORMAT, "input: " + why);
+}
+
+[[noreturn]] void refuse_plaintext(const SegmentLayout& layout) {
+    throw Error(WARPAES_ERROR_DATA_LENGTH, "input: is longer than " + std::to_string(layout.most_segments) +
+                                               " segments, which is all that the format has");
+}
+
+}  // namespace
+
+SegmentLayout layout_of(const StreamParameters& parameters) {
+    SegmentLayout layout;
+    layout.tag = parameters.tag_bytes;
+    if (parameters.format == SegmentFormat::c2sp) {
+        layout.header_bytes = c2sp_header_bytes;
+        layout.first_text = layout.text = c2sp_chunk_bytes;
+        layout.most_segments = std::uint64_t{1} << 38;
+        layout.last_is_shorter = true;
+        return layout;
+    }
+    layout.header_bytes = 1 + parameters.aes_key_bytes + tink_nonce_prefix_bytes;
+    if (parameters.segment_bytes <= layout.header_bytes + layout.tag) {
+        throw Error(WARPAES_ERROR_KEYSET, "keyset: a key has segments of " + std::to_string(parameters.segment_bytes) +
+                                              " bytes, too small for the header");
+    }
+    layout.first_text = parameters.segment_bytes - layout.header_bytes - layout.tag;
+    layout.text = parameters.segment_bytes - layout.tag;
+    layout.most_segments = std::uint64_t{1} << 32;
+    return layout;
+}
+
+std::uint64_t SegmentLayout::segments_of(std::uint64_t text_bytes) const {
+    std::uint64_t segments = 1;
+    if (last_is_shorter) {
+        if (text_bytes >= first_text) segments = 2 + (text_bytes - first_text) / text;
+    } else if (text_bytes > first_text) {
+        segments = 2 + (text_bytes - first_text - 1) / text;
+    }
+    if (segments > most_segments) refuse_plaintext(*this);
+    return segments;
+}
+
+std::uint64_t SegmentLayout::file_bytes(std::uint64_t text_bytes) const {
+    const std::uint64_t more = header_bytes + segments_of(text_bytes) * tag;
+    if (text_bytes > std::numeric_limits<std::uint64_t>::max() - more) refuse_plaintext(*this);
+    return text_bytes + more;
+}
+
+std::uint64_t SegmentLayout::text_bytes(std::uint64_t file_bytes) const {
+    if (file_bytes < header_bytes + tag) {
+        refuse("is truncated: header and tag take " + std::to_string(header_bytes + tag) + " bytes, there are " +
+               std::to_string(file_bytes));
+    }
+    const std::uint64_t body = file_bytes - header_bytes, first = first_text + tag, full = text + tag;
+    if (body < first || (body == first && !last_is_shorter)) return body - tag;
+    const std::uint64_t others = (body - first) / full, rest = (body - first) % full;
+    // The last segment: nothing of it, less than its tag, or a tag without need for it.
+    const bool impossible = last_is_shorter ? rest < tag : rest != 0 && rest <= tag;
+    if (impossible) {
+        refuse("no file of this format is " + std::to_string(file_bytes) +
+               " bytes long: it is truncated, or not such a file");
+    }
+    const std::uint64_t segments = 1 + others + (last_is_shorter || rest != 0 ? 1 : 0);
+    if (segments > most_segments) refuse("has more than " + std::to_string(most_segments) + " segments");
+    return body - segments * tag;
+}
+
+}  // namespace warpaes

@@ -1,0 +1,26 @@
+// What the formats' ciphers share.
+#pragma once
+
+#include <array>
+
+#include "format/segment_cipher.hpp"
+
+namespace warpaes {
+
+/// Throws Error{DATA_LENGTH} if the format has no such segments.
+void check_range(const SegmentLayout& layout, const SegmentRange& range);
+
+/// Plaintext of the range's segment `i`.
+constexpr std::uint64_t text_of(const SegmentLayout& layout, const SegmentRange& range, std::uint64_t i) {
+    if (range.ends && i + 1 == range.count) return range.last_text;
+    return range.first + i == 0 ? layout.first_text : layout.text;
+}
+
+/// Tink's nonce of a segment: prefix(7) || BE32(segment) || last. The prefix is the end of the header.
+std::array<std::uint8_t, 12> tink_nonce(std::span<const std::uint8_t> header, std::uint64_t segment, bool last);
+
+/// Wipes the range's plaintext, of which segment `i` is not authentic, and throws Error{AUTHENTICATION}.
+[[noreturn]] void refuse_segment(const Lane& lane, const SegmentLayout& layout, const SegmentRange& range,
+                                 std::uint64_t i, std::uint8_t* plaintext);
+
+}  // namespace warpaes
