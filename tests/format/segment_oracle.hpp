@@ -1,0 +1,17 @@
+// The three formats once more, segment by segment and by libcrypto alone, as their specifications read.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "format/stream_key.hpp"
+
+namespace warpaes::test {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// The whole file of a plaintext, with the salt (and Tink's nonce prefix) of `header`.
+Bytes seal(const StreamKey& key, const Bytes& aad, std::span<const std::uint8_t> header, const Bytes& plaintext);
+
+}  // namespace warpaes::test
