@@ -101,4 +101,27 @@ warpaes_status warpaes_context_seek(warpaes_context* context, uint64_t offset) {
     });
 }
 
+warpaes_status warpaes_context_aad(warpaes_context* context, const void* aad, size_t length) {
+    return guarded([&] {
+        require(context, "context");
+        context->impl.aad(static_cast<const std::uint8_t*>(aad), length);
+    });
+}
+
+warpaes_status warpaes_context_get_tag(warpaes_context* context, uint8_t* tag, size_t length) {
+    return guarded([&] {
+        require(context, "context");
+        require(tag, "tag");
+        context->impl.get_tag({tag, length});
+    });
+}
+
+warpaes_status warpaes_context_set_tag(warpaes_context* context, const uint8_t* tag, size_t length) {
+    return guarded([&] {
+        require(context, "context");
+        require(tag, "tag");
+        context->impl.set_tag({tag, length});
+    });
+}
+
 }  // extern "C"

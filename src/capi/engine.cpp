@@ -4,6 +4,7 @@
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
 #include "cuda/cuda_backend.hpp"
+#include "message/executor.hpp"
 
 namespace {
 
@@ -137,12 +138,7 @@ warpaes_status warpaes_copy(warpaes_engine* engine, void* to, const void* from, 
         if (bytes == 0) return;
         require(to, "to");
         require(from, "from");
-        const MemoryPlace a = cuda_backend().place(to), b = cuda_backend().place(from);
-        if (a.kind != Memory::device && b.kind != Memory::device) {
-            std::memmove(to, from, bytes);
-        } else {
-            cuda_backend().copy(to, from, bytes, a.kind == Memory::device ? a.device : b.device, nullptr);
-        }
+        copy_anywhere(to, from, bytes);
     });
 }
 

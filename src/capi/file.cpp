@@ -49,6 +49,10 @@ EncJob to_job(const warpaes_file_job& j) {
     if ((j.flags & ~known) != 0) throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");
     EncJob job;
     job.mode = checked_mode(j.mode);
+    if (job.mode == Mode::gcm) {
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "mode: a raw file has no place for GCM's tag; WARPAES_FORMAT_STREAMING_AEAD has");
+    }
     job.direction = checked_direction(j.direction);
     if (j.key != nullptr) job.key = &j.key->impl;
     if (j.format == WARPAES_FORMAT_OPENSSL_ENC) {

@@ -26,7 +26,11 @@ MessageRequest to_request(const warpaes_message& m) {
                            .output_capacity = m.output_capacity,
                            .range = std::nullopt,
                            .pkcs7 = (m.flags & WARPAES_PKCS7) != 0,
-                           .length_in_bits = (m.flags & WARPAES_LENGTH_IN_BITS) != 0};
+                           .length_in_bits = (m.flags & WARPAES_LENGTH_IN_BITS) != 0,
+                           .aad = static_cast<const std::uint8_t*>(m.aad),
+                           .aad_length = m.aad_len,
+                           .tag = static_cast<std::uint8_t*>(m.tag),
+                           .tag_length = m.tag_len};
     if ((m.flags & WARPAES_RANGE) != 0) request.range = Range{m.range_offset, m.range_len};
     return request;
 }

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "engine/chain.hpp"
 #include "message/executor.hpp"
+#include "message/gcm.hpp"
 
 namespace warpaes {
 
@@ -51,23 +52,31 @@ Block run_and_chain(Executor& executor, const Run& run) {
 
 void Context::init(Mode mode, Direction direction, const ExpandedKey& key, std::span<const std::uint8_t> iv,
                    bool pkcs7) {
-    const Block checked = checked_iv(mode, iv);
     if (pkcs7 && !needs_whole_blocks(mode)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_PKCS7 is for ECB and CBC");
     }
-    mode_ = mode;
-    direction_ = direction;
-    key_ = &key;
-    pkcs7_ = pkcs7;
-    iv_ = checked;
-    *state_ = State{.chain = iv_};
-    phase_ = Phase::open;
+    Context next(*engine_);
+    next.mode_ = mode;
+    next.direction_ = direction;
+    next.key_ = &key;
+    next.pkcs7_ = pkcs7;
+    next.start(iv);
+    *this = next;
 }
 
 void Context::reset(std::span<const std::uint8_t> iv) {
     if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: reset before init");
-    iv_ = checked_iv(mode_, iv);
-    *state_ = State{.chain = iv_};
+    start(iv);
+}
+
+void Context::start(std::span<const std::uint8_t> iv) {
+    if (mode_ == Mode::gcm) {
+        gcm_ = GcmStream(*engine_, *key_, direction_, iv);
+    } else {
+        iv_ = checked_iv(mode_, iv);
+        *state_ = State{.chain = iv_};
+    }
+    tag_length_ = 0;
     phase_ = Phase::open;
 }
 
@@ -103,7 +112,13 @@ void Context::update(const std::uint8_t* input, std::size_t length, std::uint8_t
         check_capacity(length, capacity);
         if (length != 0 && output == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
         check_overlap(input, length, output, length);
-        if (length != 0) update_stream(*next, input, length, output);
+        if (mode_ == Mode::gcm) {
+            GcmStream gcm = gcm_;
+            gcm.update(input, length, output);
+            gcm_ = gcm;
+        } else if (length != 0) {
+            update_stream(*next, input, length, output);
+        }
     }
     *state_ = *next;
 }
@@ -211,6 +226,7 @@ void Context::final(std::uint8_t* output, std::size_t capacity, std::size_t& wri
     require_open();
     const State& state = *state_;
     if (!needs_whole_blocks(mode_)) {
+        if (mode_ == Mode::gcm) final_gcm();
         phase_ = Phase::done;
         return;
     }
@@ -244,6 +260,52 @@ void Context::final(std::uint8_t* output, std::size_t capacity, std::size_t& wri
     if (n != 0 && output == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
     executor.write(output, result->data(), n);
     phase_ = Phase::done;
+}
+
+void Context::require_gcm() const {
+    if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: not initialised; call init first");
+    if (mode_ != Mode::gcm) throw Error(WARPAES_ERROR_STATE, "context: only GCM has associated data and a tag");
+}
+
+void Context::aad(const std::uint8_t* data, std::size_t length) {
+    require_gcm();
+    require_open();
+    if (length != 0 && data == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
+    GcmStream next = gcm_;
+    next.aad(data, length);
+    gcm_ = next;
+}
+
+void Context::get_tag(std::span<std::uint8_t> tag) const {
+    require_gcm();
+    check_tag_length(tag.size());
+    if (direction_ == Direction::decrypt) {
+        throw Error(WARPAES_ERROR_STATE, "context: decryption gives no tag; set_tag says which to expect");
+    }
+    if (phase_ != Phase::done) throw Error(WARPAES_ERROR_STATE, "context: the tag is there after final");
+    std::copy_n(tag_->begin(), tag.size(), tag.begin());
+}
+
+void Context::set_tag(std::span<const std::uint8_t> tag) {
+    require_gcm();
+    require_open();
+    check_tag_length(tag.size());
+    if (direction_ == Direction::encrypt) {
+        throw Error(WARPAES_ERROR_STATE, "context: encryption makes the tag; get_tag gives it after final");
+    }
+    std::copy(tag.begin(), tag.end(), tag_->begin());
+    tag_length_ = tag.size();
+}
+
+void Context::final_gcm() {
+    if (direction_ == Direction::encrypt) {
+        tag_ = gcm_.tag();
+        return;
+    }
+    if (tag_length_ == 0) throw Error(WARPAES_ERROR_STATE, "context: set_tag must come before final");
+    const Secret<Block> tag = gcm_.tag();
+    phase_ = Phase::done;
+    compare_tags(*tag, std::span(*tag_).first(tag_length_));
 }
 
 }  // namespace warpaes

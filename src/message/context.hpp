@@ -6,6 +6,7 @@
 
 #include "base/secret.hpp"
 #include "engine/engine.hpp"
+#include "message/gcm_stream.hpp"
 #include "message/message.hpp"
 
 namespace warpaes {
@@ -23,6 +24,10 @@ public:
     void update(const std::uint8_t* input, std::size_t length, std::uint8_t* output, std::size_t capacity,
                 std::size_t& written);
     void final(std::uint8_t* output, std::size_t capacity, std::size_t& written);
+    // GCM:
+    void aad(const std::uint8_t* data, std::size_t length);
+    void get_tag(std::span<std::uint8_t> tag) const;
+    void set_tag(std::span<const std::uint8_t> tag);
 
 private:
     enum class Phase { idle, open, done };
@@ -37,6 +42,9 @@ private:
     };
 
     void require_open() const;
+    void require_gcm() const;
+    void start(std::span<const std::uint8_t> iv);
+    void final_gcm();
     [[nodiscard]] Run run_from(const State& state, const std::uint8_t* input, std::uint8_t* output,
                                std::uint64_t bytes) const;
     void update_blocks(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output,
@@ -52,6 +60,9 @@ private:
     bool pkcs7_ = false;
     Block iv_{};
     Secret<State> state_;
+    GcmStream gcm_;
+    Secret<Block> tag_;           ///< GCM: encryption, of the message that has ended; decryption, the one to expect
+    std::size_t tag_length_ = 0;  ///< 0: there is none
 };
 
 }  // namespace warpaes

@@ -4,9 +4,20 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "pipeline/gcm.hpp"
 #include "pipeline/message.hpp"
 
 namespace warpaes {
+
+void copy_anywhere(void* to, const void* from, std::size_t bytes) {
+    if (bytes == 0) return;
+    const MemoryPlace a = cuda_backend().place(to), b = cuda_backend().place(from);
+    if (a.kind != Memory::device && b.kind != Memory::device) {
+        std::memmove(to, from, bytes);
+    } else {
+        cuda_backend().copy(to, from, bytes, a.kind == Memory::device ? a.device : b.device, nullptr);
+    }
+}
 
 Executor::Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output,
                    std::optional<CallerStream> stream)
@@ -44,6 +55,21 @@ void Executor::run(const Run& run) {
     run_here(run);
 }
 
+void Executor::run_gcm(const GcmRun& run) {
+    if (device_only_ && stream_) {
+        cuda_backend().run_gcm_async(run, device_, stream_->stream);
+        backend_ = cuda_backend().name();
+        ran_on_device_ = device_;
+        return;
+    }
+    // A lane's stream waits for no other: what still fills the buffers must be done.
+    if (on_device()) cuda_backend().synchronize(device_, nullptr);
+    const Outcome outcome = warpaes::run_gcm(engine_, run, memory_, device_);
+    backend_ = outcome.backend;
+    ran_on_device_ = outcome.device;
+    notes_ |= outcome.notes;
+}
+
 void Executor::run_here(const Run& run) {
     const Outcome outcome = run_message(
         engine_, {run.mode, run.direction, run.key, run.chain, run.input, run.output, run.length, memory_, device_});
@@ -73,6 +99,15 @@ void Executor::write(std::uint8_t* to, const void* from, std::size_t bytes) {
         std::memcpy(to, from, bytes);
     } else {
         cuda_backend().copy(to, from, bytes, device_, stream_ ? stream_->stream : nullptr);
+    }
+}
+
+void Executor::clear(std::uint8_t* memory, std::uint64_t bytes) {
+    if (bytes == 0) return;
+    if (on_device() && cuda_backend().place(memory).kind == Memory::device) {
+        cuda_backend().clear(memory, static_cast<std::size_t>(bytes), device_, nullptr);
+    } else {
+        wipe({memory, static_cast<std::size_t>(bytes)});
     }
 }
 

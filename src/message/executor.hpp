@@ -10,6 +10,9 @@
 
 namespace warpaes {
 
+/// Copies between any two memories; what the default stream of a device's memory holds comes first.
+void copy_anywhere(void* to, const void* from, std::size_t bytes);
+
 class Executor {
 public:
     /// Looks at where the buffers lie. Throws Error{ARGUMENT, BACKEND} if no backend can reach both.
@@ -17,14 +20,20 @@ public:
 
     /// Processes a stretch whose buffers lie where the message's do.
     void run(const Run& run);
+    /// The same for GCM. On a caller's stream the results go to memory that the device can write.
+    void run_gcm(const GcmRun& run);
     /// Processes one block in the caller's own local memory, on the backend and device of the rest.
     void run_local(Run run, const Block& in, Block& out);
 
     /// Copies between the message's memory and local memory.
     void read(void* to, const std::uint8_t* from, std::size_t bytes);
     void write(std::uint8_t* to, const void* from, std::size_t bytes);
+    /// Overwrites the message's memory with zeros; nothing may be running on it.
+    void clear(std::uint8_t* memory, std::uint64_t bytes);
 
     [[nodiscard]] bool on_device() const noexcept { return device_ >= 0; }
+    /// Where at least one of the buffers lies; -1: both lie in host memory.
+    [[nodiscard]] int data_device() const noexcept { return device_; }
     [[nodiscard]] std::string_view backend() const noexcept { return backend_; }
     [[nodiscard]] int device() const noexcept { return ran_on_device_; }
     [[nodiscard]] std::uint32_t notes() const noexcept { return notes_; }  ///< WARPAES_NOTE_DEVICE_FAILED

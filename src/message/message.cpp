@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "engine/chain.hpp"
 #include "message/executor.hpp"
+#include "message/gcm.hpp"
 
 namespace warpaes {
 
@@ -18,6 +19,9 @@ std::uint64_t round_up(std::uint64_t n) {
 }
 
 void check_flags(const MessageRequest& r) {
+    if (r.mode != Mode::gcm && (r.aad != nullptr || r.aad_length != 0 || r.tag != nullptr || r.tag_length != 0)) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "aad, tag: are for GCM");
+    }
     if (r.pkcs7 && !needs_whole_blocks(r.mode)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_PKCS7 is for ECB and CBC");
     }
@@ -25,6 +29,9 @@ void check_flags(const MessageRequest& r) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_LENGTH_IN_BITS is for CFB1");
     }
     if (!r.range) return;
+    if (r.mode == Mode::gcm) {
+        throw Error(WARPAES_ERROR_RANGE, "range: a GCM message is authenticated as a whole");
+    }
     if (r.pkcs7 || r.length_in_bits) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_RANGE goes with neither PKCS7 nor LENGTH_IN_BITS");
     }
@@ -42,6 +49,10 @@ void check_data_length(const MessageRequest& r) {
     if (r.length_in_bits) return;
     if (r.input_length > (std::uint64_t{1} << 60)) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: at most 2^60 bytes");
+    }
+    if (r.mode == Mode::gcm && r.input_length > gcm_most_bytes) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH,
+                    "input_len: at most 2^36 - 32 bytes for GCM, got " + std::to_string(r.input_length));
     }
     if (!needs_whole_blocks(r.mode)) return;
     if (r.pkcs7 && r.direction == Direction::encrypt) return;
@@ -93,11 +104,7 @@ void crypt_padded(Executor& executor, const MessageRequest& r, const Block& iv, 
     }
     const std::size_t kept = pkcs7_unpad(*out);
     if (kept == block_bytes) {
-        Secret<std::array<std::uint8_t, 4096>> zeros;
-        for (std::uint64_t at = 0; at < r.input_length; at += zeros->size()) {
-            executor.write(r.output + at, zeros->data(),
-                           static_cast<std::size_t>(std::min<std::uint64_t>(zeros->size(), r.input_length - at)));
-        }
+        executor.clear(r.output, r.input_length);
         throw Error(WARPAES_ERROR_PADDING, "input: the padding is wrong: wrong key, wrong IV or damaged data");
     }
     executor.write(r.output + body, out->data(), kept);
@@ -180,7 +187,8 @@ void check_overlap(const std::uint8_t* input, std::uint64_t input_bytes, const s
 }
 
 void crypt(Engine& engine, const MessageRequest& r, MessageResult& result, std::optional<CallerStream> stream) {
-    const Block iv = checked_iv(r.mode, r.iv);
+    const bool gcm = r.mode == Mode::gcm;
+    const Block iv = gcm ? Block{} : checked_iv(r.mode, r.iv);
     check_flags(r);
     check_data_length(r);
     result.output_length = output_length(r);
@@ -202,6 +210,7 @@ void crypt(Engine& engine, const MessageRequest& r, MessageResult& result, std::
     if (stream && r.pkcs7) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: an asynchronous call does not pad");
     }
+    if (gcm) return crypt_gcm(engine, r, result, stream);
 
     Executor executor(engine, r.input, r.output, stream);
     if (r.pkcs7) {

@@ -28,6 +28,11 @@ struct MessageRequest {
     std::optional<Range> range;
     bool pkcs7 = false;
     bool length_in_bits = false;
+    // GCM:
+    const std::uint8_t* aad = nullptr;
+    std::uint64_t aad_length = 0;
+    std::uint8_t* tag = nullptr;
+    std::uint64_t tag_length = 0;
 };
 
 struct MessageResult {
@@ -47,7 +52,8 @@ struct CallerStream {
 void crypt(Engine& engine, const MessageRequest& request, MessageResult& result,
            std::optional<CallerStream> stream = std::nullopt);
 
-/// Throws Error{IV_LENGTH} unless `iv` is what `mode` takes; for ECB, which takes none, gives zeros.
+/// Throws Error{IV_LENGTH} unless `iv` is what `mode` takes; for ECB, which takes none, gives zeros. Not for GCM, whose
+/// IV is no block.
 Block checked_iv(Mode mode, std::span<const std::uint8_t> iv);
 
 /// Throws Error{OVERLAP} if the two buffers overlap without being the same.

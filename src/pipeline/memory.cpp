@@ -35,6 +35,20 @@ MemoryBuffer locate(const Plan& plan, const std::uint8_t* data, std::uint64_t by
     return buffer;
 }
 
+Ends plan_ends(Engine& engine, Mode mode, Direction direction, std::span<const std::uint8_t> input,
+               std::span<std::uint8_t> output, Memory memory, const int& device) {
+    const bool in_place = input.data() == output.data();
+    const bool apart = in_place && engine.forced() == nullptr && memory == Memory::page_locked;
+    Ends ends{
+        .plan = engine.plan(mode, direction, input.size(), apart ? Memory::pageable : memory), .in = {}, .out = {}};
+    if (device >= 0) ends.plan.devices = {&device, 1};
+    const bool parallel = is_parallel(mode, direction);
+    ends.in = locate(ends.plan, input.data(), input.size(), parallel);
+    ends.out = locate(ends.plan, output.data(), output.size(), parallel);
+    if (in_place && ends.plan.replaceable) ends.out.direct = false;
+    return ends;
+}
+
 std::size_t MemorySource::read(std::uint64_t offset, std::span<std::uint8_t> to) {
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(to.size(), buffer_.bytes - offset));
     if (n != 0) buffer_.copy(to.data(), buffer_.data + offset, n);

@@ -21,6 +21,18 @@ struct MemoryBuffer {
 /// `parallel`: nobody but the lane looks into it, as with a mode that is not serial.
 MemoryBuffer locate(const Plan& plan, const std::uint8_t* data, std::uint64_t bytes, bool parallel = true);
 
+/// What is to be done between two buffers, and how each of them takes part.
+struct Ends {
+    Plan plan;
+    MemoryBuffer in;
+    MemoryBuffer out;
+};
+
+/// `memory`: where the slower of the two lies; with Memory::device, on `device`, at least one does. `device` must
+/// outlive the plan. Where the CPU is to redo what a GPU failed to do, a GPU does not write over its input.
+Ends plan_ends(Engine& engine, Mode mode, Direction direction, std::span<const std::uint8_t> input,
+               std::span<std::uint8_t> output, Memory memory, const int& device);
+
 class MemorySource final : public Source {
 public:
     explicit MemorySource(const MemoryBuffer& buffer) : buffer_(buffer) {}

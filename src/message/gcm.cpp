@@ -1,0 +1,165 @@
+#include "message/gcm.hpp"
+
+#include <openssl/crypto.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.hpp"
+#include "cuda/cuda_backend.hpp"
+#include "message/executor.hpp"
+
+namespace warpaes {
+
+namespace {
+
+/// What is at most so long is hashed block by block where we are: a lane costs more.
+constexpr std::uint64_t hashed_here = 2 * block_bytes;
+
+void check_aad(const MessageRequest& r) {
+    if (r.aad == nullptr && r.aad_length != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
+    check_aad_length(r.aad_length);
+}
+
+void check_tag(const MessageRequest& r) {
+    check_tag_length(r.tag_length);
+    if (r.tag == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "tag: is null");
+    const auto tag = reinterpret_cast<std::uintptr_t>(r.tag), out = reinterpret_cast<std::uintptr_t>(r.output);
+    if (r.input_length != 0 && tag < out + r.input_length && out < tag + r.tag_length) {
+        throw Error(WARPAES_ERROR_OVERLAP, "tag: lies in the output");
+    }
+}
+
+/// What a call that does not wait cannot do.
+void check_asynchronous(const MessageRequest& r, int device) {
+    if (r.direction == Direction::decrypt) {
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "direction: an asynchronous call of GCM encrypts only; nobody would hear that a tag is wrong");
+    }
+    if (r.tag_length != block_bytes) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "tag_len: an asynchronous call writes 16 bytes");
+    }
+    const MemoryPlace place = cuda_backend().place(r.tag);
+    if (place.kind == Memory::pageable || (place.kind == Memory::device && place.device != device)) {
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "tag: an asynchronous call takes page-locked memory or memory of the buffers' device");
+    }
+}
+
+/// No byte of a message that is not authentic stays behind, as far as its memory can still be reached.
+void clear_after_failure(Executor& executor, std::uint8_t* output, std::uint64_t bytes) noexcept {
+    try {
+        executor.clear(output, bytes);
+    } catch (const std::exception&) {
+        // The device is gone, and its memory with it.
+    }
+}
+
+}  // namespace
+
+Block pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes> nonce) {
+    Block j0{};
+    std::copy(nonce.begin(), nonce.end(), j0.begin());
+    j0[15] = 1;
+    return j0;
+}
+
+Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::uint8_t> iv) {
+    if (iv.empty() || iv.size() > gcm_most_aad_bytes) {
+        throw Error(WARPAES_ERROR_IV_LENGTH,
+                    "iv: must be 1 to 2^61 - 1 bytes for GCM, best 12; got " + std::to_string(iv.size()));
+    }
+    if (iv.size() == gcm_nonce_bytes) return pre_counter(iv.first<gcm_nonce_bytes>());
+    const FieldElement digest = gcm_digest(engine, key, iv.data(), iv.size());
+    return store_element(multiply(digest ^ length_block(0, iv.size()), key.hash_key().powers[0]));
+}
+
+FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes) {
+    if (bytes == 0) return {};
+    Executor executor(engine, data, data, std::nullopt);
+    if (bytes <= hashed_here && !executor.on_device()) {
+        FieldElement digest;
+        for (std::uint64_t at = 0; at < bytes; at += block_bytes) {
+            Block block{};
+            std::copy_n(data + at, std::min<std::uint64_t>(block_bytes, bytes - at), block.begin());
+            digest = multiply(digest ^ load_element(block), key.hash_key().powers[0]);
+        }
+        return digest;
+    }
+    Block digest;
+    executor.run_gcm({.direction = Direction::encrypt,
+                      .key = &key,
+                      .input = data,
+                      .output = nullptr,
+                      .segment_bytes = bytes,
+                      .last_bytes = bytes,
+                      .input_stride = bytes,
+                      .results = &digest});
+    return load_element(digest);
+}
+
+void check_tag_length(std::uint64_t bytes) {
+    if (!is_gcm_tag_length(bytes)) {
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "tag_len: must be 16, 15, 14, 13, 12, 8 or 4 bytes, got " + std::to_string(bytes));
+    }
+}
+
+void check_aad_length(std::uint64_t bytes) {
+    if (bytes > gcm_most_aad_bytes) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "aad_len: at most 2^61 - 1 bytes, got " + std::to_string(bytes));
+    }
+}
+
+void compare_tags(const Block& tag, std::span<const std::uint8_t> expected) {
+    if (CRYPTO_memcmp(tag.data(), expected.data(), expected.size()) != 0) {
+        throw Error(WARPAES_ERROR_AUTHENTICATION,
+                    "tag: is wrong: wrong key, wrong IV, wrong associated data, or data that was altered");
+    }
+}
+
+void crypt_gcm(Engine& engine, const MessageRequest& r, MessageResult& result, std::optional<CallerStream> stream) {
+    check_aad(r);
+    check_tag(r);
+    const bool empty = r.input_length == 0;
+    const bool decrypt = r.direction == Direction::decrypt;
+    Executor executor(engine, empty && !stream ? nullptr : r.input, empty && !stream ? nullptr : r.output, stream);
+    if (stream) {
+        check_asynchronous(r, executor.data_device());
+        // The associated data is hashed at once.
+        const MemoryPlace place = cuda_backend().place(r.aad);
+        if (place.kind == Memory::device) cuda_backend().synchronize(place.device, stream->stream);
+    }
+
+    const Block j0 = pre_counter(engine, *r.key, r.iv);
+    const Secret<FieldElement> aad(gcm_digest(engine, *r.key, r.aad, r.aad_length));
+    Secret<Block> tag, expected;
+    if (decrypt) copy_anywhere(expected->data(), r.tag, static_cast<std::size_t>(r.tag_length));
+
+    const GcmRun run{.direction = r.direction,
+                     .key = r.key,
+                     .input = r.input,
+                     .output = r.output,
+                     .segment_bytes = r.input_length,
+                     .last_bytes = r.input_length,
+                     .input_stride = r.input_length,
+                     .output_stride = r.input_length,
+                     .j0 = &j0,
+                     .result = GcmRun::Result::tag,
+                     .aad_digest = store_element(*aad),
+                     .aad_bytes = r.aad_length,
+                     .results = stream ? reinterpret_cast<Block*>(r.tag) : &*tag};
+    try {
+        executor.run_gcm(run);
+        result.backend = executor.backend();
+        result.device = executor.device();
+        result.notes |= executor.notes();
+        if (decrypt) compare_tags(*tag, std::span(*expected).first(static_cast<std::size_t>(r.tag_length)));
+    } catch (...) {
+        if (decrypt) clear_after_failure(executor, r.output, r.input_length);
+        throw;
+    }
+    if (!decrypt && !stream) copy_anywhere(r.tag, tag->data(), static_cast<std::size_t>(r.tag_length));
+}
+
+}  // namespace warpaes

@@ -1,0 +1,39 @@
+// AES-GCM (SP 800-38D) of a message in memory: its pre-counter block, the hash of its associated data, its tag.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "aes/ghash.hpp"
+#include "engine/engine.hpp"
+#include "message/message.hpp"
+
+namespace warpaes {
+
+/// Bytes of a nonce that needs no hashing (SP 800-38D, 7.1, step 2).
+inline constexpr std::size_t gcm_nonce_bytes = 12;
+
+/// The pre-counter block of a nonce of 12 bytes.
+Block pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes> nonce);
+/// The pre-counter block J0 of any `iv`, in host memory. Throws Error{IV_LENGTH}.
+Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::uint8_t> iv);
+
+/// The digest (see GcmRun) of `bytes` bytes in memory of any kind, as they are when what their device's default stream
+/// holds is done.
+FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes);
+
+/// Throws Error{ARGUMENT} if there are no tags of that length.
+void check_tag_length(std::uint64_t bytes);
+
+/// Throws Error{DATA_LENGTH} if it is more than GCM takes.
+void check_aad_length(std::uint64_t bytes);
+
+/// Throws Error{AUTHENTICATION} unless `tag` begins with `expected`; takes the same time wherever they differ.
+void compare_tags(const Block& tag, std::span<const std::uint8_t> expected);
+
+/// `crypt` for GCM, after the checks that all modes share.
+void crypt_gcm(Engine& engine, const MessageRequest& request, MessageResult& result,
+               std::optional<CallerStream> stream);
+
+}  // namespace warpaes

@@ -1,0 +1,142 @@
+#include "message/gcm_stream.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.hpp"
+#include "message/executor.hpp"
+#include "message/gcm.hpp"
+
+namespace warpaes {
+
+GcmStream::GcmStream(Engine& engine, const ExpandedKey& key, Direction direction, std::span<const std::uint8_t> iv)
+    : engine_(&engine), key_(&key), direction_(direction) {
+    state_->j0 = pre_counter(engine, key, iv);
+}
+
+void GcmStream::take(const std::uint8_t* bytes, std::size_t used, std::size_t n) {
+    State& state = *state_;
+    std::copy_n(bytes, n, state.partial.begin() + static_cast<std::ptrdiff_t>(used));
+    if (used + n != block_bytes) return;
+    state.digest = multiply(state.digest ^ load_element(state.partial), h());
+    state.partial = {};
+}
+
+void GcmStream::close_block(State& state, std::uint64_t bytes, FieldElement h) {
+    if (bytes % block_bytes == 0) return;
+    state.digest = multiply(state.digest ^ load_element(state.partial), h);
+    state.partial = {};
+}
+
+void GcmStream::append(FieldElement digest, std::uint64_t blocks) {
+    State& state = *state_;
+    if (state.aad_bytes == 0 && state.text_bytes == 0) {
+        state.digest = digest;
+        return;
+    }
+    if (state.blocks != blocks) {
+        state.blocks = blocks;
+        state.power = blocks <= HashKey::count ? key_->hash_key().powers[blocks - 1] : power(h(), blocks);
+    }
+    state.digest = multiply(state.digest, state.power) ^ digest;
+}
+
+void GcmStream::aad(const std::uint8_t* data, std::uint64_t length) {
+    State& state = *state_;
+    if (state.text_bytes != 0) {
+        throw Error(WARPAES_ERROR_STATE, "context: associated data comes before the first byte of the message");
+    }
+    if (length > gcm_most_aad_bytes - state.aad_bytes) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "length: at most 2^61 - 1 bytes of associated data in all");
+    }
+    Executor executor(*engine_, data, data, std::nullopt);
+    Secret<Block> piece;
+    const auto take_next = [&](std::size_t n) {
+        executor.read(piece->data(), data, n);
+        take(piece->data(), state.aad_bytes % block_bytes, n);
+        state.aad_bytes += n;
+        data += n;
+        length -= n;
+    };
+    const std::size_t used = state.aad_bytes % block_bytes;
+    if (used != 0) take_next(static_cast<std::size_t>(std::min<std::uint64_t>(block_bytes - used, length)));
+    const std::uint64_t whole = length / block_bytes * block_bytes;
+    if (whole != 0) {
+        append(gcm_digest(*engine_, *key_, data, whole), whole / block_bytes);
+        state.aad_bytes += whole;
+        data += whole;
+        length -= whole;
+    }
+    if (length != 0) take_next(static_cast<std::size_t>(length));
+}
+
+void GcmStream::next_key_stream_block() {
+    State& state = *state_;
+    const Block counter = inc32(state.j0, 1 + state.text_bytes / block_bytes);
+    Executor executor(*engine_, nullptr, nullptr, std::nullopt);
+    executor.run_local({Mode::ecb, Direction::encrypt, key_, nullptr, nullptr, block_bytes, {}}, counter,
+                       state.key_stream);
+}
+
+void GcmStream::update(const std::uint8_t* input, std::uint64_t length, std::uint8_t* output) {
+    State& state = *state_;
+    if (length == 0) return;
+    if (length > gcm_most_bytes - state.text_bytes) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "input: at most 2^36 - 32 bytes in all for GCM");
+    }
+    if (state.text_bytes == 0) close_block(state, state.aad_bytes, h());
+    Executor executor(*engine_, input, output, std::nullopt);
+
+    const auto take_next = [&](std::size_t n) {
+        const std::size_t used = state.text_bytes % block_bytes;
+        Secret<Block> in, out;
+        executor.read(in->data(), input, n);
+        for (std::size_t i = 0; i < n; ++i) {
+            (*out)[i] = static_cast<std::uint8_t>((*in)[i] ^ state.key_stream[used + i]);
+        }
+        executor.write(output, out->data(), n);
+        take(direction_ == Direction::encrypt ? out->data() : in->data(), used, n);
+        state.text_bytes += n;
+        input += n;
+        output += n;
+        length -= n;
+    };
+    const std::size_t used = state.text_bytes % block_bytes;
+    if (used != 0) take_next(static_cast<std::size_t>(std::min<std::uint64_t>(block_bytes - used, length)));
+    const std::uint64_t whole = length / block_bytes * block_bytes;
+    if (whole != 0) {
+        Secret<Block> digest;
+        executor.run_gcm({.direction = direction_,
+                          .key = key_,
+                          .input = input,
+                          .output = output,
+                          .segment_bytes = whole,
+                          .last_bytes = whole,
+                          .input_stride = whole,
+                          .output_stride = whole,
+                          .j0 = &state.j0,
+                          .first_block = state.text_bytes / block_bytes,
+                          .results = &*digest});
+        append(load_element(*digest), whole / block_bytes);
+        state.text_bytes += whole;
+        input += whole;
+        output += whole;
+        length -= whole;
+    }
+    if (length != 0) {
+        next_key_stream_block();
+        take_next(static_cast<std::size_t>(length));
+    }
+}
+
+Secret<Block> GcmStream::tag() const {
+    Secret<State> state = state_;
+    close_block(*state, state->text_bytes != 0 ? state->text_bytes : state->aad_bytes, h());
+    Secret<Block> mask;
+    Executor executor(*engine_, nullptr, nullptr, std::nullopt);
+    executor.run_local({Mode::ecb, Direction::encrypt, key_, nullptr, nullptr, block_bytes, {}}, state->j0, *mask);
+    const FieldElement digest = multiply(state->digest ^ length_block(state->aad_bytes, state->text_bytes), h());
+    return Secret<Block>(store_element(digest ^ load_element(*mask)));
+}
+
+}  // namespace warpaes

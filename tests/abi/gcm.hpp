@@ -1,0 +1,27 @@
+// What the tests of AES-GCM share.
+#pragma once
+
+#include "support.hpp"
+
+namespace abi_tests {
+
+/// A message with its oracle's answer: libcrypto's ciphertext and tag.
+struct GcmCase {
+    Bytes key, iv, aad, text;
+    Bytes sealed;  ///< ciphertext
+    Bytes tag;     ///< 16 bytes
+};
+GcmCase make_gcm_case(Random& random, std::size_t key_bytes, std::size_t iv_bytes, std::size_t aad_bytes,
+                      std::size_t text_bytes);
+
+/// `input` to `output` with everything else from the case; `tag`: 16 bytes. The arguments must outlive it.
+warpaes_message gcm_message(const GcmCase& c, const Key& key, warpaes_direction direction, const void* input,
+                            void* output, void* tag);
+
+/// Those of usable_backends() that have GCM.
+std::vector<std::string> gcm_backends();
+
+#define WARPAES_FOR_EVERY_GCM_BACKEND(Suite) \
+    INSTANTIATE_TEST_SUITE_P(Backend, Suite, testing::ValuesIn(abi_tests::gcm_backends()), abi_tests::backend_test_name)
+
+}  // namespace abi_tests
