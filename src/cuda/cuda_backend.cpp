@@ -97,6 +97,36 @@ private:
     std::size_t used_ = 0;
 };
 
+/// Page-locked memory that a kernel writes results to; grows on demand.
+class PageLockedBlocks {
+public:
+    PageLockedBlocks() = default;
+    PageLockedBlocks(const PageLockedBlocks&) = delete;
+    PageLockedBlocks& operator=(const PageLockedBlocks&) = delete;
+    ~PageLockedBlocks() { release(); }
+
+    Block* reserve(std::size_t count) {
+        if (count > count_) {
+            release();
+            const std::size_t bytes = std::max(count, least_count) * sizeof(Block);
+            check(cudaHostAlloc(reinterpret_cast<void**>(&pointer_), bytes, cudaHostAllocPortable),
+                  "allocating page-locked memory");
+            count_ = bytes / sizeof(Block);
+        }
+        return pointer_;
+    }
+    void release() noexcept {
+        if (pointer_ != nullptr) (void)cudaFreeHost(pointer_);
+        pointer_ = nullptr;
+        count_ = 0;
+    }
+
+private:
+    static constexpr std::size_t least_count = 256;
+    Block* pointer_ = nullptr;
+    std::size_t count_ = 0;
+};
+
 class Stream {
 public:
     Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream"); }
@@ -152,6 +182,7 @@ public:
             const CurrentDevice current(device_);
             input_.release();
             output_.release();
+            results_.release();
             if (staging_ != nullptr) (void)cudaFreeHost(staging_);
         } catch (...) {
             // The device is gone, and its memory with it.
@@ -165,24 +196,31 @@ public:
     void run(const Run& run) override {
         const std::uint64_t bytes = bytes_of(run);
         if (bytes == 0) return;
-        const CurrentDevice current(device_);
-        Run on_device = run;
-        const bool copy_in = !is_here(run.input), copy_out = !is_here(run.output);
-        if (copy_in) on_device.input = input_.reserve(bytes);
-        if (copy_out) on_device.output = output_.reserve(bytes);
-        try {
-            enqueue(run, on_device, bytes, copy_in, copy_out);
-            check(cudaEventSynchronize(done_.get()), "waiting for the device");
-        } catch (...) {
-            // What was enqueued before the failure must not touch the buffers after it.
-            for (const cudaStream_t stream : {queues_.in.get(), stream_.get(), queues_.out.get()}) {
-                (void)cudaStreamSynchronize(stream);
-            }
-            throw;
-        }
+        carry_out(run.input, bytes, run.output, bytes, [&](const std::uint8_t* input, std::uint8_t* output) {
+            Run on_device = run;
+            on_device.input = input;
+            on_device.output = output;
+            cuda::enqueue(on_device, limits_, stream_.get());
+        });
     }
 
-    void run_gcm(const GcmRun&) override { throw Error(WARPAES_ERROR_BACKEND, "cuda: has no GCM yet"); }
+    void run_gcm(const GcmRun& run) override {
+        if (run.count == 0) return;
+        const auto extent = [&](std::uint64_t stride) { return (run.count - 1) * stride + run.last_bytes; };
+        const std::uint64_t output_bytes = run.output == nullptr ? 0 : extent(run.output_stride);
+        const CurrentDevice current(device_);
+        Block* const results = results_.reserve(run.count);
+        carry_out(run.input, extent(run.input_stride), run.output, output_bytes,
+                  [&](const std::uint8_t* input, std::uint8_t* output) {
+                      GcmRun on_device = run;
+                      on_device.input = input;
+                      on_device.output = output;
+                      on_device.results = results;
+                      cuda::enqueue(on_device, limits_, stream_.get());
+                  });
+        std::copy_n(results, run.count, run.results);
+        wipe({results->data(), run.count * sizeof(Block)});
+    }
 
     /// The device's part is done in the order of the stream: before anything that comes after.
     void wipe_staging(std::size_t bytes) noexcept override {
@@ -198,24 +236,43 @@ public:
     }
 
 private:
-    void enqueue(const Run& run, const Run& on_device, std::uint64_t bytes, bool copy_in, bool copy_out) {
-        const bool queued = bytes >= least_queued_bytes;
-        const cudaStream_t work = stream_.get();
-        const cudaStream_t in = queued ? queues_.in.get() : work, out = queued ? queues_.out.get() : work;
-        const auto lock = queued ? std::unique_lock(queues_.mutex) : std::unique_lock<std::mutex>();
-        if (copy_in) {
-            if (queued && wiping_) event_.order(work, in);
-            check(cudaMemcpyAsync(input_.get(), run.input, bytes, cudaMemcpyDefault, in), "copying to the device");
-            if (queued) event_.order(in, work);
+    /// `work(input, output)` enqueues on the lane's stream; what of both is not on the device is copied there and back.
+    template <typename Work>
+    void carry_out(const std::uint8_t* input, std::uint64_t input_bytes, std::uint8_t* output,
+                   std::uint64_t output_bytes, const Work& work) {
+        const CurrentDevice current(device_);
+        const bool copy_in = input_bytes != 0 && !is_here(input), copy_out = output_bytes != 0 && !is_here(output);
+        const std::uint8_t* const device_input = copy_in ? input_.reserve(input_bytes) : input;
+        std::uint8_t* const device_output = copy_out ? output_.reserve(output_bytes) : output;
+        try {
+            const bool queued = std::max(input_bytes, output_bytes) >= least_queued_bytes;
+            const cudaStream_t stream = stream_.get();
+            const cudaStream_t in = queued ? queues_.in.get() : stream, out = queued ? queues_.out.get() : stream;
+            {
+                const auto lock = queued ? std::unique_lock(queues_.mutex) : std::unique_lock<std::mutex>();
+                if (copy_in) {
+                    if (queued && wiping_) event_.order(stream, in);
+                    check(cudaMemcpyAsync(input_.get(), input, input_bytes, cudaMemcpyDefault, in),
+                          "copying to the device");
+                    if (queued) event_.order(in, stream);
+                }
+                wiping_ = false;
+                work(device_input, device_output);
+                if (copy_out) {
+                    if (queued) event_.order(stream, out);
+                    check(cudaMemcpyAsync(output, device_output, output_bytes, cudaMemcpyDefault, out),
+                          "copying from the device");
+                }
+                check(cudaEventRecord(done_.get(), copy_out ? out : stream), "recording an event");
+            }
+            check(cudaEventSynchronize(done_.get()), "waiting for the device");
+        } catch (...) {
+            // What was enqueued before the failure must not touch the buffers after it.
+            for (const cudaStream_t stream : {queues_.in.get(), stream_.get(), queues_.out.get()}) {
+                (void)cudaStreamSynchronize(stream);
+            }
+            throw;
         }
-        wiping_ = false;
-        cuda::enqueue(on_device, limits_, work);
-        if (copy_out) {
-            if (queued) event_.order(work, out);
-            check(cudaMemcpyAsync(run.output, on_device.output, bytes, cudaMemcpyDefault, out),
-                  "copying from the device");
-        }
-        check(cudaEventRecord(done_.get(), copy_out ? out : work), "recording an event");
     }
 
     [[nodiscard]] bool is_here(const void* pointer) const {
@@ -234,6 +291,7 @@ private:
     std::uint8_t* staging_ = nullptr;
     std::size_t staging_bytes_;
     DeviceBuffer input_, output_;
+    PageLockedBlocks results_;
     bool wiping_ = false;  ///< the stream still holds the wiping of both
 };
 
@@ -263,8 +321,9 @@ public:
         cuda::enqueue(run, limits(device), static_cast<cudaStream_t>(stream));
     }
 
-    void run_gcm_async(const GcmRun&, int, void*) override {
-        throw Error(WARPAES_ERROR_BACKEND, "cuda: has no GCM yet");
+    void run_gcm_async(const GcmRun& run, int device, void* stream) override {
+        const CurrentDevice current(device);
+        cuda::enqueue(run, limits(device), static_cast<cudaStream_t>(stream));
     }
 
     void synchronize(int device, void* stream) override {
@@ -397,7 +456,7 @@ private:
                     "this build has no code for its compute capability; build with CMAKE_CUDA_ARCHITECTURES=native";
             }
             info_.push_back(info);
-            limits_.push_back({properties.multiProcessorCount, shared});
+            limits_.push_back({properties.multiProcessorCount, shared, 10 * properties.major + properties.minor});
         }
         // The first entry speaks for the backend: let it be a device that can run.
         std::stable_partition(info_.begin(), info_.end(), [](const BackendInfo& i) { return i.usable(); });

@@ -11,17 +11,22 @@ namespace warpaes::cuda {
 /// instruction cache. H200, 2026-11, AES-128, 1 GiB, GB/s: for any alignment, width 1: 804, 2: 896, 4: 913, 8: 876
 /// (spills); the aligned kernel, 2: 919, 4: 922.
 inline constexpr int ctr_width = 4;
+/// The same of GCM's key stream (see gcm_ctr.cuh).
+inline constexpr int gcm_ctr_width = 4;
 
 /// What a kernel launch needs to know about a device.
 struct DeviceLimits {
     int multiprocessors;
     int shared_bytes_per_block;  ///< opt-in limit
+    int compute_capability;      ///< 90 for 9.0
 };
 
 struct LaunchShape {
     int tables;   ///< T-tables stored in shared memory: 4 or 2
     int threads;  ///< per thread block
     int grid;     ///< thread blocks; one a multiprocessor at most, they are persistent
+
+    [[nodiscard]] constexpr std::size_t shared_bytes() const { return static_cast<std::size_t>(tables) * 32 * 1024; }
 };
 
 /// `units`: pieces of work that a warp takes on its own.
@@ -32,6 +37,50 @@ constexpr LaunchShape launch_shape(const DeviceLimits& device, bool serial, std:
     // H200, 2026-11, AES-128, 1 GiB, GB/s: 1024 threads: ECB 770, CTR 922; 768 threads: ECB 770, CTR 914.
     const auto most = static_cast<std::uint64_t>(device.multiprocessors);
     return {tables, 1024, static_cast<int>(units < most ? (units == 0 ? 1 : units) : most)};
+}
+
+/// How the windows of 256 counters of GCM segments are shared out among warps: as few rounds of all warps as go, each
+/// task as short as it may be then. A task's beginning costs about as much as half a window (see gcm_ctr.cuh).
+struct WindowShape {
+    std::uint64_t parts;    ///< tasks that share the windows of a segment
+    std::uint64_t windows;  ///< of a task
+};
+
+constexpr WindowShape window_shape(const DeviceLimits& device, std::uint64_t segments, std::uint64_t windows) {
+    const std::uint64_t streams = segments * (8 / gcm_ctr_width);
+    const std::uint64_t warps = static_cast<std::uint64_t>(device.multiprocessors) * 32;
+    WindowShape best{1, windows};
+    std::uint64_t least = ~std::uint64_t{0};
+    for (std::uint64_t rounds = (streams + warps - 1) / warps, tries = 0; tries < 8; ++rounds, ++tries) {
+        const std::uint64_t each = (windows + rounds * warps / streams - 1) / (rounds * warps / streams);
+        const std::uint64_t time = rounds * (2 * each + 1);
+        if (time >= least) continue;
+        least = time;
+        best = {(windows + each - 1) / each, each};
+    }
+    return best;
+}
+
+/// How GHASH cuts segments into rows.
+struct RowShape {
+    std::uint64_t rows;    ///< of a segment
+    std::uint64_t blocks;  ///< of a row
+    int threads;
+    int grid;
+};
+
+/// Without tensor cores: a warp a row, in steps of 32 blocks.
+constexpr RowShape row_shape(const DeviceLimits& device, std::uint64_t segments, std::uint64_t blocks) {
+    constexpr std::uint64_t step = 32, least_steps = 8, warps_per_block = 8;
+    const std::uint64_t warps = static_cast<std::uint64_t>(device.multiprocessors) * 2 * warps_per_block;
+    const std::uint64_t wanted = segments >= warps ? 1 : warps / segments;
+    std::uint64_t each = (blocks + wanted - 1) / wanted;
+    if (each < step * least_steps) each = blocks < step * least_steps ? blocks : step * least_steps;
+    each = (each + step - 1) / step * step;
+    const std::uint64_t rows = each == 0 ? 1 : (blocks + each - 1) / each;
+    const std::uint64_t needed = (segments * rows + warps_per_block - 1) / warps_per_block;
+    const std::uint64_t most = warps / warps_per_block;
+    return {rows, each, 32 * static_cast<int>(warps_per_block), static_cast<int>(needed < most ? needed : most)};
 }
 
 }  // namespace warpaes::cuda

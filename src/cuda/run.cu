@@ -1,54 +1,15 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <map>
-#include <mutex>
 
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
 #include "cuda/run.hpp"
+#include "cuda/scratch.hpp"
 
 namespace warpaes::cuda {
 
 namespace {
-
-/// Our own pool on the current device, which keeps what it has between calls: the default pool gives it back to the
-/// driver at every synchronisation, and fetching it anew takes 0.1 ms (H200, 2026-11); its settings are the
-/// application's.
-cudaMemPool_t scratch_pool() {
-    static std::mutex mutex;
-    static std::map<int, cudaMemPool_t> pools;
-    int device = 0;
-    check(cudaGetDevice(&device), "asking for the current device");
-    const std::lock_guard lock(mutex);
-    cudaMemPool_t& pool = pools[device];
-    if (pool == nullptr) {
-        cudaMemPoolProps properties{};
-        properties.allocType = cudaMemAllocationTypePinned;
-        properties.location.type = cudaMemLocationTypeDevice;
-        properties.location.id = device;
-        check(cudaMemPoolCreate(&pool, &properties), "creating a memory pool");
-        std::uint64_t kept = 1 << 20;
-        check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept), "setting up a memory pool");
-    }
-    return pool;
-}
-
-/// Device memory that lives from one point of a stream to another.
-class StreamScratch {
-public:
-    StreamScratch(std::size_t bytes, cudaStream_t stream) : stream_(stream) {
-        check(cudaMallocFromPoolAsync(&pointer_, bytes, scratch_pool(), stream), "allocating scratch memory");
-    }
-    StreamScratch(const StreamScratch&) = delete;
-    StreamScratch& operator=(const StreamScratch&) = delete;
-    ~StreamScratch() { (void)cudaFreeAsync(pointer_, stream_); }
-    [[nodiscard]] void* get() const noexcept { return pointer_; }
-
-private:
-    void* pointer_ = nullptr;
-    cudaStream_t stream_;
-};
 
 std::uint32_t common_alignment(const void* a, const void* b) {
     const auto bits = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b);
@@ -67,10 +28,6 @@ Secret<Params> params_of(const Run& run) {
     static_assert(sizeof p->round_keys == sizeof keys.words);
     std::memcpy(p->round_keys, keys.words.data(), sizeof p->round_keys);
     return p;
-}
-
-std::size_t shared_bytes(int tables) {
-    return tables == 4 ? 128 * 1024 : 64 * 1024;
 }
 
 }  // namespace
@@ -96,7 +53,7 @@ void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream) {
     Secret<Params> params = params_of(run);
 
     const auto start = [&](Kernel kernel) {
-        launch(kernel, shape.grid, shape.threads, shared_bytes(shape.tables), stream, *params);
+        launch(kernel, shape.grid, shape.threads, shape.shared_bytes(), stream, *params);
     };
     if (serial) {
         start(serial_kernel_for(run.mode, rounds, shape.tables));

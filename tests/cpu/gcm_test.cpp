@@ -1,12 +1,23 @@
-// GCM runs of every CPU backend against the readable reference and libcrypto: stretches, segments, tags, digests.
+// GCM runs of every backend against the readable reference and libcrypto: stretches, segments, tags, digests.
 #include <gtest/gtest.h>
 
 #include "aes/ghash.hpp"
 #include "cpu_backends.hpp"
+#include "cuda/cuda_backend.hpp"
 #include "reference.hpp"
 
 namespace warpaes::test {
 namespace {
+
+#if defined(WARPAES_TEST_CUDA)
+std::vector<NamedBackend> tested_backends() {
+    return {{"cuda", &cuda_backend()}};
+}
+#else
+std::vector<NamedBackend> tested_backends() {
+    return cpu_backends();
+}
+#endif
 
 constexpr std::size_t key_lengths[] = {16, 24, 32};
 
@@ -73,11 +84,11 @@ private:
     FieldElement h_;
 };
 
-class CpuGcm : public testing::TestWithParam<NamedBackend> {
+class Gcm : public testing::TestWithParam<NamedBackend> {
 protected:
     void SetUp() override {
         if (!GetParam().backend->usable()) GTEST_SKIP() << GetParam().backend->info().front().reason;
-        lane_ = GetParam().backend->open_lane(-1, 0);
+        lane_ = GetParam().backend->open_lane(GetParam().backend->info().front().device, 0);
     }
 
     /// One run, compared with the expectation. `j0`: of the first segment; the others differ in their first bytes.
@@ -167,7 +178,7 @@ Block j0_before_wrap(std::uint32_t blocks) {
 constexpr Direction both_directions[] = {Direction::encrypt, Direction::decrypt};
 constexpr GcmRun::Result both_results[] = {GcmRun::Result::digest, GcmRun::Result::tag};
 
-TEST_P(CpuGcm, EveryShortLength) {
+TEST_P(Gcm, EveryShortLength) {
     const Bytes source = random_bytes(1100, 1);
     for (std::size_t length = 0; length <= 1100; ++length) {
         const auto seed = static_cast<std::uint32_t>(length);
@@ -191,7 +202,7 @@ TEST_P(CpuGcm, EveryShortLength) {
     }
 }
 
-TEST_P(CpuGcm, EveryKeyLengthRoundBoundariesOfGroups) {
+TEST_P(Gcm, EveryKeyLengthRoundBoundariesOfGroups) {
     const Bytes source = random_bytes(70000, 2);
     std::uint32_t seed = 0;
     for (const std::size_t boundary : {1024u, 2048u, 4096u, 8192u, 12288u, 16384u, 32768u, 65536u}) {
@@ -217,7 +228,7 @@ TEST_P(CpuGcm, EveryKeyLengthRoundBoundariesOfGroups) {
     }
 }
 
-TEST_P(CpuGcm, Segments) {
+TEST_P(Gcm, Segments) {
     const Bytes source = random_bytes(200000, 3);
     std::uint32_t seed = 0;
     for (const std::size_t segment : {1u, 16u, 63u, 64u, 255u, 256u, 1000u, 1024u, 1500u, 4096u, 5000u, 20000u}) {
@@ -243,7 +254,7 @@ TEST_P(CpuGcm, Segments) {
     }
 }
 
-TEST_P(CpuGcm, HashesOfManySegments) {
+TEST_P(Gcm, HashesOfManySegments) {
     const Bytes source = random_bytes(50000, 4);
     for (const std::size_t segment : {5u, 16u, 100u, 1024u, 1500u}) {
         check(Direction::decrypt, random_bytes(16, 1), {},
@@ -251,12 +262,12 @@ TEST_P(CpuGcm, HashesOfManySegments) {
     }
 }
 
-TEST_P(CpuGcm, NoSegments) {
+TEST_P(Gcm, NoSegments) {
     const ExpandedKey key(random_bytes(16, 1));
     lane_->run_gcm({.direction = Direction::encrypt, .key = &key, .input = nullptr, .output = nullptr, .count = 0});
 }
 
-TEST_P(CpuGcm, StretchesOfAMessage) {
+TEST_P(Gcm, StretchesOfAMessage) {
     const Bytes source = random_bytes(40000, 5);
     std::uint32_t seed = 0;
     for (const std::uint64_t first_block : {std::uint64_t{1}, std::uint64_t{15}, std::uint64_t{254}, std::uint64_t{255},
@@ -277,7 +288,7 @@ TEST_P(CpuGcm, StretchesOfAMessage) {
     }
 }
 
-TEST_P(CpuGcm, TheCounterWrapsWithoutACarry) {
+TEST_P(Gcm, TheCounterWrapsWithoutACarry) {
     const Bytes source = random_bytes(40000, 6);
     std::uint32_t seed = 0;
     for (std::uint32_t before = 0; before <= 1100; before += before < 70 ? 1 : 103) {
@@ -295,7 +306,7 @@ TEST_P(CpuGcm, TheCounterWrapsWithoutACarry) {
     }
 }
 
-TEST_P(CpuGcm, CarriesIntoEachByteOfTheCounter) {
+TEST_P(Gcm, CarriesIntoEachByteOfTheCounter) {
     const Bytes source = random_bytes(20000, 7);
     for (const unsigned byte : {13u, 14u, 15u}) {
         for (const unsigned before : {0u, 1u, 3u, 15u, 16u, 60u}) {
@@ -312,7 +323,7 @@ TEST_P(CpuGcm, CarriesIntoEachByteOfTheCounter) {
 }
 
 // The expectation above shares its arithmetic with the library; here nothing does.
-TEST_P(CpuGcm, AgreesWithTheReferenceAndWithLibcryptosGcm) {
+TEST_P(Gcm, AgreesWithTheReferenceAndWithLibcryptosGcm) {
     for (std::size_t length = 0; length <= 400; length += length < 80 ? 1 : 29) {
         const auto seed = static_cast<std::uint32_t>(length);
         const Bytes key_bytes = random_bytes(key_lengths[length % 3], seed), text = random_bytes(length, seed + 1);
@@ -353,7 +364,7 @@ TEST_P(CpuGcm, AgreesWithTheReferenceAndWithLibcryptosGcm) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CpuGcm, testing::ValuesIn(cpu_backends()),
+INSTANTIATE_TEST_SUITE_P(All, Gcm, testing::ValuesIn(tested_backends()),
                          [](const auto& info) { return std::string(info.param.label); });
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "aes/types.hpp"
+#include "cuda/kernels/gcm_params.cuh"
 #include "cuda/kernels/params.cuh"
 
 namespace warpaes::cuda {
@@ -10,7 +11,7 @@ using Kernel = void (*)(Params);
 
 /// Calls `f.template operator()<Rounds, Tables>()` for the run-time values of both.
 template <typename F>
-Kernel with_rounds_and_tables(int rounds, int tables, F f) {
+auto with_rounds_and_tables(int rounds, int tables, F f) {
     if (tables == 4) {
         if (rounds == 10) return f.template operator()<10, 4>();
         if (rounds == 12) return f.template operator()<12, 4>();
@@ -33,5 +34,12 @@ Kernel serial_kernel_for(Mode mode, int rounds, int tables);
 using SaveBoundaries = void (*)(const std::uint8_t* input, std::uint64_t length, std::uint32_t alignment,
                                 std::uint64_t warps, uint4* boundaries);
 SaveBoundaries save_boundaries_kernel();
+
+using GcmCtrKernel = void (*)(GcmCtrParams);
+GcmCtrKernel gcm_ctr_kernel_for(int rounds, int tables, bool aligned);
+using RowKernel = void (*)(RowParams);
+RowKernel ghash_rows_kernel_for();
+using CombineKernel = void (*)(CombineParams);
+CombineKernel ghash_combine_kernel_for();
 
 }  // namespace warpaes::cuda

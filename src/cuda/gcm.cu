@@ -1,0 +1,171 @@
+// GCM runs: key stream and GHASH one after the other over the same segments, and the digests of GHASH's rows put
+// together.
+#include <algorithm>
+#include <cstring>
+
+#include "cuda/kernels/catalogue.hpp"
+#include "cuda/launch.hpp"
+#include "cuda/run.hpp"
+#include "cuda/scratch.hpp"
+
+namespace warpaes::cuda {
+
+namespace {
+
+std::uint32_t alignment_of(std::uint64_t bits) {
+    return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 1;
+}
+
+Segments segments_of(const GcmRun& run, const std::uint8_t* data, std::uint64_t stride) {
+    const std::uint64_t bits = reinterpret_cast<std::uintptr_t>(data) | (run.count > 1 ? stride : 0);
+    return {data, stride, run.count, run.segment_bytes, run.last_bytes, alignment_of(bits)};
+}
+
+/// What GHASH adds before the last multiplication by H: associated data and lengths (SP 800-38D, 7.1, step 5).
+FieldElement addend_of(const GcmRun& run, std::uint64_t bytes) {
+    const FieldElement lengths = length_block(run.aad_bytes, bytes);
+    if (run.aad_bytes == 0) return lengths;
+    return lengths ^ multiply(load_element(run.aad_digest), power(run.key->hash_key().powers[0], blocks_of(bytes)));
+}
+
+/// One run on one stream: which kernels, in which order, on which scratch memory.
+class GcmLaunch {
+public:
+    GcmLaunch(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream)
+        : run_(run),
+          device_(device),
+          stream_(stream),
+          tag_(run.result == GcmRun::Result::tag),
+          encrypts_(run.direction == Direction::encrypt && run.output != nullptr),
+          blocks_((run.count > 1 ? std::max(run.segment_bytes, run.last_bytes) : run.last_bytes) / block_bytes),
+          rows_(row_shape(device, run.count, blocks_)),
+          j0_blocks_(run.count > 1 && !run.hashes_only() ? run.count : 0),
+          pad_blocks_(tag_ ? run.count : 0),
+          scratch_((j0_blocks_ + pad_blocks_ + digest_blocks()) * block_bytes, stream,
+                   (pad_blocks_ + digest_blocks()) * block_bytes) {}
+
+    void enqueue() {
+        if (run_.hashes_only()) return hash();
+        if (j0_blocks_ != 0) {
+            check(cudaMemcpyAsync(j0s(), run_.j0, j0_blocks_ * block_bytes, cudaMemcpyHostToDevice, stream_),
+                  "copying counters");
+        }
+        if (encrypts_) {
+            add_key_stream();
+            hash();
+        } else {
+            // Whoever decrypts in place must have hashed before.
+            hash();
+            add_key_stream();
+        }
+    }
+
+private:
+    [[nodiscard]] uint4* j0s() const { return static_cast<uint4*>(scratch_.get()); }
+    [[nodiscard]] uint4* pads() const { return tag_ ? j0s() + j0_blocks_ : nullptr; }
+    [[nodiscard]] uint4* digests() const { return j0s() + j0_blocks_ + pad_blocks_; }
+
+    static constexpr std::uint64_t most_combined = 256;
+    static std::uint64_t outputs_for(std::uint64_t digests) { return (digests + most_combined - 1) / most_combined; }
+    /// Of all levels, one after the other.
+    [[nodiscard]] std::uint64_t digest_blocks() const {
+        std::uint64_t blocks = 0;
+        for (std::uint64_t n = rows_.rows; n > 1; n = outputs_for(n)) blocks += run_.count * n;
+        return blocks;
+    }
+
+    [[nodiscard]] int grid_for(std::uint64_t warps, int threads) const {
+        const std::uint64_t blocks = (warps * 32 + static_cast<unsigned>(threads) - 1) / static_cast<unsigned>(threads);
+        return static_cast<int>(
+            std::min<std::uint64_t>(blocks, 16 * static_cast<std::uint64_t>(device_.multiprocessors)));
+    }
+
+    void add_key_stream() {
+        Secret<GcmCtrParams> p;
+        p->input = segments_of(run_, run_.input, run_.input_stride);
+        p->output = run_.output;
+        p->output_stride = run_.output_stride;
+        p->input.alignment = std::min(p->input.alignment, segments_of(run_, run_.output, run_.output_stride).alignment);
+        p->j0s = j0_blocks_ != 0 ? j0s() : nullptr;
+        std::memcpy(&p->j0, run_.j0->data(), block_bytes);
+        p->first_block = static_cast<std::uint32_t>(run_.first_block);
+        // A segment may begin anywhere in its first window.
+        const WindowShape windows = window_shape(device_, run_.count, (255 + 1 + blocks_ + 1 + 255) / 256);
+        p->window_count = static_cast<std::uint32_t>(windows.windows);
+        p->parts = static_cast<std::uint32_t>(windows.parts);
+        p->pads = pads();
+        p->tags = encrypts_ ? nullptr : reinterpret_cast<std::uint8_t*>(run_.results);
+        p->tags_alignment = alignment_of(reinterpret_cast<std::uintptr_t>(run_.results));
+        const RoundKeys& keys = run_.key->encrypt();
+        static_assert(sizeof p->round_keys == sizeof keys.words);
+        std::memcpy(p->round_keys, keys.words.data(), sizeof p->round_keys);
+        const LaunchShape shape = launch_shape(device_, false, run_.count * windows.parts * (8 / gcm_ctr_width));
+        launch(gcm_ctr_kernel_for(run_.key->rounds(), shape.tables, p->input.alignment == 16), shape.grid,
+               shape.threads, shape.shared_bytes(), stream_, *p);
+    }
+
+    void hash() {
+        const HashKey& key = run_.key->hash_key();
+        Secret<RowParams> p;
+        p->text = encrypts_ ? segments_of(run_, run_.output, run_.output_stride)
+                            : segments_of(run_, run_.input, run_.input_stride);
+        p->rows = rows_.rows;
+        p->row_blocks = rows_.blocks;
+        p->digests = rows_.rows == 1 ? nullptr : digests();
+        p->finish.h = key.powers[0];
+        p->finish.tag = tag_;
+        if (tag_) {
+            p->finish.addend = addend_of(run_, run_.segment_bytes);
+            p->finish.last_addend = addend_of(run_, run_.last_bytes);
+        }
+        // E(J0) is there already, or comes later.
+        p->finish.pads = encrypts_ ? pads() : nullptr;
+        p->finish.results =
+            reinterpret_cast<std::uint8_t*>(tag_ && !encrypts_ ? pads() : static_cast<void*>(run_.results));
+        p->finish.alignment = alignment_of(reinterpret_cast<std::uintptr_t>(p->finish.results));
+        std::copy(key.powers.begin(), key.powers.end(), p->powers);
+        launch(ghash_rows_kernel_for(), rows_.grid, rows_.threads, 0, stream_, *p);
+        if (rows_.rows > 1) combine(*p);
+    }
+
+    void combine(const RowParams& rows) {
+        Secret<CombineParams> p;
+        p->text = rows.text;
+        p->finish = rows.finish;
+        Secret<FieldElement> factor(power(rows.powers[0], rows.row_blocks));
+        uint4* at = digests();
+        for (std::uint64_t n = rows.rows; n > 1; n = p->outputs) {
+            p->digests = at;
+            at += run_.count * n;
+            p->combined = at;
+            p->per_segment = n;
+            p->outputs = outputs_for(n);
+            p->steps = (n + 32 * p->outputs - 1) / (32 * p->outputs);
+            for (FieldElement& e : p->squares) {
+                e = *factor;
+                *factor = square(*factor);
+            }
+            *factor = power(p->squares[5], p->steps);
+            constexpr int threads = 128;
+            launch(ghash_combine_kernel_for(), grid_for(run_.count * p->outputs, threads), threads, 0, stream_, *p);
+        }
+    }
+
+    const GcmRun& run_;
+    const DeviceLimits& device_;
+    cudaStream_t stream_;
+    bool tag_;
+    bool encrypts_;         ///< what is hashed is the output
+    std::uint64_t blocks_;  ///< whole ones, of the longest segment
+    RowShape rows_;
+    std::uint64_t j0_blocks_, pad_blocks_;
+    StreamScratch scratch_;
+};
+
+}  // namespace
+
+void enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream) {
+    if (run.count != 0) GcmLaunch(run, device, stream).enqueue();
+}
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,73 @@
+#include "cuda/kernels/blocks.cuh"
+#include "cuda/kernels/catalogue.hpp"
+#include "cuda/kernels/ghash.cuh"
+
+namespace warpaes::cuda {
+
+namespace {
+
+/// A warp a row. A lane takes every 32nd block, Horner's rule with H^32; at the end it passes over what follows its
+/// last.
+__global__ void __launch_bounds__(256) ghash_rows_kernel(const __grid_constant__ RowParams p) {
+    const unsigned lane = lane_id();
+    const std::uint64_t rows = p.text.count * p.rows;
+    for (std::uint64_t row = global_warp(); row < rows; row += global_warps()) {
+        const std::uint64_t segment = row / p.rows;
+        const std::uint64_t missing = p.rows * p.row_blocks - p.text.bytes_of(segment) / block_bytes;
+        const std::uint8_t* data = p.text.data + segment * p.text.stride;
+        FieldElement y;
+        // Wraps below the segment's first block, and is below `missing` there.
+        std::uint64_t at = row % p.rows * p.row_blocks + lane;
+        for (std::uint64_t step = 0; step < p.row_blocks; step += warp_lanes, at += warp_lanes) {
+            if (step != 0) y = product(y, p.powers[warp_lanes - 1]);
+            if (at >= missing) y = y ^ element_of(load_block(data + (at - missing) * block_bytes, p.text.alignment));
+        }
+        y = sum_over_warp(product(y, p.powers[warp_lanes - 1 - lane]));
+        if (lane != 0) continue;
+        if (p.digests == nullptr) {
+            finish_segment(p.text, p.finish, segment, y);
+        } else {
+            p.digests[row] = block_of(y);
+        }
+    }
+}
+
+/// A warp an output. As above, but only a few powers are known: neighbours join in pairs, pairs of pairs and so on.
+__global__ void __launch_bounds__(128) ghash_combine_kernel(const __grid_constant__ CombineParams p) {
+    const unsigned lane = lane_id();
+    const std::uint64_t all = p.text.count * p.outputs;
+    const std::uint64_t missing = p.outputs * p.steps * warp_lanes - p.per_segment;
+    for (std::uint64_t output = global_warp(); output < all; output += global_warps()) {
+        const std::uint64_t segment = output / p.outputs;
+        const uint4* digests = p.digests + segment * p.per_segment;
+        FieldElement y;
+        std::uint64_t at = output % p.outputs * p.steps * warp_lanes + lane;
+        for (std::uint64_t step = 0; step < p.steps; ++step, at += warp_lanes) {
+            if (step != 0) y = product(y, p.squares[5]);
+            if (at >= missing) y = y ^ element_of(digests[at - missing]);
+        }
+#pragma unroll 1
+        for (unsigned i = 0; i < 5; ++i) {
+            const FieldElement right = shuffle_down(y, 1u << i);
+            y = product(y, p.squares[i]) ^ right;
+        }
+        if (lane != 0) continue;
+        if (p.outputs == 1) {
+            finish_segment(p.text, p.finish, segment, y);
+        } else {
+            p.combined[output] = block_of(y);
+        }
+    }
+}
+
+}  // namespace
+
+RowKernel ghash_rows_kernel_for() {
+    return &ghash_rows_kernel;
+}
+
+CombineKernel ghash_combine_kernel_for() {
+    return &ghash_combine_kernel;
+}
+
+}  // namespace warpaes::cuda
