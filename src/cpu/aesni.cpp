@@ -9,6 +9,7 @@ struct Xmm {
     using Reg = __m128i;
     static constexpr std::size_t bytes = 16;
     static constexpr std::size_t unroll = 8;
+    static constexpr std::size_t registers = 16;
 
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) {
         return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));

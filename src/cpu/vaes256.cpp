@@ -10,6 +10,7 @@ struct Ymm {
     using Reg = __m256i;
     static constexpr std::size_t bytes = 32;
     static constexpr std::size_t unroll = 8;
+    static constexpr std::size_t registers = 16;
 
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) {
         return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
