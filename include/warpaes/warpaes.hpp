@@ -118,7 +118,8 @@ enum class Mode {
     cfb8 = WARPAES_CFB8,
     cfb1 = WARPAES_CFB1,
     ofb = WARPAES_OFB,
-    ctr = WARPAES_CTR
+    ctr = WARPAES_CTR,
+    xts = WARPAES_XTS
 };
 
 enum class Direction { encrypt = WARPAES_ENCRYPT, decrypt = WARPAES_DECRYPT };
@@ -148,14 +149,19 @@ struct Message {
     Mode mode{};
     Direction direction{};
     const Key* key = nullptr;
-    ConstBytes iv{};     ///< 16 bytes: IV, or for CTR the initial counter block; empty for ECB
+    /// 16 bytes: IV; for CTR the initial counter block, for XTS the little-endian number of the first data unit; empty
+    /// for ECB.
+    ConstBytes iv{};
     ConstBytes input{};  ///< the whole message, also with `range`
     Bytes output{};      ///< at least as long; with PKCS#7 encryption up to 16 bytes longer; with `range` that long
     bool pkcs7 = false;
-    /// Only these bytes of the result; only the blocks under them are read. ECB, CTR; decryption of CBC, CFB128, CFB8.
+    /// Only these bytes of the result; only the blocks under them are read. ECB, CTR; decryption of CBC, CFB128, CFB8;
+    /// XTS, there whole data units.
     std::optional<Range> range{};
     /// CFB1: how many bits of `input` are the message, if not all.
     std::optional<std::uint64_t> input_bits{};
+    const Key* tweak_key = nullptr;   ///< XTS: the second key
+    std::uint64_t data_unit_len = 0;  ///< XTS: 16 to 2^24 bytes; 0: the whole message is one data unit
 };
 
 /// What became of a message.
@@ -229,6 +235,8 @@ private:
         raw.input_len = message.input.size();
         raw.output = message.output.data();
         raw.output_capacity = message.output.size();
+        raw.tweak_key = message.tweak_key != nullptr ? message.tweak_key->get() : nullptr;
+        raw.data_unit_len = message.data_unit_len;
         if (message.pkcs7) raw.flags |= WARPAES_PKCS7;
         if (message.range) {
             raw.flags |= WARPAES_RANGE;
@@ -290,7 +298,9 @@ inline std::vector<std::uint8_t> crypt(const Engine& engine, Mode mode, Directio
                                         .output = output,
                                         .pkcs7 = pkcs7,
                                         .range = {},
-                                        .input_bits = {}});
+                                        .input_bits = {},
+                                        .tweak_key = nullptr,
+                                        .data_unit_len = 0});
     output.resize(static_cast<std::size_t>(result.output_len));
     return output;
 }

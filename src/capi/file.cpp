@@ -53,6 +53,9 @@ EncJob to_job(const warpaes_file_job& j) {
         throw Error(WARPAES_ERROR_ARGUMENT,
                     "mode: a raw file has no place for GCM's tag; WARPAES_FORMAT_STREAMING_AEAD has");
     }
+    if (job.mode == Mode::xts) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "mode: XTS is for data units of storage, not for files as a whole");
+    }
     job.direction = checked_direction(j.direction);
     if (j.key != nullptr) job.key = &j.key->impl;
     if (j.format == WARPAES_FORMAT_OPENSSL_ENC) {

@@ -30,7 +30,9 @@ MessageRequest to_request(const warpaes_message& m) {
                            .aad = static_cast<const std::uint8_t*>(m.aad),
                            .aad_length = m.aad_len,
                            .tag = static_cast<std::uint8_t*>(m.tag),
-                           .tag_length = m.tag_len};
+                           .tag_length = m.tag_len,
+                           .tweak_key = m.tweak_key != nullptr ? &m.tweak_key->impl : nullptr,
+                           .data_unit_length = m.data_unit_len};
     if ((m.flags & WARPAES_RANGE) != 0) request.range = Range{m.range_offset, m.range_len};
     return request;
 }

@@ -44,6 +44,7 @@ bool has_code_for(int major, int minor) {
 
 void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream) {
     if (run.length == 0) return;
+    if (run.mode == Mode::xts) throw Error(WARPAES_ERROR_BACKEND, "cuda: has no XTS yet");
     const bool serial = !is_parallel(run.mode, run.direction);
     const bool by_segments = !serial && (run.mode == Mode::cfb8 || run.mode == Mode::cfb1);
     const std::uint64_t bytes = run.mode == Mode::cfb1 ? (run.length + 7) / 8 : run.length;

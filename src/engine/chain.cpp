@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "aes/counter.hpp"
+#include "aes/xts.hpp"
 
 namespace warpaes {
 
@@ -32,6 +33,10 @@ Block chain_at(Mode mode, const Block& iv, std::uint64_t offset, std::span<const
     if (mode == Mode::ctr) return add(iv, offset / block_bytes);
     if (mode == Mode::ecb) return iv;
     return last_block(iv, before);
+}
+
+Block xts_chain_at(const Block& iv, std::uint64_t offset, std::uint64_t data_unit) {
+    return store_tweak(add(load_tweak(iv), offset / data_unit));
 }
 
 ChainAfter::ChainAfter(const Run& run) {

@@ -14,6 +14,9 @@ namespace warpaes {
 /// For ECB, CBC, CFB128 and CTR `offset` is a multiple of 16.
 Block chain_at(Mode mode, const Block& iv, std::uint64_t offset, std::span<const std::uint8_t> before);
 
+/// The same for XTS, whose chaining value is the number of a data unit of `data_unit` bytes; `offset` is a multiple.
+Block xts_chain_at(const Block& iv, std::uint64_t offset, std::uint64_t data_unit);
+
 /// Remembers what of a run's input its successor needs, so that the run may be in place.
 class ChainAfter {
 public:

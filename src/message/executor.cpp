@@ -71,8 +71,8 @@ void Executor::run_gcm(const GcmRun& run) {
 }
 
 void Executor::run_here(const Run& run) {
-    const Outcome outcome = run_message(
-        engine_, {run.mode, run.direction, run.key, run.chain, run.input, run.output, run.length, memory_, device_});
+    const Outcome outcome = run_message(engine_, {run.mode, run.direction, run.key, run.chain, run.input, run.output,
+                                                  run.length, memory_, device_, run.tweak_key, run.data_unit});
     backend_ = outcome.backend;
     ran_on_device_ = outcome.device;
     notes_ |= outcome.notes;

@@ -9,6 +9,7 @@
 #include "engine/chain.hpp"
 #include "message/executor.hpp"
 #include "message/gcm.hpp"
+#include "message/xts.hpp"
 
 namespace warpaes {
 
@@ -191,6 +192,7 @@ void crypt(Engine& engine, const MessageRequest& r, MessageResult& result, std::
     const Block iv = gcm ? Block{} : checked_iv(r.mode, r.iv);
     check_flags(r);
     check_data_length(r);
+    check_xts(r);
     result.output_length = output_length(r);
     const std::uint64_t unit = r.length_in_bits ? 8 : 1;
     const std::uint64_t input_bytes = r.input_length / unit + (r.input_length % unit != 0);
@@ -215,6 +217,8 @@ void crypt(Engine& engine, const MessageRequest& r, MessageResult& result, std::
     Executor executor(engine, r.input, r.output, stream);
     if (r.pkcs7) {
         crypt_padded(executor, r, iv, result);
+    } else if (r.mode == Mode::xts) {
+        executor.run(xts_run(r, iv));
     } else if (r.range) {
         crypt_range(executor, r, iv, !stream);
     } else {

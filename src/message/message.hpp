@@ -33,6 +33,9 @@ struct MessageRequest {
     std::uint64_t aad_length = 0;
     std::uint8_t* tag = nullptr;
     std::uint64_t tag_length = 0;
+    // XTS:
+    const ExpandedKey* tweak_key = nullptr;
+    std::uint64_t data_unit_length = 0;  ///< 0: all of the message
 };
 
 struct MessageResult {

@@ -73,13 +73,24 @@ void CipherStage::process(Lane& lane, Chunk& chunk) {
 }
 
 void CipherStage::run(Lane& lane, const Chunk& chunk) {
-    Run run{cipher_.mode, cipher_.direction, cipher_.key, chunk.input, chunk.output, chunk.output_bytes, cipher_.iv};
+    Run run{.mode = cipher_.mode,
+            .direction = cipher_.direction,
+            .key = cipher_.key,
+            .input = chunk.input,
+            .output = chunk.output,
+            .length = chunk.output_bytes,
+            .chain = cipher_.iv,
+            .tweak_key = cipher_.tweak_key,
+            .data_unit = cipher_.data_unit};
     if (cipher_.mode == Mode::cfb1) run.length = run.length * 8 - (chunk.last ? cipher_.unused_bits : 0);
     if (needs().in_turn) {
         run.chain = *chain_;
         const ChainAfter after(run);
         lane.run(run);
         if (!chunk.last) *chain_ = after.value(run);
+    } else if (cipher_.mode == Mode::xts) {
+        run.chain = xts_chain_at(cipher_.iv, chunk.input_offset, cipher_.data_unit);
+        lane.run(run);
     } else {
         const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(chunk.input_offset, block_bytes));
         run.chain = chain_at(cipher_.mode, cipher_.iv, chunk.input_offset, std::span(chunk.before).last(n));
@@ -94,7 +105,11 @@ void refuse_padding() {
 
 Totals run_cipher(Engine& engine, const Plan& plan, const Cipher& cipher, Source& source, Sink& sink,
                   const Progress& progress) {
-    CipherStage stage(cipher, plan.chunk_bytes);
+    std::uint64_t chunk_bytes = plan.chunk_bytes;
+    if (cipher.mode == Mode::xts) {
+        chunk_bytes = std::max<std::uint64_t>(1, chunk_bytes / cipher.data_unit) * cipher.data_unit;
+    }
+    CipherStage stage(cipher, chunk_bytes);
     return run_pipeline(engine, plan, stage, source, sink, progress);
 }
 

@@ -14,11 +14,14 @@ struct Cipher {
     bool pkcs7 = false;        ///< ECB, CBC: pad, or check and remove the padding
     unsigned unused_bits = 0;  ///< CFB1: low bits of the last byte that are not part of the message
     bool in_place = false;     ///< source and sink are the same memory
+    // XTS:
+    const ExpandedKey* tweak_key = nullptr;
+    std::uint64_t data_unit = 0;
 };
 
 class CipherStage final : public EvenStage {
 public:
-    /// `chunk_bytes`: a multiple of 16.
+    /// `chunk_bytes`: a multiple of 16; of XTS, of the data unit.
     CipherStage(const Cipher& cipher, std::uint64_t chunk_bytes);
     void check_length(std::uint64_t bytes) const override;
     void process(Lane& lane, Chunk& chunk) override;
@@ -30,8 +33,8 @@ private:
     Secret<Block> chain_;  ///< of a serial mode; for OFB a block of the key stream
 };
 
-/// Runs the cipher in chunks of the plan's size. A padded decryption writes its last block only when the padding is
-/// right.
+/// Runs the cipher in chunks of the plan's size, for XTS in the whole data units that come nearest. A padded decryption
+/// writes its last block only when the padding is right.
 Totals run_cipher(Engine& engine, const Plan& plan, const Cipher& cipher, Source& source, Sink& sink,
                   const Progress& progress = {});
 

@@ -19,7 +19,9 @@ Outcome run_message(Engine& engine, const HostMessage& m) {
     const bool on_cpu = plan.backend != &cuda_backend();
     if (in.direct && out.direct && (bytes <= plan.chunk_bytes || (on_cpu && !parallel))) {
         WorkerLane worker(engine, plan, 0, 0);
-        worker.run([&](Lane& lane) { lane.run({m.mode, m.direction, m.key, m.input, m.output, m.length, m.iv}); });
+        worker.run([&](Lane& lane) {
+            lane.run({m.mode, m.direction, m.key, m.input, m.output, m.length, m.iv, m.tweak_key, m.data_unit});
+        });
         if (worker.device_failed()) outcome.notes |= WARPAES_NOTE_DEVICE_FAILED;
         return outcome;
     }
@@ -29,7 +31,9 @@ Outcome run_message(Engine& engine, const HostMessage& m) {
                         .iv = m.iv,
                         .pkcs7 = false,
                         .unused_bits = bits ? static_cast<unsigned>(bytes * 8 - m.length) : 0,
-                        .in_place = m.input == m.output};
+                        .in_place = m.input == m.output,
+                        .tweak_key = m.tweak_key,
+                        .data_unit = m.data_unit};
     MemorySource source(in);
     MemorySink sink(out);
     outcome.notes |= run_cipher(engine, plan, cipher, source, sink).notes;

@@ -23,6 +23,8 @@ struct HostMessage {
     /// Where the slower of the two buffers lies; with Memory::device, on `device`, at least one does.
     Memory memory = Memory::pageable;
     int device = -1;
+    const ExpandedKey* tweak_key = nullptr;  ///< XTS, as in Run
+    std::uint64_t data_unit = 0;
 };
 
 /// What ran it.

@@ -1,0 +1,86 @@
+#include "message/xts.hpp"
+
+#include <openssl/crypto.h>
+
+#include <string>
+
+#include "aes/xts.hpp"
+#include "base/error.hpp"
+#include "engine/chain.hpp"
+
+namespace warpaes {
+
+namespace {
+
+std::uint64_t unit_of(const MessageRequest& r) {
+    return r.data_unit_length != 0 ? r.data_unit_length : r.input_length;
+}
+
+void check_keys(const ExpandedKey& key, const ExpandedKey* tweak_key) {
+    if (tweak_key == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "tweak_key: is null; XTS takes two keys");
+    const auto a = key.bytes(), b = tweak_key->bytes();
+    for (const auto& [bytes, name] : {std::pair{a, "key"}, std::pair{b, "tweak_key"}}) {
+        if (bytes.size() == 24) {
+            throw Error(
+                WARPAES_ERROR_KEY_LENGTH,
+                std::string(name) + ": is one of AES-192, which XTS (IEEE 1619) does not have; use 16 or 32 bytes");
+        }
+    }
+    if (a.size() != b.size()) {
+        throw Error(WARPAES_ERROR_KEY_LENGTH,
+                    "tweak_key: has " + std::to_string(b.size()) + " bytes, but key has " + std::to_string(a.size()));
+    }
+    if (CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "key, tweak_key: are the same key, which leaves XTS without its security");
+    }
+}
+
+void check_lengths(const MessageRequest& r) {
+    const std::uint64_t unit = unit_of(r);
+    if (r.data_unit_length != 0 && !is_xts_unit(unit)) {
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "data_unit_len: must be 16 to 2^24 bytes, or 0 for one unit, got " + std::to_string(unit));
+    }
+    if (!is_xts_unit(unit)) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: one data unit is 16 to 2^24 bytes, got " +
+                                                   std::to_string(unit) +
+                                                   "; data_unit_len cuts a message into several");
+    }
+    if (!is_whole_units(r.input_length, unit)) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: leaves " + std::to_string(r.input_length % unit) +
+                                                   " bytes for the last data unit, which must have at least 16");
+    }
+    if (!r.range) return;
+    const std::uint64_t end = r.range->offset + r.range->length;
+    if (r.range->offset % unit != 0 || (end % unit != 0 && end != r.input_length)) {
+        throw Error(WARPAES_ERROR_RANGE, "range: must be whole data units of " + std::to_string(unit) +
+                                             " bytes; got bytes " + std::to_string(r.range->offset) + " + " +
+                                             std::to_string(r.range->length));
+    }
+}
+
+}  // namespace
+
+void check_xts(const MessageRequest& r) {
+    if (r.mode == Mode::xts) {
+        check_keys(*r.key, r.tweak_key);
+        check_lengths(r);
+    } else if (r.tweak_key != nullptr || r.data_unit_length != 0) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len: are for XTS");
+    }
+}
+
+Run xts_run(const MessageRequest& r, const Block& iv) {
+    const std::uint64_t unit = unit_of(r), offset = r.range ? r.range->offset : 0;
+    return {.mode = r.mode,
+            .direction = r.direction,
+            .key = r.key,
+            .input = r.input + offset,
+            .output = r.output,
+            .length = r.range ? r.range->length : r.input_length,
+            .chain = xts_chain_at(iv, offset, unit),
+            .tweak_key = r.tweak_key,
+            .data_unit = unit};
+}
+
+}  // namespace warpaes

@@ -1,0 +1,15 @@
+// XTS messages: data units and their two keys.
+#pragma once
+
+#include "message/message.hpp"
+
+namespace warpaes {
+
+/// Throws Error{ARGUMENT, KEY_LENGTH, DATA_LENGTH, RANGE} if the keys, the data units and the range, which lies within
+/// the message, do not go together; for another mode Error{ARGUMENT} if there are fields of XTS.
+void check_xts(const MessageRequest& request);
+
+/// What a checked message asks for: its data units, or those of its range.
+[[nodiscard]] Run xts_run(const MessageRequest& request, const Block& iv);
+
+}  // namespace warpaes
