@@ -144,11 +144,40 @@ constexpr FieldElement inverse(FieldElement e) {
     return square(result);
 }
 
-/// The hash subkey H = E(K, 0) and its powers: powers[i] = H^(i + 1).
+/// e / x: in this order of bits a shift to the left.
+constexpr FieldElement divided_by_x(FieldElement e) {
+    const std::uint64_t carry = 0 - (e.high >> 63);
+    return {((e.high << 1) | (e.low >> 63)) ^ (carry & 0xc200000000000000u), (e.low << 1) ^ (carry & 1)};
+}
+
+/// The hash subkey H = E(K, 0) and its powers.
 struct HashKey {
     static constexpr std::size_t count = 64;
+
+    /// powers[i] = H^(i + 1).
     std::array<FieldElement, count> powers{};
+
+    /// H^(64 - i) / x as the carry-less multiplication of CPUs wants it: a little-endian integer of 128 bits. Zeros
+    /// follow, so that vectors of 64 bytes can be loaded from any power on.
+    struct Element {
+        std::uint64_t low = 0, high = 0;
+    };
+    alignas(64) std::array<Element, count + 3> descending{};
 };
+
+/// Of a subkey.
+constexpr HashKey make_hash_key(FieldElement h) {
+    HashKey key;
+    key.powers[0] = h;
+    for (std::size_t i = 1; i < HashKey::count; ++i) {
+        key.powers[i] = i % 2 != 0 ? square(key.powers[i / 2]) : multiply(key.powers[i - 1], h);
+    }
+    for (std::size_t i = 0; i < HashKey::count; ++i) {
+        const FieldElement e = divided_by_x(key.powers[i]);
+        key.descending[HashKey::count - 1 - i] = {e.low, e.high};
+    }
+    return key;
+}
 
 constexpr std::uint64_t blocks_of(std::uint64_t bytes) {
     return bytes / block_bytes + (bytes % block_bytes != 0);

@@ -19,10 +19,7 @@ ExpandedKey::ExpandedKey(std::span<const std::uint8_t> key) : rounds_(rounds_for
 const HashKey& ExpandedKey::hash_key() const {
     std::call_once(hash_key_made_, [this] {
         const Secret<FieldElement> h(load_element(encrypt_block(*encrypt_, rounds_, Block{})));
-        hash_key_->powers[0] = *h;
-        for (std::size_t i = 1; i < HashKey::count; ++i) {
-            hash_key_->powers[i] = multiply(hash_key_->powers[i - 1], *h);
-        }
+        *hash_key_ = make_hash_key(*h);
     });
     return *hash_key_;
 }

@@ -1,4 +1,5 @@
 // AES-NI: one block a register. Compiled for SSSE3, AES and PCLMULQDQ.
+#include "cpu/gcm_modes.hpp"
 #include "cpu/simd_modes.hpp"
 
 namespace warpaes::cpu {
@@ -60,6 +61,20 @@ struct Xmm {
         return _mm_set_epi64x(0, static_cast<long long>(std::uint64_t{1} << first));
     }
 
+    WARPAES_INLINE static Reg zero() { return _mm_setzero_si128(); }
+    WARPAES_INLINE static Reg bxor3(Reg a, Reg b, Reg c) { return bxor(a, bxor(b, c)); }
+    /// The block in lane 0, zeros elsewhere.
+    WARPAES_INLINE static Reg from_block(__m128i block) { return block; }
+    WARPAES_INLINE static __m128i sum_of_blocks(Reg v) { return v; }
+    /// Exchanges the halves of each lane.
+    WARPAES_INLINE static Reg swap_halves(Reg v) { return _mm_shuffle_epi32(v, 0x4e); }
+    /// The first `n` bytes of the vector, zeros behind them.
+    WARPAES_INLINE static Reg first_bytes(Reg v, std::size_t n) { return keep_first<Xmm>(v, n); }
+    /// l in lane l.
+    WARPAES_INLINE static Reg lane_numbers() { return zero(); }
+    WARPAES_INLINE static Reg add32(Reg a, Reg b) { return _mm_add_epi32(a, b); }
+    WARPAES_INLINE static Reg band(Reg a, Reg b) { return _mm_and_si128(a, b); }
+
     WARPAES_INLINE static Reg unpack8(Reg a, Reg b) { return _mm_unpacklo_epi8(a, b); }
     WARPAES_INLINE static Reg unpack16(Reg a, Reg b) { return _mm_unpacklo_epi16(a, b); }
     WARPAES_INLINE static Reg unpack32(Reg a, Reg b) { return _mm_unpacklo_epi32(a, b); }
@@ -80,6 +95,10 @@ struct Xmm {
 
 void run_aesni(const SimdRun& run) {
     run_vectors<Xmm>(run);
+}
+
+void run_gcm_aesni(const SimdGcm& run) {
+    run_gcm<Xmm>(run);
 }
 
 }  // namespace warpaes::cpu

@@ -33,23 +33,73 @@ void run_simd(const Run& run) {
              .data_unit = static_cast<std::size_t>(run.data_unit)});
 }
 
+template <void (*Kernels)(const SimdGcm&)>
+void run_gcm_simd(const GcmRun& run) {
+    const auto bytes_of = [](const auto& words) { return reinterpret_cast<const std::uint8_t*>(words.data()); };
+    Kernels({.encrypt = run.direction == Direction::encrypt,
+             .rounds = run.key->rounds(),
+             .keys = bytes_of(run.key->encrypt().words),
+             .powers = bytes_of(run.key->hash_key().descending),
+             .input = run.input,
+             .output = run.output,
+             .count = run.count,
+             .segment_bytes = run.segment_bytes,
+             .last_bytes = run.last_bytes,
+             .input_stride = run.input_stride,
+             .output_stride = run.output_stride,
+             .j0 = reinterpret_cast<const std::uint8_t*>(run.j0),
+             .first_block = static_cast<std::uint32_t>(run.first_block),
+             .tags = run.result == GcmRun::Result::tag,
+             .aad_digest = run.aad_digest.data(),
+             .aad_bytes = run.aad_bytes,
+             .results = reinterpret_cast<std::uint8_t*>(run.results)});
+}
+
 constexpr RunFunction aesni_run = run_simd<run_aesni>;
 constexpr RunFunction vaes256_run = run_simd<run_vaes256>;
 constexpr RunFunction vaes512_run = run_simd<run_vaes512>;
+constexpr GcmFunction aesni_gcm = run_gcm_simd<run_gcm_aesni>;
+constexpr GcmFunction vaes256_gcm = run_gcm_simd<run_gcm_vaes256>;
+constexpr GcmFunction vaes512_gcm = run_gcm_simd<run_gcm_vaes512>;
 
 #else
+
+template <void (*Kernels)(const SimdGcm&)>
+void run_gcm_simd(const GcmRun& run) {
+    const auto bytes_of = [](const auto& words) { return reinterpret_cast<const std::uint8_t*>(words.data()); };
+    Kernels({.encrypt = run.direction == Direction::encrypt,
+             .rounds = run.key->rounds(),
+             .keys = bytes_of(run.key->encrypt().words),
+             .powers = bytes_of(run.key->hash_key().descending),
+             .input = run.input,
+             .output = run.output,
+             .count = run.count,
+             .segment_bytes = run.segment_bytes,
+             .last_bytes = run.last_bytes,
+             .input_stride = run.input_stride,
+             .output_stride = run.output_stride,
+             .j0 = reinterpret_cast<const std::uint8_t*>(run.j0),
+             .first_block = static_cast<std::uint32_t>(run.first_block),
+             .tags = run.result == GcmRun::Result::tag,
+             .aad_digest = run.aad_digest.data(),
+             .aad_bytes = run.aad_bytes,
+             .results = reinterpret_cast<std::uint8_t*>(run.results)});
+}
 
 constexpr RunFunction aesni_run = nullptr;
 constexpr RunFunction vaes256_run = nullptr;
 constexpr RunFunction vaes512_run = nullptr;
+constexpr GcmFunction aesni_gcm = nullptr;
+constexpr GcmFunction vaes256_gcm = nullptr;
+constexpr GcmFunction vaes512_gcm = nullptr;
 
 #endif
 
 }  // namespace
 
 Backend& vaes_backend(VaesWidth width) {
-    static CpuBackend bits256("vaes", "VAES, 256-bit (AVX2)", why_not_vaes256(), vaes256_run, run_gcm_libcrypto);
-    static CpuBackend bits512("vaes", "VAES, 512-bit (AVX-512)", why_not_vaes512(), vaes512_run, run_gcm_libcrypto);
+    static CpuBackend bits256("vaes", "VAES, 256-bit (AVX2)", why_not_vaes256(), vaes256_run, vaes256_gcm);
+    static CpuBackend bits512("vaes", "VAES, 512-bit (AVX-512)", why_not_vaes512(), vaes512_run, vaes512_gcm);
     return width == VaesWidth::bits512 ? bits512 : bits256;
 }
 
@@ -63,7 +113,7 @@ Backend& libcrypto_backend() {
 
 Backend& aesni_backend() {
     static cpu::CpuBackend backend("aesni", "AES-NI, 8 blocks in flight", cpu::why_not_aesni(), cpu::aesni_run,
-                                   cpu::run_gcm_libcrypto);
+                                   cpu::aesni_gcm);
     return backend;
 }
 

@@ -44,7 +44,14 @@ private:
 template <class V, int Rounds>
 class CachedCounter {
 public:
-    CachedCounter(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low) : keys_(keys), high_(high) {
+    CachedCounter(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low) : keys_(keys) { make(high, low); }
+    CachedCounter(const CachedCounter&) = delete;
+    CachedCounter& operator=(const CachedCounter&) = delete;
+    ~CachedCounter() { wipe_local(table_, sizeof table_); }
+
+    /// The table anew, for counters with other upper bytes.
+    void make(std::uint64_t high, std::uint64_t low) {
+        high_ = high;
         constexpr std::size_t n = 8;
         auto counters = V::counters(high, low & ~std::uint64_t{0xff});
         for (std::size_t offset = 0; offset < table_bytes; offset += n * V::bytes) {
@@ -59,9 +66,6 @@ public:
         }
         select(low);
     }
-    CachedCounter(const CachedCounter&) = delete;
-    CachedCounter& operator=(const CachedCounter&) = delete;
-    ~CachedCounter() { wipe_local(table_, sizeof table_); }
 
     /// Goes to counter high * 2^64 + low. Steps may then go on to the next counter that ends in a zero byte.
     WARPAES_INLINE void select(std::uint64_t low) {
@@ -75,10 +79,17 @@ public:
     template <std::size_t N, class Access>
     WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
         typename V::Reg s[N];
+        next(s);
+        add_key_stream<V, first_round, Rounds>(s, keys_, input, output, access);
+    }
+
+    /// The states of the next counters, for round `first_round`.
+    static constexpr int first_round = 3;
+    template <std::size_t N>
+    WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(correction_, V::load(entry_ + i * V::bytes, Whole{}));
         entry_ += N * V::bytes;
-        add_key_stream<V, 3, Rounds>(s, keys_, input, output, access);
     }
 
 private:

@@ -26,8 +26,32 @@ struct SimdRun {
     std::size_t data_unit;           ///< XTS, in bytes
 };
 
+/// A GcmRun.
+struct SimdGcm {
+    bool encrypt;
+    int rounds;
+    const std::uint8_t* keys;
+    const std::uint8_t* powers;  ///< HashKey::descending
+    const std::uint8_t* input;
+    std::uint8_t* output;  ///< null: hashed only
+    std::size_t count;
+    std::size_t segment_bytes;
+    std::size_t last_bytes;
+    std::size_t input_stride;
+    std::size_t output_stride;
+    const std::uint8_t* j0;  ///< `count` blocks
+    std::uint32_t first_block;
+    bool tags;
+    const std::uint8_t* aad_digest;  ///< a block
+    std::uint64_t aad_bytes;
+    std::uint8_t* results;  ///< `count` blocks
+};
+
 void run_aesni(const SimdRun& run);
 void run_vaes256(const SimdRun& run);
 void run_vaes512(const SimdRun& run);
+void run_gcm_aesni(const SimdGcm& run);
+void run_gcm_vaes256(const SimdGcm& run);
+void run_gcm_vaes512(const SimdGcm& run);
 
 }  // namespace warpaes::cpu

@@ -45,6 +45,15 @@ WARPAES_INLINE void store_part(std::uint8_t* p, typename V::Reg v, std::size_t b
     wipe_local(whole, sizeof whole);
 }
 
+/// The first `n` bytes of a vector, zeros behind them.
+template <class V>
+WARPAES_INLINE typename V::Reg keep_first(typename V::Reg v, std::size_t n) {
+    std::uint8_t mask[2 * V::bytes];
+    std::memset(mask, 0xff, V::bytes);
+    std::memset(mask + V::bytes, 0, V::bytes);
+    return V::band(v, V::load(mask + V::bytes - n, Whole{}));
+}
+
 /// Round key `round` in every lane. Loaded where it is used: one load a round serves N vectors, and the registers are
 /// left to the states.
 template <class V>

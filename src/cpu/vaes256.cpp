@@ -1,4 +1,5 @@
 // VAES, two blocks a register. Compiled for AVX2, AES, VAES and VPCLMULQDQ.
+#include "cpu/gcm_modes.hpp"
 #include "cpu/simd_modes.hpp"
 
 namespace warpaes::cpu {
@@ -59,6 +60,18 @@ struct Ymm {
         return _mm256_set_epi64x(0, power(1), 0, power(0));
     }
 
+    WARPAES_INLINE static Reg zero() { return _mm256_setzero_si256(); }
+    WARPAES_INLINE static Reg bxor3(Reg a, Reg b, Reg c) { return bxor(a, bxor(b, c)); }
+    WARPAES_INLINE static Reg from_block(__m128i block) { return _mm256_zextsi128_si256(block); }
+    WARPAES_INLINE static __m128i sum_of_blocks(Reg v) {
+        return _mm_xor_si128(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    }
+    WARPAES_INLINE static Reg swap_halves(Reg v) { return _mm256_shuffle_epi32(v, 0x4e); }
+    WARPAES_INLINE static Reg first_bytes(Reg v, std::size_t n) { return keep_first<Ymm>(v, n); }
+    WARPAES_INLINE static Reg lane_numbers() { return _mm256_set_epi64x(0, 1, 0, 0); }
+    WARPAES_INLINE static Reg add32(Reg a, Reg b) { return _mm256_add_epi32(a, b); }
+    WARPAES_INLINE static Reg band(Reg a, Reg b) { return _mm256_and_si256(a, b); }
+
     WARPAES_INLINE static Reg unpack8(Reg a, Reg b) { return _mm256_unpacklo_epi8(a, b); }
     WARPAES_INLINE static Reg unpack16(Reg a, Reg b) { return _mm256_unpacklo_epi16(a, b); }
     WARPAES_INLINE static Reg unpack32(Reg a, Reg b) { return _mm256_unpacklo_epi32(a, b); }
@@ -78,6 +91,10 @@ struct Ymm {
 
 void run_vaes256(const SimdRun& run) {
     run_vectors<Ymm>(run);
+}
+
+void run_gcm_vaes256(const SimdGcm& run) {
+    run_gcm<Ymm>(run);
 }
 
 }  // namespace warpaes::cpu

@@ -1,4 +1,5 @@
 // VAES, four blocks a register. Compiled for AVX-512 (F, BW, VL), AES, VAES and VPCLMULQDQ.
+#include "cpu/gcm_modes.hpp"
 #include "cpu/simd_modes.hpp"
 
 namespace warpaes::cpu {
@@ -62,6 +63,18 @@ struct Zmm {
         return _mm512_set_epi64(0, power(3), 0, power(2), 0, power(1), 0, power(0));
     }
 
+    WARPAES_INLINE static Reg zero() { return _mm512_setzero_si512(); }
+    WARPAES_INLINE static Reg bxor3(Reg a, Reg b, Reg c) { return _mm512_ternarylogic_epi32(a, b, c, 0x96); }
+    WARPAES_INLINE static Reg from_block(__m128i block) { return _mm512_zextsi128_si512(block); }
+    WARPAES_INLINE static __m128i sum_of_blocks(Reg v) {
+        const __m256i pairs = _mm256_xor_si256(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
+        return _mm_xor_si128(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+    }
+    WARPAES_INLINE static Reg swap_halves(Reg v) { return _mm512_shuffle_epi32(v, _MM_PERM_BADC); }
+    WARPAES_INLINE static Reg first_bytes(Reg v, std::size_t n) { return _mm512_maskz_mov_epi8(mask(n), v); }
+    WARPAES_INLINE static Reg lane_numbers() { return _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0); }
+    WARPAES_INLINE static Reg add32(Reg a, Reg b) { return _mm512_add_epi32(a, b); }
+
     WARPAES_INLINE static Reg unpack8(Reg a, Reg b) { return _mm512_unpacklo_epi8(a, b); }
     WARPAES_INLINE static Reg unpack16(Reg a, Reg b) { return _mm512_unpacklo_epi16(a, b); }
     WARPAES_INLINE static Reg unpack32(Reg a, Reg b) { return _mm512_unpacklo_epi32(a, b); }
@@ -85,6 +98,10 @@ private:
 
 void run_vaes512(const SimdRun& run) {
     run_vectors<Zmm>(run);
+}
+
+void run_gcm_vaes512(const SimdGcm& run) {
+    run_gcm<Zmm>(run);
 }
 
 }  // namespace warpaes::cpu

@@ -88,7 +88,11 @@ TEST(Ghash, TheHashKeyHoldsPowersOfH) {
     const ExpandedKey expanded(key);
     const HashKey& hash_key = expanded.hash_key();
     const FieldElement h = load_element(reference::Aes(key).cipher(reference::Block{}));
-    for (std::size_t i = 0; i < HashKey::count; ++i) EXPECT_EQ(hash_key.powers[i], power(h, i + 1)) << i;
+    for (std::size_t i = 0; i < HashKey::count; ++i) {
+        EXPECT_EQ(hash_key.powers[i], power(h, i + 1)) << i;
+        const HashKey::Element e = hash_key.descending[HashKey::count - 1 - i];
+        EXPECT_EQ(times_x({e.high, e.low}), hash_key.powers[i]) << i;
+    }
 }
 
 }  // namespace

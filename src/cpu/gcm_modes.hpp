@@ -1,0 +1,238 @@
+// GCM (SP 800-38D) with the hash beside the cipher: while the rounds of one group of vectors run, the products of
+// another are made, for which the CPU has other ports. Decryption hashes the group that it decrypts, encryption the one
+// before.
+#pragma once
+
+#include "cpu/counter_cache.hpp"
+#include "cpu/ghash_vectors.hpp"
+#include "cpu/simd.hpp"
+#include "cpu/simd_vector.hpp"
+
+namespace warpaes::cpu {
+
+/// Counter blocks of GCM: the last 32 bits count and wrap without a carry.
+template <class V>
+class PlainGcmCounter {
+public:
+    static constexpr int first_round = 1;
+
+    /// `first` with its bytes reversed.
+    WARPAES_INLINE PlainGcmCounter(const std::uint8_t* keys, __m128i first)
+        : keys_(keys), counters_(V::add32(V::splat(first), V::lane_numbers())) {}
+
+    template <std::size_t N>
+    WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
+        const auto k0 = round_key<V>(keys_, 0);
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) {
+            s[i] = V::bxor(V::swap_bytes(counters_), k0);
+            counters_ = V::add32(counters_, V::splat(_mm_set_epi32(0, 0, 0, V::bytes / 16)));
+        }
+    }
+
+private:
+    const std::uint8_t* keys_;
+    typename V::Reg counters_;
+};
+
+/// The same from tables of 65,536 blocks each, which end where the 32 bits wrap. Steps do not cross a counter that ends
+/// in a zero byte.
+template <class V, int Rounds>
+class CachedGcmCounter {
+public:
+    static constexpr int first_round = CachedCounter<V, Rounds>::first_round;
+
+    CachedGcmCounter(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low)
+        : cache_(keys, high, low), high_(high), low_(low) {}
+
+    template <std::size_t N>
+    WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
+        if (low_ % 256 == 0) turn();
+        cache_.next(s);
+        low_ = (low_ & ~std::uint64_t{0xffffffff}) | static_cast<std::uint32_t>(low_ + N * V::bytes / 16);
+    }
+
+private:
+    void turn() {
+        if (low_ % 65536 == 0) {
+            cache_.make(high_, low_);
+        } else {
+            cache_.select(low_);
+        }
+    }
+
+    CachedCounter<V, Rounds> cache_;
+    std::uint64_t high_, low_;
+};
+
+template <class V, int Rounds, std::size_t N, int First>
+WARPAES_INLINE void encrypt_and_add(typename V::Reg (&s)[N], const std::uint8_t* keys,
+                                    const typename V::Reg (&input)[N]) {
+    middle_rounds<V, false, First, Rounds>(s, keys);
+    const auto last = round_key<V>(keys, Rounds);
+    WARPAES_UNROLL
+    for (std::size_t i = 0; i < N; ++i) s[i] = V::aesenclast(s[i], V::bxor(last, input[i]));
+}
+
+/// A stretch of whole steps: N vectors, decrypted while they are hashed themselves, encrypted while `hashed` are, if
+/// any.
+template <class V, int Rounds, std::size_t N, bool Hash, class Counter>
+WARPAES_INLINE void gcm_step(const std::uint8_t* keys, Counter& counter, Ghash<V>& hash, const std::uint8_t* input,
+                             std::uint8_t* output, const std::uint8_t* hashed) {
+    typename V::Reg s[N];
+    counter.next(s);
+    if constexpr (Hash) hash.begin_group();
+    constexpr int first = Counter::first_round;
+    constexpr int rounds_a_pair = (Rounds - first) / static_cast<int>(N / 2);
+    std::size_t pair = 0;
+    WARPAES_UNROLL
+    for (int r = first; r < Rounds; ++r) {
+        const auto k = round_key<V>(keys, r);
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) s[i] = V::aesenc(s[i], k);
+        if (Hash && (r - first) % rounds_a_pair == 0 && pair < N) {
+            hash.add_pair(hashed, pair);
+            pair += 2;
+        }
+    }
+    const auto last = round_key<V>(keys, Rounds);
+    WARPAES_UNROLL
+    for (std::size_t i = 0; i < N; ++i) {
+        s[i] = V::aesenclast(s[i], V::bxor(last, V::load(input + i * V::bytes, Whole{})));
+    }
+    store_all<V>(output, s, Whole{});
+    if constexpr (Hash) hash.end_group(N * Ghash<V>::lanes);
+}
+
+/// Less than 2N vectors, each group hashed at once.
+template <class V, int Rounds, bool Encrypt, std::size_t N, class Counter>
+WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Ghash<V>& hash, const std::uint8_t* input,
+                             std::uint8_t* output, std::size_t bytes) {
+    constexpr int first = Counter::first_round;
+    if (bytes >= N * V::bytes) {
+        typename V::Reg s[N], c[N];
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) c[i] = V::load(input + i * V::bytes, Whole{});
+        counter.next(s);
+        encrypt_and_add<V, Rounds, N, first>(s, keys, c);
+        store_all<V>(output, s, Whole{});
+        hash.add(Encrypt ? s : c);
+        input += N * V::bytes;
+        output += N * V::bytes;
+        bytes -= N * V::bytes;
+    }
+    if constexpr (N > 1) {
+        gcm_rest<V, Rounds, Encrypt, N / 2>(keys, counter, hash, input, output, bytes);
+    } else if (bytes != 0) {
+        typename V::Reg s[1], c[1] = {V::load(input, Part{bytes})};
+        counter.next(s);
+        encrypt_and_add<V, Rounds, 1, first>(s, keys, c);
+        V::store(output, s[0], Part{bytes});
+        if constexpr (Encrypt) c[0] = V::first_bytes(s[0], bytes);
+        hash.add(c, (bytes + 15) / 16);
+    }
+}
+
+template <class V, int Rounds, bool Encrypt, class Counter>
+WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Ghash<V>& hash, const std::uint8_t* input,
+                                std::uint8_t* output, std::size_t bytes) {
+    constexpr std::size_t n = V::unroll, step = n * V::bytes;
+    if (bytes >= step) {
+        if constexpr (Encrypt) {
+            gcm_step<V, Rounds, n, false>(keys, counter, hash, input, output, nullptr);
+            for (input += step, output += step, bytes -= step; bytes >= step;
+                 input += step, output += step, bytes -= step) {
+                gcm_step<V, Rounds, n, true>(keys, counter, hash, input, output, output - step);
+            }
+            hash.template add<n>(output - step);
+        } else {
+            for (; bytes >= step; input += step, output += step, bytes -= step) {
+                gcm_step<V, Rounds, n, true>(keys, counter, hash, input, output, input);
+            }
+        }
+    }
+    gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
+}
+
+/// `j0` with its bytes reversed.
+template <class V, int Rounds, bool Encrypt>
+WARPAES_INLINE void gcm_message(const std::uint8_t* keys, __m128i first, Ghash<V>& hash, const std::uint8_t* input,
+                                std::uint8_t* output, std::size_t bytes) {
+    PlainGcmCounter<V> plain(keys, first);
+    if (bytes < cached_counter_bytes) {
+        return gcm_stretch<V, Rounds, Encrypt>(keys, plain, hash, input, output, bytes);
+    }
+    // Up to a counter that is a multiple of a step, so that steps end where the tables do.
+    constexpr std::size_t step_blocks = V::unroll * V::bytes / 16;
+    std::uint64_t low, high;
+    std::memcpy(&low, &first, 8);
+    std::memcpy(&high, reinterpret_cast<const std::uint8_t*>(&first) + 8, 8);
+    const std::size_t head = (step_blocks - low % step_blocks) % step_blocks;
+    if (head != 0) {
+        hash.together(head);
+        gcm_rest<V, Rounds, Encrypt, V::unroll / 2>(keys, plain, hash, input, output, 16 * head);
+        low = (low & ~std::uint64_t{0xffffffff}) | static_cast<std::uint32_t>(low + head);
+    }
+    CachedGcmCounter<V, Rounds> cached(keys, high, low);
+    gcm_stretch<V, Rounds, Encrypt>(keys, cached, hash, input + 16 * head, output + 16 * head, bytes - 16 * head);
+}
+
+template <class V, int Rounds>
+WARPAES_INLINE void gcm_segment(const SimdGcm& run, const std::uint8_t* input, std::uint8_t* output, std::size_t bytes,
+                                const std::uint8_t* j0, std::uint8_t* result) {
+    const auto load = [](const std::uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); };
+    const std::size_t blocks = (bytes + 15) / 16;
+    Ghash<V> hash(run.powers, run.tags ? load(run.aad_digest) : _mm_setzero_si128(), blocks + (run.tags ? 1 : 0));
+    const __m128i first =
+        _mm_add_epi32(swap_block(load(j0)), _mm_set_epi32(0, 0, 0, static_cast<int>(1 + run.first_block)));
+    if (run.encrypt) {
+        gcm_message<V, Rounds, true>(run.keys, first, hash, input, output, bytes);
+    } else {
+        gcm_message<V, Rounds, false>(run.keys, first, hash, input, output, bytes);
+    }
+    __m128i value;
+    if (run.tags) {
+        hash.add_lengths(8 * run.aad_bytes, 8 * bytes);
+        typename V::Reg s[1] = {V::bxor(V::splat(load(j0)), round_key<V>(run.keys, 0))};
+        const typename V::Reg sum[1] = {V::from_block(hash.digest())};
+        encrypt_and_add<V, Rounds, 1, 1>(s, run.keys, sum);
+        value = V::first_block(s[0]);
+    } else {
+        value = hash.digest();
+    }
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(result), value);
+}
+
+template <class V>
+void hash_segment(const SimdGcm& run, const std::uint8_t* input, std::size_t bytes, std::uint8_t* result) {
+    Ghash<V> hash(run.powers, _mm_setzero_si128(), (bytes + 15) / 16);
+    hash.template add<V::unroll>(input, bytes);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(result), hash.digest());
+}
+
+template <class V>
+void run_gcm(const SimdGcm& run) {
+    for (std::size_t i = 0; i < run.count; ++i) {
+        const std::size_t bytes = i + 1 == run.count ? run.last_bytes : run.segment_bytes;
+        const std::uint8_t* const input = run.input + i * run.input_stride;
+        std::uint8_t* const result = run.results + 16 * i;
+        if (run.output == nullptr && !run.tags) {
+            hash_segment<V>(run, input, bytes, result);
+            continue;
+        }
+        std::uint8_t* const output = run.output + i * run.output_stride;
+        const std::uint8_t* const j0 = run.j0 + 16 * i;
+        switch (run.rounds) {
+        case 10:
+            gcm_segment<V, 10>(run, input, output, bytes, j0, result);
+            break;
+        case 12:
+            gcm_segment<V, 12>(run, input, output, bytes, j0, result);
+            break;
+        default:
+            gcm_segment<V, 14>(run, input, output, bytes, j0, result);
+        }
+    }
+}
+
+}  // namespace warpaes::cpu

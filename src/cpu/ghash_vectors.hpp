@@ -1,0 +1,138 @@
+// GHASH by carry-less multiplication, for any vector width.
+//
+// A block with its bytes reversed is a field element with its bits reversed, as an integer of 128 bits. The product of
+// two such integers is the reversed product, one bit too far to the right; so the powers of H are stored divided by x
+// (HashKey::descending). The products of up to 64 blocks with H^64 … H^1 are added up before they are reduced.
+#pragma once
+
+#include "cpu/simd_vector.hpp"
+
+namespace warpaes::cpu {
+
+WARPAES_INLINE __m128i swap_block(__m128i v) {
+    return _mm_shuffle_epi8(v, _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+}
+
+/// A digest in the making. Blocks come in the order of the message, in groups of vectors.
+template <class V>
+class Ghash {
+public:
+    using Reg = typename V::Reg;
+    static constexpr std::size_t lanes = V::bytes / 16;
+    static constexpr std::size_t most_together = 64;
+
+    /// `powers`: HashKey::descending. `digest`: of what comes before. `blocks`: how many there will be.
+    WARPAES_INLINE Ghash(const std::uint8_t* powers, __m128i digest, std::size_t blocks)
+        : end_(powers + 16 * most_together), left_(blocks), digest_(V::from_block(swap_block(digest))) {}
+
+    /// The next `blocks`, at most 64, are reduced together; otherwise it is as many as possible. Groups lie within
+    /// them.
+    WARPAES_INLINE void together(std::size_t blocks) {
+        room_ = blocks;
+        power_ = end_ - 16 * blocks;
+        low_ = middle_ = high_ = V::zero();
+    }
+
+    /// A group of vectors is begun, given in pairs, and ended.
+    WARPAES_INLINE void begin_group() {
+        if (room_ == 0) together(left_ < most_together ? left_ : most_together);
+    }
+    /// Vectors `i` and `i` + 1 of the group.
+    WARPAES_INLINE void add_pair(Reg v, Reg w, std::size_t i) {
+        const Reg a = with_digest(V::swap_bytes(v), i), b = V::swap_bytes(w);
+        const Reg p = V::load(power_ + i * V::bytes, Whole{}), q = V::load(power_ + (i + 1) * V::bytes, Whole{});
+        low_ = V::bxor3(low_, V::template multiply<0x00>(a, p), V::template multiply<0x00>(b, q));
+        middle_ = V::bxor3(middle_, V::template multiply<0x01>(a, p), V::template multiply<0x01>(b, q));
+        middle_ = V::bxor3(middle_, V::template multiply<0x10>(a, p), V::template multiply<0x10>(b, q));
+        high_ = V::bxor3(high_, V::template multiply<0x11>(a, p), V::template multiply<0x11>(b, q));
+    }
+    WARPAES_INLINE void add_pair(const std::uint8_t* group, std::size_t i) {
+        add_pair(V::load(group + i * V::bytes, Whole{}), V::load(group + (i + 1) * V::bytes, Whole{}), i);
+    }
+    WARPAES_INLINE void end_group(std::size_t blocks) {
+        power_ += 16 * blocks;
+        left_ -= blocks;
+        room_ -= blocks;
+        if (room_ == 0) reduce();
+    }
+
+    /// A group of N vectors.
+    template <std::size_t N>
+    WARPAES_INLINE void add(const Reg (&v)[N], std::size_t blocks = N * lanes) {
+        begin_group();
+        if constexpr (N == 1) {
+            add_single(V::swap_bytes(v[0]));
+        } else {
+            WARPAES_UNROLL
+            for (std::size_t i = 0; i < N; i += 2) add_pair(v[i], v[i + 1], i);
+        }
+        end_group(blocks);
+    }
+    template <std::size_t N>
+    WARPAES_INLINE void add(const std::uint8_t* group) {
+        begin_group();
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; i += 2) add_pair(group, i);
+        end_group(N * lanes);
+    }
+    /// Any number of bytes; a part of a block is filled up with zeros.
+    template <std::size_t N>
+    WARPAES_INLINE void add(const std::uint8_t* data, std::size_t bytes) {
+        for (; bytes >= N * V::bytes; bytes -= N * V::bytes, data += N * V::bytes) {
+            if constexpr (N == 1) {
+                const Reg v[1] = {V::load(data, Whole{})};
+                add(v);
+            } else {
+                add<N>(data);
+            }
+        }
+        if constexpr (N > 1) {
+            add<N / 2>(data, bytes);
+        } else if (bytes != 0) {
+            const Reg v[1] = {V::load(data, Part{bytes})};
+            add(v, (bytes + 15) / 16);
+        }
+    }
+
+    /// The block of lengths.
+    WARPAES_INLINE void add_lengths(std::uint64_t aad_bits, std::uint64_t text_bits) {
+        begin_group();
+        add_single(V::from_block(_mm_set_epi64x(static_cast<long long>(aad_bits), static_cast<long long>(text_bits))));
+        end_group(1);
+    }
+
+    /// When all blocks were given.
+    [[nodiscard]] WARPAES_INLINE __m128i digest() const { return swap_block(V::first_block(digest_)); }
+
+private:
+    /// The digest so far is added to the first of the blocks that are reduced together.
+    WARPAES_INLINE Reg with_digest(Reg a, std::size_t i) {
+        if (i != 0) return a;
+        const Reg sum = V::bxor(a, digest_);
+        digest_ = V::zero();
+        return sum;
+    }
+    WARPAES_INLINE void add_single(Reg v) {
+        const Reg a = with_digest(v, 0), p = V::load(power_, Whole{});
+        low_ = V::bxor(low_, V::template multiply<0x00>(a, p));
+        middle_ = V::bxor3(middle_, V::template multiply<0x01>(a, p), V::template multiply<0x10>(a, p));
+        high_ = V::bxor(high_, V::template multiply<0x11>(a, p));
+    }
+    /// Two steps of 64 bits, from the lower end, each a multiplication by x^63 + x^62 + x^57: the polynomial in this
+    /// order of bits without its outer terms, for which the halves are exchanged.
+    WARPAES_INLINE void reduce() {
+        const Reg polynomial = V::splat(_mm_set_epi64x(0, static_cast<long long>(0xc200000000000000u)));
+        middle_ = V::bxor3(middle_, V::swap_halves(low_), V::template multiply<0x00>(low_, polynomial));
+        high_ = V::bxor3(high_, V::swap_halves(middle_), V::template multiply<0x00>(middle_, polynomial));
+        digest_ = V::from_block(V::sum_of_blocks(high_));
+    }
+
+    const std::uint8_t* end_;
+    const std::uint8_t* power_ = nullptr;
+    std::size_t left_;
+    std::size_t room_ = 0;  ///< blocks that are still to be reduced with the last one
+    Reg low_ = V::zero(), middle_ = V::zero(), high_ = V::zero();
+    Reg digest_;  ///< in lane 0
+};
+
+}  // namespace warpaes::cpu
