@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -34,6 +35,24 @@ public:
 
 private:
     T value_{};
+};
+
+/// Bytes that begin undefined and are overwritten before they are released.
+class SecretBuffer {
+public:
+    explicit SecretBuffer(std::size_t size)
+        : data_(std::make_unique_for_overwrite<std::uint8_t[]>(size)), size_(size) {}
+    SecretBuffer(const SecretBuffer&) = delete;
+    SecretBuffer& operator=(const SecretBuffer&) = delete;
+    ~SecretBuffer() { wipe({data_.get(), size_}); }
+
+    [[nodiscard]] std::uint8_t* data() noexcept { return data_.get(); }
+    [[nodiscard]] const std::uint8_t* data() const noexcept { return data_.get(); }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+private:
+    std::unique_ptr<std::uint8_t[]> data_;
+    std::size_t size_;
 };
 
 }  // namespace warpaes

@@ -3,6 +3,8 @@
 
 #include "engine/engine.hpp"
 #include "format/keyset.hpp"
+#include "format/reader.hpp"
+#include "format/writer.hpp"
 #include "message/context.hpp"
 #include "warpaes/warpaes.h"
 
@@ -20,4 +22,12 @@ struct warpaes_context {
 
 struct warpaes_keyset {
     warpaes::Keyset impl;
+};
+
+struct warpaes_reader {
+    warpaes::SegmentReader impl;
+};
+
+struct warpaes_writer {
+    warpaes::SegmentWriter impl;
 };

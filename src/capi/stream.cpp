@@ -1,0 +1,169 @@
+#include <string>
+
+#include "capi/guard.hpp"
+#include "capi/handles.hpp"
+#include "cuda/cuda_backend.hpp"
+#include "pipeline/file.hpp"
+#include "pipeline/memory.hpp"
+
+namespace {
+
+using namespace warpaes;
+using namespace warpaes::capi;
+
+std::span<const std::uint8_t> checked_aad(const void* aad, std::size_t length) {
+    if (length != 0) require(aad, "aad");
+    return {static_cast<const std::uint8_t*>(aad), length};
+}
+
+std::string checked_path(const char* path, const char* name) {
+    if (*path == '\0') throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": the path is empty");
+    return path;
+}
+
+/// Exactly one of these places is given.
+void require_one_place(int given, const char* name, const char* places) {
+    if (given == 1) return;
+    throw Error(WARPAES_ERROR_ARGUMENT,
+                std::string(name) + (given == 0 ? ": has no " : ": has more than one of ") + places);
+}
+
+class CallerSource final : public Source {
+public:
+    explicit CallerSource(const warpaes_source& source) : source_(source) {}
+    std::uint64_t size() const noexcept override { return source_.size; }
+    bool is_sequential() const noexcept override { return false; }
+    std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override {
+        const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), source_.size - offset));
+        if (n == 0) return 0;
+        if (const int result = source_.read(source_.user, offset, buffer.data(), n); result != 0) {
+            throw Error(WARPAES_ERROR_READ, "source: its function returned " + std::to_string(result) + " for " +
+                                                std::to_string(n) + " bytes at " + std::to_string(offset));
+        }
+        return n;
+    }
+
+private:
+    warpaes_source source_;
+};
+
+class CallerSink final : public Sink {
+public:
+    explicit CallerSink(const warpaes_sink& sink) : sink_(sink) {}
+    bool is_sequential() const noexcept override { return true; }
+    void write(std::uint64_t /*offset*/, std::span<const std::uint8_t> bytes) override {
+        if (const int result = sink_.write(sink_.user, bytes.data(), bytes.size()); result != 0) {
+            throw Error(WARPAES_ERROR_WRITE, "sink: its function returned " + std::to_string(result) + " for " +
+                                                 std::to_string(bytes.size()) + " bytes");
+        }
+    }
+
+private:
+    warpaes_sink sink_;
+};
+
+std::unique_ptr<Source> open_file(const std::string& path) {
+    auto file = std::make_unique<FileSource>(path);
+    if (S_ISREG(file->status().st_mode) && file->status().st_size == 0) {
+        throw Error(WARPAES_ERROR_FORMAT, "source: " + file->name() + " is empty");
+    }
+    if (file->is_sequential()) {
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "source: " + file->name() + " cannot be read at any position; a regular file can");
+    }
+    return file;
+}
+
+std::unique_ptr<Source> to_source(const warpaes_source& s) {
+    require_one_place((s.path != nullptr) + (s.memory != nullptr) + (s.read != nullptr), "source",
+                      "path, memory or function");
+    if (s.path != nullptr) return open_file(checked_path(s.path, "source"));
+    if (s.read != nullptr) return std::make_unique<CallerSource>(s);
+    const MemoryPlace place = cuda_backend().place(s.memory);
+    const bool on_device = place.kind == Memory::device;
+    // A lane's work on ciphertext begins on the host.
+    return std::make_unique<MemorySource>(MemoryBuffer{static_cast<std::uint8_t*>(const_cast<void*>(s.memory)),
+                                                       s.memory_len, !on_device, on_device ? place.device : -1});
+}
+
+}  // namespace
+
+extern "C" {
+
+warpaes_status warpaes_reader_open(warpaes_engine* engine, const warpaes_source* source, const warpaes_keyset* keyset,
+                                   const void* aad, size_t aad_len, warpaes_reader** reader) {
+    return guarded([&] {
+        require(reader, "reader");
+        *reader = nullptr;
+        require(engine, "engine");
+        require(keyset, "keyset");
+        const auto s = read_struct(source, "source", sizeof(warpaes_source));
+        const auto text = checked_aad(aad, aad_len);
+        *reader = new warpaes_reader{{engine->impl, to_source(s), keyset->impl.usable(), text}};
+    });
+}
+
+uint64_t warpaes_reader_size(const warpaes_reader* reader) {
+    return reader != nullptr ? reader->impl.size() : 0;
+}
+
+warpaes_status warpaes_reader_read(warpaes_reader* reader, uint64_t offset, void* output, uint64_t length,
+                                   uint64_t* read) {
+    return guarded([&] {
+        require(read, "read");
+        *read = 0;
+        require(reader, "reader");
+        if (length != 0) require(output, "output");
+        *read = reader->impl.read(offset, static_cast<std::uint8_t*>(output), length);
+    });
+}
+
+void warpaes_reader_close(warpaes_reader* reader) {
+    delete reader;
+}
+
+warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* sink, const warpaes_keyset* keyset,
+                                   const void* aad, size_t aad_len, warpaes_writer** writer) {
+    return guarded([&] {
+        require(writer, "writer");
+        *writer = nullptr;
+        require(engine, "engine");
+        require(keyset, "keyset");
+        const auto s = read_struct(sink, "sink", sizeof(warpaes_sink));
+        require_one_place((s.path != nullptr) + (s.write != nullptr), "sink", "path or function");
+        if ((s.flags & ~std::uint32_t{WARPAES_FILE_OVERWRITE}) != 0) {
+            throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that a sink does not know");
+        }
+        const auto text = checked_aad(aad, aad_len);
+        const StreamKey& key = keyset->impl.primary();
+        if (s.write != nullptr) {
+            *writer = new warpaes_writer{{engine->impl, std::make_unique<CallerSink>(s), [] {}, key, text}};
+            return;
+        }
+        const bool overwrite = (s.flags & WARPAES_FILE_OVERWRITE) != 0;
+        auto file = std::make_unique<FileSink>(checked_path(s.path, "sink"), overwrite, nullptr);
+        FileSink* const output = file.get();
+        *writer = new warpaes_writer{{engine->impl, std::move(file), [output] { output->commit(); }, key, text}};
+    });
+}
+
+warpaes_status warpaes_writer_write(warpaes_writer* writer, const void* input, uint64_t length) {
+    return guarded([&] {
+        require(writer, "writer");
+        if (length != 0) require(input, "input");
+        writer->impl.write(static_cast<const std::uint8_t*>(input), length);
+    });
+}
+
+warpaes_status warpaes_writer_finish(warpaes_writer* writer) {
+    return guarded([&] {
+        require(writer, "writer");
+        writer->impl.finish();
+    });
+}
+
+void warpaes_writer_close(warpaes_writer* writer) {
+    delete writer;
+}
+
+}  // extern "C"

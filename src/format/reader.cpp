@@ -1,0 +1,254 @@
+#include "format/reader.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "base/error.hpp"
+#include "cuda/cuda_backend.hpp"
+#include "format/segment_stage.hpp"
+#include "pipeline/memory.hpp"
+#include "pipeline/pipeline.hpp"
+
+namespace warpaes {
+
+// ------------------------------------------------------------------------------------------------------------- cache
+
+SegmentCache::Text SegmentCache::find(std::uint64_t segment) {
+    const std::lock_guard lock(mutex_);
+    const auto it =
+        std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.segment == segment; });
+    if (it == entries_.end()) return nullptr;
+    std::rotate(it, it + 1, entries_.end());
+    return entries_.back().text;
+}
+
+void SegmentCache::keep(std::uint64_t segment, Text text) {
+    const std::lock_guard lock(mutex_);
+    // Two threads may have opened the same one.
+    std::erase_if(entries_, [&](const Entry& e) {
+        if (e.segment == segment) bytes_ -= e.text->size();
+        return e.segment == segment;
+    });
+    while (!entries_.empty() && (bytes_ + text->size() > most_bytes || entries_.size() == most_segments)) {
+        bytes_ -= entries_.front().text->size();
+        entries_.erase(entries_.begin());
+    }
+    bytes_ += text->size();
+    entries_.push_back({segment, std::move(text)});
+}
+
+// ------------------------------------------------------------------------------------------------------------ reader
+
+namespace {
+
+/// Opens the segments of `range`, with whose first `source` begins, into `output`.
+void open_segments(Engine& engine, const SegmentCipher& cipher, const SegmentRange& range, Source& source,
+                   const Plan& plan, std::uint8_t* output) {
+    const SegmentLayout& layout = cipher.layout();
+    const std::uint64_t sealed = sealed_bytes(layout, range);
+    SegmentStage stage(cipher, Direction::decrypt, {plan.chunk_bytes, range.first, range.ends, sealed});
+    MemorySink sink(locate(plan, output, text_bytes(layout, range)));
+    Plan as_many = plan;
+    as_many.lanes = static_cast<unsigned>(std::min<std::uint64_t>(plan.lanes, stage.chunks(sealed)));
+    run_pipeline(engine, as_many, stage, source, sink);
+}
+
+constexpr std::size_t longest_header(std::span<const StreamKey* const> keys) {
+    std::uint64_t bytes = 0;
+    for (const StreamKey* key : keys) bytes = std::max(bytes, layout_of(key->parameters).header_bytes);
+    return static_cast<std::size_t>(bytes);
+}
+
+void read_whole(Source& source, std::uint64_t offset, std::span<std::uint8_t> buffer) {
+    if (source.read(offset, buffer) != buffer.size()) {
+        throw Error(WARPAES_ERROR_READ, "source: became shorter while it was read");
+    }
+}
+
+}  // namespace
+
+/// The caller's buffer.
+struct SegmentReader::Output {
+    std::uint8_t* data;
+    MemoryPlace place;
+
+    explicit Output(std::uint8_t* output) : data(output), place(cuda_backend().place(output)) {}
+    [[nodiscard]] bool on_device() const noexcept { return place.kind == Memory::device; }
+    [[nodiscard]] Output behind(std::uint64_t bytes) const {
+        Output rest = *this;
+        rest.data += bytes;
+        return rest;
+    }
+    void copy(const std::uint8_t* from, std::size_t bytes) const {
+        MemoryBuffer{data, bytes, true, on_device() ? place.device : -1}.copy(data, from, bytes);
+    }
+    void clear(std::uint64_t bytes) const noexcept {
+        if (!on_device()) return wipe({data, static_cast<std::size_t>(bytes)});
+        try {
+            cuda_backend().clear(data, static_cast<std::size_t>(bytes), place.device, nullptr);
+        } catch (...) {
+            // The device is gone, and its memory with it.
+        }
+    }
+};
+
+/// The end of the file, read once for all keys that agree on where the last segment begins.
+class SegmentReader::Tail {
+public:
+    explicit Tail(Source& source) : source_(source), begin_(source.size()) {}
+    std::span<const std::uint8_t> from(std::uint64_t offset) {
+        if (offset < begin_) {
+            bytes_.resize(static_cast<std::size_t>(source_.size() - offset));
+            read_whole(source_, offset, bytes_);
+            begin_ = offset;
+        }
+        return std::span(bytes_).subspan(static_cast<std::size_t>(offset - begin_));
+    }
+
+private:
+    Source& source_;
+    std::uint64_t begin_;
+    std::vector<std::uint8_t> bytes_;
+};
+
+SegmentReader::SegmentReader(Engine& engine, std::unique_ptr<Source> source, std::span<const StreamKey* const> keys,
+                             std::span<const std::uint8_t> aad)
+    : engine_(engine), source_(std::move(source)) {
+    if (keys.empty()) throw Error(WARPAES_ERROR_KEYSET, "keyset: has no enabled key");
+    std::vector<std::uint8_t> header(std::min<std::uint64_t>(longest_header(keys), source_->size()));
+    read_whole(*source_, 0, header);
+    Tail tail(*source_);
+    // Of several failures an authentication's says most: the length and the header were possible.
+    std::optional<Error> failure;
+    for (const StreamKey* key : keys) {
+        try {
+            try_key(*key, aad, header, tail);
+            return;
+        } catch (const Error& e) {
+            if (e.status() != WARPAES_ERROR_FORMAT && e.status() != WARPAES_ERROR_AUTHENTICATION) throw;
+            if (!failure || failure->status() == WARPAES_ERROR_FORMAT) failure.emplace(e);
+        }
+    }
+    if (keys.size() > 1 && failure->status() == WARPAES_ERROR_AUTHENTICATION) {
+        throw Error(WARPAES_ERROR_AUTHENTICATION,
+                    "source: none of the keyset's keys opens its last segment: another keyset, other associated data, "
+                    "or the file was altered or cut off");
+    }
+    throw Error(*failure);
+}
+
+void SegmentReader::try_key(const StreamKey& key, std::span<const std::uint8_t> aad,
+                            std::span<const std::uint8_t> header, Tail& tail) {
+    const SegmentLayout layout = layout_of(key.parameters);
+    const std::uint64_t size = layout.text_bytes(source_->size());
+    std::unique_ptr<SegmentCipher> cipher = open_segment_cipher(key, aad, header);
+    const std::uint64_t last = layout.segments_of(size) - 1;
+    const SegmentRange range{last, 1, size - layout.text_offset(last), true};
+
+    const std::span<const std::uint8_t> sealed = tail.from(layout.file_offset(last));
+    auto text = std::make_shared<SecretBuffer>(static_cast<std::size_t>(range.last_text));
+    const Plan plan = engine_.plan(Mode::gcm, Direction::decrypt, sealed.size());
+    MemorySource source(locate(plan, sealed.data(), sealed.size()));
+    open_segments(engine_, *cipher, range, source, plan, text->data());
+
+    cipher_ = std::move(cipher);
+    size_ = size;
+    segments_ = last + 1;
+    key_id_ = key.id;
+    cache_.keep(last, std::move(text));
+}
+
+std::uint64_t SegmentReader::read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length) {
+    if (offset > size_) {
+        throw Error(WARPAES_ERROR_RANGE, "offset: byte " + std::to_string(offset) + " is beyond the end of the " +
+                                             std::to_string(size_) + " bytes");
+    }
+    length = std::min(length, size_ - offset);
+    if (length == 0) return 0;
+    check_overlap(output, length);
+    const Output out(output);
+    try {
+        // Lanes know nothing of what the caller has enqueued on the default stream.
+        if (out.on_device()) cuda_backend().synchronize(out.place.device, nullptr);
+        fill(offset, out, length);
+    } catch (...) {
+        out.clear(length);
+        throw;
+    }
+    return length;
+}
+
+void SegmentReader::fill(std::uint64_t offset, const Output& output, std::uint64_t length) {
+    const SegmentLayout& layout = cipher_->layout();
+    const std::uint64_t end = offset + length;
+    std::uint64_t at = offset;
+    while (at < end) {
+        const Output rest = output.behind(at - offset);
+        const std::uint64_t segment = layout.segment_at(at), begin = layout.text_offset(segment);
+        if (at == begin && end >= text_end(segment)) {
+            const std::uint64_t behind = end == size_ ? layout.segment_at(end - 1) + 1 : layout.segment_at(end);
+            const SegmentCache::Text text = behind == segment + 1 ? cache_.find(segment) : nullptr;
+            if (text != nullptr) {
+                rest.copy(text->data(), text->size());
+            } else {
+                open(range(segment, behind - segment), rest);
+            }
+            at = text_end(behind - 1);
+        } else {
+            const std::uint64_t until = std::min(end, text_end(segment));
+            const SegmentCache::Text text = text_of(segment);
+            rest.copy(text->data() + (at - begin), static_cast<std::size_t>(until - at));
+            at = until;
+        }
+    }
+}
+
+void SegmentReader::open(const SegmentRange& range, const Output& output) {
+    const SegmentLayout& layout = cipher_->layout();
+    const std::uint64_t at = layout.file_offset(range.first), bytes = sealed_bytes(layout, range);
+    const std::uint8_t* memory = source_->data();
+    // The slower end decides; a file is no faster than pageable memory.
+    Memory slower = output.place.kind;
+    if (slower == Memory::page_locked &&
+        (memory == nullptr || cuda_backend().place(memory).kind != Memory::page_locked)) {
+        slower = Memory::pageable;
+    }
+    Plan plan = engine_.plan(Mode::gcm, Direction::decrypt, bytes, slower);
+    if (output.on_device()) plan.devices = {&output.place.device, 1};
+    if (memory != nullptr) {
+        MemorySource source(locate(plan, memory + at, bytes));
+        open_segments(engine_, *cipher_, range, source, plan, output.data);
+    } else {
+        SourceSlice source(*source_, at, bytes);
+        open_segments(engine_, *cipher_, range, source, plan, output.data);
+    }
+}
+
+SegmentCache::Text SegmentReader::text_of(std::uint64_t segment) {
+    if (SegmentCache::Text text = cache_.find(segment)) return text;
+    const SegmentRange one = range(segment, 1);
+    auto text = std::make_shared<SecretBuffer>(static_cast<std::size_t>(text_bytes(cipher_->layout(), one)));
+    open(one, Output(text->data()));
+    cache_.keep(segment, text);
+    return text;
+}
+
+SegmentRange SegmentReader::range(std::uint64_t first, std::uint64_t count) const noexcept {
+    return {first, count, size_ - cipher_->layout().text_offset(segments_ - 1), first + count == segments_};
+}
+
+std::uint64_t SegmentReader::text_end(std::uint64_t segment) const noexcept {
+    return segment + 1 == segments_ ? size_ : cipher_->layout().text_offset(segment + 1);
+}
+
+void SegmentReader::check_overlap(const std::uint8_t* output, std::uint64_t length) const {
+    const std::uint8_t* memory = source_->data();
+    if (memory == nullptr) return;
+    const auto out = reinterpret_cast<std::uintptr_t>(output), in = reinterpret_cast<std::uintptr_t>(memory);
+    if (out < in + source_->size() && in < out + length) {
+        throw Error(WARPAES_ERROR_OVERLAP, "output: overlaps with the source");
+    }
+}
+
+}  // namespace warpaes

@@ -1,0 +1,139 @@
+#include "format/writer.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/secret.hpp"
+#include "cuda/cuda_backend.hpp"
+#include "format/segment_stage.hpp"
+#include "pipeline/memory.hpp"
+#include "pipeline/pipeline.hpp"
+
+namespace warpaes {
+
+namespace {
+
+/// Plaintext that waits for more; at least one segment, whatever its size.
+constexpr std::uint64_t most_pending_bytes = std::uint64_t{32} << 20;
+
+/// A part of the file: others follow, so it is no end.
+class SinkPart final : public Sink {
+public:
+    SinkPart(Sink& sink, std::uint64_t begin) : sink_(sink), begin_(begin) {}
+    bool is_sequential() const noexcept override { return sink_.is_sequential(); }
+    void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override {
+        sink_.write(begin_ + offset, bytes);
+    }
+
+private:
+    Sink& sink_;
+    std::uint64_t begin_;
+};
+
+}  // namespace
+
+/// What the caller gives, or has given.
+struct SegmentWriter::Input {
+    const std::uint8_t* data;
+    MemoryPlace place;
+
+    explicit Input(const std::uint8_t* input) : data(input), place(cuda_backend().place(input)) {}
+    [[nodiscard]] bool on_device() const noexcept { return place.kind == Memory::device; }
+    void copy_to(std::uint8_t* to, std::size_t bytes) const {
+        MemoryBuffer{nullptr, bytes, true, on_device() ? place.device : -1}.copy(to, data, bytes);
+    }
+};
+
+SegmentWriter::SegmentWriter(Engine& engine, std::unique_ptr<Sink> sink, std::function<void()> commit,
+                             const StreamKey& key, std::span<const std::uint8_t> aad)
+    : engine_(engine), sink_(std::move(sink)), commit_(std::move(commit)), cipher_(make_segment_cipher(key, aad)) {
+    const SegmentLayout& layout = cipher_->layout();
+    const Plan plan = engine.plan(Mode::gcm, Direction::encrypt, Engine::unknown_length);
+    const std::uint64_t wanted = std::min(most_pending_bytes, plan.chunk_bytes * plan.lanes);
+    pending_segments_ = std::max<std::uint64_t>(1, wanted / (layout.text + layout.tag));
+    sink_->write(0, cipher_->header());
+}
+
+SegmentWriter::~SegmentWriter() {
+    wipe({pending_.get(), pending_most_});
+}
+
+void SegmentWriter::begin_step() {
+    if (state_ == State::failed) throw Error(WARPAES_ERROR_STATE, "writer: has failed before; only close is left");
+    if (state_ == State::finished) throw Error(WARPAES_ERROR_STATE, "writer: has finished; only close is left");
+    state_ = State::failed;  // until the step has succeeded
+}
+
+void SegmentWriter::write(const std::uint8_t* input, std::uint64_t length) {
+    begin_step();
+    if (length > Engine::unknown_length - total_) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "length: no file has so many bytes");
+    }
+    (void)cipher_->layout().segments_of(total_ + length);
+    if (length != 0) take(Input(input), length);
+    state_ = State::open;
+}
+
+void SegmentWriter::take(Input input, std::uint64_t length) {
+    // Lanes know nothing of what the caller has enqueued on the default stream.
+    if (input.on_device()) cuda_backend().synchronize(input.place.device, nullptr);
+    const SegmentLayout& layout = cipher_->layout();
+    while (length != 0) {
+        const std::uint64_t room = room_from(next_);
+        std::uint64_t n = 0;
+        if (pending_bytes_ == room) {
+            seal_pending(false);
+        } else if (pending_bytes_ == 0 && length > room) {
+            // Straight from where it lies, but the segment of the last byte waits.
+            const std::uint64_t begin = layout.text_offset(next_);
+            n = layout.text_offset(layout.segment_at(begin + length - 1)) - begin;
+            seal(input, n, false);
+        } else {
+            n = std::min(room - pending_bytes_, length);
+            if (pending_ == nullptr) {
+                const std::uint64_t most = std::max(room, room_from(next_ + 1));
+                pending_ = std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(most));
+            }
+            input.copy_to(pending_.get() + pending_bytes_, static_cast<std::size_t>(n));
+            pending_bytes_ += static_cast<std::size_t>(n);
+            pending_most_ = std::max(pending_most_, pending_bytes_);
+        }
+        input.data += n;
+        length -= n;
+        total_ += n;
+    }
+}
+
+/// Bytes that may be pending when they begin with `segment`.
+std::uint64_t SegmentWriter::room_from(std::uint64_t segment) const noexcept {
+    const SegmentLayout& layout = cipher_->layout();
+    return layout.text_offset(segment + pending_segments_) - layout.text_offset(segment);
+}
+
+void SegmentWriter::seal(const Input& input, std::uint64_t bytes, bool ends) {
+    const SegmentLayout& layout = cipher_->layout();
+    Plan plan =
+        engine_.plan(Mode::gcm, Direction::encrypt, bytes, input.on_device() ? Memory::device : Memory::pageable);
+    if (input.on_device()) plan.devices = {&input.place.device, 1};
+    SegmentStage stage(*cipher_, Direction::encrypt, {plan.chunk_bytes, next_, ends, bytes});
+    plan.lanes = static_cast<unsigned>(std::min<std::uint64_t>(plan.lanes, stage.chunks(bytes)));
+    MemorySource source(locate(plan, input.data, bytes));
+    SinkPart part(*sink_, layout.file_offset(next_));
+    run_pipeline(engine_, plan, stage, source, part);
+    if (!ends) next_ = layout.segment_at(layout.text_offset(next_) + bytes);
+}
+
+void SegmentWriter::seal_pending(bool ends) {
+    seal(Input(pending_.get()), pending_bytes_, ends);
+    pending_bytes_ = 0;
+}
+
+void SegmentWriter::finish() {
+    begin_step();
+    seal_pending(true);
+    sink_->finish();
+    commit_();
+    state_ = State::finished;
+}
+
+}  // namespace warpaes

@@ -1,0 +1,54 @@
+// A file of authenticated segments, written front to back from pieces of any size.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "engine/engine.hpp"
+#include "format/segment_cipher.hpp"
+#include "pipeline/stream.hpp"
+
+namespace warpaes {
+
+/// One thread at a time. What has thrown is over: anything but destruction is then Error{STATE}.
+class SegmentWriter {
+public:
+    /// Writes the header. `commit` is called when everything has been written.
+    SegmentWriter(Engine& engine, std::unique_ptr<Sink> sink, std::function<void()> commit, const StreamKey& key,
+                  std::span<const std::uint8_t> aad);
+    SegmentWriter(const SegmentWriter&) = delete;
+    SegmentWriter& operator=(const SegmentWriter&) = delete;
+    ~SegmentWriter();
+
+    /// The next bytes, from memory of any kind. Throws Error{DATA_LENGTH} for more than the format has segments.
+    void write(const std::uint8_t* input, std::uint64_t length);
+    void finish();
+
+private:
+    enum class State { open, failed, finished };
+    struct Input;
+
+    void begin_step();
+    void take(Input input, std::uint64_t length);
+    [[nodiscard]] std::uint64_t room_from(std::uint64_t segment) const noexcept;
+    void seal(const Input& input, std::uint64_t bytes, bool ends);
+    void seal_pending(bool ends);
+
+    Engine& engine_;
+    std::unique_ptr<Sink> sink_;
+    std::function<void()> commit_;
+    std::unique_ptr<SegmentCipher> cipher_;
+    State state_ = State::open;
+    std::uint64_t next_ = 0;   ///< segment
+    std::uint64_t total_ = 0;  ///< plaintext so far
+    /// Plaintext from the beginning of the next segment on. It is sealed when more follows: only then is it known that
+    /// none of its segments is the last.
+    std::unique_ptr<std::uint8_t[]> pending_;
+    std::uint64_t pending_segments_;
+    std::size_t pending_bytes_ = 0;
+    std::size_t pending_most_ = 0;  ///< that it has held, to be wiped
+};
+
+}  // namespace warpaes

@@ -1,0 +1,43 @@
+// Formats for the tests, with segments small enough that short files have many; Tink keysets of such keys, which have
+// no template.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace oracle {
+
+using Bytes = std::vector<std::uint8_t>;
+
+struct SegmentFormat {
+    enum class Kind { gcm_hkdf, ctr_hmac, c2sp };
+    std::string name;
+    Kind kind;
+    std::size_t key_bytes;  ///< of AES
+    std::size_t segment_bytes;
+    std::size_t tag_bytes = 16;
+
+    [[nodiscard]] std::size_t header_bytes() const { return kind == Kind::c2sp ? 24 + 32 : 1 + key_bytes + 7; }
+    /// Plaintext of segment 0 if others follow, and of those.
+    [[nodiscard]] std::size_t first_text() const { return text() - (kind == Kind::c2sp ? 0 : header_bytes()); }
+    [[nodiscard]] std::size_t text() const { return segment_bytes - tag_bytes; }
+    /// Where segment `i` begins in the file, its tag included; the header is no part of segment 0 here.
+    [[nodiscard]] std::size_t begin(std::size_t i) const;
+    /// Segments of a plaintext of `bytes` bytes.
+    [[nodiscard]] std::size_t segments(std::size_t bytes) const;
+};
+
+/// All kinds, with segments small enough to have many, and those of the templates.
+const std::vector<SegmentFormat>& segment_formats();
+
+/// The file as the oracle of tests/format makes it. `header`: header_bytes() random ones, or those of another file.
+Bytes seal_segments(const SegmentFormat& format, const Bytes& key, const Bytes& aad, const Bytes& plaintext,
+                    Bytes header);
+
+/// One key of a Tink keyset as JSON, and a keyset of such keys.
+std::string tink_key(const SegmentFormat& format, const Bytes& key, std::uint32_t id,
+                     const std::string& status = "ENABLED");
+std::string tink_keyset(const std::vector<std::string>& keys, std::uint32_t primary);
+
+}  // namespace oracle

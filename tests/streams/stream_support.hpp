@@ -1,0 +1,122 @@
+// What the tests of readers and writers share, beyond what they share with the other tests of the C ABI.
+#pragma once
+
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "segment_formats.hpp"
+#include "support.hpp"
+
+namespace stream_tests {
+
+using abi_tests::Bytes;
+using abi_tests::Engine;
+using abi_tests::Random;
+using oracle::SegmentFormat;
+
+struct Destroy {
+    void operator()(warpaes_keyset* keyset) const { warpaes_keyset_destroy(keyset); }
+    void operator()(warpaes_reader* reader) const { warpaes_reader_close(reader); }
+    void operator()(warpaes_writer* writer) const { warpaes_writer_close(writer); }
+};
+using Keyset = std::unique_ptr<warpaes_keyset, Destroy>;
+using Reader = std::unique_ptr<warpaes_reader, Destroy>;
+using Writer = std::unique_ptr<warpaes_writer, Destroy>;
+
+Keyset parse_keyset(const std::string& json);
+Keyset make_keyset(const SegmentFormat& format, const Bytes& key);
+
+/// A plaintext and the file that the oracle makes of it.
+struct TestFile {
+    TestFile(const SegmentFormat& format, std::size_t bytes, std::uint64_t seed = 1);
+    [[nodiscard]] bool is_the_text(const Bytes& bytes, std::size_t offset) const;
+    /// The bytes of the file that are segment `i`.
+    [[nodiscard]] Bytes segment(std::size_t i) const;
+
+    SegmentFormat format;
+    Bytes key, aad, text, file;
+    Keyset keyset;
+};
+
+/// Plaintext lengths round the first segments' ends, and some segments more.
+std::vector<std::size_t> lengths_round_segments(const SegmentFormat& format);
+
+/// A file in memory behind the callbacks of a source and a sink; notes every call.
+class Store {
+public:
+    struct Call {
+        std::uint64_t offset;
+        std::uint64_t length;
+    };
+    Store() = default;
+    explicit Store(Bytes bytes) : bytes_(std::move(bytes)) {}
+
+    warpaes_source source();
+    warpaes_sink sink();
+
+    /// Call number `n`, from now on and from 0, fails, and all after it unless `once`.
+    void fail_at(int n, bool once = false);
+    std::vector<Call> calls();
+    void forget_calls();
+    [[nodiscard]] const Bytes& bytes() const { return bytes_; }
+
+private:
+    bool fails();
+
+    std::mutex mutex_;
+    Bytes bytes_;
+    std::vector<Call> calls_;
+    int fail_at_ = -1;
+    bool fail_once_ = false;
+};
+
+warpaes_source memory_source(const Bytes& bytes);
+warpaes_source path_source(const std::string& path);
+warpaes_sink path_sink(const std::string& path, std::uint32_t flags = 0);
+
+/// Null, and `*status` says why, if it is refused.
+Reader open_reader(const Engine& engine, const warpaes_source& source, const Keyset& keyset, const Bytes& aad,
+                   warpaes_status* status = nullptr);
+/// Fails the test if it is refused.
+Writer open_writer(const Engine& engine, const warpaes_sink& sink, const Keyset& keyset, const Bytes& aad);
+
+/// What a read gives; fails the test if it fails or writes outside of its output.
+Bytes read(const Reader& reader, std::uint64_t offset, std::size_t length);
+/// The status of a read; fails the test if its output is not all zeros afterwards.
+warpaes_status failing_read(const Reader& reader, std::uint64_t offset, std::size_t length);
+
+/// An engine with three workers and chunks of 4 KiB, so that short files have many.
+Engine small_chunks(const std::string& backend);
+
+/// A folder for a test, removed with what is in it.
+class Folder {
+public:
+    Folder();
+    ~Folder();
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    [[nodiscard]] std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+    /// Names of everything in it.
+    [[nodiscard]] std::vector<std::string> names() const;
+
+private:
+    std::filesystem::path path_;
+};
+void write_file(const std::string& path, const Bytes& bytes);
+Bytes read_file(const std::string& path);
+
+/// Every test of this kind runs once for each backend, on an engine of small chunks.
+class StreamTest : public testing::TestWithParam<std::string> {
+protected:
+    void SetUp() override {
+        engine_ = small_chunks(GetParam());
+        ASSERT_NE(engine_, nullptr);
+    }
+    Engine engine_;
+};
+
+}  // namespace stream_tests
