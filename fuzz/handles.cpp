@@ -1,0 +1,39 @@
+#include "handles.hpp"
+
+namespace fuzz {
+
+namespace {
+
+std::vector<Engine> make_engines() {
+    std::vector<Engine> engines;
+    for (const char* backend : {"libcrypto", "aesni", "vaes"}) {
+        warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
+        options.backend = backend;
+        options.threads = 1;
+        options.chunk_bytes = 4096;
+        warpaes_engine* engine = nullptr;
+        if (warpaes_engine_create(&options, &engine) == WARPAES_OK) engines.emplace_back(engine);
+    }
+    return engines;
+}
+
+}  // namespace
+
+warpaes_engine* any_engine(Input& input) {
+    static const std::vector<Engine> engines = make_engines();
+    return engines[input.below(engines.size())].get();
+}
+
+Key make_key(const Bytes& bytes) {
+    warpaes_key* key = nullptr;
+    (void)warpaes_key_create(bytes.data(), bytes.size(), &key);
+    return Key(key);
+}
+
+void expect_ok(warpaes_status status, const char* what) {
+    if (status != WARPAES_OK) {
+        fail(std::string(what) + ": " + warpaes_status_message(status) + ": " + warpaes_last_error());
+    }
+}
+
+}  // namespace fuzz

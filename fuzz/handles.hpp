@@ -1,0 +1,42 @@
+// Handles of the C ABI, and the engines that every target shares: one a CPU backend, made once, with one thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "input.hpp"
+#include "warpaes/warpaes.h"
+
+namespace fuzz {
+
+struct Destroy {
+    void operator()(warpaes_engine* engine) const { warpaes_engine_destroy(engine); }
+    void operator()(warpaes_key* key) const { warpaes_key_destroy(key); }
+    void operator()(warpaes_context* context) const { warpaes_context_destroy(context); }
+};
+using Engine = std::unique_ptr<warpaes_engine, Destroy>;
+using Key = std::unique_ptr<warpaes_key, Destroy>;
+using Context = std::unique_ptr<warpaes_context, Destroy>;
+
+/// One of the usable CPU backends' engines.
+warpaes_engine* any_engine(Input& input);
+/// Null if the length is none of AES's.
+Key make_key(const Bytes& bytes);
+
+struct ModeTraits {
+    warpaes_mode mode;
+    const char* name;  ///< as the oracle spells it
+    bool whole_blocks;
+    bool range;  ///< decryption can start anywhere
+};
+/// Those that the oracle knows; GCM and XTS have a shape of their own.
+inline constexpr ModeTraits plain_modes[] = {
+    {WARPAES_ECB, "ECB", true, true},    {WARPAES_CBC, "CBC", true, true},    {WARPAES_CFB128, "CFB128", false, true},
+    {WARPAES_CFB8, "CFB8", false, true}, {WARPAES_CFB1, "CFB1", false, true}, {WARPAES_OFB, "OFB", false, false},
+    {WARPAES_CTR, "CTR", false, true}};
+
+/// Fails with the library's sentence if `status` is an error.
+void expect_ok(warpaes_status status, const char* what);
+
+}  // namespace fuzz

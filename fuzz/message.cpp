@@ -1,0 +1,122 @@
+// One message of the C ABI, any fields: against libcrypto where they make sense, and never outside its buffers.
+#include "evp_oracle.hpp"
+#include "handles.hpp"
+
+namespace {
+
+using namespace fuzz;
+
+constexpr std::size_t key_lengths[] = {16, 24, 32};
+
+/// Output of exactly so many bytes, poisoned, at any alignment; or the input's own buffer.
+struct Buffers {
+    Bytes storage_in, storage_out;
+    std::size_t shift_in, shift_out;
+    bool in_place;
+    Buffers(Input& in, const Bytes& text, std::size_t capacity)
+        : shift_in(in.below(17)), shift_out(in.below(17)), in_place(in.below(4) == 0 && capacity <= text.size()) {
+        storage_in.resize(shift_in);
+        storage_in.insert(storage_in.end(), text.begin(), text.end());
+        storage_in.shrink_to_fit();
+        storage_out.assign(shift_out + capacity, 0xa5);
+    }
+    std::uint8_t* input() { return storage_in.data() + shift_in; }
+    std::uint8_t* output() { return in_place ? input() : storage_out.data() + shift_out; }
+};
+
+/// Fields that mean nothing: refused with a sentence, or harmless.
+void anything(Input& in) {
+    const Key key = make_key(in.bytes(in.pick(key_lengths)));
+    const Key other = make_key(in.bytes(in.pick(key_lengths)));
+    const Bytes iv = in.bytes(in.below(40)), aad = in.bytes(in.below(40));
+    Bytes tag = in.bytes(in.below(20));
+    warpaes_message m = WARPAES_MESSAGE_INIT;
+    m.flags = in.byte();
+    m.mode = static_cast<warpaes_mode>(in.below(12));
+    m.direction = static_cast<warpaes_direction>(in.below(4));
+    if (in.below(8) != 0) m.key = key.get();
+    if (in.below(8) != 0) m.iv = iv.data();
+    m.iv_len = iv.size();
+    if (in.below(8) != 0) m.tag = tag.data();
+    m.tag_len = tag.size();
+    if (in.below(8) != 0) m.aad = aad.data();
+    m.aad_len = aad.size();
+    if (in.flag()) m.tweak_key = in.flag() ? other.get() : key.get();
+    m.data_unit_len = in.flag() ? in.below(70) : in.number();
+    m.range_offset = in.flag() ? in.below(600) : in.number();
+    m.range_len = in.flag() ? in.below(600) : in.number();
+    warpaes_engine* const engine = any_engine(in);
+    const std::size_t capacity = in.below(600);
+    Buffers buffers(in, in.bytes(in.below(600)), capacity);
+    const std::size_t bytes = buffers.storage_in.size() - buffers.shift_in;
+    m.input = in.below(8) != 0 ? buffers.input() : nullptr;
+    m.input_len =
+        (m.flags & WARPAES_LENGTH_IN_BITS) != 0 ? bytes * 8 - std::min<std::size_t>(bytes * 8, in.below(8)) : bytes;
+    m.output = in.below(8) != 0 ? buffers.output() : nullptr;
+    m.output_capacity = (m.flags & WARPAES_LENGTH_IN_BITS) != 0 ? capacity * 8 : capacity;
+    const warpaes_status status = warpaes_crypt(engine, &m);
+    require(status == m.status || status == WARPAES_ERROR_ARGUMENT, "the message does not say what the call returned");
+    if (status != WARPAES_OK) require(*warpaes_last_error() != '\0', "an error without a sentence");
+    if (status == WARPAES_OK) require(m.output_len <= m.output_capacity, "more output than there is room for");
+}
+
+void plain_mode(Input& in) {
+    const ModeTraits& t = in.pick(plain_modes);
+    const bool encrypt = in.flag();
+    const Bytes key_bytes = in.bytes(in.pick(key_lengths)), iv = in.bytes(16);
+    const Key key = make_key(key_bytes);
+    const bool padded = t.whole_blocks && in.flag();
+    warpaes_engine* const engine = any_engine(in);
+    std::size_t length = in.below(in.below(16) == 0 ? 2100 : 250);
+    if (t.whole_blocks && !(padded && encrypt)) length -= length % 16;
+    const Bytes text = in.bytes(length);
+    const auto expected = oracle::evp(t.name, encrypt, key_bytes, t.mode == WARPAES_ECB ? Bytes() : iv, text, padded);
+
+    warpaes_message m = WARPAES_MESSAGE_INIT;
+    m.mode = t.mode;
+    m.direction = encrypt ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
+    m.key = key.get();
+    if (t.mode != WARPAES_ECB) {
+        m.iv = iv.data();
+        m.iv_len = iv.size();
+    }
+    if (padded) m.flags |= WARPAES_PKCS7;
+    const bool ranged = !padded && length != 0 &&
+                        (t.mode == WARPAES_CTR || t.mode == WARPAES_ECB || (t.range && !encrypt)) && in.flag();
+    std::size_t capacity = padded && encrypt ? length / 16 * 16 + 16 : length;
+    if (ranged) {
+        m.flags |= WARPAES_RANGE;
+        m.range_offset = in.below(length);
+        m.range_len = in.below(length - m.range_offset + 1);
+        capacity = m.range_len;
+    }
+    Buffers buffers(in, text, capacity);
+    if (ranged) buffers.in_place = false;
+    m.input = buffers.input();
+    m.input_len = length;
+    m.output = buffers.output();
+    m.output_capacity = capacity;
+    const warpaes_status status = warpaes_crypt(engine, &m);
+    if (!expected) {
+        require(status == WARPAES_ERROR_PADDING || (length == 0 && status == WARPAES_ERROR_DATA_LENGTH),
+                "wrong padding was accepted");
+        return;
+    }
+    expect_ok(status, t.name);
+    const Bytes got(buffers.output(), buffers.output() + m.output_len);
+    const auto begin = expected->begin() + static_cast<std::ptrdiff_t>(ranged ? m.range_offset : 0);
+    const Bytes right = ranged ? Bytes(begin, begin + static_cast<std::ptrdiff_t>(m.range_len)) : *expected;
+    require(got == right, t.name);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    Input in(data, size);
+    if (in.below(3) == 0) {
+        anything(in);
+    } else {
+        plain_mode(in);
+    }
+    return 0;
+}
