@@ -14,9 +14,11 @@ struct Destroy {
     void operator()(warpaes_engine* engine) const { warpaes_engine_destroy(engine); }
     void operator()(warpaes_key* key) const { warpaes_key_destroy(key); }
     void operator()(warpaes_context* context) const { warpaes_context_destroy(context); }
+    void operator()(warpaes_keyset* keyset) const { warpaes_keyset_destroy(keyset); }
 };
 using Engine = std::unique_ptr<warpaes_engine, Destroy>;
 using Key = std::unique_ptr<warpaes_key, Destroy>;
+using Keyset = std::unique_ptr<warpaes_keyset, Destroy>;
 using Context = std::unique_ptr<warpaes_context, Destroy>;
 
 /// One of the usable CPU backends' engines.

@@ -17,7 +17,11 @@ class Input {
 public:
     Input(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
 
-    std::uint8_t byte() { return size_ == 0 ? 0 : (--size_, *data_++); }
+    std::uint8_t byte() {
+        if (size_ == 0) return 0;
+        --size_;
+        return *data_++;
+    }
     bool flag() { return (byte() & 1) != 0; }
     /// 0 … bound - 1; bound at most 2^16.
     std::size_t below(std::size_t bound) {

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Makes the seeds of the fuzzers: small inputs that get them to the interesting places. Writes beside itself."""
+
+import base64
+import json
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TYPES = "type.googleapis.com/google.crypto.tink."
+
+
+def write(target: str, name: str, content: bytes) -> None:
+    folder = HERE / target
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(content)
+
+
+def varint(number: int) -> bytes:
+    out = b""
+    while number > 127:
+        out += bytes([number & 127 | 128])
+        number >>= 7
+    return out + bytes([number])
+
+
+def gcm_hkdf(segment: int, aes: int, ikm: bytes, hkdf: int = 3) -> bytes:
+    parameters = b"\x08" + varint(segment) + b"\x10" + varint(aes) + b"\x18" + varint(hkdf)
+    return b"\x12" + varint(len(parameters)) + parameters + b"\x1a" + varint(len(ikm)) + ikm
+
+
+def ctr_hmac(segment: int, aes: int, ikm: bytes, tag: int = 32) -> bytes:
+    hmac = b"\x08\x03\x10" + varint(tag)
+    parameters = b"\x08" + varint(segment) + b"\x10" + varint(aes) + b"\x18\x03\x22" + varint(len(hmac)) + hmac
+    return b"\x12" + varint(len(parameters)) + parameters + b"\x1a" + varint(len(ikm)) + ikm
+
+
+def key(type_name: str, value: bytes, key_id: int, status: str = "ENABLED", prefix: str = "RAW") -> dict:
+    data = {
+        "typeUrl": TYPES + type_name,
+        "value": base64.b64encode(value).decode(),
+        "keyMaterialType": "SYMMETRIC",
+    }
+    return {"keyData": data, "status": status, "keyId": key_id, "outputPrefixType": prefix}
+
+
+def keysets() -> None:
+    gcm = key("AesGcmHkdfStreamingKey", gcm_hkdf(4096, 16, bytes(range(16))), 7)
+    big = key("AesGcmHkdfStreamingKey", gcm_hkdf(1 << 20, 32, bytes(32)), 8, "DISABLED")
+    ctr = key("AesCtrHmacStreamingKey", ctr_hmac(4096, 32, bytes(32)), 4294967295)
+    other = key("AesGcmKey", b"\x1a\x10" + bytes(16), 9, prefix="TINK")
+    gone = key("AesGcmHkdfStreamingKey", b"", 10, "DESTROYED")
+    sets = {
+        "one": [gcm],
+        "several": [gcm, big, ctr],
+        "foreign": [gcm, other],
+        "destroyed": [ctr, gone],
+        "segment": [key("AesGcmHkdfStreamingKey", gcm_hkdf(4294967295, 16, bytes(16)), 1)],
+        "tag": [key("AesCtrHmacStreamingKey", ctr_hmac(64, 16, bytes(16), 10), 1)],
+        "empty": [],
+    }
+    for name, keys in sets.items():
+        primary = keys[0]["keyId"] if keys else 0
+        text = json.dumps({"primaryKeyId": primary, "key": keys}, separators=(",", ":"))
+        write("keyset", f"{name}.json", text.encode())
+    write("keyset", "spaces.json", json.dumps({"key": [gcm], "primaryKeyId": 7}, indent=1).encode())
+    write("keyset", "escapes.json", b'{"primaryKeyId":7,"k\\u0065y":[{"\\ud83d\\ude00":[1e3,-0.5,true,null,"\\n"]}]}')
+    write("keyset", "operations", bytes([0, 0, 1, 0, 0, 2, 0, 1, 2, 2, 1, 2, 1, 3, 1, 4, 3, 40]) + bytes(range(60)))
+
+
+if __name__ == "__main__":
+    keysets()

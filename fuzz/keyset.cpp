@@ -1,0 +1,133 @@
+// Keysets: any text as one, and any sequence of operations on one; what is written is what was read.
+#include <cstring>
+
+#include "handles.hpp"
+
+namespace {
+
+using namespace fuzz;
+
+std::string write(const Keyset& keyset) {
+    std::size_t length = 0;
+    const warpaes_status status = warpaes_keyset_write(keyset.get(), nullptr, 0, &length);
+    if (status == WARPAES_ERROR_KEYSET) return "";  // empty, or keys that the format has no room for
+    require(status == WARPAES_ERROR_BUFFER_TOO_SMALL, "a keyset in no bytes");
+    std::vector<char> exact(length);
+    expect_ok(warpaes_keyset_write(keyset.get(), exact.data(), exact.size(), &length), "keyset_write");
+    require(length == exact.size(), "another length than announced");
+    return {exact.begin(), exact.end()};
+}
+
+Keyset parse(const std::string& text) {
+    const std::vector<char> exact(text.begin(), text.end());
+    warpaes_keyset* made = nullptr;
+    static const char nothing = 0;
+    const warpaes_status status = warpaes_keyset_parse(exact.empty() ? &nothing : exact.data(), exact.size(), &made);
+    if (status != WARPAES_OK) {
+        require(status == WARPAES_ERROR_KEYSET, "another status than KEYSET");
+        require(made == nullptr, "an error and a keyset");
+        require(std::strlen(warpaes_last_error()) > 8, "an error without a sentence");
+    }
+    return Keyset(made);
+}
+
+std::vector<warpaes_key_info> query(const Keyset& keyset) {
+    std::vector<warpaes_key_info> keys(warpaes_keyset_count(keyset.get()));
+    int primaries = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        keys[i].struct_size = sizeof keys[i];
+        expect_ok(warpaes_keyset_query(keyset.get(), i, &keys[i]), "keyset_query");
+        if (keys[i].primary == 0) continue;
+        ++primaries;
+        require(keys[i].state == WARPAES_KEY_ENABLED, "a primary that is not enabled");
+    }
+    require(primaries <= 1, "two primaries");
+    warpaes_key_info beyond{};
+    beyond.struct_size = sizeof beyond;
+    require(warpaes_keyset_query(keyset.get(), keys.size(), &beyond) != WARPAES_OK, "a key beyond the last");
+    return keys;
+}
+
+/// Writing and reading changes nothing.
+void check_fixed_point(const Keyset& keyset) {
+    const std::string text = write(keyset);
+    if (text.empty()) return;
+    const Keyset again = parse(text);
+    if (!again) fail(std::string("our own keyset is refused: ") + warpaes_last_error());
+    require(write(again) == text, "writing, reading and writing gives something else");
+    const auto before = query(keyset), after = query(again);
+    require(before.size() == after.size(), "keys are lost in writing");
+    for (std::size_t i = 0; i < before.size(); ++i) {
+        require(before[i].key_id == after[i].key_id && before[i].state == after[i].state &&
+                    before[i].primary == after[i].primary && before[i].segment_bytes == after[i].segment_bytes &&
+                    before[i].key_bits == after[i].key_bits,
+                "a key changes in writing");
+    }
+}
+
+void change(Input& in, const Keyset& keyset) {
+    const auto keys = query(keyset);
+    const std::uint32_t id = !keys.empty() && in.below(8) != 0 ? keys[in.below(keys.size())].key_id : in.byte();
+    const auto info = [&](std::uint32_t key) {
+        for (const auto& k : keys) {
+            if (k.key_id == key) return k;
+        }
+        return warpaes_key_info{};
+    };
+    switch (in.below(5)) {
+    case 0: {
+        std::uint32_t added = 0;
+        const char* name = warpaes_template_name(in.below(warpaes_template_count() + 1));
+        const warpaes_status status = warpaes_keyset_add(keyset.get(), name, &added);
+        require((status == WARPAES_OK) == (name != nullptr), "adding a key");
+        require(warpaes_keyset_count(keyset.get()) == keys.size() + (status == WARPAES_OK ? 1 : 0),
+                "the number of keys");
+        break;
+    }
+    case 1:
+        if (warpaes_keyset_promote(keyset.get(), id) == WARPAES_OK) {
+            require(info(id).state == WARPAES_KEY_ENABLED, "a disabled key becomes the primary");
+        }
+        break;
+    case 2: {
+        const auto state = static_cast<warpaes_key_state>(in.below(5));
+        if (warpaes_keyset_set_state(keyset.get(), id, state) == WARPAES_OK) {
+            require(info(id).primary == 0 || state == WARPAES_KEY_ENABLED, "the primary is switched off");
+        }
+        break;
+    }
+    case 3:
+        if (warpaes_keyset_remove(keyset.get(), id) == WARPAES_OK) {
+            require(info(id).primary == 0, "the primary is removed");
+            require(warpaes_keyset_count(keyset.get()) == keys.size() - 1, "the number of keys");
+        }
+        break;
+    default: {
+        const char* name = warpaes_template_name(in.below(warpaes_template_count()));
+        const Bytes key = in.bytes(in.below(70));
+        warpaes_keyset* made = nullptr;
+        static const std::uint8_t nothing = 0;
+        (void)warpaes_keyset_from_raw(name, key.empty() ? &nothing : key.data(), key.size(), &made);
+        const Keyset raw(made);
+        if (raw) check_fixed_point(raw);
+    }
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    Keyset keyset;
+    if (size != 0 && data[0] == '{') {
+        keyset = parse(std::string(reinterpret_cast<const char*>(data), size));
+        if (keyset) check_fixed_point(keyset);
+        return 0;
+    }
+    Input in(data, size);
+    warpaes_keyset* made = nullptr;
+    expect_ok(warpaes_keyset_create(&made), "keyset_create");
+    keyset.reset(made);
+    for (int steps = 0; steps < 12 && !in.empty(); ++steps) change(in, keyset);
+    check_fixed_point(keyset);
+    return 0;
+}
