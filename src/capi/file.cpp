@@ -2,6 +2,7 @@
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
 #include "format/enc.hpp"
+#include "format/streaming_aead.hpp"
 #include "message/message.hpp"
 
 namespace {
@@ -43,7 +44,19 @@ Place to_place(const char* path, int fd, const char* name) {
     return {path != nullptr ? path : "", fd};
 }
 
-EncJob to_job(const warpaes_file_job& j) {
+Progress to_progress(const warpaes_file_job& j) {
+    if (j.progress == nullptr) return {};
+    return [call = j.progress, user = j.progress_user](std::uint64_t done, std::uint64_t total) {
+        return call(user, done, total) == 0;
+    };
+}
+
+std::optional<ByteRange> to_range(const warpaes_file_job& j) {
+    if ((j.flags & WARPAES_FILE_RANGE) == 0) return std::nullopt;
+    return ByteRange{j.range_first, j.range_last};
+}
+
+EncJob to_enc_job(const warpaes_file_job& j) {
     constexpr std::uint32_t known = WARPAES_FILE_PKCS7 | WARPAES_FILE_BASE64 | WARPAES_FILE_BASE64_ONE_LINE |
                                     WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SALT | WARPAES_FILE_RANGE;
     if ((j.flags & ~known) != 0) throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");
@@ -72,15 +85,40 @@ EncJob to_job(const warpaes_file_job& j) {
     job.base64 = (j.flags & WARPAES_FILE_BASE64) != 0;
     job.one_line = (j.flags & WARPAES_FILE_BASE64_ONE_LINE) != 0;
     job.overwrite = (j.flags & WARPAES_FILE_OVERWRITE) != 0;
-    if ((j.flags & WARPAES_FILE_RANGE) != 0) job.range = ByteRange{j.range_first, j.range_last};
+    job.range = to_range(j);
     job.input = to_place(j.input_path, j.input_fd, "input");
     job.output = to_place(j.output_path, j.output_fd, "output");
-    if (j.progress != nullptr) {
-        job.progress = [call = j.progress, user = j.progress_user](std::uint64_t done, std::uint64_t total) {
-            return call(user, done, total) == 0;
-        };
-    }
+    job.progress = to_progress(j);
     return job;
+}
+
+AeadJob to_aead_job(const warpaes_file_job& j) {
+    constexpr std::uint32_t known = WARPAES_FILE_OVERWRITE | WARPAES_FILE_RANGE | WARPAES_FILE_VERIFY;
+    if ((j.flags & ~known) != 0) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: STREAMING_AEAD has OVERWRITE, RANGE and VERIFY");
+    }
+    require(j.keyset, "keyset");
+    AeadJob job;
+    job.direction = checked_direction(j.direction);
+    job.keyset = &j.keyset->impl;
+    job.aad = checked_bytes(j.aad, j.aad_len, "aad");
+    job.overwrite = (j.flags & WARPAES_FILE_OVERWRITE) != 0;
+    job.verify = (j.flags & WARPAES_FILE_VERIFY) != 0;
+    job.range = to_range(j);
+    job.input = to_place(j.input_path, j.input_fd, "input");
+    if (!job.verify) job.output = to_place(j.output_path, j.output_fd, "output");
+    job.progress = to_progress(j);
+    return job;
+}
+
+/// Fills in what the call writes.
+template <typename Result>
+void note_result(warpaes_file_job& j, const Result& result) {
+    j.bytes_read = result.bytes_read;
+    j.bytes_written = result.bytes_written;
+    j.notes = result.notes;
+    j.device = result.device;
+    j.backend = result.backend.data();
 }
 
 }  // namespace
@@ -92,16 +130,17 @@ warpaes_status warpaes_file_run(warpaes_engine* engine, warpaes_file_job* job) {
         require(engine, "engine");
         warpaes_file_job j = read_struct(job, "job", offsetof(warpaes_file_job, keyset));
         j.bytes_read = j.bytes_written = 0;
-        j.notes = 0;
+        j.notes = j.key_id = 0;
         j.device = -1;
         j.backend = "";
         write_struct(j, job, j.struct_size);
-        const EncResult result = run_enc(engine->impl, to_job(j));
-        j.bytes_read = result.bytes_read;
-        j.bytes_written = result.bytes_written;
-        j.notes = result.notes;
-        j.device = result.device;
-        j.backend = result.backend.data();
+        if (j.format == WARPAES_FORMAT_STREAMING_AEAD) {
+            const AeadResult result = run_aead(engine->impl, to_aead_job(j));
+            note_result(j, result);
+            j.key_id = result.key_id;
+        } else {
+            note_result(j, run_enc(engine->impl, to_enc_job(j)));
+        }
         write_struct(j, job, j.struct_size);
     });
 }

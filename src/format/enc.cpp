@@ -23,16 +23,6 @@ constexpr std::size_t salt_bytes = 8;
 using Header = std::array<std::uint8_t, 16>;
 static_assert(magic.size() + salt_bytes == Header{}.size());
 
-FileSource open_source(const Place& place) {
-    return place.path.empty() ? FileSource(place.fd, place.fd == 0 ? "standard input" : "the input descriptor")
-                              : FileSource(place.path);
-}
-
-std::unique_ptr<FileSink> open_sink(const Place& place, bool overwrite, const FileSource& input) {
-    if (!place.path.empty()) return std::make_unique<FileSink>(place.path, overwrite, input);
-    return std::make_unique<FileSink>(place.fd, place.fd == 1 ? "standard output" : "the output descriptor", input);
-}
-
 bool has_header(const EncJob& job) {
     return job.passphrase && job.passphrase->salted && job.passphrase->salt.empty();
 }
@@ -85,10 +75,7 @@ void check(const EncJob& job) {
     if (job.direction == Direction::encrypt && (job.pkcs7 || has_header(job))) {
         throw Error(WARPAES_ERROR_RANGE, "range: a part of an encryption can have neither padding nor a header");
     }
-    if (job.range->first > job.range->last) {
-        throw Error(WARPAES_ERROR_RANGE, "range: ends at byte " + std::to_string(job.range->last) +
-                                             ", before its first byte " + std::to_string(job.range->first));
-    }
+    check_range(*job.range);
 }
 
 Block read_block(Source& source, std::uint64_t offset) {
@@ -138,12 +125,7 @@ Window find_window(Engine& engine, const Cipher& cipher, const ByteRange& range,
     }
     std::uint64_t plain_size = size;
     if (cipher.pkcs7 && range.last >= size - block_bytes) plain_size = unpadded_size(engine, cipher, content);
-    const std::uint64_t last =
-        range.last == Engine::unknown_length ? std::max(plain_size, std::uint64_t{1}) - 1 : range.last;
-    if (range.first >= plain_size || last >= plain_size) {
-        throw Error(WARPAES_ERROR_RANGE, "range: byte " + std::to_string(std::max(range.first, last)) +
-                                             " is outside the result of " + std::to_string(plain_size) + " bytes");
-    }
+    const std::uint64_t last = last_byte(range, plain_size);
     Window window;
     window.begin = range.first / block_bytes * block_bytes;
     window.end = std::min(size, last / block_bytes * block_bytes + block_bytes);
@@ -178,11 +160,7 @@ void settle_keys(const EncJob& job, std::span<const std::uint8_t> salt, KeyMater
 EncResult run_enc(Engine& engine, const EncJob& job) {
     check(job);
     const bool encrypt = job.direction == Direction::encrypt;
-    FileSource file = open_source(job.input);
-    file.on_wait([&] {
-        if (job.progress && !job.progress(0, file.size()))
-            throw Error(WARPAES_ERROR_CANCELLED, "cancelled by the caller");
-    });
+    FileSource file = open_source(job.input, job.progress);
     std::optional<Base64Source> decoded;
     Source* source = &file;
     if (!encrypt && job.base64) source = &decoded.emplace(file);

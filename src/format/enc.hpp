@@ -10,21 +10,10 @@
 
 #include "engine/engine.hpp"
 #include "format/key_derivation.hpp"
+#include "format/place.hpp"
 #include "pipeline/pipeline.hpp"
 
 namespace warpaes {
-
-/// A file by its path, or if that is empty by a descriptor.
-struct Place {
-    std::string path;
-    int fd = -1;
-};
-
-/// Bytes first … last of the result.
-struct ByteRange {
-    std::uint64_t first = 0;
-    std::uint64_t last = Engine::unknown_length;  ///< to the end
-};
 
 struct PassphraseSecret {
     KeyDerivation how;

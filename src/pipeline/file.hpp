@@ -92,6 +92,8 @@ public:
 
     /// Makes what was written durable and gives it its name.
     void commit();
+    /// What is written shows only in commit(): there is a temporary file.
+    [[nodiscard]] bool is_provisional() const noexcept { return !target_.empty(); }
     /// Up to the last byte written.
     [[nodiscard]] std::uint64_t bytes_written() const noexcept { return end_; }
 

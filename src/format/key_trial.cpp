@@ -1,0 +1,97 @@
+#include "format/key_trial.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.hpp"
+#include "format/segment_stage.hpp"
+#include "pipeline/worker_lane.hpp"
+
+namespace warpaes {
+
+namespace {
+
+/// Segment 0 as it lies at the beginning of a file; nothing if too little of the file is there to tell.
+SegmentRange first_segment(const SegmentLayout& layout, const RewoundSource& source) {
+    const bool known = source.size() != Engine::unknown_length;
+    if (!known && !source.is_whole()) return {0, 1, 0, false};  // beginning_needed() goes beyond any first segment
+    const std::uint64_t text = layout.text_bytes(known ? source.size() : source.beginning().size());
+    return {0, 1, text, layout.segments_of(text) == 1};
+}
+
+OpenedFile try_key(Engine& engine, const StreamKey& key, std::span<const std::uint8_t> aad, const RewoundSource& source,
+                   bool choice) {
+    OpenedFile file{&key, open_segment_cipher(key, aad, source.beginning())};
+    const SegmentLayout& layout = file.cipher->layout();
+    if (source.size() != Engine::unknown_length) (void)layout.text_bytes(source.size());
+    if (choice && key.parameters.format != SegmentFormat::c2sp) {
+        authenticate(engine, *file.cipher, first_segment(layout, source),
+                     source.beginning().subspan(static_cast<std::size_t>(layout.header_bytes)));
+    }
+    return file;
+}
+
+}  // namespace
+
+void authenticate(Engine& engine, const SegmentCipher& cipher, const SegmentRange& range,
+                  std::span<const std::uint8_t> sealed) {
+    Wiped text;
+    text->resize(static_cast<std::size_t>(text_bytes(cipher.layout(), range)));
+    const Plan plan = engine.plan(Mode::gcm, Direction::decrypt, 0);
+    auto* input = const_cast<std::uint8_t*>(sealed.data());  // which process() only reads
+    WorkerLane(engine, plan, 0, 0).run([&](Lane& lane) {
+        cipher.process(lane, Direction::decrypt, range, text->data(), input);
+    });
+}
+
+RewoundSource::RewoundSource(Source& source, std::size_t bytes) : source_(source), beginning_(bytes) {
+    const std::size_t n = source.read(0, beginning_);
+    whole_ = n < bytes;
+    beginning_.resize(n);
+}
+
+std::size_t RewoundSource::read(std::uint64_t offset, std::span<std::uint8_t> buffer) {
+    if (!source_.is_sequential()) return source_.read(offset, buffer);
+    std::size_t have = 0;
+    if (offset < beginning_.size()) {
+        const auto at = static_cast<std::size_t>(offset);
+        have = std::min(buffer.size(), beginning_.size() - at);
+        std::copy_n(beginning_.begin() + static_cast<std::ptrdiff_t>(at), have, buffer.begin());
+    }
+    // Not once more after its end: a terminal would wait for another.
+    if (have == buffer.size() || whole_) return have;
+    return have + source_.read(offset + have, buffer.subspan(have));
+}
+
+std::size_t beginning_needed(std::span<const StreamKey* const> keys) {
+    std::uint64_t bytes = 0;
+    for (const StreamKey* key : keys) {
+        const SegmentLayout layout = layout_of(key->parameters);
+        const std::uint64_t first = keys.size() > 1 ? layout.first_text + layout.tag + 1 : 0;
+        bytes = std::max(bytes, layout.header_bytes + first);
+    }
+    return static_cast<std::size_t>(bytes);
+}
+
+OpenedFile open_file(Engine& engine, std::span<const StreamKey* const> keys, std::span<const std::uint8_t> aad,
+                     const RewoundSource& source) {
+    if (keys.empty()) throw Error(WARPAES_ERROR_KEYSET, "keyset: has no enabled key");
+    // Of several failures an authentication's says most: there, header and length were possible.
+    std::optional<Error> failure;
+    for (const StreamKey* key : keys) {
+        try {
+            return try_key(engine, *key, aad, source, keys.size() > 1);
+        } catch (const Error& e) {
+            if (e.status() != WARPAES_ERROR_FORMAT && e.status() != WARPAES_ERROR_AUTHENTICATION) throw;
+            if (!failure || failure->status() == WARPAES_ERROR_FORMAT) failure.emplace(e);
+        }
+    }
+    if (keys.size() > 1 && failure->status() == WARPAES_ERROR_AUTHENTICATION) {
+        throw Error(WARPAES_ERROR_AUTHENTICATION,
+                    "input: none of the keyset's keys opens its first segment: another keyset, other associated data, "
+                    "or the file was altered");
+    }
+    throw Error(*failure);
+}
+
+}  // namespace warpaes

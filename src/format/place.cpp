@@ -1,0 +1,37 @@
+#include "format/place.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace warpaes {
+
+FileSource open_source(const Place& place, const Progress& progress) {
+    FileSource file = place.path.empty()
+                          ? FileSource(place.fd, place.fd == 0 ? "standard input" : "the input descriptor")
+                          : FileSource(place.path);
+    file.on_wait([&progress, size = file.size()] {
+        if (progress && !progress(0, size)) throw Error(WARPAES_ERROR_CANCELLED, "cancelled by the caller");
+    });
+    return file;
+}
+
+std::unique_ptr<FileSink> open_sink(const Place& place, bool overwrite, const FileSource& input) {
+    if (!place.path.empty()) return std::make_unique<FileSink>(place.path, overwrite, input);
+    return std::make_unique<FileSink>(place.fd, place.fd == 1 ? "standard output" : "the output descriptor", input);
+}
+
+void check_range(const ByteRange& range) {
+    if (range.first <= range.last) return;
+    throw Error(WARPAES_ERROR_RANGE, "range: ends at byte " + std::to_string(range.last) + ", before its first byte " +
+                                         std::to_string(range.first));
+}
+
+std::uint64_t last_byte(const ByteRange& range, std::uint64_t size) {
+    const std::uint64_t last = range.last == Engine::unknown_length ? std::max(size, std::uint64_t{1}) - 1 : range.last;
+    if (range.first < size && last < size) return last;
+    throw Error(WARPAES_ERROR_RANGE, "range: byte " + std::to_string(std::max(range.first, last)) +
+                                         " is outside the result of " + std::to_string(size) + " bytes");
+}
+
+}  // namespace warpaes

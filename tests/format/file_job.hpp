@@ -1,0 +1,57 @@
+// Jobs on files in a directory of their own, and keysets with keys of any parameters.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "format/streaming_aead.hpp"
+#include "segment_cases.hpp"
+
+namespace warpaes::test {
+
+/// The keys' numbers are kept; the first one is the primary. C2SP: one key alone.
+Keyset keyset_of(const std::vector<StreamKey>& keys);
+
+class FileJobTest : public testing::Test {
+protected:
+    void SetUp() override;
+    void TearDown() override;
+
+    [[nodiscard]] std::string path(const std::string& name) const { return (directory_ / name).string(); }
+    void write_file(const std::string& name, const Bytes& bytes) const;
+    [[nodiscard]] Bytes read_file(const std::string& name) const;
+    [[nodiscard]] bool exists(const std::string& name) const { return std::filesystem::exists(path(name)); }
+    /// Files in the directory, temporary ones too.
+    [[nodiscard]] std::size_t entries() const;
+
+    /// A job from file to file.
+    [[nodiscard]] AeadJob job(Direction direction, const Keyset& keyset, const std::string& from,
+                              const std::string& to) const;
+    /// What the job writes to a pipe, and its status; `input`, if there is one, comes through another.
+    struct Piped {
+        warpaes_status status = WARPAES_OK;
+        Bytes output;
+        AeadResult result;
+    };
+    Piped run_piped(AeadJob job, const Bytes* input = nullptr);
+
+    Engine engine_{{.backend = "auto", .threads = 3, .chunk_bytes = 4096}};
+
+private:
+    std::filesystem::path directory_;
+};
+
+/// The status of what `body` throws, and its sentence.
+struct Failure {
+    warpaes_status status = WARPAES_OK;
+    std::string sentence;
+};
+Failure failure_of(const std::function<void()>& body);
+
+}  // namespace warpaes::test
