@@ -132,7 +132,113 @@ void add_enc_cases(std::vector<Case>& all) {
     all.push_back(file_case("enc_decrypt_base64", clean_run(text, base64), text, from_base64));
 }
 
+Keyset make_keyset(const char* template_name) {
+    const Bytes raw = some_bytes(32, 9);
+    warpaes_keyset* made = nullptr;
+    if (warpaes_keyset_from_raw(template_name, raw.data(), raw.size(), &made) != WARPAES_OK) {
+        throw std::runtime_error(warpaes_last_error());
+    }
+    return Keyset(made);
+}
+
+constexpr char aad[] = "associated";
+
+/// Reads the file in three pieces. What is read is wiped by who fails, not by who has succeeded before.
+warpaes_status read_all(warpaes_engine* engine, const warpaes_keyset* keyset, const Ends& ends) {
+    warpaes_source source{};
+    source.struct_size = sizeof source;
+    source.path = ends.input_path;
+    warpaes_reader* opened = nullptr;
+    warpaes_status status = warpaes_reader_open(engine, &source, keyset, aad, sizeof aad, &opened);
+    const Reader reader(opened);
+    if (status != WARPAES_OK) return status;
+    const std::uint64_t size = warpaes_reader_size(opened);
+    Bytes& memory = *ends.memory;
+    memory.resize(size);
+    for (const auto& [from, to] : {std::pair{size / 2, size}, {size / 3, size / 2}, {std::uint64_t{0}, size / 3}}) {
+        std::uint64_t n = 0;
+        status = warpaes_reader_read(opened, from, memory.data() + from, to - from, &n);
+        if (status == WARPAES_OK && n == to - from) continue;
+        std::fill(memory.begin() + static_cast<std::ptrdiff_t>(to), memory.end(), std::uint8_t{0});
+        return status;
+    }
+    return WARPAES_OK;
+}
+
+warpaes_status write_all(warpaes_engine* engine, const warpaes_keyset* keyset, const Bytes& text, const Ends& ends) {
+    warpaes_sink sink{};
+    sink.struct_size = sizeof sink;
+    sink.flags = ends.replace ? std::uint32_t{WARPAES_FILE_OVERWRITE} : 0U;
+    sink.path = ends.output_path;
+    warpaes_writer* opened = nullptr;
+    warpaes_status status = warpaes_writer_open(engine, &sink, keyset, aad, sizeof aad, &opened);
+    const Writer writer(opened);
+    for (std::size_t at = 0; status == WARPAES_OK && at < text.size(); at += 3000) {
+        status = warpaes_writer_write(opened, text.data() + at, std::min<std::size_t>(3000, text.size() - at));
+    }
+    return status == WARPAES_OK ? warpaes_writer_finish(opened) : status;
+}
+
+void add_segment_cases(std::vector<Case>& all, const char* template_name, const std::string& name) {
+    const std::shared_ptr<warpaes_keyset> keyset = make_keyset(template_name);
+    const Bytes text = some_bytes(text_bytes, 4);
+    const auto configure = [keyset](warpaes_direction direction, std::uint32_t flags) -> Configure {
+        return [=](warpaes_file_job& job) {
+            job.direction = direction;
+            job.format = WARPAES_FORMAT_STREAMING_AEAD;
+            job.flags |= flags;
+            job.keyset = keyset.get();
+            job.aad = aad;
+            job.aad_len = sizeof aad;
+        };
+    };
+    const Configure encrypt = configure(WARPAES_ENCRYPT, 0), decrypt = configure(WARPAES_DECRYPT, 0);
+    const Bytes sealed = clean_run(text, encrypt);
+    all.push_back(random_case(name + "_encrypt", text, encrypt, decrypt));
+    all.push_back(file_case(name + "_decrypt", sealed, text, decrypt));
+
+    const Configure ranged = configure(WARPAES_DECRYPT, WARPAES_FILE_RANGE);
+    all.push_back(file_case(name + "_range", sealed, Bytes(text.begin() + 5000, text.begin() + 17001), [=](auto& job) {
+        ranged(job);
+        job.range_first = 5000;
+        job.range_last = 17000;
+    }));
+    all.back().seeks = true;
+
+    Case verify = file_case(name + "_verify", sealed, {}, configure(WARPAES_DECRYPT, WARPAES_FILE_VERIFY));
+    verify.ends = {EndKind::memory};
+    all.push_back(verify);
+
+    Case reader = file_case(name + "_reader", sealed, text, {});
+    reader.ends = {EndKind::memory};
+    reader.run = [keyset](warpaes_engine* engine, const Ends& ends) { return read_all(engine, keyset.get(), ends); };
+    all.push_back(reader);
+
+    Case writer = random_case(name + "_writer", text, {}, decrypt);
+    writer.ends = {EndKind::file, EndKind::replacement};
+    writer.run = [keyset, text](warpaes_engine* engine, const Ends& ends) {
+        return write_all(engine, keyset.get(), text, ends);
+    };
+    all.push_back(writer);
+}
+
 }  // namespace
+
+const char* name_of(EndKind ends) {
+    switch (ends) {
+    case EndKind::file:
+        return "file";
+    case EndKind::replacement:
+        return "replacement";
+    case EndKind::descriptor:
+        return "descriptor";
+    case EndKind::pipe:
+        return "pipe";
+    case EndKind::memory:
+        return "memory";
+    }
+    return "";
+}
 
 Engine make_engine(const char* backend, std::uint32_t threads) {
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
@@ -155,6 +261,9 @@ const std::vector<Case>& cases() {
     static const std::vector<Case> all = [] {
         std::vector<Case> made;
         add_enc_cases(made);
+        add_segment_cases(made, "AES128_GCM_HKDF_4KB", "gcm_hkdf");
+        add_segment_cases(made, "AES256_CTR_HMAC_SHA256_4KB", "ctr_hmac");
+        add_segment_cases(made, "C2SP_CHUNKED_256", "c2sp");
         return made;
     }();
     return all;

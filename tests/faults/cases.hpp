@@ -16,21 +16,37 @@ using Bytes = std::vector<std::uint8_t>;
 struct Destroy {
     void operator()(warpaes_engine* engine) const { warpaes_engine_destroy(engine); }
     void operator()(warpaes_key* key) const { warpaes_key_destroy(key); }
+    void operator()(warpaes_keyset* keyset) const { warpaes_keyset_destroy(keyset); }
+    void operator()(warpaes_reader* reader) const { warpaes_reader_close(reader); }
+    void operator()(warpaes_writer* writer) const { warpaes_writer_close(writer); }
 };
 using Engine = std::unique_ptr<warpaes_engine, Destroy>;
+using Keyset = std::unique_ptr<warpaes_keyset, Destroy>;
+using Reader = std::unique_ptr<warpaes_reader, Destroy>;
+using Writer = std::unique_ptr<warpaes_writer, Destroy>;
 using Key = std::unique_ptr<warpaes_key, Destroy>;
 
 /// Null if the backend cannot be had.
 Engine make_engine(const char* backend, std::uint32_t threads);
 Bytes some_bytes(std::size_t n, unsigned seed);
 
-/// Where a case reads and writes: paths, or where these are null descriptors.
+enum class EndKind {
+    file,         ///< paths; there is no output file before
+    replacement,  ///< paths; the output file exists and is to be overwritten
+    descriptor,   ///< of regular files
+    pipe,
+    memory  ///< from a path into memory
+};
+const char* name_of(EndKind ends);
+
+/// Where a case reads and writes: paths, or where these are null descriptors or memory.
 struct Ends {
     const char* input_path = nullptr;
     const char* output_path = nullptr;
     int input_fd = -1;
     int output_fd = -1;
     bool replace = false;
+    Bytes* memory = nullptr;
 };
 
 struct Case {
@@ -45,6 +61,7 @@ struct Case {
     Bytes exact;
     /// The input cannot be a pipe.
     bool seeks = false;
+    std::vector<EndKind> ends{EndKind::file, EndKind::replacement, EndKind::descriptor, EndKind::pipe};
 };
 
 const std::vector<Case>& cases();

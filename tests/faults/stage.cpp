@@ -56,20 +56,6 @@ struct Pipe {
 
 }  // namespace
 
-const char* name_of(EndKind ends) {
-    switch (ends) {
-    case EndKind::file:
-        return "file";
-    case EndKind::replacement:
-        return "replacement";
-    case EndKind::descriptor:
-        return "descriptor";
-    case EndKind::pipe:
-        return "pipe";
-    }
-    return "";
-}
-
 Stage::Stage(EndKind ends) : ends_(ends), old_(some_bytes(100, 77)) {
     // Thousands of fsync(): in memory if possible.
     const fs::path parent = ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : fs::temp_directory_path();
@@ -86,6 +72,7 @@ Stage::~Stage() {
 Result Stage::run(const Case& c, warpaes_engine* engine) {
     if (!fs::exists(path("in"))) write_file(path("in"), c.input);
     if (ends_ == EndKind::pipe) return run_on_pipes(c, engine);
+    if (ends_ == EndKind::memory) return run_into_memory(c, engine);
     if (ends_ == EndKind::descriptor) return run_on_descriptors(c, engine);
     return run_on_files(c, engine);
 }
@@ -146,6 +133,14 @@ Result Stage::run_on_pipes(const Case& c, warpaes_engine* engine) const {
     return result;
 }
 
+Result Stage::run_into_memory(const Case& c, warpaes_engine* engine) const {
+    const std::string in = path("in");
+    Bytes memory;
+    Result result = result_of(c, engine, {.input_path = in.c_str(), .memory = &memory});
+    result.output = std::move(memory);
+    return result;
+}
+
 std::string Stage::fault_in(const Case& c, const Result& result) const {
     if (result.left_over) return "a file was left behind";
     if (result.status == WARPAES_OK) {
@@ -167,6 +162,10 @@ std::string Stage::fault_in(const Case& c, const Result& result) const {
         return c.exact.empty() || is_part(c.exact, *result.output) ? "" : "failure, and bytes that are wrong";
     case EndKind::pipe:
         return c.is_beginning(*result.output) ? "" : "failure, and the pipe got wrong bytes";
+    case EndKind::memory:
+        return std::all_of(result.output->begin(), result.output->end(), [](auto b) { return b == 0; })
+                   ? ""
+                   : "failure, and the memory was not wiped";
     }
     return "";
 }

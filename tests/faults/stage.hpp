@@ -9,15 +9,6 @@
 
 namespace faults {
 
-enum class EndKind {
-    file,         ///< paths; there is no output file before
-    replacement,  ///< paths; the output file exists and is to be overwritten
-    descriptor,   ///< of regular files
-    pipe
-};
-inline constexpr EndKind all_ends[] = {EndKind::file, EndKind::replacement, EndKind::descriptor, EndKind::pipe};
-const char* name_of(EndKind ends);
-
 /// What a run has led to.
 struct Result {
     warpaes_status status = WARPAES_OK;
@@ -42,6 +33,7 @@ private:
     [[nodiscard]] Result run_on_files(const Case& c, warpaes_engine* engine) const;
     [[nodiscard]] Result run_on_descriptors(const Case& c, warpaes_engine* engine) const;
     [[nodiscard]] Result run_on_pipes(const Case& c, warpaes_engine* engine) const;
+    [[nodiscard]] Result run_into_memory(const Case& c, warpaes_engine* engine) const;
     [[nodiscard]] std::string path(const char* name) const { return (directory_ / name).string(); }
 
     EndKind ends_;
