@@ -73,14 +73,14 @@ std::size_t beginning_needed(std::span<const StreamKey* const> keys) {
     return static_cast<std::size_t>(bytes);
 }
 
-OpenedFile open_file(Engine& engine, std::span<const StreamKey* const> keys, std::span<const std::uint8_t> aad,
-                     const RewoundSource& source) {
+void try_keys(std::span<const StreamKey* const> keys, const std::function<void(const StreamKey&)>& attempt) {
     if (keys.empty()) throw Error(WARPAES_ERROR_KEYSET, "keyset: has no enabled key");
     // Of several failures an authentication's says most: there, header and length were possible.
     std::optional<Error> failure;
     for (const StreamKey* key : keys) {
         try {
-            return try_key(engine, *key, aad, source, keys.size() > 1);
+            attempt(*key);
+            return;
         } catch (const Error& e) {
             if (e.status() != WARPAES_ERROR_FORMAT && e.status() != WARPAES_ERROR_AUTHENTICATION) throw;
             if (!failure || failure->status() == WARPAES_ERROR_FORMAT) failure.emplace(e);
@@ -88,10 +88,17 @@ OpenedFile open_file(Engine& engine, std::span<const StreamKey* const> keys, std
     }
     if (keys.size() > 1 && failure->status() == WARPAES_ERROR_AUTHENTICATION) {
         throw Error(WARPAES_ERROR_AUTHENTICATION,
-                    "input: none of the keyset's keys opens its first segment: another keyset, other associated data, "
-                    "or the file was altered");
+                    "input: none of the keyset's keys opens it: another keyset, other associated data, or it was "
+                    "altered or cut off");
     }
     throw Error(*failure);
+}
+
+OpenedFile open_file(Engine& engine, std::span<const StreamKey* const> keys, std::span<const std::uint8_t> aad,
+                     const RewoundSource& source) {
+    OpenedFile file;
+    try_keys(keys, [&](const StreamKey& key) { file = try_key(engine, key, aad, source, keys.size() > 1); });
+    return file;
 }
 
 }  // namespace warpaes

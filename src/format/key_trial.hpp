@@ -1,6 +1,7 @@
 // Which of several keys a file was encrypted with, from its beginning alone: a pipe has nothing else yet.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -29,6 +30,10 @@ private:
     std::vector<std::uint8_t> beginning_;
     bool whole_;
 };
+
+/// Calls `attempt` with one key after the other until it does not throw Error{FORMAT, AUTHENTICATION}. If it always
+/// does, throws what says most; Error{KEYSET} without keys.
+void try_keys(std::span<const StreamKey* const> keys, const std::function<void(const StreamKey&)>& attempt);
 
 struct OpenedFile {
     const StreamKey* key = nullptr;

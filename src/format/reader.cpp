@@ -1,14 +1,13 @@
 #include "format/reader.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 
 #include "base/error.hpp"
 #include "cuda/cuda_backend.hpp"
+#include "format/key_trial.hpp"
 #include "format/segment_stage.hpp"
 #include "pipeline/memory.hpp"
-#include "pipeline/pipeline.hpp"
 
 namespace warpaes {
 
@@ -49,9 +48,7 @@ void open_segments(Engine& engine, const SegmentCipher& cipher, const SegmentRan
     const std::uint64_t sealed = sealed_bytes(layout, range);
     SegmentStage stage(cipher, Direction::decrypt, {plan.chunk_bytes, range.first, range.ends, sealed});
     MemorySink sink(locate(plan, output, text_bytes(layout, range)));
-    Plan as_many = plan;
-    as_many.lanes = static_cast<unsigned>(std::min<std::uint64_t>(plan.lanes, stage.chunks(sealed)));
-    run_pipeline(engine, as_many, stage, source, sink);
+    run_segments(engine, plan, stage, source, sink);
 }
 
 constexpr std::size_t longest_header(std::span<const StreamKey* const> keys) {
@@ -115,27 +112,10 @@ private:
 SegmentReader::SegmentReader(Engine& engine, std::unique_ptr<Source> source, std::span<const StreamKey* const> keys,
                              std::span<const std::uint8_t> aad)
     : engine_(engine), source_(std::move(source)) {
-    if (keys.empty()) throw Error(WARPAES_ERROR_KEYSET, "keyset: has no enabled key");
     std::vector<std::uint8_t> header(std::min<std::uint64_t>(longest_header(keys), source_->size()));
     read_whole(*source_, 0, header);
     Tail tail(*source_);
-    // Of several failures an authentication's says most: the length and the header were possible.
-    std::optional<Error> failure;
-    for (const StreamKey* key : keys) {
-        try {
-            try_key(*key, aad, header, tail);
-            return;
-        } catch (const Error& e) {
-            if (e.status() != WARPAES_ERROR_FORMAT && e.status() != WARPAES_ERROR_AUTHENTICATION) throw;
-            if (!failure || failure->status() == WARPAES_ERROR_FORMAT) failure.emplace(e);
-        }
-    }
-    if (keys.size() > 1 && failure->status() == WARPAES_ERROR_AUTHENTICATION) {
-        throw Error(WARPAES_ERROR_AUTHENTICATION,
-                    "source: none of the keyset's keys opens its last segment: another keyset, other associated data, "
-                    "or the file was altered or cut off");
-    }
-    throw Error(*failure);
+    try_keys(keys, [&](const StreamKey& key) { try_key(key, aad, header, tail); });
 }
 
 void SegmentReader::try_key(const StreamKey& key, std::span<const std::uint8_t> aad,
@@ -148,7 +128,7 @@ void SegmentReader::try_key(const StreamKey& key, std::span<const std::uint8_t> 
 
     const std::span<const std::uint8_t> sealed = tail.from(layout.file_offset(last));
     auto text = std::make_shared<SecretBuffer>(static_cast<std::size_t>(range.last_text));
-    const Plan plan = engine_.plan(Mode::gcm, Direction::decrypt, sealed.size());
+    const Plan plan = plan_segments(engine_, key.parameters.format, Direction::decrypt, sealed.size());
     MemorySource source(locate(plan, sealed.data(), sealed.size()));
     open_segments(engine_, *cipher, range, source, plan, text->data());
 
@@ -156,6 +136,7 @@ void SegmentReader::try_key(const StreamKey& key, std::span<const std::uint8_t> 
     size_ = size;
     segments_ = last + 1;
     key_id_ = key.id;
+    format_ = key.parameters.format;
     cache_.keep(last, std::move(text));
 }
 
@@ -214,7 +195,7 @@ void SegmentReader::open(const SegmentRange& range, const Output& output) {
         (memory == nullptr || cuda_backend().place(memory).kind != Memory::page_locked)) {
         slower = Memory::pageable;
     }
-    Plan plan = engine_.plan(Mode::gcm, Direction::decrypt, bytes, slower);
+    Plan plan = plan_segments(engine_, format_, Direction::decrypt, bytes, slower);
     if (output.on_device()) plan.devices = {&output.place.device, 1};
     if (memory != nullptr) {
         MemorySource source(locate(plan, memory + at, bytes));

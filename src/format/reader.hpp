@@ -73,6 +73,7 @@ private:
     std::uint64_t size_ = 0;
     std::uint64_t segments_ = 0;
     std::uint32_t key_id_ = 0;
+    SegmentFormat format_{};
     SegmentCache cache_;
 };
 

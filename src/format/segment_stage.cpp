@@ -7,6 +7,9 @@ namespace warpaes {
 
 namespace {
 
+/// Staging of all workers together, for segments so large that a worker's is a multiple of the usual.
+constexpr std::uint64_t most_staging_bytes = std::uint64_t{256} << 20;
+
 std::uint64_t segments_a_chunk(const SegmentLayout& layout, std::uint64_t chunk_bytes) {
     return std::max<std::uint64_t>(1, chunk_bytes / (layout.text + layout.tag));
 }
@@ -79,6 +82,24 @@ void SegmentStage::process(Lane& lane, Chunk& chunk) {
         cipher_.process(lane, direction_, range, chunk.output, input);
         chunk.output_bytes = static_cast<std::size_t>(text_bytes(cipher_.layout(), range));
     }
+}
+
+Plan plan_segments(const Engine& engine, SegmentFormat format, Direction direction, std::uint64_t bytes,
+                   Memory memory) {
+    // An HMAC is computed on the CPU, and takes longer than the cipher: a GPU gains nothing unless it was asked for.
+    if (format == SegmentFormat::ctr_hmac && memory != Memory::device) {
+        return engine.plan(Mode::ctr, direction, Engine::unknown_length, memory);
+    }
+    return engine.plan(Mode::gcm, direction, bytes, memory);
+}
+
+Totals run_segments(Engine& engine, Plan plan, SegmentStage& stage, Source& source, Sink& sink,
+                    const Progress& progress) {
+    const std::uint64_t staging = 2 * std::max<std::uint64_t>(1, stage.needs().staging_bytes);
+    std::uint64_t lanes = std::min<std::uint64_t>(plan.lanes, most_staging_bytes / staging);
+    if (source.size() != Engine::unknown_length) lanes = std::min(lanes, stage.chunks(source.size()));
+    plan.lanes = static_cast<unsigned>(std::max<std::uint64_t>(1, lanes));
+    return run_pipeline(engine, plan, stage, source, sink, progress);
 }
 
 std::uint64_t text_bytes(const SegmentLayout& layout, const SegmentRange& range) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "format/segment_cipher.hpp"
-#include "pipeline/stage.hpp"
+#include "pipeline/pipeline.hpp"
 
 namespace warpaes {
 
@@ -37,6 +37,14 @@ private:
     const std::uint64_t first_;
     const bool ends_;
 };
+
+/// The engine's plan for segments, as Engine::plan.
+Plan plan_segments(const Engine& engine, SegmentFormat format, Direction direction, std::uint64_t bytes,
+                   Memory memory = Memory::pageable);
+
+/// Runs the stage with as many of the plan's lanes as there are chunks for, and as bounded memory has room for.
+Totals run_segments(Engine& engine, Plan plan, SegmentStage& stage, Source& source, Sink& sink,
+                    const Progress& progress = {});
 
 /// Bytes of plaintext and of ciphertext of neighbouring segments.
 std::uint64_t text_bytes(const SegmentLayout& layout, const SegmentRange& range);

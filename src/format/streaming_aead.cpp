@@ -11,9 +11,6 @@ namespace warpaes {
 
 namespace {
 
-/// Staging of all workers together, for segments so large that a worker's is a multiple of the usual.
-constexpr std::uint64_t most_staging_bytes = std::uint64_t{256} << 20;
-
 /// Takes everything and keeps nothing.
 class NoSink final : public Sink {
 public:
@@ -46,18 +43,6 @@ void check(const AeadJob& job) {
     check_range(*job.range);
 }
 
-Totals run_stage(Engine& engine, SegmentStage& stage, Plan plan, Source& source, Sink& sink, const AeadJob& job) {
-    const std::uint64_t staging = 2 * std::max<std::uint64_t>(1, stage.needs().staging_bytes);
-    plan.lanes = static_cast<unsigned>(std::clamp<std::uint64_t>(most_staging_bytes / staging, 1, plan.lanes));
-    return run_pipeline(engine, plan, stage, source, sink, job.progress);
-}
-
-Plan plan_for(Engine& engine, const StreamKey& key, Direction direction, std::uint64_t bytes) {
-    // An HMAC is computed on the CPU, and takes longer than the cipher: a GPU gains nothing unless it was asked for.
-    const bool hmac = key.parameters.format == SegmentFormat::ctr_hmac;
-    return hmac ? engine.plan(Mode::ctr, direction, Engine::unknown_length) : engine.plan(Mode::gcm, direction, bytes);
-}
-
 AeadResult result_of(const Plan& plan, const Totals& totals, const StreamKey& key) {
     AeadResult result;
     result.bytes_read = totals.bytes_read;
@@ -75,11 +60,11 @@ AeadResult encrypt(Engine& engine, const AeadJob& job) {
     if (source.size() != Engine::unknown_length) (void)cipher->layout().file_bytes(source.size());
     const std::unique_ptr<FileSink> output = open_sink(job.output, job.overwrite, source);
 
-    const Plan plan = plan_for(engine, key, job.direction, source.size());
+    const Plan plan = plan_segments(engine, key.parameters.format, job.direction, source.size());
     SegmentStage stage(*cipher, job.direction, {.chunk_bytes = plan.chunk_bytes, .input_bytes = source.size()});
     output->write(0, cipher->header());
     SinkBehindHeader sink(*output, cipher->header().size());
-    const Totals totals = run_stage(engine, stage, plan, source, sink, job);
+    const Totals totals = run_segments(engine, plan, stage, source, sink, job.progress);
     output->commit();
 
     AeadResult result = result_of(plan, totals, key);
@@ -160,11 +145,11 @@ AeadResult decrypt(Engine& engine, const AeadJob& job) {
         if (job.range) sink = &kept.emplace(*sink, window.skip, window.keep);
     }
 
-    const Plan plan = plan_for(engine, *opened.key, job.direction, content->size());
+    const Plan plan = plan_segments(engine, opened.key->parameters.format, job.direction, content->size());
     SegmentStage stage(
         cipher, job.direction,
         {.chunk_bytes = plan.chunk_bytes, .first = window.first, .ends = window.ends, .input_bytes = content->size()});
-    const Totals totals = run_stage(engine, stage, plan, *content, *sink, job);
+    const Totals totals = run_segments(engine, plan, stage, *content, *sink, job.progress);
     if (output != nullptr) output->commit();
 
     AeadResult result = result_of(plan, totals, *opened.key);

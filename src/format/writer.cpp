@@ -7,7 +7,6 @@
 #include "cuda/cuda_backend.hpp"
 #include "format/segment_stage.hpp"
 #include "pipeline/memory.hpp"
-#include "pipeline/pipeline.hpp"
 
 namespace warpaes {
 
@@ -46,9 +45,13 @@ struct SegmentWriter::Input {
 
 SegmentWriter::SegmentWriter(Engine& engine, std::unique_ptr<Sink> sink, std::function<void()> commit,
                              const StreamKey& key, std::span<const std::uint8_t> aad)
-    : engine_(engine), sink_(std::move(sink)), commit_(std::move(commit)), cipher_(make_segment_cipher(key, aad)) {
+    : engine_(engine),
+      sink_(std::move(sink)),
+      commit_(std::move(commit)),
+      cipher_(make_segment_cipher(key, aad)),
+      format_(key.parameters.format) {
     const SegmentLayout& layout = cipher_->layout();
-    const Plan plan = engine.plan(Mode::gcm, Direction::encrypt, Engine::unknown_length);
+    const Plan plan = plan_segments(engine, format_, Direction::encrypt, Engine::unknown_length);
     const std::uint64_t wanted = std::min(most_pending_bytes, plan.chunk_bytes * plan.lanes);
     pending_segments_ = std::max<std::uint64_t>(1, wanted / (layout.text + layout.tag));
     sink_->write(0, cipher_->header());
@@ -112,14 +115,13 @@ std::uint64_t SegmentWriter::room_from(std::uint64_t segment) const noexcept {
 
 void SegmentWriter::seal(const Input& input, std::uint64_t bytes, bool ends) {
     const SegmentLayout& layout = cipher_->layout();
-    Plan plan =
-        engine_.plan(Mode::gcm, Direction::encrypt, bytes, input.on_device() ? Memory::device : Memory::pageable);
+    Plan plan = plan_segments(engine_, format_, Direction::encrypt, bytes,
+                              input.on_device() ? Memory::device : Memory::pageable);
     if (input.on_device()) plan.devices = {&input.place.device, 1};
     SegmentStage stage(*cipher_, Direction::encrypt, {plan.chunk_bytes, next_, ends, bytes});
-    plan.lanes = static_cast<unsigned>(std::min<std::uint64_t>(plan.lanes, stage.chunks(bytes)));
     MemorySource source(locate(plan, input.data, bytes));
     SinkPart part(*sink_, layout.file_offset(next_));
-    run_pipeline(engine_, plan, stage, source, part);
+    run_segments(engine_, plan, stage, source, part);
     if (!ends) next_ = layout.segment_at(layout.text_offset(next_) + bytes);
 }
 
