@@ -191,11 +191,19 @@ void Pipeline::fail(std::exception_ptr error) noexcept {
 
 void Pipeline::loop(WorkerLane& lane) {
     Chunk chunk;
-    while (!stopped_ && take(chunk, lane)) {
-        lane.used(chunk.input_bytes);
-        const bool processed = process(chunk, lane);
-        lane.used(chunk.output_bytes);
-        if (!processed || !write(chunk)) return;
+    while (!stopped_) {
+        try {
+            if (!take(chunk, lane)) return;
+            lane.used(chunk.input_bytes);
+            const bool processed = process(chunk, lane);
+            lane.used(chunk.output_bytes);
+            if (!processed) return;
+        } catch (...) {
+            // What a pipe receives ends at the first failure in the order of the chunks, whoever was faster.
+            if (sink_.is_sequential()) (void)write_turns_.wait(chunk.index);
+            throw;
+        }
+        if (!write(chunk)) return;
         reporter_.add(chunk.input_bytes);
     }
 }
