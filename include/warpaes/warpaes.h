@@ -190,7 +190,8 @@ WARPAES_API void warpaes_key_destroy(warpaes_key* key);
  * GCM: `iv` of any length from 1 byte (12 is the usual and the fast one; never twice with the same key, and at most
  * 2^32 random ones of 12 bytes, SP 800-38D 8.3), `aad` and `tag`; at most 2^36 - 32 bytes. Encryption writes `tag`,
  * decryption compares it in constant time and, if it is wrong, wipes the output: WARPAES_ERROR_AUTHENTICATION. No
- * range. An asynchronous call encrypts only: whether a decryption is authentic is not known when it returns.
+ * range. An asynchronous call encrypts only: whether a decryption is authentic is not known when it returns. It writes
+ * all 16 bytes of the tag, and waits for `cuda_stream` first if `aad` lies in device memory.
  *
  * XTS: `key` and `tweak_key`, both AES-128 or both AES-256 and different (FIPS 140-3 IG C.I). The message is
  * consecutive data units of `data_unit_len` bytes (16 to 2^24; 0: the whole message is one), of which the last may be
@@ -265,7 +266,8 @@ typedef struct warpaes_segments {
     warpaes_direction direction;
     int32_t reserved;
     const warpaes_key* key;
-    const uint8_t* nonces; /**< count times 12 bytes, one after the other, in host memory. All different. */
+    const uint8_t*
+        nonces; /**< count times 12 bytes, one after the other, in host memory. All different: nobody checks. */
     uint64_t count;
     uint64_t segment_len;
     uint64_t last_len;

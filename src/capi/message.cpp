@@ -5,6 +5,7 @@
 #include "capi/checks.hpp"
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
+#include "message/segments.hpp"
 
 namespace {
 
@@ -60,6 +61,24 @@ warpaes_status run(warpaes_engine* engine, warpaes_message* message, std::option
     return status != WARPAES_OK ? status : m.status;
 }
 
+SegmentsRequest to_request(const warpaes_segments& s) {
+    require(s.key, "key");
+    if (s.flags != 0) throw Error(WARPAES_ERROR_ARGUMENT, "flags: must be 0");
+    return {.direction = checked_direction(s.direction),
+            .key = &s.key->impl,
+            .nonces = s.nonces,
+            .count = s.count,
+            .segment_bytes = s.segment_len,
+            .last_bytes = s.last_len,
+            .aad = static_cast<const std::uint8_t*>(s.aad),
+            .aad_bytes = s.aad_len,
+            .input = static_cast<const std::uint8_t*>(s.input),
+            .output = static_cast<std::uint8_t*>(s.output),
+            .plaintext_stride = s.plaintext_stride,
+            .ciphertext_stride = s.ciphertext_stride,
+            .tags = static_cast<std::uint8_t*>(s.tags)};
+}
+
 }  // namespace
 
 extern "C" {
@@ -70,6 +89,30 @@ warpaes_status warpaes_crypt(warpaes_engine* engine, warpaes_message* message) {
 
 warpaes_status warpaes_crypt_async(warpaes_engine* engine, warpaes_message* message, void* cuda_stream) {
     return run(engine, message, CallerStream{cuda_stream});
+}
+
+warpaes_status warpaes_crypt_segments(warpaes_engine* engine, warpaes_segments* segments) {
+    return guarded([&] {
+        require(engine, "engine");
+        warpaes_segments s = read_struct(segments, "segments", sizeof(warpaes_segments));
+        SegmentsResult result;
+        const auto write_back = [&] {
+            s.failures = result.failures;
+            s.first_failure = result.first_failure;
+            s.backend = result.backend.empty() ? "" : result.backend.data();
+            s.device = result.device;
+            s.notes = result.notes;
+            write_struct(s, segments, s.struct_size);
+        };
+        write_back();
+        try {
+            crypt_segments(engine->impl, to_request(s), result);
+        } catch (const Error&) {
+            write_back();
+            throw;
+        }
+        write_back();
+    });
 }
 
 }  // extern "C"

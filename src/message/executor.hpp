@@ -32,6 +32,8 @@ public:
     void clear(std::uint8_t* memory, std::uint64_t bytes);
 
     [[nodiscard]] bool on_device() const noexcept { return device_ >= 0; }
+    /// What kind of memory decides: device memory, if one of the buffers lies there; page-locked, if both do.
+    [[nodiscard]] Memory memory() const noexcept { return memory_; }
     /// Where at least one of the buffers lies; -1: both lie in host memory.
     [[nodiscard]] int data_device() const noexcept { return device_; }
     [[nodiscard]] std::string_view backend() const noexcept { return backend_; }

@@ -24,8 +24,7 @@ void check_aad(const MessageRequest& r) {
 void check_tag(const MessageRequest& r) {
     check_tag_length(r.tag_length);
     if (r.tag == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "tag: is null");
-    const auto tag = reinterpret_cast<std::uintptr_t>(r.tag), out = reinterpret_cast<std::uintptr_t>(r.output);
-    if (r.input_length != 0 && tag < out + r.input_length && out < tag + r.tag_length) {
+    if (overlap(r.tag, r.tag_length, r.output, r.input_length)) {
         throw Error(WARPAES_ERROR_OVERLAP, "tag: lies in the output");
     }
 }
@@ -43,15 +42,6 @@ void check_asynchronous(const MessageRequest& r, int device) {
     if (place.kind == Memory::pageable || (place.kind == Memory::device && place.device != device)) {
         throw Error(WARPAES_ERROR_ARGUMENT,
                     "tag: an asynchronous call takes page-locked memory or memory of the buffers' device");
-    }
-}
-
-/// No byte of a message that is not authentic stays behind, as far as its memory can still be reached.
-void clear_after_failure(Executor& executor, std::uint8_t* output, std::uint64_t bytes) noexcept {
-    try {
-        executor.clear(output, bytes);
-    } catch (const std::exception&) {
-        // The device is gone, and its memory with it.
     }
 }
 
@@ -115,6 +105,14 @@ void compare_tags(const Block& tag, std::span<const std::uint8_t> expected) {
     if (CRYPTO_memcmp(tag.data(), expected.data(), expected.size()) != 0) {
         throw Error(WARPAES_ERROR_AUTHENTICATION,
                     "tag: is wrong: wrong key, wrong IV, wrong associated data, or data that was altered");
+    }
+}
+
+void clear_after_failure(Executor& executor, std::uint8_t* output, std::uint64_t bytes) noexcept {
+    try {
+        executor.clear(output, bytes);
+    } catch (const std::exception&) {
+        // The device is gone, and its memory with it.
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "aes/ghash.hpp"
 #include "engine/engine.hpp"
+#include "message/executor.hpp"
 #include "message/message.hpp"
 
 namespace warpaes {
@@ -31,6 +32,9 @@ void check_aad_length(std::uint64_t bytes);
 
 /// Throws Error{AUTHENTICATION} unless `tag` begins with `expected`; takes the same time wherever they differ.
 void compare_tags(const Block& tag, std::span<const std::uint8_t> expected);
+
+/// Overwrites the output of a decryption that came to nothing, as far as its memory can still be reached.
+void clear_after_failure(Executor& executor, std::uint8_t* output, std::uint64_t bytes) noexcept;
 
 /// `crypt` for GCM, after the checks that all modes share.
 void crypt_gcm(Engine& engine, const MessageRequest& request, MessageResult& result,

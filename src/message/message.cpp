@@ -177,11 +177,15 @@ Block checked_iv(Mode mode, std::span<const std::uint8_t> iv) {
     return block;
 }
 
+bool overlap(const std::uint8_t* a, std::uint64_t a_bytes, const std::uint8_t* b, std::uint64_t b_bytes) {
+    if (a_bytes == 0 || b_bytes == 0) return false;
+    const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
+    return first < second + b_bytes && second < first + a_bytes;
+}
+
 void check_overlap(const std::uint8_t* input, std::uint64_t input_bytes, const std::uint8_t* output,
                    std::uint64_t output_bytes) {
-    if (input == output || input_bytes == 0 || output_bytes == 0) return;
-    const auto in = reinterpret_cast<std::uintptr_t>(input), out = reinterpret_cast<std::uintptr_t>(output);
-    if (in < out + output_bytes && out < in + input_bytes) {
+    if (input != output && overlap(input, input_bytes, output, output_bytes)) {
         throw Error(WARPAES_ERROR_OVERLAP,
                     "output: overlaps input without being the same buffer; use equal or separate buffers");
     }

@@ -34,10 +34,4 @@ warpaes_message gcm_message(const GcmCase& c, const Key& key, warpaes_direction 
     return message;
 }
 
-std::vector<std::string> gcm_backends() {
-    std::vector<std::string> names = usable_backends();
-    std::erase(names, "cuda");
-    return names;
-}
-
 }  // namespace abi_tests

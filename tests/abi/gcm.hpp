@@ -18,10 +18,4 @@ GcmCase make_gcm_case(Random& random, std::size_t key_bytes, std::size_t iv_byte
 warpaes_message gcm_message(const GcmCase& c, const Key& key, warpaes_direction direction, const void* input,
                             void* output, void* tag);
 
-/// Those of usable_backends() that have GCM.
-std::vector<std::string> gcm_backends();
-
-#define WARPAES_FOR_EVERY_GCM_BACKEND(Suite) \
-    INSTANTIATE_TEST_SUITE_P(Backend, Suite, testing::ValuesIn(abi_tests::gcm_backends()), abi_tests::backend_test_name)
-
 }  // namespace abi_tests

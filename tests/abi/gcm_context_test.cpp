@@ -232,7 +232,7 @@ TEST_P(GcmContext, OutOfOrder) {
               WARPAES_ERROR_IV_LENGTH);
 }
 
-WARPAES_FOR_EVERY_GCM_BACKEND(GcmContext);
+WARPAES_FOR_EVERY_BACKEND(GcmContext);
 
 }  // namespace
 }  // namespace abi_tests

@@ -249,8 +249,8 @@ TEST_P(GcmErrors, AsynchronousCallsTakeDeviceMemory) {
     EXPECT_TRUE(output.intact_after(0) && tag.intact_after(0));
 }
 
-WARPAES_FOR_EVERY_GCM_BACKEND(GcmMessage);
-WARPAES_FOR_EVERY_GCM_BACKEND(GcmErrors);
+WARPAES_FOR_EVERY_BACKEND(GcmMessage);
+WARPAES_FOR_EVERY_BACKEND(GcmErrors);
 
 }  // namespace
 }  // namespace abi_tests
