@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstring>
 
 namespace cli {
+
+void warn(const std::string& sentence) {
+    fmt::print(stderr, "warpaes: warning: {}\n", sentence);
+}
 
 std::vector<warpaes_backend_info> list_backends() {
     std::vector<warpaes_backend_info> list(warpaes_backend_count());
@@ -14,6 +19,22 @@ std::vector<warpaes_backend_info> list_backends() {
         check(warpaes_backend_query(i, &list[i]));
     }
     return list;
+}
+
+bool parse_options(CLI::App& app, int argc, char** argv, const char* help) {
+    try {
+        app.parse(argc, argv);
+        return true;
+    } catch (const CLI::CallForHelp& call) {
+        if (help != nullptr) {
+            fmt::print("{}", help);
+        } else {
+            app.exit(call);
+        }
+        return false;
+    } catch (const CLI::ParseError& error) {
+        throw UsageError(fmt::format("{}; see `{} --help`", error.what(), app.get_name()));
+    }
 }
 
 std::optional<bool> parse_json_option(int argc, char** argv, const char* help) {

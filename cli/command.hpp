@@ -9,6 +9,10 @@
 #include <string>
 #include <vector>
 
+namespace CLI {
+class App;
+}
+
 namespace cli {
 
 /// Ends the command: a sentence for standard error and the exit code, which is a warpaes_status.
@@ -38,8 +42,12 @@ struct EngineDelete {
 struct KeyDelete {
     void operator()(warpaes_key* key) const { warpaes_key_destroy(key); }
 };
+struct KeysetDelete {
+    void operator()(warpaes_keyset* keyset) const { warpaes_keyset_destroy(keyset); }
+};
 using Engine = std::unique_ptr<warpaes_engine, EngineDelete>;
 using Key = std::unique_ptr<warpaes_key, KeyDelete>;
+using Keyset = std::unique_ptr<warpaes_keyset, KeysetDelete>;
 
 inline Engine create_engine(const warpaes_engine_options& options) {
     warpaes_engine* engine = nullptr;
@@ -61,8 +69,14 @@ inline Engine create_engine(const std::string& backend, int device, unsigned thr
     return create_engine(options);
 }
 
+/// A warning on standard error.
+void warn(const std::string& sentence);
+
 /// What warpaes_backend_query lists.
 std::vector<warpaes_backend_info> list_backends();
+
+/// False if the help was asked for, and printed: `help`, or what CLI11 makes of the options. Throws UsageError.
+bool parse_options(CLI::App& app, int argc, char** argv, const char* help = nullptr);
 
 /// For subcommands whose only option is --json: whether it is there; nothing if the help was asked for, and printed.
 std::optional<bool> parse_json_option(int argc, char** argv, const char* help);
@@ -74,6 +88,12 @@ struct Command {
     int (*run)(int argc, char** argv);
 };
 
+int run_encrypt(int argc, char** argv);
+int run_decrypt(int argc, char** argv);
+int run_verify(int argc, char** argv);
+int run_inspect(int argc, char** argv);
+int run_keygen(int argc, char** argv);
+int run_keys(int argc, char** argv);
 int run_enc(int argc, char** argv);
 int run_bench(int argc, char** argv);
 int run_devices(int argc, char** argv);

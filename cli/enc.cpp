@@ -25,10 +25,6 @@ struct Secrets {
     std::vector<unsigned char> salt;
 };
 
-void warn(const std::string& sentence) {
-    fmt::print(stderr, "warpaes: warning: {}\n", sentence);
-}
-
 std::optional<SecretBytes> find_passphrase(const EncOptions& o) {
     if (o.passphrase_file) return read_passphrase_file("-kfile", *o.passphrase_file);
     if (o.passphrase != nullptr) {

@@ -15,6 +15,12 @@ namespace {
 using cli::Command;
 
 constexpr Command commands[] = {
+    {"encrypt", "encrypt files, authenticated", cli::run_encrypt},
+    {"decrypt", "decrypt them, or a part of one", cli::run_decrypt},
+    {"verify", "authenticate them and write nothing", cli::run_verify},
+    {"inspect", "what an encrypted file says of itself", cli::run_inspect},
+    {"keygen", "make a keyset", cli::run_keygen},
+    {"keys", "what a keyset holds, and the rotation of its keys", cli::run_keys},
     {"enc", "encrypt and decrypt files as `openssl enc` does", cli::run_enc},
     {"devices", "what can run here, and why not", cli::run_devices},
     {"selftest", "known answers on every backend", cli::run_selftest},
@@ -28,8 +34,10 @@ void print_help() {
         "\n`warpaes COMMAND --help` says more; `warpaes --version` says which this is.\n"
         "\nExamples\n"
         "  warpaes devices\n"
+        "  warpaes keygen -o keyset.json\n"
+        "  warpaes encrypt -k keyset.json -o disk.img.warpaes disk.img\n"
+        "  warpaes decrypt -k keyset.json -o disk.img disk.img.warpaes\n"
         "  warpaes enc -aes-256-ctr -pbkdf2 -in disk.img -out disk.img.enc\n"
-        "  warpaes enc -aes-256-ctr -pbkdf2 -d -in disk.img.enc -out disk.img\n"
         "\nExit status\n");
     for (int status = 0; status <= WARPAES_ERROR_KEYSET; ++status) {
         fmt::print("  {:>3}  {}\n", status, warpaes_status_message(static_cast<warpaes_status>(status)));

@@ -1,36 +1,21 @@
 #include "secrets.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 
 #include "command.hpp"
+#include "descriptor.hpp"
 
 namespace cli {
 
 namespace {
-
-class File {
-public:
-    File(const char* path, int flags) : fd_(::open(path, flags | O_CLOEXEC | O_NOCTTY)), owned_(true) {}
-    explicit File(int fd) : fd_(fd), owned_(false) {}
-    File(const File&) = delete;
-    File& operator=(const File&) = delete;
-    ~File() {
-        if (owned_ && fd_ >= 0) ::close(fd_);
-    }
-    [[nodiscard]] int get() const { return fd_; }
-
-private:
-    int fd_;
-    bool owned_;
-};
 
 /// Byte by byte, so that what follows the line stays for whoever reads the descriptor next.
 bool read_byte(const std::string& what, int fd, char& c) {
@@ -51,17 +36,8 @@ SecretBytes read_all(const std::string& what, int fd, bool first_line) {
     return bytes;
 }
 
-int parse_fd(const std::string& what, const std::string& text) {
-    int fd = -1;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fd);
-    if (error != std::errc() || end != text.data() + text.size() || fd < 0) {
-        throw UsageError(fmt::format("{}: '{}' is not a descriptor number", what, text));
-    }
-    return fd;
-}
-
 SecretBytes read_file(const std::string& what, const std::string& path, bool first_line) {
-    const File file(path.c_str(), O_RDONLY);
+    const Descriptor file(path.c_str(), O_RDONLY);
     if (file.get() < 0) {
         throw Failure(WARPAES_ERROR_NOT_FOUND,
                       fmt::format("{}: cannot open '{}': {}", what, path, std::strerror(errno)));
@@ -85,12 +61,6 @@ SecretBytes read_environment(const std::string& what, const std::string& name) {
     return copy(what, value);
 }
 
-/// `prefix`'s rest, if `text` starts with it.
-const char* after(const char* text, const char* prefix) {
-    const std::size_t n = std::strlen(prefix);
-    return std::strncmp(text, prefix, n) == 0 ? text + n : nullptr;
-}
-
 int hex_digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';
     if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -99,7 +69,8 @@ int hex_digit(char c) {
 }
 
 /// `digits` is a view into memory that its owner wipes.
-void decode_hex(const std::string& what, std::string_view digits, std::size_t bytes, int status, unsigned char* out) {
+void decode_exactly(const std::string& what, std::string_view digits, std::size_t bytes, int status,
+                    unsigned char* out) {
     for (std::size_t i = 0; i < digits.size(); ++i) {
         if (hex_digit(digits[i]) < 0) {
             throw UsageError(fmt::format("{}: character {} is not a hexadecimal digit", what, i + 1));
@@ -111,16 +82,7 @@ void decode_hex(const std::string& what, std::string_view digits, std::size_t by
                                   "with zeros as openssl does",
                                   what, 2 * bytes, bytes, digits.size()));
     }
-    for (std::size_t i = 0; i < bytes; ++i) {
-        out[i] = static_cast<unsigned char>(hex_digit(digits[2 * i]) * 16 + hex_digit(digits[2 * i + 1]));
-    }
-}
-
-std::string_view trimmed(std::string_view text) {
-    constexpr const char* space = " \t\r\n";
-    const std::size_t first = text.find_first_not_of(space);
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(space) - first + 1);
+    decode_hex(digits, out);
 }
 
 /// The terminal with its echo off until this goes out of scope.
@@ -161,8 +123,40 @@ SecretBytes ask(int terminal, const std::string& question) {
 
 }  // namespace
 
+std::string_view trimmed(std::string_view text) {
+    constexpr const char* space = " \t\r\n";
+    const std::size_t first = text.find_first_not_of(space);
+    if (first == std::string_view::npos) return {};
+    return text.substr(first, text.find_last_not_of(space) - first + 1);
+}
+
+bool is_hex(std::string_view text) {
+    return std::all_of(text.begin(), text.end(), [](char c) { return hex_digit(c) >= 0; });
+}
+
+void decode_hex(std::string_view digits, unsigned char* bytes) {
+    for (std::size_t i = 0; i < digits.size() / 2; ++i) {
+        bytes[i] = static_cast<unsigned char>(hex_digit(digits[2 * i]) * 16 + hex_digit(digits[2 * i + 1]));
+    }
+}
+
+int parse_fd(const std::string& what, const std::string& number) {
+    int fd = -1;
+    const char* end = number.data() + number.size();
+    const auto [at, error] = std::from_chars(number.data(), end, fd);
+    if (error != std::errc() || at != end || fd < 0) {
+        throw UsageError(fmt::format("{}: '{}' is not a descriptor number", what, number));
+    }
+    return fd;
+}
+
+const char* after(const char* text, const char* prefix) {
+    const std::size_t n = std::strlen(prefix);
+    return std::strncmp(text, prefix, n) == 0 ? text + n : nullptr;
+}
+
 std::optional<SecretBytes> prompt(const std::string& question, bool confirm) {
-    const File terminal("/dev/tty", O_RDWR);
+    const Descriptor terminal("/dev/tty", O_RDWR);
     if (terminal.get() < 0) return std::nullopt;
     const SecretBytes answer = ask(terminal.get(), question);
     if (answer.size() == 0) throw UsageError("prompt: nothing was entered");
@@ -220,13 +214,14 @@ SecretBytes read_key(const std::string& what, char* argument, std::size_t bytes)
     if (may_be_raw && text.size() == bytes) return text;
     SecretBytes key;
     for (std::size_t i = 0; i < bytes; ++i) key.push_back('\0');
-    decode_hex(what, trimmed(text.view()), bytes, WARPAES_ERROR_KEY_LENGTH, const_cast<unsigned char*>(key.bytes()));
+    decode_exactly(what, trimmed(text.view()), bytes, WARPAES_ERROR_KEY_LENGTH,
+                   const_cast<unsigned char*>(key.bytes()));
     return key;
 }
 
 std::vector<unsigned char> parse_hex(const std::string& what, const std::string& hex, std::size_t bytes, int status) {
     std::vector<unsigned char> out(bytes);
-    decode_hex(what, hex, bytes, status, out.data());
+    decode_exactly(what, hex, bytes, status, out.data());
     return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "secret_bytes.hpp"
@@ -25,6 +26,16 @@ SecretBytes read_passphrase(const std::string& what, char* argument);
 SecretBytes read_passphrase_file(const std::string& what, const std::string& path);
 /// openssl's -k: the argument itself.
 SecretBytes take_argument(const std::string& what, char* argument, const std::string& advice);
+
+/// Without white space around it.
+std::string_view trimmed(std::string_view text);
+bool is_hex(std::string_view text);
+/// `digits`, of which there are twice as many, as bytes. `digits` belongs to somebody who wipes it.
+void decode_hex(std::string_view digits, unsigned char* bytes);
+/// The number in "fd:N".
+int parse_fd(const std::string& what, const std::string& number);
+/// What follows `prefix` in `text`, if it begins so.
+const char* after(const char* text, const char* prefix);
 
 /// Asks on the terminal, without echo; twice if `confirm`. Nothing if there is no terminal.
 std::optional<SecretBytes> prompt(const std::string& question, bool confirm);

@@ -495,17 +495,18 @@ typedef struct warpaes_file_info {
     const char* template_name; /**< The one asked for, or "" where only a key can tell. Static storage. */
     uint64_t file_bytes;
     uint64_t header_bytes;
-    uint64_t segment_bytes; /**< of ciphertext, tag included; 0 if not known */
-    uint64_t segments;
-    uint64_t plaintext_bytes;
-    uint32_t key_bits; /**< of AES; 0 if not known */
+    uint64_t segment_bytes;   /**< of ciphertext, tag included; 0 if not known */
+    uint64_t segments;        /**< 0 if not known */
+    uint64_t plaintext_bytes; /**< WARPAES_UNKNOWN if not known: OPENSSL_ENC, or no template was asked for */
+    uint32_t key_bits;        /**< of AES; 0 if not known */
     uint32_t reserved;
 } warpaes_file_info;
 
 /**
  * Reads the header of the file at `path` and computes the rest from its length. `template_name`: what to take it for;
- * NULL: what the header says, which for Tink's formats leaves the segment size open (not written in the file).
- * WARPAES_ERROR_FORMAT if it cannot be such a file, for example because its length is impossible.
+ * NULL: what the header says, which for Tink's formats leaves the segment size open (not written in the file), and by
+ * which C2SP's files are not recognised (they have no mark). WARPAES_ERROR_FORMAT if it cannot be such a file, for
+ * example because its length is impossible.
  */
 WARPAES_API warpaes_status warpaes_file_inspect(const char* path, const char* template_name, warpaes_file_info* info);
 

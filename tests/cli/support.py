@@ -18,6 +18,14 @@ PADDED = ("ecb", "cbc")
 # warpaes_status, which the command exits with (include/warpaes/warpaes.h).
 ARGUMENT, KEY_LENGTH, IV_LENGTH, DATA_LENGTH, PADDING = 2, 3, 4, 5, 6
 RANGE, BACKEND, CANCELLED, NOT_FOUND, EXISTS, SAME_FILE, READ, WRITE, FORMAT = 9, 10, 15, 16, 17, 18, 19, 20, 21
+AUTHENTICATION, KEYSET = 22, 23
+
+TEMPLATES = [
+    f"AES{bits}_{construction}_{segment}"
+    for construction in ("GCM_HKDF", "CTR_HMAC_SHA256")
+    for bits in (256, 128)
+    for segment in ("1MB", "4KB")
+] + ["C2SP_CHUNKED_256", "C2SP_CHUNKED_128"]
 
 
 def data(length, seed=b"data"):
@@ -46,7 +54,7 @@ class CommandTest(unittest.TestCase):
             return file.read()
 
     def run_command(self, *arguments, stdin=b"", env=None, **options):
-        environment = {k: v for k, v in os.environ.items() if k != "WARPAES_BACKEND"}
+        environment = {k: v for k, v in os.environ.items() if k not in ("WARPAES_BACKEND", "WARPAES_KEYSET")}
         environment.update(env or {})
         if not isinstance(stdin, bytes):
             options["stdin"] = stdin

@@ -277,7 +277,9 @@ class Records(CommandTest):
 
     def test_version_help_devices_selftest(self):
         self.assertRegex(self.warpaes("--version").decode(), r"^warpaes \d+\.\d+\.\d+\n$")
-        for arguments in (["--help"], ["enc", "-help"], ["enc", "--help"], ["devices", "--help"], ["selftest", "-h"]):
+        commands = ("encrypt", "decrypt", "verify", "inspect", "keygen", "keys", "enc", "devices", "selftest")
+        helps = [["--help"], ["enc", "-help"], ["selftest", "-h"], ["keys", "add", "--help"]]
+        for arguments in helps + [[command, "--help"] for command in commands]:
             self.assertIn(b"Usage: warpaes", self.warpaes(*arguments))
         backends = json.loads(self.warpaes("devices", "--json"))
         for backend in backends:

@@ -52,8 +52,7 @@ struct Ends {
 struct Case {
     std::string name;
     Bytes input;
-    /// WARPAES_NOTE_* go to `notes`.
-    std::function<warpaes_status(warpaes_engine*, const Ends&, std::uint32_t& notes)> run;
+    std::function<warpaes_status(warpaes_engine*, const Ends&)> run;
     /// The output of a run that succeeded.
     std::function<bool(const Bytes& output)> is_whole;
     /// What a pipe has received before a failure.

@@ -1,0 +1,323 @@
+// `warpaes encrypt`, `decrypt` and `verify`: files of authenticated segments, one or many.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <thread>
+
+#include "command.hpp"
+#include "crypt_options.hpp"
+#include "descriptor.hpp"
+#include "enc_options.hpp"
+#include "file_list.hpp"
+#include "interrupt.hpp"
+#include "keyset_source.hpp"
+#include "progress.hpp"
+
+namespace cli {
+
+namespace {
+
+using nlohmann::json;
+
+/// From here on a file is worth all the workers; smaller ones are done side by side, one worker each.
+constexpr std::uint64_t large_file = 32u << 20;
+
+struct Outcome {
+    warpaes_status status = WARPAES_ERROR_CANCELLED;
+    std::string error = "not begun";
+    std::uint64_t bytes_read = 0;
+    std::uint64_t bytes_written = 0;
+    std::uint32_t key_id = 0;
+    std::string backend;
+    int device = -1;
+};
+
+/// One line for all the files.
+class SharedProgress {
+public:
+    SharedProgress(bool shown, const std::vector<FileTask>& tasks) : line_(shown), single_(tasks.size() == 1) {
+        for (const FileTask& task : tasks) total_ += task.bytes;
+    }
+    void update(std::uint64_t& before, std::uint64_t done, std::uint64_t total) {
+        const std::lock_guard lock(mutex_);
+        done_ += done - before;
+        before = done;
+        line_.update(done_, single_ ? total : total_);
+    }
+    double finish() {
+        const double seconds = line_.seconds();
+        line_.clear();
+        return seconds;
+    }
+
+private:
+    std::mutex mutex_;
+    ProgressLine line_;
+    bool single_;
+    std::uint64_t done_ = 0;
+    std::uint64_t total_ = 0;
+};
+
+struct FileProgress {
+    SharedProgress& shared;
+    std::uint64_t before = 0;
+};
+
+int on_progress(void* user, std::uint64_t done, std::uint64_t total) {
+    auto& file = *static_cast<FileProgress*>(user);
+    file.shared.update(file.before, done, total);
+    return caught_signal();
+}
+
+std::string read_aad(const CryptOptions& o) {
+    if (o.aad) return *o.aad;
+    if (!o.aad_file) return {};
+    const Descriptor file(o.aad_file->c_str(), O_RDONLY);
+    std::string aad;
+    char buffer[4096];
+    ssize_t n = file.get() < 0 ? -1 : 1;
+    while (n > 0 && aad.size() <= (1u << 20)) {
+        n = ::read(file.get(), buffer, sizeof buffer);
+        if (n > 0) aad.append(buffer, static_cast<std::size_t>(n));
+    }
+    if (n < 0) {
+        throw Failure(WARPAES_ERROR_NOT_FOUND,
+                      fmt::format("--aad-file: cannot read '{}': {}", *o.aad_file, std::strerror(errno)));
+    }
+    return aad;
+}
+
+class Run {
+public:
+    Run(const CryptOptions& options, int argc, char** argv)
+        : o_(options),
+          keys_(load_keys(options.keys, options.format, argc, argv)),
+          aad_(read_aad(options)),
+          tasks_(list_files(options)),
+          outcomes_(tasks_.size()),
+          progress_(options.progress.value_or(::isatty(STDERR_FILENO) != 0), tasks_) {
+        check_terminal();
+    }
+
+    void run() {
+        std::vector<std::size_t> small, large;
+        for (std::size_t i = 0; i < tasks_.size(); ++i) {
+            (tasks_.size() > 1 && !tasks_[i].input.empty() && tasks_[i].bytes < large_file ? small : large)
+                .push_back(i);
+        }
+        if (!small.empty()) run_side_by_side(small);
+        if (!large.empty()) {
+            const Engine engine = engine_with(o_.threads);
+            for (const std::size_t i : large) run_one(engine.get(), i);
+        }
+        seconds_ = progress_.finish();
+    }
+
+    /// The status of the first file that failed.
+    [[nodiscard]] warpaes_status status() const {
+        for (const Outcome& outcome : outcomes_) {
+            if (outcome.status != WARPAES_OK) return outcome.status;
+        }
+        return WARPAES_OK;
+    }
+
+    void report() const {
+        if (o_.json) {
+            fmt::print(data_on_stdout() ? stderr : stdout, "{}\n", record().dump());
+        } else if (o_.action == Action::verify) {
+            for (std::size_t i = 0; i < tasks_.size(); ++i) {
+                if (outcomes_[i].status == WARPAES_OK) fmt::print("{}: authentic\n", name_of(i));
+            }
+        }
+        if (o_.progress.value_or(false) && status() == WARPAES_OK) {
+            const auto bytes = static_cast<double>(bytes_read());
+            fmt::print(stderr, "{} in {:.2f} s: {:.2f} GB/s on {}\n", human_bytes(bytes), seconds_,
+                       bytes / seconds_ / 1e9, outcomes_[0].backend);
+        }
+        std::fflush(stdout);
+        if (tasks_.size() == 1) {
+            if (status() != WARPAES_OK) throw Failure(status(), outcomes_[0].error);
+            return;
+        }
+        std::size_t failed = 0;
+        for (std::size_t i = 0; i < tasks_.size(); ++i) {
+            if (outcomes_[i].status == WARPAES_OK) continue;
+            ++failed;
+            if (outcomes_[i].status != WARPAES_ERROR_CANCELLED) {
+                fmt::print(stderr, "warpaes: '{}': {}\n", name_of(i), outcomes_[i].error);
+            }
+        }
+        if (failed != 0) throw Failure(status(), fmt::format("{} of {} files failed", failed, tasks_.size()));
+    }
+
+private:
+    [[nodiscard]] bool data_on_stdout() const { return o_.action != Action::verify && tasks_[0].output.empty(); }
+
+    [[nodiscard]] std::string name_of(std::size_t i) const {
+        return tasks_[i].input.empty() ? "standard input" : tasks_[i].input;
+    }
+
+    void check_terminal() const {
+        if (o_.action == Action::encrypt && data_on_stdout() && !o_.force && ::isatty(STDOUT_FILENO) != 0) {
+            throw UsageError("ciphertext is not for a terminal: give -o FILE, a pipe, or -f");
+        }
+        if (tasks_[0].input.empty() && o_.keys && (*o_.keys == "fd:0" || *o_.keys == "/dev/stdin")) {
+            throw UsageError("-k: standard input cannot be both the keys and the data");
+        }
+    }
+
+    [[nodiscard]] Engine engine_with(std::uint32_t threads) const {
+        warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
+        if (!o_.backend.empty()) options.backend = o_.backend.c_str();
+        if (o_.device) options.device = static_cast<std::int32_t>(*o_.device);
+        options.threads = threads;
+        return create_engine(options);
+    }
+
+    void run_side_by_side(const std::vector<std::size_t>& files) {
+        const Engine engine = engine_with(1);
+        const std::size_t wanted = o_.jobs != 0 ? o_.jobs : std::max(1u, std::thread::hardware_concurrency());
+        std::atomic<std::size_t> next{0};
+        const auto work = [&] {
+            for (std::size_t i = next++; i < files.size(); i = next++) run_one(engine.get(), files[i]);
+        };
+        std::vector<std::jthread> others;
+        for (std::size_t n = 1; n < std::min(wanted, files.size()); ++n) others.emplace_back(work);
+        work();
+    }
+
+    /// Never throws: one bad file does not keep the others from being done.
+    void run_one(warpaes_engine* engine, std::size_t i) noexcept {
+        if (caught_signal() != 0) return;
+        Outcome& outcome = outcomes_[i];
+        try {
+            crypt(engine, tasks_[i], outcome);
+            outcome.status = WARPAES_OK;
+            outcome.error.clear();
+        } catch (const Failure& failure) {
+            outcome.status = failure.status();
+            outcome.error = failure.what();
+        } catch (const std::exception& error) {
+            outcome.status = WARPAES_ERROR_INTERNAL;
+            outcome.error = error.what();
+        }
+    }
+
+    void crypt(warpaes_engine* engine, const FileTask& task, Outcome& outcome) {
+        warpaes_file_job job = WARPAES_FILE_JOB_INIT;
+        FileProgress progress{progress_};
+        job.format = WARPAES_FORMAT_STREAMING_AEAD;
+        job.direction = o_.action == Action::encrypt ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
+        job.keyset = keys_.keyset.get();
+        job.aad = aad_.data();
+        job.aad_len = aad_.size();
+        job.input_fd = STDIN_FILENO;
+        job.output_fd = STDOUT_FILENO;
+        if (!task.input.empty()) job.input_path = task.input.c_str();
+        if (!task.output.empty()) job.output_path = task.output.c_str();
+        if (o_.force) job.flags |= WARPAES_FILE_OVERWRITE;
+        if (o_.action == Action::verify) job.flags |= WARPAES_FILE_VERIFY;
+        if (o_.range) {
+            const FirstLast range = parse_range(*o_.range);
+            job.flags |= WARPAES_FILE_RANGE;
+            job.range_first = range.first;
+            job.range_last = range.last;
+        }
+        job.progress = on_progress;
+        job.progress_user = &progress;
+        if (o_.output_dir) make_directories(task.output);
+        const warpaes_status status = warpaes_file_run(engine, &job);
+        outcome.bytes_read = job.bytes_read;
+        outcome.bytes_written = job.bytes_written;
+        outcome.key_id = job.key_id;
+        outcome.backend = job.backend != nullptr ? job.backend : "";
+        outcome.device = job.device;
+        if (status == WARPAES_ERROR_EXISTS) throw Failure(status, std::string(warpaes_last_error()) + " with -f");
+        check(status);
+        if ((job.notes & WARPAES_NOTE_DEVICE_FAILED) != 0) {
+            warn(
+                fmt::format("'{}': a GPU failed midway; the CPU did the rest, and the result is complete", task.input));
+        }
+    }
+
+    static void make_directories(const std::string& output) {
+        std::error_code error;
+        const auto folder = std::filesystem::path(output).parent_path();
+        if (!folder.empty()) std::filesystem::create_directories(folder, error);
+        if (error) {
+            throw Failure(WARPAES_ERROR_WRITE,
+                          fmt::format("output: cannot make the directory '{}': {}", folder.string(), error.message()));
+        }
+    }
+
+    [[nodiscard]] std::uint64_t bytes_read() const {
+        return std::accumulate(outcomes_.begin(), outcomes_.end(), std::uint64_t{0},
+                               [](std::uint64_t sum, const Outcome& outcome) { return sum + outcome.bytes_read; });
+    }
+
+    [[nodiscard]] json record() const {
+        json files = json::array();
+        for (std::size_t i = 0; i < tasks_.size(); ++i) {
+            const Outcome& outcome = outcomes_[i];
+            json file = {{"input", tasks_[i].input}, {"status", outcome.status}};
+            if (o_.action != Action::verify) file["output"] = tasks_[i].output;
+            if (outcome.status != WARPAES_OK) {
+                file["error"] = outcome.error;
+            } else {
+                file["bytes_read"] = outcome.bytes_read;
+                file["bytes_written"] = outcome.bytes_written;
+                file["key_id"] = keys_.raw ? json() : json(outcome.key_id);
+                file["backend"] = outcome.backend;
+                file["device"] = outcome.device;
+            }
+            files.push_back(std::move(file));
+        }
+        return {{"status", status()},
+                {"files", std::move(files)},
+                {"bytes_read", bytes_read()},
+                {"seconds", seconds_},
+                {"bytes_per_second", static_cast<double>(bytes_read()) / seconds_}};
+    }
+
+    const CryptOptions& o_;
+    Keys keys_;
+    std::string aad_;
+    std::vector<FileTask> tasks_;
+    std::vector<Outcome> outcomes_;
+    SharedProgress progress_;
+    double seconds_ = 0;
+};
+
+int run_action(Action action, int argc, char** argv) {
+    const auto options = parse_crypt_options(action, argc, argv);
+    if (!options) return 0;
+    if (options->range) parse_range(*options->range);
+    Run run(*options, argc, argv);
+    run.run();
+    run.report();
+    return 0;
+}
+
+}  // namespace
+
+int run_encrypt(int argc, char** argv) {
+    return run_action(Action::encrypt, argc, argv);
+}
+
+int run_decrypt(int argc, char** argv) {
+    return run_action(Action::decrypt, argc, argv);
+}
+
+int run_verify(int argc, char** argv) {
+    return run_action(Action::verify, argc, argv);
+}
+
+}  // namespace cli

@@ -1,0 +1,171 @@
+#include "crypt_options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "command.hpp"
+#include "templates.hpp"
+
+namespace cli {
+
+namespace {
+
+constexpr const char* help_encrypt = R"(Usage: warpaes encrypt [-k KEYS] [-o FILE] [FILE...]
+
+Encrypts files in segments with tags: whatever is altered, cut off or swapped is noticed, and any
+part can be read alone. The key says the format: Tink's streaming AEAD, or C2SP chunked encryption.
+
+Data
+  FILE                   none, or '-': standard input
+  -o, --output FILE      default, or '-': standard output
+  --output-dir DIR       for several files, and for directories with everything below them: each
+                         result keeps its path and gets .warpaes behind its name. Symbolic links in
+                         directories are left out
+  --aad TEXT, --aad-file FILE
+                         associated data: not in the file, the same on both sides
+  -f, --force            overwrite; write ciphertext to a terminal
+
+Keys
+  -k, --keys PLACE       a keyset (Tink's JSON; `warpaes keygen` makes one) or a raw key of 16 or 32
+                         bytes or twice as many hexadecimal digits; a path, env:NAME or fd:N.
+                         Default: what WARPAES_KEYSET says
+  --format TEMPLATE      of a raw key, as in `warpaes keygen --help`; default AES256_GCM_HKDF_1MB,
+                         for 16 bytes AES128_GCM_HKDF_1MB
+)";
+
+constexpr const char* help_decrypt = R"(Usage: warpaes decrypt [-k KEYS] [-r RANGE] [-o FILE] [FILE...]
+
+Decrypts what `warpaes encrypt` or a Tink library has written. A named file appears when everything
+was authenticated. A pipe receives authenticated segments only; exit status 0 says that they were all.
+
+Data
+  FILE                   none, or '-': standard input
+  -o, --output FILE      default, or '-': standard output
+  --output-dir DIR       for several files, and for directories with everything below them: each
+                         result keeps its path and loses .warpaes behind its name
+  -r, --range FIRST:LAST only these bytes, both included (LAST may be left out); reads and checks
+                         only the segments under them, and the last one
+  --aad TEXT, --aad-file FILE
+                         associated data, as it was when the file was encrypted
+  -f, --force            overwrite
+
+Keys
+  -k, --keys PLACE       a keyset (Tink's JSON), of which every enabled key is tried, or a raw key of
+                         16 or 32 bytes or twice as many hexadecimal digits; a path, env:NAME or fd:N.
+                         Default: what WARPAES_KEYSET says
+  --format TEMPLATE      of a raw key, as in `warpaes keygen --help`; default AES256_GCM_HKDF_1MB,
+                         for 16 bytes AES128_GCM_HKDF_1MB
+)";
+
+constexpr const char* help_verify = R"(Usage: warpaes verify [-k KEYS] [FILE...]
+
+Authenticates files to their ends and writes nothing.
+
+Data
+  FILE                   files, and directories with everything below them; none, or '-': standard
+                         input
+  --aad TEXT, --aad-file FILE
+                         associated data, as it was when the file was encrypted
+
+Keys
+  -k, --keys PLACE, --format TEMPLATE
+                         as for `warpaes decrypt`
+)";
+
+constexpr const char* help_how = R"(
+How
+  --backend NAME         auto (default), libcrypto, aesni, vaes, cuda: see `warpaes devices`
+  --device N             this CUDA device; default: all
+  --threads N            workers on a large file; default: one per processor
+  -j, --jobs N           small files at a time; default: one per processor
+  --progress, --no-progress
+                         default: if standard error is a terminal
+  --json                 a record of the run; on standard output unless the data goes there
+
+)";
+
+constexpr const char* examples_encrypt = R"(Examples
+  warpaes keygen -o keyset.json
+  warpaes encrypt -k keyset.json -o photos.tar.warpaes photos.tar
+  tar c photos | warpaes encrypt -k keyset.json > photos.tar.warpaes
+  warpaes encrypt -k keyset.json --output-dir backup photos letters notes.txt
+)";
+constexpr const char* examples_decrypt = R"(Examples
+  warpaes decrypt -k keyset.json -o photos.tar photos.tar.warpaes
+  warpaes decrypt -k keyset.json photos.tar.warpaes | tar x
+  warpaes decrypt -k keyset.json -r 1000000:1000099 disk.img.warpaes
+  warpaes decrypt -k keyset.json --output-dir restored backup/photos backup/notes.txt.warpaes
+)";
+constexpr const char* examples_verify = R"(Example
+  warpaes verify -k keyset.json backup/photos backup/notes.txt.warpaes
+)";
+
+constexpr const char* help_end = R"(
+Exit status: 0, or the warpaes_status of what went wrong (`warpaes --help` lists them), of several
+files that of the first; 128 + N after signal N. A failed run leaves no output file.
+)";
+
+std::string help_for(Action action) {
+    switch (action) {
+    case Action::encrypt:
+        return std::string(help_encrypt) + help_how + examples_encrypt + help_end;
+    case Action::decrypt:
+        return std::string(help_decrypt) + help_how + examples_decrypt + help_end;
+    case Action::verify:
+        break;
+    }
+    return std::string(help_verify) + help_how + examples_verify + help_end;
+}
+
+const char* name_of(Action action) {
+    return action == Action::encrypt   ? "warpaes encrypt"
+           : action == Action::decrypt ? "warpaes decrypt"
+                                       : "warpaes verify";
+}
+
+void check_options(const CryptOptions& o) {
+    if (o.output && o.output_dir) throw UsageError("--output-dir: contradicts -o");
+    if (o.aad && o.aad_file) throw UsageError("--aad-file: contradicts --aad");
+    if (o.action == Action::verify) return;
+    if (o.files.size() > 1 && !o.output_dir) {
+        throw UsageError("several files: give --output-dir DIRECTORY to put the results in");
+    }
+    if (o.range && (o.files.size() != 1 || o.output_dir)) {
+        throw UsageError("--range: takes one FILE, which goes to -o or to standard output");
+    }
+    if (o.output_dir && (o.files.empty() || o.files[0] == "-")) {
+        throw UsageError("--output-dir: takes files that have names");
+    }
+}
+
+}  // namespace
+
+std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** argv) {
+    CLI::App app{"", name_of(action)};
+    CryptOptions o;
+    o.action = action;
+    app.add_option("FILE", o.files);
+    app.add_option("-k,--keys", o.keys);
+    app.add_option("--format", o.format);
+    app.add_option("--aad", o.aad);
+    app.add_option("--aad-file", o.aad_file);
+    if (action != Action::verify) {
+        app.add_option("-o,--output", o.output);
+        app.add_option("--output-dir", o.output_dir);
+        app.add_flag("-f,--force", o.force);
+    }
+    if (action == Action::decrypt) app.add_option("-r,--range", o.range);
+    app.add_option("--backend", o.backend);
+    app.add_option("--device", o.device);
+    app.add_option("--threads", o.threads);
+    app.add_option("-j,--jobs", o.jobs);
+    app.add_flag("--progress,!--no-progress", o.progress);
+    app.add_flag("--json", o.json);
+    if (!parse_options(app, argc, argv, help_for(action).c_str())) return std::nullopt;
+    if (o.files.empty()) o.files = {"-"};
+    check_options(o);
+    return o;
+}
+
+}  // namespace cli

@@ -1,0 +1,36 @@
+// The command lines of `warpaes encrypt`, `decrypt` and `verify`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+enum class Action { encrypt, decrypt, verify };
+
+struct CryptOptions {
+    Action action = Action::encrypt;
+    std::vector<std::string> files;  ///< "-": standard input
+    std::optional<std::string> keys;
+    std::optional<std::string> format;
+    std::optional<std::string> output;
+    std::optional<std::string> output_dir;
+    std::optional<std::string> range;
+    std::optional<std::string> aad;
+    std::optional<std::string> aad_file;
+    bool force = false;
+
+    std::string backend;
+    std::optional<std::uint32_t> device;
+    std::uint32_t threads = 0;
+    std::uint32_t jobs = 0;
+    std::optional<bool> progress;
+    bool json = false;
+};
+
+/// Nothing if the help was asked for, and printed. Throws UsageError.
+std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** argv);
+
+}  // namespace cli

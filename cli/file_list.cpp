@@ -1,0 +1,129 @@
+#include "file_list.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "command.hpp"
+
+namespace cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* suffix = ".warpaes";
+
+/// What a result is called: the suffix is added, or removed if it is there.
+fs::path result_name(const fs::path& name, Action action) {
+    if (action == Action::encrypt) return name.native() + suffix;
+    return name.extension() == suffix && name.stem() != "" ? fs::path(name).replace_extension() : name;
+}
+
+/// The name under which a file or directory of the command line appears in the output directory; none for "." and the
+/// like, whose content appears there itself.
+fs::path own_name(const fs::path& path) {
+    fs::path name = path.lexically_normal();
+    if (!name.has_filename()) name = name.parent_path();  // "photos/"
+    name = name.filename();
+    return name == "." || name == ".." || name == "/" ? fs::path() : name;
+}
+
+std::uint64_t size_of(const fs::path& path) {
+    std::error_code error;
+    if (!fs::is_regular_file(path, error)) return 0;
+    const std::uintmax_t size = fs::file_size(path, error);
+    return error ? 0 : size;
+}
+
+class Lister {
+public:
+    explicit Lister(const CryptOptions& options) : options_(options) {}
+
+    void add(const std::string& argument) {
+        const fs::path path(argument);
+        std::error_code error;
+        if (argument == "-") {
+            tasks_.push_back({"", options_.output.value_or(""), 0});
+            if (tasks_.back().output == "-") tasks_.back().output.clear();
+        } else if (fs::is_directory(path, error)) {
+            if (!options_.output_dir && options_.action != Action::verify) {
+                throw Failure(
+                    WARPAES_ERROR_ARGUMENT,
+                    fmt::format("'{}' is a directory: give --output-dir DIRECTORY to put the results in", argument));
+            }
+            add_directory(path, own_name(path));
+        } else {
+            add_file(path, own_name(path));
+        }
+    }
+
+    std::vector<FileTask> take() { return std::move(tasks_); }
+
+private:
+    void add_file(const fs::path& path, const fs::path& name) {
+        FileTask task{path.string(), "", size_of(path)};
+        if (options_.action != Action::verify && options_.output_dir) {
+            task.output = (fs::path(*options_.output_dir) / result_name(name, options_.action)).string();
+            const auto [other, fresh] = outputs_.emplace(fs::path(task.output).lexically_normal().string(), task.input);
+            if (!fresh) {
+                throw Failure(WARPAES_ERROR_ARGUMENT, fmt::format("'{}' and '{}' would both become '{}'", other->second,
+                                                                  task.input, task.output));
+            }
+        } else if (options_.action != Action::verify && options_.output && *options_.output != "-") {
+            task.output = *options_.output;
+        }
+        tasks_.push_back(std::move(task));
+    }
+
+    void add_directory(const fs::path& directory, const fs::path& name) {
+        std::vector<fs::directory_entry> entries;
+        std::error_code error;
+        for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
+            entries.push_back(*at);
+        if (error) {
+            throw Failure(WARPAES_ERROR_NOT_FOUND,
+                          fmt::format("cannot read the directory '{}': {}", directory.string(), error.message()));
+        }
+        std::sort(entries.begin(), entries.end());
+        for (const auto& entry : entries) {
+            const fs::path below = name / entry.path().filename();
+            if (entry.is_symlink(error)) {
+                warn(fmt::format("'{}' is a symbolic link: left out", entry.path().string()));
+            } else if (entry.is_directory(error)) {
+                if (!is_output_directory(entry.path())) add_directory(entry.path(), below);
+            } else if (entry.is_regular_file(error)) {
+                add_file(entry.path(), below);
+            } else {
+                warn(fmt::format("'{}' is no regular file: left out", entry.path().string()));
+            }
+        }
+    }
+
+    /// Results of an earlier run, when the output directory lies in one of the inputs.
+    [[nodiscard]] bool is_output_directory(const fs::path& path) const {
+        std::error_code error;
+        return options_.output_dir && fs::equivalent(path, *options_.output_dir, error) && !error;
+    }
+
+    const CryptOptions& options_;
+    std::vector<FileTask> tasks_;
+    std::map<std::string, std::string> outputs_;  ///< and what makes them
+};
+
+}  // namespace
+
+std::vector<FileTask> list_files(const CryptOptions& options) {
+    Lister lister(options);
+    for (const std::string& file : options.files) lister.add(file);
+    std::vector<FileTask> tasks = lister.take();
+    if (tasks.empty()) throw Failure(WARPAES_ERROR_NOT_FOUND, "there are no files in what was given");
+    if (std::count_if(tasks.begin(), tasks.end(), [](const FileTask& task) { return task.input.empty(); }) > 1) {
+        throw UsageError("'-': standard input can be read only once");
+    }
+    return tasks;
+}
+
+}  // namespace cli

@@ -1,0 +1,197 @@
+// `warpaes inspect`: what an encrypted file says of itself.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "descriptor.hpp"
+#include "keyset_source.hpp"
+
+namespace cli {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* help = R"(Usage: warpaes inspect [-k KEYS] [--format TEMPLATE] FILE...
+
+What an encrypted file says of itself, without a key: format, header, segments, length of the
+plaintext. Files of Tink's streaming AEAD name neither their key nor the size of their segments, so
+every template that fits is listed. Nothing is authenticated: this is what somebody wrote there.
+
+  -k, --keys PLACE       keys as for `warpaes decrypt`: finds the one that opens the file, which makes
+                         the answer exact
+  --format TEMPLATE      take it for a file of this template (`warpaes keygen --help` lists them)
+  --json                 the same for programs
+)";
+
+struct InspectOptions {
+    std::vector<std::string> files;
+    std::optional<std::string> keys, format;
+    bool json = false;
+};
+
+struct Fact {
+    const char* name;
+    std::string text;
+};
+
+warpaes_file_info inspect(const std::string& path, const char* format) {
+    std::error_code error;
+    if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
+        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is no regular file: its length says nothing", path));
+    }
+    warpaes_file_info info{};
+    info.struct_size = sizeof info;
+    check(warpaes_file_inspect(path.c_str(), format, &info));
+    return info;
+}
+
+/// Everything that a file of a length and header like this can be.
+std::vector<warpaes_file_info> candidates(const std::string& path, const warpaes_file_info& seen) {
+    std::vector<warpaes_file_info> list;
+    for (std::size_t i = 0; i < warpaes_template_count(); ++i) {
+        const std::string name = warpaes_template_name(i);
+        if (name.compare(0, 6, fmt::format("AES{}", seen.key_bits)) != 0) continue;
+        warpaes_file_info info{};
+        info.struct_size = sizeof info;
+        if (warpaes_file_inspect(path.c_str(), warpaes_template_name(i), &info) == WARPAES_OK) list.push_back(info);
+    }
+    return list;
+}
+
+/// The key that opens the file: its first byte is decrypted, which authenticates the first segment.
+warpaes_key_info find_key(const std::string& path, const Keys& keys, warpaes_engine* engine) {
+    const Descriptor nowhere("/dev/null", O_WRONLY);
+    warpaes_file_job job = WARPAES_FILE_JOB_INIT;
+    job.format = WARPAES_FORMAT_STREAMING_AEAD;
+    job.direction = WARPAES_DECRYPT;
+    job.keyset = keys.keyset.get();
+    job.input_path = path.c_str();
+    job.output_fd = nowhere.get();
+    job.flags = WARPAES_FILE_RANGE;
+    warpaes_status status = warpaes_file_run(engine, &job);
+    if (status == WARPAES_ERROR_RANGE) {  // it is empty
+        job.flags = WARPAES_FILE_VERIFY;
+        status = warpaes_file_run(engine, &job);
+    }
+    check(status);
+    for (std::size_t i = 0; i < warpaes_keyset_count(keys.keyset.get()); ++i) {
+        warpaes_key_info info{};
+        info.struct_size = sizeof info;
+        check(warpaes_keyset_query(keys.keyset.get(), i, &info));
+        if (info.key_id == job.key_id) return info;
+    }
+    throw Failure(WARPAES_ERROR_INTERNAL, "the key that opened the file is not in the keyset");
+}
+
+const char* format_name(const warpaes_file_info& info) {
+    if (info.format == WARPAES_FORMAT_OPENSSL_ENC) return "openssl enc, with a passphrase";
+    if (std::string_view(info.template_name).substr(0, 4) == "C2SP") return "C2SP chunked encryption";
+    return "Tink streaming AEAD";
+}
+
+json to_json(const warpaes_file_info& info) {
+    const auto known = [](std::uint64_t value) { return value == 0 ? json() : json(value); };
+    return {{"format", format_name(info)},
+            {"template", *info.template_name != '\0' ? json(info.template_name) : json()},
+            {"key_bits", known(info.key_bits)},
+            {"file_bytes", info.file_bytes},
+            {"header_bytes", info.header_bytes},
+            {"segment_bytes", known(info.segment_bytes)},
+            {"segments", known(info.segments)},
+            {"plaintext_bytes", info.plaintext_bytes == WARPAES_UNKNOWN ? json() : json(info.plaintext_bytes)}};
+}
+
+void print_facts(const std::string& path, const std::vector<Fact>& facts) {
+    fmt::print("{}\n", path);
+    for (const Fact& fact : facts) fmt::print("  {:<10}  {}\n", fact.name, fact.text);
+}
+
+void print(const std::string& path, const warpaes_file_info& info, const std::vector<warpaes_file_info>& guesses,
+           const std::string& key) {
+    std::string what = format_name(info);
+    if (*info.template_name != '\0') what += fmt::format(", {}", info.template_name);
+    if (*info.template_name == '\0' && info.key_bits != 0) what += fmt::format(", AES-{}", info.key_bits);
+    std::vector<Fact> facts = {
+        {"format", what}, {"length", fmt::format("{} bytes, {} of them header", info.file_bytes, info.header_bytes)}};
+    if (info.segments != 0) {
+        facts.push_back({"segments", fmt::format("{} of {} bytes", info.segments, info.segment_bytes)});
+    }
+    if (info.plaintext_bytes != WARPAES_UNKNOWN) {
+        facts.push_back({"plaintext", fmt::format("{} bytes", info.plaintext_bytes)});
+    }
+    if (info.format == WARPAES_FORMAT_STREAMING_AEAD) facts.push_back({"key", key});
+    print_facts(path, facts);
+    if (guesses.empty()) return;
+    fmt::print("  {:<26}  {:>12}  {:>18}\n", "if the key is one of", "segments", "plaintext bytes");
+    for (const warpaes_file_info& guess : guesses) {
+        fmt::print("    {:<26}{:>12}  {:>18}\n", guess.template_name, guess.segments, guess.plaintext_bytes);
+    }
+}
+
+json inspect_file(const std::string& path, const InspectOptions& o, const Keys* keys, warpaes_engine* engine) {
+    std::string key = "not named: a file of this format does not say which key it was made with";
+    json key_id;
+    warpaes_file_info info{};
+    std::vector<warpaes_file_info> guesses;
+    if (keys != nullptr) {
+        const warpaes_key_info found = find_key(path, *keys, engine);
+        if (!keys->raw) key_id = found.key_id;
+        key = keys->raw ? "the one given" : fmt::format("{}, which opens it", found.key_id);
+        info = inspect(path, *found.template_name != '\0' ? found.template_name : nullptr);
+        info.key_bits = found.key_bits;
+        info.segment_bytes = found.segment_bytes;
+    } else {
+        info = inspect(path, o.format ? o.format->c_str() : nullptr);
+        if (!o.format && info.key_bits != 0) guesses = candidates(path, info);
+    }
+    if (!o.json) print(path, info, guesses, key);
+    json record = to_json(info);
+    record["file"] = path;
+    record["status"] = WARPAES_OK;
+    record["key_id"] = key_id;
+    record["candidates"] = json::array();
+    for (const warpaes_file_info& guess : guesses) record["candidates"].push_back(to_json(guess));
+    return record;
+}
+
+}  // namespace
+
+int run_inspect(int argc, char** argv) {
+    CLI::App app{"", "warpaes inspect"};
+    InspectOptions o;
+    app.add_option("FILE", o.files)->required();
+    app.add_option("-k,--keys", o.keys);
+    app.add_option("--format", o.format);
+    app.add_flag("--json", o.json);
+    if (!parse_options(app, argc, argv, help)) return 0;
+
+    Keys keys;
+    Engine engine;
+    if (o.keys) {
+        keys = load_keys(o.keys, o.format, argc, argv);
+        engine = create_engine("", -1, 1);
+    }
+    json records = json::array();
+    warpaes_status status = WARPAES_OK;
+    std::string sentence;
+    for (const std::string& path : o.files) {
+        try {
+            records.push_back(inspect_file(path, o, o.keys ? &keys : nullptr, engine.get()));
+        } catch (const Failure& failure) {
+            records.push_back({{"file", path}, {"status", failure.status()}, {"error", failure.what()}});
+            if (o.files.size() > 1) fmt::print(stderr, "warpaes: '{}': {}\n", path, failure.what());
+            if (status == WARPAES_OK) sentence = failure.what();
+            if (status == WARPAES_OK) status = failure.status();
+        }
+    }
+    if (o.json) fmt::print("{}\n", records.dump(2));
+    if (status == WARPAES_OK) return 0;
+    throw Failure(status, o.files.size() == 1 ? sentence : "not all of the files can be told");
+}
+
+}  // namespace cli

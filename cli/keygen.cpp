@@ -1,0 +1,86 @@
+// `warpaes keygen`: a new keyset, or a raw key where the format has no keysets.
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "command.hpp"
+#include "keyset_file.hpp"
+#include "keyset_source.hpp"
+#include "templates.hpp"
+
+namespace cli {
+
+namespace {
+
+constexpr const char* help = R"(Usage: warpaes keygen [-t TEMPLATE] [-o FILE]
+
+Makes a keyset with one new key, as Tink has them (cleartext JSON).
+
+  -o, --output FILE      a new file, for its owner alone (mode 0600); never overwritten.
+                         Default: standard output
+  -t, --template NAME    what kind of key; the default is the first of those below. C2SP chunked
+                         encryption has no keysets: its key is written as 64 hexadecimal digits, and
+                         --format names the template again wherever the key is used
+
+Example
+  warpaes keygen -o keyset.json
+
+)";
+
+constexpr std::size_t raw_key_bytes = 32;
+
+/// In hexadecimal, with the end of the line.
+SecretText random_key() {
+    SecretText text;
+    text.fill([](char* room) {
+        unsigned char key[raw_key_bytes];
+        if (::getrandom(key, sizeof key, 0) != static_cast<ssize_t>(sizeof key)) {
+            throw Failure(WARPAES_ERROR_INTERNAL, "the system has no random numbers");
+        }
+        char* at = room;
+        for (const unsigned char byte : key) at = fmt::format_to(at, "{:02x}", byte);
+        explicit_bzero(key, sizeof key);
+        *at++ = '\n';
+        return static_cast<std::size_t>(at - room);
+    });
+    return text;
+}
+
+void put(const std::string& path, std::string_view text, const std::string& what) {
+    if (!path.empty() && path != "-") {
+        create_key_file(path, text);
+        fmt::print(stderr, "{} in '{}', for you alone to read: who loses it loses the files\n", what, path);
+        return;
+    }
+    if (::isatty(STDOUT_FILENO) != 0) throw UsageError("keys are not for a terminal: give -o FILE, or a pipe");
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+        throw Failure(WARPAES_ERROR_WRITE, fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+    }
+    fmt::print(stderr, "{}\n", what);
+}
+
+}  // namespace
+
+int run_keygen(int argc, char** argv) {
+    CLI::App app{"", "warpaes keygen"};
+    std::string output, format = default_template();
+    app.add_option("-t,--template", format);
+    app.add_option("-o,--output", output);
+    if (!parse_options(app, argc, argv, (std::string(help) + template_list()).c_str())) return 0;
+
+    if (is_raw_only(format)) {
+        put(output, random_key().view(), "A raw key for " + format);
+        return 0;
+    }
+    warpaes_keyset* made = nullptr;
+    check(warpaes_keyset_create(&made));
+    const Keyset keyset(made);
+    std::uint32_t id = 0;
+    check(warpaes_keyset_add(keyset.get(), format.c_str(), &id));
+    put(output, keyset_text(keyset.get()).view(), fmt::format("Keyset with key {} ({})", id, format));
+    return 0;
+}
+
+}  // namespace cli

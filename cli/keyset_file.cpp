@@ -1,0 +1,123 @@
+#include "keyset_file.hpp"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "keyset_source.hpp"
+
+namespace cli {
+
+namespace {
+
+[[noreturn]] void fail(warpaes_status status, const char* what, const std::string& path) {
+    throw Failure(status, fmt::format("cannot {} '{}': {}", what, path, std::strerror(errno)));
+}
+
+/// A complete file beside `path`, removed again unless it takes its place.
+class Draft {
+public:
+    Draft(const std::string& path, std::string_view content) : path_(path) {
+        const auto folder = std::filesystem::path(path).parent_path();
+        name_ = (folder.empty() ? "." : folder.string()) + "/.warpaes-XXXXXX";
+        const int fd = ::mkostemp(name_.data(), O_CLOEXEC);  // mode 0600
+        if (fd < 0) fail(WARPAES_ERROR_WRITE, "create a file beside", path);
+        while (!content.empty()) {
+            const ssize_t n = ::write(fd, content.data(), content.size());
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0) break;
+            content.remove_prefix(static_cast<std::size_t>(n));
+        }
+        const bool complete = content.empty() && ::fsync(fd) == 0;
+        ::close(fd);
+        if (!complete) {
+            ::unlink(name_.c_str());
+            fail(WARPAES_ERROR_WRITE, "write", path);
+        }
+    }
+    Draft(const Draft&) = delete;
+    Draft& operator=(const Draft&) = delete;
+    ~Draft() {
+        if (!name_.empty()) ::unlink(name_.c_str());
+    }
+
+    void replace() {
+        if (::rename(name_.c_str(), path_.c_str()) != 0) fail(WARPAES_ERROR_WRITE, "replace", path_);
+        settle();
+    }
+    void appear() {
+        int result = ::renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE);
+        if (result != 0 && (errno == EINVAL || errno == ENOSYS)) {  // not on this file system; link() does not replace
+            result = ::link(name_.c_str(), path_.c_str());
+            if (result == 0) ::unlink(name_.c_str());
+        }
+        if (result != 0 && errno == EEXIST) {
+            throw Failure(WARPAES_ERROR_EXISTS, fmt::format("'{}' exists, and keys are never overwritten", path_));
+        }
+        if (result != 0) fail(WARPAES_ERROR_WRITE, "create", path_);
+        settle();
+    }
+
+private:
+    void settle() {
+        const auto folder = std::filesystem::path(name_).parent_path();
+        name_.clear();
+        const Descriptor directory(folder.c_str(), O_RDONLY | O_DIRECTORY);
+        if (directory.get() >= 0) ::fsync(directory.get());
+    }
+
+    std::string path_;
+    std::string name_;
+};
+
+std::string resolved(const std::string& path) {
+    std::error_code error;
+    const auto real = std::filesystem::canonical(path, error);
+    if (error) {
+        throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("cannot open '{}': {}", path, error.message()));
+    }
+    return real.string();
+}
+
+/// Opened and locked; again if somebody else has replaced the file meanwhile.
+Descriptor open_locked(const std::string& path) {
+    for (;;) {
+        Descriptor file(path.c_str(), O_RDONLY);
+        if (file.get() < 0) fail(WARPAES_ERROR_NOT_FOUND, "open", path);
+        if (::flock(file.get(), LOCK_EX) != 0 && errno == EINTR) {
+            throw Failure(WARPAES_ERROR_CANCELLED, fmt::format("interrupted while waiting for '{}'", path));
+        }
+        struct stat locked {
+        }, named{};
+        if (::fstat(file.get(), &locked) != 0 || ::stat(path.c_str(), &named) != 0) {
+            fail(WARPAES_ERROR_NOT_FOUND, "open", path);
+        }
+        if (locked.st_ino == named.st_ino && locked.st_dev == named.st_dev) return file;
+    }
+}
+
+}  // namespace
+
+void create_key_file(const std::string& path, std::string_view content) {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) == 0) {
+        throw Failure(WARPAES_ERROR_EXISTS, fmt::format("'{}' exists, and keys are never overwritten", path));
+    }
+    Draft(path, content).appear();
+}
+
+KeysetFile::KeysetFile(const std::string& path)
+    : path_(resolved(path)), file_(open_locked(path_)), keyset_(load_keyset_file(path, file_.get())) {}
+
+void KeysetFile::save() {
+    const SecretText text = keyset_text(keyset_.get());
+    Draft(path_, text.view()).replace();
+}
+
+}  // namespace cli

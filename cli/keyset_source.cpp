@@ -1,0 +1,156 @@
+#include "keyset_source.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "descriptor.hpp"
+#include "secrets.hpp"
+
+namespace cli {
+
+namespace {
+
+constexpr const char* default_formats[] = {"AES128_GCM_HKDF_1MB", "AES256_GCM_HKDF_1MB"};
+
+bool is_raw_length(std::size_t bytes) {
+    return bytes == 16 || bytes == 32;
+}
+
+Keyset from_raw(const std::string& what, const unsigned char* key, std::size_t bytes,
+                const std::optional<std::string>& format) {
+    const std::string name = format.value_or(default_formats[bytes == 32 ? 1 : 0]);
+    warpaes_keyset* keyset = nullptr;
+    const warpaes_status status = warpaes_keyset_from_raw(name.c_str(), key, bytes, &keyset);
+    if (status != WARPAES_OK) throw Failure(status, fmt::format("{}: {}", what, warpaes_last_error()));
+    return Keyset(keyset);
+}
+
+Keyset from_json(const std::string& what, std::string_view text) {
+    warpaes_keyset* keyset = nullptr;
+    const warpaes_status status = warpaes_keyset_parse(text.data(), text.size(), &keyset);
+    if (status == WARPAES_ERROR_KEYSET && (text.empty() || trimmed(text).substr(0, 1) != "{")) {
+        throw Failure(status,
+                      fmt::format("{}: is neither a keyset in Tink's JSON nor a key of 16 or 32 bytes, or of 32 "
+                                  "or 64 hexadecimal digits; `warpaes keygen` makes keysets",
+                                  what));
+    }
+    if (status != WARPAES_OK) throw Failure(status, fmt::format("{}: {}", what, warpaes_last_error()));
+    return Keyset(keyset);
+}
+
+Keys interpret(const std::string& what, std::string_view text, const std::optional<std::string>& format) {
+    const std::string_view digits = trimmed(text);
+    if (is_raw_length(digits.size() / 2) && digits.size() % 2 == 0 && is_hex(digits)) {
+        SecretBytes key;
+        for (std::size_t i = 0; i < digits.size() / 2; ++i) key.push_back('\0');
+        decode_hex(digits, const_cast<unsigned char*>(key.bytes()));
+        return {from_raw(what, key.bytes(), key.size(), format), true};
+    }
+    // No keyset is so short.
+    if (is_raw_length(text.size())) {
+        return {from_raw(what, reinterpret_cast<const unsigned char*>(text.data()), text.size(), format), true};
+    }
+    if (format) {
+        throw UsageError(fmt::format("--format: is for raw keys; the keys of {} say their formats themselves", what));
+    }
+    return {from_json(what, text), false};
+}
+
+void warn_if_others_can_read(const std::string& name, int fd) {
+    struct stat status {};
+    if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & 077) != 0) {
+        warn(fmt::format("'{}' is open to other users of this machine (mode {:03o}); `chmod 600` closes it", name,
+                         status.st_mode & 0777));
+    }
+}
+
+/// Shell histories and process lists have seen it: it must not seem to be fine.
+void refuse_key_in_argument(const std::string& what, const std::string& source, int argc, char** argv) {
+    const bool is_key = (is_raw_length(source.size() / 2) && source.size() % 2 == 0 && is_hex(source)) ||
+                        source.find('{') != std::string::npos;
+    if (!is_key || ::access(source.c_str(), F_OK) == 0) return;
+    for (int i = 0; i < argc; ++i) {
+        if (char* at = std::strstr(argv[i], source.c_str())) std::memset(at, '*', std::strlen(at));
+    }
+    throw UsageError(
+        fmt::format("{}: takes the place of a key, not the key: other processes can read command lines. "
+                    "Write it to a file of your own, or use env:NAME or fd:N",
+                    what));
+}
+
+}  // namespace
+
+SecretText::~SecretText() {
+    if (bytes_) explicit_bzero(bytes_.get(), size_);
+}
+
+void SecretText::read(const std::string& what, int fd) {
+    for (;;) {
+        if (size_ == capacity) {
+            throw Failure(WARPAES_ERROR_KEYSET, fmt::format("{}: is longer than {} bytes", what, capacity - 1));
+        }
+        const ssize_t n = ::read(fd, bytes_.get() + size_, capacity - size_);
+        if (n < 0 && errno == EINTR) throw Failure(WARPAES_ERROR_CANCELLED, what + ": interrupted");
+        if (n < 0) throw Failure(WARPAES_ERROR_READ, fmt::format("{}: cannot read: {}", what, std::strerror(errno)));
+        if (n == 0) return;
+        size_ += static_cast<std::size_t>(n);
+    }
+}
+
+Keyset load_keyset_file(const std::string& name, int fd) {
+    const std::string what = fmt::format("'{}'", name);
+    SecretText text;
+    text.read(what, fd);
+    return from_json(what, text.view());
+}
+
+Keys load_keys(const std::optional<std::string>& source, const std::optional<std::string>& format, int argc,
+               char** argv) {
+    const char* variable = std::getenv("WARPAES_KEYSET");
+    if (!source && (variable == nullptr || *variable == '\0')) {
+        throw UsageError(
+            "no keys: give -k KEYSET, or set WARPAES_KEYSET; `warpaes keygen -o keyset.json` makes a new keyset");
+    }
+    const std::string option = source ? "-k" : "WARPAES_KEYSET", place = source ? *source : variable;
+    refuse_key_in_argument(option, place, argc, argv);
+    if (const char* name = after(place.c_str(), "env:")) {
+        const char* value = std::getenv(name);
+        if (value == nullptr) throw UsageError(fmt::format("{}: there is no environment variable {}", option, name));
+        return interpret(name, value, format);
+    }
+    SecretText text;
+    std::string what;
+    if (const char* number = after(place.c_str(), "fd:")) {
+        const int fd = parse_fd(option, number);
+        what = fmt::format("{} fd:{}", option, fd);
+        warn_if_others_can_read(what, fd);
+        text.read(what, fd);
+    } else {
+        what = fmt::format("'{}'", place);
+        const Descriptor file(place.c_str(), O_RDONLY);
+        if (file.get() < 0) {
+            throw Failure(WARPAES_ERROR_NOT_FOUND,
+                          fmt::format("{}: cannot open {}: {}", option, what, std::strerror(errno)));
+        }
+        warn_if_others_can_read(place, file.get());
+        text.read(what, file.get());
+    }
+    return interpret(what, text.view(), format);
+}
+
+SecretText keyset_text(const warpaes_keyset* keyset) {
+    SecretText text;
+    text.fill([&](char* room) {
+        std::size_t length = 0;
+        check(warpaes_keyset_write(keyset, room, SecretText::capacity, &length));
+        return length;
+    });
+    return text;
+}
+
+}  // namespace cli

@@ -1,0 +1,79 @@
+#include "format/inspect.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "format/segment_cipher.hpp"
+#include "pipeline/file.hpp"
+
+namespace warpaes {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+    throw Error(WARPAES_ERROR_FORMAT, "input: " + why);
+}
+
+/// Tink's header: its own length, a salt as long as the AES key, a nonce prefix of 7 bytes.
+constexpr std::uint64_t tink_header_bytes(std::uint64_t aes_key_bytes) {
+    return 1 + aes_key_bytes + 7;
+}
+constexpr std::uint64_t least_tag = 10;
+
+void read_segments(FileFacts& facts, std::span<const std::uint8_t> begin) {
+    const StreamTemplate& t = *facts.stream_template;
+    const SegmentLayout layout = layout_of(t.parameters);
+    const bool tink = t.parameters.format != SegmentFormat::c2sp;
+    if (tink && (begin.empty() || begin[0] != layout.header_bytes)) {
+        refuse("does not begin like a file of " + std::string(t.name));
+    }
+    facts.header_bytes = layout.header_bytes;
+    facts.plaintext_bytes = layout.text_bytes(facts.file_bytes);
+    facts.segments = layout.segments_of(facts.plaintext_bytes);
+    facts.segment_bytes = t.parameters.segment_bytes;
+    facts.key_bits = static_cast<std::uint32_t>(8 * t.parameters.aes_key_bytes);
+}
+
+void recognise(FileFacts& facts, std::span<const std::uint8_t> begin) {
+    constexpr std::string_view salted = "Salted__";
+    if (begin.size() == 16 && std::equal(salted.begin(), salted.end(), begin.begin())) {
+        facts.openssl_enc = true;
+        facts.header_bytes = begin.size();
+        return;
+    }
+    for (const std::uint64_t key_bytes : {16u, 32u}) {
+        const std::uint64_t header = tink_header_bytes(key_bytes);
+        if (!begin.empty() && begin[0] == header && facts.file_bytes >= header + least_tag) {
+            facts.header_bytes = header;
+            facts.key_bits = static_cast<std::uint32_t>(8 * key_bytes);
+            return;
+        }
+    }
+    refuse(
+        "begins neither like Tink's streaming AEAD nor like `openssl enc`; files of C2SP chunked encryption have no "
+        "mark "
+        "and have to be named");
+}
+
+}  // namespace
+
+FileFacts inspect_file(const std::string& path, const StreamTemplate* stream_template) {
+    FileSource source(path);
+    // Not its size(): that of an empty file is left open there.
+    if (!S_ISREG(source.status().st_mode)) refuse(source.name() + " has no length to tell from; give a regular file");
+    FileFacts facts;
+    facts.stream_template = stream_template;
+    facts.file_bytes = static_cast<std::uint64_t>(source.status().st_size);
+    std::array<std::uint8_t, 16> buffer{};
+    const auto begin = std::span<const std::uint8_t>(buffer).first(source.read(0, buffer));
+    if (stream_template != nullptr) {
+        read_segments(facts, begin);
+    } else {
+        recognise(facts, begin);
+    }
+    return facts;
+}
+
+}  // namespace warpaes

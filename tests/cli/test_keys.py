@@ -1,0 +1,262 @@
+"""Keysets and what can be told of a file without a key: `warpaes keygen`, `keys` and `inspect`."""
+
+import base64
+import json
+import os
+import stat
+import subprocess
+import threading
+import unittest
+
+from support import ARGUMENT, EXISTS, FORMAT, KEYSET, NOT_FOUND, TEMPLATES, WARPAES, WRITE, CommandTest, data
+
+TINK = [name for name in TEMPLATES if name.startswith("AES")]
+
+
+class Keygen(CommandTest):
+    def test_every_template(self):
+        for name in TINK:
+            self.warpaes("keygen", "--template", name, "-o", name)
+            keyset = json.loads(self.read(name))
+            (key,) = keyset["key"]
+            self.assertEqual((key["keyId"], key["status"]), (keyset["primaryKeyId"], "ENABLED"))
+            self.assertEqual((key["outputPrefixType"], key["keyData"]["keyMaterialType"]), ("RAW", "SYMMETRIC"))
+            value = base64.b64decode(key["keyData"]["value"], validate=True)
+            size = 16 if "AES128" in name else 32
+            self.assertEqual(value[2 + value[1] :][:2], bytes([0x1A, size]))  # behind the parameters
+            self.assertEqual(len(value), 4 + value[1] + size)
+            listed = json.loads(self.warpaes("keys", "list", name, "--json"))
+            self.assertEqual([entry["template"] for entry in listed], [name])
+        for name in TEMPLATES:
+            self.assertIn(name, self.warpaes("keygen", "--help").decode())
+
+    def test_the_default_is_tinks_largest(self):
+        keyset = json.loads(self.warpaes("keygen"))
+        self.assertEqual(base64.b64decode(keyset["key"][0]["keyData"]["value"])[:12].hex(), "120808808040102018031a20")
+
+    def test_raw_keys_where_there_are_no_keysets(self):
+        made = {self.warpaes("keygen", "-t", name) for name in ("C2SP_CHUNKED_128", "C2SP_CHUNKED_256")}
+        self.assertEqual(len(made), 2)
+        for text in made:
+            self.assertRegex(text.decode(), r"^[0-9a-f]{64}\n$")
+
+    def test_keys_are_for_their_owner_and_never_overwritten(self):
+        before = os.umask(0)
+        self.addCleanup(os.umask, before)
+        self.warpaes("keygen", "-o", "keyset")
+        self.warpaes("keygen", "-t", "C2SP_CHUNKED_256", "-o", "raw")
+        for name in ("keyset", "raw"):
+            self.assertEqual(stat.S_IMODE(os.stat(self.path(name)).st_mode), 0o600)
+            content = self.read(name)
+            self.refused(EXISTS, "never overwritten", "keygen", "-o", name)
+            self.assertEqual(self.read(name), content)
+        os.symlink("nowhere", self.path("link"))
+        self.refused(EXISTS, "never overwritten", "keygen", "-o", "link")
+        os.mkdir(self.path("directory"))
+        self.refused(EXISTS, "never overwritten", "keygen", "-o", "directory")
+        self.refused(WRITE, "nowhere/keyset", "keygen", "-o", "nowhere/keyset")
+
+    def test_every_keyset_is_another(self):
+        self.assertEqual(len({self.warpaes("keygen") for _ in range(5)}), 5)
+
+    def test_nonsense(self):
+        self.refused(ARGUMENT, "AES256_GCM_HKDF_1MB", "keygen", "-t", "AES256_GCM", "-o", "keyset")
+        self.refused(ARGUMENT, "--nonsense", "keygen", "--nonsense")
+
+
+class Rotation(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.warpaes("keygen", "-o", "keyset")
+        self.first = json.loads(self.read("keyset"))["primaryKeyId"]
+
+    def add(self, *options):
+        return int(self.warpaes("keys", "add", "keyset", *options))
+
+    def listed(self):
+        return {
+            key["key_id"]: key["state"] + ("*" if key["primary"] else "")
+            for key in json.loads(self.warpaes("keys", "list", "keyset", "--json"))
+        }
+
+    def test_the_life_of_a_key(self):
+        second = self.add("-t", "AES128_CTR_HMAC_SHA256_4KB")
+        self.assertEqual(self.listed(), {self.first: "enabled*", second: "enabled"})
+        self.warpaes("keys", "promote", "keyset", str(second))
+        self.assertEqual(self.listed(), {self.first: "enabled", second: "enabled*"})
+        self.warpaes("keys", "disable", "keyset", str(self.first))
+        self.assertEqual(self.listed(), {self.first: "disabled", second: "enabled*"})
+        self.refused(ARGUMENT, "enable it first", "keys", "promote", "keyset", str(self.first))
+        self.warpaes("keys", "enable", "keyset", str(self.first))
+        self.assertEqual(self.listed(), {self.first: "enabled", second: "enabled*"})
+        secret = json.loads(self.read("keyset"))["key"][0]["keyData"]["value"]
+        self.warpaes("keys", "destroy", "keyset", str(self.first))
+        self.assertEqual(self.listed(), {self.first: "destroyed", second: "enabled*"})
+        self.assertNotIn(secret.encode(), self.read("keyset"))
+        self.refused(ARGUMENT, "is destroyed", "keys", "enable", "keyset", str(self.first))
+        self.warpaes("keys", "remove", "keyset", str(self.first))
+        self.assertEqual(self.listed(), {second: "enabled*"})
+        third = self.add("--primary")
+        self.assertEqual(self.listed(), {second: "enabled", third: "enabled*"})
+
+    def test_the_primary_stays(self):
+        for what in ("disable", "destroy", "remove"):
+            before = self.read("keyset")
+            self.refused(ARGUMENT, "is the primary", "keys", what, "keyset", str(self.first))
+            self.assertEqual(self.read("keyset"), before)
+        self.refused(ARGUMENT, "key 1 is not in the keyset", "keys", "promote", "keyset", "1")
+        for number in ("-1", "4294967296", "x"):
+            self.refused(ARGUMENT, "ID", "keys", "promote", "keyset", number)
+        self.refused(ARGUMENT, "raw keys", "keys", "add", "keyset", "-t", "C2SP_CHUNKED_256")
+        self.refused(ARGUMENT, "nonsense", "keys", "add", "keyset", "-t", "nonsense")
+        self.refused(ARGUMENT, "subcommand", "keys")
+
+    def test_secrets_are_not_listed(self):
+        secret = json.loads(self.read("keyset"))["key"][0]["keyData"]["value"]
+        for options in ([], ["--json"]):
+            self.assertNotIn(secret[-12:].encode(), self.warpaes("keys", "list", "keyset", *options))
+
+    def test_the_file_is_replaced_whole_and_stays_its_owners(self):
+        os.chmod(self.path("keyset"), 0o644)
+        os.mkdir(self.path("elsewhere"))
+        os.rename(self.path("keyset"), self.path("elsewhere/keyset"))
+        os.symlink("elsewhere/keyset", self.path("keyset"))
+        inode = os.stat(self.path("keyset")).st_ino
+        self.add()
+        self.assertTrue(os.path.islink(self.path("keyset")))
+        self.assertNotEqual(os.stat(self.path("keyset")).st_ino, inode)
+        self.assertEqual(stat.S_IMODE(os.stat(self.path("keyset")).st_mode), 0o600)
+        self.assertEqual(os.listdir(self.path("elsewhere")), ["keyset"])
+
+    def test_changes_at_the_same_time_are_all_made(self):
+        numbers = []
+        threads = [threading.Thread(target=lambda: numbers.append(self.add())) for _ in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(numbers), 12)
+        self.assertEqual(set(self.listed()), {self.first, *numbers})
+        self.assertEqual(os.listdir(self.directory), ["keyset"])
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
+    def test_a_directory_that_cannot_be_written(self):
+        os.chmod(self.directory, 0o500)
+        self.addCleanup(os.chmod, self.directory, 0o700)
+        self.refused(WRITE, "cannot create a file beside", "keys", "add", "keyset")
+
+    def test_a_keyset_that_others_can_read_is_warned_of(self):
+        os.chmod(self.path("keyset"), 0o640)
+        result = self.run_command(WARPAES, "keys", "list", "keyset")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(b"mode 640", result.stderr)
+
+    def test_what_is_no_keyset(self):
+        self.refused(NOT_FOUND, "nowhere", "keys", "list", "nowhere")
+        self.refused(NOT_FOUND, "nowhere", "keys", "add", "nowhere")
+        good = self.read("keyset")
+        for content, words in (
+            (b"", "neither a keyset"),
+            (data(1000), "neither a keyset"),
+            (good[:-20], "keyset: byte"),
+            (good.replace(b"ENABLED", b"DISABLED"), "primary and not enabled"),
+            (good.replace(b"AesGcmHkdfStreaming", b"AesGcm"), "no enabled key for files"),
+            (b" " * (1 << 20), "longer than"),
+        ):
+            path = self.write("bad", content)
+            os.chmod(path, 0o600)
+            for command in ("list", "add"):
+                self.refused(KEYSET, words, "keys", command, "bad")
+        os.chmod(self.write("raw", data(32)), 0o600)
+        self.refused(ARGUMENT, "raw key", "keys", "list", "raw")
+        self.refused(KEYSET, "raw", "keys", "add", "raw")
+
+
+def tink_file(bits, size, seed=b"file"):
+    """So many bytes that begin as Tink's files do."""
+    header = bits // 8 + 8
+    return (bytes([header]) + data(size, seed))[:size]
+
+
+class Inspect(CommandTest):
+    def inspect(self, *arguments):
+        return json.loads(self.warpaes("inspect", *arguments, "--json"))
+
+    def test_lengths_by_template(self):
+        # Template, header, tag, bytes of a segment, of plaintext in the first and in the others.
+        for bits in (128, 256):
+            header = bits // 8 + 8
+            for construction, tag in (("GCM_HKDF", 16), ("CTR_HMAC_SHA256", 32)):
+                for name, segment in (("4KB", 4096), ("1MB", 1 << 20)):
+                    template = f"AES{bits}_{construction}_{name}"
+                    for plain in (0, 1, segment - header - tag, segment - header - tag + 1, 3 * segment):
+                        segments = 1
+                        while plain > segments * (segment - tag) - header:
+                            segments += 1
+                        size = header + plain + segments * tag
+                        self.write("file", tink_file(bits, size))
+                        (record,) = self.inspect("file", "--format", template)
+                        self.assertEqual(
+                            [record[field] for field in ("plaintext_bytes", "segments", "segment_bytes", "key_bits")],
+                            [plain, segments, segment, bits],
+                            template,
+                        )
+                        (record,) = self.inspect("file")
+                        self.assertEqual((record["key_bits"], record["segments"]), (bits, None))
+                        guesses = {guess["template"]: guess for guess in record["candidates"]}
+                        self.assertEqual(guesses[template]["plaintext_bytes"], plain)
+                        self.assertLessEqual(set(guesses), {t for t in TINK if f"AES{bits}" in t})
+        for name, bits in (("C2SP_CHUNKED_128", 128), ("C2SP_CHUNKED_256", 256)):
+            for plain in (0, 1, 16383, 16384, 50000):
+                chunks = plain // 16384 + 1
+                self.write("file", data(56 + plain + 16 * chunks))
+                (record,) = self.inspect("file", "--format", name)
+                self.assertEqual((record["plaintext_bytes"], record["segments"]), (plain, chunks))
+                self.assertEqual(record["key_bits"], bits)
+
+    def test_text_for_people(self):
+        self.write("file", tink_file(256, 1 << 20))
+        text = self.warpaes("inspect", "file").decode()
+        for words in ("Tink streaming AEAD, AES-256", "1048576 bytes", "does not say which key", "AES256_GCM_HKDF_1MB"):
+            self.assertIn(words, text)
+        self.assertNotIn("AES128", text)
+
+    def test_files_of_openssl(self):
+        self.write("file", b"Salted__" + data(24))
+        (record,) = self.inspect("file")
+        self.assertEqual((record["format"], record["header_bytes"]), ("openssl enc, with a passphrase", 16))
+        self.assertIn(b"openssl enc", self.warpaes("inspect", "file"))
+
+    def test_what_is_none_of_these(self):
+        for content in (b"", b"plain text", data(100_000), tink_file(256, 49), tink_file(128, 30)):
+            self.write("file", content)
+            self.refused(FORMAT, "input: ", "inspect", "file")
+        self.write("file", tink_file(256, 4096 + 15))
+        self.refused(FORMAT, "input: ", "inspect", "--format", "AES256_GCM_HKDF_4KB", "file")
+        self.write("file", tink_file(128, 4096))
+        self.refused(FORMAT, "AES256_GCM_HKDF_4KB", "inspect", "--format", "AES256_GCM_HKDF_4KB", "file")
+        self.refused(NOT_FOUND, "nowhere", "inspect", "nowhere")
+        self.refused(FORMAT, "no regular file", "inspect", ".")
+        os.mkfifo(self.path("pipe"))
+        self.refused(FORMAT, "no regular file", "inspect", "pipe")
+        self.refused(ARGUMENT, "FILE", "inspect")
+        self.refused(ARGUMENT, "nonsense", "inspect", "--format", "nonsense", "file")
+
+    def test_several_files(self):
+        self.write("good", tink_file(128, 5000))
+        self.write("bad", b"plain")
+        result = self.run_command(WARPAES, "inspect", "bad", "good", "nowhere", "--json")
+        self.assertEqual(result.returncode, FORMAT)
+        self.assertEqual([record["status"] for record in json.loads(result.stdout)], [FORMAT, 0, NOT_FOUND])
+
+    def test_a_closed_standard_output_is_an_error(self):
+        self.write("good", tink_file(128, 5000))
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(
+                [WARPAES, "inspect", self.path("good")], stdout=full, stderr=subprocess.PIPE, check=False
+            )
+        self.assertEqual(done.returncode, WRITE)
+
+
+if __name__ == "__main__":
+    unittest.main()
