@@ -56,10 +56,12 @@ Case file_case(std::string name, Bytes input, Bytes exact, Configure configure) 
     c.name = std::move(name);
     c.input = std::move(input);
     c.exact = std::move(exact);
-    c.run = [configure](warpaes_engine* engine, const Ends& ends) {
+    c.run = [configure](warpaes_engine* engine, const Ends& ends, std::uint32_t& notes) {
         warpaes_file_job job = job_between(ends);
         configure(job);
-        return warpaes_file_run(engine, &job);
+        const warpaes_status status = warpaes_file_run(engine, &job);
+        notes = job.notes;
+        return status;
     };
     c.is_whole = [exact = c.exact](const Bytes& output) { return output == exact; };
     c.is_beginning = [exact = c.exact](const Bytes& output) { return begins_with(exact, output); };
@@ -211,12 +213,12 @@ void add_segment_cases(std::vector<Case>& all, const char* template_name, const 
 
     Case reader = file_case(name + "_reader", sealed, text, {});
     reader.ends = {EndKind::memory};
-    reader.run = [keyset](warpaes_engine* engine, const Ends& ends) { return read_all(engine, keyset.get(), ends); };
+    reader.run = [keyset](auto* engine, const Ends& ends, auto&) { return read_all(engine, keyset.get(), ends); };
     all.push_back(reader);
 
     Case writer = random_case(name + "_writer", text, {}, decrypt);
     writer.ends = {EndKind::file, EndKind::replacement};
-    writer.run = [keyset, text](warpaes_engine* engine, const Ends& ends) {
+    writer.run = [keyset, text](auto* engine, const Ends& ends, auto&) {
         return write_all(engine, keyset.get(), text, ends);
     };
     all.push_back(writer);

@@ -52,7 +52,8 @@ struct Ends {
 struct Case {
     std::string name;
     Bytes input;
-    std::function<warpaes_status(warpaes_engine*, const Ends&)> run;
+    /// WARPAES_NOTE_* go to `notes`.
+    std::function<warpaes_status(warpaes_engine*, const Ends&, std::uint32_t& notes)> run;
     /// The output of a run that succeeded.
     std::function<bool(const Bytes& output)> is_whole;
     /// What a pipe has received before a failure.

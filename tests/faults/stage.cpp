@@ -29,7 +29,7 @@ std::optional<Bytes> read_file(const std::string& path) {
 
 Result result_of(const Case& c, warpaes_engine* engine, const Ends& ends) {
     Result result;
-    result.status = c.run(engine, ends);
+    result.status = c.run(engine, ends, result.notes);
     if (result.status != WARPAES_OK) result.sentence = warpaes_last_error();
     return result;
 }
@@ -55,6 +55,18 @@ struct Pipe {
 };
 
 }  // namespace
+
+std::vector<Work> all_work() {
+    std::vector<Work> list;
+    for (const Case& c : cases()) {
+        for (const EndKind ends : c.ends) list.push_back({&c, ends});
+    }
+    return list;
+}
+
+std::string name_of(const Work& work) {
+    return work.work->name + "_" + name_of(work.ends);
+}
 
 Stage::Stage(EndKind ends) : ends_(ends), old_(some_bytes(100, 77)) {
     // Thousands of fsync(): in memory if possible.

@@ -9,9 +9,18 @@
 
 namespace faults {
 
+/// One case between one kind of ends.
+struct Work {
+    const Case* work;
+    EndKind ends;
+};
+std::vector<Work> all_work();
+std::string name_of(const Work& work);
+
 /// What a run has led to.
 struct Result {
     warpaes_status status = WARPAES_OK;
+    std::uint32_t notes = 0;
     std::string sentence;
     std::optional<Bytes> output;  ///< nothing: no file of that name
     bool left_over = false;       ///< a file that was not there before, besides the output
