@@ -38,7 +38,7 @@ Bytes Record::bytes(const std::string& name) const {
 }
 
 std::vector<Record> read_response_file(const std::string& path) {
-    std::ifstream file(std::string(WARPAES_VECTORS) + "/" + path);
+    std::ifstream file(path.starts_with('/') ? path : std::string(WARPAES_VECTORS) + "/" + path);
     if (!file) throw std::runtime_error("cannot open test vectors " + path);
     std::vector<Record> records;
     bool encrypt = true;
@@ -49,10 +49,14 @@ std::vector<Record> read_response_file(const std::string& path) {
             encrypt = line == "[ENCRYPT]";
             continue;
         }
+        if (line == "FAIL" && !records.empty()) {
+            records.back().fields["FAIL"] = "";
+            continue;
+        }
         const std::size_t equals = line.find(" = ");
         if (equals == std::string::npos) throw std::runtime_error(path + ": not a field: " + line);
         const std::string name = line.substr(0, equals);
-        if (name == "COUNT") records.push_back({encrypt, {}});
+        if (name == "COUNT" || name == "Count") records.push_back({encrypt, {}});
         if (records.empty()) throw std::runtime_error(path + ": a field before the first COUNT");
         records.back().fields[name] = line.substr(equals + 3);
     }

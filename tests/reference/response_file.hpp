@@ -17,7 +17,7 @@ Bytes from_bits(const std::string& bits);
 
 struct Record {
     bool encrypt;
-    std::map<std::string, std::string> fields;  ///< "KEY", "IV", "PLAINTEXT", "CIPHERTEXT", "COUNT"
+    std::map<std::string, std::string> fields;  ///< "KEY", "IV", "PLAINTEXT", "CIPHERTEXT", "COUNT"; of GCM "FAIL" too
 
     [[nodiscard]] Bytes bytes(const std::string& name) const;
     /// The same for a field that a CFB1 file holds as bits.
@@ -26,7 +26,7 @@ struct Record {
     [[nodiscard]] const std::string& output() const { return fields.at(encrypt ? "CIPHERTEXT" : "PLAINTEXT"); }
 };
 
-/// `path` below tests/vectors, for example "kat/CBCGFSbox128.rsp". Throws std::runtime_error.
+/// `path` absolute or below tests/vectors, for example "kat/CBCGFSbox128.rsp". Throws std::runtime_error.
 std::vector<Record> read_response_file(const std::string& path);
 
 }  // namespace vectors

