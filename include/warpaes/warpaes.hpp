@@ -119,7 +119,8 @@ enum class Mode {
     cfb1 = WARPAES_CFB1,
     ofb = WARPAES_OFB,
     ctr = WARPAES_CTR,
-    xts = WARPAES_XTS
+    xts = WARPAES_XTS,
+    gcm = WARPAES_GCM
 };
 
 enum class Direction { encrypt = WARPAES_ENCRYPT, decrypt = WARPAES_DECRYPT };
@@ -150,7 +151,7 @@ struct Message {
     Direction direction{};
     const Key* key = nullptr;
     /// 16 bytes: IV; for CTR the initial counter block, for XTS the little-endian number of the first data unit; empty
-    /// for ECB.
+    /// for ECB. GCM: any length, best 12, never twice with a key.
     ConstBytes iv{};
     ConstBytes input{};  ///< the whole message, also with `range`
     Bytes output{};      ///< at least as long; with PKCS#7 encryption up to 16 bytes longer; with `range` that long
@@ -162,6 +163,8 @@ struct Message {
     std::optional<std::uint64_t> input_bits{};
     const Key* tweak_key = nullptr;   ///< XTS: the second key
     std::uint64_t data_unit_len = 0;  ///< XTS: 16 to 2^24 bytes; 0: the whole message is one data unit
+    ConstBytes aad{};                 ///< GCM: associated data
+    Bytes tag{};                      ///< GCM: written, or for decryption read; 16 bytes, or 15 … 12, 8 or 4
 };
 
 /// What became of a message.
@@ -200,7 +203,7 @@ public:
     }
 
     /// Encrypts or decrypts and returns when the output is complete. Thread-safe. Throws Error; after
-    /// WARPAES_ERROR_PADDING the output is wiped.
+    /// WARPAES_ERROR_PADDING or WARPAES_ERROR_AUTHENTICATION the output is wiped.
     Result crypt(const Message& message) const {
         warpaes_message raw = to_c(message);
         check(warpaes_crypt(get(), &raw));
@@ -209,6 +212,7 @@ public:
 
     /// For buffers in device memory: enqueues the work on `cuda_stream` (a cudaStream_t of the buffers' device) and
     /// returns; the output is complete when the stream gets there. Not with PKCS#7. The key may go once this returns.
+    /// GCM: encryption only, the tag in 16 bytes that the device can write.
     Result crypt_async(const Message& message, void* cuda_stream = nullptr) const {
         warpaes_message raw = to_c(message);
         check(warpaes_crypt_async(get(), &raw, cuda_stream));
@@ -237,6 +241,10 @@ private:
         raw.output_capacity = message.output.size();
         raw.tweak_key = message.tweak_key != nullptr ? message.tweak_key->get() : nullptr;
         raw.data_unit_len = message.data_unit_len;
+        raw.aad = message.aad.data();
+        raw.aad_len = message.aad.size();
+        raw.tag = message.tag.data();
+        raw.tag_len = message.tag.size();
         if (message.pkcs7) raw.flags |= WARPAES_PKCS7;
         if (message.range) {
             raw.flags |= WARPAES_RANGE;
@@ -300,7 +308,9 @@ inline std::vector<std::uint8_t> crypt(const Engine& engine, Mode mode, Directio
                                         .range = {},
                                         .input_bits = {},
                                         .tweak_key = nullptr,
-                                        .data_unit_len = 0});
+                                        .data_unit_len = 0,
+                                        .aad = {},
+                                        .tag = {}});
     output.resize(static_cast<std::size_t>(result.output_len));
     return output;
 }
@@ -360,6 +370,14 @@ public:
     void reset(ConstBytes iv) { check(warpaes_context_reset(get(), iv.data(), iv.size())); }
     /// CTR: goes to byte `offset` of the message.
     void seek(std::uint64_t offset) { check(warpaes_context_seek(get(), offset)); }
+
+    /// GCM: the next bytes of associated data, before any data.
+    void aad(ConstBytes bytes) { check(warpaes_context_aad(get(), bytes.data(), bytes.size())); }
+    /// GCM encryption, after final: the tag, cut to the length of `tag`.
+    void get_tag(Bytes tag) const { check(warpaes_context_get_tag(get(), tag.data(), tag.size())); }
+    /// GCM decryption, before final: the tag to expect. What the updates have written is authentic once final has not
+    /// thrown.
+    void set_tag(ConstBytes tag) { check(warpaes_context_set_tag(get(), tag.data(), tag.size())); }
 
     [[nodiscard]] warpaes_context* get() const noexcept { return handle_.get(); }
 

@@ -1,0 +1,157 @@
+// AES-GCM in the C++ headers: that everything is handed on as it is.
+#include <gtest/gtest.h>
+
+#include <vector>
+#include <warpaes/gcm.hpp>
+
+#include "evp_oracle.hpp"
+
+namespace {
+
+using oracle::Bytes;
+using warpaes::Direction;
+using warpaes::Mode;
+
+Bytes pattern(std::size_t size, std::uint8_t seed = 0) {
+    Bytes bytes(size);
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::uint8_t>(seed + i * 11 + i / 251);
+    return bytes;
+}
+
+class HppGcm : public testing::Test {
+protected:
+    template <typename Call>
+    static warpaes_status status_of(Call call) {
+        try {
+            call();
+        } catch (const warpaes::Error& e) {
+            return e.status();
+        }
+        return WARPAES_OK;
+    }
+
+    const Bytes key_bytes = pattern(32), nonce = pattern(12, 7), aad = pattern(21, 9), text = pattern(1000, 3);
+    const Bytes sealed = oracle::evp_gcm(key_bytes, nonce, text, aad);
+    warpaes::Engine engine;
+    warpaes::Key key{key_bytes};
+};
+
+TEST_F(HppGcm, SealsAndOpens) {
+    EXPECT_EQ(warpaes::seal(engine, key, nonce, text, aad), sealed);
+    EXPECT_EQ(warpaes::open(engine, key, nonce, sealed, aad), text);
+    EXPECT_EQ(warpaes::seal(engine, key, nonce, {}), oracle::evp_gcm(key_bytes, nonce, {}, {}));
+    EXPECT_TRUE(warpaes::open(engine, key, nonce, warpaes::seal(engine, key, nonce, {})).empty());
+    Bytes bad = sealed;
+    bad[999] ^= 1;
+    for (const Bytes& wrong : {bad, Bytes(sealed.begin(), sealed.end() - 1), Bytes(15), Bytes{}}) {
+        EXPECT_EQ(status_of([&] { warpaes::open(engine, key, nonce, wrong, aad); }), WARPAES_ERROR_AUTHENTICATION);
+    }
+    EXPECT_EQ(status_of([&] { warpaes::open(engine, key, nonce, sealed); }), WARPAES_ERROR_AUTHENTICATION);
+    EXPECT_EQ(status_of([&] { warpaes::seal(engine, key, {}, text); }), WARPAES_ERROR_IV_LENGTH);
+}
+
+TEST_F(HppGcm, ShorterTagsInMessages) {
+    Bytes output(text.size()), tag(12);
+    warpaes::Message message;
+    message.mode = Mode::gcm;
+    message.direction = Direction::encrypt;
+    message.key = &key;
+    message.iv = nonce;
+    message.input = text;
+    message.output = output;
+    message.aad = aad;
+    message.tag = tag;
+    EXPECT_EQ(engine.crypt(message).output_len, text.size());
+    EXPECT_EQ(tag, Bytes(sealed.end() - 16, sealed.end() - 4));
+    EXPECT_EQ(output, Bytes(sealed.begin(), sealed.end() - 16));
+}
+
+TEST_F(HppGcm, Contexts) {
+    warpaes::Context context(engine);
+    Bytes output(text.size()), tag(16);
+    context.init(Mode::gcm, Direction::encrypt, key, nonce);
+    context.aad(warpaes::ConstBytes(aad.data(), 5));
+    context.aad(warpaes::ConstBytes(aad.data() + 5, aad.size() - 5));
+    context.update(warpaes::ConstBytes(text.data(), 333), warpaes::Bytes(output.data(), 333));
+    context.update(warpaes::ConstBytes(text.data() + 333, 667), warpaes::Bytes(output.data() + 333, 667));
+    EXPECT_EQ(context.final(), 0U);
+    context.get_tag(tag);
+    EXPECT_EQ(output, Bytes(sealed.begin(), sealed.end() - 16));
+    EXPECT_EQ(tag, Bytes(sealed.end() - 16, sealed.end()));
+
+    for (const bool wrong : {false, true}) {
+        context.init(Mode::gcm, Direction::decrypt, key, nonce);
+        context.aad(aad);
+        Bytes opened(output.size());
+        context.update(output, opened);
+        if (wrong) tag[0] ^= 1;
+        context.set_tag(tag);
+        EXPECT_EQ(status_of([&] { context.final(); }), wrong ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
+        EXPECT_EQ(opened, text);
+    }
+}
+
+TEST_F(HppGcm, Segments) {
+    // Three segments of 300 bytes and one of 100.
+    const Bytes nonces = pattern(48, 77);
+    Bytes sealed_all(3 * 316 + 116), opened(1000);
+    warpaes::Segments segments{.direction = Direction::encrypt,
+                               .key = &key,
+                               .nonces = nonces,
+                               .segment_len = 300,
+                               .last_len = 100,
+                               .aad = aad,
+                               .input = text,
+                               .output = sealed_all};
+    EXPECT_EQ(warpaes::crypt_segments(engine, segments).output_len, sealed_all.size());
+    for (std::size_t i = 0; i < 4; ++i) {
+        const auto at = [](const Bytes& bytes, std::size_t begin, std::size_t n) {
+            return Bytes(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
+                         bytes.begin() + static_cast<std::ptrdiff_t>(begin + n));
+        };
+        const std::size_t n = i == 3 ? 100 : 300;
+        EXPECT_EQ(at(sealed_all, i * 316, n + 16),
+                  oracle::evp_gcm(key_bytes, at(nonces, 12 * i, 12), at(text, i * 300, n), aad));
+    }
+    segments.direction = Direction::decrypt;
+    segments.input = sealed_all;
+    segments.output = opened;
+    EXPECT_EQ(warpaes::crypt_segments(engine, segments).output_len, 1000U);
+    EXPECT_EQ(opened, text);
+    sealed_all[316 + 5] ^= 1;
+    sealed_all[3 * 316 + 115] ^= 1;
+    try {
+        warpaes::crypt_segments(engine, segments);
+        FAIL() << "two segments are not authentic";
+    } catch (const warpaes::SegmentsError& e) {
+        EXPECT_EQ(e.failures(), 2U);
+        EXPECT_EQ(e.first_failure(), 1U);
+    }
+
+    // Tags apart.
+    Bytes tags(64), ciphertext(1000);
+    segments = {.direction = Direction::encrypt,
+                .key = &key,
+                .nonces = nonces,
+                .segment_len = 300,
+                .last_len = 100,
+                .input = text,
+                .output = ciphertext,
+                .tags = tags};
+    EXPECT_EQ(warpaes::crypt_segments(engine, segments).output_len, 1000U);
+
+    const auto refused = [&](auto change) {
+        warpaes::Segments wrong = segments;
+        change(wrong);
+        return status_of([&] { warpaes::crypt_segments(engine, wrong); });
+    };
+    EXPECT_EQ(refused([&](auto& s) { s.nonces = warpaes::ConstBytes(nonces.data(), 47); }), WARPAES_ERROR_IV_LENGTH);
+    EXPECT_EQ(refused([&](auto& s) { s.tags = warpaes::Bytes(tags.data(), 63); }), WARPAES_ERROR_BUFFER_TOO_SMALL);
+    EXPECT_EQ(refused([&](auto& s) { s.input = warpaes::ConstBytes(text.data(), 999); }), WARPAES_ERROR_DATA_LENGTH);
+    EXPECT_EQ(refused([&](auto& s) { s.output = warpaes::Bytes(ciphertext.data(), 999); }),
+              WARPAES_ERROR_BUFFER_TOO_SMALL);
+    EXPECT_EQ(refused([&](auto& s) { s.plaintext_stride = ~std::uint64_t{0}; }), WARPAES_ERROR_DATA_LENGTH);
+    EXPECT_EQ(refused([&](auto& s) { s.nonces = {}; }), WARPAES_OK) << "nothing to do";
+}
+
+}  // namespace
