@@ -64,7 +64,8 @@ Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::u
     return store_element(multiply(digest ^ length_block(0, iv.size()), key.hash_key().powers[0]));
 }
 
-FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes) {
+FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes,
+                        Outcome* ran) {
     if (bytes == 0) return {};
     Executor executor(engine, data, data, std::nullopt);
     if (bytes <= hashed_here && !executor.on_device()) {
@@ -85,6 +86,7 @@ FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8
                       .last_bytes = bytes,
                       .input_stride = bytes,
                       .results = &digest});
+    if (ran != nullptr) *ran = {executor.backend(), executor.device(), executor.notes()};
     return load_element(digest);
 }
 
@@ -130,7 +132,9 @@ void crypt_gcm(Engine& engine, const MessageRequest& r, MessageResult& result, s
     }
 
     const Block j0 = pre_counter(engine, *r.key, r.iv);
-    const Secret<FieldElement> aad(gcm_digest(engine, *r.key, r.aad, r.aad_length));
+    Outcome hashed;
+    const Secret<FieldElement> aad(gcm_digest(engine, *r.key, r.aad, r.aad_length, &hashed));
+    result.notes |= hashed.notes;
     Secret<Block> tag, expected;
     if (decrypt) copy_anywhere(expected->data(), r.tag, static_cast<std::size_t>(r.tag_length));
 
@@ -148,10 +152,17 @@ void crypt_gcm(Engine& engine, const MessageRequest& r, MessageResult& result, s
                      .aad_bytes = r.aad_length,
                      .results = stream ? reinterpret_cast<Block*>(r.tag) : &*tag};
     try {
-        executor.run_gcm(run);
-        result.backend = executor.backend();
-        result.device = executor.device();
-        result.notes |= executor.notes();
+        if (empty && hashed.device >= 0 && !stream) {
+            // The GPU has done its part, and calling it again for a block would cost more than most of that.
+            *tag = store_element(gcm_tag(run, FieldElement{}));
+            result.backend = hashed.backend;
+            result.device = hashed.device;
+        } else {
+            executor.run_gcm(run);
+            result.backend = executor.backend();
+            result.device = executor.device();
+            result.notes |= executor.notes();
+        }
         if (decrypt) compare_tags(*tag, std::span(*expected).first(static_cast<std::size_t>(r.tag_length)));
     } catch (...) {
         if (decrypt) clear_after_failure(executor, r.output, r.input_length);

@@ -9,6 +9,7 @@
 #include "engine/engine.hpp"
 #include "message/executor.hpp"
 #include "message/message.hpp"
+#include "pipeline/gcm.hpp"
 
 namespace warpaes {
 
@@ -21,8 +22,9 @@ Block pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes> nonce);
 Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::uint8_t> iv);
 
 /// The digest (see GcmRun) of `bytes` bytes in memory of any kind, as they are when what their device's default stream
-/// holds is done.
-FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes);
+/// holds is done. `ran`: what took part, if anything but this thread did.
+FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes,
+                        Outcome* ran = nullptr);
 
 /// Throws Error{ARGUMENT} if there are no tags of that length.
 void check_tag_length(std::uint64_t bytes);

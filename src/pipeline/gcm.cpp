@@ -56,13 +56,13 @@ private:
     std::vector<Block> digests_;
 };
 
-FieldElement tag_of(const GcmRun& run, FieldElement digest) {
+}  // namespace
+
+FieldElement gcm_tag(const GcmRun& run, FieldElement digest) {
     const FieldElement h = run.key->hash_key().powers[0];
     const Secret<Block> mask(encrypt_block(run.key->encrypt(), run.key->rounds(), *run.j0));
     return whole_digest(h, load_element(run.aad_digest), run.aad_bytes, digest, run.last_bytes) ^ load_element(*mask);
 }
-
-}  // namespace
 
 Outcome run_gcm(Engine& engine, const GcmRun& run, Memory memory, int device) {
     const auto bytes = static_cast<std::size_t>(run.last_bytes);
@@ -84,7 +84,7 @@ Outcome run_gcm(Engine& engine, const GcmRun& run, Memory memory, int device) {
     MemorySink sink(out);
     outcome.notes |= run_pipeline(engine, plan, stage, source, sink).notes;
     const FieldElement digest = stage.digest();
-    *run.results = store_element(run.result == GcmRun::Result::tag ? tag_of(run, digest) : digest);
+    *run.results = store_element(run.result == GcmRun::Result::tag ? gcm_tag(run, digest) : digest);
     return outcome;
 }
 

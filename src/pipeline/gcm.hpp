@@ -12,4 +12,7 @@ namespace warpaes {
 /// exception both are undefined.
 Outcome run_gcm(Engine& engine, const GcmRun& run, Memory memory = Memory::pageable, int device = -1);
 
+/// The tag of a run that is a whole message, from the digest of its ciphertext.
+FieldElement gcm_tag(const GcmRun& run, FieldElement digest);
+
 }  // namespace warpaes

@@ -66,6 +66,8 @@ TEST_P(GcmDevice, AssociatedDataAlone) {
         message.aad = aad.data();
         ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
         EXPECT_EQ(tag, c.tag);
+        EXPECT_STREQ(message.backend, "cuda");
+        EXPECT_EQ(message.device, GetParam());
         message.direction = WARPAES_DECRYPT;
         EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
         tag[3] ^= 1;
