@@ -4,9 +4,11 @@ set(WARPAES_CUDA_SOURCES
     gcm.cu
     run.cu
     scratch.cpp
+    xts.cu
     kernels/blocks.cu
     kernels/ctr.cu
     kernels/gcm_ctr.cu
     kernels/ghash.cu
     kernels/segments.cu
-    kernels/serial.cu)
+    kernels/serial.cu
+    kernels/xts.cu)

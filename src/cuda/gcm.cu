@@ -12,10 +12,6 @@ namespace warpaes::cuda {
 
 namespace {
 
-std::uint32_t alignment_of(std::uint64_t bits) {
-    return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 1;
-}
-
 Segments segments_of(const GcmRun& run, const std::uint8_t* data, std::uint64_t stride) {
     const std::uint64_t bits = reinterpret_cast<std::uintptr_t>(data) | (run.count > 1 ? stride : 0);
     return {data, stride, run.count, run.segment_bytes, run.last_bytes, alignment_of(bits)};

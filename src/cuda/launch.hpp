@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -16,6 +17,11 @@ inline void check(cudaError_t error, const char* what) {
     const auto status = error == cudaErrorMemoryAllocation ? WARPAES_ERROR_DEVICE_MEMORY : WARPAES_ERROR_DEVICE;
     (void)cudaGetLastError();  // a failure that is reported must not turn up again in the next call
     throw Error(status, std::string("cuda: ") + what + ": " + cudaGetErrorString(error));
+}
+
+/// 16, 4 or 1: what every address is a multiple of whose bits are among `bits`.
+constexpr std::uint32_t alignment_of(std::uint64_t bits) {
+    return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 1;
 }
 
 template <typename... Expected, typename... Actual>

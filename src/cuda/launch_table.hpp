@@ -39,6 +39,35 @@ constexpr LaunchShape launch_shape(const DeviceLimits& device, bool serial, std:
     return {tables, 1024, static_cast<int>(units < most ? (units == 0 ? 1 : units) : most)};
 }
 
+/// How XTS cuts data units into pieces, which warps share out (see xts.cuh).
+struct PieceShape {
+    int tables;  ///< 4, 2 or 1: decryption has one of the cipher beside those of the inverse cipher
+    std::uint32_t blocks;
+    std::uint32_t per_unit;
+    std::size_t shared_bytes;
+};
+
+/// `unit_blocks`: at least one. A piece is a whole unit if every warp has several; otherwise shorter, so that all warps
+/// have some.
+constexpr PieceShape piece_shape(const DeviceLimits& device, Direction direction, std::uint64_t units,
+                                 std::uint32_t unit_blocks) {
+    constexpr std::size_t table = 32 * 1024;
+    constexpr std::uint64_t pieces_per_warp = 4;
+    const std::size_t beside = direction == Direction::decrypt ? table : 0;
+    int tables = 4;
+    while (tables > 1 && tables * table + beside > static_cast<std::size_t>(device.shared_bytes_per_block)) tables /= 2;
+    PieceShape shape{tables, unit_blocks, 1, tables * table + beside};
+    const std::uint32_t groups = (unit_blocks + 31) / 32;
+    const std::uint64_t warps = static_cast<std::uint64_t>(device.multiprocessors) * 32;
+    std::uint32_t each = 1;
+    while (each < groups && 2 * each * warps * pieces_per_warp <= groups * units) each *= 2;
+    if (each < groups) {
+        shape.blocks = 32 * each;
+        shape.per_unit = (groups + each - 1) / each;
+    }
+    return shape;
+}
+
 /// How the windows of 256 counters of GCM segments are shared out among warps: as few rounds of all warps as go, each
 /// task as short as it may be then. A task's beginning costs about as much as half a window (see gcm_ctr.cuh).
 struct WindowShape {

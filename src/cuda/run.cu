@@ -11,11 +11,6 @@ namespace warpaes::cuda {
 
 namespace {
 
-std::uint32_t common_alignment(const void* a, const void* b) {
-    const auto bits = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b);
-    return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 1;
-}
-
 Secret<Params> params_of(const Run& run) {
     Secret<Params> p;
     p->input = run.input;
@@ -23,7 +18,8 @@ Secret<Params> params_of(const Run& run) {
     p->length = run.length;
     std::memcpy(&p->chain, run.chain.data(), block_bytes);
     p->boundaries = nullptr;
-    p->alignment = common_alignment(run.input, run.output);
+    p->alignment =
+        alignment_of(reinterpret_cast<std::uintptr_t>(run.input) | reinterpret_cast<std::uintptr_t>(run.output));
     const RoundKeys& keys = uses_inverse_cipher(run.mode, run.direction) ? run.key->decrypt() : run.key->encrypt();
     static_assert(sizeof p->round_keys == sizeof keys.words);
     std::memcpy(p->round_keys, keys.words.data(), sizeof p->round_keys);
@@ -44,7 +40,7 @@ bool has_code_for(int major, int minor) {
 
 void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream) {
     if (run.length == 0) return;
-    if (run.mode == Mode::xts) throw Error(WARPAES_ERROR_BACKEND, "cuda: has no XTS yet");
+    if (run.mode == Mode::xts) return enqueue_xts(run, device, stream);
     const bool serial = !is_parallel(run.mode, run.direction);
     const bool by_segments = !serial && (run.mode == Mode::cfb8 || run.mode == Mode::cfb1);
     const std::uint64_t bytes = run.mode == Mode::cfb1 ? (run.length + 7) / 8 : run.length;

@@ -14,6 +14,8 @@ bool has_code_for(int major, int minor);
 /// Enqueues `run`, whose buffers are memory of the current device. Scratch memory is taken from and given back to the
 /// stream.
 void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream);
+/// The same for a run of XTS.
+void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream);
 /// The same for GCM. `j0` has been read when this returns; `results` is memory that the device can write.
 void enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream);
 

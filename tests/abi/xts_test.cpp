@@ -17,7 +17,6 @@ class Xts : public BackendTest {
 protected:
     void SetUp() override {
         BackendTest::SetUp();
-        if (GetParam() == "cuda") GTEST_SKIP() << "cuda has no XTS yet";
         use_keys(32);
     }
 

@@ -4,6 +4,7 @@
 #include "aes/types.hpp"
 #include "cuda/kernels/gcm_params.cuh"
 #include "cuda/kernels/params.cuh"
+#include "cuda/kernels/xts_params.cuh"
 
 namespace warpaes::cuda {
 
@@ -34,6 +35,11 @@ Kernel serial_kernel_for(Mode mode, int rounds, int tables);
 using SaveBoundaries = void (*)(const std::uint8_t* input, std::uint64_t length, std::uint32_t alignment,
                                 std::uint64_t warps, uint4* boundaries);
 SaveBoundaries save_boundaries_kernel();
+
+/// AES-128 and -256. `tables` of the cipher that the data takes: 4, 2 or in decryption 1. `plain`: whole blocks on 16
+/// bytes.
+using XtsKernel = void (*)(XtsParams);
+XtsKernel xts_kernel_for(Direction direction, int rounds, int tables, bool plain);
 
 using GcmCtrKernel = void (*)(GcmCtrParams);
 GcmCtrKernel gcm_ctr_kernel_for(int rounds, int tables, bool aligned);

@@ -20,7 +20,7 @@ namespace warpaes::cuda {
 inline constexpr unsigned table_half_bytes = 64 * 1024;
 
 template <int Tables>
-inline constexpr unsigned table_bytes = (Tables == 4 ? 2u : 1u) * table_half_bytes;
+inline constexpr unsigned table_bytes = Tables*(table_half_bytes / 2);
 
 struct TTable {
     std::uint32_t entry[256];
@@ -49,7 +49,9 @@ class SharedTables {
     static_assert(Tables == 4 || Tables == 2);
 
 public:
-    __device__ __forceinline__ SharedTables() : base_(dynamic_shared()), lane4_(lane_id() * 4) {}
+    /// `offset`: where in the thread block's shared memory.
+    __device__ __forceinline__ explicit SharedTables(unsigned offset = 0)
+        : base_(dynamic_shared() + offset), lane4_(lane_id() * 4) {}
 
     /// All threads of the block, before any lookup; ends with a barrier. Eight lanes write 16 bytes each of a 128-byte
     /// copy, so a warp writes two rows of two tables at a time.
@@ -97,6 +99,34 @@ __device__ __forceinline__ uint4 cipher_round(const SharedTables<Tables>& t, uin
     }
     return make_uint4(next[0], next[1], next[2], next[3]);
 }
+
+/// T0 alone, in 32 KiB: for the few blocks that need another cipher than the many beside them. Its rows are half as
+/// long as the others', so an address takes a shift more, and T1, T2 and T3 are rotations.
+template <>
+class SharedTables<1> {
+public:
+    __device__ __forceinline__ explicit SharedTables(unsigned offset = 0)
+        : base_(dynamic_shared() + offset), lane8_(lane_id() * 8) {}
+
+    __device__ __forceinline__ void fill(const TTable& t0) const {
+        for (unsigned i = threadIdx.x; i < 256 * 8; i += blockDim.x) {
+            const std::uint32_t v = t0.entry[i / 8];
+            *reinterpret_cast<uint4*>(base_ + i * 16) = make_uint4(v, v, v, v);
+        }
+        __syncthreads();
+    }
+
+    template <int Row, int Byte>
+    __device__ __forceinline__ std::uint32_t lookup(std::uint32_t word) const {
+        constexpr unsigned select = 0x5504u | (Byte << 4);
+        const std::uint32_t offset = __byte_perm(word, lane8_, select) / 2;
+        return rotl(*reinterpret_cast<const std::uint32_t*>(base_ + offset), 8 * Row);
+    }
+
+private:
+    unsigned char* base_;
+    std::uint32_t lane8_;
+};
 
 /// The last round has no MixColumns: the substituted bytes come out of T0 as well. te0[x] = (2s, s, s, 3s): s is
 /// byte 1. td0[x] = (14s, 9s, 13s, 11s): 14 ^ 9 ^ 13 ^ 11 = 1, so s is the sum of all four bytes.

@@ -1,0 +1,46 @@
+// XTS runs: one kernel, which makes the tweaks as it goes.
+#include <algorithm>
+#include <cstring>
+
+#include "aes/xts.hpp"
+#include "cuda/kernels/catalogue.hpp"
+#include "cuda/launch.hpp"
+#include "cuda/run.hpp"
+
+namespace warpaes::cuda {
+
+void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream) {
+    Secret<XtsParams> p;
+    p->input = run.input;
+    p->output = run.output;
+    p->first_number = load_tweak(run.chain);
+    p->units = run.length / run.data_unit + (run.length % run.data_unit != 0);
+    p->unit_bytes = run.data_unit;
+    const std::uint64_t last = run.length - (p->units - 1) * run.data_unit;
+    const std::uint64_t unit = p->units == 1 ? last : run.data_unit;
+    p->unit_blocks = static_cast<std::uint32_t>(unit / block_bytes);
+    p->unit_rest = static_cast<std::uint32_t>(unit % block_bytes);
+    p->last_unit_blocks = static_cast<std::uint32_t>(last / block_bytes);
+    p->last_unit_rest = static_cast<std::uint32_t>(last % block_bytes);
+    p->width = std::min<std::uint32_t>(32, p->unit_blocks);
+    p->alignment = alignment_of(reinterpret_cast<std::uintptr_t>(run.input) |
+                                reinterpret_cast<std::uintptr_t>(run.output) | (p->units == 1 ? 0 : run.data_unit));
+    const PieceShape shape = piece_shape(device, run.direction, p->units, p->unit_blocks);
+    p->piece_blocks = shape.blocks;
+    p->pieces_per_unit = shape.per_unit;
+    p->pieces = (p->units - 1) * shape.per_unit + (p->last_unit_blocks + shape.blocks - 1) / shape.blocks;
+
+    const bool inverse = run.direction == Direction::decrypt;
+    const RoundKeys& keys = inverse ? run.key->decrypt() : run.key->encrypt();
+    static_assert(sizeof p->round_keys == sizeof keys.words && sizeof p->tweak_keys == sizeof keys.words);
+    std::memcpy(p->round_keys, keys.words.data(), sizeof p->round_keys);
+    std::memcpy(p->tweak_keys, run.tweak_key->encrypt().words.data(), sizeof p->tweak_keys);
+
+    const bool plain = p->alignment == 16 && p->unit_rest == 0 && p->last_unit_rest == 0;
+    const std::uint64_t at_once = 32 / p->width;
+    const LaunchShape grid = launch_shape(device, false, (p->pieces + at_once - 1) / at_once);
+    launch(xts_kernel_for(run.direction, run.key->rounds(), shape.tables, plain), grid.grid, grid.threads,
+           shape.shared_bytes, stream, *p);
+}
+
+}  // namespace warpaes::cuda
