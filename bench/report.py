@@ -18,7 +18,7 @@ import plots
 ROOT = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
-MODES = {"ecb": "ECB", "cbc": "CBC", "cfb128": "CFB128", "cfb8": "CFB8", "cfb1": "CFB1", "ofb": "OFB", "ctr": "CTR"}
+MODES = {"ecb": "ECB", "cbc": "CBC", "cfb128": "CFB128", "cfb8": "CFB8", "cfb1": "CFB1", "ofb": "OFB", "ctr": "CTR", "xts": "XTS"}
 ROUNDS = {128: 10, 192: 12, 256: 14}
 CPU_BACKENDS = ("libcrypto", "aesni", "vaes")
 IDENTITY = ("backend", "mode", "direction", "key_bits", "bytes", "memory", "threads")

@@ -39,7 +39,7 @@ struct NamedMode {
 constexpr NamedMode modes[] = {
     {"ecb", WARPAES_ECB, true, true},    {"cbc", WARPAES_CBC, false, true},   {"cfb128", WARPAES_CFB128, false, true},
     {"cfb8", WARPAES_CFB8, false, true}, {"cfb1", WARPAES_CFB1, false, true}, {"ofb", WARPAES_OFB, false, false},
-    {"ctr", WARPAES_CTR, true, true},
+    {"ctr", WARPAES_CTR, true, true},    {"xts", WARPAES_XTS, true, true},
 };
 
 enum class Place { device, page_locked, pageable };
@@ -58,6 +58,7 @@ struct Case {
     std::size_t bytes;
     Place place;
     unsigned threads;
+    std::size_t data_unit;  ///< XTS
 };
 
 struct Timing {
@@ -125,7 +126,8 @@ private:
 /// One case made ready to be run again and again.
 class Subject {
 public:
-    Subject(const Case& c, warpaes_engine* engine, const warpaes_key* key, const Buffers& buffers)
+    Subject(const Case& c, warpaes_engine* engine, const warpaes_key* key, const warpaes_key* tweak_key,
+            const Buffers& buffers)
         : engine_(engine), asynchronous_(c.place == Place::device) {
         message_ = warpaes_message WARPAES_MESSAGE_INIT;
         message_.mode = c.mode->mode;
@@ -137,6 +139,10 @@ public:
         message_.input_len = c.bytes;
         message_.output = buffers.output();
         message_.output_capacity = c.bytes;
+        if (c.mode->mode == WARPAES_XTS) {
+            message_.tweak_key = tweak_key;
+            message_.data_unit_len = c.data_unit;
+        }
     }
 
     /// Seconds per call over `calls` calls back to back. In device memory they are enqueued, and the last one waited
@@ -170,13 +176,13 @@ private:
 };
 
 /// The first bytes of what was timed must be what libcrypto makes of the same input.
-void verify(const Case& c, const Subject& subject, const Buffers& buffers, const warpaes_key* key) {
-    const std::size_t n = std::min<std::size_t>(c.bytes, 65536);
+void verify(const Case& c, const Subject& subject, const Buffers& buffers) {
+    std::size_t n = std::min<std::size_t>(c.bytes, 65536);
+    if (c.mode->mode == WARPAES_XTS && n < c.bytes && c.data_unit <= n) n = n / c.data_unit * c.data_unit;
     const Engine reference = create_engine("libcrypto", -1, 1);
     std::vector<unsigned char> input(n), expected(n);
     check(warpaes_copy(reference.get(), input.data(), buffers.input(), n));
     warpaes_message message = subject.message();
-    message.key = key;
     message.input = input.data();
     message.output = expected.data();
     message.input_len = message.output_capacity = n;
@@ -198,21 +204,21 @@ public:
             buffers_.emplace(c);
         }
         const Buffers& buffers = *buffers_;
-        unsigned char bytes[32];
+        unsigned char bytes[64];
         std::random_device random;
         for (auto& byte : bytes) byte = static_cast<unsigned char>(random());
-        const Key key = create_key(bytes, c.key_bits / 8);
+        const Key key = create_key(bytes, c.key_bits / 8), tweak_key = create_key(bytes + 32, c.key_bits / 8);
 
-        Subject subject(c, engine.get(), key.get(), buffers);
+        Subject subject(c, engine.get(), key.get(), tweak_key.get(), buffers);
         Engine baseline_engine;
         std::optional<Subject> baseline;
         if (c.backend != "cuda" && c.backend != "libcrypto") {
             baseline_engine = create_engine("libcrypto", -1, c.threads);
-            baseline.emplace(c, baseline_engine.get(), key.get(), buffers);
+            baseline.emplace(c, baseline_engine.get(), key.get(), tweak_key.get(), buffers);
         }
 
         const double once = std::max(subject.time(1), 1e-7);  // warms up as well
-        verify(c, subject, buffers, key.get());
+        verify(c, subject, buffers);
         if (baseline) baseline->time(1);
         const auto calls = static_cast<unsigned>(std::clamp(seconds_ / samples_ / once, 1.0, 1e6));
         std::vector<double> times, baseline_times;
@@ -239,6 +245,7 @@ public:
                  {"includes", c.place == Place::device ? "calls back to back on one stream, output stored"
                               : c.backend == "cuda"    ? "copies both ways, output stored in host memory"
                                                        : "the whole call, output stored"}};
+        if (c.mode->mode == WARPAES_XTS) row["data_unit"] = c.data_unit;
         if (baseline) row["baseline_gb_per_s"] = rate(summarise(baseline_times).median_s);
         return row;
     }
@@ -319,6 +326,7 @@ struct Options {
     std::vector<std::string> backends, mode_names, directions, places;
     std::vector<unsigned> key_bits{128, 256};
     std::vector<std::string> sizes;
+    std::string data_unit = "4K";
     unsigned threads = 1;
     unsigned samples = 9;
     double seconds = 0.3;
@@ -326,7 +334,7 @@ struct Options {
     std::string output;
 };
 
-std::size_t parse_size(const std::string& text) {
+std::size_t parse_size(const std::string& option, const std::string& text) {
     std::size_t used = 0;
     const unsigned long long n = std::stoull(text, &used);
     const std::string unit = text.substr(used);
@@ -336,7 +344,7 @@ std::size_t parse_size(const std::string& text) {
                       : unit == "G" || unit == "GiB" ? 30
                                                      : -1;
     if (shift < 0 || n == 0 || (n << shift) % 16 != 0) {
-        throw CLI::ValidationError("--size", "'" + text + "' must be a multiple of 16 bytes, like 64K, 1M or 1G");
+        throw CLI::ValidationError(option, "'" + text + "' must be a multiple of 16 bytes, like 64K, 1M or 1G");
     }
     return static_cast<std::size_t>(n << shift);
 }
@@ -354,9 +362,10 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
     }
     if (!o.sizes.empty()) {
         cpu_sizes.clear();
-        for (const auto& s : o.sizes) cpu_sizes.push_back(parse_size(s));
+        for (const auto& s : o.sizes) cpu_sizes.push_back(parse_size("--size", s));
         gpu_sizes = cpu_sizes;
     }
+    const std::size_t data_unit = parse_size("--data-unit", o.data_unit);
     std::vector<Case> cases;
     const auto add = [&](const std::string& backend, int device, Place place, std::size_t bytes, unsigned threads) {
         for (const NamedMode& mode : modes) {
@@ -371,7 +380,8 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
                     continue;
                 if (o.directions.empty() && mode.mode == WARPAES_CTR && !encrypt) continue;  // the same operation
                 for (const unsigned bits : o.key_bits) {
-                    cases.push_back({backend, device, &mode, direction, bits, bytes, place, threads});
+                    if (mode.mode == WARPAES_XTS && bits == 192) continue;
+                    cases.push_back({backend, device, &mode, direction, bits, bytes, place, threads, data_unit});
                 }
             }
         }
@@ -394,13 +404,14 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
 void parse_options(CLI::App& app, Options& o) {
     app.add_option("--backend", o.backends, "only these: libcrypto, aesni, vaes, cuda")->delimiter(',');
     app.add_option("--mode", o.mode_names,
-                   "only these: ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr (default: the parallel ones)")
+                   "only these: ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts (default: the parallel ones)")
         ->delimiter(',');
     app.add_option("--direction", o.directions, "only encrypt or decrypt")->delimiter(',');
     app.add_option("--key", o.key_bits, "key sizes in bits (default 128,256)")
         ->delimiter(',')
         ->check(CLI::IsMember({128, 192, 256}));
     app.add_option("--size", o.sizes, "message sizes, like 64K,1M,1G")->delimiter(',');
+    app.add_option("--data-unit", o.data_unit, "data units of XTS (default 4K)");
     app.add_option("--memory", o.places, "where the data lies: device, page_locked, pageable")->delimiter(',');
     app.add_option("--threads", o.threads, "host threads of a CPU backend (default 1; 0: all)");
     app.add_option("--samples", o.samples, "samples a case; the median counts (default 9)")->check(CLI::Range(1, 1000));

@@ -1,4 +1,5 @@
-// The example vectors of SP 800-38A, appendix F, and of FIPS 197, appendix C, typed from the standards.
+// The example vectors of SP 800-38A, appendix F, of FIPS 197, appendix C, and for XTS of IEEE 1619, appendix B, and
+// NIST's CAVP, typed from the standards.
 #pragma once
 
 #include <string>
@@ -92,6 +93,26 @@ inline const std::vector<Example> fips_197_appendix_c{
      "dda97ca4864cdfe06eaf70a0ec0d7191"},
     {"C.3", "ECB", "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", "",
      "00112233445566778899aabbccddeeff", "8ea2b7ca516745bfeafc49904b496089"},
+};
+
+struct XtsExample {
+    std::string name;
+    std::string key;
+    std::string tweak_key;
+    std::string number;  ///< of the one data unit, little-endian
+    std::string plaintext;
+    std::string ciphertext;
+};
+
+inline const std::vector<XtsExample> xts_examples{
+    {"IEEE 1619 vector 2", std::string(32, '1'), std::string(32, '2'), "33333333330000000000000000000000",
+     std::string(64, '4'), "c454185e6a16936e39334038acef838bfb186fff7480adc4289382ecd6d394f0"},
+    {"IEEE 1619 vector 15", "fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0", "bfbebdbcbbbab9b8b7b6b5b4b3b2b1b0",
+     "9a785634120000000000000000000000", "000102030405060708090a0b0c0d0e0f10", "6c1625db4671522d3d7599601de7ca09ed"},
+    {"XTSGenAES256 1", "1ea661c58d943a0e4801e42f4b0947149e7f9f8e3e68d0c7505210bd311a0e7c",
+     "d6e13ffdf2418d8d1911c004cda58da3d619b7e2b9141e58318eea392cf41b08", "adf8d92627464ad2f0428e84a9f87564",
+     "2eedea52cd8215e1acc647e810bbc3642e87287f8d2e57e36c0a24fbc12a202e",
+     "cbaad0e2f6cea3f50b37f934d46a9b130b9d54f07e34f36af793e86f73c6d7db"},
 };
 
 }  // namespace vectors

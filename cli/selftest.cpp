@@ -1,4 +1,4 @@
-// `warpaes selftest`: the known answers of FIPS 197 and SP 800-38A on every backend that can run here.
+// `warpaes selftest`: the known answers of FIPS 197, SP 800-38A and IEEE 1619 on every backend that can run here.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -21,7 +21,7 @@ using Bytes = std::vector<unsigned char>;
 
 constexpr const char* help = R"(Usage: warpaes selftest [--json]
 
-Runs the examples of FIPS 197 (appendix C) and SP 800-38A (appendix F), both directions, and a long
+Runs the examples of FIPS 197 (appendix C), SP 800-38A (appendix F) and XTS, both directions, and a long
 message against libcrypto, on every backend that can run here. Exit status 0 if all are right.
 )";
 
@@ -54,6 +54,27 @@ Bytes crypt(warpaes_engine* engine, warpaes_mode mode, warpaes_direction directi
     return output;
 }
 
+Bytes crypt_xts(warpaes_engine* engine, warpaes_direction direction, const Bytes& key_bytes,
+                const Bytes& tweak_key_bytes, const Bytes& number, std::size_t data_unit, const Bytes& input) {
+    const Key key = create_key(key_bytes.data(), key_bytes.size());
+    const Key tweak_key = create_key(tweak_key_bytes.data(), tweak_key_bytes.size());
+    Bytes output(input.size(), 0xa5);
+    warpaes_message message = WARPAES_MESSAGE_INIT;
+    message.mode = WARPAES_XTS;
+    message.direction = direction;
+    message.key = key.get();
+    message.tweak_key = tweak_key.get();
+    message.data_unit_len = data_unit;
+    message.iv = number.data();
+    message.iv_len = number.size();
+    message.input = input.data();
+    message.input_len = input.size();
+    message.output = output.data();
+    message.output_capacity = output.size();
+    check(warpaes_crypt(engine, &message));
+    return output;
+}
+
 /// What one backend got wrong, by name of the example.
 struct Report {
     unsigned examples = 0;
@@ -78,6 +99,17 @@ void run_examples(warpaes_engine* engine, Report& report) {
     }
 }
 
+void run_xts_examples(warpaes_engine* engine, Report& report) {
+    for (const vectors::XtsExample& e : vectors::xts_examples) {
+        const Bytes key = from_hex(e.key), tweak_key = from_hex(e.tweak_key), number = from_hex(e.number);
+        const Bytes plain = from_hex(e.plaintext), cipher = from_hex(e.ciphertext);
+        report.expect(crypt_xts(engine, WARPAES_ENCRYPT, key, tweak_key, number, 0, plain) == cipher,
+                      fmt::format("{} encryption", e.name));
+        report.expect(crypt_xts(engine, WARPAES_DECRYPT, key, tweak_key, number, 0, cipher) == plain,
+                      fmt::format("{} decryption", e.name));
+    }
+}
+
 /// Long enough for every kernel's main loop and its remainder, and for several chunks.
 void run_long_message(warpaes_engine* engine, warpaes_engine* reference, Report& report) {
     constexpr std::size_t blocks = 80'003;
@@ -91,6 +123,15 @@ void run_long_message(warpaes_engine* engine, warpaes_engine* reference, Report&
             report.expect(crypt(engine, mode, direction, key, mode_iv, input) ==
                               crypt(reference, mode, direction, key, mode_iv, input),
                           fmt::format("long message, mode {}, direction {}", static_cast<int>(mode),
+                                      static_cast<int>(direction)));
+        }
+    }
+    const Bytes tweak_key(key.rbegin(), key.rend());
+    for (const std::size_t data_unit : {512u, 4096u, 4160u, 520u}) {
+        for (const warpaes_direction direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
+            report.expect(crypt_xts(engine, direction, key, tweak_key, iv, data_unit, input) ==
+                              crypt_xts(reference, direction, key, tweak_key, iv, data_unit, input),
+                          fmt::format("long XTS message, data units of {}, direction {}", data_unit,
                                       static_cast<int>(direction)));
         }
     }
@@ -114,6 +155,7 @@ int run_selftest(int argc, char** argv) {
             Report report;
             const Engine engine = create_engine(info.name, info.device);
             run_examples(engine.get(), report);
+            run_xts_examples(engine.get(), report);
             run_long_message(engine.get(), reference.get(), report);
             record["examples"] = report.examples;
             record["wrong"] = report.wrong;

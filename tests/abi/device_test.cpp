@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "evp_oracle.hpp"
+#include "xts_oracle.hpp"
 
 namespace abi_tests {
 namespace {
@@ -181,6 +182,55 @@ TEST_P(Device, OnlyCudaCanReachIt) {
     EXPECT_EQ(warpaes_crypt(make_engine("auto").get(), &message), WARPAES_OK) << warpaes_last_error();
     EXPECT_STREQ(message.backend, "cuda");
     EXPECT_EQ(read(out, 32), expected(WARPAES_CTR, WARPAES_DECRYPT, key_bytes_, iv_, Bytes(32, 1)));
+}
+
+TEST_P(Device, XtsDataUnits) {
+    const Bytes tweak_key_bytes = random_.bytes(32);
+    const Key tweak_key = make_key(tweak_key_bytes);
+    for (const auto& [unit, length] :
+         {std::pair{512U, 8192U}, {4096U, 8192U}, {4096U, 9000U}, {520U, 5200U}, {48U, 1000U}, {4112U, 4112U}}) {
+        for (const warpaes_direction direction : directions) {
+            SCOPED_TRACE(std::to_string(length) + " in units of " + std::to_string(unit));
+            const Bytes input = random_.bytes(length);
+            const Bytes want = oracle::xts(direction == WARPAES_ENCRYPT, key_bytes_, tweak_key_bytes, iv_, unit, input);
+            const auto message = [&, u = unit](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
+                warpaes_message m = make_message(WARPAES_XTS, direction, key_, iv_, from, input.size(), to, bytes);
+                m.tweak_key = tweak_key.get();
+                m.data_unit_len = u;
+                return m;
+            };
+            for (const std::size_t misalignment : {0U, 4U, 5U}) {
+                const Buffer in = on_device(input, misalignment), out = allocate(length, 2 * misalignment);
+                warpaes_message m = message(in.data(), out.data(), length);
+                run(m);
+                EXPECT_TRUE(read(out, length) == want) << misalignment;
+
+                const Buffer part = allocate(unit);
+                m = message(in.data(), part.data(), unit);
+                m.flags = WARPAES_RANGE;
+                m.range_offset = length == unit ? 0 : unit;
+                m.range_len = unit;
+                run(m);
+                const auto first = want.begin() + static_cast<std::ptrdiff_t>(m.range_offset);
+                EXPECT_TRUE(read(part, unit) == Bytes(first, first + unit)) << misalignment;
+
+                const Buffer later = allocate(length);
+                m = message(in.data(), later.data(), length);
+                ASSERT_EQ(warpaes_crypt_async(engine_.get(), &m, nullptr), WARPAES_OK) << warpaes_last_error();
+                EXPECT_TRUE(read(later, length) == want) << misalignment << ", asynchronously";
+
+                m = message(in.data(), in.data(), length);
+                run(m);
+                EXPECT_TRUE(read(in, length) == want) << misalignment << ", in place";
+            }
+            PoisonedBuffer host(length);
+            host.assign(input);
+            const Buffer out = allocate(length);
+            warpaes_message m = message(host.data(), out.data(), length);
+            run(m);
+            EXPECT_TRUE(read(out, length) == want) << "host to device";
+        }
+    }
 }
 
 TEST_P(Device, OverlapIsRefused) {
