@@ -165,6 +165,16 @@ TEST_P(Xts, TheDefaultChunks) {
     check(engine_, 1U << 24, (1U << 24) + 100);
 }
 
+/// Where a GPU begins in the middle of a unit, it needs high powers of x at once.
+TEST_P(Xts, TheLongestUnit) {
+    const Bytes input = random_.bytes(1U << 24);
+    PoisonedBuffer output(input.size());
+    warpaes_message m = message(WARPAES_DECRYPT, 0, input.data(), input.size(), output.data(), output.size());
+    ASSERT_EQ(warpaes_crypt(engine_.get(), &m), WARPAES_OK) << warpaes_last_error();
+    EXPECT_TRUE(output.bytes(input.size()) == wanted(WARPAES_DECRYPT, 0, input));
+    EXPECT_TRUE(output.intact_after(input.size()));
+}
+
 TEST_P(Xts, NumbersCarryAndWrapAround) {
     for (const std::size_t ones : {1U, 4U, 8U, 9U, 15U, 16U}) {
         use_keys(16);
