@@ -1,5 +1,6 @@
-// The header in a second translation unit: what it defines must be inline.
+// The headers in a second translation unit: what they define must be inline.
 #include <warpaes/gcm.hpp>
+#include <warpaes/streams.hpp>
 #include <warpaes/warpaes.hpp>
 
 warpaes::Key make_key_elsewhere(warpaes::ConstBytes bytes) {

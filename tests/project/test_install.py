@@ -53,6 +53,13 @@ class Install(unittest.TestCase):
         part = run(directory / "random_access", key, encrypted, 1_234_567, 321, env=environment)
         self.assertEqual(part, plain.read_bytes()[1_234_567 : 1_234_567 + 321])
 
+        asked = subprocess.run(
+            [directory / "object_store", plain, "1234567", "321"], env=environment, capture_output=True, check=True
+        )
+        self.assertEqual(asked.stdout, plain.read_bytes()[1_234_567 : 1_234_567 + 321])
+        # Header, last segment, and the segment that was asked for.
+        self.assertRegex(asked.stderr, rb"^\d{4} of 30\d{5} bytes fetched in 3 requests")
+
         key.write_bytes(b"short")
         failed = subprocess.run(
             [directory / "encrypt_file", key, plain, encrypted], env=environment, capture_output=True
@@ -82,6 +89,7 @@ class Install(unittest.TestCase):
         warnings = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]
         for compiler, source in (
             ([CC, "-std=gnu99"], "encrypt_file.c"),
+            ([CC, "-std=gnu99", "-pthread"], "object_store.c"),
             ([CXX, "-std=c++20"], "random_access.cpp"),
         ):
             program = build / Path(source).stem

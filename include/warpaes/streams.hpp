@@ -1,0 +1,240 @@
+// warpaes: files of authenticated segments in C++20, over the C ABI: keysets, readers at any position, writers in
+// pieces. Header only, like warpaes.hpp, whose rules hold here too.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+#include <warpaes/warpaes.hpp>
+
+namespace warpaes {
+inline namespace cpp {
+
+namespace detail {
+struct DestroyStream {
+    void operator()(warpaes_keyset* keyset) const noexcept { warpaes_keyset_destroy(keyset); }
+    void operator()(warpaes_reader* reader) const noexcept { warpaes_reader_close(reader); }
+    void operator()(warpaes_writer* writer) const noexcept { warpaes_writer_close(writer); }
+};
+
+/// What a caller's function has thrown, on whatever thread, until it is thrown again on the caller's.
+class Thrown {
+public:
+    void keep() noexcept {
+        const std::lock_guard lock(mutex_);
+        if (!exception_) exception_ = std::current_exception();
+    }
+    void check(warpaes_status status) {
+        if (status == WARPAES_OK) return;
+        std::exception_ptr exception;
+        {
+            const std::lock_guard lock(mutex_);
+            exception = std::exchange(exception_, nullptr);
+        }
+        if (exception && (status == WARPAES_ERROR_READ || status == WARPAES_ERROR_WRITE)) {
+            std::rethrow_exception(exception);
+        }
+        cpp::check(status);
+    }
+
+private:
+    std::mutex mutex_;
+    std::exception_ptr exception_;
+};
+}  // namespace detail
+
+/// Keys for files, one of them primary; wiped when destroyed. Shareable between threads while nobody changes it.
+class Keyset {
+public:
+    /// Empty.
+    Keyset() {
+        warpaes_keyset* keyset = nullptr;
+        check(warpaes_keyset_create(&keyset));
+        handle_.reset(keyset);
+    }
+    /// From Tink's JSON. Throws Error{WARPAES_ERROR_KEYSET}.
+    [[nodiscard]] static Keyset parse(std::string_view json) {
+        warpaes_keyset* keyset = nullptr;
+        check(warpaes_keyset_parse(json.data(), json.size(), &keyset));
+        return Keyset(keyset);
+    }
+    /// Of one raw key. Throws Error{WARPAES_ERROR_ARGUMENT, WARPAES_ERROR_KEY_LENGTH}.
+    [[nodiscard]] static Keyset from_raw(const std::string& template_name, ConstBytes key) {
+        warpaes_keyset* keyset = nullptr;
+        check(warpaes_keyset_from_raw(template_name.c_str(), key.data(), key.size(), &keyset));
+        return Keyset(keyset);
+    }
+
+    /// Adds a random key and returns its number; the first becomes the primary.
+    std::uint32_t add(const std::string& template_name) {
+        std::uint32_t id = 0;
+        check(warpaes_keyset_add(get(), template_name.c_str(), &id));
+        return id;
+    }
+    void promote(std::uint32_t key_id) { check(warpaes_keyset_promote(get(), key_id)); }
+    void set_state(std::uint32_t key_id, warpaes_key_state state) {
+        check(warpaes_keyset_set_state(get(), key_id, state));
+    }
+    void remove(std::uint32_t key_id) { check(warpaes_keyset_remove(get(), key_id)); }
+    /// As Tink's JSON, with the secret keys: the string is the caller's to keep and to wipe.
+    [[nodiscard]] std::string to_json() const {
+        std::size_t length = 0;
+        const warpaes_status status = warpaes_keyset_write(get(), nullptr, 0, &length);
+        if (status != WARPAES_ERROR_BUFFER_TOO_SMALL) check(status);
+        std::string json(length, '\0');
+        check(warpaes_keyset_write(get(), json.data(), json.size(), &length));
+        return json;
+    }
+
+    [[nodiscard]] warpaes_keyset* get() const noexcept { return handle_.get(); }
+
+private:
+    explicit Keyset(warpaes_keyset* keyset) : handle_(keyset) {}
+    std::unique_ptr<warpaes_keyset, detail::DestroyStream> handle_;
+};
+
+/// Random access to a file of authenticated segments. read() is thread-safe. The engine outlives it.
+class Reader {
+public:
+    /// Fills the buffer with what begins at `offset` in the file, or throws. Called from several threads at once.
+    using Function = std::function<void(std::uint64_t offset, Bytes buffer)>;
+
+    // All of them read the header and the last segment, and throw Error{WARPAES_ERROR_AUTHENTICATION,
+    // WARPAES_ERROR_FORMAT, WARPAES_ERROR_KEYSET, …}. `aad`: as the writer gave it.
+
+    [[nodiscard]] static Reader of_file(const Engine& engine, const Keyset& keyset, const std::string& path,
+                                        ConstBytes aad = {}) {
+        warpaes_source source = empty_source();
+        source.path = path.c_str();
+        return Reader(engine, keyset, source, aad, {});
+    }
+    /// `memory` stays as long as the reader.
+    [[nodiscard]] static Reader of_memory(const Engine& engine, const Keyset& keyset, ConstBytes memory,
+                                          ConstBytes aad = {}) {
+        warpaes_source source = empty_source();
+        source.memory = memory.data();
+        source.memory_len = memory.size();
+        return Reader(engine, keyset, source, aad, {});
+    }
+    /// A file of `size` bytes that only `function` can reach. What it throws is thrown by the call that needed it.
+    [[nodiscard]] static Reader of_function(const Engine& engine, const Keyset& keyset, std::uint64_t size,
+                                            Function function, ConstBytes aad = {}) {
+        warpaes_source source = empty_source();
+        source.size = size;
+        return Reader(engine, keyset, source, aad, std::move(function));
+    }
+
+    /// Bytes of plaintext.
+    [[nodiscard]] std::uint64_t size() const noexcept { return warpaes_reader_size(get()); }
+    /// Fills `output`, in host or device memory, from `offset` on; returns how much, less than its size only at the
+    /// end. After an error it is wiped.
+    std::size_t read(std::uint64_t offset, Bytes output) const {
+        std::uint64_t read = 0;
+        const warpaes_status status = warpaes_reader_read(get(), offset, output.data(), output.size(), &read);
+        caller_->thrown.check(status);
+        return static_cast<std::size_t>(read);
+    }
+
+    [[nodiscard]] warpaes_reader* get() const noexcept { return handle_.get(); }
+
+private:
+    struct Caller {
+        Function function;
+        detail::Thrown thrown;
+    };
+
+    Reader(const Engine& engine, const Keyset& keyset, warpaes_source source, ConstBytes aad, Function function)
+        : caller_(std::make_unique<Caller>()) {
+        if (function) {
+            caller_->function = std::move(function);
+            source.user = caller_.get();
+            source.read = [](void* user, std::uint64_t offset, void* buffer, std::uint64_t length) noexcept -> int {
+                auto* caller = static_cast<Caller*>(user);
+                try {
+                    caller->function(offset, Bytes(buffer, static_cast<std::size_t>(length)));
+                    return 0;
+                } catch (...) {
+                    caller->thrown.keep();
+                    return 1;
+                }
+            };
+        }
+        warpaes_reader* reader = nullptr;
+        caller_->thrown.check(
+            warpaes_reader_open(engine.get(), &source, keyset.get(), aad.data(), aad.size(), &reader));
+        handle_.reset(reader);
+    }
+    static warpaes_source empty_source() noexcept {
+        warpaes_source source{};
+        source.struct_size = sizeof source;
+        return source;
+    }
+
+    std::unique_ptr<Caller> caller_;
+    std::unique_ptr<warpaes_reader, detail::DestroyStream> handle_;
+};
+
+/// Writes a file of authenticated segments, front to back, with the keyset's primary key. One thread at a time. The
+/// engine outlives it.
+class Writer {
+public:
+    /// Takes the next bytes of the file, or throws.
+    using Function = std::function<void(ConstBytes bytes)>;
+
+    /// The file appears under its name when finish() has returned. Throws Error{WARPAES_ERROR_EXISTS, …}.
+    [[nodiscard]] static Writer to_file(const Engine& engine, const Keyset& keyset, const std::string& path,
+                                        ConstBytes aad = {}, bool overwrite = false) {
+        warpaes_sink sink{};
+        sink.struct_size = sizeof sink;
+        sink.flags = overwrite ? WARPAES_FILE_OVERWRITE : 0;
+        sink.path = path.c_str();
+        return Writer(engine, keyset, sink, aad, {});
+    }
+    /// What `function` throws is thrown by the call that needed it.
+    [[nodiscard]] static Writer to_function(const Engine& engine, const Keyset& keyset, Function function,
+                                            ConstBytes aad = {}) {
+        warpaes_sink sink{};
+        sink.struct_size = sizeof sink;
+        return Writer(engine, keyset, sink, aad, std::move(function));
+    }
+
+    /// The next bytes of plaintext, from host or device memory. After an error, destroying it is all that is left.
+    void write(ConstBytes input) { caller_->thrown.check(warpaes_writer_write(get(), input.data(), input.size())); }
+    /// Ends the file. Without it nothing appears.
+    void finish() { caller_->thrown.check(warpaes_writer_finish(get())); }
+
+    [[nodiscard]] warpaes_writer* get() const noexcept { return handle_.get(); }
+
+private:
+    struct Caller {
+        Function function;
+        detail::Thrown thrown;
+    };
+
+    Writer(const Engine& engine, const Keyset& keyset, warpaes_sink sink, ConstBytes aad, Function function)
+        : caller_(std::make_unique<Caller>()) {
+        if (function) {
+            caller_->function = std::move(function);
+            sink.user = caller_.get();
+            sink.write = [](void* user, const void* bytes, std::uint64_t length) noexcept -> int {
+                auto* caller = static_cast<Caller*>(user);
+                try {
+                    caller->function(ConstBytes(bytes, static_cast<std::size_t>(length)));
+                    return 0;
+                } catch (...) {
+                    caller->thrown.keep();
+                    return 1;
+                }
+            };
+        }
+        warpaes_writer* writer = nullptr;
+        caller_->thrown.check(warpaes_writer_open(engine.get(), &sink, keyset.get(), aad.data(), aad.size(), &writer));
+        handle_.reset(writer);
+    }
+
+    std::unique_ptr<Caller> caller_;
+    std::unique_ptr<warpaes_writer, detail::DestroyStream> handle_;
+};
+
+}  // namespace cpp
+}  // namespace warpaes

@@ -1,0 +1,146 @@
+// The C++ header for files of authenticated segments: what it hands on, and what becomes of a function that throws.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+#include <warpaes/streams.hpp>
+
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+Bytes pattern(std::size_t size) {
+    Bytes bytes(size);
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::uint8_t>(i * 7 + i / 251);
+    return bytes;
+}
+
+class HppStreams : public testing::Test {
+protected:
+    HppStreams() { id = keyset.add("AES128_GCM_HKDF_4KB"); }
+
+    /// The file of `plain`.
+    Bytes encrypted() {
+        Bytes file;
+        auto writer = warpaes::Writer::to_function(
+            engine, keyset,
+            [&](warpaes::ConstBytes bytes) { file.insert(file.end(), bytes.data(), bytes.data() + bytes.size()); },
+            aad);
+        writer.write(warpaes::ConstBytes(plain.data(), 12345));
+        writer.write(warpaes::ConstBytes(plain.data() + 12345, plain.size() - 12345));
+        writer.finish();
+        return file;
+    }
+
+    const warpaes::Engine engine;
+    warpaes::Keyset keyset;
+    std::uint32_t id = 0;
+    const std::string_view aad = "page 7";
+    const Bytes plain = pattern(100'001);
+};
+
+TEST_F(HppStreams, AReaderGivesWhatAWriterTook) {
+    const Bytes file = encrypted();
+    const auto in_memory = warpaes::Reader::of_memory(engine, keyset, file, aad);
+    const auto by_function = warpaes::Reader::of_function(
+        engine, keyset, file.size(),
+        [&](std::uint64_t offset, warpaes::Bytes buffer) {
+            std::memcpy(buffer.data(), file.data() + offset, buffer.size());
+        },
+        aad);
+    for (const warpaes::Reader* reader : {&in_memory, &by_function}) {
+        ASSERT_EQ(reader->size(), plain.size());
+        Bytes all(plain.size() + 10);
+        EXPECT_EQ(reader->read(0, all), plain.size());
+        all.resize(plain.size());
+        EXPECT_EQ(all, plain);
+        Bytes part(5000);
+        EXPECT_EQ(reader->read(60'000, part), part.size());
+        EXPECT_EQ(part, Bytes(plain.begin() + 60'000, plain.begin() + 65'000));
+    }
+}
+
+TEST_F(HppStreams, Files) {
+    std::string path = std::filesystem::temp_directory_path() / "warpaes-hpp-XXXXXX";
+    ASSERT_NE(mkdtemp(path.data()), nullptr);
+    const std::string file = path + "/file";
+    {
+        auto writer = warpaes::Writer::to_file(engine, keyset, file);
+        writer.write(plain);
+        EXPECT_FALSE(std::filesystem::exists(file));
+        writer.finish();
+    }
+    Bytes all(plain.size());
+    EXPECT_EQ(warpaes::Reader::of_file(engine, keyset, file).read(0, all), plain.size());
+    EXPECT_EQ(all, plain);
+    try {
+        (void)warpaes::Writer::to_file(engine, keyset, file);
+        ADD_FAILURE() << "has overwritten a file";
+    } catch (const warpaes::Error& e) {
+        EXPECT_EQ(e.status(), WARPAES_ERROR_EXISTS) << e.what();
+    }
+    warpaes::Writer::to_file(engine, keyset, file, {}, true).finish();
+    EXPECT_EQ(warpaes::Reader::of_file(engine, keyset, file).size(), 0U);
+    std::filesystem::remove_all(path);
+}
+
+TEST_F(HppStreams, WhatAFunctionThrowsComesOut) {
+    const Bytes file = encrypted();
+    bool fails = false;
+    const auto reader = warpaes::Reader::of_function(
+        engine, keyset, file.size(),
+        [&](std::uint64_t offset, warpaes::Bytes buffer) {
+            if (fails) throw std::out_of_range("mine");
+            std::memcpy(buffer.data(), file.data() + offset, buffer.size());
+        },
+        aad);
+    Bytes part(100);
+    fails = true;
+    EXPECT_THROW(reader.read(0, part), std::out_of_range);
+    fails = false;
+    EXPECT_EQ(reader.read(0, part), part.size());
+
+    auto writer = warpaes::Writer::to_function(engine, keyset, [&](warpaes::ConstBytes) {
+        if (fails) throw std::out_of_range("mine");
+    });
+    fails = true;
+    EXPECT_THROW(writer.finish(), std::out_of_range);
+    EXPECT_THROW(writer.finish(), warpaes::Error);
+    EXPECT_THROW((void)warpaes::Writer::to_function(engine, keyset, [](warpaes::ConstBytes) { throw 7; }), int);
+}
+
+TEST_F(HppStreams, RefusalsAreErrors) {
+    const Bytes file = encrypted();
+    const auto status_of = [&](const warpaes::Keyset& keys, std::string_view other_aad) {
+        try {
+            (void)warpaes::Reader::of_memory(engine, keys, file, other_aad);
+        } catch (const warpaes::Error& e) {
+            return e.status();
+        }
+        return WARPAES_OK;
+    };
+    warpaes::Keyset other;
+    EXPECT_EQ(status_of(other, aad), WARPAES_ERROR_KEYSET);
+    other.add("AES128_GCM_HKDF_4KB");
+    EXPECT_EQ(status_of(other, aad), WARPAES_ERROR_AUTHENTICATION);
+    EXPECT_EQ(status_of(keyset, "page 8"), WARPAES_ERROR_AUTHENTICATION);
+    EXPECT_EQ(status_of(keyset, aad), WARPAES_OK);
+}
+
+TEST_F(HppStreams, KeysetsRotate) {
+    const Bytes file = encrypted();
+    const std::uint32_t newer = keyset.add("AES256_GCM_HKDF_1MB");
+    keyset.promote(newer);
+    const auto again = warpaes::Keyset::parse(keyset.to_json());
+    EXPECT_EQ(warpaes::Reader::of_memory(engine, again, file, aad).size(), plain.size());
+    keyset.set_state(id, WARPAES_KEY_DISABLED);
+    EXPECT_THROW((void)warpaes::Reader::of_memory(engine, keyset, file, aad), warpaes::Error);
+    keyset.remove(id);
+    const auto raw = warpaes::Keyset::from_raw("C2SP_CHUNKED_256", Bytes(32, 1));
+    EXPECT_THROW((void)warpaes::Reader::of_memory(engine, raw, file, aad), warpaes::Error);
+}
+
+}  // namespace
