@@ -13,6 +13,7 @@
 #include "format/base64.hpp"
 #include "pipeline/cipher_stage.hpp"
 #include "pipeline/file.hpp"
+#include "pipeline/worker_lane.hpp"
 
 namespace warpaes {
 
@@ -98,9 +99,14 @@ std::uint64_t unpadded_size(Engine& engine, const Cipher& cipher, Source& conten
     const Block last = read_block(content, at);
     Secret<Block> plain;
     const Plan plan = engine.plan(cipher.mode, cipher.direction, block_bytes);
-    engine.lease(plan, 0, 0)
-        ->run({cipher.mode, cipher.direction, cipher.key, last.data(), plain->data(), block_bytes,
-               chain_for(cipher, content, at)});
+    const Run run{cipher.mode,
+                  cipher.direction,
+                  cipher.key,
+                  last.data(),
+                  plain->data(),
+                  block_bytes,
+                  chain_for(cipher, content, at)};
+    WorkerLane(engine, plan, 0, 0).run([&](Lane& lane) { lane.run(run); });
     const std::size_t kept = pkcs7_unpad(*plain);
     if (kept == block_bytes) refuse_padding();
     return at + kept;
