@@ -20,6 +20,7 @@ public:
     WARPAES_INLINE PlainGcmCounter(const std::uint8_t* keys, __m128i first)
         : keys_(keys), counters_(V::add32(V::splat(first), V::lane_numbers())) {}
 
+    WARPAES_INLINE void prepare() {}
     template <std::size_t N>
     WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
         const auto k0 = round_key<V>(keys_, 0);
@@ -35,8 +36,7 @@ private:
     typename V::Reg counters_;
 };
 
-/// The same from tables of 65,536 blocks each, which end where the 32 bits wrap. Steps do not cross a counter that ends
-/// in a zero byte.
+/// The same from tables of 65,536 blocks each, which end where the 32 bits wrap.
 template <class V, int Rounds>
 class CachedGcmCounter {
 public:
@@ -45,9 +45,12 @@ public:
     CachedGcmCounter(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low)
         : cache_(keys, high, low), high_(high), low_(low) {}
 
+    /// Before each group of vectors, which does not go beyond the next counter that ends in a zero byte.
+    WARPAES_INLINE void prepare() {
+        if (static_cast<std::uint8_t>(low_) == 0) turn();
+    }
     template <std::size_t N>
     WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
-        if (low_ % 256 == 0) turn();
         cache_.next(s);
         low_ = (low_ & ~std::uint64_t{0xffffffff}) | static_cast<std::uint32_t>(low_ + N * V::bytes / 16);
     }
@@ -74,32 +77,32 @@ WARPAES_INLINE void encrypt_and_add(typename V::Reg (&s)[N], const std::uint8_t*
     for (std::size_t i = 0; i < N; ++i) s[i] = V::aesenclast(s[i], V::bxor(last, input[i]));
 }
 
-/// A stretch of whole steps: N vectors, decrypted while they are hashed themselves, encrypted while `hashed` are, if
-/// any.
+/// N vectors, while those at `hashed` are hashed, if they are.
 template <class V, int Rounds, std::size_t N, bool Hash, class Counter>
 WARPAES_INLINE void gcm_step(const std::uint8_t* keys, Counter& counter, Ghash<V>& hash, const std::uint8_t* input,
                              std::uint8_t* output, const std::uint8_t* hashed) {
     typename V::Reg s[N];
+    counter.prepare();
     counter.next(s);
     if constexpr (Hash) hash.begin_group();
     constexpr int first = Counter::first_round;
-    constexpr int rounds_a_pair = (Rounds - first) / static_cast<int>(N / 2);
-    std::size_t pair = 0;
+    constexpr std::size_t rounds = Rounds - first + 1;
+    const auto hash_beside = [&](std::size_t round) __attribute__((always_inline)) {
+        if constexpr (Hash) hash.add_vectors(hashed, N * round / rounds, N * (round + 1) / rounds);
+    };
     WARPAES_UNROLL
     for (int r = first; r < Rounds; ++r) {
         const auto k = round_key<V>(keys, r);
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) s[i] = V::aesenc(s[i], k);
-        if (Hash && (r - first) % rounds_a_pair == 0 && pair < N) {
-            hash.add_pair(hashed, pair);
-            pair += 2;
-        }
+        hash_beside(static_cast<std::size_t>(r - first));
     }
     const auto last = round_key<V>(keys, Rounds);
     WARPAES_UNROLL
     for (std::size_t i = 0; i < N; ++i) {
         s[i] = V::aesenclast(s[i], V::bxor(last, V::load(input + i * V::bytes, Whole{})));
     }
+    hash_beside(rounds - 1);
     store_all<V>(output, s, Whole{});
     if constexpr (Hash) hash.end_group(N * Ghash<V>::lanes);
 }
@@ -113,6 +116,7 @@ WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Ghash<V
         typename V::Reg s[N], c[N];
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) c[i] = V::load(input + i * V::bytes, Whole{});
+        counter.prepare();
         counter.next(s);
         encrypt_and_add<V, Rounds, N, first>(s, keys, c);
         store_all<V>(output, s, Whole{});
@@ -125,6 +129,7 @@ WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Ghash<V
         gcm_rest<V, Rounds, Encrypt, N / 2>(keys, counter, hash, input, output, bytes);
     } else if (bytes != 0) {
         typename V::Reg s[1], c[1] = {V::load(input, Part{bytes})};
+        counter.prepare();
         counter.next(s);
         encrypt_and_add<V, Rounds, 1, first>(s, keys, c);
         V::store(output, s[0], Part{bytes});
@@ -133,10 +138,11 @@ WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Ghash<V
     }
 }
 
+/// Encryption hashes one step behind.
 template <class V, int Rounds, bool Encrypt, class Counter>
 WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Ghash<V>& hash, const std::uint8_t* input,
                                 std::uint8_t* output, std::size_t bytes) {
-    constexpr std::size_t n = V::unroll, step = n * V::bytes;
+    constexpr std::size_t n = V::gcm_unroll, step = n * V::bytes;
     if (bytes >= step) {
         if constexpr (Encrypt) {
             gcm_step<V, Rounds, n, false>(keys, counter, hash, input, output, nullptr);
@@ -154,7 +160,7 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Ghas
     gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
 }
 
-/// `j0` with its bytes reversed.
+/// `first`: the first counter block with its bytes reversed.
 template <class V, int Rounds, bool Encrypt>
 WARPAES_INLINE void gcm_message(const std::uint8_t* keys, __m128i first, Ghash<V>& hash, const std::uint8_t* input,
                                 std::uint8_t* output, std::size_t bytes) {
@@ -163,14 +169,14 @@ WARPAES_INLINE void gcm_message(const std::uint8_t* keys, __m128i first, Ghash<V
         return gcm_stretch<V, Rounds, Encrypt>(keys, plain, hash, input, output, bytes);
     }
     // Up to a counter that is a multiple of a step, so that steps end where the tables do.
-    constexpr std::size_t step_blocks = V::unroll * V::bytes / 16;
+    constexpr std::size_t step_blocks = V::gcm_unroll * V::bytes / 16;
     std::uint64_t low, high;
     std::memcpy(&low, &first, 8);
     std::memcpy(&high, reinterpret_cast<const std::uint8_t*>(&first) + 8, 8);
     const std::size_t head = (step_blocks - low % step_blocks) % step_blocks;
     if (head != 0) {
         hash.together(head);
-        gcm_rest<V, Rounds, Encrypt, V::unroll / 2>(keys, plain, hash, input, output, 16 * head);
+        gcm_rest<V, Rounds, Encrypt, V::gcm_unroll / 2>(keys, plain, hash, input, output, 16 * head);
         low = (low & ~std::uint64_t{0xffffffff}) | static_cast<std::uint32_t>(low + head);
     }
     CachedGcmCounter<V, Rounds> cached(keys, high, low);
@@ -206,7 +212,7 @@ WARPAES_INLINE void gcm_segment(const SimdGcm& run, const std::uint8_t* input, s
 template <class V>
 void hash_segment(const SimdGcm& run, const std::uint8_t* input, std::size_t bytes, std::uint8_t* result) {
     Ghash<V> hash(run.powers, _mm_setzero_si128(), (bytes + 15) / 16);
-    hash.template add<V::unroll>(input, bytes);
+    hash.template add<V::gcm_unroll>(input, bytes);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(result), hash.digest());
 }
 

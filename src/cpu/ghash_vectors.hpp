@@ -33,11 +33,12 @@ public:
         low_ = middle_ = high_ = V::zero();
     }
 
-    /// A group of vectors is begun, given in pairs, and ended.
+    /// A group of vectors is begun, given one by one or in pairs, and ended.
     WARPAES_INLINE void begin_group() {
         if (room_ == 0) together(left_ < most_together ? left_ : most_together);
     }
-    /// Vectors `i` and `i` + 1 of the group.
+    /// Vector `i` of the group.
+    WARPAES_INLINE void add_vector(Reg v, std::size_t i) { add_product(with_digest(V::swap_bytes(v), i), i); }
     WARPAES_INLINE void add_pair(Reg v, Reg w, std::size_t i) {
         const Reg a = with_digest(V::swap_bytes(v), i), b = V::swap_bytes(w);
         const Reg p = V::load(power_ + i * V::bytes, Whole{}), q = V::load(power_ + (i + 1) * V::bytes, Whole{});
@@ -46,8 +47,13 @@ public:
         middle_ = V::bxor3(middle_, V::template multiply<0x10>(a, p), V::template multiply<0x10>(b, q));
         high_ = V::bxor3(high_, V::template multiply<0x11>(a, p), V::template multiply<0x11>(b, q));
     }
-    WARPAES_INLINE void add_pair(const std::uint8_t* group, std::size_t i) {
-        add_pair(V::load(group + i * V::bytes, Whole{}), V::load(group + (i + 1) * V::bytes, Whole{}), i);
+    /// Vectors `from` to `to` - 1 of those at `group`.
+    WARPAES_INLINE void add_vectors(const std::uint8_t* group, std::size_t from, std::size_t to) {
+        WARPAES_UNROLL
+        for (; from + 1 < to; from += 2) {
+            add_pair(V::load(group + from * V::bytes, Whole{}), V::load(group + (from + 1) * V::bytes, Whole{}), from);
+        }
+        if (from < to) add_vector(V::load(group + from * V::bytes, Whole{}), from);
     }
     WARPAES_INLINE void end_group(std::size_t blocks) {
         power_ += 16 * blocks;
@@ -61,7 +67,7 @@ public:
     WARPAES_INLINE void add(const Reg (&v)[N], std::size_t blocks = N * lanes) {
         begin_group();
         if constexpr (N == 1) {
-            add_single(V::swap_bytes(v[0]));
+            add_vector(v[0], 0);
         } else {
             WARPAES_UNROLL
             for (std::size_t i = 0; i < N; i += 2) add_pair(v[i], v[i + 1], i);
@@ -71,8 +77,7 @@ public:
     template <std::size_t N>
     WARPAES_INLINE void add(const std::uint8_t* group) {
         begin_group();
-        WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; i += 2) add_pair(group, i);
+        add_vectors(group, 0, N);
         end_group(N * lanes);
     }
     /// Any number of bytes; a part of a block is filled up with zeros.
@@ -97,7 +102,8 @@ public:
     /// The block of lengths.
     WARPAES_INLINE void add_lengths(std::uint64_t aad_bits, std::uint64_t text_bits) {
         begin_group();
-        add_single(V::from_block(_mm_set_epi64x(static_cast<long long>(aad_bits), static_cast<long long>(text_bits))));
+        const auto block = _mm_set_epi64x(static_cast<long long>(aad_bits), static_cast<long long>(text_bits));
+        add_product(with_digest(V::from_block(block), 0), 0);
         end_group(1);
     }
 
@@ -112,8 +118,8 @@ private:
         digest_ = V::zero();
         return sum;
     }
-    WARPAES_INLINE void add_single(Reg v) {
-        const Reg a = with_digest(v, 0), p = V::load(power_, Whole{});
+    WARPAES_INLINE void add_product(Reg a, std::size_t i) {
+        const Reg p = V::load(power_ + i * V::bytes, Whole{});
         low_ = V::bxor(low_, V::template multiply<0x00>(a, p));
         middle_ = V::bxor3(middle_, V::template multiply<0x01>(a, p), V::template multiply<0x10>(a, p));
         high_ = V::bxor(high_, V::template multiply<0x11>(a, p));
