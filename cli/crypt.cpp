@@ -169,9 +169,6 @@ private:
         if (o_.action == Action::encrypt && data_on_stdout() && !o_.force && ::isatty(STDOUT_FILENO) != 0) {
             throw UsageError("ciphertext is not for a terminal: give -o FILE, a pipe, or -f");
         }
-        if (tasks_[0].input.empty() && o_.keys && (*o_.keys == "fd:0" || *o_.keys == "/dev/stdin")) {
-            throw UsageError("-k: standard input cannot be both the keys and the data");
-        }
     }
 
     [[nodiscard]] Engine engine_with(std::uint32_t threads) const {

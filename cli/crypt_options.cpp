@@ -45,7 +45,7 @@ Data
   --output-dir DIR       for several files, and for directories with everything below them: each
                          result keeps its path and loses .warpaes behind its name
   -r, --range FIRST:LAST only these bytes, both included (LAST may be left out); reads and checks
-                         only the segments under them, and the last one
+                         only the segments under them
   --aad TEXT, --aad-file FILE
                          associated data, as it was when the file was encrypted
   -f, --force            overwrite
@@ -127,6 +127,10 @@ const char* name_of(Action action) {
 void check_options(const CryptOptions& o) {
     if (o.output && o.output_dir) throw UsageError("--output-dir: contradicts -o");
     if (o.aad && o.aad_file) throw UsageError("--aad-file: contradicts --aad");
+    const bool reads_stdin = std::find(o.files.begin(), o.files.end(), "-") != o.files.end();
+    if (reads_stdin && (o.keys == "fd:0" || o.keys == "/dev/stdin")) {
+        throw UsageError("-k: standard input cannot be both the keys and the data");
+    }
     if (o.action == Action::verify) return;
     if (o.files.size() > 1 && !o.output_dir) {
         throw UsageError("several files: give --output-dir DIRECTORY to put the results in");
@@ -134,7 +138,7 @@ void check_options(const CryptOptions& o) {
     if (o.range && (o.files.size() != 1 || o.output_dir)) {
         throw UsageError("--range: takes one FILE, which goes to -o or to standard output");
     }
-    if (o.output_dir && (o.files.empty() || o.files[0] == "-")) {
+    if (o.output_dir && reads_stdin) {
         throw UsageError("--output-dir: takes files that have names");
     }
 }

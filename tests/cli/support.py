@@ -62,9 +62,8 @@ class CommandTest(unittest.TestCase):
             options["input"] = stdin
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
-        return subprocess.run(
-            arguments, cwd=self.directory, env=environment, timeout=120, start_new_session=True, **options
-        )
+        options.setdefault("cwd", self.directory)
+        return subprocess.run(arguments, env=environment, timeout=120, start_new_session=True, **options)
 
     def warpaes(self, *arguments, **options):
         """Runs `warpaes`, expects success, returns its standard output."""

@@ -1,0 +1,398 @@
+"""`warpaes encrypt`, `decrypt` and `verify`: files, directories, streams, keys and records."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+import unittest
+
+from support import (
+    ARGUMENT,
+    EXISTS,
+    KEY_LENGTH,
+    KEYSET,
+    NOT_FOUND,
+    RANGE,
+    SAME_FILE,
+    TEMPLATES,
+    WARPAES,
+    WRITE,
+    CommandTest,
+    data,
+)
+
+TINK = [name for name in TEMPLATES if name.startswith("AES")]
+
+
+class KeyedTest(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.warpaes("keygen", "-t", "AES128_GCM_HKDF_4KB", "-o", "keyset")
+
+    def private(self, name, content):
+        os.chmod(self.write(name, content), 0o600)
+
+    def encrypt(self, *arguments, **options):
+        return self.warpaes("encrypt", "-k", "keyset", *arguments, **options)
+
+    def decrypt(self, *arguments, **options):
+        return self.warpaes("decrypt", "-k", "keyset", *arguments, **options)
+
+
+class RoundTrips(KeyedTest):
+    def test_every_template_file_to_file_and_through_pipes(self):
+        for template in TEMPLATES:
+            with self.subTest(template):
+                self.setUp()
+                self.warpaes("keygen", "-t", template, "-o", "key")
+                how = ("-k", "key", *(["--format", template] if "C2SP" in template else []))
+                for length in (0, 1, 5000, 2_500_000):
+                    plain = data(length)
+                    self.write("plain", plain)
+                    self.warpaes("encrypt", *how, "-f", "-o", "cipher", "plain")
+                    self.warpaes("decrypt", *how, "-f", "-o", "again", "cipher")
+                    self.assertTrue(self.read("again") == plain, length)
+                    piped = self.warpaes("encrypt", *how, stdin=plain)
+                    self.assertEqual(len(piped), len(self.read("cipher")))
+                    self.assertNotEqual(piped, self.read("cipher"))  # another salt
+                    self.assertTrue(self.warpaes("decrypt", *how, "-", stdin=piped) == plain, length)
+                    self.assertIn(b"cipher: authentic", self.warpaes("verify", *how, "cipher"))
+                    self.assertIn(b"standard input: authentic", self.warpaes("verify", *how, stdin=piped))
+
+    def test_every_backend_opens_what_the_others_sealed(self):
+        backends = [b["name"] for b in json.loads(self.warpaes("devices", "--json")) if b["usable"]]
+        for maker in backends:
+            self.encrypt("--backend", maker, "-f", "-o", "cipher", stdin=data(300_000))
+            for reader in backends:
+                out = self.decrypt("--backend", reader, "--threads", "3", "cipher")
+                self.assertTrue(out == data(300_000), (maker, reader))
+            record = json.loads(
+                self.warpaes("verify", "-k", "keyset", "--json", "cipher", env={"WARPAES_BACKEND": maker})
+            )
+            self.assertEqual(record["files"][0]["backend"], maker)
+
+    def test_ranges(self):
+        for template in (
+            "AES256_GCM_HKDF_4KB",
+            "AES128_CTR_HMAC_SHA256_4KB",
+            "AES256_GCM_HKDF_1MB",
+            "C2SP_CHUNKED_256",
+        ):
+            with self.subTest(template):
+                self.setUp()
+                self.warpaes("keygen", "-t", template, "-o", "key")
+                how = ("-k", "key", *(["--format", template] if "C2SP" in template else []))
+                plain = data(3_000_000)
+                self.warpaes("encrypt", *how, "-o", "cipher", stdin=plain)
+                size = len(plain)
+                for first, last in (
+                    (0, 0),
+                    (0, 4095),
+                    (4030, 4050),
+                    (16_383, 16_384),
+                    (1_048_519, 1_048_600),
+                    (size - 1, None),
+                ):
+                    text = f"{first}:{'' if last is None else last}"
+                    expected = plain[first:] if last is None else plain[first : last + 1]
+                    self.assertTrue(self.warpaes("decrypt", *how, "-r", text, "cipher") == expected, text)
+                    self.warpaes("decrypt", *how, "--range", text, "-f", "-o", "part", "cipher")
+                    self.assertTrue(self.read("part") == expected, text)
+                self.refused(RANGE, f"byte {size}", "decrypt", *how, "-r", f"5:{size}", "cipher")
+                for text in ("5", "a:b", "-1:5", ":5"):
+                    self.refused(ARGUMENT, "--range", "decrypt", *how, f"-r{text}", "cipher")
+                self.refused(RANGE, "range", "decrypt", *how, "-r", "5:4", "cipher")
+
+    def test_only_the_segments_under_a_range_are_read(self):
+        self.encrypt("-o", "cipher", stdin=data(3_000_000))
+        record = json.loads(self.decrypt("-r", "1000000:1000009", "--json", "-o", "part", "cipher"))
+        self.assertEqual(record["files"][0]["bytes_written"], 10)
+        self.assertLess(record["bytes_read"], 20_000)
+        content = bytearray(self.read("cipher"))
+        content[2_000_000] ^= 1  # outside
+        self.write("cipher", content)
+        self.assertEqual(self.decrypt("-r", "1000000:1000009", "cipher"), data(3_000_000)[1_000_000:1_000_010])
+
+    def test_associated_data(self):
+        self.write("aad", b"in a file")
+        for options in (["--aad", "in a file"], ["--aad-file", "aad"]):
+            cipher = self.encrypt(*options, stdin=b"plain")
+            self.assertEqual(self.decrypt("--aad", "in a file", stdin=cipher), b"plain")
+            self.assertEqual(self.decrypt("--aad-file", "aad", stdin=cipher), b"plain")
+        self.refused(ARGUMENT, "contradicts", "encrypt", "-k", "keyset", "--aad", "x", "--aad-file", "aad")
+        self.refused(NOT_FOUND, "nowhere", "encrypt", "-k", "keyset", "--aad-file", "nowhere")
+
+
+class Keys(KeyedTest):
+    def test_every_place_of_a_keyset(self):
+        cipher = self.encrypt(stdin=b"plain")
+        text = self.read("keyset").decode()
+        self.assertEqual(self.warpaes("decrypt", stdin=cipher, env={"WARPAES_KEYSET": "keyset"}), b"plain")
+        self.assertEqual(self.warpaes("decrypt", "-k", "env:TEXT", stdin=cipher, env={"TEXT": text}), b"plain")
+        both = {"WARPAES_KEYSET": "env:TEXT", "TEXT": text}
+        self.assertEqual(self.warpaes("decrypt", stdin=cipher, env=both), b"plain")
+        with open(self.path("keyset"), "rb") as file:
+            place = f"fd:{file.fileno()}"
+            self.assertEqual(self.warpaes("decrypt", "-k", place, stdin=cipher, pass_fds=(file.fileno(),)), b"plain")
+        self.write("cipher", cipher)
+        self.assertEqual(self.warpaes("decrypt", "-k", "fd:0", "cipher", stdin=text.encode()), b"plain")
+        self.refused(ARGUMENT, "both", "decrypt", "-k", "fd:0", stdin=cipher)
+
+    def test_raw_keys(self):
+        for bits in (128, 256):
+            key = data(bits // 8)
+            for content in (key, key.hex().encode(), key.hex().upper().encode() + b"\n"):
+                self.private("raw", content)
+                cipher = self.warpaes("encrypt", "-k", "raw", stdin=b"plain")
+                self.assertEqual(cipher[0], bits // 8 + 8)
+                environment = {"KEY": key.hex()}
+                out = self.warpaes("decrypt", "-k", "env:KEY", stdin=cipher, env=environment)
+                self.assertEqual(out, b"plain")
+        cipher = self.warpaes("encrypt", "-k", "raw", "--format", "AES128_CTR_HMAC_SHA256_4KB", stdin=b"plain")
+        self.assertEqual((cipher[0], len(cipher)), (24, 24 + 5 + 32))
+        how = ("-k", "raw", "--format", "AES128_CTR_HMAC_SHA256_4KB")
+        self.assertEqual(self.warpaes("decrypt", *how, stdin=cipher), b"plain")
+        self.refused(ARGUMENT, "AES128_GCM_HKDF_4KB", "encrypt", "-k", "raw", "--format", "nonsense")
+        self.private("raw", data(16))
+        self.refused(KEY_LENGTH, "32 bytes", "encrypt", "-k", "raw", "--format", "C2SP_CHUNKED_128")
+        self.refused(ARGUMENT, "--format", "encrypt", "-k", "keyset", "--format", "AES128_GCM_HKDF_4KB")
+        for length in (0, 15, 17, 24, 31, 33, 100):
+            self.private("raw", data(length))
+            self.refused(KEYSET, "neither a keyset", "encrypt", "-k", "raw")
+
+    def test_no_keys(self):
+        self.refused(ARGUMENT, "warpaes keygen -o", "encrypt", stdin=b"plain")
+        self.refused(NOT_FOUND, "nowhere", "encrypt", "-k", "nowhere")
+        self.refused(ARGUMENT, "environment variable NOTHING", "encrypt", "-k", "env:NOTHING")
+        self.refused(ARGUMENT, "descriptor number", "encrypt", "-k", "fd:x")
+
+    def test_keys_in_arguments_are_refused(self):
+        for key in (data(16).hex(), data(32).hex(), self.read("keyset").decode()):
+            result = self.refused(ARGUMENT, "takes the place of a key", "encrypt", "-k", key, stdin=b"plain")
+            self.assertNotIn(key.encode(), result.stderr)
+
+    def test_a_keyset_that_others_can_read_is_warned_of(self):
+        os.chmod(self.path("keyset"), 0o604)
+        result = self.run_command(WARPAES, "encrypt", "-k", "keyset", stdin=b"plain")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(b"mode 604", result.stderr)
+        os.chmod(self.path("keyset"), 0o400)
+        self.assertEqual(self.run_command(WARPAES, "encrypt", "-k", "keyset", stdin=b"plain").stderr, b"")
+
+
+FILES = {
+    "photos/a.jpg": 10_000,
+    "photos/2020/b.jpg": 0,
+    "photos/2020/very deep/c": 1,
+    "photos/with.warpaes": 5,
+    "notes.txt": 4096,
+}
+
+
+class Trees(KeyedTest):
+    def setUp(self):
+        super().setUp()
+        for name, length in FILES.items():
+            os.makedirs(os.path.dirname(self.path("in/" + name)), exist_ok=True)
+            self.write("in/" + name, data(length, name.encode()))
+
+    def tree(self, root):
+        found = {}
+        for folder, _, files in os.walk(self.path(root)):
+            for file in files:
+                path = os.path.join(folder, file)
+                found[os.path.relpath(path, self.path(root))] = path
+        return found
+
+    def test_there_and_back(self):
+        self.encrypt("--output-dir", "out/deep", "in/photos", "in/notes.txt")
+        self.assertEqual(set(self.tree("out/deep")), {name + ".warpaes" for name in FILES})
+        self.decrypt("--output-dir", "back", "out/deep/photos/", "out/deep/notes.txt.warpaes", "--jobs", "3")
+        self.assertEqual(set(self.tree("back")), set(FILES))
+        for name, path in self.tree("back").items():
+            self.assertEqual(self.read(path), data(FILES[name], name.encode()))
+        text = self.warpaes("verify", "-k", "keyset", "out").decode()
+        self.assertEqual(text.count(": authentic\n"), len(FILES))
+
+    def test_the_content_of_dot_appears_itself(self):
+        self.warpaes("encrypt", "-k", "../keyset", "--output-dir", "../out", ".", cwd=self.path("in"))
+        self.assertEqual(set(self.tree("out")), {name + ".warpaes" for name in FILES})
+
+    def test_an_output_directory_in_the_input_is_left_out(self):
+        for _ in range(2):
+            self.encrypt("--output-dir", "in/out", "-f", "in")
+        self.assertEqual(set(self.tree("in/out")), {f"in/{name}.warpaes" for name in FILES})
+
+    def test_links_and_other_things_are_left_out(self):
+        os.symlink("a.jpg", self.path("in/photos/link"))
+        os.symlink("..", self.path("in/photos/loop"))
+        os.mkfifo(self.path("in/photos/fifo"))
+        result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--output-dir", "out", "in")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(set(self.tree("out")), {f"in/{name}.warpaes" for name in FILES})
+        for name in ("link", "loop", "fifo"):
+            self.assertIn(f"photos/{name}' is".encode(), result.stderr)
+
+    def test_existing_files_stay_and_the_others_are_done(self):
+        os.makedirs(self.path("out/in"))
+        self.write("out/in/notes.txt.warpaes", b"old")
+        result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--output-dir", "out", "in", "--json")
+        self.assertEqual(result.returncode, EXISTS, result.stderr)
+        self.assertIn(b"1 of 5 files failed", result.stderr)
+        self.assertIn(b"with -f", result.stderr)
+        self.assertEqual(self.read("out/in/notes.txt.warpaes"), b"old")
+        self.assertEqual(len(self.tree("out")), 5)
+        record = json.loads(result.stdout)
+        self.assertEqual(record["status"], EXISTS)
+        self.assertEqual(sorted(file["status"] for file in record["files"]), [0, 0, 0, 0, EXISTS])
+        self.encrypt("--output-dir", "out", "in", "-f")
+        self.assertNotEqual(self.read("out/in/notes.txt.warpaes"), b"old")
+
+    def test_results_of_one_name(self):
+        os.mkdir(self.path("other"))
+        self.write("other/notes.txt", b"other")
+        words = "in/notes.txt|other/notes.txt|would both become"
+        self.refused(
+            ARGUMENT, words, "encrypt", "-k", "keyset", "--output-dir", "out", "in/notes.txt", "other/notes.txt"
+        )
+
+    def test_directories_and_several_files_need_a_place(self):
+        for arguments in (["in"], ["in", "-o", "out"], ["in/notes.txt", "in/photos/a.jpg"]):
+            self.refused(ARGUMENT, "--output-dir", "encrypt", "-k", "keyset", *arguments)
+        self.refused(ARGUMENT, "contradicts", "encrypt", "-k", "keyset", "in", "-o", "x", "--output-dir", "out")
+        self.refused(ARGUMENT, "have names", "encrypt", "-k", "keyset", "--output-dir", "out")
+        self.refused(ARGUMENT, "one FILE", "decrypt", "-k", "keyset", "--output-dir", "out", "-r", "0:1", "in")
+        os.mkdir(self.path("empty"))
+        self.refused(NOT_FOUND, "no files", "encrypt", "-k", "keyset", "--output-dir", "out", "empty")
+
+    def test_a_missing_file_among_others(self):
+        result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--output-dir", "out", "nowhere", "in/notes.txt")
+        self.assertEqual(result.returncode, NOT_FOUND)
+        self.assertIn(b"'nowhere': ", result.stderr)
+        self.assertEqual(set(self.tree("out")), {"notes.txt.warpaes"})
+
+    def test_large_and_small_files_together(self):
+        with open(self.path("in/large"), "wb") as file:
+            file.truncate(40 << 20)
+        record = json.loads(self.encrypt("--output-dir", "out", "in", "--json"))
+        self.assertEqual(len(record["files"]), 6)
+        self.assertEqual(record["bytes_read"], sum(FILES.values()) + (40 << 20))
+        self.assertEqual(self.decrypt("-r", f"{(40 << 20) - 5}:", "out/in/large.warpaes"), bytes(5))
+
+
+class Outputs(KeyedTest):
+    def test_existing_outputs_and_the_input_itself(self):
+        self.write("in", b"plain")
+        self.write("old", b"old")
+        os.link(self.path("in"), self.path("hard"))
+        self.refused(EXISTS, "'old' exists|with -f", "encrypt", "-k", "keyset", "-o", "old", "in")
+        self.assertEqual(self.read("old"), b"old")
+        for name in ("in", "hard"):
+            self.refused(SAME_FILE, "is the input", "encrypt", "-k", "keyset", "-f", "-o", name, "in")
+        self.refused(WRITE, "nowhere/out", "encrypt", "-k", "keyset", "-o", "nowhere/out", "in")
+        self.refused(NOT_FOUND, "nowhere", "encrypt", "-k", "keyset", "-o", "out", "nowhere")
+        self.encrypt("-f", "-o", "old", "in")
+        self.assertEqual(self.decrypt("old"), b"plain")
+        with open("/dev/full", "wb") as full:
+            self.refused(WRITE, "No space left", "encrypt", "-k", "keyset", "in", stdout=full)
+
+    def test_ciphertext_is_not_for_a_terminal(self):
+        leader, follower = pty.openpty()
+        self.refused(ARGUMENT, "not for a terminal", "encrypt", "-k", "keyset", stdin=b"plain", stdout=follower)
+        os.close(leader)
+        os.close(follower)
+
+    def test_records(self):
+        self.write("in", data(10_000))
+        record = json.loads(self.encrypt("-o", "out", "--json", "in"))
+        (file,) = record["files"]
+        self.assertEqual((record["status"], record["bytes_read"]), (0, 10_000))
+        self.assertEqual((file["input"], file["output"], file["status"]), ("in", "out", 0))
+        self.assertEqual(file["bytes_written"], os.stat(self.path("out")).st_size)
+        self.assertEqual(file["key_id"], json.loads(self.read("keyset"))["primaryKeyId"])
+        result = self.run_command(WARPAES, "decrypt", "-k", "keyset", "--json", "out")
+        self.assertTrue(result.stdout == data(10_000))  # nothing but the data
+        self.assertEqual(json.loads(result.stderr)["files"][0]["bytes_written"], 10_000)
+        result = self.run_command(WARPAES, "decrypt", "-k", "keyset", "--json", "-o", "again", "in")
+        record = json.loads(result.stdout)
+        self.assertEqual(record["status"], result.returncode)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn(record["files"][0]["error"], result.stderr.decode())
+        result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--progress", "-o", "again", "in")
+        self.assertIn(b"GB/s on ", result.stderr)
+
+    def test_inspect_with_keys_is_exact(self):
+        number = self.warpaes("keys", "add", "--primary", "-t", "AES256_CTR_HMAC_SHA256_1MB", "keyset").decode().strip()
+        for length in (0, 3_000_000):
+            self.encrypt("-f", "-o", "out", stdin=data(length))
+            (record,) = json.loads(self.warpaes("inspect", "-k", "keyset", "--json", "out"))
+            self.assertEqual(record["key_id"], int(number))
+            self.assertEqual(record["template"], "AES256_CTR_HMAC_SHA256_1MB")
+            self.assertEqual((record["plaintext_bytes"], record["segments"]), (length, 3 if length else 1))
+        self.assertIn(number.encode(), self.warpaes("inspect", "-k", "keyset", "out"))
+
+
+class Signals(KeyedTest):
+    def start(self, *arguments):
+        return subprocess.Popen(
+            [WARPAES, *arguments],
+            cwd=self.directory,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def begun(self, content, *arguments):
+        """A job in the middle of a file that is not there yet."""
+        before = set(os.listdir(self.directory))
+        process = self.start(*arguments)
+        process.stdin.write(content)
+        process.stdin.flush()
+        deadline = time.monotonic() + 20
+        while set(os.listdir(self.directory)) == before and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertNotIn("out", os.listdir(self.directory))
+        return process, before
+
+    def test_what_can_be_caught_leaves_nothing(self):
+        cipher = self.encrypt(stdin=data(1_000_000))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for action, content in (("encrypt", data(1_000_000)), ("decrypt", cipher[:900_000])):
+                process, before = self.begun(content, action, "-k", "keyset", "-o", "out")
+                process.send_signal(number)
+                self.assertEqual(process.wait(timeout=20), 128 + number)
+                process.stdin.close()
+                process.stdout.close()
+                self.assertEqual(set(os.listdir(self.directory)), before)
+
+    def test_what_cannot_leaves_nothing_under_the_name(self):
+        process, _ = self.begun(data(1_000_000), "encrypt", "-k", "keyset", "-o", "out")
+        process.kill()
+        process.wait(timeout=20)
+        process.stdin.close()
+        process.stdout.close()
+        self.assertNotIn("out", os.listdir(self.directory))
+
+    def test_several_files_stop_together(self):
+        os.mkdir(self.path("in"))
+        for i in range(4):
+            with open(self.path(f"in/{i}"), "wb") as file:
+                file.truncate(1 << 30)
+        process = self.start("encrypt", "-k", "keyset", "--output-dir", "out", "in")
+        deadline = time.monotonic() + 20
+        while not os.path.exists(self.path("out/in")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=20), 128 + signal.SIGINT)
+        process.stdin.close()
+        process.stdout.close()
+        whole = (1 << 30) * 1.001
+        for name in os.listdir(self.path("out/in")):
+            self.assertRegex(name, r"^\d\.warpaes$")
+            self.assertLess(abs(os.stat(self.path(f"out/in/{name}")).st_size - whole), 1e8)
+
+
+if __name__ == "__main__":
+    unittest.main()

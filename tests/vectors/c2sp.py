@@ -1,0 +1,77 @@
+"""C2SP chunked encryption (c2sp.org/chunked-encryption) in few lines, from its description and nothing of warpaes.
+
+python3 tests/vectors/c2sp.py         makes tests/vectors/c2sp anew
+"""
+
+import hashlib
+import hmac
+import json
+from pathlib import Path
+
+CHUNK, TAG = 16384, 16
+AEADS = {"C2SP_CHUNKED_128": (b"AEAD_AES_128_GCM", 16), "C2SP_CHUNKED_256": (b"AEAD_AES_256_GCM", 32)}
+
+
+def derive(template, key, salt, context):
+    """AES key, base nonce, commitment: HKDF-Expand with SHA-512."""
+    aead, key_bytes = AEADS[template]
+    info = b"c2sp.org/chunked-encryption@v1+" + aead + b"\0" + salt + context
+    stream, block = b"", b""
+    for counter in (1, 2):
+        block = hmac.new(key, block + info + bytes([counter]), hashlib.sha512).digest()
+        stream += block
+    return stream[:key_bytes], stream[key_bytes:][:12], stream[key_bytes + 12 :][:32]
+
+
+def nonce(base, chunk):
+    return (int.from_bytes(base, "big") ^ chunk).to_bytes(12, "big")
+
+
+def encrypt(template, key, salt, context, plain):
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    aes, base, commitment = derive(template, key, salt, context)
+    chunks = [plain[at : at + CHUNK] for at in range(0, len(plain) + 1, CHUNK)]
+    return salt + commitment + b"".join(AESGCM(aes).encrypt(nonce(base, i), c, b"") for i, c in enumerate(chunks))
+
+
+def decrypt(template, key, context, file):
+    """Raises what `cryptography` raises, or ValueError."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    salt, commitment, chunks = file[:24], file[24:56], file[56:]
+    aes, base, expected = derive(template, key, salt, context)
+    if commitment != expected:
+        raise ValueError("commitment")
+    plain = b""
+    for i, at in enumerate(range(0, len(chunks) + 1, CHUNK + TAG)):
+        chunk = AESGCM(aes).decrypt(nonce(base, i), chunks[at : at + CHUNK + TAG], b"")
+        plain += chunk
+    if len(chunk) == CHUNK:
+        raise ValueError("the end is missing")
+    return plain
+
+
+def plaintext(length):
+    return hashlib.shake_128(b"plaintext").digest(length)
+
+
+def main():
+    folder = Path(__file__).parent / "c2sp"
+    folder.mkdir(exist_ok=True)
+    vectors = []
+    for template in AEADS:
+        for length in (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK):
+            seed = f"{template} {length}".encode()
+            key, salt = hashlib.sha256(b"key " + seed).digest(), hashlib.sha256(b"salt " + seed).digest()[:24]
+            context = "" if length == 0 else f"context {length}"
+            name = f"{template.lower()}_{length}.bin"
+            (folder / name).write_bytes(encrypt(template, key, salt, context.encode(), plaintext(length)))
+            vectors.append(
+                {"file": name, "template": template, "key": key.hex(), "context": context, "plaintext_bytes": length}
+            )
+    (folder / "vectors.json").write_text(json.dumps(vectors, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
