@@ -18,7 +18,16 @@ import plots
 ROOT = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
-MODES = {"ecb": "ECB", "cbc": "CBC", "cfb128": "CFB128", "cfb8": "CFB8", "cfb1": "CFB1", "ofb": "OFB", "ctr": "CTR", "xts": "XTS"}
+MODES = {
+    "ecb": "ECB",
+    "cbc": "CBC",
+    "cfb128": "CFB128",
+    "cfb8": "CFB8",
+    "cfb1": "CFB1",
+    "ofb": "OFB",
+    "ctr": "CTR",
+    "xts": "XTS",
+}
 ROUNDS = {128: 10, 192: 12, 256: 14}
 CPU_BACKENDS = ("libcrypto", "aesni", "vaes")
 IDENTITY = ("backend", "mode", "direction", "key_bits", "bytes", "memory", "threads")
@@ -242,8 +251,29 @@ def slower(record: dict) -> list[list[str]]:
     return found
 
 
+# What a command is beside: the first word of the others.
+BESIDE = {"warpaes enc": ("openssl", "cp", "dd"), "warpaes encrypt": ("Python", "openssl", "cp")}
+
+
+def beside(rows: list[dict]) -> list[str]:
+    out = []
+    for ours, others in BESIDE.items():
+        seconds = [row["median_s"] for row in rows if f"{row['command']} ".startswith(f"{ours} ")]
+        if not seconds:
+            continue
+        ratios = [
+            f"`{row['command']}` {row['median_s'] / seconds[0]:.2f}"
+            for other in others
+            for row in rows
+            if row["command"].split()[0] == other
+        ]
+        out.append(f"Times as long as `{ours}` take: {', '.join(ratios)}.")
+    return out
+
+
 def files_section(record: dict) -> list[str]:
-    rows = record.get("files", [])
+    rows = [row for row in record.get("files", []) if "file_bytes" not in row]
+    parts = [row for row in record.get("files", []) if "file_bytes" in row]
     if not rows:
         return []
     cells = [
@@ -255,18 +285,17 @@ def files_section(record: dict) -> list[str]:
         ]
         for row in rows
     ]
-    seconds = {row["command"].split()[0]: row["median_s"] for row in rows}
-    ratios = ", ".join(
-        f"{other} takes {seconds[other] / seconds['warpaes']:.2f} times as long"
-        for other in seconds
-        if other != "warpaes"
-    )
     size = human_bytes(rows[0]["bytes"])
     return [
         f"### Files, {size} on {rows[0]['place']}",
         table(["whole process", "seconds", "GB/s", "peak MiB"], cells),
         f"*{source(record, False)}. Includes: everything from start to exit, reading and writing.*",
-        f"Beside warpaes, {ratios}.",
+        *beside(rows),
+        *(
+            f"{human_bytes(row['bytes'])} from a random place of {human_bytes(row['file_bytes'])}, `{row['command']}`: "
+            f"{1000 * row['median_s']:.1f} ms, median of {row['samples']} new processes, from start to exit."
+            for row in parts
+        ),
     ]
 
 

@@ -15,18 +15,17 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import filecmp
 import json
 import os
 import platform
 import re
 import shutil
-import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
+
+from file_times import time_files
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -113,66 +112,6 @@ def run_tests(build: Path, environment: dict, scratch: Path) -> list[dict]:
         results.append({"name": program.name, **counts, "seconds": round(time.monotonic() - start, 1)})
         print(results[-1], flush=True)
     return results
-
-
-def time_process(command: list) -> float:
-    start = time.monotonic()
-    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-    return time.monotonic() - start
-
-
-def peak_kib(command: list) -> int | None:
-    """By /usr/bin/time, where it is installed: what wait4() tells us counts this program's own memory before exec()."""
-    if not Path("/usr/bin/time").exists():
-        return None
-    done = subprocess.run(["/usr/bin/time", "-f", "%M", *command], capture_output=True, text=True, check=True)
-    return int(done.stderr.split()[-1])
-
-
-def time_files(build: Path, rounds: int = 9) -> list[dict]:
-    """Whole processes over a 1 GiB file on tmpfs, in turns, the output new each time; the last one compared."""
-    size, folder = 1 << 30, Path("/dev/shm")
-    if not folder.is_dir() or shutil.disk_usage(folder).free < 3 * size:
-        print("/dev/shm has no room for the files: left out")
-        return []
-    key, iv = os.urandom(32).hex(), os.urandom(16).hex()
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        source, output, expected = (Path(scratch) / name for name in ("in", "out", "expected"))
-        with source.open("wb") as file:
-            for _ in range(size >> 24):
-                file.write(os.urandom(1 << 24))
-        tail = ["enc", "-aes-256-ctr", "-e", "-K", key, "-iv", iv, "-in", source, "-out"]
-        commands = {
-            "openssl enc -aes-256-ctr": ["openssl", *tail, expected],
-            "warpaes enc -aes-256-ctr": [build / "cli/warpaes", *tail, output],
-            "cp": ["cp", source, output],
-            # The floor: new pages for the output, under the file's one lock, and nothing to read or encrypt.
-            "dd if=/dev/zero bs=512k": ["dd", "if=/dev/zero", "bs=512k", f"count={size >> 19}", f"of={output}"],
-        }
-        times: dict[str, list] = {name: [] for name in commands}
-        for turn in range(rounds):
-            for name, command in commands.items():
-                (expected if name.startswith("openssl") else output).unlink(missing_ok=True)
-                times[name].append(time_process(command))
-                last = turn == rounds - 1 and name.startswith("warpaes")
-                if last and not filecmp.cmp(output, expected, shallow=False):
-                    raise RuntimeError("warpaes and openssl differ")
-        peaks = {}
-        for name, command in commands.items():
-            (expected if name.startswith("openssl") else output).unlink(missing_ok=True)
-            peaks[name] = peak_kib(command)
-    return [
-        {
-            "command": name,
-            "bytes": size,
-            "place": "tmpfs",
-            "samples": rounds,
-            "median_s": round(statistics.median(seconds), 4),
-            "best_s": round(min(seconds), 4),
-            "peak_kib": peaks[name],
-        }
-        for name, seconds in times.items()
-    ]
 
 
 def run_sanitizer(tool: str, build: Path, environment: dict, limit: int) -> dict:
