@@ -4,61 +4,27 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
-#include <cstring>
 #include <fstream>
-#include <iterator>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "command.hpp"
+#include "bench_subject.hpp"
 
 namespace cli {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-struct NamedMode {
-    const char* name;
-    warpaes_mode mode;
-    bool encrypt_is_parallel;
-    bool decrypt_is_parallel;
-};
-
 constexpr NamedMode modes[] = {
-    {"ecb", WARPAES_ECB, true, true},    {"cbc", WARPAES_CBC, false, true},   {"cfb128", WARPAES_CFB128, false, true},
-    {"cfb8", WARPAES_CFB8, false, true}, {"cfb1", WARPAES_CFB1, false, true}, {"ofb", WARPAES_OFB, false, false},
-    {"ctr", WARPAES_CTR, true, true},    {"xts", WARPAES_XTS, true, true},
-};
-
-enum class Place { device, page_locked, pageable };
-
-const char* name_of(Place place) {
-    return place == Place::device ? "device" : place == Place::page_locked ? "page_locked" : "pageable";
-}
-
-/// One row of the table.
-struct Case {
-    std::string backend;
-    int device;
-    const NamedMode* mode;
-    warpaes_direction direction;
-    unsigned key_bits;
-    std::size_t bytes;
-    Place place;
-    unsigned threads;
-    std::size_t data_unit;  ///< XTS
+    {"ecb", WARPAES_ECB, true, true},        {"cbc", WARPAES_CBC, false, true},
+    {"cfb128", WARPAES_CFB128, false, true}, {"cfb8", WARPAES_CFB8, false, true},
+    {"cfb1", WARPAES_CFB1, false, true},     {"ofb", WARPAES_OFB, false, false},
+    {"ctr", WARPAES_CTR, true, true},        {"xts", WARPAES_XTS, true, true},
+    {"gcm", WARPAES_GCM, true, true},        {"gmac", WARPAES_GCM, true, true, true},
 };
 
 struct Timing {
@@ -69,127 +35,6 @@ struct Timing {
 Timing summarise(std::vector<double> times) {
     std::sort(times.begin(), times.end());
     return {times[times.size() / 2], times.front(), static_cast<unsigned>(times.size())};
-}
-
-/// Input and output buffers of a case, in its kind of memory, the input random.
-class Buffers {
-public:
-    explicit Buffers(const Case& c)
-        : engine_(create_engine(c.backend, c.device)), place_(c.place), device_(c.device), bytes_(c.bytes) {
-        for (void** p : {&input_, &output_}) {
-            if (place_ == Place::device) {
-                check(warpaes_device_alloc(engine_.get(), device_, bytes_, p));
-            } else if (place_ == Place::page_locked) {
-                check(warpaes_host_alloc(engine_.get(), bytes_, p));
-            } else {
-                *p = std::aligned_alloc(4096, (bytes_ + 4095) / 4096 * 4096);
-                if (*p == nullptr) throw std::runtime_error("out of host memory for the buffers");
-            }
-        }
-        std::vector<std::uint64_t> random(std::min<std::size_t>(bytes_, std::size_t{1} << 24) / 8 + 1);
-        std::mt19937_64 generator(std::random_device{}());
-        for (std::size_t at = 0; at < bytes_; at += 8 * (random.size() - 1)) {
-            for (auto& word : random) word = generator();
-            const std::size_t n = std::min(8 * (random.size() - 1), bytes_ - at);
-            check(warpaes_copy(engine_.get(), static_cast<char*>(input_) + at, random.data(), n));
-            check(warpaes_copy(engine_.get(), static_cast<char*>(output_) + at, random.data(), n));  // pages are there
-        }
-    }
-    Buffers(const Buffers&) = delete;
-    Buffers& operator=(const Buffers&) = delete;
-    ~Buffers() {
-        for (void* p : {input_, output_}) {
-            if (place_ == Place::device) {
-                warpaes_device_free(engine_.get(), p);
-            } else if (place_ == Place::page_locked) {
-                warpaes_host_free(engine_.get(), p);
-            } else {
-                std::free(p);
-            }
-        }
-    }
-    [[nodiscard]] bool fit(const Case& c) const {
-        return place_ == c.place && device_ == c.device && bytes_ == c.bytes;
-    }
-    [[nodiscard]] void* input() const { return input_; }
-    [[nodiscard]] void* output() const { return output_; }
-
-private:
-    Engine engine_;
-    Place place_;
-    int device_;
-    std::size_t bytes_;
-    void* input_ = nullptr;
-    void* output_ = nullptr;
-};
-
-/// One case made ready to be run again and again.
-class Subject {
-public:
-    Subject(const Case& c, warpaes_engine* engine, const warpaes_key* key, const warpaes_key* tweak_key,
-            const Buffers& buffers)
-        : engine_(engine), asynchronous_(c.place == Place::device) {
-        message_ = warpaes_message WARPAES_MESSAGE_INIT;
-        message_.mode = c.mode->mode;
-        message_.direction = c.direction;
-        message_.key = key;
-        message_.iv = iv_;
-        message_.iv_len = c.mode->mode == WARPAES_ECB ? 0 : sizeof iv_;
-        message_.input = buffers.input();
-        message_.input_len = c.bytes;
-        message_.output = buffers.output();
-        message_.output_capacity = c.bytes;
-        if (c.mode->mode == WARPAES_XTS) {
-            message_.tweak_key = tweak_key;
-            message_.data_unit_len = c.data_unit;
-        }
-    }
-
-    /// Seconds per call over `calls` calls back to back. In device memory they are enqueued, and the last one waited
-    /// for.
-    double time(unsigned calls) {
-        const auto start = Clock::now();
-        for (unsigned i = 0; i < calls; ++i) {
-            check(asynchronous_ ? warpaes_crypt_async(engine_, &message_, nullptr) : warpaes_crypt(engine_, &message_));
-        }
-        if (asynchronous_) {
-            unsigned char last[16];
-            check(warpaes_copy(engine_, last, static_cast<char*>(message_.output) + message_.input_len - 16, 16));
-        }
-        return seconds_since(start) / calls;
-    }
-
-    /// Up to `n` bytes of the output from `offset`.
-    [[nodiscard]] std::vector<unsigned char> output(std::size_t offset, std::size_t n) const {
-        std::vector<unsigned char> bytes(n);
-        check(warpaes_copy(engine_, bytes.data(), static_cast<char*>(message_.output) + offset, n));
-        return bytes;
-    }
-    [[nodiscard]] const warpaes_message& message() const { return message_; }
-
-private:
-    warpaes_engine* engine_;
-    bool asynchronous_;
-    unsigned char iv_[16] = {0xf0, 0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7,
-                             0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff};
-    warpaes_message message_{};
-};
-
-/// The first bytes of what was timed must be what libcrypto makes of the same input.
-void verify(const Case& c, const Subject& subject, const Buffers& buffers) {
-    std::size_t n = std::min<std::size_t>(c.bytes, 65536);
-    if (c.mode->mode == WARPAES_XTS && n < c.bytes && c.data_unit <= n) n = n / c.data_unit * c.data_unit;
-    const Engine reference = create_engine("libcrypto", -1, 1);
-    std::vector<unsigned char> input(n), expected(n);
-    check(warpaes_copy(reference.get(), input.data(), buffers.input(), n));
-    warpaes_message message = subject.message();
-    message.input = input.data();
-    message.output = expected.data();
-    message.input_len = message.output_capacity = n;
-    check(warpaes_crypt(reference.get(), &message));
-    if (subject.output(0, n) != expected) {
-        throw std::runtime_error(fmt::format("{} {}: the output differs from libcrypto's", c.backend, c.mode->name));
-    }
 }
 
 class Bench {
@@ -204,21 +49,19 @@ public:
             buffers_.emplace(c);
         }
         const Buffers& buffers = *buffers_;
-        unsigned char bytes[64];
-        std::random_device random;
-        for (auto& byte : bytes) byte = static_cast<unsigned char>(random());
-        const Key key = create_key(bytes, c.key_bits / 8), tweak_key = create_key(bytes + 32, c.key_bits / 8);
+        Secrets secrets(c);
 
-        Subject subject(c, engine.get(), key.get(), tweak_key.get(), buffers);
+        Subject subject(c, engine.get(), secrets, buffers);
+        subject.seal_input();
         Engine baseline_engine;
         std::optional<Subject> baseline;
         if (c.backend != "cuda" && c.backend != "libcrypto") {
             baseline_engine = create_engine("libcrypto", -1, c.threads);
-            baseline.emplace(c, baseline_engine.get(), key.get(), tweak_key.get(), buffers);
+            baseline.emplace(c, baseline_engine.get(), secrets, buffers);
         }
 
         const double once = std::max(subject.time(1), 1e-7);  // warms up as well
-        verify(c, subject, buffers);
+        subject.verify();
         if (baseline) baseline->time(1);
         const auto calls = static_cast<unsigned>(std::clamp(seconds_ / samples_ / once, 1.0, 1e6));
         std::vector<double> times, baseline_times;
@@ -228,8 +71,8 @@ public:
         }
         const Timing timing = summarise(times);
         const auto rate = [&](double s) { return static_cast<double>(c.bytes) / s / 1e9; };
-        json row{{"backend", subject.message().backend},
-                 {"device", subject.message().device},
+        json row{{"backend", subject.backend()},
+                 {"device", subject.device()},
                  {"mode", c.mode->name},
                  {"direction", c.direction == WARPAES_ENCRYPT ? "encrypt" : "decrypt"},
                  {"key_bits", c.key_bits},
@@ -242,9 +85,8 @@ public:
                  {"best_s", timing.best_s},
                  {"gb_per_s", rate(timing.median_s)},
                  {"baseline_gb_per_s", nullptr},
-                 {"includes", c.place == Place::device ? "calls back to back on one stream, output stored"
-                              : c.backend == "cuda"    ? "copies both ways, output stored in host memory"
-                                                       : "the whole call, output stored"}};
+                 {"includes", subject.includes()}};
+        if (c.segment != 0) row["segment"] = c.segment;
         if (c.mode->mode == WARPAES_XTS) row["data_unit"] = c.data_unit;
         if (baseline) row["baseline_gb_per_s"] = rate(summarise(baseline_times).median_s);
         return row;
@@ -263,6 +105,15 @@ std::string human_bytes(std::size_t n) {
     return fmt::format("{} B", n);
 }
 
+/// "gcm/16K" for segments of 16 KiB.
+std::string name_of(const json& row) {
+    const std::string mode = row["mode"];
+    if (!row.contains("segment")) return mode;
+    const std::size_t n = row["segment"];
+    if (n % (1 << 20) == 0) return fmt::format("{}/{}M", mode, n >> 20);
+    return n % 1024 == 0 ? fmt::format("{}/{}K", mode, n >> 10) : fmt::format("{}/{}", mode, n);
+}
+
 void print_row(const json& row) {
     std::string beside;
     if (!row["baseline_gb_per_s"].is_null()) {
@@ -270,8 +121,8 @@ void print_row(const json& row) {
         beside = fmt::format("{:9.2f} {:5.2f}x", baseline, ours / baseline);
     }
     fmt::print("{:<10} {:<7} {:<8} {:>4} {:>9} {:<12} {:>7} {:10.2f} {}\n", row["backend"].get<std::string>(),
-               row["mode"].get<std::string>(), row["direction"].get<std::string>(), row["key_bits"].get<int>(),
-               human_bytes(row["bytes"]), row["memory"].get<std::string>(),
+               name_of(row), row["direction"].get<std::string>(), row["key_bits"].get<int>(), human_bytes(row["bytes"]),
+               row["memory"].get<std::string>(),
                row["threads"] == 0 ? "GPU" : std::to_string(row["threads"].get<int>()), row["gb_per_s"].get<double>(),
                beside);
     std::fflush(stdout);
@@ -326,6 +177,7 @@ struct Options {
     std::vector<std::string> backends, mode_names, directions, places;
     std::vector<unsigned> key_bits{128, 256};
     std::vector<std::string> sizes;
+    std::vector<std::string> segments;
     std::string data_unit = "4K";
     unsigned threads = 1;
     unsigned samples = 9;
@@ -366,6 +218,11 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
         gpu_sizes = cpu_sizes;
     }
     const std::size_t data_unit = parse_size("--data-unit", o.data_unit);
+    // Unless asked for, segments are for what is worth cutting.
+    const std::size_t least_cut = o.segments.empty() ? std::size_t{64} << 20 : 0;
+    std::vector<std::size_t> segments{1 << 20, 16 << 10};
+    if (!o.segments.empty()) segments.clear();
+    for (const auto& s : o.segments) segments.push_back(parse_size("--segment", s));
     std::vector<Case> cases;
     const auto add = [&](const std::string& backend, int device, Place place, std::size_t bytes, unsigned threads) {
         for (const NamedMode& mode : modes) {
@@ -379,9 +236,16 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
                 if (o.mode_names.empty() && (!parallel || mode.mode == WARPAES_CFB8 || mode.mode == WARPAES_CFB1))
                     continue;
                 if (o.directions.empty() && mode.mode == WARPAES_CTR && !encrypt) continue;  // the same operation
+                if (mode.hash_only && !encrypt) continue;
                 for (const unsigned bits : o.key_bits) {
                     if (mode.mode == WARPAES_XTS && bits == 192) continue;
-                    cases.push_back({backend, device, &mode, direction, bits, bytes, place, threads, data_unit});
+                    cases.push_back({backend, device, &mode, direction, bits, bytes, place, threads, data_unit, 0});
+                    if (mode.mode != WARPAES_GCM || mode.hash_only || bytes < least_cut) continue;
+                    for (const std::size_t segment : segments) {
+                        if (segment >= bytes) continue;
+                        cases.push_back(cases.back());
+                        cases.back().segment = segment;
+                    }
                 }
             }
         }
@@ -404,13 +268,15 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
 void parse_options(CLI::App& app, Options& o) {
     app.add_option("--backend", o.backends, "only these: libcrypto, aesni, vaes, cuda")->delimiter(',');
     app.add_option("--mode", o.mode_names,
-                   "only these: ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts (default: the parallel ones)")
+                   "only these: ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, gmac (default: the parallel ones)")
         ->delimiter(',');
     app.add_option("--direction", o.directions, "only encrypt or decrypt")->delimiter(',');
     app.add_option("--key", o.key_bits, "key sizes in bits (default 128,256)")
         ->delimiter(',')
         ->check(CLI::IsMember({128, 192, 256}));
     app.add_option("--size", o.sizes, "message sizes, like 64K,1M,1G")->delimiter(',');
+    app.add_option("--segment", o.segments, "GCM also in segments of these sizes (default 1M,16K, from 64M on)")
+        ->delimiter(',');
     app.add_option("--data-unit", o.data_unit, "data units of XTS (default 4K)");
     app.add_option("--memory", o.places, "where the data lies: device, page_locked, pageable")->delimiter(',');
     app.add_option("--threads", o.threads, "host threads of a CPU backend (default 1; 0: all)");
@@ -422,7 +288,8 @@ void parse_options(CLI::App& app, Options& o) {
     app.add_option("-o,--output", o.output, "also store the JSON in this file");
     app.footer(
         "GB/s are 10^9 plaintext bytes a second, counted once; every case stores its output, which is checked against\n"
-        "libcrypto. CPU rows name libcrypto's EVP, timed alternately with them, beside.\n\n"
+        "libcrypto. GMAC hashes associated data and stores nothing. CPU rows name libcrypto's EVP, timed alternately "
+        "with them, beside.\n\n"
         "Examples:\n"
         "  warpaes bench --quick\n"
         "  warpaes bench --backend vaes --mode ctr --size 1M\n"

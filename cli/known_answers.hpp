@@ -1,5 +1,5 @@
 // The example vectors of SP 800-38A, appendix F, of FIPS 197, appendix C, and for XTS of IEEE 1619, appendix B, and
-// NIST's CAVP, typed from the standards.
+// NIST's CAVP, for GCM of its authors, typed from the standards.
 #pragma once
 
 #include <string>
@@ -94,6 +94,44 @@ inline const std::vector<Example> fips_197_appendix_c{
     {"C.3", "ECB", "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", "",
      "00112233445566778899aabbccddeeff", "8ea2b7ca516745bfeafc49904b496089"},
 };
+
+struct GcmExample {
+    std::string name;  ///< in McGrew and Viega, "The Galois/Counter Mode of Operation", appendix B
+    std::string key;
+    std::string iv;
+    std::string aad;
+    std::string plaintext;
+    std::string ciphertext;
+    std::string tag;
+};
+
+namespace gcm {
+
+inline const std::string key_128 = "feffe9928665731c6d6a8f9467308308";
+inline const std::string aad = "feedfacedeadbeeffeedfacedeadbeefabaddad2";
+inline const std::string text =
+    "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72"
+    "1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39";
+
+inline const std::vector<GcmExample> examples{
+    {"GCM test case 1", std::string(32, '0'), std::string(24, '0'), "", "", "", "58e2fccefa7e3061367f1d57a4e7455a"},
+    {"GCM test case 2", std::string(32, '0'), std::string(24, '0'), "", std::string(32, '0'),
+     "0388dace60b6a392f328c2b971b2fe78", "ab6e47d42cec13bdf53a67b21257bddf"},
+    {"GCM test case 4", key_128, "cafebabefacedbaddecaf888", aad, text,
+     "42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e"
+     "21d514b25466931c7d8f6a5aac84aa051ba30b396a0aac973d58e091",
+     "5bc94fbc3221a5db94fae95ae7121a47"},
+    {"GCM test case 5", key_128, "cafebabefacedbad", aad, text,
+     "61353b4c2806934a777ff51fa22a4755699b2a714fcdc6f83766e5f97b6c7423"
+     "73806900e49f24b22b097544d4896b424989b5e1ebac0f07c23f4598",
+     "3612d2e79e3b0785561be14aaca2fccb"},
+    {"GCM test case 16", key_128 + key_128, "cafebabefacedbaddecaf888", aad, text,
+     "522dc1f099567d07f47f37a32a84427d643a8cdcbfe5c0c97598a2bd2555d1aa"
+     "8cb08e48590dbb3da7b08b1056828838c5f61e6393ba7a0abcc9f662",
+     "76fc6ece0f4e1768cddf8853bb2d551b"},
+};
+
+}  // namespace gcm
 
 struct XtsExample {
     std::string name;

@@ -1,4 +1,4 @@
-// `warpaes selftest`: the known answers of FIPS 197, SP 800-38A and IEEE 1619 on every backend that can run here.
+// `warpaes selftest`: the known answers of FIPS 197, SP 800-38A, IEEE 1619 and GCM on every backend that can run here.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "command.hpp"
@@ -21,7 +22,7 @@ using Bytes = std::vector<unsigned char>;
 
 constexpr const char* help = R"(Usage: warpaes selftest [--json]
 
-Runs the examples of FIPS 197 (appendix C), SP 800-38A (appendix F) and XTS, both directions, and a long
+Runs the examples of FIPS 197 (appendix C), SP 800-38A (appendix F), XTS and GCM, both directions, and a long
 message against libcrypto, on every backend that can run here. Exit status 0 if all are right.
 )";
 
@@ -75,6 +76,36 @@ Bytes crypt_xts(warpaes_engine* engine, warpaes_direction direction, const Bytes
     return output;
 }
 
+/// Ciphertext and tag of plaintext, or plaintext of ciphertext and tag; nothing if the tag is wrong.
+std::optional<Bytes> crypt_gcm(warpaes_engine* engine, warpaes_direction direction, const Bytes& key_bytes,
+                               const Bytes& iv, const Bytes& aad, const Bytes& input) {
+    constexpr std::size_t tag_bytes = 16;
+    const bool encrypt = direction == WARPAES_ENCRYPT;
+    const std::size_t length = encrypt ? input.size() : input.size() - tag_bytes;
+    const Key key = create_key(key_bytes.data(), key_bytes.size());
+    Bytes output(length + tag_bytes, 0xa5),
+        tag(input.end() - static_cast<std::ptrdiff_t>(input.size() - length), input.end());
+    warpaes_message message = WARPAES_MESSAGE_INIT;
+    message.mode = WARPAES_GCM;
+    message.direction = direction;
+    message.key = key.get();
+    message.iv = iv.data();
+    message.iv_len = iv.size();
+    message.aad = aad.data();
+    message.aad_len = aad.size();
+    message.input = input.data();
+    message.input_len = length;
+    message.output = output.data();
+    message.output_capacity = length;
+    message.tag = encrypt ? output.data() + length : tag.data();
+    message.tag_len = tag_bytes;
+    const warpaes_status status = warpaes_crypt(engine, &message);
+    if (status == WARPAES_ERROR_AUTHENTICATION) return std::nullopt;
+    check(status);
+    if (!encrypt) output.resize(length);
+    return output;
+}
+
 /// What one backend got wrong, by name of the example.
 struct Report {
     unsigned examples = 0;
@@ -110,6 +141,20 @@ void run_xts_examples(warpaes_engine* engine, Report& report) {
     }
 }
 
+void run_gcm_examples(warpaes_engine* engine, Report& report) {
+    for (const vectors::GcmExample& e : vectors::gcm::examples) {
+        const Bytes key = from_hex(e.key), iv = from_hex(e.iv), aad = from_hex(e.aad), plain = from_hex(e.plaintext);
+        Bytes sealed = from_hex(e.ciphertext + e.tag);
+        report.expect(crypt_gcm(engine, WARPAES_ENCRYPT, key, iv, aad, plain) == sealed,
+                      fmt::format("{} encryption", e.name));
+        report.expect(crypt_gcm(engine, WARPAES_DECRYPT, key, iv, aad, sealed) == plain,
+                      fmt::format("{} decryption", e.name));
+        sealed.back() ^= 1;
+        report.expect(crypt_gcm(engine, WARPAES_DECRYPT, key, iv, aad, sealed) == std::nullopt,
+                      fmt::format("{} with a wrong tag", e.name));
+    }
+}
+
 /// Long enough for every kernel's main loop and its remainder, and for several chunks.
 void run_long_message(warpaes_engine* engine, warpaes_engine* reference, Report& report) {
     constexpr std::size_t blocks = 80'003;
@@ -126,6 +171,9 @@ void run_long_message(warpaes_engine* engine, warpaes_engine* reference, Report&
                                       static_cast<int>(direction)));
         }
     }
+    const Bytes sealed = crypt_gcm(reference, WARPAES_ENCRYPT, key, iv, iv, input).value();
+    report.expect(crypt_gcm(engine, WARPAES_ENCRYPT, key, iv, iv, input) == sealed, "long GCM message, encryption");
+    report.expect(crypt_gcm(engine, WARPAES_DECRYPT, key, iv, iv, sealed) == input, "long GCM message, decryption");
     const Bytes tweak_key(key.rbegin(), key.rend());
     for (const std::size_t data_unit : {512u, 4096u, 4160u, 520u}) {
         for (const warpaes_direction direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
@@ -156,6 +204,7 @@ int run_selftest(int argc, char** argv) {
             const Engine engine = create_engine(info.name, info.device);
             run_examples(engine.get(), report);
             run_xts_examples(engine.get(), report);
+            run_gcm_examples(engine.get(), report);
             run_long_message(engine.get(), reference.get(), report);
             record["examples"] = report.examples;
             record["wrong"] = report.wrong;

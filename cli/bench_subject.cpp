@@ -1,0 +1,243 @@
+#include "bench_subject.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <random>
+#include <stdexcept>
+
+namespace cli {
+
+namespace {
+
+constexpr std::size_t tag_bytes = 16, nonce_bytes = 12;
+
+std::size_t count_of(const Case& c) {
+    return c.segment == 0 ? 1 : (c.bytes + c.segment - 1) / c.segment;
+}
+
+void fill(std::vector<unsigned char>& bytes) {
+    std::mt19937_64 generator(std::random_device{}());
+    for (auto& byte : bytes) byte = static_cast<unsigned char>(generator());
+}
+
+Key random_key(unsigned bits) {
+    std::vector<unsigned char> bytes(bits / 8);
+    std::random_device random;
+    for (auto& byte : bytes) byte = static_cast<unsigned char>(random());
+    return create_key(bytes.data(), bytes.size());
+}
+
+}  // namespace
+
+const char* name_of(Place place) {
+    return place == Place::device ? "device" : place == Place::page_locked ? "page_locked" : "pageable";
+}
+
+Buffers::Buffers(const Case& c)
+    : engine_(create_engine(c.backend, c.device)), place_(c.place), device_(c.device), bytes_(c.bytes) {
+    for (void** p : {&input_, &output_}) {
+        if (place_ == Place::device) {
+            check(warpaes_device_alloc(engine_.get(), device_, bytes_, p));
+        } else if (place_ == Place::page_locked) {
+            check(warpaes_host_alloc(engine_.get(), bytes_, p));
+        } else {
+            *p = std::aligned_alloc(4096, (bytes_ + 4095) / 4096 * 4096);
+            if (*p == nullptr) throw std::runtime_error("out of host memory for the buffers");
+        }
+    }
+    std::vector<std::uint64_t> random(std::min<std::size_t>(bytes_, std::size_t{1} << 24) / 8 + 1);
+    std::mt19937_64 generator(std::random_device{}());
+    for (std::size_t at = 0; at < bytes_; at += 8 * (random.size() - 1)) {
+        for (auto& word : random) word = generator();
+        const std::size_t n = std::min(8 * (random.size() - 1), bytes_ - at);
+        check(warpaes_copy(engine_.get(), static_cast<char*>(input_) + at, random.data(), n));
+        check(warpaes_copy(engine_.get(), static_cast<char*>(output_) + at, random.data(), n));  // pages are there
+    }
+}
+
+Buffers::~Buffers() {
+    for (void* p : {input_, output_}) {
+        if (place_ == Place::device) {
+            warpaes_device_free(engine_.get(), p);
+        } else if (place_ == Place::page_locked) {
+            warpaes_host_free(engine_.get(), p);
+        } else {
+            std::free(p);
+        }
+    }
+}
+
+Secrets::Secrets(const Case& c)
+    : key(random_key(c.key_bits)),
+      tweak_key(random_key(c.key_bits)),
+      nonces(nonce_bytes * count_of(c)),
+      tags(tag_bytes * count_of(c)) {
+    fill(nonces);
+}
+
+Subject::Subject(const Case& c, warpaes_engine* engine, Secrets& secrets, const Buffers& buffers)
+    : case_(c),
+      engine_(engine),
+      secrets_(secrets),
+      buffers_(buffers),
+      asynchronous_(c.place == Place::device && c.segment == 0 && !c.mode->hash_only &&
+                    !(c.mode->mode == WARPAES_GCM && c.direction == WARPAES_DECRYPT)) {
+    const bool text = !c.mode->hash_only;
+    message_ = warpaes_message WARPAES_MESSAGE_INIT;
+    message_.mode = c.mode->mode;
+    message_.direction = c.direction;
+    message_.key = secrets.key.get();
+    message_.iv = iv_;
+    message_.iv_len = c.mode->mode == WARPAES_ECB ? 0 : is_gcm() ? nonce_bytes : sizeof iv_;
+    if (text) {
+        message_.input = buffers.input();
+        message_.input_len = message_.output_capacity = c.bytes;
+        message_.output = buffers.output();
+    } else {
+        message_.aad = buffers.input();
+        message_.aad_len = c.bytes;
+    }
+    if (is_gcm()) {
+        message_.tag = secrets.tags.data();
+        message_.tag_len = tag_bytes;
+        if (asynchronous_) {
+            check(warpaes_device_alloc(engine_, c.device, tag_bytes, &message_.tag));
+            device_tag_ = {message_.tag, {engine_}};
+        }
+    }
+    if (c.mode->mode == WARPAES_XTS) {
+        message_.tweak_key = secrets.tweak_key.get();
+        message_.data_unit_len = c.data_unit;
+    }
+    if (c.segment == 0) return;
+    segments_ = warpaes_segments WARPAES_SEGMENTS_INIT;
+    segments_.direction = c.direction;
+    segments_.key = secrets.key.get();
+    segments_.nonces = secrets.nonces.data();
+    segments_.count = count_of(c);
+    segments_.segment_len = c.segment;
+    segments_.last_len = c.bytes - (count_of(c) - 1) * c.segment;
+    segments_.input = buffers.input();
+    segments_.output = buffers.output();
+    segments_.tags = secrets.tags.data();
+}
+
+void Subject::seal_input() {
+    if (!is_gcm() || case_.direction == WARPAES_ENCRYPT) return;
+    if (case_.segment != 0) {
+        warpaes_segments seal = segments_;
+        seal.direction = WARPAES_ENCRYPT;
+        seal.output = buffers_.input();
+        check(warpaes_crypt_segments(engine_, &seal));
+    } else {
+        warpaes_message seal = message_;
+        seal.direction = WARPAES_ENCRYPT;
+        seal.output = buffers_.input();
+        check(warpaes_crypt(engine_, &seal));
+    }
+}
+
+void Subject::run() {
+    if (case_.segment != 0) {
+        check(warpaes_crypt_segments(engine_, &segments_));
+        backend_ = segments_.backend;
+        device_ = segments_.device;
+    } else {
+        check(asynchronous_ ? warpaes_crypt_async(engine_, &message_, nullptr) : warpaes_crypt(engine_, &message_));
+        backend_ = message_.backend;
+        device_ = message_.device;
+    }
+}
+
+double Subject::time(unsigned calls) {
+    const auto start = std::chrono::steady_clock::now();
+    for (unsigned i = 0; i < calls; ++i) run();
+    if (asynchronous_) {
+        unsigned char last[16];
+        check(warpaes_copy(engine_, last, static_cast<char*>(message_.output) + message_.input_len - 16, 16));
+    }
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / calls;
+}
+
+std::vector<unsigned char> Subject::fetch(const void* from, std::size_t n) const {
+    std::vector<unsigned char> bytes(n);
+    check(warpaes_copy(engine_, bytes.data(), from, n));
+    return bytes;
+}
+
+void Subject::require(bool right, const char* what) const {
+    if (!right) throw std::runtime_error(fmt::format("{} {}: {}", case_.backend, case_.mode->name, what));
+}
+
+void Subject::verify() const {
+    if (case_.segment != 0) return verify_segments();
+    if (!case_.mode->hash_only) verify_text();
+    if (is_gcm()) verify_tag();
+}
+
+void Subject::verify_text() const {
+    std::size_t n = std::min<std::size_t>(case_.bytes, 65536);
+    if (case_.mode->mode == WARPAES_XTS && n < case_.bytes && case_.data_unit <= n) {
+        n = n / case_.data_unit * case_.data_unit;
+    }
+    const Engine reference = create_engine("libcrypto", -1, 1);
+    const auto input = fetch(buffers_.input(), n);
+    std::vector<unsigned char> expected(n), tag(tag_bytes);
+    warpaes_message message = message_;
+    message.input = input.data();
+    message.output = expected.data();
+    message.input_len = message.output_capacity = n;
+    if (is_gcm()) {
+        message.direction = WARPAES_ENCRYPT;  // adds the same key stream, and asks for no tag
+        message.tag = tag.data();
+    }
+    check(warpaes_crypt(reference.get(), &message));
+    require(fetch(buffers_.output(), n) == expected, "the output differs from libcrypto's");
+}
+
+/// Of all the ciphertext, by all processors.
+void Subject::verify_tag() const {
+    const Engine reference = create_engine("libcrypto", -1);
+    const bool encrypt = case_.direction == WARPAES_ENCRYPT;
+    auto data = fetch(buffers_.input(), case_.bytes);
+    std::vector<unsigned char> tag(tag_bytes);
+    warpaes_message message = message_;
+    message.tag = tag.data();
+    if (case_.mode->hash_only) {
+        message.aad = data.data();
+    } else {
+        message.input = message.output = data.data();
+        if (!encrypt) tag = secrets_.tags;
+    }
+    check(warpaes_crypt(reference.get(), &message));
+    require(fetch(message_.tag, tag_bytes) == tag, "the tag differs from libcrypto's");
+}
+
+void Subject::verify_segments() const {
+    const Engine reference = create_engine("libcrypto", -1);
+    auto data = fetch(buffers_.input(), case_.bytes);
+    auto tags = secrets_.tags;
+    if (case_.direction == WARPAES_ENCRYPT) std::fill(tags.begin(), tags.end(), static_cast<unsigned char>(0));
+    warpaes_segments segments = segments_;
+    segments.input = segments.output = data.data();
+    segments.tags = tags.data();
+    check(warpaes_crypt_segments(reference.get(), &segments));
+    require(tags == secrets_.tags, "the tags differ from libcrypto's");
+    require(fetch(buffers_.output(), case_.bytes) == data, "the output differs from libcrypto's");
+}
+
+std::string Subject::includes() const {
+    if (asynchronous_) return "calls back to back on one stream, output stored";
+    if (is_gcm() && case_.place == Place::device) {
+        return case_.direction == WARPAES_DECRYPT ? "whole calls, output stored, tags compared on the host"
+               : case_.mode->hash_only            ? "whole calls, the tag on the host"
+                                                  : "whole calls, output stored, tags on the host";
+    }
+    if (case_.mode->hash_only) return case_.backend == "cuda" ? "the copy to the device" : "the whole call";
+    return case_.backend == "cuda" ? "copies both ways, output stored in host memory" : "the whole call, output stored";
+}
+
+}  // namespace cli

@@ -1,0 +1,113 @@
+// What `warpaes bench` measures: a case, its buffers, and the call that is timed and checked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "command.hpp"
+
+namespace cli {
+
+struct NamedMode {
+    const char* name;
+    warpaes_mode mode;
+    bool encrypt_is_parallel;
+    bool decrypt_is_parallel;
+    bool hash_only = false;  ///< the data is associated data
+};
+
+enum class Place { device, page_locked, pageable };
+const char* name_of(Place place);
+
+/// One row of the table.
+struct Case {
+    std::string backend;
+    int device;
+    const NamedMode* mode;
+    warpaes_direction direction;
+    unsigned key_bits;
+    std::size_t bytes;
+    Place place;
+    unsigned threads;
+    std::size_t data_unit;  ///< XTS
+    std::size_t segment;    ///< GCM: segments of so many bytes, each with its tag; 0: one message
+};
+
+/// Input and output buffers of a case, in its kind of memory, the input random.
+class Buffers {
+public:
+    explicit Buffers(const Case& c);
+    Buffers(const Buffers&) = delete;
+    Buffers& operator=(const Buffers&) = delete;
+    ~Buffers();
+    [[nodiscard]] bool fit(const Case& c) const {
+        return place_ == c.place && device_ == c.device && bytes_ == c.bytes;
+    }
+    [[nodiscard]] void* input() const { return input_; }
+    [[nodiscard]] void* output() const { return output_; }
+
+private:
+    Engine engine_;
+    Place place_;
+    int device_;
+    std::size_t bytes_;
+    void* input_ = nullptr;
+    void* output_ = nullptr;
+};
+
+/// What a case and its baseline share: keys, nonces, and the tags that a decryption expects.
+struct Secrets {
+    explicit Secrets(const Case& c);
+    Key key, tweak_key;
+    std::vector<unsigned char> nonces;  ///< 12 bytes for each segment
+    std::vector<unsigned char> tags;    ///< 16 bytes for each segment
+};
+
+/// One case made ready to be run again and again.
+class Subject {
+public:
+    /// The arguments must outlive it.
+    Subject(const Case& c, warpaes_engine* engine, Secrets& secrets, const Buffers& buffers);
+
+    /// GCM decryption takes what is authentic: makes the input a ciphertext, in place. Once for a case.
+    void seal_input();
+    /// Seconds per call over `calls` calls back to back. Where nobody need wait for each, they are enqueued, and the
+    /// last one waited for.
+    double time(unsigned calls);
+    /// Throws if the output of what was timed is not what libcrypto makes of the same input: its first bytes, and all
+    /// of the tags.
+    void verify() const;
+
+    [[nodiscard]] const char* backend() const { return backend_; }
+    [[nodiscard]] int device() const { return device_; }
+    /// What a figure must say of itself.
+    [[nodiscard]] std::string includes() const;
+
+private:
+    [[nodiscard]] bool is_gcm() const { return case_.mode->mode == WARPAES_GCM; }
+    void run();
+    void verify_text() const;
+    void verify_tag() const;
+    void verify_segments() const;
+    [[nodiscard]] std::vector<unsigned char> fetch(const void* from, std::size_t n) const;
+    void require(bool right, const char* what) const;
+
+    const Case& case_;
+    warpaes_engine* engine_;
+    Secrets& secrets_;
+    const Buffers& buffers_;
+    bool asynchronous_;
+    unsigned char iv_[16] = {0xf0, 0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7,
+                             0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff};
+    warpaes_message message_{};
+    warpaes_segments segments_{};
+    struct DeviceFree {
+        warpaes_engine* engine;
+        void operator()(void* pointer) const { warpaes_device_free(engine, pointer); }
+    };
+    std::unique_ptr<void, DeviceFree> device_tag_;  ///< of an asynchronous encryption
+    const char* backend_ = "";
+    int device_ = -1;
+};
+
+}  // namespace cli
