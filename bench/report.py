@@ -27,6 +27,8 @@ MODES = {
     "ofb": "OFB",
     "ctr": "CTR",
     "xts": "XTS",
+    "gcm": "GCM",
+    "gmac": "GMAC",
 }
 ROUNDS = {128: 10, 192: 12, 256: 14}
 CPU_BACKENDS = ("libcrypto", "aesni", "vaes")
@@ -49,9 +51,20 @@ def load(folder: Path = ROOT / "bench/results") -> list[dict]:
     return [combine(machines[key]) for key in sorted(machines)]
 
 
+def with_modes(record: dict) -> dict:
+    """The record with modes that say what they were applied to: "gcm/16384" are segments, "xts/512" data units."""
+    usual = 4096
+
+    def mode(row: dict) -> str:
+        size = row.get("segment") or row.get("data_unit", usual)
+        return row["mode"] if size == usual and "segment" not in row else f"{row['mode']}/{size}"
+
+    return record | {"bench": [row | {"mode": mode(row)} for row in record["bench"]]}
+
+
 def combine(records: list[dict]) -> dict:
     """The newest record with, for every figure, the median over the records of its day, and how many there were."""
-    records = sorted(records, key=lambda record: record["date"])
+    records = sorted(map(with_modes, records), key=lambda record: record["date"])
     newest = records[-1]
     runs = [record for record in records if record["date"][:10] == newest["date"][:10]]
     figures: dict[tuple, list[dict]] = {}
@@ -80,9 +93,13 @@ def rate(record: dict, **wanted) -> float | None:
 
 
 def operations(rows: list[dict]) -> list[tuple[str, str]]:
-    """(mode, direction) pairs in the order of MODES."""
-    pairs = {(row["mode"], row["direction"]) for row in rows}
-    return sorted(pairs, key=lambda pair: (list(MODES).index(pair[0]), pair[1] != "encrypt"))
+    """(mode, direction) pairs in the order of MODES, and of sizes from the largest on."""
+    return sorted({(row["mode"], row["direction"]) for row in rows}, key=lambda pair: order(*pair))
+
+
+def order(mode: str, direction: str) -> tuple:
+    name, _, size = mode.partition("/")
+    return list(MODES).index(name), direction != "encrypt", -int(size) if size else -sys.maxsize
 
 
 def limit(record: dict, mode: str, key_bits: int) -> float | None:
@@ -90,7 +107,10 @@ def limit(record: dict, mode: str, key_bits: int) -> float | None:
     clock = (record["gpu"] or {}).get("clock_mhz")
     if not clock:
         return None
-    lookups = 16 * (ROUNDS[key_bits] - (2 if mode == "ctr" else 0))
+    name = mode.partition("/")[0]
+    if name == "gmac":
+        return None
+    lookups = 16 * (ROUNDS[key_bits] - (2 if name in ("ctr", "gcm") else 0))
     return record["gpu"]["multiprocessors"] * clock * 1e6 * 32 * 16 / (lookups + 8) / 1e9
 
 
@@ -111,7 +131,11 @@ def number(value: float | None) -> str:
 
 
 def operation(mode: str, direction: str) -> str:
-    return MODES[mode] if mode == "ctr" else f"{MODES[mode]} {direction}ion"
+    name, _, size = mode.partition("/")
+    what = MODES[name] if name in ("ctr", "gmac") else f"{MODES[name]} {direction}ion"
+    if not size:
+        return what
+    return f"{what}, {'segments' if name == 'gcm' else 'data units'} of {human_bytes(int(size))}"
 
 
 def commit_of(record: dict) -> str:
@@ -148,8 +172,8 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 
 LIMIT_TEXT = """\
 The limit is that of shared memory. A multiprocessor answers 32 lanes a clock, one lookup of four bytes each; a block
-takes 16 lookups a round, for CTR two rounds fewer (counter caching), and reading and writing it takes 8 more passes:
-limit = multiprocessors x clock x 32 x 16 bytes / (lookups + 8)."""
+takes 16 lookups a round, for CTR and GCM two rounds fewer (counter caching), and reading and writing it takes 8 more
+passes: limit = multiprocessors x clock x 32 x 16 bytes / (lookups + 8)."""
 
 
 def device_section(record: dict) -> list[str]:
@@ -352,7 +376,8 @@ def record_section(records: list[dict]) -> list[str]:
 
 HOW = """\
 GB/s are 10^9 bytes of plaintext a second, counted once. Every case stores its whole output, and the first 64 KiB of it
-are compared with what libcrypto makes of the same input. A figure is the median of its samples, and of the
+are compared with what libcrypto makes of the same input; of GCM all tags. GMAC hashes associated data and stores
+nothing. XTS has data units of 4 KiB where nothing else is said. A figure is the median of its samples, and of the
 runs where a day has several; a CPU backend and libcrypto's EVP take their samples in turns, in one process. `make
 gpu-test` makes a record, `make docs` this page."""
 
@@ -429,9 +454,7 @@ def draw(record: dict) -> dict[str, str]:
             [best, "libcrypto"],
             [
                 (f"{operation(r['mode'], r['direction'])} {r['key_bits']}", [r["gb_per_s"], r["baseline_gb_per_s"]])
-                for r in sorted(
-                    rows, key=lambda r: (list(MODES).index(r["mode"]), r["direction"] != "encrypt", r["key_bits"])
-                )
+                for r in sorted(rows, key=lambda r: (*order(r["mode"], r["direction"]), r["key_bits"]))
             ],
         )
     return out

@@ -40,6 +40,7 @@ SANITIZED_TESTS = ":".join(
         "*Message.LongSegmentedMessages/cuda",
         "*ContextTest.InPlaceAcrossBlocks/cuda",
         "cuda/Device.*",
+        "cuda/GcmDevice.*",
     ]
 )
 SANITIZERS = {

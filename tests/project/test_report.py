@@ -51,6 +51,10 @@ GPU_RECORD = CPU_RECORD | {
         row("cuda", "device", 1 << 20, 50.0),
         row("cuda", "device", 1 << 30, 188.2),
         row("cuda", "pageable", 1 << 20, 2.0),
+        row("cuda", "device", 1 << 30, 160.0, mode="gcm"),
+        row("cuda", "device", 1 << 30, 120.0, mode="gcm", segment=16384),
+        row("cuda", "device", 1 << 30, 140.0, mode="gcm", segment=1 << 20),
+        row("cuda", "device", 1 << 30, 900.0, mode="gmac"),
     ],
 }
 GPU_RECORD, CPU_RECORD = report.combine([GPU_RECORD]), report.combine([CPU_RECORD])
@@ -106,6 +110,13 @@ class Text(unittest.TestCase):
     def test_share_of_the_limit(self):
         # 100 multiprocessors x 1 GHz x 512 bytes / (16 x 8 + 8) = 376.5 GB/s, of which 188.2 is half.
         self.assertIn("| CTR | 188 | 50 % |", report.performance([GPU_RECORD]))
+
+    def test_segments_have_rows_of_their_own(self):
+        table = report.performance([GPU_RECORD])
+        rows = ["GCM encryption", "GCM encryption, segments of 1 MiB", "GCM encryption, segments of 16 KiB", "GMAC"]
+        shares = ["160 | 42 %", "140 | 37 %", "120 | 32 %", "900 | "]
+        found = [table.index(f"| {name} | {share} |") for name, share in zip(rows, shares, strict=True)]
+        self.assertEqual(found, sorted(found))
 
     def test_says_where_warpaes_is_slower(self):
         self.assertEqual(
