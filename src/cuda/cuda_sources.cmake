@@ -9,6 +9,7 @@ set(WARPAES_CUDA_SOURCES
     kernels/ctr.cu
     kernels/gcm_ctr.cu
     kernels/ghash.cu
+    kernels/ghash_mma.cu
     kernels/segments.cu
     kernels/serial.cu
     kernels/xts.cu)

@@ -1,7 +1,9 @@
 // GCM runs: key stream and GHASH one after the other over the same segments, and the digests of GHASH's rows put
 // together.
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <vector>
 
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
@@ -37,15 +39,11 @@ public:
           rows_(row_shape(device, run.count, blocks_)),
           j0_blocks_(run.count > 1 && !run.hashes_only() ? run.count : 0),
           pad_blocks_(tag_ ? run.count : 0),
-          scratch_((j0_blocks_ + pad_blocks_ + digest_blocks()) * block_bytes, stream,
-                   (pad_blocks_ + digest_blocks()) * block_bytes) {}
+          scratch_((j0_blocks_ + pad_blocks_ + digest_blocks()) * block_bytes, stream) {}
 
     void enqueue() {
         if (run_.hashes_only()) return hash();
-        if (j0_blocks_ != 0) {
-            check(cudaMemcpyAsync(j0s(), run_.j0, j0_blocks_ * block_bytes, cudaMemcpyHostToDevice, stream_),
-                  "copying counters");
-        }
+        if (j0_blocks_ != 0) copy_j0s();
         if (encrypts_) {
             add_key_stream();
             hash();
@@ -61,6 +59,19 @@ private:
     [[nodiscard]] uint4* pads() const { return tag_ ? j0s() + j0_blocks_ : nullptr; }
     [[nodiscard]] uint4* digests() const { return j0s() + j0_blocks_ + pad_blocks_; }
 
+    /// From pageable memory a copy returns when it has read everything; page-locked memory, which the caller may change
+    /// as soon as we return, takes a detour through such.
+    void copy_j0s() const {
+        const std::size_t bytes = j0_blocks_ * block_bytes;
+        cudaPointerAttributes attributes{};
+        const bool known = cudaPointerGetAttributes(&attributes, run_.j0) == cudaSuccess;
+        if (!known) (void)cudaGetLastError();
+        std::vector<Block> copy;
+        if (known && attributes.type != cudaMemoryTypeUnregistered) copy.assign(run_.j0, run_.j0 + j0_blocks_);
+        check(cudaMemcpyAsync(j0s(), copy.empty() ? run_.j0 : copy.data(), bytes, cudaMemcpyHostToDevice, stream_),
+              "copying counters");
+    }
+
     static constexpr std::uint64_t most_combined = 256;
     static std::uint64_t outputs_for(std::uint64_t digests) { return (digests + most_combined - 1) / most_combined; }
     /// Of all levels, one after the other.
@@ -70,8 +81,8 @@ private:
         return blocks;
     }
 
-    [[nodiscard]] int grid_for(std::uint64_t warps, int threads) const {
-        const std::uint64_t blocks = (warps * 32 + static_cast<unsigned>(threads) - 1) / static_cast<unsigned>(threads);
+    [[nodiscard]] int grid_for(std::uint64_t work, int threads) const {
+        const std::uint64_t blocks = (work + static_cast<unsigned>(threads) - 1) / static_cast<unsigned>(threads);
         return static_cast<int>(
             std::min<std::uint64_t>(blocks, 16 * static_cast<std::uint64_t>(device_.multiprocessors)));
     }
@@ -120,7 +131,12 @@ private:
             reinterpret_cast<std::uint8_t*>(tag_ && !encrypts_ ? pads() : static_cast<void*>(run_.results));
         p->finish.alignment = alignment_of(reinterpret_cast<std::uintptr_t>(p->finish.results));
         std::copy(key.powers.begin(), key.powers.end(), p->powers);
-        launch(ghash_rows_kernel_for(), rows_.grid, rows_.threads, 0, stream_, *p);
+        if (rows_.tensor_cores) {
+            launch(ghash_mma_kernel_for(GhashMma::wide(device_), p->text.alignment == 16), rows_.grid, rows_.threads,
+                   GhashMma::shared_bytes(device_), stream_, *p);
+        } else {
+            launch(ghash_rows_kernel_for(), rows_.grid, rows_.threads, 0, stream_, *p);
+        }
         if (rows_.rows > 1) combine(*p);
     }
 
@@ -136,14 +152,17 @@ private:
             p->combined = at;
             p->per_segment = n;
             p->outputs = outputs_for(n);
-            p->steps = (n + 32 * p->outputs - 1) / (32 * p->outputs);
+            p->log_lanes = n >= 32 ? 5 : static_cast<std::uint32_t>(std::bit_width(n - 1));
+            const std::uint64_t lanes = std::uint64_t{1} << p->log_lanes;
+            p->steps = static_cast<std::uint32_t>((n + lanes * p->outputs - 1) / (lanes * p->outputs));
             for (FieldElement& e : p->squares) {
                 e = *factor;
                 *factor = square(*factor);
             }
-            *factor = power(p->squares[5], p->steps);
+            *factor = power(p->squares[p->log_lanes], p->steps);
             constexpr int threads = 128;
-            launch(ghash_combine_kernel_for(), grid_for(run_.count * p->outputs, threads), threads, 0, stream_, *p);
+            launch(ghash_combine_kernel_for(), grid_for(run_.count * p->outputs * lanes, threads), threads, 0, stream_,
+                   *p);
         }
     }
 

@@ -1,6 +1,7 @@
 // Every number that decides how a kernel is launched, with where and when it was measured.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "aes/types.hpp"
@@ -92,24 +93,73 @@ constexpr WindowShape window_shape(const DeviceLimits& device, std::uint64_t seg
 
 /// How GHASH cuts segments into rows.
 struct RowShape {
+    bool tensor_cores;
     std::uint64_t rows;    ///< of a segment
     std::uint64_t blocks;  ///< of a row
     int threads;
     int grid;
 };
 
-/// Without tensor cores: a warp a row, in steps of 32 blocks.
-constexpr RowShape row_shape(const DeviceLimits& device, std::uint64_t segments, std::uint64_t blocks) {
-    constexpr std::uint64_t step = 32, least_steps = 8, warps_per_block = 8;
+constexpr std::uint64_t rounded_up(std::uint64_t n, std::uint64_t step) {
+    return (n + step - 1) / step * step;
+}
+
+/// A warp a row, in steps of 32 blocks.
+constexpr RowShape simt_row_shape(const DeviceLimits& device, std::uint64_t segments, std::uint64_t blocks) {
+    constexpr std::uint64_t step = 32, least = 8 * step, warps_per_block = 8;
     const std::uint64_t warps = static_cast<std::uint64_t>(device.multiprocessors) * 2 * warps_per_block;
     const std::uint64_t wanted = segments >= warps ? 1 : warps / segments;
     std::uint64_t each = (blocks + wanted - 1) / wanted;
-    if (each < step * least_steps) each = blocks < step * least_steps ? blocks : step * least_steps;
-    each = (each + step - 1) / step * step;
+    if (each < least) each = blocks < least ? blocks : least;
+    each = rounded_up(each, step);
     const std::uint64_t rows = each == 0 ? 1 : (blocks + each - 1) / each;
     const std::uint64_t needed = (segments * rows + warps_per_block - 1) / warps_per_block;
     const std::uint64_t most = warps / warps_per_block;
-    return {rows, each, 32 * static_cast<int>(warps_per_block), static_cast<int>(needed < most ? needed : most)};
+    return {false, rows, each, 32 * static_cast<int>(warps_per_block), static_cast<int>(needed < most ? needed : most)};
+}
+
+/// The kernel on tensor cores (ghash_mma.cuh).
+struct GhashMma {
+    static constexpr int slots = 16;  ///< groups of four blocks in a chunk
+    static constexpr int stages = 2;  ///< of loads in advance,
+    static constexpr int batch = 4;   ///< each so many groups
+    static constexpr int threads = 512;
+    static constexpr std::uint64_t row_overhead = 32;  ///< what a row costs besides its blocks, in blocks
+    static constexpr std::uint64_t least_row = 64;     ///< blocks: a chunk
+    static constexpr std::uint64_t least_blocks = 512;
+
+    static constexpr bool wide(const DeviceLimits& device) { return device.compute_capability == 90; }
+    static constexpr std::size_t shared_bytes(const DeviceLimits& device) {
+        return slots * (wide(device) ? 4096 : 1024);
+    }
+};
+
+/// As few rounds of all warps as go, rows as short as they may be then.
+constexpr RowShape mma_row_shape(const DeviceLimits& device, std::uint64_t segments, std::uint64_t blocks) {
+    constexpr std::uint64_t step = 4 * GhashMma::stages * GhashMma::batch, rows_per_block = GhashMma::threads / 32 * 8;
+    const std::uint64_t round = static_cast<std::uint64_t>(device.multiprocessors) * rows_per_block;
+    RowShape best{};
+    std::uint64_t least = ~std::uint64_t{0};
+    for (std::uint64_t rounds = (segments + round - 1) / round, tries = 0; tries < 8; ++rounds, ++tries) {
+        const std::uint64_t wanted = rounds * round / segments;
+        const std::uint64_t each = std::max(rounded_up((blocks + wanted - 1) / wanted, step), GhashMma::least_row);
+        const std::uint64_t time = rounds * (each + GhashMma::row_overhead);
+        if (time >= least) continue;
+        least = time;
+        best = {true, (blocks + each - 1) / each, each, GhashMma::threads, device.multiprocessors};
+    }
+    const std::uint64_t rows = segments * best.rows, needed = (rows + rows_per_block - 1) / rows_per_block;
+    if (needed < static_cast<std::uint64_t>(best.grid)) best.grid = static_cast<int>(needed);
+    // Whole groups of four warps, which wide_mma takes.
+    if (needed == 1) best.threads = static_cast<int>(rounded_up(rows * 4, 128));
+    return best;
+}
+
+constexpr RowShape row_shape(const DeviceLimits& device, std::uint64_t segments, std::uint64_t blocks) {
+    if (device.compute_capability >= 80 && blocks != 0 && segments * blocks >= GhashMma::least_blocks) {
+        return mma_row_shape(device, segments, blocks);
+    }
+    return simt_row_shape(device, segments, blocks);
 }
 
 }  // namespace warpaes::cuda

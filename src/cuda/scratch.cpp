@@ -34,16 +34,13 @@ cudaMemPool_t scratch_pool() {
 
 }  // namespace
 
-StreamScratch::StreamScratch(std::size_t bytes, cudaStream_t stream, std::size_t secret)
-    : bytes_(bytes), secret_(secret), stream_(stream) {
+StreamScratch::StreamScratch(std::size_t bytes, cudaStream_t stream) : stream_(stream) {
     if (bytes == 0) return;
     check(cudaMallocFromPoolAsync(&pointer_, bytes, scratch_pool(), stream), "allocating scratch memory");
 }
 
 StreamScratch::~StreamScratch() {
-    if (pointer_ == nullptr) return;
-    if (secret_ != 0) (void)cudaMemsetAsync(static_cast<std::byte*>(pointer_) + bytes_ - secret_, 0, secret_, stream_);
-    (void)cudaFreeAsync(pointer_, stream_);
+    if (pointer_ != nullptr) (void)cudaFreeAsync(pointer_, stream_);
 }
 
 }  // namespace warpaes::cuda

@@ -9,8 +9,8 @@ namespace warpaes::cuda {
 
 class StreamScratch {
 public:
-    /// The last `secret` bytes are overwritten before the memory goes back.
-    StreamScratch(std::size_t bytes, cudaStream_t stream, std::size_t secret = 0);
+    /// Whatever kernel reads a secret there for the last time overwrites it.
+    StreamScratch(std::size_t bytes, cudaStream_t stream);
     StreamScratch(const StreamScratch&) = delete;
     StreamScratch& operator=(const StreamScratch&) = delete;
     ~StreamScratch();
@@ -18,8 +18,6 @@ public:
 
 private:
     void* pointer_ = nullptr;
-    std::size_t bytes_;
-    std::size_t secret_;
     cudaStream_t stream_;
 };
 

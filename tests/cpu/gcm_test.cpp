@@ -262,6 +262,29 @@ TEST_P(Gcm, HashesOfManySegments) {
     }
 }
 
+// Long enough that a GPU's hash is more than one level and one chunk of each.
+TEST_P(Gcm, LongMessagesAndManySegments) {
+    const Bytes source = random_bytes(700100, 8);
+    for (const std::size_t misalignment : {0u, 3u}) {
+        check(Direction::encrypt, random_bytes(16, 1), j0_of_usual_iv(1),
+              {.segment = 700001,
+               .last = 700001,
+               .aad = 20,
+               .result = GcmRun::Result::tag,
+               .placement = {misalignment, 0, misalignment == 0}},
+              source);
+        check(Direction::decrypt, random_bytes(32, 1), j0_before_wrap(20000),
+              {.count = 130,
+               .segment = 4000 + misalignment,
+               .last = 3217,
+               .input_gap = 16,
+               .aad = 1,
+               .result = GcmRun::Result::tag,
+               .placement = {misalignment, 1, misalignment != 0}},
+              source);
+    }
+}
+
 TEST_P(Gcm, NoSegments) {
     const ExpandedKey key(random_bytes(16, 1));
     lane_->run_gcm({.direction = Direction::encrypt, .key = &key, .input = nullptr, .output = nullptr, .count = 0});

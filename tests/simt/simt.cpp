@@ -31,16 +31,34 @@ constexpr unsigned warp_lanes = 32;
 constexpr std::uint64_t undefined_value = 0xa5a5a5a5a5a5a5a5;
 
 constexpr const char* name_of(WarpFunction function) {
-    constexpr std::array names{"__syncwarp",      "__shfl_sync",   "__shfl_up_sync", "__shfl_down_sync",
-                               "__shfl_xor_sync", "__ballot_sync", "__any_sync",     "__all_sync"};
+    constexpr std::array names{"__syncwarp",    "__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync",
+                               "__ballot_sync", "__any_sync",  "__all_sync",     "mma.sync"};
     return names[static_cast<std::size_t>(function)];
 }
 
 constexpr bool is_vote(WarpFunction function) {
-    return function >= WarpFunction::ballot;
+    return function >= WarpFunction::ballot && function <= WarpFunction::all;
 }
 constexpr bool is_shuffle(WarpFunction function) {
-    return function != WarpFunction::sync && !is_vote(function);
+    return function >= WarpFunction::shfl && function <= WarpFunction::shfl_xor;
+}
+
+/// Which lane holds what is the PTX ISA's: lane 4g + q has words q and q + 4 of the 256 bits of rows g and g + 8 and of
+/// column g, and of these rows the columns 2q and 2q + 1.
+void multiply_binary(const std::array<std::uint64_t, warp_lanes>& lanes) {
+    const auto of = [&](unsigned lane) -> BinaryProduct& { return *reinterpret_cast<BinaryProduct*>(lanes[lane]); };
+    for (unsigned row = 0; row < 16; ++row) {
+        for (unsigned column = 0; column < 8; ++column) {
+            int common = 0;
+            for (unsigned q = 0; q < 4; ++q) {
+                const BinaryProduct &left = of(row % 8 * 4 + q), &right = of(column * 4 + q);
+                for (unsigned half = 0; half < 2; ++half) {
+                    common += std::popcount(left.a[2 * half + row / 8] & right.b[half]);
+                }
+            }
+            of(row % 8 * 4 + column / 2).d[row / 8 * 2 + column % 2] += static_cast<unsigned>(common);
+        }
+    }
 }
 
 bool same_line(const Where& a, const Where& b) {
@@ -298,6 +316,10 @@ bool Executor::complete(Warp& warp, Thread& last) {
         const auto lane = static_cast<unsigned>(std::countr_zero(rest));
         values[lane] = thread_of(warp, lane).value;
         votes |= static_cast<std::uint64_t>(values[lane] != 0) << lane;
+    }
+    if (last.function == WarpFunction::mma) {
+        if (lanes != ~0u) report("mma.sync without all lanes of the warp");
+        multiply_binary(values);
     }
     for (unsigned rest = lanes; rest != 0; rest &= rest - 1) {
         Thread& thread = thread_of(warp, static_cast<unsigned>(std::countr_zero(rest)));

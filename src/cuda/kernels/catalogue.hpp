@@ -45,6 +45,8 @@ using GcmCtrKernel = void (*)(GcmCtrParams);
 GcmCtrKernel gcm_ctr_kernel_for(int rounds, int tables, bool aligned);
 using RowKernel = void (*)(RowParams);
 RowKernel ghash_rows_kernel_for();
+/// On tensor cores. `wide`: as compute capability 9.0 has them; `aligned`: every segment on 16 bytes.
+RowKernel ghash_mma_kernel_for(bool wide, bool aligned);
 using CombineKernel = void (*)(CombineParams);
 CombineKernel ghash_combine_kernel_for();
 

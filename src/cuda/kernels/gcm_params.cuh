@@ -1,5 +1,5 @@
 // What the kernels of a GCM run are told: by value, so that of key and hash key no copy is left in device memory that
-// we allocate.
+// we allocate. E(J0) and digests on their way from kernel to kernel do lie there: who reads them overwrites them.
 #pragma once
 
 #include "aes/ghash.hpp"
@@ -27,7 +27,7 @@ struct Finish {
     FieldElement h;
     bool tag;
     FieldElement addend, last_addend;  ///< what precedes the last multiplication by H, beside the digest
-    const uint4* pads;                 ///< E(J0) of every segment, or null: whoever has it adds it
+    uint4* pads;                       ///< E(J0) of every segment, or null: whoever has it adds it
     std::uint8_t* results;             ///< 16 bytes for each segment
     std::uint32_t alignment;           ///< of `results`
 };
@@ -43,15 +43,16 @@ struct RowParams {
     FieldElement powers[HashKey::count];  ///< H^1 …
 };
 
-/// The levels above: `per_segment` digests become `outputs`, of up to 32 * steps each, zeros in front once more. With
-/// one output the segment is finished.
+/// The levels above: `per_segment` digests become `outputs`, of up to lanes * steps each, zeros in front once more.
+/// With one output the segment is finished.
 struct CombineParams {
     Segments text;
-    const uint4* digests;
+    uint4* digests;
     std::uint64_t per_segment;
     uint4* combined;
     std::uint64_t outputs;
-    std::uint64_t steps;
+    std::uint32_t log_lanes;  ///< lanes that work on an output, a power of two
+    std::uint32_t steps;
     FieldElement squares[6];  ///< what a digest of this level is multiplied by to pass over 1, 2, 4 … 32 others
     Finish finish;
 };

@@ -32,31 +32,34 @@ __global__ void __launch_bounds__(256) ghash_rows_kernel(const __grid_constant__
     }
 }
 
-/// A warp an output. As above, but only a few powers are known: neighbours join in pairs, pairs of pairs and so on.
+/// Some lanes an output. As above, but only a few powers are known: neighbours join in pairs, pairs of pairs and so on.
 __global__ void __launch_bounds__(128) ghash_combine_kernel(const __grid_constant__ CombineParams p) {
-    const unsigned lane = lane_id();
+    const unsigned lanes = 1u << p.log_lanes, lane = lane_id() % lanes, per_warp = warp_lanes / lanes;
     const std::uint64_t all = p.text.count * p.outputs;
-    const std::uint64_t missing = p.outputs * p.steps * warp_lanes - p.per_segment;
-    for (std::uint64_t output = global_warp(); output < all; output += global_warps()) {
-        const std::uint64_t segment = output / p.outputs;
-        const uint4* digests = p.digests + segment * p.per_segment;
+    const std::uint64_t missing = p.outputs * p.steps * lanes - p.per_segment;
+    for (std::uint64_t first = global_warp() * per_warp; first < all; first += global_warps() * per_warp) {
+        const std::uint64_t output = first + lane_id() / lanes;
+        const bool valid = output < all;
+        uint4* const digests = p.digests + output / p.outputs * p.per_segment;
         FieldElement y;
-        std::uint64_t at = output % p.outputs * p.steps * warp_lanes + lane;
-        for (std::uint64_t step = 0; step < p.steps; ++step, at += warp_lanes) {
-            if (step != 0) y = product(y, p.squares[5]);
-            if (at >= missing) y = y ^ element_of(digests[at - missing]);
+        std::uint64_t at = output % p.outputs * p.steps * lanes + lane;
+        for (std::uint32_t step = 0; step < p.steps; ++step, at += lanes) {
+            if (step != 0) y = product(y, p.squares[p.log_lanes]);
+            if (valid && at >= missing) y = y ^ element_of(take(digests + (at - missing)));
         }
 #pragma unroll 1
-        for (unsigned i = 0; i < 5; ++i) {
+        for (unsigned i = 0; i < p.log_lanes; ++i) {
             const FieldElement right = shuffle_down(y, 1u << i);
             y = product(y, p.squares[i]) ^ right;
         }
-        if (lane != 0) continue;
-        if (p.outputs == 1) {
-            finish_segment(p.text, p.finish, segment, y);
-        } else {
-            p.combined[output] = block_of(y);
+        if (lane == 0 && valid) {
+            if (p.outputs == 1) {
+                finish_segment(p.text, p.finish, output, y);
+            } else {
+                p.combined[output] = block_of(y);
+            }
         }
+        __syncwarp();
     }
 }
 

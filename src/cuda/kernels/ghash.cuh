@@ -16,18 +16,25 @@ __device__ __forceinline__ uint4 load_tail(const std::uint8_t* p, unsigned bytes
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
+/// Reads a secret for the last time.
+__device__ __forceinline__ uint4 take(uint4* from) {
+    const uint4 value = *from;
+    *from = make_uint4(0, 0, 0, 0);
+    return value;
+}
+
 /// One thread, once the sum over the segment's whole blocks is known.
 __device__ inline void finish_segment(const Segments& text, const Finish& f, std::uint64_t segment, FieldElement y) {
     const std::uint64_t bytes = text.bytes_of(segment);
     const auto rest = static_cast<unsigned>(bytes % block_bytes);
-    FieldElement more = segment + 1 == text.count ? f.last_addend : f.addend;
+    const FieldElement more = segment + 1 == text.count ? f.last_addend : f.addend;
     for (int pass = rest != 0 ? 0 : 1; pass < (f.tag ? 2 : 1); ++pass) {
         const FieldElement addend =
             pass == 0 ? element_of(load_tail(text.data + segment * text.stride + bytes - rest, rest)) : more;
         y = product(y ^ addend, f.h);
     }
     uint4 result = block_of(y);
-    if (f.pads != nullptr) result = result ^ f.pads[segment];
+    if (f.pads != nullptr) result = result ^ take(f.pads + segment);
     store_block(f.results + segment * block_bytes, result, f.alignment);
 }
 

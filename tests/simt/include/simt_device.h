@@ -31,11 +31,12 @@ using Where = std::source_location;
 /// Bytes of it.
 [[nodiscard]] std::size_t dynamic_shared_bytes();
 
-enum class WarpFunction { sync, shfl, shfl_up, shfl_down, shfl_xor, ballot, any, all };
+enum class WarpFunction { sync, shfl, shfl_up, shfl_down, shfl_xor, ballot, any, all, mma };
 
 /// Waits for every thread of the block; the number of those whose `predicate` is true.
 unsigned block_barrier(bool predicate, const Where& where);
-/// Waits for the lanes of `mask`. Shuffles: `value` of the lane `source`; votes: the lanes whose `value` is not zero.
+/// Waits for the lanes of `mask`. Shuffles: `value` of the lane `source`; votes: the lanes whose `value` is not zero;
+/// mma: `value` is the address of a BinaryProduct.
 std::uint64_t warp_barrier(WarpFunction function, unsigned mask, std::uint64_t value, unsigned source,
                            const Where& where);
 /// Number of the lane that runs.
@@ -44,6 +45,17 @@ std::uint64_t warp_barrier(WarpFunction function, unsigned mask, std::uint64_t v
 void yield();
 /// Stops the process with a message that names the thread.
 [[noreturn]] void fail(const char* what, const Where& where);
+
+/// A lane's share of mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc (PTX ISA, 9.7.14): d += a * b, where the
+/// product of a row and a column is the number of ones that they have in common.
+struct BinaryProduct {
+    unsigned a[4];
+    unsigned b[2];
+    unsigned d[4];
+};
+inline void binary_mma(BinaryProduct& operands, const Where& where = Where::current()) {
+    warp_barrier(WarpFunction::mma, 0xffffffff, reinterpret_cast<std::uintptr_t>(&operands), 0, where);
+}
 
 /// shfl.sync of the PTX ISA: which lane to read from. A lane that would reach beyond its segment reads itself.
 [[nodiscard]] constexpr unsigned shuffle_source(WarpFunction function, unsigned lane, unsigned operand,
