@@ -12,7 +12,7 @@ sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh')
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
 
-demo: ## build, encrypt a real file, decrypt it, compare with OpenSSL
+demo: ## build, encrypt a real file, look at it, verify and decrypt it; the same with OpenSSL
 	@tools/demo
 
 test: ## build and run every test that needs no GPU
