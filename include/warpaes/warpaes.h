@@ -540,7 +540,8 @@ typedef struct warpaes_sink {
 /** Random access to a file of authenticated segments. Reading is thread-safe. */
 typedef struct warpaes_reader warpaes_reader;
 
-/** Reads the header, finds the key by authenticating the last segment, which also proves that the end is there. */
+/** Reads the header, finds the key by authenticating the last segment, which also proves that the end is there. Keyset
+    and associated data are not needed afterwards. */
 WARPAES_API warpaes_status warpaes_reader_open(warpaes_engine* engine, const warpaes_source* source,
                                                const warpaes_keyset* keyset, const void* aad, size_t aad_len,
                                                warpaes_reader** reader);
@@ -548,7 +549,8 @@ WARPAES_API warpaes_status warpaes_reader_open(warpaes_engine* engine, const war
 WARPAES_API uint64_t warpaes_reader_size(const warpaes_reader* reader);
 /**
  * Bytes [offset, offset + length) of the plaintext into `output`, in host or device memory; `*read` is less than length
- * only at the end. Reads and authenticates just the segments under them. After an error the output is wiped.
+ * only at the end. Reads and authenticates just the segments under them. After an error the output is wiped and `*read`
+ * is 0; the next call may succeed. WARPAES_ERROR_RANGE for an offset beyond the end.
  */
 WARPAES_API warpaes_status warpaes_reader_read(warpaes_reader* reader, uint64_t offset, void* output, uint64_t length,
                                                uint64_t* read);
