@@ -1,0 +1,246 @@
+// AES-GCM while the GPU fails, on the simulated GPU: every CUDA call at each of its turns, once and for good. Where
+// nobody asked for the GPU the CPU does the rest, and bytes and tags are the same; where it was asked for, the failure
+// is reported and no plaintext is left behind.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <random>
+
+#include "base/error.hpp"
+#include "cuda/cuda_backend.hpp"
+#include "evp_oracle.hpp"
+#include "message/context.hpp"
+#include "message/segments.hpp"
+#include "simt.hpp"
+
+namespace warpaes {
+namespace {
+
+using oracle::Bytes;
+
+Bytes random_bytes(std::size_t n, unsigned seed) {
+    std::mt19937 generator(seed);
+    Bytes bytes(n);
+    std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<std::uint8_t>(generator()); });
+    return bytes;
+}
+
+class GcmDeviceFailure : public testing::Test {
+protected:
+    static constexpr std::size_t length = 70000;  // pageable memory goes through staging from 64 KiB on
+    static constexpr std::size_t segment = 7000;
+    static constexpr std::size_t count = length / segment;
+
+    GcmDeviceFailure() {
+        simt::reset();
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto at = [&](const Bytes& bytes, std::size_t begin, std::size_t n) {
+                return Bytes(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
+                             bytes.begin() + static_cast<std::ptrdiff_t>(begin + n));
+            };
+            const Bytes one =
+                oracle::evp_gcm(key_bytes_, at(nonces_, 12 * i, 12), at(text_, i * segment, segment), aad_);
+            segments_.insert(segments_.end(), one.begin(), one.end() - 16);
+            segment_tags_.insert(segment_tags_.end(), one.end() - 16, one.end());
+        }
+        sealed_.resize(length);
+        tag_.assign(whole_.end() - 16, whole_.end());
+    }
+    ~GcmDeviceFailure() override { simt::reset(); }
+
+    static EngineOptions options(bool forced) {
+        return {.backend = forced ? "cuda" : "auto",
+                .device = -1,
+                .threads = 2,
+                .depth = 2,
+                .chunk_bytes = 32768,
+                .gpu_least_bytes = 1};
+    }
+
+    /// Buffers of a kind; the same twice for work in place.
+    struct Buffers {
+        Buffers(bool page_locked, bool in_place) : in_place_(in_place) {
+            for (auto& memory : memory_) {
+                memory = page_locked ? static_cast<std::uint8_t*>(cuda_backend().host_alloc(length))
+                                     : new std::uint8_t[length];
+            }
+            page_locked_ = page_locked;
+        }
+        ~Buffers() {
+            for (auto* memory : memory_) {
+                if (page_locked_) {
+                    cuda_backend().host_free(memory);
+                } else {
+                    delete[] memory;
+                }
+            }
+        }
+        Buffers(const Buffers&) = delete;
+        Buffers& operator=(const Buffers&) = delete;
+        void fill(const Bytes& bytes) {
+            std::fill_n(memory_[1], length, std::uint8_t{0xa5});
+            std::copy(bytes.begin(), bytes.end(), memory_[0]);
+        }
+        std::uint8_t* input() { return memory_[0]; }
+        std::uint8_t* output() { return memory_[in_place_ ? 0 : 1]; }
+
+    private:
+        std::uint8_t* memory_[2];
+        bool in_place_, page_locked_;
+    };
+
+    struct Work {
+        const char* name;
+        const Bytes* input;
+        const Bytes* output;
+        Bytes* tags;
+        /// Returns the notes.
+        std::function<std::uint32_t(Engine&, Buffers&, Bytes& tags)> run;
+    };
+
+    std::uint32_t message(Engine& engine, Direction direction, Buffers& buffers, Bytes& tag) {
+        MessageResult result;
+        crypt(engine,
+              {.mode = Mode::gcm,
+               .direction = direction,
+               .key = &key_,
+               .iv = iv_,
+               .input = buffers.input(),
+               .input_length = length,
+               .output = buffers.output(),
+               .output_capacity = length,
+               .range = std::nullopt,
+               .aad = aad_.data(),
+               .aad_length = aad_.size(),
+               .tag = tag.data(),
+               .tag_length = 16},
+              result);
+        return result.notes;
+    }
+    std::uint32_t batch(Engine& engine, Direction direction, Buffers& buffers, Bytes& tags) {
+        SegmentsResult result;
+        crypt_segments(engine,
+                       {.direction = direction,
+                        .key = &key_,
+                        .nonces = nonces_.data(),
+                        .count = count,
+                        .segment_bytes = segment,
+                        .last_bytes = segment,
+                        .aad = aad_.data(),
+                        .aad_bytes = aad_.size(),
+                        .input = buffers.input(),
+                        .output = buffers.output(),
+                        .plaintext_stride = 0,
+                        .ciphertext_stride = 0,
+                        .tags = tags.data()},
+                       result);
+        return result.notes;
+    }
+    std::uint32_t pieces(Engine& engine, Direction direction, Buffers& buffers, Bytes& tag) {
+        Context context(engine);
+        context.init(Mode::gcm, direction, key_, iv_, false);
+        context.aad(aad_.data(), aad_.size());
+        constexpr std::size_t first = 69001;
+        std::size_t written = 0;
+        context.update(buffers.input(), first, buffers.output(), first, written);
+        context.update(buffers.input() + first, length - first, buffers.output() + first, length - first, written);
+        if (direction == Direction::decrypt) context.set_tag(tag);
+        context.final(nullptr, 0, written);
+        if (direction == Direction::encrypt) context.get_tag(tag);
+        return WARPAES_NOTE_DEVICE_FAILED;  // a context does not tell
+    }
+
+    std::vector<Work> all_work() {
+        using D = Direction;
+        return {
+            {"sealing", &text_, &sealed_, &tag_,
+             [this](auto& e, auto& b, auto& t) { return message(e, D::encrypt, b, t); }},
+            {"opening", &sealed_, &text_, &tag_,
+             [this](auto& e, auto& b, auto& t) { return message(e, D::decrypt, b, t); }},
+            {"sealing segments", &text_, &segments_, &segment_tags_,
+             [this](auto& e, auto& b, auto& t) { return batch(e, D::encrypt, b, t); }},
+            {"opening segments", &segments_, &text_, &segment_tags_,
+             [this](auto& e, auto& b, auto& t) { return batch(e, D::decrypt, b, t); }},
+            {"opening pieces", &sealed_, &text_, &tag_,
+             [this](auto& e, auto& b, auto& t) { return pieces(e, D::decrypt, b, t); }},
+        };
+    }
+
+    /// Calls `body` with each call to CUDA failing in turn.
+    static void fail_every_call(const std::function<void()>& body) {
+        simt::reset();
+        body();
+        const std::uint64_t calls = simt::calls("*");
+        for (std::uint64_t nth = 1; nth <= calls; ++nth) {
+            for (const int times : {1, std::numeric_limits<int>::max() / 2}) {
+                simt::reset();
+                simt::fail_call("*", static_cast<int>(nth), cudaErrorUnknown, times);
+                SCOPED_TRACE(std::to_string(nth) + " x " + std::to_string(times));
+                body();
+                if (HasFatalFailure()) return;
+            }
+        }
+        simt::reset();
+    }
+
+    const Bytes key_bytes_ = random_bytes(32, 60), iv_ = random_bytes(12, 61), aad_ = random_bytes(100, 62),
+                text_ = random_bytes(length, 63), nonces_ = random_bytes(12 * count, 64);
+    const ExpandedKey key_{key_bytes_};
+    const Bytes whole_ = oracle::evp_gcm(key_bytes_, iv_, text_, aad_);
+    Bytes sealed_ = whole_, tag_, segments_, segment_tags_;
+};
+
+TEST_F(GcmDeviceFailure, TheCpuFinishesTheWork) {
+    bool page_locked = false;
+    for (const Work& work : all_work()) {
+        page_locked = !page_locked;
+        for (const bool in_place : {false, true}) {
+            SCOPED_TRACE(std::string(work.name) + (page_locked ? ", page-locked" : "") +
+                         (in_place ? ", in place" : ""));
+            Buffers buffers(page_locked, in_place);
+            unsigned failures = 0;
+            fail_every_call([&] {
+                buffers.fill(*work.input);
+                Bytes tags = *work.tags;
+                Engine engine(options(false));
+                failures += (work.run(engine, buffers, tags) & WARPAES_NOTE_DEVICE_FAILED) != 0;
+                ASSERT_TRUE(std::equal(work.output->begin(), work.output->end(), buffers.output()));
+                ASSERT_EQ(tags, *work.tags);
+            });
+            EXPECT_GT(failures, 20U);
+        }
+    }
+}
+
+TEST_F(GcmDeviceFailure, WhereCudaWasAskedForNoPlaintextIsLeft) {
+    for (const Work& work : all_work()) {
+        if (work.output != &text_ || std::string_view(work.name) == "opening pieces") continue;
+        for (const bool page_locked : {false, true}) {
+            SCOPED_TRACE(work.name);
+            Buffers buffers(page_locked, page_locked);
+            unsigned failures = 0;
+            fail_every_call([&] {
+                buffers.fill(*work.input);
+                Bytes tags = *work.tags;
+                try {
+                    Engine engine(options(true));
+                    work.run(engine, buffers, tags);
+                    ASSERT_TRUE(std::equal(text_.begin(), text_.end(), buffers.output()));
+                } catch (const Error& e) {
+                    ++failures;
+                    ASSERT_TRUE(e.status() == WARPAES_ERROR_DEVICE || e.status() == WARPAES_ERROR_BACKEND) << e.what();
+                    for (std::size_t at = 0; at + 16 <= length; at += 16) {
+                        ASSERT_NE(std::memcmp(buffers.output() + at, text_.data() + at, 16), 0) << at;
+                    }
+                }
+            });
+            EXPECT_GT(failures, 20U);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace warpaes
