@@ -14,6 +14,11 @@ struct GcmCase {
 GcmCase make_gcm_case(Random& random, std::size_t key_bytes, std::size_t iv_bytes, std::size_t aad_bytes,
                       std::size_t text_bytes);
 
+/// The IV of 16 bytes that makes `j0` the pre-counter block: the counter can so begin anywhere.
+Bytes iv_of(const Bytes& key, const Bytes& j0);
+/// Another IV for the case.
+void change_iv(GcmCase& c, const Bytes& iv);
+
 /// `input` to `output` with everything else from the case; `tag`: 16 bytes. The arguments must outlive it.
 warpaes_message gcm_message(const GcmCase& c, const Key& key, warpaes_direction direction, const void* input,
                             void* output, void* tag);

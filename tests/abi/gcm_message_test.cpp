@@ -104,6 +104,20 @@ TEST_P(GcmMessage, CutIntoChunks) {
     }
 }
 
+TEST_P(GcmMessage, TheCounterWrapsWithoutACarry) {
+    const Engine small_chunks = make_engine(GetParam(), 4096, 2);
+    for (const unsigned before : {1U, 2U, 5U, 31U, 255U, 256U, 300U, 700U}) {
+        GcmCase c = make_gcm_case(random_, 16 + 8 * random_.below(3), 12, 5, 16 * 900 + 3);
+        Bytes j0 = random_.bytes(16);
+        const std::uint32_t counter = 0U - before;
+        for (unsigned i = 0; i < 4; ++i) j0[12 + i] = static_cast<std::uint8_t>(counter >> (24 - 8 * i));
+        change_iv(c, iv_of(c.key, j0));
+        SCOPED_TRACE(std::to_string(before) + " blocks before the wrap");
+        check(c);
+        check(c, small_chunks);
+    }
+}
+
 TEST_P(GcmMessage, ShorterTags) {
     const GcmCase c = make_gcm_case(random_, 16, 12, 5, 50);
     const Key key = make_key(c.key);
