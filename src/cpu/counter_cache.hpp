@@ -44,14 +44,10 @@ private:
 template <class V, int Rounds>
 class CachedCounter {
 public:
-    /// `output`: what the first step will write.
-    CachedCounter(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low, const std::uint8_t* output)
-        : table_(place(low, output)), keys_(keys) {
-        make(high, low);
-    }
+    CachedCounter(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low) : keys_(keys) { make(high, low); }
     CachedCounter(const CachedCounter&) = delete;
     CachedCounter& operator=(const CachedCounter&) = delete;
-    ~CachedCounter() { wipe_local(table_, table_bytes); }
+    ~CachedCounter() { wipe_local(table_, sizeof table_); }
 
     /// The table anew, for counters with other upper bytes.
     void make(std::uint64_t high, std::uint64_t low) {
@@ -105,19 +101,10 @@ private:
         middle_rounds<V, false, 1, 3>(s, keys_);
     }
 
-    static constexpr std::size_t table_bytes = 256 * 16, page = 4096;
-
-    /// A load waits for earlier stores whose addresses agree in the last 12 bits. Entries and output advance together,
-    /// so the entry that is being read is kept a quarter of a page ahead of where the output is being written.
-    std::uint8_t* place(std::uint64_t low, const std::uint8_t* output) {
-        const std::uintptr_t entry = reinterpret_cast<std::uintptr_t>(output) + page / 4;
-        const std::uintptr_t table = entry - 16 * (low & 0xff);
-        return memory_ + ((table - reinterpret_cast<std::uintptr_t>(memory_)) % page & ~std::uintptr_t{63});
-    }
+    static constexpr std::size_t table_bytes = 256 * 16;
 
     // The vector of the last entries reaches beyond the table; what it reads there meets no input.
-    alignas(64) std::uint8_t memory_[page + table_bytes + V::bytes - 16];
-    std::uint8_t* table_;
+    alignas(64) std::uint8_t table_[table_bytes + V::bytes - 16];
     const std::uint8_t* keys_;
     std::uint64_t high_;
     typename V::Reg correction_;
@@ -147,7 +134,7 @@ void ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8
             PlainCounter<V, Rounds> mode(keys, high, low);
             walk<V, V::unroll>(mode, input, output, piece);
         } else {
-            CachedCounter<V, Rounds> mode(keys, high, low, output);
+            CachedCounter<V, Rounds> mode(keys, high, low);
             std::uint64_t at = low;
             for (std::size_t done = 0; done < piece;) {
                 const std::size_t group = 16 * (256 - (at & 0xff));

@@ -42,8 +42,8 @@ class CachedGcmCounter {
 public:
     static constexpr int first_round = CachedCounter<V, Rounds>::first_round;
 
-    CachedGcmCounter(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low, const std::uint8_t* output)
-        : cache_(keys, high, low, output), high_(high), low_(low) {}
+    CachedGcmCounter(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low)
+        : cache_(keys, high, low), high_(high), low_(low) {}
 
     /// Before each group of vectors, which does not go beyond the next counter that ends in a zero byte.
     WARPAES_INLINE void prepare() {
@@ -179,7 +179,7 @@ WARPAES_INLINE void gcm_message(const std::uint8_t* keys, __m128i first, Ghash<V
         gcm_rest<V, Rounds, Encrypt, V::gcm_unroll / 2>(keys, plain, hash, input, output, 16 * head);
         low = (low & ~std::uint64_t{0xffffffff}) | static_cast<std::uint32_t>(low + head);
     }
-    CachedGcmCounter<V, Rounds> cached(keys, high, low, output + 16 * head);
+    CachedGcmCounter<V, Rounds> cached(keys, high, low);
     gcm_stretch<V, Rounds, Encrypt>(keys, cached, hash, input + 16 * head, output + 16 * head, bytes - 16 * head);
 }
 
