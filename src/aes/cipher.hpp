@@ -12,13 +12,11 @@ namespace detail {
 constexpr std::array<std::uint32_t, 4> sub_state(const std::array<std::uint32_t, 4>& s) {
     std::uint32_t planes[8] = {};
     for (unsigned byte = 0; byte < 16; ++byte)
-        for (unsigned bit = 0; bit < 8; ++bit)
-            planes[bit] |= ((s[byte / 4] >> (8 * (byte % 4) + bit)) & 1u) << byte;
+        for (unsigned bit = 0; bit < 8; ++bit) planes[bit] |= ((s[byte / 4] >> (8 * (byte % 4) + bit)) & 1u) << byte;
     sub_planes_without_constant(planes);
     std::array<std::uint32_t, 4> out{};
     for (unsigned byte = 0; byte < 16; ++byte)
-        for (unsigned bit = 0; bit < 8; ++bit)
-            out[byte / 4] |= ((planes[bit] >> byte) & 1u) << (8 * (byte % 4) + bit);
+        for (unsigned bit = 0; bit < 8; ++bit) out[byte / 4] |= ((planes[bit] >> byte) & 1u) << (8 * (byte % 4) + bit);
     for (auto& word : out) word ^= 0x63636363u;
     return out;
 }

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "aes/first_round.hpp"
 #include "aes/ghash.hpp"
 #include "aes/key_schedule.hpp"
 #include "aes/types.hpp"
@@ -34,6 +35,8 @@ public:
     [[nodiscard]] const RoundKeys& decrypt() const noexcept { return *decrypt_; }
     /// What GHASH needs of this key; made when first asked for. Thread-safe.
     [[nodiscard]] const HashKey& hash_key() const;
+    /// The same for counter blocks; 4 KiB that few need.
+    [[nodiscard]] const FirstRound& first_round() const;
 
 private:
     int rounds_;
@@ -42,6 +45,8 @@ private:
     Secret<RoundKeys> decrypt_;
     mutable std::once_flag hash_key_made_;
     mutable Secret<HashKey> hash_key_;
+    mutable std::once_flag first_round_made_;
+    mutable std::unique_ptr<const Secret<FirstRound>> first_round_;
 };
 
 /// A stretch of one message, processed in one go: `length` bytes from `input` to `output`, which are equal or disjoint.
@@ -75,8 +80,8 @@ struct GcmRun {
     Direction direction;
     const ExpandedKey* key;
     const std::uint8_t* input;
-    /// Equal to `input` (then with equal strides) or disjoint. Null, where digests are wanted: `input` is only hashed, as
-    /// associated data is; `j0` is then ignored.
+    /// Equal to `input` (then with equal strides) or disjoint. Null, where digests are wanted: `input` is only hashed,
+    /// as associated data is; `j0` is then ignored.
     std::uint8_t* output;
     std::uint64_t count = 1;
     std::uint64_t segment_bytes = 0;  ///< plaintext of every segment but the last

@@ -24,4 +24,10 @@ const HashKey& ExpandedKey::hash_key() const {
     return *hash_key_;
 }
 
+const FirstRound& ExpandedKey::first_round() const {
+    std::call_once(first_round_made_,
+                   [this] { first_round_ = std::make_unique<const Secret<FirstRound>>(make_first_round(*encrypt_)); });
+    return **first_round_;
+}
+
 }  // namespace warpaes

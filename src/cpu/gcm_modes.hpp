@@ -10,33 +10,80 @@
 
 namespace warpaes::cpu {
 
-/// Counter blocks of GCM: the last 32 bits count and wrap without a carry.
+/// Counter blocks of GCM, whose last 32 bits count and wrap without a carry, after round one: from the key's table
+/// (aes/first_round.hpp), but where a group of vectors goes beyond a counter that ends in a zero byte.
 template <class V>
-class PlainGcmCounter {
+class GcmCounter {
 public:
-    static constexpr int first_round = 1;
+    static constexpr int first_round = 2;
 
-    /// `first` with its bytes reversed.
-    WARPAES_INLINE PlainGcmCounter(const std::uint8_t* keys, __m128i first)
-        : keys_(keys), counters_(V::add32(V::splat(first), V::lane_numbers())) {}
+    /// `first`: the first counter block with its bytes reversed.
+    WARPAES_INLINE GcmCounter(const std::uint8_t* keys, const std::uint8_t* table, __m128i first)
+        : keys_(keys), table_(table), counter_(first), last_byte_(static_cast<std::uint8_t>(_mm_cvtsi128_si32(first))) {
+        select();
+    }
 
-    WARPAES_INLINE void prepare() {}
+    GcmCounter(const GcmCounter&) = delete;
+    GcmCounter& operator=(const GcmCounter&) = delete;
+    WARPAES_INLINE ~GcmCounter() {
+        if (used_) wipe_local(computed_, sizeof computed_);
+    }
+
     template <std::size_t N>
     WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
-        const auto k0 = round_key<V>(keys_, 0);
+        constexpr std::size_t blocks = N * V::bytes / 16;
+        const std::uint8_t* entry = table_ + 16 * last_byte_;
+        last_byte_ += blocks;
+        if (last_byte_ > 256) [[unlikely]]
+            entry = compute<N>();
         WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) {
-            s[i] = V::bxor(V::swap_bytes(counters_), k0);
-            counters_ = V::add32(counters_, V::splat(_mm_set_epi32(0, 0, 0, V::bytes / 16)));
-        }
+        for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(constant_, V::load(entry + i * V::bytes, Whole{}));
     }
 
 private:
+    using Reg = typename V::Reg;
+
+    /// `counter_`: any of those that agree in the upper 15 bytes.
+    WARPAES_INLINE void select() {
+        Reg s[1] = {V::splat(_mm_andnot_si128(_mm_set_epi32(0, 0, 0, 0xff), counter_))};
+        round_one(s);
+        constant_ = V::bxor(s[0], V::splat(_mm_load_si128(reinterpret_cast<const __m128i*>(table_))));
+    }
+    /// Entries for the N vectors before `last_byte_`, which is beyond 256.
+    template <std::size_t N>
+    [[gnu::noinline]] const std::uint8_t* compute() {
+        constexpr std::size_t blocks = N * V::bytes / 16;
+        const __m128i base = _mm_andnot_si128(_mm_set_epi32(0, 0, 0, 0xff), counter_);
+        counter_ = _mm_add_epi32(base, _mm_set_epi32(0, 0, 0, static_cast<int>(last_byte_)));
+        last_byte_ -= 256;
+        select();
+
+        Reg s[N];
+        s[0] = V::add32(V::splat(_mm_sub_epi32(counter_, _mm_set_epi32(0, 0, 0, blocks))), V::lane_numbers());
+        for (std::size_t i = 1; i < N; ++i) s[i] = V::add32(s[i - 1], V::splat(_mm_set_epi32(0, 0, 0, V::bytes / 16)));
+        round_one(s);
+        for (std::size_t i = 0; i < N; ++i) V::store(computed_ + i * V::bytes, V::bxor(s[i], constant_), Whole{});
+        used_ = true;
+        return computed_;
+    }
+    template <std::size_t N>
+    WARPAES_INLINE void round_one(Reg (&s)[N]) {
+        const auto k0 = round_key<V>(keys_, 0);
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(V::swap_bytes(s[i]), k0);
+        middle_rounds<V, false, 1, 2>(s, keys_);
+    }
+
     const std::uint8_t* keys_;
-    typename V::Reg counters_;
+    const std::uint8_t* table_;
+    __m128i counter_;
+    std::size_t last_byte_;
+    Reg constant_;
+    bool used_ = false;
+    alignas(64) std::uint8_t computed_[V::gcm_unroll * V::bytes];
 };
 
-/// The same from tables of 65,536 blocks each, which end where the 32 bits wrap.
+/// The same after round two, from tables of 65,536 blocks each, which end where the 32 bits wrap.
 template <class V, int Rounds>
 class CachedGcmCounter {
 public:
@@ -45,12 +92,10 @@ public:
     CachedGcmCounter(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low)
         : cache_(keys, high, low), high_(high), low_(low) {}
 
-    /// Before each group of vectors, which does not go beyond the next counter that ends in a zero byte.
-    WARPAES_INLINE void prepare() {
-        if (static_cast<std::uint8_t>(low_) == 0) turn();
-    }
+    /// A group of vectors does not go beyond the next counter that ends in a zero byte.
     template <std::size_t N>
     WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
+        if (static_cast<std::uint8_t>(low_) == 0) turn();
         cache_.next(s);
         low_ = (low_ & ~std::uint64_t{0xffffffff}) | static_cast<std::uint32_t>(low_ + N * V::bytes / 16);
     }
@@ -82,7 +127,6 @@ template <class V, int Rounds, std::size_t N, bool Hash, class Counter>
 WARPAES_INLINE void gcm_step(const std::uint8_t* keys, Counter& counter, Ghash<V>& hash, const std::uint8_t* input,
                              std::uint8_t* output, const std::uint8_t* hashed) {
     typename V::Reg s[N];
-    counter.prepare();
     counter.next(s);
     if constexpr (Hash) hash.begin_group();
     constexpr int first = Counter::first_round;
@@ -116,7 +160,6 @@ WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Ghash<V
         typename V::Reg s[N], c[N];
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) c[i] = V::load(input + i * V::bytes, Whole{});
-        counter.prepare();
         counter.next(s);
         encrypt_and_add<V, Rounds, N, first>(s, keys, c);
         store_all<V>(output, s, Whole{});
@@ -129,7 +172,6 @@ WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Ghash<V
         gcm_rest<V, Rounds, Encrypt, N / 2>(keys, counter, hash, input, output, bytes);
     } else if (bytes != 0) {
         typename V::Reg s[1], c[1] = {V::load(input, Part{bytes})};
-        counter.prepare();
         counter.next(s);
         encrypt_and_add<V, Rounds, 1, first>(s, keys, c);
         V::store(output, s[0], Part{bytes});
@@ -160,13 +202,17 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Ghas
     gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
 }
 
+/// From here on a table of one's own pays for its making.
+inline constexpr std::size_t cached_gcm_bytes = 65536;
+
 /// `first`: the first counter block with its bytes reversed.
 template <class V, int Rounds, bool Encrypt>
-WARPAES_INLINE void gcm_message(const std::uint8_t* keys, __m128i first, Ghash<V>& hash, const std::uint8_t* input,
+WARPAES_INLINE void gcm_message(const SimdGcm& run, __m128i first, Ghash<V>& hash, const std::uint8_t* input,
                                 std::uint8_t* output, std::size_t bytes) {
-    PlainGcmCounter<V> plain(keys, first);
-    if (bytes < cached_counter_bytes) {
-        return gcm_stretch<V, Rounds, Encrypt>(keys, plain, hash, input, output, bytes);
+    const std::uint8_t* const keys = run.keys;
+    GcmCounter<V> counter(keys, run.first_round, first);
+    if (bytes < cached_gcm_bytes) {
+        return gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, input, output, bytes);
     }
     // Up to a counter that is a multiple of a step, so that steps end where the tables do.
     constexpr std::size_t step_blocks = V::gcm_unroll * V::bytes / 16;
@@ -176,7 +222,7 @@ WARPAES_INLINE void gcm_message(const std::uint8_t* keys, __m128i first, Ghash<V
     const std::size_t head = (step_blocks - low % step_blocks) % step_blocks;
     if (head != 0) {
         hash.together(head);
-        gcm_rest<V, Rounds, Encrypt, V::gcm_unroll / 2>(keys, plain, hash, input, output, 16 * head);
+        gcm_rest<V, Rounds, Encrypt, V::gcm_unroll / 2>(keys, counter, hash, input, output, 16 * head);
         low = (low & ~std::uint64_t{0xffffffff}) | static_cast<std::uint32_t>(low + head);
     }
     CachedGcmCounter<V, Rounds> cached(keys, high, low);
@@ -192,9 +238,9 @@ WARPAES_INLINE void gcm_segment(const SimdGcm& run, const std::uint8_t* input, s
     const __m128i first =
         _mm_add_epi32(swap_block(load(j0)), _mm_set_epi32(0, 0, 0, static_cast<int>(1 + run.first_block)));
     if (run.encrypt) {
-        gcm_message<V, Rounds, true>(run.keys, first, hash, input, output, bytes);
+        gcm_message<V, Rounds, true>(run, first, hash, input, output, bytes);
     } else {
-        gcm_message<V, Rounds, false>(run.keys, first, hash, input, output, bytes);
+        gcm_message<V, Rounds, false>(run, first, hash, input, output, bytes);
     }
     __m128i value;
     if (run.tags) {

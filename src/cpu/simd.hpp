@@ -31,7 +31,8 @@ struct SimdGcm {
     bool encrypt;
     int rounds;
     const std::uint8_t* keys;
-    const std::uint8_t* powers;  ///< HashKey::descending
+    const std::uint8_t* powers;       ///< HashKey::descending
+    const std::uint8_t* first_round;  ///< FirstRound::columns
     const std::uint8_t* input;
     std::uint8_t* output;  ///< null: hashed only
     std::size_t count;

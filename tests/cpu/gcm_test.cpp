@@ -291,11 +291,11 @@ TEST_P(Gcm, NoSegments) {
 }
 
 TEST_P(Gcm, StretchesOfAMessage) {
-    const Bytes source = random_bytes(40000, 5);
+    const Bytes source = random_bytes(70001, 5);
     std::uint32_t seed = 0;
     for (const std::uint64_t first_block : {std::uint64_t{1}, std::uint64_t{15}, std::uint64_t{254}, std::uint64_t{255},
                                             std::uint64_t{4097}, std::uint64_t{65534}, (std::uint64_t{1} << 32) - 2}) {
-        for (const std::size_t length : {1u, 16u, 100u, 513u, 4096u, 16385u, 40000u}) {
+        for (const std::size_t length : {1u, 16u, 100u, 513u, 4096u, 16385u, 70001u}) {
             for (const Direction direction : both_directions) {
                 ++seed;
                 check(direction, random_bytes(key_lengths[seed % 3], seed),
@@ -312,10 +312,10 @@ TEST_P(Gcm, StretchesOfAMessage) {
 }
 
 TEST_P(Gcm, TheCounterWrapsWithoutACarry) {
-    const Bytes source = random_bytes(40000, 6);
+    const Bytes source = random_bytes(70001, 6);
     std::uint32_t seed = 0;
     for (std::uint32_t before = 0; before <= 1100; before += before < 70 ? 1 : 103) {
-        for (const std::size_t length : {33u, 300u, 1500u, 5000u, 40000u}) {
+        for (const std::size_t length : {33u, 300u, 1500u, 5000u, 70001u}) {
             ++seed;
             check(both_directions[seed % 2], random_bytes(key_lengths[seed % 3], seed), j0_before_wrap(before),
                   {.segment = length,
@@ -330,17 +330,27 @@ TEST_P(Gcm, TheCounterWrapsWithoutACarry) {
 }
 
 TEST_P(Gcm, CarriesIntoEachByteOfTheCounter) {
-    const Bytes source = random_bytes(20000, 7);
+    const Bytes source = random_bytes(70001, 7);
     for (const unsigned byte : {13u, 14u, 15u}) {
         for (const unsigned before : {0u, 1u, 3u, 15u, 16u, 60u}) {
             Block j0 = to_block(random_bytes(16, byte));
             j0[12] = 0x12;
             for (unsigned k = byte; k < 16; ++k) j0[k] = 0xff;
             j0[15] = static_cast<std::uint8_t>(j0[15] - before);
-            for (const std::size_t length : {100u, 1030u, 20000u}) {
+            for (const std::size_t length : {100u, 1030u, 5000u, 70001u}) {
                 check(Direction::encrypt, random_bytes(16, before), j0, {.segment = length, .last = length}, source);
                 if (HasFailure()) return;
             }
+        }
+    }
+}
+
+// Tables of counters last for 65,536 blocks at most.
+TEST_P(Gcm, SeveralMebibytes) {
+    const Bytes source = random_bytes((std::size_t{5} << 19) + 77, 8);
+    for (const Direction direction : both_directions) {
+        for (const Block& j0 : {j0_of_usual_iv(9), j0_before_wrap(100000), to_block(random_bytes(16, 9))}) {
+            check(direction, random_bytes(32, 10), j0, {.segment = source.size(), .last = source.size()}, source);
         }
     }
 }

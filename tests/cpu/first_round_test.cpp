@@ -1,0 +1,30 @@
+// The table of the first round against the S-box as FIPS 197 defines it.
+#include "aes/first_round.hpp"
+
+#include <gtest/gtest.h>
+
+#include "aes/gf256.hpp"
+#include "cpu_backends.hpp"
+
+namespace warpaes::test {
+namespace {
+
+TEST(FirstRound, IsTheColumnThatTheLastByteMakes) {
+    for (const std::size_t key_bytes : {16u, 24u, 32u}) {
+        const Bytes key_drawn = random_bytes(key_bytes, static_cast<std::uint32_t>(key_bytes));
+        const ExpandedKey key(key_drawn);
+        const FirstRound& table = key.first_round();
+        for (unsigned j = 0; j < 256; ++j) {
+            const std::uint8_t s = sbox[j ^ key_drawn[15]];
+            const std::uint8_t s2 = xtime(s);
+            const std::uint32_t column = s | static_cast<std::uint32_t>(s) << 8 |
+                                         static_cast<std::uint32_t>(s2 ^ s) << 16 |
+                                         static_cast<std::uint32_t>(s2) << 24;
+            EXPECT_EQ(table.columns[4 * j], column) << j;
+            for (unsigned c = 1; c < 4; ++c) EXPECT_EQ(table.columns[4 * j + c], 0u) << j;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace warpaes::test
