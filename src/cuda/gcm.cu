@@ -72,8 +72,9 @@ private:
               "copying counters");
     }
 
-    static constexpr std::uint64_t most_combined = 256;
-    static std::uint64_t outputs_for(std::uint64_t digests) { return (digests + most_combined - 1) / most_combined; }
+    static std::uint64_t outputs_for(std::uint64_t digests) {
+        return (digests + GhashCombine::most - 1) / GhashCombine::most;
+    }
     /// Of all levels, one after the other.
     [[nodiscard]] std::uint64_t digest_blocks() const {
         std::uint64_t blocks = 0;
@@ -160,7 +161,7 @@ private:
                 *factor = square(*factor);
             }
             *factor = power(p->squares[p->log_lanes], p->steps);
-            constexpr int threads = 128;
+            constexpr int threads = GhashCombine::threads;
             launch(ghash_combine_kernel_for(), grid_for(run_.count * p->outputs * lanes, threads), threads, 0, stream_,
                    *p);
         }

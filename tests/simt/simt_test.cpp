@@ -439,5 +439,37 @@ TEST_F(SimtDeathTest, DeviceMemoryTouchedFromElsewhere) {
 }
 #endif
 
+__global__ void multiply_matrices(const unsigned* a, const unsigned* b, unsigned* d) {
+    const unsigned g = threadIdx.x / 4, q = threadIdx.x % 4;
+    const auto count = [&](unsigned row, unsigned column) -> unsigned& { return d[row * 8 + column]; };
+    simt::BinaryProduct operands{{a[g * 8 + q], a[(g + 8) * 8 + q], a[g * 8 + q + 4], a[(g + 8) * 8 + q + 4]},
+                                 {b[g * 8 + q], b[g * 8 + q + 4]},
+                                 {1, 2, 3, 4}};
+    simt::binary_mma(operands);
+    for (unsigned i = 0; i < 4; ++i) count(g + i / 2 * 8, 2 * q + i % 2) = operands.d[i];
+}
+
+// Rows of `a` and columns of `b` are 256 bits in 8 words.
+TEST_F(Simt, MultipliesMatricesOfBits) {
+    std::mt19937 random(1);
+    Buffer<unsigned> a(16 * 8), b(8 * 8), d(16 * 8);
+    std::array<unsigned, 128> left{};
+    std::array<unsigned, 64> right{};
+    for (unsigned& word : left) word = static_cast<unsigned>(random());
+    for (unsigned& word : right) word = static_cast<unsigned>(random());
+    ASSERT_EQ(cudaMemcpy(a.device(), left.data(), sizeof left, cudaMemcpyHostToDevice), cudaSuccess);
+    ASSERT_EQ(cudaMemcpy(b.device(), right.data(), sizeof right, cudaMemcpyHostToDevice), cudaSuccess);
+    ASSERT_EQ(launch(multiply_matrices, 1, 32, 0, a.device(), b.device(), d.device()), cudaSuccess);
+    for (unsigned row = 0; row < 16; ++row) {
+        for (unsigned column = 0; column < 8; ++column) {
+            unsigned common = 1 + column % 2 + row / 8 * 2;
+            for (unsigned w = 0; w < 8; ++w) {
+                common += static_cast<unsigned>(__popc(left[row * 8 + w] & right[column * 8 + w]));
+            }
+            EXPECT_EQ(d.fetch()[row * 8 + column], common) << row << ", " << column;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace simt_test
