@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include "evp_oracle.hpp"
 #include "handles.hpp"
+#include "oracles.hpp"
 
 namespace {
 
@@ -12,12 +12,16 @@ using namespace fuzz;
 
 constexpr std::size_t key_lengths[] = {16, 24, 32};
 
+constexpr ModeTraits gcm_mode = {WARPAES_GCM, "GCM", false, false};
+
 /// What the context has been told, and what it has given.
 struct Model {
     const ModeTraits* mode = nullptr;
     bool encrypt = true;
     bool padded = false;
     Bytes iv;
+    Bytes aad;
+    Bytes expected_tag;  ///< of set_tag
     Bytes input;
     Bytes output;
     std::uint64_t skipped = 0;  ///< CTR: the position of seek()
@@ -35,7 +39,7 @@ public:
     }
 
     void step() {
-        switch (in_.below(16)) {
+        switch (in_.below(19)) {
         case 0:
             init();
             break;
@@ -73,16 +77,17 @@ public:
             return;
         }
         check_end(status, out, written);
-        model_.open = status != WARPAES_OK;  // who was refused may go on
+        // Who was refused may go on; a wrong tag is the end.
+        model_.open = status != WARPAES_OK && status != WARPAES_ERROR_AUTHENTICATION;
     }
 
 private:
     void init() {
         model_ = {};
-        model_.mode = &in_.pick(plain_modes);
+        model_.mode = in_.below(4) == 0 ? &gcm_mode : &in_.pick(plain_modes);
         model_.encrypt = in_.flag();
         model_.padded = model_.mode->whole_blocks && in_.flag();
-        model_.iv = in_.bytes(model_.mode->mode == WARPAES_ECB ? 0 : 16);
+        model_.iv = any_iv();
         expect_ok(
             warpaes_context_init(context_.get(), model_.mode->mode, model_.encrypt ? WARPAES_ENCRYPT : WARPAES_DECRYPT,
                                  key_.get(), model_.iv.empty() ? nullptr : model_.iv.data(), model_.iv.size(),
@@ -92,7 +97,7 @@ private:
     }
 
     void reset() {
-        const Bytes iv = in_.bytes(model_.mode != nullptr && model_.mode->mode == WARPAES_ECB ? 0 : 16);
+        const Bytes iv = any_iv();
         const warpaes_status status =
             warpaes_context_reset(context_.get(), iv.empty() ? nullptr : iv.data(), iv.size());
         if (model_.mode == nullptr) {
@@ -101,10 +106,53 @@ private:
         }
         expect_ok(status, "reset");
         model_.iv = iv;
+        model_.aad.clear();
+        model_.expected_tag.clear();
         model_.input.clear();
         model_.output.clear();
         model_.skipped = 0;
         model_.open = true;
+    }
+
+    [[nodiscard]] bool is_gcm() const { return model_.mode == &gcm_mode; }
+
+    Bytes any_iv() {
+        if (is_gcm()) return in_.bytes(in_.below(4) != 0 ? 12 : 1 + in_.below(40));
+        return in_.bytes(model_.mode != nullptr && model_.mode->mode == WARPAES_ECB ? 0 : 16);
+    }
+
+    void add_aad() {
+        const Bytes piece = in_.bytes(1 + in_.below(in_.below(8) == 0 ? 900 : 40));
+        const warpaes_status status = warpaes_context_aad(context_.get(), piece.data(), piece.size());
+        if (!model_.open || !is_gcm() || !model_.input.empty()) {
+            require(status == WARPAES_ERROR_STATE, "associated data out of turn");
+            return;
+        }
+        expect_ok(status, "aad");
+        model_.aad.insert(model_.aad.end(), piece.begin(), piece.end());
+    }
+
+    /// The right tag of what has gone by, or a wrong one.
+    void tags() {
+        Bytes tag(16);
+        if (model_.open && is_gcm() && !model_.encrypt) {
+            tag = right_tag();
+            if (in_.below(4) == 0) tag[in_.below(12)] ^= 1;
+        }
+        tag.resize(in_.flag() ? 16 : 12);
+        const warpaes_status set = warpaes_context_set_tag(context_.get(), tag.data(), tag.size());
+        require((set == WARPAES_OK) == (model_.open && is_gcm() && !model_.encrypt), "set_tag out of turn");
+        if (set == WARPAES_OK) model_.expected_tag = tag;
+        if (model_.open || !is_gcm() || !model_.encrypt) {
+            require(warpaes_context_get_tag(context_.get(), tag.data(), tag.size()) != WARPAES_OK,
+                    "get_tag out of turn");
+        }
+    }
+
+    /// libcrypto gives the text behind a ciphertext by encrypting it, which in CTR is the same.
+    Bytes right_tag() {
+        const Bytes text = gcm(key_bytes_, model_.iv, model_.aad, model_.input).text;
+        return gcm(key_bytes_, model_.iv, model_.aad, text).tag;
     }
 
     void seek() {
@@ -166,8 +214,29 @@ private:
         model_.output.insert(model_.output.end(), out.begin(), out.begin() + static_cast<std::ptrdiff_t>(written));
     }
 
+    void check_end_of_gcm(warpaes_status status) {
+        if (!model_.encrypt && model_.expected_tag.empty()) {
+            require(status == WARPAES_ERROR_STATE, "final without the tag to expect");
+            return;
+        }
+        if (!model_.encrypt) {
+            Bytes tag = right_tag();
+            tag.resize(model_.expected_tag.size());
+            require((status == WARPAES_OK) == (tag == model_.expected_tag), "the tag's verdict");
+            require(status == WARPAES_OK || status == WARPAES_ERROR_AUTHENTICATION, "the status of a wrong tag");
+        }
+        const Sealed sealed = gcm(key_bytes_, model_.iv, model_.aad, model_.input);
+        require(model_.output == sealed.text, "GCM: text");
+        if (!model_.encrypt) return;
+        expect_ok(status, "final of GCM");
+        Bytes tag(16);
+        expect_ok(warpaes_context_get_tag(context_.get(), tag.data(), tag.size()), "get_tag");
+        require(tag == sealed.tag, "GCM: tag");
+    }
+
     void check_end(warpaes_status status, const Bytes& out, std::size_t written) {
         const Model& m = model_;
+        if (is_gcm()) return check_end_of_gcm(status);
         const bool whole = m.input.size() % 16 == 0;
         if (m.mode->whole_blocks && !whole && !(m.padded && m.encrypt)) {
             require(status == WARPAES_ERROR_DATA_LENGTH, "half a block was accepted");

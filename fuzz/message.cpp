@@ -1,6 +1,6 @@
 // One message of the C ABI, any fields: against libcrypto where they make sense, and never outside its buffers.
-#include "evp_oracle.hpp"
 #include "handles.hpp"
+#include "oracles.hpp"
 
 namespace {
 
@@ -109,14 +109,107 @@ void plain_mode(Input& in) {
     require(got == right, t.name);
 }
 
+/// A bit of any of the parts is turned over.
+void damage(Input& in, std::initializer_list<Bytes*> parts) {
+    std::vector<Bytes*> some;
+    for (Bytes* part : parts) {
+        if (!part->empty()) some.push_back(part);
+    }
+    Bytes& part = *some[in.below(some.size())];
+    part[in.below(part.size())] ^= static_cast<std::uint8_t>(1U << in.below(8));
+}
+
+void gcm_message(Input& in) {
+    static constexpr std::size_t tag_lengths[] = {16, 15, 14, 13, 12, 8, 4};
+    const Bytes key_bytes = in.bytes(in.pick(key_lengths));
+    const Key key = make_key(key_bytes);
+    warpaes_engine* const engine = any_engine(in);
+    Bytes iv = in.bytes(in.below(4) != 0 ? 12 : 1 + in.below(128)),
+          aad = in.bytes(in.below(4) == 0 ? in.below(600) : 0);
+    const Bytes text = in.bytes(in.below(in.below(16) == 0 ? 3000 : 400));
+    const bool encrypt = in.flag(), damaged = !encrypt && in.below(4) == 0;
+    Sealed sealed = gcm(key_bytes, iv, aad, text);
+    sealed.tag.resize(in.pick(tag_lengths));
+    if (damaged) damage(in, {&iv, &aad, &sealed.text, &sealed.tag});
+
+    Buffers buffers(in, encrypt ? text : sealed.text, text.size());
+    Bytes tag = encrypt ? Bytes(sealed.tag.size(), 0xa5) : sealed.tag;
+    warpaes_message m = WARPAES_MESSAGE_INIT;
+    m.mode = WARPAES_GCM;
+    m.direction = encrypt ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
+    m.key = key.get();
+    m.iv = iv.data();
+    m.iv_len = iv.size();
+    m.aad = aad.data();
+    m.aad_len = aad.size();
+    m.tag = tag.data();
+    m.tag_len = tag.size();
+    m.input = buffers.input();
+    m.input_len = text.size();
+    m.output = buffers.output();
+    m.output_capacity = text.size();
+    const warpaes_status status = warpaes_crypt(engine, &m);
+    const Bytes got(buffers.output(), buffers.output() + text.size());
+    if (damaged) {
+        // A tag of four bytes is guessed once in four billion times.
+        require(status == WARPAES_ERROR_AUTHENTICATION, "damage was not noticed");
+        require(got == Bytes(text.size(), 0), "unauthenticated bytes are left in the output");
+        return;
+    }
+    expect_ok(status, "GCM");
+    require(got == (encrypt ? sealed.text : text), "GCM: text");
+    if (encrypt) require(tag == sealed.tag, "GCM: tag");
+}
+
+void xts_message(Input& in) {
+    const std::size_t key_length = in.flag() ? 32 : 16;
+    const Bytes key_bytes = in.bytes(key_length), tweak = in.bytes(16);
+    Bytes tweak_key_bytes = in.bytes(key_length);
+    if (tweak_key_bytes == key_bytes) tweak_key_bytes[0] ^= 1;
+    const Key key = make_key(key_bytes), tweak_key = make_key(tweak_key_bytes);
+    warpaes_engine* const engine = any_engine(in);
+    const std::size_t unit = in.flag() ? 16 + in.below(120) : in.flag() ? 512 : 0;
+    std::size_t length = in.below(in.below(16) == 0 ? 3000 : 400);
+    const std::size_t rest = unit == 0 ? length : length % unit;
+    if (rest < 16 && (unit == 0 || rest != 0)) length += 16 - rest;
+    const Bytes text = in.bytes(length);
+    const bool encrypt = in.flag();
+    const Bytes expected = xts(encrypt, key_bytes, tweak_key_bytes, tweak, unit, text);
+
+    Buffers buffers(in, text, length);
+    warpaes_message m = WARPAES_MESSAGE_INIT;
+    m.mode = WARPAES_XTS;
+    m.direction = encrypt ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
+    m.key = key.get();
+    m.tweak_key = tweak_key.get();
+    m.iv = tweak.data();
+    m.iv_len = tweak.size();
+    m.data_unit_len = unit;
+    m.input = buffers.input();
+    m.input_len = length;
+    m.output = buffers.output();
+    m.output_capacity = length;
+    expect_ok(warpaes_crypt(engine, &m), "XTS");
+    require(Bytes(buffers.output(), buffers.output() + length) == expected, "XTS");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     Input in(data, size);
-    if (in.below(3) == 0) {
+    switch (in.below(5)) {
+    case 0:
         anything(in);
-    } else {
+        break;
+    case 1:
+        gcm_message(in);
+        break;
+    case 2:
+        xts_message(in);
+        break;
+    default:
         plain_mode(in);
+        break;
     }
     return 0;
 }
