@@ -10,7 +10,6 @@ struct Xmm {
     using Reg = __m128i;
     static constexpr std::size_t bytes = 16;
     static constexpr std::size_t unroll = 8;
-    static constexpr std::size_t gcm_unroll = 8;
     static constexpr std::size_t registers = 16;
 
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) {

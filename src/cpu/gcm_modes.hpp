@@ -43,7 +43,7 @@ public:
 private:
     using Reg = typename V::Reg;
 
-    /// `counter_`: any of those that agree in the upper 15 bytes.
+    /// The constant for `counter_` and all that agree with it in the upper 15 bytes.
     WARPAES_INLINE void select() {
         Reg s[1] = {V::splat(_mm_andnot_si128(_mm_set_epi32(0, 0, 0, 0xff), counter_))};
         round_one(s);
@@ -80,7 +80,7 @@ private:
     std::size_t last_byte_;
     Reg constant_;
     bool used_ = false;
-    alignas(64) std::uint8_t computed_[V::gcm_unroll * V::bytes];
+    alignas(64) std::uint8_t computed_[V::unroll * V::bytes];
 };
 
 /// The same after round two, from tables of 65,536 blocks each, which end where the 32 bits wrap.
@@ -184,7 +184,7 @@ WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Ghash<V
 template <class V, int Rounds, bool Encrypt, class Counter>
 WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Ghash<V>& hash, const std::uint8_t* input,
                                 std::uint8_t* output, std::size_t bytes) {
-    constexpr std::size_t n = V::gcm_unroll, step = n * V::bytes;
+    constexpr std::size_t n = V::unroll, step = n * V::bytes;
     if (bytes >= step) {
         if constexpr (Encrypt) {
             gcm_step<V, Rounds, n, false>(keys, counter, hash, input, output, nullptr);
@@ -202,7 +202,8 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Ghas
     gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
 }
 
-/// From here on a table of one's own pays for its making.
+/// From here on a table of one's own pays for its making, about 100 ns, which saves the second round. Measured on a
+/// Xeon with AVX-512 and AMX, 2 cores, g++ 12.
 inline constexpr std::size_t cached_gcm_bytes = 65536;
 
 /// `first`: the first counter block with its bytes reversed.
@@ -215,14 +216,14 @@ WARPAES_INLINE void gcm_message(const SimdGcm& run, __m128i first, Ghash<V>& has
         return gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, input, output, bytes);
     }
     // Up to a counter that is a multiple of a step, so that steps end where the tables do.
-    constexpr std::size_t step_blocks = V::gcm_unroll * V::bytes / 16;
+    constexpr std::size_t step_blocks = V::unroll * V::bytes / 16;
     std::uint64_t low, high;
     std::memcpy(&low, &first, 8);
     std::memcpy(&high, reinterpret_cast<const std::uint8_t*>(&first) + 8, 8);
     const std::size_t head = (step_blocks - low % step_blocks) % step_blocks;
     if (head != 0) {
         hash.together(head);
-        gcm_rest<V, Rounds, Encrypt, V::gcm_unroll / 2>(keys, counter, hash, input, output, 16 * head);
+        gcm_rest<V, Rounds, Encrypt, V::unroll / 2>(keys, counter, hash, input, output, 16 * head);
         low = (low & ~std::uint64_t{0xffffffff}) | static_cast<std::uint32_t>(low + head);
     }
     CachedGcmCounter<V, Rounds> cached(keys, high, low);
@@ -258,7 +259,7 @@ WARPAES_INLINE void gcm_segment(const SimdGcm& run, const std::uint8_t* input, s
 template <class V>
 void hash_segment(const SimdGcm& run, const std::uint8_t* input, std::size_t bytes, std::uint8_t* result) {
     Ghash<V> hash(run.powers, _mm_setzero_si128(), (bytes + 15) / 16);
-    hash.template add<V::gcm_unroll>(input, bytes);
+    hash.template add<V::unroll>(input, bytes);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(result), hash.digest());
 }
 

@@ -11,7 +11,6 @@ struct Ymm {
     using Reg = __m256i;
     static constexpr std::size_t bytes = 32;
     static constexpr std::size_t unroll = 8;
-    static constexpr std::size_t gcm_unroll = 8;
     static constexpr std::size_t registers = 16;
 
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) {

@@ -11,7 +11,6 @@ struct Zmm {
     using Reg = __m512i;
     static constexpr std::size_t bytes = 64;
     static constexpr std::size_t unroll = 8;
-    static constexpr std::size_t gcm_unroll = 8;
     static constexpr std::size_t registers = 32;
 
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) { return _mm512_loadu_si512(p); }
