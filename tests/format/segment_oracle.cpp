@@ -86,7 +86,9 @@ Bytes text_bytes(const std::string& text) {
 
 Bytes big_endian(std::uint64_t value, std::size_t bytes) {
     Bytes out(bytes);
-    for (std::size_t i = 0; i < bytes; ++i) out[bytes - 1 - i] = static_cast<std::uint8_t>(value >> (8 * i));
+    for (std::size_t i = 0; i < std::min<std::size_t>(8, bytes); ++i) {
+        out[bytes - 1 - i] = static_cast<std::uint8_t>(value >> (8 * i));
+    }
     return out;
 }
 
