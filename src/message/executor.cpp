@@ -52,7 +52,12 @@ void Executor::run(const Run& run) {
         ran_on_device_ = device_;
         return;
     }
+    wait_for_buffers();
     run_here(run);
+}
+
+void Executor::wait_for_buffers() const {
+    if (on_device()) cuda_backend().synchronize(device_, nullptr);
 }
 
 void Executor::run_gcm(const GcmRun& run) {
@@ -62,8 +67,7 @@ void Executor::run_gcm(const GcmRun& run) {
         ran_on_device_ = device_;
         return;
     }
-    // A lane's stream waits for no other: what still fills the buffers must be done.
-    if (on_device()) cuda_backend().synchronize(device_, nullptr);
+    wait_for_buffers();
     const Outcome outcome = warpaes::run_gcm(engine_, run, memory_, device_);
     backend_ = outcome.backend;
     ran_on_device_ = outcome.device;

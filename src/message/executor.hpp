@@ -31,6 +31,9 @@ public:
     /// Overwrites the message's memory with zeros; nothing may be running on it.
     void clear(std::uint8_t* memory, std::uint64_t bytes);
 
+    /// A lane's stream waits for no other, so what the default stream does to the buffers must be done before.
+    void wait_for_buffers() const;
+
     [[nodiscard]] bool on_device() const noexcept { return device_ >= 0; }
     /// What kind of memory decides: device memory, if one of the buffers lies there; page-locked, if both do.
     [[nodiscard]] Memory memory() const noexcept { return memory_; }

@@ -316,7 +316,7 @@ void crypt_segments(Engine& engine, const SegmentsRequest& r, SegmentsResult& re
     check_buffers(r, in, out);
 
     Executor executor(engine, r.input, r.output, std::nullopt);
-    if (executor.on_device()) cuda_backend().synchronize(executor.data_device(), nullptr);
+    executor.wait_for_buffers();
     const int device = executor.data_device();
     Ends ends = plan_ends(engine, Mode::gcm, r.direction, {r.input, static_cast<std::size_t>(in.span)},
                           {r.output, static_cast<std::size_t>(out.span)}, executor.memory(), device);
