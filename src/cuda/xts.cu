@@ -28,7 +28,8 @@ void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream
     const PieceShape shape = piece_shape(device, run.direction, p->units, p->unit_blocks);
     p->piece_blocks = shape.blocks;
     p->pieces_per_unit = shape.per_unit;
-    p->pieces = (p->units - 1) * shape.per_unit + (p->last_unit_blocks + shape.blocks - 1) / shape.blocks;
+    const std::uint64_t pieces =
+        (p->units - 1) * shape.per_unit + (p->last_unit_blocks + shape.blocks - 1) / shape.blocks;
 
     const bool inverse = run.direction == Direction::decrypt;
     const RoundKeys& keys = inverse ? run.key->decrypt() : run.key->encrypt();
@@ -38,8 +39,11 @@ void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream
 
     const bool plain = p->alignment == 16 && p->unit_rest == 0 && p->last_unit_rest == 0;
     const std::uint64_t at_once = 32 / p->width;
-    const LaunchShape grid = launch_shape(device, false, (p->pieces + at_once - 1) / at_once);
-    launch(xts_kernel_for(run.direction, run.key->rounds(), shape.tables, plain), grid.grid, grid.threads,
+    const LaunchShape grid = launch_shape(device, false, (pieces + at_once - 1) / at_once);
+    const auto blocks = static_cast<std::uint64_t>(grid.grid);
+    p->pieces_per_block = pieces / blocks;
+    p->blocks_with_more = static_cast<std::uint32_t>(pieces % blocks);
+    launch(xts_kernel_for(run.direction, run.key->rounds(), shape.tables, plain), grid.grid, xts_threads,
            shape.shared_bytes, stream, *p);
 }
 

@@ -31,25 +31,26 @@ __device__ __forceinline__ uint4 times_x_32(uint4 t) {
                       t.z);
 }
 
-/// x^(128 * 2^i), for every place in the longest data unit.
+/// x^(256 i) and x^(16384 i): two factors and a few times x^32 reach every place in the longest data unit.
 struct LongPowers {
-    static constexpr int count = 13;
-    std::uint32_t words[count][4];
-    int degrees[count];
+    static constexpr unsigned count = 64;
+    std::uint32_t near[count][4];
+    std::uint32_t far[count][4];
 };
 
 namespace detail {
 
 constexpr LongPowers make_long_powers() {
     LongPowers powers{};
+    Tweak near{1, 0}, far{1, 0};
     for (unsigned i = 0; i < LongPowers::count; ++i) {
-        const Tweak power = tweak_powers[i + 7];
-        for (unsigned bit = 0; bit < 128; ++bit) {
-            const std::uint64_t half = bit < 64 ? power.low : power.high;
-            if ((half >> (bit % 64)) % 2 == 0) continue;
-            powers.words[i][bit / 32] |= std::uint32_t{1} << (bit % 32);
-            powers.degrees[i] = static_cast<int>(bit);
+        for (unsigned word = 0; word < 4; ++word) {
+            const unsigned shift = 32 * (word % 2);
+            powers.near[i][word] = static_cast<std::uint32_t>((word < 2 ? near.low : near.high) >> shift);
+            powers.far[i][word] = static_cast<std::uint32_t>((word < 2 ? far.low : far.high) >> shift);
         }
+        near = multiply(near, tweak_powers[8]);
+        far = multiply(far, tweak_powers[14]);
     }
     return powers;
 }
@@ -58,19 +59,39 @@ constexpr LongPowers make_long_powers() {
 
 static __constant__ const LongPowers long_powers_constant = detail::make_long_powers();
 
+/// t * power
+__device__ inline uint4 times(uint4 t, const std::uint32_t (&power)[4]) {
+    const std::uint32_t words[4] = {t.x, t.y, t.z, t.w}, bits[4] = {power[0], power[1], power[2], power[3]};
+    std::uint32_t product[8] = {};
+#pragma unroll 1
+    for (int bit = 31; bit >= 0; --bit) {
+#pragma unroll
+        for (int i = 7; i > 0; --i) product[i] = __funnelshift_l(product[i - 1], product[i], 1);
+        product[0] <<= 1;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const std::uint32_t mask = 0u - ((bits[i] >> bit) & 1u);
+#pragma unroll
+            for (int j = 0; j < 4; ++j) product[i + j] ^= words[j] & mask;
+        }
+    }
+    // What is beyond x^127 times x^7 + x^2 + x + 1; what that takes beyond it once more is at most 7 bits.
+    const auto carry = [](std::uint32_t v) { return (v >> 31) ^ (v >> 30) ^ (v >> 25); };
+    product[4] ^= carry(product[7]);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        const std::uint32_t out = product[4 + i];
+        product[i] ^= out ^ (out << 1) ^ (out << 2) ^ (out << 7) ^ (i > 0 ? carry(product[3 + i]) : 0);
+    }
+    return make_uint4(product[0], product[1], product[2], product[3]);
+}
+
 /// t * x^(32 groups); `groups` is public, t is not.
 __device__ inline uint4 times_groups(uint4 t, unsigned groups) {
-    for (; groups % 4 != 0; --groups) t = times_x_32(t);
-    groups /= 4;
-    for (int i = 0; groups != 0; ++i, groups /= 2) {
-        if (groups % 2 == 0) continue;
-        uint4 product{};
-        for (int bit = long_powers_constant.degrees[i]; bit >= 0; --bit) {
-            product = times_power_of_x(product, 1);
-            if ((long_powers_constant.words[i][bit / 32] >> (bit % 32)) % 2 != 0) product = product ^ t;
-        }
-        t = product;
-    }
+    for (; groups % 8 != 0; --groups) t = times_x_32(t);
+    const unsigned near = groups / 8 % LongPowers::count, far = groups / 8 / LongPowers::count;
+    if (near != 0) t = times(t, long_powers_constant.near[near]);
+    if (far != 0) t = times(t, long_powers_constant.far[far]);
     return t;
 }
 
@@ -102,7 +123,7 @@ __device__ inline void store_beginning(std::uint8_t* to, uint4 block, unsigned b
 
 /// `Plain`: every data unit is whole blocks, and both buffers are aligned to 16 bytes.
 template <Direction D, int Rounds, int Tables, bool Plain>
-__global__ void __launch_bounds__(1024, 1) xts_kernel(const __grid_constant__ XtsParams p) {
+__global__ void __launch_bounds__(xts_threads, 1) xts_kernel(const __grid_constant__ XtsParams p) {
     constexpr bool inverse = D == Direction::decrypt;
     const std::uint32_t alignment = Plain ? 16 : p.alignment;
     const SharedTables<Tables> tables;
@@ -117,19 +138,26 @@ __global__ void __launch_bounds__(1024, 1) xts_kernel(const __grid_constant__ Xt
     // Of units at once, which one, and which of its blocks.
     const unsigned units_at_once = warp_lanes / p.width, which = lane / p.width, column = lane % p.width;
 
-    const std::uint64_t block_first = p.pieces * blockIdx.x / gridDim.x;
-    const std::uint64_t of_block = p.pieces * (blockIdx.x + 1) / gridDim.x - block_first;
-    const unsigned warp = threadIdx.x / warp_lanes, warps = blockDim.x / warp_lanes;
-    const std::uint64_t last = block_first + of_block * (warp + 1) / warps;
-    for (std::uint64_t batch = block_first + of_block * warp / warps; batch < last; batch += warp_lanes) {
+    constexpr unsigned warps = xts_threads / warp_lanes;
+    const unsigned warp = threadIdx.x / warp_lanes, block = blockIdx.x;
+    const std::uint64_t block_first =
+        p.pieces_per_block * block + (block < p.blocks_with_more ? block : p.blocks_with_more);
+    const std::uint64_t of_block = p.pieces_per_block + (block < p.blocks_with_more ? 1 : 0);
+    const std::uint64_t first = block_first + of_block * warp / warps,
+                        last = block_first + of_block * (warp + 1) / warps;
+    std::uint64_t unit =
+        (first >> 32) == 0 ? static_cast<std::uint32_t>(first) / p.pieces_per_unit : first / p.pieces_per_unit;
+    auto part = static_cast<std::uint32_t>(first - unit * p.pieces_per_unit);
+    for (std::uint64_t batch = first; batch < last; batch += warp_lanes) {
         const unsigned pieces = last - batch < warp_lanes ? static_cast<unsigned>(last - batch) : warp_lanes;
-        std::uint64_t unit = (batch + lane) / p.pieces_per_unit;
-        auto part = static_cast<unsigned>((batch + lane) % p.pieces_per_unit);
-        uint4 tweaks = cipher<false, Rounds>(tweak_tables, unit_number(p, unit), p.tweak_keys);
-        tweaks = times_groups(tweaks, part * (p.piece_blocks / warp_lanes));
+        if (units_at_once > 1) unit = batch;
+        const unsigned my_part = part + lane;
+        uint4 tweaks =
+            cipher<false, Rounds>(tweak_tables, unit_number(p, unit + my_part / p.pieces_per_unit), p.tweak_keys);
+        if (p.pieces_per_unit > 1) {
+            tweaks = times_groups(tweaks, my_part % p.pieces_per_unit * (p.piece_blocks / warp_lanes));
+        }
 
-        unit = batch / p.pieces_per_unit;
-        part = static_cast<unsigned>(batch % p.pieces_per_unit);
         for (unsigned i = 0; i < pieces; i += units_at_once) {
             const std::uint64_t my_unit = unit + which;
             const unsigned first_block = part * p.piece_blocks;
@@ -149,22 +177,22 @@ __global__ void __launch_bounds__(1024, 1) xts_kernel(const __grid_constant__ Xt
                 const uint4 text = next;
                 in += warp_lanes * block_bytes;
                 if (at + warp_lanes < count) next = load_block(in, alignment);
-                bool whole = true;
-                if constexpr (!Plain) {
+                if constexpr (Plain) {
+                    store_block(out, add_tweak_and_cipher(text, tweak), alignment);
+                } else {
                     const unsigned rest = my_unit + 1 == p.units ? p.last_unit_rest : p.unit_rest;
-                    if (rest != 0 && has_end && at + 1 == count) {
+                    const bool steals = rest != 0 && has_end && at + 1 == count;
+                    const uint4 after = times_power_of_x(tweak, 1);
+                    uint4 result = add_tweak_and_cipher(text, steals && inverse ? after : tweak);
+                    if (steals) {
                         // Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2): this block and the partial one after it.
-                        const uint4 after = times_power_of_x(tweak, 1);
+                        const uint4 stolen = result;
                         const std::uint8_t* end = in - (warp_lanes - 1) * block_bytes;
-                        const uint4 stolen = add_tweak_and_cipher(text, inverse ? after : tweak);
-                        const uint4 result =
-                            add_tweak_and_cipher(begin_with(stolen, end, rest), inverse ? tweak : after);
+                        result = add_tweak_and_cipher(begin_with(stolen, end, rest), inverse ? tweak : after);
                         store_beginning(out + block_bytes, stolen, rest);
-                        store_block(out, result, alignment);
-                        whole = false;
                     }
+                    store_block(out, result, alignment);
                 }
-                if (whole) store_block(out, add_tweak_and_cipher(text, tweak), alignment);
                 out += warp_lanes * block_bytes;
                 tweak = times_x_32(tweak);
             }

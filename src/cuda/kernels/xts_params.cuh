@@ -8,13 +8,18 @@
 
 namespace warpaes::cuda {
 
+/// Of a thread block.
+inline constexpr int xts_threads = 1024;
+
 struct XtsParams {
     const std::uint8_t* input;
     std::uint8_t* output;
     Tweak first_number;
     std::uint64_t units;
     std::uint64_t unit_bytes;
-    std::uint64_t pieces;
+    /// Pieces of a thread block; the first `blocks_with_more` have one more.
+    std::uint64_t pieces_per_block;
+    std::uint32_t blocks_with_more;
     std::uint32_t pieces_per_unit;
     std::uint32_t piece_blocks;  ///< of a piece that is not the last of its unit; then a multiple of 32
     std::uint32_t width;         ///< lanes that a unit keeps busy
