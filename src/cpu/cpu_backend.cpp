@@ -9,7 +9,8 @@ namespace warpaes::cpu {
 
 namespace {
 
-/// Page-aligned heap memory that is wiped before it is released.
+/// Page-aligned heap memory that is wiped before it is released. What was never handed out stays untouched: its pages
+/// are not even there, and to fetch them for wiping would take longer than a short message.
 class Staging {
 public:
     explicit Staging(std::size_t bytes) : bytes_(bytes) {
@@ -19,15 +20,24 @@ public:
     Staging& operator=(const Staging&) = delete;
     ~Staging() {
         if (data_ == nullptr) return;
-        wipe(span());
+        wipe_first(bytes_);
         ::operator delete(data_, alignment);
     }
-    [[nodiscard]] std::span<std::uint8_t> span() const noexcept { return {data_, bytes_}; }
+    [[nodiscard]] std::span<std::uint8_t> hand_out() noexcept {
+        clean_ = false;
+        return {data_, bytes_};
+    }
+    void wipe_first(std::size_t bytes) noexcept {
+        if (clean_) return;
+        wipe({data_, bytes});
+        clean_ = bytes == bytes_;
+    }
 
 private:
     static constexpr std::align_val_t alignment{4096};
     std::uint8_t* data_ = nullptr;
     std::size_t bytes_;
+    bool clean_ = true;
 };
 
 class CpuLane final : public Lane {
@@ -35,8 +45,12 @@ public:
     CpuLane(RunFunction run, GcmFunction run_gcm, std::size_t staging_bytes)
         : run_(run), run_gcm_(run_gcm), input_(staging_bytes), output_(staging_bytes) {}
 
-    std::span<std::uint8_t> input_staging() noexcept override { return input_.span(); }
-    std::span<std::uint8_t> output_staging() noexcept override { return output_.span(); }
+    std::span<std::uint8_t> input_staging() noexcept override { return input_.hand_out(); }
+    std::span<std::uint8_t> output_staging() noexcept override { return output_.hand_out(); }
+    void wipe_staging(std::size_t bytes) noexcept override {
+        input_.wipe_first(bytes);
+        output_.wipe_first(bytes);
+    }
     void run(const Run& run) override {
         if (run.length != 0) run_(run);
     }
