@@ -14,7 +14,6 @@
 
 #include "command.hpp"
 #include "crypt_options.hpp"
-#include "descriptor.hpp"
 #include "enc_options.hpp"
 #include "file_list.hpp"
 #include "interrupt.hpp"
@@ -77,30 +76,12 @@ int on_progress(void* user, std::uint64_t done, std::uint64_t total) {
     return caught_signal();
 }
 
-std::string read_aad(const CryptOptions& o) {
-    if (o.aad) return *o.aad;
-    if (!o.aad_file) return {};
-    const Descriptor file(o.aad_file->c_str(), O_RDONLY);
-    std::string aad;
-    char buffer[4096];
-    ssize_t n = file.get() < 0 ? -1 : 1;
-    while (n > 0 && aad.size() <= (1u << 20)) {
-        n = ::read(file.get(), buffer, sizeof buffer);
-        if (n > 0) aad.append(buffer, static_cast<std::size_t>(n));
-    }
-    if (n < 0) {
-        throw Failure(WARPAES_ERROR_NOT_FOUND,
-                      fmt::format("--aad-file: cannot read '{}': {}", *o.aad_file, std::strerror(errno)));
-    }
-    return aad;
-}
-
 class Run {
 public:
     Run(const CryptOptions& options, int argc, char** argv)
         : o_(options),
           keys_(load_keys(options.keys, options.format, argc, argv)),
-          aad_(read_aad(options)),
+          aad_(read_aad(options.aad, options.aad_file)),
           tasks_(list_files(options)),
           outcomes_(tasks_.size()),
           progress_(options.progress.value_or(::isatty(STDERR_FILENO) != 0), tasks_) {

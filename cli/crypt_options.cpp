@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "command.hpp"
+#include "descriptor.hpp"
 #include "templates.hpp"
 
 namespace cli {
@@ -126,7 +127,6 @@ const char* name_of(Action action) {
 
 void check_options(const CryptOptions& o) {
     if (o.output && o.output_dir) throw UsageError("--output-dir: contradicts -o");
-    if (o.aad && o.aad_file) throw UsageError("--aad-file: contradicts --aad");
     const bool reads_stdin = std::find(o.files.begin(), o.files.end(), "-") != o.files.end();
     if (reads_stdin && (o.keys == "fd:0" || o.keys == "/dev/stdin")) {
         throw UsageError("-k: standard input cannot be both the keys and the data");
@@ -170,6 +170,26 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
     if (o.files.empty()) o.files = {"-"};
     check_options(o);
     return o;
+}
+
+std::string read_aad(const std::optional<std::string>& text, const std::optional<std::string>& file) {
+    constexpr std::size_t most = 1 << 20;  // as the library
+    if (text && file) throw UsageError("--aad-file: contradicts --aad");
+    if (text) return *text;
+    if (!file) return {};
+    const Descriptor source(file->c_str(), O_RDONLY);
+    std::string aad;
+    char buffer[4096];
+    ssize_t n = source.get() < 0 ? -1 : 1;
+    while (n > 0 && aad.size() <= most) {
+        n = ::read(source.get(), buffer, sizeof buffer);
+        if (n > 0) aad.append(buffer, static_cast<std::size_t>(n));
+    }
+    if (n < 0) {
+        throw Failure(WARPAES_ERROR_NOT_FOUND,
+                      fmt::format("--aad-file: cannot read '{}': {}", *file, std::strerror(errno)));
+    }
+    return aad;
 }
 
 }  // namespace cli

@@ -33,4 +33,7 @@ struct CryptOptions {
 /// Nothing if the help was asked for, and printed. Throws UsageError.
 std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** argv);
 
+/// The text of --aad, or the content of --aad-file. Throws Failure.
+std::string read_aad(const std::optional<std::string>& text, const std::optional<std::string>& file);
+
 }  // namespace cli

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.hpp"
+#include "crypt_options.hpp"
 #include "descriptor.hpp"
 #include "keyset_source.hpp"
 
@@ -24,13 +25,15 @@ every template that fits is listed. Nothing is authenticated: this is what someb
 
   -k, --keys PLACE       keys as for `warpaes decrypt`: finds the one that opens the file, which makes
                          the answer exact
+  --aad TEXT, --aad-file FILE
+                         with -k: associated data, as it was when the file was encrypted
   --format TEMPLATE      take it for a file of this template (`warpaes keygen --help` lists them)
   --json                 the same for programs
 )";
 
 struct InspectOptions {
     std::vector<std::string> files;
-    std::optional<std::string> keys, format;
+    std::optional<std::string> keys, format, aad, aad_file;
     bool json = false;
 };
 
@@ -63,27 +66,41 @@ std::vector<warpaes_file_info> candidates(const std::string& path, const warpaes
     return list;
 }
 
-/// The key that opens the file: its first byte is decrypted, which authenticates the first segment.
-warpaes_key_info find_key(const std::string& path, const Keys& keys, warpaes_engine* engine) {
+struct ReaderClose {
+    void operator()(warpaes_reader* reader) const { warpaes_reader_close(reader); }
+};
+
+/// What opening the file proves: which key it is, and by the last segment, how much plaintext there is.
+struct Opened {
+    warpaes_key_info key{};
+    std::uint64_t plaintext_bytes = 0;
+};
+
+Opened open_with(const std::string& path, const Keys& keys, const std::string& aad, warpaes_engine* engine) {
+    Opened opened;
+    warpaes_source source{};
+    source.struct_size = sizeof source;
+    source.path = path.c_str();
+    warpaes_reader* made = nullptr;
+    check(warpaes_reader_open(engine, &source, keys.keyset.get(), aad.data(), aad.size(), &made));
+    const std::unique_ptr<warpaes_reader, ReaderClose> reader(made);
+    opened.plaintext_bytes = warpaes_reader_size(reader.get());
+
     const Descriptor nowhere("/dev/null", O_WRONLY);
     warpaes_file_job job = WARPAES_FILE_JOB_INIT;
     job.format = WARPAES_FORMAT_STREAMING_AEAD;
     job.direction = WARPAES_DECRYPT;
     job.keyset = keys.keyset.get();
+    job.aad = aad.data();
+    job.aad_len = aad.size();
     job.input_path = path.c_str();
     job.output_fd = nowhere.get();
-    job.flags = WARPAES_FILE_RANGE;
-    warpaes_status status = warpaes_file_run(engine, &job);
-    if (status == WARPAES_ERROR_RANGE) {  // it is empty
-        job.flags = WARPAES_FILE_VERIFY;
-        status = warpaes_file_run(engine, &job);
-    }
-    check(status);
+    job.flags = opened.plaintext_bytes == 0 ? WARPAES_FILE_VERIFY : WARPAES_FILE_RANGE;  // else of the first byte
+    check(warpaes_file_run(engine, &job));
     for (std::size_t i = 0; i < warpaes_keyset_count(keys.keyset.get()); ++i) {
-        warpaes_key_info info{};
-        info.struct_size = sizeof info;
-        check(warpaes_keyset_query(keys.keyset.get(), i, &info));
-        if (info.key_id == job.key_id) return info;
+        opened.key.struct_size = sizeof opened.key;
+        check(warpaes_keyset_query(keys.keyset.get(), i, &opened.key));
+        if (opened.key.key_id == job.key_id) return opened;
     }
     throw Failure(WARPAES_ERROR_INTERNAL, "the key that opened the file is not in the keyset");
 }
@@ -133,18 +150,23 @@ void print(const std::string& path, const warpaes_file_info& info, const std::ve
     }
 }
 
-json inspect_file(const std::string& path, const InspectOptions& o, const Keys* keys, warpaes_engine* engine) {
+json inspect_file(const std::string& path, const InspectOptions& o, const Keys* keys, const std::string& aad,
+                  warpaes_engine* engine) {
     std::string key = "not named: a file of this format does not say which key it was made with";
     json key_id;
     warpaes_file_info info{};
     std::vector<warpaes_file_info> guesses;
     if (keys != nullptr) {
-        const warpaes_key_info found = find_key(path, *keys, engine);
-        if (!keys->raw) key_id = found.key_id;
-        key = keys->raw ? "the one given" : fmt::format("{}, which opens it", found.key_id);
-        info = inspect(path, *found.template_name != '\0' ? found.template_name : nullptr);
-        info.key_bits = found.key_bits;
-        info.segment_bytes = found.segment_bytes;
+        const Opened opened = open_with(path, *keys, aad, engine);
+        if (!keys->raw) key_id = opened.key.key_id;
+        key = keys->raw ? "the one given" : fmt::format("{}, which opens it", opened.key.key_id);
+        const char* name = opened.key.template_name;
+        info = inspect(path, *name != '\0' ? name : nullptr);
+        info.key_bits = opened.key.key_bits;
+        info.segment_bytes = opened.key.segment_bytes;
+        info.plaintext_bytes = opened.plaintext_bytes;
+        // Tink's segments are cut from the beginning of the file; parameters that no template has are Tink's.
+        if (*name == '\0') info.segments = (info.file_bytes + info.segment_bytes - 1) / info.segment_bytes;
     } else {
         info = inspect(path, o.format ? o.format->c_str() : nullptr);
         if (!o.format && info.key_bits != 0) guesses = candidates(path, info);
@@ -167,11 +189,14 @@ int run_inspect(int argc, char** argv) {
     app.add_option("FILE", o.files)->required();
     app.add_option("-k,--keys", o.keys);
     app.add_option("--format", o.format);
+    app.add_option("--aad", o.aad);
+    app.add_option("--aad-file", o.aad_file);
     app.add_flag("--json", o.json);
     if (!parse_options(app, argc, argv, help)) return 0;
 
     Keys keys;
     Engine engine;
+    const std::string aad = read_aad(o.aad, o.aad_file);
     if (o.keys) {
         keys = load_keys(o.keys, o.format, argc, argv);
         engine = create_engine("", -1, 1);
@@ -181,7 +206,7 @@ int run_inspect(int argc, char** argv) {
     std::string sentence;
     for (const std::string& path : o.files) {
         try {
-            records.push_back(inspect_file(path, o, o.keys ? &keys : nullptr, engine.get()));
+            records.push_back(inspect_file(path, o, o.keys ? &keys : nullptr, aad, engine.get()));
         } catch (const Failure& failure) {
             records.push_back({{"file", path}, {"status", failure.status()}, {"error", failure.what()}});
             if (o.files.size() > 1) fmt::print(stderr, "warpaes: '{}': {}\n", path, failure.what());

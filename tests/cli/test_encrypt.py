@@ -1,8 +1,10 @@
 """`warpaes encrypt`, `decrypt` and `verify`: files, directories, streams, keys and records."""
 
+import base64
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import time
@@ -10,6 +12,7 @@ import unittest
 
 from support import (
     ARGUMENT,
+    AUTHENTICATION,
     EXISTS,
     KEY_LENGTH,
     KEYSET,
@@ -332,6 +335,21 @@ class Outputs(KeyedTest):
             self.assertEqual(record["template"], "AES256_CTR_HMAC_SHA256_1MB")
             self.assertEqual((record["plaintext_bytes"], record["segments"]), (length, 3 if length else 1))
         self.assertIn(number.encode(), self.warpaes("inspect", "-k", "keyset", "out"))
+        self.encrypt("-f", "-o", "out", "--aad", "x", stdin=data(100))
+        self.refused(AUTHENTICATION, "input", "inspect", "-k", "keyset", "out")
+        self.assertIn(b"  100 bytes", self.warpaes("inspect", "-k", "keyset", "--aad", "x", "out"))
+
+    def test_parameters_of_no_template(self):
+        # AES-128, segments of 500 bytes, SHA-1.
+        value = base64.b64encode(bytes.fromhex("120708f40310101801" + "1a10") + data(16)).decode()
+        text = self.read("keyset").decode()
+        self.private("keyset", re.sub('"value": "[^"]*"', f'"value": "{value}"', text).encode())
+        self.encrypt("-o", "out", stdin=data(10_000))
+        self.assertTrue(self.decrypt("out") == data(10_000))
+        (record,) = json.loads(self.warpaes("inspect", "-k", "keyset", "--json", "out"))
+        self.assertEqual((record["template"], record["segment_bytes"], record["key_bits"]), (None, 500, 128))
+        self.assertEqual((record["plaintext_bytes"], record["segments"]), (10_000, 21))
+        self.assertIn(b"AES-128, segments of 500 bytes", self.warpaes("keys", "list", "keyset"))
 
 
 class Signals(KeyedTest):
