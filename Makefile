@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 
 sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh')
 
-.PHONY: help demo test gpu-test bench asan fuzz cuda docs format check-format install clean
+.PHONY: help demo test gpu-test bench asan faults fuzz cuda docs format check-format install clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -33,6 +33,10 @@ asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@tools/setup test
 	@tools/build asan
 	@ctest --preset asan
+
+faults: ## every system call and CUDA call fails once; a record in bench/results/robustness
+	@tools/setup test
+	@tools/fault_matrix.py
 
 fuzz: ## run the fuzzers, SECONDS (10) or RUNS executions a target
 	@tools/setup test

@@ -49,7 +49,7 @@ def dictionary(target: str) -> list[str]:
 
 
 def environment() -> dict:
-    return os.environ | {"ASAN_OPTIONS": "malloc_context_size=4:allocator_may_return_null=1"}
+    return os.environ | {"ASAN_OPTIONS": "malloc_context_size=2:quarantine_size_mb=16:allocator_may_return_null=1"}
 
 
 def last(pattern: str, text: str) -> int:
@@ -64,7 +64,15 @@ def run(program: Path, target: str, arguments, scratch: Path) -> dict:
     found = scratch / target
     found.mkdir(parents=True, exist_ok=True)
     limit = [f"-runs={arguments.runs}"] if arguments.runs else [f"-max_total_time={arguments.seconds}"]
-    command = [program, *limit, "-max_len=4096", "-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1"]
+    command = [
+        program,
+        *limit,
+        "-max_len=4096",
+        "-timeout=20",
+        "-rss_limit_mb=2048",
+        "-entropic=0",
+        "-print_final_stats=1",
+    ]
     command += [f"-artifact_prefix={findings}/", *dictionary(target), found, CORPUS / target]
     before = set(findings.iterdir())
     start = time.monotonic()

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Runs the fault matrix (tests/faults) and stores what became of every injected fault in bench/results/robustness.
+
+Each system call of a set of jobs fails, is short or slow at every position, each CUDA call of the simulated GPU fails,
+and the command is stopped at every system call and at random moments. Fails if anything came out wrong.
+
+    tools/fault_matrix.py                 builds the default preset and runs it
+    tools/fault_matrix.py --build DIR     with the programs that lie there
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from gpu_test import ROOT, commit
+
+OUTCOMES = ("completed", "refused", "missed", "wrong")
+RESULTS = ROOT / "bench/results/robustness"
+
+
+def part_of(row: dict) -> str:
+    if not row["call"].startswith("cuda"):
+        return "system calls"
+    return "CUDA calls, GPU asked for" if row["work"].endswith("_cuda") else "CUDA calls, GPU chosen"
+
+
+def summarize(rows: list[dict]) -> list[dict]:
+    """One row a part and call; clean runs count for nothing."""
+    sums: dict[tuple, dict] = {}
+    for row in rows:
+        if row["call"] == "none":
+            continue
+        total = sums.setdefault((part_of(row), row["call"]), dict.fromkeys(OUTCOMES, 0))
+        for outcome in OUTCOMES:
+            total[outcome] += row[outcome]
+    return [{"part": part, "call": call, **counts} for (part, call), counts in sorted(sums.items())]
+
+
+def run_processes(build: Path, moments: int) -> dict:
+    environment = os.environ | {
+        "WARPAES": str(build / "cli/warpaes"),
+        "WARPAES_LIBRARY": str(build / "src/capi/libwarpaes_simulated.so"),
+        "WARPAES_FAULT_MOMENTS": str(moments),
+    }
+    program = ROOT / "tests/faults/test_processes.py"
+    with tempfile.NamedTemporaryFile("r") as counts:
+        environment["WARPAES_FAULTS_RECORD"] = counts.name
+        done = subprocess.run([sys.executable, "-B", program], env=environment, check=False)
+        return {"passed": done.returncode == 0, "runs": json.loads(counts.read() or "{}")}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, help="folder of a build with tests")
+    parser.add_argument("--moments", type=int, default=100, help="random moments a command")
+    arguments = parser.parse_args()
+    build = arguments.build
+    if build is None:
+        build = ROOT / "build/default"
+        subprocess.run([ROOT / "tools/build", "default", "test_faults", "warpaes_simulated", "warpaes_cli"], check=True)
+    started = datetime.datetime.now(datetime.timezone.utc)
+    with tempfile.NamedTemporaryFile("r") as counts:
+        environment = os.environ | {"WARPAES_FAULTS_RECORD": counts.name}
+        program = build / "tests/faults/test_faults"
+        done = subprocess.run([program, "--gtest_brief=1"], env=environment, check=False)
+        rows = json.loads(counts.read())
+    processes = run_processes(build.resolve(), arguments.moments)
+    summary = summarize(rows)
+    totals = {outcome: sum(row[outcome] for row in summary) for outcome in OUTCOMES}
+    identity, dirty = commit()
+    record = {
+        "schema": 1,
+        "kind": "faults",
+        "date": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "commit": identity,
+        "dirty": dirty,
+        "jobs": len({row["work"] for row in rows}),
+        "totals": totals,
+        "calls": summary,
+        "processes": processes,
+    }
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    path = RESULTS / f"faults-{started.strftime('%Y-%m-%dT%H%M%SZ')}.json"
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    print(f"{path}: {totals}, processes {processes}")
+    return 0 if done.returncode == 0 and totals["wrong"] == 0 and processes["passed"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
