@@ -40,7 +40,7 @@ faults: ## every system call and CUDA call fails once; a record in bench/results
 
 fuzz: ## run the fuzzers, SECONDS (10) or RUNS executions a target
 	@tools/setup test
-	@tools/fuzz.py $(if $(RUNS),--runs $(RUNS),--seconds $(or $(SECONDS),10)) $(TARGETS)
+	@tools/fuzz.py $(if $(RUNS),--record --runs $(RUNS),--seconds $(or $(SECONDS),10)) $(TARGETS)
 
 cuda: ## compile the library and the command for CUDA; needs neither a GPU nor a toolkit
 	@tools/setup test
@@ -48,6 +48,7 @@ cuda: ## compile the library and the command for CUDA; needs neither a GPU nor a
 
 docs: ## figures of README.md and docs/ anew from bench/results
 	@python3 -B bench/report.py
+	@python3 -B bench/robustness.py
 
 format: ## format C++, CUDA and Python
 	@tools/setup tools

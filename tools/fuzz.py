@@ -3,7 +3,7 @@
 
     tools/fuzz.py                        every target for ten seconds
     tools/fuzz.py --runs 10000000 enc    so many executions of one target
-    tools/fuzz.py --record FILE          counts, coverage and findings as JSON
+    tools/fuzz.py --record               counts, coverage and findings to bench/results/robustness
     tools/fuzz.py --keep                 adds what covers something new to fuzz/corpus
 
 Findings lie in build/fuzz/findings; `build/fuzz/fuzz/fuzz_TARGET FILE` repeats one. Fails if there are any.
@@ -30,6 +30,7 @@ from gpu_test import ROOT, commit
 
 CORPUS = ROOT / "fuzz/corpus"
 BUILD = ROOT / "build/fuzz"
+RESULTS = ROOT / "bench/results/robustness"
 # The corpus in the repository stays small.
 MOST_FILES, MOST_BYTES = 150, 1024
 
@@ -63,7 +64,7 @@ def run(program: Path, target: str, arguments, scratch: Path) -> dict:
     findings.mkdir(parents=True, exist_ok=True)
     found = scratch / target
     found.mkdir(parents=True, exist_ok=True)
-    limit = [f"-runs={arguments.runs}"] if arguments.runs else [f"-max_total_time={arguments.seconds}"]
+    limit = [f"-runs={arguments.runs or -1}", f"-max_total_time={arguments.seconds}"]
     command = [
         program,
         *limit,
@@ -119,9 +120,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(targets()))
     parser.add_argument("--runs", type=int, default=0, help="executions a target")
-    parser.add_argument("--seconds", type=int, default=10, help="a target, if --runs is not given")
+    parser.add_argument("--seconds", type=int, help="at most, a target; 10 if --runs is not given")
     parser.add_argument("--jobs", type=int, default=2, help="targets at a time")
-    parser.add_argument("--record", type=Path, help="write what was counted to this file")
+    parser.add_argument("--record", action="store_true", help="write what was counted to bench/results/robustness")
     parser.add_argument("--keep", action="store_true", help="add to the corpus")
     parser.add_argument("--no-build", action="store_true", help="use what lies in build/fuzz")
     arguments = parser.parse_args()
@@ -129,7 +130,10 @@ def main() -> int:
         if shutil.which("clang++") is None:
             sys.exit("the fuzzers need clang++ and its libFuzzer (Debian: clang, libclang-rt-14-dev)")
         subprocess.run([ROOT / "tools/build", "fuzz", "fuzzers"], check=True)
+    if arguments.seconds is None:
+        arguments.seconds = 0 if arguments.runs else 10
     chosen = arguments.targets or targets()
+    identity, dirty = commit()
     started = datetime.datetime.now(datetime.timezone.utc)
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
@@ -140,7 +144,6 @@ def main() -> int:
             for target in chosen:
                 keep(programs[target], target, scratch)
     if arguments.record:
-        identity, dirty = commit()
         record = {
             "schema": 1,
             "kind": "fuzz",
@@ -150,8 +153,9 @@ def main() -> int:
             "cpu": processor(),
             "targets": results,
         }
-        arguments.record.parent.mkdir(parents=True, exist_ok=True)
-        arguments.record.write_text(json.dumps(record, indent=1) + "\n")
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        name = f"fuzz-{started.strftime('%Y-%m-%dT%H%M%SZ')}.json"
+        (RESULTS / name).write_text(json.dumps(record, indent=1) + "\n")
     return 0 if all(result["ended_well"] and not result["findings"] for result in results) else 1
 
 

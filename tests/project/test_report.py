@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 import report
+import robustness
 
 ROOT = report.ROOT
 
@@ -68,6 +69,9 @@ class Committed(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual((ROOT / name).read_text(), text, "run `make docs`")
         self.assertEqual({f"docs/{p.name}" for p in (ROOT / "docs").glob("*.svg")}, {n for n in files if "svg" in n})
+
+    def test_robustness_is_what_the_records_say(self):
+        self.assertEqual(robustness.PAGE.read_text(), robustness.page(), "run `make docs`")
 
     def test_runs_of_a_day_give_their_median(self):
         def run(date: str, speed: float) -> dict:

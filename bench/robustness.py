@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Makes docs/robustness.md from the newest records in bench/results/robustness.
+
+robustness.py          writes it
+robustness.py --check  fails if it is not what the records say
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs/robustness.md"
+
+INTRODUCTION = """# Faults and fuzzing
+
+Generated from `bench/results/robustness` by `bench/robustness.py`; not for editing.
+"""
+
+FAULTS = """
+## The fault matrix
+
+`tests/faults`, `make faults`. All I/O of the library goes through `src/pipeline/os.hpp`; tests link another
+implementation of it, in which any call fails, moves one byte or half of what was asked for, finds the end, or is slow.
+A clean run of a job counts its calls; then the job runs again for every call and every fault, the fault once, a few
+times, and from there on for good. Jobs: `openssl enc`'s formats and files of authenticated segments (three formats),
+encrypted, decrypted, verified, in part, by readers and by writers, between files, over an existing file, between
+descriptors, pipes and memory, with one thread and with three. The same with every CUDA call of the simulated GPU, where
+the engine chose the GPU and where it was asked for it.
+
+A run may end in two ways. *Completed*: success, with exactly the right bytes. *Refused*: an error with a sentence, no
+file under the final name, no temporary file, an existing file as it was, in a pipe or a descriptor nothing that is not
+right, in memory zeros. Where the engine chose the GPU, its failure must not be refused: the CPU finishes. *Missed*: the
+run made fewer calls than the clean one, so nothing was injected. Everything else is *wrong*.
+"""
+
+PROCESSES = """
+The command itself, as a process: stopped by a signal before every system call and at random moments, and with a GPU
+each call of which fails. No file under the final name that is not whole, no temporary file (but after SIGKILL), an
+existing file as it was.
+"""
+
+FUZZING = """
+## Fuzzing
+
+`fuzz/`, `make fuzz`: libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer, a target for each parser and each
+part of the C ABI. Every target compares with libcrypto or with a model, not only for crashes. Files lie in memory,
+under system calls that fail where the fuzzer says so. The corpus is in the repository and runs with the tests, without
+libFuzzer too.
+
+| target | what it does |
+|---|---|
+| `message` | one message of any mode and shape, GCM and XTS too, beside libcrypto; fields that mean nothing |
+| `segments` | batches of GCM segments, any strides and tags, some damaged, beside libcrypto |
+| `context` | any sequence of calls on a context, beside a model |
+| `keyset` | any text as a keyset; any operations on one; what is written is what was read |
+| `enc` | any bytes as a file of `openssl enc`; our own damaged, cut, on failing storage |
+| `stream` | any bytes as a file of segments; our own altered, cut, with segments exchanged, by every kind of job |
+| `reader` | readers and writers under any sequence of calls, over sources that fail and files that are spoiled |
+"""
+
+
+def newest(kind: str) -> dict | None:
+    paths = sorted((ROOT / "bench/results/robustness").glob(f"{kind}-*.json"))
+    return json.loads(paths[-1].read_text()) if paths else None
+
+
+def table(header: list[str], rows: list[list]) -> str:
+    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
+
+
+def stamp(record: dict) -> str:
+    return f"{record['date'][:10]}, commit {record['commit'][:12]}" + (" with changes" if record["dirty"] else "")
+
+
+def faults_text(record: dict) -> str:
+    outcomes = ("completed", "refused", "missed", "wrong")
+    rows = [
+        [f"{row['part']}: `{row['call']}`", *(f"{row[outcome]:,}" for outcome in outcomes)] for row in record["calls"]
+    ]
+    rows.append(["**all**", *(f"**{record['totals'][outcome]:,}**" for outcome in outcomes)])
+    runs = record["processes"]["runs"]
+    processes = [[name.replace("_", " "), f"{runs[name]:,}"] for name in sorted(runs)]
+    return (
+        f"\n{record['jobs']} jobs; {stamp(record)}.\n\n"
+        + table(["call", *outcomes], rows)
+        + PROCESSES
+        + ("" if record["processes"]["passed"] else "\nFailed.\n")
+        + "\n"
+        + table(["disturbed", "runs"], processes)
+    )
+
+
+def fuzz_text(record: dict) -> str:
+    rows = [
+        [f"`{t['target']}`", f"{t['executions']:,}", f"{t['edges']:,}", f"{t['features']:,}", len(t["findings"])]
+        for t in sorted(record["targets"], key=lambda t: t["target"])
+    ]
+    return f"\n{stamp(record)}, {record['cpu']}.\n\n" + table(
+        ["target", "executions", "edges covered", "features", "open findings"], rows
+    )
+
+
+def page() -> str:
+    text = INTRODUCTION
+    for introduction, kind, describe in ((FAULTS, "faults", faults_text), (FUZZING, "fuzz", fuzz_text)):
+        record = newest(kind)
+        text += introduction + (describe(record) if record else "\nNo record yet.\n")
+    return text
+
+
+def main() -> int:
+    text = page()
+    if "--check" in sys.argv[1:]:
+        if PAGE.read_text() == text:
+            return 0
+        print(f"{PAGE}: not what bench/results/robustness says; run `make docs`", file=sys.stderr)
+        return 1
+    PAGE.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
