@@ -271,7 +271,7 @@ private:
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     Input in(data, size);
     Machine machine(in);
-    for (int steps = 0; steps < 60 && !in.empty(); ++steps) machine.step();
+    for (int steps = 0; steps < 40 && !in.empty(); ++steps) machine.step();
     machine.finish();
     return 0;
 }

@@ -127,7 +127,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     warpaes_keyset* made = nullptr;
     expect_ok(warpaes_keyset_create(&made), "keyset_create");
     keyset.reset(made);
-    for (int steps = 0; steps < 12 && !in.empty(); ++steps) change(in, keyset);
+    for (int steps = 0; steps < 8 && !in.empty(); ++steps) change(in, keyset);
     check_fixed_point(keyset);
     return 0;
 }

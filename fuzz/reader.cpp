@@ -71,9 +71,10 @@ void read(Input& in, warpaes_engine* engine) {
         return;
     }
     require(right_aad, "wrong associated data were accepted");
+    require(has_our_ends(key, storage.bytes), "a file was opened whose end is not its own");
     const std::uint64_t size = warpaes_reader_size(opened);
     if (authentic != nullptr) require(size == authentic->text.size(), "another length");
-    for (int steps = 0; steps < 12 && !in.empty(); ++steps) {
+    for (int steps = 0; steps < 8 && !in.empty(); ++steps) {
         const std::uint64_t offset =
             in.below(8) == 0 ? in.number() : in.below(static_cast<std::size_t>(size % 65536) + 2);
         const std::size_t length = in.below(in.below(8) == 0 ? 35000 : 300);
@@ -112,7 +113,7 @@ void write(Input& in, warpaes_engine* engine) {
     warpaes_status status = warpaes_writer_open(engine, &sink, key.keyset, aad, sizeof aad, &opened);
     const std::unique_ptr<warpaes_writer, Destroy> writer(opened);
     std::size_t total = 0;
-    for (int steps = 0; steps < 12 && status == WARPAES_OK && !in.empty(); ++steps) {
+    for (int steps = 0; steps < 8 && status == WARPAES_OK && !in.empty(); ++steps) {
         const Bytes piece = text_from(total, in.below(in.below(16) == 0 ? 20000 : 300));
         static const std::uint8_t nothing = 0;
         status = warpaes_writer_write(opened, piece.empty() ? &nothing : piece.data(), piece.size());

@@ -111,15 +111,32 @@ const SealedFile& sealed_file(warpaes_engine* engine, const StreamKey& key, std:
     return it->second;
 }
 
-const SealedFile* find_sealed(const StreamKey& key, const Bytes& file) {
-    // Its length says how long the text is, give or take a segment's tag and the header.
-    const std::size_t most = file.size(), least = most - std::min<std::size_t>(most, 56 + (most / 40 + 1) * 48);
+namespace {
+
+template <typename Wanted>
+const SealedFile* find_if(const StreamKey& key, std::size_t file_bytes, Wanted wanted) {
+    // The length says how long the text is, give or take the segments' tags and the header.
+    const std::size_t least = file_bytes - std::min(file_bytes, 56 + (file_bytes / 40 + 1) * 48);
     const auto& all = all_sealed();
     for (auto it = all.lower_bound({&key, least, false}); it != all.end(); ++it) {
-        if (std::get<0>(it->first) != &key || std::get<1>(it->first) > most) break;
-        if (it->second.file == file) return &it->second;
+        if (std::get<0>(it->first) != &key || std::get<1>(it->first) > file_bytes) break;
+        if (it->second.file.size() == file_bytes && wanted(it->second.file)) return &it->second;
     }
     return nullptr;
+}
+
+}  // namespace
+
+const SealedFile* find_sealed(const StreamKey& key, const Bytes& file) {
+    return find_if(key, file.size(), [&](const Bytes& ours) { return ours == file; });
+}
+
+bool has_our_ends(const StreamKey& key, const Bytes& file) {
+    constexpr std::ptrdiff_t salt = 24, tag = 10;
+    return find_if(key, file.size(), [&](const Bytes& ours) {
+               return file.size() >= salt && std::equal(ours.begin(), ours.begin() + salt, file.begin()) &&
+                      std::equal(ours.end() - tag, ours.end(), file.end() - tag);
+           }) != nullptr;
 }
 
 std::size_t any_length(Input& in, const StreamKey& key) {

@@ -30,6 +30,8 @@ Bytes text_from(std::size_t first, std::size_t length);
 const SealedFile& sealed_file(warpaes_engine* engine, const StreamKey& key, std::size_t length, bool other = false);
 /// The one among those that have been sealed which has exactly these bytes, or null.
 const SealedFile* find_sealed(const StreamKey& key, const Bytes& file);
+/// Whether one of them has this length, this header and this end, which is all that a reader looks at first.
+bool has_our_ends(const StreamKey& key, const Bytes& file);
 /// Lengths around the borders of segments as often as others.
 std::size_t any_length(Input& in, const StreamKey& key);
 
