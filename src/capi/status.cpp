@@ -76,7 +76,7 @@ const char* warpaes_status_message(warpaes_status status) {
     case WARPAES_ERROR_FORMAT:
         return "not the expected format";
     case WARPAES_ERROR_AUTHENTICATION:
-        return "authentication failure";
+        return "authentication failure: wrong key, wrong associated data, altered or cut off";
     case WARPAES_ERROR_KEYSET:
         return "keyset not usable";
     }

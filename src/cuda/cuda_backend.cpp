@@ -182,6 +182,7 @@ public:
             const CurrentDevice current(device_);
             input_.release();
             output_.release();
+            scratch_.release();
             results_.release();
             if (staging_ != nullptr) (void)cudaFreeHost(staging_);
         } catch (...) {
@@ -216,7 +217,8 @@ public:
                       on_device.input = input;
                       on_device.output = output;
                       on_device.results = results;
-                      cuda::enqueue(on_device, limits_, stream_.get());
+                      cuda::enqueue(on_device, limits_, stream_.get(),
+                                    [this](std::size_t bytes) { return scratch_.reserve(bytes); });
                   });
         std::copy_n(results, run.count, run.results);
         wipe({results->data(), run.count * sizeof(Block)});
@@ -290,7 +292,7 @@ private:
     Event event_, done_;
     std::uint8_t* staging_ = nullptr;
     std::size_t staging_bytes_;
-    DeviceBuffer input_, output_;
+    DeviceBuffer input_, output_, scratch_;
     PageLockedBlocks results_;
     bool wiping_ = false;  ///< the stream still holds the wiping of both
 };

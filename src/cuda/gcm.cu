@@ -29,7 +29,8 @@ FieldElement addend_of(const GcmRun& run, std::uint64_t bytes) {
 /// One run on one stream: which kernels, in which order, on which scratch memory.
 class GcmLaunch {
 public:
-    GcmLaunch(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream)
+    GcmLaunch(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream,
+              const std::function<void*(std::size_t)>& reserve)
         : run_(run),
           device_(device),
           stream_(stream),
@@ -39,7 +40,8 @@ public:
           rows_(row_shape(device, run.count, blocks_)),
           j0_blocks_(run.count > 1 && !run.hashes_only() ? run.count : 0),
           pad_blocks_(tag_ ? run.count : 0),
-          scratch_((j0_blocks_ + pad_blocks_ + digest_blocks()) * block_bytes, stream) {}
+          pooled_(reserve ? 0 : scratch_bytes(), stream),
+          scratch_(static_cast<uint4*>(reserve ? reserve(scratch_bytes()) : pooled_.get())) {}
 
     void enqueue() {
         if (run_.hashes_only()) return hash();
@@ -55,7 +57,10 @@ public:
     }
 
 private:
-    [[nodiscard]] uint4* j0s() const { return static_cast<uint4*>(scratch_.get()); }
+    [[nodiscard]] std::size_t scratch_bytes() const {
+        return (j0_blocks_ + pad_blocks_ + digest_blocks()) * block_bytes;
+    }
+    [[nodiscard]] uint4* j0s() const { return scratch_; }
     [[nodiscard]] uint4* pads() const { return tag_ ? j0s() + j0_blocks_ : nullptr; }
     [[nodiscard]] uint4* digests() const { return j0s() + j0_blocks_ + pad_blocks_; }
 
@@ -175,13 +180,15 @@ private:
     std::uint64_t blocks_;  ///< whole ones, of the longest segment
     RowShape rows_;
     std::uint64_t j0_blocks_, pad_blocks_;
-    StreamScratch scratch_;
+    StreamScratch pooled_;
+    uint4* scratch_;
 };
 
 }  // namespace
 
-void enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream) {
-    if (run.count != 0) GcmLaunch(run, device, stream).enqueue();
+void enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream,
+             const std::function<void*(std::size_t)>& reserve) {
+    if (run.count != 0) GcmLaunch(run, device, stream, reserve).enqueue();
 }
 
 }  // namespace warpaes::cuda

@@ -3,6 +3,9 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
+#include <functional>
+
 #include "backend/backend.hpp"
 #include "cuda/launch_table.hpp"
 
@@ -16,7 +19,10 @@ bool has_code_for(int major, int minor);
 void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream);
 /// The same for a run of XTS.
 void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream);
-/// The same for GCM. `j0` has been read when this returns; `results` is memory that the device can write.
-void enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream);
+/// The same for GCM. `j0` has been read when this returns; `results` is memory that the device can write. `reserve`
+/// gives device memory that nobody else uses until the stream is through; without it the scratch memory is the
+/// stream's.
+void enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream,
+             const std::function<void*(std::size_t)>& reserve = {});
 
 }  // namespace warpaes::cuda

@@ -233,6 +233,10 @@ private:
 
 /// More than this is not worth one run, whose nonces and tags take memory too.
 constexpr std::uint64_t most_a_run = std::uint64_t{1} << 18;
+/// Batches of segments in device memory: while the GPU has one in hand, the host deals with the nonces and tags of the
+/// others. Below so many segments they are not worth the launches.
+constexpr std::uint64_t device_batches = 8;
+constexpr std::uint64_t least_a_device_batch = std::uint64_t{1} << 13;
 /// Segments that would need larger staging for a GPU are messages of their own.
 constexpr std::uint64_t largest_staged = std::uint64_t{64} << 20;
 /// From here on cutting a segment over all lanes is as good as giving each lane its own.
@@ -244,7 +248,8 @@ void run_batches(Engine& engine, const SegmentsRequest& r, const Side& in, const
     const std::uint64_t stride = std::max(in.stride, out.stride);
     std::uint64_t a_chunk = most_a_run;
     if (in_device_alone) {
-        ends.plan.lanes = 1;
+        a_chunk = std::clamp(r.count / device_batches, least_a_device_batch, most_a_run);
+        ends.plan.lanes = r.count > a_chunk ? 2 : 1;
     } else if (stride != 0) {
         a_chunk = std::clamp<std::uint64_t>(ends.plan.chunk_bytes / stride, 1, most_a_run);
     }
