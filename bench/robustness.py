@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes docs/robustness.md from the newest records in bench/results/robustness.
+"""Makes docs/robustness.md from the records in bench/results/robustness.
 
 robustness.py          writes it
 robustness.py --check  fails if it is not what the records say
@@ -62,9 +62,9 @@ libFuzzer too.
 """
 
 
-def newest(kind: str) -> dict | None:
-    paths = sorted((ROOT / "bench/results/robustness").glob(f"{kind}-*.json"))
-    return json.loads(paths[-1].read_text()) if paths else None
+def load(kind: str) -> list[dict]:
+    """Oldest first."""
+    return [json.loads(path.read_text()) for path in sorted((ROOT / "bench/results/robustness").glob(f"{kind}-*.json"))]
 
 
 def table(header: list[str], rows: list[list]) -> str:
@@ -76,7 +76,8 @@ def stamp(record: dict) -> str:
     return f"{record['date'][:10]}, commit {record['commit'][:12]}" + (" with changes" if record["dirty"] else "")
 
 
-def faults_text(record: dict) -> str:
+def faults_text(records: list[dict]) -> str:
+    record = records[-1]
     outcomes = ("completed", "refused", "missed", "wrong")
     rows = [
         [f"{row['part']}: `{row['call']}`", *(f"{row[outcome]:,}" for outcome in outcomes)] for row in record["calls"]
@@ -94,12 +95,20 @@ def faults_text(record: dict) -> str:
     )
 
 
-def fuzz_text(record: dict) -> str:
+def fuzz_text(records: list[dict]) -> str:
+    """Executions add up; of coverage the best run counts. What was found in the newest run of a target is open."""
+    targets: dict[str, dict] = {}
+    for record in records:
+        for run in record["targets"]:
+            sums = targets.setdefault(run["target"], {"executions": 0, "edges": 0, "features": 0})
+            sums["executions"] += run["executions"]
+            sums |= {field: max(sums[field], run[field]) for field in ("edges", "features")}
+            sums["findings"] = len(run["findings"])
     rows = [
-        [f"`{t['target']}`", f"{t['executions']:,}", f"{t['edges']:,}", f"{t['features']:,}", len(t["findings"])]
-        for t in sorted(record["targets"], key=lambda t: t["target"])
+        [f"`{name}`", f"{t['executions']:,}", f"{t['edges']:,}", f"{t['features']:,}", t["findings"]]
+        for name, t in sorted(targets.items())
     ]
-    return f"\n{stamp(record)}, {record['cpu']}.\n\n" + table(
+    return f"\n{'; '.join(stamp(record) for record in records)}; {records[-1]['cpu']}.\n\n" + table(
         ["target", "executions", "edges covered", "features", "open findings"], rows
     )
 
@@ -107,8 +116,8 @@ def fuzz_text(record: dict) -> str:
 def page() -> str:
     text = INTRODUCTION
     for introduction, kind, describe in ((FAULTS, "faults", faults_text), (FUZZING, "fuzz", fuzz_text)):
-        record = newest(kind)
-        text += introduction + (describe(record) if record else "\nNo record yet.\n")
+        records = load(kind)
+        text += introduction + (describe(records) if records else "\nNo record yet.\n")
     return text
 
 
