@@ -97,7 +97,7 @@ private:
     std::size_t used_ = 0;
 };
 
-/// Page-locked memory that a kernel writes results to; grows on demand.
+/// Page-locked memory for counters on their way to the device and results from it; grows on demand.
 class PageLockedBlocks {
 public:
     PageLockedBlocks() = default;
@@ -184,6 +184,7 @@ public:
             output_.release();
             scratch_.release();
             results_.release();
+            j0s_.release();
             if (staging_ != nullptr) (void)cudaFreeHost(staging_);
         } catch (...) {
             // The device is gone, and its memory with it.
@@ -211,12 +212,18 @@ public:
         const std::uint64_t output_bytes = run.output == nullptr ? 0 : extent(run.output_stride);
         const CurrentDevice current(device_);
         Block* const results = results_.reserve(run.count);
+        const Block* j0 = run.j0;
+        if (run.count > 1 && !run.hashes_only()) {
+            // A copy from pageable memory would hold up the thread.
+            j0 = std::copy_n(run.j0, run.count, j0s_.reserve(run.count)) - run.count;
+        }
         carry_out(run.input, extent(run.input_stride), run.output, output_bytes,
                   [&](const std::uint8_t* input, std::uint8_t* output) {
                       GcmRun on_device = run;
                       on_device.input = input;
                       on_device.output = output;
                       on_device.results = results;
+                      on_device.j0 = j0;
                       cuda::enqueue(on_device, limits_, stream_.get(),
                                     [this](std::size_t bytes) { return scratch_.reserve(bytes); });
                   });
@@ -293,7 +300,7 @@ private:
     std::uint8_t* staging_ = nullptr;
     std::size_t staging_bytes_;
     DeviceBuffer input_, output_, scratch_;
-    PageLockedBlocks results_;
+    PageLockedBlocks results_, j0s_;
     bool wiping_ = false;  ///< the stream still holds the wiping of both
 };
 

@@ -40,6 +40,7 @@ public:
           rows_(row_shape(device, run.count, blocks_)),
           j0_blocks_(run.count > 1 && !run.hashes_only() ? run.count : 0),
           pad_blocks_(tag_ ? run.count : 0),
+          waits_(reserve),
           pooled_(reserve ? 0 : scratch_bytes(), stream),
           scratch_(static_cast<uint4*>(reserve ? reserve(scratch_bytes()) : pooled_.get())) {}
 
@@ -64,17 +65,23 @@ private:
     [[nodiscard]] uint4* pads() const { return tag_ ? j0s() + j0_blocks_ : nullptr; }
     [[nodiscard]] uint4* digests() const { return j0s() + j0_blocks_ + pad_blocks_; }
 
-    /// From pageable memory a copy returns when it has read everything; page-locked memory, which the caller may change
-    /// as soon as we return, takes a detour through such.
+    /// From pageable memory a copy returns when it has read everything; page-locked memory, which a caller who does not
+    /// wait may change as soon as we return, takes a detour through such.
     void copy_j0s() const {
         const std::size_t bytes = j0_blocks_ * block_bytes;
-        cudaPointerAttributes attributes{};
-        const bool known = cudaPointerGetAttributes(&attributes, run_.j0) == cudaSuccess;
-        if (!known) (void)cudaGetLastError();
         std::vector<Block> copy;
-        if (known && attributes.type != cudaMemoryTypeUnregistered) copy.assign(run_.j0, run_.j0 + j0_blocks_);
+        if (!waits_ && is_page_locked(run_.j0)) copy.assign(run_.j0, run_.j0 + j0_blocks_);
         check(cudaMemcpyAsync(j0s(), copy.empty() ? run_.j0 : copy.data(), bytes, cudaMemcpyHostToDevice, stream_),
               "copying counters");
+    }
+
+    static bool is_page_locked(const void* pointer) {
+        cudaPointerAttributes attributes{};
+        if (cudaPointerGetAttributes(&attributes, pointer) == cudaSuccess) {
+            return attributes.type != cudaMemoryTypeUnregistered;
+        }
+        (void)cudaGetLastError();
+        return false;
     }
 
     static std::uint64_t outputs_for(std::uint64_t digests) {
@@ -180,6 +187,7 @@ private:
     std::uint64_t blocks_;  ///< whole ones, of the longest segment
     RowShape rows_;
     std::uint64_t j0_blocks_, pad_blocks_;
+    bool waits_;  ///< what the caller provided stays until the stream is through
     StreamScratch pooled_;
     uint4* scratch_;
 };

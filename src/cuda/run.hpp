@@ -19,9 +19,9 @@ bool has_code_for(int major, int minor);
 void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream);
 /// The same for a run of XTS.
 void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream);
-/// The same for GCM. `j0` has been read when this returns; `results` is memory that the device can write. `reserve`
-/// gives device memory that nobody else uses until the stream is through; without it the scratch memory is the
-/// stream's.
+/// The same for GCM. `results` is memory that the device can write. With `reserve`, which gives device memory that
+/// nobody else uses until the stream is through, the caller keeps `j0` as long; without it the scratch memory is the
+/// stream's, and `j0` has been read when this returns.
 void enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream,
              const std::function<void*(std::size_t)>& reserve = {});
 
