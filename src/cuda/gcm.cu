@@ -105,6 +105,11 @@ private:
         p->input = segments_of(run_, run_.input, run_.input_stride);
         p->output = run_.output;
         p->output_stride = run_.output_stride;
+        if (run_.total_bytes() == 0) {
+            // Of an empty message the buffers may be null, and the kernel reckons from them, though it touches neither.
+            p->output = reinterpret_cast<std::uint8_t*>(run_.results);
+            p->input.data = p->output;
+        }
         p->input.alignment = std::min(p->input.alignment, segments_of(run_, run_.output, run_.output_stride).alignment);
         p->j0s = j0_blocks_ != 0 ? j0s() : nullptr;
         std::memcpy(&p->j0, run_.j0->data(), block_bytes);
