@@ -18,7 +18,19 @@ inline constexpr std::size_t block_bytes = 16;
 using Block = std::array<std::uint8_t, block_bytes>;
 
 /// Values are those of `warpaes_mode` in the C ABI.
-enum class Mode : std::int32_t { ecb = 1, cbc = 2, cfb128 = 3, cfb8 = 4, cfb1 = 5, ofb = 6, ctr = 7, xts = 8, gcm = 9 };
+enum class Mode : std::int32_t {
+    ecb = 1,
+    cbc = 2,
+    cfb128 = 3,
+    cfb8 = 4,
+    cfb1 = 5,
+    ofb = 6,
+    ctr = 7,
+    xts = 8,
+    gcm = 9,
+    ccm = 10,
+    cmac = 11
+};
 
 /// Values are those of `warpaes_direction` in the C ABI.
 enum class Direction : std::int32_t { encrypt = 1, decrypt = 2 };
@@ -38,6 +50,8 @@ constexpr bool is_parallel(Mode mode, Direction direction) {
     case Mode::cfb1:
         return direction == Direction::decrypt;
     case Mode::ofb:
+    case Mode::ccm:
+    case Mode::cmac:
         return false;
     }
     return false;
@@ -49,7 +63,12 @@ constexpr bool needs_whole_blocks(Mode mode) {
 }
 
 constexpr bool uses_iv(Mode mode) {
-    return mode != Mode::ecb;
+    return mode != Mode::ecb && mode != Mode::cmac;
+}
+
+/// Modes whose messages carry a tag.
+constexpr bool uses_tag(Mode mode) {
+    return mode == Mode::gcm || mode == Mode::ccm || mode == Mode::cmac;
 }
 
 /// Only ECB, CBC and XTS decryption run the inverse cipher (FIPS 197, section 5.3).

@@ -15,6 +15,7 @@
 #include "aes/ghash.hpp"
 #include "aes/key_schedule.hpp"
 #include "aes/types.hpp"
+#include "backend/batch.hpp"
 #include "base/secret.hpp"
 
 namespace warpaes {
@@ -131,6 +132,8 @@ public:
     virtual void run(const Run& run) = 0;
     /// The same for GCM; results included.
     virtual void run_gcm(const GcmRun& run) = 0;
+    /// All messages, in any order; outputs, tags and failures are complete on return.
+    virtual void run_batch(std::span<const MessageGroup> groups);
 
     /// Overwrites the first `bytes` of both stagings, and what a device holds of any run.
     virtual void wipe_staging(std::size_t bytes) noexcept {

@@ -40,6 +40,10 @@ const char* evp_name(Mode mode) {
         return "XTS";
     case Mode::gcm:
         return "GCM";
+    case Mode::ccm:
+        return "CCM";
+    case Mode::cmac:
+        break;
     }
     fail("finding the mode");
 }

@@ -1,0 +1,49 @@
+// What kernels for batches are told: groups of messages in memory of the device (backend/batch.hpp), sorted and
+// numbered by the host. A kernel finds the message that a thread works on by binary search over the numbers.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/kernels/simt.cuh"
+
+namespace warpaes::cuda {
+
+/// A key in device memory: 16 blocks, of which [0, rounds] are the round keys of the cipher or of the equivalent
+/// inverse cipher, and the last is E(K, 0), GHASH's H, beside round keys of the cipher.
+inline constexpr unsigned key_slot_blocks = 16;
+inline constexpr unsigned key_slot_h = 15;
+
+/// A MessageGroup whose pointers all lead to memory of the device.
+struct alignas(16) BatchGroup {
+    const std::uint8_t* input;
+    std::uint8_t* output;
+    const std::uint8_t* iv;
+    const std::uint8_t* aad;
+    std::uint8_t* tag;
+    const uint4* keys;     ///< slot of the first message's key
+    std::uint8_t* failed;  ///< a byte a message: 1 if its tag was wrong
+    std::uint64_t input_stride, output_stride, iv_stride, aad_stride, tag_stride;
+    std::uint64_t key_stride;  ///< in blocks: 0 or key_slot_blocks
+    std::uint64_t count;
+    std::uint64_t length;
+    std::uint64_t aad_length;
+    std::uint64_t first_message;  ///< messages of the launch's groups before it
+    std::uint64_t first_unit;     ///< pieces of work of the launch's groups before it, as the kernel cuts messages
+    std::uint32_t iv_length;
+    std::uint32_t tag_length;
+    std::uint32_t alignment;  ///< 16, 4 or 1: what inputs, outputs and their strides are multiples of
+    std::uint32_t reserved;
+};
+
+/// One launch: groups of one mode, direction and key length.
+struct BatchParams {
+    const BatchGroup* groups;
+    std::uint32_t group_count;
+    std::uint32_t one_key;   ///< all messages have the key whose round keys are `round_keys`, constant-bank operands
+    std::uint64_t messages;  ///< of all groups
+    std::uint64_t units;     ///< of all groups
+    unsigned long long* ticket;  ///< zero at the start: the next piece of work, for kernels that hand it out
+    std::uint32_t round_keys[60];
+};
+
+}  // namespace warpaes::cuda
