@@ -131,6 +131,15 @@ const SealedFile* find_sealed(const StreamKey& key, const Bytes& file) {
     return find_if(key, file.size(), [&](const Bytes& ours) { return ours == file; });
 }
 
+bool begins_like_ours(const Bytes& file) {
+    constexpr std::ptrdiff_t with_salt = 24;  // the shortest header of them all
+    if (file.size() < with_salt) return false;
+    for (const auto& [what, sealed] : all_sealed()) {
+        if (std::equal(file.begin(), file.begin() + with_salt, sealed.file.begin())) return true;
+    }
+    return false;
+}
+
 bool has_our_ends(const StreamKey& key, const Bytes& file) {
     constexpr std::ptrdiff_t salt = 24, tag = 10;
     return find_if(key, file.size(), [&](const Bytes& ours) {

@@ -102,6 +102,7 @@ void any_file(Input& in, warpaes_engine* engine) {
     const Bytes file = in.rest();
     const JobResult result = run_job(engine, job, file, how);
     if (job.direction == WARPAES_DECRYPT) {
+        if (begins_like_ours(file)) return;  // spoiled() knows what may come out of those
         require(result.output.empty(), "any bytes are a file");
         require(result.status != WARPAES_OK, "any bytes are authentic");
     } else if (result.status == WARPAES_OK) {
