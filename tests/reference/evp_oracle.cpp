@@ -58,4 +58,38 @@ Bytes evp_gcm(const Bytes& key, const Bytes& iv, const Bytes& plaintext, const B
     return out;
 }
 
+Bytes evp_ccm(const Bytes& key, const Bytes& nonce, const Bytes& plaintext, const Bytes& aad, std::size_t tag_bytes) {
+    const Context context(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free);
+    require(EVP_EncryptInit_ex(context.get(), find_cipher("CCM", key.size()), nullptr, nullptr, nullptr));
+    require(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_IVLEN, static_cast<int>(nonce.size()), nullptr));
+    require(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_TAG, static_cast<int>(tag_bytes), nullptr));
+    require(EVP_EncryptInit_ex(context.get(), nullptr, nullptr, key.data(), nonce.data()));
+    Bytes out(plaintext.size() + tag_bytes);
+    int n = 0;
+    require(EVP_EncryptUpdate(context.get(), nullptr, &n, nullptr, static_cast<int>(plaintext.size())));
+    if (!aad.empty()) {
+        require(EVP_EncryptUpdate(context.get(), nullptr, &n, aad.data(), static_cast<int>(aad.size())));
+    }
+    // A null input would mean a length to come.
+    static constexpr std::uint8_t nothing = 0;
+    require(EVP_EncryptUpdate(context.get(), out.data(), &n, plaintext.empty() ? &nothing : plaintext.data(),
+                              static_cast<int>(plaintext.size())));
+    require(EVP_EncryptFinal_ex(context.get(), out.data() + plaintext.size(), &n));
+    require(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(tag_bytes),
+                                out.data() + plaintext.size()));
+    return out;
+}
+
+Bytes evp_cmac(const Bytes& key, const Bytes& message) {
+    const std::string cipher = "AES-" + std::to_string(8 * key.size()) + "-CBC";
+    Bytes tag(16);
+    std::size_t written = 0;
+    if (EVP_Q_mac(nullptr, "CMAC", nullptr, cipher.c_str(), nullptr, key.data(), key.size(), message.data(),
+                  message.size(), tag.data(), tag.size(), &written) == nullptr ||
+        written != tag.size()) {
+        throw std::runtime_error("libcrypto refused what the test asked of it");
+    }
+    return tag;
+}
+
 }  // namespace oracle

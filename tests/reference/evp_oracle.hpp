@@ -18,4 +18,10 @@ std::optional<Bytes> evp(const std::string& mode, bool encrypt, const Bytes& key
 /// AES-GCM encryption: ciphertext and 16 bytes of tag, one after the other. `iv`: at least one byte.
 Bytes evp_gcm(const Bytes& key, const Bytes& iv, const Bytes& plaintext, const Bytes& aad);
 
+/// AES-CCM encryption: ciphertext and `tag_bytes` of tag, one after the other.
+Bytes evp_ccm(const Bytes& key, const Bytes& nonce, const Bytes& plaintext, const Bytes& aad, std::size_t tag_bytes);
+
+/// 16 bytes of AES-CMAC.
+Bytes evp_cmac(const Bytes& key, const Bytes& message);
+
 }  // namespace oracle

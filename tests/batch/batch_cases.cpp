@@ -1,0 +1,410 @@
+#include "batch_cases.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <ostream>
+#include <sstream>
+
+#include "batch_oracle.hpp"
+
+namespace warpaes::test {
+
+namespace {
+
+using oracle::Bytes;
+
+constexpr std::uint8_t poison = 0xa5;
+
+Bytes random_bytes(std::mt19937& random, std::size_t n) {
+    Bytes bytes(n);
+    for (auto& b : bytes) b = static_cast<std::uint8_t>(random());
+    return bytes;
+}
+
+std::uint64_t below(std::mt19937& random, std::uint64_t bound) {
+    return random() % bound;
+}
+
+bool chance(std::mt19937& random, unsigned percent) {
+    return below(random, 100) < percent;
+}
+
+/// A piece of a BatchMemory, its contents before the run and after.
+class Arena {
+public:
+    explicit Arena(BatchMemory& memory) : memory_(memory) {}
+    Arena(const Arena&) = delete;
+    Arena& operator=(const Arena&) = delete;
+    ~Arena() {
+        if (data_ != nullptr) memory_.release(data_, before.size());
+    }
+
+    /// Adds `count` pieces at equal distances and returns where the first lies. No bytes follow the last piece.
+    std::size_t reserve(std::size_t lead, std::uint64_t count, std::size_t bytes, std::size_t stride) {
+        const std::size_t first = before.size() + lead;
+        before.resize(count == 0 ? first : first + (count - 1) * stride + bytes, poison);
+        return first;
+    }
+    /// From now on nothing more is reserved.
+    void allocate() {
+        if (before.empty()) before.push_back(poison);
+        data_ = memory_.allocate(before.size());
+    }
+    [[nodiscard]] std::uint8_t* at(std::size_t offset) const { return data_ + offset; }
+    void put(std::size_t offset, const Bytes& bytes) {
+        std::copy(bytes.begin(), bytes.end(), before.begin() + static_cast<std::ptrdiff_t>(offset));
+    }
+    void write() { memory_.write(data_, before); }
+    [[nodiscard]] Bytes contents() const {
+        Bytes bytes(before.size());
+        memory_.read(bytes, data_);
+        return bytes;
+    }
+
+    Bytes before;
+
+private:
+    BatchMemory& memory_;
+    std::uint8_t* data_ = nullptr;
+};
+
+void overlay(Bytes& image, std::size_t offset, const Bytes& bytes) {
+    std::copy(bytes.begin(), bytes.end(), image.begin() + static_cast<std::ptrdiff_t>(offset));
+}
+
+/// Where the pieces of one kind lie in their arena.
+struct Pieces {
+    std::size_t first = 0, bytes = 0, stride = 0;
+    bool absent = false;
+
+    [[nodiscard]] std::size_t at(std::uint64_t i) const { return first + i * stride; }
+    [[nodiscard]] Elements elements(const Arena& arena) const {
+        if (absent) return {};
+        return {arena.at(first), stride};
+    }
+};
+
+}  // namespace
+
+struct BatchCase::Group {
+    Group(const GroupSpec& s, std::uint32_t seed, BatchMemory& text_memory, BatchMemory& rest_memory)
+        : spec(s), random(seed), text(text_memory), rest(rest_memory) {
+        place();
+        make_keys();
+        text.allocate();
+        rest.allocate();
+        for (std::uint64_t i = 0; i < spec.count; ++i) fill(i);
+        text_after = text.before;
+        rest_after = rest.before;
+        for (const Answer& a : answers) {
+            if (!output.absent) overlay(text_after, a.output_at, a.output);
+            if (!a.tag.empty()) overlay(rest_after, a.tag_at, a.tag);
+        }
+        text.write();
+        rest.write();
+    }
+
+    [[nodiscard]] bool encrypts() const { return spec.direction == Direction::encrypt; }
+
+    void place() {
+        const auto pieces = [&](Arena& arena, std::size_t bytes, bool wanted, bool shared) {
+            Pieces p;
+            p.bytes = wanted ? bytes : 0;
+            p.absent = !wanted || (bytes == 0 && spec.null_if_empty);
+            if (p.absent) return p;
+            p.stride = shared ? 0 : bytes + spec.gap;
+            p.first = arena.reserve(spec.shift, shared ? 1 : spec.count, bytes, p.stride);
+            return p;
+        };
+        const std::size_t bytes = spec.mode == Mode::cfb1 ? (spec.length + 7) / 8 : spec.length;
+        const bool has_output = spec.mode != Mode::cmac;
+        // Half of the groups have their outputs first.
+        const bool apart = has_output && !spec.in_place, output_first = apart && chance(random, 50);
+        if (output_first) output = pieces(text, bytes, true, false);
+        input = pieces(text, bytes, true, spec.shared_input);
+        if (apart && !output_first) output = pieces(text, bytes, true, false);
+        if (has_output && spec.in_place) output = input;
+        if (!has_output) output.absent = true;
+
+        iv = pieces(rest, spec.iv_length, uses_iv(spec.mode), spec.shared_iv);
+        aad = pieces(rest, spec.aad_length, spec.mode == Mode::gcm || spec.mode == Mode::ccm, spec.shared_aad);
+        tag = pieces(rest, spec.tag_length, uses_tag(spec.mode), false);
+        keys = pieces(rest, spec.key_bytes, spec.raw_keys, spec.shared_key);
+    }
+
+    void make_keys() {
+        if (!spec.raw_keys) key = std::make_unique<ExpandedKey>(random_bytes(random, spec.key_bytes));
+        if (spec.mode == Mode::xts) tweak_key = std::make_unique<ExpandedKey>(random_bytes(random, spec.key_bytes));
+        failed.assign(spec.count, poison);
+        failed_after = failed;
+    }
+
+    Bytes piece(Arena& arena, const Pieces& p, std::uint64_t i, const std::function<Bytes()>& make) {
+        if (p.bytes == 0) return {};
+        if (p.stride == 0 && i != 0) {
+            const auto from = arena.before.begin() + static_cast<std::ptrdiff_t>(p.first);
+            return {from, from + static_cast<std::ptrdiff_t>(p.bytes)};
+        }
+        Bytes bytes = make();
+        arena.put(p.at(i), bytes);
+        return bytes;
+    }
+
+    /// Some IVs are about to carry, as counters and as numbers of data units.
+    Bytes make_iv() {
+        Bytes bytes = random_bytes(random, spec.iv_length);
+        if (chance(random, 25) && !bytes.empty()) {
+            const auto n = static_cast<std::ptrdiff_t>(below(random, bytes.size()) + 1);
+            if (spec.mode == Mode::xts) {
+                std::fill_n(bytes.begin(), n, std::uint8_t{0xff});
+            } else {
+                std::fill(bytes.end() - n, bytes.end(), std::uint8_t{0xff});
+                bytes.back() = static_cast<std::uint8_t>(0xff - below(random, 20));
+            }
+        }
+        return bytes;
+    }
+
+    struct Answer {
+        std::size_t output_at = 0, tag_at = 0;
+        Bytes output{}, tag{};
+    };
+
+    void fill(std::uint64_t i) {
+        oracle::Message m{.mode = batch_mode_name(spec.mode)};
+        m.iv = piece(rest, iv, i, [&] { return make_iv(); });
+        m.aad = piece(rest, aad, i, [&] { return random_bytes(random, aad.bytes); });
+        m.key = piece(rest, keys, i, [&] { return random_bytes(random, keys.bytes); });
+        if (key) m.key.assign(key->bytes().begin(), key->bytes().end());
+        if (tweak_key) m.tweak_key.assign(tweak_key->bytes().begin(), tweak_key->bytes().end());
+        m.tag_bytes = spec.tag_length;
+        m.data_unit = spec.data_unit;
+        if (spec.mode == Mode::cfb1) m.bits = spec.length;
+
+        Answer answer{.output_at = output.at(i), .tag_at = tag.at(i)};
+        if (uses_tag(spec.mode) && !encrypts()) {
+            const Bytes plaintext = random_bytes(random, input.bytes);
+            m.text = plaintext;
+            auto [ciphertext, right_tag] = oracle::seal(m);
+            answer.output = plaintext;
+            if (chance(random, spec.wrong_tags)) {
+                spoil(ciphertext, right_tag);
+                answer.output.assign(input.bytes, 0);
+                if (spec.reports) failed_after[i] = 1;
+            }
+            if (!input.absent) text.put(input.at(i), spec.mode == Mode::cmac ? plaintext : ciphertext);
+            if (spec.mode == Mode::cmac) answer.output.clear();
+            rest.put(tag.at(i), right_tag);
+        } else {
+            m.text = piece(text, input, i, [&] { return random_bytes(random, input.bytes); });
+            if (uses_tag(spec.mode)) {
+                std::tie(answer.output, answer.tag) = oracle::seal(m);
+                if (spec.mode == Mode::cmac) answer.output.clear();
+            } else {
+                answer.output = oracle::crypt(m, encrypts());
+            }
+        }
+        answers.push_back(std::move(answer));
+    }
+
+    /// One bit of the tag, or of the ciphertext where the tag is too long to agree with that by chance.
+    void spoil(Bytes& ciphertext, Bytes& right_tag) {
+        const bool in_text =
+            spec.mode != Mode::cmac && right_tag.size() >= 8 && !ciphertext.empty() && chance(random, 50);
+        Bytes& target = in_text ? ciphertext : right_tag;
+        target[below(random, target.size())] ^= static_cast<std::uint8_t>(1u << below(random, 8));
+    }
+
+    [[nodiscard]] MessageGroup group() {
+        return {.mode = spec.mode,
+                .direction = spec.direction,
+                .count = spec.count,
+                .length = spec.length,
+                .input = input.elements(text),
+                .output = output.elements(text),
+                .iv = iv.elements(rest),
+                .iv_length = uses_iv(spec.mode) ? spec.iv_length : 0,
+                .aad_length = aad.bytes,
+                .aad = aad.elements(rest),
+                .tag = tag.elements(rest),
+                .tag_length = uses_tag(spec.mode) ? spec.tag_length : 0,
+                .key = key.get(),
+                .keys = keys.elements(rest),
+                .key_bytes = spec.raw_keys ? static_cast<std::uint32_t>(spec.key_bytes) : 0,
+                .tweak_key = tweak_key.get(),
+                .data_unit = spec.mode == Mode::xts ? spec.data_unit : 0,
+                .failed = spec.reports ? failed.data() : nullptr};
+    }
+
+    /// What is wrong, or nothing.
+    [[nodiscard]] std::string complaints() const {
+        std::ostringstream out;
+        compare(out, text, text_after, {{"input", input}, {"output", output}});
+        compare(out, rest, rest_after, {{"IV", iv}, {"associated data", aad}, {"tag", tag}, {"key", keys}});
+        for (std::uint64_t i = 0; i < spec.count; ++i) {
+            if (failed[i] == failed_after[i]) continue;
+            out << "  `failed` of message " << i << " is " << unsigned{failed[i]} << ", not "
+                << unsigned{failed_after[i]} << "\n";
+            break;
+        }
+        return out.str();
+    }
+
+    void compare(std::ostream& out, const Arena& arena, const Bytes& after,
+                 const std::vector<std::pair<const char*, Pieces>>& kinds) const {
+        const Bytes contents = arena.contents();
+        if (contents == after) return;
+        const auto wrong = static_cast<std::size_t>(
+            std::mismatch(contents.begin(), contents.end(), after.begin()).first - contents.begin());
+        out << "  first wrong byte: " << unsigned{contents[wrong]} << " instead of " << unsigned{after[wrong]};
+        bool found = false;
+        for (const auto& [name, p] : kinds) {
+            for (std::uint64_t i = 0; i < (p.stride == 0 ? 1 : spec.count); ++i) {
+                if (p.absent || wrong < p.at(i) || wrong >= p.at(i) + p.bytes) continue;
+                out << ", " << name << " of message " << i << ", byte " << wrong - p.at(i);
+                found = true;
+            }
+        }
+        out << (found ? "\n" : ", between the messages\n");
+    }
+
+    GroupSpec spec;
+    std::mt19937 random;
+    Arena text, rest;
+    Bytes text_after, rest_after;
+    Pieces input, output, iv, aad, tag, keys;
+    std::unique_ptr<ExpandedKey> key, tweak_key;
+    std::vector<Answer> answers;
+    Bytes failed, failed_after;
+};
+
+BatchCase::BatchCase(std::span<const GroupSpec> specs, std::uint32_t seed, BatchMemory& text, BatchMemory& rest) {
+    for (const GroupSpec& spec : specs) {
+        owned_.push_back(std::make_unique<Group>(spec, seed++, text, rest));
+        groups_.push_back(owned_.back()->group());
+    }
+}
+
+BatchCase::~BatchCase() = default;
+
+std::string BatchCase::complaints() const {
+    std::ostringstream out;
+    unsigned wrong = 0;
+    for (std::size_t g = 0; g < owned_.size(); ++g) {
+        const std::string complaints = owned_[g]->complaints();
+        if (complaints.empty()) continue;
+        if (++wrong <= 5) out << "group " << g << ": " << owned_[g]->spec << "\n" << complaints;
+    }
+    if (wrong > 5) out << wrong - 5 << " more groups are wrong\n";
+    return out.str();
+}
+
+void check_batch(const RunGroups& run, std::span<const GroupSpec> specs, std::uint32_t seed, BatchMemory& text,
+                 BatchMemory& rest) {
+    SCOPED_TRACE("batch of seed " + std::to_string(seed));
+    BatchCase batch(specs, seed, text, rest);
+    run(batch.groups());
+    EXPECT_EQ(batch.complaints(), "");
+}
+
+std::span<const Mode> batch_modes() {
+    static constexpr std::array modes{Mode::ecb, Mode::cbc, Mode::cfb128, Mode::cfb8, Mode::cfb1, Mode::ofb,
+                                      Mode::ctr, Mode::xts, Mode::gcm,    Mode::ccm,  Mode::cmac};
+    return modes;
+}
+
+const char* batch_mode_name(Mode mode) {
+    static constexpr const char* names[] = {"",    "ECB", "CBC", "CFB128", "CFB8", "CFB1",
+                                            "OFB", "CTR", "XTS", "GCM",    "CCM",  "CMAC"};
+    return names[static_cast<std::size_t>(mode)];
+}
+
+std::ostream& operator<<(std::ostream& out, const GroupSpec& s) {
+    out << s.count << " x " << batch_mode_name(s.mode) << (s.direction == Direction::encrypt ? " encrypt" : " decrypt")
+        << ", length " << s.length << ", key of " << s.key_bytes << (s.raw_keys ? " (raw)" : "");
+    if (uses_iv(s.mode)) out << ", IV " << s.iv_length << (s.shared_iv ? " (shared)" : "");
+    if (s.aad_length != 0) out << ", AAD " << s.aad_length << (s.shared_aad ? " (shared)" : "");
+    if (uses_tag(s.mode)) out << ", tag " << s.tag_length;
+    if (s.mode == Mode::xts) out << ", unit " << s.data_unit;
+    return out << (s.in_place ? ", in place" : "") << (s.shared_input ? ", one input" : "") << ", gap " << s.gap
+               << ", shift " << s.shift;
+}
+
+namespace {
+
+/// A length in bytes: preferably round a block boundary, and more often short than long.
+std::uint64_t random_length(std::mt19937& random, std::uint64_t most) {
+    switch (below(random, 8)) {
+    case 0:
+        return below(random, 4) == 0 ? 0 : std::min<std::uint64_t>(most, below(random, 34));
+    case 1:
+        return below(random, most + 1);
+    default: {
+        const std::uint64_t limit = chance(random, 30) ? most : std::min<std::uint64_t>(most, 700);
+        const std::uint64_t blocks = below(random, limit / 16 + 1), off = below(random, 4);
+        return std::min(most, 16 * blocks + (off == 3 ? 0 : off + (blocks == 0 ? 1 : 0)) - (off == 0 && blocks != 0));
+    }
+    }
+}
+
+}  // namespace
+
+GroupSpec random_group(std::mt19937& random, Mode mode, Direction direction, const Limits& limits) {
+    GroupSpec s{.mode = mode, .direction = direction};
+    static constexpr std::size_t key_sizes[] = {16, 24, 32};
+    s.key_bytes = key_sizes[below(random, 3)];
+    s.count = chance(random, 30) ? 1 : 1 + below(random, limits.count);
+    s.length = random_length(random, limits.length);
+    if (mode == Mode::gcm) {
+        s.iv_length = chance(random, 60) ? 12 : static_cast<std::uint32_t>(1 + below(random, 70));
+        s.tag_length = chance(random, 60) ? 16 : static_cast<std::uint32_t>(4 + below(random, 13));
+    } else if (mode == Mode::ccm) {
+        s.iv_length = static_cast<std::uint32_t>(7 + below(random, 7));
+        s.tag_length = static_cast<std::uint32_t>(4 + 2 * below(random, 7));
+        if (s.iv_length == 13) s.length = std::min<std::uint64_t>(s.length, 65535);
+    } else if (mode == Mode::cmac) {
+        s.tag_length = chance(random, 60) ? 16 : static_cast<std::uint32_t>(1 + below(random, 16));
+    } else if (mode == Mode::xts) {
+        s.key_bytes = chance(random, 50) ? 16 : 32;
+        static constexpr std::uint64_t units[] = {16, 17, 31, 32, 48, 100, 512, 520, 4096};
+        s.data_unit = units[below(random, std::size(units))];
+        if (s.length != 0 && s.length < 16) s.length += 16;
+        if (s.length % s.data_unit != 0 && s.length % s.data_unit < 16) s.length -= s.length % s.data_unit;
+    }
+    if (needs_whole_blocks(mode)) s.length = s.length / 16 * 16;
+    if (mode == Mode::cfb1) {
+        s.length = 8 * std::min<std::uint64_t>(s.length, 200) + (chance(random, 50) ? below(random, 8) : 0);
+    } else if (mode == Mode::cfb8) {
+        s.length = std::min<std::uint64_t>(s.length, 700);
+    }
+    if (mode == Mode::gcm || mode == Mode::ccm) {
+        s.aad_length = chance(random, 30) ? 13 : random_length(random, limits.aad);
+        s.shared_aad = chance(random, 20);
+    }
+    s.in_place = chance(random, 40);
+    s.raw_keys = mode != Mode::xts && chance(random, 40);
+    s.shared_key = chance(random, 20);
+    s.shared_iv = chance(random, 15);
+    s.shared_input = !s.in_place && chance(random, 10) && !(uses_tag(mode) && direction == Direction::decrypt);
+    s.null_if_empty = chance(random, 50);
+    s.reports = chance(random, 80);
+    s.wrong_tags = chance(random, 50) ? 0 : 20;
+    static constexpr std::size_t gaps[] = {0, 0, 0, 1, 7, 16, 64, 100};
+    s.gap = gaps[below(random, std::size(gaps))];
+    s.shift = chance(random, 50) ? 0 : below(random, 64);
+    return s;
+}
+
+std::vector<GroupSpec> random_batch(std::mt19937& random, std::size_t groups, const Limits& limits) {
+    std::vector<GroupSpec> specs;
+    for (std::size_t i = 0; i < groups; ++i) {
+        const Mode mode = batch_modes()[below(random, batch_modes().size())];
+        specs.push_back(
+            random_group(random, mode, chance(random, 50) ? Direction::encrypt : Direction::decrypt, limits));
+    }
+    return specs;
+}
+
+}  // namespace warpaes::test

@@ -1,0 +1,92 @@
+// Batches of messages with their right answers, for everything that runs batches: the lanes of the backends, and the
+// library as its clients see it.
+//
+// Each group has memory of its own, poisoned, of which the test knows every byte before and after the run; so whatever
+// is written in a wrong place is seen, be it a gap between messages, an input or the last bytes of a short tag.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "memory.hpp"
+
+namespace warpaes::test {
+
+/// What a group of messages is to look like; contents come from a seed.
+struct GroupSpec {
+    Mode mode = Mode::ecb;
+    Direction direction = Direction::encrypt;
+    std::size_t key_bytes = 16;
+    std::uint64_t count = 1;
+    std::uint64_t length = 0;  ///< in bytes; CFB1: in bits
+    std::uint32_t iv_length = 16;
+    std::uint64_t aad_length = 0;
+    std::uint32_t tag_length = 16;
+    std::uint64_t data_unit = 512;  ///< XTS
+
+    bool in_place = false;
+    bool raw_keys = false;   ///< bytes for each message, not one key for all
+    bool shared_iv = false;  ///< stride 0, and likewise below
+    bool shared_aad = false;
+    bool shared_key = false;     ///< raw keys
+    bool shared_input = false;   ///< not where messages are decrypted that carry tags
+    bool null_if_empty = false;  ///< no pointers to what has no bytes
+    bool reports = true;         ///< whether `failed` is there
+    unsigned wrong_tags = 0;     ///< of 100 messages, on decryption
+    std::size_t gap = 0;         ///< bytes between messages, and between what else they have
+    std::size_t shift = 0;       ///< bytes before the first message
+};
+
+std::ostream& operator<<(std::ostream& out, const GroupSpec& spec);
+
+/// A batch in the memory of the caller's choice, which must live longer.
+class BatchCase {
+public:
+    /// `text`: memory of inputs and outputs; `rest`: of keys, IVs, associated data and tags. `failed` is always the
+    /// host's.
+    BatchCase(std::span<const GroupSpec> specs, std::uint32_t seed, BatchMemory& text = guarded_memory(),
+              BatchMemory& rest = guarded_memory());
+    BatchCase(const BatchCase&) = delete;
+    BatchCase& operator=(const BatchCase&) = delete;
+    ~BatchCase();
+
+    [[nodiscard]] std::span<const MessageGroup> groups() const noexcept { return groups_; }
+    /// What is not as it should be after a run; nothing, if all is.
+    [[nodiscard]] std::string complaints() const;
+
+private:
+    struct Group;
+    std::vector<std::unique_ptr<Group>> owned_;
+    std::vector<MessageGroup> groups_;
+};
+
+using RunGroups = std::function<void(std::span<const MessageGroup>)>;
+
+/// Builds the batch, runs it, and fails the test for every complaint.
+void check_batch(const RunGroups& run, std::span<const GroupSpec> specs, std::uint32_t seed,
+                 BatchMemory& text = guarded_memory(), BatchMemory& rest = guarded_memory());
+
+/// Bounds of random groups.
+struct Limits {
+    std::uint64_t count = 40;
+    std::uint64_t length = 4100;  ///< bytes
+    std::uint64_t aad = 300;
+};
+
+/// All modes of a batch.
+std::span<const Mode> batch_modes();
+const char* batch_mode_name(Mode mode);
+
+/// Everything about it at random: lengths preferably round block boundaries, none, or few.
+GroupSpec random_group(std::mt19937& random, Mode mode, Direction direction, const Limits& limits = {});
+/// Of any modes.
+std::vector<GroupSpec> random_batch(std::mt19937& random, std::size_t groups, const Limits& limits = {});
+
+}  // namespace warpaes::test

@@ -1,0 +1,90 @@
+// Batches on every CPU backend.
+#include <gtest/gtest.h>
+
+#include "../cpu/cpu_backends.hpp"
+#include "batch_cases.hpp"
+
+namespace warpaes::test {
+namespace {
+
+class CpuBatch : public testing::TestWithParam<NamedBackend> {
+protected:
+    void SetUp() override {
+        if (!GetParam().backend->usable()) GTEST_SKIP() << GetParam().backend->info().front().reason;
+        lane_ = GetParam().backend->open_lane(-1, 0);
+    }
+    void check(const std::vector<GroupSpec>& specs, std::uint32_t seed) {
+        check_batch([this](std::span<const MessageGroup> groups) { lane_->run_batch(groups); }, specs, seed);
+    }
+    std::unique_ptr<Lane> lane_;
+};
+
+TEST_P(CpuBatch, NoMessages) {
+    lane_->run_batch({});
+}
+
+TEST_P(CpuBatch, EachMode) {
+    std::uint32_t seed = 1000;
+    for (const Mode mode : batch_modes()) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            std::mt19937 random(++seed);
+            std::vector<GroupSpec> specs;
+            for (int i = 0; i < 40; ++i) specs.push_back(random_group(random, mode, direction));
+            check(specs, 100 * seed);
+        }
+    }
+}
+
+TEST_P(CpuBatch, AllModesAtOnce) {
+    for (std::uint32_t seed = 1; seed <= 12; ++seed) {
+        std::mt19937 random(seed);
+        check(random_batch(random, 60), 1000 * seed);
+    }
+}
+
+TEST_P(CpuBatch, LongMessages) {
+    std::mt19937 random(7);
+    check(random_batch(random, 30, {.count = 5, .length = 70000, .aad = 66000}), 7);
+}
+
+// How CCM writes the length of associated data changes at 2^16 - 2^8 (SP 800-38C, A.2.2).
+TEST_P(CpuBatch, AssociatedDataOfCcm) {
+    std::vector<GroupSpec> specs;
+    for (const std::uint64_t aad : {1u, 13u, 14u, 15u, 30u, 65279u, 65280u, 65536u}) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            specs.push_back(
+                {.mode = Mode::ccm, .direction = direction, .length = 33, .iv_length = 11, .aad_length = aad});
+        }
+    }
+    check(specs, 8);
+}
+
+// What a test of batches is worth: it must see what a backend could do wrong.
+TEST(BatchCases, SeeWhatIsWrong) {
+    const GroupSpec spec{.mode = Mode::gcm, .count = 3, .length = 40, .iv_length = 12, .tag_length = 12, .gap = 5};
+    GroupSpec opens = spec;
+    opens.direction = Direction::decrypt;
+    opens.wrong_tags = 100;
+    const auto complaints_after = [](const GroupSpec& s, const std::function<void(const MessageGroup&)>& spoil) {
+        BatchCase batch(std::span(&s, 1), 5);
+        libcrypto_backend().open_lane(-1, 0)->run_batch(batch.groups());
+        spoil(batch.groups()[0]);
+        return batch.complaints();
+    };
+    EXPECT_EQ(complaints_after(spec, [](const MessageGroup&) {}), "");
+    EXPECT_EQ(complaints_after(opens, [](const MessageGroup&) {}), "");
+    EXPECT_NE(complaints_after(spec, [](const MessageGroup& g) { g.output.at(2)[39] ^= 1; }), "");
+    EXPECT_NE(complaints_after(spec, [](const MessageGroup& g) { g.output.at(0)[40] = 0; }), "");
+    EXPECT_NE(complaints_after(spec, [](const MessageGroup& g) { g.input.at(1)[3] ^= 1; }), "");
+    EXPECT_NE(complaints_after(spec, [](const MessageGroup& g) { g.tag.at(1)[12] ^= 1; }), "");
+    EXPECT_NE(complaints_after(spec, [](const MessageGroup& g) { g.tag.at(0)[0] ^= 1; }), "");
+    EXPECT_NE(complaints_after(spec, [](const MessageGroup& g) { g.failed[0] = 1; }), "");
+    EXPECT_NE(complaints_after(opens, [](const MessageGroup& g) { g.failed[2] = 0; }), "");
+    EXPECT_NE(complaints_after(opens, [](const MessageGroup& g) { g.output.at(1)[0] = 7; }), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CpuBatch, testing::ValuesIn(cpu_backends()),
+                         [](const auto& info) { return std::string(info.param.label); });
+
+}  // namespace
+}  // namespace warpaes::test

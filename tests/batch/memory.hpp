@@ -1,0 +1,29 @@
+// Memory that the messages of a test lie in: that of the host, or a GPU's behind the same interface.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace warpaes::test {
+
+class BatchMemory {
+public:
+    virtual ~BatchMemory() = default;
+
+    /// `bytes` bytes at any address; at least one. Throws if there are none.
+    [[nodiscard]] virtual std::uint8_t* allocate(std::size_t bytes) = 0;
+    virtual void release(std::uint8_t* memory, std::size_t bytes) noexcept = 0;
+    virtual void write(std::uint8_t* to, std::span<const std::uint8_t> from);
+    virtual void read(std::span<std::uint8_t> to, const std::uint8_t* from);
+
+protected:
+    BatchMemory() = default;
+    BatchMemory(const BatchMemory&) = default;
+    BatchMemory& operator=(const BatchMemory&) = default;
+};
+
+/// Host memory between two pages that may not be touched; what is handed out ends where the second begins.
+BatchMemory& guarded_memory();
+
+}  // namespace warpaes::test
