@@ -39,7 +39,7 @@ void print_help() {
         "  warpaes decrypt -k keyset.json -o disk.img disk.img.warpaes\n"
         "  warpaes enc -aes-256-ctr -pbkdf2 -in disk.img -out disk.img.enc\n"
         "\nExit status\n");
-    for (int status = 0; status <= WARPAES_ERROR_KEYSET; ++status) {
+    for (int status = 0; status <= WARPAES_ERROR_IV_REUSED; ++status) {
         fmt::print("  {:>3}  {}\n", status, warpaes_status_message(static_cast<warpaes_status>(status)));
     }
     fmt::print("  {:>3}  ended by signal N\n", "128+N");

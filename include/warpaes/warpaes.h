@@ -69,7 +69,9 @@ typedef enum warpaes_status {
     WARPAES_ERROR_FORMAT = 21,          /**< Not a file of the expected format, or a truncated one. */
     WARPAES_ERROR_AUTHENTICATION = 22,  /**< A tag is wrong: wrong key, wrong associated data, or data that was altered
                                              or cut off. No unauthenticated byte was handed out. */
-    WARPAES_ERROR_KEYSET = 23           /**< Not a keyset, or none of its keys can be used for this. */
+    WARPAES_ERROR_KEYSET = 23,          /**< Not a keyset, or none of its keys can be used for this. */
+    WARPAES_ERROR_TIMEOUT = 24,         /**< The batch is not finished yet. */
+    WARPAES_ERROR_IV_REUSED = 25        /**< GCM, CCM: two encryptions of a batch have the same key and IV. */
 } warpaes_status;
 
 /** What `status` means, in a few words. Static storage; never NULL. */
@@ -88,7 +90,9 @@ typedef enum warpaes_mode {
     WARPAES_OFB = 6,    /**< SP 800-38A 6.4 */
     WARPAES_CTR = 7,    /**< SP 800-38A 6.5, 128-bit big-endian increment (appendix B.1) */
     WARPAES_XTS = 8,    /**< SP 800-38E, IEEE 1619: AES-128 and AES-256 */
-    WARPAES_GCM = 9     /**< SP 800-38D; with associated data alone it is GMAC */
+    WARPAES_GCM = 9,    /**< SP 800-38D; with associated data alone it is GMAC */
+    WARPAES_CCM = 10,   /**< SP 800-38C */
+    WARPAES_CMAC = 11   /**< SP 800-38B: a tag and no output; decryption compares it */
 } warpaes_mode;
 
 typedef enum warpaes_direction { WARPAES_ENCRYPT = 1, WARPAES_DECRYPT = 2 } warpaes_direction;

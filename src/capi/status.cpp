@@ -79,6 +79,10 @@ const char* warpaes_status_message(warpaes_status status) {
         return "authentication failure: wrong key, wrong associated data, altered or cut off";
     case WARPAES_ERROR_KEYSET:
         return "keyset not usable";
+    case WARPAES_ERROR_TIMEOUT:
+        return "not finished yet";
+    case WARPAES_ERROR_IV_REUSED:
+        return "IV used twice with one key";
     }
     return "unknown status";
 }

@@ -22,7 +22,8 @@ static_assert(WARPAES_OK == 0 && WARPAES_ERROR_INTERNAL == 1 && WARPAES_ERROR_AR
               WARPAES_ERROR_DEVICE_MEMORY == 12 && WARPAES_ERROR_DEVICE == 13 && WARPAES_ERROR_STATE == 14 &&
               WARPAES_ERROR_CANCELLED == 15 && WARPAES_ERROR_NOT_FOUND == 16 && WARPAES_ERROR_EXISTS == 17 &&
               WARPAES_ERROR_SAME_FILE == 18 && WARPAES_ERROR_READ == 19 && WARPAES_ERROR_WRITE == 20 &&
-              WARPAES_ERROR_FORMAT == 21 && WARPAES_ERROR_AUTHENTICATION == 22 && WARPAES_ERROR_KEYSET == 23);
+              WARPAES_ERROR_FORMAT == 21 && WARPAES_ERROR_AUTHENTICATION == 22 && WARPAES_ERROR_KEYSET == 23 &&
+              WARPAES_ERROR_TIMEOUT == 24 && WARPAES_ERROR_IV_REUSED == 25);
 static_assert(WARPAES_ECB == 1 && WARPAES_CBC == 2 && WARPAES_CFB128 == 3 && WARPAES_CFB8 == 4 && WARPAES_CFB1 == 5 &&
               WARPAES_OFB == 6 && WARPAES_CTR == 7 && WARPAES_ENCRYPT == 1 && WARPAES_DECRYPT == 2);
 static_assert(offsetof(warpaes_message, key) == 16 && offsetof(warpaes_message, input) == 40 &&
@@ -45,12 +46,12 @@ TEST(Library, Version) {
 
 TEST(Library, EveryStatusHasItsOwnMessage) {
     std::set<std::string> messages;
-    for (int status = WARPAES_OK; status <= WARPAES_ERROR_KEYSET; ++status) {
+    for (int status = WARPAES_OK; status <= WARPAES_ERROR_IV_REUSED; ++status) {
         const std::string message = warpaes_status_message(static_cast<warpaes_status>(status));
         EXPECT_FALSE(message.empty()) << status;
         EXPECT_TRUE(messages.insert(message).second) << status << " has the message of another: " << message;
     }
-    const char* unknown = warpaes_status_message(static_cast<warpaes_status>(WARPAES_ERROR_KEYSET + 1));
+    const char* unknown = warpaes_status_message(static_cast<warpaes_status>(WARPAES_ERROR_IV_REUSED + 1));
     ASSERT_NE(unknown, nullptr);
     EXPECT_TRUE(messages.insert(unknown).second);
 }
