@@ -1,0 +1,84 @@
+// What stands between a lane's batch (batch.hpp), which brings data and keys to the device, and the kernels for it.
+//
+// A batch is sorted into buckets. Each family of kernels, one for some modes, first prepares its buckets on the host
+// (how messages are cut, how much scratch memory that takes), then, when all descriptors have been copied, enqueues its
+// kernels.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "backend/backend.hpp"
+#include "cuda/kernels/batch_params.cuh"
+#include "cuda/launch_table.hpp"
+
+namespace warpaes::cuda {
+
+/// Groups of one mode, direction and key length.
+struct Bucket {
+    Mode mode;
+    Direction direction;
+    int rounds;
+    bool long_messages;  ///< all of at least BatchCounters::least_long bytes, or all shorter; matters to counters alone
+    /// The key of all messages, or null. Slots of keys are there all the same where `needs_slots`.
+    const ExpandedKey* one_key = nullptr;
+    const ExpandedKey* one_tweak_key = nullptr;
+
+    /// Descriptors in host memory that is copied after `prepare`, which may sort them and numbers them: first_message,
+    /// and if its kernel wants it first_unit. Pointers in them lead to the device's memory. No group is without
+    /// messages; a message may be empty.
+    std::span<BatchGroup> groups;
+    std::uint64_t messages = 0;  ///< of all groups
+    std::uint64_t units = 0;     ///< `prepare` sets it
+    /// Device memory of its own for the bucket's kernels: `prepare` says how much, and `enqueue` finds it. Undefined at
+    /// first, and overwritten with zeros when the batch is done.
+    std::size_t scratch_bytes = 0;
+    std::uint8_t* scratch = nullptr;
+
+    const BatchGroup* on_device = nullptr;  ///< the groups there, for `enqueue`
+    unsigned long long* tickets = nullptr;  ///< there, `bucket_tickets` zeros
+};
+
+inline constexpr unsigned bucket_tickets = 4;
+
+/// Whether a kernel of the mode reads round keys from slots (batch_params.cuh) even if all messages have one key: for
+/// GCM and CMAC, H.
+constexpr bool needs_slots(Mode mode) {
+    return mode == Mode::gcm || mode == Mode::cmac;
+}
+
+/// Sets first_message and first_unit of every group, and the bucket's units. `units_of(group)`: its pieces of work.
+template <typename UnitsOf>
+void number_groups(Bucket& bucket, const UnitsOf& units_of) {
+    std::uint64_t messages = 0, units = 0;
+    for (BatchGroup& group : bucket.groups) {
+        group.first_message = messages;
+        group.first_unit = units;
+        messages += group.count;
+        units += units_of(group);
+    }
+    bucket.messages = messages;
+    bucket.units = units;
+}
+
+/// What kernels are told of the bucket; round keys if it has one key.
+[[nodiscard]] Secret<BatchParams> params_of(const Bucket& bucket);
+
+/// ECB; CBC and CFB128 decryption; XTS.
+void prepare_blocks(Bucket& bucket, const DeviceLimits& device);
+void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
+
+/// CTR, and the key streams of GCM and CCM, from the mode of the bucket. With `pads`, a block for every message of the
+/// bucket (GCM: of IVs of 12 bytes, or of J0 itself as an IV of 16; CCM: of nonces): there goes the encryption of the
+/// counter block that precedes the text's, E(J0). The scratch memory is not used.
+void prepare_counters(Bucket& bucket, const DeviceLimits& device);
+void enqueue_counters(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream, uint4* pads = nullptr);
+
+/// CFB8 and CFB1 decryption.
+void prepare_segments(Bucket& bucket, const DeviceLimits& device);
+void enqueue_segments(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
+
+}  // namespace warpaes::cuda
