@@ -37,10 +37,8 @@ Bytes from_hex(const std::string& hex) {
     return parse_hex("vector", hex, hex.size() / 2, WARPAES_ERROR_INTERNAL);
 }
 
-Bytes crypt(warpaes_engine* engine, warpaes_mode mode, warpaes_direction direction, const Bytes& key_bytes,
-            const Bytes& iv, const Bytes& input) {
-    const Key key = create_key(key_bytes.data(), key_bytes.size());
-    Bytes output(input.size(), 0xa5);
+warpaes_message make_message(warpaes_mode mode, warpaes_direction direction, const Key& key, const Bytes& iv,
+                             const Bytes& input, Bytes& output) {
     warpaes_message message = WARPAES_MESSAGE_INIT;
     message.mode = mode;
     message.direction = direction;
@@ -51,6 +49,14 @@ Bytes crypt(warpaes_engine* engine, warpaes_mode mode, warpaes_direction directi
     message.input_len = input.size();
     message.output = output.data();
     message.output_capacity = output.size();
+    return message;
+}
+
+Bytes crypt(warpaes_engine* engine, warpaes_mode mode, warpaes_direction direction, const Bytes& key_bytes,
+            const Bytes& iv, const Bytes& input) {
+    const Key key = create_key(key_bytes.data(), key_bytes.size());
+    Bytes output(input.size(), 0xa5);
+    warpaes_message message = make_message(mode, direction, key, iv, input, output);
     check(warpaes_crypt(engine, &message));
     return output;
 }
@@ -60,18 +66,9 @@ Bytes crypt_xts(warpaes_engine* engine, warpaes_direction direction, const Bytes
     const Key key = create_key(key_bytes.data(), key_bytes.size());
     const Key tweak_key = create_key(tweak_key_bytes.data(), tweak_key_bytes.size());
     Bytes output(input.size(), 0xa5);
-    warpaes_message message = WARPAES_MESSAGE_INIT;
-    message.mode = WARPAES_XTS;
-    message.direction = direction;
-    message.key = key.get();
+    warpaes_message message = make_message(WARPAES_XTS, direction, key, number, input, output);
     message.tweak_key = tweak_key.get();
     message.data_unit_len = data_unit;
-    message.iv = number.data();
-    message.iv_len = number.size();
-    message.input = input.data();
-    message.input_len = input.size();
-    message.output = output.data();
-    message.output_capacity = output.size();
     check(warpaes_crypt(engine, &message));
     return output;
 }
@@ -85,18 +82,10 @@ std::optional<Bytes> crypt_gcm(warpaes_engine* engine, warpaes_direction directi
     const Key key = create_key(key_bytes.data(), key_bytes.size());
     Bytes output(length + tag_bytes, 0xa5),
         tag(input.end() - static_cast<std::ptrdiff_t>(input.size() - length), input.end());
-    warpaes_message message = WARPAES_MESSAGE_INIT;
-    message.mode = WARPAES_GCM;
-    message.direction = direction;
-    message.key = key.get();
-    message.iv = iv.data();
-    message.iv_len = iv.size();
+    warpaes_message message = make_message(WARPAES_GCM, direction, key, iv, input, output);
+    message.input_len = message.output_capacity = length;
     message.aad = aad.data();
     message.aad_len = aad.size();
-    message.input = input.data();
-    message.input_len = length;
-    message.output = output.data();
-    message.output_capacity = length;
     message.tag = encrypt ? output.data() + length : tag.data();
     message.tag_len = tag_bytes;
     const warpaes_status status = warpaes_crypt(engine, &message);

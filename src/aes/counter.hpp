@@ -14,21 +14,11 @@ struct Counter {
 };
 
 constexpr Counter load_counter(const Block& block) {
-    Counter c;
-    for (unsigned i = 0; i < 8; ++i) {
-        c.high = (c.high << 8) | block[i];
-        c.low = (c.low << 8) | block[i + 8];
-    }
-    return c;
+    return load_halves<Counter>(block);
 }
 
 constexpr Block store_counter(Counter c) {
-    Block block{};
-    for (unsigned i = 0; i < 8; ++i) {
-        block[i] = static_cast<std::uint8_t>(c.high >> (56 - 8 * i));
-        block[i + 8] = static_cast<std::uint8_t>(c.low >> (56 - 8 * i));
-    }
-    return block;
+    return store_halves(c);
 }
 
 constexpr Counter add(Counter c, std::uint64_t blocks) {

@@ -5,8 +5,10 @@
 // element. Exponents and lengths are public.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "aes/types.hpp"
 
@@ -22,21 +24,11 @@ struct FieldElement {
 };
 
 constexpr FieldElement load_element(const Block& block) {
-    FieldElement e;
-    for (unsigned i = 0; i < 8; ++i) {
-        e.high = (e.high << 8) | block[i];
-        e.low = (e.low << 8) | block[i + 8];
-    }
-    return e;
+    return load_halves<FieldElement>(block);
 }
 
 constexpr Block store_element(FieldElement e) {
-    Block block{};
-    for (unsigned i = 0; i < 8; ++i) {
-        block[i] = static_cast<std::uint8_t>(e.high >> (56 - 8 * i));
-        block[i + 8] = static_cast<std::uint8_t>(e.low >> (56 - 8 * i));
-    }
-    return block;
+    return store_halves(e);
 }
 
 namespace detail {
@@ -183,6 +175,15 @@ constexpr std::uint64_t blocks_of(std::uint64_t bytes) {
     return bytes / block_bytes + (bytes % block_bytes != 0);
 }
 
+/// Adds `bytes` bytes to `digest`, a last block padded with zeros; one at a time, so for a few blocks.
+constexpr void hash_blocks(FieldElement h, const std::uint8_t* data, std::uint64_t bytes, FieldElement& digest) {
+    for (std::uint64_t at = 0; at < bytes; at += block_bytes) {
+        Block block{};
+        std::copy_n(data + at, std::min<std::uint64_t>(block_bytes, bytes - at), block.begin());
+        digest = multiply(digest ^ load_element(block), h);
+    }
+}
+
 /// The last block that GHASH takes: both lengths in bits (SP 800-38D, 7.1, step 5).
 constexpr FieldElement length_block(std::uint64_t aad_bytes, std::uint64_t text_bytes) {
     return {aad_bytes * 8, text_bytes * 8};
@@ -200,6 +201,17 @@ constexpr FieldElement whole_digest(FieldElement h, FieldElement aad_digest, std
                                     FieldElement text_digest, std::uint64_t text_bytes) {
     const FieldElement both = aad_bytes == 0 ? text_digest : join_digests(h, aad_digest, text_digest, text_bytes);
     return multiply(both ^ length_block(aad_bytes, text_bytes), h);
+}
+
+/// Bytes of a nonce that needs no hashing (SP 800-38D, 7.1, step 2).
+inline constexpr std::size_t gcm_nonce_bytes = 12;
+
+/// The pre-counter block J0 of such a nonce.
+constexpr Block pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes> nonce) {
+    Block j0{};
+    std::copy(nonce.begin(), nonce.end(), j0.begin());
+    j0[15] = 1;
+    return j0;
 }
 
 /// The first counter block of a stretch: inc32 (SP 800-38D, 6.2) applied `times` times.

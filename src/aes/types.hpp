@@ -17,6 +17,27 @@ inline constexpr std::size_t block_bytes = 16;
 
 using Block = std::array<std::uint8_t, block_bytes>;
 
+/// A block as the two big-endian numbers of a Halves, its `high` and its `low`.
+template <typename Halves>
+constexpr Halves load_halves(const Block& block) {
+    Halves h;
+    for (unsigned i = 0; i < 8; ++i) {
+        h.high = (h.high << 8) | block[i];
+        h.low = (h.low << 8) | block[i + 8];
+    }
+    return h;
+}
+
+template <typename Halves>
+constexpr Block store_halves(const Halves& h) {
+    Block block{};
+    for (unsigned i = 0; i < 8; ++i) {
+        block[i] = static_cast<std::uint8_t>(h.high >> (56 - 8 * i));
+        block[i + 8] = static_cast<std::uint8_t>(h.low >> (56 - 8 * i));
+    }
+    return block;
+}
+
 /// Values are those of `warpaes_mode` in the C ABI.
 enum class Mode : std::int32_t {
     ecb = 1,

@@ -1,7 +1,6 @@
 // Memory that held a secret is overwritten before it is released.
 #pragma once
 
-#include <openssl/crypto.h>
 #include <string.h>
 
 #include <cstddef>
@@ -28,7 +27,7 @@ public:
     explicit Secret(const T& v) : value_(v) {}
     Secret(const Secret&) = default;
     Secret& operator=(const Secret&) = default;
-    ~Secret() { OPENSSL_cleanse(&value_, sizeof value_); }
+    ~Secret() { wipe({reinterpret_cast<std::uint8_t*>(&value_), sizeof value_}); }
 
     T& operator*() noexcept { return value_; }
     const T& operator*() const noexcept { return value_; }

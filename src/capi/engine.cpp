@@ -1,10 +1,11 @@
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
 #include "cuda/cuda_backend.hpp"
-#include "message/executor.hpp"
+#include "pipeline/memory.hpp"
 
 namespace {
 

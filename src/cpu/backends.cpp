@@ -65,29 +65,6 @@ constexpr GcmFunction vaes512_gcm = run_gcm_simd<run_gcm_vaes512>;
 
 #else
 
-template <void (*Kernels)(const SimdGcm&)>
-void run_gcm_simd(const GcmRun& run) {
-    const auto bytes_of = [](const auto& words) { return reinterpret_cast<const std::uint8_t*>(words.data()); };
-    Kernels({.encrypt = run.direction == Direction::encrypt,
-             .rounds = run.key->rounds(),
-             .keys = bytes_of(run.key->encrypt().words),
-             .powers = bytes_of(run.key->hash_key().descending),
-             .first_round = run.hashes_only() ? nullptr : bytes_of(run.key->first_round().columns),
-             .input = run.input,
-             .output = run.output,
-             .count = run.count,
-             .segment_bytes = run.segment_bytes,
-             .last_bytes = run.last_bytes,
-             .input_stride = run.input_stride,
-             .output_stride = run.output_stride,
-             .j0 = reinterpret_cast<const std::uint8_t*>(run.j0),
-             .first_block = static_cast<std::uint32_t>(run.first_block),
-             .tags = run.result == GcmRun::Result::tag,
-             .aad_digest = run.aad_digest.data(),
-             .aad_bytes = run.aad_bytes,
-             .results = reinterpret_cast<std::uint8_t*>(run.results)});
-}
-
 constexpr RunFunction aesni_run = nullptr;
 constexpr RunFunction vaes256_run = nullptr;
 constexpr RunFunction vaes512_run = nullptr;

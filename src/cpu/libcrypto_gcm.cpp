@@ -89,11 +89,7 @@ public:
             return digest_from_mac(mac_->finish(), any_j0, bytes);
         }
         Secret<FieldElement> digest;
-        for (std::uint64_t at = 0; at < bytes; at += block_bytes) {
-            Block block{};
-            std::copy_n(data + at, std::min<std::uint64_t>(block_bytes, bytes - at), block.begin());
-            *digest = multiply(*digest ^ load_element(block), *h_);
-        }
+        hash_blocks(*h_, data, bytes, *digest);
         return store_element(*digest);
     }
 

@@ -12,6 +12,11 @@ struct MemoryPlace {
     int device = -1;  ///< for Memory::device
 };
 
+/// The device that memory lies on, or -1 for host memory.
+constexpr int device_of(const MemoryPlace& place) {
+    return place.kind == Memory::device ? place.device : -1;
+}
+
 class CudaBackend : public Backend {
 public:
     /// Where `pointer` lies. Without a usable GPU: pageable. Never creates a CUDA context. Thread-safe.

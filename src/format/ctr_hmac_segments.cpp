@@ -45,7 +45,7 @@ void CtrHmacSegments::process(Lane& lane, Direction direction, const SegmentRang
     for_each([&](std::uint64_t i, const Block& counter, std::uint8_t*, std::uint8_t* sealed, std::uint64_t bytes) {
         authenticate(counter, sealed, bytes);
         if (CRYPTO_memcmp(tag.data(), sealed + bytes, tag.size()) != 0) {
-            refuse_segment(lane, layout(), range, i, plaintext);
+            refuse_segment(layout(), range, i, plaintext);
         }
     });
     for_each([&](std::uint64_t, const Block& counter, std::uint8_t* text, std::uint8_t* sealed, std::uint64_t bytes) {

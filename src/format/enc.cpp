@@ -1,7 +1,5 @@
 #include "format/enc.hpp"
 
-#include <openssl/rand.h>
-
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -11,6 +9,7 @@
 #include "base/error.hpp"
 #include "engine/chain.hpp"
 #include "format/base64.hpp"
+#include "format/random.hpp"
 #include "pipeline/cipher_stage.hpp"
 #include "pipeline/file.hpp"
 #include "pipeline/worker_lane.hpp"
@@ -19,10 +18,9 @@ namespace warpaes {
 
 namespace {
 
-constexpr std::string_view magic = "Salted__";
 constexpr std::size_t salt_bytes = 8;
 using Header = std::array<std::uint8_t, 16>;
-static_assert(magic.size() + salt_bytes == Header{}.size());
+static_assert(enc_magic.size() + salt_bytes == Header{}.size());
 
 bool has_header(const EncJob& job) {
     return job.passphrase && job.passphrase->salted && job.passphrase->salt.empty();
@@ -30,17 +28,15 @@ bool has_header(const EncJob& job) {
 
 Header new_header() {
     Header header;
-    std::copy(magic.begin(), magic.end(), header.begin());
-    if (RAND_bytes(header.data() + magic.size(), static_cast<int>(salt_bytes)) != 1) {
-        throw Error(WARPAES_ERROR_INTERNAL, "salt: libcrypto has no random numbers");
-    }
+    std::copy(enc_magic.begin(), enc_magic.end(), header.begin());
+    make_salt(std::span(header).last(salt_bytes));
     return header;
 }
 
 Header read_header(Source& source) {
     Header header{};
     const std::size_t n = source.read(0, header);
-    if (!std::equal(magic.begin(), magic.begin() + static_cast<std::ptrdiff_t>(std::min(n, magic.size())),
+    if (!std::equal(enc_magic.begin(), enc_magic.begin() + static_cast<std::ptrdiff_t>(std::min(n, enc_magic.size())),
                     header.begin()) ||
         n == 0) {
         throw Error(WARPAES_ERROR_FORMAT,
@@ -179,7 +175,7 @@ EncResult run_enc(Engine& engine, const EncJob& job) {
     }
     std::span<const std::uint8_t> salt;
     if (job.passphrase) salt = job.passphrase->salt;
-    if (header) salt = std::span(*header).subspan(magic.size());
+    if (header) salt = std::span(*header).subspan(enc_magic.size());
     KeyMaterial material;
     settle_keys(job, salt, material);
 

@@ -15,6 +15,9 @@
 
 namespace warpaes {
 
+/// What a salt in front of a file follows.
+inline constexpr std::string_view enc_magic = "Salted__";
+
 struct PassphraseSecret {
     KeyDerivation how;
     std::span<const std::uint8_t> text;

@@ -9,17 +9,6 @@
 
 namespace warpaes {
 
-namespace {
-
-Block j0_of(const std::array<std::uint8_t, 12>& nonce) {
-    Block j0{};
-    std::copy(nonce.begin(), nonce.end(), j0.begin());
-    j0[15] = 1;
-    return j0;
-}
-
-}  // namespace
-
 void GcmSegments::process(Lane& lane, Direction direction, const SegmentRange& range, std::uint8_t* plaintext,
                           std::uint8_t* ciphertext) const {
     check_range(layout(), range);
@@ -27,7 +16,7 @@ void GcmSegments::process(Lane& lane, Direction direction, const SegmentRange& r
     const auto count = static_cast<std::size_t>(range.count);
     std::vector<Block> j0(count), tags(count);
     for (std::size_t i = 0; i < count; ++i) {
-        j0[i] = j0_of(nonce(range.first + i, range.ends && i + 1 == count));
+        j0[i] = pre_counter(nonce(range.first + i, range.ends && i + 1 == count));
     }
 
     std::uint8_t* text = plaintext;
@@ -59,7 +48,7 @@ void GcmSegments::process(Lane& lane, Direction direction, const SegmentRange& r
             if (encrypt) {
                 std::copy(tags[i].begin(), tags[i].end(), sealed);
             } else if (CRYPTO_memcmp(tags[i].data(), sealed, tags[i].size()) != 0) {
-                refuse_segment(lane, layout(), range, i, plaintext);
+                refuse_segment(layout(), range, i, plaintext);
             }
             sealed += layout().tag;
         }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "format/enc.hpp"
 #include "format/segment_cipher.hpp"
 #include "pipeline/file.hpp"
 
@@ -16,10 +17,6 @@ namespace {
     throw Error(WARPAES_ERROR_FORMAT, "input: " + why);
 }
 
-/// Tink's header: its own length, a salt as long as the AES key, a nonce prefix of 7 bytes.
-constexpr std::uint64_t tink_header_bytes(std::uint64_t aes_key_bytes) {
-    return 1 + aes_key_bytes + 7;
-}
 constexpr std::uint64_t least_tag = 10;
 
 void read_segments(FileFacts& facts, std::span<const std::uint8_t> begin) {
@@ -37,13 +34,12 @@ void read_segments(FileFacts& facts, std::span<const std::uint8_t> begin) {
 }
 
 void recognise(FileFacts& facts, std::span<const std::uint8_t> begin) {
-    constexpr std::string_view salted = "Salted__";
-    if (begin.size() == 16 && std::equal(salted.begin(), salted.end(), begin.begin())) {
+    if (begin.size() == 16 && std::equal(enc_magic.begin(), enc_magic.end(), begin.begin())) {
         facts.openssl_enc = true;
         facts.header_bytes = begin.size();
         return;
     }
-    for (const std::uint64_t key_bytes : {16u, 32u}) {
+    for (const std::size_t key_bytes : {16u, 32u}) {
         const std::uint64_t header = tink_header_bytes(key_bytes);
         if (!begin.empty() && begin[0] == header && facts.file_bytes >= header + least_tag) {
             facts.header_bytes = header;
@@ -53,8 +49,7 @@ void recognise(FileFacts& facts, std::span<const std::uint8_t> begin) {
     }
     refuse(
         "begins neither like Tink's streaming AEAD nor like `openssl enc`; files of C2SP chunked encryption have no "
-        "mark "
-        "and have to be named");
+        "mark and have to be named");
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ struct KeyDerivation {
 };
 
 struct DerivedKey {
-    std::array<std::uint8_t, 32> key{};
     std::size_t key_bytes = 0;
+    std::array<std::uint8_t, 32> key{};
     Block iv{};
 };
 

@@ -1,10 +1,9 @@
 #include "format/keyset.hpp"
 
-#include <openssl/rand.h>
-
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "format/random.hpp"
 #include "format/tink_key.hpp"
 
 namespace warpaes {
@@ -18,12 +17,6 @@ constexpr std::size_t most_raw_bytes = 4096;
 
 [[noreturn]] void refuse_id(std::uint32_t key_id, const std::string& why) {
     throw Error(WARPAES_ERROR_ARGUMENT, "key_id: key " + std::to_string(key_id) + " " + why);
-}
-
-void fill_random(std::span<std::uint8_t> bytes) {
-    if (RAND_priv_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
-        throw Error(WARPAES_ERROR_INTERNAL, "key: libcrypto has no random numbers");
-    }
 }
 
 std::size_t key_bytes_of(const StreamParameters& parameters) {
@@ -62,10 +55,10 @@ std::uint32_t Keyset::add(std::string_view template_name) {
     std::uint32_t id = 0;
     const auto taken = [&](const Entry& entry) { return entry.key.id == id; };
     while (id == 0 || std::any_of(entries_.begin(), entries_.end(), taken)) {
-        fill_random({reinterpret_cast<std::uint8_t*>(&id), sizeof id});
+        make_key({reinterpret_cast<std::uint8_t*>(&id), sizeof id});
     }
     std::vector<std::uint8_t> key(key_bytes_of(parameters));
-    fill_random(key);
+    make_key(key);
     insert(make_entry(parameters, SecretBytes(std::move(key)), id));
     return id;
 }

@@ -87,22 +87,11 @@ struct SegmentReader::Output {
     MemoryPlace place;
 
     explicit Output(std::uint8_t* output) : data(output), place(cuda_backend().place(output)) {}
-    [[nodiscard]] bool on_device() const noexcept { return place.kind == Memory::device; }
+    [[nodiscard]] int device() const noexcept { return device_of(place); }
     [[nodiscard]] Output behind(std::uint64_t bytes) const {
         Output rest = *this;
         rest.data += bytes;
         return rest;
-    }
-    void copy(const std::uint8_t* from, std::size_t bytes) const {
-        MemoryBuffer{data, bytes, true, on_device() ? place.device : -1}.copy(data, from, bytes);
-    }
-    void clear(std::uint64_t bytes) const noexcept {
-        if (!on_device()) return wipe({data, static_cast<std::size_t>(bytes)});
-        try {
-            cuda_backend().clear(data, static_cast<std::size_t>(bytes), place.device, nullptr);
-        } catch (...) {
-            // The device is gone, and its memory with it.
-        }
     }
 };
 
@@ -167,10 +156,10 @@ std::uint64_t SegmentReader::read(std::uint64_t offset, std::uint8_t* output, st
     const Output out(output);
     try {
         // Lanes know nothing of what the caller has enqueued on the default stream.
-        if (out.on_device()) cuda_backend().synchronize(out.place.device, nullptr);
+        if (out.device() >= 0) cuda_backend().synchronize(out.device(), nullptr);
         fill(offset, out, length);
     } catch (...) {
-        out.clear(length);
+        clear_after_failure(output, static_cast<std::size_t>(length), out.device());
         throw;
     }
     return length;
@@ -187,7 +176,7 @@ void SegmentReader::fill(std::uint64_t offset, const Output& output, std::uint64
             const std::uint64_t behind = end == size_ ? layout.segment_at(end - 1) + 1 : layout.segment_at(end);
             const SegmentCache::Text text = behind == segment + 1 ? cache_.find(segment) : nullptr;
             if (text != nullptr) {
-                rest.copy(text->data(), text->size());
+                copy_memory(rest.data, text->data(), text->size(), rest.device());
             } else {
                 open(range(segment, behind - segment), rest);
             }
@@ -195,7 +184,7 @@ void SegmentReader::fill(std::uint64_t offset, const Output& output, std::uint64
         } else {
             const std::uint64_t until = std::min(end, text_end(segment));
             const SegmentCache::Text text = text_of(segment);
-            rest.copy(text->data() + (at - begin), static_cast<std::size_t>(until - at));
+            copy_memory(rest.data, text->data() + (at - begin), static_cast<std::size_t>(until - at), rest.device());
             at = until;
         }
     }
@@ -212,7 +201,7 @@ void SegmentReader::open(const SegmentRange& range, const Output& output) {
         slower = Memory::pageable;
     }
     Plan plan = plan_segments(engine_, format_, Direction::decrypt, bytes, slower);
-    if (output.on_device()) plan.devices = {&output.place.device, 1};
+    if (output.device() >= 0) plan.devices = {&output.place.device, 1};
     if (memory != nullptr) {
         MemorySource source(locate(plan, memory + at, bytes));
         open_segments(engine_, *cipher_, range, source, plan, output.data);
@@ -240,10 +229,7 @@ std::uint64_t SegmentReader::text_end(std::uint64_t segment) const noexcept {
 }
 
 void SegmentReader::check_overlap(const std::uint8_t* output, std::uint64_t length) const {
-    const std::uint8_t* memory = source_->data();
-    if (memory == nullptr) return;
-    const auto out = reinterpret_cast<std::uintptr_t>(output), in = reinterpret_cast<std::uintptr_t>(memory);
-    if (out < in + source_->size() && in < out + length) {
+    if (source_->data() != nullptr && overlap(output, length, source_->data(), source_->size())) {
         throw Error(WARPAES_ERROR_OVERLAP, "output: overlaps with the source");
     }
 }

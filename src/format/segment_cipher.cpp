@@ -1,6 +1,6 @@
 #include "format/segment_cipher.hpp"
 
-#include <openssl/rand.h>
+#include <openssl/crypto.h>
 
 #include <algorithm>
 #include <array>
@@ -12,8 +12,10 @@
 #include "format/ctr_hmac_segments.hpp"
 #include "format/gcm_segments.hpp"
 #include "format/hkdf.hpp"
+#include "format/random.hpp"
 #include "format/segment_stage.hpp"
 #include "format/segments.hpp"
+#include "pipeline/memory.hpp"
 
 namespace warpaes {
 
@@ -23,12 +25,6 @@ using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::size_t tink_mac_key_bytes = 32;
 constexpr std::size_t c2sp_salt_bytes = 24, c2sp_nonce_bytes = 12, c2sp_commitment_bytes = 32;
-
-void fill_randomly(std::span<std::uint8_t> bytes) {
-    if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
-        throw Error(WARPAES_ERROR_INTERNAL, "salt: libcrypto has no random numbers");
-    }
-}
 
 std::unique_ptr<SegmentCipher> tink_cipher(const StreamKey& key, Bytes aad, std::vector<std::uint8_t> header) {
     const StreamParameters& p = key.parameters;
@@ -63,29 +59,17 @@ std::unique_ptr<SegmentCipher> c2sp_cipher(const StreamKey& key, const SecretByt
 
 }  // namespace
 
-void check_range(const SegmentLayout& layout, const SegmentRange& range) {
-    if (range.count > layout.most_segments || range.first > layout.most_segments - range.count) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "input: is longer than " + std::to_string(layout.most_segments) +
-                                                   " segments, which is all that the format has");
-    }
-}
-
 std::array<std::uint8_t, 12> tink_nonce(Bytes header, std::uint64_t segment, bool last) {
     std::array<std::uint8_t, 12> nonce{};
-    std::copy(header.end() - 7, header.end(), nonce.begin());
-    for (unsigned i = 0; i < 4; ++i) nonce[7 + i] = static_cast<std::uint8_t>(segment >> (24 - 8 * i));
+    std::copy(header.end() - tink_prefix_bytes, header.end(), nonce.begin());
+    for (unsigned i = 0; i < 4; ++i) nonce[tink_prefix_bytes + i] = static_cast<std::uint8_t>(segment >> (24 - 8 * i));
     nonce[11] = last ? 1 : 0;
     return nonce;
 }
 
-void refuse_segment(const Lane& lane, const SegmentLayout& layout, const SegmentRange& range, std::uint64_t i,
-                    std::uint8_t* plaintext) {
-    const auto bytes = static_cast<std::size_t>(text_bytes(layout, range));
-    if (lane.device() >= 0 && cuda_backend().place(plaintext).kind == Memory::device) {
-        cuda_backend().clear(plaintext, bytes, lane.device(), nullptr);
-    } else {
-        wipe({plaintext, bytes});
-    }
+void refuse_segment(const SegmentLayout& layout, const SegmentRange& range, std::uint64_t i, std::uint8_t* plaintext) {
+    clear_memory(plaintext, static_cast<std::size_t>(text_bytes(layout, range)),
+                 device_of(cuda_backend().place(plaintext)));
     throw Error(WARPAES_ERROR_AUTHENTICATION,
                 "input: segment " + std::to_string(range.first + i) +
                     " is not authentic: it was altered or cut off, or this is not its key or its associated data");
@@ -95,11 +79,11 @@ std::unique_ptr<SegmentCipher> make_segment_cipher(const StreamKey& key, Bytes a
     std::vector<std::uint8_t> header(static_cast<std::size_t>(layout_of(key.parameters).header_bytes));
     if (key.parameters.format != SegmentFormat::c2sp) {
         header[0] = static_cast<std::uint8_t>(header.size());
-        fill_randomly(std::span(header).subspan(1));
+        make_salt(std::span(header).subspan(1));
         return tink_cipher(key, aad, std::move(header));
     }
     const auto salt = std::span(header).first(c2sp_salt_bytes);
-    fill_randomly(salt);
+    make_salt(salt);
     const SecretBytes derived = derive_c2sp(key, aad, salt);
     const Bytes commitment = derived.get().last(c2sp_commitment_bytes);
     std::copy(commitment.begin(), commitment.end(), header.end() - c2sp_commitment_bytes);

@@ -2,14 +2,13 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "format/segment_cipher.hpp"
+#include "format/segments.hpp"
 
 namespace warpaes {
 
 namespace {
 
 constexpr std::uint64_t c2sp_chunk_bytes = 16384, c2sp_header_bytes = 24 + 32;
-constexpr std::uint64_t tink_nonce_prefix_bytes = 7;
 
 [[noreturn]] void refuse(const std::string& why) {
     throw Error(WARPAES_ERROR_FORMAT, "input: " + why);
@@ -32,7 +31,7 @@ SegmentLayout layout_of(const StreamParameters& parameters) {
         layout.last_is_shorter = true;
         return layout;
     }
-    layout.header_bytes = 1 + parameters.aes_key_bytes + tink_nonce_prefix_bytes;
+    layout.header_bytes = tink_header_bytes(parameters.aes_key_bytes);
     if (parameters.segment_bytes <= layout.header_bytes + layout.tag) {
         throw Error(WARPAES_ERROR_KEYSET, "keyset: a key has segments of " + std::to_string(parameters.segment_bytes) +
                                               " bytes, too small for the header");
@@ -77,6 +76,12 @@ std::uint64_t SegmentLayout::text_bytes(std::uint64_t file_bytes) const {
     const std::uint64_t segments = 1 + others + (last_is_shorter || rest != 0 ? 1 : 0);
     if (segments > most_segments) refuse("has more than " + std::to_string(most_segments) + " segments");
     return body - segments * tag;
+}
+
+void check_range(const SegmentLayout& layout, const SegmentRange& range) {
+    if (range.count > layout.most_segments || range.first > layout.most_segments - range.count) {
+        refuse_plaintext(layout);
+    }
 }
 
 }  // namespace warpaes

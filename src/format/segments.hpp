@@ -20,7 +20,7 @@ constexpr std::uint64_t text_of(const SegmentLayout& layout, const SegmentRange&
 std::array<std::uint8_t, 12> tink_nonce(std::span<const std::uint8_t> header, std::uint64_t segment, bool last);
 
 /// Wipes the range's plaintext, of which segment `i` is not authentic, and throws Error{AUTHENTICATION}.
-[[noreturn]] void refuse_segment(const Lane& lane, const SegmentLayout& layout, const SegmentRange& range,
-                                 std::uint64_t i, std::uint8_t* plaintext);
+[[noreturn]] void refuse_segment(const SegmentLayout& layout, const SegmentRange& range, std::uint64_t i,
+                                 std::uint8_t* plaintext);
 
 }  // namespace warpaes

@@ -34,6 +34,12 @@ struct StreamParameters {
     friend bool operator==(const StreamParameters&, const StreamParameters&) = default;
 };
 
+/// Tink's header: its own length, a salt as long as the AES key, the prefix of the nonces.
+inline constexpr std::size_t tink_prefix_bytes = 7;
+constexpr std::size_t tink_header_bytes(std::size_t aes_key_bytes) {
+    return 1 + aes_key_bytes + tink_prefix_bytes;
+}
+
 struct StreamTemplate {
     std::string_view name;
     StreamParameters parameters;

@@ -90,7 +90,7 @@ void check_parameters(const StreamParameters& parameters, std::size_t key_bytes)
                    std::to_string(most));
         }
     }
-    const std::size_t least_segment = 1 + aes_bytes + 7 + parameters.tag_bytes + 1;
+    const std::size_t least_segment = tink_header_bytes(aes_bytes) + parameters.tag_bytes + 1;
     if (parameters.segment_bytes < least_segment || parameters.segment_bytes > most_segment_bytes) {
         refuse("a key has segments of " + std::to_string(parameters.segment_bytes) + " bytes; they take " +
                std::to_string(least_segment) + " to " + std::to_string(most_segment_bytes));

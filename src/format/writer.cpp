@@ -37,10 +37,7 @@ struct SegmentWriter::Input {
     MemoryPlace place;
 
     explicit Input(const std::uint8_t* input) : data(input), place(cuda_backend().place(input)) {}
-    [[nodiscard]] bool on_device() const noexcept { return place.kind == Memory::device; }
-    void copy_to(std::uint8_t* to, std::size_t bytes) const {
-        MemoryBuffer{nullptr, bytes, true, on_device() ? place.device : -1}.copy(to, data, bytes);
-    }
+    [[nodiscard]] int device() const noexcept { return device_of(place); }
 };
 
 SegmentWriter::SegmentWriter(Engine& engine, std::unique_ptr<Sink> sink, std::function<void()> commit,
@@ -79,7 +76,7 @@ void SegmentWriter::write(const std::uint8_t* input, std::uint64_t length) {
 
 void SegmentWriter::take(Input input, std::uint64_t length) {
     // Lanes know nothing of what the caller has enqueued on the default stream.
-    if (input.on_device()) cuda_backend().synchronize(input.place.device, nullptr);
+    if (input.device() >= 0) cuda_backend().synchronize(input.device(), nullptr);
     const SegmentLayout& layout = cipher_->layout();
     while (length != 0) {
         const std::uint64_t room = room_from(next_);
@@ -97,7 +94,7 @@ void SegmentWriter::take(Input input, std::uint64_t length) {
                 const std::uint64_t most = std::max(room, room_from(next_ + 1));
                 pending_ = std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(most));
             }
-            input.copy_to(pending_.get() + pending_bytes_, static_cast<std::size_t>(n));
+            copy_memory(pending_.get() + pending_bytes_, input.data, static_cast<std::size_t>(n), input.device());
             pending_bytes_ += static_cast<std::size_t>(n);
             pending_most_ = std::max(pending_most_, pending_bytes_);
         }
@@ -116,8 +113,8 @@ std::uint64_t SegmentWriter::room_from(std::uint64_t segment) const noexcept {
 void SegmentWriter::seal(const Input& input, std::uint64_t bytes, bool ends) {
     const SegmentLayout& layout = cipher_->layout();
     Plan plan = plan_segments(engine_, format_, Direction::encrypt, bytes,
-                              input.on_device() ? Memory::device : Memory::pageable);
-    if (input.on_device()) plan.devices = {&input.place.device, 1};
+                              input.device() >= 0 ? Memory::device : Memory::pageable);
+    if (input.device() >= 0) plan.devices = {&input.place.device, 1};
     SegmentStage stage(*cipher_, Direction::encrypt, {plan.chunk_bytes, next_, ends, bytes});
     MemorySource source(locate(plan, input.data, bytes));
     SinkPart part(*sink_, layout.file_offset(next_));

@@ -1,23 +1,11 @@
 #include "message/executor.hpp"
 
-#include <algorithm>
-#include <cstring>
-
 #include "base/error.hpp"
 #include "pipeline/gcm.hpp"
+#include "pipeline/memory.hpp"
 #include "pipeline/message.hpp"
 
 namespace warpaes {
-
-void copy_anywhere(void* to, const void* from, std::size_t bytes) {
-    if (bytes == 0) return;
-    const MemoryPlace a = cuda_backend().place(to), b = cuda_backend().place(from);
-    if (a.kind != Memory::device && b.kind != Memory::device) {
-        std::memmove(to, from, bytes);
-    } else {
-        cuda_backend().copy(to, from, bytes, a.kind == Memory::device ? a.device : b.device, nullptr);
-    }
-}
 
 Executor::Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output,
                    std::optional<CallerStream> stream)
@@ -29,6 +17,7 @@ Executor::Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t
         throw Error(WARPAES_ERROR_ARGUMENT, "output: lies on another device than input");
     }
     device_only_ = in_device && out_device;
+    output_device_ = device_of(out);
     if (in_device || out_device) {
         device_ = in_device ? in.device : out.device;
         memory_ = Memory::device;
@@ -89,30 +78,11 @@ void Executor::run_local(Run run, const Block& in, Block& out) {
 }
 
 void Executor::read(void* to, const std::uint8_t* from, std::size_t bytes) {
-    if (bytes == 0) return;
-    if (!on_device()) {
-        std::memcpy(to, from, bytes);
-    } else {
-        cuda_backend().copy(to, from, bytes, device_, stream_ ? stream_->stream : nullptr);
-    }
+    copy_memory(to, from, bytes, device_, stream_ ? stream_->stream : nullptr);
 }
 
 void Executor::write(std::uint8_t* to, const void* from, std::size_t bytes) {
-    if (bytes == 0) return;
-    if (!on_device()) {
-        std::memcpy(to, from, bytes);
-    } else {
-        cuda_backend().copy(to, from, bytes, device_, stream_ ? stream_->stream : nullptr);
-    }
-}
-
-void Executor::clear(std::uint8_t* memory, std::uint64_t bytes) {
-    if (bytes == 0) return;
-    if (on_device() && cuda_backend().place(memory).kind == Memory::device) {
-        cuda_backend().clear(memory, static_cast<std::size_t>(bytes), device_, nullptr);
-    } else {
-        wipe({memory, static_cast<std::size_t>(bytes)});
-    }
+    copy_memory(to, from, bytes, device_, stream_ ? stream_->stream : nullptr);
 }
 
 }  // namespace warpaes

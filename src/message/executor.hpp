@@ -10,9 +10,6 @@
 
 namespace warpaes {
 
-/// Copies between any two memories; what the default stream of a device's memory holds comes first.
-void copy_anywhere(void* to, const void* from, std::size_t bytes);
-
 class Executor {
 public:
     /// Looks at where the buffers lie. Throws Error{ARGUMENT, BACKEND} if no backend can reach both.
@@ -28,8 +25,6 @@ public:
     /// Copies between the message's memory and local memory.
     void read(void* to, const std::uint8_t* from, std::size_t bytes);
     void write(std::uint8_t* to, const void* from, std::size_t bytes);
-    /// Overwrites the message's memory with zeros; nothing may be running on it.
-    void clear(std::uint8_t* memory, std::uint64_t bytes);
 
     /// A lane's stream waits for no other, so what the default stream does to the buffers must be done before.
     void wait_for_buffers() const;
@@ -39,6 +34,8 @@ public:
     [[nodiscard]] Memory memory() const noexcept { return memory_; }
     /// Where at least one of the buffers lies; -1: both lie in host memory.
     [[nodiscard]] int data_device() const noexcept { return device_; }
+    /// Where the output lies; -1: in host memory.
+    [[nodiscard]] int output_device() const noexcept { return output_device_; }
     [[nodiscard]] std::string_view backend() const noexcept { return backend_; }
     [[nodiscard]] int device() const noexcept { return ran_on_device_; }
     [[nodiscard]] std::uint32_t notes() const noexcept { return notes_; }  ///< WARPAES_NOTE_DEVICE_FAILED
@@ -48,7 +45,8 @@ private:
 
     Engine& engine_;
     Memory memory_ = Memory::pageable;
-    int device_ = -1;           ///< where the data lies, if at least one end is in device memory
+    int device_ = -1;  ///< where the data lies, if at least one end is in device memory
+    int output_device_ = -1;
     bool device_only_ = false;  ///< both ends are
     std::optional<CallerStream> stream_;
     std::string_view backend_;

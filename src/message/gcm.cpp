@@ -2,12 +2,12 @@
 
 #include <openssl/crypto.h>
 
-#include <algorithm>
 #include <string>
 
 #include "base/error.hpp"
 #include "cuda/cuda_backend.hpp"
 #include "message/executor.hpp"
+#include "pipeline/memory.hpp"
 
 namespace warpaes {
 
@@ -47,13 +47,6 @@ void check_asynchronous(const MessageRequest& r, int device) {
 
 }  // namespace
 
-Block pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes> nonce) {
-    Block j0{};
-    std::copy(nonce.begin(), nonce.end(), j0.begin());
-    j0[15] = 1;
-    return j0;
-}
-
 Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::uint8_t> iv) {
     if (iv.empty() || iv.size() > gcm_most_aad_bytes) {
         throw Error(WARPAES_ERROR_IV_LENGTH,
@@ -70,11 +63,7 @@ FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8
     Executor executor(engine, data, data, std::nullopt);
     if (bytes <= hashed_here && !executor.on_device()) {
         FieldElement digest;
-        for (std::uint64_t at = 0; at < bytes; at += block_bytes) {
-            Block block{};
-            std::copy_n(data + at, std::min<std::uint64_t>(block_bytes, bytes - at), block.begin());
-            digest = multiply(digest ^ load_element(block), key.hash_key().powers[0]);
-        }
+        hash_blocks(key.hash_key().powers[0], data, bytes, digest);
         return digest;
     }
     Block digest;
@@ -107,14 +96,6 @@ void compare_tags(const Block& tag, std::span<const std::uint8_t> expected) {
     if (CRYPTO_memcmp(tag.data(), expected.data(), expected.size()) != 0) {
         throw Error(WARPAES_ERROR_AUTHENTICATION,
                     "tag: is wrong: wrong key, wrong IV, wrong associated data, or data that was altered");
-    }
-}
-
-void clear_after_failure(Executor& executor, std::uint8_t* output, std::uint64_t bytes) noexcept {
-    try {
-        executor.clear(output, bytes);
-    } catch (const std::exception&) {
-        // The device is gone, and its memory with it.
     }
 }
 
@@ -165,7 +146,9 @@ void crypt_gcm(Engine& engine, const MessageRequest& r, MessageResult& result, s
         }
         if (decrypt) compare_tags(*tag, std::span(*expected).first(static_cast<std::size_t>(r.tag_length)));
     } catch (...) {
-        if (decrypt) clear_after_failure(executor, r.output, r.input_length);
+        if (decrypt) {
+            clear_after_failure(r.output, static_cast<std::size_t>(r.input_length), executor.output_device());
+        }
         throw;
     }
     if (!decrypt && !stream) copy_anywhere(r.tag, tag->data(), static_cast<std::size_t>(r.tag_length));

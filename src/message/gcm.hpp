@@ -13,11 +13,6 @@
 
 namespace warpaes {
 
-/// Bytes of a nonce that needs no hashing (SP 800-38D, 7.1, step 2).
-inline constexpr std::size_t gcm_nonce_bytes = 12;
-
-/// The pre-counter block of a nonce of 12 bytes.
-Block pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes> nonce);
 /// The pre-counter block J0 of any `iv`, in host memory. Throws Error{IV_LENGTH}.
 Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::uint8_t> iv);
 
@@ -34,9 +29,6 @@ void check_aad_length(std::uint64_t bytes);
 
 /// Throws Error{AUTHENTICATION} unless `tag` begins with `expected`; takes the same time wherever they differ.
 void compare_tags(const Block& tag, std::span<const std::uint8_t> expected);
-
-/// Overwrites the output of a decryption that came to nothing, as far as its memory can still be reached.
-void clear_after_failure(Executor& executor, std::uint8_t* output, std::uint64_t bytes) noexcept;
 
 /// `crypt` for GCM, after the checks that all modes share.
 void crypt_gcm(Engine& engine, const MessageRequest& request, MessageResult& result,

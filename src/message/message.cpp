@@ -10,6 +10,7 @@
 #include "message/executor.hpp"
 #include "message/gcm.hpp"
 #include "message/xts.hpp"
+#include "pipeline/memory.hpp"
 
 namespace warpaes {
 
@@ -105,7 +106,7 @@ void crypt_padded(Executor& executor, const MessageRequest& r, const Block& iv, 
     }
     const std::size_t kept = pkcs7_unpad(*out);
     if (kept == block_bytes) {
-        executor.clear(r.output, r.input_length);
+        clear_memory(r.output, static_cast<std::size_t>(r.input_length), executor.output_device());
         throw Error(WARPAES_ERROR_PADDING, "input: the padding is wrong: wrong key, wrong IV or damaged data");
     }
     executor.write(r.output + body, out->data(), kept);
@@ -175,12 +176,6 @@ Block checked_iv(Mode mode, std::span<const std::uint8_t> iv) {
     }
     std::copy(iv.begin(), iv.end(), block.begin());
     return block;
-}
-
-bool overlap(const std::uint8_t* a, std::uint64_t a_bytes, const std::uint8_t* b, std::uint64_t b_bytes) {
-    if (a_bytes == 0 || b_bytes == 0) return false;
-    const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
-    return first < second + b_bytes && second < first + a_bytes;
 }
 
 void check_overlap(const std::uint8_t* input, std::uint64_t input_bytes, const std::uint8_t* output,

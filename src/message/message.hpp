@@ -59,9 +59,6 @@ void crypt(Engine& engine, const MessageRequest& request, MessageResult& result,
 /// IV is no block.
 Block checked_iv(Mode mode, std::span<const std::uint8_t> iv);
 
-/// Whether the two have a byte in common.
-bool overlap(const std::uint8_t* a, std::uint64_t a_bytes, const std::uint8_t* b, std::uint64_t b_bytes);
-
 /// Throws Error{OVERLAP} if the two buffers overlap without being the same.
 void check_overlap(const std::uint8_t* input, std::uint64_t input_bytes, const std::uint8_t* output,
                    std::uint64_t output_bytes);

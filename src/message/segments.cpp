@@ -194,9 +194,7 @@ private:
     void clear(std::uint8_t* output, std::size_t begin, std::size_t end, std::uint64_t last) const {
         if (s_.out_device >= 0) {  // at once, with what lies between them
             const std::uint64_t bytes = (end - 1 - begin) * s_.out.stride + last;
-            cuda_backend().clear(output + begin * s_.out.stride, static_cast<std::size_t>(bytes), s_.out_device,
-                                 nullptr);
-            return;
+            return clear_memory(output + begin * s_.out.stride, static_cast<std::size_t>(bytes), s_.out_device);
         }
         for (std::size_t i = begin; i < end; ++i) {
             wipe({output + i * s_.out.stride, static_cast<std::size_t>(i + 1 == end ? last : r_.segment_bytes)});
@@ -338,7 +336,7 @@ void crypt_segments(Engine& engine, const SegmentsRequest& r, SegmentsResult& re
             run_batches(engine, r, in, out, ends, result);
         }
     } catch (const std::exception&) {
-        if (!encrypt) clear_after_failure(executor, r.output, out.span);
+        if (!encrypt) clear_after_failure(r.output, static_cast<std::size_t>(out.span), executor.output_device());
         throw;
     }
     if (result.failures != 0) {

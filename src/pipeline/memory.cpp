@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/secret.hpp"
 #include "cuda/cuda_backend.hpp"
 
 namespace warpaes {
@@ -14,19 +15,48 @@ constexpr std::uint64_t copied_by_the_driver = 64 * 1024;
 
 }  // namespace
 
-void MemoryBuffer::copy(void* to, const void* from, std::size_t n) const {
+void copy_memory(void* to, const void* from, std::size_t bytes, int device, void* stream) {
+    if (bytes == 0) return;
     if (device >= 0) {
-        cuda_backend().copy(to, from, n, device, nullptr);
+        cuda_backend().copy(to, from, bytes, device, stream);
     } else {
-        std::memcpy(to, from, n);
+        std::memmove(to, from, bytes);
     }
+}
+
+void copy_anywhere(void* to, const void* from, std::size_t bytes) {
+    if (bytes == 0) return;
+    const int there = device_of(cuda_backend().place(to)), here = device_of(cuda_backend().place(from));
+    copy_memory(to, from, bytes, there >= 0 ? there : here);
+}
+
+void clear_memory(void* memory, std::size_t bytes, int device) {
+    if (bytes == 0) return;
+    if (device >= 0) {
+        cuda_backend().clear(memory, bytes, device, nullptr);
+    } else {
+        wipe({static_cast<std::uint8_t*>(memory), bytes});
+    }
+}
+
+void clear_after_failure(void* memory, std::size_t bytes, int device) noexcept {
+    try {
+        clear_memory(memory, bytes, device);
+    } catch (const std::exception&) {
+        // The device is gone, and its memory with it.
+    }
+}
+
+bool overlap(const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t b_bytes) {
+    const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
+    return a_bytes != 0 && b_bytes != 0 && first < second + b_bytes && second < first + a_bytes;
 }
 
 MemoryBuffer locate(const Plan& plan, const std::uint8_t* data, std::uint64_t bytes, bool parallel) {
     MemoryBuffer buffer{const_cast<std::uint8_t*>(data), bytes, true, -1};
     if (plan.backend != &cuda_backend()) return buffer;
     const MemoryPlace place = cuda_backend().place(data);
-    if (place.kind == Memory::device) buffer.device = place.device;
+    buffer.device = device_of(place);
     if (place.kind == Memory::device) {
         buffer.direct = parallel;  // a serial mode's chaining value is taken from the data by the host
     } else {
@@ -51,12 +81,12 @@ Ends plan_ends(Engine& engine, Mode mode, Direction direction, std::span<const s
 
 std::size_t MemorySource::read(std::uint64_t offset, std::span<std::uint8_t> to) {
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(to.size(), buffer_.bytes - offset));
-    if (n != 0) buffer_.copy(to.data(), buffer_.data + offset, n);
+    copy_memory(to.data(), buffer_.data + offset, n, buffer_.device);
     return n;
 }
 
 void MemorySink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
-    buffer_.copy(buffer_.data + offset, bytes.data(), bytes.size());
+    copy_memory(buffer_.data + offset, bytes.data(), bytes.size(), buffer_.device);
 }
 
 }  // namespace warpaes

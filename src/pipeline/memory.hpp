@@ -6,6 +6,22 @@
 
 namespace warpaes {
 
+// Memory may lie on a device, and whoever asks where must ask before a device fails: afterwards it no longer says. So a
+// place is looked up once and remembered, as the number of the device, or -1 for host memory.
+
+/// `bytes` bytes from one memory to another, of which at least one lies on `device` if that is not -1; after what
+/// `stream` holds, complete on return.
+void copy_memory(void* to, const void* from, std::size_t bytes, int device, void* stream = nullptr);
+/// The same, looking up where they lie.
+void copy_anywhere(void* to, const void* from, std::size_t bytes);
+/// Overwrites `memory`, which lies on `device` or in host memory, with zeros; nothing may be running on it.
+void clear_memory(void* memory, std::size_t bytes, int device);
+/// The same when work has failed, which may have taken the device and its memory with it.
+void clear_after_failure(void* memory, std::size_t bytes, int device) noexcept;
+
+/// Whether the two have a byte in common.
+bool overlap(const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t b_bytes);
+
 /// A CPU works on host memory as it lies, and so does a GPU on page-locked memory and on its own; pageable memory is
 /// copied to page-locked staging and back by the workers.
 struct MemoryBuffer {
@@ -13,9 +29,6 @@ struct MemoryBuffer {
     std::uint64_t bytes;
     bool direct;  ///< a lane of the plan may work on it as it lies
     int device;   ///< where it lies in device memory, or -1
-
-    /// `n` bytes to or from it.
-    void copy(void* to, const void* from, std::size_t n) const;
 };
 
 /// `parallel`: nobody but the lane looks into it, as with a mode that is not serial.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -14,6 +15,7 @@
 #include "evp_oracle.hpp"
 #include "message/context.hpp"
 #include "message/segments.hpp"
+#include "pipeline/memory.hpp"
 #include "simt.hpp"
 
 namespace warpaes {
@@ -62,34 +64,39 @@ protected:
 
     /// Buffers of a kind; the same twice for work in place.
     struct Buffers {
-        Buffers(bool page_locked, bool in_place) : in_place_(in_place) {
+        Buffers(Memory kind, bool in_place) : kind_(kind), in_place_(in_place) {
             for (auto& memory : memory_) {
-                memory = page_locked ? static_cast<std::uint8_t*>(cuda_backend().host_alloc(length))
-                                     : new std::uint8_t[length];
+                memory = static_cast<std::uint8_t*>(kind == Memory::device ? cuda_backend().device_alloc(0, length)
+                                                    : kind == Memory::page_locked ? cuda_backend().host_alloc(length)
+                                                                                  : std::malloc(length));
             }
-            page_locked_ = page_locked;
         }
         ~Buffers() {
             for (auto* memory : memory_) {
-                if (page_locked_) {
+                if (kind_ == Memory::device) {
+                    cuda_backend().device_free(memory);
+                } else if (kind_ == Memory::page_locked) {
                     cuda_backend().host_free(memory);
                 } else {
-                    delete[] memory;
+                    std::free(memory);
                 }
             }
         }
         Buffers(const Buffers&) = delete;
         Buffers& operator=(const Buffers&) = delete;
         void fill(const Bytes& bytes) {
-            std::fill_n(memory_[1], length, std::uint8_t{0xa5});
-            std::copy(bytes.begin(), bytes.end(), memory_[0]);
+            const Bytes poison(length, 0xa5);
+            const int device = kind_ == Memory::device ? 0 : -1;
+            copy_memory(memory_[1], poison.data(), length, device);
+            copy_memory(memory_[0], bytes.data(), length, device);
         }
         std::uint8_t* input() { return memory_[0]; }
         std::uint8_t* output() { return memory_[in_place_ ? 0 : 1]; }
 
     private:
         std::uint8_t* memory_[2];
-        bool in_place_, page_locked_;
+        Memory kind_;
+        bool in_place_;
     };
 
     struct Work {
@@ -200,7 +207,7 @@ TEST_F(GcmDeviceFailure, TheCpuFinishesTheWork) {
         for (const bool in_place : {false, true}) {
             SCOPED_TRACE(std::string(work.name) + (page_locked ? ", page-locked" : "") +
                          (in_place ? ", in place" : ""));
-            Buffers buffers(page_locked, in_place);
+            Buffers buffers(page_locked ? Memory::page_locked : Memory::pageable, in_place);
             unsigned failures = 0;
             fail_every_call([&] {
                 buffers.fill(*work.input);
@@ -220,7 +227,7 @@ TEST_F(GcmDeviceFailure, WhereCudaWasAskedForNoPlaintextIsLeft) {
         if (work.output != &text_ || std::string_view(work.name) == "opening pieces") continue;
         for (const bool page_locked : {false, true}) {
             SCOPED_TRACE(work.name);
-            Buffers buffers(page_locked, page_locked);
+            Buffers buffers(page_locked ? Memory::page_locked : Memory::pageable, page_locked);
             unsigned failures = 0;
             fail_every_call([&] {
                 buffers.fill(*work.input);
@@ -239,6 +246,30 @@ TEST_F(GcmDeviceFailure, WhereCudaWasAskedForNoPlaintextIsLeft) {
             });
             EXPECT_GT(failures, 20U);
         }
+    }
+}
+
+/// After a failure CUDA no longer says which memory is a device's: the host must not take it for its own.
+TEST_F(GcmDeviceFailure, TheHostDoesNotTouchADevicesMemory) {
+    Buffers buffers(Memory::device, false);
+    Engine engine(options(true));
+    bool failed = true;
+    for (int nth = 3; failed; ++nth) {  // the first two ask where the buffers lie
+        simt::reset();
+        buffers.fill(sealed_);
+        simt::fail_call("*", nth, cudaErrorUnknown, std::numeric_limits<int>::max() / 2);
+        try {
+            message(engine, Direction::decrypt, buffers, tag_);
+            failed = false;
+        } catch (const Error& e) {
+            ASSERT_EQ(e.status(), WARPAES_ERROR_DEVICE) << e.what();
+        }
+        simt::reset();
+        Bytes left(length);
+        copy_memory(left.data(), buffers.output(), length, 0);
+        ASSERT_NE(left, Bytes(length, 0)) << "call " << nth;
+        ASSERT_TRUE(failed || left == text_);
+        ASSERT_LT(nth, 1000);
     }
 }
 
