@@ -7,19 +7,6 @@
 
 namespace abi_tests {
 
-/// Numbers of the CUDA devices that can run here.
-inline std::vector<std::int32_t> usable_devices() {
-    std::vector<std::int32_t> devices;
-    for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
-        warpaes_backend_info info = {};
-        info.struct_size = sizeof info;
-        if (warpaes_backend_query(i, &info) == WARPAES_OK && info.usable != 0 && info.device >= 0) {
-            devices.push_back(info.device);
-        }
-    }
-    return devices;
-}
-
 class DeviceTest : public testing::TestWithParam<std::int32_t> {
 protected:
     static constexpr std::size_t guard = 64;

@@ -34,18 +34,37 @@ Context make_context(const Engine& engine) {
     return Context(context);
 }
 
+namespace {
+
+std::vector<warpaes_backend_info> usable_entries() {
+    std::vector<warpaes_backend_info> found;
+    for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
+        warpaes_backend_info info = {};
+        info.struct_size = sizeof info;
+        if (warpaes_backend_query(i, &info) == WARPAES_OK && info.usable != 0) found.push_back(info);
+    }
+    return found;
+}
+
+}  // namespace
+
 const std::vector<std::string>& usable_backends() {
     static const std::vector<std::string> names = [] {
         std::vector<std::string> found;
-        for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
-            warpaes_backend_info info = {};
-            info.struct_size = sizeof info;
-            if (warpaes_backend_query(i, &info) != WARPAES_OK || info.usable == 0) continue;
+        for (const warpaes_backend_info& info : usable_entries()) {
             if (std::find(found.begin(), found.end(), info.name) == found.end()) found.emplace_back(info.name);
         }
         return found;
     }();
     return names;
+}
+
+std::vector<std::int32_t> usable_devices() {
+    std::vector<std::int32_t> devices;
+    for (const warpaes_backend_info& info : usable_entries()) {
+        if (info.device >= 0) devices.push_back(info.device);
+    }
+    return devices;
 }
 
 bool simulated() {

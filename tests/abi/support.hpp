@@ -35,6 +35,9 @@ Context make_context(const Engine& engine);
 /// The names of the backends that warpaes_backend_query calls usable, each once.
 const std::vector<std::string>& usable_backends();
 
+/// Numbers of the CUDA devices that can run here.
+std::vector<std::int32_t> usable_devices();
+
 /// The cuda backend of this binary runs on the host through the SIMT shim (WARPAES_TEST_SIMULATED=1): a launch costs
 /// about as much as a thousand on a GPU, so tests that repeat themselves do so less often.
 bool simulated();

@@ -94,7 +94,7 @@ TEST(CpuLane, MayHaveNoStaging) {
 
 TEST(CpuLane, TooMuchStagingIsOutOfMemory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "sanitizers end the process at such an allocation";
+    GTEST_SKIP() << "sanitizers end the process at such an allocation; builds without them run this";
 #endif
     EXPECT_EQ(status_of_opening(libcrypto_backend(), std::numeric_limits<std::size_t>::max() / 4),
               WARPAES_ERROR_OUT_OF_MEMORY);

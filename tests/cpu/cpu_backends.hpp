@@ -35,6 +35,11 @@ inline std::vector<NamedBackend> cpu_backends() {
             {"vaes512", &cpu::vaes_backend(cpu::VaesWidth::bits512)}};
 }
 
+/// What a test says that this machine cannot run.
+inline std::string why_not(const NamedBackend& b) {
+    return b.backend->info().front().reason + "; a machine that has it runs this";
+}
+
 inline Bytes random_bytes(std::size_t n, std::uint32_t seed) {
     std::mt19937 generator(seed);
     Bytes bytes(n);

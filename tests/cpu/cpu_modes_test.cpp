@@ -38,7 +38,7 @@ std::vector<std::uint64_t> lengths_for(Mode mode) {
 
 TEST_P(CpuModes, AgreesWithLibcrypto) {
     const auto [named, mode, direction] = GetParam();
-    if (!named.backend->usable()) GTEST_SKIP() << named.backend->info().front().reason;
+    if (!named.backend->usable()) GTEST_SKIP() << why_not(named);
     const auto lane = named.backend->open_lane(-1, 0);
     const auto lengths = lengths_for(mode);
     const Bytes input = random_bytes(16 * 514, 1);
@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(All, CpuModes,
 class CpuCounter : public testing::TestWithParam<NamedBackend> {
 protected:
     void SetUp() override {
-        if (!GetParam().backend->usable()) GTEST_SKIP() << GetParam().backend->info().front().reason;
+        if (!GetParam().backend->usable()) GTEST_SKIP() << why_not(GetParam());
         lane_ = GetParam().backend->open_lane(-1, 0);
     }
     void check(const Bytes& counter, std::uint64_t length, const Bytes& input) {
@@ -154,7 +154,7 @@ class CpuLength : public testing::TestWithParam<NamedBackend> {};
 
 // EVP counts in int. 2 GiB of address space over 16 MiB of memory: what the run leaves behind is its last window.
 TEST_P(CpuLength, MayExceedTheLargestInt) {
-    if (!GetParam().backend->usable()) GTEST_SKIP() << GetParam().backend->info().front().reason;
+    if (!GetParam().backend->usable()) GTEST_SKIP() << why_not(GetParam());
     constexpr std::size_t window = std::size_t{8} << 20, windows = 257;
     static_assert(window * windows > (std::size_t{1} << 31));
     const RepeatedMemory in(window, windows), out(window, windows);

@@ -87,7 +87,7 @@ private:
 class Gcm : public testing::TestWithParam<NamedBackend> {
 protected:
     void SetUp() override {
-        if (!GetParam().backend->usable()) GTEST_SKIP() << GetParam().backend->info().front().reason;
+        if (!GetParam().backend->usable()) GTEST_SKIP() << why_not(GetParam());
         lane_ = GetParam().backend->open_lane(GetParam().backend->info().front().device, 0);
     }
 

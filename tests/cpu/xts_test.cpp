@@ -46,7 +46,7 @@ class CpuXts : public testing::TestWithParam<std::tuple<NamedBackend, Direction>
 protected:
     void SetUp() override {
         const NamedBackend& named = std::get<0>(GetParam());
-        if (!named.backend->usable()) GTEST_SKIP() << named.backend->info().front().reason;
+        if (!named.backend->usable()) GTEST_SKIP() << why_not(named);
         lane_ = named.backend->open_lane(-1, 0);
         input_ = random_bytes(100'000, 1);
     }

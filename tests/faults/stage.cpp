@@ -68,18 +68,11 @@ std::string name_of(const Work& work) {
     return work.work->name + "_" + name_of(work.ends);
 }
 
-Stage::Stage(EndKind ends) : ends_(ends), old_(some_bytes(100, 77)) {
-    // Thousands of fsync(): in memory if possible.
-    const fs::path parent = ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : fs::temp_directory_path();
-    std::string pattern = (parent / "warpaes-faults-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    directory_ = pattern;
-}
-
-Stage::~Stage() {
-    std::error_code ignored;
-    fs::remove_all(directory_, ignored);
-}
+// Thousands of fsync(): in memory if possible.
+Stage::Stage(EndKind ends)
+    : ends_(ends),
+      folder_(::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : fs::temp_directory_path()),
+      old_(some_bytes(100, 77)) {}
 
 Result Stage::run(const Case& c, warpaes_engine* engine) {
     if (!fs::exists(path("in"))) write_file(path("in"), c.input);
@@ -95,7 +88,7 @@ Result Stage::run_on_files(const Case& c, warpaes_engine* engine) const {
     Result result = result_of(
         c, engine, {.input_path = in.c_str(), .output_path = out.c_str(), .replace = ends_ == EndKind::replacement});
     result.output = read_file(out);
-    for (const auto& entry : fs::directory_iterator(directory_)) {
+    for (const auto& entry : fs::directory_iterator(folder_.path())) {
         if (entry.path() == in) continue;
         if (entry.path() != out) result.left_over = true;
         fs::remove(entry.path());

@@ -1,11 +1,11 @@
 // A directory with an input, an output of some kind, and a look at what a run has left there.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 
 #include "cases.hpp"
+#include "folder.hpp"
 
 namespace faults {
 
@@ -30,9 +30,6 @@ struct Result {
 class Stage {
 public:
     explicit Stage(EndKind ends);
-    ~Stage();
-    Stage(const Stage&) = delete;
-    Stage& operator=(const Stage&) = delete;
 
     [[nodiscard]] Result run(const Case& c, warpaes_engine* engine);
     /// Why `result` is neither the whole output nor an error that left nothing; empty if it is one of them.
@@ -43,10 +40,10 @@ private:
     [[nodiscard]] Result run_on_descriptors(const Case& c, warpaes_engine* engine) const;
     [[nodiscard]] Result run_on_pipes(const Case& c, warpaes_engine* engine) const;
     [[nodiscard]] Result run_into_memory(const Case& c, warpaes_engine* engine) const;
-    [[nodiscard]] std::string path(const char* name) const { return (directory_ / name).string(); }
+    [[nodiscard]] std::string path(const char* name) const { return folder_ / name; }
 
     EndKind ends_;
-    std::filesystem::path directory_;
+    oracle::Folder folder_;
     Bytes old_;  ///< what a replacement replaces
 };
 

@@ -12,8 +12,6 @@
 
 namespace warpaes::test {
 
-namespace fs = std::filesystem;
-
 Keyset keyset_of(const std::vector<StreamKey>& keys) {
     if (keys.front().parameters.format == SegmentFormat::c2sp) {
         return Keyset::from_raw(template_name_of(keys.front().parameters), keys.front().key.get());
@@ -34,13 +32,6 @@ Keyset keyset_of(const std::vector<StreamKey>& keys) {
 
 void FileJobTest::SetUp() {
     std::signal(SIGPIPE, SIG_IGN);
-    std::string pattern = (fs::temp_directory_path() / "warpaes-test-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-}
-
-void FileJobTest::TearDown() {
-    fs::remove_all(directory_);
 }
 
 void FileJobTest::write_file(const std::string& name, const Bytes& bytes) const {
@@ -51,10 +42,6 @@ void FileJobTest::write_file(const std::string& name, const Bytes& bytes) const 
 Bytes FileJobTest::read_file(const std::string& name) const {
     std::ifstream file(path(name), std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::size_t FileJobTest::entries() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(directory_), fs::directory_iterator()));
 }
 
 AeadJob FileJobTest::job(Direction direction, const Keyset& keyset, const std::string& from,

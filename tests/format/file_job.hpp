@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "folder.hpp"
 #include "format/streaming_aead.hpp"
 #include "segment_cases.hpp"
 
@@ -21,14 +22,13 @@ Keyset keyset_of(const std::vector<StreamKey>& keys);
 class FileJobTest : public testing::Test {
 protected:
     void SetUp() override;
-    void TearDown() override;
 
-    [[nodiscard]] std::string path(const std::string& name) const { return (directory_ / name).string(); }
+    [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
     void write_file(const std::string& name, const Bytes& bytes) const;
     [[nodiscard]] Bytes read_file(const std::string& name) const;
     [[nodiscard]] bool exists(const std::string& name) const { return std::filesystem::exists(path(name)); }
     /// Files in the directory, temporary ones too.
-    [[nodiscard]] std::size_t entries() const;
+    [[nodiscard]] std::size_t entries() const { return folder_.names().size(); }
 
     /// A job from file to file.
     [[nodiscard]] AeadJob job(Direction direction, const Keyset& keyset, const std::string& from,
@@ -44,7 +44,7 @@ protected:
     Engine engine_{{.backend = "auto", .threads = 3, .chunk_bytes = 4096}};
 
 private:
-    std::filesystem::path directory_;
+    oracle::Folder folder_;
 };
 
 /// The status of what `body` throws, and its sentence.

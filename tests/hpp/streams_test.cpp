@@ -8,6 +8,8 @@
 #include <vector>
 #include <warpaes/streams.hpp>
 
+#include "folder.hpp"
+
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -64,9 +66,8 @@ TEST_F(HppStreams, AReaderGivesWhatAWriterTook) {
 }
 
 TEST_F(HppStreams, Files) {
-    std::string path = std::filesystem::temp_directory_path() / "warpaes-hpp-XXXXXX";
-    ASSERT_NE(mkdtemp(path.data()), nullptr);
-    const std::string file = path + "/file";
+    const oracle::Folder folder;
+    const std::string file = folder / "file";
     {
         auto writer = warpaes::Writer::to_file(engine, keyset, file);
         writer.write(plain);
@@ -84,7 +85,6 @@ TEST_F(HppStreams, Files) {
     }
     warpaes::Writer::to_file(engine, keyset, file, {}, true).finish();
     EXPECT_EQ(warpaes::Reader::of_file(engine, keyset, file).size(), 0U);
-    std::filesystem::remove_all(path);
 }
 
 TEST_F(HppStreams, WhatAFunctionThrowsComesOut) {

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <thread>
 
+#include "folder.hpp"
 #include "support.hpp"
 
 namespace warpaes::test {
@@ -20,23 +21,15 @@ namespace fs = std::filesystem;
 
 class FileTest : public testing::Test {
 protected:
-    void SetUp() override {
-        std::string pattern = (fs::temp_directory_path() / "warpaes-test-XXXXXX").string();
-        ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-        directory_ = pattern;
-        write_file("in", "input");
-    }
-    void TearDown() override { fs::remove_all(directory_); }
+    void SetUp() override { write_file("in", "input"); }
 
-    std::string path(const std::string& name) const { return (directory_ / name).string(); }
+    std::string path(const std::string& name) const { return folder_ / name; }
     void write_file(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
     std::string read_file(const std::string& name) const {
         std::ifstream file(path(name), std::ios::binary);
         return {std::istreambuf_iterator<char>(file), {}};
     }
-    std::size_t entries() const {
-        return static_cast<std::size_t>(std::distance(fs::directory_iterator(directory_), fs::directory_iterator()));
-    }
+    std::size_t entries() const { return folder_.names().size(); }
     warpaes_status try_sink(const std::string& name, bool overwrite = false) const {
         return status_of([&] {
             const FileSource input(path("in"));
@@ -54,7 +47,7 @@ protected:
         sink.commit();
     }
 
-    fs::path directory_;
+    const oracle::Folder folder_;
 };
 
 TEST_F(FileTest, TheNameAppearsWithTheWholeContent) {
@@ -109,7 +102,7 @@ TEST_F(FileTest, PermissionsAreThoseOfTheOldFileOrOfTheUmask) {
 TEST_F(FileTest, AnIncompleteFileIsNobodyElsesToRead) {
     const FileSource input(path("in"));
     const FileSink sink(path("out"), false, input);
-    for (const auto& entry : fs::directory_iterator(directory_)) {
+    for (const auto& entry : fs::directory_iterator(folder_.path())) {
         if (entry.path().filename() == "in") continue;
         EXPECT_EQ(entry.status().permissions(), static_cast<fs::perms>(0600));
     }

@@ -8,18 +8,6 @@
 namespace stream_tests {
 namespace {
 
-std::vector<std::int32_t> usable_devices() {
-    std::vector<std::int32_t> devices;
-    for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
-        warpaes_backend_info info = {};
-        info.struct_size = sizeof info;
-        if (warpaes_backend_query(i, &info) == WARPAES_OK && info.usable != 0 && info.device >= 0) {
-            devices.push_back(info.device);
-        }
-    }
-    return devices;
-}
-
 class DeviceStreams : public testing::TestWithParam<std::int32_t> {
 protected:
     static constexpr std::size_t guard = 64;
@@ -145,7 +133,7 @@ TEST_P(DeviceStreams, ACpuThatWasAskedForCannotReachIt) {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceStreams);
-INSTANTIATE_TEST_SUITE_P(cuda, DeviceStreams, testing::ValuesIn(usable_devices()));
+INSTANTIATE_TEST_SUITE_P(cuda, DeviceStreams, testing::ValuesIn(abi_tests::usable_devices()));
 
 }  // namespace
 }  // namespace stream_tests

@@ -1,7 +1,5 @@
 #include "stream_support.hpp"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -183,24 +181,6 @@ Engine small_chunks(const std::string& backend) {
 }
 
 // ------------------------------------------------------------------------------------------------------------- files
-
-Folder::Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "warpaes-streams-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-    path_ = name;
-}
-
-Folder::~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-}
-
-std::vector<std::string> Folder::names() const {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) names.push_back(entry.path().filename());
-    std::sort(names.begin(), names.end());
-    return names;
-}
 
 void write_file(const std::string& path, const Bytes& bytes) {
     std::ofstream file(path, std::ios::binary);

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstring>
-#include <filesystem>
 #include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "folder.hpp"
 #include "segment_formats.hpp"
 #include "support.hpp"
 
@@ -16,6 +16,7 @@ namespace stream_tests {
 using abi_tests::Bytes;
 using abi_tests::Engine;
 using abi_tests::Random;
+using oracle::Folder;
 using oracle::SegmentFormat;
 
 struct Destroy {
@@ -92,20 +93,6 @@ warpaes_status failing_read(const Reader& reader, std::uint64_t offset, std::siz
 /// An engine with three workers and chunks of 4 KiB, so that short files have many.
 Engine small_chunks(const std::string& backend);
 
-/// A folder for a test, removed with what is in it.
-class Folder {
-public:
-    Folder();
-    ~Folder();
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    [[nodiscard]] std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-    /// Names of everything in it.
-    [[nodiscard]] std::vector<std::string> names() const;
-
-private:
-    std::filesystem::path path_;
-};
 void write_file(const std::string& path, const Bytes& bytes);
 Bytes read_file(const std::string& path);
 
