@@ -134,11 +134,7 @@ private:
 
     /// SP 800-38D, 7.1, step 2.
     Block j0() {
-        if (iv_.size() == 12) {
-            Block block = load(iv_.data(), iv_.size());
-            block[15] = 1;
-            return block;
-        }
+        if (iv_.size() == gcm_nonce_bytes) return pre_counter(iv_.first<gcm_nonce_bytes>());
         return store_element(multiply(digest(iv_) ^ length_block(0, iv_.size()), key_.hash_key().powers[0]));
     }
 
