@@ -1,0 +1,175 @@
+// Bitsliced AES: 32 blocks of one key a thread, by LOP3 alone. No table, no shared memory, no address that depends on
+// anything secret. Part of <warpaes/device.cuh>, whose rules hold.
+//
+// Plane 8 i + b holds bit b of byte i of 32 blocks, block j of the thread in bit j of the plane: 128 registers. Blocks
+// l, l + 32, l + 64, … of a warp's 1,024 belong to lane l, so that loads and stores of a warp are coalesced:
+//
+//     uint4 blocks[32];
+//     for (unsigned j = 0; j < 32; ++j) blocks[j] = in[1024 * warp + 32 * j + lane];
+//     std::uint32_t planes[128];
+//     aes::to_planes(blocks, planes);
+//     aes::encrypt_planes(key, planes);
+//     aes::from_planes(planes, blocks);
+//     for (unsigned j = 0; j < 32; ++j) out[1024 * warp + 32 * j + lane] = blocks[j];
+//
+// All loops over blocks and planes must be unrolled (#pragma unroll), or the arrays leave the registers. A thread needs
+// about 200 of them: at most 256 threads a multiprocessor, __launch_bounds__(256).
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <warpaes/device/keys.cuh>
+
+namespace warpaes::device {
+
+/// A key schedule for planes: mask(r, p) is what round r adds to plane p, all zeros or all ones. All lanes of a warp
+/// read the same mask at once, so it belongs where that is fast: in a kernel parameter declared `const
+/// __grid_constant__ bitsliced_key<KeyBits>` (one key for the grid), or in shared memory (a key for a warp or a thread
+/// block). 5,632, 6,656 or 7,680 bytes.
+template <int KeyBits>
+struct bitsliced_key {
+    static constexpr unsigned size = 128 * (rounds<KeyBits> + 1);
+
+    alignas(16) std::uint32_t masks[size];
+
+    /// Mask `i` of what `keys` make. The S-box is computed without its constant 0x63, which MixColumns does not change
+    /// where it stands in every byte; so it goes into all keys but the first.
+    static __host__ __device__ __forceinline__ std::uint32_t mask(const key_schedule<KeyBits>& keys, unsigned i) {
+        const std::uint32_t word = keys.words[i / 32] ^ (i < 128 ? 0 : 0x63636363u);
+        return 0u - (word >> i % 32 & 1u);
+    }
+
+    /// Writes masks `first`, `first + stride`, … All together: (keys) on the host; (keys, lane, 32) by a warp into
+    /// shared memory, with a __syncwarp() after it. `keys` lie in memory, not in registers.
+    __host__ __device__ __forceinline__ void load(const key_schedule<KeyBits>& keys, unsigned first = 0,
+                                                  unsigned stride = 1) {
+        for (unsigned i = first; i < size; i += stride) masks[i] = mask(keys, i);
+    }
+};
+
+namespace detail {
+
+/// Transposes 32 x 32 bits: bit j of a[i] becomes bit i of a[j].
+__device__ __forceinline__ void transpose(std::uint32_t* a) {
+    WARPAES_UNROLL
+    for (unsigned i = 0; i < 16; ++i) {
+        const std::uint32_t low = a[i], high = a[i + 16];
+        a[i] = __byte_perm(low, high, 0x5410);
+        a[i + 16] = __byte_perm(low, high, 0x7632);
+    }
+    WARPAES_UNROLL
+    for (unsigned k = 0; k < 16; ++k) {
+        const unsigned i = k / 8 * 16 + k % 8;
+        const std::uint32_t low = a[i], high = a[i + 8];
+        a[i] = __byte_perm(low, high, 0x6240);
+        a[i + 8] = __byte_perm(low, high, 0x7351);
+    }
+    WARPAES_UNROLL
+    for (unsigned step = 4; step > 0; step /= 2) {
+        const std::uint32_t mask = step == 4 ? 0x0f0f0f0fu : step == 2 ? 0x33333333u : 0x55555555u;
+        WARPAES_UNROLL
+        for (unsigned k = 0; k < 16; ++k) {
+            const unsigned i = k / step * 2 * step + k % step;
+            const std::uint32_t low = a[i], high = a[i + step];
+            a[i] = lut3<0xca>(mask, low, high << step);  // mask ? low : high << step, bit by bit
+            a[i + step] = lut3<0xca>(mask, low >> step, high);
+        }
+    }
+}
+
+/// One LOP3, whatever the compiler makes of longer sums.
+__device__ __forceinline__ std::uint32_t xor3(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+    return lut3<0x96>(a, b, c);
+}
+
+/// SubBytes without its constant, and ShiftRows of column `c`: four bytes, out[8 r + b] bit b of row r.
+__device__ __forceinline__ void sub_shift_column(const std::uint32_t (&s)[128], unsigned c, std::uint32_t (&out)[32]) {
+    WARPAES_UNROLL
+    for (unsigned row = 0; row < 4; ++row) {
+        WARPAES_UNROLL
+        for (unsigned b = 0; b < 8; ++b) out[8 * row + b] = s[8 * (4 * ((c + row) % 4) + row) + b];
+        sub_planes_without_constant(out + 8 * row);
+    }
+}
+
+}  // namespace detail
+
+/// Planes of a thread's 32 blocks. About 1,000 instructions.
+__device__ __forceinline__ void to_planes(const uint4 (&blocks)[32], std::uint32_t (&planes)[128]) {
+    WARPAES_UNROLL
+    for (unsigned j = 0; j < 32; ++j) {
+        planes[j] = blocks[j].x;
+        planes[32 + j] = blocks[j].y;
+        planes[64 + j] = blocks[j].z;
+        planes[96 + j] = blocks[j].w;
+    }
+    WARPAES_UNROLL
+    for (unsigned word = 0; word < 4; ++word) detail::transpose(planes + 32 * word);
+}
+
+/// The blocks whose planes these are; the planes are used up. About 1,000 instructions.
+__device__ __forceinline__ void from_planes(std::uint32_t (&planes)[128], uint4 (&blocks)[32]) {
+    WARPAES_UNROLL
+    for (unsigned word = 0; word < 4; ++word) detail::transpose(planes + 32 * word);
+    WARPAES_UNROLL
+    for (unsigned j = 0; j < 32; ++j) {
+        blocks[j] = make_uint4(planes[j], planes[32 + j], planes[64 + j], planes[96 + j]);
+    }
+}
+
+/// Planes of a warp's next 1,024 counter blocks: block j of lane `lane` is counter + 32 j + lane, a big-endian number
+/// (SP 800-38A, 6.5). The counter is a multiple of 1,024; its low ten bits are taken for zero.
+__device__ __forceinline__ void counter_planes(uint4 counter, unsigned lane, std::uint32_t (&planes)[128]) {
+    const std::uint32_t words[4] = {counter.x, counter.y, counter.z, counter.w};
+    WARPAES_UNROLL
+    for (unsigned i = 0; i < 128; ++i) planes[i] = 0u - (words[i / 32] >> i % 32 & 1u);
+    WARPAES_UNROLL
+    for (unsigned b = 0; b < 5; ++b) planes[120 + b] = 0u - (lane >> b & 1u);
+    planes[125] = 0xaaaaaaaau;
+    planes[126] = 0xccccccccu;
+    planes[127] = 0xf0f0f0f0u;
+    planes[112] = 0xff00ff00u;
+    planes[113] = 0xffff0000u;
+}
+
+/// The cipher (FIPS 197, 5.1) on 32 blocks at once. About 1,400 instructions a round, so 45 a round and block.
+template <int KeyBits>
+__device__ __forceinline__ void encrypt_planes(const bitsliced_key<KeyBits>& key, std::uint32_t (&planes)[128]) {
+    WARPAES_UNROLL
+    for (unsigned i = 0; i < 128; ++i) planes[i] ^= key.masks[i];
+    const std::uint32_t* masks = key.masks + 128;
+    WARPAES_KEEP_ROLLED
+    for (int r = 1; r < rounds<KeyBits>; ++r, masks += 128) {
+        std::uint32_t next[128];
+        WARPAES_UNROLL
+        for (unsigned c = 0; c < 4; ++c) {
+            std::uint32_t a[32], sums[32];
+            detail::sub_shift_column(planes, c, a);
+            // MixColumns: row i becomes 2 (a_i + a_i+1) + a_i+1 + (a_i+2 + a_i+3).
+            WARPAES_UNROLL
+            for (unsigned i = 0; i < 32; ++i) sums[i] = a[i] ^ a[(i + 8) % 32];
+            WARPAES_UNROLL
+            for (unsigned i = 0; i < 32; ++i) {
+                const unsigned row = i / 8, b = i % 8;
+                const std::uint32_t rest = detail::xor3(a[(i + 8) % 32], sums[(i + 16) % 32], masks[32 * c + i]);
+                const std::uint32_t doubled = sums[8 * row + (b + 7) % 8];
+                const bool reduced = b == 1 || b == 3 || b == 4;
+                next[32 * c + i] = reduced ? detail::xor3(rest, doubled, sums[8 * row + 7]) : rest ^ doubled;
+            }
+        }
+        WARPAES_UNROLL
+        for (unsigned i = 0; i < 128; ++i) planes[i] = next[i];
+    }
+    std::uint32_t next[128];
+    WARPAES_UNROLL
+    for (unsigned c = 0; c < 4; ++c) {
+        std::uint32_t a[32];
+        detail::sub_shift_column(planes, c, a);
+        WARPAES_UNROLL
+        for (unsigned i = 0; i < 32; ++i) next[32 * c + i] = a[i] ^ masks[32 * c + i];
+    }
+    WARPAES_UNROLL
+    for (unsigned i = 0; i < 128; ++i) planes[i] = next[i];
+}
+
+}  // namespace warpaes::device

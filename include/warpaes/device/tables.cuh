@@ -1,0 +1,211 @@
+// The cipher and its inverse on T-tables in shared memory. Part of <warpaes/device.cuh>, whose rules hold.
+//
+// T0[x] = S(x) * (02, 01, 01, 03); T1, T2 and T3 are its rotations by 8, 16 and 24 bits (Daemen and Rijmen, "AES
+// Proposal: Rijndael", 5.2.1). For the equivalent inverse cipher (FIPS 197, 5.3.5) T0[x] = S^-1(x) * (0e, 09, 0d, 0b).
+//
+// Shared memory has 32 banks of four bytes. Every entry is stored 32 times, once a bank, and a lane reads its own bank
+// alone: no lookup ever waits for another one. Row e is 256 bytes: T0[e] for 32 lanes, then T1[e] for 32 lanes; T2 and
+// T3 follow 64 KiB later in the same way. So the address of lane l's T0[e] is 256 e + 4 l, which one PRMT puts
+// together, and the other tables are constant offsets. With two tables T2 and T3 are rotations; one table has rows of
+// 128 bytes.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <warpaes/device/keys.cuh>
+
+namespace warpaes::device {
+
+namespace detail {
+
+__device__ __forceinline__ unsigned thread_number() {
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
+template <unsigned Bytes>
+__device__ __forceinline__ std::uint32_t rotate_left(std::uint32_t v) {
+    return Bytes == 0 ? v : __funnelshift_l(v, v, 8 * Bytes);
+}
+
+}  // namespace detail
+
+/// A lane's view of `Count` T-tables in the thread block's shared memory: 4 are the fastest, 2 and 1 leave more shared
+/// memory to others and take more instructions a lookup. `Inverse`: those of the inverse cipher.
+template <int Count, bool Inverse = false>
+class tables {
+    static_assert(Count == 1 || Count == 2 || Count == 4, "there are four T-tables: store 4, 2 or 1 of them");
+
+public:
+    static constexpr int count = Count;
+    static constexpr bool inverse = Inverse;
+    /// Of shared memory: 128, 64 or 32 KiB. More than 48 KiB must be dynamic shared memory that the host has asked for:
+    /// cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes).
+    static constexpr unsigned bytes = Count * 32u * 1024u;
+
+    /// `shared`: `bytes` of shared memory, aligned to 16. Lookups are fastest where the compiler knows the place: the
+    /// shared array itself or a constant distance from its beginning.
+    __device__ __forceinline__ explicit tables(void* shared)
+        : base_(static_cast<unsigned char*>(shared)), lane_((detail::thread_number() % 32) * (Count == 1 ? 8 : 4)) {}
+
+    /// Writes the tables: all threads of the block, whose number is a multiple of 32, before the first lookup. Ends
+    /// with a barrier (__syncthreads). Takes a few microseconds, once for as many blocks as the kernel then encrypts.
+    __device__ __forceinline__ void load() const {
+        const unsigned thread = detail::thread_number(), lane = thread % 32;
+        const unsigned warps = blockDim.x * blockDim.y * blockDim.z / 32;
+        // A unit is a quarter of 32 neighbouring entries. Each lane makes one entry; a row is written by 8 * Count
+        // lanes.
+        constexpr unsigned row_lanes = 8 * Count, rows_at_once = 32 / row_lanes;
+        const unsigned in_row = lane % row_lanes;
+        for (unsigned unit = thread / 32; unit < 32; unit += warps) {
+            const std::uint32_t x = unit / 4 * 32 + lane, s = detail::sub_word<0>(x) & 0xff;
+            const std::uint32_t row = Inverse ? s : x, entry = Inverse ? inverse_entry(x) : entry_of(s);
+            WARPAES_UNROLL
+            for (unsigned k = 0; k < 8 / rows_at_once; ++k) {
+                const int source = static_cast<int>(unit % 4 * 8 + k * rows_at_once + lane / row_lanes);
+                const unsigned to = __shfl_sync(0xffffffffu, row, source);
+                const std::uint32_t t0 = __shfl_sync(0xffffffffu, entry, source);
+                const std::uint32_t v = __funnelshift_l(t0, t0, in_row / 8 * 8);
+                unsigned char* const half = base_ + in_row / 16 * half_bytes;
+                *reinterpret_cast<uint4*>(half + to * row_bytes + in_row % 16 * 16) = make_uint4(v, v, v, v);
+            }
+        }
+        __syncthreads();
+    }
+
+    /// T_Row[byte `Byte` of `word`]. One lookup.
+    template <unsigned Row, unsigned Byte>
+    __device__ __forceinline__ std::uint32_t lookup(std::uint32_t word) const {
+        return detail::rotate_left<Row - Row % Count>(stored<Row % Count, Byte>(word));
+    }
+
+    /// A column of the next state: T0[byte 0 of w0] ^ T1[byte 1 of w1] ^ T2[byte 2 of w2] ^ T3[byte 3 of w3] ^ key.
+    /// Four lookups.
+    __device__ __forceinline__ std::uint32_t column(std::uint32_t w0, std::uint32_t w1, std::uint32_t w2,
+                                                    std::uint32_t w3, std::uint32_t key) const {
+        if constexpr (Count == 2) {
+            const std::uint32_t high = stored<0, 2>(w2) ^ stored<1, 3>(w3);
+            return stored<0, 0>(w0) ^ stored<1, 1>(w1) ^ key ^ detail::rotate_left<2>(high);
+        } else {
+            return lookup<0, 0>(w0) ^ lookup<1, 1>(w1) ^ lookup<2, 2>(w2) ^ lookup<3, 3>(w3) ^ key;
+        }
+    }
+
+    /// The bytes S(byte 0 of w0), S(byte 1 of w1), S(byte 2 of w2), S(byte 3 of w3), or S^-1 of them, as a word: a
+    /// column of the last round before its key. Four lookups.
+    __device__ __forceinline__ std::uint32_t substitute(std::uint32_t w0, std::uint32_t w1, std::uint32_t w2,
+                                                        std::uint32_t w3) const {
+        return pick(stored<0, 0>(w0), stored<0, 1>(w1), stored<0, 2>(w2), stored<0, 3>(w3));
+    }
+
+    /// SubWord (FIPS 197, 5.2) of `word` rotated right by 8 * Rotate bits. Four lookups.
+    template <unsigned Rotate>
+    __device__ __forceinline__ std::uint32_t sub_word(std::uint32_t word) const {
+        static_assert(!Inverse, "keys are expanded with the tables of the cipher, or without any");
+        return pick(stored<0, Rotate % 4>(word), stored<0, (1 + Rotate) % 4>(word), stored<0, (2 + Rotate) % 4>(word),
+                    stored<0, (3 + Rotate) % 4>(word));
+    }
+
+private:
+    static constexpr unsigned half_bytes = 64 * 1024;
+    static constexpr unsigned row_bytes = Count == 1 ? 128 : 256;
+
+    static __device__ __forceinline__ std::uint32_t entry_of(std::uint32_t s) {
+        const std::uint32_t s2 = detail::xtime4(s);
+        return s2 | s << 8 | s << 16 | (s2 ^ s) << 24;
+    }
+    static __device__ __forceinline__ std::uint32_t inverse_entry(std::uint32_t s) {
+        const std::uint32_t s2 = detail::xtime4(s), s4 = detail::xtime4(s2), s8 = detail::xtime4(s4);
+        return (s8 ^ s4 ^ s2) | (s8 ^ s) << 8 | (s8 ^ s4 ^ s) << 16 | (s8 ^ s2 ^ s) << 24;
+    }
+
+    /// Entry `byte Byte of word` of the stored table `Table`.
+    template <unsigned Table, unsigned Byte>
+    __device__ __forceinline__ std::uint32_t stored(std::uint32_t word) const {
+        constexpr unsigned select = 0x5504u | Byte << 4;  // the lane, the byte, zero, zero
+        unsigned offset = __byte_perm(word, lane_, select);
+        if constexpr (Count == 1) offset /= 2;
+        constexpr unsigned table = Table / 2 * half_bytes + Table % 2 * 128;
+        return *reinterpret_cast<const std::uint32_t*>(base_ + offset + table);
+    }
+
+    /// The substituted bytes out of four entries of T0. Byte 1 of the cipher's is S(x) itself; the four bytes of the
+    /// inverse cipher's add up to S^-1(x), as 0e ^ 09 ^ 0d ^ 0b = 1.
+    static __device__ __forceinline__ std::uint32_t pick(std::uint32_t e0, std::uint32_t e1, std::uint32_t e2,
+                                                         std::uint32_t e3) {
+        if constexpr (!Inverse) {
+            return __byte_perm(__byte_perm(e0, e1, 0x0051), __byte_perm(e2, e3, 0x0051), 0x5410);
+        } else {
+            const std::uint32_t sum01 = __byte_perm(e0, e1, 0x5410) ^ __byte_perm(e0, e1, 0x7632);
+            const std::uint32_t sum23 = __byte_perm(e2, e3, 0x5410) ^ __byte_perm(e2, e3, 0x7632);
+            return __byte_perm(sum01, sum23, 0x6420) ^ __byte_perm(sum01, sum23, 0x7531);
+        }
+    }
+
+    unsigned char* base_;
+    std::uint32_t lane_;  ///< byte 0: where the lane's bank begins in a row, times two with one table
+};
+
+template <int Count>
+using inverse_tables = tables<Count, true>;
+
+namespace detail {
+
+__device__ __forceinline__ uint4 add(uint4 a, uint4 b) {
+    return make_uint4(a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w);
+}
+
+template <typename Schedule>
+__device__ __forceinline__ uint4 round_key(const Schedule& keys, int r) {
+    return make_uint4(keys.words[4 * r], keys.words[4 * r + 1], keys.words[4 * r + 2], keys.words[4 * r + 3]);
+}
+
+/// A round but the last. ShiftRows brings column c + r into row r of column c; in the inverse cipher column c - r.
+template <int Count, bool Inverse>
+__device__ __forceinline__ uint4 inner_round(const tables<Count, Inverse>& t, uint4 s, uint4 key) {
+    if constexpr (!Inverse) {
+        return make_uint4(t.column(s.x, s.y, s.z, s.w, key.x), t.column(s.y, s.z, s.w, s.x, key.y),
+                          t.column(s.z, s.w, s.x, s.y, key.z), t.column(s.w, s.x, s.y, s.z, key.w));
+    } else {
+        return make_uint4(t.column(s.x, s.w, s.z, s.y, key.x), t.column(s.y, s.x, s.w, s.z, key.y),
+                          t.column(s.z, s.y, s.x, s.w, key.z), t.column(s.w, s.z, s.y, s.x, key.w));
+    }
+}
+
+/// The last round, which has no MixColumns.
+template <int Count, bool Inverse>
+__device__ __forceinline__ uint4 last_round(const tables<Count, Inverse>& t, uint4 s, uint4 key) {
+    if constexpr (!Inverse) {
+        return make_uint4(t.substitute(s.x, s.y, s.z, s.w) ^ key.x, t.substitute(s.y, s.z, s.w, s.x) ^ key.y,
+                          t.substitute(s.z, s.w, s.x, s.y) ^ key.z, t.substitute(s.w, s.x, s.y, s.z) ^ key.w);
+    } else {
+        return make_uint4(t.substitute(s.x, s.w, s.z, s.y) ^ key.x, t.substitute(s.y, s.x, s.w, s.z) ^ key.y,
+                          t.substitute(s.z, s.y, s.x, s.w) ^ key.z, t.substitute(s.w, s.z, s.y, s.x) ^ key.w);
+    }
+}
+
+template <int KeyBits, int Count, bool Inverse, typename Schedule>
+__device__ __forceinline__ uint4 cipher(const tables<Count, Inverse>& t, const Schedule& keys, uint4 block) {
+    uint4 s = add(block, round_key(keys, 0));
+    WARPAES_UNROLL
+    for (int r = 1; r < rounds<KeyBits>; ++r) s = inner_round(t, s, round_key(keys, r));
+    return last_round(t, s, round_key(keys, rounds<KeyBits>));
+}
+
+}  // namespace detail
+
+/// The cipher (FIPS 197, 5.1) of `block`. `keys` may lie in registers (a thread's own), in shared memory, or, fastest
+/// for one key, in a kernel parameter declared `const __grid_constant__ key_schedule<KeyBits>`. 160, 192 or 224
+/// lookups; about 20 registers besides the keys.
+template <int KeyBits, int Count>
+__device__ __forceinline__ uint4 encrypt_block(const tables<Count>& t, const key_schedule<KeyBits>& keys, uint4 block) {
+    return detail::cipher<KeyBits>(t, keys, block);
+}
+
+/// The inverse cipher (FIPS 197, 5.3.5) of `block`. As encrypt_block; the keys are those that invert() makes.
+template <int KeyBits, int Count>
+__device__ __forceinline__ uint4 decrypt_block(const inverse_tables<Count>& t,
+                                               const inverse_key_schedule<KeyBits>& keys, uint4 block) {
+    return detail::cipher<KeyBits>(t, keys, block);
+}
+
+}  // namespace warpaes::device

@@ -1,0 +1,2 @@
+// The header is all that a kernel's author includes.
+#include <warpaes/device.cuh>
