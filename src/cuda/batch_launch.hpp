@@ -81,4 +81,13 @@ void enqueue_counters(const Bucket& bucket, const DeviceLimits& device, cudaStre
 void prepare_segments(Bucket& bucket, const DeviceLimits& device);
 void enqueue_segments(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
 
+/// CBC, CFB128, CFB8 and CFB1 encryption, OFB; CMAC and CCM, tags included. All in one kernel, longest messages first.
+void prepare_serial(Bucket& bucket, const DeviceLimits& device);
+void enqueue_serial(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
+
+/// GCM: key stream, GHASH and tags. In decryption `failed` of every message is written, 0 or 1, and what is not
+/// authentic is wiped.
+void prepare_gcm(Bucket& bucket, const DeviceLimits& device);
+void enqueue_gcm(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
+
 }  // namespace warpaes::cuda

@@ -1,10 +1,14 @@
 # Sources of the CUDA backend, relative to src/cuda; the simulated GPU of the tests compiles the same list for the host.
 set(WARPAES_CUDA_SOURCES
     cuda_backend.cpp
+    batch_gcm.cu
+    batch_serial.cu
     gcm.cu
     run.cu
     scratch.cpp
     xts.cu
+    kernels/batch_gcm.cu
+    kernels/batch_serial.cu
     kernels/blocks.cu
     kernels/ctr.cu
     kernels/gcm_ctr.cu

@@ -179,4 +179,48 @@ struct GhashCombine {
     static constexpr int threads = 128;
 };
 
+/// Batches of serial modes (batch_serial.cuh).
+struct SerialBatchShape {
+    int tables;
+    int warps;  ///< of a thread block that take messages
+    bool staged;
+    int grid;
+    std::size_t shared_bytes;
+
+    static constexpr int threads = 512;
+    static constexpr std::size_t stage_bytes = 4096;  ///< of a warp
+    /// A warp alone waits for its lookups; two take no longer, and leave multiprocessors to what runs beside them.
+    static constexpr std::uint64_t least_warps = 2;
+};
+
+constexpr SerialBatchShape serial_batch_shape(const DeviceLimits& device, std::uint64_t messages) {
+    const int tables = device.shared_bytes_per_block >= 128 * 1024 ? 4 : 2;
+    const std::size_t table_bytes = static_cast<std::size_t>(tables) * 32 * 1024;
+    const std::size_t left = static_cast<std::size_t>(device.shared_bytes_per_block) - table_bytes;
+    const bool staged = left >= SerialBatchShape::least_warps * SerialBatchShape::stage_bytes;
+    const std::uint64_t all = (messages + 31) / 32,
+                        multiprocessors = static_cast<std::uint64_t>(device.multiprocessors);
+    const std::uint64_t most =
+        staged ? std::min<std::uint64_t>(SerialBatchShape::threads / 32, left / SerialBatchShape::stage_bytes)
+               : SerialBatchShape::threads / 32;
+    const std::uint64_t warps =
+        std::clamp((all + multiprocessors - 1) / multiprocessors, SerialBatchShape::least_warps, most);
+    const std::uint64_t grid = std::clamp<std::uint64_t>((all + warps - 1) / warps, 1, multiprocessors);
+    return {tables, static_cast<int>(warps), staged, static_cast<int>(grid),
+            table_bytes + (staged ? warps * SerialBatchShape::stage_bytes : 0)};
+}
+
+/// Batches of GCM (batch_gcm.cuh).
+struct GcmBatch {
+    static constexpr int ghash_threads = 256;  ///< a block; two of them a multiprocessor
+    static constexpr int other_threads = 128;
+    /// A group of so many bytes under one key, in messages of so many, is hashed by the tensor cores.
+    static constexpr std::uint64_t least_long = 8192, least_bytes = 1 << 20;
+
+    /// Lanes a message: few, as each has powers of H to make, if there are enough messages for all multiprocessors.
+    static constexpr int lanes(const DeviceLimits& device, std::uint64_t messages) {
+        return messages >= static_cast<std::uint64_t>(device.multiprocessors) * 2 * (ghash_threads / 4) ? 4 : 32;
+    }
+};
+
 }  // namespace warpaes::cuda

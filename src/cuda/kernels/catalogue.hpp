@@ -2,6 +2,8 @@
 #pragma once
 
 #include "aes/types.hpp"
+#include "cuda/kernels/batch_gcm_params.cuh"
+#include "cuda/kernels/batch_serial_params.cuh"
 #include "cuda/kernels/gcm_params.cuh"
 #include "cuda/kernels/params.cuh"
 #include "cuda/kernels/xts_params.cuh"
@@ -49,5 +51,17 @@ RowKernel ghash_rows_kernel_for();
 RowKernel ghash_mma_kernel_for(bool wide, bool aligned);
 using CombineKernel = void (*)(CombineParams);
 CombineKernel ghash_combine_kernel_for();
+
+/// Batches of CBC, CFB128, CFB8 and CFB1 encryption, OFB, CMAC and CCM.
+using SerialBatchKernel = void (*)(SerialParams);
+SerialBatchKernel serial_batch_kernel_for(Mode mode, int rounds, int tables);
+
+/// Batches of GCM, beside their key stream.
+using GcmBatchKernel = void (*)(GcmBatchParams);
+/// `lanes` a message: 4 or 32.
+GcmBatchKernel ghash_batch_kernel_for(int lanes);
+GcmBatchKernel gcm_finish_kernel_for();
+GcmBatchKernel gcm_j0_kernel_for();
+GcmBatchKernel gcm_settle_kernel_for();
 
 }  // namespace warpaes::cuda

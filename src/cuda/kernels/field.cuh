@@ -23,6 +23,18 @@ __device__ __forceinline__ uint4 block_of(FieldElement e) {
                       byte_swap(static_cast<std::uint32_t>(e.low)));
 }
 
+/// The whole product of two words. Written in C++, ptxas does not see that the upper halves are zeros, and adds their
+/// products.
+__device__ __forceinline__ std::uint64_t wide_product(std::uint32_t a, std::uint32_t b) {
+#if defined(WARPAES_SIMT)
+    return static_cast<std::uint64_t>(a) * b;
+#else
+    std::uint64_t product;
+    asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
+    return product;
+#endif
+}
+
 /// The carry-less product. As in aes/ghash.hpp every fourth bit at a time: at most eight ones meet in a place, so that
 /// their count stays within its four bits.
 __device__ __forceinline__ std::uint64_t carryless_product(std::uint32_t a, std::uint32_t b) {
@@ -33,7 +45,7 @@ __device__ __forceinline__ std::uint64_t carryless_product(std::uint32_t a, std:
 #pragma unroll
         for (unsigned i = 0; i < 4; ++i) {
             const unsigned j = (r + 4 - i) % 4;
-            sum ^= static_cast<std::uint64_t>(a & (0x11111111u << i)) * (b & (0x11111111u << j));
+            sum ^= wide_product(a & (0x11111111u << i), b & (0x11111111u << j));
         }
         product |= sum & (0x1111111111111111u << r);
     }
@@ -60,6 +72,90 @@ __device__ inline FieldElement product(FieldElement a, FieldElement b) {
     middle.high ^= low.high ^ high.high;
     return warpaes::detail::reduce(high.high, high.low ^ middle.high, low.high ^ middle.low, low.low);
 }
+
+/// A factor that many elements are multiplied by: what the product takes of it is made once and stays in registers.
+///
+/// Karatsuba's nine products of 32 bits. In each, every fourth bit of the factors at a time, as above, but as the masks
+/// of this one are there already, and as the shift by one bit that a product needs in this order of bits is done to the
+/// factor (divided_by_x), what is left are 144 multiplications and 250 other instructions.
+class Multiplier {
+public:
+    __device__ __forceinline__ explicit Multiplier(FieldElement factor) {
+        const FieldElement f = divided_by_x(factor);
+        const Words w{static_cast<std::uint32_t>(f.low), static_cast<std::uint32_t>(f.low >> 32),
+                      static_cast<std::uint32_t>(f.high), static_cast<std::uint32_t>(f.high >> 32)};
+#pragma unroll
+        for (unsigned i = 0; i < 9; ++i) {
+#pragma unroll
+            for (unsigned bit = 0; bit < 4; ++bit) masked_[i][bit] = sum_of(w, i) & (0x11111111u << bit);
+        }
+    }
+
+    [[nodiscard]] __device__ __forceinline__ FieldElement times(FieldElement e) const {
+        const Words w{static_cast<std::uint32_t>(e.low), static_cast<std::uint32_t>(e.low >> 32),
+                      static_cast<std::uint32_t>(e.high), static_cast<std::uint32_t>(e.high >> 32)};
+        const Quad low = product_of_64(w, 0), high = product_of_64(w, 3), both = product_of_64(w, 6);
+        std::uint32_t r[8];
+        r[0] = low.w[0];
+        r[1] = low.w[1];
+        r[2] = low.w[2] ^ both.w[0] ^ low.w[0] ^ high.w[0];
+        r[3] = low.w[3] ^ both.w[1] ^ low.w[1] ^ high.w[1];
+        r[4] = high.w[0] ^ both.w[2] ^ low.w[2] ^ high.w[2];
+        r[5] = high.w[1] ^ both.w[3] ^ low.w[3] ^ high.w[3];
+        r[6] = high.w[2];
+        r[7] = high.w[3];
+        // Modulo x^128 + x^7 + x^2 + x + 1; what falls off the end comes back in at r[3].
+        r[3] ^= (r[0] << 31) ^ (r[0] << 30) ^ (r[0] << 25);
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i) {
+            const std::uint32_t above = i < 3 ? r[i + 1] : 0;
+            r[4 + i] ^= r[i] ^ __funnelshift_r(r[i], above, 1) ^ __funnelshift_r(r[i], above, 2) ^
+                        __funnelshift_r(r[i], above, 7);
+        }
+        return {join(r[7], r[6]), join(r[5], r[4])};
+    }
+
+private:
+    using Words = std::uint32_t[4];
+    struct Quad {
+        std::uint32_t w[4];
+    };
+
+    /// The nine sums of words: of the lower half, of the upper half, of both, and of each the lower, the upper and
+    /// both.
+    __device__ __forceinline__ static std::uint32_t sum_of(const Words& w, unsigned i) {
+        const unsigned half = i / 3, word = i % 3;
+        const std::uint32_t low = half == 0 ? w[0] : half == 1 ? w[2] : w[0] ^ w[2];
+        const std::uint32_t high = half == 0 ? w[1] : half == 1 ? w[3] : w[1] ^ w[3];
+        return word == 0 ? low : word == 1 ? high : low ^ high;
+    }
+
+    [[nodiscard]] __device__ __forceinline__ std::uint64_t product_of_32(std::uint32_t a, unsigned i) const {
+        std::uint64_t product = 0;
+#pragma unroll
+        for (unsigned r = 0; r < 4; ++r) {
+            std::uint64_t sum = 0;
+#pragma unroll
+            for (unsigned bit = 0; bit < 4; ++bit) {
+                sum ^= wide_product(a & (0x11111111u << bit), masked_[i][(r + 4 - bit) % 4]);
+            }
+            product |= sum & (0x1111111111111111u << r);
+        }
+        return product;
+    }
+
+    [[nodiscard]] __device__ __forceinline__ Quad product_of_64(const Words& w, unsigned first) const {
+        const std::uint64_t low = product_of_32(sum_of(w, first), first);
+        const std::uint64_t high = product_of_32(sum_of(w, first + 1), first + 1);
+        const std::uint64_t both = product_of_32(sum_of(w, first + 2), first + 2) ^ low ^ high;
+        return {{static_cast<std::uint32_t>(low),
+                 static_cast<std::uint32_t>(low >> 32) ^ static_cast<std::uint32_t>(both),
+                 static_cast<std::uint32_t>(high) ^ static_cast<std::uint32_t>(both >> 32),
+                 static_cast<std::uint32_t>(high >> 32)}};
+    }
+
+    std::uint32_t masked_[9][4];
+};
 
 __device__ __forceinline__ FieldElement shuffle_down(FieldElement e, unsigned lanes) {
     return {__shfl_down_sync(full_warp, static_cast<unsigned long long>(e.high), lanes),

@@ -1,0 +1,111 @@
+#include "cuda/kernels/batch_gcm.cuh"
+#include "cuda/kernels/catalogue.hpp"
+
+namespace warpaes::cuda {
+
+namespace {
+
+/// What GHASH of a long text, which is there already, lacks: associated data and lengths. A thread a message.
+__global__ void __launch_bounds__(128) gcm_finish_kernel(const __grid_constant__ GcmBatchParams p) {
+    const std::uint64_t threads = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+    for (std::uint64_t number = p.first + static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+         number < p.end; number += threads) {
+        const BatchMessage m(p.groups, p.group_count, number);
+        const BatchGroup& g = *m.group;
+        const FieldElement h = element_of(m.key_slot()[key_slot_h]);
+        const Multiplier times_h(h);
+        FieldElement y = element_of(take(p.digests + number));
+        if (g.aad_length != 0) {
+            const std::uint8_t* const aad = g.aad + m.index * g.aad_stride;
+            FieldElement sum;
+            for (std::uint64_t at = 0; at < g.aad_length; at += block_bytes) {
+                const std::uint64_t left = g.aad_length - at;
+                const unsigned bytes = left < block_bytes ? static_cast<unsigned>(left) : unsigned{block_bytes};
+                sum = times_h.times(sum ^ element_of(load_tail(aad + at, bytes)));
+            }
+            FieldElement behind = h;
+            const std::uint64_t blocks = blocks_of(g.length);
+            for (int bit = 62 - __clzll(static_cast<long long>(blocks)); bit >= 0; --bit) {
+                behind = square(behind);
+                if (((blocks >> bit) & 1) != 0) behind = times_h.times(behind);
+            }
+            y = y ^ product(sum, behind);
+        }
+        const uint4 s = block_of(times_h.times(y ^ length_block(g.aad_length, g.length)));
+        if (p.decrypts != 0) {
+            p.digests[number] = s;
+        } else {
+            (void)settle_tag(m, s ^ take(p.pads + number), false);
+        }
+    }
+}
+
+/// J0 of messages whose IV is not of 12 bytes (SP 800-38D, 7.1, step 2), a thread a message.
+__global__ void __launch_bounds__(256) gcm_j0_kernel(const __grid_constant__ GcmBatchParams p) {
+    const std::uint64_t threads = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+    for (std::uint64_t number = p.first + static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+         number < p.end; number += threads) {
+        const BatchMessage m(p.groups, p.group_count, number);
+        const BatchGroup& g = *m.group;
+        if (g.iv_length != 12) {
+            const std::uint8_t* const iv = g.iv + m.index * g.iv_stride;
+            const Multiplier h(element_of(m.key_slot()[key_slot_h]));
+            FieldElement y;
+            for (std::uint32_t at = 0; at < g.iv_length; at += block_bytes) {
+                const std::uint32_t left = g.iv_length - at;
+                y = h.times(y ^ element_of(load_tail(iv + at, left < block_bytes ? left : unsigned{block_bytes})));
+            }
+            p.j0s[number] = block_of(h.times(y ^ length_block(0, g.iv_length)));
+        }
+        // The group's first message sees to the group, in a copy, as others still look at the IVs.
+        if (m.index == 0) {
+            BatchGroup copy = g;
+            if (g.iv_length != 12) {
+                copy.iv = reinterpret_cast<const std::uint8_t*>(p.j0s + number);
+                copy.iv_stride = block_bytes;
+                copy.iv_length = block_bytes;
+            }
+            p.rewritten[m.group - p.groups] = copy;
+        }
+    }
+}
+
+/// Decryption's end: tags are compared, and what is not authentic is wiped, a warp together.
+__global__ void __launch_bounds__(256) gcm_settle_kernel(const __grid_constant__ GcmBatchParams p) {
+    const std::uint64_t threads = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+    for (std::uint64_t first = p.first + static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x - lane_id();
+         first < p.end; first += threads) {
+        const std::uint64_t number = first + lane_id();
+        bool authentic = true;
+        if (number < p.end) {
+            const BatchMessage m(p.groups, p.group_count, number);
+            authentic = settle_tag(m, take(p.digests + number) ^ take(p.pads + number), true);
+        }
+        for (unsigned wrong = __ballot_sync(full_warp, !authentic); wrong != 0; wrong &= wrong - 1) {
+            const BatchMessage m(p.groups, p.group_count,
+                                 first + static_cast<unsigned>(__ffs(static_cast<int>(wrong)) - 1));
+            std::uint8_t* const out = m.group->output + m.index * m.group->output_stride;
+            for (std::uint64_t at = lane_id(); at < m.group->length; at += warp_lanes) out[at] = 0;
+        }
+    }
+}
+
+}  // namespace
+
+GcmBatchKernel ghash_batch_kernel_for(int lanes) {
+    return lanes == 4 ? &ghash_batch_kernel<4> : &ghash_batch_kernel<32>;
+}
+
+GcmBatchKernel gcm_finish_kernel_for() {
+    return &gcm_finish_kernel;
+}
+
+GcmBatchKernel gcm_j0_kernel_for() {
+    return &gcm_j0_kernel;
+}
+
+GcmBatchKernel gcm_settle_kernel_for() {
+    return &gcm_settle_kernel;
+}
+
+}  // namespace warpaes::cuda

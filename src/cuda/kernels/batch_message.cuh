@@ -1,0 +1,59 @@
+// What kernels for batches have in common: finding a message, and settling its tag.
+#pragma once
+
+#include "aes/types.hpp"
+#include "cuda/kernels/batch_params.cuh"
+#include "cuda/kernels/memory.cuh"
+
+namespace warpaes::cuda {
+
+/// Message `number` of a launch.
+struct BatchMessage {
+    const BatchGroup* group;
+    std::uint64_t index;  ///< within the group
+
+    __device__ __forceinline__ BatchMessage(const BatchGroup* groups, std::uint32_t count, std::uint64_t number) {
+        std::uint32_t first = 0, end = count;
+        while (end - first > 1) {
+            const std::uint32_t middle = first + (end - first) / 2;
+            if (groups[middle].first_message <= number) {
+                first = middle;
+            } else {
+                end = middle;
+            }
+        }
+        group = groups + first;
+        index = number - group->first_message;
+    }
+    [[nodiscard]] __device__ __forceinline__ const uint4* key_slot() const {
+        return group->keys + index * group->key_stride;
+    }
+};
+
+/// The last, partial block of `bytes` bytes.
+__device__ __forceinline__ void store_tail(std::uint8_t* p, uint4 block, unsigned bytes) {
+#pragma unroll
+    for (unsigned i = 0; i < block_bytes; ++i) {
+        if (i < bytes) p[i] = static_cast<std::uint8_t>(word_of(block, i / 4) >> (8 * (i % 4)));
+    }
+}
+
+/// Encryption writes the message's tag. Decryption compares, in constant time, says in `failed` what came of it, and
+/// returns whether the tag was right.
+__device__ __forceinline__ bool settle_tag(const BatchMessage& m, uint4 tag, bool decrypts) {
+    const BatchGroup& g = *m.group;
+    std::uint8_t* const at = g.tag + m.index * g.tag_stride;
+    if (!decrypts) {
+        store_tail(at, tag, g.tag_length);
+        return true;
+    }
+    std::uint32_t difference = 0;
+#pragma unroll
+    for (unsigned i = 0; i < block_bytes; ++i) {
+        if (i < g.tag_length) difference |= at[i] ^ ((word_of(tag, i / 4) >> (8 * (i % 4))) & 0xff);
+    }
+    if (g.failed != nullptr) g.failed[m.index] = difference != 0 ? 1 : 0;
+    return difference == 0;
+}
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,35 @@
+// Copies from device memory to shared memory that a thread need not wait for (compute capability 8.0).
+#pragma once
+
+#include "cuda/kernels/simt.cuh"
+
+namespace warpaes::cuda {
+
+/// 16 bytes, both sides on 16. What follows in the same line of 128 bytes is fetched into the L2 cache.
+__device__ __forceinline__ void copy_async_16(unsigned char* shared, const std::uint8_t* from) {
+#if defined(WARPAES_SIMT)
+    *reinterpret_cast<uint4*>(shared) = *reinterpret_cast<const uint4*>(from);
+#else
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;"
+                 :
+                 : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))), "l"(from)
+                 : "memory");
+#endif
+}
+
+/// What this thread has asked for since the last time becomes a group.
+__device__ __forceinline__ void copy_async_commit() {
+#if !defined(WARPAES_SIMT)
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+/// Until all of this thread's groups but the last `Pending` are complete.
+template <int Pending>
+__device__ __forceinline__ void copy_async_wait() {
+#if !defined(WARPAES_SIMT)
+    asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+#endif
+}
+
+}  // namespace warpaes::cuda
