@@ -75,9 +75,9 @@ TEST_F(DeviceCuh, Fips197AppendixC) {
         for (const int tables : table_counts()) {
             EXPECT_EQ(encrypt(tables, key, plain), cipher) << example.section << ", tables: " << tables;
             EXPECT_EQ(decrypt(tables, key, cipher), plain) << example.section << ", tables: " << tables;
-            EXPECT_EQ(encrypt_fresh(tables, key_bytes, key, plain), cipher) << example.section;
-            EXPECT_EQ(decrypt_fresh(tables, key_bytes, key, cipher), plain) << example.section;
         }
+        EXPECT_EQ(encrypt_fresh(key_bytes, key, plain), cipher) << example.section;
+        EXPECT_EQ(decrypt_fresh(key_bytes, key, cipher), plain) << example.section;
         Bytes many, expected;
         for (int i = 0; i < 1024; ++i) {
             many.insert(many.end(), plain.begin(), plain.end());
@@ -164,18 +164,16 @@ TEST_F(DeviceCuh, BlocksAreThoseOfLibcrypto) {
 
 TEST_F(DeviceCuh, EveryBlockAKeyOfItsOwn) {
     constexpr unsigned n = 130;
-    for (const int tables : table_counts()) {
-        for (const int key_bytes : key_lengths) {
-            const auto length = static_cast<std::size_t>(key_bytes);
-            const Bytes keys = random_bytes(n * length, 4), plain = random_bytes(16 * n, 5);
-            Bytes cipher;
-            for (std::size_t i = 0; i < n; ++i) {
-                const Bytes block = ecb(slice(keys, i * length, length), slice(plain, 16 * i, 16));
-                cipher.insert(cipher.end(), block.begin(), block.end());
-            }
-            EXPECT_EQ(encrypt_fresh(tables, key_bytes, keys, plain), cipher) << tables << " tables, " << key_bytes;
-            EXPECT_EQ(decrypt_fresh(tables, key_bytes, keys, cipher), plain) << tables << " tables, " << key_bytes;
+    for (const int key_bytes : key_lengths) {
+        const auto length = static_cast<std::size_t>(key_bytes);
+        const Bytes keys = random_bytes(n * length, 4), plain = random_bytes(16 * n, 5);
+        Bytes cipher;
+        for (std::size_t i = 0; i < n; ++i) {
+            const Bytes block = ecb(slice(keys, i * length, length), slice(plain, 16 * i, 16));
+            cipher.insert(cipher.end(), block.begin(), block.end());
         }
+        EXPECT_EQ(encrypt_fresh(key_bytes, keys, plain), cipher) << key_bytes;
+        EXPECT_EQ(decrypt_fresh(key_bytes, keys, cipher), plain) << key_bytes;
     }
 }
 
@@ -248,16 +246,14 @@ TEST_F(DeviceCuh, PrgIsCounterModeUnderEveryKey) {
 /// Threads that take turns make the key stream of CTR in order.
 TEST_F(DeviceCuh, StreamsTogetherAreCtr) {
     const Shape shape{2, {32, 1, 1}};
-    for (const int tables : table_counts()) {
-        for (const int key_bytes : key_lengths) {
-            const Bytes key = random_bytes(static_cast<std::size_t>(key_bytes), 10);
-            for (const std::string counter_text :
-                 {"00000000000000000000000000000000", "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff",
-                  "00000000000000a5ffffffffffffffc0", "ffffffffffffffffffffffffffffff9c"}) {
-                const Bytes counter = vectors::from_hex(counter_text);
-                EXPECT_EQ(device_test::ctr(tables, key, counter, 0, 1, 64, 5, shape), ctr(key, counter, 64 * 5))
-                    << tables << " tables, " << key_bytes << " bytes, " << counter_text;
-            }
+    for (const int key_bytes : key_lengths) {
+        const Bytes key = random_bytes(static_cast<std::size_t>(key_bytes), 10);
+        for (const std::string counter_text :
+             {"00000000000000000000000000000000", "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff",
+              "00000000000000a5ffffffffffffffc0", "ffffffffffffffffffffffffffffff9c"}) {
+            const Bytes counter = vectors::from_hex(counter_text);
+            EXPECT_EQ(device_test::ctr(key, counter, 0, 1, 64, 5, shape), ctr(key, counter, 64 * 5))
+                << key_bytes << " bytes, " << counter_text;
         }
     }
 }
@@ -267,7 +263,7 @@ TEST_F(DeviceCuh, StreamsOfTheirOwn) {
     const Bytes key = random_bytes(32, 11), counter = vectors::from_hex("0123456789abcdefffffffff00000000");
     constexpr std::uint64_t apart = std::uint64_t{1} << 32, first = 7;
     constexpr unsigned each = 3;
-    const Bytes found = device_test::ctr(1, key, counter, first, apart, 1, each, shape);
+    const Bytes found = device_test::ctr(key, counter, first, apart, 1, each, shape);
     for (unsigned thread = 0; thread < 32; ++thread) {
         const Bytes expected = ctr(key, plus(counter, first + thread * apart), each);
         for (unsigned k = 0; k < each; ++k) {

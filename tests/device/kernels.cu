@@ -71,18 +71,18 @@ __global__ void decrypt_kernel(const __grid_constant__ aes::inverse_key_schedule
     for (unsigned i = thread_of_grid(); i < n; i += threads_of_grid()) out[i] = aes::decrypt_block(t, keys, in[i]);
 }
 
-template <int KeyBits, int Count>
+template <int KeyBits>
 __global__ void encrypt_fresh_kernel(const unsigned char* keys, const uint4* in, uint4* out, unsigned n) {
-    const aes::tables<Count> t(dynamic_shared());
+    const aes::tables<1> t(dynamic_shared());
     t.load();
     for (unsigned i = thread_of_grid(); i < n; i += threads_of_grid()) {
         out[i] = aes::encrypt_block(t, aes::expand_key(t, aes::make_key<KeyBits>(keys + i * (KeyBits / 8))), in[i]);
     }
 }
 
-template <int KeyBits, int Count>
+template <int KeyBits>
 __global__ void decrypt_fresh_kernel(const unsigned char* keys, const uint4* in, uint4* out, unsigned n) {
-    const aes::inverse_tables<Count> t(dynamic_shared());
+    const aes::inverse_tables<1> t(dynamic_shared());
     t.load();
     for (unsigned i = thread_of_grid(); i < n; i += threads_of_grid()) {
         const auto key = aes::make_key<KeyBits>(keys + i * (KeyBits / 8));
@@ -120,14 +120,14 @@ __global__ void prg_kernel(const unsigned char* keys, uint4 counter, uint4* out,
     }
 }
 
-template <int KeyBits, int Count>
+template <int KeyBits>
 __global__ void ctr_kernel(const __grid_constant__ aes::key_schedule<KeyBits> keys, uint4 counter,
                            unsigned long long first, unsigned long long apart, unsigned long long stride, uint4* out,
                            unsigned each) {
-    const aes::tables<Count> t(dynamic_shared());
+    const aes::tables<1> t(dynamic_shared());
     t.load();
     const unsigned thread = thread_of_grid();
-    aes::ctr_stream<KeyBits, Count> stream(t, keys, counter, first + thread * apart, stride);
+    aes::ctr_stream<KeyBits, 1> stream(t, keys, counter, first + thread * apart, stride);
     for (unsigned k = 0; k < each; ++k) out[k * threads_of_grid() + thread] = stream.next();
 }
 
@@ -239,19 +239,19 @@ Bytes decrypt(int tables, const Bytes& key, const Bytes& blocks, const Shape& sh
     });
 }
 
-Bytes encrypt_fresh(int tables, int key_bytes, const Bytes& keys, const Bytes& blocks) {
-    return with_both(tables, static_cast<std::size_t>(key_bytes), [&](auto bits, auto count) {
+Bytes encrypt_fresh(int key_bytes, const Bytes& keys, const Bytes& blocks) {
+    return with_key_bits(static_cast<std::size_t>(key_bytes), [&](auto bits) {
         const Buffer key(keys), in(blocks), out(blocks.size());
-        launch(encrypt_fresh_kernel<bits, count>, {}, aes::tables<count>::bytes, key.bytes(), in.blocks(), out.blocks(),
+        launch(encrypt_fresh_kernel<bits>, {}, aes::tables<1>::bytes, key.bytes(), in.blocks(), out.blocks(),
                blocks_in(blocks));
         return out.fetch();
     });
 }
 
-Bytes decrypt_fresh(int tables, int key_bytes, const Bytes& keys, const Bytes& blocks) {
-    return with_both(tables, static_cast<std::size_t>(key_bytes), [&](auto bits, auto count) {
+Bytes decrypt_fresh(int key_bytes, const Bytes& keys, const Bytes& blocks) {
+    return with_key_bits(static_cast<std::size_t>(key_bytes), [&](auto bits) {
         const Buffer key(keys), in(blocks), out(blocks.size());
-        launch(decrypt_fresh_kernel<bits, count>, {}, aes::tables<count>::bytes, key.bytes(), in.blocks(), out.blocks(),
+        launch(decrypt_fresh_kernel<bits>, {}, aes::tables<1>::bytes, key.bytes(), in.blocks(), out.blocks(),
                blocks_in(blocks));
         return out.fetch();
     });
@@ -302,12 +302,12 @@ Bytes prg(int tables, int key_bytes, int blocks, const Bytes& keys, const Bytes&
     });
 }
 
-Bytes ctr(int tables, const Bytes& key, const Bytes& counter, std::uint64_t first, std::uint64_t apart,
-          std::uint64_t stride, unsigned each, const Shape& shape) {
-    return with_both(tables, key.size(), [&](auto bits, auto count) {
+Bytes ctr(const Bytes& key, const Bytes& counter, std::uint64_t first, std::uint64_t apart, std::uint64_t stride,
+          unsigned each, const Shape& shape) {
+    return with_key_bits(key.size(), [&](auto bits) {
         const unsigned threads = shape.grid * shape.threads[0] * shape.threads[1] * shape.threads[2];
         const Buffer out(std::size_t{16} * threads * each);
-        launch(ctr_kernel<bits, count>, shape, aes::tables<count>::bytes, schedule_of<bits>(key), block_of(counter),
+        launch(ctr_kernel<bits>, shape, aes::tables<1>::bytes, schedule_of<bits>(key), block_of(counter),
                static_cast<unsigned long long>(first), static_cast<unsigned long long>(apart),
                static_cast<unsigned long long>(stride), out.blocks(), each);
         return out.fetch();

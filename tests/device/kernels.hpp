@@ -25,9 +25,9 @@ unsigned shared_memory();
 /// ECB with one key, the schedule a kernel parameter made by the host. `tables`: 1, 2 or 4.
 Bytes encrypt(int tables, const Bytes& key, const Bytes& blocks, const Shape& shape = {});
 Bytes decrypt(int tables, const Bytes& key, const Bytes& blocks, const Shape& shape = {});
-/// Block i with key i, expanded by the thread: with the tables, or the circuit and inverted.
-Bytes encrypt_fresh(int tables, int key_bytes, const Bytes& keys, const Bytes& blocks);
-Bytes decrypt_fresh(int tables, int key_bytes, const Bytes& keys, const Bytes& blocks);
+/// Block i with key i, expanded by the thread: with the tables (one), or the circuit and inverted.
+Bytes encrypt_fresh(int key_bytes, const Bytes& keys, const Bytes& blocks);
+Bytes decrypt_fresh(int key_bytes, const Bytes& keys, const Bytes& blocks);
 
 enum class Expansion { host, circuit, tables, inverse_on_host, inverse };
 /// The schedules of many keys, one after the other. `tables` matters to Expansion::tables.
@@ -37,9 +37,9 @@ Bytes schedules(Expansion how, int tables, int key_bytes, const Bytes& keys);
 Bytes prg(int tables, int key_bytes, int blocks, const Bytes& keys, const Bytes& counter);
 
 /// `each` blocks of ctr_stream from each thread, block k of thread t being block threads * k + t of the result.
-/// Thread t begins at first + t * apart.
-Bytes ctr(int tables, const Bytes& key, const Bytes& counter, std::uint64_t first, std::uint64_t apart,
-          std::uint64_t stride, unsigned each, const Shape& shape = {});
+/// Thread t begins at first + t * apart. One table.
+Bytes ctr(const Bytes& key, const Bytes& counter, std::uint64_t first, std::uint64_t apart, std::uint64_t stride,
+          unsigned each, const Shape& shape = {});
 
 /// ECB of a multiple of 1,024 blocks by planes; one key for the grid, or one of `keys` for each 1,024 blocks.
 Bytes encrypt_planes(const Bytes& key, const Bytes& blocks);
