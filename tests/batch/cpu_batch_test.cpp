@@ -3,6 +3,7 @@
 
 #include "../cpu/cpu_backends.hpp"
 #include "batch_cases.hpp"
+#include "standards.hpp"
 
 namespace warpaes::test {
 namespace {
@@ -57,6 +58,12 @@ TEST_P(CpuBatch, AssociatedDataOfCcm) {
         }
     }
     check(specs, 8);
+}
+
+TEST_P(CpuBatch, Standards) {
+    const auto run = [this](std::span<const MessageGroup> groups) { lane_->run_batch(groups); };
+    check_cmac_examples(run);
+    check_ccm_vectors(run);
 }
 
 // What a test of batches is worth: it must see what a backend could do wrong.

@@ -1,0 +1,13 @@
+// What NIST published for CCM and CMAC, as one batch.
+#pragma once
+
+#include "batch_cases.hpp"
+
+namespace warpaes::test {
+
+/// SP 800-38B, appendix D, with keys of all lengths: every tag made, compared, and compared where it is wrong.
+void check_cmac_examples(const RunGroups& run);
+/// CAVP's files, both directions (tests/vectors/ccm).
+void check_ccm_vectors(const RunGroups& run);
+
+}  // namespace warpaes::test
