@@ -71,26 +71,24 @@ public:
     OneMessage(Lane& lane, const MessageGroup& group, std::uint64_t index, const ExpandedKey& key)
         : lane_(lane),
           g_(group),
+          index_(index),
           key_(key),
           encrypt_(group.direction == Direction::encrypt),
           input_(group.input.at(index)),
           output_(group.output.at(index)),
           iv_(group.iv.at(index), group.iv_length),
-          aad_(group.aad.at(index), static_cast<std::size_t>(group.aad_length)),
-          tag_(group.tag.at(index), group.tag_length) {}
+          aad_(group.aad.at(index), static_cast<std::size_t>(group.aad_length)) {}
 
-    /// Whether its tag, if it has one, was what it should be.
-    [[nodiscard]] bool run() {
+    void run() {
         switch (g_.mode) {
         case Mode::gcm:
             return gcm();
         case Mode::ccm:
             return ccm();
         case Mode::cmac:
-            return settle(cmac());
+            return settle_tag(g_, index_, *cmac());
         default:
             run(g_.mode, g_.mode == Mode::ecb ? Block{} : load(iv_.data(), iv_.size()), input_, output_);
-            return true;
         }
     }
 
@@ -106,17 +104,6 @@ private:
                    .chain = chain,
                    .tweak_key = g_.tweak_key,
                    .data_unit = g_.data_unit});
-    }
-
-    /// Writes the tag, or compares it and wipes the output if it is wrong.
-    bool settle(const Secret<Block>& tag) {
-        if (encrypt_) {
-            std::copy_n(tag->begin(), tag_.size(), tag_.begin());
-            return true;
-        }
-        if (CRYPTO_memcmp(tag->data(), tag_.data(), tag_.size()) == 0) return true;
-        if (output_ != nullptr) wipe({output_, static_cast<std::size_t>(g_.length)});
-        return false;
     }
 
     FieldElement digest(std::span<const std::uint8_t> data) {
@@ -138,7 +125,7 @@ private:
         return store_element(multiply(digest(iv_) ^ length_block(0, iv_.size()), key_.hash_key().powers[0]));
     }
 
-    bool gcm() {
+    void gcm() {
         const Block counter = j0();
         Secret<Block> tag;
         lane_.run_gcm({.direction = g_.direction,
@@ -154,16 +141,16 @@ private:
                        .aad_digest = store_element(digest(aad_)),
                        .aad_bytes = g_.aad_length,
                        .results = &*tag});
-        return settle(tag);
+        settle_tag(g_, index_, *tag);
     }
 
-    bool ccm() {
+    void ccm() {
         Block counter = ccm_counter0(iv_);
         const Block pad = encrypt_block(key_.encrypt(), key_.rounds(), counter);
         counter[15] = 1;
         if (!encrypt_) run(Mode::ctr, counter, input_, output_);
         CbcMac mac(lane_, key_);
-        mac.add(ccm_b0(iv_, g_.aad_length, g_.length, tag_.size()));
+        mac.add(ccm_b0(iv_, g_.aad_length, g_.length, g_.tag_length));
         const CcmAadPrefix prefix = ccm_aad_prefix(g_.aad_length);
         mac.add(std::span(prefix.bytes).first(prefix.size));
         mac.add(aad_);
@@ -173,7 +160,7 @@ private:
         Secret<Block> tag(mac.value());
         for (std::size_t i = 0; i < block_bytes; ++i) (*tag)[i] = static_cast<std::uint8_t>((*tag)[i] ^ pad[i]);
         if (encrypt_) run(Mode::ctr, counter, input_, output_);
-        return settle(tag);
+        settle_tag(g_, index_, *tag);
     }
 
     Secret<Block> cmac() {
@@ -188,12 +175,12 @@ private:
 
     Lane& lane_;
     const MessageGroup& g_;
+    std::uint64_t index_;
     const ExpandedKey& key_;
     bool encrypt_;
     const std::uint8_t* input_;
     std::uint8_t* output_;
     std::span<const std::uint8_t> iv_, aad_;
-    std::span<std::uint8_t> tag_;
 };
 
 }  // namespace
@@ -210,11 +197,22 @@ int MessageGroup::rounds() const noexcept {
     return key != nullptr ? key->rounds() : rounds_for_key_bytes(key_bytes);
 }
 
+void settle_tag(const MessageGroup& group, std::uint64_t index, const Block& tag) {
+    std::uint8_t* const place = group.tag.at(index);
+    if (group.direction == Direction::encrypt) {
+        std::copy_n(tag.begin(), group.tag_length, place);
+        return;
+    }
+    if (CRYPTO_memcmp(tag.data(), place, group.tag_length) == 0) return;
+    if (group.mode != Mode::cmac) wipe({group.output.at(index), static_cast<std::size_t>(group.length)});
+    if (group.failed != nullptr) group.failed[index] = 1;
+}
+
 void run_one_by_one(Lane& lane, const MessageGroup& group) {
     for (std::uint64_t i = 0; i < group.count; ++i) {
         std::optional<ExpandedKey> own;
         if (group.key == nullptr) own.emplace(std::span<const std::uint8_t>(group.keys.at(i), group.key_bytes));
-        if (!OneMessage(lane, group, i, own ? *own : *group.key).run() && group.failed != nullptr) group.failed[i] = 1;
+        OneMessage(lane, group, i, own ? *own : *group.key).run();
     }
 }
 

@@ -57,6 +57,10 @@ struct MessageGroup {
     [[nodiscard]] int rounds() const noexcept;
 };
 
+/// The end of message `index` of a group whose messages carry tags: writes `tag`, which is the right one, or compares
+/// it, and if it is not the one that is there, wipes the output and says so in `failed`. In host memory.
+void settle_tag(const MessageGroup& group, std::uint64_t index, const Block& tag);
+
 /// Messages of a group one after the other, each as a Run or a GcmRun of the lane: for modes and sizes that a backend
 /// has nothing better for. What it reads and writes lies in host memory.
 void run_one_by_one(Lane& lane, const MessageGroup& group);

@@ -1,5 +1,6 @@
 // The CPU backends themselves.
 #include "backend/backend.hpp"
+#include "cpu/batch.hpp"
 #include "cpu/cpu_backend.hpp"
 #include "cpu/features.hpp"
 #include "cpu/libcrypto.hpp"
@@ -56,12 +57,20 @@ void run_gcm_simd(const GcmRun& run) {
              .results = reinterpret_cast<std::uint8_t*>(run.results)});
 }
 
+template <const SimdBatchKernels& Kernels>
+void run_batch_simd(Lane& lane, std::span<const MessageGroup> groups) {
+    run_batch(lane, Kernels, groups);
+}
+
 constexpr RunFunction aesni_run = run_simd<run_aesni>;
 constexpr RunFunction vaes256_run = run_simd<run_vaes256>;
 constexpr RunFunction vaes512_run = run_simd<run_vaes512>;
 constexpr GcmFunction aesni_gcm = run_gcm_simd<run_gcm_aesni>;
 constexpr GcmFunction vaes256_gcm = run_gcm_simd<run_gcm_vaes256>;
 constexpr GcmFunction vaes512_gcm = run_gcm_simd<run_gcm_vaes512>;
+constexpr BatchFunction aesni_batch = run_batch_simd<batch_kernels_aesni>;
+constexpr BatchFunction vaes256_batch = run_batch_simd<batch_kernels_vaes256>;
+constexpr BatchFunction vaes512_batch = run_batch_simd<batch_kernels_vaes512>;
 
 #else
 
@@ -71,14 +80,19 @@ constexpr RunFunction vaes512_run = nullptr;
 constexpr GcmFunction aesni_gcm = nullptr;
 constexpr GcmFunction vaes256_gcm = nullptr;
 constexpr GcmFunction vaes512_gcm = nullptr;
+constexpr BatchFunction aesni_batch = nullptr;
+constexpr BatchFunction vaes256_batch = nullptr;
+constexpr BatchFunction vaes512_batch = nullptr;
 
 #endif
 
 }  // namespace
 
 Backend& vaes_backend(VaesWidth width) {
-    static CpuBackend bits256("vaes", "VAES, 256-bit (AVX2)", why_not_vaes256(), vaes256_run, vaes256_gcm);
-    static CpuBackend bits512("vaes", "VAES, 512-bit (AVX-512)", why_not_vaes512(), vaes512_run, vaes512_gcm);
+    static CpuBackend bits256("vaes", "VAES, 256-bit (AVX2)", why_not_vaes256(), vaes256_run, vaes256_gcm,
+                              vaes256_batch);
+    static CpuBackend bits512("vaes", "VAES, 512-bit (AVX-512)", why_not_vaes512(), vaes512_run, vaes512_gcm,
+                              vaes512_batch);
     return width == VaesWidth::bits512 ? bits512 : bits256;
 }
 
@@ -86,13 +100,13 @@ Backend& vaes_backend(VaesWidth width) {
 
 Backend& libcrypto_backend() {
     static cpu::CpuBackend backend("libcrypto", cpu::libcrypto_version(), "", cpu::run_libcrypto,
-                                   cpu::run_gcm_libcrypto);
+                                   cpu::run_gcm_libcrypto, cpu::run_batch_libcrypto);
     return backend;
 }
 
 Backend& aesni_backend() {
     static cpu::CpuBackend backend("aesni", "AES-NI, 8 blocks in flight", cpu::why_not_aesni(), cpu::aesni_run,
-                                   cpu::aesni_gcm);
+                                   cpu::aesni_gcm, cpu::aesni_batch);
     return backend;
 }
 

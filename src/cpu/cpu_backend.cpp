@@ -42,8 +42,8 @@ private:
 
 class CpuLane final : public Lane {
 public:
-    CpuLane(RunFunction run, GcmFunction run_gcm, std::size_t staging_bytes)
-        : run_(run), run_gcm_(run_gcm), input_(staging_bytes), output_(staging_bytes) {}
+    CpuLane(RunFunction run, GcmFunction run_gcm, BatchFunction run_batch, std::size_t staging_bytes)
+        : run_(run), run_gcm_(run_gcm), run_batch_(run_batch), input_(staging_bytes), output_(staging_bytes) {}
 
     std::span<std::uint8_t> input_staging() noexcept override { return input_.hand_out(); }
     std::span<std::uint8_t> output_staging() noexcept override { return output_.hand_out(); }
@@ -55,10 +55,12 @@ public:
         if (run.length != 0) run_(run);
     }
     void run_gcm(const GcmRun& run) override { run_gcm_(run); }
+    void run_batch(std::span<const MessageGroup> groups) override { run_batch_(*this, groups); }
 
 private:
     RunFunction run_;
     GcmFunction run_gcm_;
+    BatchFunction run_batch_;
     Staging input_;
     Staging output_;
 };
@@ -66,15 +68,15 @@ private:
 }  // namespace
 
 CpuBackend::CpuBackend(std::string name, std::string description, std::string reason, RunFunction run,
-                       GcmFunction run_gcm)
-    : run_(run), run_gcm_(run_gcm) {
+                       GcmFunction run_gcm, BatchFunction run_batch)
+    : run_(run), run_gcm_(run_gcm), run_batch_(run_batch) {
     info_.push_back({.name = std::move(name), .description = std::move(description), .reason = std::move(reason)});
 }
 
 std::unique_ptr<Lane> CpuBackend::open_lane(int /*device*/, std::size_t staging_bytes) {
     if (!usable()) throw Error(WARPAES_ERROR_BACKEND, info_.front().name + ": " + info_.front().reason);
     try {
-        return std::make_unique<CpuLane>(run_, run_gcm_, staging_bytes);
+        return std::make_unique<CpuLane>(run_, run_gcm_, run_batch_, staging_bytes);
     } catch (const std::bad_alloc&) {
         throw Error(WARPAES_ERROR_OUT_OF_MEMORY,
                     "staging: cannot allocate 2 x " + std::to_string(staging_bytes) + " bytes of memory");

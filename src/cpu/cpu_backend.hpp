@@ -11,11 +11,14 @@ namespace warpaes::cpu {
 
 using RunFunction = void (*)(const Run&);
 using GcmFunction = void (*)(const GcmRun&);
+/// Lane::run_batch for the lane.
+using BatchFunction = void (*)(Lane&, std::span<const MessageGroup>);
 
 class CpuBackend final : public Backend {
 public:
     /// `reason`: why it cannot run here; empty if it can. The functions are never called if it cannot.
-    CpuBackend(std::string name, std::string description, std::string reason, RunFunction run, GcmFunction run_gcm);
+    CpuBackend(std::string name, std::string description, std::string reason, RunFunction run, GcmFunction run_gcm,
+               BatchFunction run_batch);
 
     [[nodiscard]] std::string_view name() const noexcept override { return info_.front().name; }
     [[nodiscard]] const std::vector<BackendInfo>& info() const noexcept override { return info_; }
@@ -26,6 +29,7 @@ private:
     std::vector<BackendInfo> info_;
     RunFunction run_;
     GcmFunction run_gcm_;
+    BatchFunction run_batch_;
 };
 
 }  // namespace warpaes::cpu

@@ -48,6 +48,53 @@ struct SimdGcm {
     std::uint8_t* results;  ///< `count` blocks
 };
 
+/// Serial modes: what goes into the cipher with the chaining value, and what comes out.
+enum class StreamKind {
+    cbc,     ///< encryption
+    cfb128,  ///< encryption
+    ofb,
+    mac  ///< CBC-MAC: CBC without output
+};
+
+/// Blocks of many messages, the same number of each. Streams lie in vectors one after the other, a lane each.
+struct SimdStreams {
+    static constexpr std::size_t vectors = 8;  ///< at most
+    static constexpr std::size_t most = 4 * vectors;
+
+    StreamKind kind;
+    int rounds;
+    std::size_t vectors_used;  ///< a power of two
+    std::uint8_t* chains;      ///< chaining values, a block a stream; aligned to 64 bytes, as the keys are
+    const std::uint8_t* keys;  ///< [round][vector of 8][lane of the vector], 16 bytes each
+    const std::uint8_t* const* inputs;
+    std::uint8_t* const* outputs;  ///< equal to the inputs or disjoint; not for `mac`
+    std::size_t steps;             ///< blocks
+};
+
+/// Keys to expand.
+struct SimdKeys {
+    static constexpr std::size_t bytes_each =
+        240;  ///< of round keys, of which fewer are used if there are fewer rounds
+
+    const std::uint8_t* keys;
+    std::size_t stride;
+    std::size_t key_bytes;
+    std::size_t count;
+    std::uint8_t* round_keys;
+};
+
+/// What an instruction set has for batches.
+struct SimdBatchKernels {
+    std::size_t lanes;  ///< blocks a vector
+    void (*run)(const SimdRun&);
+    void (*step_streams)(const SimdStreams&);
+    void (*expand_keys)(const SimdKeys&);
+    /// From round keys of the cipher to those of the equivalent inverse cipher, apart.
+    void (*invert_keys)(const std::uint8_t* encrypt, int rounds, std::uint8_t* decrypt);
+};
+
+extern const SimdBatchKernels batch_kernels_aesni, batch_kernels_vaes256, batch_kernels_vaes512;
+
 void run_aesni(const SimdRun& run);
 void run_vaes256(const SimdRun& run);
 void run_vaes512(const SimdRun& run);

@@ -48,6 +48,27 @@ TEST_P(CpuBatch, LongMessages) {
     check(random_batch(random, 30, {.count = 5, .length = 70000, .aad = 66000}), 7);
 }
 
+// Serial modes are interleaved, 8 to 32 messages; lanes take new messages while there are any, and then are left idle.
+TEST_P(CpuBatch, AnyNumberOfMessagesOfAnyLength) {
+    static constexpr Mode modes[] = {Mode::cbc, Mode::cfb128, Mode::ofb, Mode::ccm, Mode::cmac};
+    std::uint32_t seed = 20;
+    for (const std::uint64_t count : {1u, 2u, 3u, 4u, 5u, 7u, 8u, 9u, 15u, 16u, 17u, 31u, 32u, 33u, 66u}) {
+        for (const Mode mode : modes) {
+            std::vector<GroupSpec> specs;
+            for (std::uint64_t i = 0; i < count; ++i) {
+                const std::uint64_t length = 16 * (i * i % 23);
+                specs.push_back({.mode = mode, .length = length, .iv_length = mode == Mode::ccm ? 12u : 16u});
+            }
+            check(specs, ++seed);
+            GroupSpec equal = specs.front();
+            equal.count = count;
+            equal.length = 16 * 300;  // more than lanes without a message can take at once
+            equal.raw_keys = count % 2 == 0;
+            check({equal, specs.back()}, ++seed);
+        }
+    }
+}
+
 // How CCM writes the length of associated data changes at 2^16 - 2^8 (SP 800-38C, A.2.2).
 TEST_P(CpuBatch, AssociatedDataOfCcm) {
     std::vector<GroupSpec> specs;

@@ -1,0 +1,114 @@
+// AES-NI: one block a register. For files compiled for SSSE3, AES and PCLMULQDQ; private to each of them.
+#pragma once
+
+#include "cpu/simd_vector.hpp"
+
+namespace warpaes::cpu {
+
+namespace {
+
+struct Xmm {
+    using Reg = __m128i;
+    static constexpr std::size_t bytes = 16;
+    static constexpr std::size_t unroll = 8;
+    static constexpr std::size_t registers = 16;
+
+    WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    }
+    WARPAES_INLINE static Reg load(const std::uint8_t* p, Part part) { return load_part<Xmm>(p, part.bytes); }
+    WARPAES_INLINE static void store(std::uint8_t* p, Reg v, Whole) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v);
+    }
+    WARPAES_INLINE static void store(std::uint8_t* p, Reg v, Part part) { store_part<Xmm>(p, v, part.bytes); }
+
+    WARPAES_INLINE static Reg splat(__m128i block) { return block; }
+    WARPAES_INLINE static __m128i first_block(Reg v) { return v; }
+    /// The last block of `before`, then the blocks of `v` but its last.
+    WARPAES_INLINE static Reg shift_in(Reg before, Reg /*v*/) { return before; }
+    WARPAES_INLINE static Reg bxor(Reg a, Reg b) { return _mm_xor_si128(a, b); }
+
+    WARPAES_INLINE static Reg aesenc(Reg s, Reg k) { return _mm_aesenc_si128(s, k); }
+    WARPAES_INLINE static Reg aesenclast(Reg s, Reg k) { return _mm_aesenclast_si128(s, k); }
+    WARPAES_INLINE static Reg aesdec(Reg s, Reg k) { return _mm_aesdec_si128(s, k); }
+    WARPAES_INLINE static Reg aesdeclast(Reg s, Reg k) { return _mm_aesdeclast_si128(s, k); }
+
+    /// Counter high * 2^64 + low + l in lane l, little-endian; the caller sees to it that `low` does not overflow.
+    WARPAES_INLINE static Reg counters(std::uint64_t high, std::uint64_t low) {
+        return _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
+    }
+    WARPAES_INLINE static Reg next_counters(Reg v) { return _mm_add_epi64(v, _mm_set_epi64x(0, 1)); }
+    WARPAES_INLINE static Reg swap_bytes(Reg v) {
+        return _mm_shuffle_epi8(v, _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+    }
+
+    /// Every block as a number, little-endian, times or over 256^Bytes.
+    template <int Bytes>
+    WARPAES_INLINE static Reg shift_left_bytes(Reg v) {
+        return _mm_slli_si128(v, Bytes);
+    }
+    template <int Bytes>
+    WARPAES_INLINE static Reg shift_right_bytes(Reg v) {
+        return _mm_srli_si128(v, Bytes);
+    }
+    /// Carry-less product of one half of each block of `a` and of `b`: of the upper ones, if bit 0 and 4 of `Halves`
+    /// are set.
+    template <int Halves>
+    WARPAES_INLINE static Reg multiply(Reg a, Reg b) {
+        return _mm_clmulepi64_si128(a, b, Halves);
+    }
+    /// 2^(first + l) in lane l; below 2^64.
+    WARPAES_INLINE static Reg powers_of_two(std::size_t first) {
+        return _mm_set_epi64x(0, static_cast<long long>(std::uint64_t{1} << first));
+    }
+
+    WARPAES_INLINE static Reg zero() { return _mm_setzero_si128(); }
+    WARPAES_INLINE static Reg bxor3(Reg a, Reg b, Reg c) { return bxor(a, bxor(b, c)); }
+    /// The block in lane 0, zeros elsewhere.
+    WARPAES_INLINE static Reg from_block(__m128i block) { return block; }
+    WARPAES_INLINE static __m128i sum_of_blocks(Reg v) { return v; }
+    /// Exchanges the halves of each lane.
+    WARPAES_INLINE static Reg swap_halves(Reg v) { return _mm_shuffle_epi32(v, 0x4e); }
+    /// The first `n` bytes of the vector, zeros behind them.
+    WARPAES_INLINE static Reg first_bytes(Reg v, std::size_t n) { return keep_first<Xmm>(v, n); }
+    /// l in lane l.
+    WARPAES_INLINE static Reg lane_numbers() { return zero(); }
+    WARPAES_INLINE static Reg add32(Reg a, Reg b) { return _mm_add_epi32(a, b); }
+    WARPAES_INLINE static Reg band(Reg a, Reg b) { return _mm_and_si128(a, b); }
+
+    /// Byte i of each block is byte pattern[i] of it.
+    WARPAES_INLINE static Reg shuffle_bytes(Reg v, __m128i pattern) { return _mm_shuffle_epi8(v, pattern); }
+
+    /// A block of each of the vector's streams; then four of each, block b of them in t[b].
+    WARPAES_INLINE static Reg load_each(const std::uint8_t* const* p, std::size_t at) {
+        return load(p[0] + at, Whole{});
+    }
+    WARPAES_INLINE static void store_each(std::uint8_t* const* p, std::size_t at, Reg v) {
+        store(p[0] + at, v, Whole{});
+    }
+    WARPAES_INLINE static void load_four(const std::uint8_t* const* p, std::size_t at, Reg (&t)[4]) {
+        for (std::size_t b = 0; b < 4; ++b) t[b] = load(p[0] + at + 16 * b, Whole{});
+    }
+    WARPAES_INLINE static void store_four(std::uint8_t* const* p, std::size_t at, const Reg (&t)[4]) {
+        for (std::size_t b = 0; b < 4; ++b) store(p[0] + at + 16 * b, t[b], Whole{});
+    }
+
+    WARPAES_INLINE static Reg unpack8(Reg a, Reg b) { return _mm_unpacklo_epi8(a, b); }
+    WARPAES_INLINE static Reg unpack16(Reg a, Reg b) { return _mm_unpacklo_epi16(a, b); }
+    WARPAES_INLINE static Reg unpack32(Reg a, Reg b) { return _mm_unpacklo_epi32(a, b); }
+    WARPAES_INLINE static Reg unpack64(Reg a, Reg b) { return _mm_unpacklo_epi64(a, b); }
+    /// Each byte of `here` shifted left by `n` bits, filled up with the first bits of the same byte of `next`.
+    WARPAES_INLINE static Reg shift_left_bits(Reg here, Reg next, int n) {
+        const Reg upper = _mm_and_si128(_mm_slli_epi16(here, n), _mm_set1_epi8(static_cast<char>(0xff << n)));
+        const Reg lower = _mm_and_si128(_mm_srli_epi16(next, 8 - n), _mm_set1_epi8(static_cast<char>(0xff >> (8 - n))));
+        return _mm_or_si128(upper, lower);
+    }
+    /// In byte 0 of each lane: its most significant bit at bit 7 - `n`, zeros elsewhere. The other bytes are undefined.
+    WARPAES_INLINE static Reg first_bit(Reg v, int n) {
+        return _mm_srli_epi16(_mm_and_si128(v, _mm_set1_epi16(0x80)), n);
+    }
+};
+
+}  // namespace
+
+}  // namespace warpaes::cpu

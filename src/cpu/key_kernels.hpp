@@ -1,0 +1,90 @@
+// Key expansion (FIPS 197, 5.2) of several keys at once, one a lane. SubWord is the last round of the cipher on a block
+// whose columns are all the same word, for then ShiftRows changes nothing.
+#pragma once
+
+#include "cpu/simd.hpp"
+#include "cpu/simd_vector.hpp"
+
+namespace warpaes::cpu {
+
+/// SubWord of word `Word` of each block in all four of its columns, plus `constant`; with RotWord before, if `Rotate`.
+template <class V, int Word, bool Rotate>
+WARPAES_INLINE typename V::Reg substituted(typename V::Reg v, std::uint8_t constant) {
+    constexpr auto byte = [](int i) { return 4 * Word + (i + (Rotate ? 1 : 0)) % 4; };
+    const __m128i column = _mm_set1_epi32(byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24);
+    return V::aesenclast(V::shuffle_bytes(v, column), V::splat(_mm_set1_epi32(constant)));
+}
+
+/// Each word plus all words before it.
+template <class V>
+WARPAES_INLINE typename V::Reg running_sum(typename V::Reg v) {
+    v = V::bxor(v, V::template shift_left_bytes<4>(v));
+    return V::bxor(v, V::template shift_left_bytes<8>(v));
+}
+
+template <class V>
+WARPAES_INLINE typename V::Reg last_word_everywhere(typename V::Reg v) {
+    return V::shuffle_bytes(v, _mm_set1_epi32(0x0f0e0d0c));
+}
+
+inline constexpr std::uint8_t round_constants[10] = {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36};
+
+template <class V>
+WARPAES_INLINE void expand_vector(std::size_t key_bytes, const std::uint8_t* const* keys, std::uint8_t* const* out) {
+    typename V::Reg a = V::load_each(keys, 0);
+    V::store_each(out, 0, a);
+    if (key_bytes == 16) {
+        for (std::size_t r = 1; r <= 10; ++r) {
+            a = V::bxor(running_sum<V>(a), substituted<V, 3, true>(a, round_constants[r - 1]));
+            V::store_each(out, 16 * r, a);
+        }
+    } else if (key_bytes == 24) {
+        // Words 4 and 5 in the lower half of `b`; what is stored of its upper half is overwritten by the next words.
+        typename V::Reg b = V::template shift_right_bytes<8>(V::load_each(keys, 8));
+        for (std::size_t i = 0; i < 8; ++i) {
+            V::store_each(out, 24 * i + 16, b);
+            a = V::bxor(running_sum<V>(a), substituted<V, 1, true>(b, round_constants[i]));
+            b = V::bxor3(last_word_everywhere<V>(a), b, V::template shift_left_bytes<4>(b));
+            V::store_each(out, 24 * (i + 1), a);
+        }
+    } else {
+        typename V::Reg b = V::load_each(keys, 16);
+        V::store_each(out, 16, b);
+        for (std::size_t r = 2; r <= 14; r += 2) {
+            a = V::bxor(running_sum<V>(a), substituted<V, 3, true>(b, round_constants[r / 2 - 1]));
+            V::store_each(out, 16 * r, a);
+            if (r == 14) break;
+            b = V::bxor(running_sum<V>(b), substituted<V, 3, false>(a, 0));
+            V::store_each(out, 16 * (r + 1), b);
+        }
+    }
+}
+
+template <class V>
+void expand_keys(const SimdKeys& run) {
+    constexpr std::size_t lanes = V::bytes / 16;
+    for (std::size_t i = 0; i < run.count; i += lanes) {
+        // Lanes beyond the last key do its work once more.
+        const std::uint8_t* keys[lanes];
+        std::uint8_t* out[lanes];
+        for (std::size_t l = 0; l < lanes; ++l) {
+            const std::size_t k = i + l < run.count ? i + l : run.count - 1;
+            keys[l] = run.keys + k * run.stride;
+            out[l] = run.round_keys + k * SimdKeys::bytes_each;
+        }
+        expand_vector<V>(run.key_bytes, keys, out);
+    }
+}
+
+/// Round keys of the equivalent inverse cipher (FIPS 197, 5.3.5). A vector type is asked for, to keep this private to
+/// the files that have the instruction.
+template <class V>
+void invert_keys(const std::uint8_t* encrypt, int rounds, std::uint8_t* decrypt) {
+    const auto from = reinterpret_cast<const __m128i*>(encrypt);
+    const auto to = reinterpret_cast<__m128i*>(decrypt);
+    _mm_storeu_si128(to, _mm_loadu_si128(from + rounds));
+    for (int r = 1; r < rounds; ++r) _mm_storeu_si128(to + r, _mm_aesimc_si128(_mm_loadu_si128(from + rounds - r)));
+    _mm_storeu_si128(to + rounds, _mm_loadu_si128(from));
+}
+
+}  // namespace warpaes::cpu

@@ -1,0 +1,57 @@
+// Round keys of the messages of a group, be they of one key or of one each.
+#pragma once
+
+#include <array>
+
+#include "backend/backend.hpp"
+#include "cpu/simd.hpp"
+
+namespace warpaes::cpu {
+
+inline constexpr std::size_t round_keys_bytes = sizeof(RoundKeys);
+
+/// Keys of single messages are expanded a few at a time, without what an ExpandedKey has besides.
+class MessageKeys {
+public:
+    static constexpr std::uint64_t window = 16;
+
+    explicit MessageKeys(const SimdBatchKernels& kernels) : kernels_(kernels) {}
+    MessageKeys(const MessageKeys&) = delete;
+    MessageKeys& operator=(const MessageKeys&) = delete;
+    ~MessageKeys() { wipe({expanded_[0].data(), used_ * round_keys_bytes}); }
+
+    /// From now on messages of this group, which must live as long.
+    void take(const MessageGroup& group) noexcept {
+        group_ = &group;
+        first_ = count_ = 0;
+    }
+
+    /// Round keys of the cipher; until one more than `window` messages on if their keys are bytes.
+    [[nodiscard]] const std::uint8_t* encrypt(std::uint64_t message) {
+        if (group_->key != nullptr) {
+            return reinterpret_cast<const std::uint8_t*>(group_->key->encrypt().words.data());
+        }
+        if (message < first_ || message >= first_ + count_) expand(message);
+        return expanded_[message - first_].data();
+    }
+
+private:
+    void expand(std::uint64_t message) {
+        first_ = message;
+        count_ = std::min(window, group_->count - message);
+        used_ = std::max(used_, static_cast<std::size_t>(count_));
+        kernels_.expand_keys({.keys = group_->keys.at(message),
+                              .stride = group_->keys.stride,
+                              .key_bytes = group_->key_bytes,
+                              .count = static_cast<std::size_t>(count_),
+                              .round_keys = expanded_[0].data()});
+    }
+
+    const SimdBatchKernels& kernels_;
+    const MessageGroup* group_ = nullptr;
+    std::uint64_t first_ = 0, count_ = 0;
+    std::size_t used_ = 0;
+    alignas(64) std::array<std::array<std::uint8_t, round_keys_bytes>, window> expanded_;
+};
+
+}  // namespace warpaes::cpu

@@ -1,0 +1,337 @@
+#include "cpu/serial_batch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "aes/cmac.hpp"
+#include "cpu/message_keys.hpp"
+
+namespace warpaes::cpu {
+
+namespace {
+
+StreamKind kind_of(Mode mode) {
+    switch (mode) {
+    case Mode::cbc:
+        return StreamKind::cbc;
+    case Mode::cfb128:
+        return StreamKind::cfb128;
+    case Mode::ofb:
+        return StreamKind::ofb;
+    default:
+        return StreamKind::mac;
+    }
+}
+
+/// Messages of one kind and one number of rounds, on all lanes until none is left.
+class Streams {
+public:
+    Streams(const SimdBatchKernels& kernels, StreamKind kind, int rounds)
+        : kernels_(kernels), kind_(kind), rounds_(rounds), window_(kernels) {}
+    Streams(const Streams&) = delete;
+    Streams& operator=(const Streams&) = delete;
+    ~Streams() {
+        wipe({chains_, sizeof chains_});
+        wipe({keys_, sizeof keys_});
+        wipe({idle_, sizeof idle_});
+        wipe({reinterpret_cast<std::uint8_t*>(messages_.data()), most_ * sizeof(Message)});
+    }
+
+    void run(std::span<const MessageGroup* const> groups) {
+        groups_ = groups;
+        while (streams_ < SimdStreams::vectors * kernels_.lanes && begin(streams_) && go_on(streams_)) ++streams_;
+        most_ = streams_;
+        while (streams_ != 0) {
+            const std::size_t steps = step();
+            for (std::size_t s = 0; s < streams_; ++s) {
+                left_[s] -= steps;
+                inputs_[s] += 16 * steps;
+                outputs_[s] += 16 * steps;
+            }
+            for (std::size_t s = 0; s < streams_;) {
+                if (left_[s] == 0 && !go_on(s)) {
+                    drop(s);  // another stream takes its place
+                } else {
+                    ++s;
+                }
+            }
+        }
+    }
+
+private:
+    struct Piece {
+        const std::uint8_t* input;
+        std::uint8_t* output;
+        std::size_t blocks;
+    };
+    /// What a lane works on. Pieces of a message that are not whole blocks of its own memory lie here.
+    struct Message {
+        const MessageGroup* group;
+        std::uint64_t index;
+        const std::uint8_t* keys;  ///< CCM: round keys
+        unsigned next, pieces;
+        std::array<Piece, 5> piece;
+        std::uint8_t head[128], aad_tail[16], tail[16];
+        std::array<std::uint8_t, round_keys_bytes> own_keys;
+    };
+
+    std::size_t step() {
+        std::size_t vectors = (streams_ + kernels_.lanes - 1) / kernels_.lanes;
+        while ((vectors & (vectors - 1)) != 0) ++vectors;
+        for (std::size_t s = streams_; s < vectors * kernels_.lanes; ++s) inputs_[s] = outputs_[s] = idle_;
+        const std::size_t steps =
+            std::min(*std::min_element(left_.begin(), left_.begin() + static_cast<std::ptrdiff_t>(streams_)),
+                     sizeof idle_ / block_bytes);
+        kernels_.step_streams({.kind = kind_,
+                               .rounds = rounds_,
+                               .vectors_used = vectors,
+                               .chains = chains_,
+                               .keys = keys_,
+                               .inputs = inputs_.data(),
+                               .outputs = outputs_.data(),
+                               .steps = steps});
+        return steps;
+    }
+
+    [[nodiscard]] std::uint8_t* chain(std::size_t s) { return chains_ + block_bytes * s; }
+    [[nodiscard]] std::uint8_t* key(std::size_t s, int round) {
+        const std::size_t lanes = kernels_.lanes;
+        const std::size_t vector = static_cast<std::size_t>(round) * SimdStreams::vectors + s / lanes;
+        return keys_ + block_bytes * (vector * lanes + s % lanes);
+    }
+
+    /// The next message; false if there is none.
+    bool begin(std::size_t s) {
+        for (;; ++group_, index_ = 0) {
+            if (group_ == groups_.size()) return false;
+            if (index_ < groups_[group_]->count) break;
+        }
+        const MessageGroup& g = *groups_[group_];
+        if (index_ == 0) window_.take(g);
+        const std::uint64_t index = index_++;
+        Message& m = message(s);
+        m.group = &g;
+        m.index = index;
+        m.next = m.pieces = 0;
+        m.keys = window_.encrypt(index);
+        set_keys(s, m);
+        if (g.mode == Mode::ccm) {
+            begin_ccm(m);
+        } else if (g.mode == Mode::cmac) {
+            begin_cmac(m);
+        } else {
+            begin_stream(m);
+        }
+        if (kind_ == StreamKind::mac) {
+            std::memset(chain(s), 0, block_bytes);
+        } else {
+            std::memcpy(chain(s), g.iv.at(index), block_bytes);
+        }
+        return true;
+    }
+
+    /// The next piece of the stream's message, or of the next message; false if there is none.
+    bool go_on(std::size_t s) {
+        Message& m = message(s);
+        while (m.next == m.pieces) {
+            finish(s, m);
+            if (!begin(s)) return false;
+        }
+        const Piece& piece = m.piece[m.next++];
+        inputs_[s] = piece.input;
+        outputs_[s] = piece.output;
+        left_[s] = piece.blocks;
+        return true;
+    }
+
+    void drop(std::size_t s) {
+        const std::size_t last = --streams_;
+        if (s == last) return;
+        inputs_[s] = inputs_[last];
+        outputs_[s] = outputs_[last];
+        left_[s] = left_[last];
+        key_of_[s] = key_of_[last];
+        std::swap(place_[s], place_[last]);
+        std::memcpy(chain(s), chain(last), block_bytes);
+        for (int r = 0; r <= rounds_; ++r) std::memcpy(key(s, r), key(last, r), block_bytes);
+    }
+
+    void set_keys(std::size_t s, Message& m) {
+        const ExpandedKey* const shared = m.group->key;
+        if (shared != nullptr && key_of_[s] == shared) return;
+        key_of_[s] = shared;
+        for (int r = 0; r <= rounds_; ++r) {
+            std::memcpy(key(s, r), m.keys + block_bytes * static_cast<std::size_t>(r), block_bytes);
+        }
+        if (shared == nullptr && m.group->mode == Mode::ccm) {
+            std::memcpy(m.own_keys.data(), m.keys, m.own_keys.size());
+            m.keys = m.own_keys.data();
+        }
+    }
+
+    static void add_piece(Message& m, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
+        if (bytes >= block_bytes) m.piece[m.pieces++] = {input, output, static_cast<std::size_t>(bytes / block_bytes)};
+    }
+    /// Less than a block, filled up with zeros at `place`.
+    static void add_part(Message& m, std::uint8_t* place, const std::uint8_t* input, std::uint64_t bytes) {
+        if (bytes == 0) return;
+        std::memset(place, 0, block_bytes);
+        std::memcpy(place, input, static_cast<std::size_t>(bytes));
+        m.piece[m.pieces++] = {place, place, 1};
+    }
+
+    static void begin_stream(Message& m) {
+        const MessageGroup& g = *m.group;
+        const std::uint64_t rest = g.length % block_bytes, whole = g.length - rest;
+        const std::uint8_t* const input = g.input.at(m.index);
+        add_piece(m, input, g.output.at(m.index), whole);
+        add_part(m, m.tail, input + whole, rest);
+    }
+
+    void begin_cmac(Message& m) {
+        const MessageGroup& g = *m.group;
+        if (g.key == nullptr || g.key != subkeys_of_) {
+            *subkeys_ = cmac_subkeys(*Secret<Block>(encrypted(m.keys, Block{})));
+            subkeys_of_ = g.key;
+        }
+        const std::uint64_t rest = g.length == 0 ? 0 : (g.length - 1) % block_bytes + 1;
+        const std::uint8_t* const input = g.input.at(m.index);
+        add_piece(m, input, idle_, g.length - rest);
+        const std::span<const std::uint8_t> end(input + (g.length - rest), static_cast<std::size_t>(rest));
+        const Secret<Block> last(cmac_last_block(*subkeys_, end));
+        add_piece(m, static_cast<std::uint8_t*>(std::memcpy(m.tail, last->data(), block_bytes)), idle_, block_bytes);
+    }
+
+    void begin_ccm(Message& m) {
+        const MessageGroup& g = *m.group;
+        const std::span<const std::uint8_t> nonce(g.iv.at(m.index), g.iv_length);
+        const Block b0 = ccm_b0(nonce, g.aad_length, g.length, g.tag_length);
+        const CcmAadPrefix prefix = ccm_aad_prefix(g.aad_length);
+        std::memcpy(m.head, b0.data(), block_bytes);
+        std::size_t used = block_bytes;
+        std::memcpy(m.head + used, prefix.bytes.data(), prefix.size);
+        used += prefix.size;
+        const std::uint8_t* const aad = g.aad.at(m.index);
+        const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(sizeof m.head - used, g.aad_length));
+        if (n != 0) std::memcpy(m.head + used, aad, n);
+        used += n;
+        const std::size_t padding = (block_bytes - used % block_bytes) % block_bytes;
+        std::memset(m.head + used, 0, padding);
+        add_piece(m, m.head, idle_, used + padding);
+        const std::uint64_t more = g.aad_length - n, more_rest = more % block_bytes;
+        if (more != 0) {
+            add_piece(m, aad + n, idle_, more);
+            add_part(m, m.aad_tail, aad + n + (more - more_rest), more_rest);
+        }
+        const bool encrypts = g.direction == Direction::encrypt;
+        if (!encrypts) ccm_counter_mode(m);
+        const std::uint8_t* const text = encrypts ? g.input.at(m.index) : g.output.at(m.index);
+        const std::uint64_t rest = g.length % block_bytes, whole = g.length - rest;
+        add_piece(m, text, idle_, whole);
+        add_part(m, m.tail, text + whole, rest);
+    }
+
+    void finish(std::size_t s, Message& m) {
+        const MessageGroup& g = *m.group;
+        if (kind_ == StreamKind::mac) {
+            Secret<Block> tag;
+            std::memcpy(tag->data(), chain(s), block_bytes);
+            if (g.mode == Mode::ccm) {
+                const Block pad = encrypted(m.keys, ccm_counter0({g.iv.at(m.index), g.iv_length}));
+                for (std::size_t i = 0; i < block_bytes; ++i) (*tag)[i] = static_cast<std::uint8_t>((*tag)[i] ^ pad[i]);
+                if (g.direction == Direction::encrypt) ccm_counter_mode(m);
+            }
+            settle_tag(g, m.index, *tag);
+        } else if (const std::uint64_t rest = g.length % block_bytes; rest != 0) {
+            std::memcpy(g.output.at(m.index) + (g.length - rest), m.tail, static_cast<std::size_t>(rest));
+        }
+    }
+
+    void ccm_counter_mode(const Message& m) const {
+        const MessageGroup& g = *m.group;
+        if (g.length == 0) return;
+        Block counter = ccm_counter0({g.iv.at(m.index), g.iv_length});
+        counter[15] = 1;
+        run_with(m.keys, Mode::ctr, counter, g.input.at(m.index), g.output.at(m.index), g.length);
+    }
+
+    [[nodiscard]] Block encrypted(const std::uint8_t* keys, const Block& block) const {
+        Block out;
+        run_with(keys, Mode::ecb, Block{}, block.data(), out.data(), block_bytes);
+        return out;
+    }
+
+    void run_with(const std::uint8_t* keys, Mode mode, const Block& chain, const std::uint8_t* input,
+                  std::uint8_t* output, std::uint64_t length) const {
+        kernels_.run({.mode = mode,
+                      .direction = Direction::encrypt,
+                      .rounds = rounds_,
+                      .keys = keys,
+                      .input = input,
+                      .output = output,
+                      .length = static_cast<std::size_t>(length),
+                      .chain = chain.data(),
+                      .tweak_keys = nullptr,
+                      .data_unit = 0});
+    }
+
+    [[nodiscard]] Message& message(std::size_t s) { return messages_[place_[s]]; }
+
+    const SimdBatchKernels& kernels_;
+    StreamKind kind_;
+    int rounds_;
+    std::span<const MessageGroup* const> groups_;
+    std::size_t group_ = 0;  ///< the next message to start
+    std::uint64_t index_ = 0;
+    MessageKeys window_;
+    const ExpandedKey* subkeys_of_ = nullptr;
+    Secret<CmacSubkeys> subkeys_;
+
+    std::size_t streams_ = 0, most_ = 0;
+    std::array<const std::uint8_t*, SimdStreams::most> inputs_;
+    std::array<std::uint8_t*, SimdStreams::most> outputs_;
+    std::array<std::size_t, SimdStreams::most> left_;
+    std::array<const ExpandedKey*, SimdStreams::most> key_of_{};
+    std::array<std::uint8_t, SimdStreams::most> place_ = in_order();
+    alignas(64) std::uint8_t chains_[SimdStreams::most * block_bytes];
+    alignas(64) std::uint8_t keys_[(max_rounds + 1) * SimdStreams::most * block_bytes];
+    alignas(64) std::uint8_t idle_[4096];  ///< what lanes without a message work on
+    std::array<Message, SimdStreams::most> messages_;
+
+    static std::array<std::uint8_t, SimdStreams::most> in_order() {
+        std::array<std::uint8_t, SimdStreams::most> places{};
+        for (std::size_t s = 0; s < places.size(); ++s) places[s] = static_cast<std::uint8_t>(s);
+        return places;
+    }
+};
+
+}  // namespace
+
+bool is_stream(Mode mode, Direction direction) {
+    switch (mode) {
+    case Mode::cbc:
+    case Mode::cfb128:
+        return direction == Direction::encrypt;
+    case Mode::ofb:
+    case Mode::ccm:
+    case Mode::cmac:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void run_serial(const SimdBatchKernels& kernels, std::span<const MessageGroup* const> groups) {
+    const auto batch_of = [](const MessageGroup& g) {
+        return 3 * static_cast<unsigned>(kind_of(g.mode)) + static_cast<unsigned>(g.rounds() - 10) / 2;
+    };
+    std::array<std::vector<const MessageGroup*>, 12> batches;
+    for (const MessageGroup* g : groups) batches[batch_of(*g)].push_back(g);
+    for (const auto& batch : batches) {
+        if (batch.empty()) continue;
+        Streams(kernels, kind_of(batch.front()->mode), batch.front()->rounds()).run(batch);
+    }
+}
+
+}  // namespace warpaes::cpu

@@ -1,0 +1,18 @@
+// Serial modes of many messages: CBC, CFB128 and OFB encryption, OFB decryption, CMAC and CCM, on as many messages at
+// once as the vectors have lanes. A lane whose message ends takes the next one.
+#pragma once
+
+#include <span>
+
+#include "backend/batch.hpp"
+#include "cpu/simd.hpp"
+
+namespace warpaes::cpu {
+
+/// Whether run_serial takes messages of this kind.
+[[nodiscard]] bool is_stream(Mode mode, Direction direction);
+
+/// All messages of groups for which is_stream is true.
+void run_serial(const SimdBatchKernels& kernels, std::span<const MessageGroup* const> groups);
+
+}  // namespace warpaes::cpu

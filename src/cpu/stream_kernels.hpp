@@ -1,0 +1,144 @@
+// Serial modes of many messages at once: one block of a message waits for the block before it, so the blocks that fill
+// the pipeline come from different messages, one a lane, each with round keys of its own.
+#pragma once
+
+#include "cpu/simd.hpp"
+#include "cpu/simd_vector.hpp"
+
+namespace warpaes::cpu {
+
+/// N vectors of streams. Four blocks of each are taken at a time, while a line of the cache is at hand: streams at
+/// distances of a power of two compete for the same few places in it.
+template <class V, int Rounds, StreamKind Kind, std::size_t N>
+class StreamSteps {
+public:
+    WARPAES_INLINE explicit StreamSteps(const SimdStreams& streams) : streams_(streams) {}
+
+    WARPAES_INLINE void run() {
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) state_[i] = V::load(streams_.chains + i * V::bytes, Whole{});
+        std::size_t at = 0;
+        for (const std::size_t end = 16 * (streams_.steps / 4 * 4); at < end; at += 64) four_blocks(at);
+        for (const std::size_t end = 16 * streams_.steps; at < end; at += 16) block(at);
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) V::store(streams_.chains + i * V::bytes, state_[i], Whole{});
+        wipe_local(text_, sizeof text_);
+    }
+
+private:
+    using Reg = typename V::Reg;
+    static constexpr std::size_t lanes = V::bytes / 16;
+    static constexpr bool text_first = Kind == StreamKind::cbc || Kind == StreamKind::mac;
+
+    WARPAES_INLINE void four_blocks(std::size_t at) {
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) {
+            Reg t[4];
+            V::load_four(streams_.inputs + i * lanes, at, t);
+            WARPAES_UNROLL
+            for (std::size_t b = 0; b < 4; ++b) V::store(text_[b][i], t[b], Whole{});
+        }
+        for (std::size_t b = 0; b < 4; ++b) {
+            Reg out[N];
+            cipher(
+                [&](std::size_t i) __attribute__((always_inline)) { return V::load(text_[b][i], Whole{}); }, out);
+            if constexpr (Kind != StreamKind::mac) {
+                WARPAES_UNROLL
+                for (std::size_t i = 0; i < N; ++i) V::store(text_[b][i], out[i], Whole{});
+            }
+        }
+        if constexpr (Kind != StreamKind::mac) {
+            WARPAES_UNROLL
+            for (std::size_t i = 0; i < N; ++i) {
+                Reg t[4];
+                WARPAES_UNROLL
+                for (std::size_t b = 0; b < 4; ++b) t[b] = V::load(text_[b][i], Whole{});
+                V::store_four(streams_.outputs + i * lanes, at, t);
+            }
+        }
+    }
+
+    WARPAES_INLINE void block(std::size_t at) {
+        Reg out[N];
+        cipher(
+            [&](std::size_t i) __attribute__((always_inline)) { return V::load_each(streams_.inputs + i * lanes, at); },
+            out);
+        if constexpr (Kind != StreamKind::mac) {
+            WARPAES_UNROLL
+            for (std::size_t i = 0; i < N; ++i) V::store_each(streams_.outputs + i * lanes, at, out[i]);
+        }
+    }
+
+    template <class Text>
+    WARPAES_INLINE void cipher(Text text, Reg (&out)[N]) {
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) {
+            if constexpr (text_first) {
+                state_[i] = V::bxor3(state_[i], text(i), key(0, i));
+            } else {
+                state_[i] = V::bxor(state_[i], key(0, i));
+            }
+        }
+        WARPAES_UNROLL
+        for (int r = 1; r < Rounds; ++r) {
+            WARPAES_UNROLL
+            for (std::size_t i = 0; i < N; ++i) state_[i] = V::aesenc(state_[i], key(r, i));
+        }
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) {
+            if constexpr (Kind == StreamKind::cfb128) {
+                out[i] = state_[i] = V::aesenclast(state_[i], V::bxor(key(Rounds, i), text(i)));
+            } else if constexpr (Kind == StreamKind::ofb) {
+                state_[i] = V::aesenclast(state_[i], key(Rounds, i));
+                out[i] = V::bxor(state_[i], text(i));
+            } else {
+                out[i] = state_[i] = V::aesenclast(state_[i], key(Rounds, i));
+            }
+        }
+    }
+
+    WARPAES_INLINE Reg key(int round, std::size_t i) const {
+        return V::load(streams_.keys + (static_cast<std::size_t>(round) * SimdStreams::vectors + i) * V::bytes,
+                       Whole{});
+    }
+
+    const SimdStreams& streams_;
+    Reg state_[N];
+    alignas(64) std::uint8_t text_[4][N][V::bytes];
+};
+
+template <class V, int Rounds, StreamKind Kind>
+void step_streams_of_kind(const SimdStreams& streams) {
+    if (streams.vectors_used == 8) return StreamSteps<V, Rounds, Kind, 8>(streams).run();
+    if (streams.vectors_used == 4) return StreamSteps<V, Rounds, Kind, 4>(streams).run();
+    if (streams.vectors_used == 2) return StreamSteps<V, Rounds, Kind, 2>(streams).run();
+    StreamSteps<V, Rounds, Kind, 1>(streams).run();
+}
+
+template <class V, int Rounds>
+void step_streams_of_rounds(const SimdStreams& streams) {
+    switch (streams.kind) {
+    case StreamKind::cbc:
+        return step_streams_of_kind<V, Rounds, StreamKind::cbc>(streams);
+    case StreamKind::cfb128:
+        return step_streams_of_kind<V, Rounds, StreamKind::cfb128>(streams);
+    case StreamKind::ofb:
+        return step_streams_of_kind<V, Rounds, StreamKind::ofb>(streams);
+    case StreamKind::mac:
+        return step_streams_of_kind<V, Rounds, StreamKind::mac>(streams);
+    }
+}
+
+template <class V>
+void step_streams(const SimdStreams& streams) {
+    switch (streams.rounds) {
+    case 10:
+        return step_streams_of_rounds<V, 10>(streams);
+    case 12:
+        return step_streams_of_rounds<V, 12>(streams);
+    default:
+        return step_streams_of_rounds<V, 14>(streams);
+    }
+}
+
+}  // namespace warpaes::cpu

@@ -1,0 +1,14 @@
+// Batches by VAES, two blocks a register. Compiled for AVX2, AES, VAES and VPCLMULQDQ.
+#include "cpu/key_kernels.hpp"
+#include "cpu/stream_kernels.hpp"
+#include "cpu/vaes256_vector.hpp"
+
+namespace warpaes::cpu {
+
+const SimdBatchKernels batch_kernels_vaes256 = {.lanes = Ymm::bytes / 16,
+                                                .run = run_vaes256,
+                                                .step_streams = step_streams<Ymm>,
+                                                .expand_keys = expand_keys<Ymm>,
+                                                .invert_keys = invert_keys<Ymm>};
+
+}  // namespace warpaes::cpu

@@ -1,0 +1,14 @@
+// Batches by VAES, four blocks a register. Compiled for AVX-512 (F, BW, VL), AES, VAES and VPCLMULQDQ.
+#include "cpu/key_kernels.hpp"
+#include "cpu/stream_kernels.hpp"
+#include "cpu/vaes512_vector.hpp"
+
+namespace warpaes::cpu {
+
+const SimdBatchKernels batch_kernels_vaes512 = {.lanes = Zmm::bytes / 16,
+                                                .run = run_vaes512,
+                                                .step_streams = step_streams<Zmm>,
+                                                .expand_keys = expand_keys<Zmm>,
+                                                .invert_keys = invert_keys<Zmm>};
+
+}  // namespace warpaes::cpu
