@@ -301,6 +301,148 @@ typedef struct warpaes_segments {
  */
 WARPAES_API warpaes_status warpaes_crypt_segments(warpaes_engine* engine, warpaes_segments* segments);
 
+/* --------------------------------------------------------------------------------------------------------- batches */
+
+/** Memory that the library hands out for many messages, addressed by offsets if you like: a batch that speaks in
+   offsets can be made by another process or in another language, and copied from one arena to the next. */
+typedef struct warpaes_arena warpaes_arena;
+
+typedef enum warpaes_memory {
+    WARPAES_MEMORY_HOST = 0,   /**< Page-locked where there is a GPU that the engine may use, else ordinary memory. */
+    WARPAES_MEMORY_DEVICE = 1, /**< Of CUDA device `device`. */
+    WARPAES_MEMORY_SHARED = 2  /**< As HOST, and other processes may map it: see warpaes_arena_fd. */
+} warpaes_memory;
+
+/** `bytes` bytes, 1 or more, zeroed, aligned to 4096 (DEVICE: 256). `device` matters for DEVICE alone. */
+WARPAES_API warpaes_status warpaes_arena_create(warpaes_engine* engine, warpaes_memory memory, int32_t device,
+                                                uint64_t bytes, warpaes_arena** arena);
+/** Wipes and releases it. No batch may be using it. NULL is allowed. */
+WARPAES_API void warpaes_arena_destroy(warpaes_arena* arena);
+/** Where it begins in this process (or on the device). */
+WARPAES_API void* warpaes_arena_data(const warpaes_arena* arena);
+WARPAES_API uint64_t warpaes_arena_size(const warpaes_arena* arena);
+/** SHARED: a descriptor to map (MAP_SHARED) or to send to another process; the arena's own, not to be closed. Else -1.
+ */
+WARPAES_API int warpaes_arena_fd(const warpaes_arena* arena);
+
+/**
+ * What each message of an entry has of its own: that of message i is `i * stride` bytes behind `at`, a pointer, or with
+ * WARPAES_BATCH_OFFSETS an offset in the batch's arena. With stride 0 all messages of the entry share it. Not looked at
+ * where its length is 0.
+ */
+typedef struct warpaes_elements {
+    union {
+        void* pointer;
+        uint64_t offset;
+    } at;
+    uint64_t stride;
+} warpaes_elements;
+
+/**
+ * `count` messages of one shape, often one. Modes, lengths and IVs as in warpaes_message, without padding and ranges;
+ * besides, CCM: IV of 7 to 13 bytes, tag of 4 to 16, even; CMAC: no IV and no output, a tag of 4 to 16 bytes, and
+ * decryption compares it. GCM decryption compares, too.
+ *
+ * `key`, one for all; or NULL, and `keys`: `key_len` bytes for each message. XTS: `key` and `tweak_key`.
+ *
+ * Data, IVs, associated data, tags and `keys` of an entry lie all in host memory or all on one device. Their layout is
+ * the same on every 64-bit machine (200 bytes; offsets in docs/batches.md).
+ */
+typedef struct warpaes_batch_entry {
+    warpaes_mode mode;
+    warpaes_direction direction;
+    uint64_t count;  /**< 0: nothing to do */
+    uint64_t length; /**< of each message, bytes; CFB1: bits */
+    warpaes_elements input;
+    warpaes_elements output; /**< Where the input is, in place; or disjoint from all that the batch reads and writes. */
+    warpaes_elements iv;
+    warpaes_elements aad;
+    warpaes_elements tag;
+    warpaes_elements keys;
+    uint64_t aad_len;
+    uint32_t iv_len;
+    uint32_t tag_len;
+    uint32_t key_len;
+    uint32_t reserved;
+    const warpaes_key* key;
+    const warpaes_key* tweak_key;
+    uint64_t data_unit_len;
+    /* Written until the batch is finished: */
+    /** WARPAES_OK; what is wrong with the entry, of which nothing was then done; WARPAES_ERROR_AUTHENTICATION if
+        `failures` is not 0; or why work on it ended, CANCELLED included: then its outputs are undefined, but hold no
+        plaintext that is not authentic. */
+    warpaes_status status;
+    uint32_t reserved2;
+    uint64_t failures;        /**< Messages that are not authentic; their output is wiped, the others stand. */
+    uint64_t first_failure;   /**< The first of them. */
+    warpaes_status* statuses; /**< Input: NULL, or room for one status a message, in host memory of this process. */
+} warpaes_batch_entry;
+
+/** Flags of a batch. */
+enum {
+    WARPAES_BATCH_OFFSETS = 1u << 0,     /**< Elements are offsets in `arena`. */
+    WARPAES_BATCH_CHECK_NONCES = 1u << 1 /**< Refuse GCM and CCM encryptions that repeat an IV under a key within the
+                                              batch: all entries that take part get WARPAES_ERROR_IV_REUSED. */
+};
+
+typedef struct warpaes_batch warpaes_batch;
+
+typedef struct warpaes_batch_options {
+    uint32_t struct_size;
+    uint32_t flags;      /**< WARPAES_BATCH_* */
+    uint64_t entry_size; /**< sizeof(warpaes_batch_entry); how far apart the entries lie. */
+    const warpaes_arena* arena;
+    /** Called once from a thread of the library, when all is done and just before the batch counts as finished; it must
+        not wait for batches, nor destroy this one. May be NULL. */
+    void (*finished)(void* user, warpaes_batch* batch);
+    void* user;
+} warpaes_batch_options;
+
+#define WARPAES_BATCH_OPTIONS_INIT \
+    { sizeof(warpaes_batch_options), 0, sizeof(warpaes_batch_entry), NULL, NULL, NULL }
+
+/** How a batch was carried out. */
+typedef struct warpaes_batch_result {
+    uint32_t struct_size;
+    uint32_t notes;           /**< WARPAES_NOTE_* */
+    uint64_t messages;        /**< in all, those of refused entries included */
+    uint64_t failed_entries;  /**< entries whose status is not WARPAES_OK */
+    uint64_t messages_on_cpu; /**< done there, empty ones included */
+    uint64_t messages_on_gpu;
+    warpaes_status status; /**< of the first entry that failed */
+    int32_t reserved;
+    const char* reason; /**< Why the work was shared out as it was. Lives as long as the batch. */
+} warpaes_batch_result;
+
+/**
+ * Starts work on `count` entries, fewer than 2^32, and returns. They, and everything that they point to, must stay
+ * until the batch is finished. Entries are independent: what is wrong with one is said in its status and disturbs no
+ * other. Host memory may be of any kind; an arena's is the fastest. Whatever fills device memory is complete, or
+ * enqueued on its default stream. Thread-safe.
+ *
+ * Refused, besides what warpaes_crypt refuses: elements that reach beyond the arena; outputs (and tags that are
+ * written) that overlap each other, in an entry or between entries; an output that overlaps what its entry reads
+ * without being its input; GCM and CCM encryption of several messages with one key and one IV. Not looked for: an
+ * output that another entry reads, and overlaps of entries whose messages lie between each other's at different
+ * strides.
+ */
+WARPAES_API warpaes_status warpaes_batch_submit(warpaes_engine* engine, const warpaes_batch_options* options,
+                                                warpaes_batch_entry* entries, uint64_t count, warpaes_batch** batch);
+/** 1 if it is finished, else 0. */
+WARPAES_API int warpaes_batch_poll(const warpaes_batch* batch);
+/** Waits until it is finished, at most `milliseconds` (WARPAES_UNKNOWN: as long as it takes). The status of the first
+    entry that failed; WARPAES_ERROR_TIMEOUT if it is not finished. Any thread, any number of times. */
+WARPAES_API warpaes_status warpaes_batch_wait(warpaes_batch* batch, uint64_t milliseconds);
+/** Leaves out what has not begun; entries of which a part is left out get WARPAES_ERROR_CANCELLED. Returns at once. */
+WARPAES_API void warpaes_batch_cancel(warpaes_batch* batch);
+/** WARPAES_ERROR_STATE if it is not finished. */
+WARPAES_API warpaes_status warpaes_batch_query(const warpaes_batch* batch, warpaes_batch_result* result);
+/** The sentence that goes with the status of entry `index` of a finished batch; "" for WARPAES_OK. Of very many failed
+    entries the later ones have only what warpaes_status_message says. Lives as long as the batch. */
+WARPAES_API const char* warpaes_batch_entry_error(const warpaes_batch* batch, uint64_t index);
+/** Waits until it is finished, and frees it. NULL is allowed. */
+WARPAES_API void warpaes_batch_destroy(warpaes_batch* batch);
+
 /* --------------------------------------------------------------------------------------------------------- context */
 
 /** A message that arrives in pieces. One thread at a time. */

@@ -62,7 +62,7 @@ warpaes_status warpaes_engine_create(const warpaes_engine_options* options, warp
     return guarded([&] {
         require(engine, "engine");
         *engine = nullptr;
-        *engine = new warpaes_engine{Engine(to_options(options))};
+        *engine = new warpaes_engine(to_options(options));
     });
 }
 
@@ -141,19 +141,6 @@ warpaes_status warpaes_copy(warpaes_engine* engine, void* to, const void* from, 
         require(from, "from");
         copy_anywhere(to, from, bytes);
     });
-}
-
-warpaes_status warpaes_key_create(const uint8_t* bytes, size_t length, warpaes_key** key) {
-    return guarded([&] {
-        require(key, "key");
-        *key = nullptr;
-        require(bytes, "bytes");
-        *key = new warpaes_key{ExpandedKey({bytes, length})};
-    });
-}
-
-void warpaes_key_destroy(warpaes_key* key) {
-    delete key;
 }
 
 }  // extern "C"

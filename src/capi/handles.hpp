@@ -1,6 +1,8 @@
 // What the opaque handles of the C ABI point to.
 #pragma once
 
+#include "batch/arena.hpp"
+#include "batch/batch_engine.hpp"
 #include "engine/engine.hpp"
 #include "format/keyset.hpp"
 #include "format/reader.hpp"
@@ -9,11 +11,22 @@
 #include "warpaes/warpaes.h"
 
 struct warpaes_engine {
+    explicit warpaes_engine(const warpaes::EngineOptions& options) : impl(options) {}
+
     warpaes::Engine impl;
+    warpaes::BatchEngine batches{impl};
 };
 
 struct warpaes_key {
     warpaes::ExpandedKey impl;
+};
+
+struct warpaes_arena {
+    warpaes::Arena impl;
+};
+
+struct warpaes_batch {
+    std::shared_ptr<warpaes::Batch> impl;
 };
 
 struct warpaes_context {
@@ -31,3 +44,10 @@ struct warpaes_reader {
 struct warpaes_writer {
     warpaes::SegmentWriter impl;
 };
+
+namespace warpaes::capi {
+
+/// Whether it is a key that was created and not destroyed; nothing is read of what it points to. Thread-safe.
+bool is_alive(const warpaes_key* key);
+
+}  // namespace warpaes::capi

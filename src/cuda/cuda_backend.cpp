@@ -386,6 +386,18 @@ public:
         (void)cudaFreeHost(pointer);
     }
 
+    void host_register(void* pointer, std::size_t bytes) override {
+        const cudaError_t error = cudaHostRegister(pointer, bytes, cudaHostRegisterPortable);
+        if (error == cudaErrorMemoryAllocation) {
+            (void)cudaGetLastError();
+            throw Error(WARPAES_ERROR_OUT_OF_MEMORY,
+                        "bytes: no " + std::to_string(bytes) + " bytes can be page-locked");
+        }
+        check(error, "page-locking memory");
+    }
+
+    void host_unregister(void* pointer) noexcept override { (void)cudaHostUnregister(pointer); }
+
     void* device_alloc(int device, std::size_t bytes) override {
         (void)limits(device);
         const CurrentDevice current(device);

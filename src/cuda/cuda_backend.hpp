@@ -40,6 +40,9 @@ public:
     /// Page-locked memory that every device can copy from and to.
     [[nodiscard]] virtual void* host_alloc(std::size_t bytes) = 0;
     virtual void host_free(void* pointer) noexcept = 0;
+    /// Locks the pages of the caller's memory, until it is unregistered.
+    virtual void host_register(void* pointer, std::size_t bytes) = 0;
+    virtual void host_unregister(void* pointer) noexcept = 0;
 
     [[nodiscard]] virtual void* device_alloc(int device, std::size_t bytes) = 0;
     virtual void device_free(void* pointer) noexcept = 0;

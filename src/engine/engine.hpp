@@ -87,6 +87,8 @@ public:
     [[nodiscard]] const EngineOptions& options() const noexcept { return options_; }
     /// The backend asked for, or null if the choice is the engine's.
     [[nodiscard]] Backend* forced() const noexcept { return forced_; }
+    /// CUDA device numbers that it may use; none without a usable GPU. Thread-safe.
+    [[nodiscard]] std::span<const int> gpus() const;
 
 private:
     friend class LaneLease;
@@ -96,7 +98,6 @@ private:
         std::size_t staging_bytes;
         bool operator==(const LaneKey&) const = default;
     };
-    [[nodiscard]] std::span<const int> gpus() const;
     void give_back(const LaneKey& key, std::unique_ptr<Lane> lane) noexcept;
 
     EngineOptions options_;

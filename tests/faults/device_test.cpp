@@ -57,7 +57,7 @@ Engine make_gpu_engine(bool forced) {
                                          .depth = 2,
                                          .chunk_bytes = 8192,
                                          .gpu_least_bytes = 1};
-    return Engine(new warpaes_engine{warpaes::Engine(options)});
+    return Engine(new warpaes_engine(options));
 }
 
 /// cudaGetDevice too: memory is freed with its device being current.

@@ -1,0 +1,44 @@
+// Memory handed out for many messages: of the host, of a device, or shared with other processes.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/engine.hpp"
+
+namespace warpaes {
+
+enum class ArenaKind { host, device, shared };
+
+/// Zeroed, aligned to 4096 (on a device to 256); wiped when it goes. Page-locked where the engine may use a GPU.
+class Arena {
+public:
+    /// Throws Error{ARGUMENT, BACKEND, OUT_OF_MEMORY, DEVICE_MEMORY, DEVICE}.
+    Arena(const Engine& engine, ArenaKind kind, int device, std::uint64_t bytes);
+    Arena(const Arena&) = delete;
+    Arena& operator=(const Arena&) = delete;
+    ~Arena();
+
+    [[nodiscard]] std::uint8_t* data() const noexcept { return data_; }
+    [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+    /// What other processes may map; -1 if they may not.
+    [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+    /// CUDA device number, or -1.
+    [[nodiscard]] int device() const noexcept { return device_; }
+    [[nodiscard]] bool holds(const void* pointer) const noexcept {
+        const auto at = reinterpret_cast<std::uintptr_t>(pointer), begin = reinterpret_cast<std::uintptr_t>(data_);
+        return at >= begin && at - begin < bytes_;
+    }
+
+private:
+    void map(bool share);
+    void close() noexcept;
+
+    std::uint8_t* data_ = nullptr;
+    std::uint64_t bytes_;
+    int descriptor_ = -1;
+    int device_ = -1;
+    bool mapped_ = false;
+    bool registered_ = false;
+};
+
+}  // namespace warpaes

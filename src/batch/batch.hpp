@@ -1,0 +1,174 @@
+// A batch on its way: its entries checked, cut into tasks, and carried out by whoever takes them.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "batch/entries.hpp"
+#include "batch/outcomes.hpp"
+#include "batch/plan.hpp"
+#include "batch/tasks.hpp"
+#include "engine/engine.hpp"
+#include "engine/key_table.hpp"
+
+namespace warpaes {
+
+/// Workers have numbers: first those of the CPU, then those of each GPU.
+inline constexpr unsigned most_gpu_lanes = 8;
+constexpr unsigned gpu_worker(unsigned cpu_workers, unsigned gpu, unsigned lane) {
+    return cpu_workers + gpu * most_gpu_lanes + lane;
+}
+
+/// What a worker keeps from task to task.
+struct BatchScratch {
+    /// Where a group of `groups` comes from.
+    struct Origin {
+        Slice slice;
+        Elements output{};       ///< where it belongs, if it is staged
+        std::size_t failed = 0;  ///< position in `failed`
+    };
+    std::vector<MessageGroup> groups;
+    std::vector<Origin> origins;
+    std::vector<std::uint8_t> failed;
+
+    /// A lane of `backend`, the one before if it will do.
+    LaneLease& lane(Engine& engine, Backend& backend, int device, std::size_t staging_bytes);
+    /// The lane has failed.
+    void discard_lane() noexcept;
+    /// When there is nothing to do.
+    void let_go() noexcept { lane_.reset(); }
+
+private:
+    std::optional<LaneLease> lane_;
+    const Backend* backend_ = nullptr;
+    int device_ = -1;
+    std::size_t staging_bytes_ = 0;
+};
+
+class Batch {
+public:
+    Batch(Engine& engine, KeyTable& keys, BatchRequest request);
+    Batch(const Batch&) = delete;
+    Batch& operator=(const Batch&) = delete;
+
+    // ------------------------------------------------------------------------------------- for workers (batch_engine)
+
+    /// Checks the entries and cuts them into tasks. By one thread, before anything else. True if nothing is to be done.
+    [[nodiscard]] bool prepare();
+    /// GPUs that may be needed.
+    [[nodiscard]] std::vector<int> devices() const;
+    [[nodiscard]] const BatchPlan& plan() const noexcept { return plan_; }
+
+    enum class Step { nothing, worked, last };
+    /// Takes a task or a few and carries them out. Nothing: there are none, now. Last: all is done.
+    Step work_on_cpu(unsigned worker, BatchScratch& scratch);
+    /// `worker`: for a device of the plan, else none.
+    Step work_on_gpu(int device, std::optional<unsigned> worker, BatchScratch& scratch);
+    /// Tasks that came back when a GPU failed, since last asked: somebody else must be woken.
+    [[nodiscard]] bool take_returned_note() noexcept { return returned_note_.exchange(false); }
+    [[nodiscard]] bool returned() const noexcept { return returned_note_; }
+    /// Nobody can carry it out, and nobody has begun.
+    void abandon(const Error& error);
+    /// Calls back and lets go of those who wait. After the last step, once.
+    void finish() noexcept;
+
+    // ------------------------------------------------------------------------------------------------ for the client
+
+    void cancel() noexcept { cancelled_ = true; }
+    [[nodiscard]] bool finished() const noexcept { return finished_; }
+    /// False if it is not finished in time.
+    bool wait(std::uint64_t milliseconds);
+    /// What follows is for when all is done: finished, or called back.
+    [[nodiscard]] bool complete() const noexcept { return complete_; }
+    [[nodiscard]] const Outcomes& outcomes() const noexcept { return outcomes_; }
+    [[nodiscard]] std::uint64_t entries() const noexcept { return request_.count; }
+    [[nodiscard]] std::uint64_t messages() const noexcept { return messages_; }
+    [[nodiscard]] std::uint64_t messages_on_cpu() const noexcept { return on_cpu_; }
+    [[nodiscard]] std::uint64_t messages_on_gpu() const noexcept { return on_gpu_; }
+    [[nodiscard]] std::uint32_t notes() const noexcept { return notes_; }
+    [[nodiscard]] const char* reason() const noexcept { return plan_.reason.c_str(); }
+
+    static constexpr std::uint64_t forever = ~std::uint64_t{0};
+
+private:
+    /// A message that is cut and spread by itself.
+    struct Solo {
+        std::uint64_t message;
+        std::uint32_t entry;
+    };
+    struct DeviceTasks {
+        TaskList list;
+        std::atomic<std::uint32_t> next{0};
+    };
+
+    void check_entries();
+    void find_clashes();
+    void make_tasks();
+    [[nodiscard]] std::vector<std::uint32_t> in_order() const;
+    void refuse(std::uint32_t entry, const Error& error);
+    [[nodiscard]] MessageGroup group(std::uint32_t entry) const;
+
+    Claim take_host(unsigned worker, std::uint32_t most);
+    /// Says so of the claim, if the batch was cancelled.
+    bool leave_out(const TaskList& list, Claim claim);
+    void count(const TaskList& list, Claim claim, std::atomic<std::uint64_t>& where) noexcept;
+    void run_solo(const Solo& solo);
+    /// The groups of a claim; with `staging` those in place get another output, as far as it goes.
+    void gather(const TaskList& list, Claim claim, std::span<std::uint8_t> staging, BatchScratch& scratch);
+    /// After they ran: staged outputs go where they belong, and failures are told.
+    void settle(BatchScratch& scratch);
+    /// It comes to nothing; what decryption may have left behind that nobody has authenticated is wiped by then.
+    void give_up(const TaskList& list, Claim claim, const Error& error);
+    /// `staged`: what lies in place was not touched. `device`: where it lies, if not in host memory.
+    void wipe_outputs(const TaskList& list, Claim claim, bool staged, std::optional<int> device = {}) noexcept;
+    [[nodiscard]] std::size_t bytes_in_place(Claim claim) const;
+    Step run_on_cpu(Claim claim, BatchScratch& scratch);
+    Step run_on_gpu(int device, Claim claim, BatchScratch& scratch);
+    Step run_on_device(int device, const TaskList& list, std::uint32_t task, BatchScratch& scratch);
+    Step done(std::uint64_t tasks) noexcept { return left_.fetch_sub(tasks) == tasks ? Step::last : Step::worked; }
+    void hand_back(Claim claim, int device) noexcept;
+    [[nodiscard]] bool lost(int device) noexcept;
+
+    Engine& engine_;
+    KeyTable& keys_;
+    BatchRequest request_;
+    Outcomes outcomes_;
+    BatchPlan plan_;
+    bool replaceable_ = false;
+
+    // Made by prepare:
+    static constexpr int refused = -2;
+    std::vector<std::int16_t> places_;  ///< of each entry: refused, -1 for host memory, or a device
+    std::unordered_map<std::uint32_t, std::shared_ptr<const ExpandedKey>> table_keys_;
+    std::vector<Solo> solos_;
+    TaskList host_;
+    std::optional<TaskShares> shares_;
+    std::map<int, DeviceTasks> device_tasks_;
+    std::uint64_t messages_ = 0;
+    bool stages_ = false;  ///< something lies in place
+
+    std::atomic<std::size_t> next_solo_{0};
+    std::atomic<std::uint64_t> left_{0};  ///< tasks and solos that are not done
+    std::atomic<bool> cancelled_{false};
+    std::atomic<std::uint64_t> on_cpu_{0}, on_gpu_{0};
+    std::atomic<std::uint32_t> notes_{0};
+
+    std::mutex mutex_;  ///< of what came back, and of the end
+    std::vector<Claim> returned_;
+    std::vector<int> lost_;  ///< devices that failed
+    std::atomic<bool> returned_any_{false}, returned_note_{false};
+    std::atomic<bool> cpu_takes_over_{false};
+
+    std::condition_variable finish_condition_;
+    std::atomic<bool> complete_{false}, finished_{false};
+};
+
+}  // namespace warpaes

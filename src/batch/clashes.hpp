@@ -1,0 +1,30 @@
+// Outputs of different entries that overlap.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "batch/strip.hpp"
+
+namespace warpaes {
+
+/// Told of what every entry writes, it finds the entries that write the same bytes. As long as everything lies in
+/// ascending order, as it mostly does, it remembers next to nothing.
+class Clashes {
+public:
+    /// `again(entry)`: gives what an entry wrote that was added before; for when the order breaks.
+    using Again = std::function<std::array<Strip, 2>(std::uint32_t entry)>;
+
+    /// Entries in ascending order.
+    void add(std::uint32_t entry, const std::array<Strip, 2>& writes);
+    /// Calls `clash` for each entry that overlaps another, maybe more than once.
+    void find(const Again& again, const std::function<void(std::uint32_t entry)>& clash);
+
+private:
+    std::vector<std::uint32_t> entries_;
+    std::uintptr_t last_ = 0;  ///< end of all that was added, as long as it ascends
+    bool ascending_ = true;
+};
+
+}  // namespace warpaes

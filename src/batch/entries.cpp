@@ -1,0 +1,302 @@
+#include "batch/entries.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "aes/cmac.hpp"
+#include "aes/xts.hpp"
+#include "base/error.hpp"
+#include "message/xts.hpp"
+
+namespace warpaes {
+
+namespace {
+
+using std::to_string;
+
+/// One of those that make up an entry.
+struct Part {
+    const warpaes_elements* elements;
+    std::uint64_t bytes;  ///< of each
+    const char* name;
+};
+
+std::uint64_t data_bytes(const warpaes_batch_entry& e, Mode mode) {
+    return mode == Mode::cfb1 ? e.length / 8 + (e.length % 8 != 0) : e.length;
+}
+
+std::array<Part, 6> parts_of(const warpaes_batch_entry& e, Mode mode) {
+    const std::uint64_t bytes = data_bytes(e, mode);
+    return {{{&e.input, bytes, "input"},
+             {&e.output, mode == Mode::cmac ? 0 : bytes, "output"},
+             {&e.iv, e.iv_len, "iv"},
+             {&e.aad, e.aad_len, "aad"},
+             {&e.tag, e.tag_len, "tag"},
+             {&e.keys, e.key == nullptr ? e.key_len : 0, "keys"}}};
+}
+
+Strip strip_of(const Elements& elements, std::uint64_t count, std::uint64_t bytes) {
+    return {reinterpret_cast<std::uintptr_t>(elements.first), elements.stride, count, bytes};
+}
+
+/// Bytes from the beginning of the first to the end of the last; false if that is more than there can be.
+bool extent(const warpaes_elements& e, std::uint64_t count, std::uint64_t bytes, std::uint64_t& all) {
+    return !__builtin_mul_overflow(count - 1, e.stride, &all) && !__builtin_add_overflow(all, bytes, &all);
+}
+
+void check_iv(const warpaes_batch_entry& e, Mode mode) {
+    if (mode == Mode::gcm) {
+        if (e.iv_len == 0) throw Error(WARPAES_ERROR_IV_LENGTH, "iv_len: is 0; GCM takes 1 byte or more, best 12");
+    } else if (mode == Mode::ccm) {
+        if (!is_ccm_nonce_length(e.iv_len)) {
+            throw Error(WARPAES_ERROR_IV_LENGTH, "iv_len: must be 7 to 13 bytes for CCM, got " + to_string(e.iv_len));
+        }
+    } else if (const std::uint32_t wanted = uses_iv(mode) ? block_bytes : 0; e.iv_len != wanted) {
+        throw Error(WARPAES_ERROR_IV_LENGTH,
+                    "iv_len: must be " + to_string(wanted) + " bytes for this mode, got " + to_string(e.iv_len));
+    }
+}
+
+void check_tag(const warpaes_batch_entry& e, Mode mode) {
+    if (!uses_tag(mode)) {
+        if (e.tag_len == 0 && e.aad_len == 0) return;
+        throw Error(WARPAES_ERROR_ARGUMENT, "aad_len, tag_len: are for GCM, CCM and CMAC");
+    }
+    if (mode == Mode::gcm && !is_gcm_tag_length(e.tag_len)) {
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "tag_len: must be 16, 15, 14, 13, 12, 8 or 4 bytes, got " + to_string(e.tag_len));
+    }
+    if (mode == Mode::ccm && !is_ccm_tag_length(e.tag_len)) {
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "tag_len: must be 4, 6, 8, 10, 12, 14 or 16 bytes for CCM, got " + to_string(e.tag_len));
+    }
+    if (mode == Mode::cmac) {
+        if (e.tag_len < 4 || e.tag_len > block_bytes) {
+            throw Error(WARPAES_ERROR_ARGUMENT, "tag_len: must be 4 to 16 bytes for CMAC, got " + to_string(e.tag_len));
+        }
+        if (e.aad_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad_len: CMAC has no associated data");
+    }
+    if (e.aad_len > gcm_most_aad_bytes) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "aad_len: at most 2^61 - 1 bytes, got " + to_string(e.aad_len));
+    }
+}
+
+void check_length(const warpaes_batch_entry& e, Mode mode) {
+    if (e.length > (std::uint64_t{1} << (mode == Mode::cfb1 ? 63 : 60))) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "length: at most 2^60 bytes");
+    }
+    if (needs_whole_blocks(mode) && e.length % block_bytes != 0) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH,
+                    "length: must be a multiple of 16 for ECB and CBC, got " + to_string(e.length));
+    }
+    if (mode == Mode::gcm && e.length > gcm_most_bytes) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "length: at most 2^36 - 32 bytes for GCM, got " + to_string(e.length));
+    }
+    if (mode == Mode::ccm && e.length > ccm_most_bytes(e.iv_len)) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "length: at most " + to_string(ccm_most_bytes(e.iv_len)) +
+                                                   " bytes for CCM with an IV of " + to_string(e.iv_len) + ", got " +
+                                                   to_string(e.length));
+    }
+}
+
+void check_numbers(const warpaes_batch_entry& e) {
+    if (e.mode < WARPAES_ECB || e.mode > WARPAES_CMAC) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "mode: there is no mode " + to_string(static_cast<int>(e.mode)));
+    }
+    if (e.direction != WARPAES_ENCRYPT && e.direction != WARPAES_DECRYPT) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "direction: must be WARPAES_ENCRYPT or WARPAES_DECRYPT, got " +
+                                                to_string(static_cast<int>(e.direction)));
+    }
+    if (e.reserved != 0) throw Error(WARPAES_ERROR_ARGUMENT, "reserved: must be 0");
+    constexpr std::uint64_t most = std::uint64_t{1} << 48;
+    if (e.count > most) throw Error(WARPAES_ERROR_ARGUMENT, "count: at most 2^48, got " + to_string(e.count));
+}
+
+}  // namespace
+
+MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& e) {
+    const auto mode = static_cast<Mode>(e.mode);
+    const bool data = e.length != 0;
+    const auto given = [&](const warpaes_elements& elements, bool there) {
+        return there ? request.elements(elements) : Elements{};
+    };
+    return {.mode = mode,
+            .direction = static_cast<Direction>(e.direction),
+            .count = e.count,
+            .length = e.length,
+            .input = given(e.input, data),
+            .output = given(e.output, data && mode != Mode::cmac),
+            .iv = given(e.iv, e.iv_len != 0),
+            .iv_length = e.iv_len,
+            .aad_length = e.aad_len,
+            .aad = given(e.aad, e.aad_len != 0),
+            .tag = given(e.tag, e.tag_len != 0),
+            .tag_length = e.tag_len,
+            .key = e.key != nullptr ? &request.handles.key(e.key) : nullptr,
+            .keys = given(e.keys, e.key == nullptr),
+            .key_bytes = e.key == nullptr ? e.key_len : 0,
+            .tweak_key = e.tweak_key != nullptr ? &request.handles.key(e.tweak_key) : nullptr,
+            .data_unit = mode == Mode::xts && e.data_unit_len == 0 ? e.length : e.data_unit_len,
+            .failed = nullptr};
+}
+
+std::array<Strip, 2> writes_of(const MessageGroup& g) {
+    const bool tags = g.direction == Direction::encrypt && g.tag_length != 0;
+    return {strip_of(g.output, g.count, g.output.first != nullptr ? g.bytes() : 0),
+            strip_of(g.tag, g.count, tags ? g.tag_length : 0)};
+}
+
+EntryChecker::Checked EntryChecker::check(const warpaes_batch_entry& e) {
+    check_numbers(e);
+    const auto mode = static_cast<Mode>(e.mode);
+    check_iv(e, mode);
+    check_tag(e, mode);
+    check_length(e, mode);
+    check_keys(e, mode);
+    if (e.count == 0) return {group_of(request_, e), -1};
+    check_ranges(e, mode);
+    Checked checked{group_of(request_, e), -1};
+    check_overlaps(checked.group);
+    checked.device = place(checked.group);
+    if (checked.device >= 0 && engine_.forced() != nullptr && engine_.forced() != &cuda_backend()) {
+        throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(engine_.forced()->name()) +
+                                               "' was asked for, but the data lies in device memory");
+    }
+    return checked;
+}
+
+void EntryChecker::check_alive(const warpaes_key* key, const char* name) {
+    const warpaes_key*& seen = alive_[(reinterpret_cast<std::uintptr_t>(key) >> 6) % alive_.size()];
+    if (seen == key) return;
+    if (!request_.handles.alive(key)) {
+        throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": is no key, or one that was destroyed");
+    }
+    seen = key;
+}
+
+void EntryChecker::check_keys(const warpaes_batch_entry& e, Mode mode) {
+    if (e.key != nullptr) {
+        check_alive(e.key, "key");
+        if (e.key_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "key, key_len: a handle or raw keys, not both");
+    } else if (mode == Mode::xts) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "key: is null; XTS takes handles");
+    } else if (e.key_len == 0) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "key: is null, and there are no raw keys");
+    } else if (rounds_for_key_bytes(e.key_len) == 0) {
+        throw Error(WARPAES_ERROR_KEY_LENGTH, "key_len: must be 16, 24 or 32 bytes, got " + to_string(e.key_len));
+    }
+    if (e.tweak_key != nullptr) check_alive(e.tweak_key, "tweak_key");
+    // What XTS takes of keys and data units is known in one place.
+    const MessageRequest request{.mode = mode,
+                                 .direction = static_cast<Direction>(e.direction),
+                                 .key = e.key != nullptr ? &request_.handles.key(e.key) : nullptr,
+                                 .iv = {},
+                                 .input = nullptr,
+                                 .input_length = e.length,
+                                 .output = nullptr,
+                                 .output_capacity = 0,
+                                 .range = std::nullopt,
+                                 .tweak_key = e.tweak_key != nullptr ? &request_.handles.key(e.tweak_key) : nullptr,
+                                 .data_unit_length = e.data_unit_len};
+    check_xts(request);
+}
+
+void EntryChecker::check_ranges(const warpaes_batch_entry& e, Mode mode) const {
+    for (const Part& part : parts_of(e, mode)) {
+        if (part.bytes == 0) continue;
+        std::uint64_t all = 0;
+        bool fits = extent(*part.elements, e.count, part.bytes, all);
+        if (request_.offsets) {
+            const std::uint64_t size = request_.arena->bytes(), at = part.elements->at.offset;
+            fits = fits && at <= size && all <= size - at;
+            if (!fits) {
+                throw Error(WARPAES_ERROR_RANGE, std::string(part.name) + ": offset " + to_string(at) + ", " +
+                                                     to_string(e.count) + " times " + to_string(part.bytes) +
+                                                     " bytes at a stride of " + to_string(part.elements->stride) +
+                                                     " reach beyond the arena of " + to_string(size) + " bytes");
+            }
+            continue;
+        }
+        if (part.elements->at.pointer == nullptr) {
+            throw Error(WARPAES_ERROR_ARGUMENT, std::string(part.name) + ": is null");
+        }
+        const auto at = reinterpret_cast<std::uintptr_t>(part.elements->at.pointer);
+        if (!fits || all > UINTPTR_MAX - at) {
+            throw Error(WARPAES_ERROR_RANGE, std::string(part.name) + ": reaches beyond the end of memory");
+        }
+    }
+}
+
+void EntryChecker::check_overlaps(const MessageGroup& g) const {
+    const bool encrypt = g.direction == Direction::encrypt;
+    if (g.count > 1 && encrypt && g.iv_length != 0 && g.iv.stride == 0 &&
+        (g.mode == Mode::gcm || g.mode == Mode::ccm) && (g.key != nullptr || g.keys.stride == 0)) {
+        throw Error(WARPAES_ERROR_IV_REUSED, "iv: has stride 0, so that all messages would share IV and key");
+    }
+    const auto [output, tag] = writes_of(g);
+    if (output.overlaps_itself()) {
+        throw Error(WARPAES_ERROR_OVERLAP,
+                    "output: a stride of " + to_string(output.stride) + " bytes is less than a message has");
+    }
+    if (tag.overlaps_itself()) {
+        throw Error(WARPAES_ERROR_OVERLAP,
+                    "tag: a stride of " + to_string(tag.stride) + " bytes is less than a tag has");
+    }
+    const Strip input = strip_of(g.input, g.count, g.input.first != nullptr ? g.bytes() : 0);
+    if (meet(output, tag) != Meeting::no) throw Error(WARPAES_ERROR_OVERLAP, "tag: lies in the output");
+    const bool in_place = g.input.first == g.output.first && (g.count == 1 || g.input.stride == g.output.stride);
+    const struct {
+        Strip strip;
+        const char* name;
+    } reads[] = {{in_place ? Strip{} : input, "input"},
+                 {strip_of(g.iv, g.count, g.iv_length), "iv"},
+                 {strip_of(g.aad, g.count, g.aad_length), "aad"},
+                 {strip_of(g.tag, g.count, encrypt ? 0 : g.tag_length), "tag"},
+                 {strip_of(g.keys, g.count, g.key_bytes), "keys"}};
+    for (const auto& read : reads) {
+        if (meet(output, read.strip) != Meeting::no) {
+            throw Error(WARPAES_ERROR_OVERLAP, std::string("output: overlaps ") + read.name +
+                                                   (&read == reads ? " without being the same buffer" : ""));
+        }
+        if (meet(tag, read.strip) != Meeting::no) {
+            throw Error(WARPAES_ERROR_OVERLAP, std::string("tag: overlaps ") + read.name);
+        }
+    }
+    if (in_place && meet(tag, input) != Meeting::no) throw Error(WARPAES_ERROR_OVERLAP, "tag: overlaps input");
+}
+
+int EntryChecker::place(const void* pointer) {
+    if (request_.arena != nullptr && request_.arena->holds(pointer)) return request_.arena->device();
+    // Memory of different kinds does not share 64 KiB of addresses that are aligned to it, as far as a device is
+    // concerned.
+    const std::uintptr_t number = (reinterpret_cast<std::uintptr_t>(pointer) >> 16) + 1;
+    Region& region = regions_[number % regions_.size()];
+    if (region.number != number) {
+        const MemoryPlace found = cuda_backend().place(pointer);
+        region = {number, found.kind == Memory::device ? found.device : -1};
+    }
+    return region.device;
+}
+
+int EntryChecker::place(const MessageGroup& g) {
+    const struct {
+        const std::uint8_t* pointer;
+        const char* name;
+    } parts[] = {{g.input.first, "input"}, {g.output.first, "output"}, {g.iv.first, "iv"},
+                 {g.aad.first, "aad"},     {g.tag.first, "tag"},       {g.keys.first, "keys"}};
+    int device = -1;
+    const char* first = nullptr;
+    for (const auto& part : parts) {
+        if (part.pointer == nullptr) continue;
+        const int its = place(part.pointer);
+        if (first != nullptr && its != device) {
+            throw Error(WARPAES_ERROR_ARGUMENT, std::string(part.name) + ": lies elsewhere than " + first +
+                                                    "; an entry is all in host memory or all on one device");
+        }
+        first = part.name;
+        device = its;
+    }
+    return device;
+}
+
+}  // namespace warpaes

@@ -1,0 +1,78 @@
+// The entries of a batch: what is wrong with one, and the messages that it stands for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+
+#include "backend/batch.hpp"
+#include "batch/arena.hpp"
+#include "batch/strip.hpp"
+#include "cuda/cuda_backend.hpp"
+#include "engine/engine.hpp"
+#include "warpaes/warpaes.h"
+
+namespace warpaes {
+
+/// What a key handle of the C ABI stands for.
+struct KeyHandles {
+    bool (*alive)(const warpaes_key*);  ///< whether it is one, and not destroyed
+    const ExpandedKey& (*key)(const warpaes_key*);
+};
+
+/// See warpaes_batch_submit.
+struct BatchRequest {
+    warpaes_batch_entry* entries = nullptr;
+    std::uint64_t count = 0;
+    std::size_t entry_bytes = sizeof(warpaes_batch_entry);
+    bool offsets = false;
+    bool check_nonces = false;
+    const Arena* arena = nullptr;
+    KeyHandles handles{};
+    std::function<void()> finished;
+
+    [[nodiscard]] warpaes_batch_entry& entry(std::uint64_t i) const noexcept {
+        return *reinterpret_cast<warpaes_batch_entry*>(reinterpret_cast<std::uint8_t*>(entries) + i * entry_bytes);
+    }
+    [[nodiscard]] Elements elements(const warpaes_elements& e) const noexcept {
+        return {offsets ? arena->data() + e.at.offset : static_cast<std::uint8_t*>(e.at.pointer), e.stride};
+    }
+};
+
+/// The messages of a checked entry; `key` of one with raw keys is null. Elements that it does not have are null.
+MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& entry);
+
+/// What an entry writes: outputs, and tags if it encrypts.
+std::array<Strip, 2> writes_of(const MessageGroup& group);
+
+/// Checks entries one after the other. One thread at a time.
+class EntryChecker {
+public:
+    EntryChecker(const Engine& engine, const BatchRequest& request) : engine_(engine), request_(request) {}
+
+    struct Checked {
+        MessageGroup group;
+        int device = -1;  ///< where its data lies; -1: in host memory
+    };
+    /// Throws Error that says what is wrong with the entry by itself.
+    Checked check(const warpaes_batch_entry& entry);
+
+private:
+    void check_keys(const warpaes_batch_entry& e, Mode mode);
+    void check_ranges(const warpaes_batch_entry& e, Mode mode) const;
+    void check_overlaps(const MessageGroup& g) const;
+    [[nodiscard]] int place(const MessageGroup& g);
+    [[nodiscard]] int place(const void* pointer);
+    void check_alive(const warpaes_key* key, const char* name);
+
+    const Engine& engine_;
+    const BatchRequest& request_;
+    std::array<const warpaes_key*, 64> alive_{};  ///< handles lately seen alive
+    struct Region {
+        std::uintptr_t number = 0;
+        int device = -1;
+    };
+    std::array<Region, 64> regions_{};  ///< where memory lately asked about lies
+};
+
+}  // namespace warpaes

@@ -1,0 +1,89 @@
+#include "batch/outcomes.hpp"
+
+#include <algorithm>
+
+namespace warpaes {
+
+namespace {
+
+template <typename Atomic>
+void lower_to(Atomic&& value, std::uint64_t to) noexcept {
+    std::uint64_t seen = value.load(std::memory_order_relaxed);
+    while (to < seen && !value.compare_exchange_weak(seen, to, std::memory_order_relaxed)) {
+    }
+}
+
+}  // namespace
+
+void Outcomes::begin(std::uint64_t entry) noexcept {
+    warpaes_batch_entry& e = request_.entry(entry);
+    e.status = WARPAES_OK;
+    e.failures = 0;
+    e.first_failure = none;
+    if (e.statuses != nullptr) std::fill_n(e.statuses, e.count, WARPAES_OK);
+}
+
+void Outcomes::mark(const warpaes_batch_entry& e, std::uint64_t first, std::uint64_t n,
+                    warpaes_status status) noexcept {
+    if (e.statuses == nullptr) return;
+    for (std::uint64_t i = first; i < first + n; ++i) {
+        std::atomic_ref(e.statuses[i]).store(status, std::memory_order_relaxed);
+    }
+}
+
+void Outcomes::spoil(std::uint64_t entry, warpaes_status status) noexcept {
+    const std::atomic_ref its(request_.entry(entry).status);
+    warpaes_status before = WARPAES_OK;
+    if (its.compare_exchange_strong(before, status, std::memory_order_relaxed)) {
+        failed_entries_.fetch_add(1, std::memory_order_relaxed);
+        lower_to(first_failed_, entry);
+    } else if (before == WARPAES_ERROR_AUTHENTICATION) {
+        // That a tag is wrong is a message's own; that work ended concerns the entry.
+        (void)its.compare_exchange_strong(before, status, std::memory_order_relaxed);
+    }
+}
+
+void Outcomes::fail(std::uint64_t entry, std::uint64_t first, std::uint64_t n, warpaes_status status,
+                    const char* sentence) {
+    mark(request_.entry(entry), first, n, status);
+    spoil(entry, status);
+    const std::lock_guard lock(mutex_);
+    if (sentences_.size() >= most_sentences) return;
+    try {
+        sentences_.try_emplace(entry, sentence);
+    } catch (const std::bad_alloc&) {
+        // The status says enough.
+    }
+}
+
+void Outcomes::reject(std::uint64_t entry, std::uint64_t message) noexcept {
+    warpaes_batch_entry& e = request_.entry(entry);
+    std::atomic_ref(e.failures).fetch_add(1, std::memory_order_relaxed);
+    lower_to(std::atomic_ref(e.first_failure), message);
+    mark(e, message, 1, WARPAES_ERROR_AUTHENTICATION);
+    spoil(entry, WARPAES_ERROR_AUTHENTICATION);
+}
+
+warpaes_status Outcomes::status() const noexcept {
+    return first_failed_ == none ? WARPAES_OK : request_.entry(first_failed_).status;
+}
+
+const char* Outcomes::sentence(std::uint64_t entry) const {
+    const warpaes_batch_entry& e = request_.entry(entry);
+    if (e.status == WARPAES_OK) return "";
+    const std::lock_guard lock(mutex_);
+    auto it = sentences_.find(entry);
+    if (it == sentences_.end()) {
+        if (e.status != WARPAES_ERROR_AUTHENTICATION || sentences_.size() >= most_sentences) {
+            return warpaes_status_message(e.status);
+        }
+        it = sentences_
+                 .try_emplace(entry, "tag: of " + std::to_string(e.count) + " messages " + std::to_string(e.failures) +
+                                         " are not authentic, the first is message " + std::to_string(e.first_failure) +
+                                         ": wrong key, wrong IV, wrong associated data, or data that was altered")
+                 .first;
+    }
+    return it->second.c_str();
+}
+
+}  // namespace warpaes

@@ -1,0 +1,53 @@
+// What becomes of the entries: statuses, failures and sentences, written by many threads at once.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "base/error.hpp"
+#include "batch/entries.hpp"
+
+namespace warpaes {
+
+class Outcomes {
+public:
+    explicit Outcomes(const BatchRequest& request) : request_(request) {}
+
+    /// Before anything else is said of the entry.
+    void begin(std::uint64_t entry) noexcept;
+    /// Messages [first, first + n) came to nothing. The first such status of an entry stands.
+    void fail(std::uint64_t entry, std::uint64_t first, std::uint64_t n, warpaes_status status, const char* sentence);
+    void fail(std::uint64_t entry, std::uint64_t first, std::uint64_t n, const Error& error) {
+        fail(entry, first, n, error.status(), error.what());
+    }
+    /// A message is not authentic.
+    void reject(std::uint64_t entry, std::uint64_t message) noexcept;
+
+    [[nodiscard]] std::uint64_t failed_entries() const noexcept { return failed_entries_; }
+    /// That of the first entry that failed.
+    [[nodiscard]] warpaes_status status() const noexcept;
+    /// When all is done. Lives as long as this.
+    [[nodiscard]] const char* sentence(std::uint64_t entry) const;
+    /// That of the first entry that failed; "" if none has.
+    [[nodiscard]] const char* first_sentence() const { return first_failed_ == none ? "" : sentence(first_failed_); }
+
+private:
+    void spoil(std::uint64_t entry, warpaes_status status) noexcept;
+    /// Statuses of single messages.
+    static void mark(const warpaes_batch_entry& e, std::uint64_t first, std::uint64_t n,
+                     warpaes_status status) noexcept;
+
+    static constexpr std::size_t most_sentences = 4096;
+    static constexpr std::uint64_t none = ~std::uint64_t{0};
+
+    const BatchRequest& request_;
+    std::atomic<std::uint64_t> failed_entries_{0};
+    std::atomic<std::uint64_t> first_failed_{none};
+    mutable std::mutex mutex_;
+    mutable std::map<std::uint64_t, std::string> sentences_;
+};
+
+}  // namespace warpaes

@@ -1,0 +1,236 @@
+// From entries to tasks.
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "batch/batch.hpp"
+#include "batch/clashes.hpp"
+#include "batch/nonces.hpp"
+
+namespace warpaes {
+
+namespace {
+
+/// A message in a parallel mode that is longer than this is cut and spread over all workers by itself.
+constexpr std::uint64_t solo_bytes = std::uint64_t{16} << 20;
+
+/// What a message costs beside its bytes, in bytes; so that tasks of tiny messages are no larger than others.
+constexpr std::uint64_t message_cost = 64;
+
+/// Serial modes are fast when many messages are interleaved: so many lie in a task at least, if there are enough for
+/// all workers, and at most.
+constexpr std::uint64_t serial_least = 16, serial_most = 64;
+constexpr std::uint64_t serial_task_bytes = std::uint64_t{64} << 20;
+
+constexpr std::uint64_t least_task_bytes = std::uint64_t{16} << 10;
+
+/// One for everything that is best worked on together: mode, direction, key length, and for serial modes about the same
+/// length, the longest first.
+constexpr std::size_t lengths = 256, classes = 12 * 2 * 3 * lengths;
+std::size_t class_of(const MessageGroup& g) {
+    const auto mode = static_cast<std::size_t>(g.mode), direction = static_cast<std::size_t>(g.direction) - 1;
+    const auto rounds = static_cast<std::size_t>((g.rounds() - 10) / 2);
+    std::size_t length = 0;
+    if (!is_parallel(g.mode, g.direction)) {
+        const std::uint64_t n = g.bytes() + 8;  // four classes from one power of two to the next
+        const auto width = static_cast<unsigned>(std::bit_width(n));
+        length = lengths - 1 - (4 * std::size_t{width} + static_cast<std::size_t>((n >> (width - 3)) & 3));
+    }
+    return ((mode * 2 + direction) * 3 + rounds) * lengths + length;
+}
+
+std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
+    std::uint64_t product = 0;
+    return __builtin_mul_overflow(a, b, &product) ? std::uint64_t{1} << 62 : std::min(product, std::uint64_t{1} << 62);
+}
+
+/// Bytes that somebody has to touch.
+std::uint64_t work_of(const MessageGroup& g) {
+    return g.bytes() + g.aad_length;
+}
+
+bool has_work(const MessageGroup& g) {
+    return g.count != 0 && (g.length != 0 || uses_tag(g.mode));
+}
+
+/// What the planner wants to know, and what the cutting of tasks needs besides.
+struct Survey {
+    std::vector<BatchPart> parts;
+    std::uint64_t cost = 0;
+    std::uint64_t serial_messages = 0;
+
+    void add(const MessageGroup& g) {
+        const auto it = std::find_if(parts.begin(), parts.end(), [&](const BatchPart& p) {
+            return p.mode == g.mode && p.direction == g.direction && p.rounds == g.rounds();
+        });
+        BatchPart& part =
+            it != parts.end()
+                ? *it
+                : parts.emplace_back(BatchPart{.mode = g.mode, .direction = g.direction, .rounds = g.rounds()});
+        const std::uint64_t bytes = saturating_product(work_of(g), g.count);
+        part.messages += g.count;
+        part.bytes += bytes;
+        part.longest = std::max(part.longest, work_of(g));
+        if (g.key == nullptr) part.own_keys += g.count;
+        if (g.output.first != nullptr && g.input.first == g.output.first) part.in_place += bytes;
+        cost += bytes + saturating_product(message_cost, g.count);
+        if (!is_parallel(g.mode, g.direction)) serial_messages += g.count;
+    }
+};
+
+}  // namespace
+
+bool Batch::prepare() {
+    try {
+        check_entries();
+        find_clashes();
+        make_tasks();
+    } catch (const Error& e) {
+        for (std::uint64_t i = 0; i < request_.count; ++i) outcomes_.fail(i, 0, request_.entry(i).count, e);
+        return true;
+    } catch (const std::exception& e) {
+        const bool memory = dynamic_cast<const std::bad_alloc*>(&e) != nullptr;
+        for (std::uint64_t i = 0; i < request_.count; ++i) {
+            outcomes_.fail(i, 0, request_.entry(i).count, memory ? WARPAES_ERROR_OUT_OF_MEMORY : WARPAES_ERROR_INTERNAL,
+                           memory ? "out of host memory" : e.what());
+        }
+        return true;
+    }
+    return left_ == 0;
+}
+
+void Batch::refuse(std::uint32_t entry, const Error& error) {
+    places_[entry] = refused;
+    outcomes_.fail(entry, 0, request_.entry(entry).count, error);
+}
+
+void Batch::check_entries() {
+    EntryChecker checker(engine_, request_);
+    for (std::uint32_t i = 0; i < request_.count; ++i) {
+        outcomes_.begin(i);
+        const warpaes_batch_entry& e = request_.entry(i);
+        messages_ += e.count;
+        try {
+            const auto checked = checker.check(e);
+            places_[i] = static_cast<std::int16_t>(checked.device);
+            // One key for all of them, brought as bytes: worth to be expanded once.
+            const MessageGroup& g = checked.group;
+            if (g.key == nullptr && g.count != 0 && checked.device < 0) {
+                const std::span<const std::uint8_t> bytes(g.keys.first, g.key_bytes);
+                auto key = g.count == 1 ? keys_.get_if_seen(bytes) : g.keys.stride == 0 ? keys_.get(bytes) : nullptr;
+                if (key != nullptr) table_keys_.emplace(i, std::move(key));
+            }
+        } catch (const Error& error) {
+            refuse(i, error);
+        } catch (const std::bad_alloc&) {
+            refuse(i, Error(WARPAES_ERROR_OUT_OF_MEMORY, "out of host memory"));
+        }
+    }
+}
+
+void Batch::find_clashes() {
+    Clashes clashes;
+    for (std::uint32_t i = 0; i < request_.count; ++i) {
+        if (places_[i] != refused) clashes.add(i, writes_of(group_of(request_, request_.entry(i))));
+    }
+    clashes.find([&](std::uint32_t i) { return writes_of(group_of(request_, request_.entry(i))); },
+                 [&](std::uint32_t i) {
+                     if (places_[i] == refused) return;
+                     refuse(i, Error(WARPAES_ERROR_OVERLAP, "output, tag: overlap those of another entry"));
+                 });
+    if (!request_.check_nonces) return;
+    NonceCheck nonces;
+    for (std::uint32_t i = 0; i < request_.count; ++i) {
+        if (places_[i] == refused) continue;
+        try {
+            nonces.add(i, group_of(request_, request_.entry(i)), places_[i]);
+        } catch (const Error& error) {
+            refuse(i, error);
+        }
+    }
+    nonces.find([&](std::uint32_t i) { return group_of(request_, request_.entry(i)); },
+                [&](std::uint32_t i) {
+                    if (places_[i] == refused) return;
+                    refuse(i, Error(WARPAES_ERROR_IV_REUSED, "iv: is used twice with one key in this batch"));
+                });
+}
+
+std::vector<std::uint32_t> Batch::in_order() const {
+    std::vector<std::uint32_t> order;
+    std::vector<std::uint32_t> begins(classes + 1);
+    std::size_t used = 0;
+    for (std::uint32_t i = 0; i < request_.count; ++i) {
+        if (places_[i] == refused) continue;
+        std::uint32_t& n = begins[class_of(group(i)) + 1];
+        used += n == 0;
+        ++n;
+        order.push_back(i);
+    }
+    if (used <= 1) return order;
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    std::vector<std::uint32_t> sorted(order.size());
+    for (const std::uint32_t i : order) sorted[begins[class_of(group(i))]++] = i;
+    return sorted;
+}
+
+void Batch::make_tasks() {
+    Survey survey;
+    const std::vector<std::uint32_t> order = in_order();
+    for (const std::uint32_t i : order) {
+        const MessageGroup g = group(i);
+        if (!has_work(g)) {
+            on_cpu_ += g.count;
+        } else if (places_[i] < 0) {
+            survey.add(g);
+            stages_ = stages_ || (g.output.first != nullptr && g.input.first == g.output.first);
+        }
+    }
+    plan_ = plan_batch(engine_, survey.parts);
+    plan_.gpu_lanes = std::clamp(plan_.gpu_lanes, 1U, most_gpu_lanes);
+    replaceable_ = engine_.forced() == nullptr;
+
+    std::vector<unsigned> workers;
+    const unsigned threads = engine_.options().threads;
+    for (unsigned w = 0; plan_.cpu != nullptr && w < threads; ++w) workers.push_back(w);
+    for (std::size_t device = 0; device < plan_.gpus.size(); ++device) {
+        for (unsigned lane = 0; lane < plan_.gpu_lanes; ++lane) {
+            workers.push_back(gpu_worker(threads, static_cast<unsigned>(device), lane));
+        }
+    }
+    const std::uint64_t shares = 4 * std::max<std::uint64_t>(1, workers.size());
+    const TaskList::Limits parallel{.bytes = std::clamp(survey.cost / shares, least_task_bytes, plan_.cpu_task_bytes),
+                                    .messages = std::uint64_t{1} << 20};
+    const std::uint64_t fair = std::max<std::uint64_t>(1, survey.serial_messages * 4 / shares);
+    const TaskList::Limits serial{
+        .bytes = serial_task_bytes,
+        .messages = std::clamp(survey.serial_messages / shares + 1, std::min(serial_least, fair), serial_most)};
+    constexpr TaskList::Limits whole{
+        .bytes = std::uint64_t{1} << 62, .messages = std::uint64_t{1} << 62, .slices = std::size_t{1} << 16};
+
+    for (const std::uint32_t i : order) {
+        const MessageGroup g = group(i);
+        if (!has_work(g)) continue;
+        const std::uint64_t cost = work_of(g) + message_cost;
+        const bool is_serial = !is_parallel(g.mode, g.direction);
+        if (places_[i] >= 0) {
+            device_tasks_[places_[i]].list.add(i, g.count, cost, whole);
+        } else if (!is_serial && g.bytes() > solo_bytes) {
+            for (std::uint64_t m = 0; m < g.count; ++m) solos_.push_back({m, i});
+        } else {
+            host_.add(i, g.count, cost, is_serial ? serial : parallel);
+        }
+    }
+    host_.close();
+    std::uint64_t all = host_.size() + solos_.size();
+    for (auto& [device, tasks] : device_tasks_) {
+        tasks.list.close();
+        all += tasks.list.size();
+    }
+    shares_.emplace(host_.size(), gpu_worker(threads, static_cast<unsigned>(engine_.gpus().size()), 0), workers);
+    // Nothing may fail where a GPU has failed: each of its workers hands back what it holds, and maybe once more.
+    returned_.reserve(2 * most_gpu_lanes * plan_.gpus.size());
+    lost_.reserve(plan_.gpus.size());
+    left_ = all;
+}
+
+}  // namespace warpaes

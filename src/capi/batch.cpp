@@ -1,0 +1,148 @@
+#include "batch/batch.hpp"
+
+#include <limits>
+#include <memory>
+
+#include "capi/guard.hpp"
+#include "capi/handles.hpp"
+
+using namespace warpaes;
+using namespace warpaes::capi;
+
+namespace {
+
+ArenaKind to_kind(warpaes_memory memory) {
+    switch (memory) {
+    case WARPAES_MEMORY_HOST:
+        return ArenaKind::host;
+    case WARPAES_MEMORY_DEVICE:
+        return ArenaKind::device;
+    case WARPAES_MEMORY_SHARED:
+        return ArenaKind::shared;
+    }
+    throw Error(WARPAES_ERROR_ARGUMENT, "memory: there is no memory " + std::to_string(static_cast<int>(memory)));
+}
+
+BatchRequest to_request(const warpaes_batch_options* options, warpaes_batch_entry* entries, std::uint64_t count) {
+    warpaes_batch_options o = WARPAES_BATCH_OPTIONS_INIT;
+    if (options != nullptr) o = read_struct(options, "options", sizeof(warpaes_batch_options));
+    constexpr std::uint32_t known = WARPAES_BATCH_OFFSETS | WARPAES_BATCH_CHECK_NONCES;
+    if ((o.flags & ~known) != 0) throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");
+    if (count != 0) require(entries, "entries");
+    if (count >= std::numeric_limits<std::uint32_t>::max()) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "count: must be below 2^32 - 1, got " + std::to_string(count));
+    }
+    if (o.entry_size < sizeof(warpaes_batch_entry) || o.entry_size % alignof(warpaes_batch_entry) != 0) {
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "entry_size: is " + std::to_string(o.entry_size) + "; set it to sizeof(warpaes_batch_entry)");
+    }
+    const bool offsets = (o.flags & WARPAES_BATCH_OFFSETS) != 0;
+    if (offsets) require(o.arena, "arena");
+    return {
+        .entries = entries,
+        .count = count,
+        .entry_bytes = static_cast<std::size_t>(o.entry_size),
+        .offsets = offsets,
+        .check_nonces = (o.flags & WARPAES_BATCH_CHECK_NONCES) != 0,
+        .arena = o.arena != nullptr ? &o.arena->impl : nullptr,
+        .handles = {.alive = is_alive, .key = [](const warpaes_key* key) -> const ExpandedKey& { return key->impl; }},
+        .finished = {}};
+}
+
+}  // namespace
+
+extern "C" {
+
+warpaes_status warpaes_arena_create(warpaes_engine* engine, warpaes_memory memory, int32_t device, uint64_t bytes,
+                                    warpaes_arena** arena) {
+    return guarded([&] {
+        require(arena, "arena");
+        *arena = nullptr;
+        require(engine, "engine");
+        *arena = new warpaes_arena{Arena(engine->impl, to_kind(memory), device, bytes)};
+    });
+}
+
+void warpaes_arena_destroy(warpaes_arena* arena) {
+    delete arena;
+}
+
+void* warpaes_arena_data(const warpaes_arena* arena) {
+    return arena != nullptr ? arena->impl.data() : nullptr;
+}
+
+uint64_t warpaes_arena_size(const warpaes_arena* arena) {
+    return arena != nullptr ? arena->impl.bytes() : 0;
+}
+
+int warpaes_arena_fd(const warpaes_arena* arena) {
+    return arena != nullptr ? arena->impl.descriptor() : -1;
+}
+
+warpaes_status warpaes_batch_submit(warpaes_engine* engine, const warpaes_batch_options* options,
+                                    warpaes_batch_entry* entries, uint64_t count, warpaes_batch** batch) {
+    return guarded([&] {
+        require(batch, "batch");
+        *batch = nullptr;
+        require(engine, "engine");
+        BatchRequest request = to_request(options, entries, count);
+        auto made = std::make_unique<warpaes_batch>();
+        if (options != nullptr && options->finished != nullptr) {
+            request.finished = [call = options->finished, user = options->user, its = made.get()] { call(user, its); };
+        }
+        engine->batches.submit(std::move(request), made->impl);
+        *batch = made.release();
+    });
+}
+
+int warpaes_batch_poll(const warpaes_batch* batch) {
+    return batch != nullptr && batch->impl->finished() ? 1 : 0;
+}
+
+warpaes_status warpaes_batch_wait(warpaes_batch* batch, uint64_t milliseconds) {
+    return guarded([&] {
+        require(batch, "batch");
+        Batch& its = *batch->impl;
+        if (!its.wait(milliseconds)) {
+            throw Error(WARPAES_ERROR_TIMEOUT, "batch: is not finished after " + std::to_string(milliseconds) + " ms");
+        }
+        const warpaes_status status = its.outcomes().status();
+        if (status != WARPAES_OK) throw Error(status, its.outcomes().first_sentence());
+    });
+}
+
+void warpaes_batch_cancel(warpaes_batch* batch) {
+    if (batch != nullptr) batch->impl->cancel();
+}
+
+warpaes_status warpaes_batch_query(const warpaes_batch* batch, warpaes_batch_result* result) {
+    return guarded([&] {
+        auto out = read_struct(result, "result", sizeof(warpaes_batch_result));
+        require(batch, "batch");
+        const Batch& its = *batch->impl;
+        if (!its.complete()) throw Error(WARPAES_ERROR_STATE, "batch: is not finished");
+        out = {.struct_size = out.struct_size,
+               .notes = its.notes(),
+               .messages = its.messages(),
+               .failed_entries = its.outcomes().failed_entries(),
+               .messages_on_cpu = its.messages_on_cpu(),
+               .messages_on_gpu = its.messages_on_gpu(),
+               .status = its.outcomes().status(),
+               .reserved = 0,
+               .reason = its.reason()};
+        write_struct(out, result, out.struct_size);
+    });
+}
+
+const char* warpaes_batch_entry_error(const warpaes_batch* batch, uint64_t index) {
+    if (batch == nullptr || !batch->impl->complete() || index >= batch->impl->entries()) return "";
+    return batch->impl->outcomes().sentence(index);
+}
+
+void warpaes_batch_destroy(warpaes_batch* batch) {
+    if (batch == nullptr) return;
+    (void)batch->impl->wait(Batch::forever);
+    delete batch;
+}
+
+}  // extern "C"

@@ -1,0 +1,80 @@
+#include "engine/key_table.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "base/error.hpp"
+
+namespace warpaes {
+
+const SipHash& process_hash() {
+    static const SipHash hash = [] {
+        std::array<std::uint64_t, 2> key{};
+        if (RAND_bytes(reinterpret_cast<unsigned char*>(key.data()), sizeof key) != 1) {
+            throw Error(WARPAES_ERROR_INTERNAL, "no random numbers");
+        }
+        return SipHash(key[0], key[1]);
+    }();
+    return hash;
+}
+
+KeyTable::KeyTable(std::size_t capacity)
+    : capacity_(std::max<std::size_t>(capacity, 1)), seen_(std::bit_ceil(4 * capacity_)) {}
+
+std::shared_ptr<const ExpandedKey> KeyTable::find(std::uint64_t hash, std::span<const std::uint8_t> key) {
+    const auto [first, last] = by_hash_.equal_range(hash);
+    for (auto it = first; it != last; ++it) {
+        const auto entry = it->second;
+        const auto bytes = entry->key->bytes();
+        if (bytes.size() != key.size() || CRYPTO_memcmp(bytes.data(), key.data(), key.size()) != 0) continue;
+        entries_.splice(entries_.begin(), entries_, entry);
+        return entry->key;
+    }
+    return nullptr;
+}
+
+std::shared_ptr<const ExpandedKey> KeyTable::get(std::span<const std::uint8_t> key) {
+    const std::uint64_t hash = process_hash()(key);
+    {
+        const std::lock_guard lock(mutex_);
+        if (auto found = find(hash, key)) return found;
+    }
+    auto made = std::make_shared<const ExpandedKey>(key);
+    std::shared_ptr<const ExpandedKey> evicted;  // goes after the lock
+    const std::lock_guard lock(mutex_);
+    if (auto found = find(hash, key)) return found;
+    entries_.push_front({hash, made});
+    by_hash_.emplace(hash, entries_.begin());
+    if (entries_.size() > capacity_) {
+        const auto oldest = std::prev(entries_.end());
+        const auto [first, last] = by_hash_.equal_range(oldest->hash);
+        by_hash_.erase(std::find_if(first, last, [&](const auto& pair) { return pair.second == oldest; }));
+        evicted = std::move(oldest->key);
+        entries_.erase(oldest);
+    }
+    return made;
+}
+
+std::shared_ptr<const ExpandedKey> KeyTable::get_if_seen(std::span<const std::uint8_t> key) {
+    const std::uint64_t hash = process_hash()(key);
+    {
+        const std::lock_guard lock(mutex_);
+        std::uint64_t& slot = seen_[hash & (seen_.size() - 1)];
+        if (slot != hash) {
+            slot = hash;
+            return find(hash, key);
+        }
+    }
+    return get(key);
+}
+
+std::size_t KeyTable::size() const {
+    const std::lock_guard lock(mutex_);
+    return entries_.size();
+}
+
+}  // namespace warpaes

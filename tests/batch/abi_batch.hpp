@@ -1,0 +1,60 @@
+// Groups with their right answers (batch_cases.hpp) as entries of the C ABI.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "batch_cases.hpp"
+#include "warpaes/warpaes.h"
+
+namespace warpaes::test {
+
+struct Destroy {
+    void operator()(warpaes_engine* engine) const { warpaes_engine_destroy(engine); }
+    void operator()(warpaes_key* key) const { warpaes_key_destroy(key); }
+    void operator()(warpaes_arena* arena) const { warpaes_arena_destroy(arena); }
+    void operator()(warpaes_batch* batch) const { warpaes_batch_destroy(batch); }
+};
+using AbiEngine = std::unique_ptr<warpaes_engine, Destroy>;
+using AbiKey = std::unique_ptr<warpaes_key, Destroy>;
+using AbiArena = std::unique_ptr<warpaes_arena, Destroy>;
+using AbiBatchHandle = std::unique_ptr<warpaes_batch, Destroy>;
+
+/// Null if it cannot be made.
+AbiEngine make_engine(const std::string& backend, std::uint32_t threads = 0);
+AbiKey make_key(std::span<const std::uint8_t> bytes);
+AbiArena make_arena(const AbiEngine& engine, std::uint64_t bytes, warpaes_memory memory = WARPAES_MEMORY_HOST,
+                    int device = 0);
+
+/// Backends that can run here, each once.
+std::vector<std::string> usable_backends();
+/// The GPU is one that runs on the host: WARPAES_TEST_SIMULATED=1.
+bool simulated();
+/// What a simulated GPU does in a reasonable time, or more.
+Limits limits();
+
+/// The groups of a case as entries, which lives longer.
+class AbiEntries {
+public:
+    explicit AbiEntries(const BatchCase& cases);
+
+    [[nodiscard]] std::vector<warpaes_batch_entry>& entries() noexcept { return entries_; }
+    /// After the run: tells the case which messages were found false. What is wrong with the statuses, or "".
+    std::string settle(const warpaes_batch* batch);
+
+private:
+    const BatchCase& cases_;
+    std::vector<AbiKey> keys_;
+    std::vector<warpaes_batch_entry> entries_;
+    std::vector<std::vector<warpaes_status>> statuses_;
+};
+
+/// Builds the batch, runs it, and says everything that is wrong; "" if nothing is.
+std::string complaints_of_abi_batch(const AbiEngine& engine, std::span<const GroupSpec> specs, std::uint32_t seed,
+                                    BatchMemory& text = guarded_memory(), BatchMemory& rest = guarded_memory());
+/// Fails the test if there is anything.
+void check_abi_batch(const AbiEngine& engine, std::span<const GroupSpec> specs, std::uint32_t seed,
+                     BatchMemory& text = guarded_memory(), BatchMemory& rest = guarded_memory());
+
+}  // namespace warpaes::test

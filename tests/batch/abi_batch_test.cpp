@@ -1,0 +1,92 @@
+// Batches through the C ABI, on every backend: random ones with their right answers.
+#include "abi_batch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace warpaes::test {
+namespace {
+
+class AbiBatch : public testing::TestWithParam<std::string> {
+protected:
+    void SetUp() override {
+        engine_ = make_engine(GetParam());
+        ASSERT_NE(engine_, nullptr) << warpaes_last_error();
+    }
+    AbiEngine engine_;
+};
+
+TEST_P(AbiBatch, EachMode) {
+    std::uint32_t seed = 100;
+    for (const Mode mode : batch_modes()) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            std::mt19937 random(++seed);
+            std::vector<GroupSpec> specs;
+            for (int i = 0; i < (simulated() ? 4 : 30); ++i)
+                specs.push_back(random_group(random, mode, direction, limits()));
+            check_abi_batch(engine_, specs, seed);
+        }
+    }
+}
+
+TEST_P(AbiBatch, AllModesAtOnce) {
+    for (std::uint32_t seed = 1; seed <= (simulated() ? 2u : 15u); ++seed) {
+        std::mt19937 random(seed);
+        check_abi_batch(engine_, random_batch(random, simulated() ? 20 : 120, limits()), 1000 * seed);
+    }
+}
+
+// Several tasks an entry, and several entries a task.
+TEST_P(AbiBatch, ManyMessages) {
+    std::mt19937 random(5);
+    std::vector<GroupSpec> specs;
+    for (const Mode mode : batch_modes()) {
+        GroupSpec spec = random_group(random, mode, Direction::decrypt, limits());
+        spec.count = simulated() ? 70 : 3000;
+        spec.length = mode == Mode::cfb8 || mode == Mode::cfb1 ? 16 : 112;
+        spec.wrong_tags = 5;
+        specs.push_back(spec);
+        spec.direction = Direction::encrypt;
+        spec.shared_iv = false;
+        specs.push_back(spec);
+    }
+    check_abi_batch(engine_, specs, 5);
+}
+
+// Longer than what is cut and spread by itself.
+TEST_P(AbiBatch, ALongMessageAmongShortOnes) {
+    if (simulated()) GTEST_SKIP() << "too long for a simulated GPU";
+    std::mt19937 random(6);
+    std::vector<GroupSpec> specs = random_batch(random, 40);
+    specs.push_back({.mode = Mode::ctr, .length = (std::uint64_t{20} << 20) + 5, .in_place = true});
+    specs.push_back({.mode = Mode::gcm,
+                     .direction = Direction::decrypt,
+                     .count = 2,
+                     .length = (std::uint64_t{17} << 20) + 5,
+                     .iv_length = 12,
+                     .aad_length = 20,
+                     .raw_keys = true,
+                     .wrong_tags = 50});
+    specs.push_back({.mode = Mode::xts, .length = (std::uint64_t{17} << 20) + 48});
+    check_abi_batch(engine_, specs, 6);
+}
+
+TEST_P(AbiBatch, FromEightThreads) {
+    std::vector<std::thread> threads;
+    for (std::uint32_t t = 0; t < 8; ++t) {
+        threads.emplace_back([this, t] {
+            for (std::uint32_t round = 0; round < (simulated() ? 1u : 6u); ++round) {
+                std::mt19937 random(100 * t + round);
+                check_abi_batch(engine_, random_batch(random, simulated() ? 6 : 30, limits()), 100 * t + round);
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(Backend, AbiBatch, testing::ValuesIn(usable_backends()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace warpaes::test
