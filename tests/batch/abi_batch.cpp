@@ -116,8 +116,10 @@ std::string complaints_of_abi_batch(const AbiEngine& engine, std::span<const Gro
                                     BatchMemory& text, BatchMemory& rest) {
     std::vector<GroupSpec> allowed(specs.begin(), specs.end());
     for (GroupSpec& spec : allowed) {
-        // What the ABI refuses: several messages encrypted with one IV and one key.
+        // What the ABI refuses: several messages encrypted with one IV and one key, tags of unknown lengths.
         if (spec.mode == Mode::gcm || spec.mode == Mode::ccm) spec.shared_iv = false;
+        if (spec.mode == Mode::gcm) spec.tag_length = 12 + spec.tag_length % 5;
+        if (spec.mode == Mode::cmac) spec.tag_length = std::max(spec.tag_length, 4U);
     }
     BatchCase cases(allowed, seed, text, rest);
     AbiEntries entries(cases);
@@ -135,7 +137,8 @@ std::string complaints_of_abi_batch(const AbiEngine& engine, std::span<const Gro
     if (warpaes_batch_query(handle, &result) != WARPAES_OK) return warpaes_last_error();
     std::uint64_t messages = 0;
     for (const auto& e : list) messages += e.count;
-    std::string wrong = entries.settle(handle) + cases.complaints();
+    std::string wrong = entries.settle(handle);
+    wrong += cases.complaints();
     if (result.messages != messages || result.messages_on_cpu + result.messages_on_gpu != messages) {
         wrong += " messages: " + std::to_string(messages) + ", counted " + std::to_string(result.messages) + " = " +
                  std::to_string(result.messages_on_cpu) + " + " + std::to_string(result.messages_on_gpu);
