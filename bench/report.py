@@ -295,6 +295,42 @@ def beside(rows: list[dict]) -> list[str]:
     return out
 
 
+def kernels_section(record: dict) -> list[str]:
+    """AES in other people's kernels, by bench/device_bench."""
+    rows = record.get("device", [])
+    if not rows:
+        return []
+    lines = []
+    for row in rows:
+        what = f"`{row['kernel']}`, AES-{row['key_bits']}"
+        if row["blocks_per_key"]:
+            what += f", {row['blocks_per_key']} block{'s' if row['blocks_per_key'] > 1 else ''} a key"
+        if row["tables"] in (1, 2):
+            what += f", {row['tables']} table{'s' if row['tables'] > 1 else ''}"
+        if row["note"]:
+            what += f", {row['note']}"
+        most = row["limit_blocks_per_s"]
+        lines.append(
+            [
+                what,
+                number(row["blocks_per_s"] / 1e9),
+                number(16 * row["blocks_per_s"] / 1e9),
+                f"{100 * row['blocks_per_s'] / most:.0f} %" if most else "",
+                f"{row['lookups']:.0f}" if row["lookups"] else "",
+                str(row["registers"]),
+            ]
+        )
+    stamp = f"{record['gpu']['name']}, driver {record['gpu']['driver']}, CUDA {record['gpu']['cuda']}; "
+    stamp += f"{rows[0]['date'][:10]}, {commit_of(rows[0])}; {human_bytes(16 * rows[0]['blocks'])} of output"
+    return [
+        "### In one's own kernels: `warpaes/device.cuh`",
+        table(["", "10^9 blocks/s", "GB/s", "of the limit", "lookups a block", "registers"], lines),
+        f"*{stamp}. Includes: loading the tables, reading keys or blocks from device memory, storing every block.*",
+        "Four tables, and a thread for every key or block, where nothing else is said; `encrypt_planes` is bitsliced. "
+        "The limit is that of the lookups alone: multiprocessors x clock x 32 / lookups.",
+    ]
+
+
 def files_section(record: dict) -> list[str]:
     rows = [row for row in record.get("files", []) if "file_bytes" not in row]
     parts = [row for row in record.get("files", []) if "file_bytes" in row]
@@ -393,7 +429,15 @@ def performance(records: list[dict]) -> str:
         out.append("There is no record yet.")
     for record in records:
         out.append(f"## {machine(record)}")
-        for section in (device_section, size_section, cpu_section, files_section, slower_section, spread_section):
+        for section in (
+            device_section,
+            size_section,
+            kernels_section,
+            cpu_section,
+            files_section,
+            slower_section,
+            spread_section,
+        ):
             out += section(record)
     if records:
         out += record_section(records)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Tests and measures warpaes on a GPU and stores a record of it in bench/results.
 
-Builds the cuda preset, runs every test program on the hardware, then `warpaes bench`, then the GPU's tests under
-compute-sanitizer. Fails if a test fails or a sanitizer reports something, after the record is written.
+Builds the cuda preset, runs every test program and the examples with kernels of their own on the hardware, then
+`warpaes bench` and bench/device_bench, then the GPU's tests under compute-sanitizer. Fails if a test fails or a
+sanitizer reports something, after the record is written.
 
     tools/gpu_test.py                     on a machine with a GPU
     tools/gpu_test.py --no-build          with the programs that lie in build/cuda, made elsewhere
@@ -48,7 +49,9 @@ SANITIZERS = {
     # Follows every access to shared memory, of which a long message makes too many.
     "racecheck": (["--tool", "racecheck"], f"{SANITIZED_TESTS}:-*WhereverTheBuffersLie*"),
 }
-PARTS = ("tests", "bench", "files", "sanitizers")
+PARTS = ("tests", "bench", "device", "files", "sanitizers")
+# They check what they compute, and exit with 0 if it was right.
+EXAMPLES = ("random_numbers", "ggm_tree")
 
 
 def say(text: str) -> None:
@@ -112,7 +115,26 @@ def run_tests(build: Path, environment: dict, scratch: Path) -> list[dict]:
             counts["failed"] = 1  # it crashed
         results.append({"name": program.name, **counts, "seconds": round(time.monotonic() - start, 1)})
         print(results[-1], flush=True)
+    for name in EXAMPLES:
+        program = build / "tests/device" / name
+        if not program.exists():
+            continue
+        start = time.monotonic()
+        done = subprocess.run([program], env=environment, cwd=ROOT, check=False)
+        outcome = {0: "passed", 3: "skipped"}.get(done.returncode, "failed")
+        counts = {"passed": 0, "failed": 0, "skipped": 0} | {outcome: 1}
+        results.append({"name": name, **counts, "seconds": round(time.monotonic() - start, 1)})
+        print(results[-1], flush=True)
     return results
+
+
+def run_device_bench(build: Path, environment: dict) -> list[dict]:
+    """Blocks a second in kernels of one's own, by bench/device_bench, which has verified them."""
+    done = subprocess.run(
+        [build / "bench/device_bench"], env=environment, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
+    )
+    print(done.stdout, flush=True)
+    return json.loads(done.stdout)["device"]
 
 
 def run_sanitizer(tool: str, build: Path, environment: dict, limit: int) -> dict:
@@ -144,7 +166,7 @@ def write(record: dict, folder: Path) -> Path:
     path = folder / f"{slug}-{record['date'].replace(':', '')}.json"
     # A line a row, so that records can be read and compared.
     text = re.sub(
-        r"\{\s+\"backend\".*?\}",
+        r"\{\s+\"(?:backend|kernel)\".*?\}",
         lambda row: re.sub(r"\n\s+", " ", row[0]),
         json.dumps(record, indent=1),
         flags=re.DOTALL,
@@ -216,6 +238,9 @@ def main() -> int:
         host = {**measured["host"], "os": f"{platform.system()} {platform.release()}"}
         # The record's own commit and date are those of its figures.
         record |= stamp | {"warpaes": measured["warpaes"], "gpu": gpu, "host": host, "bench": measured["bench"]}
+    if "device" in parts and gpu:
+        say("device.cuh")
+        record["device"] = [row | stamp for row in run_device_bench(build, environment)]
     if "files" in parts:
         say("files")
         record["files"] = [row | stamp for row in time_files(build)]

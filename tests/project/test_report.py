@@ -58,6 +58,23 @@ GPU_RECORD = CPU_RECORD | {
         row("cuda", "device", 1 << 30, 900.0, mode="gmac"),
     ],
 }
+GPU_RECORD["device"] = [
+    {
+        "kernel": "counter_prg",
+        "key_bits": 128,
+        "blocks_per_key": 2,
+        "tables": 4,
+        "note": "",
+        "blocks": 1 << 26,
+        "blocks_per_s": 1.5e10,
+        "lookups": 160,
+        "limit_blocks_per_s": 2e10,
+        "registers": 56,
+        "commit": "fedcba9876543210",
+        "dirty": False,
+        "date": "2026-01-02T03:05:00Z",
+    }
+]
 GPU_RECORD, CPU_RECORD = report.combine([GPU_RECORD]), report.combine([CPU_RECORD])
 README = f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n"
 
@@ -114,6 +131,12 @@ class Text(unittest.TestCase):
     def test_share_of_the_limit(self):
         # 100 multiprocessors x 1 GHz x 512 bytes / (16 x 8 + 8) = 376.5 GB/s, of which 188.2 is half.
         self.assertIn("| CTR | 188 | 50 % |", report.performance([GPU_RECORD]))
+
+    def test_kernels_of_ones_own(self):
+        text = report.performance([GPU_RECORD])
+        self.assertIn("| `counter_prg`, AES-128, 2 blocks a key | 15.0 | 240 | 75 % | 160 | 56 |", text)
+        self.assertIn("2026-01-02, commit fedcba987654; 1 GiB of output", text)
+        self.assertNotIn("one's own kernels", report.performance([CPU_RECORD]))
 
     def test_segments_have_rows_of_their_own(self):
         table = report.performance([GPU_RECORD])

@@ -49,32 +49,35 @@ struct bitsliced_key {
 
 namespace detail {
 
-/// Transposes 32 x 32 bits: bit j of a[i] becomes bit i of a[j].
-__device__ __forceinline__ void transpose(std::uint32_t* a) {
-    WARPAES_UNROLL
-    for (unsigned i = 0; i < 16; ++i) {
-        const std::uint32_t low = a[i], high = a[i + 16];
-        a[i] = __byte_perm(low, high, 0x5410);
-        a[i + 16] = __byte_perm(low, high, 0x7632);
-    }
+/// Of each two words `Step` apart, the high halves of the first one's groups of 2 * Step bits and the low halves of the
+/// second one's change places. Its number is a template's, so that no index is left for the compiler to work out late.
+template <unsigned Step>
+__device__ __forceinline__ void exchange(std::uint32_t* a) {
+    constexpr std::uint32_t mask = Step == 4 ? 0x0f0f0f0fu : Step == 2 ? 0x33333333u : 0x55555555u;
     WARPAES_UNROLL
     for (unsigned k = 0; k < 16; ++k) {
-        const unsigned i = k / 8 * 16 + k % 8;
-        const std::uint32_t low = a[i], high = a[i + 8];
-        a[i] = __byte_perm(low, high, 0x6240);
-        a[i + 8] = __byte_perm(low, high, 0x7351);
-    }
-    WARPAES_UNROLL
-    for (unsigned step = 4; step > 0; step /= 2) {
-        const std::uint32_t mask = step == 4 ? 0x0f0f0f0fu : step == 2 ? 0x33333333u : 0x55555555u;
-        WARPAES_UNROLL
-        for (unsigned k = 0; k < 16; ++k) {
-            const unsigned i = k / step * 2 * step + k % step;
-            const std::uint32_t low = a[i], high = a[i + step];
-            a[i] = lut3<0xca>(mask, low, high << step);  // mask ? low : high << step, bit by bit
-            a[i + step] = lut3<0xca>(mask, low >> step, high);
+        const unsigned i = k / Step * 2 * Step + k % Step;
+        const std::uint32_t low = a[i], high = a[i + Step];
+        if constexpr (Step == 16) {
+            a[i] = __byte_perm(low, high, 0x5410);
+            a[i + Step] = __byte_perm(low, high, 0x7632);
+        } else if constexpr (Step == 8) {
+            a[i] = __byte_perm(low, high, 0x6240);
+            a[i + Step] = __byte_perm(low, high, 0x7351);
+        } else {
+            a[i] = lut3<0xca>(mask, low, high << Step);  // mask ? low : high << Step, bit by bit
+            a[i + Step] = lut3<0xca>(mask, low >> Step, high);
         }
     }
+}
+
+/// Transposes 32 x 32 bits: bit j of a[i] becomes bit i of a[j].
+__device__ __forceinline__ void transpose(std::uint32_t* a) {
+    exchange<16>(a);
+    exchange<8>(a);
+    exchange<4>(a);
+    exchange<2>(a);
+    exchange<1>(a);
 }
 
 /// One LOP3, whatever the compiler makes of longer sums.

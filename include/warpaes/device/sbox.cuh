@@ -11,7 +11,8 @@
 
 #include <cstdint>
 
-// Before a loop that a device unrolls, or one that it must not; nothing to a host's compiler, which knows no such pragma.
+// Before a loop that a device unrolls, or one that it must not; nothing to a host's compiler, which knows no such
+// pragma.
 #if defined(__CUDA_ARCH__)
 #define WARPAES_UNROLL _Pragma("unroll")
 #define WARPAES_KEEP_ROLLED _Pragma("unroll 1")
