@@ -12,6 +12,7 @@
 #include <span>
 
 #include "backend/backend.hpp"
+#include "cuda/kernels/batch_block_params.cuh"
 #include "cuda/kernels/batch_params.cuh"
 #include "cuda/launch_table.hpp"
 
@@ -31,14 +32,18 @@ struct Bucket {
     /// and if its kernel wants it first_unit. Pointers in them lead to the device's memory. No group is without
     /// messages; a message may be empty.
     std::span<BatchGroup> groups;
+    /// XTS: one for each group, with the data unit and the slot of its tweak key; the rest is for `prepare` to say.
+    std::span<XtsPart> xts;
     std::uint64_t messages = 0;  ///< of all groups
     std::uint64_t units = 0;     ///< `prepare` sets it
+    std::uint32_t at_once = 0;   ///< counters: what a warp takes at a time; `prepare` sets it
     /// Device memory of its own for the bucket's kernels: `prepare` says how much, and `enqueue` finds it. Undefined at
     /// first, and overwritten with zeros when the batch is done.
     std::size_t scratch_bytes = 0;
     std::uint8_t* scratch = nullptr;
 
     const BatchGroup* on_device = nullptr;  ///< the groups there, for `enqueue`
+    const XtsPart* xts_on_device = nullptr;
     unsigned long long* tickets = nullptr;  ///< there, `bucket_tickets` zeros
 };
 
@@ -71,9 +76,9 @@ void number_groups(Bucket& bucket, const UnitsOf& units_of) {
 void prepare_blocks(Bucket& bucket, const DeviceLimits& device);
 void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream);
 
-/// CTR, and the key streams of GCM and CCM, from the mode of the bucket. With `pads`, a block for every message of the
-/// bucket (GCM: of IVs of 12 bytes, or of J0 itself as an IV of 16; CCM: of nonces): there goes the encryption of the
-/// counter block that precedes the text's, E(J0). The scratch memory is not used.
+/// CTR, and for GCM the key stream. With `pads`, a block for every message of the bucket: there goes the encryption of
+/// the counter block before the text's, E(J0). An IV that has not 12 bytes is J0 itself. `prepare` sets first_unit and
+/// lanes, and takes no scratch memory.
 void prepare_counters(Bucket& bucket, const DeviceLimits& device);
 void enqueue_counters(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream, uint4* pads = nullptr);
 

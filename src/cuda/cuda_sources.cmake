@@ -1,14 +1,24 @@
 # Sources of the CUDA backend, relative to src/cuda; the simulated GPU of the tests compiles the same list for the host.
 set(WARPAES_CUDA_SOURCES
     cuda_backend.cpp
+    batch.cu
+    batch_data.cpp
+    batch_families.cu
     batch_gcm.cu
     batch_serial.cu
     gcm.cu
+    lane.cpp
+    memory_place.cpp
     run.cu
     scratch.cpp
     xts.cu
+    kernels/batch_blocks.cu
+    kernels/batch_ctr.cu
     kernels/batch_gcm.cu
+    kernels/batch_keys.cu
+    kernels/batch_segments.cu
     kernels/batch_serial.cu
+    kernels/batch_xts.cu
     kernels/blocks.cu
     kernels/ctr.cu
     kernels/gcm_ctr.cu

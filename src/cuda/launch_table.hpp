@@ -173,6 +173,44 @@ constexpr RowShape row_shape(const DeviceLimits& device, std::uint64_t segments,
     return simt_row_shape(device, segments, blocks);
 }
 
+/// Counters of many messages (batch_ctr.cuh).
+struct BatchCounters {
+    /// From here on a warp keeps A(j) from window to window.
+    static constexpr std::uint64_t least_long = 8192;
+
+    /// log2 of the threads that share a short message of `blocks` blocks, `distance` bytes from the next. Reckoned in
+    /// passes of the load-store unit for a warp: 27 lookups a message and thread (and what tells where it lies), 133 a
+    /// block of AES-128, and for every load or store of 32 blocks a pass for each line of 128 bytes, at least four;
+    /// reading round keys from a slot takes 36.
+    static constexpr std::uint32_t log_lanes(std::uint32_t blocks, std::uint64_t distance, bool one_key) {
+        std::uint32_t best = 0;
+        std::uint64_t least = ~std::uint64_t{0};
+        for (std::uint32_t log = 0; log <= 5; ++log) {
+            const std::uint64_t lanes = std::uint64_t{1} << log, messages = 32 / lanes;
+            const std::uint64_t own = messages * (lanes > 8 ? lanes / 8 : 1);
+            const std::uint64_t lines = distance > 4096 ? own : std::min(own, (messages * distance + 127) / 128);
+            const std::uint64_t each = 133 + 2 * std::max<std::uint64_t>(lines, 4) + (one_key ? 0 : 36);
+            const std::uint64_t time = lanes * (37 + (blocks + lanes - 1) / lanes * each);
+            if (time < least) {
+                least = time;
+                best = log;
+            }
+        }
+        return best;
+    }
+
+    /// Steps of 32 threads that a warp takes at a time: a few times each for every warp.
+    static constexpr std::uint32_t steps_at_once(const DeviceLimits& device, std::uint64_t steps) {
+        const std::uint64_t each = steps / (static_cast<std::uint64_t>(device.multiprocessors) * 32 * 8);
+        return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(each, 1, 64));
+    }
+    /// Windows of a long message that a warp takes at a time.
+    static constexpr std::uint32_t windows_at_once(const DeviceLimits& device, std::uint64_t windows) {
+        const std::uint64_t each = 2 * windows / (static_cast<std::uint64_t>(device.multiprocessors) * 32 * 8);
+        return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(each, 1, 16));
+    }
+};
+
 /// Putting digests together: a product after the other takes a warp 0.75 µs, a launch 3 (H200, 2026-11), so few levels.
 struct GhashCombine {
     static constexpr std::uint64_t most = 256;  ///< digests that become one

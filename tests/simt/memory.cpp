@@ -25,6 +25,16 @@ DeviceAccess::~DeviceAccess() {
     }
 }
 
+bool find_allocation(const void* pointer, std::uintptr_t& first, std::uintptr_t& bytes) {
+    const Runtime& r = runtime();
+    const std::lock_guard lock(runtime().mutex);
+    const auto* const found = r.find(pointer);
+    if (found == nullptr) return false;
+    first = found->first;
+    bytes = found->second.bytes;
+    return true;
+}
+
 namespace {
 
 /// The device at which `pointer` lies; memory of the host is within reach of any.

@@ -24,6 +24,9 @@ struct alignas(16) BatchGroup {
     std::uint8_t* failed;  ///< a byte a message: 1 if its tag was wrong
     std::uint64_t input_stride, output_stride, iv_stride, aad_stride, tag_stride;
     std::uint64_t key_stride;  ///< in blocks: 0 or key_slot_blocks
+    /// Keys of single messages as they came, from which the slots are made; or null.
+    const std::uint8_t* raw_keys;
+    std::uint64_t raw_key_stride;
     std::uint64_t count;
     std::uint64_t length;
     std::uint64_t aad_length;
@@ -32,7 +35,7 @@ struct alignas(16) BatchGroup {
     std::uint32_t iv_length;
     std::uint32_t tag_length;
     std::uint32_t alignment;  ///< 16, 4 or 1: what inputs, outputs and their strides are multiples of
-    std::uint32_t reserved;
+    std::uint32_t lanes;      ///< log2 of the threads that share a message, where a kernel wants it
 };
 
 /// One launch: groups of one mode, direction and key length.

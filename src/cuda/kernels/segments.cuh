@@ -9,15 +9,15 @@
 
 namespace warpaes::cuda {
 
-/// The 16 bytes before byte `at` of the message, which the initial shift register precedes.
-__device__ __forceinline__ uint4 window_before(const Params& p, std::uint64_t at) {
-    if (at >= block_bytes) return load_block(p.input + at - block_bytes, 1);
+/// The 16 bytes before byte `at` of the ciphertext, which the initial shift register precedes.
+__device__ __forceinline__ uint4 window_before(const std::uint8_t* text, uint4 initial, std::uint64_t at) {
+    if (at >= block_bytes) return load_block(text + at - block_bytes, 1);
     std::uint32_t words[4] = {};
 #pragma unroll
     for (unsigned i = 0; i < block_bytes; ++i) {
         const auto from = static_cast<unsigned>(at) + i;
         const std::uint32_t byte =
-            from < block_bytes ? (word_of(p.chain, from / 4) >> (8 * (from % 4))) & 0xff : p.input[from - block_bytes];
+            from < block_bytes ? (word_of(initial, from / 4) >> (8 * (from % 4))) & 0xff : text[from - block_bytes];
         words[i / 4] |= byte << (8 * (i % 4));
     }
     return make_uint4(words[0], words[1], words[2], words[3]);
@@ -38,12 +38,25 @@ __global__ void __launch_bounds__(1024, 1) cfb8_decrypt_kernel(const __grid_cons
     const std::uint64_t step = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
     for (std::uint64_t at = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; at < p.length;
          at += step) {
-        const uint4 key_stream = cipher<false, Rounds>(tables, window_before(p, at), p.round_keys);
+        const uint4 key_stream = cipher<false, Rounds>(tables, window_before(p.input, p.chain, at), p.round_keys);
         p.output[at] = static_cast<std::uint8_t>(p.input[at] ^ key_stream.x);
     }
 }
 
-/// A thread takes a byte, eight encryptions. Bits of the last byte beyond the message are zero in the output.
+/// CFB1: the byte `text` behind `window` decrypted, or the first `left` bits of it if those are fewer; others are zero.
+template <typename Encrypt>
+__device__ __forceinline__ std::uint8_t cfb1_byte(uint4 window, std::uint32_t text, std::uint64_t left,
+                                                  const Encrypt& encrypt) {
+    const unsigned bits = left < 8 ? static_cast<unsigned>(left) : 8;
+    std::uint32_t out = 0;
+    for (unsigned bit = 0; bit < bits; ++bit) {
+        const uint4 key_stream = encrypt(bit == 0 ? window : shift_in(window, text, bit));
+        out |= ((text << bit) ^ key_stream.x) & 0x80u ? 0x80u >> bit : 0u;
+    }
+    return static_cast<std::uint8_t>(out);
+}
+
+/// A thread takes a byte, eight encryptions.
 template <int Rounds, int Tables>
 __global__ void __launch_bounds__(1024, 1) cfb1_decrypt_kernel(const __grid_constant__ Params p) {
     const SharedTables<Tables> tables;
@@ -51,17 +64,8 @@ __global__ void __launch_bounds__(1024, 1) cfb1_decrypt_kernel(const __grid_cons
     const std::uint64_t bytes = (p.length + 7) / 8;
     const std::uint64_t step = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
     for (std::uint64_t at = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; at < bytes; at += step) {
-        const uint4 window = window_before(p, at);
-        const std::uint32_t text = p.input[at];
-        const std::uint64_t left = p.length - 8 * at;
-        const unsigned bits = left < 8 ? static_cast<unsigned>(left) : 8;
-        std::uint32_t out = 0;
-        for (unsigned bit = 0; bit < bits; ++bit) {
-            const uint4 shifted = bit == 0 ? window : shift_in(window, text, bit);
-            const uint4 key_stream = cipher<false, Rounds>(tables, shifted, p.round_keys);
-            out |= ((text << bit) ^ key_stream.x) & 0x80u ? 0x80u >> bit : 0u;
-        }
-        p.output[at] = static_cast<std::uint8_t>(out);
+        p.output[at] = cfb1_byte(window_before(p.input, p.chain, at), p.input[at], p.length - 8 * at,
+                                 [&](uint4 block) { return cipher<false, Rounds>(tables, block, p.round_keys); });
     }
 }
 

@@ -319,6 +319,9 @@ struct Launch {
 };
 cudaError_t launch(const cudaLaunchConfig_t& config, const Launch& launch);
 
+/// Where the allocation begins in which `pointer` lies, and its bytes; false if there is none.
+bool find_allocation(const void* pointer, std::uintptr_t& first, std::uintptr_t& bytes);
+
 cudaError_t copy_to_symbol(void* symbol, std::size_t symbol_bytes, const void* from, std::size_t bytes,
                            std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream);
 

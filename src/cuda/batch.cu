@@ -1,0 +1,517 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <unordered_map>
+#include <vector>
+
+#include "cuda/batch.hpp"
+#include "cuda/batch_launch.hpp"
+#include "cuda/kernels/batch_key_params.cuh"
+#include "cuda/launch.hpp"
+
+namespace warpaes::cuda {
+
+namespace {
+
+/// Keys of single messages that are expanded at a time: 256 MiB of slots.
+constexpr std::uint64_t most_raw_keys = std::uint64_t{1} << 20;
+
+struct Family {
+    void (*prepare)(Bucket&, const DeviceLimits&);
+    void (*enqueue)(const Bucket&, const DeviceLimits&, cudaStream_t);
+};
+
+Family family_of(Mode mode, Direction direction) {
+    if (mode == Mode::ctr) {
+        return {&prepare_counters, [](const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream) {
+                    enqueue_counters(bucket, device, stream);
+                }};
+    }
+    if (mode == Mode::gcm) return {&prepare_gcm, &enqueue_gcm};
+    if (!is_parallel(mode, direction)) return {&prepare_serial, &enqueue_serial};
+    if (mode == Mode::cfb8 || mode == Mode::cfb1) return {&prepare_segments, &enqueue_segments};
+    return {&prepare_blocks, &enqueue_blocks};
+}
+
+constexpr std::size_t aligned(std::size_t n) {
+    return (n + 15) / 16 * 16;
+}
+
+/// One of the kinds of small things that messages have, where it lies in host memory: a section of the side buffer.
+struct Section {
+    std::size_t bytes = 0;  ///< surveyed
+    std::size_t begin = 0;  ///< in the side buffer
+    std::size_t at = 0;     ///< while it is being filled
+
+    std::size_t take(std::size_t n) {
+        const std::size_t here = at;
+        at += aligned(n);
+        return here;
+    }
+};
+
+/// Keys with handles, each of which gets a slot.
+struct Handles {
+    const ExpandedKey* last = nullptr;
+    std::uint64_t last_slot = 0;
+    std::size_t most = 0;  ///< as many as there may be
+    std::unordered_map<const ExpandedKey*, std::uint32_t> numbers;
+    uint4* slots = nullptr;
+    std::size_t bytes_at = 0;  ///< the keys themselves, in the side buffer
+
+    /// Whether it is another than before.
+    bool survey(const ExpandedKey* key) {
+        if (key == last) return false;
+        last = key;
+        return most++ != 0;
+    }
+};
+
+/// What is done with a bucket, beside what its kernels know.
+struct BucketPlan {
+    Bucket bucket{};
+    std::size_t groups = 0, filled = 0;
+    bool mixed = false;  ///< more than one key
+    bool slots = false;  ///< keys in slots
+    Handles keys, tweak_keys;
+    std::uint64_t raw_slots = 0, raw_filled = 0;
+    uint4* raw_slots_at = nullptr;
+    std::size_t descriptors_at = 0, xts_at = 0;
+
+    [[nodiscard]] bool inverse() const { return uses_inverse_cipher(bucket.mode, bucket.direction); }
+};
+
+class Batch {
+public:
+    Batch(const BatchContext& context, std::span<const MessageGroup> groups)
+        : context_(context), memory_(context.memory), groups_(groups), data_(context.memory.data, context.device) {}
+
+    void run() {
+        survey();
+        if (plans_.empty()) return;
+        lay_out();
+        try {
+            fill();
+            prepare();
+            carry_out();
+        } catch (...) {
+            // What was enqueued before the failure must not touch the buffers after it.
+            for (const cudaStream_t s : {context_.queues.in.get(), context_.stream, context_.queues.out.get()}) {
+                (void)cudaStreamSynchronize(s);
+            }
+            wipe_secrets();
+            throw;
+        }
+        deliver();
+        wipe_secrets();
+    }
+
+private:
+    static constexpr std::uint8_t no_bucket = 0xff;
+
+    [[nodiscard]] bool is_here(const MemoryPlace& place) const {
+        return place.kind == Memory::device && place.device == context_.device;
+    }
+
+    /// A kind of small things: where they lie, for group after group.
+    struct Small {
+        PlaceFinder places;
+        Section section;
+    };
+    static std::uint64_t rows_of(const MessageGroup& g, const Elements& e) { return e.stride == 0 ? 1 : g.count; }
+
+    bool in_host(Small& small, const MessageGroup& g, const Elements& e, std::uint64_t length) const {
+        return length != 0 && g.count != 0 && e.first != nullptr && !is_here(small.places.of(e.first));
+    }
+    void survey(Small& small, const MessageGroup& g, const Elements& e, std::uint64_t length) const {
+        if (in_host(small, g, e, length)) small.section.bytes += aligned(rows_of(g, e) * length);
+    }
+    /// Packs what lies in host memory into the side buffer; where it will lie on the device.
+    Elements put(Small& small, const MessageGroup& g, const Elements& e, std::uint64_t length, bool copy = true) {
+        if (!in_host(small, g, e, length)) return e;
+        const std::uint64_t rows = rows_of(g, e);
+        const std::size_t at = small.section.take(rows * length);
+        std::uint8_t* const to = host_side() + at;
+        if (copy) {
+            if (rows == 1 || e.stride == length) {
+                std::memcpy(to, e.first, rows * length);
+            } else {
+                for (std::uint64_t i = 0; i < rows; ++i) std::memcpy(to + i * length, e.at(i), length);
+            }
+        }
+        return {device_side() + at, e.stride == 0 ? 0 : length};
+    }
+
+    BucketPlan& plan_for(const MessageGroup& g, std::uint8_t& index) {
+        const int rounds = g.rounds();
+        const bool is_long = (g.mode == Mode::ctr || g.mode == Mode::gcm) && g.length >= BatchCounters::least_long;
+        const auto key =
+            static_cast<std::size_t>((static_cast<int>(g.mode) * 2 + (g.direction == Direction::decrypt)) * 6 +
+                                     (rounds - 10) + (is_long ? 1 : 0));
+        if (bucket_numbers_[key] == no_bucket) {
+            bucket_numbers_[key] = static_cast<std::uint8_t>(plans_.size());
+            BucketPlan& plan = plans_.emplace_back();
+            plan.bucket.mode = g.mode;
+            plan.bucket.direction = g.direction;
+            plan.bucket.rounds = rounds;
+            plan.bucket.long_messages = is_long;
+        }
+        index = bucket_numbers_[key];
+        return plans_[index];
+    }
+
+    void survey() {
+        bucket_numbers_.fill(no_bucket);
+        bucket_of_.assign(groups_.size(), no_bucket);
+        for (std::size_t i = 0; i < groups_.size(); ++i) {
+            const MessageGroup& g = groups_[i];
+            if (g.count == 0) continue;
+            BucketPlan& plan = plan_for(g, bucket_of_[i]);
+            ++plan.groups;
+            survey_key(plan, g);
+            data_.survey(i, g);
+            survey(ivs_, g, g.iv, g.iv_length);
+            survey(aads_, g, g.aad, g.aad_length);
+            survey(tags_, g, g.tag, g.tag_length);
+            if (g.key == nullptr) survey(raw_keys_, g, g.keys, g.key_bytes);
+            if (reports(g)) failed_.bytes += aligned(g.count);
+        }
+    }
+
+    static void survey_key(BucketPlan& plan, const MessageGroup& g) {
+        if (g.key == nullptr) {
+            plan.mixed = true;
+            plan.raw_slots += rows_of(g, g.keys);
+        } else {
+            plan.mixed |= plan.keys.survey(g.key);
+        }
+        if (g.mode == Mode::xts) plan.mixed |= plan.tweak_keys.survey(g.tweak_key);
+    }
+
+    static bool reports(const MessageGroup& g) { return uses_tag(g.mode) && g.direction == Direction::decrypt; }
+
+    /// Sections of the side buffer, and of the scratch memory the slots of keys. From `secret_` on the side buffer is
+    /// wiped, from `back_` on it comes back.
+    void lay_out() {
+        std::size_t at = 0;
+        const auto place = [&at](std::size_t bytes) {
+            const std::size_t here = at;
+            at += aligned(bytes);
+            return here;
+        };
+        const auto place_section = [&](Section& section) { section.begin = section.at = place(section.bytes); };
+        tickets_at_ = place(plans_.size() * bucket_tickets * sizeof(unsigned long long));
+        for (BucketPlan& plan : plans_) {
+            plan.descriptors_at = place(plan.groups * sizeof(BatchGroup));
+            if (plan.bucket.mode == Mode::xts) plan.xts_at = place(plan.groups * sizeof(XtsPart));
+        }
+        place_section(ivs_.section);
+        place_section(aads_.section);
+        secret_ = at;
+        for (BucketPlan& plan : plans_) {
+            plan.slots = plan.mixed || needs_slots(plan.bucket.mode);
+            if (!plan.slots) plan.keys.most = plan.tweak_keys.most = 0;
+            for (Handles* h : {&plan.keys, &plan.tweak_keys}) h->bytes_at = place(h->most * handle_stride);
+        }
+        place_section(raw_keys_.section);
+        back_ = at;
+        place_section(tags_.section);
+        place_section(failed_);
+        side_bytes_ = at;
+        memory_.side.reserve(side_bytes_);
+        memory_.device_side.reserve(side_bytes_);
+        std::memset(host_side() + tickets_at_, 0, plans_.size() * bucket_tickets * sizeof(unsigned long long));
+        std::memset(host_side() + failed_.begin, 0, failed_.bytes);
+
+        std::uint64_t slots = 0;
+        for (const BucketPlan& plan : plans_) {
+            if (plan.slots) slots += plan.keys.most + plan.tweak_keys.most + plan.raw_slots;
+        }
+        slot_bytes_ = slots * key_slot_blocks * block_bytes;
+        data_.reserve();
+    }
+
+    void fill() {
+        // Addresses of slots are those of memory that is there when all is known: beginning from null till then.
+        std::uintptr_t slot = 0;
+        const auto take = [&slot](std::uint64_t slots) {
+            const std::uintptr_t here = slot;
+            slot += slots * key_slot_blocks * block_bytes;
+            return reinterpret_cast<uint4*>(here);
+        };
+        for (BucketPlan& plan : plans_) {
+            plan.bucket.groups = {reinterpret_cast<BatchGroup*>(host_side() + plan.descriptors_at), plan.groups};
+            if (plan.bucket.mode == Mode::xts) {
+                plan.bucket.xts = {reinterpret_cast<XtsPart*>(host_side() + plan.xts_at), plan.groups};
+            }
+            if (!plan.mixed) {
+                plan.bucket.one_key = plan.keys.last;
+                plan.bucket.one_tweak_key = plan.tweak_keys.last;
+            }
+            if (!plan.slots) continue;
+            for (Handles* h : {&plan.keys, &plan.tweak_keys}) {
+                h->slots = take(h->most);
+                h->last = nullptr;
+            }
+            plan.raw_slots_at = take(plan.raw_slots);
+        }
+        for (std::size_t i = 0; i < groups_.size(); ++i) {
+            if (bucket_of_[i] == no_bucket) continue;
+            const MessageGroup& g = groups_[i];
+            BucketPlan& plan = plans_[bucket_of_[i]];
+            BatchGroup& d = plan.bucket.groups[plan.filled];
+            const BatchData::Placed placed = data_.place(i, g);
+            const Elements iv = put(ivs_, g, g.iv, g.iv_length), aad = put(aads_, g, g.aad, g.aad_length);
+            const Elements tag = put(tags_, g, g.tag, g.tag_length, g.direction == Direction::decrypt);
+            d.input = placed.input;
+            d.output = placed.output;
+            d.iv = iv.first;
+            d.aad = aad.first;
+            d.tag = tag.first;
+            d.keys = nullptr;
+            d.failed = reports(g) ? device_side() + failed_.take(g.count) : nullptr;
+            d.input_stride = placed.input_stride;
+            d.output_stride = placed.output_stride;
+            d.iv_stride = iv.stride;
+            d.aad_stride = aad.stride;
+            d.tag_stride = tag.stride;
+            d.key_stride = 0;
+            d.raw_keys = nullptr;
+            d.raw_key_stride = 0;
+            d.count = g.count;
+            d.length = g.length;
+            d.aad_length = g.aad_length;
+            d.first_message = d.first_unit = 0;
+            d.iv_length = g.iv_length;
+            d.tag_length = g.tag_length;
+            d.alignment =
+                alignment_of(reinterpret_cast<std::uintptr_t>(d.input) | reinterpret_cast<std::uintptr_t>(d.output) |
+                             (g.count > 1 ? d.input_stride | d.output_stride : 0));
+            d.lanes = 0;
+            if (plan.slots) fill_key(plan, g, d);
+            if (g.mode == Mode::xts) {
+                XtsPart& part = plan.bucket.xts[plan.filled];
+                part = {};
+                part.unit_bytes = g.data_unit;
+                if (plan.slots) part.tweak_keys = slot_of(*g.tweak_key, plan.tweak_keys);
+            }
+            ++plan.filled;
+        }
+        data_.finish_placing();
+    }
+
+    void fill_key(BucketPlan& plan, const MessageGroup& g, BatchGroup& d) {
+        if (g.key != nullptr) {
+            d.keys = slot_of(*g.key, plan.keys);
+            return;
+        }
+        const Elements raw = put(raw_keys_, g, g.keys, g.key_bytes);
+        d.raw_keys = raw.first;
+        d.raw_key_stride = raw.stride;
+        d.keys = plan.raw_slots_at + plan.raw_filled * key_slot_blocks;
+        d.key_stride = g.keys.stride == 0 ? 0 : key_slot_blocks;
+        plan.raw_filled += rows_of(g, g.keys);
+    }
+
+    /// New handles get a slot, and their bytes a place.
+    uint4* slot_of(const ExpandedKey& key, Handles& handles) {
+        if (&key != handles.last) {
+            const auto number = static_cast<std::uint32_t>(handles.numbers.size());
+            const auto [found, is_new] = handles.numbers.try_emplace(&key, number);
+            if (is_new) {
+                std::uint8_t* const to = host_side() + handles.bytes_at + number * handle_stride;
+                std::copy(key.bytes().begin(), key.bytes().end(), to);
+            }
+            handles.last = &key;
+            handles.last_slot = std::uint64_t{found->second} * key_slot_blocks;
+        }
+        return handles.slots + handles.last_slot;
+    }
+
+    void prepare() {
+        std::size_t scratch = slot_bytes_;
+        for (BucketPlan& plan : plans_) {
+            Bucket& bucket = plan.bucket;
+            family_of(bucket.mode, bucket.direction).prepare(bucket, context_.limits);
+            scratch += (bucket.scratch_bytes + 255) / 256 * 256;
+        }
+        scratch_bytes_ = scratch;
+        std::uint8_t* const base = scratch == 0 ? nullptr : memory_.scratch.reserve(scratch);
+        std::size_t at = slot_bytes_;
+        for (BucketPlan& plan : plans_) {
+            Bucket& bucket = plan.bucket;
+            bucket.scratch = base + at;
+            at += (bucket.scratch_bytes + 255) / 256 * 256;
+            const std::size_t number = static_cast<std::size_t>(&plan - plans_.data());
+            bucket.tickets =
+                reinterpret_cast<unsigned long long*>(device_side() + tickets_at_) + number * bucket_tickets;
+            bucket.on_device = reinterpret_cast<const BatchGroup*>(device_side() + plan.descriptors_at);
+            if (bucket.mode == Mode::xts) {
+                bucket.xts_on_device = reinterpret_cast<const XtsPart*>(device_side() + plan.xts_at);
+            }
+            if (!plan.slots) continue;
+            const auto moved = [base](const uint4* slot) {
+                return reinterpret_cast<uint4*>(base + reinterpret_cast<std::uintptr_t>(slot));
+            };
+            for (BatchGroup& g : bucket.groups) g.keys = moved(g.keys);
+            for (XtsPart& x : bucket.xts) x.tweak_keys = moved(x.tweak_keys);
+            for (Handles* h : {&plan.keys, &plan.tweak_keys}) h->slots = moved(h->slots);
+        }
+    }
+
+    void enqueue_keys(const BucketPlan& plan) const {
+        if (!plan.slots) return;
+        const auto expand = [&](KeyParams p) {
+            if (p.count == 0) return;
+            constexpr std::uint64_t threads = 256;
+            const std::uint64_t blocks = (p.count + threads - 1) / threads;
+            const auto most = 3 * static_cast<std::uint64_t>(context_.limits.multiprocessors);
+            launch(batch_keys_kernel_for(plan.bucket.rounds), static_cast<int>(std::min(blocks, most)),
+                   static_cast<int>(threads), std::size_t{batch_keys_tables} * 32 * 1024, context_.stream, p);
+        };
+        const auto expand_handles = [&](const Handles& handles, bool inverse) {
+            KeyParams p{};
+            p.raw = device_side() + handles.bytes_at;
+            p.raw_stride = handle_stride;
+            p.slots = handles.slots;
+            p.count = handles.numbers.size();
+            p.inverse = inverse ? 1 : 0;
+            p.hash_key = needs_slots(plan.bucket.mode) ? 1 : 0;
+            expand(p);
+        };
+        expand_handles(plan.keys, plan.inverse());
+        expand_handles(plan.tweak_keys, false);
+        if (plan.raw_slots == 0) return;
+        KeyParams p{};
+        p.batch.groups = plan.bucket.on_device;
+        p.batch.group_count = static_cast<std::uint32_t>(plan.bucket.groups.size());
+        p.count = plan.bucket.messages;
+        p.inverse = plan.inverse() ? 1 : 0;
+        p.hash_key = needs_slots(plan.bucket.mode) ? 1 : 0;
+        expand(p);
+    }
+
+    void carry_out() {
+        const cudaStream_t stream = context_.stream;
+        const bool queued = std::max(data_.bytes_in(), data_.bytes_out()) >= least_queued_bytes;
+        const cudaStream_t in = queued ? context_.queues.in.get() : stream,
+                           out = queued ? context_.queues.out.get() : stream;
+        {
+            const auto lock = queued ? std::unique_lock(context_.queues.mutex) : std::unique_lock<std::mutex>();
+            // The stream may still hold the wiping of what is written now.
+            if (queued) memory_.event.order(stream, in);
+            check(cudaMemcpyAsync(device_side(), host_side(), side_bytes_, cudaMemcpyHostToDevice, in),
+                  "copying to the device");
+            data_.copy_in(in);
+            if (queued) memory_.event.order(in, stream);
+            for (const BucketPlan& plan : plans_) enqueue_keys(plan);
+            for (const BucketPlan& plan : plans_) {
+                family_of(plan.bucket.mode, plan.bucket.direction).enqueue(plan.bucket, context_.limits, stream);
+            }
+            if (queued) memory_.event.order(stream, out);
+            data_.copy_out(out);
+            if (side_bytes_ > back_) {
+                check(cudaMemcpyAsync(host_side() + back_, device_side() + back_, side_bytes_ - back_,
+                                      cudaMemcpyDeviceToHost, out),
+                      "copying from the device");
+            }
+            check(cudaEventRecord(memory_.done.get(), out), "recording an event");
+        }
+        check(cudaEventSynchronize(memory_.done.get()), "waiting for the device");
+    }
+
+    /// Outputs, tags and failures that are the host's.
+    void deliver() {
+        data_.scatter();
+        tags_.section.at = tags_.section.begin;
+        failed_.at = failed_.begin;
+        for (std::size_t i = 0; i < groups_.size(); ++i) {
+            const MessageGroup& g = groups_[i];
+            if (bucket_of_[i] == no_bucket || !uses_tag(g.mode)) continue;
+            if (in_host(tags_, g, g.tag, g.tag_length)) {
+                const std::uint8_t* const from = host_side() + tags_.section.take(rows_of(g, g.tag) * g.tag_length);
+                for (std::uint64_t m = 0; g.direction == Direction::encrypt && m < g.count; ++m) {
+                    std::memcpy(g.tag.at(m), from + m * g.tag_length, g.tag_length);
+                }
+            }
+            if (!reports(g)) continue;
+            const std::uint8_t* const failed = host_side() + failed_.take(g.count);
+            for (std::uint64_t m = 0; g.failed != nullptr && m < g.count; ++m) {
+                if (failed[m] != 0) g.failed[m] = 1;
+            }
+        }
+    }
+
+    /// Keys and tags on both sides, on the device in the order of the stream.
+    void wipe_secrets() noexcept {
+        wipe({host_side() + secret_, side_bytes_ - secret_});
+        if (side_bytes_ > secret_) {
+            (void)cudaMemsetAsync(device_side() + secret_, 0, side_bytes_ - secret_, context_.stream);
+        }
+        memory_.scratch.wipe(context_.stream);
+    }
+
+    [[nodiscard]] std::uint8_t* host_side() const { return memory_.side.get(); }
+    [[nodiscard]] std::uint8_t* device_side() const { return memory_.device_side.get(); }
+
+    /// Below this a chunk is not worth the order of the queues.
+    static constexpr std::uint64_t least_queued_bytes = std::uint64_t{1} << 20;
+    /// Of the bytes of keys that have handles.
+    static constexpr std::size_t handle_stride = 32;
+
+    const BatchContext& context_;
+    BatchMemory& memory_;
+    std::span<const MessageGroup> groups_;
+    BatchData data_;
+    std::vector<BucketPlan> plans_;
+    std::array<std::uint8_t, 12 * 2 * 6> bucket_numbers_{};
+    std::vector<std::uint8_t> bucket_of_;
+    Small ivs_, aads_, tags_, raw_keys_;
+    Section failed_;
+    std::size_t tickets_at_ = 0, secret_ = 0, back_ = 0, side_bytes_ = 0, slot_bytes_ = 0, scratch_bytes_ = 0;
+};
+
+}  // namespace
+
+void BatchMemory::wipe(cudaStream_t stream) noexcept {
+    data.wipe(stream);
+    device_side.wipe(stream);
+    scratch.wipe(stream);
+}
+
+void BatchMemory::release() noexcept {
+    data.release();
+    side.release();
+    device_side.release();
+    scratch.release();
+}
+
+void run_batch(const BatchContext& context, std::span<const MessageGroup> groups) {
+    std::uint64_t raw_keys = 0;
+    for (const MessageGroup& g : groups) raw_keys += g.key == nullptr && g.keys.stride != 0 ? g.count : 0;
+    if (raw_keys <= most_raw_keys) return Batch(context, groups).run();
+
+    std::vector<MessageGroup> part;
+    std::uint64_t in_part = 0;
+    const auto run_part = [&] {
+        Batch(context, part).run();
+        part.clear();
+        in_part = 0;
+    };
+    for (const MessageGroup& g : groups) {
+        if (g.key != nullptr || g.keys.stride == 0) {
+            part.push_back(g);
+            continue;
+        }
+        for (std::uint64_t first = 0; first < g.count;) {
+            const std::uint64_t n = std::min(g.count - first, most_raw_keys - in_part);
+            part.push_back(g.slice(first, n));
+            first += n;
+            in_part += n;
+            if (in_part == most_raw_keys) run_part();
+        }
+    }
+    if (!part.empty()) run_part();
+}
+
+}  // namespace warpaes::cuda

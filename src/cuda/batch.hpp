@@ -1,0 +1,37 @@
+// Batches on a lane: brings descriptors, keys and data to the device, runs the kernels, brings back what is the host's.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <span>
+
+#include "backend/batch.hpp"
+#include "cuda/batch_data.hpp"
+#include "cuda/launch_table.hpp"
+#include "cuda/resources.hpp"
+
+namespace warpaes::cuda {
+
+/// What a lane keeps for batches.
+struct BatchMemory {
+    BatchDataMemory data;
+    PageLockedBuffer side;  ///< descriptors, and of messages whose small things lie in host memory those
+    DeviceBuffer device_side, scratch;
+    Event event, done;
+
+    void wipe(cudaStream_t stream) noexcept;
+    void release() noexcept;
+};
+
+struct BatchContext {
+    int device;
+    const DeviceLimits& limits;
+    CopyQueues& queues;
+    cudaStream_t stream;
+    BatchMemory& memory;
+};
+
+/// Of the current device. Returns when all is done.
+void run_batch(const BatchContext& context, std::span<const MessageGroup> groups);
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,269 @@
+#include "cuda/batch_data.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/secret.hpp"
+
+namespace warpaes::cuda {
+
+namespace {
+
+/// Copies of less than this are worth gathering, if there are many.
+constexpr std::uint64_t least_copy = 64 * 1024;
+constexpr std::size_t few_copies = 64;
+/// Longest pitch of a copy of rows.
+constexpr std::uint64_t most_pitch = 0x7fffffff;
+/// Rows that a copy engine takes at its full rate.
+constexpr std::uint64_t least_row = 256;
+
+constexpr std::uint64_t aligned(std::uint64_t n) {
+    return (n + 15) / 16 * 16;
+}
+
+/// Distinct pieces of a group.
+std::uint64_t rows_of(const MessageGroup& g, const Elements& e) {
+    return e.stride == 0 ? 1 : g.count;
+}
+std::uint64_t extent_of(const MessageGroup& g, const Elements& e) {
+    return (rows_of(g, e) - 1) * e.stride + g.bytes();
+}
+bool has_gaps(const MessageGroup& g, const Elements& e) {
+    return rows_of(g, e) > 1 && e.stride != g.bytes();
+}
+bool is_in_place(const MessageGroup& g) {
+    return g.output.first == g.input.first && (g.count == 1 || g.output.stride == g.input.stride);
+}
+/// On the device, of a group that is gathered.
+std::uint64_t gathered_stride(const MessageGroup& g, const Elements& e) {
+    if (e.stride == 0) return 0;
+    return has_gaps(g, e) ? aligned(g.bytes()) : g.bytes();
+}
+
+void copy_rows(std::uint8_t* to, std::uint64_t to_stride, const std::uint8_t* from, std::uint64_t from_stride,
+               std::uint64_t bytes, std::uint64_t rows) {
+    if (rows > 1 && to_stride == bytes && from_stride == bytes) {
+        bytes *= rows;
+        rows = 1;
+    }
+    for (std::uint64_t i = 0; i < rows; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, bytes);
+}
+
+}  // namespace
+
+void BatchDataMemory::wipe(cudaStream_t stream) noexcept {
+    if (input_used != 0) warpaes::wipe({input_staging.get(), input_used});
+    if (output_used != 0) warpaes::wipe({output_staging.get(), output_used});
+    input_used = output_used = 0;
+    input.wipe(stream);
+    output.wipe(stream);
+}
+
+void BatchDataMemory::release() noexcept {
+    wipe(nullptr);
+    input.release();
+    output.release();
+    input_staging.release();
+    output_staging.release();
+}
+
+void BatchData::survey(std::size_t index, const MessageGroup& g) {
+    if (g.bytes() == 0) return;
+    const MemoryPlace input = inputs_.of(g.input.first);
+    if (!is_here(input)) {
+        const std::uint64_t extent = extent_of(g, g.input), dense = rows_of(g, g.input) * g.bytes();
+        const bool foreign = input.kind == Memory::device;
+        if (foreign || (input.kind == Memory::page_locked && extent - dense <= dense / 4)) {
+            const auto begin = reinterpret_cast<std::uintptr_t>(g.input.first);
+            Stretch* const last = stretches_.empty() ? nullptr : &stretches_.back();
+            if (last != nullptr && begin >= last->end &&
+                begin - last->end <= std::max<std::uint64_t>(256, extent / 4) && inputs_.first() == last->allocation &&
+                !foreign) {
+                last->end = begin + extent;
+                last->last_group = index;
+            } else {
+                stretches_.push_back({begin, begin + extent, inputs_.first(), index, foreign});
+            }
+        } else {
+            gathered_ += aligned((rows_of(g, g.input) - 1) * gathered_stride(g, g.input) + g.bytes());
+        }
+    }
+    if (g.output.first == nullptr || is_in_place(g) || is_here(outputs_.of(g.output.first))) return;
+    output_bound_ += aligned((g.count - 1) * gathered_stride(g, g.output) + g.bytes()) + 16;
+}
+
+void BatchData::reserve() {
+    std::uint64_t staged = gathered_;
+    for (Stretch& s : stretches_) {
+        s.gathered = !s.foreign && s.end - s.begin < least_copy && stretches_.size() > few_copies;
+        if (s.gathered) {
+            // Distances to multiples of 16 stay.
+            s.offset = staged + s.begin % 16;
+            staged = aligned(s.offset + (s.end - s.begin));
+        }
+    }
+    std::uint64_t total = staged;
+    for (Stretch& s : stretches_) {
+        if (s.gathered) continue;
+        s.offset = total + s.begin % 16;
+        total = aligned(s.offset + (s.end - s.begin));
+    }
+    input_total_ = total;
+    if (total == 0 && output_bound_ == 0) return;
+    if (staged != 0) memory_.input_staging.reserve(staged);
+    memory_.input_used = std::max<std::size_t>(memory_.input_used, staged);
+    std::uint8_t* const device = total == 0 ? nullptr : memory_.input.reserve(total);
+    if (output_bound_ != 0) memory_.output.reserve(output_bound_);
+    if (staged != 0) in_.push_back({device, memory_.input_staging.get(), staged});
+    for (const Stretch& s : stretches_) {
+        const auto* const from = reinterpret_cast<const std::uint8_t*>(s.begin);
+        if (s.gathered) {
+            std::memcpy(memory_.input_staging.get() + s.offset, from, s.end - s.begin);
+        } else {
+            in_.push_back({device + s.offset, from, s.end - s.begin});
+        }
+    }
+    for (const Copy& c : in_) bytes_in_ += c.bytes;
+}
+
+BatchData::Placed BatchData::place(std::size_t index, const MessageGroup& g) {
+    Placed placed{g.input.first, g.output.first, g.input.stride, g.output.stride};
+    if (g.bytes() == 0) return placed;
+    if (!is_here(inputs_.of(g.input.first))) {
+        const auto begin = reinterpret_cast<std::uintptr_t>(g.input.first);
+        while (stretch_ < stretches_.size() && stretches_[stretch_].last_group < index) ++stretch_;
+        const Stretch* const s = stretch_ < stretches_.size() ? &stretches_[stretch_] : nullptr;
+        const std::uint64_t extent = extent_of(g, g.input), dense = rows_of(g, g.input) * g.bytes();
+        const bool direct = s != nullptr && begin >= s->begin && begin + extent <= s->end &&
+                            (s->foreign || extent - dense <= dense / 4);
+        if (direct) {
+            placed.input = memory_.input.get() + s->offset + (begin - s->begin);
+        } else {
+            placed.input = memory_.input.get() + gather_at_;
+            placed.input_stride = gathered_stride(g, g.input);
+            const std::uint64_t rows = rows_of(g, g.input);
+            copy_rows(memory_.input_staging.get() + gather_at_, placed.input_stride, g.input.first, g.input.stride,
+                      g.bytes(), rows);
+            gather_at_ += aligned((rows - 1) * placed.input_stride + g.bytes());
+        }
+    }
+    place_output(g, placed);
+    return placed;
+}
+
+void BatchData::place_output(const MessageGroup& g, Placed& placed) {
+    if (g.output.first == nullptr) return;
+    const MemoryPlace place = outputs_.of(g.output.first);
+    if (is_here(place)) return;
+    const bool gaps = has_gaps(g, g.output);
+    if (is_in_place(g)) {
+        placed.output = const_cast<std::uint8_t*>(placed.input);
+        placed.output_stride = placed.input_stride;
+    } else {
+        const std::uint64_t offset =
+            gaps ? aligned(output_at_)
+                 : output_at_ + (reinterpret_cast<std::uintptr_t>(g.output.first) - output_at_) % 16;
+        placed.output = memory_.output.get() + offset;
+        placed.output_stride = gathered_stride(g, g.output);
+        output_at_ = offset + (g.count - 1) * placed.output_stride + g.bytes();
+    }
+    const bool foreign = place.kind == Memory::device;
+    if (place.kind == Memory::pageable) {
+        through_output_staging(g.output.first, g.output.stride, placed.output, placed.output_stride, g.bytes(),
+                               g.count);
+    } else if (!gaps) {
+        const std::uint64_t bytes = g.count * g.bytes();
+        Copy* const last = out_.empty() ? nullptr : &out_.back();
+        if (last != nullptr && last->rows == 1 &&
+            static_cast<std::uint8_t*>(last->to) + last->bytes == g.output.first &&
+            static_cast<const std::uint8_t*>(last->from) + last->bytes == placed.output && !foreign && !last->foreign) {
+            last->bytes += bytes;
+        } else {
+            out_.push_back({g.output.first, placed.output, bytes, 0, 0, 1, foreign});
+        }
+    } else if (foreign || (g.bytes() >= least_row && g.output.stride <= most_pitch)) {
+        out_.push_back(
+            {g.output.first, placed.output, g.bytes(), g.output.stride, placed.output_stride, g.count, foreign});
+    } else {
+        through_output_staging(g.output.first, g.output.stride, placed.output, placed.output_stride, g.bytes(),
+                               g.count);
+    }
+}
+
+void BatchData::through_output_staging(std::uint8_t* host, std::uint64_t host_stride, const std::uint8_t* device,
+                                       std::uint64_t device_stride, std::uint64_t bytes, std::uint64_t rows) {
+    const std::uint64_t extent = (rows - 1) * device_stride + bytes;
+    Copy* const last = staged_out_.empty() ? nullptr : &staged_out_.back();
+    const std::uint8_t* const end =
+        last == nullptr ? nullptr : static_cast<const std::uint8_t*>(last->from) + last->bytes;
+    // Addresses within the staging are not known yet: offsets.
+    const auto is_input = [&](const void* at) {
+        return reinterpret_cast<std::uintptr_t>(at) - reinterpret_cast<std::uintptr_t>(memory_.input.get()) <
+               input_total_;
+    };
+    if (last != nullptr && device >= end && device - end < 64 && is_input(device) == is_input(last->from)) {
+        const auto gap = static_cast<std::uint64_t>(device - end);
+        staging_out_ += gap;
+        last->bytes += gap + extent;
+    } else {
+        staging_out_ = aligned(staging_out_);
+        staged_out_.push_back({reinterpret_cast<void*>(staging_out_), device, extent});
+    }
+    scatter_.push_back({host, reinterpret_cast<const void*>(staging_out_), bytes, host_stride, device_stride, rows});
+    staging_out_ += extent;
+}
+
+void BatchData::finish_placing() {
+    if (out_.size() > few_copies) {
+        std::vector<Copy> kept;
+        for (const Copy& c : out_) {
+            if (c.foreign || c.rows > 1 || c.bytes >= least_copy) {
+                kept.push_back(c);
+            } else {
+                through_output_staging(static_cast<std::uint8_t*>(c.to), 0, static_cast<const std::uint8_t*>(c.from), 0,
+                                       c.bytes, 1);
+            }
+        }
+        out_ = std::move(kept);
+    }
+    if (staging_out_ != 0) {
+        std::uint8_t* const staging = memory_.output_staging.reserve(staging_out_);
+        memory_.output_used = std::max<std::size_t>(memory_.output_used, staging_out_);
+        for (Copy& c : staged_out_) c.to = staging + reinterpret_cast<std::uintptr_t>(c.to);
+        for (Copy& c : scatter_) c.from = staging + reinterpret_cast<std::uintptr_t>(c.from);
+        out_.insert(out_.end(), staged_out_.begin(), staged_out_.end());
+    }
+    for (const Copy& c : out_) bytes_out_ += c.bytes * c.rows;
+}
+
+void BatchData::copy_in(cudaStream_t stream) const {
+    for (const Copy& c : in_) {
+        check(cudaMemcpyAsync(c.to, c.from, c.bytes, cudaMemcpyDefault, stream), "copying to the device");
+    }
+}
+
+void BatchData::copy_out(cudaStream_t stream) const {
+    for (const Copy& c : out_) {
+        if (c.rows == 1) {
+            check(cudaMemcpyAsync(c.to, c.from, c.bytes, cudaMemcpyDefault, stream), "copying from the device");
+            continue;
+        }
+        const bool far_apart = c.to_stride > most_pitch;
+        for (std::uint64_t row = 0; row < c.rows; row += far_apart ? 1 : c.rows) {
+            check(cudaMemcpy2DAsync(
+                      static_cast<std::uint8_t*>(c.to) + row * c.to_stride, far_apart ? c.bytes : c.to_stride,
+                      static_cast<const std::uint8_t*>(c.from) + row * c.from_stride,
+                      far_apart ? c.bytes : c.from_stride, c.bytes, far_apart ? 1 : c.rows, cudaMemcpyDefault, stream),
+                  "copying from the device");
+        }
+    }
+}
+
+void BatchData::scatter() const {
+    for (const Copy& c : scatter_) {
+        copy_rows(static_cast<std::uint8_t*>(c.to), c.to_stride, static_cast<const std::uint8_t*>(c.from),
+                  c.from_stride, c.bytes, c.rows);
+    }
+}
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,89 @@
+// The data of a batch between host memory and the device: what is copied as it lies, what through staging.
+//
+// Page-locked inputs that lie close together are copied as one stretch, gaps included; what is small or pageable is
+// gathered into page-locked staging. Outputs are copied back as they lie only where no gaps are between them, which
+// are not ours to write.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "backend/batch.hpp"
+#include "cuda/memory_place.hpp"
+#include "cuda/resources.hpp"
+
+namespace warpaes::cuda {
+
+/// Memory for it, which a lane keeps.
+struct BatchDataMemory {
+    PageLockedBuffer input_staging, output_staging;
+    DeviceBuffer input, output;
+    std::size_t input_used = 0, output_used = 0;  ///< of the staging
+
+    void wipe(cudaStream_t stream) noexcept;
+    void release() noexcept;
+};
+
+class BatchData {
+public:
+    BatchData(BatchDataMemory& memory, int device) : memory_(memory), device_(device) {}
+
+    /// For every group, in order. Groups without data are left out.
+    void survey(std::size_t index, const MessageGroup& group);
+    /// Between both: memory is there then.
+    void reserve();
+    /// For every group in the same order: where its input and output lie on the device. Gathers.
+    struct Placed {
+        const std::uint8_t* input = nullptr;
+        std::uint8_t* output = nullptr;
+        std::uint64_t input_stride = 0, output_stride = 0;
+    };
+    [[nodiscard]] Placed place(std::size_t index, const MessageGroup& group);
+    /// After the last of them.
+    void finish_placing();
+
+    [[nodiscard]] std::uint64_t bytes_in() const noexcept { return bytes_in_; }
+    [[nodiscard]] std::uint64_t bytes_out() const noexcept { return bytes_out_; }
+    void copy_in(cudaStream_t stream) const;
+    void copy_out(cudaStream_t stream) const;
+    /// When the copies have ended: from the staging to where outputs belong.
+    void scatter() const;
+
+private:
+    /// Host memory [begin, end) that goes to the device in one piece, with the groups that lie in it.
+    struct Stretch {
+        std::uintptr_t begin, end, allocation;
+        std::size_t last_group;
+        bool foreign;              ///< another device's memory
+        bool gathered = false;     ///< through the staging
+        std::uint64_t offset = 0;  ///< on the device
+    };
+    struct Copy {
+        void* to;
+        const void* from;
+        std::uint64_t bytes;
+        std::uint64_t to_stride = 0, from_stride = 0, rows = 1;
+        bool foreign = false;
+    };
+
+    [[nodiscard]] bool is_here(const MemoryPlace& place) const {
+        return place.kind == Memory::device && place.device == device_;
+    }
+    void place_output(const MessageGroup& group, Placed& placed);
+    void through_output_staging(std::uint8_t* host, std::uint64_t host_stride, const std::uint8_t* device,
+                                std::uint64_t device_stride, std::uint64_t bytes, std::uint64_t rows);
+
+    BatchDataMemory& memory_;
+    int device_;
+    PlaceFinder inputs_, outputs_;
+    std::vector<Stretch> stretches_;
+    std::size_t stretch_ = 0;  ///< of the group to be placed
+    std::uint64_t gathered_ = 0, gather_at_ = 0, input_total_ = 0;
+    std::uint64_t output_bound_ = 0, output_at_ = 0;
+    std::vector<Copy> in_, out_, staged_out_, scatter_;
+    std::uint64_t bytes_in_ = 0, bytes_out_ = 0, staging_out_ = 0;
+};
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,191 @@
+// Batches of modes whose messages can be cut anywhere: blocks, counters, XTS, and byte by byte CFB8 and CFB1
+// decryption.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "cuda/batch_launch.hpp"
+#include "cuda/kernels/batch_block_params.cuh"
+#include "cuda/kernels/batch_counter_params.cuh"
+#include "cuda/kernels/batch_segment_params.cuh"
+#include "cuda/launch.hpp"
+
+namespace warpaes::cuda {
+
+namespace {
+
+void copy_round_keys(std::uint32_t (&to)[60], const RoundKeys& keys) {
+    static_assert(sizeof to == sizeof keys.words);
+    std::memcpy(to, keys.words.data(), sizeof to);
+}
+
+std::uint64_t blocks_with_partial(const BatchGroup& g) {
+    return g.length / block_bytes + (g.length % block_bytes != 0);
+}
+
+/// Warps of a persistent kernel's grid.
+std::uint64_t warps_of(const LaunchShape& shape) {
+    return static_cast<std::uint64_t>(shape.grid) * static_cast<std::uint64_t>(shape.threads) / 32;
+}
+
+template <typename Params>
+void set_batch(Secret<Params>& p, const Bucket& bucket) {
+    const Secret<BatchParams> batch = params_of(bucket);
+    std::memcpy(&p->batch, &*batch, sizeof *batch);
+}
+
+LaunchShape shape_for(const DeviceLimits& device, std::uint64_t units_of_threads) {
+    return launch_shape(device, false, (units_of_threads + 31) / 32);
+}
+
+}  // namespace
+
+Secret<BatchParams> params_of(const Bucket& bucket) {
+    Secret<BatchParams> p;
+    p->groups = bucket.on_device;
+    p->group_count = static_cast<std::uint32_t>(bucket.groups.size());
+    p->one_key = bucket.one_key != nullptr ? 1 : 0;
+    p->messages = bucket.messages;
+    p->units = bucket.units;
+    p->ticket = bucket.tickets;
+    if (bucket.one_key != nullptr) {
+        const bool inverse = uses_inverse_cipher(bucket.mode, bucket.direction);
+        copy_round_keys(p->round_keys, inverse ? bucket.one_key->decrypt() : bucket.one_key->encrypt());
+    }
+    return p;
+}
+
+namespace {
+
+/// Data units of a message and what else its kernel wants to know.
+XtsPart xts_part(const BatchGroup& g, const XtsPart& of_group) {
+    XtsPart part = of_group;
+    part.unit_bytes = std::max<std::uint64_t>(std::min(part.unit_bytes, g.length), block_bytes);
+    part.unit_blocks = static_cast<std::uint32_t>(part.unit_bytes / block_bytes);
+    const std::uint64_t last = g.length % part.unit_bytes, whole = g.length / part.unit_bytes;
+    part.message_units = static_cast<std::uint32_t>(whole + (last != 0));
+    part.blocks = whole * part.unit_blocks + last / block_bytes;
+    return part;
+}
+
+void enqueue_xts_batch(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream) {
+    Secret<BatchXtsParams> p;
+    set_batch(p, bucket);
+    p->parts = bucket.xts_on_device;
+    p->tweaks = reinterpret_cast<uint4*>(bucket.scratch);
+    p->tweak_count = bucket.scratch_bytes / block_bytes;
+    if (bucket.one_key != nullptr) copy_round_keys(p->tweak_keys, bucket.one_tweak_key->encrypt());
+    if (bucket.units == 0) return;
+    const bool one_key = bucket.one_key != nullptr;
+    const LaunchShape tweaks = shape_for(device, p->tweak_count);
+    launch(batch_tweaks_kernel_for(bucket.rounds, tweaks.tables, one_key), tweaks.grid, tweaks.threads,
+           tweaks.shared_bytes(), stream, *p);
+    const LaunchShape shape = shape_for(device, bucket.units);
+    launch(batch_xts_kernel_for(bucket.direction, bucket.rounds, shape.tables, one_key), shape.grid, shape.threads,
+           shape.shared_bytes(), stream, *p);
+}
+
+}  // namespace
+
+void prepare_blocks(Bucket& bucket, const DeviceLimits& device) {
+    if (bucket.mode == Mode::xts) {
+        std::uint64_t tweaks = 0;
+        for (std::size_t i = 0; i < bucket.groups.size(); ++i) {
+            XtsPart& part = bucket.xts[i] = xts_part(bucket.groups[i], bucket.xts[i]);
+            part.first_tweak = tweaks;
+            tweaks += part.message_units * bucket.groups[i].count;
+        }
+        std::size_t next = 0;
+        number_groups(bucket, [&](const BatchGroup& g) { return g.count * bucket.xts[next++].blocks; });
+        bucket.scratch_bytes = tweaks * block_bytes;
+        return;
+    }
+    number_groups(bucket, [](const BatchGroup& g) { return g.count * blocks_with_partial(g); });
+    const bool in_place = std::any_of(bucket.groups.begin(), bucket.groups.end(),
+                                      [](const BatchGroup& g) { return g.input == g.output; });
+    if (in_place && chains_on_ciphertext(bucket.mode, bucket.direction)) {
+        bucket.scratch_bytes = warps_of(shape_for(device, bucket.units)) * block_bytes;
+    }
+}
+
+void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream) {
+    if (bucket.mode == Mode::xts) return enqueue_xts_batch(bucket, device, stream);
+    if (bucket.units == 0) return;
+    Secret<BlockParams> p;
+    set_batch(p, bucket);
+    const LaunchShape shape = shape_for(device, bucket.units);
+    if (bucket.scratch_bytes != 0) {
+        p->boundaries = reinterpret_cast<uint4*>(bucket.scratch);
+        const std::uint64_t warps = warps_of(shape);
+        launch(batch_boundaries_kernel(), static_cast<int>((warps + 255) / 256), 256, 0, stream, *p, warps);
+    }
+    launch(
+        batch_blocks_kernel_for(bucket.mode, bucket.direction, bucket.rounds, shape.tables, bucket.one_key != nullptr),
+        shape.grid, shape.threads, shape.shared_bytes(), stream, *p);
+}
+
+void prepare_counters(Bucket& bucket, const DeviceLimits& device) {
+    const bool gcm = bucket.mode == Mode::gcm;
+    if (bucket.long_messages) {
+        std::uint64_t windows = 0;
+        for (const BatchGroup& g : bucket.groups) windows += g.count * (g.length / (16 * CounterParams::window) + 1);
+        const std::uint32_t at_once = BatchCounters::windows_at_once(device, windows);
+        bucket.at_once = at_once;
+        number_groups(bucket,
+                      [&](const BatchGroup& g) { return g.count * CounterParams::tasks_of(g.length, at_once); });
+        return;
+    }
+    // Very many groups are mostly messages by themselves.
+    constexpr std::uint64_t alone = ~std::uint64_t{0};
+    constexpr std::uint32_t unknown = 0xff;
+    std::array<std::uint8_t, BatchCounters::least_long / block_bytes + 2> lanes_alone;
+    lanes_alone.fill(unknown);
+    for (BatchGroup& g : bucket.groups) {
+        const auto blocks = static_cast<std::uint32_t>(blocks_with_partial(g) + (gcm ? 1 : 0));
+        const auto lanes_for = [&](std::uint64_t distance) {
+            return BatchCounters::log_lanes(blocks, distance, bucket.one_key != nullptr);
+        };
+        if (g.count > 1) {
+            g.lanes = lanes_for(std::max(g.input_stride, g.output_stride));
+            continue;
+        }
+        if (lanes_alone[blocks] == unknown) lanes_alone[blocks] = static_cast<std::uint8_t>(lanes_for(alone));
+        g.lanes = lanes_alone[blocks];
+    }
+    number_groups(bucket,
+                  [&](const BatchGroup& g) { return gcm || g.length != 0 ? g.count << g.lanes : std::uint64_t{0}; });
+    bucket.at_once = BatchCounters::steps_at_once(device, (bucket.units + 31) / 32);
+}
+
+void enqueue_counters(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream, uint4* pads) {
+    if (bucket.units == 0) return;
+    Secret<CounterParams> p;
+    set_batch(p, bucket);
+    p->gcm = bucket.mode == Mode::gcm ? 1 : 0;
+    p->at_once = bucket.at_once;
+    p->pads = pads;
+    const LaunchShape shape =
+        bucket.long_messages ? launch_shape(device, false, bucket.units) : shape_for(device, bucket.units);
+    launch(batch_ctr_kernel_for(bucket.rounds, shape.tables, bucket.one_key != nullptr, bucket.long_messages),
+           shape.grid, shape.threads, shape.shared_bytes(), stream, *p);
+}
+
+void prepare_segments(Bucket& bucket, const DeviceLimits&) {
+    const bool bits = bucket.mode == Mode::cfb1;
+    number_groups(bucket, [&](const BatchGroup& g) { return g.count * (bits ? (g.length + 7) / 8 : g.length); });
+    bucket.scratch_bytes = bucket.units;
+}
+
+void enqueue_segments(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream) {
+    if (bucket.units == 0) return;
+    Secret<SegmentParams> p;
+    set_batch(p, bucket);
+    p->ciphertext = bucket.scratch;
+    p->bits = bucket.mode == Mode::cfb1 ? 1 : 0;
+    const LaunchShape shape = shape_for(device, bucket.units);
+    launch(batch_copy_kernel_for(), shape.grid, 256, 0, stream, *p);
+    launch(batch_segments_kernel_for(bucket.mode, bucket.rounds, shape.tables, bucket.one_key != nullptr), shape.grid,
+           shape.threads, shape.shared_bytes(), stream, *p);
+}
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,242 @@
+// Counters of many messages, each with a counter of its own: CTR, and the key stream of GCM.
+//
+// Counter caching (ctr.cuh) costs 22 lookups for the first fourteen bytes of a counter, and five each for a value of j
+// and of g, before the 16 a round. Short messages: 2^lanes threads share one and take its blocks in turn; a thread has
+// the prefix once and g as good as once, so with four blocks a thread round one and two cost 12 lookups a block instead
+// of 32. A thread finds its message by its number among all threads of the launch, so a warp is full whatever the
+// lengths are.
+//
+// Long messages: a task is one half of each of some successive windows of 256 blocks, and a warp's. Windows begin where
+// the message begins, not where j is zero: so no group of 32 blocks is partly outside of it but the last. Lane l's
+// block 32 i + l then has the same j in every window, A(j) stays in registers; from some i on, or none, j has wrapped,
+// and g is one more.
+//
+// Counters are numbered by position: with GCM position 0 is J0, and the text begins at position 1.
+#pragma once
+
+#include "cuda/kernels/batch_counter_params.cuh"
+#include "cuda/kernels/batch_lookup.cuh"
+#include "cuda/kernels/ctr.cuh"
+
+namespace warpaes::cuda {
+
+/// The counter block at position 0.
+__device__ inline uint4 first_counter(const CounterParams& p, const BatchGroup& group, std::uint64_t message) {
+    const std::uint8_t* iv = group.iv + message * group.iv_stride;
+    const std::uint32_t alignment = alignment_of(iv, iv);
+    if (p.gcm == 0 || group.iv_length != 12) return load_block(iv, alignment);
+    // SP 800-38D, 7.1, step 2.
+    uint4 block{};
+    std::uint32_t* const words[3] = {&block.x, &block.y, &block.z};
+#pragma unroll
+    for (unsigned i = 0; i < 3; ++i) {
+        *words[i] = alignment >= 4 ? reinterpret_cast<const std::uint32_t*>(iv)[i] : load_word_bytewise(iv + 4 * i);
+    }
+    block.w = 0x01000000u;
+    return block;
+}
+
+/// The counter block with its last 16 bits zero that is `steps` times 65,536 after that of `initial`.
+__device__ __forceinline__ uint4 prefix_after(bool gcm, uint4 initial, std::uint64_t steps) {
+    if (!gcm) return counter_prefix(initial, steps);
+    initial.w = byte_swap((byte_swap(initial.w) & 0xffff0000u) + (static_cast<std::uint32_t>(steps) << 16));
+    return initial;
+}
+
+template <int Tables, typename Key>
+__device__ __forceinline__ void set_prefix(CounterPrefix<Tables>& prefix, const SharedTables<Tables>& tables,
+                                           uint4 counter, const Key& key) {
+    if constexpr (std::is_same_v<Key, SharedKey>) {
+        prefix.set(tables, counter, key.words);
+    } else {
+        std::uint32_t k[12];
+#pragma unroll
+        for (int r = 0; r < 3; ++r) {
+            std::uint32_t buffer[4];
+            const std::uint32_t* words = key.round(r, buffer);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) k[4 * r + i] = words[i];
+        }
+        prefix.set(tables, counter, k);
+    }
+}
+
+/// Where a message's blocks go: to the text, or E(J0) to the tag's pad.
+struct CounterText {
+    const std::uint8_t* in;
+    std::uint8_t* out;
+    uint4* pad;
+    std::uint64_t whole;
+    std::uint32_t rest;
+    std::uint32_t alignment;
+    std::uint32_t skip;  ///< positions before the text
+
+    __device__ __forceinline__ CounterText(const CounterParams& p, const BatchGroup& group, std::uint64_t message)
+        : in(group.input + message * group.input_stride),
+          out(group.output + message * group.output_stride),
+          pad(p.pads == nullptr ? nullptr : p.pads + group.first_message + message),
+          whole(group.length / block_bytes),
+          rest(static_cast<std::uint32_t>(group.length % block_bytes)),
+          alignment(alignment_of(in, out)),
+          skip(p.gcm != 0 ? 1 : 0) {}
+
+    [[nodiscard]] __device__ __forceinline__ std::uint64_t positions() const { return skip + whole + (rest != 0); }
+
+    /// `at`: block of the text; position - skip, which wraps below the text.
+    [[nodiscard]] __device__ __forceinline__ uint4 load(std::uint64_t at) const {
+        return at < whole ? load_block(in + at * block_bytes, alignment) : make_uint4(0, 0, 0, 0);
+    }
+    __device__ __forceinline__ void finish(std::uint64_t at, uint4 text, uint4 key_stream) const {
+        if (at < whole) {
+            store_block(out + at * block_bytes, text ^ key_stream, alignment);
+        } else if (at == whole) {
+            if (rest != 0)
+                xor_partial_block(out + at * block_bytes, in + at * block_bytes, key_stream, rest, alignment);
+        } else if (at == ~std::uint64_t{0} && pad != nullptr) {
+            *pad = key_stream;
+        }
+    }
+};
+
+/// A thread's blocks of a short message.
+template <int Rounds, int Tables, bool OneKey>
+__device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tables, const CounterParams& p,
+                                                 const BatchGroup& group, std::uint64_t thread) {
+    const std::uint64_t message = thread >> group.lanes;
+    const std::uint32_t step = 1u << group.lanes, first = static_cast<std::uint32_t>(thread) & (step - 1);
+    const CounterText text(p, group, message);
+    const auto end = static_cast<std::uint32_t>(text.positions());
+    const auto key = key_of<OneKey>(p.batch, group, message);
+    const uint4 counter = first_counter(p, group, message);
+    const std::uint32_t low = byte_swap(counter.w) & 0xffffu;
+    std::uint32_t buffer[4];
+    const std::uint32_t k[4] = {0, 0, 0, key.round(0, buffer)[3]};
+
+    CounterPrefix<Tables> prefix;
+    uint4 b{};
+    std::uint32_t prefix_of = ~0u, b_of = ~0u;
+    for (std::uint32_t i = first; i < end; i += step) {
+        const std::uint64_t at = static_cast<std::uint64_t>(i) - text.skip;
+        const uint4 loaded = text.load(at);
+        const std::uint32_t place = low + i;
+        if ((place >> 16) != prefix_of) {
+            prefix_of = place >> 16;
+            set_prefix(prefix, tables, prefix_after(p.gcm != 0, counter, prefix_of), key);
+        }
+        if ((place >> 8) != b_of) {
+            b_of = place >> 8;
+            b = prefix.b(tables, b_of & 0xff, k);
+        }
+        text.finish(at, loaded, rounds_with<false, Rounds, 3>(tables, prefix.a(tables, place & 0xff, k) ^ b, key));
+    }
+}
+
+template <int Rounds, int Tables, bool OneKey>
+__global__ void __launch_bounds__(1024, 1) batch_ctr_kernel(const __grid_constant__ CounterParams p) {
+    const SharedTables<Tables> tables;
+    tables.fill(te0_constant);
+    const unsigned lane = lane_id();
+    const std::uint64_t steps = (p.batch.units + warp_lanes - 1) / warp_lanes;
+    for (;;) {
+        unsigned long long step = 0;
+        if (lane == 0) step = atomicAdd(p.batch.ticket, p.at_once);
+        step = __shfl_sync(full_warp, step, 0);
+        if (step >= steps) return;
+        const std::uint64_t stop = step + p.at_once < steps ? step + p.at_once : steps;
+        std::uint64_t unit = step * warp_lanes + lane;
+        std::uint32_t group = find_group<&BatchGroup::first_unit>(p.batch, unit);
+        for (; step < stop; ++step, unit += warp_lanes) {
+            if (unit < p.batch.units) {
+                group = walk_to_group<&BatchGroup::first_unit>(p.batch, group, unit);
+                const BatchGroup& its = p.batch.groups[group];
+                share_of_message<Rounds, Tables, OneKey>(tables, p, its, unit - its.first_unit);
+            }
+            __syncwarp();
+        }
+    }
+}
+
+template <int Rounds, int Tables, bool OneKey>
+__global__ void __launch_bounds__(1024, 1) batch_long_ctr_kernel(const __grid_constant__ CounterParams p) {
+    constexpr int width = CounterParams::width;
+    constexpr std::uint32_t half = width * warp_lanes;
+    static_assert(2 * half == CounterParams::window);
+    const SharedTables<Tables> tables;
+    tables.fill(te0_constant);
+    const unsigned lane = lane_id();
+    for (;;) {
+        unsigned long long task = 0;
+        if (lane == 0) task = atomicAdd(p.batch.ticket, 1);
+        task = __shfl_sync(full_warp, task, 0);
+        if (task >= p.batch.units) return;
+        const BatchGroup& group = p.batch.groups[find_group<&BatchGroup::first_unit>(p.batch, task)];
+        const std::uint64_t of_group = task - group.first_unit;
+        const std::uint64_t tasks = CounterParams::tasks_of(group.length, p.at_once);
+        const std::uint64_t message = of_group / tasks, of_message = of_group % tasks;
+        const CounterText text(p, group, message);
+        const std::uint64_t end = text.positions();
+        const auto key = key_of<OneKey>(p.batch, group, message);
+        const uint4 counter = first_counter(p, group, message);
+        const std::uint32_t low = byte_swap(counter.w) & 0xffffu;
+        std::uint32_t buffer[4];
+        const std::uint32_t k[4] = {0, 0, 0, key.round(0, buffer)[3]};
+
+        const std::uint32_t unit_first = static_cast<std::uint32_t>(of_message % 2) * half;
+        std::uint64_t first = of_message / 2 * p.at_once * CounterParams::window + unit_first;
+        const std::uint64_t stop = first + static_cast<std::uint64_t>(p.at_once) * CounterParams::window;
+        // Of the first block of a window's half: the last byte, and all before it of the last 16 bits and above.
+        const std::uint32_t offset = ((low & 0xff) + unit_first) & 0xff;
+        std::uint64_t g = (low + first) >> 8;
+        const bool crosses = offset + half > 256;
+
+        std::uint64_t prefix_of = ~std::uint64_t{0};
+        CounterPrefix<Tables> prefix;
+        uint4 a[width];
+        uint4 b{}, b_next{};
+        for (; first < stop && first < end; first += CounterParams::window, ++g) {
+            if (g >> 8 != prefix_of) {
+                prefix_of = g >> 8;
+                set_prefix(prefix, tables, prefix_after(p.gcm != 0, counter, prefix_of), key);
+#pragma unroll
+                for (int i = 0; i < width; ++i) {
+                    a[i] = prefix.a(tables, (offset + i * warp_lanes + lane) & 0xff, k);
+                }
+                b_next = prefix.b(tables, static_cast<std::uint32_t>(g) & 0xff, k);
+            }
+            if (crosses) {
+                b = b_next;
+                // Beyond the last value of g it is wrong, and not used.
+                b_next = prefix.b(tables, static_cast<std::uint32_t>(g + 1) & 0xff, k);
+            } else {
+                b = b_next = prefix.b(tables, static_cast<std::uint32_t>(g) & 0xff, k);
+            }
+            const std::uint64_t at = first + lane - text.skip;
+            const bool carries = crosses && (g & 0xff) == 0xff;
+            if (first >= text.skip && first + half <= text.skip + text.whole && !carries) {
+                const std::uint8_t* in = text.in + at * block_bytes;
+                std::uint8_t* out = text.out + at * block_bytes;
+#pragma unroll
+                for (int i = 0; i < width; ++i) {
+                    constexpr int group_bytes = warp_lanes * static_cast<int>(block_bytes);
+                    const uint4 loaded = load_block(in + i * group_bytes, text.alignment);
+                    const bool wrapped = offset + i * warp_lanes + lane > 0xff;
+                    const uint4 key_stream = rounds_with<false, Rounds, 3>(tables, a[i] ^ (wrapped ? b_next : b), key);
+                    store_block(out + i * group_bytes, key_stream ^ loaded, text.alignment);
+                }
+                continue;
+            }
+            // An end of the message, or a carry out of the last 16 bits in the midst.
+#pragma unroll 1
+            for (std::uint32_t i = 0; i < half && first + i < end; i += warp_lanes) {
+                const std::uint64_t place = low + first + i + lane;
+                uint4 block = prefix_after(p.gcm != 0, counter, place >> 16);
+                block.w |= byte_swap(static_cast<std::uint32_t>(place) & 0xffffu);
+                const uint4 loaded = text.load(at + i);
+                text.finish(at + i, loaded, cipher_with<false, Rounds>(tables, block, key));
+            }
+        }
+        __syncwarp();
+    }
+}
+
+}  // namespace warpaes::cuda

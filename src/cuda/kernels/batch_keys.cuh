@@ -1,0 +1,84 @@
+// Keys of messages, expanded on the device: one thread a key. S-box bytes come out of conflict-free tables, so that
+// time depends on no key.
+#pragma once
+
+#include "cuda/kernels/batch_key_params.cuh"
+#include "cuda/kernels/batch_lookup.cuh"
+#include "cuda/kernels/memory.cuh"
+
+namespace warpaes::cuda {
+
+template <int Tables>
+__device__ __forceinline__ std::uint32_t sub_word(const SharedTables<Tables>& t, std::uint32_t w) {
+    // te0[x] = (2s, s, s, 3s).
+    const std::uint32_t low = __byte_perm(t.template lookup<0, 0>(w), t.template lookup<0, 1>(w), 0x0051),
+                        high = __byte_perm(t.template lookup<0, 2>(w), t.template lookup<0, 3>(w), 0x0051);
+    return __byte_perm(low, high, 0x5410);
+}
+
+__device__ __forceinline__ std::uint32_t inv_mix_column(std::uint32_t v) {
+    const auto twice = [](std::uint32_t x) { return ((x & 0x7f7f7f7fu) << 1) ^ (((x >> 7) & 0x01010101u) * 0x1b); };
+    const std::uint32_t v2 = twice(v), v4 = twice(v2), v8 = twice(v4), v9 = v8 ^ v;
+    return (v8 ^ v4 ^ v2) ^ rotl(v9 ^ v2, 24) ^ rotl(v9 ^ v4, 16) ^ rotl(v9, 8);
+}
+
+/// FIPS 197, 5.2, and for the inverse cipher 5.3.5.
+template <int Rounds, int Tables>
+__global__ void __launch_bounds__(256) batch_keys_kernel(const __grid_constant__ KeyParams p) {
+    constexpr unsigned nk = Rounds - 6, words = 4 * (Rounds + 1);
+    const SharedTables<Tables> tables;
+    tables.fill(te0_constant);
+    const std::uint64_t step = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+    for (std::uint64_t i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < p.count; i += step) {
+        const std::uint8_t* raw = nullptr;
+        uint4* slot = nullptr;
+        if (p.batch.groups != nullptr) {
+            const BatchGroup& g = p.batch.groups[find_group<&BatchGroup::first_message>(p.batch, i)];
+            const std::uint64_t message = i - g.first_message;
+            // Of a key that all messages share, the first one's thread takes care.
+            if (g.raw_keys == nullptr || (g.key_stride == 0 && message != 0)) continue;
+            raw = g.raw_keys + message * g.raw_key_stride;
+            slot = const_cast<uint4*>(g.keys) + message * g.key_stride;
+        } else {
+            raw = p.raw + i * p.raw_stride;
+            slot = p.slots + (p.numbers == nullptr ? i : p.numbers[i]) * key_slot_blocks;
+        }
+
+        std::uint32_t w[words];
+        const bool aligned = alignment_of(raw, raw) >= 4;
+#pragma unroll
+        for (unsigned j = 0; j < nk; ++j) {
+            w[j] = aligned ? reinterpret_cast<const std::uint32_t*>(raw)[j] : load_word_bytewise(raw + 4 * j);
+        }
+        std::uint32_t rcon = 1;
+#pragma unroll
+        for (unsigned j = nk; j < words; ++j) {
+            std::uint32_t temp = w[j - 1];
+            if (j % nk == 0) {
+                temp = sub_word(tables, rotl(temp, 24)) ^ rcon;
+                rcon = (rcon << 1) ^ ((rcon >> 7) * 0x11b);
+            } else if (nk > 6 && j % nk == 4) {
+                temp = sub_word(tables, temp);
+            }
+            w[j] = w[j - nk] ^ temp;
+        }
+
+        if (!p.inverse) {
+#pragma unroll
+            for (unsigned r = 0; r <= Rounds; ++r) {
+                slot[r] = make_uint4(w[4 * r], w[4 * r + 1], w[4 * r + 2], w[4 * r + 3]);
+            }
+            if (p.hash_key) slot[key_slot_h] = cipher<false, Rounds>(tables, make_uint4(0, 0, 0, 0), w);
+        } else {
+#pragma unroll
+            for (unsigned r = 0; r <= Rounds; ++r) {
+                const std::uint32_t* k = w + 4 * (Rounds - r);
+                slot[r] = r == 0 || r == Rounds ? make_uint4(k[0], k[1], k[2], k[3])
+                                                : make_uint4(inv_mix_column(k[0]), inv_mix_column(k[1]),
+                                                             inv_mix_column(k[2]), inv_mix_column(k[3]));
+            }
+        }
+    }
+}
+
+}  // namespace warpaes::cuda

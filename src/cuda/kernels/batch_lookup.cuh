@@ -1,0 +1,102 @@
+// From the number of a piece of work to the message that it belongs to, and keys where each message has its own.
+#pragma once
+
+#include "aes/types.hpp"
+#include "cuda/kernels/batch_params.cuh"
+#include "cuda/kernels/cipher.cuh"
+#include "cuda/kernels/memory.cuh"
+
+namespace warpaes::cuda {
+
+/// The last group that begins at or before `at`, in the numbering that `first` gives.
+template <std::uint64_t BatchGroup::*First>
+__device__ inline std::uint32_t find_group(const BatchParams& p, std::uint64_t at) {
+    std::uint32_t low = 0, high = p.group_count;
+    while (high - low > 1) {
+        const std::uint32_t middle = low + (high - low) / 2;
+        if (p.groups[middle].*First <= at) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/// The same, from a group that begins at or before it.
+template <std::uint64_t BatchGroup::*First>
+__device__ __forceinline__ std::uint32_t walk_to_group(const BatchParams& p, std::uint32_t group, std::uint64_t at) {
+    while (group + 1 < p.group_count && p.groups[group + 1].*First <= at) ++group;
+    return group;
+}
+
+/// Where round keys come from: constant-bank operands, the same for all,
+struct SharedKey {
+    const std::uint32_t* words;
+    __device__ __forceinline__ const std::uint32_t* round(int r, std::uint32_t (&)[4]) const { return words + 4 * r; }
+};
+
+/// or a slot in device memory, a message's own.
+struct SlotKey {
+    const uint4* slot;
+    __device__ __forceinline__ const std::uint32_t* round(int r, std::uint32_t (&buffer)[4]) const {
+        const uint4 k = slot[r];
+        buffer[0] = k.x;
+        buffer[1] = k.y;
+        buffer[2] = k.z;
+        buffer[3] = k.w;
+        return buffer;
+    }
+};
+
+template <bool OneKey>
+using KeyOf = std::conditional_t<OneKey, SharedKey, SlotKey>;
+
+template <bool OneKey>
+__device__ __forceinline__ KeyOf<OneKey> key_of(const BatchParams& p, const BatchGroup& group, std::uint64_t message) {
+    if constexpr (OneKey) {
+        return {p.round_keys};
+    } else {
+        return {group.keys + message * group.key_stride};
+    }
+}
+
+/// Rounds `First` … `Rounds`, as rounds_from has them.
+template <bool Inverse, int Rounds, int First, int Tables, typename Key>
+__device__ __forceinline__ uint4 rounds_with(const SharedTables<Tables>& t, uint4 s, const Key& key) {
+    std::uint32_t buffer[4];
+#pragma unroll
+    for (int r = First; r < Rounds; ++r) s = cipher_round<Inverse>(t, s, key.round(r, buffer));
+    return last_round<Inverse>(t, s, key.round(Rounds, buffer));
+}
+
+template <bool Inverse, int Rounds, int Tables, typename Key>
+__device__ __forceinline__ uint4 cipher_with(const SharedTables<Tables>& t, uint4 block, const Key& key) {
+    std::uint32_t buffer[4];
+    const std::uint32_t* k = key.round(0, buffer);
+    const uint4 whitened = block ^ make_uint4(k[0], k[1], k[2], k[3]);
+    return rounds_with<Inverse, Rounds, 1>(t, whitened, key);
+}
+
+/// 16, 4 or 1: what the addresses of a message are multiples of.
+__device__ __forceinline__ std::uint32_t alignment_of(const void* a, const void* b) {
+    const auto bits = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b));
+    return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 1;
+}
+
+/// As xor_partial_block, by words where alignment lets it.
+__device__ inline void xor_partial_block(std::uint8_t* out, const std::uint8_t* in, uint4 key_stream, unsigned bytes,
+                                         std::uint32_t alignment) {
+    unsigned at = 0;
+    if (alignment >= 4) {
+        for (; at + 4 <= bytes; at += 4) {
+            *reinterpret_cast<std::uint32_t*>(out + at) =
+                *reinterpret_cast<const std::uint32_t*>(in + at) ^ word_of(key_stream, at / 4);
+        }
+    }
+    for (; at < bytes; ++at) {
+        out[at] = static_cast<std::uint8_t>(in[at] ^ (word_of(key_stream, at / 4) >> (8 * (at % 4))));
+    }
+}
+
+}  // namespace warpaes::cuda

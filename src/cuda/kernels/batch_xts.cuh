@@ -1,0 +1,116 @@
+// XTS of many messages: the tweaks of all data units first, then one thread a block as in batch_blocks.cuh. A thread
+// that stays in its data unit from step to step multiplies its tweak by x^32 (xts.cuh); one that enters another takes
+// that unit's, times x to the power of its block, which is below 32 then.
+#pragma once
+
+#include "cuda/kernels/batch_block_params.cuh"
+#include "cuda/kernels/batch_walk.cuh"
+#include "cuda/kernels/blocks.cuh"
+#include "cuda/kernels/xts.cuh"
+
+namespace warpaes::cuda {
+
+template <bool OneKey>
+__device__ __forceinline__ KeyOf<OneKey> tweak_key_of(const BatchXtsParams& p, const XtsPart& part) {
+    if constexpr (OneKey) {
+        return {p.tweak_keys};
+    } else {
+        return {part.tweak_keys};
+    }
+}
+
+/// A thread a data unit.
+template <int Rounds, int Tables, bool OneKey>
+__global__ void __launch_bounds__(1024, 1) batch_tweaks_kernel(const __grid_constant__ BatchXtsParams p) {
+    const SharedTables<Tables> tables;
+    tables.fill(te0_constant);
+    const std::uint64_t step = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+    for (std::uint64_t i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < p.tweak_count;
+         i += step) {
+        std::uint32_t low = 0, high = p.batch.group_count;
+        while (high - low > 1) {
+            const std::uint32_t middle = low + (high - low) / 2;
+            if (p.parts[middle].first_tweak <= i) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        const XtsPart& part = p.parts[low];
+        const BatchGroup& group = p.batch.groups[low];
+        const std::uint64_t message = (i - part.first_tweak) / part.message_units,
+                            unit = (i - part.first_tweak) % part.message_units;
+        const std::uint8_t* iv = group.iv + message * group.iv_stride;
+        const uint4 first = load_block(iv, alignment_of(iv, iv));
+        const Tweak number = add(Tweak{first.x | static_cast<std::uint64_t>(first.y) << 32,
+                                       first.z | static_cast<std::uint64_t>(first.w) << 32},
+                                 unit);
+        const uint4 block =
+            make_uint4(static_cast<std::uint32_t>(number.low), static_cast<std::uint32_t>(number.low >> 32),
+                       static_cast<std::uint32_t>(number.high), static_cast<std::uint32_t>(number.high >> 32));
+        p.tweaks[i] = cipher_with<false, Rounds>(tables, block, tweak_key_of<OneKey>(p, part));
+    }
+}
+
+template <Direction D, int Rounds, int Tables, bool OneKey>
+__global__ void __launch_bounds__(1024, 1) batch_xts_kernel(const __grid_constant__ BatchXtsParams p) {
+    constexpr bool inverse = D == Direction::decrypt;
+    const SharedTables<Tables> tables;
+    tables.fill(inverse ? td0_constant : te0_constant);
+    const Stretch stretch(p.batch.units, global_warp(), global_warps());
+    if (stretch.first >= stretch.last) return;
+
+    std::uint64_t at = stretch.first + lane_id();
+    if (at >= p.batch.units) return;
+    BlockWalk walk;
+    const auto blocks_of = [&](std::uint32_t group) { return p.parts[group].blocks; };
+    walk.begin(p.batch, at, blocks_of);
+    uint4 tweak{};
+    std::uint64_t tweak_of = ~std::uint64_t{0};
+    for (;;) {
+        const BatchGroup& group = p.batch.groups[walk.group()];
+        const XtsPart& part = p.parts[walk.group()];
+        const auto block = static_cast<std::uint32_t>(walk.block());
+        // The last unit of a message may be shorter, and begins where the others would have it.
+        const std::uint32_t unit = block / part.unit_blocks, of_unit = block % part.unit_blocks;
+        const std::uint64_t number = part.first_tweak + walk.message() * part.message_units + unit;
+        if (number == tweak_of) {
+            tweak = times_x_32(tweak);
+        } else {
+            tweak_of = number;
+            tweak = times_groups(p.tweaks[number], of_unit / warp_lanes);
+            tweak = times_power_of_x(tweak, of_unit % warp_lanes);
+        }
+
+        const std::uint64_t unit_first = unit * part.unit_bytes;
+        const std::uint64_t left = group.length - unit_first;
+        const std::uint64_t bytes = left < part.unit_bytes ? left : part.unit_bytes;
+        const std::uint64_t offset = unit_first + static_cast<std::uint64_t>(of_unit) * block_bytes;
+        const std::uint8_t* in = group.input + walk.message() * group.input_stride + offset;
+        std::uint8_t* out = group.output + walk.message() * group.output_stride + offset;
+        const std::uint32_t alignment = alignment_of(in, out);
+        const auto key = key_of<OneKey>(p.batch, group, walk.message());
+
+        // Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2): the last whole block's thread sees to the partial one.
+        const auto rest = static_cast<unsigned>(bytes % block_bytes);
+        const bool steals = rest != 0 && of_unit + 1 == bytes / block_bytes;
+        const uint4 after = times_power_of_x(tweak, 1);
+        uint4 mask = steals && inverse ? after : tweak;
+        uint4 result = load_block(in, alignment);
+        for (int turn = 0;; ++turn) {
+            result = cipher_with<inverse, Rounds>(tables, result ^ mask, key) ^ mask;
+            if (!steals || turn == 1) break;
+            const uint4 stolen = result;
+            result = begin_with(stolen, in + block_bytes, rest);
+            store_beginning(out + block_bytes, stolen, rest);
+            mask = inverse ? tweak : after;
+        }
+        store_block(out, result, alignment);
+
+        at += warp_lanes;
+        if (at >= stretch.last || at >= p.batch.units) return;
+        walk.advance(p.batch, at, blocks_of);
+    }
+}
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,144 @@
+#include "cuda/lane.hpp"
+
+#include <algorithm>
+
+#include "cuda/memory_place.hpp"
+#include "cuda/run.hpp"
+
+namespace warpaes::cuda {
+
+namespace {
+
+std::uint64_t bytes_of(const Run& run) {
+    return run.mode == Mode::cfb1 ? (run.length + 7) / 8 : run.length;
+}
+
+Block* blocks_of(PageLockedBuffer& buffer, std::uint64_t count) {
+    return reinterpret_cast<Block*>(buffer.reserve(count * sizeof(Block)));
+}
+
+}  // namespace
+
+CudaLane::CudaLane(int device, const DeviceLimits& limits, CopyQueues& queues, std::size_t staging_bytes)
+    : device_(device), limits_(limits), queues_(queues), staging_bytes_(staging_bytes) {
+    if (staging_bytes != 0) {
+        check(cudaHostAlloc(reinterpret_cast<void**>(&staging_), 2 * staging_bytes, cudaHostAllocPortable),
+              "allocating page-locked memory");
+    }
+}
+
+CudaLane::~CudaLane() {
+    Lane::wipe_staging(staging_bytes_);
+    try {
+        const CurrentDevice current(device_);
+        input_.release();
+        output_.release();
+        scratch_.release();
+        results_.release();
+        j0s_.release();
+        batch_.release();
+        if (staging_ != nullptr) (void)cudaFreeHost(staging_);
+    } catch (...) {
+        // The device is gone, and its memory with it.
+    }
+}
+
+/// `work(input, output)` enqueues on the lane's stream; what of both is not on the device is copied there and back.
+template <typename Work>
+void CudaLane::carry_out(const std::uint8_t* input, std::uint64_t input_bytes, std::uint8_t* output,
+                         std::uint64_t output_bytes, const Work& work) {
+    const CurrentDevice current(device_);
+    const bool copy_in = input_bytes != 0 && !is_here(input), copy_out = output_bytes != 0 && !is_here(output);
+    const std::uint8_t* const device_input = copy_in ? input_.reserve(input_bytes) : input;
+    std::uint8_t* const device_output = copy_out ? output_.reserve(output_bytes) : output;
+    try {
+        const bool queued = std::max(input_bytes, output_bytes) >= least_queued_bytes;
+        const cudaStream_t stream = stream_.get();
+        const cudaStream_t in = queued ? queues_.in.get() : stream, out = queued ? queues_.out.get() : stream;
+        {
+            const auto lock = queued ? std::unique_lock(queues_.mutex) : std::unique_lock<std::mutex>();
+            if (copy_in) {
+                if (queued && wiping_) event_.order(stream, in);
+                check(cudaMemcpyAsync(input_.get(), input, input_bytes, cudaMemcpyDefault, in),
+                      "copying to the device");
+                if (queued) event_.order(in, stream);
+            }
+            wiping_ = false;
+            work(device_input, device_output);
+            if (copy_out) {
+                if (queued) event_.order(stream, out);
+                check(cudaMemcpyAsync(output, device_output, output_bytes, cudaMemcpyDefault, out),
+                      "copying from the device");
+            }
+            check(cudaEventRecord(done_.get(), copy_out ? out : stream), "recording an event");
+        }
+        check(cudaEventSynchronize(done_.get()), "waiting for the device");
+    } catch (...) {
+        // What was enqueued before the failure must not touch the buffers after it.
+        for (const cudaStream_t stream : {queues_.in.get(), stream_.get(), queues_.out.get()}) {
+            (void)cudaStreamSynchronize(stream);
+        }
+        throw;
+    }
+}
+
+bool CudaLane::is_here(const void* pointer) const {
+    const MemoryPlace place = place_of(pointer);
+    return place.kind == Memory::device && place.device == device_;
+}
+
+void CudaLane::run(const Run& run) {
+    const std::uint64_t bytes = bytes_of(run);
+    if (bytes == 0) return;
+    carry_out(run.input, bytes, run.output, bytes, [&](const std::uint8_t* input, std::uint8_t* output) {
+        Run on_device = run;
+        on_device.input = input;
+        on_device.output = output;
+        enqueue(on_device, limits_, stream_.get());
+    });
+}
+
+void CudaLane::run_gcm(const GcmRun& run) {
+    if (run.count == 0) return;
+    const auto extent = [&](std::uint64_t stride) { return (run.count - 1) * stride + run.last_bytes; };
+    const std::uint64_t output_bytes = run.output == nullptr ? 0 : extent(run.output_stride);
+    const CurrentDevice current(device_);
+    Block* const results = blocks_of(results_, run.count);
+    const Block* j0 = run.j0;
+    if (run.count > 1 && !run.hashes_only()) {
+        // A copy from pageable memory would hold up the thread.
+        j0 = std::copy_n(run.j0, run.count, blocks_of(j0s_, run.count)) - run.count;
+    }
+    carry_out(run.input, extent(run.input_stride), run.output, output_bytes,
+              [&](const std::uint8_t* input, std::uint8_t* output) {
+                  GcmRun on_device = run;
+                  on_device.input = input;
+                  on_device.output = output;
+                  on_device.results = results;
+                  on_device.j0 = j0;
+                  enqueue(on_device, limits_, stream_.get(),
+                          [this](std::size_t bytes) { return scratch_.reserve(bytes); });
+              });
+    std::copy_n(results, run.count, run.results);
+    wipe({results->data(), run.count * sizeof(Block)});
+}
+
+void CudaLane::run_batch(std::span<const MessageGroup> groups) {
+    const CurrentDevice current(device_);
+    cuda::run_batch({device_, limits_, queues_, stream_.get(), batch_}, groups);
+}
+
+void CudaLane::wipe_staging(std::size_t bytes) noexcept {
+    Lane::wipe_staging(bytes);
+    try {
+        const CurrentDevice current(device_);
+        input_.wipe(stream_.get());
+        output_.wipe(stream_.get());
+        batch_.wipe(stream_.get());
+        wiping_ = true;
+    } catch (...) {
+        // The device is gone, and its memory with it.
+    }
+}
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,52 @@
+// A lane of the CUDA backend: a device, a stream of its own, and memory on both sides.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "backend/backend.hpp"
+#include "cuda/batch.hpp"
+#include "cuda/launch_table.hpp"
+#include "cuda/resources.hpp"
+
+namespace warpaes::cuda {
+
+class CudaLane final : public Lane {
+public:
+    CudaLane(int device, const DeviceLimits& limits, CopyQueues& queues, std::size_t staging_bytes);
+    ~CudaLane() override;
+
+    std::span<std::uint8_t> input_staging() noexcept override { return {staging_, staging_bytes_}; }
+    std::span<std::uint8_t> output_staging() noexcept override { return {staging_ + staging_bytes_, staging_bytes_}; }
+    int device() const noexcept override { return device_; }
+
+    void run(const Run& run) override;
+    void run_gcm(const GcmRun& run) override;
+    void run_batch(std::span<const MessageGroup> groups) override;
+    /// The device's part is done in the order of the stream: before anything that comes after.
+    void wipe_staging(std::size_t bytes) noexcept override;
+
+private:
+    template <typename Work>
+    void carry_out(const std::uint8_t* input, std::uint64_t input_bytes, std::uint8_t* output,
+                   std::uint64_t output_bytes, const Work& work);
+    [[nodiscard]] bool is_here(const void* pointer) const;
+
+    /// Below this a chunk is not worth the order of the queues, and its memory may be pageable.
+    static constexpr std::uint64_t least_queued_bytes = std::uint64_t{1} << 20;
+
+    int device_;
+    DeviceLimits limits_;
+    CopyQueues& queues_;
+    Stream stream_;
+    Event event_, done_;
+    std::uint8_t* staging_ = nullptr;
+    std::size_t staging_bytes_;
+    DeviceBuffer input_, output_, scratch_;
+    PageLockedBuffer results_, j0s_;
+    BatchMemory batch_;
+    bool wiping_ = false;  ///< the stream still holds the wiping of both
+};
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,75 @@
+#include "cuda/memory_place.hpp"
+
+#include <cuda_runtime.h>
+#include <dlfcn.h>
+
+namespace warpaes::cuda {
+
+namespace {
+
+struct Range {
+    std::uintptr_t first = 0, bytes = 0;
+};
+
+#if defined(WARPAES_SIMT)
+Range range_around(const void* pointer, const MemoryPlace&) {
+    Range range;
+    if (simt::find_allocation(pointer, range.first, range.bytes)) return range;
+    // The simulated GPU's memory lies among the host's: nothing is known of what is beside the pointer.
+    return {reinterpret_cast<std::uintptr_t>(pointer), 1};
+}
+#else
+/// cuPointerGetAttribute of the driver, which is loaded: the runtime does not tell how far an allocation reaches.
+using GetAttribute = int (*)(void* data, int attribute, unsigned long long pointer);
+GetAttribute get_attribute() {
+    static const auto function = [] {
+        void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+        return reinterpret_cast<GetAttribute>(driver == nullptr ? nullptr : dlsym(driver, "cuPointerGetAttribute"));
+    }();
+    return function;
+}
+
+Range range_around(const void* pointer, const MemoryPlace& place) {
+    // CU_POINTER_ATTRIBUTE_RANGE_START_ADDR and CU_POINTER_ATTRIBUTE_RANGE_SIZE of cuda.h.
+    constexpr int range_start = 11, range_size = 12;
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    unsigned long long first = 0;
+    std::size_t bytes = 0;
+    if (place.kind != Memory::pageable && get_attribute() != nullptr &&
+        get_attribute()(&first, range_start, address) == 0 && get_attribute()(&bytes, range_size, address) == 0 &&
+        address - first < bytes) {
+        return {static_cast<std::uintptr_t>(first), bytes};
+    }
+    // No page is of two kinds.
+    constexpr std::uintptr_t page = 4096;
+    return {address / page * page, page};
+}
+#endif
+
+}  // namespace
+
+MemoryPlace place_of(const void* pointer) {
+    cudaPointerAttributes attributes{};
+    if (pointer == nullptr || cudaPointerGetAttributes(&attributes, pointer) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return {};
+    }
+    switch (attributes.type) {
+    case cudaMemoryTypeHost:
+        return {Memory::page_locked, -1};
+    case cudaMemoryTypeDevice:
+    case cudaMemoryTypeManaged:
+        return {Memory::device, attributes.device};
+    default:
+        return {};
+    }
+}
+
+void PlaceFinder::look_up(const void* pointer) {
+    place_ = place_of(pointer);
+    const Range range = range_around(pointer, place_);
+    first_ = range.first;
+    bytes_ = range.bytes;
+}
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,33 @@
+// Where memory lies, as the CUDA runtime knows it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cuda/cuda_backend.hpp"
+
+namespace warpaes::cuda {
+
+/// Of a machine with a usable GPU.
+MemoryPlace place_of(const void* pointer);
+
+/// The same for very many pointers that lie in few allocations: asks only for those outside the last one.
+class PlaceFinder {
+public:
+    [[nodiscard]] MemoryPlace of(const void* pointer) {
+        const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+        if (address - first_ >= bytes_) look_up(pointer);
+        return place_;
+    }
+    /// Beginning of the allocation in which the last pointer lay, as far as it is known.
+    [[nodiscard]] std::uintptr_t first() const noexcept { return first_; }
+
+private:
+    void look_up(const void* pointer);
+
+    std::uintptr_t first_ = 0;
+    std::uintptr_t bytes_ = 0;
+    MemoryPlace place_;
+};
+
+}  // namespace warpaes::cuda

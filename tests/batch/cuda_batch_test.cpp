@@ -1,0 +1,236 @@
+// Batches on a GPU's lane, the simulated one or a real one: every kind of memory, every way in which work is cut.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "batch_cases.hpp"
+#include "cuda/cuda_backend.hpp"
+
+namespace warpaes::test {
+namespace {
+
+class DeviceMemory final : public BatchMemory {
+public:
+    std::uint8_t* allocate(std::size_t bytes) override {
+        return static_cast<std::uint8_t*>(cuda_backend().device_alloc(0, bytes));
+    }
+    void release(std::uint8_t* memory, std::size_t) noexcept override { cuda_backend().device_free(memory); }
+    void write(std::uint8_t* to, std::span<const std::uint8_t> from) override {
+        cuda_backend().copy(to, from.data(), from.size(), 0, nullptr);
+    }
+    void read(std::span<std::uint8_t> to, const std::uint8_t* from) override {
+        cuda_backend().copy(to.data(), from, to.size(), 0, nullptr);
+    }
+};
+
+class PageLockedMemory final : public BatchMemory {
+public:
+    std::uint8_t* allocate(std::size_t bytes) override {
+        return static_cast<std::uint8_t*>(cuda_backend().host_alloc(bytes));
+    }
+    void release(std::uint8_t* memory, std::size_t) noexcept override { cuda_backend().host_free(memory); }
+};
+
+/// One piece of memory out of which all groups get theirs, one behind the other, as in a client's arena.
+class Arena final : public BatchMemory {
+public:
+    explicit Arena(BatchMemory& memory) : memory_(memory), base_(memory.allocate(bytes_)) {}
+    Arena(const Arena&) = delete;
+    Arena& operator=(const Arena&) = delete;
+    ~Arena() override { memory_.release(base_, bytes_); }
+    std::uint8_t* allocate(std::size_t bytes) override {
+        if (bytes > bytes_ - used_) throw std::bad_alloc();
+        used_ += bytes;
+        return base_ + (used_ - bytes);
+    }
+    void release(std::uint8_t*, std::size_t) noexcept override {}
+    void write(std::uint8_t* to, std::span<const std::uint8_t> from) override { memory_.write(to, from); }
+    void read(std::span<std::uint8_t> to, const std::uint8_t* from) override { memory_.read(to, from); }
+
+private:
+    static constexpr std::size_t bytes_ = std::size_t{32} << 20;
+    BatchMemory& memory_;
+    std::uint8_t* base_;
+    std::size_t used_ = 0;
+};
+
+struct Places {
+    const char* label;
+    BatchMemory* text;
+    BatchMemory* rest;
+};
+void PrintTo(const Places& p, std::ostream* out) {
+    *out << p.label;
+}
+
+std::vector<Places> all_places() {
+    static DeviceMemory device;
+    static PageLockedMemory page_locked;
+    return {{"pageable", &guarded_memory(), &guarded_memory()},
+            {"page_locked", &page_locked, &guarded_memory()},
+            {"device", &device, &device},
+            {"device_with_rest_on_host", &device, &page_locked},
+            {"host_with_rest_on_device", &guarded_memory(), &device}};
+}
+
+class CudaBatch : public testing::TestWithParam<Places> {
+protected:
+    void SetUp() override {
+        if (!cuda_backend().usable()) GTEST_SKIP() << cuda_backend().info().front().reason;
+        lane_ = cuda_backend().open_lane(0, 0);
+    }
+    void check(const std::vector<GroupSpec>& specs, std::uint32_t seed) {
+        check_batch([this](std::span<const MessageGroup> groups) { lane_->run_batch(groups); }, specs, seed,
+                    *GetParam().text, *GetParam().rest);
+    }
+    /// Of one mode and direction.
+    void check_mode(Mode mode, Direction direction, const std::vector<GroupSpec>& shapes, std::uint32_t seed) {
+        std::vector<GroupSpec> specs = shapes;
+        for (GroupSpec& spec : specs) {
+            spec.mode = mode;
+            spec.direction = direction;
+            if (!uses_iv(mode)) spec.iv_length = 0;
+        }
+        check(specs, seed);
+    }
+    std::unique_ptr<Lane> lane_;
+};
+
+TEST_P(CudaBatch, NoMessages) {
+    lane_->run_batch({});
+    check({{.mode = Mode::ctr, .count = 0, .length = 100}, {.mode = Mode::ecb, .count = 3, .length = 0}}, 1);
+}
+
+TEST_P(CudaBatch, EachMode) {
+    std::uint32_t seed = 1000;
+    for (const Mode mode : batch_modes()) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            std::mt19937 random(++seed);
+            std::vector<GroupSpec> specs;
+            const bool by_bits = mode == Mode::cfb1;
+            for (int i = 0; i < 12; ++i) {
+                specs.push_back(
+                    random_group(random, mode, direction, {.count = 20, .length = by_bits ? 70u : 3000u, .aad = 100}));
+            }
+            check(specs, 100 * seed);
+        }
+    }
+}
+
+TEST_P(CudaBatch, AllModesAtOnce) {
+    for (std::uint32_t seed = 1; seed <= 3; ++seed) {
+        std::mt19937 random(seed);
+        check(random_batch(random, 40, {.count = 10, .length = 600, .aad = 100}), 1000 * seed);
+    }
+}
+
+/// Lengths round those at which messages are shared out differently.
+TEST_P(CudaBatch, EveryLengthOfCounters) {
+    std::vector<GroupSpec> shapes;
+    for (std::uint64_t blocks = 0; blocks <= 70; ++blocks) {
+        shapes.push_back({.count = 1 + blocks % 5, .length = 16 * blocks + blocks % 17, .gap = blocks % 3 * 4});
+    }
+    for (const std::uint64_t length : {4095u, 4096u, 8175u, 8191u, 8192u, 8193u, 12287u, 12288u, 16384u, 20000u}) {
+        shapes.push_back({.count = 3, .length = length, .raw_keys = length % 2 != 0, .gap = length % 16});
+    }
+    check_mode(Mode::ctr, Direction::encrypt, shapes, 3);
+}
+
+TEST_P(CudaBatch, CountersThatCarry) {
+    // The fixture's IVs carry in a quarter of the cases.
+    std::vector<GroupSpec> shapes;
+    for (std::size_t i = 0; i < 20; ++i) {
+        shapes.push_back({.count = 8, .length = 100 + 700 * i, .in_place = i % 2 == 0, .raw_keys = i % 3 == 0});
+    }
+    check_mode(Mode::ctr, Direction::decrypt, shapes, 4);
+}
+
+TEST_P(CudaBatch, LongCounters) {
+    check({{.mode = Mode::ctr, .length = (65536 + 300) * 16 + 5, .shift = 3},
+           {.mode = Mode::ctr, .count = 2, .length = 300000, .gap = 16}},
+          5);
+}
+
+TEST_P(CudaBatch, ManyGroupsOfOneMessage) {
+    std::mt19937 random(6);
+    for (const Mode mode : {Mode::ctr, Mode::ecb, Mode::cbc, Mode::xts}) {
+        std::vector<GroupSpec> shapes;
+        for (int i = 0; i < 300; ++i) {
+            GroupSpec spec{.length = 16 * (1 + random() % 40), .data_unit = 64};
+            if (mode == Mode::ctr) spec.length -= random() % 16;
+            shapes.push_back(spec);
+        }
+        check_mode(mode, Direction::decrypt, shapes, 7);
+    }
+}
+
+/// Groups of one key and of many: both kinds of kernels.
+TEST_P(CudaBatch, OneKeyAndMany) {
+    for (const Mode mode : {Mode::ecb, Mode::cbc, Mode::cfb128, Mode::ctr, Mode::xts, Mode::cfb8}) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            for (const std::size_t key_bytes : {16u, 24u, 32u}) {
+                if (mode == Mode::xts && key_bytes == 24) continue;
+                const std::vector<GroupSpec> one{
+                    {.key_bytes = key_bytes, .count = 9, .length = 1600, .data_unit = 400}};
+                check_mode(mode, direction, one, 8);
+                std::vector<GroupSpec> many(3, one[0]);
+                many[1].count = 1;
+                many[2].raw_keys = mode != Mode::xts;
+                check_mode(mode, direction, many, 9);
+            }
+        }
+    }
+}
+
+/// Stretches of several warps, in place, where the block before a stretch belongs to another warp.
+TEST_P(CudaBatch, InPlaceAcrossWarps) {
+    for (const Mode mode : {Mode::cbc, Mode::cfb128}) {
+        check_mode(mode, Direction::decrypt,
+                   {{.count = 2, .length = 80000, .in_place = true}, {.count = 50, .length = 48, .in_place = true}},
+                   10);
+    }
+}
+
+TEST_P(CudaBatch, DataUnits) {
+    std::vector<GroupSpec> shapes;
+    for (const std::uint64_t unit : {16u, 17u, 31u, 512u, 520u, 4096u, 40000u}) {
+        for (const std::uint64_t length : {16u, 33u, 511u, 512u, 1055u, 9000u, 41000u}) {
+            if (length % unit != 0 && length % unit < 16) continue;
+            shapes.push_back({.count = 3, .length = length, .data_unit = unit, .gap = length % 3});
+        }
+    }
+    check_mode(Mode::xts, Direction::encrypt, shapes, 11);
+    check_mode(Mode::xts, Direction::decrypt, shapes, 12);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CudaBatch, testing::ValuesIn(all_places()),
+                         [](const auto& info) { return std::string(info.param.label); });
+
+/// Groups that lie one behind the other in one allocation are copied together.
+TEST(CudaBatchArena, GroupsAreCopiedTogether) {
+    if (!cuda_backend().usable()) GTEST_SKIP() << cuda_backend().info().front().reason;
+    const auto lane = cuda_backend().open_lane(0, 0);
+    PageLockedMemory page_locked;
+    for (const std::uint64_t most : {200u, 3000u, 40000u}) {
+        for (std::uint32_t seed = 1; seed <= 3; ++seed) {
+            Arena text(page_locked), rest(page_locked);
+            std::mt19937 random(seed);
+            std::vector<GroupSpec> specs;
+            for (int i = 0; i < 100; ++i) {
+                GroupSpec spec{.mode = i % 2 == 0 ? Mode::ctr : Mode::ecb,
+                               .count = 1 + random() % 4,
+                               .length = 16 * (random() % (most / 16)),
+                               .iv_length = i % 2 == 0 ? 16u : 0u,
+                               .in_place = random() % 3 == 0,
+                               .gap = random() % 2 * 16};
+                specs.push_back(spec);
+            }
+            check_batch([&](std::span<const MessageGroup> groups) { lane->run_batch(groups); }, specs, seed, text,
+                        rest);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace warpaes::test
