@@ -10,12 +10,6 @@ namespace warpaes::cuda {
 
 namespace {
 
-bool by_tensor_cores(const Bucket& bucket, const BatchGroup& g) {
-    const std::uint64_t stride = bucket.direction == Direction::decrypt ? g.input_stride : g.output_stride;
-    return bucket.one_key != nullptr && g.length >= GcmBatch::least_long &&
-           g.count * g.length >= GcmBatch::least_bytes && stride >= g.length;
-}
-
 bool has_other_ivs(const Bucket& bucket) {
     return std::any_of(bucket.groups.begin(), bucket.groups.end(),
                        [](const BatchGroup& g) { return g.iv_length != 12; });
@@ -79,32 +73,67 @@ private:
         enqueue_counters(bucket, device_, stream_, p_.pads);
     }
 
-    /// Neighbouring groups of short messages together, of long ones each by itself.
+    enum class Way { short_messages, pieces, tensor_cores };
+
+    [[nodiscard]] Way way_of(const BatchGroup& g) const {
+        const std::uint64_t stride = decrypts_ ? g.input_stride : g.output_stride;
+        if (bucket_.one_key != nullptr && g.length >= GcmBatch::least_long &&
+            g.count * g.length >= GcmBatch::least_bytes && g.aad_length <= GcmBatch::most_aad && stride >= g.length) {
+            return Way::tensor_cores;
+        }
+        return blocks_of(g.length) > 2 * ghash_piece_blocks ? Way::pieces : Way::short_messages;
+    }
+
+    /// Neighbouring groups together, if they go the same way; those in pieces if their messages have about as many.
     void hash() const {
         for (std::size_t group = 0; group < bucket_.groups.size();) {
+            const BatchGroup& first = bucket_.groups[group];
+            const Way way = way_of(first);
             std::size_t end = group + 1;
-            const bool is_long = by_tensor_cores(bucket_, bucket_.groups[group]);
-            while (!is_long && end < bucket_.groups.size() && !by_tensor_cores(bucket_, bucket_.groups[end])) ++end;
+            for (; end < bucket_.groups.size() && way != Way::tensor_cores; ++end) {
+                const BatchGroup& next = bucket_.groups[end];
+                if (way_of(next) != way || (way == Way::pieces && next.length < first.length / 2)) break;
+            }
             GcmBatchParams part = p_;
             part.groups += group;
             part.group_count = static_cast<std::uint32_t>(end - group);
-            part.first = bucket_.groups[group].first_message;
+            part.first = first.first_message;
             part.end = end == bucket_.groups.size() ? bucket_.messages : bucket_.groups[end].first_message;
-            is_long ? hash_long(bucket_.groups[group], part) : hash_short(part);
+            if (way == Way::short_messages) {
+                hash_short(part);
+            } else {
+                way == Way::pieces ? hash_pieces(group, part) : hash_on_tensor_cores(first, part);
+                if (!decrypts_) a_thread_each(gcm_settle_kernel_for(), part);
+            }
             group = end;
         }
+    }
+
+    void launch_ghash(GcmBatchKernel kernel, const GcmBatchParams& part, std::uint64_t threads) const {
+        constexpr auto at_once = static_cast<std::uint64_t>(GcmBatch::ghash_threads);
+        const auto most = static_cast<std::uint64_t>(device_.multiprocessors) * 2;
+        launch(kernel, static_cast<int>(std::min((threads + at_once - 1) / at_once, most)), GcmBatch::ghash_threads, 0,
+               stream_, part);
     }
 
     void hash_short(const GcmBatchParams& part) const {
         const std::uint64_t messages = part.end - part.first;
         const int lanes = GcmBatch::lanes(device_, messages);
-        const auto at_once = static_cast<std::uint64_t>(GcmBatch::ghash_threads / lanes);
-        const auto most = static_cast<std::uint64_t>(device_.multiprocessors) * 2;
-        launch(ghash_batch_kernel_for(lanes), static_cast<int>(std::min((messages + at_once - 1) / at_once, most)),
-               GcmBatch::ghash_threads, 0, stream_, part);
+        launch_ghash(ghash_batch_kernel_for(lanes), part, messages * static_cast<std::uint64_t>(lanes));
     }
 
-    void hash_long(const BatchGroup& g, const GcmBatchParams& part) const {
+    void hash_pieces(std::size_t group, GcmBatchParams part) const {
+        std::uint64_t blocks = 0;
+        for (const BatchGroup& g : bucket_.groups.subspan(group, part.group_count)) {
+            blocks = std::max(blocks, blocks_of(g.aad_length) + blocks_of(g.length) + 1);
+        }
+        part.pieces = (blocks + ghash_piece_blocks - 1) / ghash_piece_blocks;
+        const std::uint64_t messages = part.end - part.first;
+        check(cudaMemsetAsync(part.digests + part.first, 0, messages * block_bytes, stream_), "clearing digests");
+        launch_ghash(ghash_pieces_kernel_for(), part, messages * part.pieces * 32);
+    }
+
+    void hash_on_tensor_cores(const BatchGroup& g, const GcmBatchParams& part) const {
         cuda::enqueue(GcmRun{.direction = Direction::encrypt,
                              .key = bucket_.one_key,
                              .input = decrypts_ ? g.input : g.output,

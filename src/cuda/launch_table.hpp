@@ -252,8 +252,9 @@ constexpr SerialBatchShape serial_batch_shape(const DeviceLimits& device, std::u
 struct GcmBatch {
     static constexpr int ghash_threads = 256;  ///< a block; two of them a multiprocessor
     static constexpr int other_threads = 128;
-    /// A group of so many bytes under one key, in messages of so many, is hashed by the tensor cores.
-    static constexpr std::uint64_t least_long = 8192, least_bytes = 1 << 20;
+    /// A group of so many bytes under one key, in messages of so many, is hashed by the tensor cores; but a thread
+    /// takes the associated data of a message.
+    static constexpr std::uint64_t least_long = 8192, least_bytes = 1 << 20, most_aad = 1024;
 
     /// Lanes a message: few, as each has powers of H to make, if there are enough messages for all multiprocessors.
     static constexpr int lanes(const DeviceLimits& device, std::uint64_t messages) {

@@ -23,20 +23,9 @@ __global__ void __launch_bounds__(128) gcm_finish_kernel(const __grid_constant__
                 const unsigned bytes = left < block_bytes ? static_cast<unsigned>(left) : unsigned{block_bytes};
                 sum = times_h.times(sum ^ element_of(load_tail(aad + at, bytes)));
             }
-            FieldElement behind = h;
-            const std::uint64_t blocks = blocks_of(g.length);
-            for (int bit = 62 - __clzll(static_cast<long long>(blocks)); bit >= 0; --bit) {
-                behind = square(behind);
-                if (((blocks >> bit) & 1) != 0) behind = times_h.times(behind);
-            }
-            y = y ^ product(sum, behind);
+            y = y ^ product(sum, power_of(h, blocks_of(g.length)));
         }
-        const uint4 s = block_of(times_h.times(y ^ length_block(g.aad_length, g.length)));
-        if (p.decrypts != 0) {
-            p.digests[number] = s;
-        } else {
-            (void)settle_tag(m, s ^ take(p.pads + number), false);
-        }
+        p.digests[number] = block_of(times_h.times(y ^ length_block(g.aad_length, g.length)));
     }
 }
 
@@ -70,7 +59,7 @@ __global__ void __launch_bounds__(256) gcm_j0_kernel(const __grid_constant__ Gcm
     }
 }
 
-/// Decryption's end: tags are compared, and what is not authentic is wiped, a warp together.
+/// Tags of digests. In decryption they are compared, and what is not authentic is wiped, a warp together.
 __global__ void __launch_bounds__(256) gcm_settle_kernel(const __grid_constant__ GcmBatchParams p) {
     const std::uint64_t threads = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
     for (std::uint64_t first = p.first + static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x - lane_id();
@@ -79,7 +68,7 @@ __global__ void __launch_bounds__(256) gcm_settle_kernel(const __grid_constant__
         bool authentic = true;
         if (number < p.end) {
             const BatchMessage m(p.groups, p.group_count, number);
-            authentic = settle_tag(m, take(p.digests + number) ^ take(p.pads + number), true);
+            authentic = settle_tag(m, take(p.digests + number) ^ take(p.pads + number), p.decrypts != 0);
         }
         for (unsigned wrong = __ballot_sync(full_warp, !authentic); wrong != 0; wrong &= wrong - 1) {
             const BatchMessage m(p.groups, p.group_count,
@@ -93,7 +82,11 @@ __global__ void __launch_bounds__(256) gcm_settle_kernel(const __grid_constant__
 }  // namespace
 
 GcmBatchKernel ghash_batch_kernel_for(int lanes) {
-    return lanes == 4 ? &ghash_batch_kernel<4> : &ghash_batch_kernel<32>;
+    return lanes == 4 ? &ghash_batch_kernel<4, false> : &ghash_batch_kernel<32, false>;
+}
+
+GcmBatchKernel ghash_pieces_kernel_for() {
+    return &ghash_batch_kernel<32, true>;
 }
 
 GcmBatchKernel gcm_finish_kernel_for() {

@@ -3,7 +3,8 @@
 //
 // GHASH takes a message as one row of blocks: associated data, text, lengths. With as many zeros in front as whole
 // steps take, which change nothing, lane l of L has blocks l, L + l, 2L + l …: Horner's rule with H^L, and in the end
-// H^(L - l), which passes over the blocks behind its last.
+// H^(L - l), which passes over the blocks behind its last. Long messages are cut into pieces, each a row like that and
+// then passed over the blocks behind it.
 #pragma once
 
 #include "cuda/kernels/batch_gcm_params.cuh"
@@ -34,10 +35,7 @@ public:
     [[nodiscard]] __device__ __forceinline__ FieldElement plain(std::uint64_t at) const {
         return element_of(load_block(text_ + (at - aad_blocks_) * block_bytes, alignment_));
     }
-    /// Any block; zeros before the first.
-    [[nodiscard]] __device__ __forceinline__ FieldElement any(std::int64_t at) const {
-        if (at < 0) return {};
-        const auto block = static_cast<std::uint64_t>(at);
+    [[nodiscard]] __device__ __forceinline__ FieldElement any(std::uint64_t block) const {
         if (block >= aad_blocks_ + text_blocks_) return length_block(aad_bytes_, text_bytes_);
         const bool of_text = block >= aad_blocks_;
         const std::uint64_t offset = (of_text ? block - aad_blocks_ : block) * block_bytes;
@@ -53,27 +51,50 @@ private:
     std::uint32_t alignment_;
 };
 
+/// h^n, n > 0, in time that depends on n, which is public.
+__device__ inline FieldElement power_of(FieldElement h, std::uint64_t n) {
+    FieldElement result = h;
+#pragma unroll 1
+    for (int bit = 62 - __clzll(static_cast<long long>(n)); bit >= 0; --bit) {
+        result = square(result);
+        if (((n >> bit) & 1) != 0) result = product(result, h);
+    }
+    return result;
+}
+
 __device__ __forceinline__ FieldElement shuffle_xor(FieldElement e, int lanes) {
     return {__shfl_xor_sync(full_warp, static_cast<unsigned long long>(e.high), lanes),
             __shfl_xor_sync(full_warp, static_cast<unsigned long long>(e.low), lanes)};
 }
 
-/// `Lanes` lanes a message. Encryption adds E(J0) and writes tags, decryption leaves digests.
-template <int Lanes>
+__device__ __forceinline__ std::uint64_t least(std::uint64_t a, std::uint64_t b) {
+    return a < b ? a : b;
+}
+
+/// `Lanes` lanes a message, or a warp a piece. Encryption adds E(J0) and writes tags; decryption leaves digests, pieces
+/// add theirs to them.
+template <int Lanes, bool Pieces>
 __global__ void __launch_bounds__(256, 2) ghash_batch_kernel(const __grid_constant__ GcmBatchParams p) {
-    static_assert(warp_lanes % Lanes == 0);
+    static_assert(warp_lanes % Lanes == 0 && (Lanes == warp_lanes || !Pieces));
     constexpr std::uint64_t per_warp = warp_lanes / Lanes;
     const unsigned lane = lane_id() % Lanes;
     const std::uint64_t warp = (static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / warp_lanes;
     const std::uint64_t warps = static_cast<std::uint64_t>(gridDim.x) * blockDim.x / warp_lanes;
-    for (std::uint64_t first = p.first + warp * per_warp; first < p.end; first += warps * per_warp) {
-        const std::uint64_t number = first + lane_id() / Lanes;
-        const bool present = number < p.end;
+    const std::uint64_t units = (p.end - p.first) * (Pieces ? p.pieces : 1);
+    for (std::uint64_t first = warp * per_warp; first < units; first += warps * per_warp) {
         // Lanes without a message take the last one's part and leave it.
-        const BatchMessage m(p.groups, p.group_count, present ? number : p.end - 1);
+        const std::uint64_t unit = first + lane_id() / Lanes;
+        const bool present = unit < units;
+        const std::uint64_t number = p.first + (Pieces ? unit / p.pieces : present ? unit : units - 1);
+        const BatchMessage m(p.groups, p.group_count, number);
+        const GhashRow row(*m.group, m.index, p.decrypts != 0);
+        const std::uint64_t begin = Pieces ? unit % p.pieces * ghash_piece_blocks : 0;
+        const std::uint64_t end = Pieces ? least(begin + ghash_piece_blocks, row.blocks()) : row.blocks();
+        if (Pieces && begin >= end) continue;
 
         // H^(L - l) and H^L
-        FieldElement own = element_of(m.key_slot()[key_slot_h]), power = own;
+        const FieldElement h = element_of(m.key_slot()[key_slot_h]);
+        FieldElement own = h, power = h;
 #pragma unroll 1
         for (unsigned step = 1; step < Lanes; step *= 2) {
             const FieldElement longer = product(own, power);
@@ -82,29 +103,35 @@ __global__ void __launch_bounds__(256, 2) ghash_batch_kernel(const __grid_consta
         }
         const Multiplier skip(power);
 
-        const GhashRow row(*m.group, m.index, p.decrypts != 0);
-        const std::uint64_t blocks = row.blocks(), steps = (blocks + Lanes - 1) / Lanes,
-                            missing = steps * Lanes - blocks;
+        const std::uint64_t steps = (end - begin + Lanes - 1) / Lanes, missing = steps * Lanes - (end - begin);
         // Steps in which every lane has a whole block of text.
-        const std::uint64_t from = (row.plain_begin() + missing + Lanes - 1) / Lanes;
-        const std::uint64_t end = (row.plain_end() + missing) / Lanes;
+        const std::uint64_t plain_begin = row.plain_begin() > begin ? row.plain_begin() - begin : 0;
+        const std::uint64_t plain_end = least(row.plain_end(), end);
+        const std::uint64_t from = (plain_begin + missing + Lanes - 1) / Lanes;
+        const std::uint64_t to = plain_end > begin ? (plain_end - begin + missing) / Lanes : 0;
+        const std::uint64_t offset = begin + lane - missing;
         FieldElement y;
         std::uint64_t step = 0;
 #pragma unroll 1
         while (step < steps) {
-            if (step >= from && step < end) {
+            if (step >= from && step < to) {
 #pragma unroll 1
-                for (; step < end; ++step) y = skip.times(y) ^ row.plain(step * Lanes + lane - missing);
+                for (; step < to; ++step) y = skip.times(y) ^ row.plain(step * Lanes + offset);
             } else {
-                const auto at = static_cast<std::int64_t>(step * Lanes + lane - missing);
-                y = skip.times(y) ^ row.any(at);
+                y = skip.times(y);
+                if (step * Lanes + lane >= missing) y = y ^ row.any(step * Lanes + offset);
                 ++step;
             }
         }
         __syncwarp();
         y = product(y, own);
         for (int lanes = Lanes / 2; lanes != 0; lanes /= 2) y = y ^ shuffle_xor(y, lanes);
-        if (lane == 0 && present) {
+        if constexpr (Pieces) {
+            if (row.blocks() > end) y = product(y, power_of(h, row.blocks() - end));
+            const uint4 digest = block_of(y);
+            auto* const sum = reinterpret_cast<std::uint32_t*>(p.digests + number);
+            if (lane < 4) atomicXor(sum + lane, word_of(digest, lane));
+        } else if (lane == 0 && present) {
             if (p.decrypts != 0) {
                 p.digests[number] = block_of(y);
             } else {

@@ -60,6 +60,7 @@ SerialBatchKernel serial_batch_kernel_for(Mode mode, int rounds, int tables);
 using GcmBatchKernel = void (*)(GcmBatchParams);
 /// `lanes` a message: 4 or 32.
 GcmBatchKernel ghash_batch_kernel_for(int lanes);
+GcmBatchKernel ghash_pieces_kernel_for();
 GcmBatchKernel gcm_finish_kernel_for();
 GcmBatchKernel gcm_j0_kernel_for();
 GcmBatchKernel gcm_settle_kernel_for();
