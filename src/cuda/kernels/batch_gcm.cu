@@ -10,7 +10,7 @@ __global__ void __launch_bounds__(128) gcm_finish_kernel(const __grid_constant__
     const std::uint64_t threads = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
     for (std::uint64_t number = p.first + static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
          number < p.end; number += threads) {
-        const BatchMessage m(p.groups, p.group_count, number);
+        const BatchMessage m(p, number);
         const BatchGroup& g = *m.group;
         const FieldElement h = element_of(m.key_slot()[key_slot_h]);
         const Multiplier times_h(h);
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(256) gcm_j0_kernel(const __grid_constant__ Gcm
     const std::uint64_t threads = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
     for (std::uint64_t number = p.first + static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
          number < p.end; number += threads) {
-        const BatchMessage m(p.groups, p.group_count, number);
+        const BatchMessage m(p, number);
         const BatchGroup& g = *m.group;
         if (g.iv_length != 12) {
             const std::uint8_t* const iv = g.iv + m.index * g.iv_stride;
@@ -67,12 +67,11 @@ __global__ void __launch_bounds__(256) gcm_settle_kernel(const __grid_constant__
         const std::uint64_t number = first + lane_id();
         bool authentic = true;
         if (number < p.end) {
-            const BatchMessage m(p.groups, p.group_count, number);
+            const BatchMessage m(p, number);
             authentic = settle_tag(m, take(p.digests + number) ^ take(p.pads + number), p.decrypts != 0);
         }
         for (unsigned wrong = __ballot_sync(full_warp, !authentic); wrong != 0; wrong &= wrong - 1) {
-            const BatchMessage m(p.groups, p.group_count,
-                                 first + static_cast<unsigned>(__ffs(static_cast<int>(wrong)) - 1));
+            const BatchMessage m(p, first + static_cast<unsigned>(__ffs(static_cast<int>(wrong)) - 1));
             std::uint8_t* const out = m.group->output + m.index * m.group->output_stride;
             for (std::uint64_t at = lane_id(); at < m.group->length; at += warp_lanes) out[at] = 0;
         }

@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(256, 2) ghash_batch_kernel(const __grid_consta
         const std::uint64_t unit = first + lane_id() / Lanes;
         const bool present = unit < units;
         const std::uint64_t number = p.first + (Pieces ? unit / p.pieces : present ? unit : units - 1);
-        const BatchMessage m(p.groups, p.group_count, number);
+        const BatchMessage m(p, number);
         const GhashRow row(*m.group, m.index, p.decrypts != 0);
         const std::uint64_t begin = Pieces ? unit % p.pieces * ghash_piece_blocks : 0;
         const std::uint64_t end = Pieces ? least(begin + ghash_piece_blocks, row.blocks()) : row.blocks();

@@ -9,8 +9,8 @@
 namespace warpaes::cuda {
 
 /// The last group that begins at or before `at`, in the numbering that `first` gives.
-template <std::uint64_t BatchGroup::*First>
-__device__ inline std::uint32_t find_group(const BatchParams& p, std::uint64_t at) {
+template <std::uint64_t BatchGroup::*First, typename Params>
+__device__ inline std::uint32_t find_group(const Params& p, std::uint64_t at) {
     std::uint32_t low = 0, high = p.group_count;
     while (high - low > 1) {
         const std::uint32_t middle = low + (high - low) / 2;

@@ -1,8 +1,8 @@
-// What kernels for batches have in common: finding a message, and settling its tag.
+// A message that one thread knows as a whole, and what becomes of its tag.
 #pragma once
 
 #include "aes/types.hpp"
-#include "cuda/kernels/batch_params.cuh"
+#include "cuda/kernels/batch_lookup.cuh"
 #include "cuda/kernels/memory.cuh"
 
 namespace warpaes::cuda {
@@ -12,19 +12,9 @@ struct BatchMessage {
     const BatchGroup* group;
     std::uint64_t index;  ///< within the group
 
-    __device__ __forceinline__ BatchMessage(const BatchGroup* groups, std::uint32_t count, std::uint64_t number) {
-        std::uint32_t first = 0, end = count;
-        while (end - first > 1) {
-            const std::uint32_t middle = first + (end - first) / 2;
-            if (groups[middle].first_message <= number) {
-                first = middle;
-            } else {
-                end = middle;
-            }
-        }
-        group = groups + first;
-        index = number - group->first_message;
-    }
+    template <typename Params>
+    __device__ __forceinline__ BatchMessage(const Params& p, std::uint64_t number)
+        : group(p.groups + find_group<&BatchGroup::first_message>(p, number)), index(number - group->first_message) {}
     [[nodiscard]] __device__ __forceinline__ const uint4* key_slot() const {
         return group->keys + index * group->key_stride;
     }

@@ -264,7 +264,7 @@ __device__ __forceinline__ void run_serial_warp(const SharedTables<Tables>& tabl
     const unsigned present = left < warp_lanes ? static_cast<unsigned>(left) : warp_lanes;
     const bool mine = lane < present;
     // Lanes without a message read the last one, and write nothing.
-    const BatchMessage m(p.batch.groups, p.batch.group_count, first + (mine ? lane : present - 1));
+    const BatchMessage m(p.batch, first + (mine ? lane : present - 1));
     const BatchGroup& g = *m.group;
     const std::uint8_t* const in = g.input + m.index * g.input_stride;
     std::uint8_t* const out = g.output + m.index * g.output_stride;
