@@ -99,6 +99,9 @@ public:
             for (const cudaStream_t s : {context_.queues.in.get(), context_.stream, context_.queues.out.get()}) {
                 (void)cudaStreamSynchronize(s);
             }
+            for (const auto& s : memory_.beside) {
+                if (s != nullptr) (void)cudaStreamSynchronize(s->get());
+            }
             wipe_secrets();
             throw;
         }
@@ -391,6 +394,31 @@ private:
         expand(p);
     }
 
+    void enqueue(const BucketPlan& plan, cudaStream_t stream) const {
+        family_of(plan.bucket.mode, plan.bucket.direction).enqueue(plan.bucket, context_.limits, stream);
+    }
+
+    /// Serial messages first, and beside all others: they keep a few multiprocessors busy for long.
+    void enqueue_kernels() {
+        std::size_t used = 0;
+        const auto runs_beside = [this](const BucketPlan& plan) {
+            return plans_.size() > 1 && !is_parallel(plan.bucket.mode, plan.bucket.direction);
+        };
+        for (const BucketPlan& plan : plans_) {
+            if (!runs_beside(plan)) continue;
+            auto& stream = memory_.beside[used % memory_.beside.size()];
+            if (stream == nullptr) stream = std::make_unique<Stream>();
+            if (used++ < memory_.beside.size()) memory_.event.order(context_.stream, stream->get());
+            enqueue(plan, stream->get());
+        }
+        for (const BucketPlan& plan : plans_) {
+            if (!runs_beside(plan)) enqueue(plan, context_.stream);
+        }
+        for (std::size_t i = 0; i < std::min(used, memory_.beside.size()); ++i) {
+            memory_.event.order(memory_.beside[i]->get(), context_.stream);
+        }
+    }
+
     void carry_out() {
         const cudaStream_t stream = context_.stream;
         const bool queued = std::max(data_.bytes_in(), data_.bytes_out()) >= least_queued_bytes;
@@ -405,9 +433,7 @@ private:
             data_.copy_in(in);
             if (queued) memory_.event.order(in, stream);
             for (const BucketPlan& plan : plans_) enqueue_keys(plan);
-            for (const BucketPlan& plan : plans_) {
-                family_of(plan.bucket.mode, plan.bucket.direction).enqueue(plan.bucket, context_.limits, stream);
-            }
+            enqueue_kernels();
             if (queued) memory_.event.order(stream, out);
             data_.copy_out(out);
             if (side_bytes_ > back_) {

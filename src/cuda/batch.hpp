@@ -3,6 +3,8 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
+#include <memory>
 #include <span>
 
 #include "backend/batch.hpp"
@@ -18,6 +20,7 @@ struct BatchMemory {
     PageLockedBuffer side;  ///< descriptors, and of messages whose small things lie in host memory those
     DeviceBuffer device_side, scratch;
     Event event, done;
+    std::array<std::unique_ptr<Stream>, 3> beside;  ///< the lane's stream: for what may run at the same time
 
     void wipe(cudaStream_t stream) noexcept;
     void release() noexcept;
