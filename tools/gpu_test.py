@@ -45,9 +45,11 @@ SANITIZED_TESTS = ":".join(
     ]
 )
 SANITIZERS = {
-    "memcheck": (["--tool", "memcheck", "--report-api-errors", "no"], SANITIZED_TESTS),
+    "memcheck": (["--tool", "memcheck", "--report-api-errors", "no"], "tests/abi/test_abi", SANITIZED_TESTS),
     # Follows every access to shared memory, of which a long message makes too many.
-    "racecheck": (["--tool", "racecheck"], f"{SANITIZED_TESTS}:-*WhereverTheBuffersLie*"),
+    "racecheck": (["--tool", "racecheck"], "tests/abi/test_abi", f"{SANITIZED_TESTS}:-*WhereverTheBuffersLie*"),
+    "memcheck of device.cuh": (["--tool", "memcheck"], "tests/device/test_device_cuh", "*"),
+    "racecheck of device.cuh": (["--tool", "racecheck"], "tests/device/test_device_cuh", "*Tables*:*Appendix*:*Warp*"),
 }
 PARTS = ("tests", "bench", "device", "files", "sanitizers")
 # They check what they compute, and exit with 0 if it was right.
@@ -140,8 +142,8 @@ def run_device_bench(build: Path, environment: dict) -> list[dict]:
 def run_sanitizer(tool: str, build: Path, environment: dict, limit: int) -> dict:
     """`errors` is -1 if it did not finish, checked nothing or a test failed."""
     program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
-    options, tests = SANITIZERS[tool]
-    command = [program, *options, build / "tests/abi/test_abi", f"--gtest_filter={tests}"]
+    options, test, tests = SANITIZERS[tool]
+    command = [program, *options, build / test, f"--gtest_filter={tests}"]
     # The tests' word for "launches are slow here": what repeats itself does so less often.
     environment = environment | {"WARPAES_TEST_SIMULATED": "1"}
     start = time.monotonic()

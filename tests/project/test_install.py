@@ -1,6 +1,7 @@
 """Installs into a temporary prefix and builds examples/ against it, by find_package and by pkg-config."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -95,6 +96,18 @@ class Install(unittest.TestCase):
             program = build / Path(source).stem
             run(*compiler, *warnings, *SANITIZE, ROOT / "examples" / source, "-o", program, *flags)
         self.check_examples(build)
+
+    def test_header_for_kernels(self):
+        """device.cuh and all that it includes, which a CUDA compiler of the user's will look for."""
+        wanted, seen = ["warpaes/device.cuh"], set()
+        while wanted:
+            header = wanted.pop()
+            if header not in seen:
+                seen.add(header)
+                text = (self.prefix / "include" / header).read_text()
+                wanted += re.findall(r"#include <(warpaes/.*)>", text)
+        self.assertGreater(len(seen), 4)
+        self.assertTrue(all(header.startswith("warpaes/device") for header in seen), seen)
 
     def test_installed_command(self):
         command = self.prefix / "bin/warpaes"
