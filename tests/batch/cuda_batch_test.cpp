@@ -6,6 +6,7 @@
 
 #include "batch_cases.hpp"
 #include "cuda/cuda_backend.hpp"
+#include "standards.hpp"
 
 namespace warpaes::test {
 namespace {
@@ -202,6 +203,81 @@ TEST_P(CudaBatch, DataUnits) {
     }
     check_mode(Mode::xts, Direction::encrypt, shapes, 11);
     check_mode(Mode::xts, Direction::decrypt, shapes, 12);
+}
+
+/// Lengths and counts round those of stages and warps, where a warp's messages are alike, where they are not, and where
+/// they cannot be staged.
+TEST_P(CudaBatch, SerialMessages) {
+    for (const Mode mode : {Mode::cbc, Mode::cfb128, Mode::ofb, Mode::cmac, Mode::ccm}) {
+        std::vector<GroupSpec> shapes;
+        for (const std::uint64_t blocks : {0u, 1u, 3u, 4u, 5u, 7u, 8u, 9u, 12u, 13u}) {
+            for (const std::uint64_t off : {0u, 1u, 15u}) {
+                if (mode == Mode::cbc && off != 0) continue;
+                const std::uint64_t length = 16 * blocks + off;
+                GroupSpec spec{.key_bytes = 16 + 8 * (blocks % 2),
+                               .count = 1 + (blocks * 13 + off) % 40,
+                               .length = length,
+                               .iv_length = mode == Mode::ccm ? 12u : 16u,
+                               .aad_length = blocks,
+                               .in_place = off == 0,
+                               .raw_keys = blocks % 3 != 0,
+                               .wrong_tags = 20,
+                               .gap = (16 - length % 16) % 16};
+                if (blocks == 5) spec.gap += 1;
+                shapes.push_back(spec);
+            }
+        }
+        for (const std::uint64_t count : {31u, 32u, 33u, 200u}) {
+            shapes.push_back({.count = count,
+                              .length = 320,
+                              .iv_length = mode == Mode::ccm ? 13u : 16u,
+                              .in_place = true,
+                              .raw_keys = count == 33});
+        }
+        check_mode(mode, Direction::encrypt, shapes, 13);
+        if (uses_tag(mode) || mode == Mode::ofb) check_mode(mode, Direction::decrypt, shapes, 14);
+    }
+}
+
+TEST_P(CudaBatch, Standards) {
+    const auto run = [this](std::span<const MessageGroup> groups) { lane_->run_batch(groups); };
+    check_cmac_examples(run);
+    check_ccm_vectors(run);
+}
+
+/// GHASH by one lane, four and 32 lanes a message, by warps that take pieces, and by tensor cores.
+TEST_P(CudaBatch, GhashInEveryWay) {
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        const GroupSpec many{.count = 4100, .length = 37, .iv_length = 12, .aad_length = 5, .raw_keys = true};
+        check_mode(Mode::gcm, direction, {many}, 15);
+        std::vector<GroupSpec> some, few;
+        for (const std::uint64_t length : {0u, 1u, 16u, 47u, 48u, 64u, 65u, 129u, 500u}) {
+            GroupSpec spec{.count = 40, .length = length, .iv_length = 12, .aad_length = length % 40, .wrong_tags = 20};
+            some.push_back(spec);
+            spec.count = 3;
+            spec.iv_length = 1 + static_cast<std::uint32_t>(length % 50);
+            few.push_back(spec);
+        }
+        check_mode(Mode::gcm, direction, some, 16);
+        check_mode(Mode::gcm, direction, few, 17);
+    }
+}
+
+TEST_P(CudaBatch, LongMessagesOfGcm) {
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        std::vector<GroupSpec> own;
+        for (const std::uint64_t length : {131072u, 131073u, 196607u, 400001u}) {
+            own.push_back({.count = 2,
+                           .length = length,
+                           .iv_length = 12,
+                           .aad_length = length % 3 == 0 ? 70001u : length % 40,
+                           .raw_keys = true,
+                           .wrong_tags = 30});
+        }
+        check_mode(Mode::gcm, direction, own, 18);
+        GroupSpec alike{.count = 60, .length = 20000, .iv_length = 12, .aad_length = 13, .wrong_tags = 20, .gap = 3};
+        check_mode(Mode::gcm, direction, {alike}, 19);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CudaBatch, testing::ValuesIn(all_places()),

@@ -81,7 +81,9 @@ __global__ void __launch_bounds__(256) gcm_settle_kernel(const __grid_constant__
 }  // namespace
 
 GcmBatchKernel ghash_batch_kernel_for(int lanes) {
-    return lanes == 4 ? &ghash_batch_kernel<4, false> : &ghash_batch_kernel<32, false>;
+    return lanes == 1   ? &ghash_batch_kernel<1, false>
+           : lanes == 4 ? &ghash_batch_kernel<4, false>
+                        : &ghash_batch_kernel<32, false>;
 }
 
 GcmBatchKernel ghash_pieces_kernel_for() {

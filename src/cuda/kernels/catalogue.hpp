@@ -58,7 +58,7 @@ SerialBatchKernel serial_batch_kernel_for(Mode mode, int rounds, int tables);
 
 /// Batches of GCM, beside their key stream.
 using GcmBatchKernel = void (*)(GcmBatchParams);
-/// `lanes` a message: 4 or 32.
+/// `lanes` a message: 1, 4 or 32.
 GcmBatchKernel ghash_batch_kernel_for(int lanes);
 GcmBatchKernel ghash_pieces_kernel_for();
 GcmBatchKernel gcm_finish_kernel_for();
