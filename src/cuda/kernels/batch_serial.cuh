@@ -7,7 +7,7 @@
 // Threads that read their own messages would each touch a line of memory of their own: 32 passes for every load. So a
 // warp moves 64 bytes of each of its messages at a time, four lanes a message, through shared memory: the next in
 // while these are encrypted. Blocks lie there such that neither side meets conflicts. What is left of messages, and
-// those of odd alignment, lanes read and write on their own.
+// those that are not aligned to words, lanes read and write on their own.
 #pragma once
 
 #include <span>
@@ -43,6 +43,21 @@ __device__ __forceinline__ std::uint32_t least_of_warp(std::uint32_t v) {
 #else
     return __reduce_min_sync(full_warp, v);
 #endif
+}
+
+/// All of a warp's messages' part in a chunk, `Unit` bytes a lane at a time: `move(message, offset in the stage,
+/// address)`. `mine`: where this lane's message begins.
+template <unsigned Unit, typename Move>
+__device__ __forceinline__ void move_chunk(const void* mine, std::uint32_t chunk, const Move& move) {
+    constexpr unsigned row_bytes = stage_blocks * static_cast<unsigned>(block_bytes), row_lanes = row_bytes / Unit;
+    const unsigned at = lane_id() % row_lanes * Unit, in_block = at % static_cast<unsigned>(block_bytes);
+    const std::uint64_t offset = std::uint64_t{chunk} * row_bytes + at;
+#pragma unroll 4
+    for (unsigned first = 0; first < warp_lanes; first += warp_lanes / row_lanes) {
+        const unsigned message = first + lane_id() / row_lanes;
+        move(message, staged_at(message, at / block_bytes) + in_block,
+             shuffle(reinterpret_cast<std::uintptr_t>(mine), message) + offset);
+    }
 }
 
 __device__ __forceinline__ uint4 block_of(const Block& block) {
@@ -278,18 +293,20 @@ __device__ __forceinline__ void run_serial_warp(const SharedTables<Tables>& tabl
         // The last block of CMAC is a case of its own.
         const std::uint64_t whole = M == Mode::cmac ? (length == 0 ? 0 : (length - 1) / unit) : length / unit;
         constexpr std::uint64_t most = ~std::uint32_t{0};
-        const std::uint64_t wanted = p.staged == 0 || g.alignment != block_bytes ? 0 : whole / stage_blocks;
-        const std::uint32_t chunks = least_of_warp(static_cast<std::uint32_t>(wanted < most ? wanted : most));
-        const unsigned part = lane % stage_blocks;
+        const std::uint64_t wanted = whole / stage_blocks;
+        const std::uint32_t alignment = least_of_warp(p.staged != 0 ? g.alignment : 1);
+        const std::uint32_t chunks =
+            alignment < 4 ? 0 : least_of_warp(static_cast<std::uint32_t>(wanted < most ? wanted : most));
         const auto fetch = [&](std::uint32_t chunk) {
             unsigned char* const stage = stages + chunk % serial_stages * stage_bytes;
-#pragma unroll
-            for (unsigned i = 0; i < stage_blocks; ++i) {
-                const unsigned of = i * (warp_lanes / stage_blocks) + lane / stage_blocks;
-                const auto from = shuffle(reinterpret_cast<std::uintptr_t>(in), of);
-                copy_async_16(stage + staged_at(of, part),
-                              reinterpret_cast<const std::uint8_t*>(from) +
-                                  (std::uint64_t{chunk} * stage_blocks + part) * block_bytes);
+            if (alignment == block_bytes) {
+                move_chunk<16>(in, chunk, [&](unsigned, unsigned at, std::uintptr_t from) {
+                    copy_async_16(stage + at, reinterpret_cast<const std::uint8_t*>(from));
+                });
+            } else {
+                move_chunk<4>(in, chunk, [&](unsigned, unsigned at, std::uintptr_t from) {
+                    copy_async_4(stage + at, reinterpret_cast<const std::uint8_t*>(from));
+                });
             }
         };
         if (chunks != 0) fetch(0);
@@ -309,15 +326,13 @@ __device__ __forceinline__ void run_serial_warp(const SharedTables<Tables>& tabl
             }
             __syncwarp();
             if constexpr (Chain::has_output) {
-#pragma unroll
-                for (unsigned i = 0; i < stage_blocks; ++i) {
-                    const unsigned of = i * (warp_lanes / stage_blocks) + lane / stage_blocks;
-                    const auto to = shuffle(reinterpret_cast<std::uintptr_t>(out), of);
-                    const uint4 result = *reinterpret_cast<const uint4*>(stage + staged_at(of, part));
-                    if (of < present) {
-                        *reinterpret_cast<uint4*>(to + (std::uint64_t{chunk} * stage_blocks + part) * block_bytes) =
-                            result;
-                    }
+                const auto store = [&]<typename T>(T, unsigned message, unsigned at, std::uintptr_t to) {
+                    if (message < present) *reinterpret_cast<T*>(to) = *reinterpret_cast<const T*>(stage + at);
+                };
+                if (alignment == block_bytes) {
+                    move_chunk<16>(out, chunk, [&](auto... where) { store(uint4{}, where...); });
+                } else {
+                    move_chunk<4>(out, chunk, [&](auto... where) { store(std::uint32_t{}, where...); });
                 }
                 __syncwarp();
             }

@@ -17,6 +17,18 @@ __device__ __forceinline__ void copy_async_16(unsigned char* shared, const std::
 #endif
 }
 
+/// 4 bytes, both sides on 4.
+__device__ __forceinline__ void copy_async_4(unsigned char* shared, const std::uint8_t* from) {
+#if defined(WARPAES_SIMT)
+    *reinterpret_cast<std::uint32_t*>(shared) = *reinterpret_cast<const std::uint32_t*>(from);
+#else
+    asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 4;"
+                 :
+                 : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))), "l"(from)
+                 : "memory");
+#endif
+}
+
 /// What this thread has asked for since the last time becomes a group.
 __device__ __forceinline__ void copy_async_commit() {
 #if !defined(WARPAES_SIMT)
