@@ -48,6 +48,12 @@ SANITIZERS = {
     "memcheck": (["--tool", "memcheck", "--report-api-errors", "no"], "tests/abi/test_abi", SANITIZED_TESTS),
     # Follows every access to shared memory, of which a long message makes too many.
     "racecheck": (["--tool", "racecheck"], "tests/abi/test_abi", f"{SANITIZED_TESTS}:-*WhereverTheBuffersLie*"),
+    "memcheck of batches": (
+        ["--tool", "memcheck", "--report-api-errors", "no"],
+        "tests/simulated/test_batch_cuda",
+        "*AllModesAtOnce/device:*SerialMessages/device:*Ghash*/device",
+    ),
+    "racecheck of batches": (["--tool", "racecheck"], "tests/simulated/test_batch_cuda", "*SerialMessages/device"),
     "memcheck of device.cuh": (["--tool", "memcheck"], "tests/device/test_device_cuh", "*"),
     "racecheck of device.cuh": (["--tool", "racecheck"], "tests/device/test_device_cuh", "*Tables*:*Appendix*:*Warp*"),
 }
