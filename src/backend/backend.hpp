@@ -27,6 +27,7 @@ public:
     explicit ExpandedKey(std::span<const std::uint8_t> key);
 
     [[nodiscard]] int rounds() const noexcept { return rounds_; }
+    [[nodiscard]] unsigned bits() const noexcept { return static_cast<unsigned>(32 * (rounds_ - 6)); }
     [[nodiscard]] std::span<const std::uint8_t> bytes() const noexcept {
         return {bytes_->data(), static_cast<std::size_t>(4 * (rounds_ - 6))};
     }

@@ -5,25 +5,23 @@
 namespace warpaes {
 
 BatchPlan plan_batch(Engine& engine, std::span<const BatchPart> parts) {
+    std::vector<Work> works;
+    for (const BatchPart& part : parts) {
+        works.push_back({.mode = part.mode,
+                         .direction = part.direction,
+                         .key_bits = static_cast<unsigned>(32 * (part.rounds - 6)),
+                         .bytes = part.bytes,
+                         .memory = part.memory,
+                         .messages = part.messages,
+                         .longest = part.longest,
+                         .keys = part.own_keys,
+                         .batch = true});
+    }
+    Crew crew = engine.crew(works);
     BatchPlan plan;
-    if (engine.forced() != nullptr) {
-        plan.reason = "asked for";
-        if (engine.forced() == &cuda_backend()) {
-            plan.gpus = engine.gpus();
-        } else {
-            plan.cpu = engine.forced();
-        }
-        return plan;
-    }
-    std::uint64_t bytes = 0;
-    for (const BatchPart& part : parts) bytes += part.bytes;
-    if (bytes >= engine.options().gpu_least_bytes && !engine.gpus().empty()) {
-        plan.gpus = engine.gpus();
-        plan.reason = "a GPU is here and there is enough to do";
-    } else {
-        plan.cpu = Engine::replacement({}).backend;
-        plan.reason = "best CPU backend";
-    }
+    plan.cpu = crew.cpu;
+    plan.gpus = crew.gpus;
+    plan.reason = std::move(crew.reason);
     return plan;
 }
 

@@ -16,10 +16,11 @@ struct BatchPart {
     Direction direction = Direction::encrypt;
     int rounds = 10;
     std::uint64_t messages = 0;
-    std::uint64_t bytes = 0;     ///< of data and associated data
-    std::uint64_t longest = 0;   ///< bytes of the longest message
-    std::uint64_t own_keys = 0;  ///< messages that bring their key as bytes
-    std::uint64_t in_place = 0;  ///< bytes
+    std::uint64_t bytes = 0;           ///< of data and associated data
+    std::uint64_t longest = 0;         ///< bytes of the longest message
+    std::uint64_t own_keys = 0;        ///< messages that bring their key as bytes
+    std::uint64_t in_place = 0;        ///< bytes
+    Memory memory = Memory::pageable;  ///< where the first of them lie
 };
 
 /// What works on the messages in host memory; those in device memory are their device's in any case.

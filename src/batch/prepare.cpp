@@ -63,10 +63,12 @@ struct Survey {
         const auto it = std::find_if(parts.begin(), parts.end(), [&](const BatchPart& p) {
             return p.mode == g.mode && p.direction == g.direction && p.rounds == g.rounds();
         });
-        BatchPart& part =
-            it != parts.end()
-                ? *it
-                : parts.emplace_back(BatchPart{.mode = g.mode, .direction = g.direction, .rounds = g.rounds()});
+        BatchPart& part = it != parts.end()
+                              ? *it
+                              : parts.emplace_back(BatchPart{.mode = g.mode,
+                                                             .direction = g.direction,
+                                                             .rounds = g.rounds(),
+                                                             .memory = cuda_backend().place(g.input.first).kind});
         const std::uint64_t bytes = saturating_product(work_of(g), g.count);
         part.messages += g.count;
         part.bytes += bytes;

@@ -11,6 +11,8 @@ public:
     std::string_view name() const noexcept override { return "cuda"; }
     const std::vector<BackendInfo>& info() const noexcept override { return info_; }
     std::unique_ptr<Lane> open_lane(int, std::size_t) override { refuse(); }
+    bool is_loaded() const noexcept override { return true; }
+    bool is_awake() const noexcept override { return false; }
     MemoryPlace place(const void*) noexcept override { return {}; }
     void run_async(const Run&, int, void*) override { refuse(); }
     void run_gcm_async(const GcmRun&, int, void*) override { refuse(); }

@@ -34,8 +34,13 @@ public:
     std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes) override {
         const DeviceLimits& its_limits = limits(device);
         const CurrentDevice current(device);
-        return std::make_unique<CudaLane>(device, its_limits, queues(device), staging_bytes);
+        auto lane = std::make_unique<CudaLane>(device, its_limits, queues(device), staging_bytes);
+        awake_.store(true, std::memory_order_relaxed);
+        return lane;
     }
+
+    bool is_loaded() const noexcept override { return driver_loaded(); }
+    bool is_awake() const noexcept override { return awake_.load(std::memory_order_relaxed); }
 
     MemoryPlace place(const void* pointer) noexcept override {
         // Where nobody has loaded the driver, nobody has device memory; and asking would load it, which takes long.
@@ -97,6 +102,7 @@ public:
         }
         check(error, "allocating page-locked memory");
         remember(pointer, bytes);
+        awake_.store(true, std::memory_order_relaxed);
         return pointer;
     }
 
@@ -123,6 +129,7 @@ public:
         void* pointer = nullptr;
         check(cudaMalloc(&pointer, std::max<std::size_t>(bytes, 1)), "allocating device memory");
         remember(pointer, bytes);
+        awake_.store(true, std::memory_order_relaxed);
         return pointer;
     }
 
@@ -227,6 +234,7 @@ private:
         return node.empty() ? 0 : node.mapped();
     }
 
+    std::atomic<bool> awake_{false};
     mutable std::once_flag detected_;
     mutable std::vector<BackendInfo> info_;
     mutable std::vector<DeviceLimits> limits_;  ///< by device number

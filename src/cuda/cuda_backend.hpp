@@ -19,6 +19,12 @@ constexpr int device_of(const MemoryPlace& place) {
 
 class CudaBackend : public Backend {
 public:
+    /// Whether the driver is there already: if not, info() and usable() load it, which takes long.
+    [[nodiscard]] virtual bool is_loaded() const noexcept = 0;
+    /// Whether this backend has worked in this process: if not, its first call creates a context, which takes some
+    /// tenths of a second.
+    [[nodiscard]] virtual bool is_awake() const noexcept = 0;
+
     /// Where `pointer` lies. Without a usable GPU: pageable. Never creates a CUDA context. Thread-safe.
     [[nodiscard]] virtual MemoryPlace place(const void* pointer) noexcept = 0;
 

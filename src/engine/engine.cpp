@@ -7,14 +7,12 @@
 
 #include "base/error.hpp"
 #include "cuda/cuda_backend.hpp"
+#include "engine/calibration_file.hpp"
+#include "engine/planner.hpp"
 
 namespace warpaes {
 
 namespace {
-
-/// A chunk stays in the second-level cache. Files on tmpfs, Xeon with 2 MiB of it, 2 cores, 2026-11: 128 KiB to 1 MiB
-/// are alike on a quiet machine; on a busy one the larger ones lose less.
-constexpr std::uint64_t cpu_chunk_bytes = std::uint64_t{512} << 10;
 
 /// Chunks for a GPU: large enough that a copy's fixed cost vanishes, small enough that the first and the last copy,
 /// which overlap with nothing, do not count: a 32nd of the message, within limits.
@@ -115,11 +113,61 @@ std::span<const int> Engine::gpus() const {
     return gpus_;
 }
 
-Plan Engine::plan(Mode mode, Direction direction, std::uint64_t bytes, Memory memory) const {
+Engine::~Engine() = default;
+
+const Planner& Engine::planner() const {
+    if (const Planner* known = planner_.load(std::memory_order_acquire)) return *known;
+    const std::lock_guard lock(mutex_);
+    if (planners_.empty()) {
+        auto costs = options_.costs != nullptr ? options_.costs : load_calibration();
+        planners_.push_back(std::make_unique<const Planner>(std::move(costs), options_.threads));
+        planner_.store(planners_.back().get(), std::memory_order_release);
+    }
+    return *planners_.back();
+}
+
+const CostModel& Engine::costs() const {
+    return planner().model();
+}
+
+void Engine::use_costs(std::shared_ptr<const CostModel> costs) {
+    auto planner = std::make_unique<const Planner>(std::move(costs), options_.threads);
+    const std::lock_guard lock(mutex_);
+    planners_.push_back(std::move(planner));  // the others stay: somebody may be reading them
+    planner_.store(planners_.back().get(), std::memory_order_release);
+}
+
+const BackendInfo& Engine::gpu_info() const {
+    const int device = gpus().front();
+    const auto& infos = cuda_backend().info();
+    return *std::find_if(infos.begin(), infos.end(), [&](const BackendInfo& info) { return info.device == device; });
+}
+
+bool Engine::gpu_pays(Memory memory, double cpu_seconds, bool counts,
+                      const std::function<double()>& gpu_seconds) const {
+    if (cpu_seconds < least_gpu_seconds) return false;
+    const CudaBackend& cuda = cuda_backend();
+    const auto waited = [&](std::atomic<double>& sum, double seconds) {
+        return (counts ? sum.fetch_add(seconds, std::memory_order_relaxed) : sum.load(std::memory_order_relaxed)) +
+                   seconds >
+               planner().cold_seconds();
+    };
+    // Memory that is page-locked shows that somebody has a GPU awake.
+    const bool awake = memory != Memory::pageable || cuda.is_awake();
+    if (!awake && counts && !cuda.is_loaded() && !waited(cpu_seconds_, cpu_seconds)) return false;
+    if (!cuda.usable() || gpus().empty()) return false;
+    const double seconds = gpu_seconds();
+    if (awake || !Planner::is_faster(seconds, cpu_seconds)) return Planner::is_faster(seconds, cpu_seconds);
+    // Waking it pays for this call alone, or when all that it would have saved so far comes to as much: then it has
+    // cost at most twice what hindsight would have.
+    return waited(missed_seconds_, cpu_seconds - seconds);
+}
+
+Plan Engine::choose(const Work& work, bool counts) const {
     Plan plan;
     CudaBackend& cuda = cuda_backend();
-    const bool parallel = is_parallel(mode, direction);
-    if (memory == Memory::device) {
+    const bool parallel = is_parallel(work.mode, work.direction);
+    if (work.memory == Memory::device) {
         if (forced_ != nullptr && forced_ != &cuda) {
             throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(forced_->name()) +
                                                    "' was asked for, but the data lies in device memory");
@@ -129,23 +177,34 @@ Plan Engine::plan(Mode mode, Direction direction, std::uint64_t bytes, Memory me
     } else if (forced_ != nullptr) {
         plan.backend = forced_;
         plan.reason = "asked for";
-    } else if (parallel && bytes != unknown_length && bytes >= options_.gpu_least_bytes && cuda.usable()) {
-        plan.backend = &cuda;
-        plan.reason = "a GPU is here and the message is long and can be cut";
-    } else {
+    } else if (work.bytes == unknown_length) {
         plan.backend = &best_cpu_backend();
-        plan.reason = parallel ? "best CPU backend" : "best CPU backend: this mode is serial within a message";
+        plan.reason = "best CPU backend: nobody knows how long it is";
+    } else if (options_.gpu_least_bytes) {
+        const bool gpu = parallel && work.bytes >= *options_.gpu_least_bytes && cuda.usable();
+        plan.backend = gpu ? &cuda : &best_cpu_backend();
+        plan.reason = gpu ? "a GPU is here and the message is long and can be cut" : "best CPU backend";
+    } else {
+        const Planner::Best cpu = planner().best_cpu(work);
+        const bool gpu = gpu_pays(work.memory, cpu.prediction.seconds, counts, [&] {
+            return planner().on_gpu(gpu_info(), static_cast<unsigned>(gpus().size()), work).seconds;
+        });
+        plan.backend = gpu ? &cuda : cpu.backend;
+        plan.reason = gpu ? "a GPU is predicted to be faster" : "the CPU is predicted to be faster";
     }
+    plan.replaceable = plan.backend == &cuda && forced_ == nullptr && work.memory != Memory::device;
+    return plan;
+}
 
-    const bool on_gpu = plan.backend == &cuda;
-    plan.replaceable = on_gpu && forced_ == nullptr && memory != Memory::device;
-    plan.devices = on_gpu ? gpus() : std::span<const int>(no_device);
-    if (on_gpu) {
+void Engine::shape(Plan& plan, std::uint64_t bytes, Memory memory) const {
+    if (plan.backend == &cuda_backend()) {
         const bool fast = memory != Memory::pageable;
         const unsigned per_device = fast ? gpu_lanes_page_locked : std::min(gpu_lanes_pageable, options_.threads + 2);
+        plan.devices = gpus();
         plan.chunk_bytes = fast ? gpu_chunk_page_locked(bytes) : gpu_chunk_pageable;
         plan.lanes = per_device * static_cast<unsigned>(plan.devices.size());
     } else {
+        plan.devices = no_device;
         plan.chunk_bytes = cpu_chunk_bytes;
         plan.lanes = options_.threads;
     }
@@ -156,6 +215,24 @@ Plan Engine::plan(Mode mode, Direction direction, std::uint64_t bytes, Memory me
             std::max<std::uint64_t>(1, bytes / plan.chunk_bytes + (bytes % plan.chunk_bytes != 0));
         plan.lanes = static_cast<unsigned>(std::min<std::uint64_t>(plan.lanes, chunks));
     }
+}
+
+void Engine::shape(Plan& plan, const Work& work) const {
+    shape(plan, work.bytes, work.memory);
+    if (plan.lanes > 1 && options_.depth == 0 && plan.backend != &cuda_backend()) {
+        plan.lanes = std::min(plan.lanes, planner().lanes(*plan.backend, work));
+    }
+}
+
+Plan Engine::plan(Mode mode, Direction direction, std::uint64_t bytes, Memory memory) const {
+    Plan plan = choose({.mode = mode, .direction = direction, .bytes = bytes, .memory = memory}, true);
+    shape(plan, bytes, memory);
+    return plan;
+}
+
+Plan Engine::plan(const Work& work) const {
+    Plan plan = choose(work, true);
+    shape(plan, work);
     return plan;
 }
 

@@ -2,15 +2,19 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "engine/cost_model.hpp"
 
 namespace warpaes {
 
@@ -20,9 +24,10 @@ struct EngineOptions {
     unsigned threads = 0;
     unsigned depth = 0;
     std::uint64_t chunk_bytes = 0;
-    /// Host data below this, and streams whose length nobody knows, go to the CPU when the choice is the engine's:
-    /// creating a CUDA context takes a few tenths of a second.
-    std::uint64_t gpu_least_bytes = std::uint64_t{64} << 20;
+    /// Instead of the cost model: host data of at least so many bytes, in a direction that can be cut, goes to the GPU.
+    std::optional<std::uint64_t> gpu_least_bytes = std::nullopt;
+    /// Instead of this machine's calibration.
+    std::shared_ptr<const CostModel> costs = nullptr;
 };
 
 /// How one call will be carried out. `reason` is a sentence for people.
@@ -36,7 +41,33 @@ struct Plan {
     bool replaceable = false;
 };
 
+/// A plan with its figures, for people.
+struct Explanation {
+    Plan plan;
+    Backend* beside = nullptr;  ///< a CPU backend that does its part of a batch beside the GPUs
+    double seconds = 0;         ///< predicted, waking the GPU included where that is needed
+    bool calibrated = false;
+    std::string reason;  ///< a sentence without a full stop
+};
+
+/// Who takes part in a batch: one of the two at least.
+struct Crew {
+    Backend* cpu = nullptr;
+    std::span<const int> gpus;  ///< CUDA device numbers; the engine's
+    double seconds = 0;         ///< predicted; 0: not predicted
+    std::string reason;
+};
+
+/// What one backend or one GPU would take; nothing if it cannot run here or reach the data.
+struct BackendPrediction {
+    double seconds = 0;
+    double cold_seconds = 0;  ///< besides, if this were the process's first work on a GPU
+    unsigned lanes = 1;
+    bool calibrated = false;
+};
+
 class Engine;
+class Planner;
 
 /// A lane borrowed from the engine; given back on destruction, its staging wiped.
 class LaneLease {
@@ -67,13 +98,29 @@ class Engine {
 public:
     /// Throws Error{BACKEND} if the backend asked for does not exist or cannot run here.
     explicit Engine(const EngineOptions& options);
+    ~Engine();
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
-    /// Decides for a message of `bytes` bytes (unknown_length for a stream) whose slower end lies in `memory`; with
-    /// Memory::device at least one end does, and only `cuda` will do. Thread-safe. Throws Error{BACKEND}.
+    /// Decides for a message in memory whose slower end lies in `work.memory`; with Memory::device at least one end
+    /// does, and only `cuda` will do. Thread-safe. Throws Error{BACKEND}.
+    [[nodiscard]] Plan plan(const Work& work) const;
+    /// The same for a message of `bytes` bytes (unknown_length for a stream) between files or streams: their reading
+    /// and writing is worth every worker.
     [[nodiscard]] Plan plan(Mode mode, Direction direction, std::uint64_t bytes,
                             Memory memory = Memory::pageable) const;
+    /// Decides who carries out a batch of these parts, which lie in host memory. Thread-safe.
+    [[nodiscard]] Crew crew(std::span<const Work> parts) const;
+    /// What plan() would say now, and why. Looks at the GPUs, which plan() avoids for short messages; does not wake
+    /// them. Throws Error{BACKEND}.
+    [[nodiscard]] Explanation explain(const Work& work) const;
+    /// `info`: an entry of a backend's list.
+    [[nodiscard]] std::optional<BackendPrediction> predict(const Work& work, const BackendInfo& info) const;
+
+    /// The costs that plans are made of: given, or this machine's calibration, read when first needed. Thread-safe.
+    [[nodiscard]] const CostModel& costs() const;
+    /// Plans are made of these from now on. Thread-safe.
+    void use_costs(std::shared_ptr<const CostModel> costs);
 
     /// What takes the place of a plan whose GPU has failed: the best CPU backend, the rest alike.
     [[nodiscard]] static Plan replacement(const Plan& plan);
@@ -98,13 +145,27 @@ private:
         std::size_t staging_bytes;
         bool operator==(const LaneKey&) const = default;
     };
+    [[nodiscard]] const Planner& planner() const;
+    /// `counts`: the work is going to be done; if on the CPU, it is one call more that a GPU might have done faster.
+    [[nodiscard]] Plan choose(const Work& work, bool counts) const;
+    /// `gpu_seconds()`: what it would take GPUs that are awake, asked when there are some.
+    [[nodiscard]] bool gpu_pays(Memory memory, double cpu_seconds, bool counts,
+                                const std::function<double()>& gpu_seconds) const;
+    [[nodiscard]] Crew crew(std::span<const Work> parts, bool counts) const;
+    [[nodiscard]] const BackendInfo& gpu_info() const;
+    void shape(Plan& plan, std::uint64_t bytes, Memory memory) const;
+    void shape(Plan& plan, const Work& work) const;
     void give_back(const LaneKey& key, std::unique_ptr<Lane> lane) noexcept;
 
     EngineOptions options_;
     Backend* forced_ = nullptr;
     mutable std::vector<int> gpus_;  ///< the usable ones among those asked for; filled when first needed
     mutable std::once_flag gpus_known_;
-    std::mutex mutex_;
+    mutable std::atomic<const Planner*> planner_{nullptr};  ///< the last of:
+    mutable std::vector<std::unique_ptr<const Planner>> planners_;
+    mutable std::atomic<double> cpu_seconds_{0};     ///< spent on the CPU while nobody has looked for a GPU
+    mutable std::atomic<double> missed_seconds_{0};  ///< that a GPU would have saved, had it been awake
+    mutable std::mutex mutex_;
     std::vector<std::pair<LaneKey, std::unique_ptr<Lane>>> idle_;
 };
 

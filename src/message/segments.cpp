@@ -322,8 +322,9 @@ void crypt_segments(Engine& engine, const SegmentsRequest& r, SegmentsResult& re
     Executor executor(engine, r.input, r.output, std::nullopt);
     executor.wait_for_buffers();
     const int device = executor.data_device();
-    Ends ends = plan_ends(engine, Mode::gcm, r.direction, {r.input, static_cast<std::size_t>(in.span)},
-                          {r.output, static_cast<std::size_t>(out.span)}, executor.memory(), device);
+    Ends ends = plan_ends(
+        engine, {.mode = Mode::gcm, .direction = r.direction, .key_bits = r.key->bits(), .memory = executor.memory()},
+        {r.input, static_cast<std::size_t>(in.span)}, {r.output, static_cast<std::size_t>(out.span)}, device);
     result.backend = ends.plan.backend->name();
     result.device = ends.plan.devices.front();
     const bool on_cpu = ends.plan.backend != &cuda_backend();

@@ -66,8 +66,9 @@ FieldElement gcm_tag(const GcmRun& run, FieldElement digest) {
 
 Outcome run_gcm(Engine& engine, const GcmRun& run, Memory memory, int device) {
     const auto bytes = static_cast<std::size_t>(run.last_bytes);
-    auto [plan, in, out] = plan_ends(engine, Mode::gcm, run.direction, {run.input, bytes},
-                                     {run.output, run.output != nullptr ? bytes : 0}, memory, device);
+    auto [plan, in, out] = plan_ends(
+        engine, {.mode = Mode::gcm, .direction = run.direction, .key_bits = run.key->bits(), .memory = memory},
+        {run.input, bytes}, {run.output, run.output != nullptr ? bytes : 0}, device);
     if (run.output == nullptr) out = in;
     Outcome outcome{plan.backend->name(), plan.devices.front()};
     // Cutting pays if the pieces run side by side, or if they are copied to a GPU and back.

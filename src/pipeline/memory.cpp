@@ -65,14 +65,15 @@ MemoryBuffer locate(const Plan& plan, const std::uint8_t* data, std::uint64_t by
     return buffer;
 }
 
-Ends plan_ends(Engine& engine, Mode mode, Direction direction, std::span<const std::uint8_t> input,
-               std::span<std::uint8_t> output, Memory memory, const int& device) {
+Ends plan_ends(Engine& engine, Work work, std::span<const std::uint8_t> input, std::span<std::uint8_t> output,
+               const int& device) {
     const bool in_place = input.data() == output.data();
-    const bool apart = in_place && engine.forced() == nullptr && memory == Memory::page_locked;
-    Ends ends{
-        .plan = engine.plan(mode, direction, input.size(), apart ? Memory::pageable : memory), .in = {}, .out = {}};
+    const bool apart = in_place && engine.forced() == nullptr && work.memory == Memory::page_locked;
+    work.bytes = input.size();
+    if (apart) work.memory = Memory::pageable;
+    Ends ends{.plan = engine.plan(work), .in = {}, .out = {}};
     if (device >= 0) ends.plan.devices = {&device, 1};
-    const bool parallel = is_parallel(mode, direction);
+    const bool parallel = is_parallel(work.mode, work.direction);
     ends.in = locate(ends.plan, input.data(), input.size(), parallel);
     ends.out = locate(ends.plan, output.data(), output.size(), parallel);
     if (in_place && ends.plan.replaceable) ends.out.direct = false;

@@ -41,10 +41,11 @@ struct Ends {
     MemoryBuffer out;
 };
 
-/// `memory`: where the slower of the two lies; with Memory::device, on `device`, at least one does. `device` must
-/// outlive the plan. Where the CPU is to redo what a GPU failed to do, a GPU does not write over its input.
-Ends plan_ends(Engine& engine, Mode mode, Direction direction, std::span<const std::uint8_t> input,
-               std::span<std::uint8_t> output, Memory memory, const int& device);
+/// `work`: without its bytes, which are the input's; `work.memory`: where the slower of the two lies; with
+/// Memory::device, on `device`, at least one does. `device` must outlive the plan. Where the CPU is to redo what a GPU
+/// failed to do, a GPU does not write over its input.
+Ends plan_ends(Engine& engine, Work work, std::span<const std::uint8_t> input, std::span<std::uint8_t> output,
+               const int& device);
 
 class MemorySource final : public Source {
 public:

@@ -12,7 +12,8 @@ Outcome run_message(Engine& engine, const HostMessage& m) {
     const std::uint64_t bytes = bits ? m.length / 8 + (m.length % 8 != 0) : m.length;
     const auto size = static_cast<std::size_t>(bytes);
     const auto [plan, in, out] =
-        plan_ends(engine, m.mode, m.direction, {m.input, size}, {m.output, size}, m.memory, m.device);
+        plan_ends(engine, {.mode = m.mode, .direction = m.direction, .key_bits = m.key->bits(), .memory = m.memory},
+                  {m.input, size}, {m.output, size}, m.device);
     Outcome outcome{plan.backend->name(), plan.devices.front()};
     // Cutting a message pays if the pieces run side by side.
     const bool parallel = is_parallel(m.mode, m.direction);

@@ -1,0 +1,139 @@
+// Plans, predictions and calibrations.
+#include <chrono>
+#include <cstdio>
+#include <functional>
+
+#include "calibration/measure.hpp"
+#include "capi/checks.hpp"
+#include "capi/guard.hpp"
+#include "capi/handles.hpp"
+#include "engine/calibration_file.hpp"
+
+namespace {
+
+using namespace warpaes;
+using namespace warpaes::capi;
+
+Work to_work(const warpaes_work* given) {
+    const auto w = read_struct(given, "work", sizeof(warpaes_work));
+    if (w.key_bits != 128 && w.key_bits != 192 && w.key_bits != 256) {
+        throw Error(WARPAES_ERROR_KEY_LENGTH, "key_bits: must be 128, 192 or 256, got " + std::to_string(w.key_bits));
+    }
+    if (w.place < WARPAES_PLACE_PAGEABLE || w.place > WARPAES_PLACE_DEVICE) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "place: there is no place " + std::to_string(static_cast<int>(w.place)));
+    }
+    if (w.batch != 0 && w.batch != 1) throw Error(WARPAES_ERROR_ARGUMENT, "batch: must be 0 or 1");
+    const std::uint64_t messages = std::max<std::uint64_t>(1, w.messages);
+    if (messages > 1 && w.batch == 0) throw Error(WARPAES_ERROR_ARGUMENT, "messages: more than one are a batch");
+    constexpr std::uint64_t most = std::uint64_t{1} << 60;
+    if (messages > most || w.message_len > most / messages) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "message_len: at most 2^60 bytes in all messages");
+    }
+    if (w.mode < WARPAES_ECB || w.mode > WARPAES_CMAC) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "mode: there is no mode " + std::to_string(static_cast<int>(w.mode)));
+    }
+    return {.mode = static_cast<Mode>(w.mode),
+            .direction = checked_direction(w.direction),
+            .key_bits = w.key_bits,
+            .bytes = messages * w.message_len,
+            .memory = w.place == WARPAES_PLACE_DEVICE        ? Memory::device
+                      : w.place == WARPAES_PLACE_PAGE_LOCKED ? Memory::page_locked
+                                                             : Memory::pageable,
+            .messages = messages,
+            .keys = std::max<std::uint64_t>(1, w.keys),
+            .batch = w.batch == 1};
+}
+
+const BackendInfo& entry_at(std::size_t index) {
+    for (const Backend* backend : all_backends()) {
+        const auto& entries = backend->info();
+        if (index < entries.size()) return entries[index];
+        index -= entries.size();
+    }
+    throw Error(WARPAES_ERROR_ARGUMENT,
+                "index: there are only " + std::to_string(warpaes_backend_count()) + " entries");
+}
+
+CalibrationReport measure(const warpaes_calibration& c) {
+    std::function<bool(std::uint64_t, std::uint64_t)> progress;
+    if (c.progress != nullptr) {
+        progress = [&c](std::uint64_t done, std::uint64_t total) {
+            return c.progress(c.progress_user, done, total) == 0;
+        };
+    }
+    return calibrate_here((c.flags & WARPAES_CALIBRATE_QUICK) != 0, (c.flags & WARPAES_CALIBRATE_CPU_ONLY) == 0,
+                          progress);
+}
+
+}  // namespace
+
+extern "C" {
+
+warpaes_status warpaes_engine_plan(warpaes_engine* engine, const warpaes_work* work, warpaes_plan* plan) {
+    return guarded([&] {
+        require(engine, "engine");
+        auto out = read_struct(plan, "plan", sizeof(warpaes_plan));
+        const Explanation e = engine->impl.explain(to_work(work));
+        out.device = e.plan.devices.front();
+        out.backend = e.plan.backend->name().data();
+        out.beside = e.beside != nullptr ? e.beside->name().data() : "";
+        out.seconds = e.seconds;
+        out.chunk_bytes = e.plan.chunk_bytes;
+        out.lanes = e.plan.lanes;
+        out.calibrated = e.calibrated ? 1 : 0;
+        std::snprintf(out.reason, sizeof out.reason, "%s", e.reason.c_str());
+        write_struct(out, plan, out.struct_size);
+    });
+}
+
+warpaes_status warpaes_engine_predict(warpaes_engine* engine, const warpaes_work* work, size_t index,
+                                      warpaes_prediction* prediction) {
+    return guarded([&] {
+        require(engine, "engine");
+        auto out = read_struct(prediction, "prediction", sizeof(warpaes_prediction));
+        const auto found = engine->impl.predict(to_work(work), entry_at(index));
+        const BackendPrediction p = found.value_or(BackendPrediction{});
+        out = {.struct_size = out.struct_size,
+               .possible = found ? 1 : 0,
+               .seconds = p.seconds,
+               .cold_seconds = p.cold_seconds,
+               .lanes = found ? p.lanes : 0,
+               .calibrated = p.calibrated ? 1 : 0};
+        write_struct(out, prediction, out.struct_size);
+    });
+}
+
+warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, warpaes_calibration* calibration) {
+    return guarded([&] {
+        require(engine, "engine");
+        auto c = read_struct(calibration, "calibration", sizeof(warpaes_calibration));
+        constexpr std::uint32_t known = WARPAES_CALIBRATE_QUICK | WARPAES_CALIBRATE_CPU_ONLY | WARPAES_CALIBRATE_KEEP;
+        if ((c.flags & ~known) != 0) {
+            throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");
+        }
+        const auto start = std::chrono::steady_clock::now();
+        CalibrationReport report = measure(c);
+        report.model.keep_gpus(engine->impl.costs());
+        c.measurements = report.trials;
+        c.median_error = report.median_error;
+        c.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        write_struct(c, calibration, c.struct_size);
+        engine->impl.use_costs(std::make_shared<const CostModel>(report.model));
+        const std::string path = calibration_path();
+        if ((c.flags & WARPAES_CALIBRATE_KEEP) == 0 && !path.empty()) store_calibration(report.model, path);
+    });
+}
+
+warpaes_status warpaes_calibration_path(char* path, size_t capacity) {
+    return guarded([&] {
+        require(path, "path");
+        const std::string where = calibration_path();
+        if (where.size() >= capacity) {
+            throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL,
+                        "capacity: the path takes " + std::to_string(where.size() + 1) + " bytes");
+        }
+        std::snprintf(path, capacity, "%s", where.c_str());
+    });
+}
+
+}  // extern "C"

@@ -1,0 +1,121 @@
+// Costs where nobody has calibrated: round figures from records of this project (bench/results), Xeon with AVX-512 and
+// H200, 2026-11; a GPU by its number of multiprocessors.
+#include <algorithm>
+
+#include "engine/cost_model.hpp"
+
+namespace warpaes {
+
+namespace {
+
+constexpr double giga = 1e9;
+
+/// GB/s by class, AES-128 and AES-256.
+using Rates = std::array<std::array<double, 2>, work_classes>;
+
+// ecb, ctr, xts, GCM either way, CBC decryption; chained, cmac, ccm: one message after the other
+constexpr Rates vaes_rates{{{19, 14}, {19, 15}, {18, 13}, {17, 14}, {17, 14}, {19, 14}, {1, .75}, {1, .75}, {.9, .65}}};
+constexpr Rates aesni_rates{{{11, 8}, {10, 7.5}, {9, 6.5}, {6, 5}, {6, 5}, {11, 8}, {1, .75}, {1, .75}, {.9, .65}}};
+constexpr Rates libcrypto_rates{
+    {{9.5, 6.8}, {8.4, 6.1}, {6.4, 5.2}, {15, 12.5}, {6, 4.9}, {9.4, 6.7}, {1, .75}, {1, .75}, {.8, .6}}};
+// of 132 multiprocessors
+constexpr Rates gpu_rates{
+    {{770, 560}, {900, 620}, {740, 540}, {730, 540}, {730, 540}, {750, 550}, {600, 430}, {600, 430}, {450, 330}}};
+
+constexpr double one_core_memory = 7 * giga;
+constexpr double machine_memory = 60 * giga;
+
+bool is_chained(std::size_t work_class) {
+    return work_class >= static_cast<std::size_t>(WorkClass::chained);
+}
+
+/// Messages that are chains, interleaved in a core's registers, together take as long as a parallel mode.
+double interleaved(const std::string& name, double rate) {
+    return name == "vaes" ? 8 * rate : name == "aesni" ? 4 * rate : rate;
+}
+
+CostTable cpu_costs(const std::string& name, unsigned threads) {
+    const Rates& rates = name == "vaes" ? vaes_rates : name == "aesni" ? aesni_rates : libcrypto_rates;
+    const double call = name == "libcrypto" ? 0.55e-6 : 0.28e-6;
+    const double cores = threads;
+    CostTable table;
+    for (std::size_t c = 0; c < work_classes; ++c) {
+        for (std::size_t k = 0; k < 2; ++k) {
+            const double rate = rates[c][k] * giga;
+            const double memory = std::min(rate, one_core_memory);
+            Cost one{.fixed = call};
+            one.byte = {1.4 / rate, 1 / rate,   1 / rate,  1 / rate, 0.5 / rate + 0.5 / memory,
+                        1 / memory, 1 / memory, 1 / memory};
+            Cost all{.fixed = call};
+            all.byte.fill(1 / std::min(cores * memory, machine_memory));
+            const double together = is_chained(c) ? interleaved(name, rate) : rate;
+            Cost batch{.fixed = 20e-6, .message = 0.2e-6 / cores, .key = 0.3e-6 / cores};
+            batch.byte.fill(1 / std::min(cores * std::min(together, one_core_memory), machine_memory));
+            batch.serial_byte = is_chained(c) ? 1 / rate : 0;
+            const auto work_class = static_cast<WorkClass>(c);
+            const unsigned bits = k == 0 ? 128 : 256;
+            table.set(work_class, Way::one_lane, bits, one);
+            table.set(work_class, Way::all_lanes, bits, all);
+            table.set(work_class, Way::batch, bits, batch);
+        }
+    }
+    return table;
+}
+
+/// GB/s each way between a GPU of this name and its host.
+double link_of(const std::string& gpu) {
+    for (const char* generation : {"H100", "H200", "GH200", "B100", "B200", "B300", "RTX 50", "RTX PRO"}) {
+        if (gpu.find(generation) != std::string::npos) return 49 * giga;
+    }
+    return 22 * giga;
+}
+
+CostTable gpu_costs(const BackendInfo& info, unsigned threads) {
+    const double size = std::max(1, info.multiprocessors) / 132.0;
+    const double link = link_of(info.description);
+    // What workers copy to page-locked memory and back: 16 of them keep up with a fast link.
+    const double staged = std::min(1.0, (threads + 2) / 16.0) * 33 * giga;
+    CostTable table;
+    for (std::size_t c = 0; c < work_classes; ++c) {
+        const bool gcm = c == static_cast<std::size_t>(WorkClass::gcm_encrypt) ||
+                         c == static_cast<std::size_t>(WorkClass::gcm_decrypt);
+        for (std::size_t k = 0; k < 2; ++k) {
+            const double rate = gpu_rates[c][k] * giga * size;
+            // A chain waits for ten or fourteen rounds of lookups, about 0.35 µs a block of AES-128.
+            const double serial = is_chained(c) ? (k == 0 ? 22e-9 : 30e-9) : 0;
+            Cost device{.fixed = gcm ? 32e-6 : 10e-6, .serial_byte = serial};
+            device.byte.fill(1 / rate);
+            const double locked_end = 1 / std::min(link, rate);
+            Cost locked{.fixed = gcm ? 45e-6 : 32e-6, .serial_byte = serial};
+            locked.byte = {0, 0, 1.5 / link, 1.5 / link, 1.5 / link, 1.15 / link, locked_end, locked_end};
+            const double pageable_end = 1 / std::min({staged, link, rate});
+            Cost pageable{.fixed = gcm ? 57e-6 : 42e-6, .serial_byte = serial};
+            pageable.byte = {
+                0,           0, 8 * pageable_end, 8 * pageable_end, 3 * pageable_end, 1.2 * pageable_end, pageable_end,
+                pageable_end};
+            const auto work_class = static_cast<WorkClass>(c);
+            const unsigned bits = k == 0 ? 128 : 256;
+            const auto batch_of = [&](Cost cost, double more) {
+                cost.fixed += more;
+                cost.message = 3e-9 / size;
+                cost.key = 3e-9 / size;
+                return cost;
+            };
+            table.set(work_class, Way::device, bits, device);
+            table.set(work_class, Way::page_locked, bits, locked);
+            table.set(work_class, Way::pageable, bits, pageable);
+            table.set(work_class, Way::device_batch, bits, batch_of(device, 20e-6));
+            table.set(work_class, Way::page_locked_batch, bits, batch_of(locked, 30e-6));
+            table.set(work_class, Way::pageable_batch, bits, batch_of(pageable, 40e-6));
+        }
+    }
+    return table;
+}
+
+}  // namespace
+
+CostTable default_costs(const BackendInfo& info, unsigned threads) {
+    return info.name == "cuda" ? gpu_costs(info, threads) : cpu_costs(info.name, std::max(1U, threads));
+}
+
+}  // namespace warpaes

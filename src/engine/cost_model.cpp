@@ -1,0 +1,98 @@
+#include "engine/cost_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace warpaes {
+
+namespace {
+
+constexpr std::array<std::string_view, work_classes> class_names{
+    "ecb", "ctr", "xts", "gcm-encrypt", "gcm-decrypt", "cbc-decrypt", "cbc-encrypt", "cmac", "ccm"};
+constexpr std::array<std::string_view, ways> way_names{"one-lane",       "all-lanes",         "batch",
+                                                       "pageable",       "page-locked",       "device",
+                                                       "pageable-batch", "page-locked-batch", "device-batch"};
+
+}  // namespace
+
+std::string_view name_of(WorkClass work_class) noexcept {
+    return class_names[static_cast<std::size_t>(work_class)];
+}
+
+std::string_view name_of(Way way) noexcept {
+    return way_names[static_cast<std::size_t>(way)];
+}
+
+Way gpu_way(Memory memory, bool batch) noexcept {
+    switch (memory) {
+    case Memory::pageable:
+        return batch ? Way::pageable_batch : Way::pageable;
+    case Memory::page_locked:
+        return batch ? Way::page_locked_batch : Way::page_locked;
+    case Memory::device:
+        break;
+    }
+    return batch ? Way::device_batch : Way::device;
+}
+
+WorkClass class_of(Mode mode, Direction direction) noexcept {
+    const bool encrypt = direction == Direction::encrypt;
+    switch (mode) {
+    case Mode::ecb:
+        return WorkClass::ecb;
+    case Mode::ctr:
+        return WorkClass::ctr;
+    case Mode::xts:
+        return WorkClass::xts;
+    case Mode::gcm:
+        return encrypt ? WorkClass::gcm_encrypt : WorkClass::gcm_decrypt;
+    case Mode::cbc:
+    case Mode::cfb128:
+    case Mode::cfb8:
+    case Mode::cfb1:
+        return encrypt ? WorkClass::chained : WorkClass::cbc_decrypt;
+    case Mode::ofb:
+        return WorkClass::chained;
+    case Mode::cmac:
+        return WorkClass::cmac;
+    case Mode::ccm:
+        return WorkClass::ccm;
+    }
+    return WorkClass::chained;
+}
+
+double Cost::of_bytes(std::uint64_t bytes) const noexcept {
+    double sum = 0;
+    std::uint64_t begin = 0;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+        if (bytes <= ends[i]) return sum + static_cast<double>(bytes - begin) * byte[i];
+        sum += static_cast<double>(ends[i] - begin) * byte[i];
+        begin = ends[i];
+    }
+    return sum + static_cast<double>(bytes - begin) * byte[spans - 1];
+}
+
+double Cost::seconds(std::uint64_t bytes, std::uint64_t messages, std::uint64_t longest,
+                     std::uint64_t keys) const noexcept {
+    const double shared = message * static_cast<double>(messages) + key * static_cast<double>(keys) + of_bytes(bytes);
+    return fixed + std::max(serial_byte * static_cast<double>(longest), shared);
+}
+
+bool Cost::valid() const noexcept {
+    const auto good = [](double value) { return std::isfinite(value) && value >= 0; };
+    return good(fixed) && good(message) && good(key) && good(serial_byte) &&
+           std::all_of(byte.begin(), byte.end(), good);
+}
+
+void CostModel::keep_gpus(const CostModel& older) {
+    for (const auto& [name, table] : older.tables) {
+        if (name.starts_with("cuda ")) tables.try_emplace(name, table);
+    }
+    if (cold == 0) cold = older.cold;
+}
+
+std::string CostModel::table_name(const BackendInfo& info) {
+    return info.name == "cuda" ? "cuda " + info.description : info.name;
+}
+
+}  // namespace warpaes

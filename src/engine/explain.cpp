@@ -1,0 +1,154 @@
+// Plans in words.
+#include <cstdio>
+
+#include "cuda/cuda_backend.hpp"
+#include "engine/engine.hpp"
+#include "engine/planner.hpp"
+
+namespace warpaes {
+
+namespace {
+
+/// CPU and GPU read and write the same memory: together they take so much longer than if each had its own.
+constexpr double shared_loss = 1.25;
+/// Below this the tasks of a batch are too few to keep both busy until the end.
+constexpr std::uint64_t least_shared_bytes = std::uint64_t{128} << 20;
+
+std::string in_words(double seconds) {
+    const auto [value, unit] = seconds < 1e-6   ? std::pair{seconds * 1e9, "ns"}
+                               : seconds < 1e-3 ? std::pair{seconds * 1e6, "µs"}
+                               : seconds < 1    ? std::pair{seconds * 1e3, "ms"}
+                                                : std::pair{seconds, "s"};
+    char text[48];
+    (void)std::snprintf(text, sizeof text, value < 100 ? "%.2g %s" : "%.0f %s", value, unit);
+    return text;
+}
+
+}  // namespace
+
+std::optional<BackendPrediction> Engine::predict(const Work& work, const BackendInfo& info) const {
+    if (!info.usable()) return std::nullopt;
+    if (info.name == "cuda") {
+        const Prediction on_gpu = planner().on_gpu(info, 1, work);
+        const bool awake = work.memory != Memory::pageable || cuda_backend().is_awake();
+        return BackendPrediction{on_gpu.seconds, awake ? 0 : planner().cold_seconds(), on_gpu.lanes, on_gpu.calibrated};
+    }
+    if (work.memory == Memory::device) return std::nullopt;
+    for (const Backend* backend : all_backends()) {
+        if (backend->name() != info.name) continue;
+        const Prediction on_cpu = planner().on_cpu(*backend, work);
+        return BackendPrediction{on_cpu.seconds, 0, on_cpu.lanes, on_cpu.calibrated};
+    }
+    return std::nullopt;
+}
+
+Crew Engine::crew(std::span<const Work> parts, bool counts) const {
+    CudaBackend& cuda = cuda_backend();
+    if (forced_ != nullptr) {
+        if (forced_ == &cuda) return {nullptr, gpus(), 0, "asked for"};
+        return {forced_, {}, 0, "asked for"};
+    }
+    std::uint64_t bytes = 0;
+    Memory memory = Memory::page_locked;
+    for (const Work& part : parts) {
+        bytes += part.bytes;
+        if (part.memory == Memory::pageable) memory = Memory::pageable;
+    }
+    if (options_.gpu_least_bytes) {
+        if (bytes >= *options_.gpu_least_bytes && !gpus().empty()) {
+            return {nullptr, gpus(), 0, "a GPU is here and there is enough to do"};
+        }
+        return {replacement({}).backend, {}, 0, "best CPU backend"};
+    }
+    const Planner::Best cpu = planner().best_cpu(parts);
+    const double on_cpu = cpu.prediction.seconds;
+    double on_gpu = 0;
+    const auto gpu_seconds = [&] {
+        return on_gpu = planner().on_gpu(gpu_info(), static_cast<unsigned>(gpus().size()), parts);
+    };
+    const bool gpu = gpu_pays(memory, on_cpu, counts, gpu_seconds);
+    const std::string basis = cpu.prediction.calibrated ? " (calibrated)" : " (not calibrated)";
+    const std::string cpu_name(cpu.backend->name());
+    const std::string cpu_words = in_words(on_cpu) + " by " + cpu_name;
+    if (on_gpu == 0) return {cpu.backend, {}, on_cpu, cpu_name + ": " + in_words(on_cpu) + " predicted" + basis};
+    // Both, if the GPU is at work anyway, or awake, and the work is large enough to be shared out evenly.
+    const double both = shared_loss / (1 / on_cpu + 1 / on_gpu);
+    const bool awake = gpu || memory != Memory::pageable || cuda.is_awake();
+    if (awake && bytes >= least_shared_bytes && Planner::is_faster(both, std::min(on_cpu, on_gpu))) {
+        return {
+            cpu.backend, gpus(), both,
+            in_words(both) + " predicted by both, against " + in_words(on_gpu) + " by cuda and " + cpu_words + basis};
+    }
+    if (gpu) return {nullptr, gpus(), on_gpu, "cuda: " + in_words(on_gpu) + " predicted against " + cpu_words + basis};
+    return {cpu.backend,
+            {},
+            on_cpu,
+            cpu_name + ": " + in_words(on_cpu) + " predicted against " + in_words(on_gpu) + " by cuda" + basis};
+}
+
+Crew Engine::crew(std::span<const Work> parts) const {
+    return crew(parts, true);
+}
+
+Explanation Engine::explain(const Work& work) const {
+    Explanation e;
+    const bool shared_out = work.batch && work.memory != Memory::device;
+    if (shared_out) {
+        const Crew who = crew({&work, 1}, false);
+        e.plan.backend = who.gpus.empty() ? who.cpu : &cuda_backend();
+        if (!who.gpus.empty()) e.beside = who.cpu;
+        e.seconds = who.seconds;
+        e.reason = who.reason;
+    } else {
+        e.plan = choose(work, false);
+    }
+    shape(e.plan, work);
+    const bool on_gpu = e.plan.backend == &cuda_backend();
+    const BackendInfo& info = on_gpu ? gpu_info() : e.plan.backend->info().front();
+    const auto chosen = predict(work, info).value_or(BackendPrediction{});
+    if (e.seconds == 0) {
+        e.seconds = on_gpu && e.plan.devices.size() > 1
+                        ? planner().on_gpu(info, static_cast<unsigned>(e.plan.devices.size()), work).seconds
+                        : chosen.seconds;
+        e.seconds += chosen.cold_seconds;
+    }
+    e.calibrated = chosen.calibrated;
+    if (shared_out && forced_ == nullptr) {
+        if (!costs().note.empty()) e.reason += "; " + costs().note;
+        return e;
+    }
+    const std::string name(e.plan.backend->name());
+    e.reason = name + ": " + in_words(e.seconds) + " predicted";
+    if (forced_ != nullptr) {
+        e.reason += "; it was asked for";
+    } else if (work.memory == Memory::device) {
+        e.reason += "; the data lies in device memory";
+    } else {
+        // The best of the others: of the other kind of processor if there is one.
+        std::optional<BackendPrediction> best;
+        std::string_view best_name;
+        for (const Backend* backend : all_backends()) {
+            const bool is_gpu = backend == &cuda_backend();
+            if (backend == e.plan.backend || (is_gpu && gpus().empty())) continue;
+            const auto other = predict(work, is_gpu ? gpu_info() : backend->info().front());
+            if (!other) continue;
+            const bool of_other_kind = is_gpu != on_gpu;
+            const auto total = [](const BackendPrediction& p) { return p.seconds + p.cold_seconds; };
+            if (!best || (on_gpu == of_other_kind ? total(*other) < total(*best) : of_other_kind)) {
+                best = other;
+                best_name = backend->name();
+            }
+        }
+        if (best) {
+            e.reason += " against " + in_words(best->seconds + best->cold_seconds) + " by " + std::string(best_name);
+            if (best->cold_seconds > 0) {
+                e.reason += ", of which " + in_words(best->cold_seconds) + " to create its context";
+            }
+        }
+    }
+    e.reason += e.calibrated ? " (calibrated)" : " (not calibrated)";
+    if (!costs().note.empty()) e.reason += "; " + costs().note;
+    return e;
+}
+
+}  // namespace warpaes

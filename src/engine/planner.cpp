@@ -1,0 +1,151 @@
+#include "engine/planner.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/engine.hpp"
+
+namespace warpaes {
+
+namespace {
+
+/// A mode's bytes in bytes of its class: CFB8 and CFB1 take a block of the cipher for each byte and for each bit.
+std::uint64_t cost_factor(Mode mode) {
+    return mode == Mode::cfb8 ? 16 : mode == Mode::cfb1 ? 128 : 1;
+}
+
+/// Seconds of all parts, where `seconds(work)` are those of one: what a call costs by itself counts once.
+template <typename Seconds>
+double together(std::span<const Work> parts, const Seconds& seconds) {
+    double sum = 0;
+    bool first = true;
+    for (Work part : parts) {
+        sum += seconds(part);
+        part.bytes = part.messages = part.longest = part.keys = 0;
+        if (!first) sum -= seconds(part);
+        first = false;
+    }
+    return sum;
+}
+
+}  // namespace
+
+Planner::Planner(std::shared_ptr<const CostModel> model, unsigned threads)
+    : model_(std::move(model)), threads_(std::max(1U, threads)) {
+    const auto& backends = all_backends();
+    for (auto it = backends.rbegin(); it != backends.rend(); ++it) {
+        if ((*it)->name() == "cuda" || !(*it)->usable()) continue;
+        const BackendInfo& info = (*it)->info().front();
+        cpus_.push_back({*it, {model_->find(CostModel::table_name(info)), default_costs(info, threads_)}});
+    }
+}
+
+const Planner::Costs& Planner::costs_of(const Backend& backend) const {
+    for (const Cpu& cpu : cpus_) {
+        if (cpu.backend == &backend) return cpu.costs;
+    }
+    return cpus_.back().costs;
+}
+
+const Planner::Costs& Planner::costs_of(const BackendInfo& gpu) const {
+    const std::lock_guard lock(mutex_);
+    const std::string name = CostModel::table_name(gpu);
+    for (const auto& known : gpus_) {
+        if (known->name == name) return known->costs;
+    }
+    gpus_.push_back(std::make_unique<const Gpu>(Gpu{name, {model_->find(name), default_costs(gpu, threads_)}}));
+    return gpus_.back()->costs;
+}
+
+Planner::Reckoned Planner::reckon(const Costs& costs, Way way, const Work& work) {
+    const WorkClass work_class = class_of(work.mode, work.direction);
+    const std::uint64_t factor = cost_factor(work.mode);
+    Reckoned sum;
+    const auto add = [&](unsigned key_bits, double weight) {
+        const Cost* cost = costs.measured != nullptr ? costs.measured->find(work_class, way, key_bits) : nullptr;
+        sum.calibrated = cost != nullptr;
+        if (cost == nullptr) cost = costs.usual.find(work_class, way, key_bits);
+        if (cost == nullptr) return;
+        sum.fixed += weight * cost->fixed;
+        sum.shared +=
+            weight * (cost->of_bytes(work.bytes * factor) + cost->message * static_cast<double>(work.messages) +
+                      cost->key * static_cast<double>(work.keys));
+        sum.serial += weight * cost->serial_byte * static_cast<double>(work.longest_message() * factor);
+    };
+    if (work.key_bits == 192) {  // 12 rounds, between 10 and 14
+        add(128, 0.5);
+        add(256, 0.5);
+    } else {
+        add(work.key_bits, 1);
+    }
+    return sum;
+}
+
+Prediction Planner::of_message(const Costs& costs, const Work& work) const {
+    const Reckoned one = reckon(costs, Way::one_lane, work);
+    const std::uint64_t chunks = work.bytes / cpu_chunk_bytes + (work.bytes % cpu_chunk_bytes != 0);
+    const auto most = static_cast<unsigned>(std::min<std::uint64_t>(threads_, chunks));
+    if (most <= 1 || !is_parallel(work.mode, work.direction)) return {one.seconds(), 1, one.calibrated};
+    // shared / n + thread * (n - 1) is least at n = sqrt(shared / thread).
+    const double thread = model_->thread > 0 ? model_->thread : default_thread_seconds;
+    const double wanted = std::sqrt(one.shared / thread);
+    const auto lanes = static_cast<unsigned>(std::clamp(wanted, 1.0, static_cast<double>(most)));
+    if (lanes <= 1) return {one.seconds(), 1, one.calibrated};
+    // However many they are, they share one memory.
+    const Reckoned all = reckon(costs, Way::all_lanes, work);
+    const double shared = std::max(one.shared / lanes, all.shared);
+    const double seconds = one.fixed + thread * (lanes - 1) + shared;
+    if (seconds >= one.seconds()) return {one.seconds(), 1, one.calibrated};
+    return {seconds, lanes, one.calibrated && all.calibrated};
+}
+
+Prediction Planner::of_batch(const Costs& costs, const Work& work) const {
+    Reckoned all = reckon(costs, Way::batch, work);
+    if (all.calibrated && model_->threads > threads_) {
+        all.shared *= static_cast<double>(model_->threads) / threads_;
+    }
+    return {all.seconds(), threads_, all.calibrated};
+}
+
+Prediction Planner::on_cpu(const Backend& backend, const Work& work) const {
+    const Costs& costs = costs_of(backend);
+    return work.batch ? of_batch(costs, work) : of_message(costs, work);
+}
+
+Prediction Planner::on_gpu(const BackendInfo& gpu, unsigned gpus, const Work& work) const {
+    Reckoned one = reckon(costs_of(gpu), gpu_way(work.memory, work.batch), work);
+    const bool divisible = work.batch || is_parallel(work.mode, work.direction);
+    if (divisible && work.memory != Memory::device) one.shared /= std::max(1U, gpus);
+    return {one.seconds(), 1, one.calibrated};
+}
+
+Planner::Best Planner::best_cpu(const Work& work) const {
+    Best best{cpus_.front().backend, on_cpu(*cpus_.front().backend, work)};
+    for (std::size_t i = 1; i < cpus_.size(); ++i) {
+        const Prediction other = on_cpu(*cpus_[i].backend, work);
+        if (is_faster(other.seconds, best.prediction.seconds)) best = {cpus_[i].backend, other};
+    }
+    return best;
+}
+
+Planner::Best Planner::best_cpu(std::span<const Work> parts) const {
+    Best best;
+    for (const Cpu& cpu : cpus_) {
+        bool calibrated = true;
+        const double seconds = together(parts, [&](const Work& work) {
+            const Prediction one = on_cpu(*cpu.backend, work);
+            calibrated = calibrated && one.calibrated;
+            return one.seconds;
+        });
+        if (best.backend == nullptr || is_faster(seconds, best.prediction.seconds)) {
+            best = {cpu.backend, {seconds, threads_, calibrated}};
+        }
+    }
+    return best;
+}
+
+double Planner::on_gpu(const BackendInfo& gpu, unsigned gpus, std::span<const Work> parts) const {
+    return together(parts, [&](const Work& work) { return on_gpu(gpu, gpus, work).seconds; });
+}
+
+}  // namespace warpaes

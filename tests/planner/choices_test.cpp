@@ -1,0 +1,131 @@
+// CPU or GPU, where there is a GPU: the simulated one, with costs made up.
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "cuda/cuda_backend.hpp"
+#include "engine/engine.hpp"
+#include "engine/planner.hpp"
+
+namespace warpaes {
+namespace {
+
+constexpr std::uint64_t mib = 1 << 20;
+
+/// The CPU takes a nanosecond a byte, the GPU a tenth of it, and 10 ms to wake.
+std::shared_ptr<const CostModel> costs(double gpu_fixed = 20e-6) {
+    auto model = std::make_shared<CostModel>();
+    model->cold = 10e-3;
+    Cost cpu{.fixed = 1e-6}, gpu{.fixed = gpu_fixed};
+    cpu.byte.fill(1e-9);
+    gpu.byte.fill(1e-10);
+    for (const char* name : {"libcrypto", "aesni", "vaes"}) {
+        model->tables[name].set(WorkClass::ctr, Way::one_lane, 128, cpu);
+        model->tables[name].set(WorkClass::ctr, Way::batch, 128, cpu);
+    }
+    CostTable& table = model->tables[CostModel::table_name(cuda_backend().info().front())];
+    for (const Way way : {Way::pageable, Way::page_locked, Way::device}) table.set(WorkClass::ctr, way, 128, gpu);
+    return model;
+}
+
+EngineOptions automatic(std::shared_ptr<const CostModel> model) {
+    return {.backend = "auto", .threads = 1, .costs = std::move(model)};
+}
+
+class Choices : public testing::Test {
+protected:
+    void SetUp() override { ASSERT_TRUE(cuda_backend().usable()); }
+    static std::string choice(const Engine& engine, std::uint64_t bytes, Memory memory, Mode mode = Mode::ctr) {
+        return std::string(engine.plan({.mode = mode, .bytes = bytes, .memory = memory}).backend->name());
+    }
+};
+
+TEST_F(Choices, PageLockedDataGoesWhereItIsFaster) {
+    const Engine engine(automatic(costs()));
+    EXPECT_NE(choice(engine, 64, Memory::page_locked), "cuda");
+    EXPECT_NE(choice(engine, 16 << 10, Memory::page_locked), "cuda");
+    EXPECT_EQ(choice(engine, 64 << 10, Memory::page_locked), "cuda");
+    EXPECT_EQ(choice(engine, 1 << 30, Memory::page_locked), "cuda");
+    EXPECT_NE(choice(engine, 1 << 30, Memory::page_locked, Mode::cbc), "cuda") << "by the usual costs";
+    // One change of mind, from the CPU to the GPU.
+    bool on_gpu = false;
+    for (std::uint64_t bytes = 16; bytes <= 256 * mib; bytes += bytes / 4) {
+        const bool now = choice(engine, bytes, Memory::page_locked) == "cuda";
+        EXPECT_TRUE(now || !on_gpu) << bytes;
+        on_gpu = now;
+    }
+}
+
+TEST_F(Choices, AGpuThatIsNoFasterIsNotUsed) {
+    const Engine engine(automatic(costs(10)));
+    EXPECT_NE(choice(engine, 1 << 30, Memory::page_locked), "cuda");
+    EXPECT_EQ(choice(engine, 1 << 30, Memory::device), "cuda") << "but nobody else reaches its memory";
+}
+
+/// The only test that needs a GPU that nobody has used: the first in this program.
+TEST(AChoicesFirst, WakesTheGpuWhenItPays) {
+    ASSERT_FALSE(cuda_backend().is_awake());
+    const Engine engine(automatic(costs()));
+    const auto on_gpu = [&](std::uint64_t bytes) { return engine.plan({.bytes = bytes}).backend == &cuda_backend(); };
+    EXPECT_FALSE(on_gpu(1 * mib));
+    const Explanation e = engine.explain({.bytes = 1 * mib});
+    EXPECT_NE(e.plan.backend, &cuda_backend());
+    EXPECT_NE(e.reason.find("create its context"), std::string::npos) << e.reason;
+    EXPECT_TRUE(on_gpu(64 * mib)) << "67 ms instead of 7 and 10";
+
+    // Many calls that it would do faster pay for it together: 1 ms - 0.12 ms each.
+    const Engine patient(automatic(costs()));
+    int calls = 0;
+    while (calls < 100 && patient.plan({.bytes = mib}).backend != &cuda_backend()) ++calls;
+    EXPECT_GE(calls, 9);
+    EXPECT_LE(calls, 12);
+    // Asking is not doing.
+    const Engine asked(automatic(costs()));
+    for (int i = 0; i < 100; ++i) EXPECT_NE(asked.explain({.bytes = mib}).plan.backend, &cuda_backend());
+    EXPECT_FALSE(cuda_backend().is_awake());
+
+    // Once it is awake, every call that is faster goes there.
+    (void)cuda_backend().open_lane(cuda_backend().info().front().device, 0);
+    EXPECT_TRUE(cuda_backend().is_awake());
+    EXPECT_EQ(asked.plan({.bytes = mib}).backend, &cuda_backend());
+    EXPECT_EQ(asked.explain({.bytes = mib}).reason.find("context"), std::string::npos);
+}
+
+TEST_F(Choices, StreamsOfUnknownLengthStayOnTheCpu) {
+    const Engine engine(automatic(costs()));
+    EXPECT_NE(engine.plan(Mode::ctr, Direction::encrypt, Engine::unknown_length).backend, &cuda_backend());
+}
+
+TEST_F(Choices, ForcedIsForced) {
+    const Engine gpu({.backend = "cuda", .threads = 1, .costs = costs()});
+    EXPECT_EQ(choice(gpu, 1, Memory::pageable), "cuda");
+    EXPECT_FALSE(gpu.plan({.bytes = 1}).replaceable);
+    const Engine cpu({.backend = "libcrypto", .threads = 1, .costs = costs()});
+    EXPECT_EQ(choice(cpu, 1 << 30, Memory::page_locked), "libcrypto");
+    EXPECT_THROW((void)choice(cpu, 1, Memory::device), Error);
+    EXPECT_THROW((void)cpu.explain({.bytes = 1, .memory = Memory::device}), Error);
+}
+
+TEST_F(Choices, AFixedLimitReplacesTheModel) {
+    EngineOptions options = automatic(costs(10));
+    options.gpu_least_bytes = 1000;
+    const Engine engine(options);
+    EXPECT_NE(choice(engine, 999, Memory::pageable), "cuda");
+    EXPECT_EQ(choice(engine, 1000, Memory::pageable), "cuda");
+    EXPECT_TRUE(engine.plan({.bytes = 1000}).replaceable);
+}
+
+TEST_F(Choices, PredictionsAreOfWhatIsPossible) {
+    const Engine engine(automatic(costs()));
+    const Work on_device{.bytes = mib, .memory = Memory::device};
+    EXPECT_FALSE(engine.predict(on_device, libcrypto_backend().info().front()));
+    const auto gpu = engine.predict(on_device, cuda_backend().info().front());
+    ASSERT_TRUE(gpu);
+    EXPECT_TRUE(gpu->calibrated);
+    EXPECT_NEAR(gpu->seconds, 20e-6 + 1e-10 * mib, 1e-9);
+    BackendInfo missing = cuda_backend().info().front();
+    missing.reason = "broken";
+    EXPECT_FALSE(engine.predict(on_device, missing));
+}
+
+}  // namespace
+}  // namespace warpaes

@@ -1,0 +1,106 @@
+// The arithmetic of costs.
+#include "engine/cost_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace warpaes {
+namespace {
+
+TEST(Cost, ABytePaysForTheSpanItLiesIn) {
+    Cost cost;
+    for (std::size_t i = 0; i < Cost::spans; ++i) cost.byte[i] = static_cast<double>(i + 1);
+    EXPECT_EQ(cost.of_bytes(0), 0);
+    EXPECT_EQ(cost.of_bytes(1), 1);
+    double sum = 0;
+    std::uint64_t begin = 0;
+    for (std::size_t i = 0; i < Cost::ends.size(); ++i) {
+        const auto span = static_cast<double>(Cost::ends[i] - begin);
+        sum += span * static_cast<double>(i + 1);
+        begin = Cost::ends[i];
+        EXPECT_DOUBLE_EQ(cost.of_bytes(begin), sum);
+        EXPECT_DOUBLE_EQ(cost.of_bytes(begin - 1), sum - static_cast<double>(i + 1));
+        EXPECT_DOUBLE_EQ(cost.of_bytes(begin + 1), sum + static_cast<double>(i + 2));
+    }
+    EXPECT_DOUBLE_EQ(cost.of_bytes(begin + 1000), sum + 1000.0 * Cost::spans);
+}
+
+TEST(Cost, TheSlowerOfChainAndThroughputCounts) {
+    Cost cost{.fixed = 10, .message = 2, .key = 3, .serial_byte = 5};
+    cost.byte.fill(1);
+    // 4 messages of 100 bytes, 2 keys: 4 * 2 + 2 * 3 + 400 = 414, and a chain of 100 bytes takes 500.
+    EXPECT_DOUBLE_EQ(cost.seconds(400, 4, 100, 2), 10 + 500);
+    EXPECT_DOUBLE_EQ(cost.seconds(400, 40, 10, 2), 10 + 80 + 6 + 400);
+    EXPECT_DOUBLE_EQ(Cost{}.seconds(1 << 30, 5, 5, 5), 0);
+}
+
+TEST(Cost, ValidIsFiniteAndNotNegative) {
+    EXPECT_TRUE(Cost{}.valid());
+    for (const double bad :
+         {-1e-9, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+        for (double Cost::*parameter : {&Cost::fixed, &Cost::message, &Cost::key, &Cost::serial_byte}) {
+            Cost cost;
+            cost.*parameter = bad;
+            EXPECT_FALSE(cost.valid());
+        }
+        Cost cost;
+        cost.byte.back() = bad;
+        EXPECT_FALSE(cost.valid());
+    }
+}
+
+TEST(Cost, EveryModeHasAClass) {
+    const auto of = [](Mode mode, Direction direction) { return name_of(class_of(mode, direction)); };
+    EXPECT_EQ(of(Mode::cbc, Direction::encrypt), "cbc-encrypt");
+    EXPECT_EQ(of(Mode::cbc, Direction::decrypt), "cbc-decrypt");
+    EXPECT_EQ(of(Mode::ofb, Direction::decrypt), "cbc-encrypt");
+    EXPECT_EQ(of(Mode::gcm, Direction::decrypt), "gcm-decrypt");
+    for (const Mode mode : {Mode::ecb, Mode::cbc, Mode::cfb128, Mode::cfb8, Mode::cfb1, Mode::ofb, Mode::ctr, Mode::xts,
+                            Mode::gcm, Mode::ccm, Mode::cmac}) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            const WorkClass work_class = class_of(mode, direction);
+            // Chains are what cannot be cut.
+            const bool chain = work_class >= WorkClass::chained;
+            EXPECT_EQ(chain, !is_parallel(mode, direction)) << static_cast<int>(mode);
+        }
+    }
+}
+
+TEST(CostTable, KnowsWhatItWasTold) {
+    CostTable table;
+    EXPECT_EQ(table.find(WorkClass::ctr, Way::device, 128), nullptr);
+    table.set(WorkClass::ctr, Way::device, 256, {.fixed = 1});
+    EXPECT_EQ(table.find(WorkClass::ctr, Way::device, 128), nullptr);
+    ASSERT_NE(table.find(WorkClass::ctr, Way::device, 256), nullptr);
+    int seen = 0;
+    table.each([&](WorkClass work_class, Way way, unsigned key_bits, const Cost& cost) {
+        ++seen;
+        EXPECT_EQ(work_class, WorkClass::ctr);
+        EXPECT_EQ(way, Way::device);
+        EXPECT_EQ(key_bits, 256U);
+        EXPECT_EQ(cost.fixed, 1);
+    });
+    EXPECT_EQ(seen, 1);
+}
+
+TEST(DefaultCosts, AreThereForEveryClassAndWay) {
+    const BackendInfo gpu{
+        .name = "cuda", .description = "NVIDIA H200", .reason = "", .device = 0, .multiprocessors = 132};
+    for (const char* name : {"libcrypto", "aesni", "vaes", "cuda"}) {
+        const BackendInfo cpu{.name = name, .description = "", .reason = ""};
+        const bool is_gpu = std::string(name) == "cuda";
+        const CostTable table = default_costs(is_gpu ? gpu : cpu, 8);
+        std::size_t count = 0;
+        table.each([&](WorkClass, Way way, unsigned, const Cost& cost) {
+            ++count;
+            EXPECT_EQ(way >= Way::pageable, is_gpu);
+            EXPECT_TRUE(cost.valid());
+            EXPECT_GT(cost.seconds(std::uint64_t{1} << 30, 1, 1 << 20, 1), 1e-4);
+        });
+        EXPECT_EQ(count, work_classes * 2 * (is_gpu ? 6 : 3)) << name;
+    }
+}
+
+}  // namespace
+}  // namespace warpaes

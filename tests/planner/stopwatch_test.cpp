@@ -1,0 +1,62 @@
+// Whatever a calibration asks for can be carried out. How long it takes is nobody's business here.
+#include <gtest/gtest.h>
+
+#include "calibration/measure.hpp"
+#include "cuda/cuda_backend.hpp"
+#include "engine/engine.hpp"
+
+namespace warpaes {
+namespace {
+
+class StopwatchTest : public testing::TestWithParam<Mode> {
+protected:
+    static bool has(const std::string& backend) {
+        for (const Backend* b : all_backends()) {
+            if (b->name() == backend) return b->usable();
+        }
+        return false;
+    }
+    /// A single message and a batch, of one key and of many.
+    void measure(const std::string& backend, int device, Memory memory) {
+        Stopwatch stopwatch({.samples = 1, .sample_seconds = 0, .threads = 2});
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            for (const unsigned key_bits : {128U, 256U}) {
+                Trial trial{.backend = backend, .device = device};
+                trial.work = {
+                    .mode = GetParam(), .direction = direction, .key_bits = key_bits, .bytes = 96, .memory = memory};
+                if (GetParam() != Mode::ccm && GetParam() != Mode::cmac) expect_time(stopwatch, trial);
+                trial.work.batch = true;
+                trial.work.messages = 3;
+                expect_time(stopwatch, trial);
+                trial.work.keys = 3;
+                if (GetParam() != Mode::xts) expect_time(stopwatch, trial);
+            }
+        }
+    }
+
+private:
+    static void expect_time(Stopwatch& stopwatch, const Trial& trial) {
+        const auto seconds = stopwatch(trial);
+        ASSERT_TRUE(seconds);
+        EXPECT_GT(*seconds, 0);
+    }
+};
+
+TEST_P(StopwatchTest, MeasuresEveryCpuBackend) {
+    for (const char* backend : {"libcrypto", "aesni", "vaes"}) {
+        if (has(backend)) measure(backend, -1, Memory::pageable);
+    }
+}
+
+TEST_P(StopwatchTest, MeasuresAGpuWhereverTheDataLies) {
+    if (!has("cuda")) GTEST_SKIP() << "the simulated GPU runs this";
+    for (const Memory memory : {Memory::pageable, Memory::page_locked, Memory::device}) {
+        measure("cuda", cuda_backend().info().front().device, memory);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, StopwatchTest,
+                         testing::Values(Mode::ecb, Mode::ctr, Mode::xts, Mode::gcm, Mode::cbc, Mode::cmac, Mode::ccm));
+
+}  // namespace
+}  // namespace warpaes
