@@ -13,6 +13,7 @@ text { font: 12px system-ui, sans-serif; fill: #24292f }
 .axis { stroke: #8c959f; stroke-width: 1 }
 .grid { stroke: #8c959f; stroke-opacity: .3 }
 .c0 { fill: #0072b2 } .c1 { fill: #e69f00 } .c2 { fill: #009e73 } .c3 { fill: #cc79a7 }
+.c4 { fill: #56b4e9 } .wrong { fill: none; stroke: #d55e00; stroke-width: 2 }
 .l0 { stroke: #0072b2 } .l1 { stroke: #e69f00 } .l2 { stroke: #009e73 } .l3 { stroke: #cc79a7 }
 .line { fill: none; stroke-width: 2 }
 .mark { stroke: #24292f; stroke-width: 2 }
@@ -22,22 +23,24 @@ text { font: 12px system-ui, sans-serif; fill: #24292f }
 </style>"""
 
 
-def _text(x: float, y: float, text: str, cls: str = "", anchor: str = "start") -> str:
-    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{f" class={cls!r}" if cls else ""}>{escape(text)}</text>'
+def text(x: float, y: float, content: str, cls: str = "", anchor: str = "start") -> str:
+    return (
+        f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{f" class={cls!r}" if cls else ""}>{escape(content)}</text>'
+    )
 
 
 def _mark(x: float, y: float, height: float) -> str:
     return f'<line x1="{x:.1f}" y1="{y:g}" x2="{x:.1f}" y2="{y + height:g}" class="mark"/>'
 
 
-def _document(width: int, height: int, title: str, note: str, body: list[str]) -> str:
+def document(width: int, height: int, title: str, note: str, body: list[str]) -> str:
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
             f'role="img" aria-label="{escape(title)}">',
             STYLE,
-            _text(8, 20, title, "title"),
-            _text(8, 38, note, "note"),
+            text(8, 20, title, "title"),
+            text(8, 38, note, "note"),
             *body,
             "</svg>\n",
         ]
@@ -48,7 +51,7 @@ def _legend(x: float, y: float, names: list[str]) -> list[str]:
     parts = []
     for i, name in enumerate(names):
         parts.append(f'<rect x="{x:g}" y="{y - 9:g}" width="10" height="10" class="c{i}"/>')
-        parts.append(_text(x + 15, y, name))
+        parts.append(text(x + 15, y, name))
         x += 15 + 7 * len(name) + 20
     return parts
 
@@ -63,9 +66,9 @@ def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[fl
     body, y = _legend(left, 60, series) if len(series) > 1 else [], top
     if limits:
         x = left + sum(15 + 7 * len(name) + 20 for name in series) if len(series) > 1 else left
-        body += [_mark(x + 4, 50, 12), _text(x + 15, 60, "limit")]
+        body += [_mark(x + 4, 50, 12), text(x + 15, 60, "limit")]
     for i, (label, group) in enumerate(rows):
-        body.append(_text(left - 8, y + len(group) * bar / 2 + 4, label, anchor="end"))
+        body.append(text(left - 8, y + len(group) * bar / 2 + 4, label, anchor="end"))
         for j, value in enumerate(group):
             if value is None:
                 continue
@@ -76,9 +79,9 @@ def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[fl
             if limit is not None:
                 end = max(value, limit)
                 body.append(_mark(left + limit * scale, y + j * bar - 1, bar))
-            body.append(_text(round(left + end * scale + 5, 1), y + j * bar + 10, f"{value:.3g}"))
+            body.append(text(round(left + end * scale + 5, 1), y + j * bar + 10, f"{value:.3g}"))
         y += len(group) * bar + gap
-    return _document(width, y, title, note, body)
+    return document(width, y, title, note, body)
 
 
 def lines(title: str, note: str, series: list[tuple[str, list[tuple[float, float]]]], name_x) -> str:
@@ -100,12 +103,12 @@ def lines(title: str, note: str, series: list[tuple[str, list[tuple[float, float
     for power in range(low, high + 1):
         y = at(xs[0], 10.0**power)[1]
         body.append(f'<line x1="{left}" y1="{y:.1f}" x2="{width - right}" y2="{y:.1f}" class="grid"/>')
-        body.append(_text(left - 8, round(y + 4, 1), f"{10.0**power:g}", anchor="end"))
+        body.append(text(left - 8, round(y + 4, 1), f"{10.0**power:g}", anchor="end"))
     for x in xs:
-        body.append(_text(round(at(x, 1)[0], 1), height - 12, name_x(x), anchor="middle"))
+        body.append(text(round(at(x, 1)[0], 1), height - 12, name_x(x), anchor="middle"))
     for i, (_, points) in enumerate(series):
         path = " ".join("{:.1f},{:.1f}".format(*at(x, y)) for x, y in sorted(points))
         body.append(f'<polyline points="{path}" class="line l{i}"/>')
         for x, y in points:
             body.append('<circle cx="{:.1f}" cy="{:.1f}" r="3" class="c{}"/>'.format(*at(x, y), i))
-    return _document(width, height, title, note, body)
+    return document(width, height, title, note, body)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes docs/performance.md, the plots and README.md's figures from the records in bench/results.
+"""Makes docs/performance.md, the plots and the figures of README.md and docs/planner.md from bench/results.
 
 report.py          writes them
 report.py --check  fails if they are not what the records say
@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import planner
 import plots
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -528,8 +529,14 @@ def render(records: list[dict], readme: str) -> dict[str, str]:
     return files
 
 
-def main() -> int:
+def everything() -> dict[str, str]:
+    """The same of what is committed here."""
     files = render(load(), (ROOT / "README.md").read_text())
+    return files | planner.render(planner.load(), (ROOT / "docs/planner.md").read_text(), BEGIN, END)
+
+
+def main() -> int:
+    files = everything()
     old = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.svg")} - files.keys()
     if "--check" in sys.argv[1:]:
         wrong = [

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <cstring>
 #include <functional>
 #include <limits>
 
 #include "command.hpp"
+#include "numbers.hpp"
 
 namespace cli {
 
@@ -21,30 +20,8 @@ struct Flag {
     std::function<void(EncOptions&, char*)> apply;
 };
 
-template <typename Number>
-Number parse_number(const std::string& what, const std::string& text, Number largest) {
-    Number number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size() || number > largest) {
-        throw UsageError(fmt::format("{}: '{}' is not a number from 0 to {}", what, text, largest));
-    }
-    return number;
-}
-
 std::uint32_t number32(const char* what, const char* text) {
     return parse_number<std::uint32_t>(what, text, std::numeric_limits<std::int32_t>::max());
-}
-
-/// 4096, 64k, 1M, 1MiB, …
-std::uint64_t parse_bytes(const std::string& what, std::string text) {
-    unsigned shift = 0;
-    if (text.size() > 3 && text.compare(text.size() - 2, 2, "iB") == 0) text.resize(text.size() - 2);
-    if (!text.empty()) {
-        const char unit = static_cast<char>(std::toupper(static_cast<unsigned char>(text.back())));
-        shift = unit == 'K' ? 10 : unit == 'M' ? 20 : unit == 'G' ? 30 : 0;
-        if (shift != 0) text.pop_back();
-    }
-    return parse_number<std::uint64_t>(what, text, std::uint64_t{1} << 30) << shift;
 }
 
 const Flag flags[] = {

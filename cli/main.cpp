@@ -25,6 +25,8 @@ constexpr Command commands[] = {
     {"devices", "what can run here, and why not", cli::run_devices},
     {"selftest", "known answers on every backend", cli::run_selftest},
     {"bench", "measure throughput", cli::run_bench},
+    {"plan", "which backend would do it, and what it would take", cli::run_plan},
+    {"calibrate", "measure this machine for such choices", cli::run_calibrate},
 };
 
 void print_help() {

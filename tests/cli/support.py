@@ -55,6 +55,7 @@ class CommandTest(unittest.TestCase):
 
     def run_command(self, *arguments, stdin=b"", env=None, **options):
         environment = {k: v for k, v in os.environ.items() if k not in ("WARPAES_BACKEND", "WARPAES_KEYSET")}
+        environment["WARPAES_CALIBRATION"] = "none"
         environment.update(env or {})
         if not isinstance(stdin, bytes):
             options["stdin"] = stdin

@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+import planner
 import report
 import robustness
 
@@ -81,7 +82,7 @@ README = f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n"
 
 class Committed(unittest.TestCase):
     def test_documents_are_what_the_records_say(self):
-        files = report.render(report.load(), (ROOT / "README.md").read_text())
+        files = report.everything()
         for name, text in files.items():
             with self.subTest(name):
                 self.assertEqual((ROOT / name).read_text(), text, "run `make docs`")
@@ -119,6 +120,46 @@ class Committed(unittest.TestCase):
             self.assertRegex(sources, rf"TEST\w*\({suite}, {test}\)")
         for path in re.findall(r"`(test_\w+)`", text):
             self.assertTrue(any(f"def {path}(" in p.read_text() for p in (ROOT / "tests").rglob("test_*.py")), path)
+
+
+PLANNER_RECORD = {
+    "schema": 1,
+    "date": "2026-01-02T03:04:05Z",
+    "commit": "0123456789abcdef",
+    "gpu": {"name": "A <GPU>"},
+    "host": {"cpu": "A CPU", "cores": 2},
+    "calibration": {"seconds": 20.0, "measurements": 400, "median_error": 0.02},
+    "good_ratio": 1.1,
+    "worst_ratio": 2.0,
+    "points": [
+        {"mode": "ctr", "key_bits": 128, "bytes": 64, "messages": 1, "batch": False, "from": "host"}
+        | {"measured_s": {"vaes": 1e-6, "cuda": None}, "choice": "vaes", "ratio": 1.0},
+        {"mode": "ctr", "key_bits": 128, "bytes": 64, "messages": 16, "batch": True, "from": "device"}
+        | {"measured_s": {"vaes": 1e-6, "cuda": 2e-6}, "choice": "cuda", "ratio": 2.0},
+        {"mode": "gcm", "key_bits": 128, "bytes": 64, "messages": 16, "batch": True, "from": "host"}
+        | {"measured_s": {"vaes": 1e-6, "cuda+vaes": 1e-6}, "choice": "cuda+vaes", "ratio": 1.0},
+    ],
+}
+
+
+class Planner(unittest.TestCase):
+    def test_says_how_many_choices_are_good(self):
+        text = planner.figures([PLANNER_RECORD])
+        self.assertIn("**2 of 3 (66.7 %)**", text)
+        self.assertIn("16 x 64: cuda, 2.00 times the best; vaes 1 us, cuda 2 us", text)
+        self.assertIn("no record yet", planner.figures([]))
+
+    def test_is_an_svg_with_a_cell_a_point(self):
+        text = planner.draw(PLANNER_RECORD)
+        root = ElementTree.fromstring(text)
+        self.assertEqual(len(root.findall(".//{*}rect")), len(planner.KINDS) + 3)
+        self.assertEqual(len(root.findall(".//{*}circle[@class='wrong']")), 1 + 1)
+
+    def test_keeps_the_rest_of_the_page(self):
+        files = planner.render([PLANNER_RECORD], README, report.BEGIN, report.END)
+        self.assertEqual(set(files), {"docs/planner.md", "docs/planner-a-gpu.svg"})
+        self.assertTrue(files["docs/planner.md"].startswith("before\n"))
+        self.assertTrue(files["docs/planner.md"].endswith("\nafter\n"))
 
 
 class Text(unittest.TestCase):

@@ -1,0 +1,65 @@
+// `warpaes calibrate`: measures this machine for the library's choices.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "interrupt.hpp"
+#include "plan.hpp"
+
+namespace cli {
+
+namespace {
+
+constexpr const char* help = R"(Usage: warpaes calibrate [--quick] [--cpu-only] [--json]
+
+Measures every backend and GPU of this machine and stores what the library chooses by: in the file that the
+environment variable WARPAES_CALIBRATION names, else below $XDG_CACHE_HOME or ~/.cache. Half a minute, with a
+GPU a minute. While the machine does other things the figures are worth little.
+
+  --quick      a few seconds: fewer sizes, and AES-256 reckoned from AES-128
+  --cpu-only   no GPU; what is stored of GPUs stays
+  --json       print a record
+)";
+
+int show(void*, std::uint64_t done, std::uint64_t total) {
+    if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r{} of {} ", done, total);
+    return caught_signal();
+}
+
+}  // namespace
+
+int run_calibrate(int argc, char** argv) {
+    CLI::App app{"", "warpaes calibrate"};
+    bool quick = false, cpu_only = false, as_json = false;
+    app.add_flag("--quick", quick);
+    app.add_flag("--cpu-only", cpu_only);
+    app.add_flag("--json", as_json);
+    if (!parse_options(app, argc, argv, help)) return 0;
+
+    const Engine engine = create_engine("auto", -1);
+    warpaes_calibration calibration = WARPAES_CALIBRATION_INIT;
+    if (quick) calibration.flags |= WARPAES_CALIBRATE_QUICK;
+    if (cpu_only) calibration.flags |= WARPAES_CALIBRATE_CPU_ONLY;
+    calibration.progress = show;
+    const warpaes_status status = warpaes_engine_calibrate(engine.get(), &calibration);
+    if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
+    check(status);
+    char path[4096];
+    check(warpaes_calibration_path(path, sizeof path));
+    if (as_json) {
+        const nlohmann::json record{{"path", path},
+                                    {"measurements", calibration.measurements},
+                                    {"median_error", calibration.median_error},
+                                    {"seconds", calibration.seconds}};
+        fmt::print("{}\n", record.dump(2));
+    } else {
+        fmt::print("{} measurements in {:.1f} s; predictions of them are off by {:.1f} % in the median\n",
+                   calibration.measurements, calibration.seconds, 100 * calibration.median_error);
+        fmt::print("{}\n", *path != '\0' ? fmt::format("stored in {}", path) : "stored nowhere");
+    }
+    return 0;
+}
+
+}  // namespace cli

@@ -1,0 +1,50 @@
+// What the planner's grid measures: a number of messages between two buffers, on a backend.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "command.hpp"
+
+namespace cli {
+
+/// Input and output, of one kind of memory, that every point of the grid uses from the beginning.
+class GridBuffers {
+public:
+    /// Throws Failure if there is not so much memory.
+    GridBuffers(warpaes_engine* engine, warpaes_place place, int device, std::size_t bytes);
+    GridBuffers(const GridBuffers&) = delete;
+    GridBuffers& operator=(const GridBuffers&) = delete;
+    ~GridBuffers();
+    [[nodiscard]] unsigned char* input() const noexcept { return input_; }
+    [[nodiscard]] unsigned char* output() const noexcept { return output_; }
+
+private:
+    warpaes_engine* engine_;
+    warpaes_place place_;
+    unsigned char* input_ = nullptr;
+    unsigned char* output_ = nullptr;
+};
+
+/// One point of the grid, ready to be run again and again.
+class GridSubject {
+public:
+    /// `engine` and `buffers` must outlive it.
+    GridSubject(warpaes_engine* engine, const GridBuffers& buffers, const warpaes_work& work, int device);
+    /// Throws Failure. Returns when the output is complete.
+    void run();
+
+private:
+    void make_entry(const GridBuffers& buffers, const warpaes_work& work);
+
+    warpaes_engine* engine_;
+    Key key_, tweak_key_;
+    unsigned char tag_[16] = {};
+    unsigned char iv_[16] = {};
+    warpaes_message message_;
+    bool batch_;
+    warpaes_batch_entry entry_{};
+    std::unique_ptr<GridBuffers> besides_;  ///< IVs and tags of a batch's messages
+};
+
+}  // namespace cli

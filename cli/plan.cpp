@@ -1,0 +1,226 @@
+// `warpaes plan`: what a call would take on each backend, which one the library would choose, and why.
+#include "plan.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "numbers.hpp"
+#include "plan_grid.hpp"
+#include "progress.hpp"
+
+namespace cli {
+
+namespace {
+
+using nlohmann::json;
+
+struct PlanOptions {
+    bool grid = false;
+    GridOptions of_grid;
+    std::string most;
+    std::string mode, direction = "encrypt", from = "host", bytes, backend = "auto";
+    std::vector<unsigned> key_bits{128};
+    unsigned threads = 0;
+    int device = -1;
+    std::uint64_t messages = 1, keys = 1;
+    bool batch = false, as_json = false;
+};
+
+constexpr const char* help = R"(Usage: warpaes plan --mode MODE --bytes N [options]
+
+Predicts what a call would take on each backend of this machine, and prints which one the library
+would choose, and why. Does nothing else. `warpaes calibrate` makes the predictions this machine's own.
+
+  --mode MODE        ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, ccm or cmac
+  --bytes N          of each message, like 1500, 64K, 1M or 1G
+  --direction D      encrypt (default) or decrypt
+  --key-bits N       128 (default), 192 or 256
+  --messages N       so many messages in one batch (default 1, alone)
+  --keys N           of so many different keys (default 1)
+  --batch            a batch also if it is of one message
+  --from PLACE       host (pageable memory, default), page-locked or device: where the data lies
+  --backend NAME     as if this one had been asked for
+  --device N         of the GPUs, only this one
+  --threads N        host threads that may be used (default: all processors)
+  --json             print a record
+
+Usage: warpaes plan --grid [options]
+
+Measures every backend over a grid of modes, sizes, numbers of messages and places, and says how much
+the library's choice costs beside the best. Takes minutes.
+
+  --most N           largest point, all messages together (default: by memory, at most 1G)
+  --modes LIST       of ecb, ctr, cbc, gcm, xts, only these; --places LIST likewise
+  --key-bits LIST    128 (default), 192, 256
+  -o, --output FILE  store the record
+
+Examples:
+  warpaes plan --mode ctr --bytes 64M --from page-locked
+  warpaes plan --mode cbc --bytes 16K --messages 65536
+)";
+
+warpaes_work to_work(const PlanOptions& o) {
+    warpaes_work work = WARPAES_WORK_INIT;
+    if (o.mode.empty() || o.bytes.empty()) {
+        throw UsageError("--mode and --bytes are missing; see `warpaes plan --help`");
+    }
+    if (o.key_bits.size() != 1) throw UsageError("--key-bits: one number, unless it is for --grid");
+    work.key_bits = o.key_bits.front();
+    work.mode = mode_named(o.mode);
+    if (o.direction != "encrypt" && o.direction != "decrypt") {
+        throw UsageError(fmt::format("--direction: must be encrypt or decrypt, not '{}'", o.direction));
+    }
+    work.direction = o.direction == "encrypt" ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
+    work.place = place_named(o.from);
+    work.messages = o.messages;
+    work.message_len = parse_bytes("--bytes", o.bytes);
+    work.keys = o.keys;
+    const bool only_in_batches = work.mode == WARPAES_CCM || work.mode == WARPAES_CMAC;
+    work.batch = o.batch || o.messages > 1 || only_in_batches ? 1 : 0;
+    return work;
+}
+
+std::string label(const std::string& name, int device) {
+    return device < 0 ? name : fmt::format("{}[{}]", name, device);
+}
+
+void print_table(const warpaes_work& work, const PlanOptions& o, const json& record) {
+    const auto total = static_cast<double>(work.messages * work.message_len);
+    fmt::print("{} of {}, {} {}ion, AES-{}, {}\n\n",
+               work.messages == 1 ? "1 message" : fmt::format("{} messages", work.messages),
+               human_bytes(static_cast<double>(work.message_len)), o.mode, o.direction, work.key_bits,
+               work.place == WARPAES_PLACE_DEVICE        ? "in device memory"
+               : work.place == WARPAES_PLACE_PAGE_LOCKED ? "in page-locked host memory"
+                                                         : "in pageable host memory");
+    fmt::print("{:<12}{:>12}{:>10}{:>9}\n", "backend", "predicted", "GB/s", "workers");
+    for (const json& p : record["predictions"]) {
+        const std::string name = label(p["backend"], p["device"]);
+        if (!p["possible"].get<bool>()) {
+            fmt::print("{:<12}{:>12}\n", name, "-");
+            continue;
+        }
+        const double seconds = p["seconds"], cold = p["cold_seconds"];
+        fmt::print("{:<12}{:>12}{:>10.3g}{:>9}{}\n", name, human_seconds(seconds), total / seconds / 1e9,
+                   p["lanes"].get<unsigned>(),
+                   cold > 0 ? fmt::format("  and {} to create a context", human_seconds(cold)) : "");
+    }
+    const json& plan = record["plan"];
+    const std::string beside = plan["beside"];
+    fmt::print("\nplan: {}{}, {} worker{}, chunks of {}\nwhy:  {}\n", label(plan["backend"], plan["device"]),
+               beside.empty() ? "" : " and " + beside, plan["lanes"].get<unsigned>(), plan["lanes"] == 1 ? "" : "s",
+               human_bytes(plan["chunk_bytes"].get<double>()), plan["reason"].get<std::string>());
+}
+
+}  // namespace
+
+std::string human_seconds(double seconds) {
+    if (seconds < 1e-6) return fmt::format("{:.3g} ns", seconds * 1e9);
+    if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+    if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
+    return fmt::format("{:.3g} s", seconds);
+}
+
+warpaes_mode mode_named(const std::string& name) {
+    constexpr std::pair<const char*, warpaes_mode> modes[] = {
+        {"ecb", WARPAES_ECB},   {"cbc", WARPAES_CBC},   {"cfb128", WARPAES_CFB128}, {"cfb", WARPAES_CFB128},
+        {"cfb8", WARPAES_CFB8}, {"cfb1", WARPAES_CFB1}, {"ofb", WARPAES_OFB},       {"ctr", WARPAES_CTR},
+        {"xts", WARPAES_XTS},   {"gcm", WARPAES_GCM},   {"ccm", WARPAES_CCM},       {"cmac", WARPAES_CMAC}};
+    for (const auto& [known, mode] : modes) {
+        if (name == known) return mode;
+    }
+    throw UsageError(fmt::format("--mode: there is no mode '{}'; see `warpaes plan --help`", name));
+}
+
+warpaes_place place_named(const std::string& name) {
+    if (name == "host" || name == "pageable") return WARPAES_PLACE_PAGEABLE;
+    if (name == "page-locked") return WARPAES_PLACE_PAGE_LOCKED;
+    if (name == "device") return WARPAES_PLACE_DEVICE;
+    throw UsageError(fmt::format("--from: must be host, page-locked or device, not '{}'", name));
+}
+
+json predictions_of(warpaes_engine* engine, const warpaes_work& work) {
+    json list = json::array();
+    const auto backends = list_backends();
+    for (std::size_t i = 0; i < backends.size(); ++i) {
+        warpaes_prediction p = {};
+        p.struct_size = sizeof p;
+        check(warpaes_engine_predict(engine, &work, i, &p));
+        list.push_back({{"backend", backends[i].name},
+                        {"device", backends[i].device},
+                        {"possible", p.possible != 0},
+                        {"seconds", p.seconds},
+                        {"cold_seconds", p.cold_seconds},
+                        {"lanes", p.lanes},
+                        {"calibrated", p.calibrated != 0}});
+    }
+    return list;
+}
+
+json plan_of(warpaes_engine* engine, const warpaes_work& work) {
+    warpaes_plan plan = {};
+    plan.struct_size = sizeof plan;
+    check(warpaes_engine_plan(engine, &work, &plan));
+    return {{"backend", plan.backend},
+            {"beside", plan.beside},
+            {"device", plan.device},
+            {"seconds", plan.seconds},
+            {"lanes", plan.lanes},
+            {"chunk_bytes", plan.chunk_bytes},
+            {"calibrated", plan.calibrated != 0},
+            {"reason", plan.reason}};
+}
+
+int run_plan(int argc, char** argv) {
+    CLI::App app{"", "warpaes plan"};
+    PlanOptions o;
+    app.add_option("--mode", o.mode);
+    app.add_option("--bytes", o.bytes);
+    app.add_option("--direction", o.direction);
+    app.add_option("--key-bits", o.key_bits)->delimiter(',');
+    app.add_option("--messages", o.messages)->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+    app.add_option("--keys", o.keys)->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+    app.add_flag("--batch", o.batch);
+    app.add_option("--from", o.from);
+    app.add_option("--backend", o.backend);
+    app.add_option("--device", o.device);
+    app.add_option("--threads", o.threads);
+    app.add_flag("--json", o.as_json);
+    app.add_flag("--grid", o.grid);
+    app.add_option("--most", o.most);
+    app.add_option("--modes", o.of_grid.modes)->delimiter(',');
+    app.add_option("--places", o.of_grid.places)->delimiter(',');
+    app.add_option("-o,--output", o.of_grid.output);
+    if (!parse_options(app, argc, argv, help)) return 0;
+
+    if (o.grid) {
+        for (const std::string& mode : o.of_grid.modes) (void)mode_named(mode);
+        for (const std::string& place : o.of_grid.places) (void)place_named(place);
+        if (!o.most.empty()) o.of_grid.most_bytes = parse_bytes("--most", o.most);
+        o.of_grid.key_bits = o.key_bits;
+        o.of_grid.threads = o.threads;
+        o.of_grid.as_json = o.as_json;
+        return run_grid(o.of_grid);
+    }
+    const warpaes_work work = to_work(o);
+    const Engine engine = create_engine(o.backend, o.device, o.threads);
+    const json record{{"mode", o.mode},
+                      {"direction", o.direction},
+                      {"key_bits", work.key_bits},
+                      {"bytes", work.message_len},
+                      {"messages", work.messages},
+                      {"keys", work.keys},
+                      {"from", o.from},
+                      {"batch", work.batch == 1},
+                      {"predictions", predictions_of(engine.get(), work)},
+                      {"plan", plan_of(engine.get(), work)}};
+    if (o.as_json) {
+        fmt::print("{}\n", record.dump(2));
+    } else {
+        print_table(work, o, record);
+    }
+    return 0;
+}
+
+}  // namespace cli
