@@ -87,9 +87,11 @@ struct Xmm {
         store(p[0] + at, v, Whole{});
     }
     WARPAES_INLINE static void load_four(const std::uint8_t* const* p, std::size_t at, Reg (&t)[4]) {
+        WARPAES_UNROLL
         for (std::size_t b = 0; b < 4; ++b) t[b] = load(p[0] + at + 16 * b, Whole{});
     }
     WARPAES_INLINE static void store_four(std::uint8_t* const* p, std::size_t at, const Reg (&t)[4]) {
+        WARPAES_UNROLL
         for (std::size_t b = 0; b < 4; ++b) store(p[0] + at + 16 * b, t[b], Whole{});
     }
 

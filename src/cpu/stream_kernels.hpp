@@ -15,13 +15,14 @@ public:
     WARPAES_INLINE explicit StreamSteps(const SimdStreams& streams) : streams_(streams) {}
 
     WARPAES_INLINE void run() {
+        Reg state[N];
         WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) state_[i] = V::load(streams_.chains + i * V::bytes, Whole{});
+        for (std::size_t i = 0; i < N; ++i) state[i] = V::load(streams_.chains + i * V::bytes, Whole{});
         std::size_t at = 0;
-        for (const std::size_t end = 16 * (streams_.steps / 4 * 4); at < end; at += 64) four_blocks(at);
-        for (const std::size_t end = 16 * streams_.steps; at < end; at += 16) block(at);
+        for (const std::size_t end = 16 * (streams_.steps / 4 * 4); at < end; at += 64) four_blocks(state, at);
+        for (const std::size_t end = 16 * streams_.steps; at < end; at += 16) block(state, at);
         WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) V::store(streams_.chains + i * V::bytes, state_[i], Whole{});
+        for (std::size_t i = 0; i < N; ++i) V::store(streams_.chains + i * V::bytes, state[i], Whole{});
         wipe_local(text_, sizeof text_);
     }
 
@@ -30,7 +31,7 @@ private:
     static constexpr std::size_t lanes = V::bytes / 16;
     static constexpr bool text_first = Kind == StreamKind::cbc || Kind == StreamKind::mac;
 
-    WARPAES_INLINE void four_blocks(std::size_t at) {
+    WARPAES_INLINE void four_blocks(Reg (&state)[N], std::size_t at) {
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) {
             Reg t[4];
@@ -39,9 +40,11 @@ private:
             for (std::size_t b = 0; b < 4; ++b) V::store(text_[b][i], t[b], Whole{});
         }
         for (std::size_t b = 0; b < 4; ++b) {
+            prefetch(b, at);
             Reg out[N];
             cipher(
-                [&](std::size_t i) __attribute__((always_inline)) { return V::load(text_[b][i], Whole{}); }, out);
+                state, [&](std::size_t i) __attribute__((always_inline)) { return V::load(text_[b][i], Whole{}); },
+                out);
             if constexpr (Kind != StreamKind::mac) {
                 WARPAES_UNROLL
                 for (std::size_t i = 0; i < N; ++i) V::store(text_[b][i], out[i], Whole{});
@@ -58,9 +61,20 @@ private:
         }
     }
 
-    WARPAES_INLINE void block(std::size_t at) {
+    /// A quarter of the streams. They are more than the CPU follows by itself.
+    WARPAES_INLINE void prefetch(std::size_t quarter, std::size_t at) const {
+        constexpr std::size_t ahead = 192, n = (N * lanes + 3) / 4;
+        WARPAES_UNROLL
+        for (std::size_t s = quarter * n; s < quarter * n + n && s < N * lanes; ++s) {
+            __builtin_prefetch(streams_.inputs[s] + at + ahead);
+            if constexpr (Kind != StreamKind::mac) __builtin_prefetch(streams_.outputs[s] + at + ahead, 1);
+        }
+    }
+
+    WARPAES_INLINE void block(Reg (&state)[N], std::size_t at) {
         Reg out[N];
         cipher(
+            state,
             [&](std::size_t i) __attribute__((always_inline)) { return V::load_each(streams_.inputs + i * lanes, at); },
             out);
         if constexpr (Kind != StreamKind::mac) {
@@ -70,29 +84,29 @@ private:
     }
 
     template <class Text>
-    WARPAES_INLINE void cipher(Text text, Reg (&out)[N]) {
+    WARPAES_INLINE void cipher(Reg (&state)[N], Text text, Reg (&out)[N]) {
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) {
             if constexpr (text_first) {
-                state_[i] = V::bxor3(state_[i], text(i), key(0, i));
+                state[i] = V::bxor3(state[i], text(i), key(0, i));
             } else {
-                state_[i] = V::bxor(state_[i], key(0, i));
+                state[i] = V::bxor(state[i], key(0, i));
             }
         }
         WARPAES_UNROLL
         for (int r = 1; r < Rounds; ++r) {
             WARPAES_UNROLL
-            for (std::size_t i = 0; i < N; ++i) state_[i] = V::aesenc(state_[i], key(r, i));
+            for (std::size_t i = 0; i < N; ++i) state[i] = V::aesenc(state[i], key(r, i));
         }
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) {
             if constexpr (Kind == StreamKind::cfb128) {
-                out[i] = state_[i] = V::aesenclast(state_[i], V::bxor(key(Rounds, i), text(i)));
+                out[i] = state[i] = V::aesenclast(state[i], V::bxor(key(Rounds, i), text(i)));
             } else if constexpr (Kind == StreamKind::ofb) {
-                state_[i] = V::aesenclast(state_[i], key(Rounds, i));
-                out[i] = V::bxor(state_[i], text(i));
+                state[i] = V::aesenclast(state[i], key(Rounds, i));
+                out[i] = V::bxor(state[i], text(i));
             } else {
-                out[i] = state_[i] = V::aesenclast(state_[i], key(Rounds, i));
+                out[i] = state[i] = V::aesenclast(state[i], key(Rounds, i));
             }
         }
     }
@@ -103,7 +117,6 @@ private:
     }
 
     const SimdStreams& streams_;
-    Reg state_[N];
     alignas(64) std::uint8_t text_[4][N][V::bytes];
 };
 

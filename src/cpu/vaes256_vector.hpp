@@ -84,6 +84,7 @@ struct Ymm {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p[1] + at), _mm256_extracti128_si256(v, 1));
     }
     WARPAES_INLINE static void load_four(const std::uint8_t* const* p, std::size_t at, Reg (&t)[4]) {
+        WARPAES_UNROLL
         for (std::size_t h = 0; h < 2; ++h) {
             const Reg a = load(p[0] + at + 32 * h, Whole{}), b = load(p[1] + at + 32 * h, Whole{});
             t[2 * h] = _mm256_permute2x128_si256(a, b, 0x20);
@@ -91,6 +92,7 @@ struct Ymm {
         }
     }
     WARPAES_INLINE static void store_four(std::uint8_t* const* p, std::size_t at, const Reg (&t)[4]) {
+        WARPAES_UNROLL
         for (std::size_t h = 0; h < 2; ++h) {
             store(p[0] + at + 32 * h, _mm256_permute2x128_si256(t[2 * h], t[2 * h + 1], 0x20), Whole{});
             store(p[1] + at + 32 * h, _mm256_permute2x128_si256(t[2 * h], t[2 * h + 1], 0x31), Whole{});

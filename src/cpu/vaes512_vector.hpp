@@ -94,12 +94,14 @@ struct Zmm {
         _mm_storeu_si128(to(3), _mm512_extracti32x4_epi32(v, 3));
     }
     WARPAES_INLINE static void load_four(const std::uint8_t* const* p, std::size_t at, Reg (&t)[4]) {
+        WARPAES_UNROLL
         for (std::size_t i = 0; i < 4; ++i) t[i] = load(p[i] + at, Whole{});
         transpose(t);
     }
     WARPAES_INLINE static void store_four(std::uint8_t* const* p, std::size_t at, const Reg (&t)[4]) {
         Reg rows[4] = {t[0], t[1], t[2], t[3]};
         transpose(rows);
+        WARPAES_UNROLL
         for (std::size_t i = 0; i < 4; ++i) store(p[i] + at, rows[i], Whole{});
     }
 
