@@ -1,5 +1,6 @@
 // Batches by AES-NI, one block a register. Compiled for SSSE3, AES and PCLMULQDQ.
 #include "cpu/aesni_vector.hpp"
+#include "cpu/gcm_message_kernels.hpp"
 #include "cpu/key_kernels.hpp"
 #include "cpu/stream_kernels.hpp"
 
@@ -9,6 +10,9 @@ const SimdBatchKernels batch_kernels_aesni = {.lanes = Xmm::bytes / 16,
                                               .run = run_aesni,
                                               .step_streams = step_streams<Xmm>,
                                               .expand_keys = expand_keys<Xmm>,
-                                              .invert_keys = invert_keys<Xmm>};
+                                              .invert_keys = invert_keys<Xmm>,
+                                              .gcm_step_blocks = gcm_step_blocks<Xmm>,
+                                              .make_powers = make_powers<Xmm>,
+                                              .run_gcm_messages = run_gcm_messages<Xmm>};
 
 }  // namespace warpaes::cpu

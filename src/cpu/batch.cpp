@@ -2,15 +2,57 @@
 
 #include <vector>
 
+#include "cpu/gcm_batch.hpp"
+#include "cpu/message_keys.hpp"
 #include "cpu/serial_batch.hpp"
 
 namespace warpaes::cpu {
 
+namespace {
+
+/// Modes that a single message fills the vectors with: these only need their round keys.
+bool is_vectorised(Mode mode, Direction direction) {
+    return is_parallel(mode, direction) && mode != Mode::gcm && mode != Mode::xts;
+}
+
+/// A key a message.
+void run_with_own_keys(const SimdBatchKernels& kernels, MessageKeys& keys, const MessageGroup& g) {
+    const int rounds = g.rounds();
+    const bool inverse = uses_inverse_cipher(g.mode, g.direction);
+    Secret<std::array<std::uint8_t, round_keys_bytes>> inverted;
+    keys.take(g);
+    for (std::uint64_t i = 0; i < g.count; ++i) {
+        const std::uint8_t* round_keys = keys.encrypt(i);
+        if (inverse) {
+            kernels.invert_keys(round_keys, rounds, inverted->data());
+            round_keys = inverted->data();
+        }
+        kernels.run({.mode = g.mode,
+                     .direction = g.direction,
+                     .rounds = rounds,
+                     .keys = round_keys,
+                     .input = g.input.at(i),
+                     .output = g.output.at(i),
+                     .length = static_cast<std::size_t>(g.length),
+                     .chain = g.iv.at(i),
+                     .tweak_keys = nullptr,
+                     .data_unit = 0});
+    }
+}
+
+}  // namespace
+
 void run_batch(Lane& lane, const SimdBatchKernels& kernels, std::span<const MessageGroup> groups) {
     std::vector<const MessageGroup*> streams;
+    MessageKeys keys(kernels);
+    GcmBatch gcm(kernels, keys);
     for (const MessageGroup& group : groups) {
         if (is_stream(group.mode, group.direction)) {
             streams.push_back(&group);
+        } else if (GcmBatch::takes(group)) {
+            gcm.run(group);
+        } else if (group.key == nullptr && is_vectorised(group.mode, group.direction)) {
+            if (group.length != 0) run_with_own_keys(kernels, keys, group);
         } else {
             run_one_by_one(lane, group);
         }

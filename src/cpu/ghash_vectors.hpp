@@ -13,20 +13,33 @@ WARPAES_INLINE __m128i swap_block(__m128i v) {
     return _mm_shuffle_epi8(v, _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
 }
 
+/// A sum of products of blocks with powers of H, reduced in two steps of 64 bits, from the lower end, each a
+/// multiplication by x^63 + x^62 + x^57: the polynomial in this order of bits without its outer terms, for which the
+/// halves are exchanged. Lane by lane.
+template <class V>
+WARPAES_INLINE typename V::Reg reduced(typename V::Reg low, typename V::Reg middle, typename V::Reg high) {
+    const auto polynomial = V::splat(_mm_set_epi64x(0, static_cast<long long>(0xc200000000000000u)));
+    middle = V::bxor3(middle, V::swap_halves(low), V::template multiply<0x00>(low, polynomial));
+    return V::bxor3(high, V::swap_halves(middle), V::template multiply<0x00>(middle, polynomial));
+}
+
 /// A digest in the making. Blocks come in the order of the message, in groups of vectors.
 template <class V>
 class Ghash {
 public:
     using Reg = typename V::Reg;
     static constexpr std::size_t lanes = V::bytes / 16;
-    static constexpr std::size_t most_together = 64;
 
-    /// `powers`: HashKey::descending. `digest`: of what comes before. `blocks`: how many there will be.
-    WARPAES_INLINE Ghash(const std::uint8_t* powers, __m128i digest, std::size_t blocks)
-        : end_(powers + 16 * most_together), left_(blocks), digest_(V::from_block(swap_block(digest))) {}
+    /// `powers`: HashKey::descending, or only the last `most_together` of them. `digest`: of what comes before.
+    /// `blocks`: how many there will be.
+    WARPAES_INLINE Ghash(const std::uint8_t* powers, __m128i digest, std::size_t blocks, std::size_t most_together = 64)
+        : end_(powers + 16 * most_together),
+          most_together_(most_together),
+          left_(blocks),
+          digest_(V::from_block(swap_block(digest))) {}
 
-    /// The next `blocks`, at most 64, are reduced together; otherwise it is as many as possible. Groups lie within
-    /// them.
+    /// The next `blocks`, at most as many as there are powers, are reduced together; otherwise it is as many as
+    /// possible. Groups lie within them.
     WARPAES_INLINE void together(std::size_t blocks) {
         room_ = blocks;
         power_ = end_ - 16 * blocks;
@@ -35,7 +48,7 @@ public:
 
     /// A group of vectors is begun, given one by one or in pairs, and ended.
     WARPAES_INLINE void begin_group() {
-        if (room_ == 0) together(left_ < most_together ? left_ : most_together);
+        if (room_ == 0) together(left_ < most_together_ ? left_ : most_together_);
     }
     /// Vector `i` of the group.
     WARPAES_INLINE void add_vector(Reg v, std::size_t i) { add_product(with_digest(V::swap_bytes(v), i), i); }
@@ -124,16 +137,10 @@ private:
         middle_ = V::bxor3(middle_, V::template multiply<0x01>(a, p), V::template multiply<0x10>(a, p));
         high_ = V::bxor(high_, V::template multiply<0x11>(a, p));
     }
-    /// Two steps of 64 bits, from the lower end, each a multiplication by x^63 + x^62 + x^57: the polynomial in this
-    /// order of bits without its outer terms, for which the halves are exchanged.
-    WARPAES_INLINE void reduce() {
-        const Reg polynomial = V::splat(_mm_set_epi64x(0, static_cast<long long>(0xc200000000000000u)));
-        middle_ = V::bxor3(middle_, V::swap_halves(low_), V::template multiply<0x00>(low_, polynomial));
-        high_ = V::bxor3(high_, V::swap_halves(middle_), V::template multiply<0x00>(middle_, polynomial));
-        digest_ = V::from_block(V::sum_of_blocks(high_));
-    }
+    WARPAES_INLINE void reduce() { digest_ = V::from_block(V::sum_of_blocks(reduced<V>(low_, middle_, high_))); }
 
     const std::uint8_t* end_;
+    std::size_t most_together_;
     const std::uint8_t* power_ = nullptr;
     std::size_t left_;
     std::size_t room_ = 0;  ///< blocks that are still to be reduced with the last one

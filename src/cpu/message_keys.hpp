@@ -1,6 +1,7 @@
 // Round keys of the messages of a group, be they of one key or of one each.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "backend/backend.hpp"
@@ -33,6 +34,12 @@ public:
         }
         if (message < first_ || message >= first_ + count_) expand(message);
         return expanded_[message - first_].data();
+    }
+
+    /// Those of messages from `message` on, `window` at least if there are as many; for an ExpandedKey all the same.
+    [[nodiscard]] const std::uint8_t* encrypt_from(std::uint64_t message) {
+        if (group_->key == nullptr) expand(message);
+        return encrypt(message);
     }
 
 private:

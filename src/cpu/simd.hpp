@@ -83,6 +83,39 @@ struct SimdKeys {
     std::uint8_t* round_keys;
 };
 
+/// Powers of H, the encrypted zero block, of several keys.
+struct SimdPowers {
+    const std::uint8_t* round_keys;  ///< SimdKeys::bytes_each apart
+    int rounds;
+    std::size_t count;
+    std::size_t powers;  ///< of each key: 1, 2, 4, 8, 16 or 32
+    std::uint8_t* out;   ///< H^powers … H^1 as in HashKey::descending; `stride` bytes apart
+    std::size_t stride;
+};
+
+/// Messages of AES-GCM of one length, each with a key of its own or all with one.
+struct SimdGcmMessages {
+    static constexpr std::size_t most_powers = 32;  ///< that any instruction set has use for
+
+    bool encrypt;
+    int rounds;
+    std::size_t count;
+    std::size_t length;
+    const std::uint8_t* keys;
+    std::size_t key_stride;  ///< 0: one key
+    const std::uint8_t* powers;
+    std::size_t power_stride;
+    std::size_t power_count;  ///< as many as a vector step takes, or as the longest part of a message has blocks
+    const std::uint8_t* input;
+    std::uint8_t* output;
+    std::size_t input_stride, output_stride;
+    const std::uint8_t* iv;
+    std::size_t iv_stride, iv_length;
+    const std::uint8_t* aad;
+    std::size_t aad_stride, aad_length;
+    std::uint8_t* tags;  ///< 16 bytes each
+};
+
 /// What an instruction set has for batches.
 struct SimdBatchKernels {
     std::size_t lanes;  ///< blocks a vector
@@ -91,6 +124,9 @@ struct SimdBatchKernels {
     void (*expand_keys)(const SimdKeys&);
     /// From round keys of the cipher to those of the equivalent inverse cipher, apart.
     void (*invert_keys)(const std::uint8_t* encrypt, int rounds, std::uint8_t* decrypt);
+    std::size_t gcm_step_blocks;  ///< the most powers of H that run_gcm_messages has use for
+    void (*make_powers)(const SimdPowers&);
+    void (*run_gcm_messages)(const SimdGcmMessages&);
 };
 
 extern const SimdBatchKernels batch_kernels_aesni, batch_kernels_vaes256, batch_kernels_vaes512;

@@ -1,4 +1,5 @@
 // Batches by VAES, two blocks a register. Compiled for AVX2, AES, VAES and VPCLMULQDQ.
+#include "cpu/gcm_message_kernels.hpp"
 #include "cpu/key_kernels.hpp"
 #include "cpu/stream_kernels.hpp"
 #include "cpu/vaes256_vector.hpp"
@@ -9,6 +10,9 @@ const SimdBatchKernels batch_kernels_vaes256 = {.lanes = Ymm::bytes / 16,
                                                 .run = run_vaes256,
                                                 .step_streams = step_streams<Ymm>,
                                                 .expand_keys = expand_keys<Ymm>,
-                                                .invert_keys = invert_keys<Ymm>};
+                                                .invert_keys = invert_keys<Ymm>,
+                                                .gcm_step_blocks = gcm_step_blocks<Ymm>,
+                                                .make_powers = make_powers<Ymm>,
+                                                .run_gcm_messages = run_gcm_messages<Ymm>};
 
 }  // namespace warpaes::cpu

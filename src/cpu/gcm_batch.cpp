@@ -1,0 +1,76 @@
+#include "cpu/gcm_batch.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "aes/ghash.hpp"
+
+namespace warpaes::cpu {
+
+namespace {
+
+/// Up to here messages of one key do without its tables: their making is as long as some kilobytes.
+constexpr std::uint64_t short_bytes = 8192;
+/// Keys of single messages have no tables that were made before.
+constexpr std::uint64_t short_bytes_of_own_key = std::uint64_t{1} << 19;
+
+}  // namespace
+
+GcmBatch::~GcmBatch() {
+    wipe({powers_.data(), used_});
+}
+
+bool GcmBatch::takes(const MessageGroup& group) {
+    return group.mode == Mode::gcm && group.length < (group.key != nullptr ? short_bytes : short_bytes_of_own_key);
+}
+
+void GcmBatch::make_powers(const MessageGroup& g, const std::uint8_t* round_keys, std::size_t count) {
+    // Blocks that are hashed with one reduction: the text and the lengths, before them the associated data, and an IV.
+    const std::uint64_t longest = std::max({blocks_of(g.length) + 1, blocks_of(g.aad_length), blocks_of(g.iv_length)});
+    const auto needed =
+        static_cast<std::size_t>(std::bit_ceil(std::min<std::uint64_t>(longest, kernels_.gcm_step_blocks)));
+    if (g.key != nullptr && g.key == made_for_ && power_count_ >= needed) return;
+    made_for_ = g.key;
+    power_count_ = needed;
+    used_ = std::max(used_, count * stride);
+    kernels_.make_powers({.round_keys = round_keys,
+                          .rounds = g.rounds(),
+                          .count = count,
+                          .powers = needed,
+                          .out = powers_.data(),
+                          .stride = stride});
+}
+
+void GcmBatch::run(const MessageGroup& g) {
+    keys_.take(g);
+    Secret<std::array<Block, MessageKeys::window>> tags;
+    for (std::uint64_t first = 0; first < g.count; first += MessageKeys::window) {
+        const auto n = static_cast<std::size_t>(std::min(MessageKeys::window, g.count - first));
+        const bool own = g.key == nullptr;
+        const std::uint8_t* const round_keys = keys_.encrypt_from(first);
+        make_powers(g, round_keys, own ? n : 1);
+        kernels_.run_gcm_messages({.encrypt = g.direction == Direction::encrypt,
+                                   .rounds = g.rounds(),
+                                   .count = n,
+                                   .length = static_cast<std::size_t>(g.length),
+                                   .keys = round_keys,
+                                   .key_stride = own ? round_keys_bytes : 0,
+                                   .powers = powers_.data(),
+                                   .power_stride = own ? stride : 0,
+                                   .power_count = power_count_,
+                                   .input = g.input.at(first),
+                                   .output = g.output.at(first),
+                                   .input_stride = static_cast<std::size_t>(g.input.stride),
+                                   .output_stride = static_cast<std::size_t>(g.output.stride),
+                                   .iv = g.iv.at(first),
+                                   .iv_stride = static_cast<std::size_t>(g.iv.stride),
+                                   .iv_length = g.iv_length,
+                                   .aad = g.aad.at(first),
+                                   .aad_stride = static_cast<std::size_t>(g.aad.stride),
+                                   .aad_length = static_cast<std::size_t>(g.aad_length),
+                                   .tags = (*tags)[0].data()});
+        for (std::size_t i = 0; i < n; ++i) settle_tag(g, first + i, (*tags)[i]);
+    }
+}
+
+}  // namespace warpaes::cpu

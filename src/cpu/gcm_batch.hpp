@@ -1,0 +1,41 @@
+// AES-GCM of many short messages on the CPU.
+#pragma once
+
+#include <array>
+
+#include "backend/batch.hpp"
+#include "base/secret.hpp"
+#include "cpu/message_keys.hpp"
+#include "cpu/simd.hpp"
+
+namespace warpaes::cpu {
+
+/// What the messages of a batch need beside their round keys: a few powers of H, made for some messages at a time, or
+/// kept as long as messages of one key follow each other.
+class GcmBatch {
+public:
+    /// `keys` may be used by others between two runs.
+    GcmBatch(const SimdBatchKernels& kernels, MessageKeys& keys) : kernels_(kernels), keys_(keys) {}
+    GcmBatch(const GcmBatch&) = delete;
+    GcmBatch& operator=(const GcmBatch&) = delete;
+    ~GcmBatch();
+
+    /// Whether the messages are so short that the tables of an ExpandedKey would not pay.
+    [[nodiscard]] static bool takes(const MessageGroup& group);
+    void run(const MessageGroup& group);
+
+private:
+    /// The powers of a key, and what a vector reads beyond them.
+    static constexpr std::size_t stride = block_bytes * (SimdGcmMessages::most_powers + 3);
+
+    void make_powers(const MessageGroup& group, const std::uint8_t* round_keys, std::size_t count);
+
+    const SimdBatchKernels& kernels_;
+    MessageKeys& keys_;
+    const ExpandedKey* made_for_ = nullptr;
+    std::size_t power_count_ = 0;
+    std::size_t used_ = 0;  ///< bytes of powers_
+    alignas(64) std::array<std::uint8_t, stride * MessageKeys::window> powers_;
+};
+
+}  // namespace warpaes::cpu

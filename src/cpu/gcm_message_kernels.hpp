@@ -1,0 +1,154 @@
+// AES-GCM of many short messages, whose keys may be used but once: no tables, and no more powers of H than a step
+// takes.
+#pragma once
+
+#include "cpu/gcm_modes.hpp"
+
+namespace warpaes::cpu {
+
+template <class V>
+inline constexpr std::size_t gcm_step_blocks = V::unroll* V::bytes / 16;
+
+/// The product of two powers of H, both divided by x as they are stored; so is the product.
+template <class V>
+WARPAES_INLINE typename V::Reg product(typename V::Reg a, typename V::Reg b) {
+    return reduced<V>(V::template multiply<0x00>(a, b),
+                      V::bxor(V::template multiply<0x01>(a, b), V::template multiply<0x10>(a, b)),
+                      V::template multiply<0x11>(a, b));
+}
+
+/// Divided by x, which in this order of bits is a shift to the left; the bit that leaves comes back as the polynomial.
+template <class V>
+WARPAES_INLINE typename V::Reg divided_by_x(typename V::Reg v) {
+    const auto two = V::splat(_mm_set_epi64x(0, 2));
+    const auto low = V::template multiply<0x00>(v, two), high = V::template multiply<0x01>(v, two);
+    const auto carry = V::template shift_right_bytes<8>(high);
+    const auto polynomial = V::splat(_mm_set_epi64x(0, static_cast<long long>(0xc200000000000000u)));
+    const auto folded = V::template shift_left_bytes<8>(V::template multiply<0x00>(carry, polynomial));
+    return V::bxor3(V::bxor(low, V::template shift_left_bytes<8>(high)), folded, carry);
+}
+
+/// As many keys as there are lanes.
+template <class V>
+WARPAES_INLINE void powers_of_vector(int rounds, std::size_t powers, const std::uint8_t* const* keys,
+                                     std::uint8_t* const* out) {
+    auto h = V::load_each(keys, 0);
+    for (int r = 1; r < rounds; ++r) h = V::aesenc(h, V::load_each(keys, 16 * static_cast<std::size_t>(r)));
+    h = V::aesenclast(h, V::load_each(keys, 16 * static_cast<std::size_t>(rounds)));
+    typename V::Reg p[SimdGcmMessages::most_powers];
+    p[0] = divided_by_x<V>(V::swap_bytes(h));
+    V::store_each(out, 16 * (powers - 1), p[0]);
+    for (std::size_t n = 1; n < powers; n *= 2) {
+        for (std::size_t i = 0; i < n; ++i) {
+            p[n + i] = product<V>(p[i], p[n - 1]);
+            V::store_each(out, 16 * (powers - 1 - n - i), p[n + i]);
+        }
+    }
+    wipe_local(p, sizeof p);
+}
+
+template <class V>
+void make_powers(const SimdPowers& run) {
+    constexpr std::size_t lanes = V::bytes / 16;
+    for (std::size_t i = 0; i < run.count; i += lanes) {
+        // Lanes beyond the last key do its work once more.
+        const std::uint8_t* keys[lanes];
+        std::uint8_t* out[lanes];
+        for (std::size_t l = 0; l < lanes; ++l) {
+            const std::size_t k = i + l < run.count ? i + l : run.count - 1;
+            keys[l] = run.round_keys + k * SimdKeys::bytes_each;
+            out[l] = run.out + k * run.stride;
+        }
+        powers_of_vector<V>(run.rounds, run.powers, keys, out);
+    }
+}
+
+/// Counter blocks made from the counter, whose last 32 bits wrap without a carry.
+template <class V>
+class PlainGcmCounter {
+public:
+    static constexpr int first_round = 1;
+
+    /// `first`: the first counter block with its bytes reversed.
+    WARPAES_INLINE PlainGcmCounter(const std::uint8_t* keys, __m128i first)
+        : k0_(round_key<V>(keys, 0)), counters_(V::add32(V::splat(first), V::lane_numbers())) {}
+
+    template <std::size_t N>
+    WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
+        const auto step = V::splat(_mm_set_epi32(0, 0, 0, V::bytes / 16));
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) {
+            s[i] = V::bxor(V::swap_bytes(counters_), k0_);
+            counters_ = V::add32(counters_, step);
+        }
+    }
+
+private:
+    typename V::Reg k0_, counters_;
+};
+
+/// What is hashed before the text, padded to whole blocks.
+template <class V>
+WARPAES_INLINE void hash_before_text(Ghash<V>& hash, std::size_t powers, const std::uint8_t* data, std::size_t bytes) {
+    while (bytes != 0) {
+        const std::size_t n = bytes < 16 * powers ? bytes : 16 * powers;
+        hash.together((n + 15) / 16);
+        hash.template add<1>(data, n);
+        data += n;
+        bytes -= n;
+    }
+}
+
+/// SP 800-38D, 7.1, step 2.
+template <class V>
+WARPAES_INLINE __m128i pre_counter(const SimdGcmMessages& run, const std::uint8_t* powers, const std::uint8_t* iv) {
+    if (run.iv_length == 12) {
+        std::uint8_t block[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+        std::memcpy(block, iv, 12);
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(block));
+    }
+    Ghash<V> hash(powers, _mm_setzero_si128(), (run.iv_length + 15) / 16 + 1, run.power_count);
+    hash_before_text(hash, run.power_count, iv, run.iv_length);
+    hash.add_lengths(0, 8 * run.iv_length);
+    return hash.digest();
+}
+
+template <class V, int Rounds, bool Encrypt>
+void gcm_messages(const SimdGcmMessages& run) {
+    for (std::size_t i = 0; i < run.count; ++i) {
+        const std::uint8_t* const keys = run.keys + i * run.key_stride;
+        const std::uint8_t* const powers = run.powers + i * run.power_stride;
+        const __m128i j0 = pre_counter<V>(run, powers, run.iv + i * run.iv_stride);
+        const std::size_t blocks = (run.aad_length + 15) / 16 + (run.length + 15) / 16 + 1;
+        Ghash<V> hash(powers, _mm_setzero_si128(), blocks, run.power_count);
+        hash_before_text(hash, run.power_count, run.aad + i * run.aad_stride, run.aad_length);
+        PlainGcmCounter<V> counter(keys, _mm_add_epi32(swap_block(j0), _mm_set_epi32(0, 0, 0, 1)));
+        gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, run.input + i * run.input_stride,
+                                        run.output + i * run.output_stride, run.length);
+        hash.add_lengths(8 * run.aad_length, 8 * run.length);
+        typename V::Reg s[1] = {V::bxor(V::splat(j0), round_key<V>(keys, 0))};
+        const typename V::Reg sum[1] = {V::from_block(hash.digest())};
+        encrypt_and_add<V, Rounds, 1, 1>(s, keys, sum);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(run.tags + 16 * i), V::first_block(s[0]));
+    }
+}
+
+template <class V, int Rounds>
+void gcm_messages_of_rounds(const SimdGcmMessages& run) {
+    if (run.encrypt) return gcm_messages<V, Rounds, true>(run);
+    gcm_messages<V, Rounds, false>(run);
+}
+
+template <class V>
+void run_gcm_messages(const SimdGcmMessages& run) {
+    switch (run.rounds) {
+    case 10:
+        return gcm_messages_of_rounds<V, 10>(run);
+    case 12:
+        return gcm_messages_of_rounds<V, 12>(run);
+    default:
+        return gcm_messages_of_rounds<V, 14>(run);
+    }
+}
+
+}  // namespace warpaes::cpu
