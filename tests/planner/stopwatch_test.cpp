@@ -21,7 +21,7 @@ protected:
         Stopwatch stopwatch({.samples = 1, .sample_seconds = 0, .threads = 2});
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
             for (const unsigned key_bits : {128U, 256U}) {
-                Trial trial{.backend = backend, .device = device};
+                Trial trial{.backend = backend, .device = device, .work = {}};
                 trial.work = {
                     .mode = GetParam(), .direction = direction, .key_bits = key_bits, .bytes = 96, .memory = memory};
                 if (GetParam() != Mode::ccm && GetParam() != Mode::cmac) expect_time(stopwatch, trial);
