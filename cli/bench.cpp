@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bench_batch.hpp"
 #include "bench_subject.hpp"
 
 namespace cli {
@@ -179,6 +180,12 @@ struct Options {
     std::vector<std::string> sizes;
     std::vector<std::string> segments;
     std::string data_unit = "4K";
+    std::vector<std::size_t> messages;
+    std::vector<std::string> keys;
+    std::vector<std::size_t> aad;
+    bool own_entries = false;
+    unsigned in_flight = 0;
+    int device = 0;
     unsigned threads = 1;
     unsigned samples = 9;
     double seconds = 0.3;
@@ -265,6 +272,60 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
     return cases;
 }
 
+/// A size of a message in a batch, which may be any.
+std::size_t parse_any_size(const std::string& text) {
+    const bool plain = text.find_first_not_of("0123456789") == std::string::npos;
+    return plain && !text.empty() ? std::stoull(text) : parse_size("--size", text);
+}
+
+/// With --messages: every combination of what is asked for.
+std::vector<BatchCase> make_batch_cases(const Options& o, const Found& found) {
+    std::vector<BatchCase> cases(1);
+    const auto combine = [&](const auto& values, const auto& set) {
+        std::vector<BatchCase> all;
+        for (const BatchCase& c : cases) {
+            for (const auto& value : values) set(all.emplace_back(c), value);
+        }
+        cases = std::move(all);
+    };
+    const auto or_else = [](auto given, decltype(given) usual) { return given.empty() ? usual : given; };
+    std::vector<std::string> backends = found.cpu_backends, places{"arena"};
+    if (!found.devices.empty()) {
+        backends.emplace_back("cuda");
+        places.insert(places.begin(), "device");
+    }
+    combine(or_else(o.backends, backends), [](BatchCase& c, const std::string& name) { c.backend = name; });
+    combine(or_else(o.places, places), [](BatchCase& c, const std::string& name) {
+        c.memory = name == "device"     ? BatchMemory::device
+                   : name == "pageable" ? BatchMemory::pageable
+                                        : BatchMemory::arena;
+    });
+    combine(or_else(o.mode_names, {"ctr", "cbc", "gcm"}), [](BatchCase& c, const std::string& name) {
+        c.mode = find_batch_mode(name);
+        if (c.mode == nullptr) throw CLI::ValidationError("--mode", "'" + name + "' is not for batches");
+    });
+    combine(or_else(o.directions, {"encrypt"}), [](BatchCase& c, const std::string& name) {
+        c.direction = name == "decrypt" ? WARPAES_DECRYPT : WARPAES_ENCRYPT;
+    });
+    combine(or_else(o.sizes, {"1500", "16K"}), [](BatchCase& c, const std::string& s) { c.bytes = parse_any_size(s); });
+    combine(o.messages, [](BatchCase& c, std::size_t n) { c.messages = n; });
+    combine(o.key_bits, [](BatchCase& c, unsigned bits) { c.key_bits = bits; });
+    combine(or_else(o.keys, {"one"}), [](BatchCase& c, const std::string& keys) { c.own_keys = keys == "each"; });
+    combine(or_else(o.aad, {0}), [](BatchCase& c, std::size_t bytes) { c.aad_bytes = bytes; });
+    for (BatchCase& c : cases) {
+        const bool gpu = c.backend == "cuda" || c.backend == "auto", device = c.memory == BatchMemory::device;
+        c.own_entries = o.own_entries;
+        c.device = o.device;
+        c.threads = gpu ? 0 : o.threads;
+        c.in_flight = o.in_flight != 0 ? o.in_flight : device ? 4 : 1;
+        if (c.mode->tag_bytes == 0 || c.mode->iv_bytes == 0) c.aad_bytes = 0;
+        if (device && !gpu) c.messages = 0;
+        if (c.mode->mode == WARPAES_XTS && (c.own_keys || c.key_bits == 192)) c.messages = 0;
+    }
+    std::erase_if(cases, [](const BatchCase& c) { return c.messages == 0; });
+    return cases;
+}
+
 void parse_options(CLI::App& app, Options& o) {
     app.add_option("--backend", o.backends, "only these: libcrypto, aesni, vaes, cuda")->delimiter(',');
     app.add_option("--mode", o.mode_names,
@@ -278,7 +339,18 @@ void parse_options(CLI::App& app, Options& o) {
     app.add_option("--segment", o.segments, "GCM also in segments of these sizes (default 1M,16K, from 64M on)")
         ->delimiter(',');
     app.add_option("--data-unit", o.data_unit, "data units of XTS (default 4K)");
-    app.add_option("--memory", o.places, "where the data lies: device, page_locked, pageable")->delimiter(',');
+    app.add_option("--memory", o.places, "where the data lies: device, page_locked (--messages: arena), pageable")
+        ->delimiter(',');
+    app.add_option("--messages", o.messages, "batches of so many messages, each of --size bytes, any number")
+        ->delimiter(',')
+        ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 32));
+    app.add_option("--keys", o.keys, "--messages: one key for all, or a fresh one for each")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"one", "each"}));
+    app.add_option("--aad", o.aad, "--messages: bytes of associated data of GCM and CCM (default 0)")->delimiter(',');
+    app.add_flag("--entry-each", o.own_entries, "--messages: an entry a message, instead of one for all");
+    app.add_option("--in-flight", o.in_flight, "--messages: batches at a time (default 1; device memory: 4)");
+    app.add_option("--device", o.device, "--messages: the device whose memory is meant (default 0)");
     app.add_option("--threads", o.threads, "host threads of a CPU backend (default 1; 0: all)");
     app.add_option("--samples", o.samples, "samples a case; the median counts (default 9)")->check(CLI::Range(1, 1000));
     app.add_option("--seconds", o.seconds, "about how long a case is timed (default 0.3)")
@@ -293,7 +365,8 @@ void parse_options(CLI::App& app, Options& o) {
         "Examples:\n"
         "  warpaes bench --quick\n"
         "  warpaes bench --backend vaes --mode ctr --size 1M\n"
-        "  warpaes bench --backend cuda --memory device --size 1G --json -o h200.json");
+        "  warpaes bench --backend cuda --memory device --size 1G --json -o h200.json\n"
+        "  warpaes bench --messages 1000000 --size 1500 --mode gcm --aad 13 --keys each");
 }
 
 }  // namespace
@@ -306,6 +379,7 @@ int run_bench(int argc, char** argv) {
         app.parse(argc, argv);
         const Found found = look_around();
         for (const auto& name : o.backends) {
+            if (name == "auto" && !o.messages.empty()) continue;
             const auto& cpu = found.cpu_backends;
             const bool here =
                 name == "cuda" ? !found.devices.empty() : std::find(cpu.begin(), cpu.end(), name) != cpu.end();
@@ -314,11 +388,19 @@ int run_bench(int argc, char** argv) {
                               "--backend: '" + name + "' cannot run here; see `warpaes devices`");
             }
         }
-        const auto cases = make_cases(o, found);
         json record{
             {"warpaes", warpaes_version()}, {"host", host_facts()}, {"gpu", found.gpu}, {"bench", json::array()}};
         record["host"]["openssl"] = found.openssl;
-        if (!o.as_json) {
+        const auto batch_cases = make_batch_cases(o, found);
+        const auto cases = o.messages.empty() ? make_cases(o, found) : std::vector<Case>();
+        if (!o.messages.empty()) {
+            record["batches"] = json::array();
+            if (!o.as_json) print_batch_row(nullptr);
+            for (const BatchCase& c : batch_cases) {
+                record["batches"].push_back(bench_batch(c, o.samples, o.seconds));
+                if (!o.as_json) print_batch_row(&record["batches"].back());
+            }
+        } else if (!o.as_json) {
             fmt::print("{:<10} {:<7} {:<8} {:>4} {:>9} {:<12} {:>7} {:>10} {:>9}\n", "backend", "mode", "", "key",
                        "size", "memory", "threads", "GB/s", "libcrypto");
         }

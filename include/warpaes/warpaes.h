@@ -375,7 +375,8 @@ typedef struct warpaes_batch_entry {
     uint32_t reserved2;
     uint64_t failures;        /**< Messages that are not authentic; their output is wiped, the others stand. */
     uint64_t first_failure;   /**< The first of them. */
-    warpaes_status* statuses; /**< Input: NULL, or room for one status a message, in host memory of this process. */
+    warpaes_status* statuses; /**< Input: NULL, or room for one status a message, in host memory of this process.
+                                   Of an entry that is refused nothing is written there. */
 } warpaes_batch_entry;
 
 /** Flags of a batch. */

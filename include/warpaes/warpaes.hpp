@@ -120,7 +120,9 @@ enum class Mode {
     ofb = WARPAES_OFB,
     ctr = WARPAES_CTR,
     xts = WARPAES_XTS,
-    gcm = WARPAES_GCM
+    gcm = WARPAES_GCM,
+    ccm = WARPAES_CCM,
+    cmac = WARPAES_CMAC
 };
 
 enum class Direction { encrypt = WARPAES_ENCRYPT, decrypt = WARPAES_DECRYPT };

@@ -346,7 +346,7 @@ void Batch::hand_back(Claim claim, int device) noexcept {
 
 void Batch::abandon(const Error& error) {
     for (std::uint32_t i = 0; i < request_.count; ++i) {
-        if (places_[i] != refused) outcomes_.fail(i, 0, request_.entry(i).count, error);
+        if (places_[i] != refused) outcomes_.refuse(i, error);
     }
 }
 

@@ -109,9 +109,10 @@ private:
         std::atomic<std::uint32_t> next{0};
     };
 
-    void check_entries();
-    void find_clashes();
-    void make_tasks();
+    struct Survey;
+    void check_entries(Survey& survey);
+    void check_nonces();
+    void make_tasks(const Survey& survey);
     [[nodiscard]] std::vector<std::uint32_t> in_order() const;
     void refuse(std::uint32_t entry, const Error& error);
     [[nodiscard]] MessageGroup group(std::uint32_t entry) const;
@@ -146,7 +147,8 @@ private:
 
     // Made by prepare:
     static constexpr int refused = -2;
-    std::vector<std::int16_t> places_;  ///< of each entry: refused, -1 for host memory, or a device
+    std::vector<std::int16_t> places_;    ///< of each entry: refused, -1 for host memory, or a device
+    std::vector<std::uint16_t> classes_;  ///< of each entry: what is best worked on together
     std::unordered_map<std::uint32_t, std::shared_ptr<const ExpandedKey>> table_keys_;
     std::vector<Solo> solos_;
     TaskList host_;

@@ -20,7 +20,15 @@ void Outcomes::begin(std::uint64_t entry) noexcept {
     e.status = WARPAES_OK;
     e.failures = 0;
     e.first_failure = none;
+}
+
+void Outcomes::admit(std::uint64_t entry) noexcept {
+    const warpaes_batch_entry& e = request_.entry(entry);
     if (e.statuses != nullptr) std::fill_n(e.statuses, e.count, WARPAES_OK);
+}
+
+void Outcomes::refuse(std::uint64_t entry, const Error& error) {
+    tell(entry, error.status(), error.what());
 }
 
 void Outcomes::mark(const warpaes_batch_entry& e, std::uint64_t first, std::uint64_t n,
@@ -46,6 +54,10 @@ void Outcomes::spoil(std::uint64_t entry, warpaes_status status) noexcept {
 void Outcomes::fail(std::uint64_t entry, std::uint64_t first, std::uint64_t n, warpaes_status status,
                     const char* sentence) {
     mark(request_.entry(entry), first, n, status);
+    tell(entry, status, sentence);
+}
+
+void Outcomes::tell(std::uint64_t entry, warpaes_status status, const char* sentence) {
     spoil(entry, status);
     const std::lock_guard lock(mutex_);
     if (sentences_.size() >= most_sentences) return;

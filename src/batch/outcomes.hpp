@@ -18,6 +18,10 @@ public:
 
     /// Before anything else is said of the entry.
     void begin(std::uint64_t entry) noexcept;
+    /// It is in order: its messages begin as good ones.
+    void admit(std::uint64_t entry) noexcept;
+    /// It is not, and nothing is done of it.
+    void refuse(std::uint64_t entry, const Error& error);
     /// Messages [first, first + n) came to nothing. The first such status of an entry stands.
     void fail(std::uint64_t entry, std::uint64_t first, std::uint64_t n, warpaes_status status, const char* sentence);
     void fail(std::uint64_t entry, std::uint64_t first, std::uint64_t n, const Error& error) {
@@ -35,6 +39,7 @@ public:
     [[nodiscard]] const char* first_sentence() const { return first_failed_ == none ? "" : sentence(first_failed_); }
 
 private:
+    void tell(std::uint64_t entry, warpaes_status status, const char* sentence);
     void spoil(std::uint64_t entry, warpaes_status status) noexcept;
     /// Statuses of single messages.
     static void mark(const warpaes_batch_entry& e, std::uint64_t first, std::uint64_t n,

@@ -53,11 +53,14 @@ bool has_work(const MessageGroup& g) {
     return g.count != 0 && (g.length != 0 || uses_tag(g.mode));
 }
 
+}  // namespace
+
 /// What the planner wants to know, and what the cutting of tasks needs besides.
-struct Survey {
+struct Batch::Survey {
     std::vector<BatchPart> parts;
     std::uint64_t cost = 0;
     std::uint64_t serial_messages = 0;
+    bool in_place = false;
 
     void add(const MessageGroup& g) {
         const auto it = std::find_if(parts.begin(), parts.end(), [&](const BatchPart& p) {
@@ -77,25 +80,23 @@ struct Survey {
         if (g.output.first != nullptr && g.input.first == g.output.first) part.in_place += bytes;
         cost += bytes + saturating_product(message_cost, g.count);
         if (!is_parallel(g.mode, g.direction)) serial_messages += g.count;
+        in_place = in_place || (g.output.first != nullptr && g.input.first == g.output.first);
     }
 };
 
-}  // namespace
-
 bool Batch::prepare() {
     try {
-        check_entries();
-        find_clashes();
-        make_tasks();
+        Survey survey;
+        check_entries(survey);
+        check_nonces();
+        make_tasks(survey);
     } catch (const Error& e) {
-        for (std::uint64_t i = 0; i < request_.count; ++i) outcomes_.fail(i, 0, request_.entry(i).count, e);
+        abandon(e);
         return true;
     } catch (const std::exception& e) {
         const bool memory = dynamic_cast<const std::bad_alloc*>(&e) != nullptr;
-        for (std::uint64_t i = 0; i < request_.count; ++i) {
-            outcomes_.fail(i, 0, request_.entry(i).count, memory ? WARPAES_ERROR_OUT_OF_MEMORY : WARPAES_ERROR_INTERNAL,
-                           memory ? "out of host memory" : e.what());
-        }
+        abandon(Error(memory ? WARPAES_ERROR_OUT_OF_MEMORY : WARPAES_ERROR_INTERNAL,
+                      memory ? "out of host memory" : e.what()));
         return true;
     }
     return left_ == 0;
@@ -103,11 +104,13 @@ bool Batch::prepare() {
 
 void Batch::refuse(std::uint32_t entry, const Error& error) {
     places_[entry] = refused;
-    outcomes_.fail(entry, 0, request_.entry(entry).count, error);
+    outcomes_.refuse(entry, error);
 }
 
-void Batch::check_entries() {
+void Batch::check_entries(Survey& survey) {
     EntryChecker checker(engine_, request_);
+    Clashes clashes;
+    classes_.resize(request_.count);
     for (std::uint32_t i = 0; i < request_.count; ++i) {
         outcomes_.begin(i);
         const warpaes_batch_entry& e = request_.entry(i);
@@ -117,6 +120,10 @@ void Batch::check_entries() {
             places_[i] = static_cast<std::int16_t>(checked.device);
             // One key for all of them, brought as bytes: worth to be expanded once.
             const MessageGroup& g = checked.group;
+            classes_[i] = static_cast<std::uint16_t>(class_of(g));
+            outcomes_.admit(i);
+            clashes.add(i, writes_of(g));
+            if (has_work(g) && checked.device < 0) survey.add(g);
             if (g.key == nullptr && g.count != 0 && checked.device < 0) {
                 const std::span<const std::uint8_t> bytes(g.keys.first, g.key_bytes);
                 auto key = g.count == 1 ? keys_.get_if_seen(bytes) : g.keys.stride == 0 ? keys_.get(bytes) : nullptr;
@@ -128,18 +135,14 @@ void Batch::check_entries() {
             refuse(i, Error(WARPAES_ERROR_OUT_OF_MEMORY, "out of host memory"));
         }
     }
-}
-
-void Batch::find_clashes() {
-    Clashes clashes;
-    for (std::uint32_t i = 0; i < request_.count; ++i) {
-        if (places_[i] != refused) clashes.add(i, writes_of(group_of(request_, request_.entry(i))));
-    }
     clashes.find([&](std::uint32_t i) { return writes_of(group_of(request_, request_.entry(i))); },
                  [&](std::uint32_t i) {
                      if (places_[i] == refused) return;
                      refuse(i, Error(WARPAES_ERROR_OVERLAP, "output, tag: overlap those of another entry"));
                  });
+}
+
+void Batch::check_nonces() {
     if (!request_.check_nonces) return;
     NonceCheck nonces;
     for (std::uint32_t i = 0; i < request_.count; ++i) {
@@ -163,7 +166,7 @@ std::vector<std::uint32_t> Batch::in_order() const {
     std::size_t used = 0;
     for (std::uint32_t i = 0; i < request_.count; ++i) {
         if (places_[i] == refused) continue;
-        std::uint32_t& n = begins[class_of(group(i)) + 1];
+        std::uint32_t& n = begins[classes_[i] + std::size_t{1}];
         used += n == 0;
         ++n;
         order.push_back(i);
@@ -171,22 +174,13 @@ std::vector<std::uint32_t> Batch::in_order() const {
     if (used <= 1) return order;
     std::partial_sum(begins.begin(), begins.end(), begins.begin());
     std::vector<std::uint32_t> sorted(order.size());
-    for (const std::uint32_t i : order) sorted[begins[class_of(group(i))]++] = i;
+    for (const std::uint32_t i : order) sorted[begins[classes_[i]]++] = i;
     return sorted;
 }
 
-void Batch::make_tasks() {
-    Survey survey;
+void Batch::make_tasks(const Survey& survey) {
     const std::vector<std::uint32_t> order = in_order();
-    for (const std::uint32_t i : order) {
-        const MessageGroup g = group(i);
-        if (!has_work(g)) {
-            on_cpu_ += g.count;
-        } else if (places_[i] < 0) {
-            survey.add(g);
-            stages_ = stages_ || (g.output.first != nullptr && g.input.first == g.output.first);
-        }
-    }
+    stages_ = survey.in_place;
     plan_ = plan_batch(engine_, survey.parts);
     plan_.gpu_lanes = std::clamp(plan_.gpu_lanes, 1U, most_gpu_lanes);
     replaceable_ = engine_.forced() == nullptr;
@@ -210,8 +204,11 @@ void Batch::make_tasks() {
         .bytes = std::uint64_t{1} << 62, .messages = std::uint64_t{1} << 62, .slices = std::size_t{1} << 16};
 
     for (const std::uint32_t i : order) {
-        const MessageGroup g = group(i);
-        if (!has_work(g)) continue;
+        const MessageGroup g = group_of(request_, request_.entry(i));
+        if (!has_work(g)) {
+            on_cpu_ += g.count;
+            continue;
+        }
         const std::uint64_t cost = work_of(g) + message_cost;
         const bool is_serial = !is_parallel(g.mode, g.direction);
         if (places_[i] >= 0) {

@@ -80,15 +80,17 @@ Claim TaskShares::take_half(Share& share) noexcept {
 }
 
 Claim TaskShares::take(unsigned worker, std::uint32_t most) noexcept {
-    if (workers_ == 0 || left() == 0) return {};
-    Share& own = shares_[worker];
-    Claim claim = take_front(own, most);
-    for (unsigned k = 1; claim.empty() && k < workers_; ++k) {
-        claim = take_half(shares_[(worker + k) % workers_]);
-        if (claim.size() <= most) continue;
-        // Nobody else puts anything into a share, and its own is empty.
-        own.range.store(pack({claim.begin + most, claim.end}), std::memory_order_release);
-        claim.end = claim.begin + most;
+    Claim claim;
+    // What is left may be on its way from one share to another.
+    while (claim.empty() && left() != 0) {
+        claim = take_front(shares_[worker], most);
+        for (unsigned k = 1; claim.empty() && k < workers_; ++k) {
+            claim = take_half(shares_[(worker + k) % workers_]);
+            if (claim.size() <= most) continue;
+            // Nobody else puts anything into a share, and this worker's is empty.
+            shares_[worker].range.store(pack({claim.begin + most, claim.end}), std::memory_order_release);
+            claim.end = claim.begin + most;
+        }
     }
     if (!claim.empty()) left_.fetch_sub(claim.size(), std::memory_order_relaxed);
     return claim;

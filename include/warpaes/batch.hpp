@@ -1,0 +1,202 @@
+// warpaes: many messages at once, and arenas for them. C++20 over the C ABI, header only; the rules are those of
+// warpaes.hpp and of warpaes_batch_submit in warpaes.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <future>
+#include <warpaes/warpaes.hpp>
+
+namespace warpaes {
+inline namespace cpp {
+
+enum class Memory { host = WARPAES_MEMORY_HOST, device = WARPAES_MEMORY_DEVICE, shared = WARPAES_MEMORY_SHARED };
+
+/// Memory for many messages: page-locked where there is a GPU, or on a device, or shared with other processes. Zeroed,
+/// wiped when it goes; no batch may be using it then.
+class Arena {
+public:
+    /// `device`: for Memory::device, its number.
+    Arena(const Engine& engine, std::uint64_t bytes, Memory memory = Memory::host, int device = 0) {
+        warpaes_arena* arena = nullptr;
+        check(warpaes_arena_create(engine.get(), static_cast<warpaes_memory>(memory), device, bytes, &arena));
+        handle_.reset(arena);
+    }
+    /// In this process, or on the device.
+    [[nodiscard]] std::uint8_t* data() const noexcept {
+        return static_cast<std::uint8_t*>(warpaes_arena_data(handle_.get()));
+    }
+    [[nodiscard]] std::size_t size() const noexcept {
+        return static_cast<std::size_t>(warpaes_arena_size(handle_.get()));
+    }
+    /// Memory::shared: to map or to send to another process, not to be closed; else -1.
+    [[nodiscard]] int fd() const noexcept { return warpaes_arena_fd(handle_.get()); }
+    [[nodiscard]] const warpaes_arena* get() const noexcept { return handle_.get(); }
+
+private:
+    struct Destroy {
+        void operator()(warpaes_arena* arena) const noexcept { warpaes_arena_destroy(arena); }
+    };
+    std::unique_ptr<warpaes_arena, Destroy> handle_;
+};
+
+/// Where something of each message of an entry lies: that of message i is i * stride bytes behind the first.
+struct Elements {
+    const void* pointer = nullptr;
+    std::uint64_t stride = 0;
+};
+/// The same by an offset in an arena, for batches with Batch::offsets.
+inline Elements at_offset(std::uint64_t offset, std::uint64_t stride = 0) {
+    return {reinterpret_cast<const void*>(static_cast<std::uintptr_t>(offset)), stride};
+}
+
+/// `count` messages of one shape. Made with designated initialisers: {.mode = Mode::gcm, .key = &key, …}.
+struct Entry {
+    Mode mode{};
+    Direction direction{};
+    std::uint64_t count = 1;
+    std::uint64_t length = 0;  ///< of each, in bytes; CFB1: bits
+    const Key* key = nullptr;  ///< one for all; null: `keys`
+    const Key* tweak_key = nullptr;
+    Elements keys{};  ///< `key_len` bytes for each
+    std::uint32_t key_len = 0;
+    Elements input{};
+    Elements output{};  ///< equal to the input, or disjoint
+    Elements iv{};
+    std::uint32_t iv_len = 0;
+    Elements aad{};
+    std::uint64_t aad_len = 0;
+    Elements tag{};  ///< written, or for decryption compared
+    std::uint32_t tag_len = 0;
+    std::uint64_t data_unit_len = 0;  ///< XTS
+};
+
+/// What became of a batch.
+struct BatchResult {
+    std::uint32_t notes = 0;  ///< WARPAES_NOTE_*
+    std::uint64_t messages = 0;
+    std::uint64_t failed_entries = 0;
+    std::uint64_t messages_on_cpu = 0;
+    std::uint64_t messages_on_gpu = 0;
+    std::string reason{};  ///< why the work was shared out as it was
+};
+
+/// Entries on their way. What they point to must stay until the batch is finished; destroying it waits.
+class Batch {
+public:
+    enum Flags : std::uint32_t {
+        none = 0,
+        check_nonces = WARPAES_BATCH_CHECK_NONCES,  ///< refuse GCM and CCM encryptions that repeat an IV under a key
+        offsets = WARPAES_BATCH_OFFSETS             ///< elements are offsets in the arena: see at_offset
+    };
+
+    /// Starts the work and returns. `arena`: needed for offsets, and where it is known the memory need not be asked
+    /// about. Thread-safe.
+    Batch(const Engine& engine, const std::vector<Entry>& entries, Flags flags = none, const Arena* arena = nullptr)
+        : Batch(engine, std::make_unique<State>(to_c(entries)), flags, arena) {}
+    /// The same of entries as the C ABI has them.
+    static Batch of_entries(const Engine& engine, std::vector<warpaes_batch_entry> entries, Flags flags = none,
+                            const Arena* arena = nullptr) {
+        return {engine, std::make_unique<State>(std::move(entries)), flags, arena};
+    }
+    Batch(Batch&&) noexcept = default;
+    Batch& operator=(Batch&&) = delete;  // what it was would have to be waited for
+
+    /// Becomes ready when all is done. Call it once.
+    [[nodiscard]] std::future<void> future() { return state_->finished.get_future(); }
+    [[nodiscard]] bool finished() const noexcept { return warpaes_batch_poll(handle_.get()) != 0; }
+    /// False if it is not finished in time. Entries that failed are no exception here.
+    bool wait_for(std::chrono::milliseconds time) {
+        return warpaes_batch_wait(handle_.get(), static_cast<std::uint64_t>(time.count())) != WARPAES_ERROR_TIMEOUT;
+    }
+    /// Waits, and throws the first entry's Error if any has failed.
+    BatchResult get() {
+        check(warpaes_batch_wait(handle_.get(), WARPAES_UNKNOWN));
+        return result();
+    }
+    /// Waits; what failed is told by `status`.
+    BatchResult wait() {
+        (void)warpaes_batch_wait(handle_.get(), WARPAES_UNKNOWN);
+        return result();
+    }
+    /// Leaves out what has not begun.
+    void cancel() noexcept { warpaes_batch_cancel(handle_.get()); }
+
+    // Of a finished batch:
+    [[nodiscard]] warpaes_status status(std::size_t entry) const { return state_->entries.at(entry).status; }
+    [[nodiscard]] std::string error(std::size_t entry) const { return warpaes_batch_entry_error(handle_.get(), entry); }
+    /// Messages of the entry that are not authentic.
+    [[nodiscard]] std::uint64_t failures(std::size_t entry) const { return state_->entries.at(entry).failures; }
+    [[nodiscard]] std::uint64_t first_failure(std::size_t entry) const {
+        return state_->entries.at(entry).first_failure;
+    }
+
+private:
+    struct State {
+        explicit State(std::vector<warpaes_batch_entry> list) : entries(std::move(list)) {}
+        std::vector<warpaes_batch_entry> entries;
+        std::promise<void> finished;
+    };
+    struct Destroy {
+        void operator()(warpaes_batch* batch) const noexcept { warpaes_batch_destroy(batch); }
+    };
+
+    Batch(const Engine& engine, std::unique_ptr<State> state, Flags flags, const Arena* arena)
+        : state_(std::move(state)) {
+        warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+        options.flags = flags;
+        options.arena = arena != nullptr ? arena->get() : nullptr;
+        options.finished = [](void* user, warpaes_batch*) { static_cast<State*>(user)->finished.set_value(); };
+        options.user = state_.get();
+        warpaes_batch* batch = nullptr;
+        check(warpaes_batch_submit(engine.get(), &options, state_->entries.data(), state_->entries.size(), &batch));
+        handle_.reset(batch);
+    }
+
+    [[nodiscard]] BatchResult result() const {
+        warpaes_batch_result raw = {};
+        raw.struct_size = sizeof raw;
+        check(warpaes_batch_query(handle_.get(), &raw));
+        return {raw.notes, raw.messages, raw.failed_entries, raw.messages_on_cpu, raw.messages_on_gpu, raw.reason};
+    }
+
+    static std::vector<warpaes_batch_entry> to_c(const std::vector<Entry>& entries) {
+        std::vector<warpaes_batch_entry> out;
+        out.reserve(entries.size());
+        for (const Entry& e : entries) {
+            const auto elements = [](const Elements& from) {
+                warpaes_elements to = {};
+                to.at.pointer = const_cast<void*>(from.pointer);  // inputs are only read
+                to.stride = from.stride;
+                return to;
+            };
+            warpaes_batch_entry raw = {};
+            raw.mode = static_cast<warpaes_mode>(e.mode);
+            raw.direction = static_cast<warpaes_direction>(e.direction);
+            raw.count = e.count;
+            raw.length = e.length;
+            raw.input = elements(e.input);
+            raw.output = elements(e.output);
+            raw.iv = elements(e.iv);
+            raw.aad = elements(e.aad);
+            raw.tag = elements(e.tag);
+            raw.keys = elements(e.keys);
+            raw.aad_len = e.aad_len;
+            raw.iv_len = e.iv_len;
+            raw.tag_len = e.tag_len;
+            raw.key_len = e.key_len;
+            raw.key = e.key != nullptr ? e.key->get() : nullptr;
+            raw.tweak_key = e.tweak_key != nullptr ? e.tweak_key->get() : nullptr;
+            raw.data_unit_len = e.data_unit_len;
+            out.push_back(raw);
+        }
+        return out;
+    }
+
+    std::unique_ptr<State> state_;
+    std::unique_ptr<warpaes_batch, Destroy> handle_;
+};
+
+}  // namespace cpp
+}  // namespace warpaes

@@ -1,0 +1,529 @@
+// What a batch refuses, entry for entry, and how it ends: waiting, callbacks, cancellation; arenas.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+#include "abi_batch.hpp"
+
+namespace warpaes::test {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// An engine, a key, and memory in which entries find all that they need.
+class AbiBatchErrors : public testing::TestWithParam<std::string> {
+protected:
+    void SetUp() override {
+        engine_ = make_engine(GetParam(), 2);
+        ASSERT_NE(engine_, nullptr) << warpaes_last_error();
+        key_ = make_key(Bytes(16, 1));
+        other_key_ = make_key(Bytes(16, 2));
+        memory_.assign(1 << 16, 0);
+    }
+
+    /// `count` messages of 64 bytes, the n-th of 60 entries with memory of its own.
+    warpaes_batch_entry entry(warpaes_mode mode, warpaes_direction direction, unsigned n, std::uint64_t count = 2) {
+        std::uint8_t* const base = memory_.data() + 1024 * std::size_t{n};
+        const auto at = [](std::uint8_t* pointer, std::uint64_t stride) {
+            warpaes_elements e{};
+            e.at.pointer = pointer;
+            e.stride = stride;
+            return e;
+        };
+        warpaes_batch_entry e{};
+        e.mode = mode;
+        e.direction = direction;
+        e.count = count;
+        e.length = 64;
+        e.key = key_.get();
+        e.input = at(base, 64);
+        e.output = at(base + 256, 64);
+        if (mode == WARPAES_XTS) e.tweak_key = other_key_.get();
+        const bool tag = mode == WARPAES_GCM || mode == WARPAES_CCM || mode == WARPAES_CMAC;
+        if (tag) {
+            e.tag = at(base + 512, 16);
+            e.tag_len = 16;
+        }
+        if (mode != WARPAES_ECB && mode != WARPAES_CMAC) {
+            e.iv = at(base + 768, 16);
+            e.iv_len = mode == WARPAES_GCM || mode == WARPAES_CCM ? 12 : 16;
+            for (std::size_t i = 0; i < 4; ++i) base[768 + 16 * i] = static_cast<std::uint8_t>(4 * n + i);
+        }
+        return e;
+    }
+
+    std::vector<warpaes_status> run(std::vector<warpaes_batch_entry>& entries, std::uint32_t flags = 0,
+                                    const warpaes_arena* arena = nullptr) {
+        warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+        options.flags = flags;
+        options.arena = arena;
+        warpaes_batch* handle = nullptr;
+        EXPECT_EQ(warpaes_batch_submit(engine_.get(), &options, entries.data(), entries.size(), &handle), WARPAES_OK)
+            << warpaes_last_error();
+        const AbiBatchHandle batch(handle);
+        if (handle == nullptr) return {};
+        const warpaes_status status = warpaes_batch_wait(handle, WARPAES_UNKNOWN);
+        EXPECT_EQ(warpaes_batch_poll(handle), 1);
+        std::vector<warpaes_status> statuses;
+        sentences_.clear();
+        std::uint64_t failed = 0, messages = 0;
+        warpaes_status first = WARPAES_OK;
+        for (std::size_t i = 0; i < entries.size(); ++i) {
+            statuses.push_back(entries[i].status);
+            sentences_.emplace_back(warpaes_batch_entry_error(handle, i));
+            EXPECT_EQ(sentences_.back().empty(), entries[i].status == WARPAES_OK);
+            if (first == WARPAES_OK) first = entries[i].status;
+            failed += entries[i].status != WARPAES_OK;
+            messages += entries[i].count;
+        }
+        EXPECT_EQ(status, first);
+        EXPECT_STREQ(warpaes_batch_entry_error(handle, entries.size()), "");
+        warpaes_batch_result result = {};
+        result.struct_size = sizeof result;
+        EXPECT_EQ(warpaes_batch_query(handle, &result), WARPAES_OK);
+        EXPECT_EQ(result.failed_entries, failed);
+        EXPECT_EQ(result.status, first);
+        EXPECT_EQ(result.messages, messages);
+        EXPECT_STRNE(result.reason, "");
+        return statuses;
+    }
+
+    /// A good entry, the one that `spoil` makes bad, another good one: only the bad one is refused.
+    void check(warpaes_mode mode, warpaes_direction direction, warpaes_status status, const std::string& sentence,
+               const std::function<void(warpaes_batch_entry&)>& spoil) {
+        SCOPED_TRACE("mode " + std::to_string(mode) + ": " + sentence);
+        memory_.assign(memory_.size(), 0);
+        std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0), entry(mode, direction, 1),
+                                                 entry(WARPAES_CTR, WARPAES_ENCRYPT, 2)};
+        std::vector<warpaes_status> each(2, WARPAES_ERROR_STATE);
+        entries[1].statuses = each.data();
+        spoil(entries[1]);
+        const auto statuses = run(entries);
+        EXPECT_EQ(statuses, (std::vector{WARPAES_OK, status, WARPAES_OK}));
+        EXPECT_EQ(sentences_[1].find(sentence), 0U) << sentences_[1];
+        EXPECT_EQ(each, std::vector(2, WARPAES_ERROR_STATE)) << "of a refused entry";
+        const auto touched = [&](unsigned n) {
+            return std::any_of(memory_.begin() + 1024 * n + 256, memory_.begin() + 1024 * n + 768,
+                               [](std::uint8_t b) { return b != 0; });
+        };
+        EXPECT_TRUE(touched(0) && touched(2));
+        EXPECT_FALSE(touched(1)) << "something was done of an entry that was refused";
+    }
+
+    AbiEngine engine_;
+    AbiKey key_, other_key_;
+    Bytes memory_;
+    std::vector<std::string> sentences_;
+};
+
+TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
+    using E = warpaes_batch_entry;
+    const auto encrypt = WARPAES_ENCRYPT;
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "mode: there is no mode 0", [](E& e) { e.mode = {}; });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "mode: there is no mode 12",
+          [](E& e) { e.mode = static_cast<warpaes_mode>(12); });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "direction:", [](E& e) { e.direction = {}; });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "reserved:", [](E& e) { e.reserved = 1; });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "key: is null", [](E& e) { e.key = nullptr; });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "key: is no key, or one that was destroyed", [](E& e) {
+        e.key = make_key(Bytes(16, 3)).get();  // destroyed at once
+    });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "key, key_len:", [](E& e) { e.key_len = 16; });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_KEY_LENGTH, "key_len: must be", [](E& e) {
+        e.key = nullptr;
+        e.keys = e.input;
+        e.key_len = 17;
+    });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "keys: is null", [](E& e) {
+        e.key = nullptr;
+        e.key_len = 16;
+    });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_IV_LENGTH, "iv_len: must be 16", [](E& e) { e.iv_len = 12; });
+    check(WARPAES_ECB, encrypt, WARPAES_ERROR_IV_LENGTH, "iv_len: must be 0", [](E& e) { e.iv_len = 16; });
+    check(WARPAES_GCM, encrypt, WARPAES_ERROR_IV_LENGTH, "iv_len: is 0", [](E& e) { e.iv_len = 0; });
+    check(WARPAES_CCM, encrypt, WARPAES_ERROR_IV_LENGTH, "iv_len: must be 7 to 13", [](E& e) { e.iv_len = 6; });
+    check(WARPAES_CCM, encrypt, WARPAES_ERROR_IV_LENGTH, "iv_len: must be 7 to 13", [](E& e) { e.iv_len = 14; });
+    check(WARPAES_CCM, encrypt, WARPAES_ERROR_ARGUMENT, "tag_len:", [](E& e) { e.tag_len = 5; });
+    check(WARPAES_GCM, encrypt, WARPAES_ERROR_ARGUMENT, "tag_len:", [](E& e) { e.tag_len = 11; });
+    check(WARPAES_CMAC, encrypt, WARPAES_ERROR_ARGUMENT, "tag_len:", [](E& e) { e.tag_len = 17; });
+    check(WARPAES_CMAC, encrypt, WARPAES_ERROR_ARGUMENT, "aad_len:", [](E& e) { e.aad_len = 1; });
+    check(WARPAES_CBC, encrypt, WARPAES_ERROR_ARGUMENT, "aad_len, tag_len:", [](E& e) { e.tag_len = 16; });
+    check(WARPAES_CBC, encrypt, WARPAES_ERROR_DATA_LENGTH, "length: must be a multiple of 16",
+          [](E& e) { e.length = 63; });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_DATA_LENGTH, "length: at most 2^60", [](E& e) { e.length = 1ULL << 61; });
+    check(WARPAES_GCM, encrypt, WARPAES_ERROR_DATA_LENGTH, "length: at most 2^36",
+          [](E& e) { e.length = (1ULL << 36) - 31; });
+    check(WARPAES_CCM, encrypt, WARPAES_ERROR_DATA_LENGTH, "length: at most 65535", [](E& e) {
+        e.iv_len = 13;
+        e.length = 65536;
+    });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "input: is null", [](E& e) { e.input = {}; });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "output: is null", [](E& e) { e.output = {}; });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "iv: is null", [](E& e) { e.iv = {}; });
+    check(WARPAES_GCM, encrypt, WARPAES_ERROR_ARGUMENT, "tag: is null", [](E& e) { e.tag = {}; });
+    check(WARPAES_GCM, encrypt, WARPAES_ERROR_ARGUMENT, "aad: is null", [](E& e) { e.aad_len = 1; });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_RANGE, "input: reaches beyond",
+          [](E& e) { e.input.stride = UINT64_MAX; });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_RANGE, "input: reaches beyond", [](E& e) {
+        e.input.stride = UINT64_MAX - 200;
+        e.count = 1ULL << 40;
+    });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "count: at most", [](E& e) { e.count = UINT64_MAX; });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_OVERLAP, "output: a stride of 0", [](E& e) { e.output.stride = 0; });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_OVERLAP, "output: a stride of 63", [](E& e) { e.output.stride = 63; });
+    check(WARPAES_GCM, encrypt, WARPAES_ERROR_OVERLAP, "tag: a stride of 8", [](E& e) { e.tag.stride = 8; });
+    const auto behind = [](const warpaes_elements& e, std::size_t bytes) {
+        warpaes_elements other = e;
+        other.at.pointer = static_cast<std::uint8_t*>(e.at.pointer) + bytes;
+        return other;
+    };
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_OVERLAP, "output: overlaps input",
+          [&](E& e) { e.output = behind(e.input, 1); });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_OVERLAP, "output: overlaps input", [&](E& e) {
+        e.output = e.input;
+        e.output.stride = 65;
+    });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_OVERLAP, "output: overlaps iv",
+          [&](E& e) { e.iv = behind(e.output, 8); });
+    check(WARPAES_GCM, encrypt, WARPAES_ERROR_OVERLAP, "tag: lies in the output",
+          [&](E& e) { e.tag = behind(e.output, 60); });
+    check(WARPAES_GCM, encrypt, WARPAES_ERROR_OVERLAP, "tag: overlaps input",
+          [&](E& e) { e.tag = behind(e.input, 4); });
+    check(WARPAES_GCM, encrypt, WARPAES_ERROR_IV_REUSED, "iv: has stride 0", [](E& e) { e.iv.stride = 0; });
+    check(WARPAES_XTS, encrypt, WARPAES_ERROR_ARGUMENT, "tweak_key: is null", [](E& e) { e.tweak_key = nullptr; });
+    check(WARPAES_XTS, encrypt, WARPAES_ERROR_ARGUMENT, "key, tweak_key:", [](E& e) { e.tweak_key = e.key; });
+    check(WARPAES_XTS, encrypt, WARPAES_ERROR_DATA_LENGTH, "input_len:", [](E& e) { e.length = 15; });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT,
+          "tweak_key, data_unit_len:", [](E& e) { e.data_unit_len = 16; });
+}
+
+TEST_P(AbiBatchErrors, EntriesThatWriteTheSameBytes) {
+    std::vector<warpaes_batch_entry> entries;
+    for (unsigned n = 0; n < 5; ++n) entries.push_back(entry(WARPAES_GCM, WARPAES_ENCRYPT, n));
+    entries[1].output = entries[3].output;
+    EXPECT_EQ(run(entries),
+              (std::vector{WARPAES_OK, WARPAES_ERROR_OVERLAP, WARPAES_OK, WARPAES_ERROR_OVERLAP, WARPAES_OK}));
+    entries[1] = entry(WARPAES_GCM, WARPAES_ENCRYPT, 1);
+    entries[1].tag = entries[0].output;
+    entries[1].tag.stride = 256;
+    EXPECT_EQ(run(entries),
+              (std::vector{WARPAES_ERROR_OVERLAP, WARPAES_ERROR_OVERLAP, WARPAES_OK, WARPAES_OK, WARPAES_OK}));
+}
+
+// Messages of two entries that lie between each other's are no overlap.
+TEST_P(AbiBatchErrors, RecordsOfTwoFields) {
+    std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0, 4),
+                                             entry(WARPAES_CTR, WARPAES_ENCRYPT, 1, 4)};
+    for (auto& e : entries) {
+        e.length = 32;
+        e.input.stride = e.output.stride = 64;
+    }
+    entries[1].output.at.pointer = static_cast<std::uint8_t*>(entries[0].output.at.pointer) + 32;
+    EXPECT_EQ(run(entries), (std::vector{WARPAES_OK, WARPAES_OK}));
+    entries[1].length = 33;
+    EXPECT_EQ(run(entries), (std::vector{WARPAES_ERROR_OVERLAP, WARPAES_ERROR_OVERLAP}));
+}
+
+TEST_P(AbiBatchErrors, NoncesTwice) {
+    const auto flags = WARPAES_BATCH_CHECK_NONCES;
+    std::vector<warpaes_batch_entry> entries;
+    for (unsigned n = 0; n < 6; ++n)
+        entries.push_back(entry(n % 2 == 0 ? WARPAES_GCM : WARPAES_CCM, WARPAES_ENCRYPT, n));
+    EXPECT_EQ(run(entries, flags), std::vector(6, WARPAES_OK));
+    const auto iv = [&](unsigned n, unsigned i) {
+        return static_cast<std::uint8_t*>(entries[n].iv.at.pointer) + 16 * i;
+    };
+    std::memcpy(iv(4, 1), iv(0, 0), 12);  // GCM with GCM
+    std::memcpy(iv(3, 1), iv(2, 0), 12);  // CCM with GCM: other counters
+    EXPECT_EQ(run(entries, flags), (std::vector{WARPAES_ERROR_IV_REUSED, WARPAES_OK, WARPAES_OK, WARPAES_OK,
+                                                WARPAES_ERROR_IV_REUSED, WARPAES_OK}));
+    EXPECT_EQ(run(entries), std::vector(6, WARPAES_OK)) << "only if it is asked for";
+    // Another key, or the same as bytes.
+    entries[4].key = other_key_.get();
+    EXPECT_EQ(run(entries, flags), std::vector(6, WARPAES_OK));
+    Bytes raw(32, 1);
+    entries[4].key = nullptr;
+    entries[4].keys.at.pointer = raw.data();
+    entries[4].keys.stride = 16;
+    entries[4].key_len = 16;
+    EXPECT_EQ(run(entries, flags)[4], WARPAES_ERROR_IV_REUSED);
+    raw[31] = 0;
+    EXPECT_EQ(run(entries, flags), std::vector(6, WARPAES_OK));
+    // Decryption repeats what it likes; within one entry counts, too.
+    std::memcpy(iv(5, 1), iv(5, 0), 12);
+    EXPECT_EQ(run(entries, flags)[5], WARPAES_ERROR_IV_REUSED);
+    entries[5].direction = WARPAES_DECRYPT;
+    EXPECT_EQ(run(entries, flags)[5], WARPAES_ERROR_AUTHENTICATION);
+    EXPECT_NE(sentences_[5].find("of 2 messages 2 are not authentic, the first is message 0"), std::string::npos);
+}
+
+TEST_P(AbiBatchErrors, NothingToDo) {
+    std::vector<warpaes_batch_entry> none;
+    EXPECT_TRUE(run(none).empty());
+    std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0, 0),
+                                             entry(WARPAES_CBC, WARPAES_ENCRYPT, 1),
+                                             entry(WARPAES_GCM, WARPAES_ENCRYPT, 2)};
+    entries[1].length = entries[2].length = 0;
+    entries[1].input = entries[1].output = entries[2].input = entries[2].output = {};
+    EXPECT_EQ(run(entries), std::vector(3, WARPAES_OK));
+    EXPECT_TRUE(std::any_of(memory_.begin() + 2048 + 512, memory_.begin() + 2048 + 528, [](auto b) { return b != 0; }))
+        << "a tag of an empty message";
+}
+
+TEST_P(AbiBatchErrors, ArgumentsOfTheCalls) {
+    warpaes_batch* batch = nullptr;
+    auto e = entry(WARPAES_CTR, WARPAES_ENCRYPT, 0);
+    EXPECT_EQ(warpaes_batch_submit(nullptr, nullptr, &e, 1, &batch), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_batch_submit(engine_.get(), nullptr, nullptr, 1, &batch), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_batch_submit(engine_.get(), nullptr, &e, 1, nullptr), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_batch_submit(engine_.get(), nullptr, &e, UINT64_MAX, &batch), WARPAES_ERROR_ARGUMENT);
+    warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+    options.flags = WARPAES_BATCH_OFFSETS;
+    EXPECT_EQ(warpaes_batch_submit(engine_.get(), &options, &e, 1, &batch), WARPAES_ERROR_ARGUMENT);
+    options = WARPAES_BATCH_OPTIONS_INIT;
+    options.flags = 1u << 9;
+    EXPECT_EQ(warpaes_batch_submit(engine_.get(), &options, &e, 1, &batch), WARPAES_ERROR_ARGUMENT);
+    options = WARPAES_BATCH_OPTIONS_INIT;
+    options.entry_size = 8;
+    EXPECT_EQ(warpaes_batch_submit(engine_.get(), &options, &e, 1, &batch), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(batch, nullptr);
+    EXPECT_EQ(warpaes_batch_wait(nullptr, 0), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_batch_query(nullptr, nullptr), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_batch_poll(nullptr), 0);
+    EXPECT_STREQ(warpaes_batch_entry_error(nullptr, 0), "");
+    warpaes_batch_cancel(nullptr);
+    warpaes_batch_destroy(nullptr);
+    EXPECT_EQ(warpaes_batch_submit(engine_.get(), nullptr, &e, 1, &batch), WARPAES_OK);
+    EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), WARPAES_OK);
+    warpaes_batch_destroy(batch);
+}
+
+// A newer client's entries are longer.
+TEST_P(AbiBatchErrors, LongerEntries) {
+    struct Longer {
+        warpaes_batch_entry entry;
+        std::uint64_t more[3];
+    };
+    std::vector<Longer> entries;
+    for (unsigned n = 0; n < 5; ++n) entries.push_back({entry(WARPAES_CTR, WARPAES_ENCRYPT, n), {7, 7, 7}});
+    warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+    options.entry_size = sizeof(Longer);
+    warpaes_batch* batch = nullptr;
+    ASSERT_EQ(warpaes_batch_submit(engine_.get(), &options, &entries[0].entry, 5, &batch), WARPAES_OK);
+    EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), WARPAES_OK);
+    warpaes_batch_destroy(batch);
+    for (unsigned n = 0; n < 5; ++n) {
+        EXPECT_EQ(entries[n].more[0], 7U);
+        EXPECT_NE(memory_[1024 * n + 256 + 70], 0);
+    }
+}
+
+struct Call {
+    std::atomic<int> calls{0};
+    std::atomic<bool> queried{false};
+};
+
+TEST_P(AbiBatchErrors, CallsBackOnce) {
+    Call call;
+    warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+    options.user = &call;
+    options.finished = [](void* user, warpaes_batch* batch) {
+        auto& its = *static_cast<Call*>(user);
+        warpaes_batch_result result = {};
+        result.struct_size = sizeof result;
+        its.queried =
+            warpaes_batch_query(batch, &result) == WARPAES_OK && result.messages == 8 && warpaes_batch_poll(batch) == 0;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        ++its.calls;
+    };
+    for (int round = 0; round < 10; ++round) {
+        call.calls = 0;
+        std::vector<warpaes_batch_entry> entries;
+        for (unsigned n = 0; n < 4; ++n) entries.push_back(entry(WARPAES_CTR, WARPAES_ENCRYPT, n));
+        warpaes_batch* batch = nullptr;
+        ASSERT_EQ(warpaes_batch_submit(engine_.get(), &options, entries.data(), entries.size(), &batch), WARPAES_OK);
+        if (round % 2 == 0) {
+            EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), WARPAES_OK);
+            EXPECT_EQ(call.calls, 1);
+        }
+        warpaes_batch_destroy(batch);
+        EXPECT_EQ(call.calls, 1);
+        EXPECT_TRUE(call.queried);
+    }
+}
+
+/// Holds up the engine's workers, which call back, until it is told to let them go.
+class Gate {
+public:
+    static void hold(void* user, warpaes_batch*) {
+        auto& gate = *static_cast<Gate*>(user);
+        ++gate.held;
+        while (!gate.open) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    std::atomic<int> held{0};
+    std::atomic<bool> open{false};
+};
+
+TEST_P(AbiBatchErrors, WaitsForATimeAndIsCancelled) {
+    const AbiEngine engine = make_engine(GetParam(), 1);
+    Gate gate;
+    warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+    options.finished = Gate::hold;
+    options.user = &gate;
+    warpaes_batch *first = nullptr, *second = nullptr;
+    ASSERT_EQ(warpaes_batch_submit(engine.get(), &options, nullptr, 0, &first), WARPAES_OK);
+    while (gate.held == 0) std::this_thread::yield();
+    // The engine's one worker is held up.
+    std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0),
+                                             entry(WARPAES_CTR, WARPAES_ENCRYPT, 1)};
+    std::vector<warpaes_status> each(2);
+    entries[0].statuses = each.data();
+    entries[1].length = 1 << 20;  // refused
+    entries[1].output.stride = 5;
+    ASSERT_EQ(warpaes_batch_submit(engine.get(), nullptr, entries.data(), 2, &second), WARPAES_OK);
+    EXPECT_EQ(warpaes_batch_wait(second, 0), WARPAES_ERROR_TIMEOUT);
+    EXPECT_EQ(warpaes_batch_wait(second, 30), WARPAES_ERROR_TIMEOUT);
+    EXPECT_EQ(warpaes_batch_poll(second), 0);
+    warpaes_batch_result result = {};
+    result.struct_size = sizeof result;
+    EXPECT_EQ(warpaes_batch_query(second, &result), WARPAES_ERROR_STATE);
+    EXPECT_STREQ(warpaes_batch_entry_error(second, 0), "");
+    warpaes_batch_cancel(second);
+    gate.open = true;
+    EXPECT_EQ(warpaes_batch_wait(second, WARPAES_UNKNOWN), WARPAES_ERROR_CANCELLED);
+    EXPECT_EQ(entries[0].status, WARPAES_ERROR_CANCELLED);
+    EXPECT_EQ(each, std::vector(2, WARPAES_ERROR_CANCELLED));
+    EXPECT_EQ(entries[1].status, WARPAES_ERROR_OVERLAP);
+    EXPECT_TRUE(std::all_of(memory_.begin() + 256, memory_.begin() + 512, [](auto b) { return b == 0; }));
+    warpaes_batch_destroy(second);
+    warpaes_batch_destroy(first);
+}
+
+TEST_P(AbiBatchErrors, TheEngineFinishesWhatItHas) {
+    AbiEngine engine = make_engine(GetParam(), 2);
+    std::vector<std::vector<warpaes_batch_entry>> entries(20);
+    std::vector<warpaes_batch*> batches;
+    for (unsigned n = 0; n < entries.size(); ++n) {
+        entries[n] = {entry(WARPAES_CTR, WARPAES_ENCRYPT, n)};
+        batches.emplace_back();
+        ASSERT_EQ(warpaes_batch_submit(engine.get(), nullptr, entries[n].data(), 1, &batches.back()), WARPAES_OK);
+    }
+    engine.reset();
+    for (warpaes_batch* batch : batches) {
+        EXPECT_EQ(warpaes_batch_poll(batch), 1);
+        EXPECT_EQ(warpaes_batch_wait(batch, 0), WARPAES_OK);
+        warpaes_batch_destroy(batch);
+    }
+}
+
+TEST_P(AbiBatchErrors, Arenas) {
+    for (const warpaes_memory kind : {WARPAES_MEMORY_HOST, WARPAES_MEMORY_SHARED}) {
+        const AbiArena arena = make_arena(engine_, 10000, kind);
+        auto* data = static_cast<std::uint8_t*>(warpaes_arena_data(arena.get()));
+        ASSERT_NE(data, nullptr);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(data) % 4096, 0U);
+        EXPECT_EQ(warpaes_arena_size(arena.get()), 10000U);
+        EXPECT_TRUE(std::all_of(data, data + 10000, [](auto b) { return b == 0; }));
+        EXPECT_EQ(warpaes_arena_fd(arena.get()) >= 0, kind == WARPAES_MEMORY_SHARED);
+    }
+    warpaes_arena* arena = nullptr;
+    EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_HOST, 0, 0, &arena), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_arena_create(engine_.get(), static_cast<warpaes_memory>(3), 0, 1, &arena),
+              WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_HOST, 0, UINT64_MAX, &arena), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_SHARED, 0, 1ULL << 60, &arena),
+              WARPAES_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(arena, nullptr);
+    warpaes_arena_destroy(nullptr);
+    EXPECT_EQ(warpaes_arena_fd(nullptr), -1);
+}
+
+TEST_P(AbiBatchErrors, OffsetsInASharedArena) {
+    const AbiArena arena = make_arena(engine_, 1000, WARPAES_MEMORY_SHARED);
+    // Another process would map it as this does.
+    auto* mapped = static_cast<std::uint8_t*>(
+        mmap(nullptr, 1000, PROT_READ | PROT_WRITE, MAP_SHARED, warpaes_arena_fd(arena.get()), 0));
+    ASSERT_NE(mapped, MAP_FAILED);
+    mapped[0] = 1;  // the key, 16 bytes; IV at 16; message at 32
+    warpaes_batch_entry e{};
+    e.mode = WARPAES_CTR;
+    e.direction = WARPAES_ENCRYPT;
+    e.count = 1;
+    e.length = 100;
+    e.key_len = 16;
+    e.iv.at.offset = 16;
+    e.iv_len = 16;
+    e.input.at.offset = e.output.at.offset = 32;
+    const auto with = [&](const std::function<void(warpaes_batch_entry&)>& change) {
+        std::vector<warpaes_batch_entry> entries{e};
+        change(entries[0]);
+        return run(entries, WARPAES_BATCH_OFFSETS, arena.get())[0];
+    };
+    EXPECT_EQ(with([](auto&) {}), WARPAES_OK);
+    EXPECT_TRUE(std::any_of(mapped + 32, mapped + 132, [](auto b) { return b != 0; }));
+    EXPECT_TRUE(std::all_of(mapped + 132, mapped + 1000, [](auto b) { return b == 0; }));
+    EXPECT_EQ(with([](auto&) {}), WARPAES_OK);
+    EXPECT_TRUE(std::all_of(mapped + 32, mapped + 132, [](auto b) { return b == 0; })) << "there and back";
+    EXPECT_EQ(with([](auto& x) { x.output.at.offset = x.input.at.offset = 900; }), WARPAES_OK);
+    EXPECT_EQ(with([](auto& x) { x.output.at.offset = x.input.at.offset = 901; }), WARPAES_ERROR_RANGE);
+    EXPECT_EQ(with([](auto& x) { x.output.at.offset = 1000; }), WARPAES_ERROR_RANGE);
+    EXPECT_EQ(with([](auto& x) { x.output.at.offset = UINT64_MAX; }), WARPAES_ERROR_RANGE);
+    EXPECT_EQ(with([](auto& x) { x.iv.at.offset = 985; }), WARPAES_ERROR_RANGE);
+    EXPECT_EQ(with([](auto& x) { x.keys.at.offset = 990; }), WARPAES_ERROR_RANGE);
+    EXPECT_EQ(with([](auto& x) {
+                  x.count = 3;
+                  x.input.stride = x.output.stride = UINT64_MAX / 2;
+              }),
+              WARPAES_ERROR_RANGE);
+    EXPECT_EQ(with([](auto& x) {
+                  x.count = 9;
+                  x.input.stride = x.output.stride = 100;
+              }),
+              WARPAES_OK);
+    EXPECT_EQ(with([](auto& x) {
+                  x.count = 10;
+                  x.input.stride = x.output.stride = 100;
+              }),
+              WARPAES_ERROR_RANGE);
+    munmap(mapped, 1000);
+}
+
+TEST_P(AbiBatchErrors, AMillionMessagesOfAByte) {
+    const std::uint64_t n = simulated() ? 2000 : 1000000;
+    Bytes text(n), ivs(16 * n);
+    for (std::uint64_t i = 0; i < n; ++i) std::memcpy(ivs.data() + 16 * i, &i, sizeof i);
+    std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0, n)};
+    entries[0].length = 1;
+    entries[0].input.at.pointer = entries[0].output.at.pointer = text.data();
+    entries[0].input.stride = entries[0].output.stride = 1;
+    entries[0].iv.at.pointer = ivs.data();
+    ASSERT_EQ(run(entries)[0], WARPAES_OK);
+    const Bytes once = text;
+    EXPECT_GT(std::count_if(text.begin(), text.end(), [](auto b) { return b != 0; }),
+              static_cast<std::ptrdiff_t>(n / 2));
+    // The same, an entry a message.
+    std::vector<warpaes_batch_entry> many(n, entries[0]);
+    for (std::uint64_t i = 0; i < n; ++i) {
+        many[i].count = 1;
+        many[i].input.at.pointer = many[i].output.at.pointer = text.data() + i;
+        many[i].iv.at.pointer = ivs.data() + 16 * i;
+    }
+    std::swap(many[3], many[4]);  // not in the order of memory
+    warpaes_batch* batch = nullptr;
+    ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, many.data(), n, &batch), WARPAES_OK);
+    EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), WARPAES_OK) << warpaes_last_error();
+    warpaes_batch_destroy(batch);
+    EXPECT_TRUE(std::all_of(text.begin(), text.end(), [](auto b) { return b == 0; }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Backend, AbiBatchErrors, testing::ValuesIn(usable_backends()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace warpaes::test

@@ -1,0 +1,262 @@
+// What the batch engine is made of: strips of memory, tasks and their shares, the table of keys.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "batch/clashes.hpp"
+#include "batch/strip.hpp"
+#include "batch/tasks.hpp"
+#include "engine/key_table.hpp"
+
+namespace warpaes {
+namespace {
+
+// -------------------------------------------------------------------------------------------------------------- strips
+
+std::set<std::uintptr_t> bytes_of(const Strip& s) {
+    std::set<std::uintptr_t> bytes;
+    for (std::uint64_t i = 0; i < s.count; ++i) {
+        for (std::uint64_t b = 0; b < s.size; ++b) bytes.insert(s.begin + i * s.stride + b);
+    }
+    return bytes;
+}
+
+bool share_a_byte(const Strip& a, const Strip& b) {
+    const auto x = bytes_of(a), y = bytes_of(b);
+    return std::any_of(x.begin(), x.end(), [&](std::uintptr_t at) { return y.contains(at); });
+}
+
+TEST(Strips, MeetWhereTheyShareAByte) {
+    std::mt19937 random(1);
+    const auto below = [&](std::uint32_t n) { return random() % n; };
+    unsigned unknown = 0;
+    for (int i = 0; i < 200000; ++i) {
+        const Strip a{100 + below(40), below(12), below(6), below(9)};
+        Strip b{100 + below(40), below(12), below(6), below(9)};
+        if (below(2) == 0) b.stride = a.stride;
+        const Meeting found = meet(a, b);
+        ASSERT_EQ(meet(b, a), found);
+        if (found == Meeting::unknown) {
+            ++unknown;
+            ASSERT_NE(a.stride, b.stride);
+            continue;
+        }
+        ASSERT_EQ(found == Meeting::yes, share_a_byte(a, b))
+            << a.begin << '+' << a.stride << '*' << a.count << ':' << a.size << ' ' << b.begin << '+' << b.stride << '*'
+            << b.count << ':' << b.size;
+    }
+    EXPECT_LT(unknown, 40000U);
+    EXPECT_GT(unknown, 100U);
+}
+
+TEST(Strips, AtTheEndOfMemory) {
+    const Strip last{UINTPTR_MAX - 160, 16, 10, 16};
+    EXPECT_EQ(meet(last, last), Meeting::yes);
+    EXPECT_EQ(meet(last, {0, 16, 10, 16}), Meeting::no);
+    const Strip wide{16, std::uint64_t{1} << 62, 3, 16};
+    EXPECT_EQ(meet(wide, {32 + (std::uintptr_t{1} << 62), std::uint64_t{1} << 62, 2, 16}), Meeting::no);
+    EXPECT_EQ(meet(wide, {31 + (std::uintptr_t{1} << 62), std::uint64_t{1} << 62, 2, 16}), Meeting::yes);
+}
+
+std::set<std::uint32_t> clashes_of(const std::vector<std::array<Strip, 2>>& writes) {
+    Clashes clashes;
+    for (std::uint32_t i = 0; i < writes.size(); ++i) clashes.add(i, writes[i]);
+    std::set<std::uint32_t> found;
+    clashes.find([&](std::uint32_t i) { return writes[i]; }, [&](std::uint32_t i) { found.insert(i); });
+    return found;
+}
+
+TEST(Clashes, AreThoseOfEntriesThatShareAByte) {
+    std::mt19937 random(2);
+    const auto below = [&](std::uint32_t n) { return random() % n; };
+    for (int round = 0; round < 3000; ++round) {
+        std::vector<std::array<Strip, 2>> writes;
+        const std::uint64_t stride = 8 + below(40);
+        for (std::uint32_t i = 0, n = 2 + below(8); i < n; ++i) {
+            writes.push_back({Strip{100 + below(2000), stride, 1 + below(4), below(8)},
+                              Strip{100 + below(2000), stride, 1 + below(4), below(8)}});
+        }
+        std::set<std::uint32_t> expected;
+        for (std::uint32_t i = 0; i < writes.size(); ++i) {
+            for (std::uint32_t j = 0; j < writes.size(); ++j) {
+                if (i == j) continue;
+                for (const Strip& a : writes[i]) {
+                    for (const Strip& b : writes[j]) {
+                        if (share_a_byte(a, b)) expected.insert(i);
+                    }
+                }
+            }
+        }
+        ASSERT_EQ(clashes_of(writes), expected);
+    }
+}
+
+TEST(Clashes, OfMessagesInOrderOrNot) {
+    std::vector<std::array<Strip, 2>> writes;
+    for (std::uintptr_t i = 0; i < 1000; ++i)
+        writes.push_back({Strip{1000 + 100 * i, 0, 1, 84}, Strip{1084 + 100 * i, 0, 1, 16}});
+    EXPECT_TRUE(clashes_of(writes).empty());
+    std::reverse(writes.begin(), writes.end());
+    EXPECT_TRUE(clashes_of(writes).empty());
+    writes[10][0].size = 85;
+    writes[10][1] = {};
+    EXPECT_TRUE(clashes_of(writes).empty());
+    writes[10][0].size = 101;
+    EXPECT_EQ(clashes_of(writes), (std::set<std::uint32_t>{9, 10}));
+}
+
+// --------------------------------------------------------------------------------------------------------------- tasks
+
+TEST(Tasks, HoldEveryMessageOnce) {
+    std::mt19937 random(3);
+    for (int round = 0; round < 200; ++round) {
+        TaskList list;
+        std::vector<std::uint64_t> counts;
+        for (std::uint32_t entry = 0; entry < 50; ++entry) {
+            counts.push_back(1 + random() % (round % 2 == 0 ? 3 : 5000));
+            const std::uint64_t bytes = random() % 3 == 0 ? 0 : random() % 3000;
+            list.add(entry, counts.back(), bytes, {.bytes = 10000, .messages = 64 + random() % 100, .slices = 8});
+        }
+        list.close();
+        std::uint32_t entry = 0;
+        std::uint64_t next = 0;
+        for (std::uint32_t task = 0; task < list.size(); ++task) {
+            ASSERT_LT(list.begin_of(task), list.end_of(task));
+            ASSERT_LE(list.end_of(task) - list.begin_of(task), 8);
+            for (const Slice* s = list.begin_of(task); s != list.end_of(task); ++s) {
+                if (next == counts[entry]) {
+                    ++entry;
+                    next = 0;
+                }
+                ASSERT_EQ(s->entry, entry);
+                ASSERT_EQ(s->first, next);
+                ASSERT_GT(s->count, 0U);
+                next += s->count;
+            }
+        }
+        EXPECT_EQ(entry, 49U);
+        EXPECT_EQ(next, counts.back());
+    }
+}
+
+TEST(Tasks, OfAVeryManyMessagesAreNotTooMany) {
+    TaskList list;
+    list.add(0, std::uint64_t{1} << 48, 0, {.bytes = 1 << 20, .messages = 1024});
+    list.close();
+    EXPECT_LE(list.size(), (1U << 20) + 1);
+}
+
+TEST(Shares, GiveEveryTaskToOneWorker) {
+    for (const unsigned workers : {1U, 2U, 7U, 16U}) {
+        for (const std::uint32_t tasks : {0U, 1U, 5U, 1000U, 40000U}) {
+            const std::vector<unsigned> first = workers > 2 ? std::vector<unsigned>{1, 2} : std::vector<unsigned>{0};
+            TaskShares shares(tasks, workers, first);
+            std::vector<std::atomic<int>> taken(tasks);
+            std::vector<std::thread> threads;
+            for (unsigned w = 0; w < workers; ++w) {
+                threads.emplace_back([&, w] {
+                    for (;;) {
+                        const Claim claim = shares.take(w, w % 3 == 0 ? 1 : 5);
+                        if (claim.empty()) return;
+                        for (std::uint32_t t = claim.begin; t < claim.end; ++t) ++taken[t];
+                    }
+                });
+            }
+            for (std::thread& thread : threads) thread.join();
+            EXPECT_TRUE(std::all_of(taken.begin(), taken.end(), [](const auto& n) { return n == 1; }));
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------- keys
+
+std::array<std::uint8_t, 32> key_number(std::uint32_t n) {
+    std::array<std::uint8_t, 32> key{};
+    std::memcpy(key.data() + 7, &n, sizeof n);
+    return key;
+}
+
+TEST(KeyTable, GivesTheSameKeyAgain) {
+    KeyTable table(4);
+    const auto bytes = key_number(1);
+    const auto key = table.get(bytes);
+    EXPECT_TRUE(std::equal(key->bytes().begin(), key->bytes().end(), bytes.begin(), bytes.end()));
+    EXPECT_EQ(table.get(bytes), key);
+    EXPECT_NE(table.get(std::span(bytes).first(16)), key);
+    EXPECT_EQ(table.get(std::span(bytes).first(16))->rounds(), 10);
+    EXPECT_EQ(table.size(), 2U);
+    EXPECT_THROW((void)table.get(std::span(bytes).first(17)), std::exception);
+}
+
+TEST(KeyTable, LetsTheLeastRecentGo) {
+    KeyTable table(3);
+    std::vector<std::weak_ptr<const ExpandedKey>> keys;
+    for (std::uint32_t i = 0; i < 3; ++i) keys.push_back(table.get(key_number(i)));
+    (void)table.get(key_number(0));
+    (void)table.get(key_number(3));
+    EXPECT_EQ(table.size(), 3U);
+    EXPECT_FALSE(keys[0].expired());
+    EXPECT_TRUE(keys[1].expired());
+    EXPECT_FALSE(keys[2].expired());
+    // One that is in use stays as it is, though the table forgets it.
+    const auto held = table.get(key_number(2));
+    for (std::uint32_t i = 10; i < 13; ++i) (void)table.get(key_number(i));
+    EXPECT_EQ(table.size(), 3U);
+    const auto bytes = key_number(2);
+    EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), held->bytes().begin()));
+}
+
+TEST(KeyTable, KeepsWhatComesTwice) {
+    KeyTable table(8);
+    EXPECT_EQ(table.get_if_seen(key_number(1)), nullptr);
+    EXPECT_EQ(table.size(), 0U);
+    const auto key = table.get_if_seen(key_number(1));
+    ASSERT_NE(key, nullptr);
+    for (std::uint32_t i = 100; i < 1000; ++i) (void)table.get_if_seen(key_number(i));
+    EXPECT_EQ(table.get_if_seen(key_number(1)), key);
+}
+
+TEST(KeyTable, FromManyThreads) {
+    KeyTable table(16);
+    std::vector<std::thread> threads;
+    for (std::uint32_t t = 0; t < 4; ++t) {
+        threads.emplace_back([&, t] {
+            for (std::uint32_t i = 0; i < 2000; ++i) {
+                const auto bytes = key_number((i * (t + 1)) % 40);
+                const auto key = table.get(bytes);
+                EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), key->bytes().begin()));
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_LE(table.size(), 16U);
+}
+
+// What the table lets go wipes itself.
+TEST(KeyTable, KeysWipeThemselves) {
+    alignas(ExpandedKey) static std::array<std::uint8_t, sizeof(ExpandedKey)> room;
+    std::array<std::uint8_t, 32> bytes{};
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i + 1);
+    auto* key = new (room.data()) ExpandedKey(bytes);
+    (void)key->hash_key();
+    const auto holds = [&](std::span<const std::uint8_t> what) {
+        const volatile std::uint8_t* from = room.data();
+        std::vector<std::uint8_t> seen(room.size());
+        for (std::size_t i = 0; i < seen.size(); ++i) seen[i] = from[i];
+        return std::search(seen.begin(), seen.end(), what.begin(), what.end()) != seen.end();
+    };
+    std::array<std::uint8_t, 16> round_key{};
+    std::memcpy(round_key.data(), key->encrypt().words.data() + 20, round_key.size());
+    ASSERT_TRUE(holds(bytes) && holds(round_key));
+    key->~ExpandedKey();
+    EXPECT_FALSE(holds(bytes));
+    EXPECT_FALSE(holds(round_key));
+}
+
+}  // namespace
+}  // namespace warpaes
