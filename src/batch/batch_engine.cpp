@@ -1,5 +1,7 @@
 #include "batch/batch_engine.hpp"
 
+#include <openssl/crypto.h>
+
 #include <algorithm>
 #include <system_error>
 
@@ -128,6 +130,7 @@ void BatchEngine::work_or_wait(std::unique_lock<std::mutex>& lock, std::conditio
     if (work(lock, turn, step)) return;
     lock.unlock();
     scratch.let_go();
+    OPENSSL_thread_stop();  // at the end of the process a thread that sleeps would come too late
     lock.lock();
     wake.wait(lock, [&] { return news_ != news || may_leave(); });
 }

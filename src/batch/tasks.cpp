@@ -21,16 +21,17 @@ constexpr std::uint64_t most_tasks_of_an_entry = std::uint64_t{1} << 20;
 }  // namespace
 
 void TaskList::add(std::uint32_t entry, std::uint64_t count, std::uint64_t bytes, const Limits& limits) {
-    const std::uint64_t messages = std::max(limits.messages, count / most_tasks_of_an_entry + 1);
-    const std::uint64_t each = std::max<std::uint64_t>(bytes, 1);
+    const std::uint64_t least = count / most_tasks_of_an_entry + 1;
+    const std::uint64_t messages = std::max(limits.messages, least);
+    const std::uint64_t each = std::clamp<std::uint64_t>(bytes, 1, (std::uint64_t{1} << 62) / least);
     for (std::uint64_t first = 0; first < count;) {
         if (task_bytes_ >= limits.bytes || task_messages_ >= messages ||
             slices_.size() - task_begin_ >= limits.slices) {
             close();
         }
         const std::uint64_t by_bytes = (limits.bytes - task_bytes_ + each - 1) / each;
-        const std::uint64_t n =
-            std::clamp<std::uint64_t>(std::min(by_bytes, messages - task_messages_), 1, count - first);
+        const std::uint64_t fits = std::max(std::min(by_bytes, messages - task_messages_), least);
+        const std::uint64_t n = std::min(fits, count - first);
         slices_.push_back({first, n, entry});
         task_bytes_ += n * each;
         task_messages_ += n;

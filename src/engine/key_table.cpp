@@ -1,7 +1,7 @@
 #include "engine/key_table.hpp"
 
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
+#include <sys/random.h>
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@ namespace warpaes {
 const SipHash& process_hash() {
     static const SipHash hash = [] {
         std::array<std::uint64_t, 2> key{};
-        if (RAND_bytes(reinterpret_cast<unsigned char*>(key.data()), sizeof key) != 1) {
+        if (::getrandom(key.data(), sizeof key, 0) != sizeof key) {
             throw Error(WARPAES_ERROR_INTERNAL, "no random numbers");
         }
         return SipHash(key[0], key[1]);

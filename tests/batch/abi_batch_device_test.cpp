@@ -1,0 +1,155 @@
+// Batches whose messages lie in device memory, alone and beside others in host memory.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "abi_batch.hpp"
+
+namespace warpaes::test {
+namespace {
+
+/// Of one device, through the C ABI.
+class DeviceMemory final : public BatchMemory {
+public:
+    DeviceMemory(const AbiEngine& engine, int device) : engine_(engine.get()), device_(device) {}
+    std::uint8_t* allocate(std::size_t bytes) override {
+        void* memory = nullptr;
+        EXPECT_EQ(warpaes_device_alloc(engine_, device_, bytes, &memory), WARPAES_OK) << warpaes_last_error();
+        return static_cast<std::uint8_t*>(memory);
+    }
+    void release(std::uint8_t* memory, std::size_t) noexcept override { warpaes_device_free(engine_, memory); }
+    void write(std::uint8_t* to, std::span<const std::uint8_t> from) override {
+        EXPECT_EQ(warpaes_copy(engine_, to, from.data(), from.size()), WARPAES_OK) << warpaes_last_error();
+    }
+    void read(std::span<std::uint8_t> to, const std::uint8_t* from) override {
+        EXPECT_EQ(warpaes_copy(engine_, to.data(), from, to.size()), WARPAES_OK) << warpaes_last_error();
+    }
+
+private:
+    warpaes_engine* engine_;
+    int device_;
+};
+
+int devices() {
+    int n = 0;
+    for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
+        warpaes_backend_info info = {};
+        info.struct_size = sizeof info;
+        if (warpaes_backend_query(i, &info) == WARPAES_OK && info.usable != 0 && info.device >= 0) ++n;
+    }
+    return n;
+}
+
+/// An engine that is asked for the GPU, or that chooses itself.
+class AbiBatchDevice : public testing::TestWithParam<std::string> {
+protected:
+    void SetUp() override {
+        if (devices() == 0) GTEST_SKIP() << "no GPU";
+        engine_ = make_engine(GetParam());
+        ASSERT_NE(engine_, nullptr);
+    }
+    AbiEngine engine_;
+};
+
+TEST_P(AbiBatchDevice, MessagesRunWhereTheyLie) {
+    for (int device = 0; device < devices(); ++device) {
+        DeviceMemory memory(engine_, device);
+        std::mt19937 random(static_cast<std::uint32_t>(device) + 1);
+        check_abi_batch(engine_, random_batch(random, simulated() ? 16 : 100, limits()), 7, memory, memory);
+    }
+}
+
+TEST_P(AbiBatchDevice, BesideMessagesElsewhere) {
+    std::mt19937 random(3);
+    std::vector<std::unique_ptr<DeviceMemory>> memories;
+    std::vector<std::unique_ptr<BatchCase>> cases;
+    std::vector<std::unique_ptr<AbiEntries>> parts;
+    std::vector<warpaes_batch_entry> entries;
+    for (int device = -1; device < devices(); ++device) {
+        std::vector<GroupSpec> specs;
+        for (const Mode mode : {Mode::ctr, Mode::cbc, Mode::gcm}) {
+            specs.push_back({.mode = mode, .count = 5, .length = 96, .iv_length = mode == Mode::gcm ? 12U : 16U});
+        }
+        memories.push_back(std::make_unique<DeviceMemory>(engine_, device));
+        BatchMemory& memory = device < 0 ? guarded_memory() : *memories.back();
+        cases.push_back(std::make_unique<BatchCase>(specs, random(), memory, memory));
+        parts.push_back(std::make_unique<AbiEntries>(*cases.back()));
+        entries.insert(entries.end(), parts.back()->entries().begin(), parts.back()->entries().end());
+    }
+    std::rotate(entries.begin(), entries.begin() + 2, entries.end());
+    warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+    options.flags = WARPAES_BATCH_CHECK_NONCES;
+    warpaes_batch* handle = nullptr;
+    ASSERT_EQ(warpaes_batch_submit(engine_.get(), &options, entries.data(), entries.size(), &handle), WARPAES_OK);
+    const AbiBatchHandle batch(handle);
+    EXPECT_EQ(warpaes_batch_wait(handle, WARPAES_UNKNOWN), WARPAES_OK) << warpaes_last_error();
+    for (const auto& c : cases) EXPECT_EQ(c->complaints(), "");
+}
+
+TEST_P(AbiBatchDevice, AnEntryLiesInOnePlace) {
+    const AbiArena arena = make_arena(engine_, 4096, WARPAES_MEMORY_DEVICE, 0);
+    auto* const there = static_cast<std::uint8_t*>(warpaes_arena_data(arena.get()));
+    const AbiKey key = make_key(std::vector<std::uint8_t>(16, 1));
+    std::vector<std::uint8_t> here(64);
+    warpaes_batch_entry e{};
+    e.mode = WARPAES_CTR;
+    e.direction = WARPAES_ENCRYPT;
+    e.count = 1;
+    e.length = 64;
+    e.key = key.get();
+    e.input.at.pointer = e.output.at.pointer = there;
+    e.iv.at.pointer = here.data();
+    e.iv_len = 16;
+    warpaes_batch* batch = nullptr;
+    ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, &e, 1, &batch), WARPAES_OK);
+    EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(std::string(warpaes_last_error()).find("iv: lies elsewhere than input"), 0U) << warpaes_last_error();
+    warpaes_batch_destroy(batch);
+}
+
+TEST_P(AbiBatchDevice, NoncesInDeviceMemory) {
+    const AbiArena arena = make_arena(engine_, 4096, WARPAES_MEMORY_DEVICE, 0);
+    const AbiKey key = make_key(std::vector<std::uint8_t>(16, 1));
+    warpaes_batch_entry e{};
+    e.mode = WARPAES_GCM;
+    e.direction = WARPAES_ENCRYPT;
+    e.count = 2;
+    e.length = 64;
+    e.key = key.get();
+    e.input.stride = e.output.stride = 64;
+    e.iv.at.offset = 1024;  // all zeros: twice the same
+    e.iv.stride = 12;
+    e.iv_len = 12;
+    e.tag.at.offset = 2048;
+    e.tag.stride = 16;
+    e.tag_len = 16;
+    warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+    options.flags = WARPAES_BATCH_CHECK_NONCES | WARPAES_BATCH_OFFSETS;
+    options.arena = arena.get();
+    for (const bool same : {true, false}) {
+        warpaes_batch* batch = nullptr;
+        ASSERT_EQ(warpaes_batch_submit(engine_.get(), &options, &e, 1, &batch), WARPAES_OK);
+        EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), same ? WARPAES_ERROR_IV_REUSED : WARPAES_OK);
+        warpaes_batch_destroy(batch);
+        const std::uint8_t one = 1;
+        ASSERT_EQ(
+            warpaes_copy(engine_.get(), static_cast<std::uint8_t*>(warpaes_arena_data(arena.get())) + 1024, &one, 1),
+            WARPAES_OK);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Engine, AbiBatchDevice, testing::Values("cuda", "auto"),
+                         [](const auto& info) { return info.param; });
+
+TEST(AbiBatchDeviceMemory, IsNotForACpuBackend) {
+    if (devices() == 0) GTEST_SKIP() << "no GPU";
+    const AbiEngine engine = make_engine("libcrypto");
+    DeviceMemory memory(engine, 0);
+    const GroupSpec spec{.mode = Mode::ctr, .length = 16};
+    EXPECT_EQ(complaints_of_abi_batch(engine, {&spec, 1}, 1, memory, memory),
+              "backend: 'libcrypto' was asked for, but the data lies in device memory");
+}
+
+}  // namespace
+}  // namespace warpaes::test

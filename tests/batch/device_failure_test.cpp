@@ -1,0 +1,128 @@
+// Batches while CUDA calls fail, one after the other: where the engine chose the GPU, another GPU or the CPU does the
+// work again; where the GPU was asked for, the entries say so.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
+
+#include "abi_batch.hpp"
+#include "capi/handles.hpp"
+#include "simt.hpp"
+
+namespace warpaes::test {
+namespace {
+
+constexpr const char* functions[] = {"cudaEventCreateWithFlags",
+                                     "cudaEventRecord",
+                                     "cudaEventSynchronize",
+                                     "cudaFuncSetAttribute",
+                                     "cudaHostAlloc",
+                                     "cudaLaunchKernelEx",
+                                     "cudaMalloc",
+                                     "cudaMallocFromPoolAsync",
+                                     "cudaMemcpyAsync",
+                                     "cudaMemcpy2DAsync",
+                                     "cudaMemsetAsync",
+                                     "cudaSetDevice",
+                                     "cudaStreamCreateWithFlags",
+                                     "cudaStreamSynchronize",
+                                     "cudaStreamWaitEvent"};
+
+struct Failure {
+    cudaError_t error;
+    int times;
+};
+constexpr Failure failures[] = {{cudaErrorUnknown, 1},
+                                {cudaErrorMemoryAllocation, 1},
+                                {cudaErrorIllegalAddress, std::numeric_limits<int>::max() / 2}};
+
+AbiEngine engine_with_gpu(bool forced) {
+    const EngineOptions options{.backend = forced ? "cuda" : "auto", .device = -1, .threads = 2, .gpu_least_bytes = 1};
+    return AbiEngine(new warpaes_engine(options));
+}
+
+class BatchDeviceFailure : public testing::TestWithParam<bool> {
+protected:
+    void SetUp() override { simt::reset(); }
+    void TearDown() override { simt::reset(); }
+
+    struct Ran {
+        std::set<warpaes_status> statuses;
+        std::string complaints;
+        std::uint32_t notes = 0;
+    };
+    /// A new engine and a batch of every mode, some messages in place, some not authentic.
+    static Ran run() {
+        const AbiEngine engine = engine_with_gpu(GetParam());
+        std::vector<GroupSpec> specs;
+        for (const Mode mode : {Mode::ctr, Mode::cbc, Mode::gcm, Mode::ccm}) {
+            for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+                specs.push_back({.mode = mode,
+                                 .direction = direction,
+                                 .count = 6,
+                                 .length = 64,
+                                 .iv_length = mode == Mode::gcm || mode == Mode::ccm ? 12U : 16U,
+                                 .in_place = direction == Direction::decrypt,
+                                 .wrong_tags = 30});
+            }
+        }
+        BatchCase cases(specs, 11);
+        AbiEntries entries(cases);
+        warpaes_batch* handle = nullptr;
+        EXPECT_EQ(warpaes_batch_submit(engine.get(), nullptr, entries.entries().data(), specs.size(), &handle),
+                  WARPAES_OK);
+        const AbiBatchHandle batch(handle);
+        EXPECT_NE(warpaes_batch_wait(handle, 60000), WARPAES_ERROR_TIMEOUT);
+        Ran ran;
+        for (const auto& e : entries.entries()) {
+            if (e.status != WARPAES_OK && e.status != WARPAES_ERROR_AUTHENTICATION) ran.statuses.insert(e.status);
+        }
+        warpaes_batch_result result = {};
+        result.struct_size = sizeof result;
+        EXPECT_EQ(warpaes_batch_query(handle, &result), WARPAES_OK);
+        ran.notes = result.notes;
+        if (ran.statuses.empty()) ran.complaints = entries.settle(handle) + "|";
+        if (ran.statuses.empty()) ran.complaints += cases.complaints();
+        return ran;
+    }
+};
+
+TEST_P(BatchDeviceFailure, EveryCallAtEveryPosition) {
+    const Ran clean = run();
+    ASSERT_EQ(clean.complaints, "|");
+    ASSERT_TRUE(clean.statuses.empty());
+    ASSERT_EQ(clean.notes, 0U);
+    ASSERT_GT(simt::calls("cudaLaunchKernelEx"), 0U) << "not on the GPU";
+    std::vector<std::pair<const char*, unsigned>> counts;
+    for (const char* function : functions) counts.emplace_back(function, static_cast<unsigned>(simt::calls(function)));
+    unsigned noted = 0, refused = 0;
+    for (const auto& [function, n] : counts) {
+        const unsigned step = std::max(1U, n / 12);
+        for (unsigned nth = 1; nth <= n; nth += step) {
+            for (const Failure& failure : failures) {
+                SCOPED_TRACE(std::string(function) + " " + std::to_string(nth) + " " + cudaGetErrorName(failure.error));
+                simt::reset();
+                simt::fail_call(function, static_cast<int>(nth), failure.error, failure.times);
+                const Ran ran = run();
+                simt::reset();
+                noted += (ran.notes & WARPAES_NOTE_DEVICE_FAILED) != 0;
+                refused += !ran.statuses.empty();
+                if (ran.statuses.empty()) {
+                    EXPECT_EQ(ran.complaints, "|");
+                } else {
+                    EXPECT_TRUE(GetParam()) << "nobody did the work again";
+                    for (const warpaes_status status : ran.statuses) {
+                        EXPECT_TRUE(status == WARPAES_ERROR_DEVICE || status == WARPAES_ERROR_DEVICE_MEMORY) << status;
+                    }
+                }
+            }
+        }
+    }
+    EXPECT_GT(GetParam() ? refused : noted, 20U) << "failures are not noticed";
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpu, BatchDeviceFailure, testing::Bool(),
+                         [](const auto& info) { return info.param ? "asked_for" : "chosen"; });
+
+}  // namespace
+}  // namespace warpaes::test

@@ -1,0 +1,118 @@
+// The C++ header of batches.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <warpaes/batch.hpp>
+
+#include "evp_oracle.hpp"
+
+namespace {
+
+using namespace warpaes;
+using Vector = std::vector<std::uint8_t>;
+
+class HppBatch : public testing::Test {
+protected:
+    HppBatch() { std::iota(text_.begin(), text_.end(), std::uint8_t{0}); }
+
+    Engine engine_{{.threads = 2}};
+    Vector key_bytes_ = Vector(16, 7);
+    Key key_{key_bytes_};
+    Vector text_ = Vector(4 * 100), ivs_ = Vector(4 * 16);
+};
+
+TEST_F(HppBatch, EntriesOfAnArena) {
+    const Arena arena(engine_, 8192);
+    std::uint8_t* const data = arena.data();
+    ASSERT_EQ(arena.size(), 8192U);
+    EXPECT_EQ(arena.fd(), -1);
+    std::copy(text_.begin(), text_.end(), data);
+    const Entry seal{.mode = Mode::gcm,
+                     .direction = Direction::encrypt,
+                     .count = 4,
+                     .length = 100,
+                     .key = &key_,
+                     .input = {data, 100},
+                     .output = {data + 1000, 100},
+                     .iv = {data + 2000, 12},
+                     .iv_len = 12,
+                     .tag = {data + 3000, 16},
+                     .tag_len = 16};
+    for (std::uint8_t i = 0; i < 4; ++i) data[2000 + 12 * i] = i;
+    Batch batch(engine_, {seal}, Batch::check_nonces, &arena);
+    auto future = batch.future();
+    const BatchResult result = batch.get();
+    EXPECT_EQ(future.wait_for(std::chrono::seconds(0)), std::future_status::ready);
+    EXPECT_TRUE(batch.finished());
+    EXPECT_EQ(result.messages, 4U);
+    EXPECT_EQ(result.messages_on_cpu + result.messages_on_gpu, 4U);
+    EXPECT_FALSE(result.reason.empty());
+
+    Entry open = seal;
+    open.direction = Direction::decrypt;
+    open.input = {data + 1000, 100};
+    open.output = {data + 4000, 100};
+    EXPECT_EQ(Batch(engine_, {open}).get().failed_entries, 0U);
+    EXPECT_TRUE(std::equal(text_.begin(), text_.end(), data + 4000));
+    data[3000 + 16] ^= 1;
+    Entry again = seal;
+    again.output = {data + 5000, 100};
+    again.tag = {data + 6000, 16};
+    Batch damaged(engine_, {open, again});
+    EXPECT_EQ(damaged.wait().failed_entries, 1U);
+    EXPECT_EQ(damaged.status(0), WARPAES_ERROR_AUTHENTICATION);
+    EXPECT_EQ(damaged.status(1), WARPAES_OK);
+    EXPECT_EQ(damaged.failures(0), 1U);
+    EXPECT_EQ(damaged.first_failure(0), 1U);
+    EXPECT_NE(damaged.error(0), "");
+    EXPECT_EQ(damaged.error(1), "");
+    EXPECT_THROW(damaged.get(), Error);
+}
+
+TEST_F(HppBatch, ModesThatMessagesAndBatchesHave) {
+    Vector output(text_.size());
+    const Entry entry{.mode = Mode::cbc,
+                      .direction = Direction::encrypt,
+                      .count = 4,
+                      .length = 96,
+                      .key = &key_,
+                      .input = {text_.data(), 100},
+                      .output = {output.data(), 100},
+                      .iv = {ivs_.data(), 16},
+                      .iv_len = 16};
+    Batch(engine_, {entry}).get();
+    for (std::ptrdiff_t i = 0; i < 4; ++i) {
+        const auto at = text_.begin() + 100 * i;
+        const Vector expected = oracle::evp("CBC", true, key_bytes_, Vector(16), Vector(at, at + 96)).value();
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), output.begin() + 100 * i));
+    }
+    Entry wrong = entry;
+    wrong.length = 95;
+    try {
+        Batch(engine_, {wrong}).get();
+        FAIL();
+    } catch (const Error& e) {
+        EXPECT_EQ(e.status(), WARPAES_ERROR_DATA_LENGTH);
+    }
+}
+
+TEST_F(HppBatch, OffsetsInASharedArena) {
+    const Arena arena(engine_, 4096, Memory::shared);
+    EXPECT_GE(arena.fd(), 0);
+    const Entry entry{.mode = Mode::ctr,
+                      .direction = Direction::encrypt,
+                      .length = 100,
+                      .keys = at_offset(0),
+                      .key_len = 32,
+                      .input = at_offset(100),
+                      .output = at_offset(200),
+                      .iv = at_offset(64),
+                      .iv_len = 16};
+    Batch batch(engine_, {entry}, Batch::offsets, &arena);
+    EXPECT_TRUE(batch.wait_for(std::chrono::seconds(60)));
+    EXPECT_EQ(batch.status(0), WARPAES_OK);
+    const Vector expected = oracle::evp("CTR", true, Vector(32), Vector(16), Vector(100)).value();
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), arena.data() + 200));
+}
+
+}  // namespace
