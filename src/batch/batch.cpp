@@ -279,7 +279,8 @@ Batch::Step Batch::work_on_gpu(int device, std::optional<unsigned> worker, Batch
     // As much as is worth a launch, but near the end less, so that all workers end at about the same time.
     const std::uint64_t tasks = host_.size(), workers = std::uint64_t{2} * plan_.gpus.size() * plan_.gpu_lanes;
     const std::uint64_t full = tasks * plan_.gpu_task_bytes / std::max<std::uint64_t>(1, host_.bytes());
-    const std::uint64_t most = std::max<std::uint64_t>(std::min(full, shares_->left() / workers), 1);
+    constexpr std::uint64_t least = 4;
+    const std::uint64_t most = std::max<std::uint64_t>(std::min(full, std::max(shares_->left() / workers, least)), 1);
     const Claim claim = take_host(*worker, static_cast<std::uint32_t>(most));
     if (claim.empty()) return Step::nothing;
     return run_on_gpu(device, claim, scratch);
