@@ -259,12 +259,16 @@ struct GcmBatch {
     /// takes the associated data of a message.
     static constexpr std::uint64_t least_long = 8192, least_bytes = 1 << 20, most_aad = 1024;
 
-    /// Lanes a message: few, as each has powers of H to make, if all multiprocessors have enough to do then. H200,
-    /// 2026-11, own keys, GB/s by 1, 2, 4, 8 and 32 lanes: 1,000,000 messages of 1,500 bytes: 515, 464, 422, 346, 142;
-    /// 65,536 of 16 KiB by 4 and 32: 473, 406.
+    /// Lanes a message: few, as each has powers of H to make, but so that the last round of all lanes is not too empty.
+    /// H200, 2026-11, own keys, GB/s by 1, 4 and 32 lanes: 1,000,000 messages of 1,500 bytes: 517, 420, 142; 131,072:
+    /// 495, 396; 65,536 of 16 KiB: 528, 472, 406; 1,000,000 of 64 bytes: 278, 83. What limits it are multiplications
+    /// (half a lane's a cycle) and logic, of which the SM does not do as much at once as of each alone.
     static constexpr int lanes(const DeviceLimits& device, std::uint64_t messages) {
         const std::uint64_t at_once = static_cast<std::uint64_t>(device.multiprocessors) * 2 * ghash_threads;
-        return messages >= 4 * at_once ? 1 : 4 * messages >= at_once ? 4 : 32;
+        if (4 * messages < at_once) return 32;
+        const std::uint64_t by_one = (messages + at_once - 1) / at_once,
+                            by_four = (4 * messages + at_once - 1) / at_once;
+        return 10 * 4 * by_one <= 12 * by_four ? 1 : 4;
     }
 };
 
