@@ -25,7 +25,12 @@ class ExpandedKey {
 public:
     /// `key`: 16, 24 or 32 bytes; throws Error{KEY_LENGTH} otherwise.
     explicit ExpandedKey(std::span<const std::uint8_t> key);
+    ExpandedKey(const ExpandedKey&) = delete;
+    ExpandedKey& operator=(const ExpandedKey&) = delete;
+    ~ExpandedKey();
 
+    /// No other key of this process has or had it.
+    [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
     [[nodiscard]] int rounds() const noexcept { return rounds_; }
     [[nodiscard]] unsigned bits() const noexcept { return static_cast<unsigned>(32 * (rounds_ - 6)); }
     [[nodiscard]] std::span<const std::uint8_t> bytes() const noexcept {
@@ -41,6 +46,7 @@ public:
     [[nodiscard]] const FirstRound& first_round() const;
 
 private:
+    std::uint64_t serial_;
     int rounds_;
     Secret<std::array<std::uint8_t, 32>> bytes_;
     Secret<RoundKeys> encrypt_;
@@ -50,6 +56,10 @@ private:
     mutable std::once_flag first_round_made_;
     mutable std::unique_ptr<const Secret<FirstRound>> first_round_;
 };
+
+/// Calls `forget` with the serial number of every key that is destroyed from now on: for a backend that keeps copies.
+/// Only one can ask for it.
+void when_key_ends(void (*forget)(std::uint64_t serial)) noexcept;
 
 /// A stretch of one message, processed in one go: `length` bytes from `input` to `output`, which are equal or disjoint.
 ///

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 
 #include "aes/cipher.hpp"
 #include "backend/backend.hpp"
@@ -6,7 +7,23 @@
 
 namespace warpaes {
 
-ExpandedKey::ExpandedKey(std::span<const std::uint8_t> key) : rounds_(rounds_for_key_bytes(key.size())) {
+namespace {
+
+std::atomic<void (*)(std::uint64_t)> forget_key{nullptr};
+
+std::uint64_t next_serial() {
+    static std::atomic<std::uint64_t> last{0};
+    return ++last;
+}
+
+}  // namespace
+
+void when_key_ends(void (*forget)(std::uint64_t serial)) noexcept {
+    forget_key = forget;
+}
+
+ExpandedKey::ExpandedKey(std::span<const std::uint8_t> key)
+    : serial_(next_serial()), rounds_(rounds_for_key_bytes(key.size())) {
     if (rounds_ == 0) {
         throw Error(WARPAES_ERROR_KEY_LENGTH,
                     "key: must be 16, 24 or 32 bytes (AES-128, -192 or -256), got " + std::to_string(key.size()));
@@ -14,6 +31,10 @@ ExpandedKey::ExpandedKey(std::span<const std::uint8_t> key) : rounds_(rounds_for
     std::copy(key.begin(), key.end(), bytes_->begin());
     *encrypt_ = expand_key(key);
     *decrypt_ = invert_round_keys(*encrypt_, rounds_);
+}
+
+ExpandedKey::~ExpandedKey() {
+    if (const auto forget = forget_key.load()) forget(serial_);
 }
 
 const HashKey& ExpandedKey::hash_key() const {

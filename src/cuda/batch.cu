@@ -50,14 +50,16 @@ struct Section {
     }
 };
 
-/// Keys with handles, each of which gets a slot.
+/// Keys with handles, each of which gets a slot: in the device's table, or if it has no room in the batch's own memory.
 struct Handles {
     const ExpandedKey* last = nullptr;
-    std::uint64_t last_slot = 0;
+    uint4* last_slot = nullptr;
     std::size_t most = 0;  ///< as many as there may be
-    std::unordered_map<const ExpandedKey*, std::uint32_t> numbers;
-    uint4* slots = nullptr;
-    std::size_t bytes_at = 0;  ///< the keys themselves, in the side buffer
+    std::unordered_map<const ExpandedKey*, uint4*> slots;
+    std::uint8_t* own_slots = nullptr;
+    std::size_t own = 0;
+    std::size_t fresh = 0;  ///< to be expanded: keys and where to are in the side buffer
+    std::size_t bytes_at = 0, targets_at = 0;
 
     /// Whether it is another than before.
     bool survey(const ExpandedKey* key) {
@@ -103,8 +105,10 @@ public:
                 if (s != nullptr) (void)cudaStreamSynchronize(s->get());
             }
             wipe_secrets();
+            let_go(false);
             throw;
         }
+        let_go(true);
         deliver();
         wipe_secrets();
     }
@@ -214,7 +218,10 @@ private:
         for (BucketPlan& plan : plans_) {
             plan.slots = plan.mixed || needs_slots(plan.bucket.mode);
             if (!plan.slots) plan.keys.most = plan.tweak_keys.most = 0;
-            for (Handles* h : {&plan.keys, &plan.tweak_keys}) h->bytes_at = place(h->most * handle_stride);
+            for (Handles* h : {&plan.keys, &plan.tweak_keys}) {
+                h->bytes_at = place(h->most * handle_stride);
+                h->targets_at = place(h->most * sizeof(uint4*));
+            }
         }
         place_section(raw_keys_.section);
         back_ = at;
@@ -230,17 +237,16 @@ private:
         for (const BucketPlan& plan : plans_) {
             if (plan.slots) slots += plan.keys.most + plan.tweak_keys.most + plan.raw_slots;
         }
-        slot_bytes_ = slots * key_slot_blocks * block_bytes;
+        if (slots != 0) memory_.slots.reserve(slots * key_slot_bytes);
         data_.reserve();
     }
 
     void fill() {
-        // Addresses of slots are those of memory that is there when all is known: beginning from null till then.
-        std::uintptr_t slot = 0;
+        std::uint8_t* slot = memory_.slots.get();
         const auto take = [&slot](std::uint64_t slots) {
-            const std::uintptr_t here = slot;
-            slot += slots * key_slot_blocks * block_bytes;
-            return reinterpret_cast<uint4*>(here);
+            std::uint8_t* const here = slot;
+            slot += slots * key_slot_bytes;
+            return here;
         };
         for (BucketPlan& plan : plans_) {
             plan.bucket.groups = {reinterpret_cast<BatchGroup*>(host_side() + plan.descriptors_at), plan.groups};
@@ -253,10 +259,10 @@ private:
             }
             if (!plan.slots) continue;
             for (Handles* h : {&plan.keys, &plan.tweak_keys}) {
-                h->slots = take(h->most);
+                h->own_slots = take(h->most);
                 h->last = nullptr;
             }
-            plan.raw_slots_at = take(plan.raw_slots);
+            plan.raw_slots_at = reinterpret_cast<uint4*>(take(plan.raw_slots));
         }
         for (std::size_t i = 0; i < groups_.size(); ++i) {
             if (bucket_of_[i] == no_bucket) continue;
@@ -296,7 +302,7 @@ private:
                 XtsPart& part = plan.bucket.xts[plan.filled];
                 part = {};
                 part.unit_bytes = g.data_unit;
-                if (plan.slots) part.tweak_keys = slot_of(*g.tweak_key, plan.tweak_keys);
+                if (plan.slots) part.tweak_keys = slot_of(*g.tweak_key, plan.tweak_keys, false);
             }
             ++plan.filled;
         }
@@ -305,7 +311,7 @@ private:
 
     void fill_key(BucketPlan& plan, const MessageGroup& g, BatchGroup& d) {
         if (g.key != nullptr) {
-            d.keys = slot_of(*g.key, plan.keys);
+            d.keys = slot_of(*g.key, plan.keys, plan.inverse());
             return;
         }
         const Elements raw = put(raw_keys_, g, g.keys, g.key_bytes);
@@ -316,31 +322,35 @@ private:
         plan.raw_filled += rows_of(g, g.keys);
     }
 
-    /// New handles get a slot, and their bytes a place.
-    uint4* slot_of(const ExpandedKey& key, Handles& handles) {
-        if (&key != handles.last) {
-            const auto number = static_cast<std::uint32_t>(handles.numbers.size());
-            const auto [found, is_new] = handles.numbers.try_emplace(&key, number);
-            if (is_new) {
-                std::uint8_t* const to = host_side() + handles.bytes_at + number * handle_stride;
-                std::copy(key.bytes().begin(), key.bytes().end(), to);
+    uint4* slot_of(const ExpandedKey& key, Handles& handles, bool inverse) {
+        if (&key == handles.last) return handles.last_slot;
+        const auto [found, is_new] = handles.slots.try_emplace(&key, nullptr);
+        if (is_new) {
+            KeyTable::Held held;
+            if (handles.most <= most_table_keys) held = context_.key_table.hold(key, inverse);
+            if (held.number != KeyTable::none) held_.push_back(held);
+            found->second = reinterpret_cast<uint4*>(held.number != KeyTable::none
+                                                         ? context_.key_table.slot(held.number)
+                                                         : handles.own_slots + handles.own++ * key_slot_bytes);
+            if (held.number == KeyTable::none || held.empty) {
+                std::copy(key.bytes().begin(), key.bytes().end(),
+                          host_side() + handles.bytes_at + handles.fresh * handle_stride);
+                reinterpret_cast<uint4**>(host_side() + handles.targets_at)[handles.fresh++] = found->second;
             }
-            handles.last = &key;
-            handles.last_slot = std::uint64_t{found->second} * key_slot_blocks;
         }
-        return handles.slots + handles.last_slot;
+        handles.last = &key;
+        return handles.last_slot = found->second;
     }
 
     void prepare() {
-        std::size_t scratch = slot_bytes_;
+        std::size_t scratch = 0;
         for (BucketPlan& plan : plans_) {
             Bucket& bucket = plan.bucket;
             family_of(bucket.mode, bucket.direction).prepare(bucket, context_.limits);
             scratch += (bucket.scratch_bytes + 255) / 256 * 256;
         }
-        scratch_bytes_ = scratch;
         std::uint8_t* const base = scratch == 0 ? nullptr : memory_.scratch.reserve(scratch);
-        std::size_t at = slot_bytes_;
+        std::size_t at = 0;
         for (BucketPlan& plan : plans_) {
             Bucket& bucket = plan.bucket;
             bucket.scratch = base + at;
@@ -352,13 +362,6 @@ private:
             if (bucket.mode == Mode::xts) {
                 bucket.xts_on_device = reinterpret_cast<const XtsPart*>(device_side() + plan.xts_at);
             }
-            if (!plan.slots) continue;
-            const auto moved = [base](const uint4* slot) {
-                return reinterpret_cast<uint4*>(base + reinterpret_cast<std::uintptr_t>(slot));
-            };
-            for (BatchGroup& g : bucket.groups) g.keys = moved(g.keys);
-            for (XtsPart& x : bucket.xts) x.tweak_keys = moved(x.tweak_keys);
-            for (Handles* h : {&plan.keys, &plan.tweak_keys}) h->slots = moved(h->slots);
         }
     }
 
@@ -376,8 +379,8 @@ private:
             KeyParams p{};
             p.raw = device_side() + handles.bytes_at;
             p.raw_stride = handle_stride;
-            p.slots = handles.slots;
-            p.count = handles.numbers.size();
+            p.targets = reinterpret_cast<uint4* const*>(device_side() + handles.targets_at);
+            p.count = handles.fresh;
             p.inverse = inverse ? 1 : 0;
             p.hash_key = needs_slots(plan.bucket.mode) ? 1 : 0;
             expand(p);
@@ -432,6 +435,7 @@ private:
                   "copying to the device");
             data_.copy_in(in);
             if (queued) memory_.event.order(in, stream);
+            wiped_ = context_.key_table.wipe_forgotten(stream);
             for (const BucketPlan& plan : plans_) enqueue_keys(plan);
             enqueue_kernels();
             if (queued) memory_.event.order(stream, out);
@@ -449,6 +453,7 @@ private:
     /// Outputs, tags and failures that are the host's.
     void deliver() {
         data_.scatter();
+        if (tags_.section.bytes == 0 && failed_.bytes == 0) return;
         tags_.section.at = tags_.section.begin;
         failed_.at = failed_.begin;
         for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -468,6 +473,11 @@ private:
         }
     }
 
+    void let_go(bool done) noexcept {
+        for (const KeyTable::Held& held : held_) context_.key_table.release(held, done);
+        context_.key_table.wiped(wiped_, done);
+    }
+
     /// Keys and tags on both sides, on the device in the order of the stream.
     void wipe_secrets() noexcept {
         wipe({host_side() + secret_, side_bytes_ - secret_});
@@ -475,6 +485,7 @@ private:
             (void)cudaMemsetAsync(device_side() + secret_, 0, side_bytes_ - secret_, context_.stream);
         }
         memory_.scratch.wipe(context_.stream);
+        memory_.slots.wipe(context_.stream);
     }
 
     [[nodiscard]] std::uint8_t* host_side() const { return memory_.side.get(); }
@@ -484,6 +495,8 @@ private:
     static constexpr std::uint64_t least_queued_bytes = std::uint64_t{1} << 20;
     /// Of the bytes of keys that have handles.
     static constexpr std::size_t handle_stride = 32;
+    /// More keys than these would only push each other out.
+    static constexpr std::size_t most_table_keys = KeyTable::capacity / 4;
 
     const BatchContext& context_;
     BatchMemory& memory_;
@@ -494,7 +507,9 @@ private:
     std::vector<std::uint8_t> bucket_of_;
     Small ivs_, aads_, tags_, raw_keys_;
     Section failed_;
-    std::size_t tickets_at_ = 0, secret_ = 0, back_ = 0, side_bytes_ = 0, slot_bytes_ = 0, scratch_bytes_ = 0;
+    std::size_t tickets_at_ = 0, secret_ = 0, back_ = 0, side_bytes_ = 0;
+    std::vector<KeyTable::Held> held_;
+    std::vector<std::uint32_t> wiped_;
 };
 
 }  // namespace
@@ -503,6 +518,7 @@ void BatchMemory::wipe(cudaStream_t stream) noexcept {
     data.wipe(stream);
     device_side.wipe(stream);
     scratch.wipe(stream);
+    slots.wipe(stream);
 }
 
 void BatchMemory::release() noexcept {
@@ -510,6 +526,7 @@ void BatchMemory::release() noexcept {
     side.release();
     device_side.release();
     scratch.release();
+    slots.release();
 }
 
 void run_batch(const BatchContext& context, std::span<const MessageGroup> groups) {

@@ -9,6 +9,7 @@
 
 #include "backend/batch.hpp"
 #include "cuda/batch_data.hpp"
+#include "cuda/key_table.hpp"
 #include "cuda/launch_table.hpp"
 #include "cuda/resources.hpp"
 
@@ -18,7 +19,7 @@ namespace warpaes::cuda {
 struct BatchMemory {
     BatchDataMemory data;
     PageLockedBuffer side;  ///< descriptors, and of messages whose small things lie in host memory those
-    DeviceBuffer device_side, scratch;
+    DeviceBuffer device_side, scratch, slots;
     Event event, done;
     std::array<std::unique_ptr<Stream>, 3> beside;  ///< the lane's stream: for what may run at the same time
 
@@ -30,6 +31,7 @@ struct BatchContext {
     int device;
     const DeviceLimits& limits;
     CopyQueues& queues;
+    KeyTable& key_table;
     cudaStream_t stream;
     BatchMemory& memory;
 };

@@ -174,12 +174,13 @@ void BatchData::place_output(const MessageGroup& g, Placed& placed) {
     } else if (!gaps) {
         const std::uint64_t bytes = g.count * g.bytes();
         Copy* const last = out_.empty() ? nullptr : &out_.back();
-        if (last != nullptr && last->rows == 1 &&
+        // A copy may not reach from one allocation into another, though they may lie side by side.
+        if (last != nullptr && last->rows == 1 && last->allocation == outputs_.first() &&
             static_cast<std::uint8_t*>(last->to) + last->bytes == g.output.first &&
             static_cast<const std::uint8_t*>(last->from) + last->bytes == placed.output && !foreign && !last->foreign) {
             last->bytes += bytes;
         } else {
-            out_.push_back({g.output.first, placed.output, bytes, 0, 0, 1, foreign});
+            out_.push_back({g.output.first, placed.output, bytes, 0, 0, 1, foreign, outputs_.first()});
         }
     } else if (foreign || (g.bytes() >= least_row && g.output.stride <= most_pitch)) {
         out_.push_back(
@@ -248,12 +249,17 @@ void BatchData::copy_out(cudaStream_t stream) const {
             check(cudaMemcpyAsync(c.to, c.from, c.bytes, cudaMemcpyDefault, stream), "copying from the device");
             continue;
         }
-        const bool far_apart = c.to_stride > most_pitch;
-        for (std::uint64_t row = 0; row < c.rows; row += far_apart ? 1 : c.rows) {
-            check(cudaMemcpy2DAsync(
-                      static_cast<std::uint8_t*>(c.to) + row * c.to_stride, far_apart ? c.bytes : c.to_stride,
-                      static_cast<const std::uint8_t*>(c.from) + row * c.from_stride,
-                      far_apart ? c.bytes : c.from_stride, c.bytes, far_apart ? 1 : c.rows, cudaMemcpyDefault, stream),
+        // A copy of rows may not reach beyond the allocation, with what follows the last row neither.
+        const std::uint64_t at_once = c.to_stride > most_pitch ? 0 : c.rows - 1;
+        if (at_once != 0) {
+            check(cudaMemcpy2DAsync(c.to, c.to_stride, c.from, c.from_stride, c.bytes, at_once, cudaMemcpyDefault,
+                                    stream),
+                  "copying from the device");
+        }
+        for (std::uint64_t row = at_once; row < c.rows; ++row) {
+            check(cudaMemcpyAsync(static_cast<std::uint8_t*>(c.to) + row * c.to_stride,
+                                  static_cast<const std::uint8_t*>(c.from) + row * c.from_stride, c.bytes,
+                                  cudaMemcpyDefault, stream),
                   "copying from the device");
         }
     }

@@ -66,6 +66,7 @@ private:
         std::uint64_t bytes;
         std::uint64_t to_stride = 0, from_stride = 0, rows = 1;
         bool foreign = false;
+        std::uintptr_t allocation = 0;
     };
 
     [[nodiscard]] bool is_here(const MemoryPlace& place) const {

@@ -18,13 +18,17 @@ namespace warpaes {
 namespace {
 
 using cuda::check;
-using cuda::CopyQueues;
 using cuda::CudaLane;
 using cuda::CurrentDevice;
 using cuda::DeviceLimits;
+using cuda::DeviceShare;
 
 class Cuda final : public CudaBackend {
 public:
+    Cuda() {
+        when_key_ends([](std::uint64_t serial) { static_cast<Cuda&>(cuda_backend()).forget_key(serial); });
+    }
+
     std::string_view name() const noexcept override { return "cuda"; }
     const std::vector<BackendInfo>& info() const noexcept override {
         detect();
@@ -34,7 +38,7 @@ public:
     std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes) override {
         const DeviceLimits& its_limits = limits(device);
         const CurrentDevice current(device);
-        auto lane = std::make_unique<CudaLane>(device, its_limits, queues(device), staging_bytes);
+        auto lane = std::make_unique<CudaLane>(device, its_limits, share(device), staging_bytes);
         awake_.store(true, std::memory_order_relaxed);
         return lane;
     }
@@ -217,11 +221,16 @@ private:
         return limits_[static_cast<std::size_t>(device)];
     }
 
-    CopyQueues& queues(int device) {
-        const std::lock_guard lock(queues_mutex_);
-        auto& queues = queues_[device];
-        if (queues == nullptr) queues = std::make_unique<CopyQueues>();
-        return *queues;
+    DeviceShare& share(int device) {
+        const std::lock_guard lock(shares_mutex_);
+        auto& share = shares_[device];
+        if (share == nullptr) share = std::make_unique<DeviceShare>();
+        return *share;
+    }
+
+    void forget_key(std::uint64_t serial) noexcept {
+        const std::lock_guard lock(shares_mutex_);
+        for (const auto& [device, share] : shares_) share->keys.forget(serial);
     }
 
     void remember(void* pointer, std::size_t bytes) {
@@ -238,8 +247,8 @@ private:
     mutable std::once_flag detected_;
     mutable std::vector<BackendInfo> info_;
     mutable std::vector<DeviceLimits> limits_;  ///< by device number
-    std::mutex queues_mutex_;
-    std::map<int, std::unique_ptr<CopyQueues>> queues_;
+    std::mutex shares_mutex_;
+    std::map<int, std::unique_ptr<DeviceShare>> shares_;
     std::mutex sizes_mutex_;
     std::map<void*, std::size_t> sizes_;  ///< of what callers hold, to wipe it when it comes back
 };

@@ -7,6 +7,7 @@ set(WARPAES_CUDA_SOURCES
     batch_gcm.cu
     batch_serial.cu
     gcm.cu
+    key_table.cpp
     lane.cpp
     memory_place.cpp
     run.cu

@@ -19,8 +19,8 @@ Block* blocks_of(PageLockedBuffer& buffer, std::uint64_t count) {
 
 }  // namespace
 
-CudaLane::CudaLane(int device, const DeviceLimits& limits, CopyQueues& queues, std::size_t staging_bytes)
-    : device_(device), limits_(limits), queues_(queues), staging_bytes_(staging_bytes) {
+CudaLane::CudaLane(int device, const DeviceLimits& limits, DeviceShare& share, std::size_t staging_bytes)
+    : device_(device), limits_(limits), queues_(share.queues), keys_(share.keys), staging_bytes_(staging_bytes) {
     if (staging_bytes != 0) {
         check(cudaHostAlloc(reinterpret_cast<void**>(&staging_), 2 * staging_bytes, cudaHostAllocPortable),
               "allocating page-locked memory");
@@ -125,7 +125,7 @@ void CudaLane::run_gcm(const GcmRun& run) {
 
 void CudaLane::run_batch(std::span<const MessageGroup> groups) {
     const CurrentDevice current(device_);
-    cuda::run_batch({device_, limits_, queues_, stream_.get(), batch_}, groups);
+    cuda::run_batch({device_, limits_, queues_, keys_, stream_.get(), batch_}, groups);
 }
 
 void CudaLane::wipe_staging(std::size_t bytes) noexcept {

@@ -7,14 +7,21 @@
 
 #include "backend/backend.hpp"
 #include "cuda/batch.hpp"
+#include "cuda/key_table.hpp"
 #include "cuda/launch_table.hpp"
 #include "cuda/resources.hpp"
 
 namespace warpaes::cuda {
 
+/// What all lanes of a device share.
+struct DeviceShare {
+    CopyQueues queues;
+    KeyTable keys;
+};
+
 class CudaLane final : public Lane {
 public:
-    CudaLane(int device, const DeviceLimits& limits, CopyQueues& queues, std::size_t staging_bytes);
+    CudaLane(int device, const DeviceLimits& limits, DeviceShare& share, std::size_t staging_bytes);
     ~CudaLane() override;
 
     std::span<std::uint8_t> input_staging() noexcept override { return {staging_, staging_bytes_}; }
@@ -39,6 +46,7 @@ private:
     int device_;
     DeviceLimits limits_;
     CopyQueues& queues_;
+    KeyTable& keys_;
     Stream stream_;
     Event event_, done_;
     std::uint8_t* staging_ = nullptr;

@@ -6,6 +6,7 @@
 
 #include "batch_cases.hpp"
 #include "cuda/cuda_backend.hpp"
+#include "evp_oracle.hpp"
 #include "standards.hpp"
 
 namespace warpaes::test {
@@ -305,6 +306,69 @@ TEST(CudaBatchArena, GroupsAreCopiedTogether) {
             }
             check_batch([&](std::span<const MessageGroup> groups) { lane->run_batch(groups); }, specs, seed, text,
                         rest);
+        }
+    }
+}
+
+/// Messages that are listed one by one, of one shape and at equal distances.
+TEST(CudaBatchArena, MessagesListedOneByOne) {
+    if (!cuda_backend().usable()) GTEST_SKIP() << cuda_backend().info().front().reason;
+    const auto lane = cuda_backend().open_lane(0, 0);
+    PageLockedMemory page_locked;
+    DeviceMemory device;
+    for (BatchMemory* const memory : {static_cast<BatchMemory*>(&page_locked), static_cast<BatchMemory*>(&device)}) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            for (const bool reports : {false, true}) {
+                Arena text(*memory), rest(*memory);
+                const std::vector<GroupSpec> specs(60, {.mode = Mode::gcm,
+                                                        .direction = direction,
+                                                        .length = 48,
+                                                        .iv_length = 12,
+                                                        .aad_length = 5,
+                                                        .raw_keys = true,
+                                                        .reports = reports,
+                                                        .wrong_tags = 30});
+                check_batch([&](std::span<const MessageGroup> groups) { lane->run_batch(groups); }, specs, 7, text, rest);
+            }
+        }
+    }
+}
+
+/// So many groups that several threads make them ready, of messages that are no group of their own, and that are.
+TEST(CudaBatchArena, VeryManyGroups) {
+    if (!cuda_backend().usable()) GTEST_SKIP() << cuda_backend().info().front().reason;
+    const auto lane = cuda_backend().open_lane(0, 0);
+    constexpr std::size_t count = 70000;
+    std::mt19937 random(3);
+    const oracle::Bytes key_bytes(16, 5);
+    const ExpandedKey key(key_bytes);
+    PageLockedMemory page_locked;
+    for (BatchMemory* const memory : {&guarded_memory(), static_cast<BatchMemory*>(&page_locked)}) {
+        for (const bool same : {false, true}) {
+            std::vector<std::size_t> lengths(count);
+            std::size_t total = 0;
+            for (auto& n : lengths) total += n = same ? 16 : 16 * (1 + random() % 2);
+            oracle::Bytes text(total);
+            for (auto& b : text) b = static_cast<std::uint8_t>(random());
+            std::uint8_t* const in = memory->allocate(total);
+            std::uint8_t* const out = memory->allocate(total);
+            memory->write(in, text);
+            std::vector<MessageGroup> groups(count);
+            std::size_t at = 0;
+            for (std::size_t i = 0; i < count; at += lengths[i++]) {
+                groups[i].mode = Mode::ecb;
+                groups[i].direction = Direction::encrypt;
+                groups[i].length = lengths[i];
+                groups[i].input.first = in + at;
+                groups[i].output.first = out + at;
+                groups[i].key = &key;
+            }
+            lane->run_batch(groups);
+            oracle::Bytes result(total);
+            memory->read(result, out);
+            EXPECT_TRUE(result == *oracle::evp("ECB", true, key_bytes, {}, text));
+            memory->release(in, total);
+            memory->release(out, total);
         }
     }
 }

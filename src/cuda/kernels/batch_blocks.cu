@@ -15,7 +15,7 @@ __global__ void batch_boundaries(const __grid_constant__ BlockParams p, std::uin
     walk.begin(p.batch, stretch.first, BlocksOfText{p.batch});
     if (walk.block() == 0) return;
     const BatchGroup& g = p.batch.groups[walk.group()];
-    const std::uint8_t* before = g.input + walk.message() * g.input_stride + (walk.block() - 1) * block_bytes;
+    const std::uint8_t* before = global(g.input) + walk.message() * g.input_stride + (walk.block() - 1) * block_bytes;
     p.boundaries[warp] = load_block(before, alignment_of(before, before));
 }
 

@@ -38,7 +38,8 @@ __global__ void __launch_bounds__(1024, 1) batch_blocks_kernel(const __grid_cons
     uint4 carried{};
     if (chained && lane == 0 && walk.block() != 0) {
         const BatchGroup& g = p.batch.groups[walk.group()];
-        const std::uint8_t* before = g.input + walk.message() * g.input_stride + (walk.block() - 1) * block_bytes;
+        const std::uint8_t* before =
+            global(g.input) + walk.message() * g.input_stride + (walk.block() - 1) * block_bytes;
         carried =
             p.boundaries != nullptr ? p.boundaries[global_warp()] : load_block(before, alignment_of(before, before));
     }
@@ -49,8 +50,8 @@ __global__ void __launch_bounds__(1024, 1) batch_blocks_kernel(const __grid_cons
         if (works && first != stretch.first) walk.advance(p.batch, unit, blocks_of);
         const BatchGroup& g = p.batch.groups[walk.group()];
         const std::uint64_t offset = walk.block() * block_bytes;
-        const std::uint8_t* in = g.input + walk.message() * g.input_stride + offset;
-        std::uint8_t* out = g.output + walk.message() * g.output_stride + offset;
+        const std::uint8_t* in = global(g.input) + walk.message() * g.input_stride + offset;
+        std::uint8_t* out = global(g.output) + walk.message() * g.output_stride + offset;
         const std::uint32_t alignment = alignment_of(in, out);
         const bool whole = works && (!partial || offset + block_bytes <= g.length);
         uint4 text{};
@@ -62,7 +63,7 @@ __global__ void __launch_bounds__(1024, 1) batch_blocks_kernel(const __grid_cons
                                static_cast<int>((lane + warp_lanes - 1) % warp_lanes));
             carried = text;
             if (works && offset == 0) {
-                const std::uint8_t* iv = g.iv + walk.message() * g.iv_stride;
+                const std::uint8_t* iv = global(g.iv) + walk.message() * g.iv_stride;
                 previous = load_block(iv, alignment_of(iv, iv));
             }
         }

@@ -6,8 +6,9 @@
 namespace warpaes::cuda {
 
 struct CounterParams {
-    static constexpr int width = 4;  ///< groups of 32 blocks in half a window
-    static constexpr std::uint32_t window = 2 * 32 * width;
+    static constexpr std::uint32_t window = 256;  ///< blocks
+    static constexpr int width = 2;               ///< groups of 32 blocks in each of the shares of a window,
+    static constexpr std::uint32_t shares = window / (32 * width);  ///< which as many tasks have
 
     BatchParams batch;
     std::uint32_t gcm;  ///< 32 bits count, from J0 on; else 128, from the IV on
@@ -17,9 +18,8 @@ struct CounterParams {
 
     /// Tasks of a long message.
     static __host__ __device__ std::uint64_t tasks_of(std::uint64_t bytes, std::uint32_t at_once) {
-        // One position more for E(J0), where there is none a task may find nothing to do.
-        const std::uint64_t windows = (bytes / 16 + 1 + 1 + window - 1) / window;
-        return 2 * ((windows + at_once - 1) / at_once);
+        const std::uint64_t windows = (bytes / 16 + (bytes % 16 != 0) + window - 1) / window;
+        return shares * ((windows + at_once - 1) / at_once);
     }
 };
 

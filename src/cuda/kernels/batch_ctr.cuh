@@ -6,12 +6,10 @@
 // of 32. A thread finds its message by its number among all threads of the launch, so a warp is full whatever the
 // lengths are.
 //
-// Long messages: a task is one half of each of some successive windows of 256 blocks, and a warp's. Windows begin where
-// the message begins, not where j is zero: so no group of 32 blocks is partly outside of it but the last. Lane l's
-// block 32 i + l then has the same j in every window, A(j) stays in registers; from some i on, or none, j has wrapped,
-// and g is one more.
-//
-// Counters are numbered by position: with GCM position 0 is J0, and the text begins at position 1.
+// Long messages: a task is the same share of each of some successive windows of 256 blocks, and a warp's. Windows begin
+// where the message begins, not where j is zero: so no group of 32 blocks is partly outside of it but the last. Lane
+// l's block 32 i + l then has the same j in every window, A(j) stays in registers; from some i on, or none, j has
+// wrapped, and g is one more.
 #pragma once
 
 #include "cuda/kernels/batch_counter_params.cuh"
@@ -20,9 +18,9 @@
 
 namespace warpaes::cuda {
 
-/// The counter block at position 0.
+/// The first counter block: the IV, or J0.
 __device__ inline uint4 first_counter(const CounterParams& p, const BatchGroup& group, std::uint64_t message) {
-    const std::uint8_t* iv = group.iv + message * group.iv_stride;
+    const std::uint8_t* iv = global(group.iv) + message * group.iv_stride;
     const std::uint32_t alignment = alignment_of(iv, iv);
     if (p.gcm == 0 || group.iv_length != 12) return load_block(iv, alignment);
     // SP 800-38D, 7.1, step 2.
@@ -33,6 +31,13 @@ __device__ inline uint4 first_counter(const CounterParams& p, const BatchGroup& 
         *words[i] = alignment >= 4 ? reinterpret_cast<const std::uint32_t*>(iv)[i] : load_word_bytewise(iv + 4 * i);
     }
     block.w = 0x01000000u;
+    return block;
+}
+
+/// That of the first block of the text.
+__device__ __forceinline__ uint4 text_counter(const CounterParams& p, const BatchGroup& group, std::uint64_t message) {
+    uint4 block = first_counter(p, group, message);
+    if (p.gcm != 0) block.w = byte_swap(byte_swap(block.w) + 1);
     return block;
 }
 
@@ -61,42 +66,35 @@ __device__ __forceinline__ void set_prefix(CounterPrefix<Tables>& prefix, const 
     }
 }
 
-/// Where a message's blocks go: to the text, or E(J0) to the tag's pad.
+/// A message as its blocks are numbered.
 struct CounterText {
     const std::uint8_t* in;
     std::uint8_t* out;
-    uint4* pad;
     std::uint64_t whole;
     std::uint32_t rest;
     std::uint32_t alignment;
-    std::uint32_t skip;  ///< positions before the text
 
-    __device__ __forceinline__ CounterText(const CounterParams& p, const BatchGroup& group, std::uint64_t message)
-        : in(group.input + message * group.input_stride),
-          out(group.output + message * group.output_stride),
-          pad(p.pads == nullptr ? nullptr : p.pads + group.first_message + message),
+    __device__ __forceinline__ CounterText(const BatchGroup& group, std::uint64_t message)
+        : in(global(group.input) + message * group.input_stride),
+          out(global(group.output) + message * group.output_stride),
           whole(group.length / block_bytes),
           rest(static_cast<std::uint32_t>(group.length % block_bytes)),
-          alignment(alignment_of(in, out)),
-          skip(p.gcm != 0 ? 1 : 0) {}
+          alignment(alignment_of(in, out)) {}
 
-    [[nodiscard]] __device__ __forceinline__ std::uint64_t positions() const { return skip + whole + (rest != 0); }
-
-    /// `at`: block of the text; position - skip, which wraps below the text.
-    [[nodiscard]] __device__ __forceinline__ uint4 load(std::uint64_t at) const {
-        return at < whole ? load_block(in + at * block_bytes, alignment) : make_uint4(0, 0, 0, 0);
-    }
-    __device__ __forceinline__ void finish(std::uint64_t at, uint4 text, uint4 key_stream) const {
-        if (at < whole) {
-            store_block(out + at * block_bytes, text ^ key_stream, alignment);
-        } else if (at == whole) {
-            if (rest != 0)
-                xor_partial_block(out + at * block_bytes, in + at * block_bytes, key_stream, rest, alignment);
-        } else if (at == ~std::uint64_t{0} && pad != nullptr) {
-            *pad = key_stream;
-        }
-    }
+    [[nodiscard]] __device__ __forceinline__ std::uint64_t blocks() const { return whole + (rest != 0); }
 };
+
+__device__ __forceinline__ void finish_partial(const BatchGroup& group, std::uint64_t message, uint4 key_stream) {
+    const CounterText text(group, message);
+    const std::uint64_t at = text.whole * block_bytes;
+    xor_partial_block(text.out + at, text.in + at, key_stream, text.rest, text.alignment);
+}
+
+/// The key stream of J0, which the tag needs.
+__device__ __forceinline__ void finish_pad(const CounterParams& p, const BatchGroup& group, std::uint64_t message,
+                                           uint4 key_stream) {
+    if (p.pads != nullptr) global(p.pads)[group.first_message + message] = key_stream;
+}
 
 /// A thread's blocks of a short message.
 template <int Rounds, int Tables, bool OneKey>
@@ -104,30 +102,47 @@ __device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tab
                                                  const BatchGroup& group, std::uint64_t thread) {
     const std::uint64_t message = thread >> group.lanes;
     const std::uint32_t step = 1u << group.lanes, first = static_cast<std::uint32_t>(thread) & (step - 1);
-    const CounterText text(p, group, message);
-    const auto end = static_cast<std::uint32_t>(text.positions());
+    const CounterText text(group, message);
+    // With GCM position 0 is J0, and the text begins at position 1.
+    const std::uint32_t skip = p.gcm != 0 ? 1 : 0;
+    const auto whole = static_cast<std::uint32_t>(text.whole);
+    const std::uint32_t end = skip + static_cast<std::uint32_t>(text.blocks());
     const auto key = key_of<OneKey>(p.batch, group, message);
     const uint4 counter = first_counter(p, group, message);
     const std::uint32_t low = byte_swap(counter.w) & 0xffffu;
     std::uint32_t buffer[4];
     const std::uint32_t k[4] = {0, 0, 0, key.round(0, buffer)[3]};
 
+    // Of the text; below it, it wraps.
+    std::uint32_t at = first - skip;
+    const std::int64_t offset = (static_cast<std::int64_t>(first) - skip) * static_cast<int>(block_bytes);
+    const std::uint8_t* in = text.in + offset;
+    std::uint8_t* out = text.out + offset;
     CounterPrefix<Tables> prefix;
     uint4 b{};
     std::uint32_t prefix_of = ~0u, b_of = ~0u;
-    for (std::uint32_t i = first; i < end; i += step) {
-        const std::uint64_t at = static_cast<std::uint64_t>(i) - text.skip;
-        const uint4 loaded = text.load(at);
-        const std::uint32_t place = low + i;
-        if ((place >> 16) != prefix_of) {
-            prefix_of = place >> 16;
-            set_prefix(prefix, tables, prefix_after(p.gcm != 0, counter, prefix_of), key);
-        }
+    for (std::uint32_t place = low + first, stop = low + end; place < stop; place += step) {
+        uint4 loaded{};
+        if (at < whole) loaded = load_block(in, text.alignment);
         if ((place >> 8) != b_of) {
             b_of = place >> 8;
+            if ((place >> 16) != prefix_of) {
+                prefix_of = place >> 16;
+                set_prefix(prefix, tables, prefix_after(p.gcm != 0, counter, prefix_of), key);
+            }
             b = prefix.b(tables, b_of & 0xff, k);
         }
-        text.finish(at, loaded, rounds_with<false, Rounds, 3>(tables, prefix.a(tables, place & 0xff, k) ^ b, key));
+        const uint4 key_stream = rounds_with<false, Rounds, 3>(tables, prefix.a(tables, place & 0xff, k) ^ b, key);
+        if (at < whole) {
+            store_block(out, loaded ^ key_stream, text.alignment);
+        } else if (at == whole) {
+            finish_partial(group, message, key_stream);
+        } else {
+            finish_pad(p, group, message, key_stream);
+        }
+        at += step;
+        in += step * block_bytes;
+        out += step * block_bytes;
     }
 }
 
@@ -159,8 +174,7 @@ __global__ void __launch_bounds__(1024, 1) batch_ctr_kernel(const __grid_constan
 template <int Rounds, int Tables, bool OneKey>
 __global__ void __launch_bounds__(1024, 1) batch_long_ctr_kernel(const __grid_constant__ CounterParams p) {
     constexpr int width = CounterParams::width;
-    constexpr std::uint32_t half = width * warp_lanes;
-    static_assert(2 * half == CounterParams::window);
+    constexpr std::uint32_t share = width * warp_lanes;
     const SharedTables<Tables> tables;
     tables.fill(te0_constant);
     const unsigned lane = lane_id();
@@ -173,67 +187,89 @@ __global__ void __launch_bounds__(1024, 1) batch_long_ctr_kernel(const __grid_co
         const std::uint64_t of_group = task - group.first_unit;
         const std::uint64_t tasks = CounterParams::tasks_of(group.length, p.at_once);
         const std::uint64_t message = of_group / tasks, of_message = of_group % tasks;
-        const CounterText text(p, group, message);
-        const std::uint64_t end = text.positions();
         const auto key = key_of<OneKey>(p.batch, group, message);
-        const uint4 counter = first_counter(p, group, message);
-        const std::uint32_t low = byte_swap(counter.w) & 0xffffu;
         std::uint32_t buffer[4];
         const std::uint32_t k[4] = {0, 0, 0, key.round(0, buffer)[3]};
 
-        const std::uint32_t unit_first = static_cast<std::uint32_t>(of_message % 2) * half;
-        std::uint64_t first = of_message / 2 * p.at_once * CounterParams::window + unit_first;
-        const std::uint64_t stop = first + static_cast<std::uint64_t>(p.at_once) * CounterParams::window;
-        // Of the first block of a window's half: the last byte, and all before it of the last 16 bits and above.
-        const std::uint32_t offset = ((low & 0xff) + unit_first) & 0xff;
-        std::uint64_t g = (low + first) >> 8;
-        const bool crosses = offset + half > 256;
+        // A block is unit_first + lane, and 32 i, in one of the windows, of which the whole ones end before `full_end`.
+        const std::uint32_t unit_first = static_cast<std::uint32_t>(of_message % CounterParams::shares) * share;
+        auto window = static_cast<std::uint32_t>(of_message / CounterParams::shares * p.at_once);
+        const std::uint8_t* in;
+        std::uint8_t* out;
+        std::uint32_t alignment, offset, g, end_window, full_end;
+        {
+            const CounterText text(group, message);
+            const std::uint32_t low = byte_swap(text_counter(p, group, message).w) & 0xffffu;
+            const auto windows_of = [&](std::uint64_t blocks, std::uint32_t more) {
+                return static_cast<std::uint32_t>((blocks + CounterParams::window - more) / CounterParams::window);
+            };
+            end_window = window + p.at_once;
+            const std::uint32_t windows = windows_of(text.blocks(), unit_first + 1);
+            if (end_window > windows) end_window = windows;
+            full_end = windows_of(text.whole, unit_first + share);
+            // Of the first block of a window's share: the last byte, and all before it of the last 16 bits and above.
+            offset = ((low & 0xff) + unit_first) & 0xff;
+            g = (low + unit_first) / CounterParams::window + window;
+            const std::uint64_t shift =
+                (static_cast<std::uint64_t>(window) * CounterParams::window + unit_first + lane) * block_bytes;
+            in = text.in + shift;
+            out = text.out + shift;
+            alignment = text.alignment;
+        }
+        const bool crosses = offset + share > 256;
 
-        std::uint64_t prefix_of = ~std::uint64_t{0};
+        std::uint32_t prefix_of = ~0u;
         CounterPrefix<Tables> prefix;
         uint4 a[width];
         uint4 b{}, b_next{};
-        for (; first < stop && first < end; first += CounterParams::window, ++g) {
+        for (; window < end_window;
+             ++window, ++g, in += CounterParams::window * block_bytes, out += CounterParams::window * block_bytes) {
             if (g >> 8 != prefix_of) {
                 prefix_of = g >> 8;
-                set_prefix(prefix, tables, prefix_after(p.gcm != 0, counter, prefix_of), key);
+                set_prefix(prefix, tables, prefix_after(p.gcm != 0, text_counter(p, group, message), prefix_of), key);
 #pragma unroll
                 for (int i = 0; i < width; ++i) {
                     a[i] = prefix.a(tables, (offset + i * warp_lanes + lane) & 0xff, k);
                 }
-                b_next = prefix.b(tables, static_cast<std::uint32_t>(g) & 0xff, k);
+                b_next = prefix.b(tables, g & 0xff, k);
             }
-            if (crosses) {
-                b = b_next;
-                // Beyond the last value of g it is wrong, and not used.
-                b_next = prefix.b(tables, static_cast<std::uint32_t>(g + 1) & 0xff, k);
-            } else {
-                b = b_next = prefix.b(tables, static_cast<std::uint32_t>(g) & 0xff, k);
-            }
-            const std::uint64_t at = first + lane - text.skip;
-            const bool carries = crosses && (g & 0xff) == 0xff;
-            if (first >= text.skip && first + half <= text.skip + text.whole && !carries) {
-                const std::uint8_t* in = text.in + at * block_bytes;
-                std::uint8_t* out = text.out + at * block_bytes;
+            // Without a crossing B(g) is not wanted again; with one, beyond the last value of g it is wrong, and not
+            // used.
+            if (crosses) b = b_next;
+            b_next = prefix.b(tables, (crosses ? g + 1 : g) & 0xff, k);
+            if (!crosses) b = b_next;
+            if (window < full_end && !(crosses && (g & 0xff) == 0xff)) {
 #pragma unroll
                 for (int i = 0; i < width; ++i) {
                     constexpr int group_bytes = warp_lanes * static_cast<int>(block_bytes);
-                    const uint4 loaded = load_block(in + i * group_bytes, text.alignment);
+                    const uint4 loaded = load_block(in + i * group_bytes, alignment);
                     const bool wrapped = offset + i * warp_lanes + lane > 0xff;
                     const uint4 key_stream = rounds_with<false, Rounds, 3>(tables, a[i] ^ (wrapped ? b_next : b), key);
-                    store_block(out + i * group_bytes, key_stream ^ loaded, text.alignment);
+                    store_block(out + i * group_bytes, key_stream ^ loaded, alignment);
                 }
                 continue;
             }
-            // An end of the message, or a carry out of the last 16 bits in the midst.
+            // The end of the message, or a carry out of the last 16 bits in the midst.
+            const CounterText text(group, message);
+            const uint4 counter = text_counter(p, group, message);
+            const std::uint64_t first = static_cast<std::uint64_t>(window) * CounterParams::window + unit_first;
 #pragma unroll 1
-            for (std::uint32_t i = 0; i < half && first + i < end; i += warp_lanes) {
-                const std::uint64_t place = low + first + i + lane;
+            for (std::uint32_t i = 0; i < share && first + i < text.blocks(); i += warp_lanes) {
+                const std::uint64_t at = first + i + lane, place = (byte_swap(counter.w) & 0xffffu) + at;
                 uint4 block = prefix_after(p.gcm != 0, counter, place >> 16);
                 block.w |= byte_swap(static_cast<std::uint32_t>(place) & 0xffffu);
-                const uint4 loaded = text.load(at + i);
-                text.finish(at + i, loaded, cipher_with<false, Rounds>(tables, block, key));
+                uint4 loaded{};
+                if (at < text.whole) loaded = load_block(text.in + at * block_bytes, text.alignment);
+                const uint4 key_stream = cipher_with<false, Rounds>(tables, block, key);
+                if (at < text.whole) {
+                    store_block(text.out + at * block_bytes, key_stream ^ loaded, text.alignment);
+                } else if (at < text.blocks()) {
+                    finish_partial(group, message, key_stream);
+                }
             }
+        }
+        if (p.gcm != 0 && of_message == 0 && lane == 0) {
+            finish_pad(p, group, message, cipher_with<false, Rounds>(tables, first_counter(p, group, message), key));
         }
         __syncwarp();
     }

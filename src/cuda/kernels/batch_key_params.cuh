@@ -1,5 +1,5 @@
 // What the kernel of batch_keys.cuh is told: either the groups of a bucket, of which those with raw keys get slots, or
-// keys at equal distances.
+// keys at equal distances and where their slots are.
 #pragma once
 
 #include "cuda/kernels/batch_params.cuh"
@@ -12,8 +12,7 @@ struct KeyParams {
 
     const std::uint8_t* raw;
     std::uint64_t raw_stride;
-    const std::uint32_t* numbers;  ///< of slots; or null, if they follow each other
-    uint4* slots;
+    uint4* const* targets;
 
     std::uint32_t inverse;   ///< round keys of the equivalent inverse cipher
     std::uint32_t hash_key;  ///< E(K, 0) too

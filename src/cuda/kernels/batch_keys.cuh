@@ -41,9 +41,11 @@ __global__ void __launch_bounds__(256) batch_keys_kernel(const __grid_constant__
             slot = const_cast<uint4*>(g.keys) + message * g.key_stride;
         } else {
             raw = p.raw + i * p.raw_stride;
-            slot = p.slots + (p.numbers == nullptr ? i : p.numbers[i]) * key_slot_blocks;
+            slot = p.targets[i];
         }
 
+        raw = global(raw);
+        slot = global(slot);
         std::uint32_t w[words];
         const bool aligned = alignment_of(raw, raw) >= 4;
 #pragma unroll
@@ -68,7 +70,8 @@ __global__ void __launch_bounds__(256) batch_keys_kernel(const __grid_constant__
             for (unsigned r = 0; r <= Rounds; ++r) {
                 slot[r] = make_uint4(w[4 * r], w[4 * r + 1], w[4 * r + 2], w[4 * r + 3]);
             }
-            if (p.hash_key) slot[key_slot_h] = cipher<false, Rounds>(tables, make_uint4(0, 0, 0, 0), w);
+            slot[key_slot_h] =
+                p.hash_key != 0 ? cipher<false, Rounds>(tables, make_uint4(0, 0, 0, 0), w) : make_uint4(0, 0, 0, 0);
         } else {
 #pragma unroll
             for (unsigned r = 0; r <= Rounds; ++r) {
@@ -77,7 +80,10 @@ __global__ void __launch_bounds__(256) batch_keys_kernel(const __grid_constant__
                                                 : make_uint4(inv_mix_column(k[0]), inv_mix_column(k[1]),
                                                              inv_mix_column(k[2]), inv_mix_column(k[3]));
             }
+            slot[key_slot_h] = make_uint4(0, 0, 0, 0);
         }
+        // Of the key that the slot may have held before nothing is left.
+        for (unsigned r = Rounds + 1; r < key_slot_h; ++r) slot[r] = make_uint4(0, 0, 0, 0);
     }
 }
 

@@ -57,7 +57,7 @@ __device__ __forceinline__ KeyOf<OneKey> key_of(const BatchParams& p, const Batc
     if constexpr (OneKey) {
         return {p.round_keys};
     } else {
-        return {group.keys + message * group.key_stride};
+        return {global(group.keys) + message * group.key_stride};
     }
 }
 
@@ -89,11 +89,13 @@ __device__ inline void xor_partial_block(std::uint8_t* out, const std::uint8_t* 
                                          std::uint32_t alignment) {
     unsigned at = 0;
     if (alignment >= 4) {
+#pragma unroll 1
         for (; at + 4 <= bytes; at += 4) {
             *reinterpret_cast<std::uint32_t*>(out + at) =
                 *reinterpret_cast<const std::uint32_t*>(in + at) ^ word_of(key_stream, at / 4);
         }
     }
+#pragma unroll 1
     for (; at < bytes; ++at) {
         out[at] = static_cast<std::uint8_t>(in[at] ^ (word_of(key_stream, at / 4) >> (8 * (at % 4))));
     }

@@ -4,14 +4,10 @@
 
 #include <cstdint>
 
+#include "cuda/kernels/key_slot.hpp"
 #include "cuda/kernels/simt.cuh"
 
 namespace warpaes::cuda {
-
-/// A key in device memory: 16 blocks, of which [0, rounds] are the round keys of the cipher or of the equivalent
-/// inverse cipher, and the last is E(K, 0), GHASH's H, beside round keys of the cipher.
-inline constexpr unsigned key_slot_blocks = 16;
-inline constexpr unsigned key_slot_h = 15;
 
 /// A MessageGroup whose pointers all lead to memory of the device.
 struct alignas(16) BatchGroup {

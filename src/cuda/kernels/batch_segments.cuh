@@ -30,11 +30,11 @@ __global__ void __launch_bounds__(1024, 1) batch_segments_kernel(const __grid_co
          unit += step) {
         const BatchByte byte(p.batch, unit, M == Mode::cfb1);
         const BatchGroup& g = byte.group;
-        const std::uint8_t* iv = g.iv + byte.message * g.iv_stride;
+        const std::uint8_t* iv = global(g.iv) + byte.message * g.iv_stride;
         const auto key = key_of<OneKey>(p.batch, g, byte.message);
         const std::uint8_t* text = p.ciphertext + (unit - byte.at);
         const uint4 window = window_before(text, load_block(iv, alignment_of(iv, iv)), byte.at);
-        std::uint8_t* out = g.output + byte.message * g.output_stride + byte.at;
+        std::uint8_t* out = global(g.output) + byte.message * g.output_stride + byte.at;
         const auto encrypt = [&](uint4 block) { return cipher_with<false, Rounds>(tables, block, key); };
         if constexpr (M == Mode::cfb8) {
             *out = static_cast<std::uint8_t>(text[byte.at] ^ encrypt(window).x);

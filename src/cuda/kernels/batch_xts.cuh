@@ -15,7 +15,7 @@ __device__ __forceinline__ KeyOf<OneKey> tweak_key_of(const BatchXtsParams& p, c
     if constexpr (OneKey) {
         return {p.tweak_keys};
     } else {
-        return {part.tweak_keys};
+        return {global(part.tweak_keys)};
     }
 }
 
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(1024, 1) batch_tweaks_kernel(const __grid_cons
         const BatchGroup& group = p.batch.groups[low];
         const std::uint64_t message = (i - part.first_tweak) / part.message_units,
                             unit = (i - part.first_tweak) % part.message_units;
-        const std::uint8_t* iv = group.iv + message * group.iv_stride;
+        const std::uint8_t* iv = global(group.iv) + message * group.iv_stride;
         const uint4 first = load_block(iv, alignment_of(iv, iv));
         const Tweak number = add(Tweak{first.x | static_cast<std::uint64_t>(first.y) << 32,
                                        first.z | static_cast<std::uint64_t>(first.w) << 32},
@@ -86,8 +86,8 @@ __global__ void __launch_bounds__(1024, 1) batch_xts_kernel(const __grid_constan
         const std::uint64_t left = group.length - unit_first;
         const std::uint64_t bytes = left < part.unit_bytes ? left : part.unit_bytes;
         const std::uint64_t offset = unit_first + static_cast<std::uint64_t>(of_unit) * block_bytes;
-        const std::uint8_t* in = group.input + walk.message() * group.input_stride + offset;
-        std::uint8_t* out = group.output + walk.message() * group.output_stride + offset;
+        const std::uint8_t* in = global(group.input) + walk.message() * group.input_stride + offset;
+        std::uint8_t* out = global(group.output) + walk.message() * group.output_stride + offset;
         const std::uint32_t alignment = alignment_of(in, out);
         const auto key = key_of<OneKey>(p.batch, group, walk.message());
 

@@ -25,6 +25,16 @@ __device__ __forceinline__ unsigned lane_id() {
     return threadIdx.x % warp_lanes;
 }
 
+/// `pointer`, which leads to memory of the device: for pointers that the compiler finds in memory itself, of which it
+/// does not know that they lead to no shared memory.
+template <typename T>
+__device__ __forceinline__ T* global(T* pointer) {
+#if defined(__CUDA_ARCH__)
+    __builtin_assume(__isGlobal(pointer));
+#endif
+    return pointer;
+}
+
 __device__ __forceinline__ uint4 operator^(uint4 a, uint4 b) {
     return make_uint4(a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w);
 }

@@ -1,0 +1,129 @@
+// The table of expanded keys on a device: who gets a slot, when, and what is left of a key that is no more.
+#include "cuda/key_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "cuda/cuda_backend.hpp"
+#include "evp_oracle.hpp"
+#include "simt.hpp"
+
+namespace warpaes::cuda {
+namespace {
+
+using oracle::Bytes;
+
+Bytes bytes(std::size_t n, unsigned seed) {
+    Bytes b(n);
+    for (std::size_t i = 0; i < n; ++i) b[i] = static_cast<std::uint8_t>(seed * 31 + i * 7);
+    return b;
+}
+
+std::vector<std::uint8_t> contents(KeyTable& table, std::uint32_t number) {
+    std::vector<std::uint8_t> slot(key_slot_bytes);
+    EXPECT_EQ(cudaMemcpy(slot.data(), table.slot(number), slot.size(), cudaMemcpyDeviceToHost), cudaSuccess);
+    return slot;
+}
+
+TEST(KeyTable, OneFillsAndOthersReadWhenItIsDone) {
+    KeyTable table;
+    const ExpandedKey key(bytes(16, 1));
+    const KeyTable::Held first = table.hold(key, false);
+    EXPECT_NE(first.number, KeyTable::none);
+    EXPECT_TRUE(first.empty);
+    EXPECT_EQ(table.hold(key, false).number, KeyTable::none) << "it is being filled";
+    const KeyTable::Held inverse = table.hold(key, true);
+    EXPECT_NE(inverse.number, first.number);
+    table.release(first, true);
+    const KeyTable::Held second = table.hold(key, false);
+    EXPECT_EQ(second.number, first.number);
+    EXPECT_FALSE(second.empty);
+    table.release(second, true);
+    table.release(inverse, true);
+}
+
+TEST(KeyTable, WhatFailedIsNotRead) {
+    KeyTable table;
+    const ExpandedKey key(bytes(16, 1));
+    const KeyTable::Held first = table.hold(key, false);
+    table.release(first, false);
+    const KeyTable::Held second = table.hold(key, false);
+    EXPECT_TRUE(second.empty);
+    table.release(second, true);
+}
+
+TEST(KeyTable, BoundedAndNeverTakesAwayWhatIsHeld) {
+    KeyTable table;
+    std::vector<std::unique_ptr<ExpandedKey>> keys;
+    std::vector<KeyTable::Held> held;
+    for (std::uint32_t i = 0; i < KeyTable::capacity; ++i) {
+        keys.push_back(std::make_unique<ExpandedKey>(bytes(16, i)));
+        held.push_back(table.hold(*keys.back(), false));
+        ASSERT_TRUE(held.back().empty);
+        ASSERT_LT(held.back().number, KeyTable::capacity);
+    }
+    const ExpandedKey another(bytes(32, 5));
+    EXPECT_EQ(table.hold(another, false).number, KeyTable::none);
+    for (std::size_t i = 0; i < held.size(); ++i) {
+        if (i != 7) table.release(held[i], true);
+    }
+    const KeyTable::Held room = table.hold(another, false);
+    EXPECT_NE(room.number, KeyTable::none);
+    EXPECT_NE(room.number, held[7].number);
+    EXPECT_TRUE(room.empty);
+    table.release(room, true);
+    table.release(held[7], true);
+}
+
+TEST(KeyTable, WipesKeysThatAreNoMore) {
+    KeyTable table;
+    const ExpandedKey key(bytes(16, 1));
+    const KeyTable::Held held = table.hold(key, false);
+    ASSERT_EQ(cudaMemset(table.slot(held.number), 0x77, key_slot_bytes), cudaSuccess);
+    table.forget(key.serial());
+    EXPECT_TRUE(table.wipe_forgotten(nullptr).empty()) << "it is held";
+    table.release(held, true);
+    const auto wiped = table.wipe_forgotten(nullptr);
+    ASSERT_EQ(wiped.size(), 1u);
+    EXPECT_EQ(contents(table, held.number), std::vector<std::uint8_t>(key_slot_bytes, 0));
+    table.wiped(wiped, false);
+    EXPECT_EQ(table.wipe_forgotten(nullptr), wiped) << "what failed is done again";
+    table.wiped(wiped, true);
+    EXPECT_TRUE(table.wipe_forgotten(nullptr).empty());
+}
+
+/// Batches of several keys, each again and again, some of them replaced by others at the same address.
+TEST(KeyTable, BatchesFindTheRightKeys) {
+    const auto lane = cuda_backend().open_lane(0, 0);
+    const Bytes text = bytes(100, 9), iv = bytes(16, 3);
+    std::vector<std::unique_ptr<ExpandedKey>> keys(5);
+    std::vector<Bytes> outputs(keys.size());
+    for (unsigned turn = 0; turn < 6; ++turn) {
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            if (turn == 0 || (turn + i) % 3 == 0) keys[i] = std::make_unique<ExpandedKey>(bytes(16, 10 * turn + i % 2));
+        }
+        std::vector<MessageGroup> groups;
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            outputs[i].assign(text.size(), 0);
+            MessageGroup g{.mode = Mode::ctr, .direction = Direction::encrypt};
+            g.length = text.size();
+            g.input.first = const_cast<std::uint8_t*>(text.data());
+            g.output.first = outputs[i].data();
+            g.iv.first = const_cast<std::uint8_t*>(iv.data());
+            g.iv_length = 16;
+            g.key = keys[i].get();
+            groups.push_back(g);
+        }
+        lane->run_batch(groups);
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            const Bytes key(keys[i]->bytes().begin(), keys[i]->bytes().end());
+            EXPECT_EQ(outputs[i], *oracle::evp("CTR", true, key, iv, text)) << "turn " << turn << ", key " << i;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace warpaes::cuda
