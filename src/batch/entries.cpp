@@ -267,14 +267,16 @@ void EntryChecker::check_overlaps(const MessageGroup& g) const {
 
 int EntryChecker::place(const void* pointer) {
     if (request_.arena != nullptr && request_.arena->holds(pointer)) return request_.arena->device();
-    // Memory of different kinds does not share 64 KiB of addresses that are aligned to it, as far as a device is
-    // concerned.
+    const auto ask = [&] {
+        const MemoryPlace found = cuda_backend().place(pointer);
+        return found.kind == Memory::device ? found.device : -1;
+    };
+    // Asking takes about as long as checking all the rest; a driver gives out device memory by pages of 64 KiB or more.
+    constexpr std::uint64_t few = 4096;
+    if (request_.count <= few) return ask();
     const std::uintptr_t number = (reinterpret_cast<std::uintptr_t>(pointer) >> 16) + 1;
     Region& region = regions_[number % regions_.size()];
-    if (region.number != number) {
-        const MemoryPlace found = cuda_backend().place(pointer);
-        region = {number, found.kind == Memory::device ? found.device : -1};
-    }
+    if (region.number != number) region = {number, ask()};
     return region.device;
 }
 
@@ -293,7 +295,7 @@ int EntryChecker::place(const MessageGroup& g) {
             throw Error(WARPAES_ERROR_ARGUMENT, std::string(part.name) + ": lies elsewhere than " + first +
                                                     "; an entry is all in host memory or all on one device");
         }
-        first = part.name;
+        if (first == nullptr) first = part.name;
         device = its;
     }
     return device;

@@ -87,7 +87,7 @@ const char* Outcomes::sentence(std::uint64_t entry) const {
     auto it = sentences_.find(entry);
     if (it == sentences_.end()) {
         if (e.status != WARPAES_ERROR_AUTHENTICATION || sentences_.size() >= most_sentences) {
-            return warpaes_status_message(e.status);
+            return nullptr;
         }
         it = sentences_
                  .try_emplace(entry, "tag: of " + std::to_string(e.count) + " messages " + std::to_string(e.failures) +

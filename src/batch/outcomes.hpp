@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "base/error.hpp"
@@ -33,10 +34,13 @@ public:
     [[nodiscard]] std::uint64_t failed_entries() const noexcept { return failed_entries_; }
     /// That of the first entry that failed.
     [[nodiscard]] warpaes_status status() const noexcept;
-    /// When all is done. Lives as long as this.
+    /// When all is done: what goes with its status; null, if there are too many to keep. Lives as long as this.
     [[nodiscard]] const char* sentence(std::uint64_t entry) const;
-    /// That of the first entry that failed; "" if none has.
-    [[nodiscard]] const char* first_sentence() const { return first_failed_ == none ? "" : sentence(first_failed_); }
+    [[nodiscard]] warpaes_status status_of(std::uint64_t entry) const noexcept { return request_.entry(entry).status; }
+    /// The first entry that failed, if any has.
+    [[nodiscard]] std::optional<std::uint64_t> first_failed() const noexcept {
+        return first_failed_ == none ? std::nullopt : std::optional(first_failed_.load());
+    }
 
 private:
     void tell(std::uint64_t entry, warpaes_status status, const char* sentence);

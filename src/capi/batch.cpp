@@ -49,6 +49,11 @@ BatchRequest to_request(const warpaes_batch_options* options, warpaes_batch_entr
         .finished = {}};
 }
 
+const char* sentence_of(const Batch& batch, std::uint64_t entry) {
+    const char* sentence = batch.outcomes().sentence(entry);
+    return sentence != nullptr ? sentence : warpaes_status_message(batch.outcomes().status_of(entry));
+}
+
 }  // namespace
 
 extern "C" {
@@ -106,8 +111,8 @@ warpaes_status warpaes_batch_wait(warpaes_batch* batch, uint64_t milliseconds) {
         if (!its.wait(milliseconds)) {
             throw Error(WARPAES_ERROR_TIMEOUT, "batch: is not finished after " + std::to_string(milliseconds) + " ms");
         }
-        const warpaes_status status = its.outcomes().status();
-        if (status != WARPAES_OK) throw Error(status, its.outcomes().first_sentence());
+        const auto failed = its.outcomes().first_failed();
+        if (failed) throw Error(its.outcomes().status(), sentence_of(its, *failed));
     });
 }
 
@@ -136,7 +141,7 @@ warpaes_status warpaes_batch_query(const warpaes_batch* batch, warpaes_batch_res
 
 const char* warpaes_batch_entry_error(const warpaes_batch* batch, uint64_t index) {
     if (batch == nullptr || !batch->impl->complete() || index >= batch->impl->entries()) return "";
-    return batch->impl->outcomes().sentence(index);
+    return sentence_of(*batch->impl, index);
 }
 
 void warpaes_batch_destroy(warpaes_batch* batch) {
