@@ -197,6 +197,10 @@ WARPAES_API void warpaes_key_destroy(warpaes_key* key);
  * range. An asynchronous call encrypts only: whether a decryption is authentic is not known when it returns. It writes
  * all 16 bytes of the tag, and waits for `cuda_stream` first if `aad` lies in device memory.
  *
+ * CCM: as GCM, but `iv` of 7 to 13 bytes (the shorter it is, the longer a message may be: 2^16 - 1 bytes with 13),
+ * `tag` of 4, 6, 8, 10, 12, 14 or 16. CMAC: `tag`, of 4 to 16 bytes, of `input`; no IV, and `output` is ignored;
+ * decryption compares. Neither takes asynchronous calls or comes in pieces.
+ *
  * XTS: `key` and `tweak_key`, both AES-128 or both AES-256 and different (FIPS 140-3 IG C.I). The message is
  * consecutive data units of `data_unit_len` bytes (16 to 2^24; 0: the whole message is one), of which the last may be
  * shorter but not below 16 bytes; a unit that is not whole blocks is handled by ciphertext stealing. `iv` is the tweak
@@ -209,7 +213,8 @@ typedef struct warpaes_message {
     warpaes_mode mode;
     warpaes_direction direction;
     const warpaes_key* key;
-    const uint8_t* iv; /**< 16 bytes: IV, or for CTR the initial counter block. NULL for ECB. GCM, XTS: see above. */
+    const uint8_t*
+        iv; /**< 16 bytes: IV, or for CTR the initial counter block. NULL for ECB. GCM, CCM, XTS: see above. */
     uint64_t iv_len;
     const void* input;
     uint64_t input_len;
@@ -224,12 +229,12 @@ typedef struct warpaes_message {
     const char* backend;   /**< Which backend ran it. Static storage. */
     int32_t device;        /**< Which CUDA device ran it; -1 for the CPU. */
     int32_t reserved;
-    /* GCM, input: */
+    /* GCM, CCM, CMAC, input: */
     const void* aad; /**< Associated data, in host or device memory. */
     uint64_t aad_len;
     void* tag; /**< Encryption: written; decryption: the tag to expect. Host memory; of an asynchronous call, memory
                     that the device can write. */
-    uint64_t tag_len; /**< 16, 15, 14, 13 or 12; 8 and 4 only with the limits of SP 800-38D, appendix C. */
+    uint64_t tag_len; /**< GCM: 16, 15, 14, 13 or 12; 8 and 4 only with the limits of SP 800-38D, appendix C. */
     /* XTS, input: */
     const warpaes_key* tweak_key;
     uint64_t data_unit_len;

@@ -9,7 +9,7 @@
 namespace warpaes::capi {
 
 inline Mode checked_mode(warpaes_mode mode) {
-    if (mode < WARPAES_ECB || mode > WARPAES_GCM) {
+    if (mode < WARPAES_ECB || mode > WARPAES_CMAC) {
         throw Error(WARPAES_ERROR_ARGUMENT, "mode: there is no mode " + std::to_string(static_cast<int>(mode)));
     }
     return static_cast<Mode>(mode);

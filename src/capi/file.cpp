@@ -62,9 +62,9 @@ EncJob to_enc_job(const warpaes_file_job& j) {
     if ((j.flags & ~known) != 0) throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");
     EncJob job;
     job.mode = checked_mode(j.mode);
-    if (job.mode == Mode::gcm) {
+    if (uses_tag(job.mode)) {
         throw Error(WARPAES_ERROR_ARGUMENT,
-                    "mode: a raw file has no place for GCM's tag; WARPAES_FORMAT_STREAMING_AEAD has");
+                    "mode: a raw file has no place for a tag; WARPAES_FORMAT_STREAMING_AEAD has");
     }
     if (job.mode == Mode::xts) {
         throw Error(WARPAES_ERROR_ARGUMENT, "mode: XTS is for data units of storage, not for files as a whole");

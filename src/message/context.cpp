@@ -52,6 +52,9 @@ Block run_and_chain(Executor& executor, const Run& run) {
 
 void Context::init(Mode mode, Direction direction, const ExpandedKey& key, std::span<const std::uint8_t> iv,
                    bool pkcs7) {
+    if (mode == Mode::ccm || mode == Mode::cmac) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "mode: a message of CCM or CMAC cannot come in pieces");
+    }
     if (mode == Mode::xts) {
         throw Error(WARPAES_ERROR_ARGUMENT, "mode: a data unit of XTS is one message, which cannot come in pieces");
     }

@@ -92,11 +92,13 @@ void check_aad_length(std::uint64_t bytes) {
     }
 }
 
+Error wrong_tag() {
+    return {WARPAES_ERROR_AUTHENTICATION,
+            "tag: is wrong: wrong key, wrong IV, wrong associated data, or data that was altered"};
+}
+
 void compare_tags(const Block& tag, std::span<const std::uint8_t> expected) {
-    if (CRYPTO_memcmp(tag.data(), expected.data(), expected.size()) != 0) {
-        throw Error(WARPAES_ERROR_AUTHENTICATION,
-                    "tag: is wrong: wrong key, wrong IV, wrong associated data, or data that was altered");
-    }
+    if (CRYPTO_memcmp(tag.data(), expected.data(), expected.size()) != 0) throw wrong_tag();
 }
 
 void crypt_gcm(Engine& engine, const MessageRequest& r, MessageResult& result, std::optional<CallerStream> stream) {

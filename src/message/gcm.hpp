@@ -6,6 +6,7 @@
 #include <span>
 
 #include "aes/ghash.hpp"
+#include "base/error.hpp"
 #include "engine/engine.hpp"
 #include "message/executor.hpp"
 #include "message/message.hpp"
@@ -27,7 +28,10 @@ void check_tag_length(std::uint64_t bytes);
 /// Throws Error{DATA_LENGTH} if it is more than GCM takes.
 void check_aad_length(std::uint64_t bytes);
 
-/// Throws Error{AUTHENTICATION} unless `tag` begins with `expected`; takes the same time wherever they differ.
+/// Error{AUTHENTICATION}, for a tag that is not the message's.
+Error wrong_tag();
+
+/// Throws wrong_tag() unless `tag` begins with `expected`; takes the same time wherever they differ.
 void compare_tags(const Block& tag, std::span<const std::uint8_t> expected);
 
 /// `crypt` for GCM, after the checks that all modes share.

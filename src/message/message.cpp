@@ -9,6 +9,7 @@
 #include "engine/chain.hpp"
 #include "message/executor.hpp"
 #include "message/gcm.hpp"
+#include "message/mac.hpp"
 #include "message/xts.hpp"
 #include "pipeline/memory.hpp"
 
@@ -21,8 +22,8 @@ std::uint64_t round_up(std::uint64_t n) {
 }
 
 void check_flags(const MessageRequest& r) {
-    if (r.mode != Mode::gcm && (r.aad != nullptr || r.aad_length != 0 || r.tag != nullptr || r.tag_length != 0)) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "aad, tag: are for GCM");
+    if (!uses_tag(r.mode) && (r.aad != nullptr || r.aad_length != 0 || r.tag != nullptr || r.tag_length != 0)) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "aad, tag: are for GCM, CCM and CMAC");
     }
     if (r.pkcs7 && !needs_whole_blocks(r.mode)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_PKCS7 is for ECB and CBC");
@@ -31,8 +32,8 @@ void check_flags(const MessageRequest& r) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_LENGTH_IN_BITS is for CFB1");
     }
     if (!r.range) return;
-    if (r.mode == Mode::gcm) {
-        throw Error(WARPAES_ERROR_RANGE, "range: a GCM message is authenticated as a whole");
+    if (uses_tag(r.mode)) {
+        throw Error(WARPAES_ERROR_RANGE, "range: a message with a tag is authenticated as a whole");
     }
     if (r.pkcs7 || r.length_in_bits) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_RANGE goes with neither PKCS7 nor LENGTH_IN_BITS");
@@ -71,6 +72,7 @@ void check_data_length(const MessageRequest& r) {
 /// What the output takes, in the unit of input_length. A padded ciphertext may need up to 16 bytes less.
 std::uint64_t output_length(const MessageRequest& r) {
     if (r.range) return r.range->length;
+    if (r.mode == Mode::cmac) return 0;
     if (r.pkcs7 && r.direction == Direction::encrypt) return r.input_length / block_bytes * block_bytes + block_bytes;
     return r.input_length;
 }
@@ -187,8 +189,7 @@ void check_overlap(const std::uint8_t* input, std::uint64_t input_bytes, const s
 }
 
 void crypt(Engine& engine, const MessageRequest& r, MessageResult& result, std::optional<CallerStream> stream) {
-    const bool gcm = r.mode == Mode::gcm;
-    const Block iv = gcm ? Block{} : checked_iv(r.mode, r.iv);
+    const Block iv = uses_tag(r.mode) ? Block{} : checked_iv(r.mode, r.iv);
     check_flags(r);
     check_data_length(r);
     check_xts(r);
@@ -211,7 +212,12 @@ void crypt(Engine& engine, const MessageRequest& r, MessageResult& result, std::
     if (stream && r.pkcs7) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: an asynchronous call does not pad");
     }
-    if (gcm) return crypt_gcm(engine, r, result, stream);
+    if (r.mode == Mode::gcm) return crypt_gcm(engine, r, result, stream);
+    if (uses_tag(r.mode)) {
+        if (stream) throw Error(WARPAES_ERROR_ARGUMENT, "mode: an asynchronous call does not know CCM and CMAC");
+        check_mac(r);
+        return crypt_mac(engine, r, result);
+    }
 
     Executor executor(engine, r.input, r.output, stream);
     if (r.pkcs7) {

@@ -28,7 +28,7 @@ struct MessageRequest {
     std::optional<Range> range;
     bool pkcs7 = false;
     bool length_in_bits = false;
-    // GCM:
+    // GCM, CCM, CMAC:
     const std::uint8_t* aad = nullptr;
     std::uint64_t aad_length = 0;
     std::uint8_t* tag = nullptr;
@@ -55,8 +55,8 @@ struct CallerStream {
 void crypt(Engine& engine, const MessageRequest& request, MessageResult& result,
            std::optional<CallerStream> stream = std::nullopt);
 
-/// Throws Error{IV_LENGTH} unless `iv` is what `mode` takes; for ECB, which takes none, gives zeros. Not for GCM, whose
-/// IV is no block.
+/// Throws Error{IV_LENGTH} unless `iv` is what `mode` takes; for ECB, which takes none, gives zeros. Not for modes with
+/// tags, whose IV is no block.
 Block checked_iv(Mode mode, std::span<const std::uint8_t> iv);
 
 /// Throws Error{OVERLAP} if the two buffers overlap without being the same.
