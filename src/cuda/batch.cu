@@ -1,11 +1,15 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <exception>
+#include <memory>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "cuda/batch.hpp"
 #include "cuda/batch_launch.hpp"
+#include "cuda/batch_merge.hpp"
 #include "cuda/kernels/batch_key_params.cuh"
 #include "cuda/launch.hpp"
 
@@ -15,6 +19,13 @@ namespace {
 
 /// Keys of single messages that are expanded at a time: 256 MiB of slots.
 constexpr std::uint64_t most_raw_keys = std::uint64_t{1} << 20;
+
+/// Groups worth a thread to make them ready, and threads at most. On an H200's host (2026-11) one thread took 147 ns a
+/// group, mostly waiting for memory.
+struct BatchThreads {
+    static constexpr std::size_t groups = 32768;
+    static constexpr unsigned most = 8;
+};
 
 struct Family {
     void (*prepare)(Bucket&, const DeviceLimits&);
@@ -85,32 +96,32 @@ struct BucketPlan {
 
 class Batch {
 public:
-    Batch(const BatchContext& context, std::span<const MessageGroup> groups)
-        : context_(context), memory_(context.memory), groups_(groups), data_(context.memory.data, context.device) {}
+    Batch(const BatchContext& context, BatchMemory& memory, MergedGroups groups)
+        : context_(context), memory_(memory), groups_(std::move(groups)), data_(memory.data, context.device) {}
+    Batch(const Batch&) = delete;
+    Batch& operator=(const Batch&) = delete;
+    /// What is not done by now has failed.
+    ~Batch() {
+        if (!done_) abandon();
+    }
 
-    void run() {
+    /// The host's part before all others; of several batches at the same time.
+    void get_ready() {
         survey();
         if (plans_.empty()) return;
         lay_out();
-        try {
-            fill();
-            prepare();
-            carry_out();
-        } catch (...) {
-            // What was enqueued before the failure must not touch the buffers after it.
-            for (const cudaStream_t s : {context_.queues.in.get(), context_.stream, context_.queues.out.get()}) {
-                (void)cudaStreamSynchronize(s);
-            }
-            for (const auto& s : memory_.beside) {
-                if (s != nullptr) (void)cudaStreamSynchronize(s->get());
-            }
+        fill();
+        prepare();
+    }
+    void enqueue();
+    void finish() {
+        if (!plans_.empty()) {
+            check(cudaEventSynchronize(memory_.done.get()), "waiting for the device");
+            let_go(true);
+            deliver();
             wipe_secrets();
-            let_go(false);
-            throw;
         }
-        let_go(true);
-        deliver();
-        wipe_secrets();
+        done_ = true;
     }
 
 private:
@@ -171,7 +182,7 @@ private:
         bucket_numbers_.fill(no_bucket);
         bucket_of_.assign(groups_.size(), no_bucket);
         for (std::size_t i = 0; i < groups_.size(); ++i) {
-            const MessageGroup& g = groups_[i];
+            const MessageGroup g = groups_[i];
             if (g.count == 0) continue;
             BucketPlan& plan = plan_for(g, bucket_of_[i]);
             ++plan.groups;
@@ -266,7 +277,7 @@ private:
         }
         for (std::size_t i = 0; i < groups_.size(); ++i) {
             if (bucket_of_[i] == no_bucket) continue;
-            const MessageGroup& g = groups_[i];
+            const MessageGroup g = groups_[i];
             BucketPlan& plan = plans_[bucket_of_[i]];
             BatchGroup& d = plan.bucket.groups[plan.filled];
             const BatchData::Placed placed = data_.place(i, g);
@@ -422,34 +433,6 @@ private:
         }
     }
 
-    void carry_out() {
-        const cudaStream_t stream = context_.stream;
-        const bool queued = std::max(data_.bytes_in(), data_.bytes_out()) >= least_queued_bytes;
-        const cudaStream_t in = queued ? context_.queues.in.get() : stream,
-                           out = queued ? context_.queues.out.get() : stream;
-        {
-            const auto lock = queued ? std::unique_lock(context_.queues.mutex) : std::unique_lock<std::mutex>();
-            // The stream may still hold the wiping of what is written now.
-            if (queued) memory_.event.order(stream, in);
-            check(cudaMemcpyAsync(device_side(), host_side(), side_bytes_, cudaMemcpyHostToDevice, in),
-                  "copying to the device");
-            data_.copy_in(in);
-            if (queued) memory_.event.order(in, stream);
-            wiped_ = context_.key_table.wipe_forgotten(stream);
-            for (const BucketPlan& plan : plans_) enqueue_keys(plan);
-            enqueue_kernels();
-            if (queued) memory_.event.order(stream, out);
-            data_.copy_out(out);
-            if (side_bytes_ > back_) {
-                check(cudaMemcpyAsync(host_side() + back_, device_side() + back_, side_bytes_ - back_,
-                                      cudaMemcpyDeviceToHost, out),
-                      "copying from the device");
-            }
-            check(cudaEventRecord(memory_.done.get(), out), "recording an event");
-        }
-        check(cudaEventSynchronize(memory_.done.get()), "waiting for the device");
-    }
-
     /// Outputs, tags and failures that are the host's.
     void deliver() {
         data_.scatter();
@@ -457,7 +440,7 @@ private:
         tags_.section.at = tags_.section.begin;
         failed_.at = failed_.begin;
         for (std::size_t i = 0; i < groups_.size(); ++i) {
-            const MessageGroup& g = groups_[i];
+            const MessageGroup g = groups_[i];
             if (bucket_of_[i] == no_bucket || !uses_tag(g.mode)) continue;
             if (in_host(tags_, g, g.tag, g.tag_length)) {
                 const std::uint8_t* const from = host_side() + tags_.section.take(rows_of(g, g.tag) * g.tag_length);
@@ -471,6 +454,18 @@ private:
                 if (failed[m] != 0) g.failed[m] = 1;
             }
         }
+    }
+
+    void abandon() noexcept {
+        // What was enqueued before the failure must not touch the buffers after it.
+        for (const cudaStream_t s : {context_.queues.in.get(), context_.stream, context_.queues.out.get()}) {
+            (void)cudaStreamSynchronize(s);
+        }
+        for (const auto& s : memory_.beside) {
+            if (s != nullptr) (void)cudaStreamSynchronize(s->get());
+        }
+        wipe_secrets();
+        let_go(false);
     }
 
     void let_go(bool done) noexcept {
@@ -500,7 +495,7 @@ private:
 
     const BatchContext& context_;
     BatchMemory& memory_;
-    std::span<const MessageGroup> groups_;
+    MergedGroups groups_;
     BatchData data_;
     std::vector<BucketPlan> plans_;
     std::array<std::uint8_t, 12 * 2 * 6> bucket_numbers_{};
@@ -510,7 +505,85 @@ private:
     std::size_t tickets_at_ = 0, secret_ = 0, back_ = 0, side_bytes_ = 0;
     std::vector<KeyTable::Held> held_;
     std::vector<std::uint32_t> wiped_;
+    bool done_ = false;
 };
+
+void Batch::enqueue() {
+    if (plans_.empty()) return;
+    const cudaStream_t stream = context_.stream;
+    const bool queued = std::max(data_.bytes_in(), data_.bytes_out()) >= least_queued_bytes;
+    const cudaStream_t in = queued ? context_.queues.in.get() : stream,
+                       out = queued ? context_.queues.out.get() : stream;
+    {
+        const auto lock = queued ? std::unique_lock(context_.queues.mutex) : std::unique_lock<std::mutex>();
+        // The stream may still hold the wiping of what is written now.
+        if (queued) memory_.event.order(stream, in);
+        check(cudaMemcpyAsync(device_side(), host_side(), side_bytes_, cudaMemcpyHostToDevice, in),
+              "copying to the device");
+        data_.copy_in(in);
+        if (queued) memory_.event.order(in, stream);
+        wiped_ = context_.key_table.wipe_forgotten(stream);
+        for (const BucketPlan& plan : plans_) enqueue_keys(plan);
+        enqueue_kernels();
+        if (queued) memory_.event.order(stream, out);
+        data_.copy_out(out);
+        if (side_bytes_ > back_) {
+            check(cudaMemcpyAsync(host_side() + back_, device_side() + back_, side_bytes_ - back_,
+                                  cudaMemcpyDeviceToHost, out),
+                  "copying from the device");
+        }
+        check(cudaEventRecord(memory_.done.get(), out), "recording an event");
+    }
+}
+
+/// `work(i)` for i below `n`, each on a thread of its own; the first exception of any.
+template <typename Work>
+void on_threads(std::size_t n, const Work& work) {
+    std::vector<std::exception_ptr> errors(n);
+    const auto one = [&](std::size_t i) {
+        try {
+            work(i);
+        } catch (...) {
+            errors[i] = std::current_exception();
+        }
+    };
+    {
+        std::vector<std::jthread> threads;
+        for (std::size_t i = 1; i < n; ++i) threads.emplace_back(one, i);
+        one(0);
+    }
+    for (const std::exception_ptr& error : errors) {
+        if (error) std::rethrow_exception(error);
+    }
+}
+
+/// Batches that each have their memory, one after the other on the lane's stream.
+void run_parts(const BatchContext& context, std::vector<MergedGroups>& parts) {
+    auto& others = context.memory.others;
+    while (others.size() + 1 < parts.size()) others.push_back(std::make_unique<BatchMemory>());
+    std::vector<std::unique_ptr<Batch>> batches(parts.size());
+    on_threads(parts.size(), [&](std::size_t i) {
+        const CurrentDevice current(context.device);
+        BatchMemory& memory = i == 0 ? context.memory : *others[i - 1];
+        batches[i] = std::make_unique<Batch>(context, memory, std::move(parts[i]));
+        batches[i]->get_ready();
+    });
+    for (const auto& batch : batches) batch->enqueue();
+    for (const auto& batch : batches) batch->finish();
+}
+
+/// Neighbouring messages merged; very many groups in a few parts.
+std::vector<MergedGroups> merge(const BatchContext& context, std::span<const MessageGroup> groups) {
+    const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, BatchThreads::most);
+    const std::size_t parts = std::clamp<std::size_t>(groups.size() / BatchThreads::groups, 1, threads);
+    std::vector<MergedGroups> merged(parts);
+    on_threads(parts, [&](std::size_t i) {
+        const CurrentDevice current(context.device);
+        const std::size_t first = groups.size() * i / parts, end = groups.size() * (i + 1) / parts;
+        merged[i] = MergedGroups(groups.subspan(first, end - first));
+    });
+    return merged;
+}
 
 }  // namespace
 
@@ -519,6 +592,7 @@ void BatchMemory::wipe(cudaStream_t stream) noexcept {
     device_side.wipe(stream);
     scratch.wipe(stream);
     slots.wipe(stream);
+    for (const auto& other : others) other->wipe(stream);
 }
 
 void BatchMemory::release() noexcept {
@@ -527,23 +601,32 @@ void BatchMemory::release() noexcept {
     device_side.release();
     scratch.release();
     slots.release();
+    others.clear();
 }
 
 void run_batch(const BatchContext& context, std::span<const MessageGroup> groups) {
-    std::uint64_t raw_keys = 0;
-    for (const MessageGroup& g : groups) raw_keys += g.key == nullptr && g.keys.stride != 0 ? g.count : 0;
-    if (raw_keys <= most_raw_keys) return Batch(context, groups).run();
+    std::vector<MergedGroups> parts = merge(context, groups);
+    const auto raw_keys = [](const MessageGroup& g) {
+        return g.key != nullptr ? 0 : g.keys.stride == 0 ? std::uint64_t{1} : g.count;
+    };
+    if (std::all_of(parts.begin(), parts.end(), [](const auto& p) { return p.raw_keys() <= most_raw_keys; })) {
+        return run_parts(context, parts);
+    }
 
     std::vector<MessageGroup> part;
     std::uint64_t in_part = 0;
     const auto run_part = [&] {
-        Batch(context, part).run();
+        std::vector<MergedGroups> one;
+        one.emplace_back(part);
+        run_parts(context, one);
         part.clear();
         in_part = 0;
     };
     for (const MessageGroup& g : groups) {
-        if (g.key != nullptr || g.keys.stride == 0) {
+        if (raw_keys(g) <= 1) {
             part.push_back(g);
+            in_part += raw_keys(g);
+            if (in_part == most_raw_keys) run_part();
             continue;
         }
         for (std::uint64_t first = 0; first < g.count;) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "backend/batch.hpp"
 #include "cuda/batch_data.hpp"
@@ -23,6 +24,12 @@ struct BatchMemory {
     Event event, done;
     std::array<std::unique_ptr<Stream>, 3> beside;  ///< the lane's stream: for what may run at the same time
 
+    std::vector<std::unique_ptr<BatchMemory>> others;  ///< for further threads, see run_batch
+
+    BatchMemory() = default;
+    BatchMemory(const BatchMemory&) = delete;
+    BatchMemory& operator=(const BatchMemory&) = delete;
+    ~BatchMemory() { release(); }
     void wipe(cudaStream_t stream) noexcept;
     void release() noexcept;
 };

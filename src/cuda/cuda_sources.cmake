@@ -5,6 +5,7 @@ set(WARPAES_CUDA_SOURCES
     batch_data.cpp
     batch_families.cu
     batch_gcm.cu
+    batch_merge.cpp
     batch_serial.cu
     gcm.cu
     key_table.cpp

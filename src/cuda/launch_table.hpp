@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "aes/types.hpp"
@@ -206,10 +207,11 @@ struct BatchCounters {
         const std::uint64_t each = steps / (static_cast<std::uint64_t>(device.multiprocessors) * 32 * 8);
         return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(each, 1, 64));
     }
-    /// Windows of a long message that a warp takes at a time.
+    /// Windows of a long message that a warp takes at a time: a power of two, which long messages are mostly multiples
+    /// of. H200, 2026-11, AES-128, 256 KiB, GB/s: 8: 897, 16: 909, 31: 895, 32: 906, 64: 897.
     static constexpr std::uint32_t windows_at_once(const DeviceLimits& device, std::uint64_t windows) {
         const std::uint64_t each = 4 * windows / (static_cast<std::uint64_t>(device.multiprocessors) * 32 * 8);
-        return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(each, 1, 64));
+        return static_cast<std::uint32_t>(std::bit_floor(std::clamp<std::uint64_t>(each, 1, 16)));
     }
 };
 

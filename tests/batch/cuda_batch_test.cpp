@@ -328,7 +328,8 @@ TEST(CudaBatchArena, MessagesListedOneByOne) {
                                                         .raw_keys = true,
                                                         .reports = reports,
                                                         .wrong_tags = 30});
-                check_batch([&](std::span<const MessageGroup> groups) { lane->run_batch(groups); }, specs, 7, text, rest);
+                check_batch([&](std::span<const MessageGroup> groups) { lane->run_batch(groups); }, specs, 7, text,
+                            rest);
             }
         }
     }

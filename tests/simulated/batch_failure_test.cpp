@@ -49,7 +49,7 @@ TEST(BatchFailures, EveryCallOnce) {
             EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE);
         }
         simt::reset();
-        if (nth % 16 == 0) check_batch(run, specs, 3);
+        if (nth % 64 == 0) check_batch(run, specs, 3);
     }
     // Where memory lies is asked often, and "nowhere special" is an answer.
     EXPECT_GT(failures, calls / 8);

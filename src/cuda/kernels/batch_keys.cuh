@@ -22,6 +22,40 @@ __device__ __forceinline__ std::uint32_t inv_mix_column(std::uint32_t v) {
     return (v8 ^ v4 ^ v2) ^ rotl(v9 ^ v2, 24) ^ rotl(v9 ^ v4, 16) ^ rotl(v9, 8);
 }
 
+/// Where a thread finds its key and what becomes of it; nowhere if it has none.
+struct KeyPlace {
+    const std::uint8_t* raw = nullptr;
+    uint4* slot = nullptr;
+
+    __device__ __forceinline__ KeyPlace(const KeyParams& p, std::uint64_t i) {
+        if (i >= p.count) return;
+        if (p.batch.groups == nullptr) {
+            raw = p.raw + i * p.raw_stride;
+            slot = p.targets[i];
+            return;
+        }
+        const BatchGroup& g = p.batch.groups[find_group<&BatchGroup::first_message>(p.batch, i)];
+        const std::uint64_t message = i - g.first_message;
+        // Of a key that all messages share, the first one's thread takes care.
+        if (g.raw_keys == nullptr || (g.key_stride == 0 && message != 0)) return;
+        raw = g.raw_keys + message * g.raw_key_stride;
+        slot = const_cast<uint4*>(g.keys) + message * g.key_stride;
+    }
+};
+
+/// Two neighbouring blocks of this thread's slot and of its neighbour's, who calls it too: each instruction writes both
+/// blocks of one slot, 32 bytes that memory takes at once.
+__device__ __forceinline__ void store_pair(uint4* slot, uint4* neighbours, unsigned at, uint4 first, uint4 second) {
+    const bool odd = lane_id() % 2 != 0;
+    const uint4 gives = odd ? first : second;
+    const uint4 gets = make_uint4(__shfl_xor_sync(full_warp, gives.x, 1), __shfl_xor_sync(full_warp, gives.y, 1),
+                                  __shfl_xor_sync(full_warp, gives.z, 1), __shfl_xor_sync(full_warp, gives.w, 1));
+    uint4* const of_even = odd ? neighbours : slot;
+    uint4* const of_odd = odd ? slot : neighbours;
+    if (of_even != nullptr) global(of_even)[at + (odd ? 1 : 0)] = odd ? gets : first;
+    if (of_odd != nullptr) global(of_odd)[at + (odd ? 1 : 0)] = odd ? second : gets;
+}
+
 /// FIPS 197, 5.2, and for the inverse cipher 5.3.5.
 template <int Rounds, int Tables>
 __global__ void __launch_bounds__(256) batch_keys_kernel(const __grid_constant__ KeyParams p) {
@@ -29,28 +63,17 @@ __global__ void __launch_bounds__(256) batch_keys_kernel(const __grid_constant__
     const SharedTables<Tables> tables;
     tables.fill(te0_constant);
     const std::uint64_t step = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
-    for (std::uint64_t i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < p.count; i += step) {
-        const std::uint8_t* raw = nullptr;
-        uint4* slot = nullptr;
-        if (p.batch.groups != nullptr) {
-            const BatchGroup& g = p.batch.groups[find_group<&BatchGroup::first_message>(p.batch, i)];
-            const std::uint64_t message = i - g.first_message;
-            // Of a key that all messages share, the first one's thread takes care.
-            if (g.raw_keys == nullptr || (g.key_stride == 0 && message != 0)) continue;
-            raw = g.raw_keys + message * g.raw_key_stride;
-            slot = const_cast<uint4*>(g.keys) + message * g.key_stride;
-        } else {
-            raw = p.raw + i * p.raw_stride;
-            slot = p.targets[i];
-        }
-
-        raw = global(raw);
-        slot = global(slot);
-        std::uint32_t w[words];
-        const bool aligned = alignment_of(raw, raw) >= 4;
+    for (std::uint64_t first = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x - lane_id();
+         first < p.count; first += step) {
+        const KeyPlace place(p, first + lane_id());
+        std::uint32_t w[words] = {};
+        if (place.raw != nullptr) {
+            const std::uint8_t* const raw = global(place.raw);
+            const bool aligned = alignment_of(raw, raw) >= 4;
 #pragma unroll
-        for (unsigned j = 0; j < nk; ++j) {
-            w[j] = aligned ? reinterpret_cast<const std::uint32_t*>(raw)[j] : load_word_bytewise(raw + 4 * j);
+            for (unsigned j = 0; j < nk; ++j) {
+                w[j] = aligned ? reinterpret_cast<const std::uint32_t*>(raw)[j] : load_word_bytewise(raw + 4 * j);
+            }
         }
         std::uint32_t rcon = 1;
 #pragma unroll
@@ -65,25 +88,25 @@ __global__ void __launch_bounds__(256) batch_keys_kernel(const __grid_constant__
             w[j] = w[j - nk] ^ temp;
         }
 
-        if (!p.inverse) {
+        const std::uint64_t address = reinterpret_cast<std::uintptr_t>(place.slot);
+        uint4* const neighbours = reinterpret_cast<uint4*>(__shfl_xor_sync(full_warp, address, 1));
+        const auto block = [&](unsigned r) {
+            if (r > Rounds) return make_uint4(0, 0, 0, 0);
+            if (p.inverse == 0) return make_uint4(w[4 * r], w[4 * r + 1], w[4 * r + 2], w[4 * r + 3]);
+            const std::uint32_t* k = w + 4 * (Rounds - r);
+            if (r == 0 || r == Rounds) return make_uint4(k[0], k[1], k[2], k[3]);
+            return make_uint4(inv_mix_column(k[0]), inv_mix_column(k[1]), inv_mix_column(k[2]), inv_mix_column(k[3]));
+        };
+        const uint4 last =
+            p.hash_key != 0 ? cipher<false, Rounds>(tables, make_uint4(0, 0, 0, 0), w) : make_uint4(0, 0, 0, 0);
+        // Of the key that a slot of the table may have held before nothing is left; other slots are wiped as a whole.
+        const bool whole = p.batch.groups == nullptr;
 #pragma unroll
-            for (unsigned r = 0; r <= Rounds; ++r) {
-                slot[r] = make_uint4(w[4 * r], w[4 * r + 1], w[4 * r + 2], w[4 * r + 3]);
+        for (unsigned r = 0; r < key_slot_blocks; r += 2) {
+            if (r <= Rounds || whole || (r == key_slot_h - 1 && p.hash_key != 0)) {
+                store_pair(place.slot, neighbours, r, block(r), r + 1 == key_slot_h ? last : block(r + 1));
             }
-            slot[key_slot_h] =
-                p.hash_key != 0 ? cipher<false, Rounds>(tables, make_uint4(0, 0, 0, 0), w) : make_uint4(0, 0, 0, 0);
-        } else {
-#pragma unroll
-            for (unsigned r = 0; r <= Rounds; ++r) {
-                const std::uint32_t* k = w + 4 * (Rounds - r);
-                slot[r] = r == 0 || r == Rounds ? make_uint4(k[0], k[1], k[2], k[3])
-                                                : make_uint4(inv_mix_column(k[0]), inv_mix_column(k[1]),
-                                                             inv_mix_column(k[2]), inv_mix_column(k[3]));
-            }
-            slot[key_slot_h] = make_uint4(0, 0, 0, 0);
         }
-        // Of the key that the slot may have held before nothing is left.
-        for (unsigned r = Rounds + 1; r < key_slot_h; ++r) slot[r] = make_uint4(0, 0, 0, 0);
     }
 }
 
