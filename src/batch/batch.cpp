@@ -1,6 +1,7 @@
 #include "batch/batch.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 
 #include "message/message.hpp"
@@ -158,6 +159,12 @@ void Batch::settle(BatchScratch& scratch) {
     }
 }
 
+std::size_t Batch::staging_bytes() const noexcept {
+    // Of few sizes, for the engine keeps lanes by size.
+    constexpr std::uint64_t least = std::uint64_t{1} << 16;
+    return std::bit_ceil(static_cast<std::size_t>(std::min(std::max(host_.bytes(), least), plan_.gpu_task_bytes)));
+}
+
 std::size_t Batch::bytes_in_place(Claim claim) const {
     std::uint64_t bytes = 0;
     for (const Slice* s = host_.begin_of(claim.begin); s != host_.end_of(claim.end - 1); ++s) {
@@ -291,7 +298,7 @@ Batch::Step Batch::run_on_gpu(int device, Claim claim, BatchScratch& scratch) {
     // Work that may have to be done again leaves its input as it is: what lies in place gets another output.
     const bool staged = replaceable_ && stages_;
     try {
-        const std::size_t room = staged ? static_cast<std::size_t>(plan_.gpu_task_bytes) : 0;
+        const std::size_t room = staged ? staging_bytes() : 0;
         LaneLease& lane = scratch.lane(engine_, cuda_backend(), device, room);
         lane.used(room);
         std::optional<SecretBuffer> more;

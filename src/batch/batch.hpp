@@ -131,6 +131,8 @@ private:
     /// `staged`: what lies in place was not touched. `device`: where it lies, if not in host memory.
     void wipe_outputs(const TaskList& list, Claim claim, bool staged, std::optional<int> device = {}) noexcept;
     [[nodiscard]] std::size_t bytes_in_place(Claim claim) const;
+    /// Of a GPU's lane, for what lies in place.
+    [[nodiscard]] std::size_t staging_bytes() const noexcept;
     Step run_on_cpu(Claim claim, BatchScratch& scratch);
     Step run_on_gpu(int device, Claim claim, BatchScratch& scratch);
     Step run_on_device(int device, const TaskList& list, std::uint32_t task, BatchScratch& scratch);
