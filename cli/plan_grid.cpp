@@ -7,7 +7,8 @@
 #include <chrono>
 #include <fstream>
 #include <map>
-#include <optional>
+#include <memory>
+#include <utility>
 
 #include "grid_subject.hpp"
 #include "interrupt.hpp"
@@ -33,6 +34,7 @@ constexpr std::uint64_t sizes[] = {64, kib, 16 * kib, 256 * kib, 4 * mib};
 
 /// A choice that costs up to so much more than the best one is a good one.
 constexpr double good_ratio = 1.1;
+constexpr int samples = 7;
 /// A backend that was so much slower than the best at a size is not measured at larger ones, if it took so long.
 constexpr double hopeless_ratio = 4, hopeless_seconds = 0.02;
 /// Chains of blocks of a single message in device memory, for which there is no other backend, end here.
@@ -51,6 +53,42 @@ bool wanted(const std::vector<std::string>& list, const std::string& name) {
     return list.empty() || std::find(list.begin(), list.end(), name) != list.end();
 }
 
+/// One backend at one point.
+class Runner {
+public:
+    Runner(std::string name, warpaes_engine* engine, const GridBuffers& buffers, const warpaes_work& work, int device)
+        : name_(std::move(name)), subject_(std::make_unique<GridSubject>(engine, buffers, work, device)) {
+        first_ = once(1);
+        if (first_ < slow) first_ = std::max(once(1), 1e-8);
+    }
+    /// About `seconds`, at least a call; no more after a first call that took long.
+    void sample(double seconds) {
+        if (first_ > slow || (first_ > 0.1 * slow && times_.size() >= 2)) return;
+        times_.push_back(once(static_cast<unsigned>(std::clamp(seconds / first_, 1.0, 1e5))));
+    }
+    /// The second shortest of all samples, or the shortest of few: whatever disturbs one makes it longer.
+    [[nodiscard]] double seconds() const {
+        if (times_.empty()) return first_;
+        auto times = times_;
+        std::sort(times.begin(), times.end());
+        return times[times.size() / 4];
+    }
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+private:
+    [[nodiscard]] double once(unsigned calls) const {
+        const auto start = Clock::now();
+        for (unsigned i = 0; i < calls; ++i) subject_->run();
+        return std::chrono::duration<double>(Clock::now() - start).count() / calls;
+    }
+
+    static constexpr double slow = 0.25;
+    std::string name_;
+    std::unique_ptr<GridSubject> subject_;
+    double first_ = 0;
+    std::vector<double> times_;
+};
+
 class Grid {
 public:
     explicit Grid(const GridOptions& options) : options_(options), engine_(create_engine("auto", -1, options.threads)) {
@@ -65,6 +103,12 @@ public:
     }
 
     json run() {
+        const auto start = Clock::now();  // clocks and caches are as they will be
+        const GridBuffers few(engine_.get(), WARPAES_PLACE_PAGEABLE, -1, kib);
+        warpaes_work work = WARPAES_WORK_INIT;
+        work.message_len = kib;
+        GridSubject warming(engine_.get(), few, work, device_);
+        while (std::chrono::duration<double>(Clock::now() - start).count() < 0.2) warming.run();
         for (const char* place : all_places) {
             if (device_ < 0 && std::string(place) != "host") continue;
             if (!wanted(options_.places, place)) continue;
@@ -106,35 +150,32 @@ private:
     void measure_point(const GridBuffers& buffers, const warpaes_work& work, const char* mode, const char* place) {
         if (caught_signal() != 0) throw Failure(WARPAES_ERROR_CANCELLED, "cancelled");
         json measured = json::object(), predicted = json::object();
-        const json predictions = predictions_of(engine_.get(), work);
-        double best = 0;
-        for (const auto& [name, engine] : engines_) {
-            for (const json& p : predictions) {
-                if (p["backend"] == name && p["possible"].get<bool>() && !predicted.contains(name)) {
-                    predicted[name] = p["seconds"];
-                }
-            }
-            if (!predicted.contains(name)) continue;
-            if (hopeless_.contains(name)) {
-                measured[name] = nullptr;
-                continue;
-            }
-            const double seconds = time(engine.get(), buffers, work);
-            measured[name] = seconds;
-            best = best == 0 ? seconds : std::min(best, seconds);
-        }
-        for (const auto& [name, seconds] : measured.items()) {
-            if (!seconds.is_null() && seconds.get<double>() > std::max(hopeless_seconds, hopeless_ratio * best)) {
-                hopeless_[name] = true;
-            }
+        std::vector<Runner> runners;
+        for (const json& p : predictions_of(engine_.get(), work)) {
+            const std::string name = p["backend"];
+            if (!p["possible"].get<bool>() || predicted.contains(name)) continue;
+            predicted[name] = p["seconds"];
+            measured[name] = nullptr;
+            if (!hopeless_.contains(name)) runners.emplace_back(name, engines_.at(name).get(), buffers, work, device_);
         }
         const json plan = plan_of(engine_.get(), work);
         std::string choice = plan["backend"];
         if (!plan["beside"].get<std::string>().empty()) {  // both work on it, which no backend does by itself
             choice += "+" + plan["beside"].get<std::string>();
-            measured[choice] = time(engine_.get(), buffers, work);
             predicted[choice] = plan["seconds"];
-            best = std::min(best, measured[choice].get<double>());
+            runners.emplace_back(choice, engine_.get(), buffers, work, device_);
+        }
+        // By turns, so that whatever else happens on the machine happens to all.
+        for (int sample = 0; sample < samples; ++sample) {
+            for (Runner& runner : runners) runner.sample(options_.seconds);
+        }
+        double best = 0;
+        for (const Runner& runner : runners) {
+            measured[runner.name()] = runner.seconds();
+            best = best == 0 ? runner.seconds() : std::min(best, runner.seconds());
+        }
+        for (const Runner& runner : runners) {
+            if (runner.seconds() > std::max(hopeless_seconds, hopeless_ratio * best)) hopeless_[runner.name()] = true;
         }
         json point{{"mode", mode},
                    {"direction", "encrypt"},
@@ -153,25 +194,6 @@ private:
         }
         points_.push_back(point);
         print(point);
-    }
-
-    /// The second shortest of five samples, or the shortest of three: whatever disturbs a sample makes it longer.
-    double time(warpaes_engine* engine, const GridBuffers& buffers, const warpaes_work& work) const {
-        GridSubject subject(engine, buffers, work, device_);
-        const auto once = [&](unsigned calls) {
-            const auto start = Clock::now();
-            for (unsigned i = 0; i < calls; ++i) subject.run();
-            return std::chrono::duration<double>(Clock::now() - start).count() / calls;
-        };
-        const double first = once(1);
-        if (first > 0.25) return first;
-        const double second = std::max(once(1), 1e-8);
-        const auto calls = static_cast<unsigned>(std::clamp(options_.seconds / second, 1.0, 1e5));
-        std::vector<double> times;
-        const int samples = second > 20 * options_.seconds ? 3 : 5;
-        for (int i = 0; i < samples; ++i) times.push_back(once(calls));
-        std::sort(times.begin(), times.end());
-        return times[times.size() / 4];
     }
 
     void print(const json& p) const {

@@ -80,9 +80,9 @@ std::vector<Shape> shapes_of(const Cell& cell, bool quick) {
     const bool chained = is_chained(cell.work_class), gpu = cell.info.name == "cuda";
     if (is_batch(cell.way)) {
         if (quick) return {{1, 64 * kib}, {64, 64}, {4096, 64}, {1024, 1504}, {512, 16 * kib}};
-        std::vector<Shape> shapes{{1, 64},          {1, 64 * kib}, {16, 16 * kib},   {256, 64},
-                                  {4096, 64},       {256, 1504},   {16384, 1504},    {1024, 16 * kib},
-                                  {4096, 64, true}, {64, mib},     {16384, 16 * kib}};
+        std::vector<Shape> shapes{{1, 64},          {1, 64 * kib},    {16, 64},    {16, 16 * kib},  {256, 64},
+                                  {4096, 64},       {65536, 64},      {256, 1504}, {16, 256 * kib}, {16384, 1504},
+                                  {1024, 16 * kib}, {4096, 64, true}, {64, mib},   {64, 4 * mib},   {16384, 16 * kib}};
         if (cell.work_class == WorkClass::xts) std::erase_if(shapes, [](const Shape& s) { return s.own_keys; });
         return shapes;
     }
@@ -232,10 +232,12 @@ private:
         }
         if (points.size() < 2) return;
         const bool batch = is_batch(cell.way);
+        const bool from_host = cell.way == Way::pageable_batch || cell.way == Way::page_locked_batch;
         const Cost cost = fit_cost(points, {.fixed = !shared,
                                             .messages = batch,
                                             .keys = batch && !options_.quick && cell.work_class != WorkClass::xts,
-                                            .serial = batch});
+                                            .serial = batch,
+                                            .in_flight = from_host ? gpu_batch_in_flight : 0});
         errors_.push_back(median_error(cost, points));
         table.set(cell.work_class, cell.way, cell.key_bits, cost);
     }
@@ -243,10 +245,14 @@ private:
     /// Whether a few measurements are there already and a larger one would hold up the rest.
     static bool takes_too_long(const std::vector<Measured>& points, std::uint64_t bytes) {
         constexpr double long_seconds = 0.12;
-        const auto largest = std::max_element(points.begin(), points.end(),
-                                              [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
-        if (points.size() < 4 || largest->bytes == 0 || bytes <= largest->bytes) return false;
-        return largest->seconds / static_cast<double>(largest->bytes) * static_cast<double>(bytes) > long_seconds;
+        if (points.size() < 4) return false;
+        double cheapest = 1;  // seconds a byte, of those that are some
+        std::uint64_t most = 0;
+        for (const Measured& m : points) {
+            if (m.bytes != 0) cheapest = std::min(cheapest, m.seconds / static_cast<double>(m.bytes));
+            most = std::max(most, m.bytes);
+        }
+        return bytes > most && cheapest * static_cast<double>(bytes) > long_seconds;
     }
 
     void derive_longer_keys() {

@@ -31,7 +31,7 @@ Row row_of(const Measured& m, const FitTerms& terms, bool is_serial) {
     Row row(columns, 0.0);
     if (terms.fixed) row[fixed] = 1;
     if (is_serial) {
-        row[serial_byte] = static_cast<double>(m.longest);
+        row[serial_byte] = Cost{.serial_byte = 1, .in_flight = terms.in_flight}.of_chains(m.bytes, m.longest);
         return row;
     }
     if (terms.messages) row[message] = static_cast<double>(m.messages);
@@ -168,20 +168,26 @@ Cost fit_cost(std::span<const Measured> measured, const FitTerms& terms) {
             b.push_back(0);
         }
         cost = cost_of(solve_nonnegative(a, b));
+        cost.in_flight = terms.in_flight;
         bool changed = false;
         for (std::size_t i = 0; i < measured.size() && terms.serial; ++i) {
             const Measured& m = measured[i];
             const double shared = cost.message * static_cast<double>(m.messages) +
                                   cost.key * static_cast<double>(m.keys) + cost.of_bytes(m.bytes);
-            const bool now = cost.serial_byte * static_cast<double>(m.longest) > shared;
+            const bool now = cost.of_chains(m.bytes, m.longest) > shared;
             changed = changed || now != is_serial[i];
             is_serial[i] = now;
         }
         if (!changed) break;
     }
+    // Beyond the largest measurement no byte may come out free because that one was disturbed less than its neighbour.
+    const Measured& largest = *std::max_element(measured.begin(), measured.end(),
+                                                [](const auto& x, const auto& y) { return x.bytes < y.bytes; });
+    const double usual = most == 0 ? 0 : cost.of_bytes(most) / static_cast<double>(largest.bytes);
     for (std::size_t i = 1; i < Cost::spans; ++i) {
-        if (begin_of(i) >= most) cost.byte[i] = cost.byte[i - 1];
+        if (begin_of(i) >= most) cost.byte[i] = std::max(cost.byte[i - 1], usual / 2);
     }
+    cost.byte.back() = std::max(cost.byte.back(), usual / 2);
     return cost;
 }
 

@@ -24,6 +24,7 @@ struct FitTerms {
     bool messages = false;
     bool keys = false;
     bool serial = false;
+    double in_flight = 0;  ///< see Cost
 };
 
 /// The cost whose predictions differ the least from the measurements, in squares of relative errors, with no parameter

@@ -135,6 +135,8 @@ void read_cost(Reader& reader, CostModel& model) {
             cost.key = reader.number();
         } else if (name == "serial_byte_s") {
             cost.serial_byte = reader.number();
+        } else if (name == "in_flight_bytes") {
+            cost.in_flight = reader.number();
         } else if (name == "byte_s") {
             reader.array([&] {
                 if (spans == Cost::spans) reader.refuse();
@@ -165,7 +167,7 @@ std::string write_calibration(const CostModel& model, const Machine& machine) {
                    ", \"way\": " + quoted(name_of(way)) + ", \"key_bits\": " + std::to_string(key_bits) +
                    ", \"fixed_s\": " + number(cost.fixed) + ", \"message_s\": " + number(cost.message) +
                    ", \"key_s\": " + number(cost.key) + ", \"serial_byte_s\": " + number(cost.serial_byte) +
-                   ", \"byte_s\": [";
+                   ", \"in_flight_bytes\": " + number(cost.in_flight) + ", \"byte_s\": [";
             for (std::size_t i = 0; i < Cost::spans; ++i) out += (i == 0 ? "" : ", ") + number(cost.byte[i]);
             out += "]}";
             separator = ",\n";

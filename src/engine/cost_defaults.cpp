@@ -105,6 +105,7 @@ CostTable gpu_costs(const BackendInfo& info, unsigned threads) {
             table.set(work_class, Way::page_locked, bits, locked);
             table.set(work_class, Way::pageable, bits, pageable);
             table.set(work_class, Way::device_batch, bits, batch_of(device, 20e-6));
+            locked.in_flight = pageable.in_flight = gpu_batch_in_flight;
             table.set(work_class, Way::page_locked_batch, bits, batch_of(locked, 30e-6));
             table.set(work_class, Way::pageable_batch, bits, batch_of(pageable, 40e-6));
         }

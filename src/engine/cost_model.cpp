@@ -61,6 +61,11 @@ WorkClass class_of(Mode mode, Direction direction) noexcept {
     return WorkClass::chained;
 }
 
+double Cost::of_chains(std::uint64_t bytes, std::uint64_t longest) const noexcept {
+    const double rounds = in_flight > 0 ? std::max(1.0, static_cast<double>(bytes) / in_flight) : 1;
+    return serial_byte * static_cast<double>(longest) * rounds;
+}
+
 double Cost::of_bytes(std::uint64_t bytes) const noexcept {
     double sum = 0;
     std::uint64_t begin = 0;
@@ -75,12 +80,12 @@ double Cost::of_bytes(std::uint64_t bytes) const noexcept {
 double Cost::seconds(std::uint64_t bytes, std::uint64_t messages, std::uint64_t longest,
                      std::uint64_t keys) const noexcept {
     const double shared = message * static_cast<double>(messages) + key * static_cast<double>(keys) + of_bytes(bytes);
-    return fixed + std::max(serial_byte * static_cast<double>(longest), shared);
+    return fixed + std::max(of_chains(bytes, longest), shared);
 }
 
 bool Cost::valid() const noexcept {
     const auto good = [](double value) { return std::isfinite(value) && value >= 0; };
-    return good(fixed) && good(message) && good(key) && good(serial_byte) &&
+    return good(fixed) && good(message) && good(key) && good(serial_byte) && good(in_flight) &&
            std::all_of(byte.begin(), byte.end(), good);
 }
 

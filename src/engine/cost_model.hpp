@@ -64,7 +64,8 @@ inline constexpr std::size_t ways = 9;
 Way gpu_way(Memory memory, bool batch) noexcept;
 std::string_view name_of(Way way) noexcept;
 
-/// seconds = fixed + max(serial_byte * longest, message * messages + key * keys + bytes of each span * its cost)
+/// seconds = fixed + max(serial_byte * longest * rounds, message * messages + key * keys + bytes of each span * its
+/// cost)
 ///
 /// The second term is work that a backend shares among all it has; the first what it cannot share: a message that is
 /// one chain of blocks keeps a single lane busy however many there are. Copies are in either.
@@ -75,12 +76,17 @@ struct Cost {
                                                        8 << 20, 64 << 20, 256 << 20};
     static constexpr std::size_t spans = ends.size() + 1;
 
-    double fixed = 0;                  ///< seconds a call
-    double message = 0;                ///< seconds a message; in a batch only
-    double key = 0;                    ///< seconds a different key; in a batch only
-    double serial_byte = 0;            ///< seconds a byte of the longest message
+    double fixed = 0;        ///< seconds a call
+    double message = 0;      ///< seconds a message; in a batch only
+    double key = 0;          ///< seconds a different key; in a batch only
+    double serial_byte = 0;  ///< seconds a byte of the longest message
+    /// Bytes of a batch that are at work at once, 0 for all: chains that come later wait for the earlier ones, so that
+    /// there are bytes / in_flight rounds of them, one at least. Known, not fitted.
+    double in_flight = 0;
     std::array<double, spans> byte{};  ///< seconds a byte of all messages, in each span
 
+    /// What depends on the longest message.
+    [[nodiscard]] double of_chains(std::uint64_t bytes, std::uint64_t longest) const noexcept;
     /// What depends on how many bytes there are.
     [[nodiscard]] double of_bytes(std::uint64_t bytes) const noexcept;
     [[nodiscard]] double seconds(std::uint64_t bytes, std::uint64_t messages, std::uint64_t longest,
@@ -147,6 +153,9 @@ struct CostModel {
     /// The name of a backend's or a device's costs.
     static std::string table_name(const BackendInfo& info);
 };
+
+/// GPUs take batches from host memory in pieces: so many bytes are on their way at once (see BatchPlan).
+inline constexpr double gpu_batch_in_flight = 4 * 16 << 20;
 
 /// Before any calibration (cost_defaults.cpp). `threads`: workers of the machine.
 CostTable default_costs(const BackendInfo& info, unsigned threads);

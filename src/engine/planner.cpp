@@ -14,6 +14,9 @@ std::uint64_t cost_factor(Mode mode) {
     return mode == Mode::cfb8 ? 16 : mode == Mode::cfb1 ? 128 : 1;
 }
 
+/// CPU backends differ little where memory is the limit: the best in general stays, unless the other is clearly faster.
+constexpr double doubtful = 0.9;
+
 /// Seconds of all parts, where `seconds(work)` are those of one: what a call costs by itself counts once.
 template <typename Seconds>
 double together(std::span<const Work> parts, const Seconds& seconds) {
@@ -70,7 +73,7 @@ Planner::Reckoned Planner::reckon(const Costs& costs, Way way, const Work& work)
         sum.shared +=
             weight * (cost->of_bytes(work.bytes * factor) + cost->message * static_cast<double>(work.messages) +
                       cost->key * static_cast<double>(work.keys));
-        sum.serial += weight * cost->serial_byte * static_cast<double>(work.longest_message() * factor);
+        sum.serial += weight * cost->of_chains(work.bytes * factor, work.longest_message() * factor);
     };
     if (work.key_bits == 192) {  // 12 rounds, between 10 and 14
         add(128, 0.5);
@@ -123,7 +126,7 @@ Planner::Best Planner::best_cpu(const Work& work) const {
     Best best{cpus_.front().backend, on_cpu(*cpus_.front().backend, work)};
     for (std::size_t i = 1; i < cpus_.size(); ++i) {
         const Prediction other = on_cpu(*cpus_[i].backend, work);
-        if (is_faster(other.seconds, best.prediction.seconds)) best = {cpus_[i].backend, other};
+        if (other.seconds < doubtful * best.prediction.seconds) best = {cpus_[i].backend, other};
     }
     return best;
 }
@@ -137,7 +140,7 @@ Planner::Best Planner::best_cpu(std::span<const Work> parts) const {
             calibrated = calibrated && one.calibrated;
             return one.seconds;
         });
-        if (best.backend == nullptr || is_faster(seconds, best.prediction.seconds)) {
+        if (best.backend == nullptr || seconds < doubtful * best.prediction.seconds) {
             best = {cpu.backend, {seconds, threads_, calibrated}};
         }
     }

@@ -26,7 +26,7 @@ CostModel example(double scale) {
     model.thread = 1.25e-5 * scale;
     model.cold = 0.1;
     model.threads = 8;
-    Cost cost{.fixed = 1e-6 * scale, .message = 1.0 / 3e9, .key = 7e-9, .serial_byte = 2.2e-8};
+    Cost cost{.fixed = 1e-6 * scale, .message = 1.0 / 3e9, .key = 7e-9, .serial_byte = 2.2e-8, .in_flight = 1 << 26};
     for (std::size_t i = 0; i < Cost::spans; ++i) cost.byte[i] = scale / 3e10 / static_cast<double>(i + 1);
     model.tables["vaes"].set(WorkClass::ctr, Way::one_lane, 128, cost);
     model.tables["vaes"].set(WorkClass::ccm, Way::batch, 256, cost);
@@ -40,6 +40,22 @@ bool same(const CostModel& a, const CostModel& b) {
     }
     return write_calibration(a, here) == write_calibration(b, here);
 }
+
+/// The environment as a test wants it, and as it was.
+class Variable {
+public:
+    Variable(const char* name, const char* value) : name_(name) {
+        if (const char* old = std::getenv(name)) old_ = old;
+        value != nullptr ? setenv(name, value, 1) : unsetenv(name);
+    }
+    Variable(const Variable&) = delete;
+    Variable& operator=(const Variable&) = delete;
+    ~Variable() { old_ ? setenv(name_, old_->c_str(), 1) : unsetenv(name_); }
+
+private:
+    const char* name_;
+    std::optional<std::string> old_;
+};
 
 class CalibrationFile : public testing::Test {
 protected:
@@ -121,6 +137,7 @@ TEST_F(CalibrationFile, DamageIsANoteAndNothingMore) {
 }
 
 TEST_F(CalibrationFile, IsOfOneMachineAndVersion) {
+    const Variable nothing("WARPAES_CALIBRATION", nullptr), home("HOME", "/home/somebody");
     store_calibration(example(1), path(), here);
     for (const Machine& other : {Machine{"Another CPU", 8, "1.2.3"}, Machine{here.cpu, 4, "1.2.3"}}) {
         const auto loaded = load_calibration(path(), other);
@@ -199,22 +216,6 @@ TEST_F(CalibrationFile, SaysWhyItCannotBeStored) {
     EXPECT_TRUE(fs::is_empty(folder_ / "taken"));
     EXPECT_FALSE(load_calibration(path("taken"), here)->note.empty()) << "a folder is no calibration";
 }
-
-/// The environment as a test wants it, and as it was.
-class Variable {
-public:
-    Variable(const char* name, const char* value) : name_(name) {
-        if (const char* old = std::getenv(name)) old_ = old;
-        value != nullptr ? setenv(name, value, 1) : unsetenv(name);
-    }
-    Variable(const Variable&) = delete;
-    Variable& operator=(const Variable&) = delete;
-    ~Variable() { old_ ? setenv(name_, old_->c_str(), 1) : unsetenv(name_); }
-
-private:
-    const char* name_;
-    std::optional<std::string> old_;
-};
 
 TEST(CalibrationPath, IsWhereTheEnvironmentSays) {
     const Variable home("HOME", "/home/somebody");

@@ -35,11 +35,22 @@ TEST(Cost, TheSlowerOfChainAndThroughputCounts) {
     EXPECT_DOUBLE_EQ(Cost{}.seconds(1 << 30, 5, 5, 5), 0);
 }
 
+TEST(Cost, ChainsThatDoNotFitWaitForTheOthers) {
+    Cost cost{.serial_byte = 2, .in_flight = 1000};
+    EXPECT_DOUBLE_EQ(cost.of_chains(500, 100), 200);
+    EXPECT_DOUBLE_EQ(cost.of_chains(1000, 100), 200);
+    EXPECT_DOUBLE_EQ(cost.of_chains(4000, 100), 800);
+    EXPECT_DOUBLE_EQ(cost.seconds(4000, 40, 100, 1), 800);
+    cost.in_flight = 0;
+    EXPECT_DOUBLE_EQ(cost.of_chains(4000, 100), 200);
+}
+
 TEST(Cost, ValidIsFiniteAndNotNegative) {
     EXPECT_TRUE(Cost{}.valid());
     for (const double bad :
          {-1e-9, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
-        for (double Cost::*parameter : {&Cost::fixed, &Cost::message, &Cost::key, &Cost::serial_byte}) {
+        for (double Cost::*parameter :
+             {&Cost::fixed, &Cost::message, &Cost::key, &Cost::serial_byte, &Cost::in_flight}) {
             Cost cost;
             cost.*parameter = bad;
             EXPECT_FALSE(cost.valid());
