@@ -20,7 +20,7 @@ struct PlanOptions {
     bool grid = false;
     GridOptions of_grid;
     std::string most;
-    std::string mode, direction = "encrypt", from = "host", bytes, backend = "auto";
+    std::string mode, direction = "encrypt", from = "host", bytes, backend;
     std::vector<unsigned> key_bits{128};
     unsigned threads = 0;
     int device = -1;
@@ -77,8 +77,7 @@ warpaes_work to_work(const PlanOptions& o) {
     work.messages = o.messages;
     work.message_len = parse_bytes("--bytes", o.bytes);
     work.keys = o.keys;
-    const bool only_in_batches = work.mode == WARPAES_CCM || work.mode == WARPAES_CMAC;
-    work.batch = o.batch || o.messages > 1 || only_in_batches ? 1 : 0;
+    work.batch = o.batch || o.messages > 1 ? 1 : 0;
     return work;
 }
 
