@@ -296,6 +296,52 @@ def beside(rows: list[dict]) -> list[str]:
     return out
 
 
+def batches_section(record: dict) -> list[str]:
+    """Many messages at once, by `warpaes bench --messages`, and the mixed payload in its seven orders."""
+    rows = record.get("batches", [])
+    if not rows:
+        return []
+    whole = {row["key_bits"]: row["gb_per_s"] for row in rows if row["messages"] == 1 and row["mode"] == "ctr"}
+    lines = []
+    for row in rows:
+        what = f"{operation(row['mode'], row['direction'])}, AES-{row['key_bits']}"
+        if row["aad_bytes"]:
+            what += f", {row['aad_bytes']} bytes of associated data"
+        beside = ""
+        if row["baseline_gb_per_s"]:
+            beside = f"{row['gb_per_s'] / row['baseline_gb_per_s']:.2f}x libcrypto"
+        elif row["mode"] == "ctr" and row["memory"] == "device" and row["keys"] == "one" and row["messages"] > 1:
+            beside = f"{100 * (whole[row['key_bits']] / row['gb_per_s'] - 1):.1f} % more time than one message"
+        lines.append(
+            [
+                row["backend"],
+                what,
+                f"{row['messages']:,} x {human_bytes(row['bytes'])}",
+                row["keys"],
+                {"arena": "host", "pageable": "host"}.get(row["memory"], row["memory"]),
+                number(row["gb_per_s"]),
+                beside,
+            ]
+        )
+    out = [
+        "### Many messages at once",
+        table(["", "", "messages", "keys", "memory", "GB/s", ""], lines),
+        f"*{rows[0]['date'][:10]}, {commit_of(rows[0])}. From submitting to the end of the wait: checking, expanding "
+        "keys that are of one message alone, transfers (host: page-locked arenas; CPU: one thread, pageable), tags stored. "
+        "In device memory four batches are on their way at a time.*",
+    ]
+    payload = record.get("payload")
+    if payload:
+        orders = payload["orders"]
+        out.append(
+            f"A mixed payload ({payload['messages']:,} messages, {payload['bytes']:,} bytes, half of them serial; "
+            "after Harrison and Waldron, 2008) in seven orders takes "
+            + ", ".join(f"{1e3 * s:.2f}" for s in orders)
+            + f" ms: the worst {100 * (max(orders) / min(orders) - 1):.1f} % more than the best."
+        )
+    return out
+
+
 def kernels_section(record: dict) -> list[str]:
     """AES in other people's kernels, by bench/device_bench."""
     rows = record.get("device", [])
@@ -433,6 +479,7 @@ def performance(records: list[dict]) -> str:
         for section in (
             device_section,
             size_section,
+            batches_section,
             kernels_section,
             cpu_section,
             files_section,

@@ -2,8 +2,8 @@
 """Tests and measures warpaes on a GPU and stores a record of it in bench/results.
 
 Builds the cuda preset, runs every test program and the examples with kernels of their own on the hardware, then
-`warpaes bench` and bench/device_bench, then the GPU's tests under compute-sanitizer. Fails if a test fails or a
-sanitizer reports something, after the record is written.
+`warpaes bench`, batches and bench/device_bench, then the GPU's tests under compute-sanitizer. Fails if a test fails or
+a sanitizer reports something, after the record is written.
 
     tools/gpu_test.py                     on a machine with a GPU
     tools/gpu_test.py --no-build          with the programs that lie in build/cuda, made elsewhere
@@ -57,7 +57,7 @@ SANITIZERS = {
     "memcheck of device.cuh": (["--tool", "memcheck"], "tests/device/test_device_cuh", "*"),
     "racecheck of device.cuh": (["--tool", "racecheck"], "tests/device/test_device_cuh", "*Tables*:*Appendix*:*Warp*"),
 }
-PARTS = ("tests", "bench", "device", "files", "sanitizers")
+PARTS = ("tests", "bench", "batches", "device", "files", "sanitizers")
 # They check what they compute, and exit with 0 if it was right.
 EXAMPLES = ("random_numbers", "ggm_tree")
 
@@ -134,6 +134,55 @@ def run_tests(build: Path, environment: dict, scratch: Path) -> list[dict]:
         results.append({"name": name, **counts, "seconds": round(time.monotonic() - start, 1)})
         print(results[-1], flush=True)
     return results
+
+
+# Batches: messages, bytes of each, and the rest of the options of `warpaes bench`.
+BATCHES = (
+    "1 1G --mode ctr --direction encrypt",
+    "4096 256K --mode ctr --key 128 --direction encrypt",
+    "131072 8K --mode ctr --key 128 --direction encrypt",
+    "4194304 256 --mode ctr --key 128 --direction encrypt",
+    "1000000 1500 --mode ctr --keys one,each --direction encrypt",
+    "1000000 1500 --mode gcm --aad 13 --keys one,each",
+    "1000000 1500 --mode ccm --aad 13 --keys each --key 128",
+    "65536 16K --mode cbc --keys one,each --direction encrypt",
+    "65536 16K --mode cmac,xts --key 128 --direction encrypt",
+)
+ARENA_BATCHES = (
+    "1000000 1500 --mode gcm --aad 13 --keys one,each",
+    "65536 16K --mode ctr,cbc --key 128 --direction encrypt",
+)
+CPU_BATCHES = (
+    "1024 16K --mode cbc,cfb128,cmac --direction encrypt",
+    "100000 1500 --mode gcm,ccm --aad 13 --keys one,each",
+)
+
+
+def run_batch_bench(build: Path, environment: dict, scratch: Path, gpu: bool) -> list[dict]:
+    """`warpaes bench --messages`: device memory and arenas, or one core beside libcrypto."""
+    cases = [(case, ["--memory", "device"]) for case in BATCHES] + [
+        (case, ["--memory", "page_locked"]) for case in ARENA_BATCHES
+    ]
+    cases = [(case, ["--backend", "cuda", *where]) for case, where in cases] if gpu else []
+    cases += [(case, ["--backend", "vaes,aesni", "--memory", "pageable"]) for case in CPU_BATCHES]
+    rows = []
+    for case, where in cases:
+        messages, size, *rest = case.split()
+        path = scratch / "batches.json"
+        command = [build / "cli/warpaes", "bench", "--messages", messages, "--size", size, *rest, *where]
+        subprocess.run([*command, "--samples", "7", "-o", path], env=environment, check=True)
+        rows += json.loads(path.read_text())["bench"]
+    for row in rows:
+        row.update({field: float(f"{value:.5g}") for field, value in row.items() if isinstance(value, float)})
+    return rows
+
+
+def run_mixed_payload(build: Path, environment: dict) -> dict:
+    done = subprocess.run(
+        [build / "bench/mixed_payload"], env=environment, check=True, stdout=subprocess.PIPE, text=True
+    )
+    print(done.stdout, end="", flush=True)
+    return json.loads(done.stdout)["payload"]
 
 
 def run_device_bench(build: Path, environment: dict) -> list[dict]:
@@ -246,6 +295,10 @@ def main() -> int:
         host = {**measured["host"], "os": f"{platform.system()} {platform.release()}"}
         # The record's own commit and date are those of its figures.
         record |= stamp | {"warpaes": measured["warpaes"], "gpu": gpu, "host": host, "bench": measured["bench"]}
+    if "batches" in parts:
+        say("batches")
+        record["batches"] = [row | stamp for row in run_batch_bench(build, environment, scratch, gpu is not None)]
+        record["payload"] = run_mixed_payload(build, environment) | stamp
     if "device" in parts and gpu:
         say("device.cuh")
         record["device"] = [row | stamp for row in run_device_bench(build, environment)]

@@ -1,0 +1,134 @@
+// A payload of mixed messages, as Harrison and Waldron's data model was measured (2008): 960 messages of 512 blocks and
+// 992 of 32 in a parallel mode (CTR), 1,024 in a serial one (CBC encryption) of eight sizes from 16 to 2,048 blocks,
+// the same messages submitted in seven orders. Prints JSON: seconds from submitting to the end, for every order, in
+// device memory where there is a GPU.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <random>
+#include <warpaes/batch.hpp>
+
+namespace {
+
+using namespace warpaes;
+
+constexpr std::size_t block = 16, samples = 31;
+
+struct Message {
+    std::uint64_t blocks;
+    bool serial;
+    std::uint64_t offset = 0;  ///< of its data
+};
+
+using List = std::vector<Message>;
+
+/// `a` of the one kind, then `b` of the other, until both are used up.
+template <typename T>
+std::vector<T> alternate(const std::vector<T>& one, std::size_t a, const std::vector<T>& other, std::size_t b) {
+    std::vector<T> list;
+    for (std::size_t i = 0, j = 0; i < one.size() || j < other.size();) {
+        for (std::size_t n = 0; n < a && i < one.size(); ++n) list.push_back(one[i++]);
+        for (std::size_t n = 0; n < b && j < other.size(); ++n) list.push_back(other[j++]);
+    }
+    return list;
+}
+
+std::vector<List> groups_of_32(const List& list) {
+    std::vector<List> groups;
+    for (std::size_t i = 0; i < list.size(); i += 32) {
+        groups.emplace_back(list.begin() + static_cast<std::ptrdiff_t>(i),
+                            list.begin() + static_cast<std::ptrdiff_t>(std::min(list.size(), i + 32)));
+    }
+    return groups;
+}
+
+/// The paper's orders: (1) a serial message in each group, packed; (2) the same, spread evenly; (3) serial messages
+/// packed; (4) random; (5) random groups of 32; (6) groups of 32, spread evenly; (7) as 6, serial ones sorted by size.
+List in_order(int order, List parallel, List serial, std::mt19937& random) {
+    std::shuffle(serial.begin(), serial.end(), random);
+    if (order == 1) return alternate(serial, 1, parallel, 1);
+    if (order == 2) return alternate(serial, 1, parallel, 2);
+    if (order == 3 || order == 4) {
+        List list = serial;
+        list.insert(list.end(), parallel.begin(), parallel.end());
+        if (order == 4) std::shuffle(list.begin(), list.end(), random);
+        return list;
+    }
+    if (order == 7) {
+        std::stable_sort(serial.begin(), serial.end(),
+                         [](const Message& a, const Message& b) { return a.blocks > b.blocks; });
+    }
+    std::vector<List> groups = alternate(groups_of_32(serial), 1, groups_of_32(parallel), 2);
+    if (order == 5) std::shuffle(groups.begin(), groups.end(), random);
+    List list;
+    for (const List& group : groups) list.insert(list.end(), group.begin(), group.end());
+    return list;
+}
+
+int run() {
+    List parallel, serial;
+    for (int i = 0; i < 960; ++i) parallel.push_back({512, false});
+    for (int i = 0; i < 992; ++i) parallel.push_back({32, false});
+    for (int i = 0; i < 1024; ++i) serial.push_back({std::uint64_t{16} << (i % 8), true});
+    std::uint64_t bytes = 0;
+    for (List* list : {&parallel, &serial}) {
+        for (Message& m : *list) {
+            m.offset = bytes;
+            bytes += m.blocks * block;
+        }
+    }
+
+    const Engine engine;
+    const auto all = backends();
+    const bool gpu = std::any_of(all.begin(), all.end(), [](const auto& b) { return b.name == "cuda" && b.usable; });
+    const Arena arena(engine, 2 * bytes + block, gpu ? Memory::device : Memory::host);
+    std::vector<std::uint8_t> text(bytes + block), first(bytes), now(bytes), key_bytes(16, 7);
+    std::mt19937 random(1);
+    for (auto& b : text) b = static_cast<std::uint8_t>(random());
+    engine.copy({arena.data(), text.size()}, text);
+    const Key key(key_bytes);
+
+    std::printf("{\"payload\": {\"gpu\": %s, \"bytes\": %llu, \"messages\": %zu, \"samples\": %zu, \"orders\": [",
+                gpu ? "true" : "false", static_cast<unsigned long long>(bytes), parallel.size() + serial.size(),
+                samples);
+    for (int order = 1; order <= 7; ++order) {
+        std::vector<Entry> entries;
+        for (const Message& m : in_order(order, parallel, serial, random)) {
+            entries.push_back({.mode = m.serial ? Mode::cbc : Mode::ctr,
+                               .direction = Direction::encrypt,
+                               .length = m.blocks * block,
+                               .key = &key,
+                               .input = at_offset(m.offset),
+                               .output = at_offset(bytes + block + m.offset),
+                               .iv = at_offset(bytes),
+                               .iv_len = 16});
+        }
+        std::vector<double> seconds;
+        for (std::size_t i = 0; i <= samples; ++i) {
+            const auto begin = std::chrono::steady_clock::now();
+            Batch(engine, entries, Batch::offsets, &arena).get();
+            const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+            if (i != 0) seconds.push_back(time.count());
+        }
+        std::sort(seconds.begin(), seconds.end());
+        engine.copy(order == 1 ? first : now, {arena.data() + bytes + block, bytes});
+        if (order != 1 && now != first) {
+            std::fprintf(stderr, "mixed_payload: order %d gives another output\n", order);
+            return 1;
+        }
+        std::printf("%s%.6g", order == 1 ? "" : ", ", seconds[samples / 2]);
+    }
+    std::printf("]}}\n");
+    return 0;
+}
+
+}  // namespace
+
+int main() {
+    try {
+        return run();
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "mixed_payload: %s\n", e.what());
+        return 1;
+    }
+}
