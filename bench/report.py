@@ -327,8 +327,8 @@ def batches_section(record: dict) -> list[str]:
         "### Many messages at once",
         table(["", "", "messages", "keys", "memory", "GB/s", ""], lines),
         f"*{rows[0]['date'][:10]}, {commit_of(rows[0])}. From submitting to the end of the wait: checking, expanding "
-        "keys that are of one message alone, transfers (host: page-locked arenas; CPU: one thread, pageable), tags stored. "
-        "In device memory four batches are on their way at a time.*",
+        "keys that are of one message alone, transfers (host: page-locked arenas; CPU: one thread, pageable), tags "
+        "stored. In device memory four batches are on their way at a time.*",
     ]
     payload = record.get("payload")
     if payload:
