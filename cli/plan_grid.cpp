@@ -161,7 +161,7 @@ private:
         const json plan = plan_of(engine_.get(), work);
         std::string choice = plan["backend"];
         if (!plan["beside"].get<std::string>().empty()) {  // both work on it, which no backend does by itself
-            choice += "+" + plan["beside"].get<std::string>();
+            choice = fmt::format("{}+{}", choice, plan["beside"].get<std::string>());
             predicted[choice] = plan["seconds"];
             runners.emplace_back(choice, engine_.get(), buffers, work, device_);
         }
