@@ -238,9 +238,9 @@ private:
         back_ = at;
         place_section(tags_.section);
         place_section(failed_);
-        side_bytes_ = at;
-        memory_.side.reserve(side_bytes_);
-        memory_.device_side.reserve(side_bytes_);
+        memory_.side.reserve(at);
+        memory_.device_side.reserve(at);
+        side_bytes_ = at;  // from here on there is something to wipe
         std::memset(host_side() + tickets_at_, 0, plans_.size() * bucket_tickets * sizeof(unsigned long long));
         std::memset(host_side() + failed_.begin, 0, failed_.bytes);
 
@@ -475,8 +475,8 @@ private:
 
     /// Keys and tags on both sides, on the device in the order of the stream.
     void wipe_secrets() noexcept {
-        wipe({host_side() + secret_, side_bytes_ - secret_});
         if (side_bytes_ > secret_) {
+            wipe({host_side() + secret_, side_bytes_ - secret_});
             (void)cudaMemsetAsync(device_side() + secret_, 0, side_bytes_ - secret_, context_.stream);
         }
         memory_.scratch.wipe(context_.stream);
