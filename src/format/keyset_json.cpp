@@ -80,12 +80,13 @@ void read_key_data(JsonReader& json, Keyset::KeyData& data) {
 void interpret(Keyset::Entry& entry) {
     const std::uint32_t id = entry.key.id;
     const auto format = format_of_tink_type(entry.data.type_url);
-    if (entry.state == KeyState::destroyed) {
+    const auto stands_for_itself = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
+    if (!std::all_of(entry.data.type_url.begin(), entry.data.type_url.end(), stands_for_itself)) {
+        refuse_key(entry, "has a type that is none");  // it would have to be escaped again
+    } else if (entry.state == KeyState::destroyed) {
         entry.data.value = {};  // of no use to anyone any more
     } else if (entry.data.type_url.empty()) {
         refuse_key(entry, "has no data");
-    } else if (entry.data.type_url.find_first_of("\"\\") != std::string::npos) {
-        refuse_key(entry, "has a type that is none");  // it would have to be escaped again
     } else if (format && entry.data.material != materials[0]) {
         refuse_key(entry, "is not marked as symmetric");
     }

@@ -33,7 +33,7 @@ bool share_a_byte(const Strip& a, const Strip& b) {
 
 TEST(Strips, MeetWhereTheyShareAByte) {
     std::mt19937 random(1);
-    const auto below = [&](std::uint32_t n) { return random() % n; };
+    const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
     unsigned unknown = 0;
     for (int i = 0; i < 200000; ++i) {
         const Strip a{100 + below(40), below(12), below(6), below(9)};
@@ -73,7 +73,7 @@ std::set<std::uint32_t> clashes_of(const std::vector<std::array<Strip, 2>>& writ
 
 TEST(Clashes, AreThoseOfEntriesThatShareAByte) {
     std::mt19937 random(2);
-    const auto below = [&](std::uint32_t n) { return random() % n; };
+    const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
     for (int round = 0; round < 3000; ++round) {
         std::vector<std::array<Strip, 2>> writes;
         const std::uint64_t stride = 8 + below(40);

@@ -177,6 +177,13 @@ TEST(KeysetJson, NotJson) {
     refused(replaced(text, "SYMMETRIC", "SYMM\\u12"), "hexadecimal");
     refused(replaced(text, "SYMMETRIC", "SYMM\\u+123"), "hexadecimal");
     refused(replaced(text, "SYMMETRIC", "SYMM\\u00e4"), "ASCII");
+    // What could be read, but would have to be escaped to be written.
+    for (const char* escape : {"\\u0000", "\\u001f", "\\u007f", "\\n", "\\\"", "\\\\"}) {
+        refused(replaced(text, "google.crypto", std::string("google") + escape + "crypto"), "has a type that is none");
+        refused(replaced(replaced(text, "ENABLED", "DESTROYED"), "google.crypto",
+                         std::string("google") + escape + "crypto"),
+                "has a type that is none");
+    }
     refused("\xef\xbb\xbf" + text, "byte 0");
     refused(repeated("[", 100000), "expected '{'");
     refused(repeated("{\"key\":[", 1), "byte 8");

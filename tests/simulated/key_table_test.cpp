@@ -108,7 +108,9 @@ TEST(KeyTable, BatchesFindTheRightKeys) {
         std::vector<MessageGroup> groups;
         for (std::size_t i = 0; i < keys.size(); ++i) {
             outputs[i].assign(text.size(), 0);
-            MessageGroup g{.mode = Mode::ctr, .direction = Direction::encrypt};
+            MessageGroup g{};
+            g.mode = Mode::ctr;
+            g.direction = Direction::encrypt;
             g.length = text.size();
             g.input.first = const_cast<std::uint8_t*>(text.data());
             g.output.first = outputs[i].data();
