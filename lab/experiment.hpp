@@ -1,0 +1,68 @@
+// What an experiment is. Each is a value in one of the lists below; nothing else knows that it exists.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "lab/result.hpp"
+
+namespace lab {
+
+/// Thrown by Context::step when the user interrupted the run.
+class Interrupted : public std::runtime_error {
+public:
+    Interrupted() : std::runtime_error("interrupted") {}
+};
+
+/// An experiment cannot run here; says why, and what would be needed.
+class LeftOut : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// What the run that an experiment is part of gives to it.
+struct Context {
+    bool quick = false;                  ///< few points, few samples
+    int gpu = -1;                        ///< device to use, -1: there is none
+    unsigned threads = 1;                ///< CPU threads that may be used
+    std::filesystem::path disk, memory;  ///< folders for files, on a disk and on a tmpfs; empty if there is none
+    /// Called between measurements with the share of the experiment that is done, 0 to 1, and what comes next.
+    std::function<void(double done, const std::string& next)> step = [](double, const std::string&) {};
+};
+
+enum class Paper {
+    gibadullin,
+    gu,
+    paracrypt,
+    damjanovic,
+    harrison,
+    ours
+};  ///< [N], [G], [P], [D], [H], and beyond them
+const char* letter_of(Paper paper);
+/// Authors, title, year, hardware: a line.
+const char* citation_of(Paper paper);
+
+struct Experiment {
+    const char* key;  ///< "N.implementations": the paper's letter, a dot, a name; stable
+    Paper paper;
+    const char* title;
+    const char* question;  ///< a sentence that ends with a question mark
+    enum class Needs {
+        cpu,
+        gpu,
+        either
+    } needs;                                ///< either: does without a GPU what can be done, and says what is left out
+    double seconds, quick_seconds;          ///< about how long it takes, on an H200 or, for `cpu`, on two cores
+    Result (*run)(const Context& context);  ///< throws LeftOut, Interrupted, or std::exception: a failure
+};
+
+/// Every experiment, in the order of the papers.
+std::span<const Experiment> experiments();
+/// Those whose key begins with one of `keys` ("G", "G.memory"); all if there are none. Throws std::invalid_argument.
+std::vector<Experiment> select(std::span<const std::string> keys);
+
+}  // namespace lab
