@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "base/threads.hpp"
 #include "cuda/batch.hpp"
 #include "cuda/batch_launch.hpp"
 #include "cuda/batch_merge.hpp"
@@ -533,27 +533,6 @@ void Batch::enqueue() {
                   "copying from the device");
         }
         check(cudaEventRecord(memory_.done.get(), out), "recording an event");
-    }
-}
-
-/// `work(i)` for i below `n`, each on a thread of its own; the first exception of any.
-template <typename Work>
-void on_threads(std::size_t n, const Work& work) {
-    std::vector<std::exception_ptr> errors(n);
-    const auto one = [&](std::size_t i) {
-        try {
-            work(i);
-        } catch (...) {
-            errors[i] = std::current_exception();
-        }
-    };
-    {
-        std::vector<std::jthread> threads;
-        for (std::size_t i = 1; i < n; ++i) threads.emplace_back(one, i);
-        one(0);
-    }
-    for (const std::exception_ptr& error : errors) {
-        if (error) std::rethrow_exception(error);
     }
 }
 

@@ -1,0 +1,41 @@
+// Work that is shared out to a few threads.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace warpaes {
+
+/// Runs `work(i)` once for every i below `n`: each on a thread of its own, `work(0)` on the caller's, and whatever
+/// there is no thread for on the caller's too. Returns when all have ended, also if some throw; throws then what the
+/// one with the lowest number threw. `n` is small: it is a number of threads.
+template <typename Work>
+void on_threads(std::size_t n, const Work& work) {
+    std::vector<std::exception_ptr> errors(n);
+    const auto one = [&](std::size_t i) noexcept {
+        try {
+            work(i);
+        } catch (...) {
+            errors[i] = std::current_exception();
+        }
+    };
+    {
+        std::vector<std::jthread> threads;
+        threads.reserve(n);
+        std::size_t left = n;
+        try {
+            for (; left > 1; --left) threads.emplace_back(one, left - 1);
+        } catch (const std::system_error&) {
+            // No more threads to be had: what is left is the caller's.
+        }
+        for (std::size_t i = 0; i < left; ++i) one(i);
+    }
+    for (const std::exception_ptr& error : errors) {
+        if (error) std::rethrow_exception(error);
+    }
+}
+
+}  // namespace warpaes
