@@ -2,53 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from html import escape
 from pathlib import Path
 
 import plots
+from records import RESULTS, read
+from text import machine, operation, short_bytes, slug, stamp, with_figures
 
-ROOT = Path(__file__).resolve().parents[1]
-MODES = {
-    "ecb": "ECB encryption",
-    "ctr": "CTR",
-    "cbc": "CBC encryption",
-    "gcm": "GCM encryption",
-    "xts": "XTS encryption",
-}
+MODES = {mode: operation(mode, "encrypt") for mode in ("ecb", "ctr", "cbc", "gcm", "xts")}
 PLACES = {"host": "pageable memory", "page-locked": "page-locked memory", "device": "device memory"}
 KINDS = ("libcrypto", "aesni", "vaes", "cuda", "both")
 
 
-def load(folder: Path = ROOT / "bench/results/planner") -> list[dict]:
+def load(folder: Path = RESULTS / "planner") -> list[dict]:
     """The newest record of each machine; GPUs first."""
     machines: dict[tuple, dict] = {}
-    for path in sorted(folder.glob("*.json")):
-        record = json.loads(path.read_text())
-        if record["schema"] != 1:
-            raise ValueError(f"{path}: schema {record['schema']} is not known here")
-        key = (record["gpu"] is None, machine(record))
+    for record in read(folder):
+        key = (record["gpu"] is None, hardware(record))
         if key not in machines or machines[key]["date"] < record["date"]:
             machines[key] = record
     return [machines[key] for key in sorted(machines)]
 
 
-def machine(record: dict) -> str:
+def hardware(record: dict) -> str:
+    """The GPU and the CPU: the choice is between them."""
     host = record["host"]
     cpu = f"{host['cpu']}, {host['cores']} cores"
     return f"{record['gpu']['name']} and {cpu}" if record["gpu"] else cpu
-
-
-def slug(record: dict) -> str:
-    name = record["gpu"]["name"] if record["gpu"] else record["host"]["cpu"]
-    return "-".join(filter(None, "".join(c if c.isalnum() else "-" for c in name.lower()).split("-")))
-
-
-def human_bytes(n: float) -> str:
-    for unit, shift in (("G", 30), ("M", 20), ("K", 10)):
-        if n >= 1 << shift:
-            return f"{n / (1 << shift):g}{unit}"
-    return f"{n:g}"
 
 
 def kind(choice: str) -> str:
@@ -108,9 +88,9 @@ def draw(record: dict) -> str:
                 for s, size in enumerate(sizes):
                     if s % 3 == 0:
                         at = left + i * width_of + s * cell
-                        body.append(plots.text(at, y0 + len(rows) * cell + 12, human_bytes(size), "note"))
+                        body.append(plots.text(at, y0 + len(rows) * cell + 12, short_bytes(size), "note"))
     width, height = left + len(places) * width_of, top + len(modes) * height_of + 4
-    note = f"{machine(record)}; {record['date'][:10]}, commit {record['commit'][:12]}. Bytes of a message, messages."
+    note = f"{hardware(record)}; {stamp(record)}. Bytes of a message, messages."
     return plots.document(max(width, 560), height, "What the planner chooses", note, body)
 
 
@@ -121,11 +101,11 @@ def title(point: dict) -> str:
     )
     ratio = "" if point["ratio"] is None else f", {point['ratio']:.2f} times the best"
     number = f"{point['messages']} x " if point["batch"] else ""
-    return f"{number}{human_bytes(point['bytes'])}: {point['choice']}{ratio}; {times}"
+    return f"{number}{short_bytes(point['bytes'])}: {point['choice']}{ratio}; {times}"
 
 
 def plot_name(record: dict) -> str:
-    return f"planner-{slug(record)}.svg"
+    return f"planner-{slug(machine(record))}.svg"
 
 
 def figures(records: list[dict]) -> str:
@@ -135,7 +115,7 @@ def figures(records: list[dict]) -> str:
     out = []
     for record in records:
         calibration = record["calibration"]
-        out.append(f"### {machine(record)}")
+        out.append(f"### {hardware(record)}")
         out.append(
             f"{len(record['points'])} points after a calibration of {calibration['seconds']:.0f} s "
             f"({calibration['measurements']} measurements, of which the model's predictions are off by "
@@ -158,13 +138,11 @@ def figures(records: list[dict]) -> str:
         worst = sorted((p for p in record["points"] if not is_good(record, p)), key=lambda p: -(p["ratio"] or 1e9))[:5]
         if worst:
             out.append("The worst of them: " + "; ".join(f"{p['mode']}, {p['from']}, {title(p)}" for p in worst) + ".")
-        out.append(f"*{machine(record)}; {record['date'][:10]}, commit {record['commit'][:12]}.*")
+        out.append(f"*{hardware(record)}; {stamp(record)}.*")
     return "\n\n".join(out)
 
 
-def render(records: list[dict], page: str, begin: str, end: str) -> dict[str, str]:
+def render(records: list[dict], page: str) -> dict[str, str]:
     """Path and content of everything that is made."""
-    before, rest = page.split(begin)
-    _, after = rest.split(end)
-    files = {"docs/planner.md": f"{before}{begin}\n{figures(records)}\n{end}{after}"}
+    files = {"docs/planner.md": with_figures(page, figures(records))}
     return files | {f"docs/{plot_name(record)}": draw(record) for record in records}

@@ -7,168 +7,31 @@ report.py --check  fails if they are not what the records say
 
 from __future__ import annotations
 
-import json
-import statistics
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import planner
 import plots
+from batches import batches_section, kernels_section
+from records import ROOT, limit, load, operations, order, rate, rows_of
+from text import commit_of, gpu_of, human_bytes, machine, number, operation, slug, stamp, table, with_figures
 
-ROOT = Path(__file__).resolve().parents[1]
-BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
-
-MODES = {
-    "ecb": "ECB",
-    "cbc": "CBC",
-    "cfb128": "CFB128",
-    "cfb8": "CFB8",
-    "cfb1": "CFB1",
-    "ofb": "OFB",
-    "ctr": "CTR",
-    "xts": "XTS",
-    "gcm": "GCM",
-    "gmac": "GMAC",
-}
-ROUNDS = {128: 10, 192: 12, 256: 14}
 CPU_BACKENDS = ("libcrypto", "aesni", "vaes")
-IDENTITY = ("backend", "mode", "direction", "key_bits", "bytes", "memory", "threads")
 PLACES = {"device": "device memory", "page_locked": "page-locked host memory", "pageable": "pageable host memory"}
-
-
-# ------------------------------------------------------------------------------------------------------------ records
-
-
-def load(folder: Path = ROOT / "bench/results") -> list[dict]:
-    """The newest day's records of each GPU, and of each CPU without one, made one; GPUs first."""
-    machines: dict[tuple, list[dict]] = {}
-    for path in sorted(folder.glob("*.json")):
-        record = json.loads(path.read_text())
-        if record["schema"] != 1:
-            raise ValueError(f"{path}: schema {record['schema']} is not known here")
-        gpu = record["gpu"]
-        machines.setdefault((gpu is None, gpu["name"] if gpu else record["host"]["cpu"]), []).append(record)
-    return [combine(machines[key]) for key in sorted(machines)]
-
-
-def with_modes(record: dict) -> dict:
-    """The record with modes that say what they were applied to: "gcm/16384" are segments, "xts/512" data units."""
-    usual = 4096
-
-    def mode(row: dict) -> str:
-        size = row.get("segment") or row.get("data_unit", usual)
-        return row["mode"] if size == usual and "segment" not in row else f"{row['mode']}/{size}"
-
-    return record | {"bench": [row | {"mode": mode(row)} for row in record["bench"]]}
-
-
-def combine(records: list[dict]) -> dict:
-    """The newest record with, for every figure, the median over the records of its day, and how many there were."""
-    records = sorted(map(with_modes, records), key=lambda record: record["date"])
-    newest = records[-1]
-    runs = [record for record in records if record["date"][:10] == newest["date"][:10]]
-    figures: dict[tuple, list[dict]] = {}
-    for record in runs:
-        for row in record["bench"]:
-            figures.setdefault(tuple(row[field] for field in IDENTITY), []).append(row)
-    bench = []
-    for row in newest["bench"]:
-        rows = figures[tuple(row[field] for field in IDENTITY)]
-        combined = dict(row)
-        for field in ("gb_per_s", "baseline_gb_per_s"):
-            if row[field] is not None:
-                combined[field] = statistics.median(other[field] for other in rows)
-        speeds = [other["gb_per_s"] for other in rows]
-        bench.append(combined | {"lowest": min(speeds), "highest": max(speeds)})
-    return newest | {"bench": bench, "runs": runs}
-
-
-def rows_of(record: dict, **wanted) -> list[dict]:
-    return [row for row in record["bench"] if all(row[field] == value for field, value in wanted.items())]
-
-
-def rate(record: dict, **wanted) -> float | None:
-    rows = rows_of(record, **wanted)
-    return rows[0]["gb_per_s"] if rows else None
-
-
-def operations(rows: list[dict]) -> list[tuple[str, str]]:
-    """(mode, direction) pairs in the order of MODES, and of sizes from the largest on."""
-    return sorted({(row["mode"], row["direction"]) for row in rows}, key=lambda pair: order(*pair))
-
-
-def order(mode: str, direction: str) -> tuple:
-    name, _, size = mode.partition("/")
-    return list(MODES).index(name), direction != "encrypt", -int(size) if size else -sys.maxsize
-
-
-def limit(record: dict, mode: str, key_bits: int) -> float | None:
-    """What shared memory allows: see LIMIT_TEXT."""
-    clock = (record["gpu"] or {}).get("clock_mhz")
-    if not clock:
-        return None
-    name = mode.partition("/")[0]
-    if name == "gmac":
-        return None
-    lookups = 16 * (ROUNDS[key_bits] - (2 if name in ("ctr", "gcm") else 0))
-    return record["gpu"]["multiprocessors"] * clock * 1e6 * 32 * 16 / (lookups + 8) / 1e9
-
-
-# --------------------------------------------------------------------------------------------------------------- text
-
-
-def human_bytes(n: float) -> str:
-    for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
-        if n >= 1 << shift:
-            return f"{n / (1 << shift):g} {unit}"
-    return f"{n:g} B"
-
-
-def number(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-
-
-def operation(mode: str, direction: str) -> str:
-    name, _, size = mode.partition("/")
-    what = MODES[name] if name in ("ctr", "gmac") else f"{MODES[name]} {direction}ion"
-    if not size:
-        return what
-    return f"{what}, {'segments' if name == 'gcm' else 'data units'} of {human_bytes(int(size))}"
-
-
-def commit_of(record: dict) -> str:
-    return f"commit {record['commit'][:12] or 'unknown'}" + (" with changes" if record["dirty"] else "")
-
-
-def machine(record: dict) -> str:
-    return record["gpu"]["name"] if record["gpu"] else record["host"]["cpu"]
 
 
 def source(record: dict, gpu: bool) -> str:
     """What a figure must say of itself."""
     host = record["host"]
-    if gpu:
-        where = f"{record['gpu']['name']}, driver {record['gpu']['driver']}, CUDA {record['gpu']['cuda']}"
-    else:
-        where = f"{host['cpu']}, {host['cores']} cores, {host['openssl']}"
+    where = gpu_of(record) if gpu else f"{host['cpu']}, {host['cores']} cores, {host['openssl']}"
     runs = len(record["runs"])
-    return f"{where}; {record['date'][:10]}, {commit_of(record)}" + (f", median of {runs} runs" if runs > 1 else "")
+    return f"{where}; {stamp(record)}" + (f", median of {runs} runs" if runs > 1 else "")
 
 
 def caption(record: dict, rows: list[dict]) -> str:
     includes = "; ".join(sorted({row["includes"] for row in rows}))
     return f"*{source(record, rows[0]['backend'] == 'cuda')}. Includes: {includes}.*"
-
-
-def table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [
-        "| " + " | ".join(header) + " |",
-        "|" + "|".join("---" if i == 0 else "--:" for i in range(len(header))) + "|",
-    ]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
 LIMIT_TEXT = """\
@@ -296,88 +159,6 @@ def beside(rows: list[dict]) -> list[str]:
     return out
 
 
-def batches_section(record: dict) -> list[str]:
-    """Many messages at once, by `warpaes bench --messages`, and the mixed payload in its seven orders."""
-    rows = record.get("batches", [])
-    if not rows:
-        return []
-    whole = {row["key_bits"]: row["gb_per_s"] for row in rows if row["messages"] == 1 and row["mode"] == "ctr"}
-    lines = []
-    for row in rows:
-        what = f"{operation(row['mode'], row['direction'])}, AES-{row['key_bits']}"
-        if row["aad_bytes"]:
-            what += f", {row['aad_bytes']} bytes of associated data"
-        beside = ""
-        if row["baseline_gb_per_s"]:
-            beside = f"{row['gb_per_s'] / row['baseline_gb_per_s']:.2f}x libcrypto"
-        elif row["mode"] == "ctr" and row["memory"] == "device" and row["keys"] == "one" and row["messages"] > 1:
-            beside = f"{100 * (whole[row['key_bits']] / row['gb_per_s'] - 1):.1f} % more time than one message"
-        lines.append(
-            [
-                row["backend"],
-                what,
-                f"{row['messages']:,} x {human_bytes(row['bytes'])}",
-                row["keys"],
-                {"arena": "host", "pageable": "host"}.get(row["memory"], row["memory"]),
-                number(row["gb_per_s"]),
-                beside,
-            ]
-        )
-    out = [
-        "### Many messages at once",
-        table(["", "", "messages", "keys", "memory", "GB/s", ""], lines),
-        f"*{rows[0]['date'][:10]}, {commit_of(rows[0])}. From submitting to the end of the wait: checking, expanding "
-        "keys that are of one message alone, transfers (host: page-locked arenas; CPU: one thread, pageable), tags "
-        "stored. In device memory four batches are on their way at a time.*",
-    ]
-    payload = record.get("payload")
-    if payload:
-        orders = payload["orders"]
-        out.append(
-            f"A mixed payload ({payload['messages']:,} messages, {payload['bytes']:,} bytes, half of them serial; "
-            "after Harrison and Waldron, 2008) in seven orders takes "
-            + ", ".join(f"{1e3 * s:.2f}" for s in orders)
-            + f" ms: the worst {100 * (max(orders) / min(orders) - 1):.1f} % more than the best."
-        )
-    return out
-
-
-def kernels_section(record: dict) -> list[str]:
-    """AES in other people's kernels, by bench/device_bench."""
-    rows = record.get("device", [])
-    if not rows:
-        return []
-    lines = []
-    for row in rows:
-        what = f"`{row['kernel']}`, AES-{row['key_bits']}"
-        if row["blocks_per_key"]:
-            what += f", {row['blocks_per_key']} block{'s' if row['blocks_per_key'] > 1 else ''} a key"
-        if row["tables"] in (1, 2):
-            what += f", {row['tables']} table{'s' if row['tables'] > 1 else ''}"
-        if row["note"]:
-            what += f", {row['note']}"
-        most = row["limit_blocks_per_s"]
-        lines.append(
-            [
-                what,
-                number(row["blocks_per_s"] / 1e9),
-                number(16 * row["blocks_per_s"] / 1e9),
-                f"{100 * row['blocks_per_s'] / most:.0f} %" if most else "",
-                f"{row['lookups']:.0f}" if row["lookups"] else "",
-                str(row["registers"]),
-            ]
-        )
-    stamp = f"{record['gpu']['name']}, driver {record['gpu']['driver']}, CUDA {record['gpu']['cuda']}; "
-    stamp += f"{rows[0]['date'][:10]}, {commit_of(rows[0])}; {human_bytes(16 * rows[0]['blocks'])} of output"
-    return [
-        "### In one's own kernels: `warpaes/device.cuh`",
-        table(["", "10^9 blocks/s", "GB/s", "of the limit", "lookups a block", "registers"], lines),
-        f"*{stamp}. Includes: loading the tables, reading keys or blocks from device memory, storing every block.*",
-        "Four tables, and a thread for every key or block, where nothing else is said; `encrypt_planes` is bitsliced. "
-        "The limit is that of the lookups alone: multiprocessors x clock x 32 / lookups.",
-    ]
-
-
 def files_section(record: dict) -> list[str]:
     rows = [row for row in record.get("files", []) if "file_bytes" not in row]
     parts = [row for row in record.get("files", []) if "file_bytes" in row]
@@ -496,8 +277,7 @@ def performance(records: list[dict]) -> str:
 
 
 def plot_name(record: dict, what: str) -> str:
-    slug = "".join(c if c.isalnum() else "-" for c in machine(record).lower())
-    return f"{'-'.join(filter(None, slug.split('-')))}-{what}.svg"
+    return f"{slug(machine(record))}-{what}.svg"
 
 
 def draw(record: dict) -> dict[str, str]:
@@ -565,11 +345,9 @@ def readme_block(records: list[dict]) -> str:
 
 def render(records: list[dict], readme: str) -> dict[str, str]:
     """Path and content of everything that is made."""
-    before, rest = readme.split(BEGIN)
-    _, after = rest.split(END)
     files = {
         "docs/performance.md": performance(records),
-        "README.md": f"{before}{BEGIN}\n{readme_block(records)}\n{END}{after}",
+        "README.md": with_figures(readme, readme_block(records)),
     }
     for record in records:
         files |= {f"docs/{name}": text for name, text in draw(record).items()}
@@ -579,7 +357,7 @@ def render(records: list[dict], readme: str) -> dict[str, str]:
 def everything() -> dict[str, str]:
     """The same of what is committed here."""
     files = render(load(), (ROOT / "README.md").read_text())
-    return files | planner.render(planner.load(), (ROOT / "docs/planner.md").read_text(), BEGIN, END)
+    return files | planner.render(planner.load(), (ROOT / "docs/planner.md").read_text())
 
 
 def main() -> int:

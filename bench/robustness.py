@@ -7,11 +7,13 @@ robustness.py --check  fails if it is not what the records say
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from records import RESULTS, ROOT, read
+from text import stamp, table
+
 PAGE = ROOT / "docs/robustness.md"
 
 INTRODUCTION = """# Faults and fuzzing
@@ -62,18 +64,7 @@ libFuzzer too.
 """
 
 
-def load(kind: str) -> list[dict]:
-    """Oldest first."""
-    return [json.loads(path.read_text()) for path in sorted((ROOT / "bench/results/robustness").glob(f"{kind}-*.json"))]
-
-
-def table(header: list[str], rows: list[list]) -> str:
-    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
-
-
-def stamp(record: dict) -> str:
-    return f"{record['date'][:10]}, commit {record['commit'][:12]}" + (" with changes" if record["dirty"] else "")
+RULE = (" --- ", " ---: ")
 
 
 def faults_text(records: list[dict]) -> str:
@@ -87,11 +78,13 @@ def faults_text(records: list[dict]) -> str:
     processes = [[name.replace("_", " "), f"{runs[name]:,}"] for name in sorted(runs)]
     return (
         f"\n{record['jobs']} jobs; {stamp(record)}.\n\n"
-        + table(["call", *outcomes], rows)
+        + table(["call", *outcomes], rows, RULE)
+        + "\n"
         + PROCESSES
         + ("" if record["processes"]["passed"] else "\nFailed.\n")
         + "\n"
-        + table(["disturbed", "runs"], processes)
+        + table(["disturbed", "runs"], processes, RULE)
+        + "\n"
     )
 
 
@@ -108,15 +101,15 @@ def fuzz_text(records: list[dict]) -> str:
         [f"`{name}`", f"{t['executions']:,}", f"{t['edges']:,}", f"{t['features']:,}", t["findings"]]
         for name, t in sorted(targets.items())
     ]
-    return f"\n{'; '.join(stamp(record) for record in records)}; {records[-1]['cpu']}.\n\n" + table(
-        ["target", "executions", "edges covered", "features", "open findings"], rows
-    )
+    stamps = "; ".join(stamp(record) for record in records)
+    found = table(["target", "executions", "edges covered", "features", "open findings"], rows, RULE)
+    return f"\n{stamps}; {records[-1]['cpu']}.\n\n{found}\n"
 
 
 def page() -> str:
     text = INTRODUCTION
     for introduction, kind, describe in ((FAULTS, "faults", faults_text), (FUZZING, "fuzz", fuzz_text)):
-        records = load(kind)
+        records = read(RESULTS / "robustness", f"{kind}-*.json")
         text += introduction + (describe(records) if records else "\nNo record yet.\n")
     return text
 

@@ -9,8 +9,10 @@ from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 import planner
+import records
 import report
 import robustness
+from text import BEGIN, END
 
 ROOT = report.ROOT
 
@@ -76,8 +78,8 @@ GPU_RECORD["device"] = [
         "date": "2026-01-02T03:05:00Z",
     }
 ]
-GPU_RECORD, CPU_RECORD = report.combine([GPU_RECORD]), report.combine([CPU_RECORD])
-README = f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n"
+GPU_RECORD, CPU_RECORD = records.combine([GPU_RECORD]), records.combine([CPU_RECORD])
+README = f"before\n{BEGIN}\nold\n{END}\nafter\n"
 
 
 class Committed(unittest.TestCase):
@@ -96,7 +98,7 @@ class Committed(unittest.TestCase):
             return copy.deepcopy(CPU_RECORD) | {"date": date, "bench": [row("vaes", "pageable", 1 << 20, speed)]}
 
         day = "2026-01-02T0"
-        combined = report.combine(
+        combined = records.combine(
             [run(f"{day}3", 20.0), run("2026-01-01T09", 90.0), run(f"{day}1", 10.0), run(f"{day}2", 18.0)]
         )
         self.assertEqual([(r["gb_per_s"], r["lowest"], r["highest"]) for r in combined["bench"]], [(18.0, 10.0, 20.0)])
@@ -108,7 +110,7 @@ class Committed(unittest.TestCase):
         for path in written:
             if path.name == "performance.md":
                 continue
-            text = re.sub(f"{report.BEGIN}.*?{report.END}", "", path.read_text(), flags=re.DOTALL)
+            text = re.sub(f"{BEGIN}.*?{END}", "", path.read_text(), flags=re.DOTALL)
             self.assertEqual(re.findall(r"[\d.,]+ ?(?:[KMGT]i?B/s|[GT]bit/s|times (?:as fast|faster))", text), [], path)
 
     def test_the_threat_model_names_tests_that_exist(self):
@@ -126,6 +128,7 @@ PLANNER_RECORD = {
     "schema": 1,
     "date": "2026-01-02T03:04:05Z",
     "commit": "0123456789abcdef",
+    "dirty": False,
     "gpu": {"name": "A <GPU>"},
     "host": {"cpu": "A CPU", "cores": 2},
     "calibration": {"seconds": 20.0, "measurements": 400, "median_error": 0.02},
@@ -156,7 +159,7 @@ class Planner(unittest.TestCase):
         self.assertEqual(len(root.findall(".//{*}circle[@class='wrong']")), 1 + 1)
 
     def test_keeps_the_rest_of_the_page(self):
-        files = planner.render([PLANNER_RECORD], README, report.BEGIN, report.END)
+        files = planner.render([PLANNER_RECORD], README)
         self.assertEqual(set(files), {"docs/planner.md", "docs/planner-a-gpu.svg"})
         self.assertTrue(files["docs/planner.md"].startswith("before\n"))
         self.assertTrue(files["docs/planner.md"].endswith("\nafter\n"))
@@ -201,8 +204,8 @@ class Text(unittest.TestCase):
 
     def test_readme_keeps_everything_else(self):
         files = report.render([GPU_RECORD], README)
-        self.assertTrue(files["README.md"].startswith(f"before\n{report.BEGIN}\n![throughput](docs/a-gpu-device.svg)"))
-        self.assertTrue(files["README.md"].endswith(f"{report.END}\nafter\n"))
+        self.assertTrue(files["README.md"].startswith(f"before\n{BEGIN}\n![throughput](docs/a-gpu-device.svg)"))
+        self.assertTrue(files["README.md"].endswith(f"{END}\nafter\n"))
         self.assertIn("No record yet", report.render([], README)["README.md"])
 
     def test_plots_are_svg(self):

@@ -1,0 +1,86 @@
+"""Sections of docs/performance.md: many messages at once, and AES in one's own kernels."""
+
+from __future__ import annotations
+
+from text import gpu_of, human_bytes, number, operation, stamp, table
+
+
+def batches_section(record: dict) -> list[str]:
+    """Many messages at once, by `warpaes bench --messages`, and the mixed payload in its seven orders."""
+    rows = record.get("batches", [])
+    if not rows:
+        return []
+    whole = {row["key_bits"]: row["gb_per_s"] for row in rows if row["messages"] == 1 and row["mode"] == "ctr"}
+    lines = []
+    for row in rows:
+        what = f"{operation(row['mode'], row['direction'])}, AES-{row['key_bits']}"
+        if row["aad_bytes"]:
+            what += f", {row['aad_bytes']} bytes of associated data"
+        beside = ""
+        if row["baseline_gb_per_s"]:
+            beside = f"{row['gb_per_s'] / row['baseline_gb_per_s']:.2f}x libcrypto"
+        elif row["mode"] == "ctr" and row["memory"] == "device" and row["keys"] == "one" and row["messages"] > 1:
+            beside = f"{100 * (whole[row['key_bits']] / row['gb_per_s'] - 1):.1f} % more time than one message"
+        lines.append(
+            [
+                row["backend"],
+                what,
+                f"{row['messages']:,} x {human_bytes(row['bytes'])}",
+                row["keys"],
+                {"arena": "host", "pageable": "host"}.get(row["memory"], row["memory"]),
+                number(row["gb_per_s"]),
+                beside,
+            ]
+        )
+    out = [
+        "### Many messages at once",
+        table(["", "", "messages", "keys", "memory", "GB/s", ""], lines),
+        f"*{stamp(rows[0])}. From submitting to the end of the wait: checking, expanding "
+        "keys that are of one message alone, transfers (host: page-locked arenas; CPU: one thread, pageable), tags "
+        "stored. In device memory four batches are on their way at a time.*",
+    ]
+    payload = record.get("payload")
+    if payload:
+        orders = payload["orders"]
+        out.append(
+            f"A mixed payload ({payload['messages']:,} messages, {payload['bytes']:,} bytes, half of them serial; "
+            "after Harrison and Waldron, 2008) in seven orders takes "
+            + ", ".join(f"{1e3 * s:.2f}" for s in orders)
+            + f" ms: the worst {100 * (max(orders) / min(orders) - 1):.1f} % more than the best."
+        )
+    return out
+
+
+def kernels_section(record: dict) -> list[str]:
+    """AES in other people's kernels, by bench/device_bench."""
+    rows = record.get("device", [])
+    if not rows:
+        return []
+    lines = []
+    for row in rows:
+        what = f"`{row['kernel']}`, AES-{row['key_bits']}"
+        if row["blocks_per_key"]:
+            what += f", {row['blocks_per_key']} block{'s' if row['blocks_per_key'] > 1 else ''} a key"
+        if row["tables"] in (1, 2):
+            what += f", {row['tables']} table{'s' if row['tables'] > 1 else ''}"
+        if row["note"]:
+            what += f", {row['note']}"
+        most = row["limit_blocks_per_s"]
+        lines.append(
+            [
+                what,
+                number(row["blocks_per_s"] / 1e9),
+                number(16 * row["blocks_per_s"] / 1e9),
+                f"{100 * row['blocks_per_s'] / most:.0f} %" if most else "",
+                f"{row['lookups']:.0f}" if row["lookups"] else "",
+                str(row["registers"]),
+            ]
+        )
+    where = f"{gpu_of(record)}; {stamp(rows[0])}; {human_bytes(16 * rows[0]['blocks'])} of output"
+    return [
+        "### In one's own kernels: `warpaes/device.cuh`",
+        table(["", "10^9 blocks/s", "GB/s", "of the limit", "lookups a block", "registers"], lines),
+        f"*{where}. Includes: loading the tables, reading keys or blocks from device memory, storing every block.*",
+        "Four tables, and a thread for every key or block, where nothing else is said; `encrypt_planes` is bitsliced. "
+        "The limit is that of the lookups alone: multiprocessors x clock x 32 / lookups.",
+    ]

@@ -1,0 +1,97 @@
+"""The records in bench/results: read, those of a day made one, and asked for their figures."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from pathlib import Path
+
+from text import MODES, machine
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "bench/results"
+ROUNDS = {128: 10, 192: 12, 256: 14}
+IDENTITY = ("backend", "mode", "direction", "key_bits", "bytes", "memory", "threads")
+
+
+def read(folder: Path, pattern: str = "*.json") -> list[dict]:
+    """By name, which ends with the date."""
+    records = []
+    for path in sorted(folder.glob(pattern)):
+        record = json.loads(path.read_text())
+        if record["schema"] != 1:
+            raise ValueError(f"{path}: schema {record['schema']} is not known here")
+        records.append(record)
+    return records
+
+
+def load(folder: Path = RESULTS) -> list[dict]:
+    """The newest day's records of each GPU, and of each CPU without one, made one; GPUs first."""
+    machines: dict[tuple, list[dict]] = {}
+    for record in read(folder):
+        machines.setdefault((record["gpu"] is None, machine(record)), []).append(record)
+    return [combine(machines[key]) for key in sorted(machines)]
+
+
+def with_modes(record: dict) -> dict:
+    """The record with modes that say what they were applied to: "gcm/16384" are segments, "xts/512" data units."""
+    usual = 4096
+
+    def mode(row: dict) -> str:
+        size = row.get("segment") or row.get("data_unit", usual)
+        return row["mode"] if size == usual and "segment" not in row else f"{row['mode']}/{size}"
+
+    return record | {"bench": [row | {"mode": mode(row)} for row in record["bench"]]}
+
+
+def combine(records: list[dict]) -> dict:
+    """The newest record with, for every figure, the median over the records of its day, and how many there were."""
+    records = sorted(map(with_modes, records), key=lambda record: record["date"])
+    newest = records[-1]
+    runs = [record for record in records if record["date"][:10] == newest["date"][:10]]
+    figures: dict[tuple, list[dict]] = {}
+    for record in runs:
+        for row in record["bench"]:
+            figures.setdefault(tuple(row[field] for field in IDENTITY), []).append(row)
+    bench = []
+    for row in newest["bench"]:
+        rows = figures[tuple(row[field] for field in IDENTITY)]
+        combined = dict(row)
+        for field in ("gb_per_s", "baseline_gb_per_s"):
+            if row[field] is not None:
+                combined[field] = statistics.median(other[field] for other in rows)
+        speeds = [other["gb_per_s"] for other in rows]
+        bench.append(combined | {"lowest": min(speeds), "highest": max(speeds)})
+    return newest | {"bench": bench, "runs": runs}
+
+
+def rows_of(record: dict, **wanted) -> list[dict]:
+    return [row for row in record["bench"] if all(row[field] == value for field, value in wanted.items())]
+
+
+def rate(record: dict, **wanted) -> float | None:
+    rows = rows_of(record, **wanted)
+    return rows[0]["gb_per_s"] if rows else None
+
+
+def operations(rows: list[dict]) -> list[tuple[str, str]]:
+    """(mode, direction) pairs in the order of MODES, and of sizes from the largest on."""
+    return sorted({(row["mode"], row["direction"]) for row in rows}, key=lambda pair: order(*pair))
+
+
+def order(mode: str, direction: str) -> tuple:
+    name, _, size = mode.partition("/")
+    return list(MODES).index(name), direction != "encrypt", -int(size) if size else -sys.maxsize
+
+
+def limit(record: dict, mode: str, key_bits: int) -> float | None:
+    """What shared memory allows, in GB/s: LIMIT_TEXT of report.py explains it."""
+    clock = (record["gpu"] or {}).get("clock_mhz")
+    if not clock:
+        return None
+    name = mode.partition("/")[0]
+    if name == "gmac":
+        return None
+    lookups = 16 * (ROUNDS[key_bits] - (2 if name in ("ctr", "gcm") else 0))
+    return record["gpu"]["multiprocessors"] * clock * 1e6 * 32 * 16 / (lookups + 8) / 1e9

@@ -1,0 +1,79 @@
+"""How the generated pages say sizes, figures, operations and where a record comes from."""
+
+from __future__ import annotations
+
+BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+
+MODES = {
+    "ecb": "ECB",
+    "cbc": "CBC",
+    "cfb128": "CFB128",
+    "cfb8": "CFB8",
+    "cfb1": "CFB1",
+    "ofb": "OFB",
+    "ctr": "CTR",
+    "xts": "XTS",
+    "gcm": "GCM",
+    "gmac": "GMAC",
+}
+
+
+def human_bytes(n: float) -> str:
+    for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if n >= 1 << shift:
+            return f"{n / (1 << shift):g} {unit}"
+    return f"{n:g} B"
+
+
+def short_bytes(n: float) -> str:
+    """As options of the command say it: 64, 16K, 1M."""
+    return human_bytes(n).replace(" ", "").rstrip("iB")
+
+
+def number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def operation(mode: str, direction: str) -> str:
+    name, _, size = mode.partition("/")
+    what = MODES[name] if name in ("ctr", "gmac") else f"{MODES[name]} {direction}ion"
+    if not size:
+        return what
+    return f"{what}, {'segments' if name == 'gcm' else 'data units'} of {human_bytes(int(size))}"
+
+
+def commit_of(record: dict) -> str:
+    return f"commit {record['commit'][:12] or 'unknown'}" + (" with changes" if record["dirty"] else "")
+
+
+def stamp(record: dict) -> str:
+    return f"{record['date'][:10]}, {commit_of(record)}"
+
+
+def machine(record: dict) -> str:
+    return record["gpu"]["name"] if record["gpu"] else record["host"]["cpu"]
+
+
+def gpu_of(record: dict) -> str:
+    return f"{record['gpu']['name']}, driver {record['gpu']['driver']}, CUDA {record['gpu']['cuda']}"
+
+
+def slug(name: str) -> str:
+    """The name as part of a file's."""
+    return "-".join(filter(None, "".join(c if c.isalnum() else "-" for c in name.lower()).split("-")))
+
+
+def table(header: list[str], rows: list[list], rule: tuple[str, str] = ("---", "--:")) -> str:
+    """`rule`: what stands under the first column's name and under those of the others, which hold numbers."""
+    first, others = rule
+    lines = ["| " + " | ".join(map(str, cells)) + " |" for cells in (header, *rows)]
+    return "\n".join([lines[0], "|" + "|".join([first] + [others] * (len(header) - 1)) + "|", *lines[1:]])
+
+
+def with_figures(page: str, figures: str) -> str:
+    """A page that people write, with other figures between its two marks."""
+    before, rest = page.split(BEGIN)
+    _, after = rest.split(END)
+    return f"{before}{BEGIN}\n{figures}\n{END}{after}"
