@@ -15,17 +15,20 @@ MODES = {
     "xts": "XTS",
     "gcm": "GCM",
     "gmac": "GMAC",
+    "ccm": "CCM",
+    "cmac": "CMAC",
 }
 
 
-def human_bytes(n: float) -> str:
+def human_bytes(n: int) -> str:
+    """Exactly: in the largest unit that it is a multiple of."""
     for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
-        if n >= 1 << shift:
-            return f"{n / (1 << shift):g} {unit}"
-    return f"{n:g} B"
+        if n and n % (1 << shift) == 0:
+            return f"{n >> shift:,} {unit}"
+    return f"{n:,} B"
 
 
-def short_bytes(n: float) -> str:
+def short_bytes(n: int) -> str:
     """As options of the command say it: 64, 16K, 1M."""
     return human_bytes(n).replace(" ", "").rstrip("iB")
 
@@ -38,7 +41,7 @@ def number(value: float | None) -> str:
 
 def operation(mode: str, direction: str) -> str:
     name, _, size = mode.partition("/")
-    what = MODES[name] if name in ("ctr", "gmac") else f"{MODES[name]} {direction}ion"
+    what = MODES[name] if name in ("ctr", "gmac", "cmac") else f"{MODES[name]} {direction}ion"
     if not size:
         return what
     return f"{what}, {'segments' if name == 'gcm' else 'data units'} of {human_bytes(int(size))}"

@@ -171,7 +171,7 @@ def run_batch_bench(build: Path, environment: dict, scratch: Path, gpu: bool) ->
         path = scratch / "batches.json"
         command = [build / "cli/warpaes", "bench", "--messages", messages, "--size", size, *rest, *where]
         subprocess.run([*command, "--samples", "7", "-o", path], env=environment, check=True)
-        rows += json.loads(path.read_text())["bench"]
+        rows += json.loads(path.read_text())["batches"]
     for row in rows:
         row.update({field: float(f"{value:.5g}") for field, value in row.items() if isinstance(value, float)})
     return rows
@@ -223,7 +223,7 @@ def write(record: dict, folder: Path) -> Path:
     path = folder / f"{slug}-{record['date'].replace(':', '')}.json"
     # A line a row, so that records can be read and compared.
     text = re.sub(
-        r"\{\s+\"(?:backend|kernel)\".*?\}",
+        r"\{\s+\"(?:aad_bytes|backend|kernel)\".*?\}",
         lambda row: re.sub(r"\n\s+", " ", row[0]),
         json.dumps(record, indent=1),
         flags=re.DOTALL,

@@ -176,6 +176,31 @@ class Text(unittest.TestCase):
         # 100 multiprocessors x 1 GHz x 512 bytes / (16 x 8 + 8) = 376.5 GB/s, of which 188.2 is half.
         self.assertIn("| CTR | 188 | 50 % |", report.performance([GPU_RECORD]))
 
+    def test_batches(self):
+        def batch(backend, memory, messages, size, gb_per_s, **fields):
+            extra = {"messages": messages, "keys": "one", "aad_bytes": 0, "commit": "fedcba9876543210", "dirty": False}
+            return row(backend, memory, size, gb_per_s, **extra, date="2026-01-02T03:05:00Z") | fields
+
+        batches = [
+            batch("cuda", "device", 1, 1 << 30, 200.0),
+            batch("cuda", "device", 4096, 1 << 18, 160.0),
+            batch("vaes", "pageable", 1000, 1500, 3.0, mode="ccm", keys="each", aad_bytes=13, baseline_gb_per_s=1.5),
+            batch("cuda", "arena", 65536, 1 << 14, 40.0, mode="cmac"),
+        ]
+        payload = {"messages": 1000, "bytes": 123456, "orders": [0.001, 0.0011]}
+        text = report.performance([GPU_RECORD | {"batches": batches, "payload": payload}])
+        for line in (
+            "| cuda | CTR, AES-128 | 1 x 1 GiB | one | device | 200 |  |",
+            "| cuda | CTR, AES-128 | 4,096 x 256 KiB | one | device | 160 | 25.0 % more time than one message |",
+            "| vaes | CCM encryption, AES-128, 13 bytes of associated data "
+            "| 1,000 x 1,500 B | each | host | 3.00 | 2.00x libcrypto |",
+            "| cuda | CMAC, AES-128 | 65,536 x 16 KiB | one | host | 40.0 |  |",
+            "*2026-01-02, commit fedcba987654. From submitting",
+            "in seven orders takes 1.00, 1.10 ms: the worst 10.0 % more than the best.",
+        ):
+            self.assertIn(line, text)
+        self.assertNotIn("Many messages", report.performance([GPU_RECORD]))
+
     def test_kernels_of_ones_own(self):
         text = report.performance([GPU_RECORD])
         self.assertIn("| `counter_prg`, AES-128, 2 blocks a key | 15.0 | 240 | 75 % | 160 | 56 |", text)
