@@ -1,0 +1,110 @@
+// The lab's GPU built without CUDA: there is none.
+#include "lab/experiment.hpp"
+#include "lab/gpu/device.hpp"
+
+namespace lab::gpu {
+namespace {
+
+[[noreturn]] void leave_out() {
+    throw LeftOut("this build has no CUDA; configure it with a CUDA compiler");
+}
+
+}  // namespace
+
+int count() {
+    return 0;
+}
+
+void use(int) {
+    leave_out();
+}
+
+void synchronize() {
+    leave_out();
+}
+
+Properties properties(int) {
+    leave_out();
+}
+
+std::size_t free_memory() {
+    leave_out();
+}
+
+DeviceMemory::DeviceMemory(std::size_t) {
+    leave_out();
+}
+
+DeviceMemory::~DeviceMemory() = default;
+
+HostMemory::HostMemory(std::size_t, Kind) {
+    leave_out();
+}
+
+HostMemory::~HostMemory() = default;
+
+std::uint8_t* HostMemory::on_device() const {
+    leave_out();
+}
+
+Stream::Stream() {
+    leave_out();
+}
+
+Stream::~Stream() = default;
+
+void Stream::synchronize() const {
+    leave_out();
+}
+
+Event::Event() {
+    leave_out();
+}
+
+Event::~Event() = default;
+
+void Event::record(const Stream&) {
+    leave_out();
+}
+
+void Event::synchronize() const {
+    leave_out();
+}
+
+void Event::hold(const Stream&) const {
+    leave_out();
+}
+
+double Event::since(const Event&) const {
+    leave_out();
+}
+
+void copy(void*, const void*, std::size_t) {
+    leave_out();
+}
+
+void copy(void*, const void*, std::size_t, const Stream&) {
+    leave_out();
+}
+
+void fill(void*, std::uint8_t, std::size_t) {
+    leave_out();
+}
+
+void fill(void*, std::uint8_t, std::size_t, const Stream&) {
+    leave_out();
+}
+
+std::vector<std::uint8_t> fetch(const DeviceMemory&) {
+    leave_out();
+}
+
+DeviceMemory on_device(std::span<const std::uint8_t>) {
+    leave_out();
+}
+
+double seconds_of(const Stream&, const std::function<void()>&) {
+    leave_out();
+}
+
+}  // namespace lab::gpu
