@@ -31,6 +31,7 @@ inline constexpr int max_threads_per_multiprocessor = 2048;
 inline constexpr int max_blocks_per_multiprocessor = 32;
 inline constexpr unsigned max_grid_x = 0x7fffffff;
 inline constexpr unsigned max_grid_yz = 65535;
+inline constexpr std::size_t texture_alignment = 256;
 
 enum class Origin { device, managed, host, registered };
 
@@ -43,6 +44,11 @@ struct Allocation {
         if (origin == Origin::device) return cudaMemoryTypeDevice;
         return origin == Origin::managed ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
     }
+};
+
+struct Texture {
+    const void* memory;
+    std::size_t bytes, texel_bytes;
 };
 
 struct Failure {
@@ -61,6 +67,8 @@ struct Runtime {
     std::map<std::uintptr_t, Allocation> allocations;
     std::set<cudaStream_t> streams;
     std::set<cudaEvent_t> events;
+    std::map<cudaTextureObject_t, Texture> textures;
+    cudaTextureObject_t last_texture = 0;
     /// Per device and kernel, as in CUDA: cudaFuncSetAttribute speaks of the current device.
     std::map<std::pair<int, const void*>, std::size_t> dynamic_limits;
     std::map<std::string, std::uint64_t, std::less<>> calls;

@@ -43,6 +43,9 @@ std::uint64_t warp_barrier(WarpFunction function, unsigned mask, std::uint64_t v
 [[nodiscard]] unsigned lane();
 /// Lets the other threads of the block run.
 void yield();
+/// Where element `index` of a texture lies, or null beyond its ends. Stops the process if there is no such texture, or
+/// if it has elements of another size.
+const void* texel(cudaTextureObject_t object, int index, std::size_t bytes, const Where& where);
 /// Stops the process with a message that names the thread.
 [[noreturn]] void fail(const char* what, const Where& where);
 
@@ -210,6 +213,15 @@ void __stcs(T* address, simt::Same<T> value) {
 template <typename T>
 void __stwt(T* address, simt::Same<T> value) {
     *address = value;
+}
+
+/// Beyond the texture's ends it is zero.
+template <typename T>
+T tex1Dfetch(cudaTextureObject_t object, int index, const simt::Where& where = simt::Where::current()) {
+    const void* element = simt::texel(object, index, sizeof(T), where);
+    T value{};
+    if (element != nullptr) std::memcpy(&value, element, sizeof(T));
+    return value;
 }
 
 // Atomics. Each returns the old value.

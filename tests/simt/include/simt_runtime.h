@@ -185,6 +185,53 @@ struct cudaFuncAttributes {
     int preferredShmemCarveout;
 };
 
+// Textures: over linear memory alone, with integers of 8, 16 or 32 bits as elements, read as they are.
+enum cudaChannelFormatKind {
+    cudaChannelFormatKindSigned = 0,
+    cudaChannelFormatKindUnsigned = 1,
+    cudaChannelFormatKindFloat = 2,
+    cudaChannelFormatKindNone = 3
+};
+struct cudaChannelFormatDesc {
+    int x, y, z, w;  ///< bits
+    cudaChannelFormatKind f;
+};
+enum cudaResourceType {
+    cudaResourceTypeArray = 0,
+    cudaResourceTypeMipmappedArray = 1,
+    cudaResourceTypeLinear = 2,
+    cudaResourceTypePitch2D = 3
+};
+struct cudaResourceDesc {
+    cudaResourceType resType;
+    union {
+        struct {
+            void* devPtr;
+            cudaChannelFormatDesc desc;
+            std::size_t sizeInBytes;
+        } linear;
+        int reserved[32];
+    } res;
+    unsigned int flags;
+};
+enum cudaTextureReadMode { cudaReadModeElementType = 0, cudaReadModeNormalizedFloat = 1 };
+enum cudaTextureAddressMode {
+    cudaAddressModeWrap = 0,
+    cudaAddressModeClamp = 1,
+    cudaAddressModeMirror = 2,
+    cudaAddressModeBorder = 3
+};
+enum cudaTextureFilterMode { cudaFilterModePoint = 0, cudaFilterModeLinear = 1 };
+struct cudaTextureDesc {
+    cudaTextureAddressMode addressMode[3];
+    cudaTextureFilterMode filterMode;
+    cudaTextureReadMode readMode;
+    int sRGB;
+    float borderColor[4];
+    int normalizedCoords;
+};
+struct cudaResourceViewDesc;
+
 typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;
 typedef void (*cudaHostFn_t)(void* user_data);
@@ -277,6 +324,10 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function, int block_size,
                                                           std::size_t dynamic_shared_bytes);
 
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, const cudaResourceDesc* resource,
+                                    const cudaTextureDesc* texture, const cudaResourceViewDesc* view);
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t object);
+
 enum cudaLaunchAttributeID {
     cudaLaunchAttributeIgnore = 0,
     cudaLaunchAttributeCooperative = 2,
@@ -362,6 +413,21 @@ cudaError_t cudaMallocHost(T** pointer, std::size_t bytes) {
 template <typename T>
 cudaError_t cudaHostGetDevicePointer(T** device_pointer, void* host_pointer, unsigned int flags) {
     return cudaHostGetDevicePointer(reinterpret_cast<void**>(device_pointer), host_pointer, flags);
+}
+/// Of the scalars and vectors of `int` and `unsigned`; a vector's numbers are its members.
+template <typename T>
+cudaChannelFormatDesc cudaCreateChannelDesc() {
+    cudaChannelFormatDesc d{};
+    if constexpr (std::is_integral_v<T>) {
+        d.x = static_cast<int>(8 * sizeof(T));
+        d.f = std::is_signed_v<T> ? cudaChannelFormatKindSigned : cudaChannelFormatKindUnsigned;
+    } else {
+        using Scalar = decltype(T::x);
+        d = cudaCreateChannelDesc<Scalar>();
+        if constexpr (sizeof(T) >= 2 * sizeof(Scalar)) d.y = d.x;
+        if constexpr (sizeof(T) == 4 * sizeof(Scalar)) d.z = d.w = d.x;
+    }
+    return d;
 }
 template <typename... Arguments>
 cudaError_t cudaFuncSetAttribute(void (*function)(Arguments...), cudaFuncAttribute attribute, int value) {

@@ -54,6 +54,9 @@ SIMT_VECTORS(long long, longlong, 16, 16)
 SIMT_VECTORS(unsigned long long, ulonglong, 16, 16)
 #undef SIMT_VECTORS
 
+/// A texture over linear memory; 0 is none.
+typedef unsigned long long cudaTextureObject_t;
+
 struct dim3 {
     unsigned int x, y, z;
     constexpr dim3(unsigned int vx = 1, unsigned int vy = 1, unsigned int vz = 1) : x(vx), y(vy), z(vz) {}
