@@ -61,7 +61,7 @@ struct Experiment {
 };
 
 /// Every experiment, in the order of the papers.
-std::span<const Experiment> experiments();
+std::span<const Experiment> all_experiments();
 /// Those whose key begins with one of `keys` ("G", "G.memory"); all if there are none. Throws std::invalid_argument.
 std::vector<Experiment> select(std::span<const std::string> keys);
 

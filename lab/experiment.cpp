@@ -1,0 +1,96 @@
+#include "lab/experiment.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <stdexcept>
+#include <vector>
+
+#include "lab/experiments/experiments.hpp"
+
+namespace lab {
+
+namespace {
+
+/// The one list, in the order of the papers.
+const std::vector<Experiment>& list() {
+    using namespace experiments;
+    static const std::vector<Experiment> experiments{};
+    return experiments;
+}
+
+/// "g" and "G" are "G.memory"'s beginning, and so is "g.mem".
+bool begins_with(const std::string& key, const std::string& begin) {
+    return begin.size() <= key.size() && std::equal(begin.begin(), begin.end(), key.begin(), [](char a, char b) {
+               return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+           });
+}
+
+}  // namespace
+
+const char* letter_of(Paper paper) {
+    switch (paper) {
+    case Paper::gibadullin:
+        return "N";
+    case Paper::gu:
+        return "G";
+    case Paper::paracrypt:
+        return "P";
+    case Paper::damjanovic:
+        return "D";
+    case Paper::harrison:
+        return "H";
+    case Paper::ours:
+        return "W";
+    }
+    return "?";
+}
+
+const char* citation_of(Paper paper) {
+    switch (paper) {
+    case Paper::gibadullin:
+        return "R. Gibadullin, A. Yakovlev, D. Novikov, D. Perukhin: Acceleration of AES encryption on the NVIDIA CUDA "
+               "platform (in Russian), after K. Iwai, N. Nishikawa, T. Kurokawa, 2010; GeForce GTX 285, CUDA 2.3";
+    case Paper::gu:
+        return "Gu, Gao, Bao, Xiang: High-speed AES based on GPGPU and CUDA (in Chinese), 2011; GeForce GTX 285, CUDA "
+               "2.3";
+    case Paper::paracrypt:
+        return "J. Martín Berlanga: Paracrypt, a high-performance AES cipher on GPUs (talk, in Spanish)";
+    case Paper::damjanovic:
+        return "Damjanović: Experiments with the use of GPU devices as cryptographic accelerators (in Serbian); "
+               "GeForce "
+               "GT 525M and GT 740M";
+    case Paper::harrison:
+        return "O. Harrison, J. Waldron: Practical symmetric key cryptography on modern graphics hardware, 2008; "
+               "GeForce 8800 GTX";
+    case Paper::ours:
+        return "warpaes: beyond the published experiments";
+    }
+    return "";
+}
+
+std::span<const Experiment> all_experiments() {
+    return list();
+}
+
+std::vector<Experiment> select(std::span<const std::string> keys) {
+    for (const std::string& key : keys) {
+        const bool known = !key.empty() && std::any_of(list().begin(), list().end(), [&](const Experiment& experiment) {
+            return begins_with(experiment.key, key);
+        });
+        if (!known) {
+            throw std::invalid_argument(
+                fmt::format("KEY: no experiment begins with '{}'; see `warpaes lab list`", key));
+        }
+    }
+    std::vector<Experiment> chosen;
+    for (const Experiment& experiment : list()) {
+        const bool wanted = std::any_of(keys.begin(), keys.end(),
+                                        [&](const std::string& key) { return begins_with(experiment.key, key); });
+        if (keys.empty() || wanted) chosen.push_back(experiment);
+    }
+    return chosen;
+}
+
+}  // namespace lab

@@ -1,0 +1,78 @@
+#include "lab/measure.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+
+namespace lab {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Between the two samples around it, linearly; `sorted` is not empty.
+double quantile(const std::vector<double>& sorted, double share) {
+    const double place = share * static_cast<double>(sorted.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    const std::size_t above = std::min(below + 1, sorted.size() - 1);
+    return std::lerp(sorted[below], sorted[above], place - static_cast<double>(below));
+}
+
+bool enough(const Effort& effort, std::size_t samples, double seconds) {
+    return samples >= effort.most || (samples >= effort.least && seconds >= effort.seconds);
+}
+
+}  // namespace
+
+Summary summarize(std::vector<double> samples) {
+    if (samples.empty()) throw std::invalid_argument("samples: there are none");
+    std::sort(samples.begin(), samples.end());
+    return {quantile(samples, 0.5), quantile(samples, 0.25), quantile(samples, 0.75), samples.size()};
+}
+
+Summary sample(const Effort& effort, const std::function<double()>& work) {
+    return sample_in_turns(effort, {work}).front();
+}
+
+std::vector<Summary> sample_in_turns(const Effort& effort, const std::vector<std::function<double()>>& works) {
+    for (const auto& work : works) work();
+    std::vector<std::vector<double>> samples(works.size());
+    const auto start = Clock::now();
+    // The time is all subjects' together, so that many of them take many times as long.
+    const double seconds = effort.seconds * static_cast<double>(works.size());
+    for (std::size_t turn = 0; !enough({effort.least, effort.most, seconds}, turn, seconds_since(start)); ++turn) {
+        for (std::size_t i = 0; i < works.size(); ++i) samples[i].push_back(works[i]());
+    }
+    std::vector<Summary> summaries;
+    summaries.reserve(samples.size());
+    for (auto& of_one : samples) summaries.push_back(summarize(std::move(of_one)));
+    return summaries;
+}
+
+double time_of(const std::function<void()>& work) {
+    const auto start = Clock::now();
+    work();
+    return seconds_since(start);
+}
+
+Summary rate(double amount, const Summary& seconds) {
+    return {amount / seconds.median, amount / seconds.high, amount / seconds.low, seconds.samples};
+}
+
+void add(Series& series, const Summary& figure) {
+    series.spread.resize(series.values.size());
+    series.values.emplace_back(figure.median);
+    series.spread.emplace_back(Series::Spread{figure.low, figure.high});
+}
+
+void add_none(Series& series) {
+    series.values.emplace_back();
+    if (!series.spread.empty()) series.spread.emplace_back();
+}
+
+}  // namespace lab
