@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "message/message.hpp"
+#include "pipeline/memory.hpp"
 
 namespace warpaes {
 
@@ -23,10 +24,6 @@ Error as_error(std::exception_ptr thrown) {
     } catch (...) {
         return {WARPAES_ERROR_INTERNAL, "unknown failure"};
     }
-}
-
-bool is_failure_of_device(const Error& e) {
-    return e.status() == WARPAES_ERROR_DEVICE || e.status() == WARPAES_ERROR_DEVICE_MEMORY;
 }
 
 bool opens(const MessageGroup& g) {
@@ -174,20 +171,12 @@ std::size_t Batch::bytes_in_place(Claim claim) const {
     return static_cast<std::size_t>(bytes);
 }
 
-void Batch::wipe_outputs(const TaskList& list, Claim claim, bool staged, std::optional<int> device) noexcept {
+void Batch::wipe_outputs(const TaskList& list, Claim claim, bool staged, int device) noexcept {
     for (const Slice* s = list.begin_of(claim.begin); s != list.end_of(claim.end - 1); ++s) {
         const MessageGroup g = group(s->entry).slice(s->first, s->count);
         if (!opens(g) || g.output.first == nullptr || (staged && in_place(g))) continue;
-        try {
-            for (std::uint64_t m = 0; m < g.count; ++m) {
-                if (!device) {
-                    wipe({g.output.at(m), static_cast<std::size_t>(g.bytes())});
-                } else {
-                    cuda_backend().clear(g.output.at(m), static_cast<std::size_t>(g.bytes()), *device, nullptr);
-                }
-            }
-        } catch (const std::exception&) {
-            return;  // The device is gone, and its memory with it.
+        for (std::uint64_t m = 0; m < g.count; ++m) {
+            clear_after_failure(g.output.at(m), static_cast<std::size_t>(g.bytes()), device);
         }
     }
 }
@@ -222,7 +211,7 @@ Batch::Step Batch::run_on_cpu(Claim claim, BatchScratch& scratch) {
         settle(scratch);
         count(host_, claim, on_cpu_);
     } catch (...) {
-        wipe_outputs(host_, claim, false);
+        wipe_outputs(host_, claim, false, -1);
         give_up(host_, claim, as_error(std::current_exception()));
     }
     return done(claim.size());
@@ -311,7 +300,7 @@ Batch::Step Batch::run_on_gpu(int device, Claim claim, BatchScratch& scratch) {
     } catch (...) {
         const Error error = as_error(std::current_exception());
         scratch.discard_lane();
-        wipe_outputs(host_, claim, staged);
+        wipe_outputs(host_, claim, staged, -1);
         if (replaceable_ && is_failure_of_device(error)) {
             hand_back(claim, device);
             return Step::worked;

@@ -128,8 +128,8 @@ private:
     void settle(BatchScratch& scratch);
     /// It comes to nothing; what decryption may have left behind that nobody has authenticated is wiped by then.
     void give_up(const TaskList& list, Claim claim, const Error& error);
-    /// `staged`: what lies in place was not touched. `device`: where it lies, if not in host memory.
-    void wipe_outputs(const TaskList& list, Claim claim, bool staged, std::optional<int> device = {}) noexcept;
+    /// `staged`: what lies in place was not touched. `device`: where it lies, -1 for host memory.
+    void wipe_outputs(const TaskList& list, Claim claim, bool staged, int device) noexcept;
     [[nodiscard]] std::size_t bytes_in_place(Claim claim) const;
     /// Of a GPU's lane, for what lies in place.
     [[nodiscard]] std::size_t staging_bytes() const noexcept;

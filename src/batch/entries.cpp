@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string>
 
-#include "aes/cmac.hpp"
 #include "aes/xts.hpp"
 #include "base/error.hpp"
+#include "message/checks.hpp"
 #include "message/xts.hpp"
 
 namespace warpaes {
@@ -44,69 +44,24 @@ bool extent(const warpaes_elements& e, std::uint64_t count, std::uint64_t bytes,
     return !__builtin_mul_overflow(count - 1, e.stride, &all) && !__builtin_add_overflow(all, bytes, &all);
 }
 
-void check_iv(const warpaes_batch_entry& e, Mode mode) {
-    if (mode == Mode::gcm) {
-        if (e.iv_len == 0) throw Error(WARPAES_ERROR_IV_LENGTH, "iv_len: is 0; GCM takes 1 byte or more, best 12");
-    } else if (mode == Mode::ccm) {
-        if (!is_ccm_nonce_length(e.iv_len)) {
-            throw Error(WARPAES_ERROR_IV_LENGTH, "iv_len: must be 7 to 13 bytes for CCM, got " + to_string(e.iv_len));
-        }
-    } else if (const std::uint32_t wanted = uses_iv(mode) ? block_bytes : 0; e.iv_len != wanted) {
-        throw Error(WARPAES_ERROR_IV_LENGTH,
-                    "iv_len: must be " + to_string(wanted) + " bytes for this mode, got " + to_string(e.iv_len));
-    }
-}
-
 void check_tag(const warpaes_batch_entry& e, Mode mode) {
-    if (!uses_tag(mode)) {
-        if (e.tag_len == 0 && e.aad_len == 0) return;
+    if (uses_tag(mode)) {
+        check_tag_length(mode, e.tag_len);
+        check_aad_length(mode, e.aad_len);
+    } else if (e.tag_len != 0 || e.aad_len != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT, "aad_len, tag_len: are for GCM, CCM and CMAC");
-    }
-    if (mode == Mode::gcm && !is_gcm_tag_length(e.tag_len)) {
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    "tag_len: must be 16, 15, 14, 13, 12, 8 or 4 bytes, got " + to_string(e.tag_len));
-    }
-    if (mode == Mode::ccm && !is_ccm_tag_length(e.tag_len)) {
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    "tag_len: must be 4, 6, 8, 10, 12, 14 or 16 bytes for CCM, got " + to_string(e.tag_len));
-    }
-    if (mode == Mode::cmac) {
-        if (e.tag_len < 4 || e.tag_len > block_bytes) {
-            throw Error(WARPAES_ERROR_ARGUMENT, "tag_len: must be 4 to 16 bytes for CMAC, got " + to_string(e.tag_len));
-        }
-        if (e.aad_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad_len: CMAC has no associated data");
-    }
-    if (e.aad_len > gcm_most_aad_bytes) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "aad_len: at most 2^61 - 1 bytes, got " + to_string(e.aad_len));
     }
 }
 
 void check_length(const warpaes_batch_entry& e, Mode mode) {
-    if (e.length > (std::uint64_t{1} << (mode == Mode::cfb1 ? 63 : 60))) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "length: at most 2^60 bytes");
-    }
+    check_longest(mode, data_bytes(e, mode), e.iv_len, "length");
     if (needs_whole_blocks(mode) && e.length % block_bytes != 0) {
         throw Error(WARPAES_ERROR_DATA_LENGTH,
                     "length: must be a multiple of 16 for ECB and CBC, got " + to_string(e.length));
     }
-    if (mode == Mode::gcm && e.length > gcm_most_bytes) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "length: at most 2^36 - 32 bytes for GCM, got " + to_string(e.length));
-    }
-    if (mode == Mode::ccm && e.length > ccm_most_bytes(e.iv_len)) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "length: at most " + to_string(ccm_most_bytes(e.iv_len)) +
-                                                   " bytes for CCM with an IV of " + to_string(e.iv_len) + ", got " +
-                                                   to_string(e.length));
-    }
 }
 
-void check_numbers(const warpaes_batch_entry& e) {
-    if (e.mode < WARPAES_ECB || e.mode > WARPAES_CMAC) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "mode: there is no mode " + to_string(static_cast<int>(e.mode)));
-    }
-    if (e.direction != WARPAES_ENCRYPT && e.direction != WARPAES_DECRYPT) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "direction: must be WARPAES_ENCRYPT or WARPAES_DECRYPT, got " +
-                                                to_string(static_cast<int>(e.direction)));
-    }
+void check_count(const warpaes_batch_entry& e) {
     if (e.reserved != 0) throw Error(WARPAES_ERROR_ARGUMENT, "reserved: must be 0");
     constexpr std::uint64_t most = std::uint64_t{1} << 48;
     if (e.count > most) throw Error(WARPAES_ERROR_ARGUMENT, "count: at most 2^48, got " + to_string(e.count));
@@ -147,12 +102,14 @@ std::array<Strip, 2> writes_of(const MessageGroup& g) {
 }
 
 EntryChecker::Checked EntryChecker::check(const warpaes_batch_entry& e) {
-    check_numbers(e);
-    const auto mode = static_cast<Mode>(e.mode);
-    check_iv(e, mode);
+    const Mode mode = checked_mode(e.mode);
+    const Direction direction = checked_direction(e.direction);
+    check_count(e);
+    check_iv_length(mode, e.iv_len, "iv_len");
     check_tag(e, mode);
     check_length(e, mode);
     check_keys(e, mode);
+    if (mode == Mode::xts || e.tweak_key != nullptr || e.data_unit_len != 0) check_tweak(e, mode, direction);
     if (e.count == 0) return {group_of(request_, e), -1};
     check_ranges(e, mode);
     Checked checked{group_of(request_, e), -1};
@@ -185,20 +142,22 @@ void EntryChecker::check_keys(const warpaes_batch_entry& e, Mode mode) {
     } else if (rounds_for_key_bytes(e.key_len) == 0) {
         throw Error(WARPAES_ERROR_KEY_LENGTH, "key_len: must be 16, 24 or 32 bytes, got " + to_string(e.key_len));
     }
+}
+
+void EntryChecker::check_tweak(const warpaes_batch_entry& e, Mode mode, Direction direction) {
     if (e.tweak_key != nullptr) check_alive(e.tweak_key, "tweak_key");
     // What XTS takes of keys and data units is known in one place.
-    const MessageRequest request{.mode = mode,
-                                 .direction = static_cast<Direction>(e.direction),
-                                 .key = e.key != nullptr ? &request_.handles.key(e.key) : nullptr,
-                                 .iv = {},
-                                 .input = nullptr,
-                                 .input_length = e.length,
-                                 .output = nullptr,
-                                 .output_capacity = 0,
-                                 .range = std::nullopt,
-                                 .tweak_key = e.tweak_key != nullptr ? &request_.handles.key(e.tweak_key) : nullptr,
-                                 .data_unit_length = e.data_unit_len};
-    check_xts(request);
+    check_xts({.mode = mode,
+               .direction = direction,
+               .key = e.key != nullptr ? &request_.handles.key(e.key) : nullptr,
+               .iv = {},
+               .input = nullptr,
+               .input_length = e.length,
+               .output = nullptr,
+               .output_capacity = 0,
+               .range = std::nullopt,
+               .tweak_key = e.tweak_key != nullptr ? &request_.handles.key(e.tweak_key) : nullptr,
+               .data_unit_length = e.data_unit_len});
 }
 
 void EntryChecker::check_ranges(const warpaes_batch_entry& e, Mode mode) const {

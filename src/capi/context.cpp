@@ -1,8 +1,8 @@
 #include "message/context.hpp"
 
-#include "capi/checks.hpp"
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
+#include "message/checks.hpp"
 
 using namespace warpaes;
 using namespace warpaes::capi;

@@ -1,8 +1,8 @@
-#include "capi/checks.hpp"
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
 #include "format/enc.hpp"
 #include "format/streaming_aead.hpp"
+#include "message/checks.hpp"
 #include "message/message.hpp"
 
 namespace {

@@ -2,9 +2,9 @@
 
 #include <cstddef>
 
-#include "capi/checks.hpp"
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
+#include "message/checks.hpp"
 #include "message/segments.hpp"
 
 namespace {

@@ -4,10 +4,10 @@
 #include <functional>
 
 #include "calibration/measure.hpp"
-#include "capi/checks.hpp"
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
 #include "engine/calibration_file.hpp"
+#include "message/checks.hpp"
 
 namespace {
 

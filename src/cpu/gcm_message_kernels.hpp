@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cpu/gcm_modes.hpp"
+#include "cpu/key_kernels.hpp"
 
 namespace warpaes::cpu {
 
@@ -49,18 +50,11 @@ WARPAES_INLINE void powers_of_vector(int rounds, std::size_t powers, const std::
 
 template <class V>
 void make_powers(const SimdPowers& run) {
-    constexpr std::size_t lanes = V::bytes / 16;
-    for (std::size_t i = 0; i < run.count; i += lanes) {
-        // Lanes beyond the last key do its work once more.
-        const std::uint8_t* keys[lanes];
-        std::uint8_t* out[lanes];
-        for (std::size_t l = 0; l < lanes; ++l) {
-            const std::size_t k = i + l < run.count ? i + l : run.count - 1;
-            keys[l] = run.round_keys + k * SimdKeys::bytes_each;
-            out[l] = run.out + k * run.stride;
-        }
-        powers_of_vector<V>(run.rounds, run.powers, keys, out);
-    }
+    each_lane<V>(
+        run.count, run.round_keys, SimdKeys::bytes_each, run.out,
+        run.stride, [&](const std::uint8_t* const* keys, std::uint8_t* const* out) __attribute__((always_inline)) {
+            powers_of_vector<V>(run.rounds, run.powers, keys, out);
+        });
 }
 
 /// Counter blocks made from the counter, whose last 32 bits wrap without a carry.

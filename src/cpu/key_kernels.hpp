@@ -60,20 +60,29 @@ WARPAES_INLINE void expand_vector(std::size_t key_bytes, const std::uint8_t* con
     }
 }
 
+/// `work(in, out)` for `count` keys, a lane's worth of pointers at a time; lanes beyond the last key do its work again.
+template <class V, class Work>
+WARPAES_INLINE void each_lane(std::size_t count, const std::uint8_t* in, std::size_t in_stride, std::uint8_t* out,
+                              std::size_t out_stride, const Work& work) {
+    constexpr std::size_t lanes = V::bytes / 16;
+    for (std::size_t i = 0; i < count; i += lanes) {
+        const std::uint8_t* from[lanes];
+        std::uint8_t* to[lanes];
+        for (std::size_t l = 0; l < lanes; ++l) {
+            const std::size_t k = i + l < count ? i + l : count - 1;
+            from[l] = in + k * in_stride;
+            to[l] = out + k * out_stride;
+        }
+        work(from, to);
+    }
+}
+
 template <class V>
 void expand_keys(const SimdKeys& run) {
-    constexpr std::size_t lanes = V::bytes / 16;
-    for (std::size_t i = 0; i < run.count; i += lanes) {
-        // Lanes beyond the last key do its work once more.
-        const std::uint8_t* keys[lanes];
-        std::uint8_t* out[lanes];
-        for (std::size_t l = 0; l < lanes; ++l) {
-            const std::size_t k = i + l < run.count ? i + l : run.count - 1;
-            keys[l] = run.keys + k * run.stride;
-            out[l] = run.round_keys + k * SimdKeys::bytes_each;
-        }
-        expand_vector<V>(run.key_bytes, keys, out);
-    }
+    each_lane<V>(
+        run.count, run.keys, run.stride, run.round_keys, SimdKeys::bytes_each,
+        [&](const std::uint8_t* const* keys, std::uint8_t* const* out)
+            __attribute__((always_inline)) { expand_vector<V>(run.key_bytes, keys, out); });
 }
 
 /// Round keys of the equivalent inverse cipher (FIPS 197, 5.3.5). A vector type is asked for, to keep this private to

@@ -8,6 +8,7 @@
 #include "aes/pkcs7.hpp"
 #include "base/error.hpp"
 #include "engine/chain.hpp"
+#include "message/checks.hpp"
 #include "message/executor.hpp"
 #include "message/gcm.hpp"
 
@@ -284,7 +285,7 @@ void Context::aad(const std::uint8_t* data, std::size_t length) {
 
 void Context::get_tag(std::span<std::uint8_t> tag) const {
     require_gcm();
-    check_tag_length(tag.size());
+    check_tag_length(Mode::gcm, tag.size());
     if (direction_ == Direction::decrypt) {
         throw Error(WARPAES_ERROR_STATE, "context: decryption gives no tag; set_tag says which to expect");
     }
@@ -295,7 +296,7 @@ void Context::get_tag(std::span<std::uint8_t> tag) const {
 void Context::set_tag(std::span<const std::uint8_t> tag) {
     require_gcm();
     require_open();
-    check_tag_length(tag.size());
+    check_tag_length(Mode::gcm, tag.size());
     if (direction_ == Direction::encrypt) {
         throw Error(WARPAES_ERROR_STATE, "context: encryption makes the tag; get_tag gives it after final");
     }

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "cuda/cuda_backend.hpp"
+#include "message/checks.hpp"
 #include "message/executor.hpp"
 #include "pipeline/memory.hpp"
 
@@ -18,11 +19,9 @@ constexpr std::uint64_t hashed_here = 2 * block_bytes;
 
 void check_aad(const MessageRequest& r) {
     if (r.aad == nullptr && r.aad_length != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
-    check_aad_length(r.aad_length);
 }
 
 void check_tag(const MessageRequest& r) {
-    check_tag_length(r.tag_length);
     if (r.tag == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "tag: is null");
     if (overlap(r.tag, r.tag_length, r.output, r.input_length)) {
         throw Error(WARPAES_ERROR_OVERLAP, "tag: lies in the output");
@@ -48,10 +47,7 @@ void check_asynchronous(const MessageRequest& r, int device) {
 }  // namespace
 
 Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::uint8_t> iv) {
-    if (iv.empty() || iv.size() > gcm_most_aad_bytes) {
-        throw Error(WARPAES_ERROR_IV_LENGTH,
-                    "iv: must be 1 to 2^61 - 1 bytes for GCM, best 12; got " + std::to_string(iv.size()));
-    }
+    check_iv_length(Mode::gcm, iv.size(), "iv");
     if (iv.size() == gcm_nonce_bytes) return pre_counter(iv.first<gcm_nonce_bytes>());
     const FieldElement digest = gcm_digest(engine, key, iv.data(), iv.size());
     return store_element(multiply(digest ^ length_block(0, iv.size()), key.hash_key().powers[0]));
@@ -77,19 +73,6 @@ FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8
                       .results = &digest});
     if (ran != nullptr) *ran = {executor.backend(), executor.device(), executor.notes()};
     return load_element(digest);
-}
-
-void check_tag_length(std::uint64_t bytes) {
-    if (!is_gcm_tag_length(bytes)) {
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    "tag_len: must be 16, 15, 14, 13, 12, 8 or 4 bytes, got " + std::to_string(bytes));
-    }
-}
-
-void check_aad_length(std::uint64_t bytes) {
-    if (bytes > gcm_most_aad_bytes) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "aad_len: at most 2^61 - 1 bytes, got " + std::to_string(bytes));
-    }
 }
 
 Error wrong_tag() {

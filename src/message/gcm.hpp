@@ -22,12 +22,6 @@ Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::u
 FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes,
                         Outcome* ran = nullptr);
 
-/// Throws Error{ARGUMENT} if there are no tags of that length.
-void check_tag_length(std::uint64_t bytes);
-
-/// Throws Error{DATA_LENGTH} if it is more than GCM takes.
-void check_aad_length(std::uint64_t bytes);
-
 /// Error{AUTHENTICATION}, for a tag that is not the message's.
 Error wrong_tag();
 

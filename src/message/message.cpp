@@ -7,6 +7,7 @@
 #include "aes/pkcs7.hpp"
 #include "base/error.hpp"
 #include "engine/chain.hpp"
+#include "message/checks.hpp"
 #include "message/executor.hpp"
 #include "message/gcm.hpp"
 #include "message/mac.hpp"
@@ -50,13 +51,7 @@ void check_flags(const MessageRequest& r) {
 
 void check_data_length(const MessageRequest& r) {
     if (r.length_in_bits) return;
-    if (r.input_length > (std::uint64_t{1} << 60)) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: at most 2^60 bytes");
-    }
-    if (r.mode == Mode::gcm && r.input_length > gcm_most_bytes) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH,
-                    "input_len: at most 2^36 - 32 bytes for GCM, got " + std::to_string(r.input_length));
-    }
+    check_longest(r.mode, r.input_length, r.iv.size(), "input_len");
     if (!needs_whole_blocks(r.mode)) return;
     if (r.pkcs7 && r.direction == Direction::encrypt) return;
     if (r.input_length % block_bytes != 0) {
@@ -170,12 +165,8 @@ void crypt_range(Executor& executor, const MessageRequest& r, const Block& iv, b
 }  // namespace
 
 Block checked_iv(Mode mode, std::span<const std::uint8_t> iv) {
+    check_iv_length(mode, iv.size(), "iv");
     Block block{};
-    const std::size_t wanted = uses_iv(mode) ? block_bytes : 0;
-    if (iv.size() != wanted) {
-        throw Error(WARPAES_ERROR_IV_LENGTH,
-                    "iv: must be " + std::to_string(wanted) + " bytes for this mode, got " + std::to_string(iv.size()));
-    }
     std::copy(iv.begin(), iv.end(), block.begin());
     return block;
 }
@@ -189,6 +180,11 @@ void check_overlap(const std::uint8_t* input, std::uint64_t input_bytes, const s
 }
 
 void crypt(Engine& engine, const MessageRequest& r, MessageResult& result, std::optional<CallerStream> stream) {
+    check_iv_length(r.mode, r.iv.size(), "iv");
+    if (uses_tag(r.mode)) {
+        check_tag_length(r.mode, r.tag_length);
+        check_aad_length(r.mode, r.aad_length);
+    }
     const Block iv = uses_tag(r.mode) ? Block{} : checked_iv(r.mode, r.iv);
     check_flags(r);
     check_data_length(r);

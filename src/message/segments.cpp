@@ -12,6 +12,7 @@
 
 #include "aes/ghash.hpp"
 #include "base/error.hpp"
+#include "message/checks.hpp"
 #include "message/executor.hpp"
 #include "message/gcm.hpp"
 #include "pipeline/memory.hpp"
@@ -43,15 +44,12 @@ Side side_of(const SegmentsRequest& r, const char* name, std::uint64_t stride, s
 }
 
 void check(const SegmentsRequest& r) {
-    if (r.segment_bytes > gcm_most_bytes) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH,
-                    "segment_len: at most 2^36 - 32 bytes for GCM, got " + std::to_string(r.segment_bytes));
-    }
+    check_longest(Mode::gcm, r.segment_bytes, gcm_nonce_bytes, "segment_len");
     if (r.last_bytes > r.segment_bytes) {
         throw Error(WARPAES_ERROR_ARGUMENT, "last_len: is " + std::to_string(r.last_bytes) +
                                                 ", more than segment_len, " + std::to_string(r.segment_bytes));
     }
-    check_aad_length(r.aad_bytes);
+    check_aad_length(Mode::gcm, r.aad_bytes);
     if (r.aad == nullptr && r.aad_bytes != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
     if (r.count != 0 && r.nonces == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "nonces: is null");
 }

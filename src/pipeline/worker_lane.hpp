@@ -37,9 +37,6 @@ public:
     }
 
 private:
-    static bool is_failure_of_device(const Error& e) {
-        return e.status() == WARPAES_ERROR_DEVICE || e.status() == WARPAES_ERROR_DEVICE_MEMORY;
-    }
     void replace();
 
     Engine& engine_;

@@ -150,7 +150,7 @@ TEST_P(MacMessage, WhatCannotBeIsRefusedWithASentence) {
         m.iv_len = 16;
     });
     expect(WARPAES_ERROR_ARGUMENT, "tag_len", WARPAES_CMAC, [](warpaes_message& m) { m.tag_len = 3; });
-    expect(WARPAES_ERROR_ARGUMENT, "aad", WARPAES_CMAC, [](warpaes_message& m) {
+    expect(WARPAES_ERROR_ARGUMENT, "aad_len", WARPAES_CMAC, [](warpaes_message& m) {
         m.aad = m.input;
         m.aad_len = 1;
     });

@@ -146,7 +146,7 @@ TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
     });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_IV_LENGTH, "iv_len: must be 16", [](E& e) { e.iv_len = 12; });
     check(WARPAES_ECB, encrypt, WARPAES_ERROR_IV_LENGTH, "iv_len: must be 0", [](E& e) { e.iv_len = 16; });
-    check(WARPAES_GCM, encrypt, WARPAES_ERROR_IV_LENGTH, "iv_len: is 0", [](E& e) { e.iv_len = 0; });
+    check(WARPAES_GCM, encrypt, WARPAES_ERROR_IV_LENGTH, "iv_len: must be 1", [](E& e) { e.iv_len = 0; });
     check(WARPAES_CCM, encrypt, WARPAES_ERROR_IV_LENGTH, "iv_len: must be 7 to 13", [](E& e) { e.iv_len = 6; });
     check(WARPAES_CCM, encrypt, WARPAES_ERROR_IV_LENGTH, "iv_len: must be 7 to 13", [](E& e) { e.iv_len = 14; });
     check(WARPAES_CCM, encrypt, WARPAES_ERROR_ARGUMENT, "tag_len:", [](E& e) { e.tag_len = 5; });
