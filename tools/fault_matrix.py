@@ -11,7 +11,6 @@ and the command is stopped at every system call and at random moments. Fails if 
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
 import subprocess
@@ -19,8 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from gpu_test import ROOT, commit
+from recording import ROOT, file_for, stamp
 
 OUTCOMES = ("completed", "refused", "missed", "wrong")
 RESULTS = ROOT / "bench/results/robustness"
@@ -66,7 +64,7 @@ def main() -> int:
     if build is None:
         build = ROOT / "build/default"
         subprocess.run([ROOT / "tools/build", "default", "test_faults", "warpaes_simulated", "warpaes_cli"], check=True)
-    started = datetime.datetime.now(datetime.timezone.utc)
+    started = stamp()
     with tempfile.NamedTemporaryFile("r") as counts:
         environment = os.environ | {"WARPAES_FAULTS_RECORD": counts.name}
         program = build / "tests/faults/test_faults"
@@ -75,20 +73,16 @@ def main() -> int:
     processes = run_processes(build.resolve(), arguments.moments)
     summary = summarize(rows)
     totals = {outcome: sum(row[outcome] for row in summary) for outcome in OUTCOMES}
-    identity, dirty = commit()
     record = {
         "schema": 1,
         "kind": "faults",
-        "date": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "commit": identity,
-        "dirty": dirty,
+        **started,
         "jobs": len({row["work"] for row in rows}),
         "totals": totals,
         "calls": summary,
         "processes": processes,
     }
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    path = RESULTS / f"faults-{started.strftime('%Y-%m-%dT%H%M%SZ')}.json"
+    path = file_for(record, "faults", RESULTS)
     path.write_text(json.dumps(record, indent=1) + "\n")
     print(f"{path}: {totals}, processes {processes}")
     return 0 if done.returncode == 0 and totals["wrong"] == 0 and processes["passed"] else 1

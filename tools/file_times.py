@@ -12,7 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from recording import ROOT
+
 SIZE = 1 << 30
 RANGE = 4096
 

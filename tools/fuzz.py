@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
-import datetime
 import json
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -25,19 +23,13 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-from gpu_test import ROOT, commit
+from recording import ROOT, file_for, processor, stamp
 
 CORPUS = ROOT / "fuzz/corpus"
 BUILD = ROOT / "build/fuzz"
 RESULTS = ROOT / "bench/results/robustness"
 # The corpus in the repository stays small.
 MOST_FILES, MOST_BYTES = 150, 1024
-
-
-def processor() -> str:
-    found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    return found[1] if found else platform.machine()
 
 
 def targets() -> list[str]:
@@ -133,8 +125,7 @@ def main() -> int:
     if arguments.seconds is None:
         arguments.seconds = 0 if arguments.runs else 10
     chosen = arguments.targets or targets()
-    identity, dirty = commit()
-    started = datetime.datetime.now(datetime.timezone.utc)
+    started = stamp()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         programs = {target: BUILD / f"fuzz/fuzz_{target}" for target in chosen}
@@ -147,15 +138,11 @@ def main() -> int:
         record = {
             "schema": 1,
             "kind": "fuzz",
-            "date": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "commit": identity,
-            "dirty": dirty,
+            **started,
             "cpu": processor(),
             "targets": results,
         }
-        RESULTS.mkdir(parents=True, exist_ok=True)
-        name = f"fuzz-{started.strftime('%Y-%m-%dT%H%M%SZ')}.json"
-        (RESULTS / name).write_text(json.dumps(record, indent=1) + "\n")
+        file_for(record, "fuzz", RESULTS).write_text(json.dumps(record, indent=1) + "\n")
     return 0 if all(result["ended_well"] and not result["findings"] for result in results) else 1
 
 

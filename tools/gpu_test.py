@@ -15,7 +15,6 @@ Where there is no git repository, WARPAES_COMMIT names the commit, and WARPAES_D
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
 import platform
@@ -27,8 +26,7 @@ import time
 from pathlib import Path
 
 from file_times import time_files
-
-ROOT = Path(__file__).resolve().parents[1]
+from recording import ROOT, environment_of, file_for, find_gpu, machine, rounded, stamp
 
 # A sanitizer makes a launch a thousand times slower: every kernel, mode and direction, buffers of every kind, short and
 # long messages, but nothing that repeats the same. Tests provoke failures of CUDA calls on purpose: no finding.
@@ -66,23 +64,6 @@ def say(text: str) -> None:
     print(f"== {text}", flush=True)
 
 
-def output_of(*command: str) -> str:
-    try:
-        return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-
-
-def find_gpu() -> dict | None:
-    names = output_of(
-        "nvidia-smi", "--query-gpu=name,driver_version,clocks.max.sm", "--format=csv,noheader,nounits"
-    ).splitlines()
-    if not names:
-        return None
-    name, driver, clock = (field.strip() for field in names[0].split(","))
-    return {"name": name, "driver": driver, "count": len(names), "clock_mhz": int(clock) if clock.isdigit() else None}
-
-
 def cuda_version(build: Path) -> str:
     """Of the compiler that made the build."""
     for path in build.glob("CMakeFiles/*/CMakeCUDACompiler.cmake"):
@@ -90,13 +71,6 @@ def cuda_version(build: Path) -> str:
         if found:
             return found[1]
     return os.environ.get("WARPAES_CUDA_VERSION", "")
-
-
-def commit() -> tuple[str, bool]:
-    if "WARPAES_COMMIT" in os.environ:
-        return os.environ["WARPAES_COMMIT"], os.environ.get("WARPAES_DIRTY") == "1"
-    changed = [line for line in output_of("git", "status", "--porcelain").splitlines() if "bench/results/" not in line]
-    return output_of("git", "rev-parse", "HEAD"), bool(changed)
 
 
 def run_tests(build: Path, environment: dict, scratch: Path) -> list[dict]:
@@ -172,9 +146,7 @@ def run_batch_bench(build: Path, environment: dict, scratch: Path, gpu: bool) ->
         command = [build / "cli/warpaes", "bench", "--messages", messages, "--size", size, *rest, *where]
         subprocess.run([*command, "--samples", "7", "-o", path], env=environment, check=True)
         rows += json.loads(path.read_text())["batches"]
-    for row in rows:
-        row.update({field: float(f"{value:.5g}") for field, value in row.items() if isinstance(value, float)})
-    return rows
+    return rounded(rows)
 
 
 def run_mixed_payload(build: Path, environment: dict) -> dict:
@@ -218,9 +190,7 @@ def run_sanitizer(tool: str, build: Path, environment: dict, limit: int) -> dict
 
 
 def write(record: dict, folder: Path) -> Path:
-    machine = record["gpu"]["name"] if record["gpu"] else record["host"]["cpu"]
-    slug = re.sub(r"[^a-z0-9]+", "-", machine.lower()).strip("-")
-    path = folder / f"{slug}-{record['date'].replace(':', '')}.json"
+    path = file_for(record, machine(record), folder)
     # A line a row, so that records can be read and compared.
     text = re.sub(
         r"\{\s+\"(?:aad_bytes|backend|kernel)\".*?\}",
@@ -228,7 +198,6 @@ def write(record: dict, folder: Path) -> Path:
         json.dumps(record, indent=1),
         flags=re.DOTALL,
     )
-    folder.mkdir(parents=True, exist_ok=True)
     path.write_text(text + "\n")
     return path
 
@@ -257,9 +226,7 @@ def main() -> int:
     if not options.no_build:
         say("building")
         subprocess.run([ROOT / "tools/build", preset], check=True, stdout=subprocess.DEVNULL)
-    # A build that was made elsewhere finds its library through this.
-    paths = [str(build / "src/capi"), os.environ.get("LD_LIBRARY_PATH", "")]
-    environment = os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths))}
+    environment = environment_of(build)
     scratch = build / "gpu_test"
     scratch.mkdir(exist_ok=True)
 
@@ -272,39 +239,32 @@ def main() -> int:
         print("gpu_test: this build cannot use the GPU", file=sys.stderr)
         return 1
 
-    sha, dirty = commit()
-    stamp = {
-        "commit": sha,
-        "dirty": dirty,
-        "date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}",
-    }
+    made = stamp()
     parts = [options.only] if options.only else PARTS
     record = json.loads(options.into.read_text()) if options.into else {"schema": 1, "tests": [], "sanitizers": []}
     if "tests" in parts:
         say("tests")
-        record["tests"] = [result | stamp for result in run_tests(build, environment, scratch)]
+        record["tests"] = [result | made for result in run_tests(build, environment, scratch)]
     if "bench" in parts:
         say("benchmark")
         rows = scratch / "bench.json"
         subprocess.run([build / "cli/warpaes", "bench", "-o", rows, *options.bench], env=environment, check=True)
         measured = json.loads(rows.read_text())
-        for row in measured["bench"]:
-            row.update({field: float(f"{value:.5g}") for field, value in row.items() if isinstance(value, float)})
         if gpu:
             gpu = {**gpu, "cuda": cuda_version(build), **{k: v for k, v in measured["gpu"].items() if k != "name"}}
         host = {**measured["host"], "os": f"{platform.system()} {platform.release()}"}
         # The record's own commit and date are those of its figures.
-        record |= stamp | {"warpaes": measured["warpaes"], "gpu": gpu, "host": host, "bench": measured["bench"]}
+        record |= made | {"warpaes": measured["warpaes"], "gpu": gpu, "host": host, "bench": rounded(measured["bench"])}
     if "batches" in parts:
         say("batches")
-        record["batches"] = [row | stamp for row in run_batch_bench(build, environment, scratch, gpu is not None)]
-        record["payload"] = run_mixed_payload(build, environment) | stamp
+        record["batches"] = [row | made for row in run_batch_bench(build, environment, scratch, gpu is not None)]
+        record["payload"] = run_mixed_payload(build, environment) | made
     if "device" in parts and gpu:
         say("device.cuh")
-        record["device"] = [row | stamp for row in run_device_bench(build, environment)]
+        record["device"] = [row | made for row in run_device_bench(build, environment)]
     if "files" in parts:
         say("files")
-        record["files"] = [row | stamp for row in time_files(build)]
+        record["files"] = [row | made for row in time_files(build)]
         for row in record["files"]:
             print(row, flush=True)
     path = write(record, options.output)
@@ -312,7 +272,7 @@ def main() -> int:
         say("compute-sanitizer")
         record["sanitizers"] = []
         for tool in SANITIZERS:
-            record["sanitizers"].append(run_sanitizer(tool, build, environment, options.sanitizer_limit) | stamp)
+            record["sanitizers"].append(run_sanitizer(tool, build, environment, options.sanitizer_limit) | made)
             print(record["sanitizers"][-1], flush=True)
             write(record, options.output)
     print(f"record: {path}")

@@ -11,40 +11,21 @@ the record's own file, not where the library would look for it. What follows -- 
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
 import platform
-import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from gpu_test import ROOT, commit, find_gpu
-
-
-def cpu_name() -> str:
-    found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    return found[1] if found else "unknown"
-
-
-def rounded(value):
-    """Five digits say all that there is to say."""
-    if isinstance(value, float):
-        return float(f"{value:.5g}")
-    if isinstance(value, dict):
-        return {key: rounded(item) for key, item in value.items()}
-    return [rounded(item) for item in value] if isinstance(value, list) else value
+from recording import ROOT, environment_of, file_for, find_gpu, machine, processor, rounded, stamp
 
 
 def write(record: dict, folder: Path) -> Path:
-    machine = record["gpu"]["name"] if record["gpu"] else record["host"]["cpu"]
-    slug = re.sub(r"[^a-z0-9]+", "-", machine.lower()).strip("-")
-    path = folder / f"{slug}-{record['date'].replace(':', '')}.json"
+    path = file_for(record, machine(record), folder)
     points = ",\n".join(f"  {json.dumps(point)}" for point in record["points"])
     head = json.dumps(record | {"points": []}, indent=1)
-    folder.mkdir(parents=True, exist_ok=True)
     path.write_text(head.replace('"points": []', f'"points": [\n{points}\n ]') + "\n")
     return path
 
@@ -63,12 +44,7 @@ def main() -> int:
     warpaes = build / "cli/warpaes"
     gpu = find_gpu()
     with tempfile.TemporaryDirectory() as folder:
-        # A build that was made elsewhere finds its library through this.
-        paths = [str(build / "src/capi"), os.environ.get("LD_LIBRARY_PATH", "")]
-        environment = os.environ | {
-            "LD_LIBRARY_PATH": ":".join(filter(None, paths)),
-            "WARPAES_CALIBRATION": f"{folder}/calibration.json",
-        }
+        environment = environment_of(build) | {"WARPAES_CALIBRATION": f"{folder}/calibration.json"}
         command = [warpaes, "calibrate", "--json", *(["--quick"] if options.quick else [])]
         calibration = json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout)
         print(f"calibrated in {calibration['seconds']:.1f} s", flush=True)
@@ -79,16 +55,13 @@ def main() -> int:
         subprocess.run([warpaes, "plan", "--grid", "-o", grid, *keys, *options.grid], env=environment, check=True)
         measured = json.loads(grid.read_text())
 
-    sha, dirty = commit()
     del calibration["path"]
     record = {
         "schema": 1,
-        "date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}",
-        "commit": sha,
-        "dirty": dirty,
+        **stamp(),
         "warpaes": measured.pop("warpaes"),
         "gpu": gpu,
-        "host": {"cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)), "os": f"Linux {platform.release()}"},
+        "host": {"cpu": processor(), "cores": len(os.sched_getaffinity(0)), "os": f"Linux {platform.release()}"},
         "calibration": calibration | {field: costs[field] for field in ("threads", "thread_s", "cold_s")},
     }
     path = write(rounded(record | measured), options.output)
