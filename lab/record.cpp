@@ -1,0 +1,160 @@
+#include "lab/record.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "lab/names.hpp"
+#include "lab/record_json.hpp"
+
+namespace lab {
+
+namespace {
+
+using nlohmann::json;
+
+[[noreturn]] void fail(const std::filesystem::path& path) {
+    throw std::system_error(errno, std::generic_category(), path.string());
+}
+
+json of(const Machine::Gpu& gpu) {
+    return {{"device", gpu.device},
+            {"name", gpu.name},
+            {"compute_capability", gpu.compute_capability},
+            {"multiprocessors", gpu.multiprocessors},
+            {"clock_mhz", gpu.clock_mhz},
+            {"memory_clock_mhz", gpu.memory_clock_mhz},
+            {"memory_bytes", gpu.memory_bytes},
+            {"driver", gpu.driver},
+            {"cuda", gpu.cuda},
+            {"clocks", gpu.clocks}};
+}
+
+Machine::Gpu to_gpu(const json& in) {
+    return {in.at("device"),          in.at("name"),      in.at("compute_capability"),
+            in.at("multiprocessors"), in.at("clock_mhz"), in.at("memory_clock_mhz"),
+            in.at("memory_bytes"),    in.at("driver"),    in.at("cuda"),
+            in.at("clocks")};
+}
+
+json of(const Machine& machine) {
+    return {{"gpu", machine.gpu ? of(*machine.gpu) : json(nullptr)},
+            {"cpu", machine.cpu},
+            {"threads", machine.threads},
+            {"instructions", machine.instructions},
+            {"memory_bytes", machine.memory_bytes},
+            {"os", machine.os},
+            {"openssl", machine.openssl}};
+}
+
+Machine to_machine(const json& in) {
+    Machine machine;
+    if (!in.at("gpu").is_null()) machine.gpu = to_gpu(in.at("gpu"));
+    in.at("cpu").get_to(machine.cpu);
+    in.at("threads").get_to(machine.threads);
+    in.at("instructions").get_to(machine.instructions);
+    in.at("memory_bytes").get_to(machine.memory_bytes);
+    in.at("os").get_to(machine.os);
+    in.at("openssl").get_to(machine.openssl);
+    return machine;
+}
+
+json of(const Options& options) {
+    return {{"keys", options.keys},       {"quick", options.quick}, {"gpu", options.gpu},
+            {"threads", options.threads}, {"disk", options.disk},   {"memory", options.memory}};
+}
+
+Options to_options(const json& in) {
+    return {in.at("keys"), in.at("quick"), in.at("gpu"), in.at("threads"), in.at("disk"), in.at("memory")};
+}
+
+json of(const Entry& entry) {
+    return {{"key", entry.key},       {"paper", entry.paper},       {"citation", entry.citation},
+            {"title", entry.title},   {"question", entry.question}, {"status", statuses(entry.status)},
+            {"reason", entry.reason}, {"seconds", entry.seconds},   {"result", to_json(entry.result)}};
+}
+
+Entry to_entry(const json& in) {
+    return {in.at("key"),    in.at("paper"),    in.at("citation"),
+            in.at("title"),  in.at("question"), statuses.parse(in.at("status").get<std::string>()),
+            in.at("reason"), in.at("seconds"),  result_from_json(in.at("result"))};
+}
+
+}  // namespace
+
+Entry make_entry(const Experiment& experiment) {
+    Entry entry;
+    entry.key = experiment.key;
+    entry.paper = letter_of(experiment.paper);
+    entry.citation = citation_of(experiment.paper);
+    entry.title = experiment.title;
+    entry.question = experiment.question;
+    return entry;
+}
+
+json to_json(const Record& record) {
+    json experiments = json::array();
+    for (const Entry& entry : record.experiments) experiments.push_back(of(entry));
+    return {{"schema", Record::schema},      {"warpaes", record.version}, {"commit", record.commit},
+            {"date", record.date},           {"seconds", record.seconds}, {"machine", of(record.machine)},
+            {"options", of(record.options)}, {"experiments", experiments}};
+}
+
+Record record_from_json(const json& in) {
+    try {
+        const int schema = in.at("schema");
+        if (schema != Record::schema || !in.contains("experiments")) {
+            throw RecordError(fmt::format("not a record of schema {}", Record::schema));
+        }
+        Record record;
+        in.at("warpaes").get_to(record.version);
+        in.at("commit").get_to(record.commit);
+        in.at("date").get_to(record.date);
+        in.at("seconds").get_to(record.seconds);
+        record.machine = to_machine(in.at("machine"));
+        record.options = to_options(in.at("options"));
+        for (const json& entry : in.at("experiments")) record.experiments.push_back(to_entry(entry));
+        return record;
+    } catch (const json::exception& error) {
+        throw RecordError(error.what());
+    }
+}
+
+Record load(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    if (!file || !(text << file.rdbuf())) fail(path);
+    json parsed = json::parse(text.str(), nullptr, false);
+    if (parsed.is_discarded() || !parsed.is_object()) throw RecordError("no JSON object");
+    return record_from_json(parsed);
+}
+
+void save(const Record& record, const std::filesystem::path& path) {
+    const std::filesystem::path temporary = path.string() + ".new";
+    const std::string text = to_json(record).dump(1) + "\n";
+    const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (descriptor < 0) fail(temporary);
+    std::size_t written = 0;
+    while (written < text.size()) {
+        const ssize_t n = write(descriptor, text.data() + written, text.size() - written);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) break;
+        written += static_cast<std::size_t>(n);
+    }
+    const bool stored = written == text.size() && fsync(descriptor) == 0;
+    const int error = errno;
+    close(descriptor);
+    if (!stored || rename(temporary.c_str(), path.c_str()) != 0) {
+        if (!stored) errno = error;
+        const int kept = errno;
+        unlink(temporary.c_str());
+        errno = kept;
+        fail(path);
+    }
+}
+
+}  // namespace lab
