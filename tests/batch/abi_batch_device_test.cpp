@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "../why_skipped.hpp"
 #include "abi_batch.hpp"
 
 namespace warpaes::test {
@@ -45,7 +46,7 @@ int devices() {
 class AbiBatchDevice : public testing::TestWithParam<std::string> {
 protected:
     void SetUp() override {
-        if (devices() == 0) GTEST_SKIP() << "no GPU";
+        if (devices() == 0) GTEST_SKIP() << needs_gpu("none can be used here");
         engine_ = make_engine(GetParam());
         ASSERT_NE(engine_, nullptr);
     }
@@ -143,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(Engine, AbiBatchDevice, testing::Values("cuda", "auto")
                          [](const auto& info) { return info.param; });
 
 TEST(AbiBatchDeviceMemory, IsNotForACpuBackend) {
-    if (devices() == 0) GTEST_SKIP() << "no GPU";
+    if (devices() == 0) GTEST_SKIP() << needs_gpu("none can be used here");
     const AbiEngine engine = make_engine("libcrypto");
     DeviceMemory memory(engine, 0);
     const GroupSpec spec{.mode = Mode::ctr, .length = 16};

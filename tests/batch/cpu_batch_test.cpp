@@ -11,7 +11,7 @@ namespace {
 class CpuBatch : public testing::TestWithParam<NamedBackend> {
 protected:
     void SetUp() override {
-        if (!GetParam().backend->usable()) GTEST_SKIP() << GetParam().backend->info().front().reason;
+        if (!GetParam().backend->usable()) GTEST_SKIP() << why_not(GetParam());
         lane_ = GetParam().backend->open_lane(-1, 0);
     }
     void check(const std::vector<GroupSpec>& specs, std::uint32_t seed) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "../why_skipped.hpp"
 #include "batch_cases.hpp"
 #include "cuda/cuda_backend.hpp"
 #include "evp_oracle.hpp"
@@ -79,7 +80,7 @@ std::vector<Places> all_places() {
 class CudaBatch : public testing::TestWithParam<Places> {
 protected:
     void SetUp() override {
-        if (!cuda_backend().usable()) GTEST_SKIP() << cuda_backend().info().front().reason;
+        if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
         lane_ = cuda_backend().open_lane(0, 0);
     }
     void check(const std::vector<GroupSpec>& specs, std::uint32_t seed) {
@@ -287,7 +288,7 @@ INSTANTIATE_TEST_SUITE_P(All, CudaBatch, testing::ValuesIn(all_places()),
 
 /// Groups that lie one behind the other in one allocation are copied together.
 TEST(CudaBatchArena, GroupsAreCopiedTogether) {
-    if (!cuda_backend().usable()) GTEST_SKIP() << cuda_backend().info().front().reason;
+    if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
     PageLockedMemory page_locked;
     for (const std::uint64_t most : {200u, 3000u, 40000u}) {
@@ -312,7 +313,7 @@ TEST(CudaBatchArena, GroupsAreCopiedTogether) {
 
 /// Messages that are listed one by one, of one shape and at equal distances.
 TEST(CudaBatchArena, MessagesListedOneByOne) {
-    if (!cuda_backend().usable()) GTEST_SKIP() << cuda_backend().info().front().reason;
+    if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
     PageLockedMemory page_locked;
     DeviceMemory device;
@@ -337,7 +338,7 @@ TEST(CudaBatchArena, MessagesListedOneByOne) {
 
 /// So many groups that several threads make them ready, of messages that are no group of their own, and that are.
 TEST(CudaBatchArena, VeryManyGroups) {
-    if (!cuda_backend().usable()) GTEST_SKIP() << cuda_backend().info().front().reason;
+    if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
     const auto lane = cuda_backend().open_lane(0, 0);
     constexpr std::size_t count = 70000;
     std::mt19937 random(3);

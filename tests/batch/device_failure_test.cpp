@@ -2,11 +2,11 @@
 // work again; where the GPU was asked for, the entries say so.
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <set>
 
 #include "abi_batch.hpp"
 #include "capi/handles.hpp"
+#include "failures.hpp"
 #include "simt.hpp"
 
 namespace warpaes::test {
@@ -27,14 +27,6 @@ constexpr const char* functions[] = {"cudaEventCreateWithFlags",
                                      "cudaStreamCreateWithFlags",
                                      "cudaStreamSynchronize",
                                      "cudaStreamWaitEvent"};
-
-struct Failure {
-    cudaError_t error;
-    int times;
-};
-constexpr Failure failures[] = {{cudaErrorUnknown, 1},
-                                {cudaErrorMemoryAllocation, 1},
-                                {cudaErrorIllegalAddress, std::numeric_limits<int>::max() / 2}};
 
 AbiEngine engine_with_gpu(bool forced) {
     const EngineOptions options{.backend = forced ? "cuda" : "auto", .device = -1, .threads = 2, .gpu_least_bytes = 1};
@@ -99,7 +91,7 @@ TEST_P(BatchDeviceFailure, EveryCallAtEveryPosition) {
     for (const auto& [function, n] : counts) {
         const unsigned step = std::max(1U, n / 5);
         for (unsigned nth = 1; nth <= n; nth += step) {
-            for (const Failure& failure : failures) {
+            for (const simt::Failure& failure : simt::failures) {
                 SCOPED_TRACE(std::string(function) + " " + std::to_string(nth) + " " + cudaGetErrorName(failure.error));
                 simt::reset();
                 simt::fail_call(function, static_cast<int>(nth), failure.error, failure.times);

@@ -32,6 +32,19 @@ def data(length, seed=b"data"):
     return hashlib.shake_128(seed).digest(length)
 
 
+not_as_root = unittest.skipIf(
+    os.geteuid() == 0, "root may read and write everything; any other user on any machine runs this"
+)
+
+
+def missing(package, error):
+    """Why a test that needs a Python package is skipped."""
+    return (
+        f"the Python package {package} is missing ({error}); a build that was configured after `tools/setup test` had "
+        "installed it into .venv/tests runs this"
+    )
+
+
 class CommandTest(unittest.TestCase):
     """Each test has an empty directory, which must hold nothing unexpected in the end."""
 

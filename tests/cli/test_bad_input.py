@@ -23,6 +23,7 @@ from support import (
     WRITE,
     CommandTest,
     data,
+    not_as_root,
 )
 
 CTR = ("enc", "-aes-128-ctr", "-K", KEYS[128], "-iv", IV)
@@ -159,13 +160,13 @@ class Files(CommandTest):
         self.refused(NOT_FOUND, "'nowhere'|No such file", *CTR, "-in", "nowhere", "-out", "out")
         self.refused(NOT_FOUND, "'dir' is a directory", *CTR, "-in", "dir", "-out", "out")
 
-    @unittest.skipIf(os.geteuid() == 0, "root reads everything")
+    @not_as_root
     def test_unreadable_input(self):
         self.write("in", b"data")
         os.chmod(self.path("in"), 0)
         self.refused(NOT_FOUND, "'in'|Permission denied", *CTR, "-in", "in", "-out", "out")
 
-    @unittest.skipUnless(os.geteuid() == 0, "needs root to become somebody else")
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become somebody else; root on any machine runs this")
     def test_unreadable_input_and_directory_as_somebody_else(self):
         self.write("in", b"data")
         os.chmod(self.path("in"), 0)
@@ -174,7 +175,7 @@ class Files(CommandTest):
         os.chmod(self.path("readable"), 0o644)
         probe = self.run_command(WARPAES, "--version", user=65534, check=False)
         if probe.returncode != 0:
-            self.skipTest("the build directory is closed to others")
+            self.skipTest("others may not enter the build directory; root runs this where they may, as below /tmp")
         self.refused(NOT_FOUND, "'in'|Permission denied", *CTR, "-in", "in", "-out", "/dev/null", user=65534)
         self.refused(WRITE, "'out'|Permission denied", *CTR, "-in", "readable", "-out", "out", user=65534)
 
@@ -230,7 +231,9 @@ class Files(CommandTest):
             else None
         )
         if mounted is None or mounted.returncode != 0:
-            self.skipTest("cannot mount a small file system")
+            self.skipTest(
+                "a small file system cannot be mounted here; root runs this on a machine that is no container"
+            )
         try:
             self.write("in", data(3_000_000))
             self.refused(WRITE, "'small/out'|No space left|free some", *CTR, "-in", "in", "-out", "small/out")

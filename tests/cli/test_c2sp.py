@@ -5,7 +5,7 @@ import os
 import sys
 import unittest
 
-from support import AUTHENTICATION, CommandTest, data
+from support import AUTHENTICATION, CommandTest, data, missing
 
 VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "vectors")
 sys.path.insert(0, VECTORS)
@@ -16,7 +16,7 @@ try:
 
     MISSING = ""
 except ImportError as error:
-    MISSING = f"needs the Python package cryptography ({error}); `tools/setup test` installs it into .venv/tests"
+    MISSING = missing("cryptography", error)
 
 
 class C2sp(CommandTest):

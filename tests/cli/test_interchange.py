@@ -8,7 +8,9 @@ from support import IV, KEYS, MODES, OPENSSL, PADDED, WARPAES, CommandTest, data
 LENGTHS = (0, 1, 15, 16, 17, 1000, 300_001)
 
 
-@unittest.skipUnless(OPENSSL, "needs the openssl command")
+@unittest.skipUnless(
+    OPENSSL, "there is no openssl command; a machine on which `tools/setup test` has installed it runs this"
+)
 class Interchange(CommandTest):
     def both_ways(self, plain, cipher, *flags, decrypt_flags=None, **options):
         """Deterministic encryption: the same ciphertext from both, and each decrypts it."""

@@ -8,7 +8,19 @@ import subprocess
 import threading
 import unittest
 
-from support import ARGUMENT, EXISTS, FORMAT, KEYSET, NOT_FOUND, TEMPLATES, WARPAES, WRITE, CommandTest, data
+from support import (
+    ARGUMENT,
+    EXISTS,
+    FORMAT,
+    KEYSET,
+    NOT_FOUND,
+    TEMPLATES,
+    WARPAES,
+    WRITE,
+    CommandTest,
+    data,
+    not_as_root,
+)
 
 TINK = [name for name in TEMPLATES if name.startswith("AES")]
 
@@ -139,7 +151,7 @@ class Rotation(CommandTest):
         self.assertEqual(set(self.listed()), {self.first, *numbers})
         self.assertEqual(os.listdir(self.directory), ["keyset"])
 
-    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
+    @not_as_root
     def test_a_directory_that_cannot_be_written(self):
         os.chmod(self.directory, 0o500)
         self.addCleanup(os.chmod, self.directory, 0o700)

@@ -6,7 +6,7 @@ import json
 import os
 import unittest
 
-from support import AUTHENTICATION, TEMPLATES, CommandTest, data
+from support import AUTHENTICATION, TEMPLATES, CommandTest, data, missing
 
 try:
     import tink
@@ -15,7 +15,7 @@ try:
     streaming_aead.register()
     MISSING = ""
 except ImportError as error:
-    MISSING = f"needs the Python package tink ({error}); `tools/setup test` installs it into .venv/tests"
+    MISSING = missing("tink", error)
 
 TINK = [name for name in TEMPLATES if name.startswith("AES")]
 AAD = "associated data"

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "../why_skipped.hpp"
 #include "backend/backend.hpp"
 #include "cpu/vaes_backend.hpp"
 #include "evp_oracle.hpp"
@@ -37,7 +38,8 @@ inline std::vector<NamedBackend> cpu_backends() {
 
 /// What a test says that this machine cannot run.
 inline std::string why_not(const NamedBackend& b) {
-    return b.backend->info().front().reason + "; a machine that has it runs this";
+    const std::string& reason = b.backend->info().front().reason;
+    return b.backend->name() == "cuda" ? needs_gpu(reason) : reason + "; a machine whose CPU has it runs this";
 }
 
 inline Bytes random_bytes(std::size_t n, std::uint32_t seed) {

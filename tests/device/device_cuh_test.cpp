@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 
+#include "../why_skipped.hpp"
 #include "evp_oracle.hpp"
 #include "kernels.hpp"
 #include "known_answers.hpp"
@@ -50,10 +51,7 @@ Bytes plus(Bytes counter, std::uint64_t n) {
 class DeviceCuh : public testing::Test {
 protected:
     void SetUp() override {
-        if (const char* const why = no_gpu()) {
-            GTEST_SKIP() << why << ": these run on an NVIDIA GPU of compute capability 8.0 or newer; on any machine "
-                         << "the same tests run on the simulated GPU (simulated.DeviceCuh.*)";
-        }
+        if (const char* const why = no_gpu()) GTEST_SKIP() << warpaes::test::needs_gpu(why);
     }
 
     /// How many tables fit here.

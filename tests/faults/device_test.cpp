@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <limits>
 #include <tuple>
 
 #include "capi/handles.hpp"
+#include "failures.hpp"
 #include "record.hpp"
 #include "simt.hpp"
 #include "stage.hpp"
@@ -40,14 +40,6 @@ constexpr const char* functions[] = {"cudaEventCreateWithFlags",
                                      "cudaStreamDestroy",
                                      "cudaStreamSynchronize",
                                      "cudaStreamWaitEvent"};
-
-struct Failure {
-    cudaError_t error;
-    int times;
-};
-constexpr Failure failures[] = {{cudaErrorUnknown, 1},
-                                {cudaErrorMemoryAllocation, 1},
-                                {cudaErrorIllegalAddress, std::numeric_limits<int>::max() / 2}};
 
 /// An engine that takes the GPU for anything: because it was asked to (`forced`) or because it chooses so.
 Engine make_gpu_engine(bool forced) {
@@ -84,7 +76,7 @@ protected:
         return stage_->run(*work().work, engine.get());
     }
 
-    void check(const char* function, unsigned nth, const Failure& failure) {
+    void check(const char* function, unsigned nth, const simt::Failure& failure) {
         const std::string description = std::string(function) + " " + std::to_string(nth) + " " +
                                         cudaGetErrorName(failure.error) + " x " + std::to_string(failure.times);
         simt::reset();
@@ -141,7 +133,7 @@ TEST_P(Device, EveryCallAtEveryPosition) {
     ASSERT_EQ(simt::calls("*"), known + unnamed) << "a function is missing from the list";
     for (const auto& [function, n] : counts) {
         for (unsigned nth = 1; nth <= n; ++nth) {
-            for (const Failure& failure : failures) check(function, nth, failure);
+            for (const simt::Failure& failure : simt::failures) check(function, nth, failure);
         }
     }
     const bool tells = work().ends != EndKind::memory && work().work->name.find("_writer") == std::string::npos;

@@ -2,9 +2,8 @@
 // the rest, and the bytes are the same.
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "cuda/cuda_backend.hpp"
+#include "failures.hpp"
 #include "pipeline/message.hpp"
 #include "simt.hpp"
 #include "support.hpp"
@@ -29,9 +28,7 @@ protected:
         work();
         const std::uint64_t calls = simt::calls("*");
         for (std::uint64_t nth = 1; nth <= calls; ++nth) {
-            for (const auto& [error, times] : {std::pair{cudaErrorUnknown, 1},
-                                               {cudaErrorMemoryAllocation, 1},
-                                               {cudaErrorUnknown, std::numeric_limits<int>::max() / 2}}) {
+            for (const auto& [error, times] : simt::failures) {
                 simt::reset();
                 simt::fail_call("*", static_cast<int>(nth), error, times);
                 SCOPED_TRACE(std::to_string(nth) + " x " + std::to_string(times));

@@ -1,6 +1,7 @@
 // Whatever a calibration asks for can be carried out. How long it takes is nobody's business here.
 #include <gtest/gtest.h>
 
+#include "../why_skipped.hpp"
 #include "calibration/measure.hpp"
 #include "cuda/cuda_backend.hpp"
 #include "engine/engine.hpp"
@@ -49,7 +50,7 @@ TEST_P(StopwatchTest, MeasuresEveryCpuBackend) {
 }
 
 TEST_P(StopwatchTest, MeasuresAGpuWhereverTheDataLies) {
-    if (!has("cuda")) GTEST_SKIP() << "the simulated GPU runs this";
+    if (!has("cuda")) GTEST_SKIP() << test::needs_gpu(cuda_backend().info().front().reason);
     for (const Memory memory : {Memory::pageable, Memory::page_locked, Memory::device}) {
         measure("cuda", cuda_backend().info().front().device, memory);
     }

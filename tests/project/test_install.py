@@ -80,7 +80,10 @@ class Install(unittest.TestCase):
         if (build / "device_memory").exists():  # there was a CUDA toolkit
             run(build / "device_memory", env=dict(os.environ, LD_LIBRARY_PATH=str(self.libdir)))
 
-    @unittest.skipUnless(shutil.which("pkg-config"), "needs pkg-config")
+    @unittest.skipUnless(
+        shutil.which("pkg-config"),
+        "there is no pkg-config; a machine on which `tools/setup test` has installed it runs this",
+    )
     def test_pkg_config(self):
         environment = dict(os.environ, PKG_CONFIG_PATH=str(self.libdir / "pkgconfig"))
         flags = run("pkg-config", "--cflags", "--libs", "warpaes", env=environment).decode().split()
@@ -112,7 +115,9 @@ class Install(unittest.TestCase):
     def test_installed_command(self):
         command = self.prefix / "bin/warpaes"
         if not command.exists():
-            self.skipTest("built without the command")
+            self.skipTest(
+                "built with WARPAES_CLI=OFF, so without the command; the default build (`make test`) runs this"
+            )
         # Finds its library beside itself, without help.
         environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
         self.assertIn(b"libcrypto", run(command, "devices", env=environment))
