@@ -55,11 +55,7 @@ void BatchScratch::discard_lane() noexcept {
 }
 
 Batch::Batch(Engine& engine, KeyTable& keys, BatchRequest request)
-    : engine_(engine),
-      keys_(keys),
-      request_(std::move(request)),
-      outcomes_(request_),
-      places_(request_.count, refused) {}
+    : engine_(engine), keys_(keys), request_(std::move(request)), outcomes_(request_), shapes_(request_.count) {}
 
 std::vector<int> Batch::devices() const {
     std::vector<int> devices(plan_.gpus.begin(), plan_.gpus.end());
@@ -343,7 +339,7 @@ void Batch::hand_back(Claim claim, int device) noexcept {
 
 void Batch::abandon(const Error& error) {
     for (std::uint32_t i = 0; i < request_.count; ++i) {
-        if (places_[i] != refused) outcomes_.refuse(i, error);
+        if (shapes_[i].place != refused) outcomes_.refuse(i, error);
     }
 }
 

@@ -109,8 +109,23 @@ private:
         std::atomic<std::uint32_t> next{0};
     };
 
+    /// What the cutting of tasks asks of an entry, kept from its check: entries are large, and reading one again costs
+    /// more than all that is done with it.
+    struct Shape {
+        enum class Work : std::uint8_t { none, parallel, serial, solo };
+        std::uint64_t count = 0;
+        std::uint64_t cost = 0;        ///< of a message, in bytes
+        std::uint16_t kind = 0;        ///< what is best worked on together
+        std::int16_t place = refused;  ///< -1: in host memory; or a device
+        Work work = Work::none;
+    };
+    static constexpr std::int16_t refused = -2;
+
     struct Survey;
+    struct Piece;
     void check_entries(Survey& survey);
+    /// Entries [begin, end): its part of check_entries. Several pieces may be checked at the same time.
+    void check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece);
     void check_nonces();
     void make_tasks(const Survey& survey);
     [[nodiscard]] std::vector<std::uint32_t> in_order() const;
@@ -148,9 +163,7 @@ private:
     bool replaceable_ = false;
 
     // Made by prepare:
-    static constexpr int refused = -2;
-    std::vector<std::int16_t> places_;    ///< of each entry: refused, -1 for host memory, or a device
-    std::vector<std::uint16_t> classes_;  ///< of each entry: what is best worked on together
+    std::vector<Shape> shapes_;  ///< of each entry
     std::unordered_map<std::uint32_t, std::shared_ptr<const ExpandedKey>> table_keys_;
     std::vector<Solo> solos_;
     TaskList host_;

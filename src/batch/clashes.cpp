@@ -24,7 +24,16 @@ void Clashes::add(std::uint32_t entry, const std::array<Strip, 2>& writes) {
         end = std::max(end, strip.end());
     }
     ascending_ = begin >= last_;
+    if (entries_.size() == 1) first_ = begin;
     last_ = end;
+}
+
+void Clashes::append(const Clashes& next) {
+    if (next.entries_.empty()) return;
+    ascending_ = ascending_ && next.ascending_ && next.first_ >= last_;
+    if (entries_.empty()) first_ = next.first_;
+    last_ = next.last_;
+    entries_.insert(entries_.end(), next.entries_.begin(), next.entries_.end());
 }
 
 void Clashes::find(const Again& again, const std::function<void(std::uint32_t)>& clash) {

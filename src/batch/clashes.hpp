@@ -18,12 +18,14 @@ public:
 
     /// Entries in ascending order.
     void add(std::uint32_t entry, const std::array<Strip, 2>& writes);
+    /// What was added to `next`, whose entries all come after these.
+    void append(const Clashes& next);
     /// Calls `clash` for each entry that overlaps another, maybe more than once.
     void find(const Again& again, const std::function<void(std::uint32_t entry)>& clash);
 
 private:
     std::vector<std::uint32_t> entries_;
-    std::uintptr_t last_ = 0;  ///< end of all that was added, as long as it ascends
+    std::uintptr_t first_ = 0, last_ = 0;  ///< beginning and end of all that was added, as long as it ascends
     bool ascending_ = true;
 };
 

@@ -3,6 +3,7 @@
 #include <bit>
 #include <numeric>
 
+#include "base/threads.hpp"
 #include "batch/batch.hpp"
 #include "batch/clashes.hpp"
 #include "batch/nonces.hpp"
@@ -23,6 +24,11 @@ constexpr std::uint64_t serial_least = 16, serial_most = 64;
 constexpr std::uint64_t serial_task_bytes = std::uint64_t{64} << 20;
 
 constexpr std::uint64_t least_task_bytes = std::uint64_t{16} << 10;
+
+/// Entries worth a thread to check them, which takes 0.1 to 0.3 us each where starting a thread takes 20; threads at
+/// most.
+constexpr std::uint64_t piece_entries = 512;
+constexpr unsigned most_pieces = 8;
 
 /// One for everything that is best worked on together: mode, direction, key length, and for serial modes about the same
 /// length, the longest first.
@@ -63,25 +69,55 @@ struct Batch::Survey {
     bool in_place = false;
 
     void add(const MessageGroup& g) {
-        const auto it = std::find_if(parts.begin(), parts.end(), [&](const BatchPart& p) {
-            return p.mode == g.mode && p.direction == g.direction && p.rounds == g.rounds();
-        });
-        BatchPart& part = it != parts.end()
-                              ? *it
-                              : parts.emplace_back(BatchPart{.mode = g.mode,
-                                                             .direction = g.direction,
-                                                             .rounds = g.rounds(),
-                                                             .memory = cuda_backend().place(g.input.first).kind});
+        BatchPart& part = part_for(g.mode, g.direction, g.rounds(), g.input.first);
         const std::uint64_t bytes = saturating_product(work_of(g), g.count);
+        const bool stays = g.output.first != nullptr && g.input.first == g.output.first;
         part.messages += g.count;
         part.bytes += bytes;
         part.longest = std::max(part.longest, work_of(g));
         if (g.key == nullptr) part.own_keys += g.count;
-        if (g.output.first != nullptr && g.input.first == g.output.first) part.in_place += bytes;
+        if (stays) part.in_place += bytes;
         cost += bytes + saturating_product(message_cost, g.count);
         if (!is_parallel(g.mode, g.direction)) serial_messages += g.count;
-        in_place = in_place || (g.output.first != nullptr && g.input.first == g.output.first);
+        in_place = in_place || stays;
     }
+
+    void add(const Survey& other) {
+        for (const BatchPart& p : other.parts) {
+            BatchPart& part = part_for(p.mode, p.direction, p.rounds, p.memory);
+            part.messages += p.messages;
+            part.bytes += p.bytes;
+            part.longest = std::max(part.longest, p.longest);
+            part.own_keys += p.own_keys;
+            part.in_place += p.in_place;
+        }
+        cost += other.cost;
+        serial_messages += other.serial_messages;
+        in_place = in_place || other.in_place;
+    }
+
+private:
+    static Memory memory_of(const std::uint8_t* input) { return cuda_backend().place(input).kind; }
+    static Memory memory_of(Memory memory) { return memory; }
+
+    /// `lies`: memory, or what lies in it; where the first of a part's messages lie counts for all of them.
+    template <typename Lies>
+    BatchPart& part_for(Mode mode, Direction direction, int rounds, Lies lies) {
+        const auto it = std::find_if(parts.begin(), parts.end(), [&](const BatchPart& p) {
+            return p.mode == mode && p.direction == direction && p.rounds == rounds;
+        });
+        if (it != parts.end()) return *it;
+        return parts.emplace_back(
+            BatchPart{.mode = mode, .direction = direction, .rounds = rounds, .memory = memory_of(lies)});
+    }
+};
+
+/// What is found out about neighbouring entries.
+struct Batch::Piece {
+    Survey survey;
+    Clashes clashes;
+    std::uint64_t messages = 0;
+    std::vector<std::pair<std::uint32_t, std::shared_ptr<const ExpandedKey>>> keys;  ///< for table_keys_
 };
 
 bool Batch::prepare() {
@@ -103,31 +139,35 @@ bool Batch::prepare() {
 }
 
 void Batch::refuse(std::uint32_t entry, const Error& error) {
-    places_[entry] = refused;
+    shapes_[entry].place = refused;
     outcomes_.refuse(entry, error);
 }
 
-void Batch::check_entries(Survey& survey) {
+void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
     EntryChecker checker(engine_, request_);
-    Clashes clashes;
-    classes_.resize(request_.count);
-    for (std::uint32_t i = 0; i < request_.count; ++i) {
+    for (std::uint32_t i = begin; i < end; ++i) {
         outcomes_.begin(i);
         const warpaes_batch_entry& e = request_.entry(i);
-        messages_ += e.count;
+        piece.messages += e.count;
         try {
-            const auto checked = checker.check(e);
-            places_[i] = static_cast<std::int16_t>(checked.device);
-            // One key for all of them, brought as bytes: worth to be expanded once.
-            const MessageGroup& g = checked.group;
-            classes_[i] = static_cast<std::uint16_t>(class_of(g));
+            const auto [g, device] = checker.check(e);
+            const bool in_host = device < 0;
+            shapes_[i] = {.count = g.count,
+                          .cost = work_of(g) + message_cost,
+                          .kind = static_cast<std::uint16_t>(class_of(g)),
+                          .place = static_cast<std::int16_t>(device),
+                          .work = !has_work(g)                        ? Shape::Work::none
+                                  : !is_parallel(g.mode, g.direction) ? Shape::Work::serial
+                                  : in_host && g.bytes() > solo_bytes ? Shape::Work::solo
+                                                                      : Shape::Work::parallel};
             outcomes_.admit(i);
-            clashes.add(i, writes_of(g));
-            if (has_work(g) && checked.device < 0) survey.add(g);
-            if (g.key == nullptr && g.count != 0 && checked.device < 0) {
+            piece.clashes.add(i, writes_of(g));
+            if (has_work(g) && in_host) piece.survey.add(g);
+            // One key for all of them, brought as bytes: worth to be expanded once.
+            if (g.key == nullptr && g.count != 0 && in_host) {
                 const std::span<const std::uint8_t> bytes(g.keys.first, g.key_bytes);
                 auto key = g.count == 1 ? keys_.get_if_seen(bytes) : g.keys.stride == 0 ? keys_.get(bytes) : nullptr;
-                if (key != nullptr) table_keys_.emplace(i, std::move(key));
+                if (key != nullptr) piece.keys.emplace_back(i, std::move(key));
             }
         } catch (const Error& error) {
             refuse(i, error);
@@ -135,9 +175,23 @@ void Batch::check_entries(Survey& survey) {
             refuse(i, Error(WARPAES_ERROR_OUT_OF_MEMORY, "out of host memory"));
         }
     }
+}
+
+void Batch::check_entries(Survey& survey) {
+    std::vector<Piece> pieces(
+        std::clamp<std::size_t>(request_.count / piece_entries, 1, std::min(engine_.options().threads, most_pieces)));
+    const auto border = [&](std::size_t i) { return static_cast<std::uint32_t>(request_.count * i / pieces.size()); };
+    on_threads(pieces.size(), [&](std::size_t i) { check_piece(border(i), border(i + 1), pieces[i]); });
+    Clashes clashes;
+    for (Piece& piece : pieces) {
+        survey.add(piece.survey);
+        clashes.append(piece.clashes);
+        messages_ += piece.messages;
+        for (auto& [entry, key] : piece.keys) table_keys_.emplace(entry, std::move(key));
+    }
     clashes.find([&](std::uint32_t i) { return writes_of(group_of(request_, request_.entry(i))); },
                  [&](std::uint32_t i) {
-                     if (places_[i] == refused) return;
+                     if (shapes_[i].place == refused) return;
                      refuse(i, Error(WARPAES_ERROR_OVERLAP, "output, tag: overlap those of another entry"));
                  });
 }
@@ -146,16 +200,16 @@ void Batch::check_nonces() {
     if (!request_.check_nonces) return;
     NonceCheck nonces;
     for (std::uint32_t i = 0; i < request_.count; ++i) {
-        if (places_[i] == refused) continue;
+        if (shapes_[i].place == refused) continue;
         try {
-            nonces.add(i, group_of(request_, request_.entry(i)), places_[i]);
+            nonces.add(i, group_of(request_, request_.entry(i)), shapes_[i].place);
         } catch (const Error& error) {
             refuse(i, error);
         }
     }
     nonces.find([&](std::uint32_t i) { return group_of(request_, request_.entry(i)); },
                 [&](std::uint32_t i) {
-                    if (places_[i] == refused) return;
+                    if (shapes_[i].place == refused) return;
                     refuse(i, Error(WARPAES_ERROR_IV_REUSED, "iv: is used twice with one key in this batch"));
                 });
 }
@@ -165,8 +219,8 @@ std::vector<std::uint32_t> Batch::in_order() const {
     std::vector<std::uint32_t> begins(classes + 1);
     std::size_t used = 0;
     for (std::uint32_t i = 0; i < request_.count; ++i) {
-        if (places_[i] == refused) continue;
-        std::uint32_t& n = begins[classes_[i] + std::size_t{1}];
+        if (shapes_[i].place == refused) continue;
+        std::uint32_t& n = begins[shapes_[i].kind + std::size_t{1}];
         used += n == 0;
         ++n;
         order.push_back(i);
@@ -174,7 +228,7 @@ std::vector<std::uint32_t> Batch::in_order() const {
     if (used <= 1) return order;
     std::partial_sum(begins.begin(), begins.end(), begins.begin());
     std::vector<std::uint32_t> sorted(order.size());
-    for (const std::uint32_t i : order) sorted[begins[classes_[i]]++] = i;
+    for (const std::uint32_t i : order) sorted[begins[shapes_[i].kind]++] = i;
     return sorted;
 }
 
@@ -204,19 +258,15 @@ void Batch::make_tasks(const Survey& survey) {
         .bytes = std::uint64_t{1} << 62, .messages = std::uint64_t{1} << 62, .slices = std::size_t{1} << 16};
 
     for (const std::uint32_t i : order) {
-        const MessageGroup g = group_of(request_, request_.entry(i));
-        if (!has_work(g)) {
-            on_cpu_ += g.count;
-            continue;
-        }
-        const std::uint64_t cost = work_of(g) + message_cost;
-        const bool is_serial = !is_parallel(g.mode, g.direction);
-        if (places_[i] >= 0) {
-            device_tasks_[places_[i]].list.add(i, g.count, cost, whole);
-        } else if (!is_serial && g.bytes() > solo_bytes) {
-            for (std::uint64_t m = 0; m < g.count; ++m) solos_.push_back({m, i});
+        const Shape& shape = shapes_[i];
+        if (shape.work == Shape::Work::none) {
+            on_cpu_ += shape.count;
+        } else if (shape.place >= 0) {
+            device_tasks_[shape.place].list.add(i, shape.count, shape.cost, whole);
+        } else if (shape.work == Shape::Work::solo) {
+            for (std::uint64_t m = 0; m < shape.count; ++m) solos_.push_back({m, i});
         } else {
-            host_.add(i, g.count, cost, is_serial ? serial : parallel);
+            host_.add(i, shape.count, shape.cost, shape.work == Shape::Work::serial ? serial : parallel);
         }
     }
     host_.close();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <set>
 #include <thread>
@@ -64,11 +65,21 @@ TEST(Strips, AtTheEndOfMemory) {
 }
 
 std::set<std::uint32_t> clashes_of(const std::vector<std::array<Strip, 2>>& writes) {
-    Clashes clashes;
-    for (std::uint32_t i = 0; i < writes.size(); ++i) clashes.add(i, writes[i]);
-    std::set<std::uint32_t> found;
-    clashes.find([&](std::uint32_t i) { return writes[i]; }, [&](std::uint32_t i) { found.insert(i); });
-    return found;
+    const auto n = static_cast<std::uint32_t>(writes.size());
+    // At once, and in two pieces wherever they are cut (of many, at few places).
+    std::optional<std::set<std::uint32_t>> found;
+    for (std::uint32_t cut = 0; cut <= n; cut += 1 + n / 16) {
+        Clashes clashes, rest;
+        for (std::uint32_t i = 0; i < n; ++i) (i < cut ? clashes : rest).add(i, writes[i]);
+        clashes.append(rest);
+        std::set<std::uint32_t> these;
+        clashes.find([&](std::uint32_t i) { return writes[i]; }, [&](std::uint32_t i) { these.insert(i); });
+        if (found) {
+            EXPECT_EQ(these, *found) << "cut before " << cut;
+        }
+        found = these;
+    }
+    return *found;
 }
 
 TEST(Clashes, AreThoseOfEntriesThatShareAByte) {
