@@ -1,3 +1,4 @@
 # Sources of the lab that see CUDA, relative to lab/gpu; the simulated GPU of the tests compiles the same list for the host.
 set(WARPAES_LAB_GPU_SOURCES
-    device.cpp)
+    device.cpp
+    memory_reads.cu)

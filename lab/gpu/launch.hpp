@@ -1,0 +1,40 @@
+// What the lab's kernels need beyond plain CUDA C++, and the one way to start them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "lab/gpu/check.hpp"
+
+namespace lab::gpu {
+
+#if defined(WARPAES_SIMT)
+inline unsigned char* dynamic_shared() {
+    return simt::dynamic_shared();
+}
+#else
+extern __shared__ __align__(128) unsigned char dynamic_shared_memory[];
+__device__ __forceinline__ unsigned char* dynamic_shared() {
+    return dynamic_shared_memory;
+}
+#endif
+
+/// Enqueues a kernel; more than 48 KiB of dynamic shared memory are asked for.
+template <typename... Expected, typename... Actual>
+void launch(void (*kernel)(Expected...), unsigned blocks, unsigned threads, std::size_t shared_bytes,
+            const Stream& stream, Actual&&... arguments) {
+    if (shared_bytes > 48 * 1024) {
+        check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(shared_bytes)),
+              "reserving shared memory");
+    }
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(threads);
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream.get();
+    check(cudaLaunchKernelEx(&config, kernel, std::forward<Actual>(arguments)...), "launching a kernel");
+}
+
+}  // namespace lab::gpu

@@ -1,0 +1,44 @@
+// The memory study's kernels on the simulated GPU: they read what they should, and the check of it can fail.
+#include "lab/gpu/memory_reads.hpp"
+
+#include <gtest/gtest.h>
+
+namespace lab::gpu {
+namespace {
+
+constexpr ReadFrom sources[] = {ReadFrom::constant, ReadFrom::shared, ReadFrom::replicated, ReadFrom::texture,
+                                ReadFrom::l1,       ReadFrom::l2,     ReadFrom::memory};
+constexpr ReadPattern patterns[] = {ReadPattern::same, ReadPattern::consecutive, ReadPattern::random};
+
+TEST(MemoryReads, EverySourceAndPattern) {
+    MemoryReads memory(0, 256, 1024, 4096);
+    for (const ReadFrom from : sources) {
+        for (const ReadPattern pattern : patterns) {
+            const ReadTimes times = memory.run(from, pattern, 50'000);
+            EXPECT_GT(times.seconds, 0);
+            EXPECT_GT(times.cycles, 0);
+            EXPECT_TRUE(memory.verify()) << static_cast<int>(from) << ' ' << static_cast<int>(pattern);
+        }
+    }
+}
+
+TEST(MemoryReads, WholeRounds) {
+    const MemoryReads memory(0, 32, 32, 32);
+    EXPECT_EQ(memory.multiprocessors(), 2u);
+    EXPECT_EQ(memory.reads(1), 2u * 1024 * 8);
+    EXPECT_EQ(memory.reads(2 * 1024 * 8 + 1), 2u * 2 * 1024 * 8);
+}
+
+TEST(MemoryReads, SumsThatAreWrongAreFound) {
+    MemoryReads memory(0, 64, 64, 64);
+    EXPECT_FALSE(memory.verify());  // nothing has been read
+    memory.run(ReadFrom::shared, ReadPattern::random, 1);
+    EXPECT_TRUE(memory.verify());
+}
+
+TEST(MemoryReads, TablesThatAreTooLargeAreRefused) {
+    EXPECT_THROW(MemoryReads(0, 2048, 32, 32), Error);
+}
+
+}  // namespace
+}  // namespace lab::gpu
