@@ -1,4 +1,5 @@
 # Sources of the lab that see CUDA, relative to lab/gpu; the simulated GPU of the tests compiles the same list for the host.
 set(WARPAES_LAB_GPU_SOURCES
     device.cpp
-    memory_reads.cu)
+    memory_reads.cu
+    variants.cu)

@@ -1,0 +1,178 @@
+// The variants that there are kernels of: what the experiments compare, each once.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "lab/gpu/variant.hpp"
+
+namespace lab::gpu {
+
+/// [N]'s thirteen implementations, in the order of the paper's table.
+inline constexpr std::array<Variant, 13> thirteen{{
+    {.tables = TableMemory::constant},
+    {},
+    {.keys = KeyMemory::shared},
+    {.table_count = 1, .keys = KeyMemory::shared},
+    {.keys = KeyMemory::shared, .state = StateMemory::shared_soa},
+    {.keys = KeyMemory::shared, .state = StateMemory::shared_aos},
+    {.bytes = 8, .state = StateMemory::shared_aos, .exchange = Exchange::barrier},
+    {.bytes = 8, .keys = KeyMemory::shared, .state = StateMemory::shared_aos, .exchange = Exchange::barrier},
+    {.bytes = 8, .state = StateMemory::shared_soa, .exchange = Exchange::barrier},
+    {.bytes = 4, .state = StateMemory::shared_aos, .exchange = Exchange::barrier},
+    {.bytes = 4, .keys = KeyMemory::shared, .state = StateMemory::shared_aos, .exchange = Exchange::barrier},
+    {.bytes = 4, .state = StateMemory::shared_soa, .exchange = Exchange::barrier},
+    {.bytes = 1,
+     .keys = KeyMemory::shared,
+     .state = StateMemory::shared_aos,
+     .exchange = Exchange::barrier,
+     .access = Access::bytes},
+}};
+
+/// A block's share a thread, with what is exchanged in each of the three ways: shared tables, constant keys.
+inline constexpr std::array<Variant, 10> granularities{{
+    {},
+    {.bytes = 8, .state = StateMemory::shared_aos, .exchange = Exchange::barrier},
+    {.bytes = 8, .state = StateMemory::shared_aos, .exchange = Exchange::warp_synchronous},
+    {.bytes = 8, .exchange = Exchange::shuffle},
+    {.bytes = 4, .state = StateMemory::shared_aos, .exchange = Exchange::barrier},
+    {.bytes = 4, .state = StateMemory::shared_aos, .exchange = Exchange::warp_synchronous},
+    {.bytes = 4, .exchange = Exchange::shuffle},
+    {.bytes = 1, .state = StateMemory::shared_aos, .exchange = Exchange::barrier, .access = Access::bytes},
+    {.bytes = 1, .state = StateMemory::shared_aos, .exchange = Exchange::warp_synchronous, .access = Access::bytes},
+    {.bytes = 1, .exchange = Exchange::shuffle, .access = Access::bytes},
+}};
+
+/// Every place and number of tables, with threads that stay.
+inline constexpr std::array<Variant, 14> table_places{{
+    {.tables = TableMemory::constant, .table_count = 4, .persistent = true},
+    {.tables = TableMemory::constant, .table_count = 1, .persistent = true},
+    {.tables = TableMemory::constant, .table_count = 0, .persistent = true},
+    {.tables = TableMemory::shared, .table_count = 4, .persistent = true},
+    {.tables = TableMemory::shared, .table_count = 1, .persistent = true},
+    {.tables = TableMemory::shared, .table_count = 0, .persistent = true},
+    {.tables = TableMemory::global, .table_count = 4, .persistent = true},
+    {.tables = TableMemory::global, .table_count = 1, .persistent = true},
+    {.tables = TableMemory::global, .table_count = 0, .persistent = true},
+    {.tables = TableMemory::texture, .table_count = 4, .persistent = true},
+    {.tables = TableMemory::texture, .table_count = 1, .persistent = true},
+    {.tables = TableMemory::texture, .table_count = 0, .persistent = true},
+    {.tables = TableMemory::replicated, .table_count = 4, .persistent = true},
+    {.tables = TableMemory::replicated, .table_count = 1, .persistent = true},
+}};
+
+/// The state in registers and in shared memory, constant keys.
+inline constexpr std::array<Variant, 3> layouts{{
+    {},
+    {.state = StateMemory::shared_aos},
+    {.state = StateMemory::shared_soa},
+}};
+
+/// [G]'s three schemes: tables in constant memory.
+inline constexpr std::array<Variant, 3> schemes{{
+    {.tables = TableMemory::constant, .staged = true},
+    {.bytes = 4,
+     .tables = TableMemory::constant,
+     .state = StateMemory::shared_aos,
+     .exchange = Exchange::warp_synchronous},
+    {.bytes = 1,
+     .tables = TableMemory::constant,
+     .state = StateMemory::shared_aos,
+     .exchange = Exchange::warp_synchronous,
+     .access = Access::bytes},
+}};
+
+/// [G]: the same with tables in shared memory, which its authors tried last.
+inline constexpr std::array<Variant, 3> schemes_in_shared{{
+    {.tables = TableMemory::shared, .staged = true},
+    {.bytes = 4, .state = StateMemory::shared_aos, .exchange = Exchange::warp_synchronous},
+    {.bytes = 1, .state = StateMemory::shared_aos, .exchange = Exchange::warp_synchronous, .access = Access::bytes},
+}};
+
+/// [P]: tables times keys by memory.
+inline constexpr std::array<Variant, 9> memories{{
+    {.tables = TableMemory::constant, .keys = KeyMemory::constant},
+    {.tables = TableMemory::constant, .keys = KeyMemory::shared},
+    {.tables = TableMemory::constant, .keys = KeyMemory::global},
+    {.tables = TableMemory::shared, .keys = KeyMemory::constant},
+    {.tables = TableMemory::shared, .keys = KeyMemory::shared},
+    {.tables = TableMemory::shared, .keys = KeyMemory::global},
+    {.tables = TableMemory::global, .keys = KeyMemory::constant},
+    {.tables = TableMemory::global, .keys = KeyMemory::shared},
+    {.tables = TableMemory::global, .keys = KeyMemory::global},
+}};
+
+/// [P]: bytes instead of words, with the state in registers and in shared memory.
+inline constexpr std::array<Variant, 2> byte_access{{
+    {.access = Access::bytes},
+    {.state = StateMemory::shared_aos, .access = Access::bytes},
+}};
+
+/// [P]: launch orders.
+inline constexpr std::array<Variant, 3> orders{{
+    {},
+    {.order = Order::reversed},
+    {.order = Order::striped},
+}};
+
+/// [D]: one thread a block, tables, keys and text in shared memory, 16 thread blocks that stay.
+inline constexpr Variant damjanovic{.keys = KeyMemory::shared, .persistent = true, .staged = true};
+
+namespace detail {
+
+inline constexpr std::size_t most_entries = 128;
+
+struct Collected {
+    std::array<Entry, most_entries> entries{};
+    std::size_t size = 0;
+
+    constexpr void add(const Variant& variant, const Cipher& cipher = {}) {
+        const Entry entry{variant, cipher};
+        for (std::size_t i = 0; i < size; ++i) {
+            if (entries[i] == entry) return;
+        }
+        entries[size++] = entry;
+    }
+    template <std::size_t N>
+    constexpr void add(const std::array<Variant, N>& variants, const Cipher& cipher = {}) {
+        for (const Variant& variant : variants) add(variant, cipher);
+    }
+};
+
+constexpr Collected collect() {
+    Collected all;
+    all.add(thirteen);
+    all.add(granularities);
+    all.add(table_places);
+    all.add(layouts);
+    all.add(schemes);
+    all.add(schemes, {.counter = true});
+    all.add(schemes_in_shared);
+    all.add(memories);
+    all.add(byte_access);
+    all.add(orders);
+    for (const int rounds : {10, 12, 14}) {
+        for (const bool inverse : {false, true}) all.add(damjanovic, {.rounds = rounds, .inverse = inverse});
+    }
+    // [P]: decryption, by its number of threads a block.
+    all.add(Variant{}, {.inverse = true});
+    all.add(Variant{.bytes = 4, .exchange = Exchange::shuffle}, {.inverse = true});
+    // CTR with the tables of then and of now, for [H].
+    all.add(Variant{.persistent = true}, {.counter = true});
+    all.add(Variant{.tables = TableMemory::replicated, .persistent = true}, {.counter = true});
+    return all;
+}
+
+}  // namespace detail
+
+/// All of them.
+inline constexpr auto catalogue = [] {
+    constexpr detail::Collected all = detail::collect();
+    std::array<Entry, all.size> entries{};
+    std::copy_n(all.entries.begin(), all.size, entries.begin());
+    return entries;
+}();
+
+static_assert(std::all_of(catalogue.begin(), catalogue.end(), [](const Entry& e) { return valid(e); }));
+
+}  // namespace lab::gpu

@@ -1,0 +1,43 @@
+// What a variant's kernel is told. Round keys come with it, so that they are operands out of constant memory.
+#pragma once
+
+#include <cstdint>
+
+#include "aes/gf256.hpp"
+#include "aes/t_tables.hpp"
+
+namespace lab::gpu {
+
+/// What lookups read: T0 to T3 one after the other, then the S-box; or those of the inverse cipher.
+struct Tables {
+    std::uint32_t t[1024];
+    std::uint8_t s[256];
+};
+
+constexpr Tables make_tables(bool inverse) {
+    Tables tables{};
+    for (unsigned i = 0; i < 1024; ++i) {
+        const std::uint32_t v = inverse ? warpaes::td0[i % 256] : warpaes::te0[i % 256];
+        const unsigned bits = 8 * (i / 256);
+        tables.t[i] = bits == 0 ? v : v << bits | v >> (32 - bits);
+    }
+    for (unsigned i = 0; i < 256; ++i) tables.s[i] = inverse ? warpaes::inv_sbox[i] : warpaes::sbox[i];
+    return tables;
+}
+
+/// `Texture` is cudaTextureObject_t; this header sees no CUDA.
+struct Params {
+    using Texture = unsigned long long;
+
+    const std::uint8_t* input;
+    std::uint8_t* output;
+    std::uint64_t blocks;
+    const Tables* tables;        ///< in device memory, of the kernel's direction
+    Texture words, bytes;        ///< the same tables: t as 32-bit words, s as bytes
+    const std::uint32_t* keys;   ///< in device memory
+    std::uint64_t counter_high;  ///< CTR: the first counter block as a number
+    std::uint64_t counter_low;
+    std::uint32_t round_keys[60];
+};
+
+}  // namespace lab::gpu

@@ -1,0 +1,204 @@
+// The rounds of a variant: what a thread does to its share of a block, and how it gets at the others'.
+#pragma once
+
+#include "aes/cipher.hpp"
+#include "lab/gpu/lookup.cuh"
+
+namespace lab::gpu {
+
+/// Threads of a block.
+constexpr unsigned team(const Variant& v) {
+    return 16u / static_cast<unsigned>(v.bytes);
+}
+
+/// Bytes of shared memory for states (two of them where threads exchange: one is read while the other is written), for
+/// shares of columns, or for text on its way, behind tables and keys.
+constexpr unsigned state_bytes(const Variant& v, unsigned threads) {
+    if (v.staged) return 16 * threads;
+    if (v.state == StateMemory::registers) return 0;
+    if (v.bytes == 1) return (4 + 1) * threads;
+    return static_cast<unsigned>(v.bytes) * threads * (v.exchange == Exchange::none ? 1 : 2);
+}
+constexpr unsigned shared_bytes(const Variant& v, unsigned threads) {
+    return table_bytes(v) + key_bytes(v) + state_bytes(v, threads);
+}
+template <Variant V>
+__device__ __forceinline__ unsigned char* state_memory() {
+    return dynamic_shared() + table_bytes(V) + key_bytes(V);
+}
+
+/// What threads that share a block wait for.
+template <Variant V>
+__device__ __forceinline__ void wait_for_team() {
+    if constexpr (V.exchange == Exchange::barrier) __syncthreads();
+    if constexpr (V.exchange == Exchange::warp_synchronous) __syncwarp();
+}
+
+/// The state, of which a thread has `columns` columns from `first` on. Shared memory is volatile: the compiler would
+/// see that a thread alone reads back what it has written, and keep it in registers.
+template <Variant V>
+class State {
+public:
+    static constexpr int columns = V.bytes / 4;
+
+    __device__ __forceinline__ State()
+        : first_(threadIdx.x % team(V) * static_cast<unsigned>(columns)), block_(threadIdx.x / team(V)) {}
+
+    [[nodiscard]] __device__ __forceinline__ unsigned first() const { return first_; }
+
+    /// Shows the others this thread's columns of round `r`.
+    __device__ __forceinline__ void put(int r, const std::uint32_t (&own)[columns]) {
+        if constexpr (V.state != StateMemory::registers) {
+            volatile std::uint32_t* const to = buffer(V.exchange == Exchange::none ? 0 : r);
+#pragma unroll
+            for (unsigned i = 0; i < columns; ++i) {
+                const unsigned at = slot(first_ + i);
+                if constexpr (V.access == Access::words) {
+                    to[at] = own[i];
+                } else {
+                    volatile auto* const bytes = reinterpret_cast<volatile unsigned char*>(to + at);
+#pragma unroll
+                    for (unsigned b = 0; b < 4; ++b) bytes[b] = static_cast<unsigned char>(own[i] >> (8 * b));
+                }
+            }
+            wait_for_team<V>();
+            from_ = to;
+            if constexpr (V.access == Access::words) {
+#pragma unroll
+                for (unsigned i = 0; i < 4; ++i) all_[i] = from_[slot((first_ + i) % 4)];
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < columns; ++i) all_[i] = own[i];
+            if constexpr (V.bytes == 8) {
+                all_[2] = __shfl_xor_sync(~0u, own[0], 1);
+                all_[3] = __shfl_xor_sync(~0u, own[columns - 1], 1);
+            } else if constexpr (V.bytes == 4) {
+#pragma unroll
+                for (unsigned i = 1; i < 4; ++i) {
+                    all_[i] = __shfl_sync(~0u, own[0], static_cast<int>((threadIdx.x + i) % 4), 4);
+                }
+            }
+        }
+    }
+
+    /// Byte `Row` of column first + c, in byte taken<Row> of what is returned.
+    template <int Row>
+    [[nodiscard]] __device__ __forceinline__ std::uint32_t take(unsigned c) const {
+        if constexpr (by_bytes) {
+            return reinterpret_cast<const volatile unsigned char*>(from_ + slot((first_ + c) % 4))[Row];
+        } else {
+            return all_[c % 4];
+        }
+    }
+    template <int Row>
+    static constexpr int taken = (V.access == Access::bytes && V.state != StateMemory::registers) ? 0 : Row;
+
+private:
+    static constexpr bool by_bytes = V.access == Access::bytes && V.state != StateMemory::registers;
+
+    [[nodiscard]] __device__ __forceinline__ unsigned slot(unsigned column) const {
+        return V.state == StateMemory::shared_aos ? 4 * block_ + column : column * (blockDim.x / team(V)) + block_;
+    }
+    static __device__ __forceinline__ volatile std::uint32_t* buffer(int r) {
+        auto* const states = reinterpret_cast<std::uint32_t*>(state_memory<V>());
+        return states + static_cast<unsigned>(r % 2) * blockDim.x * static_cast<unsigned>(columns);
+    }
+
+    unsigned first_, block_;
+    std::uint32_t all_[4];
+    volatile const std::uint32_t* from_;
+};
+
+/// One round of the columns that a thread has (FIPS 197, 5.1 and, of the equivalent inverse cipher, 5.3.5).
+template <Entry E, bool Last>
+__device__ __forceinline__ std::uint32_t column_of(const Lookup<E.variant, E.cipher.inverse>& tables,
+                                                   const State<E.variant>& state, unsigned i) {
+    using S = State<E.variant>;
+    constexpr unsigned step = E.cipher.inverse ? 3 : 1;
+    const std::uint32_t w0 = state.template take<0>(i), w1 = state.template take<1>(i + step),
+                        w2 = state.template take<2>(i + 2 * step), w3 = state.template take<3>(i + 3 * step);
+    constexpr int b0 = S::template taken<0>, b1 = S::template taken<1>, b2 = S::template taken<2>,
+                  b3 = S::template taken<3>;
+    if constexpr (Last || E.variant.table_count == 0) {
+        const std::uint32_t substituted = tables.template s<b0, b1, b2, b3>(w0, w1, w2, w3);
+        if constexpr (Last) return substituted;
+        return E.cipher.inverse ? warpaes::detail::inv_mix_column(substituted)
+                                : warpaes::detail::mix_column(substituted);
+    } else {
+        return tables.template t<0, b0>(w0) ^ tables.template t<1, b1>(w1) ^ tables.template t<2, b2>(w2) ^
+               tables.template t<3, b3>(w3);
+    }
+}
+
+/// The cipher on a thread's columns, 16, 8 or 4 bytes. All threads of a team, of a block where there are barriers.
+template <Entry E>
+__device__ __forceinline__ void run_rounds(const Lookup<E.variant, E.cipher.inverse>& tables,
+                                           const Keys<E.variant>& keys,
+                                           std::uint32_t (&own)[State<E.variant>::columns]) {
+    constexpr int columns = State<E.variant>::columns, rounds = E.cipher.rounds;
+    State<E.variant> state;
+    const unsigned first = columns == 4 ? 0 : state.first();
+#pragma unroll
+    for (unsigned i = 0; i < columns; ++i) own[i] ^= keys[first + i];
+    state.put(0, own);
+#pragma unroll
+    for (int r = 1; r < rounds; ++r) {
+#pragma unroll
+        for (unsigned i = 0; i < columns; ++i) {
+            own[i] = column_of<E, false>(tables, state, i) ^ keys[4 * static_cast<unsigned>(r) + first + i];
+        }
+        state.put(r, own);
+    }
+#pragma unroll
+    for (unsigned i = 0; i < columns; ++i) own[i] = column_of<E, true>(tables, state, i) ^ keys[4 * rounds + first + i];
+}
+
+/// The cipher on one byte: row j % 4 of column j / 4 of a block is thread j's. Each looks one word up, and the four of
+/// a column add theirs up.
+template <Entry E>
+__device__ __forceinline__ std::uint32_t run_rounds(const Lookup<E.variant, E.cipher.inverse>& tables,
+                                                    const Keys<E.variant>& keys, std::uint32_t own) {
+    constexpr Variant v = E.variant;
+    constexpr int rounds = E.cipher.rounds;
+    const unsigned j = threadIdx.x % 16, row = j % 4, column = j / 4;
+    const unsigned source = (column + (E.cipher.inverse ? 4 - row : row)) % 4 * 4 + row;
+    // Of the block: 16 shares, and 16 bytes of state.
+    unsigned char* const memory = state_memory<v>();
+    volatile auto* const shares = reinterpret_cast<volatile std::uint32_t*>(memory) + threadIdx.x - j;
+    volatile unsigned char* const state = memory + 4 * blockDim.x + threadIdx.x - j;
+    const auto key = [&](int r) { return keys[4 * static_cast<unsigned>(r) + column] >> (8 * row) & 0xff; };
+    const auto moved = [&]() -> std::uint32_t {
+        if constexpr (E.variant.exchange == Exchange::shuffle) {
+            return __shfl_sync(~0u, own, static_cast<int>(source), 16);
+        } else {
+            state[j] = static_cast<unsigned char>(own);
+            wait_for_team<E.variant>();
+            return state[source];
+        }
+    };
+
+    own ^= key(0);
+#pragma unroll
+    for (int r = 1; r < rounds; ++r) {
+        const std::uint32_t share = tables.t(row, moved());
+        if constexpr (v.exchange == Exchange::shuffle) {
+            const std::uint32_t half = share ^ __shfl_xor_sync(~0u, share, 1);
+            own = (half ^ __shfl_xor_sync(~0u, half, 2)) >> (8 * row) & 0xff;
+        } else {
+            shares[j] = share;
+            wait_for_team<v>();
+            own = 0;
+#pragma unroll
+            for (unsigned i = 0; i < 4; ++i) {
+                own ^= reinterpret_cast<volatile unsigned char*>(shares + 4 * column + i)[row];
+            }
+        }
+        own ^= key(r);
+    }
+    const std::uint32_t x = moved();
+    wait_for_team<v>();  // the next block's state is written over this one
+    return tables.s(x) ^ key(rounds);
+}
+
+}  // namespace lab::gpu

@@ -1,0 +1,173 @@
+// The published ways of AES on a GPU as points of one space. A variant is a value; the kernels (variants.cuh) take it
+// as a template's argument, so that each is compiled for exactly what it says.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace lab::gpu {
+
+/// Where the tables lie that every lookup reads.
+enum class TableMemory : std::uint8_t {
+    constant,   ///< one address a clock: lanes that want different entries wait for each other
+    shared,     ///< one copy: lanes that want different words of one bank wait
+    global,     ///< through the first-level cache
+    texture,    ///< through the texture unit
+    replicated  ///< shared memory, a copy for each of the 32 banks: nobody ever waits
+};
+enum class KeyMemory : std::uint8_t { constant, shared, global };
+/// Where the 16 bytes of a block lie from round to round. Shared: word c of block b at 4 b + c (an array of structures)
+/// or at c * blocks + b (a structure of arrays).
+enum class StateMemory : std::uint8_t { registers, shared_aos, shared_soa };
+/// How threads that share a block hand each other its columns.
+enum class Exchange : std::uint8_t {
+    none,
+    barrier,           ///< shared memory, the thread block waits
+    warp_synchronous,  ///< shared memory, only the warp waits
+    shuffle            ///< registers
+};
+enum class Access : std::uint8_t {
+    words,
+    bytes  ///< text and a state in shared memory are read and written a byte at a time
+};
+/// Which part of the text a thread block takes.
+enum class Order : std::uint8_t {
+    natural,
+    reversed,  ///< the first thread block takes the last part
+    striped    ///< neighbouring groups of 32 threads' work go to different thread blocks
+};
+
+struct Variant {
+    int bytes = 16;  ///< of a block that a thread is in charge of: 16, 8, 4 or 1
+    TableMemory tables = TableMemory::shared;
+    int table_count = 4;  ///< T-tables: 4, or 1 and rotations, or 0: the S-box, and MixColumns by arithmetic
+    KeyMemory keys = KeyMemory::constant;
+    StateMemory state = StateMemory::registers;
+    Exchange exchange = Exchange::none;
+    Access access = Access::words;
+    Order order = Order::natural;
+    bool persistent = false;  ///< threads go on until the text is done; else one thread block a part of it
+    bool staged = false;      ///< the thread block moves text together, word by word, through shared memory
+    constexpr bool operator==(const Variant&) const = default;
+};
+
+/// What a kernel computes. Text is whole blocks.
+struct Cipher {
+    int rounds = 10;       ///< 10, 12 or 14
+    bool inverse = false;  ///< decryption
+    bool counter = false;  ///< CTR instead of ECB
+    constexpr bool operator==(const Cipher&) const = default;
+};
+
+struct Entry {
+    Variant variant;
+    Cipher cipher;
+    constexpr bool operator==(const Entry&) const = default;
+};
+
+constexpr int key_bits(const Cipher& c) {
+    return 32 * (c.rounds - 6);
+}
+
+/// Why a variant makes no sense; empty if it does.
+constexpr std::string_view objection(const Variant& v) {
+    const bool alone = v.bytes == 16, in_shared = v.state != StateMemory::registers;
+    if (v.bytes != 16 && v.bytes != 8 && v.bytes != 4 && v.bytes != 1) {
+        return "columns and bytes are what a round can be cut into";
+    }
+    if (v.table_count != 4 && v.table_count != 1 && v.table_count != 0) {
+        return "T2 and T3 are as far from T0 as T1 is: two tables save no rotation that one does not";
+    }
+    if (alone != (v.exchange == Exchange::none)) return "threads exchange what they share, and only then";
+    if (v.exchange == Exchange::shuffle && in_shared) return "a shuffle moves registers";
+    if (!alone && v.exchange != Exchange::shuffle && !in_shared) return "others cannot see a thread's registers";
+    if (v.tables == TableMemory::replicated) {
+        if (v.table_count == 0) return "a copy a bank has entries of 32 bits, which a T-table fills for the same price";
+        if (!v.persistent) return "a thread that encrypts one block would write more into tables than it reads";
+        if (v.bytes == 1) return "the four tables are constant offsets of a load, but each lane wants another";
+    }
+    if (v.bytes == 1) {
+        if (v.table_count == 0) return "without a table a byte is no share of a column that could be added up";
+        if (v.state == StateMemory::shared_soa) return "an array for each byte puts 32 lanes into 8 words' banks";
+        if (v.access != Access::bytes) return "a byte is no word";
+    }
+    if (v.bytes < 16 && v.bytes > 1 && v.access == Access::bytes && !in_shared) {
+        return "a column's bytes lie one beside the other in a register";
+    }
+    if (v.staged) {
+        if (!alone) return "threads that share a block read neighbouring words already";
+        if (in_shared) return "the state is in shared memory already";
+        if (v.access == Access::bytes) return "staging is there to read words";
+        if (v.order == Order::striped) return "a thread block's text must lie together to be moved together";
+    }
+    return {};
+}
+
+constexpr std::string_view objection(const Entry& e) {
+    const Cipher& c = e.cipher;
+    if (c.rounds != 10 && c.rounds != 12 && c.rounds != 14) return "AES has 10, 12 or 14 rounds";
+    if (c.inverse && c.counter) return "CTR decrypts with the cipher itself";
+    return objection(e.variant);
+}
+
+constexpr bool valid(const Variant& v) {
+    return objection(v).empty();
+}
+constexpr bool valid(const Entry& e) {
+    return objection(e).empty();
+}
+
+/// "16B shared.4 keys.constant registers": what there is to say, in the order of Variant. Fits every variant.
+struct Name {
+    char text[96] = {};
+    std::size_t length = 0;
+    constexpr Name& operator<<(std::string_view part) {
+        for (const char c : part) text[length++] = c;
+        return *this;
+    }
+    [[nodiscard]] constexpr std::string_view view() const { return {text, length}; }
+};
+
+constexpr std::string_view name_of(TableMemory m) {
+    constexpr std::string_view names[] = {"constant", "shared", "global", "texture", "replicated"};
+    return names[static_cast<int>(m)];
+}
+constexpr std::string_view name_of(KeyMemory m) {
+    constexpr std::string_view names[] = {"constant", "shared", "global"};
+    return names[static_cast<int>(m)];
+}
+constexpr std::string_view name_of(StateMemory m) {
+    constexpr std::string_view names[] = {"registers", "AoS", "SoA"};
+    return names[static_cast<int>(m)];
+}
+constexpr std::string_view name_of(Exchange e) {
+    constexpr std::string_view names[] = {"none", "barrier", "warp", "shuffle"};
+    return names[static_cast<int>(e)];
+}
+constexpr std::string_view name_of(Order o) {
+    constexpr std::string_view names[] = {"natural", "reversed", "striped"};
+    return names[static_cast<int>(o)];
+}
+
+constexpr Name name_of(const Variant& v) {
+    Name n;
+    n << (v.bytes == 16 ? "16B" : v.bytes == 8 ? "8B" : v.bytes == 4 ? "4B" : "1B");
+    n << " " << name_of(v.tables) << (v.table_count == 4 ? ".4" : v.table_count == 1 ? ".1" : ".sbox");
+    n << " keys." << name_of(v.keys) << " " << name_of(v.state);
+    if (v.exchange != Exchange::none) n << " " << name_of(v.exchange);
+    if (v.access == Access::bytes && v.bytes != 1) n << " bytes";
+    if (v.order != Order::natural) n << " " << name_of(v.order);
+    if (v.persistent) n << " persistent";
+    if (v.staged) n << " staged";
+    return n;
+}
+
+constexpr Name name_of(const Entry& e) {
+    Name n = name_of(e.variant);
+    n << (e.cipher.rounds == 10 ? " AES-128" : e.cipher.rounds == 12 ? " AES-192" : " AES-256");
+    n << (e.cipher.counter ? "-CTR" : "-ECB") << (e.cipher.inverse ? " decryption" : "");
+    return n;
+}
+
+}  // namespace lab::gpu
