@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/secret.hpp"
+#include "cuda/batch_rows.hpp"
 
 namespace warpaes::cuda {
 
@@ -17,14 +18,6 @@ constexpr std::uint64_t most_pitch = 0x7fffffff;
 /// Rows that a copy engine takes at its full rate.
 constexpr std::uint64_t least_row = 256;
 
-constexpr std::uint64_t aligned(std::uint64_t n) {
-    return (n + 15) / 16 * 16;
-}
-
-/// Distinct pieces of a group.
-std::uint64_t rows_of(const MessageGroup& g, const Elements& e) {
-    return e.stride == 0 ? 1 : g.count;
-}
 std::uint64_t extent_of(const MessageGroup& g, const Elements& e) {
     return (rows_of(g, e) - 1) * e.stride + g.bytes();
 }
@@ -38,15 +31,6 @@ bool is_in_place(const MessageGroup& g) {
 std::uint64_t gathered_stride(const MessageGroup& g, const Elements& e) {
     if (e.stride == 0) return 0;
     return has_gaps(g, e) ? aligned(g.bytes()) : g.bytes();
-}
-
-void copy_rows(std::uint8_t* to, std::uint64_t to_stride, const std::uint8_t* from, std::uint64_t from_stride,
-               std::uint64_t bytes, std::uint64_t rows) {
-    if (rows > 1 && to_stride == bytes && from_stride == bytes) {
-        bytes *= rows;
-        rows = 1;
-    }
-    for (std::uint64_t i = 0; i < rows; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, bytes);
 }
 
 }  // namespace

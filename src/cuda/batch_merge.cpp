@@ -1,5 +1,7 @@
 #include "cuda/batch_merge.hpp"
 
+#include "cuda/batch_rows.hpp"
+
 namespace warpaes::cuda {
 
 namespace {
@@ -21,7 +23,7 @@ std::uint64_t distance(const Elements& a, const Elements& b) {
 
 MergedGroups::MergedGroups(std::span<const MessageGroup> groups) : groups_(groups) {
     for (std::size_t i = 0; i < groups.size(); ++i) {
-        if (groups[i].key == nullptr) raw_keys_ += groups[i].keys.stride == 0 ? 1 : groups[i].count;
+        if (groups[i].key == nullptr) raw_keys_ += rows_of(groups[i], groups[i].keys);
         if (!runs_.empty() && continues(runs_.back(), groups[i])) {
             ++runs_.back().count;
         } else {

@@ -5,8 +5,11 @@ set(WARPAES_CUDA_SOURCES
     batch_data.cpp
     batch_families.cu
     batch_gcm.cu
+    batch_keys.cu
     batch_merge.cpp
     batch_serial.cu
+    batch_side.cpp
+    batch_work.cu
     gcm.cu
     key_table.cpp
     lane.cpp

@@ -1,0 +1,139 @@
+#include <algorithm>
+
+#include "cuda/batch_keys.hpp"
+#include "cuda/kernels/batch_key_params.cuh"
+#include "cuda/launch.hpp"
+
+namespace warpaes::cuda {
+
+void BatchKeys::survey(BucketPlan& plan, const MessageGroup& g) {
+    if (g.key == nullptr) {
+        plan.mixed = true;
+        plan.raw_slots += rows_of(g, g.keys);
+        raw_.survey(g, g.keys, g.key_bytes);
+    } else {
+        plan.mixed |= plan.keys.survey(g.key);
+    }
+    if (g.mode == Mode::xts) plan.mixed |= plan.tweak_keys.survey(g.tweak_key);
+}
+
+void BatchKeys::place(std::span<BucketPlan> plans) {
+    for (BucketPlan& plan : plans) {
+        plan.slots = plan.mixed || needs_slots(plan.bucket.mode);
+        if (!plan.slots) plan.keys.most = plan.tweak_keys.most = 0;
+        for (Handles* h : {&plan.keys, &plan.tweak_keys}) {
+            h->bytes_at = side_.place(h->most * handle_stride);
+            h->targets_at = side_.place(h->most * sizeof(uint4*));
+        }
+    }
+    raw_.place();
+}
+
+void BatchKeys::reserve(std::span<BucketPlan> plans) {
+    std::uint64_t slots = 0;
+    for (const BucketPlan& plan : plans) {
+        if (plan.slots) slots += plan.keys.most + plan.tweak_keys.most + plan.raw_slots;
+    }
+    if (slots != 0) slots_.reserve(slots * key_slot_bytes);
+
+    std::uint8_t* slot = slots_.get();
+    const auto take = [&slot](std::uint64_t n) {
+        std::uint8_t* const here = slot;
+        slot += n * key_slot_bytes;
+        return here;
+    };
+    for (BucketPlan& plan : plans) {
+        if (!plan.mixed) {
+            plan.bucket.one_key = plan.keys.last;
+            plan.bucket.one_tweak_key = plan.tweak_keys.last;
+        }
+        if (!plan.slots) continue;
+        for (Handles* h : {&plan.keys, &plan.tweak_keys}) {
+            h->own_slots = take(h->most);
+            h->last = nullptr;
+        }
+        plan.raw_slots_at = reinterpret_cast<uint4*>(take(plan.raw_slots));
+    }
+}
+
+void BatchKeys::fill_slots(BucketPlan& plan, const MessageGroup& g, BatchGroup& d) {
+    if (g.key != nullptr) {
+        d.keys = slot_of(*g.key, plan.keys, plan.inverse());
+        return;
+    }
+    const Elements raw = raw_.put(g, g.keys, g.key_bytes);
+    d.raw_keys = raw.first;
+    d.raw_key_stride = raw.stride;
+    d.keys = plan.raw_slots_at + plan.raw_filled * key_slot_blocks;
+    d.key_stride = g.keys.stride == 0 ? 0 : key_slot_blocks;
+    plan.raw_filled += rows_of(g, g.keys);
+}
+
+const uint4* BatchKeys::tweak_slot(BucketPlan& plan, const MessageGroup& g) {
+    return plan.slots ? slot_of(*g.tweak_key, plan.tweak_keys, false) : nullptr;
+}
+
+uint4* BatchKeys::slot_of(const ExpandedKey& key, Handles& handles, bool inverse) {
+    if (&key == handles.last) return handles.last_slot;
+    const auto [found, is_new] = handles.slots.try_emplace(&key, nullptr);
+    if (is_new) {
+        KeyTable::Held held;
+        if (handles.most <= most_table_keys) held = table_.hold(key, inverse);
+        if (held.number != KeyTable::none) held_.push_back(held);
+        found->second = reinterpret_cast<uint4*>(held.number != KeyTable::none
+                                                     ? table_.slot(held.number)
+                                                     : handles.own_slots + handles.own++ * key_slot_bytes);
+        if (held.number == KeyTable::none || held.empty) {
+            std::copy(key.bytes().begin(), key.bytes().end(),
+                      side_.host() + handles.bytes_at + handles.fresh * handle_stride);
+            reinterpret_cast<uint4**>(side_.host() + handles.targets_at)[handles.fresh++] = found->second;
+        }
+    }
+    handles.last = &key;
+    return handles.last_slot = found->second;
+}
+
+void BatchKeys::enqueue(std::span<const BucketPlan> plans, const DeviceLimits& limits, cudaStream_t stream) {
+    wiped_ = table_.wipe_forgotten(stream);
+    for (const BucketPlan& plan : plans) {
+        if (plan.slots) expand(plan, limits, stream);
+    }
+}
+
+void BatchKeys::expand(const BucketPlan& plan, const DeviceLimits& limits, cudaStream_t stream) const {
+    const auto expand = [&](KeyParams p) {
+        if (p.count == 0) return;
+        constexpr std::uint64_t threads = 256;
+        const std::uint64_t blocks = (p.count + threads - 1) / threads;
+        const auto most = 3 * static_cast<std::uint64_t>(limits.multiprocessors);
+        launch(batch_keys_kernel_for(plan.bucket.rounds), static_cast<int>(std::min(blocks, most)),
+               static_cast<int>(threads), std::size_t{batch_keys_tables} * 32 * 1024, stream, p);
+    };
+    const auto expand_handles = [&](const Handles& handles, bool inverse) {
+        KeyParams p{};
+        p.raw = side_.device() + handles.bytes_at;
+        p.raw_stride = handle_stride;
+        p.targets = reinterpret_cast<uint4* const*>(side_.device() + handles.targets_at);
+        p.count = handles.fresh;
+        p.inverse = inverse ? 1 : 0;
+        p.hash_key = needs_slots(plan.bucket.mode) ? 1 : 0;
+        expand(p);
+    };
+    expand_handles(plan.keys, plan.inverse());
+    expand_handles(plan.tweak_keys, false);
+    if (plan.raw_slots == 0) return;
+    KeyParams p{};
+    p.batch.groups = plan.bucket.on_device;
+    p.batch.group_count = static_cast<std::uint32_t>(plan.bucket.groups.size());
+    p.count = plan.bucket.messages;
+    p.inverse = plan.inverse() ? 1 : 0;
+    p.hash_key = needs_slots(plan.bucket.mode) ? 1 : 0;
+    expand(p);
+}
+
+void BatchKeys::let_go(bool done) noexcept {
+    for (const KeyTable::Held& held : held_) table_.release(held, done);
+    table_.wiped(wiped_, done);
+}
+
+}  // namespace warpaes::cuda

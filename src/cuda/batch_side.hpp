@@ -1,0 +1,109 @@
+// The side buffer of a batch: descriptors, and what messages have besides their data where it lies in host memory. It
+// goes to the device in one copy, and its end comes back in another.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/batch.hpp"
+#include "cuda/batch_rows.hpp"
+#include "cuda/memory_place.hpp"
+#include "cuda/resources.hpp"
+
+namespace warpaes::cuda {
+
+/// A part of the side buffer for things of one kind, each of which begins at a multiple of 16 bytes.
+struct Section {
+    std::size_t bytes = 0;  ///< surveyed
+    std::size_t begin = 0;  ///< in the side buffer
+    std::size_t at = 0;     ///< while it is being filled
+
+    void survey(std::size_t n) { bytes += aligned(n); }
+    std::size_t take(std::size_t n) {
+        const std::size_t here = at;
+        at += aligned(n);
+        return here;
+    }
+    /// To the first of what has been taken.
+    void rewind() { at = begin; }
+};
+
+/// On both sides: page-locked, and on the device laid out likewise. Parts are placed one after the other, then memory
+/// is reserved.
+class BatchSide {
+public:
+    BatchSide(PageLockedBuffer& host, DeviceBuffer& device) : host_(host), device_(device) {}
+
+    /// Where the next part begins.
+    std::size_t place(std::size_t bytes) {
+        const std::size_t here = placed_;
+        placed_ += aligned(bytes);
+        return here;
+    }
+    void place(Section& section) { section.begin = section.at = place(section.bytes); }
+    /// From the next part on it is wiped.
+    void begin_secret() { secret_ = placed_; }
+    /// From the next part on it comes back.
+    void begin_back() { back_ = placed_; }
+    /// Contents are undefined.
+    void reserve();
+
+    [[nodiscard]] std::uint8_t* host() const { return host_.get(); }
+    [[nodiscard]] std::uint8_t* device() const { return device_.get(); }
+
+    void copy_in(cudaStream_t stream) const;
+    void copy_out(cudaStream_t stream) const;
+    /// On the device in the order of the stream.
+    void wipe(cudaStream_t stream) const noexcept;
+
+private:
+    PageLockedBuffer& host_;
+    DeviceBuffer& device_;
+    std::size_t placed_ = 0, secret_ = 0, back_ = 0;
+    std::size_t bytes_ = 0;  ///< of memory that is there
+};
+
+/// One of the kinds of small things that messages have: IVs, associated data, tags, keys. Groups come in the same order
+/// each time; those that have none, or have it in the device's memory, are left out.
+class BatchSmall {
+public:
+    BatchSmall(BatchSide& side, int device) : side_(side), device_(device) {}
+
+    void survey(const MessageGroup& g, const Elements& e, std::uint64_t length) {
+        if (is_packed(g, e, length)) section_.survey(rows_of(g, e) * length);
+    }
+    /// When all have been surveyed.
+    void place() { side_.place(section_); }
+    /// Where the group's lie on the device. `copy`: packs them; else there is room for them alone.
+    Elements put(const MessageGroup& g, const Elements& e, std::uint64_t length, bool copy = true) {
+        if (!is_packed(g, e, length)) return e;
+        const std::uint64_t rows = rows_of(g, e);
+        const std::size_t at = section_.take(rows * length);
+        if (copy) copy_rows(side_.host() + at, length, e.first, e.stride, length, rows);
+        return {side_.device() + at, e.stride == 0 ? 0 : length};
+    }
+
+    /// Whether there are any in the side buffer.
+    [[nodiscard]] bool any() const { return section_.bytes != 0; }
+    void rewind() { section_.rewind(); }
+    /// In host memory what `put` made room for, without gaps; null for a group that has none in the side buffer.
+    const std::uint8_t* next(const MessageGroup& g, const Elements& e, std::uint64_t length) {
+        return is_packed(g, e, length) ? side_.host() + section_.take(rows_of(g, e) * length) : nullptr;
+    }
+
+private:
+    [[nodiscard]] bool is_packed(const MessageGroup& g, const Elements& e, std::uint64_t length) {
+        if (length == 0 || g.count == 0 || e.first == nullptr) return false;
+        const MemoryPlace place = places_.of(e.first);
+        return place.kind != Memory::device || place.device != device_;
+    }
+
+    BatchSide& side_;
+    int device_;
+    PlaceFinder places_;
+    Section section_;
+};
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,282 @@
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "cuda/batch_launch.hpp"
+#include "cuda/batch_work.hpp"
+#include "cuda/launch.hpp"
+
+namespace warpaes::cuda {
+
+namespace {
+
+struct Family {
+    void (*prepare)(Bucket&, const DeviceLimits&);
+    void (*enqueue)(const Bucket&, const DeviceLimits&, cudaStream_t);
+};
+
+Family family_of(Mode mode, Direction direction) {
+    if (mode == Mode::ctr) {
+        return {&prepare_counters, [](const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream) {
+                    enqueue_counters(bucket, device, stream);
+                }};
+    }
+    if (mode == Mode::gcm) return {&prepare_gcm, &enqueue_gcm};
+    if (!is_parallel(mode, direction)) return {&prepare_serial, &enqueue_serial};
+    if (mode == Mode::cfb8 || mode == Mode::cfb1) return {&prepare_segments, &enqueue_segments};
+    return {&prepare_blocks, &enqueue_blocks};
+}
+
+bool reports(const MessageGroup& g) {
+    return uses_tag(g.mode) && g.direction == Direction::decrypt;
+}
+
+constexpr std::size_t ticket_bytes = bucket_tickets * sizeof(unsigned long long);
+
+}  // namespace
+
+BatchWork::BatchWork(const BatchContext& context, BatchMemory& memory, MergedGroups groups)
+    : context_(context),
+      memory_(memory),
+      groups_(std::move(groups)),
+      data_(memory.data, context.device),
+      side_(memory.side, memory.device_side),
+      keys_(context.key_table, memory.slots, side_, context.device),
+      ivs_(side_, context.device),
+      aads_(side_, context.device),
+      tags_(side_, context.device) {}
+
+BatchWork::~BatchWork() {
+    if (!done_) abandon();
+}
+
+void BatchWork::get_ready() {
+    survey();
+    if (plans_.empty()) return;
+    lay_out();
+    fill();
+    prepare();
+}
+
+void BatchWork::finish() {
+    if (!plans_.empty()) {
+        check(cudaEventSynchronize(memory_.done.get()), "waiting for the device");
+        keys_.let_go(true);
+        deliver();
+        wipe_secrets();
+    }
+    done_ = true;
+}
+
+BucketPlan& BatchWork::plan_for(const MessageGroup& g, std::uint8_t& index) {
+    const int rounds = g.rounds();
+    const bool is_long = (g.mode == Mode::ctr || g.mode == Mode::gcm) && g.length >= BatchCounters::least_long;
+    const auto key = static_cast<std::size_t>((static_cast<int>(g.mode) * 2 + (g.direction == Direction::decrypt)) * 6 +
+                                              (rounds - 10) + (is_long ? 1 : 0));
+    if (bucket_numbers_[key] == no_bucket) {
+        bucket_numbers_[key] = static_cast<std::uint8_t>(plans_.size());
+        BucketPlan& plan = plans_.emplace_back();
+        plan.bucket.mode = g.mode;
+        plan.bucket.direction = g.direction;
+        plan.bucket.rounds = rounds;
+        plan.bucket.long_messages = is_long;
+    }
+    index = bucket_numbers_[key];
+    return plans_[index];
+}
+
+void BatchWork::survey() {
+    bucket_numbers_.fill(no_bucket);
+    bucket_of_.assign(groups_.size(), no_bucket);
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+        const MessageGroup g = groups_[i];
+        if (g.count == 0) continue;
+        BucketPlan& plan = plan_for(g, bucket_of_[i]);
+        ++plan.groups;
+        data_.survey(i, g);
+        ivs_.survey(g, g.iv, g.iv_length);
+        aads_.survey(g, g.aad, g.aad_length);
+        tags_.survey(g, g.tag, g.tag_length);
+        keys_.survey(plan, g);
+        if (reports(g)) failed_.survey(g.count);
+    }
+}
+
+/// Sections of the side buffer: what is plain, what is secret, and what is secret and comes back; and all other memory.
+void BatchWork::lay_out() {
+    tickets_at_ = side_.place(plans_.size() * ticket_bytes);
+    for (BucketPlan& plan : plans_) {
+        plan.descriptors_at = side_.place(plan.groups * sizeof(BatchGroup));
+        if (plan.bucket.mode == Mode::xts) plan.xts_at = side_.place(plan.groups * sizeof(XtsPart));
+    }
+    ivs_.place();
+    aads_.place();
+    side_.begin_secret();
+    keys_.place(plans_);
+    side_.begin_back();
+    tags_.place();
+    side_.place(failed_);
+    side_.reserve();
+    std::memset(side_.host() + tickets_at_, 0, plans_.size() * ticket_bytes);
+    std::memset(side_.host() + failed_.begin, 0, failed_.bytes);
+    keys_.reserve(plans_);
+    data_.reserve();
+}
+
+void BatchWork::fill() {
+    for (BucketPlan& plan : plans_) {
+        plan.bucket.groups = {reinterpret_cast<BatchGroup*>(side_.host() + plan.descriptors_at), plan.groups};
+        if (plan.bucket.mode == Mode::xts) {
+            plan.bucket.xts = {reinterpret_cast<XtsPart*>(side_.host() + plan.xts_at), plan.groups};
+        }
+    }
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+        if (bucket_of_[i] != no_bucket) fill(plans_[bucket_of_[i]], i, groups_[i]);
+    }
+    data_.finish_placing();
+}
+
+/// The next descriptor of a bucket: of group `index` of the batch.
+void BatchWork::fill(BucketPlan& plan, std::size_t index, const MessageGroup& g) {
+    BatchGroup& d = plan.bucket.groups[plan.filled];
+    const BatchData::Placed placed = data_.place(index, g);
+    const Elements iv = ivs_.put(g, g.iv, g.iv_length), aad = aads_.put(g, g.aad, g.aad_length);
+    const Elements tag = tags_.put(g, g.tag, g.tag_length, g.direction == Direction::decrypt);
+    d.input = placed.input;
+    d.output = placed.output;
+    d.iv = iv.first;
+    d.aad = aad.first;
+    d.tag = tag.first;
+    d.failed = reports(g) ? side_.device() + failed_.take(g.count) : nullptr;
+    d.input_stride = placed.input_stride;
+    d.output_stride = placed.output_stride;
+    d.iv_stride = iv.stride;
+    d.aad_stride = aad.stride;
+    d.tag_stride = tag.stride;
+    d.count = g.count;
+    d.length = g.length;
+    d.aad_length = g.aad_length;
+    d.first_message = d.first_unit = 0;
+    d.iv_length = g.iv_length;
+    d.tag_length = g.tag_length;
+    d.alignment = alignment_of(reinterpret_cast<std::uintptr_t>(d.input) | reinterpret_cast<std::uintptr_t>(d.output) |
+                               (g.count > 1 ? d.input_stride | d.output_stride : 0));
+    d.lanes = 0;
+    keys_.fill(plan, g, d);
+    if (g.mode == Mode::xts) {
+        XtsPart& part = plan.bucket.xts[plan.filled];
+        part = {};
+        part.unit_bytes = g.data_unit;
+        part.tweak_keys = keys_.tweak_slot(plan, g);
+    }
+    ++plan.filled;
+}
+
+void BatchWork::prepare() {
+    std::size_t scratch = 0;
+    for (BucketPlan& plan : plans_) {
+        Bucket& bucket = plan.bucket;
+        family_of(bucket.mode, bucket.direction).prepare(bucket, context_.limits);
+        scratch += (bucket.scratch_bytes + 255) / 256 * 256;
+    }
+    std::uint8_t* const base = scratch == 0 ? nullptr : memory_.scratch.reserve(scratch);
+    std::size_t at = 0, number = 0;
+    for (BucketPlan& plan : plans_) {
+        Bucket& bucket = plan.bucket;
+        bucket.scratch = base + at;
+        at += (bucket.scratch_bytes + 255) / 256 * 256;
+        bucket.tickets = reinterpret_cast<unsigned long long*>(side_.device() + tickets_at_ + number++ * ticket_bytes);
+        bucket.on_device = reinterpret_cast<const BatchGroup*>(side_.device() + plan.descriptors_at);
+        if (bucket.mode == Mode::xts) {
+            bucket.xts_on_device = reinterpret_cast<const XtsPart*>(side_.device() + plan.xts_at);
+        }
+    }
+}
+
+void BatchWork::enqueue() {
+    if (plans_.empty()) return;
+    const cudaStream_t stream = context_.stream;
+    const bool queued = std::max(data_.bytes_in(), data_.bytes_out()) >= least_queued_bytes;
+    const cudaStream_t in = queued ? context_.queues.in.get() : stream,
+                       out = queued ? context_.queues.out.get() : stream;
+    const auto lock = queued ? std::unique_lock(context_.queues.mutex) : std::unique_lock<std::mutex>();
+    // The stream may still hold the wiping of what is written now.
+    if (queued) memory_.event.order(stream, in);
+    side_.copy_in(in);
+    data_.copy_in(in);
+    if (queued) memory_.event.order(in, stream);
+    keys_.enqueue(plans_, context_.limits, stream);
+    enqueue_kernels();
+    if (queued) memory_.event.order(stream, out);
+    data_.copy_out(out);
+    side_.copy_out(out);
+    check(cudaEventRecord(memory_.done.get(), out), "recording an event");
+}
+
+/// Serial messages first, and beside all others: they keep a few multiprocessors busy for long.
+void BatchWork::enqueue_kernels() {
+    const auto enqueue = [this](const Bucket& bucket, cudaStream_t stream) {
+        family_of(bucket.mode, bucket.direction).enqueue(bucket, context_.limits, stream);
+    };
+    const auto runs_beside = [this](const BucketPlan& plan) {
+        return plans_.size() > 1 && !is_parallel(plan.bucket.mode, plan.bucket.direction);
+    };
+    std::size_t used = 0;
+    for (const BucketPlan& plan : plans_) {
+        if (!runs_beside(plan)) continue;
+        auto& stream = memory_.beside[used % memory_.beside.size()];
+        if (stream == nullptr) stream = std::make_unique<Stream>();
+        if (used++ < memory_.beside.size()) memory_.event.order(context_.stream, stream->get());
+        enqueue(plan.bucket, stream->get());
+    }
+    for (const BucketPlan& plan : plans_) {
+        if (!runs_beside(plan)) enqueue(plan.bucket, context_.stream);
+    }
+    for (std::size_t i = 0; i < std::min(used, memory_.beside.size()); ++i) {
+        memory_.event.order(memory_.beside[i]->get(), context_.stream);
+    }
+}
+
+/// Outputs, tags and failures that are the host's.
+void BatchWork::deliver() {
+    data_.scatter();
+    if (!tags_.any() && failed_.bytes == 0) return;
+    tags_.rewind();
+    failed_.rewind();
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+        const MessageGroup g = groups_[i];
+        if (bucket_of_[i] == no_bucket || !uses_tag(g.mode)) continue;
+        const std::uint8_t* const tags = tags_.next(g, g.tag, g.tag_length);
+        for (std::uint64_t m = 0; tags != nullptr && g.direction == Direction::encrypt && m < g.count; ++m) {
+            std::memcpy(g.tag.at(m), tags + m * g.tag_length, g.tag_length);
+        }
+        if (!reports(g)) continue;
+        const std::uint8_t* const failed = side_.host() + failed_.take(g.count);
+        for (std::uint64_t m = 0; g.failed != nullptr && m < g.count; ++m) {
+            if (failed[m] != 0) g.failed[m] = 1;
+        }
+    }
+}
+
+void BatchWork::abandon() noexcept {
+    // What was enqueued before the failure must not touch the buffers after it.
+    for (const cudaStream_t s : {context_.queues.in.get(), context_.stream, context_.queues.out.get()}) {
+        (void)cudaStreamSynchronize(s);
+    }
+    for (const auto& s : memory_.beside) {
+        if (s != nullptr) (void)cudaStreamSynchronize(s->get());
+    }
+    wipe_secrets();
+    keys_.let_go(false);
+}
+
+/// Keys and tags on both sides, on the device in the order of the stream.
+void BatchWork::wipe_secrets() noexcept {
+    side_.wipe(context_.stream);
+    memory_.scratch.wipe(context_.stream);
+    memory_.slots.wipe(context_.stream);
+}
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,65 @@
+// A batch on its way through the device: sorted into buckets, described, enqueued, and brought back.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cuda/batch.hpp"
+#include "cuda/batch_data.hpp"
+#include "cuda/batch_keys.hpp"
+#include "cuda/batch_merge.hpp"
+#include "cuda/batch_plan.hpp"
+#include "cuda/batch_side.hpp"
+
+namespace warpaes::cuda {
+
+class BatchWork {
+public:
+    /// `memory` is this batch's own until it is done.
+    BatchWork(const BatchContext& context, BatchMemory& memory, MergedGroups groups);
+    BatchWork(const BatchWork&) = delete;
+    BatchWork& operator=(const BatchWork&) = delete;
+    /// What is not done by now has failed.
+    ~BatchWork();
+
+    /// The host's part before all others; of several batches at the same time.
+    void get_ready();
+    void enqueue();
+    void finish();
+
+private:
+    static constexpr std::uint8_t no_bucket = 0xff;
+    /// Below this a chunk is not worth the order of the queues.
+    static constexpr std::uint64_t least_queued_bytes = std::uint64_t{1} << 20;
+
+    [[nodiscard]] BucketPlan& plan_for(const MessageGroup& g, std::uint8_t& index);
+    void survey();
+    void lay_out();
+    void fill();
+    void fill(BucketPlan& plan, std::size_t index, const MessageGroup& g);
+    void prepare();
+    void enqueue_kernels();
+    void deliver();
+    void abandon() noexcept;
+    void wipe_secrets() noexcept;
+
+    const BatchContext& context_;
+    BatchMemory& memory_;
+    MergedGroups groups_;
+    BatchData data_;
+    BatchSide side_;
+    BatchKeys keys_;
+    BatchSmall ivs_, aads_, tags_;
+    Section failed_;
+    std::vector<BucketPlan> plans_;
+    std::array<std::uint8_t, 12 * 2 * 6> bucket_numbers_{};
+    std::vector<std::uint8_t> bucket_of_;
+    std::size_t tickets_at_ = 0;
+    bool done_ = false;
+};
+
+}  // namespace warpaes::cuda
