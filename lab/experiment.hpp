@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <span>
@@ -26,10 +27,11 @@ public:
 
 /// What the run that an experiment is part of gives to it.
 struct Context {
-    bool quick = false;                  ///< few points, few samples
-    int gpu = -1;                        ///< device to use, -1: there is none
-    unsigned threads = 1;                ///< CPU threads that may be used
-    std::filesystem::path disk, memory;  ///< folders for files, on a disk and on a tmpfs; empty if there is none
+    bool quick = false;                        ///< few points, few samples
+    int gpu = -1;                              ///< device to use, -1: there is none
+    unsigned threads = 1;                      ///< CPU threads that may be used
+    std::size_t most_bytes = ~std::size_t{0};  ///< no text longer than this: of tests, on a GPU that is simulated
+    std::filesystem::path disk, memory;        ///< folders for files, on a disk and on a tmpfs; empty if there is none
     /// Called between measurements with the share of the experiment that is done, 0 to 1, and what comes next.
     std::function<void(double done, const std::string& next)> step = [](double, const std::string&) {};
 };
