@@ -27,6 +27,9 @@ constexpr Command commands[] = {
     {"bench", "measure throughput", cli::run_bench},
     {"plan", "which backend would do it, and what it would take", cli::run_plan},
     {"calibrate", "measure this machine for such choices", cli::run_calibrate},
+#ifdef WARPAES_LAB
+    {"lab", "published experiments, run on this machine", cli::run_lab},
+#endif
 };
 
 void print_help() {

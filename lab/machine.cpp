@@ -34,13 +34,6 @@ void read_cpu(Machine& machine) {
     }
 }
 
-unsigned available_processors() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<unsigned>(CPU_COUNT(&set));
-    return static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN));
-}
-
 std::string operating_system() {
     std::string name;
     std::ifstream release("/etc/os-release");
@@ -89,6 +82,13 @@ Machine::Gpu look_at_gpu(int device) {
 }
 
 }  // namespace
+
+unsigned available_processors() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<unsigned>(CPU_COUNT(&set));
+    return static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN));
+}
 
 Machine look_around(int gpu) {
     Machine machine;

@@ -134,8 +134,11 @@ Record load(const std::filesystem::path& path) {
 }
 
 void save(const Record& record, const std::filesystem::path& path) {
+    replace_file(path, to_json(record).dump(1) + "\n");
+}
+
+void replace_file(const std::filesystem::path& path, const std::string& text) {
     const std::filesystem::path temporary = path.string() + ".new";
-    const std::string text = to_json(record).dump(1) + "\n";
     const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (descriptor < 0) fail(temporary);
     std::size_t written = 0;
@@ -145,14 +148,16 @@ void save(const Record& record, const std::filesystem::path& path) {
         if (n < 0) break;
         written += static_cast<std::size_t>(n);
     }
-    const bool stored = written == text.size() && fsync(descriptor) == 0;
-    const int error = errno;
+    bool stored = written == text.size() && fsync(descriptor) == 0;
+    int error = errno;
     close(descriptor);
-    if (!stored || rename(temporary.c_str(), path.c_str()) != 0) {
-        if (!stored) errno = error;
-        const int kept = errno;
+    if (stored && rename(temporary.c_str(), path.c_str()) != 0) {
+        stored = false;
+        error = errno;
+    }
+    if (!stored) {
         unlink(temporary.c_str());
-        errno = kept;
+        errno = error;
         fail(path);
     }
 }

@@ -92,5 +92,7 @@ Record record_from_json(const nlohmann::json& json);
 Record load(const std::filesystem::path& path);
 /// Replaces the file in one step. Throws std::system_error.
 void save(const Record& record, const std::filesystem::path& path);
+/// The same for any text.
+void replace_file(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace lab

@@ -1,0 +1,381 @@
+// `warpaes lab`: the published experiments, run on this machine.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "command.hpp"
+#include "interrupt.hpp"
+#include "lab/compare.hpp"
+#include "lab/gpu/device.hpp"
+#include "lab/machine.hpp"
+#include "lab/names.hpp"
+#if __has_include("lab/report.hpp")
+#include "lab/report.hpp"
+#else
+namespace lab {
+inline std::string report_page(const Record&) {
+    return "";
+}
+}  // namespace lab
+#endif
+#include "lab/run.hpp"
+#include "lab/scratch.hpp"
+
+namespace cli {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* help = R"(Usage: warpaes lab list [--json]
+       warpaes lab run [KEY...] [options]
+       warpaes lab report RECORD.json [-o PAGE.html]
+       warpaes lab compare A.json B.json [--json]
+
+Runs the experiments of five published systems that encrypt with AES on GPUs, on this machine, and
+sets what it measures beside what they published. `warpaes lab COMMAND --help` says more.
+
+Examples:
+  warpaes lab list
+  warpaes lab run --quick
+  warpaes lab run N.implementations G -o results
+  warpaes lab run -o results --resume
+  warpaes lab compare before/record.json after/record.json
+)";
+
+constexpr const char* list_help = R"(Usage: warpaes lab list [--json]
+
+Lists the experiments: key, what each needs, about how many seconds it takes (--quick in brackets),
+its title. A key begins with the letter of its paper.
+)";
+
+constexpr const char* run_help = R"(Usage: warpaes lab run [KEY...] [options]
+
+Runs the experiments whose key begins with one of KEY, or all. Afterwards there are record.json and
+report.html in the folder; the record is stored after each experiment. What cannot run here is left
+out, and the record says why; what fails does not end the run. After an interrupt, --resume goes on,
+and tries again what failed.
+
+  --quick            few points and few samples: minutes instead of an hour
+  --device N         CUDA device to use (default: 0 if there is one)
+  --no-gpu           only what needs none
+  --threads N        CPU threads that may be used (default: all processors)
+  -o, --output DIR   where record and report go (default: warpaes-lab)
+  -f, --force        replace a record that is there
+  --resume           go on with the record in that folder, as it was begun
+  --disk DIR         for files on a disk (default: /var/tmp, or where there is a disk)
+  --memory DIR       for files in memory (default: /dev/shm)
+  --json             print the record
+
+Exit status 0 if nothing failed, 1 if an experiment did.
+
+Examples:
+  warpaes lab run --quick
+  warpaes lab run D P.encryption --no-gpu -o cpu
+)";
+
+constexpr const char* report_help = R"(Usage: warpaes lab report RECORD.json [-o PAGE.html]
+
+Writes the page of a record once more: one HTML file that needs nothing else (default: report.html
+beside the record).
+
+Example:
+  warpaes lab report results/record.json -o h200.html
+)";
+
+constexpr const char* compare_help = R"(Usage: warpaes lab compare A.json B.json [--json]
+
+Every figure that both records have: A, B, and B / A. A * marks those that are further apart than
+either spread (from quartile to quartile) is wide.
+
+Example:
+  warpaes lab compare before/record.json after/record.json
+)";
+
+std::string human_duration(double seconds) {
+    const auto whole = static_cast<long>(std::lround(seconds));
+    return whole < 60 ? fmt::format("{:.1f} s", seconds) : fmt::format("{}:{:02} min", whole / 60, whole % 60);
+}
+
+lab::Record load_record(const std::string& path) {
+    try {
+        return lab::load(path);
+    } catch (const lab::RecordError& error) {
+        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is no record of the lab: {}", path, error.what()));
+    } catch (const std::system_error& error) {
+        throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("cannot read '{}': {}", path, error.code().message()));
+    }
+}
+
+void write_page(const lab::Record& record, const std::filesystem::path& path) {
+    try {
+        lab::replace_file(path, lab::report_page(record));
+    } catch (const std::system_error& error) {
+        throw Failure(WARPAES_ERROR_WRITE, fmt::format("cannot write '{}': {}", path.string(), error.code().message()));
+    }
+}
+
+int run_list(int argc, char** argv) {
+    CLI::App app{"", "warpaes lab list"};
+    bool as_json = false;
+    app.add_flag("--json", as_json);
+    if (!parse_options(app, argc, argv, list_help)) return 0;
+    json list = json::array();
+    for (const lab::Experiment& e : lab::all_experiments()) {
+        list.push_back({{"key", e.key},
+                        {"paper", lab::letter_of(e.paper)},
+                        {"citation", lab::citation_of(e.paper)},
+                        {"title", e.title},
+                        {"question", e.question},
+                        {"needs", lab::needs_names(e.needs)},
+                        {"seconds", e.seconds},
+                        {"quick_seconds", e.quick_seconds}});
+        if (as_json) continue;
+        fmt::print("{:<20}{:<8}{:>5.0f} s {:>7}  {}\n", e.key, lab::needs_names(e.needs), e.seconds,
+                   fmt::format("({:.1f})", e.quick_seconds), e.title);
+    }
+    if (as_json) fmt::print("{}\n", list.dump(2));
+    return 0;
+}
+
+struct RunOptions {
+    lab::Options lab;
+    bool no_gpu = false, force = false, resume = false, as_json = false;
+    int device = -1;
+    std::string output = "warpaes-lab";
+};
+
+/// False if the help was asked for.
+bool parse_run_options(int argc, char** argv, RunOptions& o) {
+    CLI::App app{"", "warpaes lab run"};
+    auto* keys = app.add_option("KEY", o.lab.keys);
+    auto* quick = app.add_flag("--quick", o.lab.quick);
+    auto* device = app.add_option("--device", o.device)->check(CLI::Range(0, 1 << 20));
+    auto* no_gpu = app.add_flag("--no-gpu", o.no_gpu)->excludes(device);
+    o.lab.threads = lab::available_processors();
+    auto* threads = app.add_option("--threads", o.lab.threads)->check(CLI::Range(1, 1 << 20));
+    app.add_option("-o,--output", o.output);
+    auto* force = app.add_flag("-f,--force", o.force);
+    app.add_flag("--resume", o.resume)
+        ->excludes(keys)
+        ->excludes(quick)
+        ->excludes(device)
+        ->excludes(no_gpu)
+        ->excludes(threads)
+        ->excludes(force);
+    app.add_option("--disk", o.lab.disk)->check(CLI::ExistingDirectory);
+    app.add_option("--memory", o.lab.memory)->check(CLI::ExistingDirectory);
+    app.add_flag("--json", o.as_json);
+    return parse_options(app, argc, argv, run_help);
+}
+
+/// What the run may use, as far as it was not said.
+void complete(RunOptions& o) {
+    const int gpus = o.no_gpu ? 0 : lab::gpu::count();
+    if (o.device >= gpus && !o.no_gpu) {
+        throw Failure(WARPAES_ERROR_BACKEND, gpus == 0 ? "--device: there is no GPU; see `warpaes devices`"
+                                                       : fmt::format("--device: must be below {}", gpus));
+    }
+    o.lab.gpu = o.device >= 0 ? o.device : gpus > 0 ? 0 : -1;
+    if (o.lab.disk.empty()) o.lab.disk = lab::find_disk(std::filesystem::current_path()).string();
+    if (o.lab.memory.empty()) o.lab.memory = lab::find_memory().string();
+}
+
+/// A new record, or the one to go on with.
+lab::Record begin(RunOptions& o, const std::filesystem::path& path) {
+    if (o.resume) {
+        lab::Record record = load_record(path);
+        record.options.disk = o.lab.disk.empty() ? record.options.disk : o.lab.disk;
+        record.options.memory = o.lab.memory.empty() ? record.options.memory : o.lab.memory;
+        o.lab = record.options;
+        if (o.lab.gpu >= lab::gpu::count()) {
+            throw Failure(WARPAES_ERROR_BACKEND, fmt::format("--resume: there is no device {} here", o.lab.gpu));
+        }
+        const lab::Machine here = lab::look_around(o.lab.gpu);
+        const auto name = [](const lab::Machine& m) { return m.cpu + ", " + (m.gpu ? m.gpu->name : "no GPU"); };
+        if (name(here) != name(record.machine)) {
+            throw UsageError(fmt::format("--resume: the record is of another machine ({})", name(record.machine)));
+        }
+        if (lab::commit_of_build() != record.commit || warpaes_version() != record.version) {
+            throw UsageError(
+                fmt::format("--resume: the record is another build's (warpaes {} {})", record.version, record.commit));
+        }
+        return record;
+    }
+    if (!o.force && std::filesystem::exists(path)) {
+        throw Failure(WARPAES_ERROR_EXISTS,
+                      fmt::format("'{}' exists; --resume goes on with it, -f replaces it", path.string()));
+    }
+    complete(o);
+    const auto experiments = lab::select(o.lab.keys);
+    std::error_code error;
+    if (!std::filesystem::create_directories(path.parent_path(), error) && error) {
+        throw Failure(WARPAES_ERROR_WRITE, fmt::format("--output: cannot make '{}': {}", o.output, error.message()));
+    }
+    return lab::make_record(experiments, lab::look_around(o.lab.gpu), o.lab);
+}
+
+class ProgressOfRun {
+public:
+    explicit ProgressOfRun(bool shown) : shown_(shown) {}
+    ~ProgressOfRun() { clear(); }
+    ProgressOfRun(const ProgressOfRun&) = delete;
+    ProgressOfRun& operator=(const ProgressOfRun&) = delete;
+
+    void update(const lab::Progress& p) {
+        if (!shown_) return;
+        visible_ = true;
+        std::string line = fmt::format("{} of {}  {}  {:.0f} %  {} left  {}", p.index + 1, p.count, p.entry.key,
+                                       100 * p.done, human_duration(p.seconds_left), p.next);
+        if (line.size() > 100) line.resize(100);
+        fmt::print(stderr, "\r\033[K{}", line);
+        std::fflush(stderr);
+    }
+    void clear() {
+        if (visible_) fmt::print(stderr, "\r\033[K");
+        visible_ = false;
+    }
+
+private:
+    bool shown_, visible_ = false;
+};
+
+void print_entry(const lab::Entry& entry) {
+    fmt::print("{:<20}{:<9}{:>10}  {}\n", entry.key,
+               entry.status == lab::Status::left_out  ? "left out"
+               : entry.status == lab::Status::not_run ? "not run"
+                                                      : lab::statuses(entry.status),
+               human_duration(entry.seconds), entry.reason.empty() ? entry.title : entry.reason);
+    for (const lab::Verdict& verdict : entry.result.verdicts) {
+        fmt::print("  {:<8}{}\n", lab::holds_names(verdict.holds), verdict.sentence);
+    }
+    std::fflush(stdout);
+}
+
+int run_run(int argc, char** argv) {
+    RunOptions o;
+    if (!parse_run_options(argc, argv, o)) return 0;
+    const std::filesystem::path folder = o.output, path = folder / "record.json";
+    lab::Record record;
+    try {
+        record = begin(o, path);
+    } catch (const std::invalid_argument& error) {
+        throw UsageError(error.what());
+    }
+
+    ProgressOfRun progress(isatty(STDERR_FILENO) != 0);
+    const lab::ScratchFolder disk(o.lab.disk), memory(o.lab.memory);
+    lab::Conditions conditions;
+    conditions.experiments = lab::all_experiments();
+    conditions.context = {o.lab.quick, o.lab.gpu, o.lab.threads, disk.path(), memory.path()};
+    conditions.no_gpu = o.no_gpu ? "it needs a GPU, and --no-gpu was given" : "it needs a GPU, and there is none";
+    conditions.path = path;
+    conditions.progress = [&](const lab::Progress& p) { progress.update(p); };
+    conditions.finished = [&](const lab::Entry& entry) {
+        progress.clear();
+        if (!o.as_json) print_entry(entry);
+    };
+    conditions.interrupted = [] { return caught_signal() != 0; };
+    bool complete = false;
+    try {
+        complete = lab::run(record, conditions);
+    } catch (const std::system_error& error) {
+        throw Failure(WARPAES_ERROR_WRITE, fmt::format("cannot store the record: {}", error.what()));
+    } catch (const lab::RecordError& error) {
+        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}': {}", path.string(), error.what()));
+    }
+    progress.clear();
+    write_page(record, folder / "report.html");
+    if (o.as_json) {
+        fmt::print("{}\n", lab::to_json(record).dump(1));
+    } else {
+        fmt::print("\n{} and report.html are in '{}'{}\n", "record.json", o.output,
+                   complete ? "" : "; `warpaes lab run --resume` goes on");
+    }
+    if (!complete) return WARPAES_ERROR_CANCELLED;
+    for (const lab::Entry& entry : record.experiments) {
+        if (entry.status == lab::Status::failed) return WARPAES_ERROR_INTERNAL;
+    }
+    return 0;
+}
+
+int run_report(int argc, char** argv) {
+    CLI::App app{"", "warpaes lab report"};
+    std::string input, output;
+    app.add_option("RECORD", input)->required();
+    app.add_option("-o,--output", output);
+    if (!parse_options(app, argc, argv, report_help)) return 0;
+    const std::filesystem::path beside = std::filesystem::path(input).replace_filename("report.html");
+    write_page(load_record(input), output.empty() ? beside : std::filesystem::path(output));
+    return 0;
+}
+
+json to_json(const lab::Comparison& comparison) {
+    json figures = json::array();
+    for (const lab::Compared& f : comparison.figures) {
+        figures.push_back({{"experiment", f.experiment},
+                           {"panel", f.panel},
+                           {"series", f.series},
+                           {"place", f.place},
+                           {"unit", f.unit},
+                           {"a", f.a},
+                           {"b", f.b},
+                           {"ratio", f.ratio ? json(*f.ratio) : json(nullptr)},
+                           {"differs", f.differs ? json(*f.differs) : json(nullptr)}});
+    }
+    return {{"figures", figures}, {"only_a", comparison.only_a}, {"only_b", comparison.only_b}};
+}
+
+void print(const lab::Comparison& comparison) {
+    std::string heading;
+    std::size_t differ = 0;
+    for (const lab::Compared& f : comparison.figures) {
+        std::string next = f.experiment + (f.panel.empty() ? "" : ", " + f.panel);
+        if (next != heading) fmt::print("\n{}\n", heading = std::move(next));
+        const std::string name = f.place.empty() ? f.series : f.series + ", " + f.place;
+        fmt::print("  {:<56}{:>11.4g}{:>11.4g} {:<6}{:>7}{}\n", name, f.a, f.b, f.unit,
+                   f.ratio ? fmt::format("{:.2f}", *f.ratio) : "", f.differs.value_or(false) ? " *" : "");
+        differ += f.differs.value_or(false) ? 1 : 0;
+    }
+    fmt::print("\n{} figures in both, {} of them further apart than their spread; {} only in A, {} only in B\n",
+               comparison.figures.size(), differ, comparison.only_a, comparison.only_b);
+}
+
+int run_compare(int argc, char** argv) {
+    CLI::App app{"", "warpaes lab compare"};
+    std::string a, b;
+    bool as_json = false;
+    app.add_option("A", a)->required();
+    app.add_option("B", b)->required();
+    app.add_flag("--json", as_json);
+    if (!parse_options(app, argc, argv, compare_help)) return 0;
+    const lab::Comparison comparison = lab::compare(load_record(a), load_record(b));
+    if (as_json) {
+        fmt::print("{}\n", to_json(comparison).dump(1));
+    } else {
+        print(comparison);
+    }
+    return 0;
+}
+
+}  // namespace
+
+int run_lab(int argc, char** argv) {
+    const std::string name = argc > 1 ? argv[1] : "";
+    if (name == "--help" || name == "-h") {
+        fmt::print("{}", help);
+        return 0;
+    }
+    if (name == "list") return run_list(argc - 1, argv + 1);
+    if (name == "run") return run_run(argc - 1, argv + 1);
+    if (name == "report") return run_report(argc - 1, argv + 1);
+    if (name == "compare") return run_compare(argc - 1, argv + 1);
+    throw UsageError(name.empty() ? "lab: list, run, report or compare? See `warpaes lab --help`"
+                                  : fmt::format("lab: there is no '{}'; see `warpaes lab --help`", name));
+}
+
+}  // namespace cli

@@ -1,0 +1,134 @@
+#include "lab/run.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <warpaes/warpaes.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <exception>
+
+#include "lab/machine.hpp"
+
+namespace lab {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+const Experiment& find(std::span<const Experiment> experiments, const std::string& key) {
+    const auto found = std::find_if(experiments.begin(), experiments.end(),
+                                    [&](const Experiment& experiment) { return experiment.key == key; });
+    if (found == experiments.end()) throw RecordError(fmt::format("there is no experiment '{}' any more", key));
+    return *found;
+}
+
+bool is_to_run(const Entry& entry) {
+    return entry.status == Status::not_run || entry.status == Status::failed;
+}
+
+double estimate(const Experiment& experiment, const Context& context) {
+    if (experiment.needs == Experiment::Needs::gpu && context.gpu < 0) return 0;
+    return context.quick ? experiment.quick_seconds : experiment.seconds;
+}
+
+/// Runs it and writes into its entry how it went; after an interrupt its entry says that it has not run.
+void run_one(const Experiment& experiment, const Context& context, const Conditions& conditions, Entry& entry) {
+    entry.result = {};
+    entry.reason.clear();
+    const auto start = Clock::now();
+    try {
+        if (experiment.needs == Experiment::Needs::gpu && context.gpu < 0) throw LeftOut(conditions.no_gpu);
+        context.step(0, "");
+        Result result = experiment.run(context);
+        check(result);
+        entry.result = std::move(result);
+        entry.status = Status::measured;
+    } catch (const LeftOut& why) {
+        entry.status = Status::left_out;
+        entry.reason = why.what();
+    } catch (const Interrupted&) {
+        entry.status = Status::not_run;
+        entry.reason = "interrupted";
+    } catch (const std::exception& error) {
+        // A signal reaches the programs that an experiment runs as well, and they fail by it.
+        entry.status = conditions.interrupted() ? Status::not_run : Status::failed;
+        entry.reason = conditions.interrupted() ? "interrupted" : error.what();
+    }
+    entry.seconds = entry.status == Status::not_run ? 0 : seconds_since(start);
+}
+
+}  // namespace
+
+void TimeLeft::finished(std::size_t index, double seconds) {
+    seen_ += seconds;
+    expected_ += estimates_.at(index);
+    estimates_[index] = 0;
+}
+
+void TimeLeft::skipped(std::size_t index) {
+    estimates_.at(index) = 0;
+}
+
+double TimeLeft::seconds(std::size_t index, double elapsed, double done) const {
+    // A few seconds as expected are assumed beforehand, so that a short first experiment does not say too much.
+    constexpr double belief = 5;
+    const double factor = (seen_ + belief) / (expected_ + belief);
+    double left = 0;
+    for (std::size_t i = 0; i < estimates_.size(); ++i) left += i == index ? 0 : estimates_[i] * factor;
+    // What it says of itself counts the more the further it is.
+    const double by_estimate = std::max(0.0, estimates_.at(index) * factor - elapsed);
+    const double by_share = done > 0 ? elapsed * (1 - done) / done : by_estimate;
+    return left + by_estimate * (1 - done) + by_share * done;
+}
+
+Record make_record(std::span<const Experiment> experiments, Machine machine, Options options) {
+    Record record;
+    record.version = warpaes_version();
+    record.commit = commit_of_build();
+    record.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+    record.machine = std::move(machine);
+    record.options = std::move(options);
+    for (const Experiment& experiment : experiments) record.experiments.push_back(make_entry(experiment));
+    return record;
+}
+
+bool run(Record& record, const Conditions& conditions) {
+    std::vector<double> estimates;
+    for (const Entry& entry : record.experiments) {
+        const double seconds = estimate(find(conditions.experiments, entry.key), conditions.context);
+        estimates.push_back(is_to_run(entry) ? seconds : 0);
+    }
+    TimeLeft time_left(std::move(estimates));
+    save(record, conditions.path);
+    for (std::size_t i = 0; i < record.experiments.size(); ++i) {
+        Entry& entry = record.experiments[i];
+        if (!is_to_run(entry)) continue;
+        if (conditions.interrupted()) return false;
+        const auto start = Clock::now();
+        Context context = conditions.context;
+        context.step = [&](double done, const std::string& next) {
+            if (conditions.interrupted()) throw Interrupted();
+            const double left = time_left.seconds(i, seconds_since(start), std::clamp(done, 0.0, 1.0));
+            conditions.progress({entry, i, record.experiments.size(), done, next, left});
+        };
+        run_one(find(conditions.experiments, entry.key), context, conditions, entry);
+        if (entry.status == Status::measured) {
+            time_left.finished(i, entry.seconds);
+        } else {
+            time_left.skipped(i);
+        }
+        record.seconds += entry.seconds;
+        save(record, conditions.path);
+        conditions.finished(entry);
+        if (entry.status == Status::not_run) return false;
+    }
+    return true;
+}
+
+}  // namespace lab

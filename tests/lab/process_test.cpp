@@ -1,0 +1,54 @@
+// Other programs, and folders for their files.
+#include "lab/process.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <system_error>
+
+#include "folder.hpp"
+#include "lab/scratch.hpp"
+
+namespace {
+
+using namespace lab;
+
+TEST(Process, OutputErrorsAndStatus) {
+    const Finished finished = run_process({"sh", "-c", "echo out; echo err >&2; exit 3"});
+    EXPECT_EQ(finished.status, 3);
+    EXPECT_EQ(finished.output, "out\n");
+    EXPECT_EQ(finished.errors, "err\n");
+    EXPECT_GT(finished.seconds, 0);
+}
+
+TEST(Process, MoreThanAPipeHolds) {
+    const Finished finished =
+        run_process({"sh", "-c", "head -c 300000 /dev/zero; head -c 200000 /dev/zero >&2; head -c 1 /dev/zero"});
+    EXPECT_EQ(finished.status, 0);
+    EXPECT_EQ(finished.output.size(), 300'001u);
+    EXPECT_EQ(finished.errors.size(), 200'000u);
+}
+
+TEST(Process, SignalsAndAbsence) {
+    EXPECT_EQ(run_process({"sh", "-c", "kill -TERM $$"}).status, 128 + 15);
+    EXPECT_EQ(run_process({"cat"}).output, "");  // its standard input is empty
+    EXPECT_THROW(run_process({"no-such-program-anywhere"}), std::system_error);
+    EXPECT_TRUE(find_program("sh"));
+    EXPECT_FALSE(find_program("no-such-program-anywhere"));
+}
+
+TEST(Scratch, IsRemovedWithWhatIsInIt) {
+    const oracle::Folder parent;
+    std::filesystem::path path;
+    {
+        const ScratchFolder scratch(parent.path());
+        path = scratch.path();
+        std::ofstream(path / "file") << "x";
+        EXPECT_EQ(path.parent_path(), parent.path());
+    }
+    EXPECT_FALSE(std::filesystem::exists(path));
+    EXPECT_TRUE(ScratchFolder("").path().empty());
+    EXPECT_THROW(ScratchFolder(parent.path() / "absent"), std::system_error);
+}
+
+}  // namespace

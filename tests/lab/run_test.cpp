@@ -1,0 +1,212 @@
+// A run: order, storage, interruption, failures, and the time that is left.
+#include "lab/run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "folder.hpp"
+
+namespace {
+
+using namespace lab;
+
+// What the experiments below are to do, and what they did.
+std::string calls;
+bool c_fails = false;
+bool stop = false;
+
+Result result_of(const char* name) {
+    Result result;
+    result.notes = {name};
+    return result;
+}
+Result run_a(const Context& context) {
+    calls += 'a';
+    context.step(0.5, "half");
+    return result_of("a");
+}
+Result run_b(const Context&) {
+    calls += 'b';
+    throw LeftOut("no such thing here");
+}
+Result run_c(const Context&) {
+    calls += 'c';
+    if (c_fails) throw std::runtime_error("wrong output");
+    return result_of("c");
+}
+Result run_gpu(const Context&) {
+    calls += 'g';
+    return result_of("g");
+}
+Result run_stopped(const Context& context) {
+    calls += 's';
+    context.step(0.1, "first");
+    stop = true;
+    context.step(0.2, "second");
+    calls += '!';
+    return {};
+}
+Result run_malformed(const Context&) {
+    Result result = result_of("m");
+    result.panels.push_back({"P", Panel::Kind::lines, {"x", "", Axis::Scale::linear, {1, 2}, {}}, {}, {}, {}, ""});
+    result.panels[0].series.push_back({"s", Series::Role::measured, {1}, {}});
+    return result;
+}
+
+constexpr auto cpu = Experiment::Needs::cpu;
+const Experiment a{"N.a", Paper::gibadullin, "A", "a?", cpu, 10, 1, run_a};
+const Experiment b{"N.b", Paper::gibadullin, "B", "b?", cpu, 10, 1, run_b};
+const Experiment c{"N.c", Paper::gibadullin, "C", "c?", cpu, 10, 1, run_c};
+const Experiment on_gpu{"N.g", Paper::gibadullin, "G", "g?", Experiment::Needs::gpu, 10, 1, run_gpu};
+const Experiment stopped{"N.s", Paper::gibadullin, "S", "s?", cpu, 10, 1, run_stopped};
+const Experiment malformed{"N.m", Paper::gibadullin, "M", "m?", cpu, 10, 1, run_malformed};
+
+class Run : public testing::Test {
+protected:
+    void SetUp() override {
+        calls.clear();
+        c_fails = stop = false;
+    }
+    Conditions conditions_for(const std::vector<Experiment>& experiments) {
+        Conditions conditions;
+        conditions.experiments = experiments;
+        conditions.path = folder_ / "record.json";
+        conditions.interrupted = [] { return stop; };
+        return conditions;
+    }
+    oracle::Folder folder_;
+};
+
+TEST_F(Run, EveryExperimentHasItsTurnAndItsEntry) {
+    c_fails = true;
+    const std::vector<Experiment> experiments{a, b, c, on_gpu, malformed};
+    Record record = make_record(experiments, {}, {});
+    EXPECT_EQ(record.experiments.size(), 5u);
+    EXPECT_EQ(record.experiments[0].status, Status::not_run);
+    EXPECT_TRUE(run(record, conditions_for(experiments)));
+    EXPECT_EQ(calls, "abc");
+    const auto& entries = record.experiments;
+    EXPECT_EQ(entries[0].status, Status::measured);
+    EXPECT_EQ(entries[0].result.notes, std::vector<std::string>{"a"});
+    EXPECT_EQ(entries[0].reason, "");
+    EXPECT_EQ(entries[1].status, Status::left_out);
+    EXPECT_EQ(entries[1].reason, "no such thing here");
+    EXPECT_EQ(entries[2].status, Status::failed);
+    EXPECT_EQ(entries[2].reason, "wrong output");
+    EXPECT_EQ(entries[3].status, Status::left_out);
+    EXPECT_EQ(entries[3].reason, "there is no GPU");
+    EXPECT_EQ(entries[4].status, Status::failed);
+    EXPECT_TRUE(entries[4].result.notes.empty());
+    EXPECT_EQ(to_json(load(folder_ / "record.json")), to_json(record));
+}
+
+TEST_F(Run, OnAGpuWhatNeedsOneRuns) {
+    const std::vector<Experiment> experiments{on_gpu};
+    Record record = make_record(experiments, {}, {});
+    Conditions conditions = conditions_for(experiments);
+    conditions.context.gpu = 0;
+    EXPECT_TRUE(run(record, conditions));
+    EXPECT_EQ(calls, "g");
+}
+
+TEST_F(Run, IsStoredAfterEachExperiment) {
+    const std::vector<Experiment> experiments{a, c};
+    Record record = make_record(experiments, {}, {});
+    Conditions conditions = conditions_for(experiments);
+    std::vector<std::string> stored;
+    conditions.finished = [&](const Entry& entry) {
+        const Record so_far = load(conditions.path);
+        stored.push_back(entry.key);
+        for (const Entry& e : so_far.experiments) stored.push_back(e.status == Status::measured ? "yes" : "no");
+    };
+    EXPECT_TRUE(run(record, conditions));
+    EXPECT_EQ(stored, (std::vector<std::string>{"N.a", "yes", "no", "N.c", "yes", "yes"}));
+}
+
+TEST_F(Run, AnInterruptIsTakenUpWhereItCame) {
+    const std::vector<Experiment> experiments{a, stopped, c};
+    Record record = make_record(experiments, {}, {});
+    EXPECT_FALSE(run(record, conditions_for(experiments)));
+    EXPECT_EQ(calls, "as");
+    Record resumed = load(folder_ / "record.json");
+    EXPECT_EQ(resumed.experiments[0].status, Status::measured);
+    EXPECT_EQ(resumed.experiments[1].status, Status::not_run);
+    EXPECT_EQ(resumed.experiments[1].reason, "interrupted");
+    EXPECT_EQ(resumed.experiments[2].status, Status::not_run);
+
+    stop = false;
+    calls.clear();
+    std::vector<Experiment> patient = experiments;
+    patient[1].run = run_c;
+    EXPECT_TRUE(run(resumed, conditions_for(patient)));
+    EXPECT_EQ(calls, "cc");
+    for (const Entry& entry : resumed.experiments) EXPECT_EQ(entry.status, Status::measured) << entry.key;
+}
+
+TEST_F(Run, WhatFailedIsTriedAgain) {
+    c_fails = true;
+    const std::vector<Experiment> experiments{a, c};
+    Record record = make_record(experiments, {}, {});
+    run(record, conditions_for(experiments));
+    c_fails = false;
+    calls.clear();
+    EXPECT_TRUE(run(record, conditions_for(experiments)));
+    EXPECT_EQ(calls, "c");
+    EXPECT_EQ(record.experiments[1].status, Status::measured);
+    EXPECT_EQ(record.experiments[1].reason, "");
+}
+
+TEST_F(Run, ProgressIsTold) {
+    const std::vector<Experiment> experiments{a, c};
+    Record record = make_record(experiments, {}, {});
+    Conditions conditions = conditions_for(experiments);
+    std::vector<std::string> told;
+    conditions.progress = [&](const Progress& p) {
+        told.push_back(p.entry.key + " " + std::to_string(p.index) + " " + p.next);
+        EXPECT_EQ(p.count, 2u);
+        EXPECT_GE(p.seconds_left, 0);
+        EXPECT_LE(p.seconds_left, 20.1);
+    };
+    run(record, conditions);
+    EXPECT_EQ(told, (std::vector<std::string>{"N.a 0 ", "N.a 0 half", "N.c 1 "}));
+}
+
+TEST_F(Run, AnExperimentThatIsNoMore) {
+    Record record = make_record(std::vector<Experiment>{a}, {}, {});
+    EXPECT_THROW(run(record, conditions_for({c})), RecordError);
+}
+
+TEST(TimeLeft, IsTheEstimatesAtFirst) {
+    const TimeLeft left({10, 20, 30});
+    EXPECT_DOUBLE_EQ(left.seconds(0, 0, 0), 60);
+    EXPECT_DOUBLE_EQ(left.seconds(0, 4, 0), 56);
+    EXPECT_DOUBLE_EQ(left.seconds(0, 99, 0), 50);  // overdue: the others are still to come
+}
+
+TEST(TimeLeft, IsCorrectedByWhatWasSeen) {
+    TimeLeft slow({100, 100}), fast({100, 100});
+    slow.finished(0, 200);
+    fast.finished(0, 50);
+    EXPECT_GT(slow.seconds(1, 0, 0), 180);
+    EXPECT_LT(slow.seconds(1, 0, 0), 200);
+    EXPECT_LT(fast.seconds(1, 0, 0), 60);
+    // A short one says little.
+    TimeLeft brief({0.1, 100});
+    brief.finished(0, 0.5);
+    EXPECT_LT(brief.seconds(1, 0, 0), 110);
+}
+
+TEST(TimeLeft, WhatIsSkippedSaysNothing) {
+    TimeLeft left({100, 10});
+    left.skipped(0);
+    EXPECT_DOUBLE_EQ(left.seconds(1, 0, 0), 10);
+}
+
+TEST(TimeLeft, AnExperimentKnowsBestNearItsEnd) {
+    const TimeLeft left({10});
+    EXPECT_DOUBLE_EQ(left.seconds(0, 30, 1), 0);
+    EXPECT_NEAR(left.seconds(0, 90, 0.9), 9, 0.1);  // by its estimate it would have been over
+}
+
+}  // namespace
