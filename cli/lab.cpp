@@ -271,7 +271,11 @@ int run_run(int argc, char** argv) {
     const lab::ScratchFolder disk(o.lab.disk), memory(o.lab.memory);
     lab::Conditions conditions;
     conditions.experiments = lab::all_experiments();
-    conditions.context = {o.lab.quick, o.lab.gpu, o.lab.threads, disk.path(), memory.path()};
+    conditions.context.quick = o.lab.quick;
+    conditions.context.gpu = o.lab.gpu;
+    conditions.context.threads = o.lab.threads;
+    conditions.context.disk = disk.path();
+    conditions.context.memory = memory.path();
     conditions.no_gpu = o.no_gpu ? "it needs a GPU, and --no-gpu was given" : "it needs a GPU, and there is none";
     conditions.path = path;
     conditions.progress = [&](const lab::Progress& p) { progress.update(p); };
