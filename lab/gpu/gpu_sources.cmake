@@ -2,4 +2,5 @@
 set(WARPAES_LAB_GPU_SOURCES
     device.cpp
     memory_reads.cu
+    payload.cu
     variants.cu)
