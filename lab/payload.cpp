@@ -56,7 +56,7 @@ PreparedPayload prepare(const PayloadDescriptor& payload, std::size_t data_bytes
         check(d.messages, data_bytes, "messages");
         check(d.ivs, data_bytes, "IVs");
         const bool one_each = d.ivs.count == d.messages.count || d.ivs.count == 1;
-        if (d.mode != PayloadMode::ecb && (d.ivs.size != block || !one_each)) {
+        if (d.mode != Mode::ecb && (d.ivs.size != block || !one_each)) {
             throw std::invalid_argument("IVs: one for each message, or one for all, of 16 bytes");
         }
         if (d.associated.count != 0 || d.tags.count != 0) {

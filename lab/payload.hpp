@@ -8,13 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
-namespace lab {
+#include "lab/mode.hpp"
 
-/// Encryption in each of them; the last three are serial, one thread a message.
-enum class PayloadMode : std::uint32_t { ecb, ctr, cbc, cfb, ofb };
-constexpr bool is_serial(PayloadMode mode) {
-    return mode >= PayloadMode::cbc;
-}
+namespace lab {
 
 /// `count` pieces of `size` bytes in a stream, `stride` bytes from one to the next (0: they follow each other), the
 /// first at `offset`. Offsets, not pointers: they mean the same wherever the stream lies.
@@ -25,9 +21,9 @@ struct Elements {
     std::uint64_t stride = 0;
 };
 
-/// Messages of one mode and one size, whole blocks.
+/// Messages of one mode and one size, whole blocks, to be encrypted.
 struct MessageDescriptor {
-    PayloadMode mode = PayloadMode::ctr;
+    Mode mode = Mode::ctr;
     Elements messages;    ///< in the data stream; the output is where the input was, in the stream of output
     Elements ivs;         ///< in the data stream, 16 bytes each; of ECB none; a single one serves all
     Elements associated;  ///< for authenticated modes, which [H] left to others: must be empty
@@ -65,7 +61,7 @@ struct LogicalMessage {
     std::uint64_t text, iv;  ///< offsets
     std::uint32_t blocks;
     std::uint32_t schedule;  ///< place
-    PayloadMode mode;
+    Mode mode;
     std::uint32_t reserved = 0;
 };
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "aes/types.hpp"
+#include "lab/mode.hpp"
 
 struct evp_cipher_ctx_st;
 
@@ -20,11 +20,11 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// One key, one mode of SP 800-38A but CFB1, one direction; no padding. A thread of its own each.
+/// One key, one mode, one direction; no padding. A thread of its own each.
 class Reference {
 public:
     /// `key`: 16, 24 or 32 bytes.
-    Reference(warpaes::Mode mode, warpaes::Direction direction, std::span<const std::uint8_t> key);
+    Reference(Mode mode, Direction direction, std::span<const std::uint8_t> key);
     /// A message. `iv`: 16 bytes, of ECB none; `output` is as long as `input`, or the same.
     void run(std::span<const std::uint8_t> iv, std::span<const std::uint8_t> input, std::span<std::uint8_t> output);
     [[nodiscard]] std::vector<std::uint8_t> run(std::span<const std::uint8_t> iv, std::span<const std::uint8_t> input);

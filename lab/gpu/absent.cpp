@@ -1,6 +1,8 @@
 // The lab's GPU built without CUDA: there is none.
 #include "lab/experiment.hpp"
 #include "lab/gpu/device.hpp"
+#include "lab/gpu/memory_reads.hpp"
+#include "lab/gpu/payload.hpp"
 
 namespace lab::gpu {
 namespace {
@@ -104,6 +106,34 @@ DeviceMemory on_device(std::span<const std::uint8_t>) {
 }
 
 double seconds_of(const Stream&, const std::function<void()>&) {
+    leave_out();
+}
+
+MemoryReads::MemoryReads(int, std::uint32_t, std::uint32_t, std::uint32_t) {
+    leave_out();
+}
+
+std::uint64_t MemoryReads::reads(std::uint64_t) const {
+    leave_out();
+}
+
+ReadTimes MemoryReads::run(ReadFrom, ReadPattern, std::uint64_t) {
+    leave_out();
+}
+
+bool MemoryReads::verify() {
+    leave_out();
+}
+
+PayloadOnDevice::PayloadOnDevice() {
+    leave_out();
+}
+
+void PayloadOnDevice::load(const PreparedPayload&, const KeySchedules&) {
+    leave_out();
+}
+
+void PayloadOnDevice::run(const std::uint8_t*, std::uint8_t*, ThreadMapping, const Runs&, const Stream&) const {
     leave_out();
 }
 

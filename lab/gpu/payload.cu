@@ -82,12 +82,12 @@ __device__ __forceinline__ void run_serial(const PayloadParams& p, const SharedL
         const std::uint64_t at = place_of(p, m, j);
         const uint4 text = *reinterpret_cast<const uint4*>(p.input + at);
         uint4 out;
-        if (m.mode == PayloadMode::cbc) {
+        if (m.mode == Mode::cbc) {
             out = chain = encrypt(tables, text ^ chain, keys);
         } else {
             chain = encrypt(tables, chain, keys);
             out = text ^ chain;
-            if (m.mode == PayloadMode::cfb) chain = out;
+            if (m.mode == Mode::cfb128) chain = out;
         }
         *reinterpret_cast<uint4*>(p.output + at) = out;
     }
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(PayloadOnDevice::threads_per_block)
     const std::uint32_t j = logical - __ldg(p.first + number);
     const std::uint64_t at = place_of(p, m, j);
     const uint4 text = *reinterpret_cast<const uint4*>(p.input + at);
-    const bool ctr = m.mode == PayloadMode::ctr;
+    const bool ctr = m.mode == Mode::ctr;
     const uint4 in = ctr ? counter(*reinterpret_cast<const uint4*>(p.input + m.iv), j) : text;
     const uint4 out = encrypt(tables, in, keys);
     *reinterpret_cast<uint4*>(p.output + at) = ctr ? out ^ text : out;

@@ -13,12 +13,6 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-warpaes::Mode mode_of(PayloadMode mode) {
-    constexpr warpaes::Mode modes[] = {warpaes::Mode::ecb, warpaes::Mode::ctr, warpaes::Mode::cbc,
-                                       warpaes::Mode::cfb128, warpaes::Mode::ofb};
-    return modes[static_cast<int>(mode)];
-}
-
 /// What the kernel leaves in output that was poisoned.
 Bytes run(const PreparedPayload& ready, const KeySchedules& schedules, const Bytes& data, gpu::ThreadMapping mapping,
           const gpu::Runs& runs = {}) {
@@ -40,9 +34,8 @@ Bytes expected(const PayloadDescriptor& payload, const Bytes& keys, const Bytes&
             const std::uint64_t stride = d.messages.stride != 0 ? d.messages.stride : d.messages.size;
             const auto at = d.messages.offset + i * stride;
             const auto iv = d.ivs.offset + (d.ivs.count > 1 ? i * 16 : 0);
-            Reference cipher(mode_of(d.mode), warpaes::Direction::encrypt,
-                             std::span(keys).subspan((d.first_key + i % d.keys) * 16, 16));
-            cipher.run(d.mode == PayloadMode::ecb ? std::span<const std::uint8_t>() : std::span(data).subspan(iv, 16),
+            Reference cipher(d.mode, Direction::encrypt, std::span(keys).subspan((d.first_key + i % d.keys) * 16, 16));
+            cipher.run(d.mode == Mode::ecb ? std::span<const std::uint8_t>() : std::span(data).subspan(iv, 16),
                        std::span(data).subspan(at, d.messages.size), std::span(out).subspan(at, d.messages.size));
         }
     }
@@ -52,13 +45,13 @@ Bytes expected(const PayloadDescriptor& payload, const Bytes& keys, const Bytes&
 TEST(Payload, EveryModeAndMapping) {
     // Sizes of which no sum is a multiple of a group of 32, gaps, IVs of their own and shared, keys that come again.
     const PayloadDescriptor payload{7,
-                                    {{PayloadMode::cbc, {0, 48, 3, 64}, {4096, 16, 3}, {}, {}, 0, 1},
-                                     {PayloadMode::ctr, {192, 336, 2}, {4144, 16, 1}, {}, {}, 0, 2},
-                                     {PayloadMode::ecb, {864, 16, 5, 32}, {}, {}, {}, 1, 3},
-                                     {PayloadMode::ofb, {1024, 160, 4}, {4160, 16, 4}, {}, {}, 2, 1},
-                                     {PayloadMode::ecb, {0, 0, 9}, {}, {}, {}, 0, 1},
-                                     {PayloadMode::cfb, {1664, 32, 40}, {4160, 16, 1}, {}, {}, 0, 4},
-                                     {PayloadMode::ctr, {2944, 16, 70}, {4224, 16, 1}, {}, {}, 3, 1}}};
+                                    {{Mode::cbc, {0, 48, 3, 64}, {4096, 16, 3}, {}, {}, 0, 1},
+                                     {Mode::ctr, {192, 336, 2}, {4144, 16, 1}, {}, {}, 0, 2},
+                                     {Mode::ecb, {864, 16, 5, 32}, {}, {}, {}, 1, 3},
+                                     {Mode::ofb, {1024, 160, 4}, {4160, 16, 4}, {}, {}, 2, 1},
+                                     {Mode::ecb, {0, 0, 9}, {}, {}, {}, 0, 1},
+                                     {Mode::cfb128, {1664, 32, 40}, {4160, 16, 1}, {}, {}, 0, 4},
+                                     {Mode::ctr, {2944, 16, 70}, {4224, 16, 1}, {}, {}, 3, 1}}};
     Bytes data = random_bytes(4240, 1), keys = random_bytes(64, 2);
     std::fill(data.begin() + 4224, data.end(), std::uint8_t{0xff});  // a counter that passes 2^128 - 1
     data[4224 + 15] = 0xfe;
@@ -76,8 +69,8 @@ TEST(Payload, EveryModeAndMapping) {
 
 TEST(Payload, SeveralThreadBlocks) {
     const PayloadDescriptor payload{1,
-                                    {{PayloadMode::ctr, {16, 16 * 300, 2}, {0, 16, 1}, {}, {}, 0, 1},
-                                     {PayloadMode::cbc, {9616, 32, 200}, {0, 16, 1}, {}, {}, 0, 1}}};
+                                    {{Mode::ctr, {16, 16 * 300, 2}, {0, 16, 1}, {}, {}, 0, 1},
+                                     {Mode::cbc, {9616, 32, 200}, {0, 16, 1}, {}, {}, 0, 1}}};
     const Bytes data = random_bytes(9616 + 6400, 3), keys = random_bytes(16, 4);
     KeySchedules schedules;
     const PreparedPayload ready = prepare(payload, data.size(), keys, schedules);
@@ -91,14 +84,14 @@ TEST(Payload, SeveralThreadBlocks) {
 TEST(Payload, RunsOfBlocksFarApart) {
     // 40 messages of 8 blocks, two blocks of a message at a time beside those of the next.
     constexpr std::uint64_t messages = 40, blocks = 8, run_blocks = 2;
-    const PayloadDescriptor payload{1, {{PayloadMode::cbc, {16, run_blocks * 16, messages}, {0, 16, 1}, {}, {}, 0, 1}}};
+    const PayloadDescriptor payload{1, {{Mode::cbc, {16, run_blocks * 16, messages}, {0, 16, 1}, {}, {}, 0, 1}}};
     const Bytes data = random_bytes(16 + messages * blocks * 16, 5), keys = random_bytes(16, 6);
     KeySchedules schedules;
     PreparedPayload ready = prepare(payload, data.size(), keys, schedules);
     for (LogicalMessage& m : ready.messages) m.blocks = blocks;
     const Bytes out =
         run(ready, schedules, data, gpu::ThreadMapping::natural, {run_blocks, messages * run_blocks * 16});
-    Reference cipher(warpaes::Mode::cbc, warpaes::Direction::encrypt, keys);
+    Reference cipher(Mode::cbc, Direction::encrypt, keys);
     for (std::uint64_t i = 0; i < messages; ++i) {
         Bytes text, got;
         for (std::uint64_t j = 0; j < blocks; ++j) {
@@ -117,7 +110,7 @@ TEST(Payload, DescriptorsThatAreWrongAreRefused) {
         KeySchedules schedules;
         return prepare({1, {d}}, 1024, keys, schedules).threads;
     };
-    const MessageDescriptor good{PayloadMode::ctr, {16, 336, 3}, {0, 16, 1}, {}, {}, 0, 2};
+    const MessageDescriptor good{Mode::ctr, {16, 336, 3}, {0, 16, 1}, {}, {}, 0, 2};
     EXPECT_EQ(attempt(good), 63u);
     MessageDescriptor bad = good;
     bad.messages.offset = 32;  // one block beyond the end

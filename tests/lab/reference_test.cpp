@@ -19,15 +19,14 @@ Bytes from_hex(const std::string& hex) {
 }
 
 TEST(Reference, Sp80038a) {
-    const std::pair<const char*, warpaes::Mode> modes[] = {
-        {"ECB", warpaes::Mode::ecb},   {"CBC", warpaes::Mode::cbc}, {"CFB128", warpaes::Mode::cfb128},
-        {"CFB8", warpaes::Mode::cfb8}, {"OFB", warpaes::Mode::ofb}, {"CTR", warpaes::Mode::ctr}};
+    const std::pair<const char*, Mode> modes[] = {
+        {"ECB", Mode::ecb}, {"CBC", Mode::cbc}, {"CFB128", Mode::cfb128}, {"OFB", Mode::ofb}, {"CTR", Mode::ctr}};
     int checked = 0;
     for (const auto& example : vectors::sp800_38a::examples) {
         for (const auto& [name, mode] : modes) {
             if (example.mode != name) continue;
             const Bytes key = from_hex(example.key), iv = from_hex(example.iv), text = from_hex(example.plaintext);
-            Reference encrypt(mode, warpaes::Direction::encrypt, key), decrypt(mode, warpaes::Direction::decrypt, key);
+            Reference encrypt(mode, Direction::encrypt, key), decrypt(mode, Direction::decrypt, key);
             for (int i = 0; i < 2; ++i) {  // each message begins anew
                 EXPECT_EQ(encrypt.run(iv, text), from_hex(example.ciphertext)) << example.section;
                 EXPECT_EQ(decrypt.run(iv, from_hex(example.ciphertext)), text) << example.section;
@@ -35,9 +34,8 @@ TEST(Reference, Sp80038a) {
             ++checked;
         }
     }
-    EXPECT_EQ(checked, 18);
-    EXPECT_THROW(Reference(warpaes::Mode::gcm, warpaes::Direction::encrypt, Bytes(16)), std::invalid_argument);
-    EXPECT_THROW(Reference(warpaes::Mode::ecb, warpaes::Direction::encrypt, Bytes(15)), std::runtime_error);
+    EXPECT_EQ(checked, 15);
+    EXPECT_THROW(Reference(Mode::ecb, Direction::encrypt, Bytes(15)), std::runtime_error);
 }
 
 TEST(Reference, DifferencesAreFound) {
