@@ -5,7 +5,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 PREFIX ?= /usr/local
 
-sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh')
+sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' 'lab/*.js')
 
 .PHONY: help demo test gpu-test bench asan faults fuzz cuda docs format check-format install clean
 
@@ -50,7 +50,7 @@ docs: ## figures of README.md and docs/ anew from bench/results
 	@python3 -B bench/report.py
 	@python3 -B bench/robustness.py
 
-format: ## format C++, CUDA and Python
+format: ## format C++, CUDA, JavaScript and Python
 	@tools/setup tools
 	@.venv/tools/bin/clang-format -i $(sources)
 	@.venv/tools/bin/ruff format -q

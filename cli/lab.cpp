@@ -13,15 +13,7 @@
 #include "lab/gpu/device.hpp"
 #include "lab/machine.hpp"
 #include "lab/names.hpp"
-#if __has_include("lab/report.hpp")
 #include "lab/report.hpp"
-#else
-namespace lab {
-inline std::string report_page(const Record&) {
-    return "";
-}
-}  // namespace lab
-#endif
 #include "lab/run.hpp"
 #include "lab/scratch.hpp"
 

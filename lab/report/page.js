@@ -1,0 +1,311 @@
+// The page: what was run on, a table of contents with verdicts, and every experiment of the record.
+
+const HOLDS = {
+  yes: "holds",
+  partly: "holds in part",
+  no: "does not hold",
+  open: "open"
+};
+const HOLDS_PATHS = {
+  yes: [["circle"], ["path", "M4.2 8.3l2.5 2.6 5-5.6"]],
+  partly: [["ring"], ["half"]],
+  no: [["square"], ["path", "M5 5l6 6M11 5l-6 6"]],
+  open: [["ring"], ["path", "M6 6.3a2 2 0 1 1 2.9 1.8c-.6.3-.9.6-.9 1.3M8 11.7v.1"]],
+};
+
+/** A mark with a shape of its own for each verdict; its meaning stands beside it as text. */
+function holdsMark(holds, label = null) {
+  const shapes = {
+    circle: () => svg("circle", {cx: 8, cy: 8, r: 7.5, class: "ground"}),
+    ring: () => svg("circle", {cx: 8, cy: 8, r: 6.6, class: "ring"}),
+    square: () => svg("rect", {x: 1, y: 1, width: 14, height: 14, rx: 2, class: "ground"}),
+    half: () => svg("path", {d: "M8 1.4a6.6 6.6 0 0 0 0 13.2z", class: "ground"}),
+    path: d => svg("path", {d, class: "sign"}),
+  };
+  return svg("svg", {
+    viewBox: "0 0 16 16",
+    class: `holds ${holds}`,
+    role: label ? "img" : "",
+    "aria-label": label,
+    "aria-hidden": label ? "" : "true"
+  },
+    ...HOLDS_PATHS[holds].map(([shape, d]) => shapes[shape](d)));
+}
+
+// Panels
+
+function swatch(panel, style, log) {
+  const marks = panel.kind === "lines" ?
+    [stroke(style, {d: "M1 7H29"}), mark(style, 15, 7, null)] :
+    panel.kind === "bars" && log ?
+    [stroke(style, {d: "M1 7H22", opacity: 0.55, "stroke-width": 1.5}), mark(style, 22, 7, null, 4.4)] :
+    [area(style, 1, 1, 28, 12)];
+  return svg("svg", {viewBox: "0 0 30 14", width: 30, height: 14, "aria-hidden": "true"}, ...marks);
+}
+
+function legendOf(panel, styles) {
+  const entry = (one, s, name) =>
+    html("li", null, swatch(panel, styles[s], panel.y.scale === "log"), html("span", null, name));
+  const pairs =
+    panel.kind === "stacked" && new Set(panel.series.map(one => one.role)).size > 1;  // rows say whose they are
+  const names = panel.series.map((one, s) => !pairs                                 ? entry(one, s, nameWithRole(one)) :
+      panel.series.some((other, o) => o < s && subjectOf(other) === subjectOf(one)) ? null :
+                                                                                      entry(one, s, subjectOf(one)));
+  return html("ul", {class: "legend", "aria-label": "Legend"}, names);
+}
+
+const drawn = [];  // every panel's function that draws it anew for a width, and where
+
+/** `draw(width)` yields what `place` holds; drawn again when the place's width changes. */
+function redrawn(place, draw) {
+  const item = {
+    place,
+    draw,
+    width: 0,
+    at(width) {
+      if (Math.abs(width - this.width) < 1 || width < 1) return;
+      this.width = width;
+      this.place.replaceChildren(...this.draw(width));
+    }
+  };
+  drawn.push(item);
+  return place;
+}
+
+function plotOf(panel) {
+  const styles = stylesOf(panel);
+  if (panel.kind !== "surface") {
+    const draw = {bars: drawBars, lines: drawLines, stacked: drawStacked}[panel.kind];
+    return [legendOf(panel, styles), redrawn(html("div", {class: "plot"}), width => [draw(panel, styles, width)])];
+  }
+  const scale = heatScale(panel);
+  const small = placesOf(panel.x).length <= 7 && panel.series.length > 1;
+  const maps =
+    panel.series.map(one => html("div", {class: "map"}, html("p", {class: "map-name"}, nameWithRole(one)),
+                       redrawn(html("div", {class: "plot"}), width => [drawSurface(panel, one, scale, width)])));
+  return [
+    html("div", {class: small ? "maps two" : "maps"}, maps),
+    redrawn(html("div", {class: "plot legend-of-map"}), width => [drawHeatLegend(panel, scale, width)])
+  ];
+}
+
+function panelOf(panel, i, key) {
+  const box =
+    html("figure", {class: "panel", "data-kind": panel.kind, id: `${key}.${i + 1}`}, html("h4", null, panel.title));
+  try {
+    box.append(...plotOf(panel));
+  } catch (error) {
+    failed(error);
+    box.append(
+      html("p", {class: "callout failed"}, `This plot could not be drawn (${error.message}); its figures are below.`));
+  }
+  if (panel.note) box.append(html("figcaption", null, prose(panel.note)));
+  box.append(tablesOf(panel));
+  return box;
+}
+
+// Experiments
+
+const STATUS = {
+  left_out: "Left out",
+  failed: "Failed",
+  not_run: "Not run"
+};
+const wasRun = experiment => !(experiment.status in STATUS);
+
+function verdictsOf(experiment) {
+  const {verdicts} = experiment.result;
+  if (!verdicts.length) return null;
+  return html("ul", {class: "verdicts"},
+    verdicts.map(({holds, sentence}) => html("li", {class: holds}, holdsMark(holds),
+                   html("p", null, html("strong", null, `${HOLDS[holds][0].toUpperCase()}${HOLDS[holds].slice(1)}. `),
+                     prose(sentence)))));
+}
+
+function experimentOf(experiment) {
+  const {key} = experiment;
+  const article = html("article", {id: key, "data-status": experiment.status, "aria-labelledby": `${key}-title`},
+    html("h3", {id: `${key}-title`}, html("a", {href: `#${key}`}, experiment.title)),
+    html("p", {class: "key-line"}, html("code", null, key),
+      wasRun(experiment) ? html("span", null, duration(experiment.seconds)) : null),
+    html("p", {class: "question"}, prose(experiment.question)));
+  if (!wasRun(experiment)) {
+    article.append(html("p", {class: `callout ${experiment.status}`},
+      html("strong", null, `${STATUS[experiment.status]}. `), experiment.reason || "Its turn did not come."));
+  }
+  const verdicts = verdictsOf(experiment);
+  if (verdicts)
+    article.append(
+      html("h4", {class: "label"}, experiment.paper === "W" ? "What it shows" : "Does the published conclusion hold?"),
+      verdicts);
+  article.append(...experiment.result.panels.map((panel, i) => panelOf(panel, i, key)));
+  if (experiment.result.facts.length) article.append(factsTable(experiment.result.facts));
+  if (experiment.result.notes.length) {
+    article.append(html("h4", {class: "label"}, "Notes"),
+      html("ul", {class: "notes"}, experiment.result.notes.map(note => html("li", null, prose(note)))));
+  }
+  article.append(html("p", {class: "back"}, html("a", {href: "#contents"}, "Contents")));
+  return article;
+}
+
+/** [{letter, citation, experiments}], in the record's order. */
+function papersOf(experiments) {
+  const papers = [];
+  for (const experiment of experiments) {
+    const paper = papers.find(({letter}) => letter === experiment.paper);
+    if (paper)
+      paper.experiments.push(experiment);
+    else
+      papers.push({letter: experiment.paper, citation: experiment.citation, experiments: [experiment]});
+  }
+  return papers;
+}
+
+function contentsOf(papers) {
+  const entry = experiment => {
+    const marks = experiment.result.verdicts.map(({holds}) => holdsMark(holds, HOLDS[holds]));
+    const state = wasRun(experiment) ? marks : html("span", {class: "state"}, STATUS[experiment.status].toLowerCase());
+    return html(
+      "li", null, html("a", {href: `#${experiment.key}`}, experiment.title), html("span", {class: "marks"}, state));
+  };
+  return html("nav", {id: "contents", "aria-labelledby": "contents-title"},
+    html("h2", {id: "contents-title"}, "Contents"),
+    html("p", {class: "legend holds-key"},
+      Object.keys(HOLDS).map(holds => html("span", null, holdsMark(holds), HOLDS[holds]))),
+    papers.map(
+      ({letter, experiments}) => [html("h3", null, html("a", {href: `#paper-${letter}`}, shortNameOf(experiments[0]))),
+        html("ul", null, experiments.map(entry))]));
+}
+
+/** "[N] R. Gibadullin, …": the letter and the authors. */
+function shortNameOf({paper, citation}) {
+  const authors = citation.split(":")[0].trim();
+  return `[${paper}] ${authors.length > 40 ? `${authors.split(",")[0]} and others` : authors}`;
+}
+
+// The head
+
+function described(title, rows) {
+  return html(
+    "div", null, html("h3", null, title), html("dl", null, rows.filter(([, value]) => value).map(([name,
+      value]) => html("div", null, html("dt", null, name), html("dd", null, value)))));
+}
+
+function machineOf({gpu, cpu, threads, instructions, memory_bytes, os, openssl}) {
+  const mhz = value => value ? `${value} MHz` : "";
+  return [
+    described("GPU",
+      gpu ?
+        [
+          ["name", gpu.name], ["compute capability", gpu.compute_capability],
+          ["multiprocessors", String(gpu.multiprocessors)], ["clock, at most", mhz(gpu.clock_mhz)],
+          ["memory’s clock", mhz(gpu.memory_clock_mhz)], ["memory", bytes(gpu.memory_bytes)],
+          ["clocks then", gpu.clocks], ["driver", gpu.driver], ["CUDA", gpu.cuda]
+        ] :
+        [["", "none that could be used"]]),
+    described("Host",
+      [
+        ["CPU", cpu], ["threads", String(threads)], ["instructions", instructions.join(" ")],
+        ["memory", bytes(memory_bytes)], ["system", os], ["libcrypto", openssl]
+      ]),
+  ];
+}
+
+function runOf({date, seconds, warpaes, commit, options}) {
+  const folder = path => path ? html("code", null, path) : "none";
+  return described("Run", [
+    ["date", date.replace("T", " ").replace("Z", " UTC")], ["took", duration(seconds)], ["warpaes", warpaes],
+    ["commit", commit ? html("code", null, commit) : "not known"],
+    ["effort", options.quick ? "quick: few points, few samples" : "full"],
+    ["experiments", options.keys.length ? html("code", null, options.keys.join(" ")) : "all"],
+    ["device", options.gpu < 0 ? "none" : String(options.gpu)], ["CPU threads", String(options.threads)],
+    ["files on disk", folder(options.disk)], ["files in memory", folder(options.memory)]
+  ]);
+}
+
+function summaryOf({experiments, seconds}) {
+  const run = experiments.filter(wasRun), verdicts = run.flatMap(({result}) => result.verdicts);
+  const count = holds => verdicts.filter(verdict => verdict.holds === holds).length;
+  const others = experiments.filter(experiment => !wasRun(experiment));
+  const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+  return [
+    html("ul", {class: "tally", "aria-label": "Published conclusions"},
+      Object.keys(HOLDS).map(holds => html("li", {class: holds}, html("b", null, String(count(holds))),
+                               html("span", null, holdsMark(holds), HOLDS[holds])))),
+    html("p", null,
+      `${plural(verdicts.length, "published conclusion")}, from ${run.length} of ${
+        plural(experiments.length, "experiment")}, ` +
+        `run in ${duration(seconds)}. ` + (others.length ? "" : "Nothing was left out.")),
+    others.length ?
+      html("div", {class: "others"}, html("h3", null, "Left out, or failed"),
+        html("ul", null,
+          others.map(
+            experiment => html("li", null, html("a", {href: `#${experiment.key}`}, experiment.title),
+              ` ${STATUS[experiment.status].toLowerCase()}: ${experiment.reason || "its turn did not come"}`)))) :
+      null,
+  ];
+}
+
+function failed(error) {
+  const root = document.documentElement;
+  root.dataset.errors = String(Number(root.dataset.errors || 0) + 1);
+  console.error(error);
+}
+
+function show(record) {
+  const {experiments, machine} = record, papers = papersOf(experiments);
+  const where = [machine.gpu && machine.gpu.name, machine.cpu].filter(Boolean).join(" and ");
+  document.body.append(
+    html("header", null, html("p", {class: "over"}, "warpaes lab"),
+      html("h1", null, "Published experiments with AES on GPUs, measured again"),
+      html("p", {class: "where"}, `on ${where}`),
+      html("section", {"aria-label": "Summary", class: "summary"}, summaryOf(record)),
+      html("section", {"aria-label": "Machine and options", class: "machine"}, machineOf(machine), runOf(record))),
+    html("div", {class: "columns"}, contentsOf(papers),
+      html("main", {id: "main", tabindex: "-1"},
+        html("p", {class: "reading"},
+          "Medians; bands and whiskers are quartiles. Every measured figure is of an output that was compared with " +
+            "the reference in the same run. Published figures are converted to the units of the plots."),
+        papers.map(
+          ({letter, citation, experiments}) => html("section", {"aria-labelledby": `paper-${letter}`, class: "paper"},
+            html("h2", {id: `paper-${letter}`}, html("span", {class: "letter"}, letter), citation),
+            experiments.map(experimentOf))))));
+}
+
+function drawAll(width = 0) {
+  for (const item of drawn) {
+    try {
+      item.at(width || item.place.clientWidth);
+    } catch (error) {
+      failed(error);
+      item.place.replaceChildren(html("p", {class: "callout failed"},
+        `This plot could not be drawn (${error.message}); its figures are in the table.`));
+    }
+  }
+  const root = document.documentElement;
+  root.dataset.width = String(root.scrollWidth);
+  root.dataset.plots = String(drawn.length);
+}
+
+document.documentElement.dataset.errors = "0";
+window.addEventListener("error", event => failed(event.error || event.message));
+show(JSON.parse(document.getElementById("record").textContent));
+drawAll();
+window.addEventListener("resize", () => requestAnimationFrame(() => drawAll()));
+
+// On paper: tables are open, and plots are as wide as paper is.
+const opened = [];
+window.addEventListener("beforeprint", () => {
+  for (const details of document.querySelectorAll("details:not([open])")) {
+    details.open = true;
+    opened.push(details);
+  }
+  drawn.forEach(item => item.at(Math.min(item.width, 680)));
+});
+window.addEventListener("afterprint", () => {
+  opened.splice(0).forEach(details => {
+    details.open = false;
+  });
+  drawAll();
+});
+if (location.hash) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();

@@ -1,0 +1,372 @@
+// The plots. Each takes a panel and a width in pixels and yields SVG of that width: text is as large on a phone.
+
+const FONT = 12, SMALL = 11;
+const measureContext = document.createElement("canvas").getContext("2d");
+
+function textWidth(text, size = FONT) {
+  measureContext.font = `${size}px ${getComputedStyle(document.body).fontFamily}`;
+  return measureContext.measureText(text).width;
+}
+
+/** Lines of at most `width` pixels; a word that is longer is broken. */
+function wrapped(text, width, size = FONT) {
+  const lines = [];
+  for (let word of text.split(/\s+/)) {
+    const longer = lines.length ? `${lines[lines.length - 1]} ${word}` : word;
+    if (lines.length && textWidth(longer, size) <= width) {
+      lines[lines.length - 1] = longer;
+      continue;
+    }
+    while (textWidth(word, size) > width && word.length > 1) {
+      const whole = [...word],
+            room = Math.max(1, whole.findIndex((_, i) => textWidth(whole.slice(0, i + 1).join(""), size) > width));
+      lines.push(whole.slice(0, room).join(""));
+      word = whole.slice(room).join("");
+    }
+    lines.push(word);
+  }
+  return lines;
+}
+
+/** As much of a name as there is room for; the table has all of it. */
+function shortened(name, width, size) {
+  const [first, ...rest] = wrapped(name, width, size);
+  return rest.length ? `${wrapped(name, width - textWidth("…", size), size)[0]}…` : first;
+}
+
+function text(x, y, content, {anchor = "start", cls = "", size = FONT} = {}) {
+  return svg("text", {x, y, "text-anchor": anchor === "start" ? "" : anchor, class: cls, "font-size": size}, content);
+}
+
+function drawing(panel, width, height, children, label = describe(panel)) {
+  return svg("svg",
+    {viewBox: `0 0 ${Math.round(width)} ${Math.round(height)}`, width: "100%", role: "img", "aria-label": label},
+    ...children);
+}
+
+const KINDS = {
+  bars: "Bar chart",
+  lines: "Line chart",
+  stacked: "Shares of a whole",
+  surface: "Heat map"
+};
+
+/** What a screen reader says in place of the plot. */
+function describe(panel, series = panel.series) {
+  const axis = panel.kind === "surface" ? panel.z : panel.y;
+  const parts = series.map(one => {
+    const real = one.values.filter(exists), [low, high] = extent(real);
+    const range = real.length ? `${figure(low)} to ${withUnit(figure(high), axis.unit)}` : "no figures";
+    return `${one.name} (${one.role}): ${range}`;
+  });
+  const over = panel.kind === "surface" ? `${panel.x.name} and ${panel.y.name}` : panel.x.name;
+  return `${KINDS[panel.kind]}: ${panel.title}. ${axis.name} by ${over}. ${
+    parts.join("; ")}. The table has all figures.`;
+}
+
+/** What the mark of a figure says when it is pointed at. */
+function hint(panel, series, i, place) {
+  const axis = panel.kind === "surface" ? panel.z : panel.y, spread = series.spread[i];
+  const quartiles = spread ? `, quartiles ${figure(spread[0])} to ${figure(spread[1])}` : "";
+  return `${series.name} (${series.role}), ${place}: ${withUnit(figure(series.values[i]), axis.unit)}${quartiles}`;
+}
+
+function placeWithUnit(axis, i) {
+  const name = placeName(axis, i);
+  return isCategory(axis) || axis.unit === "B" ? name : withUnit(name, axis.unit);
+}
+
+// Bars and shares: a group of rows for each place on x, its name beside them or, where it is narrow, above.
+
+function layOut(names, rows, width, rowHeight) {
+  const widest = Math.max(...names.map(name => textWidth(name)));
+  const beside = width >= 520 || widest < width * 0.2;
+  const column = beside ? Math.min(widest, width * 0.32) + 12 : 10;  // at least half a tick's label
+  const groups = [];
+  let y = 4;
+  names.forEach((name, i) => {
+    const lines = wrapped(name, beside ? column - 10 : width - 4);
+    const tall = rows(i).length * rowHeight, words = lines.length * (FONT + 3);
+    const top = beside ? y + Math.max(0, (words - tall) / 2) : y + words + 3;
+    const baseline = beside ? y + Math.max(0, (tall - words) / 2) + FONT - 0.5 : y + FONT;
+    groups.push({
+      y: top,
+      label: lines.map((line, n) => text(beside ? column - 10 : 0, baseline + n * (FONT + 3), line,
+                         {anchor: beside ? "end" : "start", cls: "name"}))
+    });
+    y = top + tall + (beside ? Math.max(0, (words - tall) / 2) : 0) + (rows(i).length > 1 ? 12 : 7);
+  });
+  return {groups, left: column, bottom: y};
+}
+
+function valueAxis(scale, axis, left, bottom, width, top = 0) {
+  return [
+    ...scale.ticks.map(
+      value => svg("line", {x1: scale.at(value), x2: scale.at(value), y1: top, y2: bottom, class: "grid"})),
+    ...scale.ticks.map(
+      value => text(scale.at(value), bottom + 15, onAxis(axis, value), {anchor: "middle", cls: "tick", size: SMALL})),
+    text(width, bottom + 33, axisName(axis) + (axis.scale === "log" ? " (logarithmic)" : ""),
+      {anchor: "end", cls: "axis-name"}),
+  ];
+}
+
+function drawBars(panel, styles, width) {
+  const rowHeight = 17, {x, y, series} = panel;
+  const places = placesOf(x).map((_, i) => i), names = places.map(i => placeWithUnit(x, i));
+  // A series of few figures, such as one bar to hold the others against, takes no room where it has none.
+  const sparse = one => one.values.filter(exists).length < places.length / 2;
+  const rows = i => series.filter(one => exists(one.values[i]) || !sparse(one));
+  const {groups, left, bottom} = layOut(names, rows, width, rowHeight);
+  const all = series.flatMap(one => [...one.values, ...one.spread.flat()]);
+  const widest = Math.max(...series.flatMap(one => one.values.map(value => textWidth(figure(value), SMALL))));
+  const right = width - widest - 12, log = y.scale === "log";
+  const scale = resultScale(y, all, left + 1, right, Math.max(2, (right - left) / 70));
+  const out = valueAxis(scale, y, left, bottom, width);
+  groups.forEach((group, i) => {
+    out.push(...group.label);
+    rows(i).forEach((one, s) => {
+      const value = one.values[i], style = styles[series.indexOf(one)], top = group.y + s * rowHeight,
+            middle = top + rowHeight / 2;
+      if (!exists(value) || (log && value <= 0)) {
+        out.push(text(scale.at(scale.base) + 5, middle + 4, "no figure", {cls: "tick", size: SMALL}));
+        return;
+      }
+      const spread = one.spread[i], from = scale.at(scale.base), to = scale.at(value),
+            title = hint(panel, one, i, names[i]);
+      if (log) {  // a bar's length would mean nothing
+        out.push(stroke(style, {d: `M${from} ${middle}H${to}`, opacity: 0.55, "stroke-width": 1.5}),
+          mark(style, to, middle, title, 4.4));
+      } else {
+        out.push(area(style, Math.min(from, to), top + 2, Math.max(0.5, Math.abs(to - from)), rowHeight - 4, title));
+      }
+      let end = Math.max(to, from);
+      if (spread) {
+        const [low, high] = [scale.at(Math.max(spread[0], scale.low)), scale.at(spread[1])];
+        end = Math.max(end, high);
+        if (high - low > (log ? 12 : 3))
+          out.push(svg(
+            "path", {d: `M${low} ${middle}H${high}M${low} ${middle - 3}v6M${high} ${middle - 3}v6`, class: "whisker"}));
+      }
+      out.push(text(end + (log ? 9 : 5), middle + 4, figure(value), {cls: "value", size: SMALL}));
+    });
+  });
+  out.push(svg("line", {x1: scale.at(scale.base), x2: scale.at(scale.base), y1: 0, y2: bottom, class: "axis"}));
+  return drawing(panel, width, bottom + 40, out);
+}
+
+function drawStacked(panel, styles, width) {
+  const rowHeight = 22, {x, y, series} = panel;
+  const roles = ROLES.filter(role => series.some(one => one.role === role)), several = roles.length > 1;
+  const names = placesOf(x).map((_, i) => placeWithUnit(x, i));
+  const {groups, left, bottom} = layOut(names, () => roles, width, rowHeight);
+  const aside = several ? Math.max(...roles.map(role => textWidth(role, SMALL))) + 8 : 0;
+  const totals = names.flatMap(
+    (_, i) =>
+      roles.map(role => series.filter(one => one.role === role).reduce((sum, one) => sum + (one.values[i] || 0), 0)));
+  const scale = linearScale(
+    0, Math.max(100, ...totals.map(total => total > 100.5 ? total : 100)), left + aside, width - 14, 5, {tight: true});
+  const out = valueAxis(scale, y, left, bottom, width);
+  groups.forEach((group, i) => {
+    out.push(...group.label);
+    roles.forEach((role, r) => {
+      const top = group.y + r * rowHeight,
+            shares = series.map((one, s) => [one, styles[s]]).filter(([one]) => one.role === role);
+      let sum = 0;
+      if (several)
+        out.push(text(left + aside - 6, top + rowHeight / 2 + 4, role, {anchor: "end", cls: "tick", size: SMALL}));
+      if (!shares.some(([one]) => exists(one.values[i]))) {
+        out.push(text(scale.at(0) + 5, top + rowHeight / 2 + 4, "no figure", {cls: "tick", size: SMALL}));
+      }
+      for (const [one, style] of shares) {
+        const value = one.values[i];
+        if (!exists(value)) continue;
+        const from = scale.at(sum), to = scale.at(sum += value), label = figure(Number(value.toPrecision(2)), true);
+        out.push(area(style, from, top + 2, Math.max(0, to - from), rowHeight - 4, hint(panel, one, i, names[i])));
+        if (to - from > textWidth(label, SMALL) + 10) {
+          out.push(
+            text((from + to) / 2, top + rowHeight / 2 + 4, label, {anchor: "middle", cls: "inside", size: SMALL}));
+        }
+      }
+    });
+  });
+  return drawing(panel, width, bottom + 40, out);
+}
+
+// Lines
+
+/** Neighbouring figures that are there: [[index, ...], ...]. */
+function runsOf(places) {
+  const runs = [];
+  for (const i of places) {
+    const last = runs[runs.length - 1];
+    if (last && last[last.length - 1] === i - 1)
+      last.push(i);
+    else
+      runs.push([i]);
+  }
+  return runs;
+}
+
+function drawLines(panel, styles, width) {
+  const {x, y, series} = panel, top = 24, height = width < 520 ? 250 : 330, bottom = top + height;
+  const all = series.flatMap(one => [...one.values, ...one.spread.flat()]);
+  const vertical = resultScale(y, all, bottom, top, Math.max(3, height / 45));
+  const left = Math.max(...vertical.ticks.map(value => textWidth(onAxis(y, value), SMALL))) + 10;
+  const widest = Math.max(...placesOf(x).map((_, i) => textWidth(placeName(x, i), SMALL)), 20);
+  const inset = 8, right = width - Math.max(12, widest / 2);
+  const horizontal = placeScale(x, left + inset, right, Math.max(2, Math.floor((right - left) / (widest + 14))));
+  const out = [
+    text(0, 12, axisName(y) + (y.scale === "log" ? " (logarithmic)" : ""), {cls: "axis-name"}),
+    text(
+      width, bottom + 35, axisName(x) + (x.scale === "log" ? " (logarithmic)" : ""), {anchor: "end", cls: "axis-name"}),
+    ...vertical.ticks.map(
+      value => svg("line", {x1: left, x2: width, y1: vertical.at(value), y2: vertical.at(value), class: "grid"})),
+    ...vertical.ticks.map(
+      value => text(left - 6, vertical.at(value) + 4, onAxis(y, value), {anchor: "end", cls: "tick", size: SMALL})),
+    svg("line", {x1: left, x2: width, y1: vertical.at(vertical.base), y2: vertical.at(vertical.base), class: "axis"}),
+    ...horizontal.minor.map(
+      value =>
+        svg("line", {x1: horizontal.at(value), x2: horizontal.at(value), y1: bottom, y2: bottom + 3, class: "axis"})),
+    ...horizontal.ticks.map(
+      value =>
+        svg("line", {x1: horizontal.at(value), x2: horizontal.at(value), y1: bottom, y2: bottom + 6, class: "axis"})),
+    ...horizontal.ticks.map(value => text(horizontal.at(value), bottom + 19, horizontal.label(value),
+                              {anchor: "middle", cls: "tick", size: SMALL})),
+  ];
+  const marks = [];
+  series.forEach((one, s) => {
+    const style = styles[s], shown = value => exists(value) && (y.scale !== "log" || value > 0);
+    const at = (i, value) => `${horizontal.place(i).toFixed(2)} ${vertical.at(value).toFixed(2)}`;
+    const places = one.values.map((_, i) => i).filter(i => shown(one.values[i]));
+    const banded = places.filter(i => one.spread[i] && one.spread[i].every(shown));
+    for (const run of runsOf(banded)) {
+      const high = run.map(i => at(i, one.spread[i][1])), low = run.map(i => at(i, one.spread[i][0])).reverse();
+      out.push(svg("path",
+        run.length > 1 ?
+          {d: `M${high.join("L")}L${low.join("L")}z`, class: "band", style: `fill:var(--hue-${style.hue})`} :
+          {d: `M${low[0]}L${high[0]}`, class: "whisker"}));
+    }
+    for (const run of runsOf(places)) {
+      if (run.length > 1) out.push(stroke(style, {d: `M${run.map(i => at(i, one.values[i])).join("L")}`}));
+    }
+    const dense = places.length > (right - left) / 12;
+    for (const i of places) {
+      if (!dense || places.length === 1 || i === places[places.length - 1]) {
+        marks.push(
+          mark(style, horizontal.place(i), vertical.at(one.values[i]), hint(panel, one, i, placeWithUnit(x, i))));
+      }
+    }
+  });
+  return drawing(panel, width, bottom + 42, [...out, ...marks]);
+}
+
+// Surfaces: a heat map for each series, all in the same colours.
+
+// Lightness rises all the way, so that it reads in greyscale and to the colour-blind (after cividis).
+const HEAT =
+  [[0, 34, 78], [42, 63, 110], [87, 93, 109], [125, 124, 120], [166, 157, 117], [211, 193, 100], [254, 232, 56]];
+
+function heat(share) {
+  const at = Math.max(0, Math.min(1, share)) * (HEAT.length - 1), i = Math.min(HEAT.length - 2, Math.floor(at));
+  return HEAT[i].map((low, c) => Math.round(low + (HEAT[i + 1][c] - low) * (at - i)));
+}
+
+/** The ink that has more contrast on a colour. */
+function inkOn(colour) {
+  const [r, g, b] = colour.map(c => (c / 255) ** 2.2);
+  return r * 0.2126 + g * 0.7152 + b * 0.0722 < 0.18 ? "#fff" : "#000";
+}
+
+/** What all heat maps of a panel have in common: shares of the colour scale, and the line that a ratio of 1 is. */
+function heatScale(panel) {
+  const {z} = panel,
+        all =
+          panel.series.flatMap(one => one.values).filter(value => exists(value) && (z.scale !== "log" || value > 0));
+  const [low, high] = extent(all);
+  const scale = z.scale === "log" ? logScale(low, high, 0, 1, 6, {tight: true}) :
+                                    linearScale(low, high, 0, 1, 6, {zero: false, tight: true});
+  const ratio = z.scale === "log" && ["", "×", "x", "times"].includes(z.unit) && low < 1 && high > 1;
+  return {...scale, ratio, shown: value => exists(value) && (z.scale !== "log" || value > 0)};
+}
+
+function drawSurface(panel, one, scale, width) {
+  const {x, y, z} = panel, columns = placesOf(x).length, rows = placesOf(y).length;
+  const yNames = placesOf(y).map((_, i) => placeName(y, i)), xNames = placesOf(x).map((_, i) => placeName(x, i));
+  const left = Math.min(width * 0.32, Math.max(...yNames.map(name => textWidth(name, SMALL)))) + 8, top = 22;
+  const yLines = yNames.map(name => wrapped(name, left - 7, SMALL)),
+        most = Math.max(...yLines.map(lines => lines.length));
+  const cell = (width - left - 1) / columns,
+        tall = Math.max(Math.min(34, Math.max(20, cell * 0.7)), most * (SMALL + 3) + 4);
+  const short = value => Math.abs(value) < 1e-3 && value !== 0 ? "< .001" :
+    cell < 34                                                  ? figure(Number(value.toPrecision(2)), true) :
+                                                                 figure(value);
+  const size = cell < 34 ? 9.5 : SMALL;
+  const fits = one.values.every(value => !scale.shown(value) || textWidth(short(value), size) < cell - 2);
+  const stand = Math.max(...xNames.map(name => textWidth(name, SMALL))) + 6 > cell;  // names of columns stand upright
+  const bottom = top + rows * tall, out = [text(0, 12, axisName(y), {cls: "axis-name"})];
+  const columnNames = stand ? xNames.map(name => shortened(name, 150, SMALL)) : xNames;
+  const foot = stand ? Math.max(...columnNames.map(name => textWidth(name, SMALL))) + 10 : 18;
+  yLines.forEach((lines, r) => lines.forEach((line, n) => out.push(text(left - 6,
+                                               top + (r + 0.5) * tall + 4 + (n - (lines.length - 1) / 2) * (SMALL + 3),
+                                               line, {anchor: "end", cls: "tick", size: SMALL}))));
+  columnNames.forEach((name, c) => {
+    const at = left + (c + 0.5) * cell;
+    if (c % Math.ceil(14 / cell) !== 0) return;  // no room for each
+    const label =
+      text(stand ? 0 : at, stand ? 0 : bottom + 14, name, {anchor: stand ? "end" : "middle", cls: "tick", size: SMALL});
+    if (stand) label.setAttribute("transform", `translate(${at + 4} ${bottom + 6}) rotate(-90)`);
+    out.push(label);
+  });
+  for (let r = 0; r < rows; ++r) {
+    for (let c = 0; c < columns; ++c) {
+      const i = r * columns + c, value = one.values[i],
+            here = {x: left + c * cell, y: top + r * tall, width: cell, height: tall};
+      const middle = [here.x + cell / 2, here.y + tall / 2 + 4];
+      if (!scale.shown(value)) {
+        out.push(svg("rect", {...here, class: "empty"}),
+          cell < 8 ? "" : text(...middle, NONE, {anchor: "middle", cls: "tick", size: SMALL}));
+        continue;
+      }
+      const colour = heat(scale.at(value)), ink = inkOn(colour);
+      out.push(svg("rect", {...here, class: "mark cell", style: `fill:rgb(${colour})`},
+        svg("title", {}, hint(panel, one, i, `${x.name} ${placeWithUnit(x, c)}, ${y.name} ${placeWithUnit(y, r)}`))));
+      if (scale.ratio && value > 1) {
+        out.push(svg("path", {d: `M${here.x + 2} ${here.y + 2}h6l-6 6z`, fill: ink}));
+      }
+      if (fits)
+        out.push(
+          svg("text", {x: middle[0], y: middle[1], "text-anchor": "middle", "font-size": size, style: `fill:${ink}`},
+            short(value)));
+    }
+  }
+  out.push(text(width, bottom + foot + 14, axisName(x), {anchor: "end", cls: "axis-name"}));
+  if (!fits) out.push(text(0, bottom + foot + 14, "figures: in the table", {cls: "tick", size: SMALL}));
+  return drawing(panel, width, bottom + foot + 20, out, `${one.name}. ${describe(panel, [one])}`);
+}
+
+function drawHeatLegend(panel, scale, width) {
+  const long = Math.min(width, 420), steps = 48, left = 14, right = long - 24,
+        at = share => left + (right - left) * share;
+  const out = [text(0, 12, axisName(panel.z) + (panel.z.scale === "log" ? " (logarithmic)" : ""), {cls: "axis-name"})];
+  for (let i = 0; i < steps; ++i) {
+    out.push(svg("rect", {
+      x: at(i / steps),
+      y: 20,
+      width: (right - left) / steps + 0.6,
+      height: 12,
+      style: `fill:rgb(${heat((i + 0.5) / steps)})`
+    }));
+  }
+  for (const value of scale.ticks) {
+    out.push(svg("line", {x1: at(scale.at(value)), x2: at(scale.at(value)), y1: 32, y2: 37, class: "axis"}),
+      text(at(scale.at(value)), 49, figure(value, true), {anchor: "middle", cls: "tick", size: SMALL}));
+  }
+  if (scale.ratio) {
+    out.push(svg("path", {d: "M1 60h8l-8 8z", class: "ink"}),
+      text(14, 68, "in a corner: more than 1", {cls: "tick", size: SMALL}));
+  }
+  const legend = svg("svg",
+    {viewBox: `0 0 ${long} ${scale.ratio ? 74 : 54}`, width: long, "aria-hidden": "true", class: "heat-legend"},
+    ...out);
+  return legend;
+}

@@ -1,0 +1,345 @@
+"""The lab's page: its text and, in a headless Chromium, what it draws, on a phone, on a desk and on paper.
+
+Without a browser its half is skipped: `apt-get install chromium` (Debian), or CHROMIUM=/path/to/one, runs it. It is not
+among what `tools/setup test` installs: it is larger than everything else together. Screenshots of both widths, light
+and dark, and a PDF are left in $SCREENSHOTS, if that names a folder.
+"""
+
+from __future__ import annotations
+
+import copy
+import html
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import browser
+
+WARPAES = os.environ["WARPAES"]
+SAMPLE = Path(__file__).with_name("sample_record.json")
+WIDTHS = (390, 768, 1440)
+
+
+def page_of(record: dict, folder: Path, name: str = "page") -> Path:
+    source, page = folder / f"{name}.json", folder / f"{name}.html"
+    source.write_text(json.dumps(record))
+    subprocess.run([WARPAES, "lab", "report", source, "-o", page], check=True, timeout=30)
+    return page
+
+
+def panels_of(record: dict) -> list[tuple[str, dict]]:
+    """Every panel with the id that it has in the page."""
+    return [
+        (f"{experiment['key']}.{i}", panel)
+        for experiment in record["experiments"]
+        for i, panel in enumerate(experiment["result"]["panels"], 1)
+    ]
+
+
+def figures_of(panel: dict) -> int:
+    """How many figures there are to draw."""
+    log = (panel["z"] if panel["kind"] == "surface" else panel["y"])["scale"] == "log"
+    values = [value for series in panel["series"] for value in series["values"]]
+    return sum(value is not None and (value > 0 or not log) for value in values)
+
+
+def plots_of(panel: dict) -> int:
+    """How many drawings: a surface has one for each series, and a legend."""
+    return len(panel["series"]) + 1 if panel["kind"] == "surface" else 1
+
+
+def extremes(sample: dict) -> dict:
+    """A record with what a plot may stumble over, in an experiment of its own."""
+    record = copy.deepcopy(sample)
+    experiment = next(one for one in record["experiments"] if one["status"] == "measured")
+    record["machine"].update(gpu=None, cpu="", instructions=[])
+    record["options"].update(gpu=-1, disk="", keys=["N", "G.tables"])
+    long = "a-name-without-any-place-to-break-it-that-is-longer-than-a-phone-is-wide-and-goes-on-and-on"
+
+    def axis(scale: str, places: list, unit: str = "") -> dict:
+        return {"name": "x", "unit": unit, "scale": scale, "labels" if scale == "category" else "values": places}
+
+    def series(values: list, role: str = "measured", spread: list = ()) -> dict:
+        return {"name": f"{role} <i>&", "role": role, "values": values, "spread": list(spread)}
+
+    def panel(kind: str, x: dict, y: dict, *rows: dict, z: dict | None = None) -> dict:
+        title = f"{kind} {len(experiment['result']['panels'])}"
+        out = {"title": title, "kind": kind, "x": x, "y": y, "series": list(rows), "note": ""}
+        return {**out, "z": z} if z else out
+
+    experiment["result"]["panels"] = []
+    for made in (
+        ("bars", axis("category", ["a", long]), axis("linear", []), series([None, None]), series([None, 3], "model")),
+        ("bars", axis("category", ["a", "b"]), axis("log", []), series([0, 1e-9], spread=[None, [0, 1e9]])),
+        ("bars", axis("category", ["a", "b"]), axis("linear", [], "%"), series([-3, 2]), series([-1, 0], "baseline")),
+        ("lines", axis("log", [1, 10], "s"), axis("log", []), series([None, None])),
+        ("lines", axis("linear", [5]), axis("linear", []), series([5], spread=[[4, 6]])),
+        ("lines", axis("linear", [-1, 0, 1]), axis("log", []), series([1, 0, 5], spread=[[1, 1], None, [0, 9]])),
+        ("lines", axis("log", list(range(1, 400))), axis("linear", []), series([x * 1e6 for x in range(1, 400)])),
+        (
+            "stacked",
+            axis("category", ["a", "b"]),
+            axis("linear", [], "%"),
+            series([None, 120]),
+            series([0, 1], "model"),
+        ),
+        ("surface", axis("category", ["a"]), axis("category", [long]), series([None]), {"z": axis("linear", [])}),
+        ("surface", axis("log", [1]), axis("log", [1]), series([7]), {"z": axis("log", [])}),
+        ("surface", axis("linear", list(range(40))), axis("linear", [1]), series([1e9] * 40), {"z": axis("log", [])}),
+    ):
+        *parts, last = made
+        keywords = last if "z" in last else {}
+        experiment["result"]["panels"].append(panel(*parts, *([] if keywords else [last]), **keywords))
+    return record
+
+
+class Text(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.sample = json.loads(SAMPLE.read_text())
+        with tempfile.TemporaryDirectory() as folder:
+            cls.text = page_of(cls.sample, Path(folder)).read_text()
+
+    def test_the_sample_has_one_of_everything(self):
+        def found(values):
+            return set(values)
+
+        panels = [panel for _, panel in panels_of(self.sample)]
+        series = [one for panel in panels for one in panel["series"]]
+        experiments = self.sample["experiments"]
+        self.assertEqual(found(p["kind"] for p in panels), {"bars", "lines", "stacked", "surface"})
+        self.assertEqual(found(s["role"] for s in series), {"published", "measured", "baseline", "model"})
+        self.assertEqual(found(e["status"] for e in experiments), {"measured", "left_out", "failed", "not_run"})
+        verdicts = [v["holds"] for e in experiments for v in e["result"]["verdicts"]]
+        self.assertEqual(found(verdicts), {"yes", "partly", "no", "open"})
+        self.assertTrue(any(None in s["values"] for s in series))
+        self.assertTrue(any(s["spread"] for s in series))
+
+    def test_the_record_is_in_the_page_and_cannot_leave_its_script(self):
+        (embedded,) = re.findall(r'<script type="application/json" id="record">(.*?)</script>', self.text, re.S)
+        self.assertEqual(json.loads(embedded), self.sample)
+        self.assertIn("</script><b>", SAMPLE.read_text())  # which is what this is about
+        self.assertIsNone(re.search("[<>&\u2028\u2029]", embedded))
+        self.assertEqual(self.text.count("</script>"), 2)
+
+    def test_it_needs_nothing_else(self):
+        self.assertEqual(set(re.findall(r"https?://[^\s\"']+", self.text)), {"http://www.w3.org/2000/svg"})
+        self.assertNotRegex(self.text, r"<link|<img|<iframe|@import|url\(|\bfetch\(|XMLHttpRequest|<script[^>]*\bsrc")
+        self.assertIn("default-src 'none'", self.text)
+
+    def test_what_a_document_has(self):
+        self.assertTrue(self.text.startswith('<!DOCTYPE html>\n<html lang="en">'))
+        self.assertIn('<meta charset="utf-8">', self.text)
+        self.assertIn('<meta name="viewport"', self.text)
+        self.assertIn("<noscript>", self.text)
+        (title,) = re.findall("<title>(.*)</title>", self.text)
+        self.assertEqual(title, "warpaes lab: NVIDIA H200, 2026-11-21")
+
+    def test_a_name_of_a_machine_is_no_markup(self):
+        record = copy.deepcopy(self.sample)
+        record["machine"]["gpu"]["name"] = "</title><b>{{record}}&"
+        with tempfile.TemporaryDirectory() as folder:
+            text = page_of(record, Path(folder)).read_text()
+        (title,) = re.findall("<title>(.*)</title>", text)
+        self.assertEqual(html.unescape(title), "warpaes lab: </title><b>{{record}}&, 2026-11-21")
+
+    def test_what_is_no_record_has_no_page(self):
+        for name, text in (("no JSON", "{"), ("schema", json.dumps({**self.sample, "schema": 2})), ("list", "[]")):
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                source = Path(folder) / "record.json"
+                source.write_text(text)
+                run = subprocess.run(
+                    [WARPAES, "lab", "report", source, "-o", "/dev/null"], capture_output=True, timeout=30
+                )
+                self.assertNotEqual(run.returncode, 0)
+                self.assertIn(b"record.json", run.stderr)
+
+
+# What the browser counts in a panel: drawings, marks, hidden text, and letters too small, cut off or upon each other.
+COUNT = """(() => {
+  const out = {};
+  for (const box of document.querySelectorAll("figure.panel")) {
+    const plots = [...box.querySelectorAll(".plot > svg")], small = [], cut = [], clashes = [];
+    for (const plot of plots) {
+      const frame = plot.getBoundingClientRect(), texts = [...plot.querySelectorAll("text")];
+      const places = texts.map(text => text.getBoundingClientRect());
+      texts.forEach((text, i) => {
+        const at = places[i], scale = frame.width / plot.viewBox.baseVal.width;
+        const size = parseFloat(text.getAttribute("font-size")) * scale;
+        if (size < 9.4) small.push(text.textContent);
+        const beside = at.left < frame.left - 2 || at.right > frame.right + 2;
+        const beyond = at.top < frame.top - 2 || at.bottom > frame.bottom + 2;
+        if (beside || beyond) cut.push(text.textContent);
+        texts.slice(0, i).forEach((other, o) => {
+          const that = places[o];
+          const wide = Math.min(at.right, that.right) - Math.max(at.left, that.left);
+          const high = Math.min(at.bottom, that.bottom) - Math.max(at.top, that.top);
+          if (wide > 1 && high > 4) clashes.push([other.textContent, text.textContent]);
+        });
+      });
+    }
+    out[box.id] = {plots: plots.length, marks: box.querySelectorAll(".plot .mark").length, small, cut, clashes,
+      labels: plots.filter(plot => plot.getAttribute("aria-hidden") || plot.getAttribute("aria-label")).length,
+      cells: box.querySelectorAll("td:not(.quartiles)").length};
+  }
+  return out;
+})()"""
+
+
+@unittest.skipUnless(browser.find(), "needs a Chromium: apt-get install chromium, or CHROMIUM=/path/to/one")
+class Drawn(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.sample = json.loads(SAMPLE.read_text())
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.page = page_of(cls.sample, Path(cls.folder.name))
+        cls.browser = browser.Browser(browser.find())
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        cls.folder.cleanup()
+
+    def opened(self, width: int, page: Path | None = None, **how) -> browser.Browser:
+        self.browser.problems.clear()
+        self.browser.open(page or self.page, width, **how)
+        return self.browser
+
+    def well(self, window: browser.Browser, width: int) -> None:
+        self.assertEqual(window.problems, [])
+        self.assertEqual(window.value("document.documentElement.dataset.errors"), "0")
+        self.assertLessEqual(window.value("document.documentElement.scrollWidth"), width)
+
+    def all_drawn(self, record: dict, window: browser.Browser) -> None:
+        counted = window.value(COUNT)
+        self.assertEqual(list(counted), [name for name, _ in panels_of(record)])
+        for name, panel in panels_of(record):
+            with self.subTest(name, kind=panel["kind"]):
+                places = sum(len(series["values"]) for series in panel["series"])
+                one = counted[name]
+                self.assertEqual(one["plots"], plots_of(panel))
+                self.assertEqual(one["labels"], plots_of(panel))
+                dense = any(len(series["values"]) > 60 for series in panel["series"]) and panel["kind"] == "lines"
+                self.assertEqual(one["marks"], 1 if dense else figures_of(panel))
+                self.assertEqual(one["cells"], places)
+                self.assertEqual((one["small"], one["cut"], one["clashes"]), ([], [], []))
+
+    def test_every_figure_is_drawn_and_in_a_table(self):
+        for width in WIDTHS:
+            with self.subTest(width=width):
+                window = self.opened(width)
+                self.well(window, width)
+                self.all_drawn(self.sample, window)
+
+    def test_extremes(self):
+        record = extremes(self.sample)
+        page = page_of(record, Path(self.folder.name), "extremes")
+        for width in WIDTHS:
+            with self.subTest(width=width):
+                window = self.opened(width, page)
+                self.well(window, width)
+                self.all_drawn(record, window)
+
+    def test_a_window_that_changes_is_drawn_anew(self):
+        window = self.opened(1440)
+        window.call("Emulation.setDeviceMetricsOverride", width=390, height=900, deviceScaleFactor=1, mobile=True)
+        window.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.well(window, 390)
+        self.all_drawn(self.sample, window)
+
+    def test_nothing_is_skipped_in_silence(self):
+        window = self.opened(1440)
+        text = window.value("document.body.innerText")
+        contents = window.value("document.querySelector('nav').innerText")
+        for experiment in self.sample["experiments"]:
+            with self.subTest(experiment["key"]):
+                self.assertIn(experiment["title"], contents)
+                self.assertIn(experiment["question"], text)
+                first = experiment["reason"].split("\u2028")[0].strip()
+                self.assertGreaterEqual(text.count(first), 2, "a reason stands at the top and in its place")
+                for verdict in experiment["result"]["verdicts"]:
+                    self.assertIn(verdict["sentence"], text.replace("\u00a0", " "))
+                for note in experiment["result"]["notes"]:
+                    self.assertIn(note, text)
+                for fact in experiment["result"]["facts"]:
+                    self.assertIn(fact["name"], text)
+        marks = window.value(
+            "[...document.querySelectorAll('nav li')].map(li => li.querySelectorAll('[aria-label]').length)"
+        )
+        self.assertEqual(marks, [len(e["result"]["verdicts"]) for e in self.sample["experiments"]])
+
+    def test_links_and_names(self):
+        window = self.opened(1440)
+        missing = "[...document.links].filter(a => !document.getElementById(a.hash.slice(1))).map(a => a.href)"
+        self.assertEqual(window.value(missing), [])
+        names = window.value("[...document.querySelectorAll('[id]')].map(e => e.id)")
+        self.assertEqual(sorted(names), sorted(set(names)))
+        levels = window.value("[...document.querySelectorAll('main h2, main h3, main h4')].map(h => +h.tagName[1])")
+        self.assertTrue(all(after - before <= 1 for before, after in zip(levels, levels[1:])), "no level is skipped")
+
+    def test_by_keyboard(self):
+        window = self.opened(1440)
+        reached = []
+        for _ in range(120):
+            window.press("Tab", 9)
+            reached.append(
+                window.value(
+                    "(e => [e.tagName, e.hash || '', getComputedStyle(e).outlineStyle])(document.activeElement)"
+                )
+            )
+            if reached[-1][0] == "SUMMARY":
+                break
+        self.assertEqual(reached[0][:2], ["A", "#main"])
+        self.assertEqual({style for _, _, style in reached}, {"solid"}, "what has the focus shows it")
+        for experiment in self.sample["experiments"]:
+            self.assertIn(f"#{experiment['key']}", [where for _, where, _ in reached])
+        window.press("Enter", 13)
+        self.assertTrue(window.value("document.activeElement.parentElement.open"))
+        window.press("Tab", 9)
+        self.assertEqual(window.value("document.activeElement.className"), "scroll")
+
+    def test_tables_scroll_in_boxes_of_their_own(self):
+        window = self.opened(390)
+        window.value("document.querySelectorAll('details').forEach(details => { details.open = true; })")
+        self.well(window, 390)
+        self.assertTrue(
+            window.value("[...document.querySelectorAll('.scroll')].some(s => s.scrollWidth > s.clientWidth)")
+        )
+
+    def test_on_paper_tables_are_open(self):
+        window = self.opened(1440)
+        closed = "document.querySelectorAll('details:not([open])').length"
+        before = window.value(closed)
+        window.value("dispatchEvent(new Event('beforeprint'))")
+        self.assertEqual((before > 0, window.value(closed)), (True, 0))
+        window.value("dispatchEvent(new Event('afterprint'))")
+        self.assertEqual(window.value(closed), before)
+        self.assertTrue(window.pdf().startswith(b"%PDF"))
+        self.well(window, 1440)
+
+    def test_light_and_dark(self):
+        seen = {}
+        for width in (390, 1440):
+            for dark in (False, True):
+                window = self.opened(width, dark=dark)
+                self.well(window, width)
+                style = "(e => [getComputedStyle(document.documentElement).backgroundColor, getComputedStyle(e).fill])"
+                seen[width, dark] = window.value(f"{style}(document.querySelector('.plot text'))")
+                self.keep(f"{width}-{'dark' if dark else 'light'}.png", window.screenshot())
+        for width in (390, 1440):
+            self.assertNotEqual(*(seen[width, dark][0] for dark in (False, True)))
+            self.assertNotEqual(*(seen[width, dark][1] for dark in (False, True)))
+        self.keep("page.pdf", window.pdf())
+
+    def keep(self, name: str, content: bytes) -> None:
+        self.assertGreater(len(content), 10_000, name)
+        if os.environ.get("SCREENSHOTS"):
+            Path(os.environ["SCREENSHOTS"], name).write_bytes(content)
+
+
+if __name__ == "__main__":
+    unittest.main()
