@@ -44,14 +44,22 @@ function swatch(panel, style, log) {
 }
 
 function legendOf(panel, styles) {
+  const {series} = panel, several = new Set(series.map(one => one.role)).size > 1;
   const entry = (one, s, name) =>
     html("li", null, swatch(panel, styles[s], panel.y.scale === "log"), html("span", null, name));
-  const pairs =
-    panel.kind === "stacked" && new Set(panel.series.map(one => one.role)).size > 1;  // rows say whose they are
-  const names = panel.series.map((one, s) => !pairs                                 ? entry(one, s, nameWithRole(one)) :
-      panel.series.some((other, o) => o < s && subjectOf(other) === subjectOf(one)) ? null :
-                                                                                      entry(one, s, subjectOf(one)));
-  return html("ul", {class: "legend", "aria-label": "Legend"}, names);
+  let entries;
+  if (!several) {  // then it is said once
+    entries = series.map((one, s) => entry(one, s, one.name));
+    if (series.some(one => !one.name.toLowerCase().includes(one.role))) {
+      entries.push(html("li", {class: "role"}, series.length > 1 ? `all ${series[0].role}` : series[0].role));
+    }
+  } else if (panel.kind === "stacked") {  // rows say whose they are
+    const isFirst = s => series.findIndex(other => subjectOf(other) === subjectOf(series[s])) === s;
+    entries = series.map((one, s) => isFirst(s) ? entry(one, s, subjectOf(one)) : null);
+  } else {
+    entries = series.map((one, s) => entry(one, s, nameWithRole(one)));
+  }
+  return html("ul", {class: "legend", "aria-label": "Legend"}, entries);
 }
 
 const drawn = [];  // every panel's function that draws it anew for a width, and where
@@ -229,12 +237,11 @@ function summaryOf({experiments, seconds}) {
   const others = experiments.filter(experiment => !wasRun(experiment));
   const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
   return [
-    html("ul", {class: "tally", "aria-label": "Published conclusions"},
+    html("ul", {class: "tally", "aria-label": "Do the conclusions hold?"},
       Object.keys(HOLDS).map(holds => html("li", {class: holds}, html("b", null, String(count(holds))),
                                html("span", null, holdsMark(holds), HOLDS[holds])))),
     html("p", null,
-      `${plural(verdicts.length, "published conclusion")}, from ${run.length} of ${
-        plural(experiments.length, "experiment")}, ` +
+      `${plural(verdicts.length, "conclusion")}, from ${run.length} of ${plural(experiments.length, "experiment")}, ` +
         `run in ${duration(seconds)}. ` + (others.length ? "" : "Nothing was left out.")),
     others.length ?
       html("div", {class: "others"}, html("h3", null, "Left out, or failed"),

@@ -122,6 +122,7 @@ function drawBars(panel, styles, width) {
   const right = width - widest - 12, log = y.scale === "log";
   const scale = resultScale(y, all, left + 1, right, Math.max(2, (right - left) / 70));
   const out = valueAxis(scale, y, left, bottom, width);
+  out.push(svg("line", {x1: scale.at(scale.base), x2: scale.at(scale.base), y1: 0, y2: bottom, class: "axis"}));
   groups.forEach((group, i) => {
     out.push(...group.label);
     rows(i).forEach((one, s) => {
@@ -150,7 +151,6 @@ function drawBars(panel, styles, width) {
       out.push(text(end + (log ? 9 : 5), middle + 4, figure(value), {cls: "value", size: SMALL}));
     });
   });
-  out.push(svg("line", {x1: scale.at(scale.base), x2: scale.at(scale.base), y1: 0, y2: bottom, class: "axis"}));
   return drawing(panel, width, bottom + 40, out);
 }
 
@@ -257,6 +257,8 @@ function drawLines(panel, styles, width) {
       }
     }
   });
+  if (!marks.length)
+    out.push(text((left + width) / 2, (top + bottom) / 2, "no figures", {anchor: "middle", cls: "tick"}));
   return drawing(panel, width, bottom + 42, [...out, ...marks]);
 }
 

@@ -51,6 +51,8 @@ function stylesOf(panel) {
         hollow
       };
     }
+    if (role === "model" && count(role) === 1 && !shares)
+      return {role, hue: "7", shape: "diamond", texture: "dots", dash, hollow};
     if (role === "baseline" && greys) return {role, hue: "grey", shape: "triangle", texture: "level", dash, hollow};
     const subject = subjectOf(series);
     if (!subjects.includes(subject)) subjects.push(subject);

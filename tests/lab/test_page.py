@@ -321,6 +321,20 @@ class Drawn(unittest.TestCase):
         self.assertTrue(window.pdf().startswith(b"%PDF"))
         self.well(window, 1440)
 
+    def test_a_plot_that_cannot_be_drawn_says_so_and_has_its_table(self):
+        spoil = "CanvasRenderingContext2D.prototype.measureText = () => { throw new Error('spoiled') }"
+        script = self.browser.call("Page.addScriptToEvaluateOnNewDocument", source=spoil)["identifier"]
+        try:
+            window = self.opened(1440)
+            panels = len(panels_of(self.sample))
+            self.assertGreaterEqual(int(window.value("document.documentElement.dataset.errors")), panels)
+            self.assertGreaterEqual(len(window.problems), panels)
+            said = "[...document.querySelectorAll('figure')].map(figure => figure.innerText)"
+            self.assertTrue(all("could not be drawn" in text for text in window.value(said)))
+            self.assertEqual(window.value("document.querySelectorAll('figure details').length"), panels)
+        finally:
+            self.browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
+
     def test_light_and_dark(self):
         seen = {}
         for width in (390, 1440):
