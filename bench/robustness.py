@@ -57,6 +57,7 @@ libFuzzer too.
 | `message` | one message of any mode and shape, GCM and XTS too, beside libcrypto; fields that mean nothing |
 | `segments` | batches of GCM segments, any strides and tags, some damaged, beside libcrypto |
 | `context` | any sequence of calls on a context, beside a model |
+| `batch` | batches by offsets in an arena, any numbers in the entries, beside libcrypto entry for entry |
 | `keyset` | any text as a keyset; any operations on one; what is written is what was read |
 | `enc` | any bytes as a file of `openssl enc`; our own damaged, cut, on failing storage |
 | `stream` | any bytes as a file of segments; our own altered, cut, with segments exchanged, by every kind of job |
