@@ -8,8 +8,6 @@
 namespace {
 
 using namespace lab;
-using warpaes::Direction;
-using warpaes::Mode;
 
 TEST(TTable, AgreesWithLibcrypto) {
     for (const std::size_t key_bytes : {16u, 24u, 32u}) {

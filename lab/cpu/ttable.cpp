@@ -1,0 +1,75 @@
+#include "lab/cpu/ttable.hpp"
+
+#include <cstring>
+#include <stdexcept>
+
+#include "aes/key_schedule.hpp"
+#include "aes/t_tables.hpp"
+
+namespace lab {
+
+namespace {
+
+constexpr std::size_t block_bytes = 16;
+using Tables = std::array<std::array<std::uint32_t, 256>, 4>;
+
+/// Table i is the first one rotated by i bytes, for row i of a column.
+constexpr Tables rotated(const std::array<std::uint32_t, 256>& first) {
+    Tables tables{first};
+    for (unsigned i = 1; i < 4; ++i) {
+        for (unsigned x = 0; x < 256; ++x) tables[i][x] = (first[x] << (8 * i)) | (first[x] >> (32 - 8 * i));
+    }
+    return tables;
+}
+
+constexpr Tables encryption_tables = rotated(warpaes::te0), decryption_tables = rotated(warpaes::td0);
+
+constexpr std::uint32_t row(std::uint32_t word, unsigned i) {
+    return (word >> (8 * i)) & 0xffu;
+}
+
+/// Row i of a new column comes from the column `step` * i further on: ShiftRows for 1, its inverse for 3.
+template <unsigned step>
+void run(const std::uint32_t* keys, int rounds, const Tables& tables, const std::array<std::uint8_t, 256>& last,
+         const std::uint8_t* input, std::uint8_t* output, std::size_t blocks) {
+    for (; blocks != 0; --blocks, input += block_bytes, output += block_bytes) {
+        std::array<std::uint32_t, 4> s, t;
+        std::memcpy(s.data(), input, block_bytes);
+        const std::uint32_t* key = keys;
+        for (unsigned c = 0; c < 4; ++c) s[c] ^= *key++;
+        for (int round = 1; round < rounds; ++round) {
+            for (unsigned c = 0; c < 4; ++c) {
+                t[c] = *key++ ^ tables[0][row(s[c], 0)] ^ tables[1][row(s[(c + step) % 4], 1)] ^
+                       tables[2][row(s[(c + 2 * step) % 4], 2)] ^ tables[3][row(s[(c + 3 * step) % 4], 3)];
+            }
+            s = t;
+        }
+        for (unsigned c = 0; c < 4; ++c) {
+            t[c] = *key++;
+            for (unsigned i = 0; i < 4; ++i) {
+                t[c] ^= static_cast<std::uint32_t>(last[row(s[(c + i * step) % 4], i)]) << (8 * i);
+            }
+        }
+        std::memcpy(output, t.data(), block_bytes);
+    }
+}
+
+}  // namespace
+
+TTableCipher::TTableCipher(std::span<const std::uint8_t> key, Direction direction)
+    : rounds_(warpaes::rounds_for_key_bytes(key.size())), direction_(direction) {
+    if (rounds_ == 0) throw std::invalid_argument("key: must be 16, 24 or 32 bytes");
+    warpaes::RoundKeys keys = warpaes::expand_key(key);
+    if (direction == Direction::decrypt) keys = warpaes::invert_round_keys(keys, rounds_);
+    keys_ = keys.words;
+}
+
+void TTableCipher::run(const std::uint8_t* input, std::uint8_t* output, std::size_t blocks) const {
+    if (direction_ == Direction::encrypt) {
+        lab::run<1>(keys_.data(), rounds_, encryption_tables, warpaes::sbox, input, output, blocks);
+    } else {
+        lab::run<3>(keys_.data(), rounds_, decryption_tables, warpaes::inv_sbox, input, output, blocks);
+    }
+}
+
+}  // namespace lab
