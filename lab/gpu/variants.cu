@@ -5,6 +5,7 @@
 
 #include "aes/key_schedule.hpp"
 #include "lab/gpu/launch.hpp"
+#include "lab/gpu/tables_on_device.hpp"
 #include "lab/gpu/variants.cuh"
 #include "lab/gpu/variants.hpp"
 
@@ -30,43 +31,6 @@ Kernel kernel_of(std::size_t index) {
     static constexpr auto kernels = list_kernels(std::make_index_sequence<catalogue.size()>());
     return kernels[index];
 }
-
-template <typename T>
-cudaTextureObject_t make_texture(const T* memory, std::size_t bytes) {
-    cudaResourceDesc resource{};
-    resource.resType = cudaResourceTypeLinear;
-    resource.res.linear.devPtr = const_cast<T*>(memory);
-    resource.res.linear.desc = cudaCreateChannelDesc<T>();
-    resource.res.linear.sizeInBytes = bytes;
-    const cudaTextureDesc description{};
-    cudaTextureObject_t texture = 0;
-    check(cudaCreateTextureObject(&texture, &resource, &description, nullptr), "creating a texture");
-    return texture;
-}
-
-/// Tables of one direction, with their textures. The S-box lies at a distance that suits a texture's alignment.
-class TablesOnDevice {
-public:
-    explicit TablesOnDevice(bool inverse) : memory_(sizeof(Tables)) {
-        const Tables tables = make_tables(inverse);
-        copy(memory_.get(), &tables, sizeof(tables));
-        words_ = make_texture(get()->t, sizeof(tables.t));
-        bytes_ = make_texture(get()->s, sizeof(tables.s));
-    }
-    TablesOnDevice(const TablesOnDevice&) = delete;
-    TablesOnDevice& operator=(const TablesOnDevice&) = delete;
-    ~TablesOnDevice() {
-        (void)cudaDestroyTextureObject(words_);
-        (void)cudaDestroyTextureObject(bytes_);
-    }
-    [[nodiscard]] const Tables* get() const { return reinterpret_cast<const Tables*>(memory_.get()); }
-    [[nodiscard]] cudaTextureObject_t words() const { return words_; }
-    [[nodiscard]] cudaTextureObject_t bytes() const { return bytes_; }
-
-private:
-    DeviceMemory memory_;
-    cudaTextureObject_t words_ = 0, bytes_ = 0;
-};
 
 __global__ void __launch_bounds__(256)
     find_difference(const std::uint8_t* a, const std::uint8_t* b, unsigned long long bytes, unsigned long long* first) {
@@ -138,9 +102,7 @@ void Variants::run(const Entry& entry, const Geometry& geometry, const std::uint
     p.input = input;
     p.output = output;
     p.blocks = bytes / 16;
-    p.tables = direction.tables.get();
-    p.words = direction.tables.words();
-    p.bytes = direction.tables.bytes();
+    direction.tables.tell(p);
     p.keys = reinterpret_cast<const std::uint32_t*>(direction.keys.get());
     for (std::size_t i = 0; i < counter.size(); ++i) {
         std::uint64_t& half = i < 8 ? p.counter_high : p.counter_low;

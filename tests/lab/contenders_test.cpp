@@ -1,0 +1,101 @@
+// The bitsliced kernel, and the kernels whose time is taken, on the simulated GPU against libcrypto.
+#include <gtest/gtest.h>
+
+#include "aes/key_schedule.hpp"
+#include "evp_oracle.hpp"
+#include "lab/gpu/bitsliced.hpp"
+#include "lab/gpu/leakage.hpp"
+
+namespace lab::gpu {
+namespace {
+
+using oracle::Bytes;
+
+Bytes some_bytes(std::size_t size, unsigned seed) {
+    Bytes bytes(size);
+    for (std::size_t i = 0; i < size; ++i) {
+        bytes[i] = static_cast<std::uint8_t>((i * 2654435761u + seed * 40503u) >> 13);
+    }
+    return bytes;
+}
+
+TEST(Bitsliced, AllSizesRoundWarpsAndThreadBlocks) {
+    const Bytes key = some_bytes(16, 1);
+    const Stream stream;
+    Bytes counter(16, 0xff);
+    counter[14] = 0xfc, counter[15] = 0;  // the last multiple of 1,024 before all of it carries
+    for (const bool ctr : {false, true}) {
+        const Bytes iv = ctr ? counter : Bytes{};
+        for (const std::size_t blocks : {1u, 31u, 32u, 33u, 1023u, 1024u, 1025u, 8192u, 8193u, 20000u}) {
+            Bytes text = some_bytes(16 * blocks, static_cast<unsigned>(blocks));
+            const Bytes wanted = *oracle::evp(ctr ? "CTR" : "ECB", true, key, iv, text);
+            text.resize(text.size() + 64, 0xc3);
+            const DeviceMemory input = on_device(text), output(text.size());
+            fill(output.get(), 0xc3, output.size());
+            run_bitsliced(key, iv, input.get(), output.get(), 16 * blocks, stream);
+            stream.synchronize();
+            const Bytes result = fetch(output);
+            EXPECT_EQ(Bytes(result.begin(), result.end() - 64), wanted) << ctr << ' ' << blocks;
+            EXPECT_EQ(Bytes(result.end() - 64, result.end()), Bytes(64, 0xc3)) << ctr << ' ' << blocks;
+        }
+    }
+}
+
+TEST(Bitsliced, Refuses) {
+    const Stream stream;
+    DeviceMemory text(64);
+    const auto run = [&](std::size_t key, const Bytes& counter, std::size_t bytes) {
+        run_bitsliced(Bytes(key), counter, text.get(), text.get(), bytes, stream);
+    };
+    EXPECT_NO_THROW(run(16, {}, 0));
+    EXPECT_THROW(run(32, {}, 64), std::invalid_argument);
+    EXPECT_THROW(run(16, {}, 63), std::invalid_argument);
+    EXPECT_THROW(run(16, Bytes(15), 64), std::invalid_argument);
+    EXPECT_THROW(run(16, Bytes(16, 1), 64), std::invalid_argument);
+    EXPECT_GE(bitsliced_resources(true).blocks_per_multiprocessor, 1);
+}
+
+std::vector<std::uint32_t> schedule_of(const Bytes& key) {
+    const auto words = warpaes::expand_key(key).words;
+    return {words.begin(), words.begin() + schedule_words};
+}
+
+TEST(WarpTimer, EncryptsWhatItTimes) {
+    constexpr std::size_t count = 5;
+    WarpTimer timer;
+    const Bytes texts = some_bytes(count * warp_text, 3);
+    std::vector<Bytes> keys;
+    std::vector<std::uint32_t> schedules;
+    for (unsigned i = 0; i < count; ++i) {
+        keys.push_back(some_bytes(16, 100 + i));
+        const auto words = schedule_of(keys.back());
+        schedules.insert(schedules.end(), words.begin(), words.end());
+    }
+    const std::span<const std::uint8_t> all_texts = texts, one_text = all_texts.first(warp_text);
+    const std::span<const std::uint32_t> all_keys = schedules, one_key = all_keys.first(schedule_words);
+    for (std::size_t s = 0; s < timed_subjects; ++s) {
+        const auto subject = static_cast<Timed>(s);
+        for (const bool many_texts : {false, true}) {
+            for (const bool many_keys : {false, true}) {
+                const WarpTimes times = timer.measure(
+                    subject, {count, many_texts ? all_texts : one_text, many_keys ? all_keys : one_key}, true);
+                EXPECT_EQ(times.cycles.size(), count);
+                for (std::size_t i = 0; i < count; ++i) {
+                    const auto text = all_texts.subspan(many_texts ? i * warp_text : 0, warp_text);
+                    const Bytes wanted =
+                        *oracle::evp("ECB", true, keys[many_keys ? i : 0], {}, Bytes(text.begin(), text.end()));
+                    const std::span<const std::uint8_t> all = times.ciphertexts;
+                    const auto result = all.subspan(i * warp_text, warp_text);
+                    EXPECT_EQ(Bytes(result.begin(), result.end()), wanted) << name_of(subject) << ' ' << i;
+                }
+            }
+        }
+    }
+    EXPECT_TRUE(timer.measure(Timed::shared, {1, one_text, one_key}, false).ciphertexts.empty());
+    EXPECT_THROW(timer.measure(Timed::shared, {3, all_texts, one_key}, false), std::invalid_argument);
+    EXPECT_THROW(timer.measure(Timed::shared, {3, one_text, all_keys}, false), std::invalid_argument);
+    EXPECT_THROW(timer.measure(Timed::shared, {0, {}, {}}, false), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace lab::gpu
