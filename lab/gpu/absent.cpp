@@ -1,8 +1,11 @@
 // The lab's GPU built without CUDA: there is none.
 #include "lab/experiment.hpp"
+#include "lab/gpu/bitsliced.hpp"
 #include "lab/gpu/device.hpp"
+#include "lab/gpu/leakage.hpp"
 #include "lab/gpu/memory_reads.hpp"
 #include "lab/gpu/payload.hpp"
+#include "lab/gpu/variants.hpp"
 
 namespace lab::gpu {
 namespace {
@@ -134,6 +137,50 @@ void PayloadOnDevice::load(const PreparedPayload&, const KeySchedules&) {
 }
 
 void PayloadOnDevice::run(const std::uint8_t*, std::uint8_t*, ThreadMapping, const Runs&, const Stream&) const {
+    leave_out();
+}
+
+std::span<const Entry> variants() {
+    return {};
+}
+
+struct Variants::State {};
+
+Variants::Variants(std::span<const std::uint8_t>) {
+    leave_out();
+}
+
+Variants::Variants(Variants&&) noexcept = default;
+Variants& Variants::operator=(Variants&&) noexcept = default;
+Variants::~Variants() = default;
+
+void Variants::run(const Entry&, const Geometry&, const std::uint8_t*, std::uint8_t*, std::size_t,
+                   std::span<const std::uint8_t>, const Stream&) const {
+    leave_out();
+}
+
+Resources Variants::resources(const Entry&, unsigned) {
+    leave_out();
+}
+
+std::size_t first_difference(const std::uint8_t*, const std::uint8_t*, std::size_t, const Stream&) {
+    leave_out();
+}
+
+void run_bitsliced(std::span<const std::uint8_t>, std::span<const std::uint8_t>, const std::uint8_t*, std::uint8_t*,
+                   std::size_t, const Stream&) {
+    leave_out();
+}
+
+Resources bitsliced_resources(bool) {
+    leave_out();
+}
+
+WarpTimer::WarpTimer() {
+    leave_out();
+}
+
+WarpTimes WarpTimer::measure(Timed, const WarpInputs&, bool) {
     leave_out();
 }
 

@@ -89,6 +89,44 @@ inline constexpr std::array<Variant, 3> schemes_in_shared{{
     {.bytes = 1, .state = StateMemory::shared_aos, .exchange = Exchange::warp_synchronous, .access = Access::bytes},
 }};
 
+/// [G]: its best scheme with tables in every memory; one copy a bank wants threads that stay.
+inline constexpr std::array<Variant, 4> scheme_tables{{
+    {.bytes = 4,
+     .tables = TableMemory::constant,
+     .state = StateMemory::shared_aos,
+     .exchange = Exchange::warp_synchronous},
+    {.bytes = 4,
+     .tables = TableMemory::texture,
+     .state = StateMemory::shared_aos,
+     .exchange = Exchange::warp_synchronous},
+    {.bytes = 4, .state = StateMemory::shared_aos, .exchange = Exchange::warp_synchronous},
+    {.bytes = 4,
+     .tables = TableMemory::replicated,
+     .state = StateMemory::shared_aos,
+     .exchange = Exchange::warp_synchronous,
+     .persistent = true},
+}};
+
+/// [P]: threads a block, 1, 2, 4 and 16, with what they share in registers.
+inline constexpr std::array<Variant, 4> teams{{
+    {},
+    {.bytes = 8, .exchange = Exchange::shuffle},
+    {.bytes = 4, .exchange = Exchange::shuffle},
+    {.bytes = 1, .exchange = Exchange::shuffle, .access = Access::bytes},
+}};
+
+/// [H]: a single table and four, in texture, constant and shared memory and with a copy for each bank.
+inline constexpr std::array<Variant, 8> table_study{{
+    {.tables = TableMemory::texture, .table_count = 1, .persistent = true},
+    {.tables = TableMemory::texture, .table_count = 4, .persistent = true},
+    {.tables = TableMemory::constant, .table_count = 1, .persistent = true},
+    {.tables = TableMemory::constant, .table_count = 4, .persistent = true},
+    {.tables = TableMemory::shared, .table_count = 1, .persistent = true},
+    {.tables = TableMemory::shared, .table_count = 4, .persistent = true},
+    {.tables = TableMemory::replicated, .table_count = 1, .persistent = true},
+    {.tables = TableMemory::replicated, .table_count = 4, .persistent = true},
+}};
+
 /// [P]: tables times keys by memory.
 inline constexpr std::array<Variant, 9> memories{{
     {.tables = TableMemory::constant, .keys = KeyMemory::constant},
@@ -154,12 +192,10 @@ constexpr Collected collect() {
     for (const int rounds : {10, 12, 14}) {
         for (const bool inverse : {false, true}) all.add(damjanovic, {.rounds = rounds, .inverse = inverse});
     }
-    // [P]: decryption, by its number of threads a block.
-    all.add(Variant{}, {.inverse = true});
-    all.add(Variant{.bytes = 4, .exchange = Exchange::shuffle}, {.inverse = true});
-    // CTR with the tables of then and of now, for [H].
-    all.add(Variant{.persistent = true}, {.counter = true});
-    all.add(Variant{.tables = TableMemory::replicated, .persistent = true}, {.counter = true});
+    all.add(scheme_tables);
+    all.add(teams);
+    all.add(teams, {.inverse = true});
+    all.add(table_study, {.counter = true});
     return all;
 }
 

@@ -1,0 +1,121 @@
+#include "lab/trial.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lab/gpu/bitsliced.hpp"
+#include "lab/production.hpp"
+#include "lab/reference.hpp"
+
+namespace lab {
+
+namespace {
+
+constexpr std::size_t guard = 4096;
+constexpr std::uint8_t poison = 0xc3;
+/// Launches of so many bytes together are timed at once, to be longer than the clock's ticks.
+constexpr std::size_t timed_bytes = std::size_t{1} << 20, most_launches = 16;
+
+}  // namespace
+
+void use_gpu(const Context& context) {
+    if (context.gpu < 0) throw LeftOut("needs a GPU");
+    gpu::use(context.gpu);
+}
+
+std::size_t allowed(const Context& context, std::size_t bytes) {
+    return std::min(bytes, context.most_bytes) / 16 * 16;
+}
+
+Trial::Trial(const gpu::Cipher& cipher, std::size_t bytes)
+    : cipher_(cipher),
+      bytes_(bytes),
+      key_(random_bytes(static_cast<std::size_t>(gpu::key_bits(cipher)) / 8, 1)),
+      input_(bytes),
+      wanted_(bytes),
+      output_(bytes + guard),
+      variants_(std::make_shared<gpu::Variants>(key_)) {
+    if (cipher.counter) {
+        counter_ = random_bytes(16, 2);
+        counter_[14] = static_cast<std::uint8_t>(counter_[14] & 0xfc);
+        counter_[15] = 0;
+    }
+    std::vector<std::uint8_t> text = random_bytes(bytes, 3);
+    gpu::copy(input_.get(), text.data(), bytes);
+    Reference reference(cipher.counter ? Mode::ctr : Mode::ecb,
+                        cipher.inverse ? Direction::decrypt : Direction::encrypt, key_);
+    reference.run(counter_, text, text);
+    gpu::copy(wanted_.get(), text.data(), bytes);
+}
+
+Trial::Work Trial::variant(const gpu::Variant& variant, const gpu::Geometry& geometry) const {
+    return [this, entry = gpu::Entry{variant, cipher_}, geometry](const std::uint8_t* in, std::uint8_t* out,
+                                                                  std::size_t bytes) {
+        variants_->run(entry, geometry, in, out, bytes, counter_, stream_);
+    };
+}
+
+Trial::Work Trial::production(const Context& context) const {
+    auto engine = std::make_shared<const Production>(context.gpu, key_);
+    return [this, engine](const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+        engine->enqueue(!cipher_.inverse, counter_, in, out, bytes, stream_.get());
+    };
+}
+
+Trial::Work Trial::bitsliced() const {
+    if (cipher_.inverse || cipher_.rounds != 10) throw std::invalid_argument("cipher: AES-128, encryption");
+    return [this](const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+        gpu::run_bitsliced(key_, counter_, in, out, bytes, stream_);
+    };
+}
+
+void Trial::verify(const std::string& what, const Work& work, std::size_t bytes) const {
+    gpu::fill(output_.get(), poison, bytes + guard, stream_);
+    work(input_.get(), output_.get(), bytes);
+    const std::size_t at = gpu::first_difference(output_.get(), wanted_.get(), bytes, stream_);
+    if (at != bytes) throw Mismatch(fmt::format("{}: byte {} of {} is not libcrypto's", what, at, bytes));
+    std::vector<std::uint8_t> beyond(guard);
+    gpu::copy(beyond.data(), output_.get() + bytes, guard);
+    if (std::any_of(beyond.begin(), beyond.end(), [](std::uint8_t byte) { return byte != poison; })) {
+        throw Mismatch(fmt::format("{}: writes beyond its {} bytes", what, bytes));
+    }
+}
+
+double Trial::seconds(const Work& work, std::size_t bytes) const {
+    const std::size_t launches = std::clamp<std::size_t>(timed_bytes / bytes, 1, most_launches);
+    return gpu::seconds_of(stream_,
+                           [&] {
+                               for (std::size_t i = 0; i < launches; ++i) work(input_.get(), output_.get(), bytes);
+                           }) /
+           static_cast<double>(launches);
+}
+
+Summary Trial::speed(const Effort& effort, const std::string& what, const Work& work, std::size_t bytes) const {
+    verify(what, work, bytes);
+    return rate(static_cast<double>(bytes) / 1e9, sample(effort, [&] { return seconds(work, bytes); }));
+}
+
+std::vector<Summary> Trial::speeds(const Effort& effort,
+                                   const std::vector<std::pair<std::string, Work>>& subjects) const {
+    std::vector<std::function<double()>> works;
+    for (const auto& [what, work] : subjects) {
+        verify(what, work, bytes_);
+        works.emplace_back([this, &work] { return seconds(work, bytes_); });
+    }
+    std::vector<Summary> speeds = sample_in_turns(effort, works);
+    for (Summary& s : speeds) s = rate(static_cast<double>(bytes_) / 1e9, s);
+    return speeds;
+}
+
+Summary Trial::best_speed(const Effort& effort, const gpu::Variant& v, std::span<const unsigned> threads) const {
+    Summary best;
+    for (const unsigned count : threads) {
+        const std::string what = fmt::format("{}, {} threads", gpu::name_of({v, cipher_}).view(), count);
+        const Summary one = speed(effort, what, variant(v, {count, 0}));
+        if (one.median > best.median) best = one;
+    }
+    return best;
+}
+
+}  // namespace lab
