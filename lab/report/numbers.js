@@ -39,7 +39,8 @@ function columnFormat(values) {
   const least = Math.min(...sizes), most = Math.max(...sizes);
   if (most >= 1e7 || least < 1e-3 || most / least > 1e5) return figure;
   if (values.filter(exists).every(Number.isInteger)) return value => exists(value) ? grouped(String(value)) : NONE;
-  const digits = digitsAfter(least) - (most / least >= 100 ? 1 : 0);  // three digits of the least, or two
+  let digits = digitsAfter(least);
+  if (digits > 3 || most / least >= 100) --digits;  // two of the least will do
   if (digits > 3) return figure;
   return value => exists(value) ? grouped(value.toFixed(digits)) : NONE;
 }

@@ -2,9 +2,10 @@
 
 const FONT = 12, SMALL = 11;
 const measureContext = document.createElement("canvas").getContext("2d");
+const FAMILY = getComputedStyle(document.body).fontFamily;
 
 function textWidth(text, size = FONT) {
-  measureContext.font = `${size}px ${getComputedStyle(document.body).fontFamily}`;
+  measureContext.font = `${size}px ${FAMILY}`;
   return measureContext.measureText(text).width;
 }
 

@@ -28,6 +28,8 @@ const nameWithRole = series => series.name.toLowerCase().includes(series.role) ?
   series.name :
   [series.name, html("span", {class: "role"}, series.role)];
 
+const rowHead = (axis, i) => html("th", {scope: "row", class: isCategory(axis) ? null : "number"}, placeName(axis, i));
+
 function seriesTable(panel) {
   const {x, y, series} = panel, spreads = series.some(hasSpread);
   const formats = series.map(one => columnFormat([...one.values, ...one.spread.flat()]));
@@ -43,7 +45,7 @@ function seriesTable(panel) {
                                      html("th", {scope: "col", class: "sub"}, "quartiles")])));
   }
   const rows = placesOf(x).map(
-    (_, i) => html("tr", null, html("th", {scope: "row"}, placeName(x, i)),
+    (_, i) => html("tr", null, rowHead(x, i),
       series.map((one, s) => [html("td", null, formats[s](one.values[i])),
                    hasSpread(one) ? html("td", {class: "quartiles"}, quartiles(formats[s], one.spread[i])) : null])));
   return scrolling(`Figures: ${panel.title}`,
@@ -54,12 +56,11 @@ function surfaceTable(panel, one) {
   const {x, y, z} = panel, columns = placesOf(x).length, format = columnFormat(one.values);
   const head = html("tr", null, html("th", {scope: "col"}, `${axisName(y)} \\ ${axisName(x)}`),
     placesOf(x).map((_, c) => html("th", {scope: "col"}, placeName(x, c))));
-  const rows =
-    placesOf(y).map((_, r) => html("tr", null, html("th", {scope: "row"}, placeName(y, r)), placesOf(x).map((_, c) => {
-      const i = r * columns + c, spread = one.spread[i];
-      return html(
-        "td", null, format(one.values[i]), spread ? html("span", {class: "under"}, quartiles(format, spread)) : null);
-    })));
+  const rows = placesOf(y).map((_, r) => html("tr", null, rowHead(y, r), placesOf(x).map((_, c) => {
+    const i = r * columns + c, spread = one.spread[i];
+    return html(
+      "td", null, format(one.values[i]), spread ? html("span", {class: "under"}, quartiles(format, spread)) : null);
+  })));
   const under = hasSpread(one) ? "; below, the quartiles" : "";
   return scrolling(`Figures: ${panel.title}, ${one.name}`,
     html("table", null, html("caption", null, `${one.name} (${one.role}): ${axisName(z)}${under}`),
