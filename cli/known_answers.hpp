@@ -1,5 +1,6 @@
-// The example vectors of SP 800-38A, appendix F, of FIPS 197, appendix C, and for XTS of IEEE 1619, appendix B, and
-// NIST's CAVP, for GCM of its authors, typed from the standards.
+// The example vectors of SP 800-38A, appendix F, of FIPS 197, appendix C, of SP 800-38C, appendix C, and for XTS of
+// IEEE 1619, appendix B, and NIST's CAVP, for GCM of its authors, for CMAC of NIST's examples to SP 800-38B, typed from
+// there.
 #pragma once
 
 #include <string>
@@ -95,8 +96,11 @@ inline const std::vector<Example> fips_197_appendix_c{
      "00112233445566778899aabbccddeeff", "8ea2b7ca516745bfeafc49904b496089"},
 };
 
-struct GcmExample {
-    std::string name;  ///< in McGrew and Viega, "The Galois/Counter Mode of Operation", appendix B
+/// Of a mode with a tag: GCM, whose names are those of McGrew and Viega, "The Galois/Counter Mode of Operation",
+/// appendix B; CCM; and CMAC, which has no ciphertext.
+struct TagExample {
+    std::string name;
+    std::string mode;
     std::string key;
     std::string iv;
     std::string aad;
@@ -113,25 +117,47 @@ inline const std::string text =
     "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72"
     "1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39";
 
-inline const std::vector<GcmExample> examples{
-    {"GCM test case 1", std::string(32, '0'), std::string(24, '0'), "", "", "", "58e2fccefa7e3061367f1d57a4e7455a"},
-    {"GCM test case 2", std::string(32, '0'), std::string(24, '0'), "", std::string(32, '0'),
+inline const std::vector<TagExample> examples{
+    {"GCM test case 1", "GCM", std::string(32, '0'), std::string(24, '0'), "", "", "",
+     "58e2fccefa7e3061367f1d57a4e7455a"},
+    {"GCM test case 2", "GCM", std::string(32, '0'), std::string(24, '0'), "", std::string(32, '0'),
      "0388dace60b6a392f328c2b971b2fe78", "ab6e47d42cec13bdf53a67b21257bddf"},
-    {"GCM test case 4", key_128, "cafebabefacedbaddecaf888", aad, text,
+    {"GCM test case 4", "GCM", key_128, "cafebabefacedbaddecaf888", aad, text,
      "42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e"
      "21d514b25466931c7d8f6a5aac84aa051ba30b396a0aac973d58e091",
      "5bc94fbc3221a5db94fae95ae7121a47"},
-    {"GCM test case 5", key_128, "cafebabefacedbad", aad, text,
+    {"GCM test case 5", "GCM", key_128, "cafebabefacedbad", aad, text,
      "61353b4c2806934a777ff51fa22a4755699b2a714fcdc6f83766e5f97b6c7423"
      "73806900e49f24b22b097544d4896b424989b5e1ebac0f07c23f4598",
      "3612d2e79e3b0785561be14aaca2fccb"},
-    {"GCM test case 16", key_128 + key_128, "cafebabefacedbaddecaf888", aad, text,
+    {"GCM test case 16", "GCM", key_128 + key_128, "cafebabefacedbaddecaf888", aad, text,
      "522dc1f099567d07f47f37a32a84427d643a8cdcbfe5c0c97598a2bd2555d1aa"
      "8cb08e48590dbb3da7b08b1056828838c5f61e6393ba7a0abcc9f662",
      "76fc6ece0f4e1768cddf8853bb2d551b"},
 };
 
 }  // namespace gcm
+
+inline const std::string ccm_key = "404142434445464748494a4b4c4d4e4f";
+inline const std::vector<TagExample> ccm_examples{
+    {"SP 800-38C example 1", "CCM", ccm_key, "10111213141516", "0001020304050607", "20212223", "7162015b", "4dac255d"},
+    {"SP 800-38C example 2", "CCM", ccm_key, "1011121314151617", "000102030405060708090a0b0c0d0e0f",
+     "202122232425262728292a2b2c2d2e2f", "d2a1f0e051ea5f62081a7792073d593d", "1fc64fbfaccd"},
+    {"SP 800-38C example 3", "CCM", ccm_key, "101112131415161718191a1b", "000102030405060708090a0b0c0d0e0f10111213",
+     "202122232425262728292a2b2c2d2e2f3031323334353637", "e3b201a9f5b71a7a9b1ceaeccd97e70b6176aad9a4428aa5",
+     "484392fbc1b09951"},
+};
+
+inline const std::vector<TagExample> cmac_examples{
+    {"CMAC AES-128 example 1", "CMAC", sp800_38a::key_128, "", "", "", "", "bb1d6929e95937287fa37d129b756746"},
+    {"CMAC AES-128 example 2", "CMAC", sp800_38a::key_128, "", "", sp800_38a::text.substr(0, 32), "",
+     "070a16b46b4d4144f79bdd9dd04a287c"},
+    {"CMAC AES-128 example 3", "CMAC", sp800_38a::key_128, "", "", sp800_38a::text.substr(0, 80), "",
+     "dfa66747de9ae63030ca32611497c827"},
+    {"CMAC AES-128 example 4", "CMAC", sp800_38a::key_128, "", "", sp800_38a::text, "",
+     "51f0bebf7e3b9d92fc49741779363cfe"},
+    {"CMAC AES-256 example 1", "CMAC", sp800_38a::key_256, "", "", "", "", "028962f61b7bf89efc6b551f4667d983"},
+};
 
 struct XtsExample {
     std::string name;

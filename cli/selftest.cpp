@@ -1,4 +1,5 @@
-// `warpaes selftest`: the known answers of FIPS 197, SP 800-38A, IEEE 1619 and GCM on every backend that can run here.
+// `warpaes selftest`: the known answers of FIPS 197, SP 800-38A to C, IEEE 1619 and GCM on every backend that can run
+// here.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "command.hpp"
@@ -22,14 +24,15 @@ using Bytes = std::vector<unsigned char>;
 
 constexpr const char* help = R"(Usage: warpaes selftest [--json]
 
-Runs the examples of FIPS 197 (appendix C), SP 800-38A (appendix F), XTS and GCM, both directions, and a long
-message against libcrypto, on every backend that can run here. Exit status 0 if all are right.
+Runs the examples of FIPS 197 (appendix C), SP 800-38A (appendix F), XTS, GCM, CCM and CMAC, both directions, and long
+messages against libcrypto, on every backend that can run here. Exit status 0 if all are right.
 )";
 
 warpaes_mode mode_of(const std::string& name) {
     static const std::map<std::string, warpaes_mode> modes{
-        {"ECB", WARPAES_ECB},   {"CBC", WARPAES_CBC}, {"CFB128", WARPAES_CFB128}, {"CFB8", WARPAES_CFB8},
-        {"CFB1", WARPAES_CFB1}, {"OFB", WARPAES_OFB}, {"CTR", WARPAES_CTR}};
+        {"ECB", WARPAES_ECB},   {"CBC", WARPAES_CBC},  {"CFB128", WARPAES_CFB128}, {"CFB8", WARPAES_CFB8},
+        {"CFB1", WARPAES_CFB1}, {"OFB", WARPAES_OFB},  {"CTR", WARPAES_CTR},       {"GCM", WARPAES_GCM},
+        {"CCM", WARPAES_CCM},   {"CMAC", WARPAES_CMAC}};
     return modes.at(name);
 }
 
@@ -73,25 +76,27 @@ Bytes crypt_xts(warpaes_engine* engine, warpaes_direction direction, const Bytes
     return output;
 }
 
-/// Ciphertext and tag of plaintext, or plaintext of ciphertext and tag; nothing if the tag is wrong.
-std::optional<Bytes> crypt_gcm(warpaes_engine* engine, warpaes_direction direction, const Bytes& key_bytes,
-                               const Bytes& iv, const Bytes& aad, const Bytes& input) {
-    constexpr std::size_t tag_bytes = 16;
-    const bool encrypt = direction == WARPAES_ENCRYPT;
-    const std::size_t length = encrypt ? input.size() : input.size() - tag_bytes;
+/// What goes into a mode with a tag or comes out of it: `tag` behind the text.
+struct Tagged {
+    Bytes text, tag;
+    friend bool operator==(const Tagged&, const Tagged&) = default;
+};
+
+/// Encryption: ciphertext, for CMAC the text itself, and a tag as long as that of `input`. Decryption: the text alone;
+/// nothing if the tag is wrong.
+std::optional<Tagged> crypt_tagged(warpaes_engine* engine, warpaes_mode mode, warpaes_direction direction,
+                                   const Bytes& key_bytes, const Bytes& iv, const Bytes& aad, const Tagged& input) {
     const Key key = create_key(key_bytes.data(), key_bytes.size());
-    Bytes output(length + tag_bytes, 0xa5),
-        tag(input.end() - static_cast<std::ptrdiff_t>(input.size() - length), input.end());
-    warpaes_message message = make_message(WARPAES_GCM, direction, key, iv, input, output);
-    message.input_len = message.output_capacity = length;
+    Tagged output{mode == WARPAES_CMAC ? input.text : Bytes(input.text.size(), 0xa5), input.tag};
+    if (direction == WARPAES_ENCRYPT) output.tag.assign(input.tag.size(), 0xa5);
+    warpaes_message message = make_message(mode, direction, key, iv, input.text, output.text);
     message.aad = aad.data();
     message.aad_len = aad.size();
-    message.tag = encrypt ? output.data() + length : tag.data();
-    message.tag_len = tag_bytes;
+    message.tag = output.tag.data();
+    message.tag_len = output.tag.size();
     const warpaes_status status = warpaes_crypt(engine, &message);
     if (status == WARPAES_ERROR_AUTHENTICATION) return std::nullopt;
     check(status);
-    if (!encrypt) output.resize(length);
     return output;
 }
 
@@ -130,17 +135,21 @@ void run_xts_examples(warpaes_engine* engine, Report& report) {
     }
 }
 
-void run_gcm_examples(warpaes_engine* engine, Report& report) {
-    for (const vectors::GcmExample& e : vectors::gcm::examples) {
-        const Bytes key = from_hex(e.key), iv = from_hex(e.iv), aad = from_hex(e.aad), plain = from_hex(e.plaintext);
-        Bytes sealed = from_hex(e.ciphertext + e.tag);
-        report.expect(crypt_gcm(engine, WARPAES_ENCRYPT, key, iv, aad, plain) == sealed,
-                      fmt::format("{} encryption", e.name));
-        report.expect(crypt_gcm(engine, WARPAES_DECRYPT, key, iv, aad, sealed) == plain,
-                      fmt::format("{} decryption", e.name));
-        sealed.back() ^= 1;
-        report.expect(crypt_gcm(engine, WARPAES_DECRYPT, key, iv, aad, sealed) == std::nullopt,
-                      fmt::format("{} with a wrong tag", e.name));
+void run_tag_examples(warpaes_engine* engine, Report& report) {
+    for (const auto& list : {vectors::gcm::examples, vectors::ccm_examples, vectors::cmac_examples}) {
+        for (const vectors::TagExample& e : list) {
+            const warpaes_mode mode = mode_of(e.mode);
+            const Bytes key = from_hex(e.key), iv = from_hex(e.iv), aad = from_hex(e.aad);
+            const Tagged plain{from_hex(e.plaintext), from_hex(e.tag)};
+            Tagged sealed{mode == WARPAES_CMAC ? plain.text : from_hex(e.ciphertext), plain.tag};
+            report.expect(crypt_tagged(engine, mode, WARPAES_ENCRYPT, key, iv, aad, plain) == sealed,
+                          fmt::format("{} encryption", e.name));
+            report.expect(crypt_tagged(engine, mode, WARPAES_DECRYPT, key, iv, aad, sealed) == plain,
+                          fmt::format("{} decryption", e.name));
+            sealed.tag.back() ^= 1;
+            report.expect(crypt_tagged(engine, mode, WARPAES_DECRYPT, key, iv, aad, sealed) == std::nullopt,
+                          fmt::format("{} with a wrong tag", e.name));
+        }
     }
 }
 
@@ -160,9 +169,18 @@ void run_long_message(warpaes_engine* engine, warpaes_engine* reference, Report&
                                       static_cast<int>(direction)));
         }
     }
-    const Bytes sealed = crypt_gcm(reference, WARPAES_ENCRYPT, key, iv, iv, input).value();
-    report.expect(crypt_gcm(engine, WARPAES_ENCRYPT, key, iv, iv, input) == sealed, "long GCM message, encryption");
-    report.expect(crypt_gcm(engine, WARPAES_DECRYPT, key, iv, iv, sealed) == input, "long GCM message, decryption");
+    const Bytes nonce(iv.begin(), iv.begin() + 12);
+    for (const auto& [name, mode, own_iv] : {std::tuple("GCM", WARPAES_GCM, iv), std::tuple("CCM", WARPAES_CCM, nonce),
+                                             std::tuple("CMAC", WARPAES_CMAC, Bytes{})}) {
+        const Bytes aad = mode == WARPAES_CMAC ? Bytes{} : iv;
+        const Tagged plain{input, Bytes(16)};
+        Tagged sealed = crypt_tagged(reference, mode, WARPAES_ENCRYPT, key, own_iv, aad, plain).value();
+        report.expect(crypt_tagged(engine, mode, WARPAES_ENCRYPT, key, own_iv, aad, plain) == sealed,
+                      fmt::format("long {} message, encryption", name));
+        report.expect(
+            crypt_tagged(engine, mode, WARPAES_DECRYPT, key, own_iv, aad, sealed) == Tagged{input, sealed.tag},
+            fmt::format("long {} message, decryption", name));
+    }
     const Bytes tweak_key(key.rbegin(), key.rend());
     for (const std::size_t data_unit : {512u, 4096u, 4160u, 520u}) {
         for (const warpaes_direction direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
@@ -193,7 +211,7 @@ int run_selftest(int argc, char** argv) {
             const Engine engine = create_engine(info.name, info.device);
             run_examples(engine.get(), report);
             run_xts_examples(engine.get(), report);
-            run_gcm_examples(engine.get(), report);
+            run_tag_examples(engine.get(), report);
             run_long_message(engine.get(), reference.get(), report);
             record["examples"] = report.examples;
             record["wrong"] = report.wrong;
