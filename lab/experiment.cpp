@@ -16,7 +16,13 @@ namespace {
 /// The one list, in the order of the papers.
 const std::vector<Experiment>& list() {
     using namespace experiments;
-    static const std::vector<Experiment> experiments{};
+    static const std::vector<Experiment> experiments{
+        n_implementations,  //
+        n_granularity,      //
+        n_tables,           //
+        n_layout,           //
+        n_persistent,       //
+    };
     return experiments;
 }
 

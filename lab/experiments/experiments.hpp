@@ -5,4 +5,10 @@
 
 namespace lab::experiments {
 
+extern const Experiment n_implementations;
+extern const Experiment n_granularity;
+extern const Experiment n_tables;
+extern const Experiment n_layout;
+extern const Experiment n_persistent;
+
 }  // namespace lab::experiments

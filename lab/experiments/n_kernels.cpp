@@ -1,0 +1,445 @@
+// [N]: thirteen implementations, and what they vary one by one.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "lab/experiments/experiments.hpp"
+#include "lab/experiments/panels.hpp"
+#include "lab/gpu/catalogue.hpp"
+#include "lab/published.hpp"
+#include "lab/trial.hpp"
+
+namespace lab::experiments {
+
+namespace {
+
+namespace paper = published::gibadullin;
+
+std::size_t text_bytes(const Context& context) {
+    return allowed(context, (context.quick ? std::size_t{64} : std::size_t{256}) << 20);
+}
+
+constexpr std::array<unsigned, 3> thread_counts{128, 256, 512};
+std::span<const unsigned> threads_to_try(const Context& context) {
+    return context.quick ? std::span(thread_counts).subspan(1, 1) : std::span(thread_counts);
+}
+std::string how(const Context& context, std::size_t bytes) {
+    return fmt::format(
+        "AES-128-ECB, {} of random text in device memory, transfers and key expansion excluded, {}.", size_name(bytes),
+        context.quick ? "256 threads a thread block" : "the best of 128, 256 and 512 threads a thread block");
+}
+
+double published_speed(int number) {
+    return published::gb_per_s_of_gbit(paper::implementations[static_cast<std::size_t>(number - 1)].gbit_per_s);
+}
+
+std::string label_of(const gpu::Variant& v) {
+    return std::string(gpu::name_of(v).view());
+}
+
+/// Speeds of variants, one after the other, as a series; `places` of them, none where there is no variant.
+class Speeds {
+public:
+    Speeds(const Context& context, const Trial& trial, double parts)
+        : context_(context), trial_(trial), parts_(parts) {}
+
+    double add(Series& series, const gpu::Variant& variant) {
+        context_.step(done_++ / parts_, label_of(variant));
+        const Summary speed = trial_.best_speed(effort(context_.quick), variant, threads_to_try(context_));
+        lab::add(series, speed);
+        return speed.median;
+    }
+
+private:
+    const Context& context_;
+    const Trial& trial_;
+    double parts_, done_ = 0;
+};
+
+Summary production_speed(const Context& context, const Trial& trial) {
+    return trial.speed(effort(context.quick), "production, ECB", trial.production(context));
+}
+
+Verdict::Holds by(bool yes, bool partly) {
+    return yes ? Verdict::Holds::yes : partly ? Verdict::Holds::partly : Verdict::Holds::no;
+}
+
+/// Spearman's coefficient: 1 if both are in the same order.
+double rank_correlation(std::span<const double> a, std::span<const double> b) {
+    const auto ranks = [](std::span<const double> values) {
+        std::vector<double> ranks;
+        for (const double v : values) {
+            const auto below = std::count_if(values.begin(), values.end(), [v](double w) { return w < v; });
+            const auto equal = std::count(values.begin(), values.end(), v);
+            ranks.push_back(static_cast<double>(below) + static_cast<double>(equal - 1) / 2);
+        }
+        return ranks;
+    };
+    const std::vector<double> ra = ranks(a), rb = ranks(b);
+    const double n = static_cast<double>(a.size()), mean = (n - 1) / 2;
+    double both = 0, of_a = 0, of_b = 0;
+    for (std::size_t i = 0; i < ra.size(); ++i) {
+        both += (ra[i] - mean) * (rb[i] - mean);
+        of_a += (ra[i] - mean) * (ra[i] - mean);
+        of_b += (rb[i] - mean) * (rb[i] - mean);
+    }
+    return of_a == 0 || of_b == 0 ? 0 : both / std::sqrt(of_a * of_b);
+}
+
+// ---------------------------------------------------------------------------------------------------- implementations
+
+Result run_implementations(const Context& context) {
+    use_gpu(context);
+    const std::size_t bytes = text_bytes(context);
+    const Trial trial({}, bytes);
+    std::vector<std::string> labels;
+    std::vector<std::optional<double>> published_speeds, published_shares;
+    std::vector<double> theirs, ours;
+    Series series = measured("here");
+    Speeds speeds(context, trial, gpu::thirteen.size() + 1);
+    for (std::size_t i = 0; i < gpu::thirteen.size(); ++i) {
+        labels.push_back(fmt::format("{}: {}", i + 1, label_of(gpu::thirteen[i])));
+        theirs.push_back(published_speed(static_cast<int>(i) + 1));
+        published_speeds.emplace_back(theirs.back());
+        ours.push_back(speeds.add(series, gpu::thirteen[i]));
+    }
+    context.step(13.0 / 14, "production");
+    const Summary bar = production_speed(context, trial);
+
+    const auto place_of = [](const std::vector<double>& v, int number) {
+        return v[static_cast<std::size_t>(number - 1)];
+    };
+    const auto here = [&](int number) { return place_of(ours, number); };
+    const double best_theirs = *std::max_element(theirs.begin(), theirs.end());
+    const auto best = static_cast<std::size_t>(std::max_element(ours.begin(), ours.end()) - ours.begin());
+    Series shares = measured("here");
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+        published_shares.emplace_back(100 * theirs[i] / best_theirs);
+        shares.values.emplace_back(100 * ours[i] / ours[best]);
+    }
+
+    Result result;
+    Panel panel =
+        bars("Thirteen implementations", categories("implementation", labels), throughput(),
+             how(context, bytes) + " Published: GeForce GTX 285. One part of the text a thread, as published.");
+    panel.series = {published("GTX 285", published_speeds), series};
+    result.panels.push_back(panel);
+    Panel relative = bars("Of the best implementation", categories("implementation", labels),
+                          {"share", "%", {}, {}, {}}, "Each against the fastest of the thirteen on the same GPU.");
+    relative.series = {published("GTX 285", published_shares), shares};
+    result.panels.push_back(relative);
+
+    const double correlation = rank_correlation(theirs, ours);
+    result.facts = {{"rank correlation of the thirteen, published and here", correlation, "", std::nullopt},
+                    {"best of the thirteen", ours[best], "GB/s", best_theirs},
+                    {"production, ECB, on the same text", bar.median, "GB/s", std::nullopt},
+                    {"production over the best of the thirteen", bar.median / ours[best], "times", std::nullopt}};
+    result.verdicts.push_back(
+        {by(correlation > 0.8, correlation > 0.5),
+         fmt::format(
+             "The order of the thirteen is much the same on today's GPU (published best: 3, {}; here: {}, {}; rank "
+             "correlation {:.2f}).",
+             gb_per_s(best_theirs), best + 1, gb_per_s(ours[best]), correlation)});
+    if (correlation <= 0.8) {
+        result.verdicts.back().sentence = fmt::format(
+            "The order has changed: the rank correlation with the published one is {:.2f}, and the best is "
+            "implementation {} with {} (published: 3 with {}).",
+            correlation, best + 1, gb_per_s(ours[best]), gb_per_s(best_theirs));
+    }
+    const double alone = std::max({here(2), here(3)}), shared = *std::max_element(ours.begin() + 6, ours.end());
+    result.verdicts.push_back(
+        {by(alone > 1.15 * shared, alone > shared),
+         fmt::format(
+             "A thread for a whole block is {} than the best that shares one ({} and {}; published: by about 30 %).",
+             alone > shared ? more(alone, shared) + " faster" : more(shared, alone) + " slower", gb_per_s(alone),
+             gb_per_s(shared))});
+    const double constant = here(2) / here(1);
+    result.verdicts.push_back(
+        {by(constant > 3, constant > 1.2),
+         fmt::format(
+             "Tables in constant memory are {} as slow as in shared memory ({} against {}; published: 7 times).",
+             times(constant), gb_per_s(here(1)), gb_per_s(here(2)))});
+    const double keys = here(2) / here(3) - 1;
+    result.verdicts.push_back(
+        {by(keys > -0.05, keys > -0.15),
+         fmt::format(
+             "Round keys may lie in constant memory: there the same kernel is {:.1f} % {} than with keys in shared "
+             "memory (published: 2 % slower).",
+             100 * std::abs(keys), keys < 0 ? "slower" : "faster")});
+    const double four = here(3) / here(4) - 1;
+    result.verdicts.push_back(
+        {by(four > 0.2, four > 0.03),
+         fmt::format("Four tables {} one and rotations by {:.0f} % (published: they win by 40 %).",
+                     four > 0 ? "beat" : "lose to", 100 * std::abs(four))});
+    const double soa = here(3) / here(5), aos = here(3) / here(6);
+    result.verdicts.push_back(
+        {by(soa > 1.1 && aos > 1.1, soa > 1.02 || aos > 1.02),
+         fmt::format(
+             "A state in registers is {} as fast as one in shared memory as a structure of arrays and {} as fast as "
+             "an array of structures (published: 15 to 35 % faster).",
+             times(soa), times(aos))});
+    return result;
+}
+
+// -------------------------------------------------------------------------------------------------------- granularity
+
+Result run_granularity(const Context& context) {
+    use_gpu(context);
+    const std::size_t bytes = text_bytes(context);
+    const Trial trial({}, bytes);
+    Panel panel = bars("Bytes a thread, by how threads share a block",
+                       categories("bytes a thread", {"16", "8", "4", "1"}), throughput(),
+                       how(context, bytes) +
+                           " Four tables in shared memory, round keys in constant memory. Published: the "
+                           "best of each size, GeForce GTX 285.");
+    panel.series = {
+        published("GTX 285", {published_speed(3), published_speed(7), published_speed(10), published_speed(13)}),
+        measured("alone"), measured("shared memory, thread block waits"), measured("shared memory, warp waits"),
+        measured("registers, shuffled")};
+    Speeds speeds(context, trial, gpu::granularities.size());
+    std::array<double, 4> best{};
+    std::array<std::string, 4> best_name;
+    for (Series& s : std::span(panel.series).subspan(1)) s.values.resize(4), s.spread.resize(4);
+    for (const gpu::Variant& v : gpu::granularities) {
+        const std::size_t place = v.bytes == 16 ? 0 : v.bytes == 8 ? 1 : v.bytes == 4 ? 2 : 3;
+        Series& series = panel.series[1 + static_cast<std::size_t>(v.exchange)];
+        Series one;
+        const double speed = speeds.add(one, v);
+        series.values[place] = one.values[0];
+        series.spread[place] = one.spread[0];
+        if (speed > best[place]) best[place] = speed, best_name[place] = series.name;
+    }
+    Result result;
+    result.panels.push_back(panel);
+    const double next = std::max({best[1], best[2], best[3]});
+    result.verdicts.push_back(
+        {by(best[0] > 1.15 * next, best[0] > next),
+         fmt::format(
+             "A thread a block reaches {}; {} threads reach {}, {} and {} ({}, {}, {}): alone is {} (published: best "
+             "by about 30 %).",
+             gb_per_s(best[0]), "2, 4 and 16", gb_per_s(best[1]), gb_per_s(best[2]), gb_per_s(best[3]), best_name[1],
+             best_name[2], best_name[3],
+             best[0] > next ? more(best[0], next) + " ahead" : more(next, best[0]) + " behind")});
+    const auto value = [&](std::size_t series, std::size_t place) { return *panel.series[series].values[place]; };
+    result.verdicts.push_back(
+        {by(value(2, 2) < 0.97 * value(3, 2), value(2, 2) < value(3, 2)),
+         fmt::format(
+             "Without the thread block's barrier four threads a block do {} instead of {}, and without shared memory "
+             "{}.",
+             gb_per_s(value(3, 2)), gb_per_s(value(2, 2)), gb_per_s(value(4, 2)))});
+    return result;
+}
+
+// ------------------------------------------------------------------------------------------------------------- tables
+
+Result run_tables(const Context& context) {
+    use_gpu(context);
+    const std::size_t bytes = text_bytes(context);
+    const Trial trial({}, bytes);
+    Panel panel =
+        bars("Tables by memory and number",
+             categories("memory", {"constant", "shared", "global", "texture", "shared, one copy a bank"}), throughput(),
+             how(context, bytes) +
+                 " A thread a block, state in registers, round keys in constant memory, threads "
+                 "that stay. Published: GeForce GTX 285.");
+    panel.series = {published("GTX 285, 4 tables", {published_speed(1), published_speed(3), {}, {}, {}}),
+                    published("GTX 285, 1 table", {{}, published_speed(4), {}, {}, {}}), measured("4 tables"),
+                    measured("1 table, rotations"), measured("S-box, arithmetic")};
+    for (Series& s : std::span(panel.series).subspan(2)) s.values.resize(5), s.spread.resize(5);
+    // The copies for each bank are 128 KiB: one thread block a multiprocessor, which should be large.
+    constexpr std::array<unsigned, 1> large{1024};
+    double done = 0;
+    for (const gpu::Variant& v : gpu::table_places) {
+        context.step(done++ / gpu::table_places.size(), label_of(v));
+        const bool copies = v.tables == gpu::TableMemory::replicated;
+        const Summary speed = trial.best_speed(effort(context.quick), v, copies ? large : threads_to_try(context));
+        Series& series = panel.series[v.table_count == 4 ? 2 : v.table_count == 1 ? 3 : 4];
+        series.values[static_cast<std::size_t>(v.tables)] = speed.median;
+        series.spread[static_cast<std::size_t>(v.tables)] = Series::Spread{speed.low, speed.high};
+    }
+    const auto value = [&](std::size_t series, gpu::TableMemory m) {
+        return *panel.series[series].values[static_cast<std::size_t>(m)];
+    };
+    using gpu::TableMemory;
+    Result result;
+    result.panels.push_back(panel);
+    const double shared = value(2, TableMemory::shared), constant = value(2, TableMemory::constant),
+                 copies = value(2, TableMemory::replicated), one = value(3, TableMemory::shared);
+    result.verdicts = {
+        {by(shared > 3 * constant, shared > 1.2 * constant),
+         fmt::format(
+             "Constant memory is the wrong place for tables: {} there, {} in shared memory, {} (published: 7 times).",
+             gb_per_s(constant), gb_per_s(shared), times(shared / constant))},
+        {by(shared > 1.2 * one, shared > 1.03 * one),
+         fmt::format("Four tables in shared memory are {} than one and rotations (published: 40 % faster).",
+                     shared > one ? more(shared, one) + " faster" : more(one, shared) + " slower")},
+        {by(copies > 1.2 * shared, copies > shared),
+         fmt::format(
+             "Beyond the published: a copy of the tables for each bank ends the conflicts and is {} as fast, {}.",
+             times(copies / shared), gb_per_s(copies))}};
+    return result;
+}
+
+// ------------------------------------------------------------------------------------------------------------- layout
+
+Result run_layout(const Context& context) {
+    use_gpu(context);
+    const std::size_t bytes = text_bytes(context);
+    const Trial trial({}, bytes);
+    Speeds speeds(context, trial, 10);
+    Panel alone = bars("Where the state of a block is kept, a thread a block",
+                       categories("state", {"registers", "structure of arrays", "array of structures"}), throughput(),
+                       how(context, bytes) +
+                           " Four tables in shared memory; the layouts are in shared memory. Published: "
+                           "GeForce GTX 285, round keys in shared memory.");
+    alone.series = {published("GTX 285", {published_speed(3), published_speed(5), published_speed(6)}),
+                    measured("round keys in shared memory"), measured("round keys in constant memory")};
+    for (const std::size_t i : {2u, 4u, 5u}) speeds.add(alone.series[1], gpu::thirteen[i]);
+    for (const std::size_t i : {0u, 2u, 1u}) speeds.add(alone.series[2], gpu::layouts[i]);
+    Panel together = bars("The two layouts where threads share a block", categories("bytes a thread", {"8", "4"}),
+                          throughput(), "As above; round keys in constant memory.");
+    together.series = {published("GTX 285, array of structures", {published_speed(7), published_speed(10)}),
+                       published("GTX 285, structure of arrays", {published_speed(9), published_speed(12)}),
+                       measured("array of structures"), measured("structure of arrays")};
+    for (const std::size_t i : {6u, 9u}) speeds.add(together.series[2], gpu::thirteen[i]);
+    for (const std::size_t i : {8u, 11u}) speeds.add(together.series[3], gpu::thirteen[i]);
+
+    const auto of = [](const Panel& panel, std::size_t series, std::size_t place) {
+        return *panel.series[series].values[place];
+    };
+    const double registers = of(alone, 1, 0), soa = of(alone, 1, 1), aos = of(alone, 1, 2);
+    const bool same_order = soa > aos, same_together = of(together, 2, 0) >= 0.97 * of(together, 3, 0) &&
+                                                       of(together, 2, 1) >= 0.97 * of(together, 3, 1);
+    Result result;
+    result.panels = {alone, together};
+    result.verdicts = {
+        {by(registers > 1.1 * std::max(soa, aos), registers > 1.02 * std::max(soa, aos)),
+         fmt::format(
+             "Registers are the place for a state: {}, against {} and {} in shared memory as a structure of arrays "
+             "and as an array of structures, {} and {} more (published: 15 to 35 %).",
+             gb_per_s(registers), gb_per_s(soa), gb_per_s(aos), more(registers, soa), more(registers, aos))},
+        {by(same_order && same_together, same_order || same_together),
+         fmt::format(
+             "A thread a block: the structure of arrays, in which lanes meet no bank twice, is {} as fast as the "
+             "array of structures (published: 1.4 times). Two and four threads: the array is {} and {} as fast as "
+             "the other (published: 1.1 and 1.5 times).",
+             times(soa / aos), times(of(together, 2, 0) / of(together, 3, 0)),
+             times(of(together, 2, 1) / of(together, 3, 1)))}};
+    return result;
+}
+
+// --------------------------------------------------------------------------------------------------------- persistent
+
+Result run_persistent(const Context& context) {
+    use_gpu(context);
+    const std::size_t bytes = text_bytes(context);
+    const Trial trial({}, bytes);
+    const auto multiprocessors = static_cast<unsigned>(gpu::properties(context.gpu).multiprocessors);
+    const gpu::Variant one_shot{}, staying{.persistent = true},
+        copies{.tables = gpu::TableMemory::replicated, .persistent = true};
+    constexpr std::array<unsigned, 7> blocks{1, 2, 3, 4, 6, 8, 16};
+    constexpr unsigned threads = 256;
+    const Effort e = effort(context.quick);
+    const auto speed = [&](const gpu::Variant& v, gpu::Geometry geometry, std::size_t size) {
+        const std::string what = fmt::format("{}, {} thread blocks", label_of(v), geometry.blocks);
+        return trial.speed(e, what, trial.variant(v, geometry), size);
+    };
+
+    Panel few = lines(
+        "Few thread blocks for much text",
+        numbers("thread blocks a multiprocessor", "", Axis::Scale::log, {blocks.begin(), blocks.end()}), throughput(),
+        fmt::format("AES-128-ECB, {}, four tables in shared memory, {} threads a thread block. One thread a "
+                    "block of text: {} thread blocks in all, each of which fills its tables.",
+                    size_name(bytes), threads, (bytes + 16 * threads - 1) / (16 * threads)));
+    few.series = {measured("threads that stay"), baseline("a thread a block of text")};
+    const Summary once = speed(one_shot, {threads, 0}, bytes);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        context.step(0.4 * static_cast<double>(i) / blocks.size(), fmt::format("{} thread blocks", blocks[i]));
+        add(few.series[0], speed(staying, {threads, blocks[i] * multiprocessors}, bytes));
+        add(few.series[1], once);
+    }
+
+    std::vector<std::size_t> lengths;
+    for (std::size_t size = std::size_t{64} << 10; size <= bytes; size *= context.quick ? 16 : 4)
+        lengths.push_back(size);
+    if (lengths.empty()) lengths.push_back(bytes);
+    Panel by_size =
+        lines("By length of the text", sizes("text", lengths), throughput(),
+              "The same kernels with as many thread blocks as the GPU holds at once; and with 128 KiB of tables, "
+              "a copy for each bank, 1024 threads.");
+    by_size.series = {measured("threads that stay"), measured("a thread a block of text"),
+                      measured("threads that stay, a copy for each bank")};
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        context.step(0.4 + 0.6 * static_cast<double>(i) / static_cast<double>(lengths.size()), size_name(lengths[i]));
+        add(by_size.series[0], speed(staying, {threads, 0}, lengths[i]));
+        add(by_size.series[1], speed(one_shot, {threads, 0}, lengths[i]));
+        add(by_size.series[2], speed(copies, {1024, 0}, lengths[i]));
+    }
+
+    const auto& stays = few.series[0].values;
+    const auto best = static_cast<std::size_t>(
+        std::max_element(stays.begin(), stays.end(), [](auto a, auto b) { return *a < *b; }) - stays.begin());
+    std::size_t enough = 0;
+    while (*stays[enough] < 0.95 * *stays[best]) ++enough;
+    Result result;
+    result.panels = {few, by_size};
+    result.facts = {{"thread blocks a multiprocessor that reach 95 % of the best", static_cast<double>(blocks[enough]),
+                     "", std::nullopt},
+                    {"threads that stay over a thread a block", *stays[best] / once.median, "times", std::nullopt}};
+    const bool gains = *stays[best] > 0.97 * once.median;
+    result.verdicts = {
+        {by(gains && blocks[enough] <= 8, gains),
+         fmt::format(
+             "Few thread blocks cover much text: {} a multiprocessor reach {} ({} at best), where {} thread blocks "
+             "of one block of text a thread reach {}.",
+             blocks[enough], gb_per_s(*stays[enough]), gb_per_s(*stays[best]),
+             (bytes + 16 * threads - 1) / (16 * threads), gb_per_s(once.median))}};
+    return result;
+}
+
+}  // namespace
+
+const Experiment n_implementations{
+    "N.implementations",
+    Paper::gibadullin,
+    "Thirteen implementations",
+    "Which of thirteen ways to lay AES out on a GPU is the fastest, and does the order of 2010 still hold?",
+    Experiment::Needs::gpu,
+    20,
+    4,
+    run_implementations};
+const Experiment n_granularity{"N.granularity",
+                               Paper::gibadullin,
+                               "Granularity",
+                               "How many threads should share a block?",
+                               Experiment::Needs::gpu,
+                               12,
+                               3,
+                               run_granularity};
+const Experiment n_tables{"N.tables",
+                          Paper::gibadullin,
+                          "Place and number of tables",
+                          "Where should tables lie, and how many should there be?",
+                          Experiment::Needs::gpu,
+                          20,
+                          4,
+                          run_tables};
+const Experiment n_layout{"N.layout",
+                          Paper::gibadullin,
+                          "Layout of the state",
+                          "Should a block's state be kept in registers or in shared memory, and there in which order?",
+                          Experiment::Needs::gpu,
+                          12,
+                          3,
+                          run_layout};
+const Experiment n_persistent{"N.persistent",
+                              Paper::gibadullin,
+                              "Persistent threads",
+                              "Is it worth while that threads stay and take one block after the other?",
+                              Experiment::Needs::gpu,
+                              12,
+                              3,
+                              run_persistent};
+
+}  // namespace lab::experiments

@@ -1,0 +1,71 @@
+// Short ways to write panels down.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lab/measure.hpp"
+#include "lab/result.hpp"
+
+namespace lab::experiments {
+
+inline Axis categories(std::string name, std::vector<std::string> labels) {
+    return {std::move(name), "", Axis::Scale::category, {}, std::move(labels)};
+}
+inline Axis numbers(std::string name, std::string unit, Axis::Scale scale, std::vector<double> values) {
+    return {std::move(name), std::move(unit), scale, std::move(values), {}};
+}
+/// Of sizes, over which lines run.
+inline Axis sizes(std::string name, std::span<const std::size_t> bytes) {
+    return numbers(std::move(name), "B", Axis::Scale::log, {bytes.begin(), bytes.end()});
+}
+inline Axis throughput() {
+    return {"throughput", "GB/s", Axis::Scale::linear, {}, {}};
+}
+
+inline Series measured(std::string name) {
+    return {std::move(name), Series::Role::measured, {}, {}};
+}
+inline Series baseline(std::string name) {
+    return {std::move(name), Series::Role::baseline, {}, {}};
+}
+inline Series model(std::string name, std::vector<std::optional<double>> values) {
+    return {std::move(name), Series::Role::model, std::move(values), {}};
+}
+inline Series published(std::string name, std::vector<std::optional<double>> values) {
+    return {std::move(name), Series::Role::published, std::move(values), {}};
+}
+
+inline Panel bars(std::string title, Axis x, Axis y, std::string note) {
+    return {std::move(title), Panel::Kind::bars, std::move(x), std::move(y), {}, {}, std::move(note)};
+}
+inline Panel lines(std::string title, Axis x, Axis y, std::string note) {
+    return {std::move(title), Panel::Kind::lines, std::move(x), std::move(y), {}, {}, std::move(note)};
+}
+
+/// "30 %": by how much `a` is more than `b`; with a minus if it is less.
+inline std::string more(double a, double b) {
+    return fmt::format("{:.0f} %", (a / b - 1) * 100);
+}
+/// "1.8 times" and "14 times".
+inline std::string times(double factor) {
+    return factor < 9.95 ? fmt::format("{:.1f} times", factor) : fmt::format("{:.0f} times", factor);
+}
+/// "35.2 GB/s" and "812 GB/s".
+inline std::string gb_per_s(double rate) {
+    return rate < 99.95 ? fmt::format("{:.3g} GB/s", rate) : fmt::format("{:.0f} GB/s", rate);
+}
+/// "64 KiB"
+inline std::string size_name(std::size_t bytes) {
+    if (bytes >= 1u << 30 && bytes % (1u << 30) == 0) return fmt::format("{} GiB", bytes >> 30);
+    if (bytes >= 1u << 20 && bytes % (1u << 20) == 0) return fmt::format("{} MiB", bytes >> 20);
+    if (bytes >= 1u << 10 && bytes % (1u << 10) == 0) return fmt::format("{} KiB", bytes >> 10);
+    return fmt::format("{} B", bytes);
+}
+
+}  // namespace lab::experiments

@@ -1,0 +1,119 @@
+// The experiments about kernels on the simulated GPU, where every time is nonsense but everything else is as it will
+// be: each runs to its end, its outputs are verified, and what it yields is whole.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "lab/gpu/catalogue.hpp"
+#include "lab/record.hpp"
+#include "lab/reference.hpp"
+#include "lab/trial.hpp"
+
+namespace lab {
+namespace {
+
+const std::vector<std::string> keys{"N.implementations", "N.granularity", "N.tables", "N.layout", "N.persistent"};
+
+Context context_of(int gpu) {
+    Context context;
+    context.quick = true;
+    context.gpu = gpu;
+    context.most_bytes = 1040;
+    return context;
+}
+
+class KernelExperiments : public testing::TestWithParam<std::string> {};
+
+TEST_P(KernelExperiments, YieldWholeResults) {
+    const std::vector<std::string> key{GetParam()};
+    const std::vector<Experiment> chosen = select(key);
+    ASSERT_EQ(chosen.size(), 1u);
+    Context context = context_of(0);
+    double last = 0;
+    context.step = [&](double done, const std::string& next) {
+        EXPECT_GE(done, last);
+        EXPECT_LT(done, 1);
+        EXPECT_FALSE(next.empty());
+        last = done;
+    };
+    const Result result = chosen[0].run(context);
+    EXPECT_NO_THROW(check(result));
+    EXPECT_GT(last, 0);
+    EXPECT_FALSE(result.panels.empty());
+    for (const Panel& panel : result.panels) {
+        EXPECT_FALSE(panel.note.empty()) << panel.title;
+        EXPECT_GT(panel.x.size(), 0u) << panel.title;
+        bool ours = false;
+        for (const Series& series : panel.series) {
+            if (series.role == Series::Role::measured) ours = true;
+            bool any = false;
+            for (const auto& value : series.values) {
+                any |= value.has_value();
+                EXPECT_TRUE(!value || std::isfinite(*value)) << panel.title << ": " << series.name;
+            }
+            EXPECT_TRUE(any) << panel.title << ": " << series.name;
+        }
+        EXPECT_TRUE(ours) << panel.title;
+    }
+    EXPECT_FALSE(result.verdicts.empty());
+    for (const Verdict& verdict : result.verdicts) {
+        EXPECT_EQ(verdict.sentence.back(), '.') << verdict.sentence;
+        EXPECT_EQ(verdict.sentence.find("nan"), std::string::npos) << verdict.sentence;
+    }
+    EXPECT_THROW(chosen[0].run(context_of(-1)), LeftOut);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, KernelExperiments, testing::ValuesIn(keys), [](const auto& info) {
+    std::string name = info.param;
+    name[1] = '_';
+    return name;
+});
+
+TEST(Trial, FindsWhatIsWrong) {
+    use_gpu(context_of(0));
+    const Trial trial({}, 1024);
+    const Trial::Work right = trial.variant({});
+    const auto broken = [&](auto damage) {
+        return [&, damage](const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+            right(in, out, bytes);
+            damage(out, bytes);
+        };
+    };
+    const auto set = [&](std::uint8_t* at) {
+        std::uint8_t byte = 0;
+        gpu::copy(&byte, at, 1);
+        gpu::fill(at, static_cast<std::uint8_t>(byte ^ 1), 1);
+    };
+    EXPECT_NO_THROW(trial.verify("right", right, 1024));
+    EXPECT_NO_THROW(trial.verify("its beginning", right, 16));
+    EXPECT_THROW(trial.verify(
+                     "nothing", [](auto...) {}, 1024),
+                 Mismatch);
+    EXPECT_THROW(trial.verify("last byte", broken([&](auto* out, auto bytes) { set(out + bytes - 1); }), 1024),
+                 Mismatch);
+    EXPECT_THROW(trial.verify("beyond", broken([&](auto* out, auto bytes) { set(out + bytes); }), 1024), Mismatch);
+    EXPECT_THROW((void)trial.speed(
+                     effort(true), "other cipher",
+                     [&](auto... arguments) { Trial({.inverse = true}, 1024).variant(gpu::damjanovic)(arguments...); }),
+                 Mismatch);
+}
+
+TEST(Trial, EveryKindOfWork) {
+    const Context context = context_of(0);
+    for (const gpu::Cipher& cipher : {gpu::Cipher{}, gpu::Cipher{.counter = true}}) {
+        const Trial trial(cipher, 20'000);
+        const gpu::Variant copies{.tables = gpu::TableMemory::replicated, .persistent = true};
+        EXPECT_NO_THROW(trial.verify("production", trial.production(context), 20'000));
+        EXPECT_NO_THROW(trial.verify("bitsliced", trial.bitsliced(), 20'000));
+        EXPECT_NO_THROW(trial.verify("copies", trial.variant(copies), 20'000));
+        const auto speeds = trial.speeds(effort(true), {{"a", trial.bitsliced()}, {"b", trial.variant(copies)}});
+        ASSERT_EQ(speeds.size(), 2u);
+        EXPECT_GT(speeds[1].median, 0);
+    }
+    const Trial decryption({.rounds = 14, .inverse = true}, 160);
+    EXPECT_NO_THROW(decryption.verify("production", decryption.production(context), 160));
+    EXPECT_THROW((void)decryption.bitsliced(), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace lab
