@@ -10,7 +10,7 @@ namespace {
 
 constexpr SegmentCase gpu_cases[] = {
     {"gcm_256_4096", {SegmentFormat::gcm_hkdf, 32, 4096, Hash::sha256, Hash::sha256, 16}},
-    {"gcm_128_70000", {SegmentFormat::gcm_hkdf, 16, 70000, Hash::sha256, Hash::sha256, 16}},  // more than a chunk
+    {"gcm_128_20000", {SegmentFormat::gcm_hkdf, 16, 20000, Hash::sha256, Hash::sha256, 16}},  // more than a chunk
     {"c2sp_256", {SegmentFormat::c2sp, 32, 16400, Hash::sha512, Hash::sha512, 16}},
 };
 
@@ -20,7 +20,7 @@ protected:
     ~FileDeviceFailure() override { simt::reset(); }
 
     static EngineOptions options(const char* backend) {
-        return {.backend = backend, .threads = 2, .depth = 2, .chunk_bytes = 65536, .gpu_least_bytes = 1};
+        return {.backend = backend, .threads = 2, .depth = 2, .chunk_bytes = 16384, .gpu_least_bytes = 1};
     }
 
     static constexpr int for_good = std::numeric_limits<int>::max() / 2;
@@ -43,7 +43,7 @@ protected:
         simt::reset();
     }
 
-    const Bytes plaintext_ = pseudorandom(140000, 30);
+    const Bytes plaintext_ = pseudorandom(36000, 30);
 };
 
 TEST_F(FileDeviceFailure, TheCpuFinishesWhatTheGpuBegan) {
@@ -76,7 +76,7 @@ TEST_F(FileDeviceFailure, TheCpuFinishesWhatTheGpuBegan) {
         EXPECT_GT(failures, 20U);
 
         Bytes altered = read_file("sealed");
-        altered[100000] ^= 1;
+        altered[30000] ^= 1;
         write_file("sealed", altered);
         std::filesystem::remove(path("opened"));
         const auto refused = [&](std::unique_ptr<Engine> engine) {
@@ -112,7 +112,7 @@ TEST_F(FileDeviceFailure, TooLittleDeviceMemory) {
     write_file("plain", plaintext_);
     const Keyset keyset = keyset_of({key_of(gpu_cases[0])});
     simt::Machine machine = simt::Machine::from_environment();
-    machine.memory = 100000;  // less than a chunk each way
+    machine.memory = 25000;  // less than a chunk each way
     simt::reset(machine);
     Engine engine(options("auto")), cuda(options("cuda"));
     EXPECT_EQ(failure_of([&] { run_aead(cuda, job(Direction::encrypt, keyset, "plain", "sealed")); }).status,

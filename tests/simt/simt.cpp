@@ -47,14 +47,24 @@ constexpr bool is_shuffle(WarpFunction function) {
 /// column g, and of these rows the columns 2q and 2q + 1.
 void multiply_binary(const std::array<std::uint64_t, warp_lanes>& lanes) {
     const auto of = [&](unsigned lane) -> BinaryProduct& { return *reinterpret_cast<BinaryProduct*>(lanes[lane]); };
+    // Rows and columns as 256 bits each.
+    std::uint32_t rows[16][8], columns[8][8];
+    for (unsigned lane = 0; lane < warp_lanes; ++lane) {
+        const unsigned g = lane / 4, q = lane % 4;
+        for (unsigned half = 0; half < 2; ++half) {
+            rows[g][q + 4 * half] = of(lane).a[2 * half];
+            rows[g + 8][q + 4 * half] = of(lane).a[2 * half + 1];
+            columns[g][q + 4 * half] = of(lane).b[half];
+        }
+    }
     for (unsigned row = 0; row < 16; ++row) {
         for (unsigned column = 0; column < 8; ++column) {
             int common = 0;
-            for (unsigned q = 0; q < 4; ++q) {
-                const BinaryProduct &left = of(row % 8 * 4 + q), &right = of(column * 4 + q);
-                for (unsigned half = 0; half < 2; ++half) {
-                    common += std::popcount(left.a[2 * half + row / 8] & right.b[half]);
-                }
+            for (unsigned w = 0; w < 8; w += 2) {
+                const auto pair = [w](const std::uint32_t* words) {
+                    return std::uint64_t{words[w + 1]} << 32 | words[w];
+                };
+                common += std::popcount(pair(rows[row]) & pair(columns[column]));
             }
             of(row % 8 * 4 + column / 2).d[row / 8 * 2 + column % 2] += static_cast<unsigned>(common);
         }
