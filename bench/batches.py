@@ -1,4 +1,4 @@
-"""Sections of docs/performance.md: many messages at once, and AES in one's own kernels."""
+"""Sections of docs/performance.md: many messages at once, several GPUs, and AES in one's own kernels."""
 
 from __future__ import annotations
 
@@ -49,6 +49,31 @@ def batches_section(record: dict) -> list[str]:
             + f" ms: the worst {100 * (max(orders) / min(orders) - 1):.1f} % more than the best."
         )
     return out
+
+
+def gpus_section(record: dict) -> list[str]:
+    """From host memory to host memory by several GPUs, beside what bare copies take."""
+    rows = record.get("gpus", [])
+    if not rows:
+        return []
+    copies = {row["gpus"]: row["gb_per_s"] for row in rows if row.get("what")}
+    one = {}
+    lines = []
+    for row in rows:
+        name = row.get("what") or operation(row["mode"], row["direction"]) + f", AES-{row['key_bits']}"
+        if row.get("messages"):
+            name += f", {row['messages']:,} x {human_bytes(row['bytes'])}"
+        one.setdefault(name, row["gb_per_s"])
+        share = "" if row.get("what") else f"{100 * row['gb_per_s'] / copies[row['gpus']]:.0f} %"
+        speed = row["gb_per_s"]
+        lines.append([name, str(row["gpus"]), number(speed), f"{speed / one[name]:.2f}x", share])
+    lines.sort(key=lambda line: list(one).index(line[0]))
+    return [
+        "### Several GPUs",
+        table(["", "GPUs", "GB/s", "beside one GPU", "of bare copies"], lines),
+        f"*{stamp(rows[0])}. Host to host, page-locked; whole calls. Bare copies: both directions at once on every "
+        "GPU, buffers of each GPU's own, nothing done with them: what the host's memory and its buses allow.*",
+    ]
 
 
 def kernels_section(record: dict) -> list[str]:

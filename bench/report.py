@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import planner
 import plots
-from batches import batches_section, kernels_section
+from batches import batches_section, gpus_section, kernels_section
 from records import ROOT, limit, load, operations, order, rate, rows_of
 from text import commit_of, gpu_of, human_bytes, machine, number, operation, slug, stamp, table, with_figures
 
@@ -261,6 +261,7 @@ def performance(records: list[dict]) -> str:
             device_section,
             size_section,
             batches_section,
+            gpus_section,
             kernels_section,
             cpu_section,
             files_section,

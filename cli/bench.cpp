@@ -174,6 +174,8 @@ Found look_around() {
     return found;
 }
 
+constexpr int all_devices = -1, first_device = -2;
+
 struct Options {
     std::vector<std::string> backends, mode_names, directions, places;
     std::vector<unsigned> key_bits{128, 256};
@@ -185,7 +187,7 @@ struct Options {
     std::vector<std::size_t> aad;
     bool own_entries = false;
     unsigned in_flight = 0;
-    int device = 0;
+    int device = first_device;
     unsigned threads = 1;
     unsigned samples = 9;
     double seconds = 0.3;
@@ -266,7 +268,9 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
     if (!found.devices.empty() && wanted(o.backends, "cuda")) {
         for (const Place place : {Place::device, Place::page_locked, Place::pageable}) {
             if (!wanted(o.places, name_of(place))) continue;
-            for (const auto bytes : gpu_sizes) add("cuda", found.devices.front(), place, bytes, 0);
+            if (place == Place::device && o.device == all_devices) continue;
+            const int device = o.device == first_device ? found.devices.front() : o.device;
+            for (const auto bytes : gpu_sizes) add("cuda", device, place, bytes, 0);
         }
     }
     return cases;
@@ -315,11 +319,11 @@ std::vector<BatchCase> make_batch_cases(const Options& o, const Found& found) {
     for (BatchCase& c : cases) {
         const bool gpu = c.backend == "cuda" || c.backend == "auto", device = c.memory == BatchMemory::device;
         c.own_entries = o.own_entries;
-        c.device = o.device;
+        c.device = std::max(o.device, 0);
         c.threads = gpu ? 0 : o.threads;
         c.in_flight = o.in_flight != 0 ? o.in_flight : device ? 4 : 1;
         if (c.mode->tag_bytes == 0 || c.mode->iv_bytes == 0) c.aad_bytes = 0;
-        if (device && !gpu) c.messages = 0;
+        if (device && (!gpu || o.device == all_devices)) c.messages = 0;
         if (c.mode->mode == WARPAES_XTS && (c.own_keys || c.key_bits == 192)) c.messages = 0;
     }
     std::erase_if(cases, [](const BatchCase& c) { return c.messages == 0; });
@@ -350,7 +354,8 @@ void parse_options(CLI::App& app, Options& o) {
     app.add_option("--aad", o.aad, "--messages: bytes of associated data of GCM and CCM (default 0)")->delimiter(',');
     app.add_flag("--entry-each", o.own_entries, "--messages: an entry a message, instead of one for all");
     app.add_option("--in-flight", o.in_flight, "--messages: batches at a time (default 1; device memory: 4)");
-    app.add_option("--device", o.device, "--messages: the device whose memory is meant (default 0)");
+    app.add_option("--device", o.device, "the GPU; -1: all of them, for data in host memory (default: the first)")
+        ->check(CLI::Range(-1, 1 << 20));
     app.add_option("--threads", o.threads, "host threads of a CPU backend (default 1; 0: all)");
     app.add_option("--samples", o.samples, "samples a case; the median counts (default 9)")->check(CLI::Range(1, 1000));
     app.add_option("--seconds", o.seconds, "about how long a case is timed (default 0.3)")

@@ -55,7 +55,7 @@ SANITIZERS = {
     "memcheck of device.cuh": (["--tool", "memcheck"], "tests/device/test_device_cuh", "*"),
     "racecheck of device.cuh": (["--tool", "racecheck"], "tests/device/test_device_cuh", "*Tables*:*Appendix*:*Warp*"),
 }
-PARTS = ("tests", "bench", "batches", "device", "files", "sanitizers")
+PARTS = ("tests", "bench", "batches", "device", "gpus", "files", "sanitizers")
 # They check what they compute, and exit with 0 if it was right.
 EXAMPLES = ("random_numbers", "ggm_tree")
 
@@ -166,6 +166,35 @@ def run_device_bench(build: Path, environment: dict) -> list[dict]:
     return json.loads(done.stdout)["device"]
 
 
+# Several GPUs, host to host: the rest of the options of `warpaes bench`.
+SEVERAL_GPUS = (
+    "--mode ctr,gcm --key 128 --direction encrypt --size 4G --segment 4G --memory page_locked --device -1",
+    "--messages 1000000 --size 1500 --mode gcm --aad 13 --key 128 --memory page_locked",
+    "--messages 65536 --size 64K --mode ctr --key 128 --memory page_locked",
+)
+
+
+def run_several_gpus(build: Path, environment: dict, scratch: Path, count: int) -> list[dict]:
+    """The same work on one GPU, on two, on four, on all: bare copies, then warpaes."""
+    rows = []
+    for gpus in sorted({1, 2, 4, count} & set(range(1, count + 1))):
+        its = environment | {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(gpus)))}
+        done = subprocess.run([build / "bench/copy_bench"], env=its, check=True, stdout=subprocess.PIPE, text=True)
+        rows.append({"gpus": gpus, "what": "copies alone", "gb_per_s": json.loads(done.stdout)["copies"]["gb_per_s"]})
+        for case in SEVERAL_GPUS:
+            path = scratch / "several.json"
+            command = [build / "cli/warpaes", "bench", "--backend", "cuda", *case.split(), "--samples", "7", "-o", path]
+            subprocess.run(command, env=its, check=True, stdout=subprocess.DEVNULL)
+            measured = json.loads(path.read_text())
+            for row in measured["bench"] + measured.get("batches", []):
+                what = {field: row[field] for field in ("mode", "direction", "key_bits", "bytes")}
+                rows.append({"gpus": gpus, **what, "messages": row.get("messages", 1), "gb_per_s": row["gb_per_s"]})
+        for row in rows:
+            if row["gpus"] == gpus:
+                print(row, flush=True)
+    return rounded(rows)
+
+
 def run_sanitizer(tool: str, build: Path, environment: dict, limit: int) -> dict:
     """`errors` is -1 if it did not finish, checked nothing or a test failed."""
     program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
@@ -193,7 +222,7 @@ def write(record: dict, folder: Path) -> Path:
     path = file_for(record, machine(record), folder)
     # A line a row, so that records can be read and compared.
     text = re.sub(
-        r"\{\s+\"(?:aad_bytes|backend|kernel)\".*?\}",
+        r"\{\s+\"(?:aad_bytes|backend|gpus|kernel)\".*?\}",
         lambda row: re.sub(r"\n\s+", " ", row[0]),
         json.dumps(record, indent=1),
         flags=re.DOTALL,
@@ -262,6 +291,9 @@ def main() -> int:
     if "device" in parts and gpu:
         say("device.cuh")
         record["device"] = [row | made for row in run_device_bench(build, environment)]
+    if "gpus" in parts and gpu and gpu["count"] > 1:
+        say("several GPUs")
+        record["gpus"] = [row | made for row in run_several_gpus(build, environment, scratch, gpu["count"])]
     if "files" in parts:
         say("files")
         record["files"] = [row | made for row in time_files(build)]

@@ -176,6 +176,22 @@ class Text(unittest.TestCase):
         # 100 multiprocessors x 1 GHz x 512 bytes / (16 x 8 + 8) = 376.5 GB/s, of which 188.2 is half.
         self.assertIn("| CTR | 188 | 50 % |", report.performance([GPU_RECORD]))
 
+    def test_several_gpus(self):
+        made = {"date": "2026-01-02T03:04:05Z", "commit": "0123456789abcdef", "dirty": False}
+        work = {"mode": "ctr", "direction": "encrypt", "key_bits": 128, "bytes": 1 << 32, "messages": 1}
+        rows = [
+            {"gpus": gpus, **what, "gb_per_s": speed} | made
+            for gpus, what, speed in (
+                (1, {"what": "copies alone"}, 50.0),
+                (1, work, 40.0),
+                (2, {"what": "copies alone"}, 90.0),
+                (2, work, 72.0),
+            )
+        ]
+        text = report.performance([GPU_RECORD | {"gpus": rows}])
+        self.assertRegex(text, r"copies alone +\| +2 \| +90\.0 \| +1\.80x")
+        self.assertRegex(text, r"CTR, AES-128, 1 x 4 GiB +\| +2 \| +72\.0 \| +1\.80x \| +80 %")
+
     def test_batches(self):
         def batch(backend, memory, messages, size, gb_per_s, **fields):
             extra = {"messages": messages, "keys": "one", "aad_bytes": 0, "commit": "fedcba9876543210", "dirty": False}
