@@ -22,6 +22,14 @@ const std::vector<Experiment>& list() {
         n_tables,           //
         n_layout,           //
         n_persistent,       //
+        g_schemes,          //
+        g_tables,           //
+        p_threads,          //
+        p_memory,           //
+        d_occupancy,        //
+        h_tables,           //
+        w_leakage,          //
+        w_contenders,       //
     };
     return experiments;
 }

@@ -54,7 +54,9 @@ public:
     /// The same for several subjects in turns.
     [[nodiscard]] std::vector<Summary> speeds(const Effort& effort,
                                               const std::vector<std::pair<std::string, Work>>& subjects) const;
-    /// The name and the speed of a variant at its best number of threads a thread block among `threads`.
+    /// Without verification: of what does not encrypt, a bare copy.
+    [[nodiscard]] Summary unverified_speed(const Effort& effort, const Work& work, std::size_t bytes) const;
+    /// The speed of a variant at its best number of threads a thread block among `threads`.
     [[nodiscard]] Summary best_speed(const Effort& effort, const gpu::Variant& variant,
                                      std::span<const unsigned> threads) const;
 
@@ -64,7 +66,7 @@ private:
     gpu::Cipher cipher_;
     std::size_t bytes_;
     std::vector<std::uint8_t> key_, counter_;
-    gpu::DeviceMemory input_, wanted_, output_;
+    gpu::DeviceMemory input_, wanted_, output_, ahead_;
     gpu::Stream stream_;
     std::shared_ptr<const gpu::Variants> variants_;
 };

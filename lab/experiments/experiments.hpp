@@ -10,5 +10,13 @@ extern const Experiment n_granularity;
 extern const Experiment n_tables;
 extern const Experiment n_layout;
 extern const Experiment n_persistent;
+extern const Experiment g_schemes;
+extern const Experiment g_tables;
+extern const Experiment p_threads;
+extern const Experiment p_memory;
+extern const Experiment d_occupancy;
+extern const Experiment h_tables;
+extern const Experiment w_leakage;
+extern const Experiment w_contenders;
 
 }  // namespace lab::experiments

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -71,9 +72,20 @@ struct Variants::State {
         check(cudaGetDevice(&device), "asking for the device");
         multiprocessors = properties(device).multiprocessors;
     }
+    /// Thread blocks that the device holds. Asking takes longer than a launch, so answers are kept.
+    std::uint64_t blocks_at_once(const Entry& entry, std::size_t index, unsigned threads) {
+        const auto [found, is_new] = at_once.try_emplace({index, threads});
+        if (is_new) {
+            const int blocks = resources(entry, threads).blocks_per_multiprocessor;
+            found->second = static_cast<std::uint64_t>(multiprocessors) * static_cast<unsigned>(blocks);
+        }
+        return found->second;
+    }
+
     int rounds;
     OfDirection forward, inverse;
     int multiprocessors = 0;
+    std::map<std::pair<std::size_t, unsigned>, std::uint64_t> at_once;
 };
 
 Variants::Variants(std::span<const std::uint8_t> key) {
@@ -115,10 +127,7 @@ void Variants::run(const Entry& entry, const Geometry& geometry, const std::uint
     std::uint64_t grid = parts;
     if (variant.persistent) {
         const std::uint64_t wanted =
-            geometry.blocks != 0
-                ? geometry.blocks
-                : static_cast<std::uint64_t>(state_->multiprocessors) *
-                      static_cast<unsigned>(resources(entry, geometry.threads).blocks_per_multiprocessor);
+            geometry.blocks != 0 ? geometry.blocks : state_->blocks_at_once(entry, index, geometry.threads);
         grid = std::min(parts, std::max<std::uint64_t>(wanted, 1));
     }
     launch(kernel_of(index), static_cast<unsigned>(grid), geometry.threads, shared_bytes(variant, geometry.threads),

@@ -1,0 +1,109 @@
+// [D]: the size of a thread block by the occupancy calculator, and what it is worth.
+#include <algorithm>
+#include <array>
+
+#include "lab/experiments/experiments.hpp"
+#include "lab/experiments/panels.hpp"
+#include "lab/gpu/catalogue.hpp"
+#include "lab/occupancy.hpp"
+#include "lab/published.hpp"
+#include "lab/trial.hpp"
+
+namespace lab::experiments {
+
+namespace {
+
+namespace paper = published::damjanovic;
+
+constexpr std::array<unsigned, 13> counts{32, 64, 96, 128, 192, 256, 320, 384, 512, 640, 768, 896, 1024};
+
+Result run(const Context& context) {
+    use_gpu(context);
+    const gpu::Properties properties = gpu::properties(context.gpu);
+    const MultiprocessorLimits here = limits_of(properties);
+    const std::size_t bytes = allowed(context, (context.quick ? std::size_t{64} : std::size_t{256}) << 20);
+    const Trial trial({}, bytes);
+    const gpu::Entry entry{gpu::damjanovic, {}};
+    const auto registers = static_cast<unsigned>(gpu::Variants::resources(entry, 256).registers);
+
+    const Axis threads = numbers("threads a thread block", "", Axis::Scale::linear, {counts.begin(), counts.end()});
+    Panel warps = lines(
+        "Warps that a multiprocessor holds", threads, {"active warps", "", {}, {}, {}},
+        fmt::format("[D]'s kernel: tables, keys and text in shared memory. Published: {} registers a thread on "
+                    "compute capability 2.1, where these sizes reach all {} warps; here {} registers on {}.{}.",
+                    paper::registers_per_thread, paper::active_warps, registers, properties.major, properties.minor));
+    std::vector<std::optional<double>> theirs, of_fermi, calculated, asked;
+    Series speed = measured("speed");
+    unsigned wrong = 0, agrees = 0;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        const unsigned count = counts[i];
+        context.step(static_cast<double>(i) / counts.size(), fmt::format("{} threads", count));
+        const bool full = std::find(paper::full_occupancy_threads.begin(), paper::full_occupancy_threads.end(),
+                                    count) != paper::full_occupancy_threads.end();
+        theirs.push_back(full ? std::optional<double>(paper::active_warps) : std::nullopt);
+        // Whatever lies in shared memory, the paper's calculator was given registers and threads.
+        const Occupancy then = occupancy(fermi_21, count, paper::registers_per_thread, 0);
+        of_fermi.emplace_back(then.warps);
+        agrees += full && then.warps == static_cast<unsigned>(paper::active_warps);
+        const gpu::Resources resources = gpu::Variants::resources(entry, count);
+        const Occupancy now =
+            occupancy(here, count, static_cast<unsigned>(resources.registers), resources.shared_bytes);
+        calculated.emplace_back(now.warps);
+        asked.emplace_back(static_cast<unsigned>(resources.blocks_per_multiprocessor) * (count / 32));
+        wrong += *asked.back() != *calculated.back();
+        add(speed, trial.speed(effort(context.quick), fmt::format("{} threads", count),
+                               trial.variant(gpu::damjanovic, {count, 0})));
+    }
+    warps.series = {published("published, 2.1", theirs), model("calculator, 2.1", of_fermi),
+                    model("calculator, here", calculated), measured("the runtime, here")};
+    warps.series[3].values = asked;
+    Panel speeds = lines(
+        "What the size of a thread block is worth", threads, throughput(),
+        fmt::format("AES-128-ECB of {} with as many thread blocks as the GPU holds, kernel alone.", size_name(bytes)));
+    speeds.series = {speed};
+
+    const auto best = static_cast<std::size_t>(
+        std::max_element(speed.values.begin(), speed.values.end(), [](auto a, auto b) { return *a < *b; }) -
+        speed.values.begin());
+    const double most_warps = **std::max_element(calculated.begin(), calculated.end());
+    double best_full = 0, best_other = 0;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        double& of = *calculated[i] == most_warps ? best_full : best_other;
+        of = std::max(of, *speed.values[i]);
+    }
+    Result result;
+    result.panels = {warps, speeds};
+    result.facts = {
+        {"sizes for which calculator and runtime differ", static_cast<double>(wrong), "", std::nullopt},
+        {"registers a thread", static_cast<double>(registers), "", static_cast<double>(paper::registers_per_thread)},
+        {"fastest size of a thread block", static_cast<double>(counts[best]), "threads",
+         static_cast<double>(paper::threads)}};
+    result.verdicts = {
+        {agrees == paper::full_occupancy_threads.size() ? Verdict::Holds::yes : Verdict::Holds::partly,
+         fmt::format(
+             "The calculator finds {} of the {} published sizes full on compute capability 2.1, and here it {} the "
+             "runtime{}.",
+             agrees, paper::full_occupancy_threads.size(), wrong == 0 ? "agrees with" : "contradicts",
+             wrong == 0 ? " for every size" : fmt::format(" for {} of {} sizes", wrong, counts.size()))},
+        {best_full >= 0.97 * *speed.values[best] ? Verdict::Holds::yes : Verdict::Holds::no,
+         fmt::format(
+             "Occupancy {} the right guide: the best size with the most warps, {:.0f}, reaches {}, the fastest of all, "
+             "{} threads with {:.0f} warps, {}{}.",
+             best_full >= 0.97 * *speed.values[best] ? "is" : "is not", most_warps, gb_per_s(best_full), counts[best],
+             *calculated[best], gb_per_s(*speed.values[best]),
+             best_other > 0 ? fmt::format(", the best with fewer warps {}", gb_per_s(best_other)) : "")}};
+    return result;
+}
+
+}  // namespace
+
+const Experiment d_occupancy{"D.occupancy",
+                             Paper::damjanovic,
+                             "Occupancy",
+                             "How many threads should a thread block have, and does the occupancy calculator know?",
+                             Experiment::Needs::gpu,
+                             8,
+                             2,
+                             run};
+
+}  // namespace lab::experiments

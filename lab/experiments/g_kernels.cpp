@@ -1,0 +1,199 @@
+// [G]: three schemes, and where the lookup table lies, by length of the text.
+#include <algorithm>
+#include <array>
+
+#include "lab/experiments/experiments.hpp"
+#include "lab/experiments/panels.hpp"
+#include "lab/gpu/catalogue.hpp"
+#include "lab/published.hpp"
+#include "lab/trial.hpp"
+
+namespace lab::experiments {
+
+namespace {
+
+namespace paper = published::gu;
+
+/// The paper's lengths, and beyond them one that fills today's GPU.
+std::vector<std::size_t> lengths(const Context& context) {
+    std::vector<std::size_t> lengths;
+    const std::size_t step = context.quick ? 2 : 1;
+    for (std::size_t i = 0; i < paper::input_bytes.size(); i += step) lengths.push_back(paper::input_bytes[i]);
+    if (!context.quick) lengths.push_back(std::size_t{32} << 20);
+    lengths.push_back(std::size_t{128} << 20);
+    std::erase_if(lengths, [&](std::size_t bytes) { return bytes > context.most_bytes; });
+    if (lengths.empty()) lengths.push_back(allowed(context, paper::input_bytes[0]));
+    return lengths;
+}
+
+Series curve(std::string name, const paper::Curve& gbit_per_s, const std::vector<std::size_t>& lengths) {
+    std::vector<std::optional<double>> values;
+    for (const std::size_t bytes : lengths) {
+        const auto* const at = std::find(paper::input_bytes.begin(), paper::input_bytes.end(), bytes);
+        values.emplace_back();
+        if (at != paper::input_bytes.end()) {
+            values.back() =
+                published::gb_per_s_of_gbit(gbit_per_s[static_cast<std::size_t>(at - paper::input_bytes.begin())]);
+        }
+    }
+    return experiments::published(std::move(name), std::move(values));
+}
+
+constexpr gpu::Geometry geometry{256, 0};
+
+/// Adds to each series its subject's speed at every length.
+void run_lengths(const Context& context, const Trial& trial, const std::vector<std::size_t>& lengths,
+                 const std::vector<std::pair<Series*, Trial::Work>>& subjects, double from, double to) {
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        context.step(from + (to - from) * static_cast<double>(i) / static_cast<double>(lengths.size()),
+                     size_name(lengths[i]));
+        for (const auto& [series, work] : subjects) {
+            add(*series, trial.speed(effort(context.quick), series->name, work, lengths[i]));
+        }
+    }
+}
+
+constexpr std::array<const char*, 3> scheme_names{"1: a thread a block, text moved together",
+                                                  "2: four threads a block, no barrier",
+                                                  "3: sixteen threads a block, a lookup each"};
+
+// ------------------------------------------------------------------------------------------------------------ schemes
+
+Result run_schemes(const Context& context) {
+    use_gpu(context);
+    const std::vector<std::size_t> over = lengths(context);
+    const auto measure = [&](const char* title, const gpu::Cipher& cipher, const std::array<gpu::Variant, 3>& variants,
+                             const std::string& note, int part) {
+        const Trial trial(cipher, over.back());
+        Panel panel = lines(title, sizes("text", over), throughput(), note);
+        std::vector<std::pair<Series*, Trial::Work>> subjects;
+        for (const char* name : scheme_names) panel.series.push_back(measured(name));
+        for (std::size_t i = 0; i < variants.size(); ++i) {
+            subjects.emplace_back(&panel.series[i], trial.variant(variants[i], geometry));
+        }
+        run_lengths(context, trial, over, subjects, part / 3.0, (part + 1) / 3.0);
+        return panel;
+    };
+    const std::string note = "AES-128, kernels alone, 256 threads a thread block, four tables in ";
+    Result result;
+    result.panels = {
+        measure("Three schemes, ECB", {}, gpu::schemes, note + "constant memory, as published.", 0),
+        measure("Three schemes, CTR", {.counter = true}, gpu::schemes, note + "constant memory.", 1),
+        measure("Three schemes, tables in shared memory", {}, gpu::schemes_in_shared, note + "shared memory.", 2)};
+    const auto last = [&](std::size_t panel, std::size_t series) {
+        return *result.panels[panel].series[series].values.back();
+    };
+    const auto best_of = [&](std::size_t panel) {
+        std::size_t best = 0;
+        for (std::size_t i = 1; i < 3; ++i) best = last(panel, i) > last(panel, best) ? i : best;
+        return best;
+    };
+    const std::size_t constant = best_of(0), shared = best_of(2);
+    double best = 0;
+    for (const Panel& panel : result.panels) {
+        for (const Series& s : panel.series) {
+            for (const auto& value : s.values) best = std::max(best, *value);
+        }
+    }
+    result.facts = {
+        {"the fastest of all, kernel alone", best, "GB/s", published::gb_per_s_of_gbit(paper::headline_kernel)}};
+    const bool second = constant == 1, second_in_shared = shared == 1;
+    result.verdicts = {
+        {second             ? Verdict::Holds::yes
+         : second_in_shared ? Verdict::Holds::partly
+                            : Verdict::Holds::no,
+         fmt::format(
+             "At {} the fastest scheme with tables in constant memory is the {} ({}; one thread a block: {}, four: "
+             "{}, sixteen: {}; published: the second), with tables in shared memory the {} ({}, {} and {}).",
+             size_name(over.back()), std::array{"first", "second", "third"}[constant], gb_per_s(last(0, constant)),
+             gb_per_s(last(0, 0)), gb_per_s(last(0, 1)), gb_per_s(last(0, 2)),
+             std::array{"first", "second", "third"}[shared], gb_per_s(last(2, 0)), gb_per_s(last(2, 1)),
+             gb_per_s(last(2, 2)))}};
+    return result;
+}
+
+// ------------------------------------------------------------------------------------------------------------- tables
+
+Result run_tables(const Context& context) {
+    use_gpu(context);
+    const std::vector<std::size_t> over = lengths(context);
+    const Trial trial({}, over.back());
+    Panel panel =
+        lines("The lookup tables' memory", sizes("text", over), throughput(),
+              "AES-128-ECB, kernels alone, four threads a block without a barrier, four tables. Published: GeForce "
+              "GTX 285. One copy a bank: persistent threads, 1024 a thread block.");
+    panel.series = {curve("GTX 285, constant", paper::constant_table, over),
+                    curve("GTX 285, texture", paper::texture_table, over),
+                    measured("constant"),
+                    measured("texture"),
+                    measured("shared"),
+                    measured("shared, one copy a bank"),
+                    baseline("production")};
+    std::erase_if(panel.series, [](const Series& s) {
+        return s.role == Series::Role::published &&
+               std::none_of(s.values.begin(), s.values.end(), [](const auto& v) { return v.has_value(); });
+    });
+    const std::size_t first = panel.series.size() - 5;
+    std::vector<std::pair<Series*, Trial::Work>> subjects;
+    for (std::size_t i = 0; i < gpu::scheme_tables.size(); ++i) {
+        const bool copies = gpu::scheme_tables[i].tables == gpu::TableMemory::replicated;
+        subjects.emplace_back(&panel.series[first + i],
+                              trial.variant(gpu::scheme_tables[i], copies ? gpu::Geometry{1024, 0} : geometry));
+    }
+    subjects.emplace_back(&panel.series[first + 4], trial.production(context));
+    run_lengths(context, trial, over, subjects, 0, 1);
+
+    const auto last = [&](std::size_t i) { return *panel.series[first + i].values.back(); };
+    // Where texture overtakes constant memory for good; published: at 512 KB.
+    const auto& constant = panel.series[first].values;
+    const auto& texture = panel.series[first + 1].values;
+    std::size_t ahead = over.size();
+    while (ahead > 0 && *texture[ahead - 1] > *constant[ahead - 1]) --ahead;
+    const std::string where = ahead == 0             ? "at every length"
+                              : ahead == over.size() ? "at no length"
+                                                     : fmt::format("from {} on", size_name(over[ahead]));
+    Result result;
+    result.panels = {panel};
+    result.facts = {{"texture over constant memory, longest text", last(1) / last(0), "times",
+                     paper::texture_table.back() / paper::constant_table.back()},
+                    {"shared memory over texture, longest text", last(2) / last(1), "times", std::nullopt}};
+    result.verdicts = {
+        {last(1) > 1.05 * last(0) ? (ahead == over.size() ? Verdict::Holds::no : Verdict::Holds::yes)
+                                  : Verdict::Holds::no,
+         fmt::format(
+             "Texture memory beats constant memory for tables {}: {} against {} at {} (published: from 512 KB on, 1.5 "
+             "times at 8 MB).",
+             where, gb_per_s(last(1)), gb_per_s(last(0)), size_name(over.back()))},
+        {last(2) > 1.05 * last(1) ? Verdict::Holds::no : Verdict::Holds::partly,
+         fmt::format(
+             "Neither is where tables belong today: shared memory reaches {} with one copy, {} with one for each bank.",
+             gb_per_s(last(2)), gb_per_s(last(3)))}};
+    if (last(2) <= last(1)) {
+        result.verdicts.back().sentence = fmt::format(
+            "Texture memory, {}, is not behind shared memory with one copy of the tables, {}; a copy for each "
+            "bank reaches {}.",
+            gb_per_s(last(1)), gb_per_s(last(2)), gb_per_s(last(3)));
+    }
+    return result;
+}
+
+}  // namespace
+
+const Experiment g_schemes{"G.schemes",
+                           Paper::gu,
+                           "Three schemes",
+                           "Should one, four or sixteen threads work on a block, and need they wait for each other?",
+                           Experiment::Needs::gpu,
+                           30,
+                           5,
+                           run_schemes};
+const Experiment g_tables{"G.tables",
+                          Paper::gu,
+                          "Constant or texture memory",
+                          "Where should the lookup tables lie, by length of the text?",
+                          Experiment::Needs::gpu,
+                          20,
+                          4,
+                          run_tables};
+
+}  // namespace lab::experiments

@@ -1,0 +1,88 @@
+// [H]'s table study: a single table or four, in three memories and with a copy for each bank.
+#include <algorithm>
+#include <array>
+
+#include "lab/experiments/experiments.hpp"
+#include "lab/experiments/panels.hpp"
+#include "lab/gpu/catalogue.hpp"
+#include "lab/published.hpp"
+#include "lab/trial.hpp"
+
+namespace lab::experiments {
+
+namespace {
+
+Result run(const Context& context) {
+    use_gpu(context);
+    const std::size_t bytes = allowed(context, (context.quick ? std::size_t{64} : std::size_t{256}) << 20);
+    const Trial trial({.counter = true}, bytes);
+    const Effort e = effort(context.quick);
+    const double best_then = published::gb_per_s_of_mbit(published::harrison::ctr_kernel_mbit_per_s);
+    const std::vector<std::string> memories{"texture", "constant", "shared", "shared, one copy a bank"};
+    Panel panel =
+        bars("A single table or four", categories("memory", memories), throughput(),
+             fmt::format("AES-128-CTR, {}, kernels alone, a thread a block, round keys in constant memory, threads "
+                         "that stay, 256 a thread block (1024 with a copy for each bank). Published: GeForce 8800 "
+                         "GTX, of which only the fastest has a figure.",
+                         size_name(bytes)));
+    panel.series = {published("8800 GTX, quad table", {{}, {}, best_then, {}}), measured("single table, rotations"),
+                    measured("quad table"), baseline("production")};
+    double done = 0;
+    for (const gpu::Variant& v : gpu::table_study) {
+        const std::string name(gpu::name_of(v).view());
+        context.step(done++ / (gpu::table_study.size() + 1), name);
+        const bool copies = v.tables == gpu::TableMemory::replicated;
+        const gpu::Geometry geometry{copies ? 1024u : static_cast<unsigned>(published::harrison::threads), 0};
+        add(panel.series[v.table_count == 4 ? 2 : 1], trial.speed(e, name, trial.variant(v, geometry)));
+    }
+    context.step(done / (gpu::table_study.size() + 1), "production");
+    const Summary bar = trial.speed(e, "production", trial.production(context));
+    for (std::size_t i = 0; i < memories.size(); ++i) add(panel.series[3], bar);
+
+    struct Best {
+        double speed = 0;
+        std::size_t place = 0, series = 0;
+    } best, best_plain;
+    for (const std::size_t series : {1u, 2u}) {
+        for (std::size_t place = 0; place < memories.size(); ++place) {
+            const double speed = *panel.series[series].values[place];
+            if (speed > best.speed) best = {speed, place, series};
+            if (place < 3 && speed > best_plain.speed) best_plain = {speed, place, series};
+        }
+    }
+    const auto name = [&](const Best& b) {
+        return fmt::format("{} in {}", b.series == 2 ? "the quad table" : "the single table",
+                           b.place < 2 ? memories[b.place] + " memory" : memories[b.place] + " memory");
+    };
+    const bool quad_shared = best_plain.series == 2 && best_plain.place == 2;
+    const double copies = *panel.series[2].values[3], plain = *panel.series[2].values[2];
+    Result result;
+    result.panels = {panel};
+    result.facts = {{"fastest published way, the quad table in shared memory", plain, "GB/s", best_then},
+                    {"quad table, one copy a bank over one copy", copies / plain, "times", std::nullopt}};
+    result.verdicts = {
+        {quad_shared ? (best.place == 2 ? Verdict::Holds::yes : Verdict::Holds::partly) : Verdict::Holds::no,
+         fmt::format(
+             "Of one copy of the tables {} is the fastest, {} (published: the quad table in shared memory, {}).",
+             name(best_plain), gb_per_s(best_plain.speed), gb_per_s(best_then))},
+        {copies > plain ? Verdict::Holds::no : Verdict::Holds::yes,
+         fmt::format(
+             "A copy for each bank, which did not pay in 2008, {}: {} with the quad table and {} with a single one, "
+             "against {}.",
+             copies > plain ? "does today" : "still does not", gb_per_s(copies), gb_per_s(*panel.series[1].values[3]),
+             gb_per_s(plain))}};
+    return result;
+}
+
+}  // namespace
+
+const Experiment h_tables{"H.tables",
+                          Paper::harrison,
+                          "Table study",
+                          "Should there be one table or four, in which memory, and does a copy for each bank pay?",
+                          Experiment::Needs::gpu,
+                          10,
+                          3,
+                          run};
+
+}  // namespace lab::experiments

@@ -1,0 +1,185 @@
+// [P]: threads a block, and where tables and keys lie; bytes instead of words, and orders of launching.
+#include <algorithm>
+#include <array>
+
+#include "lab/experiments/experiments.hpp"
+#include "lab/experiments/panels.hpp"
+#include "lab/gpu/catalogue.hpp"
+#include "lab/published.hpp"
+#include "lab/trial.hpp"
+
+namespace lab::experiments {
+
+namespace {
+
+std::size_t text_bytes(const Context& context) {
+    return allowed(context, (context.quick ? std::size_t{64} : std::size_t{256}) << 20);
+}
+
+std::string label_of(const gpu::Variant& v) {
+    return std::string(gpu::name_of(v).view());
+}
+
+double median_of(const Series& series, std::size_t place) {
+    return *series.values[place];
+}
+
+std::pair<double, double> least_and_most(const Series& series) {
+    const auto [least, most] =
+        std::minmax_element(series.values.begin(), series.values.end(), [](auto a, auto b) { return *a < *b; });
+    return {**least, **most};
+}
+
+// ------------------------------------------------------------------------------------------------------------ threads
+
+Result run_threads(const Context& context) {
+    use_gpu(context);
+    const std::size_t bytes = text_bytes(context);
+    const Effort e = effort(context.quick);
+    Panel teams =
+        bars("Threads a block of AES", categories("threads a block", {"1", "2", "4", "16"}), throughput(),
+             fmt::format("AES-128-ECB, {} of random text in device memory, kernels alone; 256 threads a thread "
+                         "block, four tables in shared memory, what threads share moves by shuffles.",
+                         size_name(bytes)));
+    teams.series = {measured("encryption"), measured("decryption"), baseline("production, encryption")};
+    constexpr std::array<unsigned, 6> counts{64, 128, 256, 512, 768, 1024};
+    Panel sizes_panel =
+        lines("Threads a thread block", numbers("threads", "", Axis::Scale::linear, {counts.begin(), counts.end()}),
+              throughput(), "As above, a thread a block of AES.");
+    sizes_panel.series = {measured("encryption")};
+    double done = 0;
+    const double parts = 2 * gpu::teams.size() + counts.size() + 1;
+    for (const bool inverse : {false, true}) {
+        const Trial trial({.inverse = inverse}, bytes);
+        for (const gpu::Variant& v : gpu::teams) {
+            context.step(done++ / parts, label_of(v));
+            add(teams.series[inverse], trial.speed(e, label_of(v), trial.variant(v)));
+        }
+        if (inverse) continue;
+        for (const unsigned threads : counts) {
+            context.step(done++ / parts, fmt::format("{} threads", threads));
+            add(sizes_panel.series[0],
+                trial.speed(e, fmt::format("{} threads", threads), trial.variant({}, {threads, 0})));
+        }
+        context.step(done++ / parts, "production");
+        const Summary bar = trial.speed(e, "production", trial.production(context));
+        for (std::size_t i = 0; i < gpu::teams.size(); ++i) add(teams.series[2], bar);
+    }
+    const auto [least, most] = least_and_most(sizes_panel.series[0]);
+    const Series &forward = teams.series[0], &inverse = teams.series[1];
+    const auto best = static_cast<std::size_t>(
+        std::max_element(forward.values.begin(), forward.values.end(), [](auto a, auto b) { return *a < *b; }) -
+        forward.values.begin());
+    Result result;
+    result.panels = {teams, sizes_panel};
+    result.verdicts = {
+        {best == 0 ? Verdict::Holds::yes : Verdict::Holds::no,
+         fmt::format(
+             "A thread a block should do: 1, 2, 4 and 16 threads encrypt {}, {}, {} and {} and decrypt {}, {}, {} "
+             "and {}.",
+             gb_per_s(median_of(forward, 0)), gb_per_s(median_of(forward, 1)), gb_per_s(median_of(forward, 2)),
+             gb_per_s(median_of(forward, 3)), gb_per_s(median_of(inverse, 0)), gb_per_s(median_of(inverse, 1)),
+             gb_per_s(median_of(inverse, 2)), gb_per_s(median_of(inverse, 3)))},
+        {most < 1.15 * least ? Verdict::Holds::partly : Verdict::Holds::yes,
+         fmt::format("The size of a thread block, chosen for full occupancy, {}: from {} to {}, {} apart.",
+                     most < 1.15 * least ? "hardly matters" : "matters", gb_per_s(least), gb_per_s(most),
+                     more(most, least))}};
+    return result;
+}
+
+// ------------------------------------------------------------------------------------------------------------- memory
+
+Result run_memory(const Context& context) {
+    use_gpu(context);
+    const std::size_t bytes = text_bytes(context);
+    const Effort e = effort(context.quick);
+    const Trial trial({}, bytes);
+    double done = 0;
+    constexpr double parts = 9 + 4 + 3;
+    const auto speed = [&](const gpu::Variant& v) {
+        context.step(done++ / parts, label_of(v));
+        return trial.speed(e, label_of(v), trial.variant(v));
+    };
+    const std::string how = fmt::format(
+        "AES-128-ECB, {} of random text, kernels alone, a thread a block, 256 threads a "
+        "thread block, four tables.",
+        size_name(bytes));
+    Panel places = bars("Tables by memory, keys by memory", categories("tables in", {"constant", "shared", "global"}),
+                        throughput(), how);
+    places.series = {measured("keys in constant memory"), measured("keys in shared memory"),
+                     measured("keys in global memory")};
+    for (std::size_t i = 0; i < gpu::memories.size(); ++i) add(places.series[i % 3], speed(gpu::memories[i]));
+
+    Panel access = bars("Words or bytes", categories("state in", {"registers", "shared memory"}), throughput(),
+                        how + " Bytes: text and a state in shared memory are read and written a byte at a time.");
+    access.series = {measured("words"), measured("bytes")};
+    add(access.series[0], speed(gpu::layouts[0]));
+    add(access.series[0], speed(gpu::layouts[1]));
+    for (const gpu::Variant& v : gpu::byte_access) add(access.series[1], speed(v));
+
+    Panel order =
+        bars("The order in which thread blocks take text", categories("order", {"natural", "reversed", "striped"}),
+             throughput(), how + " Striped: groups of 32 threads' text go round the thread blocks.");
+    order.series = {measured("speed")};
+    for (const gpu::Variant& v : gpu::orders) add(order.series[0], speed(v));
+
+    const auto [least_tables, most_tables] = least_and_most(places.series[0]);
+    Series keys;
+    for (const Series& s : places.series) keys.values.push_back(s.values[1]);
+    const auto [least_keys, most_keys] = least_and_most(keys);
+    const auto [least_order, most_order] = least_and_most(order.series[0]);
+    const double disk = published::paracrypt::disk_mb_per_s / 1000, bus = published::paracrypt::bus_gb_per_s;
+    double slowest = most_tables;
+    for (const Series& s : places.series) slowest = std::min(slowest, least_and_most(s).first);
+    const double registers = median_of(access.series[0], 0) / median_of(access.series[1], 0),
+                 shared = median_of(access.series[0], 1) / median_of(access.series[1], 1);
+    Result result;
+    result.panels = {places, access, order};
+    result.facts = {{"tables, best memory over worst", most_tables / least_tables, "times", std::nullopt},
+                    {"keys, best memory over worst, tables shared", most_keys / least_keys, "times", std::nullopt},
+                    {"slowest of the nine", slowest, "GB/s", std::nullopt}};
+    const bool small = most_tables < 1.3 * least_tables;
+    result.verdicts = {
+        {small            ? Verdict::Holds::yes
+         : slowest > disk ? Verdict::Holds::partly
+                          : Verdict::Holds::no,
+         fmt::format(
+             "Where tables lie makes a difference of {} on the GPU and where keys lie one of {} ({} to {}, {} to "
+             "{}); {} the published disk with {:.0f} MB/s{}.",
+             times(most_tables / least_tables), times(most_keys / least_keys), gb_per_s(least_tables),
+             gb_per_s(most_tables), gb_per_s(least_keys), gb_per_s(most_keys),
+             slowest > disk ? "the slowest of the nine is still beyond" : "the slowest of the nine is behind",
+             published::paracrypt::disk_mb_per_s,
+             slowest > bus ? fmt::format(" and its bus with {:.0f} GB/s, behind which nobody sees it", bus)
+                           : fmt::format(", but not its bus with {:.0f} GB/s", bus))},
+        {shared > 1.1 ? Verdict::Holds::yes : Verdict::Holds::partly,
+         fmt::format(
+             "Words instead of bytes gain {:.1f} times where the state is in registers and {:.1f} times where it is in "
+             "shared memory.",
+             registers, shared)},
+        {most_order < 1.05 * least_order ? Verdict::Holds::yes : Verdict::Holds::partly,
+         fmt::format("The order in which text is taken makes a difference of {} ({} to {}).",
+                     more(most_order, least_order), gb_per_s(least_order), gb_per_s(most_order))}};
+    return result;
+}
+
+}  // namespace
+
+const Experiment p_threads{"P.threads",
+                           Paper::paracrypt,
+                           "Threads a block",
+                           "How many threads should work on a block, and how large should a thread block be?",
+                           Experiment::Needs::gpu,
+                           12,
+                           3,
+                           run_threads};
+const Experiment p_memory{"P.memory",
+                          Paper::paracrypt,
+                          "Tables and keys by memory",
+                          "Does it matter where tables and keys lie, and how text is read?",
+                          Experiment::Needs::gpu,
+                          12,
+                          3,
+                          run_memory};
+
+}  // namespace lab::experiments

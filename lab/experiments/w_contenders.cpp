@@ -1,0 +1,95 @@
+// Beyond the papers: the best published way, the bitsliced contender, and production's kernels.
+#include <algorithm>
+#include <array>
+
+#include "lab/experiments/experiments.hpp"
+#include "lab/experiments/panels.hpp"
+#include "lab/gpu/bitsliced.hpp"
+#include "lab/gpu/catalogue.hpp"
+#include "lab/trial.hpp"
+
+namespace lab::experiments {
+
+namespace {
+
+std::vector<std::size_t> lengths(const Context& context) {
+    const std::size_t most = (context.quick ? std::size_t{256} : std::size_t{1024}) << 20;
+    std::vector<std::size_t> lengths;
+    for (std::size_t bytes = std::size_t{64} << 10; bytes <= most; bytes *= context.quick ? 16 : 4) {
+        if (bytes <= context.most_bytes) lengths.push_back(bytes);
+    }
+    if (lengths.empty()) lengths.push_back(allowed(context, 64 << 10));
+    return lengths;
+}
+
+/// The last series is a copy within the device, which is what remains if the cipher costs nothing.
+Panel measure(const Context& context, const char* title, const gpu::Cipher& cipher, double from) {
+    const std::vector<std::size_t> over = lengths(context);
+    const Trial trial(cipher, over.back());
+    const gpu::Variant one_copy{.persistent = true}, copies{.tables = gpu::TableMemory::replicated, .persistent = true};
+    Panel panel =
+        lines(title, sizes("text", over), throughput(),
+              "AES-128, kernels alone, text in device memory, outputs written and verified. The bitsliced cipher: "
+              "<warpaes/device.cuh>'s in a kernel of its own.");
+    panel.series = {measured("published way: shared tables, one copy"), measured("a copy of the tables for each bank"),
+                    measured("bitsliced"), baseline("production"), baseline("copy within the device")};
+    const std::array<Trial::Work, 5> works{trial.variant(one_copy, {512, 0}), trial.variant(copies, {1024, 0}),
+                                           trial.bitsliced(), trial.production(context),
+                                           [&](const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+                                               gpu::copy(out, in, bytes, trial.stream());
+                                           }};
+    for (std::size_t i = 0; i < over.size(); ++i) {
+        context.step(from + 0.5 * static_cast<double>(i) / static_cast<double>(over.size()),
+                     fmt::format("{}, {}", title, size_name(over[i])));
+        for (std::size_t s = 0; s < works.size(); ++s) {
+            const Effort e = effort(context.quick);
+            add(panel.series[s], s + 1 < works.size() ? trial.speed(e, panel.series[s].name, works[s], over[i])
+                                                      : trial.unverified_speed(e, works[s], over[i]));
+        }
+    }
+    return panel;
+}
+
+Result run(const Context& context) {
+    use_gpu(context);
+    Result result;
+    result.panels = {measure(context, "Contenders, ECB", {}, 0),
+                     measure(context, "Contenders, CTR", {.counter = true}, 0.5)};
+    for (const Panel& panel : result.panels) {
+        const bool ctr = &panel == &result.panels[1];
+        const char* mode = ctr ? "CTR" : "ECB";
+        std::array<double, 5> best{};
+        for (std::size_t s = 0; s < best.size(); ++s) {
+            for (const auto& value : panel.series[s].values) best[s] = std::max(best[s], *value);
+        }
+        const double others = std::max({best[0], best[1], best[2]});
+        const bool ahead = best[3] > others;
+        result.facts.push_back({fmt::format("production, {}, best over length", mode), best[3], "GB/s", std::nullopt});
+        result.facts.push_back({fmt::format("registers a thread, bitsliced {}", mode),
+                                static_cast<double>(gpu::bitsliced_resources(ctr).registers), "", std::nullopt});
+        result.verdicts.push_back(
+            {ahead                     ? Verdict::Holds::yes
+             : best[3] > 0.95 * others ? Verdict::Holds::partly
+                                       : Verdict::Holds::no,
+             fmt::format(
+                 "{}: production's kernels {} every contender: {}, against {} of the published way with one copy of "
+                 "the tables, {} with a copy for each bank and {} bitsliced; a bare copy does {}.",
+                 mode, ahead ? "are ahead of" : "are not ahead of", gb_per_s(best[3]), gb_per_s(best[0]),
+                 gb_per_s(best[1]), gb_per_s(best[2]), gb_per_s(best[4]))});
+    }
+    return result;
+}
+
+}  // namespace
+
+const Experiment w_contenders{
+    "W.contenders",
+    Paper::ours,
+    "Contenders",
+    "Are production's kernels faster than the best published way and than a bitsliced cipher?",
+    Experiment::Needs::gpu,
+    25,
+    5,
+    run};
+
+}  // namespace lab::experiments

@@ -1,0 +1,44 @@
+// The occupancy calculator against what the paper and NVIDIA's own say.
+#include "lab/occupancy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lab/published.hpp"
+
+namespace lab {
+namespace {
+
+using Limit = Occupancy::Limit;
+
+TEST(Occupancy, PublishedSizesAreTheFullOnes) {
+    namespace paper = published::damjanovic;
+    for (const int threads : paper::full_occupancy_threads) {
+        EXPECT_EQ(occupancy(fermi_21, static_cast<unsigned>(threads), paper::registers_per_thread, 0).warps,
+                  static_cast<unsigned>(paper::active_warps))
+            << threads;
+    }
+    EXPECT_EQ(occupancy(fermi_21, 128, 18, 0).warps, 32u);  // 8 thread blocks are the most
+    EXPECT_EQ(occupancy(fermi_21, 128, 18, 0).limit, Limit::blocks);
+    EXPECT_EQ(occupancy(fermi_21, 1024, 18, 0).warps, 32u);
+    EXPECT_EQ(occupancy(fermi_21, 192, 32, 0).warps, 30u);  // 32 warps' registers: 5 thread blocks of 6
+    EXPECT_EQ(occupancy(fermi_21, 192, 32, 0).limit, Limit::registers);
+}
+
+TEST(Occupancy, OfTodaysGpu) {
+    constexpr MultiprocessorLimits h200{2048, 32, 65536, 233472, 1024, 256, 4, 128};
+    EXPECT_EQ(occupancy(h200, 1024, 32, 0).warps, 64u);
+    EXPECT_EQ(occupancy(h200, 1024, 33, 0).warps, 32u);  // 40 registers a thread: 51 warps, 48 in groups of 4
+    EXPECT_EQ(occupancy(h200, 256, 40, 0).warps, 48u);
+    EXPECT_EQ(occupancy(h200, 32, 16, 0).warps, 32u);
+    EXPECT_EQ(occupancy(h200, 32, 16, 0).limit, Limit::blocks);
+    EXPECT_EQ(occupancy(h200, 1024, 47, 128 * 1024).blocks, 1u);
+    EXPECT_EQ(occupancy(h200, 256, 32, 128 * 1024).limit, Limit::shared);
+    // 8,194 bytes take 8,320, and 1,024 with each.
+    EXPECT_EQ(occupancy(h200, 32, 16, 8 * 1024 + 2).blocks, 233472u / (8 * 1024 + 128 + 1024));
+    EXPECT_EQ(occupancy(h200, 1024, 65, 0).blocks, 0u);  // such a thread block does not run
+}
+
+}  // namespace
+}  // namespace lab
