@@ -44,7 +44,7 @@ fuzz: ## run the fuzzers, SECONDS (10) or RUNS executions a target
 
 cuda: ## compile the library and the command for CUDA; needs neither a GPU nor a toolkit
 	@tools/setup test
-	@tools/build cuda warpaes_cli device_header
+	@tools/build cuda warpaes_cli warpaes_lab device_header copy_bench
 
 docs: ## figures of README.md and docs/ anew from bench/results
 	@python3 -B bench/report.py
