@@ -268,6 +268,8 @@ int run_run(int argc, char** argv) {
     conditions.context.threads = o.lab.threads;
     conditions.context.disk = disk.path();
     conditions.context.memory = memory.path();
+    std::error_code unknown;
+    conditions.context.command = std::filesystem::read_symlink("/proc/self/exe", unknown);
     conditions.no_gpu = o.no_gpu ? "it needs a GPU, and --no-gpu was given" : "it needs a GPU, and there is none";
     conditions.path = path;
     conditions.progress = [&](const lab::Progress& p) { progress.update(p); };

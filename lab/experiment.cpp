@@ -16,21 +16,30 @@ namespace {
 /// The one list, in the order of the papers.
 const std::vector<Experiment>& list() {
     using namespace experiments;
+    // clang-format off: one a line
     static const std::vector<Experiment> experiments{
-        n_implementations,  //
-        n_granularity,      //
-        n_tables,           //
-        n_layout,           //
-        n_persistent,       //
-        g_schemes,          //
-        g_tables,           //
-        p_threads,          //
-        p_memory,           //
-        d_occupancy,        //
-        h_tables,           //
-        w_leakage,          //
-        w_contenders,       //
+        n_implementations,
+        n_granularity,
+        n_tables,
+        n_layout,
+        n_persistent,
+        g_schemes,
+        g_tables,
+        p_threads,
+        p_memory,
+        p_staging,
+        p_pipeline,
+        p_encryption,
+        p_decryption,
+        p_random_access,
+        d_surfaces,
+        d_model,
+        d_occupancy,
+        h_tables,
+        w_leakage,
+        w_contenders,
     };
+    // clang-format on
     return experiments;
 }
 

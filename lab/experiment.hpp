@@ -32,6 +32,7 @@ struct Context {
     unsigned threads = 1;                      ///< CPU threads that may be used
     std::size_t most_bytes = ~std::size_t{0};  ///< no text longer than this: of tests, on a GPU that is simulated
     std::filesystem::path disk, memory;        ///< folders for files, on a disk and on a tmpfs; empty if there is none
+    std::filesystem::path command;             ///< `warpaes`, for experiments that start it; empty if it is not known
     /// Called between measurements with the share of the experiment that is done, 0 to 1, and what comes next.
     std::function<void(double done, const std::string& next)> step = [](double, const std::string&) {};
 };

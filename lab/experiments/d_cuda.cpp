@@ -1,0 +1,49 @@
+// [D]'s CUDA implementation: one thread a block; tables, keys and text in shared memory; 16 thread blocks of 256
+// threads that go on until the buffer is done; the buffer copied there and back.
+#include "lab/gpu/catalogue.hpp"
+#include "lab/gpu/device.hpp"
+#include "lab/gpu/variants.hpp"
+#include "lab/published.hpp"
+#include "lab/surfaces.hpp"
+
+namespace lab {
+
+namespace {
+
+class CudaCipher final : public BufferCipher {
+public:
+    CudaCipher(int device, std::span<const std::uint8_t> key, Direction direction, std::size_t bytes)
+        : entry_{gpu::damjanovic,
+                 {.rounds = static_cast<int>(key.size() / 4) + 6, .inverse = direction == Direction::decrypt}} {
+        gpu::use(device);
+        variants_.emplace(key);
+        stream_.emplace();
+        buffer_ = gpu::HostMemory(bytes, gpu::HostMemory::Kind::page_locked);
+        text_ = gpu::DeviceMemory(bytes);
+    }
+    std::span<std::uint8_t> buffer() override { return buffer_.bytes(); }
+    void run(std::size_t bytes) override {
+        gpu::copy(text_.get(), buffer_.get(), bytes, *stream_);
+        variants_->run(entry_, geometry, text_.get(), text_.get(), bytes, {}, *stream_);
+        gpu::copy(buffer_.get(), text_.get(), bytes, *stream_);
+        stream_->synchronize();
+    }
+
+private:
+    static constexpr gpu::Geometry geometry{published::damjanovic::threads, published::damjanovic::thread_blocks};
+    gpu::Entry entry_;
+    std::optional<gpu::Variants> variants_;
+    std::optional<gpu::Stream> stream_;
+    gpu::HostMemory buffer_;
+    gpu::DeviceMemory text_;
+};
+
+}  // namespace
+
+const Implementation on_cuda{"CUDA",
+                             [](const Context& context, std::span<const std::uint8_t> key, Direction direction,
+                                std::size_t bytes) -> std::unique_ptr<BufferCipher> {
+                                 return std::make_unique<CudaCipher>(context.gpu, key, direction, bytes);
+                             }};
+
+}  // namespace lab

@@ -1,0 +1,243 @@
+// D.model: M5' fitted to the surfaces of D.surfaces.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "lab/axes.hpp"
+#include "lab/compare.hpp"
+#include "lab/cpu/model_tree.hpp"
+#include "lab/experiments/experiments.hpp"
+#include "lab/surfaces.hpp"
+
+namespace lab::experiments {
+
+namespace {
+
+constexpr std::size_t folds = 10;
+
+/// Times span five orders of magnitude, and what they depend on as well: all in powers of two.
+std::vector<double> attributes_of(std::uint64_t file, std::uint64_t buffer, unsigned key_bits, Direction direction) {
+    return {std::log2(static_cast<double>(file)), std::log2(static_cast<double>(buffer)), static_cast<double>(key_bits),
+            direction == Direction::decrypt ? 1.0 : 0.0};
+}
+
+Examples examples_of(const Surfaces& surfaces, const std::string& implementation) {
+    Examples examples;
+    for (const Surface& surface : surfaces.list) {
+        if (surface.implementation != implementation) continue;
+        for (std::size_t i = 0; i < surface.seconds.size(); ++i) {
+            examples.attributes.push_back(attributes_of(surfaces.files[i % surfaces.files.size()],
+                                                        surfaces.buffers[i / surfaces.files.size()], surface.key_bits,
+                                                        surface.direction));
+            examples.targets.push_back(std::log2(surface.seconds[i].median));
+        }
+    }
+    return examples;
+}
+
+struct Model {
+    std::string implementation;
+    ModelTree tree;
+    Quality quality;
+    double unsmoothed_error;  ///< relative absolute error if predictions are not smoothed
+    double typical_factor;    ///< median of how many times too large or too small a cross-validated time is
+    [[nodiscard]] double seconds(std::uint64_t file, std::uint64_t buffer, unsigned key_bits,
+                                 Direction direction) const {
+        return std::exp2(tree.predict(attributes_of(file, buffer, key_bits, direction)));
+    }
+};
+
+Model make_model(const Surfaces& surfaces, const std::string& implementation) {
+    const Examples examples = examples_of(surfaces, implementation);
+    const std::size_t parts = std::min(folds, examples.targets.size());
+    Quality quality = cross_validate(examples, parts);
+    ModelTree::Options not_smoothed;
+    not_smoothed.smoothing = 0;
+    const double unsmoothed = cross_validate(examples, parts, not_smoothed).relative_absolute_error;
+    std::vector<double> factors;
+    for (std::size_t i = 0; i < examples.targets.size(); ++i) {
+        factors.push_back(std::exp2(std::fabs(quality.predictions[i] - examples.targets[i])));
+    }
+    return {implementation, ModelTree(examples), std::move(quality), unsmoothed, summarize(std::move(factors)).median};
+}
+
+Panel surface_panel(const Surfaces& surfaces, const std::string& title, const Axis& z, const std::string& note) {
+    return {title,
+            Panel::Kind::surface,
+            lengths_axis("file", surfaces.files),
+            lengths_axis("buffer", surfaces.buffers),
+            z,
+            {},
+            note};
+}
+
+Panel measured_beside_model(const Surfaces& surfaces, const Model& model) {
+    Panel panel =
+        surface_panel(surfaces, fmt::format("{}: {}", model.implementation, name_of(128, Direction::encrypt)),
+                      figures_axis("time", "s", Axis::Scale::log),
+                      fmt::format("One tree of {} leaves for all key sizes and both directions, over the powers "
+                                  "of two of file, buffer and time.",
+                                  model.tree.leaves()));
+    Series measured{"measured", Series::Role::measured, {}, {}}, predicted{"M5'", Series::Role::model, {}, {}};
+    const Surface& surface = surfaces.of(model.implementation, 128, Direction::encrypt);
+    for (std::size_t i = 0; i < surface.seconds.size(); ++i) {
+        add(measured, surface.seconds[i]);
+        predicted.values.emplace_back(model.seconds(surfaces.files[i % surfaces.files.size()],
+                                                    surfaces.buffers[i / surfaces.files.size()], 128,
+                                                    Direction::encrypt));
+    }
+    panel.series = {std::move(measured), std::move(predicted)};
+    return panel;
+}
+
+/// How many times as fast `a` is as `b`.
+Panel ratio_panel(const Surfaces& surfaces, const Model& a, const Model& b) {
+    Panel panel =
+        surface_panel(surfaces, fmt::format("{} against {}", a.implementation, b.implementation),
+                      figures_axis("times as fast", "", Axis::Scale::log),
+                      fmt::format("{}. Above 1, {} wins.", name_of(128, Direction::encrypt), a.implementation));
+    Series measured{"measured", Series::Role::measured, {}, {}}, predicted{"M5'", Series::Role::model, {}, {}};
+    const Surface &of_a = surfaces.of(a.implementation, 128, Direction::encrypt),
+                  &of_b = surfaces.of(b.implementation, 128, Direction::encrypt);
+    for (std::size_t i = 0; i < of_a.seconds.size(); ++i) {
+        const std::uint64_t file = surfaces.files[i % surfaces.files.size()];
+        const std::uint64_t buffer = surfaces.buffers[i / surfaces.files.size()];
+        measured.values.emplace_back(of_b.seconds[i].median / of_a.seconds[i].median);
+        predicted.values.emplace_back(b.seconds(file, buffer, 128, Direction::encrypt) /
+                                      a.seconds(file, buffer, 128, Direction::encrypt));
+    }
+    panel.series = {std::move(measured), std::move(predicted)};
+    return panel;
+}
+
+/// Of all key sizes and directions, the share of points at which each implementation is fastest.
+Panel winners_panel(const Surfaces& surfaces, const std::vector<Model>& models) {
+    std::map<std::string, double> measured_wins, predicted_wins;
+    double points = 0;
+    for (const unsigned key_bits : {128u, 192u, 256u}) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            for (std::size_t i = 0; i < surfaces.files.size() * surfaces.buffers.size(); ++i) {
+                const std::uint64_t file = surfaces.files[i % surfaces.files.size()];
+                const std::uint64_t buffer = surfaces.buffers[i / surfaces.files.size()];
+                const auto fastest = [&](const auto& seconds) {
+                    return std::min_element(models.begin(), models.end(),
+                                            [&](const Model& a, const Model& b) { return seconds(a) < seconds(b); })
+                        ->implementation;
+                };
+                ++points;
+                ++measured_wins[fastest([&](const Model& m) {
+                    return surfaces.of(m.implementation, key_bits, direction).seconds[i].median;
+                })];
+                ++predicted_wins[fastest([&](const Model& m) { return m.seconds(file, buffer, key_bits, direction); })];
+            }
+        }
+    }
+    Series measured{"measured", Series::Role::measured, {}, {}}, predicted{"M5'", Series::Role::model, {}, {}};
+    for (const Model& model : models) {
+        measured.values.emplace_back(100 * measured_wins[model.implementation] / points);
+        predicted.values.emplace_back(100 * predicted_wins[model.implementation] / points);
+    }
+    return {"Where each wins",
+            Panel::Kind::bars,
+            categories_axis("implementation", surfaces.implementations),
+            figures_axis("fastest at", "%"),
+            {},
+            {std::move(measured), std::move(predicted)},
+            "Share of all points of file, buffer, key size and direction."};
+}
+
+Verdict on_fit(const std::vector<Model>& models) {
+    const auto worst = std::max_element(models.begin(), models.end(), [](const Model& a, const Model& b) {
+        return a.quality.relative_absolute_error < b.quality.relative_absolute_error;
+    });
+    const double error = worst->quality.relative_absolute_error;
+    return {
+        error < 0.15  ? Verdict::Holds::yes
+        : error < 0.4 ? Verdict::Holds::partly
+                      : Verdict::Holds::no,
+        fmt::format("A tree with linear leaves {} these surfaces: cross-validated, its relative absolute error is at "
+                    "most {:.1f} % ({}, R² {:.4f}), and a typical prediction is off by a factor of {:.2f}.",
+                    error < 0.15  ? "describes"
+                    : error < 0.4 ? "roughly describes"
+                                  : "does not describe",
+                    100 * error, worst->implementation, worst->quality.r_squared, worst->typical_factor)};
+}
+
+/// From which file on, through the largest buffer, the model expects `a` to be ahead of `b` for good.
+std::optional<std::uint64_t> ahead_from(const Surfaces& surfaces, const Model& a, const Model& b) {
+    std::optional<std::uint64_t> from;
+    for (auto file = surfaces.files.rbegin(); file != surfaces.files.rend(); ++file) {
+        const auto seconds = [&](const Model& m) {
+            return m.seconds(*file, surfaces.buffers.back(), 128, Direction::encrypt);
+        };
+        if (seconds(a) >= seconds(b)) break;
+        from = *file;
+    }
+    return from;
+}
+
+Verdict on_use(const Surfaces& surfaces, const Model& gpu, const Model& cpu) {
+    const auto from = ahead_from(surfaces, gpu, cpu);
+    if (!from) {
+        return {
+            Verdict::Holds::no,
+            fmt::format("By the model the GPU is never ahead of {} on one thread, up to files of {}.",
+                        cpu.implementation, place_name(lengths_axis("", surfaces.files), surfaces.files.size() - 1))};
+    }
+    const std::uint64_t list[] = {*from};
+    return {Verdict::Holds::yes,
+            fmt::format(
+                "By the model the GPU is ahead of {} on one thread for files from {} on, through the largest buffer.",
+                cpu.implementation, place_name(lengths_axis("", list), 0))};
+}
+
+Result run_model(const Context& context) {
+    const Surfaces& surfaces = measure_surfaces(context, 0.95);
+    context.step(0.95, "fitting");
+    std::vector<Model> models;
+    for (const std::string& name : surfaces.implementations) models.push_back(make_model(surfaces, name));
+    Result result;
+    for (const Model& model : models) {
+        result.panels.push_back(measured_beside_model(surfaces, model));
+        result.facts.push_back({model.implementation + ": relative absolute error",
+                                100 * model.quality.relative_absolute_error, "%", std::nullopt});
+        result.facts.push_back(
+            {model.implementation + ": the same without smoothing", 100 * model.unsmoothed_error, "%", std::nullopt});
+        result.facts.push_back({model.implementation + ": R²", model.quality.r_squared, "", std::nullopt});
+        result.facts.push_back({model.implementation + ": typical factor between prediction and time",
+                                model.typical_factor, "", std::nullopt});
+        result.facts.push_back(
+            {model.implementation + ": leaves", static_cast<double>(model.tree.leaves()), "", std::nullopt});
+    }
+    for (std::size_t a = models.size(); a-- > 1;) {
+        for (std::size_t b = 0; b < a; ++b) result.panels.push_back(ratio_panel(surfaces, models[a], models[b]));
+    }
+    result.panels.push_back(winners_panel(surfaces, models));
+    result.verdicts.push_back(on_fit(models));
+    if (surfaces.has(on_cuda.name)) {
+        for (std::size_t i = 0; i + 1 < models.size(); ++i) {
+            result.verdicts.push_back(on_use(surfaces, models.back(), models[i]));
+        }
+    }
+    result.notes = surfaces.notes;
+    result.notes.push_back(
+        fmt::format("Errors are of {}-fold cross-validation, of the logarithm of time; surfaces are of trees that have "
+                    "seen all points.",
+                    folds));
+    return result;
+}
+
+}  // namespace
+
+const Experiment d_model{"D.model",
+                         Paper::damjanovic,
+                         "The surfaces as a regression tree with linear leaves (M5')",
+                         "Can a model tree say which implementation to use for which buffer and file?",
+                         Experiment::Needs::either,
+                         2,  // after D.surfaces, whose measurements it takes
+                         1,
+                         run_model};
+
+}  // namespace lab::experiments

@@ -1,0 +1,229 @@
+// P.encryption and P.decryption: the command `warpaes enc` against `openssl enc`, by file size.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lab/axes.hpp"
+#include "lab/compare.hpp"
+#include "lab/experiments/experiments.hpp"
+#include "lab/experiments/file_trials.hpp"
+#include "lab/files.hpp"
+#include "lab/process.hpp"
+#include "lab/published.hpp"
+#include "lab/reference.hpp"
+
+namespace lab::experiments {
+
+namespace {
+
+struct Subject {
+    std::string name;
+    Series::Role role;
+    std::vector<std::string> command;  ///< without files
+    bool sync;                         ///< the output is then put on the disk, and that counts
+    bool only_on_disk;
+};
+
+std::string hex(std::span<const std::uint8_t> bytes) {
+    std::string text;
+    for (const std::uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
+    return text;
+}
+
+constexpr const char* openssl_name = "openssl enc";
+constexpr const char* openssl_synced_name = "openssl enc, then fsync";
+
+std::vector<Subject> subjects_of(const Context& context, const std::vector<std::string>& arguments) {
+    if (context.command.empty()) throw LeftOut("it starts the command `warpaes`, and does not know where that is");
+    const auto openssl = find_program("openssl");
+    if (!openssl) throw LeftOut("it needs the command `openssl`, which is not there");
+    const auto command = [&](std::vector<std::string> beginning, const std::vector<std::string>& more) {
+        beginning.insert(beginning.end(), arguments.begin(), arguments.end());
+        beginning.insert(beginning.end(), more.begin(), more.end());
+        return beginning;
+    };
+    const std::string warpaes = context.command;
+    std::vector<Subject> subjects{
+        {"warpaes enc", Series::Role::measured, command({warpaes, "enc"}, {"-f", "--no-progress"}), false, false}};
+    if (context.gpu >= 0) {
+        subjects.push_back({"warpaes enc on the GPU", Series::Role::measured,
+                            command({warpaes, "enc"}, {"-f", "--no-progress", "--backend", "cuda", "--device",
+                                                       std::to_string(context.gpu)}),
+                            false, false});
+    }
+    subjects.push_back({openssl_name, Series::Role::baseline, command({*openssl, "enc"}, {}), false, false});
+    subjects.push_back({openssl_synced_name, Series::Role::baseline, command({*openssl, "enc"}, {}), true, true});
+    return subjects;
+}
+
+/// A key, an IV, and the way between text and its encryption.
+struct Secrets {
+    std::vector<std::uint8_t> key = random_bytes(16, 1), iv = random_bytes(16, 2);
+};
+
+/// Seconds from the start of the process to its end.
+double run_subject(const Subject& subject, const Place& place) {
+    const std::filesystem::path input = place.folder / "input", output = place.folder / "output";
+    std::filesystem::remove(output);
+    if (place.on_disk) File::read_only(input).evict();
+    std::vector<std::string> command = subject.command;
+    for (const std::string& argument : {std::string("-in"), input.string(), std::string("-out"), output.string()}) {
+        command.push_back(argument);
+    }
+    const Finished finished = run_process(command);
+    if (finished.status != 0) {
+        throw std::runtime_error(fmt::format("{}: exit status {}: {}", subject.name, finished.status, finished.errors));
+    }
+    return finished.seconds + (subject.sync ? time_of([&] { File::read_write(output).sync(); }) : 0);
+}
+
+Panel measure_place(const Context& context, const Place& place, const std::vector<Subject>& all,
+                    const std::vector<std::uint64_t>& sizes, Direction direction, double done, double share) {
+    Panel panel{place.on_disk ? "On a disk" : "On a tmpfs",
+                Panel::Kind::lines,
+                lengths_axis("file", sizes),
+                throughput_axis(Axis::Scale::log),
+                {},
+                {},
+                place.on_disk ? "From the start of the process to its end; the input is not in the page cache. "
+                                "warpaes ends when its output is on the disk, openssl when it is in memory: its second "
+                                "line has that in it."
+                              : "From the start of the process to its end."};
+    std::vector<Subject> subjects = all;
+    if (!place.on_disk) std::erase_if(subjects, [](const Subject& s) { return s.only_on_disk; });
+    for (const Subject& subject : subjects) panel.series.push_back({subject.name, subject.role, {}, {}});
+    const Effort effort = context.quick ? Effort{3, 5, 0.05} : Effort{5, 9, 0.3};
+    const Secrets secrets;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        context.step(done + share * static_cast<double>(i) / static_cast<double>(sizes.size()),
+                     fmt::format("{}, {}", place.name, place_name(panel.x, i)));
+        // The cipher's way back is what libcrypto encrypted.
+        const bool encrypt = direction == Direction::encrypt;
+        std::vector<std::uint8_t> input = random_bytes(sizes[i], i);
+        std::vector<std::uint8_t> expected =
+            Reference(encrypt ? Mode::ctr : Mode::cbc, Direction::encrypt, secrets.key).run(secrets.iv, input);
+        if (!encrypt) std::swap(input, expected);
+        write_file(place.folder / "input", input);
+        std::vector<std::function<double()>> works;
+        for (const Subject& subject : subjects) {
+            works.push_back(verified_once([&] { return run_subject(subject, place); },
+                                          [&] {
+                                              require_equal(expected, read_file(place.folder / "output"),
+                                                            subject.name + ", " + place.name);
+                                          }));
+        }
+        const std::vector<Summary> seconds = sample_in_turns(effort, works);
+        for (std::size_t s = 0; s < subjects.size(); ++s) {
+            add(panel.series[s], rate(static_cast<double>(sizes[i]) / 1e9, seconds[s]));
+        }
+    }
+    std::filesystem::remove(place.folder / "input");
+    std::filesystem::remove(place.folder / "output");
+    return panel;
+}
+
+const Series& series_of(const Panel& panel, const std::string& name) {
+    return *std::find_if(panel.series.begin(), panel.series.end(), [&](const Series& s) { return s.name == name; });
+}
+
+/// How much faster than openssl, on average over the files from `from` bytes on, or at the largest if all are smaller.
+double gain(const Panel& panel, const char* openssl, std::uint64_t from) {
+    const Series &ours = panel.series.front(), &theirs = series_of(panel, openssl);
+    double sum = 0, count = 0;
+    for (std::size_t i = 0; i < panel.x.values.size(); ++i) {
+        const bool last = i + 1 == panel.x.values.size();
+        if (panel.x.values[i] < static_cast<double>(from) && !(last && count == 0)) continue;
+        sum += *ours.values[i] / *theirs.values[i] - 1;
+        ++count;
+    }
+    return sum / count;
+}
+
+Verdict on_large_files(const Panel& panel, const char* openssl, std::uint64_t from, double published) {
+    const double ours = gain(panel, openssl, from);
+    const double largest = panel.x.values.back();
+    const std::string where = largest < static_cast<double>(from)
+                                  ? fmt::format("at {:.0f} MB, the largest file here", largest / 1e6)
+                                  : fmt::format("from {:.0f} MB on", static_cast<double>(from) / 1e6);
+    return {ours > published / 2 ? Verdict::Holds::yes
+            : ours > 0.05        ? Verdict::Holds::partly
+                                 : Verdict::Holds::no,
+            fmt::format(
+                "{}, {}, warpaes is {:.0f} % {} than {} (published: {:.0f} % faster from {:.0f} MB on, on a disk of "
+                "{:.0f} MB/s).",
+                panel.title, where, 100 * std::abs(ours), ours >= 0 ? "faster" : "slower", openssl, 100 * published,
+                static_cast<double>(from) / 1e6, published::paracrypt::disk_mb_per_s)};
+}
+
+Verdict on_small_files(const Panel& panel) {
+    const Series &ours = panel.series.front(), &theirs = series_of(panel, openssl_name);
+    const double ratio = *ours.values.front() / *theirs.values.front();
+    return {ratio < 0.8    ? Verdict::Holds::yes
+            : ratio < 0.95 ? Verdict::Holds::partly
+                           : Verdict::Holds::no,
+            fmt::format("{}, a file of {} is done {:.2f} times as fast as by openssl: small files {}.", panel.title,
+                        place_name(panel.x, 0), ratio, ratio < 0.95 ? "still lose" : "do not lose any more")};
+}
+
+Result run_both(const Context& context, Direction direction, const std::vector<std::string>& mode, std::uint64_t from,
+                double published) {
+    const Secrets secrets;
+    std::vector<std::string> arguments = mode;
+    for (const std::string& more : {std::string("-K"), hex(secrets.key), std::string("-iv"), hex(secrets.iv)}) {
+        arguments.push_back(more);
+    }
+    Result result;
+    const std::vector<Subject> subjects = subjects_of(context, arguments);
+    const std::vector<Place> places = places_of(context, result.notes);
+    std::vector<std::uint64_t> sizes{16 << 10, 256 << 10, 4 << 20, 64 << 20};
+    if (!context.quick)
+        sizes = {16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30};
+    sizes = fitting(context, places, std::move(sizes), 2);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const double share = 1.0 / static_cast<double>(places.size());
+        result.panels.push_back(
+            measure_place(context, places[i], subjects, sizes, direction, share * static_cast<double>(i), share));
+        const Panel& panel = result.panels.back();
+        const char* openssl = places[i].on_disk ? openssl_synced_name : openssl_name;
+        result.verdicts.push_back(on_large_files(panel, openssl, from, published));
+        result.verdicts.push_back(on_small_files(panel));
+        result.facts.push_back({fmt::format("{}: ahead of {}, large files", panel.title, openssl),
+                                100 * gain(panel, openssl, from), "%", 100 * published});
+    }
+    if (context.gpu < 0) result.notes.emplace_back("warpaes on a GPU is left out: there is none.");
+    return result;
+}
+
+Result run_encryption(const Context& context) {
+    return run_both(context, Direction::encrypt, {"-aes-128-ctr"}, published::paracrypt::encryption_gains_from_bytes,
+                    published::paracrypt::encryption_gain);
+}
+
+Result run_decryption(const Context& context) {
+    return run_both(context, Direction::decrypt, {"-d", "-aes-128-cbc", "-nopad"},
+                    published::paracrypt::decryption_gains_from_bytes, published::paracrypt::decryption_gain);
+}
+
+}  // namespace
+
+const Experiment p_encryption{
+    "P.encryption",
+    Paper::paracrypt,
+    "Encryption of files against openssl, by size (CTR)",
+    "From which file size on is a command with a GPU ahead of `openssl enc`, and by how much?",
+    Experiment::Needs::either,
+    120,
+    10,
+    run_encryption};
+
+const Experiment p_decryption{"P.decryption",
+                              Paper::paracrypt,
+                              "Decryption of files against openssl, by size (CBC)",
+                              "And at decryption, in a mode that only decrypts in parallel?",
+                              Experiment::Needs::either,
+                              120,
+                              10,
+                              run_decryption};
+
+}  // namespace lab::experiments

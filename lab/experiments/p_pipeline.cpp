@@ -1,0 +1,288 @@
+// P.staging and P.pipeline: how a file gets to the cipher and back.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <warpaes/warpaes.hpp>
+
+#include "lab/axes.hpp"
+#include "lab/compare.hpp"
+#include "lab/cpu/pipelines.hpp"
+#include "lab/experiments/experiments.hpp"
+#include "lab/experiments/file_trials.hpp"
+#include "lab/files.hpp"
+#include "lab/published.hpp"
+#include "lab/reference.hpp"
+
+namespace lab::experiments {
+
+namespace {
+
+/// A file in a place, and what CTR makes of it.
+struct FileTrial {
+    FileTrial(const Place& where, std::uint64_t bytes)
+        : place(where), key_bytes(random_bytes(16, 1)), iv(random_bytes(16, 2)), key(key_bytes) {
+        const std::vector<std::uint8_t> plain = random_bytes(bytes, 3);
+        expected = Reference(Mode::ctr, Direction::encrypt, key_bytes).run(iv, plain);
+        write_file(input(), plain);
+    }
+    ~FileTrial() {
+        std::error_code ignored;
+        std::filesystem::remove(input(), ignored);
+        std::filesystem::remove(output(), ignored);
+    }
+    FileTrial(const FileTrial&) = delete;
+    FileTrial& operator=(const FileTrial&) = delete;
+
+    [[nodiscard]] std::filesystem::path input() const { return place.folder / "input"; }
+    [[nodiscard]] std::filesystem::path output() const { return place.folder / "output"; }
+    /// The output is new each time, and on a disk the input has to be read from there.
+    void prepare() const {
+        std::filesystem::remove(output());
+        if (place.on_disk) File::read_only(input()).evict();
+    }
+    void verify(const std::string& what) const { require_equal(expected, read_file(output()), what); }
+
+    /// Seconds of production's file job.
+    [[nodiscard]] double by_production(const warpaes::Engine& engine) const {
+        prepare();
+        warpaes::FileJob job;
+        job.mode = warpaes::Mode::ctr;
+        job.direction = warpaes::Direction::encrypt;
+        job.input = input();
+        job.output = output();
+        job.key = &key;
+        job.iv = iv;
+        return time_of([&] { warpaes::run_file(engine, job); });
+    }
+    /// Seconds of one of the lab's, which ends with the output on the disk as well.
+    template <typename Pipeline>
+    [[nodiscard]] double by_lab(const warpaes::Engine& engine, const Pipeline& pipeline) const {
+        prepare();
+        return time_of([&] {
+            const File from = File::read_only(input()), to = File::read_write(output());
+            warpaes::Context cipher(engine);
+            cipher.init(warpaes::Mode::ctr, warpaes::Direction::encrypt, key, iv);
+            pipeline(from, to, [&](std::span<std::uint8_t> chunk) { cipher.update(chunk, chunk); });
+            to.sync();
+        });
+    }
+
+    Place place;
+    std::vector<std::uint8_t> key_bytes, iv, expected;
+    warpaes::Key key;
+};
+
+std::uint64_t file_size(const Context& context, const std::vector<Place>& places) {
+    const std::vector<std::uint64_t> sizes = context.quick
+                                                 ? std::vector<std::uint64_t>{256 << 10, 4 << 20, 64 << 20}
+                                                 : std::vector<std::uint64_t>{256 << 10, 4 << 20, 64 << 20, 1 << 30};
+    return fitting(context, places, sizes, 2).back();
+}
+
+std::string title_of(const Place& place, std::uint64_t bytes) {
+    const std::uint64_t list[] = {bytes};
+    return fmt::format("A file of {} on a {}", place_name(lengths_axis("", list), 0), place.name);
+}
+
+const char* note_of(const Place& place) {
+    return place.on_disk
+               ? "CTR, AES-128. The input is not in the page cache, and the time ends when the output is on the "
+                 "disk."
+               : "CTR, AES-128. Input and output are in memory.";
+}
+
+warpaes::Engine engine_for(const Context& context, const std::string& backend, unsigned threads, std::uint64_t chunk) {
+    const int device = backend == "cuda" ? context.gpu : -1;
+    return warpaes::Engine(
+        {.backend = backend, .device = device, .threads = threads, .depth = 0, .chunk_bytes = chunk});
+}
+
+const Effort& effort_of(const Context& context) {
+    static const Effort quick{3, 5, 0.05}, whole{5, 11, 0.5};
+    return context.quick ? quick : whole;
+}
+
+// ------------------------------------------------------------------------------------------------------------ staging
+
+Panel measure_staging(const Context& context, const Place& place, std::uint64_t bytes,
+                      const std::vector<std::uint64_t>& chunks, double done, double share) {
+    Panel panel{title_of(place, bytes), Panel::Kind::lines, lengths_axis("chunk", chunks), throughput_axis(), {}, {},
+                note_of(place)};
+    const FileTrial trial(place, bytes);
+    const std::vector<std::string> backends = backends_of(context);
+    for (const std::string& backend : backends) panel.series.push_back({backend, Series::Role::measured, {}, {}});
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+        context.step(done + share * static_cast<double>(i) / static_cast<double>(chunks.size()),
+                     place.name + ", chunks of " + place_name(panel.x, i));
+        std::vector<warpaes::Engine> engines;
+        for (const std::string& backend : backends) {
+            engines.push_back(engine_for(context, backend, context.threads, chunks[i]));
+        }
+        std::vector<std::function<double()>> works;
+        for (std::size_t b = 0; b < backends.size(); ++b) {
+            works.push_back(verified_once([&trial, &engine = engines[b]] { return trial.by_production(engine); },
+                                          [&trial, &backend = backends[b]] { trial.verify(backend); }));
+        }
+        const std::vector<Summary> seconds = sample_in_turns(effort_of(context), works);
+        for (std::size_t b = 0; b < backends.size(); ++b) {
+            add(panel.series[b], rate(static_cast<double>(bytes) / 1e9, seconds[b]));
+        }
+    }
+    return panel;
+}
+
+Verdict on_staging(const Panel& panel, const Series& series) {
+    const auto value = [&](std::size_t i) { return *series.values[i]; };
+    std::size_t best = 0, published_place = 0;
+    for (std::size_t i = 0; i < series.values.size(); ++i) {
+        if (value(i) > value(best)) best = i;
+        if (panel.x.values[i] <= static_cast<double>(published::paracrypt::best_staging_bytes)) published_place = i;
+    }
+    const double loss = 1 - value(published_place) / value(best);
+    const double small_loss = 1 - value(0) / value(best),
+                 large_loss = 1 - value(series.values.size() - 1) / value(best);
+    const bool both_lose = small_loss > 0.05 && large_loss > 0.05;
+    return {loss < 0.05 && both_lose ? Verdict::Holds::yes
+            : both_lose              ? Verdict::Holds::partly
+                                     : Verdict::Holds::no,
+            fmt::format("{}, {}: chunks of {} are best, {:.1f} GB/s; {} lose {:.0f} %, the smallest ({}) {:.0f} %, the "
+                        "largest ({}) {:.0f} %.",
+                        panel.title, series.name, place_name(panel.x, best), value(best),
+                        place_name(panel.x, published_place), 100 * loss, place_name(panel.x, 0), 100 * small_loss,
+                        place_name(panel.x, series.values.size() - 1), 100 * large_loss)};
+}
+
+Result run_staging(const Context& context) {
+    Result result;
+    const std::vector<Place> places = places_of(context, result.notes);
+    const std::uint64_t bytes = file_size(context, places);
+    std::vector<std::uint64_t> chunks;
+    for (std::uint64_t chunk = 16 << 10; chunk <= std::min<std::uint64_t>(bytes, 64 << 20);
+         chunk *= context.quick ? 8 : 4) {
+        chunks.push_back(chunk);
+    }
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const double share = 1.0 / static_cast<double>(places.size());
+        result.panels.push_back(
+            measure_staging(context, places[i], bytes, chunks, share * static_cast<double>(i), share));
+        const Panel& panel = result.panels.back();
+        for (const Series& series : panel.series) {
+            result.verdicts.push_back(on_staging(panel, series));
+            const auto best = std::max_element(series.values.begin(), series.values.end()) - series.values.begin();
+            result.facts.push_back({fmt::format("{}, {}: best chunk", panel.title, series.name),
+                                    panel.x.values[static_cast<std::size_t>(best)], "B",
+                                    static_cast<double>(published::paracrypt::best_staging_bytes)});
+        }
+    }
+    if (context.gpu < 0) result.notes.emplace_back("The GPU is left out: there is none.");
+    return result;
+}
+
+// ----------------------------------------------------------------------------------------------------------- pipeline
+
+constexpr std::size_t pipeline_chunk = 1 << 20, pipeline_buffers = 4;
+
+Panel measure_pipelines(const Context& context, const Place& place, std::uint64_t bytes, double done, double share) {
+    const std::string many = fmt::format("production, {} workers", context.threads);
+    Panel panel{title_of(place, bytes),
+                Panel::Kind::bars,
+                categories_axis("who does it", {"one thread", "reader, worker, writer", "production, 1 worker", many}),
+                throughput_axis(),
+                {},
+                {},
+                fmt::format("{} Chunks of 1 MiB; {} of them between the three threads. On a GPU production has as many "
+                            "workers as it chooses.",
+                            note_of(place), pipeline_buffers)};
+    if (context.threads == 1) panel.x.labels.pop_back();
+    const FileTrial trial(place, bytes);
+    const std::vector<std::string> backends = backends_of(context);
+    for (std::size_t b = 0; b < backends.size(); ++b) {
+        context.step(done + share * static_cast<double>(b) / static_cast<double>(backends.size()),
+                     place.name + ", " + backends[b]);
+        const warpaes::Engine one = engine_for(context, backends[b], 1, pipeline_chunk);
+        const warpaes::Engine all = engine_for(context, backends[b], context.threads, pipeline_chunk);
+        const auto verify = [&] { trial.verify(backends[b]); };
+        std::vector<std::function<double()>> works{
+            verified_once(
+                [&] {
+                    return trial.by_lab(one, [](const File& from, const File& to, const ChunkWork& work) {
+                        run_by_one_thread(from, to, pipeline_chunk, work);
+                    });
+                },
+                verify),
+            verified_once(
+                [&] {
+                    return trial.by_lab(one, [](const File& from, const File& to, const ChunkWork& work) {
+                        run_by_three_threads(from, to, pipeline_chunk, pipeline_buffers, work);
+                    });
+                },
+                verify),
+            verified_once([&] { return trial.by_production(one); }, verify)};
+        if (context.threads > 1) works.push_back(verified_once([&] { return trial.by_production(all); }, verify));
+        Series series{backends[b], Series::Role::measured, {}, {}};
+        for (const Summary& seconds : sample_in_turns(effort_of(context), works)) {
+            add(series, rate(static_cast<double>(bytes) / 1e9, seconds));
+        }
+        panel.series.push_back(std::move(series));
+    }
+    return panel;
+}
+
+Verdict on_reader_and_writer(const Panel& panel, const Series& series) {
+    const double gain = *series.values[1] / *series.values[0] - 1;
+    return {gain > 0.1    ? Verdict::Holds::yes
+            : gain > 0.02 ? Verdict::Holds::partly
+                          : Verdict::Holds::no,
+            fmt::format("{}, {}: a reader and a writer beside the worker are {:.0f} % {} than one thread.", panel.title,
+                        series.name, 100 * std::abs(gain), gain >= 0 ? "faster" : "slower")};
+}
+
+Verdict on_workers(const Panel& panel, const Series& series) {
+    const double gain = *series.values.back() / *series.values[1] - 1;
+    return {
+        gain > 0.02    ? Verdict::Holds::no
+        : gain > -0.05 ? Verdict::Holds::partly
+                       : Verdict::Holds::yes,
+        fmt::format("{}, {}: symmetrical workers, each reading and writing for itself, are {:.0f} % {} than reader, "
+                    "worker and writer{}.",
+                    panel.title, series.name, 100 * std::abs(gain), gain >= 0 ? "faster" : "slower",
+                    gain > 0.02 ? ": threads for reading and writing are not what it takes" : "")};
+}
+
+Result run_pipeline(const Context& context) {
+    Result result;
+    const std::vector<Place> places = places_of(context, result.notes);
+    const std::uint64_t bytes = file_size(context, places);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const double share = 1.0 / static_cast<double>(places.size());
+        result.panels.push_back(measure_pipelines(context, places[i], bytes, share * static_cast<double>(i), share));
+        for (const Series& series : result.panels.back().series) {
+            result.verdicts.push_back(on_reader_and_writer(result.panels.back(), series));
+            result.verdicts.push_back(on_workers(result.panels.back(), series));
+        }
+    }
+    if (context.gpu < 0) result.notes.emplace_back("The GPU is left out: there is none.");
+    return result;
+}
+
+}  // namespace
+
+const Experiment p_staging{"P.staging",
+                           Paper::paracrypt,
+                           "The size of the staging buffers",
+                           "Are chunks of 8 MiB best, and do smaller and larger ones lose?",
+                           Experiment::Needs::either,
+                           120,
+                           8,
+                           run_staging};
+
+const Experiment p_pipeline{"P.pipeline",
+                            Paper::paracrypt,
+                            "Threads for reading and writing",
+                            "Do a reader and a writer, joined to the worker by queues, hide the disk?",
+                            Experiment::Needs::either,
+                            60,
+                            6,
+                            run_pipeline};
+
+}  // namespace lab::experiments

@@ -1,0 +1,174 @@
+// P.random_access: what a part of an encrypted file costs.
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <warpaes/streams.hpp>
+#include <warpaes/warpaes.hpp>
+
+#include "lab/axes.hpp"
+#include "lab/compare.hpp"
+#include "lab/experiments/experiments.hpp"
+#include "lab/experiments/file_trials.hpp"
+#include "lab/files.hpp"
+#include "lab/reference.hpp"
+
+namespace lab::experiments {
+
+namespace {
+
+/// A file job of bare CTR, its output in memory.
+class RangeJob {
+public:
+    RangeJob(const warpaes::Engine& engine, const std::filesystem::path& path, std::span<const std::uint8_t> key_bytes,
+             std::vector<std::uint8_t> iv)
+        : engine_(engine),
+          path_(path),
+          key_(key_bytes),
+          iv_(std::move(iv)),
+          output_(memfd_create("range", MFD_CLOEXEC)) {
+        if (output_ < 0) throw std::system_error(errno, std::generic_category(), "memfd_create");
+    }
+    ~RangeJob() { close(output_); }
+    RangeJob(const RangeJob&) = delete;
+    RangeJob& operator=(const RangeJob&) = delete;
+
+    double seconds(std::uint64_t offset, std::uint64_t length) {
+        if (ftruncate(output_, 0) != 0 || lseek(output_, 0, SEEK_SET) != 0) {
+            throw std::system_error(errno, std::generic_category(), "memfd");
+        }
+        warpaes_file_job job = WARPAES_FILE_JOB_INIT;
+        job.mode = WARPAES_CTR;
+        job.direction = WARPAES_DECRYPT;
+        job.input_path = path_.c_str();
+        job.output_fd = output_;
+        job.key = key_.get();
+        job.iv = iv_.data();
+        job.iv_len = iv_.size();
+        job.flags = WARPAES_FILE_RANGE;
+        job.range_first = offset;
+        job.range_last = offset + length - 1;
+        return time_of([&] { warpaes::check(warpaes_file_run(engine_.get(), &job)); });
+    }
+    std::vector<std::uint8_t> output(std::uint64_t length) const {
+        std::vector<std::uint8_t> bytes(length);
+        std::size_t have = 0;
+        while (have < bytes.size()) {
+            const ssize_t n = pread(output_, bytes.data() + have, bytes.size() - have, static_cast<off_t>(have));
+            if (n <= 0) throw std::system_error(n < 0 ? errno : EIO, std::generic_category(), "memfd");
+            have += static_cast<std::size_t>(n);
+        }
+        return bytes;
+    }
+
+private:
+    const warpaes::Engine& engine_;
+    std::filesystem::path path_;
+    warpaes::Key key_;
+    std::vector<std::uint8_t> iv_;
+    int output_;
+};
+
+/// Another place each time, so that nothing that was kept of the last one helps.
+class Offsets {
+public:
+    explicit Offsets(std::uint64_t room) : room_(room) {}
+    std::uint64_t next() { return room_ == 0 ? 0 : (count_++ * 0x9e3779b97f4a7c15u) % room_; }
+
+private:
+    std::uint64_t room_, count_ = 1;
+};
+
+Result run_random_access(const Context& context) {
+    Result result;
+    std::vector<std::string> unused;
+    const std::vector<Place> places = places_of(context, unused);
+    const Place& place = places.back();  // a tmpfs if there is one: a disk would hide what it costs
+    std::vector<std::uint64_t> sizes{64 << 10, 1 << 20, 16 << 20, 64 << 20};
+    if (!context.quick) sizes.push_back(1 << 30);
+    const std::uint64_t size = fitting(context, {place}, sizes, 2).back();
+
+    context.step(0, "writing the files");
+    const std::vector<std::uint8_t> plain = random_bytes(size, 1), key = random_bytes(16, 2), iv = random_bytes(16, 3);
+    write_file(place.folder / "ctr", Reference(Mode::ctr, Direction::encrypt, key).run(iv, plain));
+    const warpaes::Engine engine({.backend = {}, .threads = context.threads});
+    const auto keyset = warpaes::Keyset::from_raw("C2SP_CHUNKED_128", random_bytes(32, 4));
+    auto writer = warpaes::Writer::to_file(engine, keyset, place.folder / "segments");
+    writer.write(plain);
+    writer.finish();
+    RangeJob job(engine, place.folder / "ctr", key, iv);
+    const auto reader = warpaes::Reader::of_file(engine, keyset, place.folder / "segments");
+
+    std::vector<std::uint64_t> lengths;
+    for (std::uint64_t length = 16; length < size; length *= context.quick ? 64 : 8) lengths.push_back(length);
+    lengths.push_back(size);
+    Panel panel{
+        "Time by range",
+        Panel::Kind::lines,
+        lengths_axis("range", lengths),
+        figures_axis("time", "s", Axis::Scale::log),
+        {},
+        {{"CTR, a file job with a range", Series::Role::measured, {}, {}},
+         {"authenticated segments of 16 KiB, a reader", Series::Role::measured, {}, {}}},
+        fmt::format("A file of {} in {}, another place of it each time; the last range is all of it. The paper has "
+                    "no figures.",
+                    place_name(lengths_axis("", lengths), lengths.size() - 1),
+                    place.on_disk ? "the page cache" : "a tmpfs")};
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+        const std::uint64_t length = lengths[i];
+        context.step(static_cast<double>(i) / static_cast<double>(lengths.size()), place_name(panel.x, i));
+        Offsets offsets(size - length);
+        std::vector<std::uint8_t> output(length);
+        const auto expected = [&](std::uint64_t offset) { return std::span(plain).subspan(offset, length); };
+        const std::vector<Summary> seconds = sample_in_turns(
+            effort(context.quick),
+            {[&] {
+                 const std::uint64_t offset = offsets.next();
+                 const double taken = job.seconds(offset, length);
+                 require_equal(expected(offset), job.output(length), "CTR, range");
+                 return taken;
+             },
+             [&] {
+                 const std::uint64_t offset = offsets.next();
+                 std::fill(output.begin(), output.end(), std::uint8_t{0xa5});
+                 std::uint64_t read = 0;
+                 const double taken = time_of(
+                     [&] { warpaes::check(warpaes_reader_read(reader.get(), offset, output.data(), length, &read)); });
+                 require_equal(expected(offset), std::span(output).first(read), "reader");
+                 return taken;
+             }});
+        for (std::size_t s = 0; s < seconds.size(); ++s) add(panel.series[s], seconds[s]);
+    }
+    std::filesystem::remove(place.folder / "ctr");
+    std::filesystem::remove(place.folder / "segments");
+
+    for (const Series& series : panel.series) {
+        result.facts.push_back({fmt::format("{}: {} of the time of all for 16 bytes", series.name, "share"),
+                                100 * *series.values.front() / *series.values.back(), "%", std::nullopt});
+    }
+    const double share = *panel.series[0].values.front() / *panel.series[0].values.back();
+    const double of_reader = *panel.series[1].values.front();
+    result.verdicts.push_back(
+        {share < 0.1   ? Verdict::Holds::yes
+         : share < 0.5 ? Verdict::Holds::partly
+                       : Verdict::Holds::no,
+         fmt::format(
+             "16 bytes of {} take {:.0f} µs, {:.2f} % of what all of it takes{}; with authentication, {:.0f} µs "
+             "through an open reader.",
+             place_name(panel.x, lengths.size() - 1), 1e6 * *panel.series[0].values.front(), 100 * share,
+             share < 0.1 ? ": only the blocks under the range are touched" : "", 1e6 * of_reader)});
+    result.panels.push_back(std::move(panel));
+    return result;
+}
+
+}  // namespace
+
+const Experiment p_random_access{"P.random_access",
+                                 Paper::paracrypt,
+                                 "A part of an encrypted file",
+                                 "Does a range cost what its own blocks cost?",
+                                 Experiment::Needs::either,
+                                 40,
+                                 4,
+                                 run_random_access};
+
+}  // namespace lab::experiments

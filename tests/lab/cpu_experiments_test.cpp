@@ -1,0 +1,101 @@
+// Every experiment that does something without a GPU, with short texts: what it yields is whole and can be stored.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "folder.hpp"
+#include "lab/experiment.hpp"
+#include "lab/record.hpp"
+#include "lab/record_json.hpp"
+
+namespace {
+
+using namespace lab;
+
+class CpuExperiments : public testing::TestWithParam<std::string> {
+protected:
+    Context context() {
+        Context context;
+        context.quick = true;
+        context.threads = 2;
+        context.most_bytes = 300'000;
+        context.disk = disk_.path();
+        context.memory = memory_.path();
+        if (const char* command = std::getenv("WARPAES")) context.command = command;
+        return context;
+    }
+    oracle::Folder disk_, memory_;
+};
+
+TEST_P(CpuExperiments, YieldsPanelsAndVerdicts) {
+    const std::string keys[] = {GetParam()};
+    Context here = context();
+    double done = 0;
+    here.step = [&](double share, const std::string&) {
+        EXPECT_GE(share, done);
+        EXPECT_LE(share, 1);
+        done = share;
+    };
+    Result result;
+    try {
+        result = select(keys).front().run(here);
+    } catch (const LeftOut& why) {
+        GTEST_SKIP() << why.what();
+    }
+    check(result);
+    EXPECT_FALSE(result.panels.empty());
+    EXPECT_FALSE(result.verdicts.empty());
+    for (const Panel& panel : result.panels) {
+        EXPECT_FALSE(panel.note.empty()) << panel.title;
+        EXPECT_FALSE(panel.series.empty()) << panel.title;
+        for (const Series& series : panel.series) {
+            for (const auto& value : series.values) {
+                ASSERT_TRUE(value) << panel.title << ", " << series.name;
+                EXPECT_GE(*value, 0) << panel.title << ", " << series.name;
+            }
+        }
+    }
+    for (const Verdict& verdict : result.verdicts) {
+        EXPECT_EQ(verdict.sentence.back(), '.') << verdict.sentence;
+        EXPECT_EQ(verdict.sentence.find("nan"), std::string::npos) << verdict.sentence;
+        EXPECT_EQ(verdict.sentence.find("inf "), std::string::npos) << verdict.sentence;
+    }
+    EXPECT_EQ(to_json(result_from_json(to_json(result))), to_json(result));
+    EXPECT_TRUE(disk_.names().empty()) << disk_.names().front();
+    EXPECT_TRUE(memory_.names().empty()) << memory_.names().front();
+}
+
+TEST_P(CpuExperiments, StopWhereTheyAreTold) {
+    const std::string keys[] = {GetParam()};
+    Context here = context();
+    here.most_bytes = 299'999;  // not what the other test has measured already
+    here.step = [](double, const std::string&) { throw Interrupted(); };
+    EXPECT_THROW(
+        {
+            try {
+                select(keys).front().run(here);
+            } catch (const LeftOut&) {
+                throw Interrupted();
+            }
+        },
+        Interrupted);
+}
+
+TEST_P(CpuExperiments, WithoutAFolderAreLeftOut) {
+    const std::string keys[] = {GetParam()};
+    Context here = context();
+    here.disk.clear();
+    here.memory.clear();
+    EXPECT_THROW(select(keys).front().run(here), LeftOut);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lab, CpuExperiments,
+                         testing::Values("P.staging", "P.pipeline", "P.encryption", "P.decryption", "P.random_access",
+                                         "D.surfaces", "D.model"),
+                         [](const auto& info) {
+                             std::string name = info.param;
+                             name[1] = '_';
+                             return name;
+                         });
+
+}  // namespace
