@@ -5,10 +5,10 @@
 #include <cmath>
 #include <map>
 
-#include "lab/axes.hpp"
 #include "lab/compare.hpp"
 #include "lab/cpu/model_tree.hpp"
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/panels.hpp"
 #include "lab/surfaces.hpp"
 
 namespace lab::experiments {
@@ -64,31 +64,25 @@ Model make_model(const Surfaces& surfaces, const std::string& implementation) {
 }
 
 Panel surface_panel(const Surfaces& surfaces, const std::string& title, const Axis& z, const std::string& note) {
-    return {title,
-            Panel::Kind::surface,
-            lengths_axis("file", surfaces.files),
-            lengths_axis("buffer", surfaces.buffers),
-            z,
-            {},
-            note};
+    return {title, Panel::Kind::surface, sizes("file", surfaces.files), sizes("buffer", surfaces.buffers), z, {}, note};
 }
 
 Panel measured_beside_model(const Surfaces& surfaces, const Model& model) {
     Panel panel =
         surface_panel(surfaces, fmt::format("{}: {}", model.implementation, name_of(128, Direction::encrypt)),
-                      figures_axis("time", "s", Axis::Scale::log),
+                      numbers("time", "s", Axis::Scale::log, {}),
                       fmt::format("One tree of {} leaves for all key sizes and both directions, over the powers "
                                   "of two of file, buffer and time.",
                                   model.tree.leaves()));
-    Series measured{"measured", Series::Role::measured, {}, {}}, predicted{"M5'", Series::Role::model, {}, {}};
+    Series seen = measured("measured"), predicted = experiments::model("M5'", {});
     const Surface& surface = surfaces.of(model.implementation, 128, Direction::encrypt);
     for (std::size_t i = 0; i < surface.seconds.size(); ++i) {
-        add(measured, surface.seconds[i]);
+        add(seen, surface.seconds[i]);
         predicted.values.emplace_back(model.seconds(surfaces.files[i % surfaces.files.size()],
                                                     surfaces.buffers[i / surfaces.files.size()], 128,
                                                     Direction::encrypt));
     }
-    panel.series = {std::move(measured), std::move(predicted)};
+    panel.series = {std::move(seen), std::move(predicted)};
     return panel;
 }
 
@@ -96,19 +90,19 @@ Panel measured_beside_model(const Surfaces& surfaces, const Model& model) {
 Panel ratio_panel(const Surfaces& surfaces, const Model& a, const Model& b) {
     Panel panel =
         surface_panel(surfaces, fmt::format("{} against {}", a.implementation, b.implementation),
-                      figures_axis("times as fast", "", Axis::Scale::log),
+                      numbers("times as fast", "", Axis::Scale::log, {}),
                       fmt::format("{}. Above 1, {} wins.", name_of(128, Direction::encrypt), a.implementation));
-    Series measured{"measured", Series::Role::measured, {}, {}}, predicted{"M5'", Series::Role::model, {}, {}};
+    Series seen = measured("measured"), predicted = experiments::model("M5'", {});
     const Surface &of_a = surfaces.of(a.implementation, 128, Direction::encrypt),
                   &of_b = surfaces.of(b.implementation, 128, Direction::encrypt);
     for (std::size_t i = 0; i < of_a.seconds.size(); ++i) {
         const std::uint64_t file = surfaces.files[i % surfaces.files.size()];
         const std::uint64_t buffer = surfaces.buffers[i / surfaces.files.size()];
-        measured.values.emplace_back(of_b.seconds[i].median / of_a.seconds[i].median);
+        seen.values.emplace_back(of_b.seconds[i].median / of_a.seconds[i].median);
         predicted.values.emplace_back(b.seconds(file, buffer, 128, Direction::encrypt) /
                                       a.seconds(file, buffer, 128, Direction::encrypt));
     }
-    panel.series = {std::move(measured), std::move(predicted)};
+    panel.series = {std::move(seen), std::move(predicted)};
     return panel;
 }
 
@@ -134,17 +128,17 @@ Panel winners_panel(const Surfaces& surfaces, const std::vector<Model>& models) 
             }
         }
     }
-    Series measured{"measured", Series::Role::measured, {}, {}}, predicted{"M5'", Series::Role::model, {}, {}};
+    Series seen = measured("measured"), predicted = experiments::model("M5'", {});
     for (const Model& model : models) {
-        measured.values.emplace_back(100 * measured_wins[model.implementation] / points);
+        seen.values.emplace_back(100 * measured_wins[model.implementation] / points);
         predicted.values.emplace_back(100 * predicted_wins[model.implementation] / points);
     }
     return {"Where each wins",
             Panel::Kind::bars,
-            categories_axis("implementation", surfaces.implementations),
-            figures_axis("fastest at", "%"),
+            categories("implementation", surfaces.implementations),
+            numbers("fastest at", "%", Axis::Scale::linear, {}),
             {},
-            {std::move(measured), std::move(predicted)},
+            {std::move(seen), std::move(predicted)},
             "Share of all points of file, buffer, key size and direction."};
 }
 
@@ -181,16 +175,14 @@ std::optional<std::uint64_t> ahead_from(const Surfaces& surfaces, const Model& a
 Verdict on_use(const Surfaces& surfaces, const Model& gpu, const Model& cpu) {
     const auto from = ahead_from(surfaces, gpu, cpu);
     if (!from) {
-        return {
-            Verdict::Holds::no,
-            fmt::format("By the model the GPU is never ahead of {} on one thread, up to files of {}.",
-                        cpu.implementation, place_name(lengths_axis("", surfaces.files), surfaces.files.size() - 1))};
+        return {Verdict::Holds::no,
+                fmt::format("By the model the GPU is never ahead of {} on one thread, up to files of {}.",
+                            cpu.implementation, size_name(surfaces.files.back()))};
     }
-    const std::uint64_t list[] = {*from};
     return {Verdict::Holds::yes,
             fmt::format(
                 "By the model the GPU is ahead of {} on one thread for files from {} on, through the largest buffer.",
-                cpu.implementation, place_name(lengths_axis("", list), 0))};
+                cpu.implementation, size_name(*from))};
 }
 
 Result run_model(const Context& context) {

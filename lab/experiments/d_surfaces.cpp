@@ -1,9 +1,9 @@
 // D.surfaces: C++, AES-NI and CUDA over the lengths of buffer and file.
 #include <fmt/format.h>
 
-#include "lab/axes.hpp"
 #include "lab/compare.hpp"
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/panels.hpp"
 #include "lab/surfaces.hpp"
 
 namespace lab::experiments {
@@ -13,15 +13,15 @@ namespace {
 Panel panel_of(const Surfaces& surfaces, unsigned key_bits, Direction direction) {
     Panel panel{name_of(key_bits, direction),
                 Panel::Kind::surface,
-                lengths_axis("file", surfaces.files),
-                lengths_axis("buffer", surfaces.buffers),
-                throughput_axis(Axis::Scale::log),
+                sizes("file", surfaces.files),
+                sizes("buffer", surfaces.buffers),
+                numbers("throughput", "GB/s", Axis::Scale::log, {}),
                 {},
                 fmt::format("ECB; from reading the file's first byte to writing its last, in {}, both open already; "
                             "CUDA's copies included. The paper shows surfaces, not figures.",
                             surfaces.place)};
     for (const std::string& implementation : surfaces.implementations) {
-        Series series{implementation, Series::Role::measured, {}, {}};
+        Series series = measured(implementation);
         const Surface& surface = surfaces.of(implementation, key_bits, direction);
         for (std::size_t i = 0; i < surface.seconds.size(); ++i) {
             const auto bytes = static_cast<double>(surfaces.files[i % surfaces.files.size()]);
@@ -43,18 +43,16 @@ Verdict on_small_data(const Surfaces& surfaces) {
     const double against_cpp = gpu / at_corner(surfaces, in_plain_cpp.name, false);
     const double against_ni =
         surfaces.has(with_aes_ni.name) ? gpu / at_corner(surfaces, with_aes_ni.name, false) : against_cpp;
-    return {
-        against_cpp > 1 && against_ni > 2   ? Verdict::Holds::yes
-        : against_cpp > 1 || against_ni > 1 ? Verdict::Holds::partly
-                                            : Verdict::Holds::no,
-        fmt::format("A file of {} takes the GPU {:.1f} times what it takes plain C++, and {:.1f} times what it takes "
-                    "AES-NI: small data {} on the GPU.",
-                    place_name(lengths_axis("", surfaces.files), 0), against_cpp, against_ni,
-                    against_cpp > 1 ? "loses" : "does not lose")};
+    return {against_cpp > 1 && against_ni > 2   ? Verdict::Holds::yes
+            : against_cpp > 1 || against_ni > 1 ? Verdict::Holds::partly
+                                                : Verdict::Holds::no,
+            fmt::format(
+                "A file of {} takes the GPU {:.1f} times what it takes plain C++, and {:.1f} times what it takes "
+                "AES-NI: small data {} on the GPU.",
+                size_name(surfaces.files[0]), against_cpp, against_ni, against_cpp > 1 ? "loses" : "does not lose")};
 }
 
 Verdict on_large_data(const Surfaces& surfaces) {
-    const std::size_t last = surfaces.files.size() - 1;
     const double gpu = at_corner(surfaces, on_cuda.name, true);
     const double over_cpp = at_corner(surfaces, in_plain_cpp.name, true) / gpu;
     const double over_ni = surfaces.has(with_aes_ni.name) ? at_corner(surfaces, with_aes_ni.name, true) / gpu : 0;
@@ -62,8 +60,7 @@ Verdict on_large_data(const Surfaces& surfaces) {
         "At {} through a buffer of {} the GPU is {:.1f} times as fast as plain C++, and {:.2f} times as fast as AES-NI "
         "on "
         "one thread",
-        place_name(lengths_axis("", surfaces.files), last),
-        place_name(lengths_axis("", surfaces.buffers), surfaces.buffers.size() - 1), over_cpp, over_ni);
+        size_name(surfaces.files.back()), size_name(surfaces.buffers.back()), over_cpp, over_ni);
     if (over_cpp <= 1) return {Verdict::Holds::no, sentence + ": it does not even win against C++."};
     if (over_ni > 1) return {Verdict::Holds::partly, sentence + ": it does not come close to AES-NI, it is ahead."};
     if (over_ni > 0.5) return {Verdict::Holds::yes, sentence + ": ahead of the one and close to the other."};

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "lab/axes.hpp"
 #include "lab/compare.hpp"
 #include "lab/experiments/experiments.hpp"
 #include "lab/experiments/file_trials.hpp"
+#include "lab/experiments/panels.hpp"
 #include "lab/files.hpp"
 #include "lab/process.hpp"
 #include "lab/published.hpp"
@@ -79,11 +79,11 @@ double run_subject(const Subject& subject, const Place& place) {
 }
 
 Panel measure_place(const Context& context, const Place& place, const std::vector<Subject>& all,
-                    const std::vector<std::uint64_t>& sizes, Direction direction, double done, double share) {
+                    const std::vector<std::uint64_t>& file_sizes, Direction direction, double done, double share) {
     Panel panel{place.on_disk ? "On a disk" : "On a tmpfs",
                 Panel::Kind::lines,
-                lengths_axis("file", sizes),
-                throughput_axis(Axis::Scale::log),
+                sizes("file", file_sizes),
+                numbers("throughput", "GB/s", Axis::Scale::log, {}),
                 {},
                 {},
                 place.on_disk ? "From the start of the process to its end; the input is not in the page cache. "
@@ -95,12 +95,12 @@ Panel measure_place(const Context& context, const Place& place, const std::vecto
     for (const Subject& subject : subjects) panel.series.push_back({subject.name, subject.role, {}, {}});
     const Effort effort = context.quick ? Effort{3, 5, 0.05} : Effort{5, 9, 0.3};
     const Secrets secrets;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-        context.step(done + share * static_cast<double>(i) / static_cast<double>(sizes.size()),
+    for (std::size_t i = 0; i < file_sizes.size(); ++i) {
+        context.step(done + share * static_cast<double>(i) / static_cast<double>(file_sizes.size()),
                      fmt::format("{}, {}", place.name, place_name(panel.x, i)));
         // The cipher's way back is what libcrypto encrypted.
         const bool encrypt = direction == Direction::encrypt;
-        std::vector<std::uint8_t> input = random_bytes(sizes[i], i);
+        std::vector<std::uint8_t> input = random_bytes(file_sizes[i], i);
         std::vector<std::uint8_t> expected =
             Reference(encrypt ? Mode::ctr : Mode::cbc, Direction::encrypt, secrets.key).run(secrets.iv, input);
         if (!encrypt) std::swap(input, expected);
@@ -115,7 +115,7 @@ Panel measure_place(const Context& context, const Place& place, const std::vecto
         }
         const std::vector<Summary> seconds = sample_in_turns(effort, works);
         for (std::size_t s = 0; s < subjects.size(); ++s) {
-            add(panel.series[s], rate(static_cast<double>(sizes[i]) / 1e9, seconds[s]));
+            add(panel.series[s], rate(static_cast<double>(file_sizes[i]) / 1e9, seconds[s]));
         }
     }
     std::filesystem::remove(place.folder / "input");
@@ -176,14 +176,14 @@ Result run_both(const Context& context, Direction direction, const std::vector<s
     Result result;
     const std::vector<Subject> subjects = subjects_of(context, arguments);
     const std::vector<Place> places = places_of(context, result.notes);
-    std::vector<std::uint64_t> sizes{16 << 10, 256 << 10, 4 << 20, 64 << 20};
+    std::vector<std::uint64_t> file_sizes{16 << 10, 256 << 10, 4 << 20, 64 << 20};
     if (!context.quick)
-        sizes = {16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30};
-    sizes = fitting(context, places, std::move(sizes), 2);
+        file_sizes = {16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30};
+    file_sizes = fitting(context, places, std::move(file_sizes), 2);
     for (std::size_t i = 0; i < places.size(); ++i) {
         const double share = 1.0 / static_cast<double>(places.size());
         result.panels.push_back(
-            measure_place(context, places[i], subjects, sizes, direction, share * static_cast<double>(i), share));
+            measure_place(context, places[i], subjects, file_sizes, direction, share * static_cast<double>(i), share));
         const Panel& panel = result.panels.back();
         const char* openssl = places[i].on_disk ? openssl_synced_name : openssl_name;
         result.verdicts.push_back(on_large_files(panel, openssl, from, published));

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <warpaes/warpaes.hpp>
 
-#include "lab/axes.hpp"
 #include "lab/compare.hpp"
 #include "lab/cpu/pipelines.hpp"
 #include "lab/experiments/experiments.hpp"
 #include "lab/experiments/file_trials.hpp"
+#include "lab/experiments/panels.hpp"
 #include "lab/files.hpp"
 #include "lab/published.hpp"
 #include "lab/reference.hpp"
@@ -80,8 +80,7 @@ std::uint64_t file_size(const Context& context, const std::vector<Place>& places
 }
 
 std::string title_of(const Place& place, std::uint64_t bytes) {
-    const std::uint64_t list[] = {bytes};
-    return fmt::format("A file of {} on a {}", place_name(lengths_axis("", list), 0), place.name);
+    return fmt::format("A file of {} on a {}", size_name(bytes), place.name);
 }
 
 const char* note_of(const Place& place) {
@@ -106,11 +105,11 @@ const Effort& effort_of(const Context& context) {
 
 Panel measure_staging(const Context& context, const Place& place, std::uint64_t bytes,
                       const std::vector<std::uint64_t>& chunks, double done, double share) {
-    Panel panel{title_of(place, bytes), Panel::Kind::lines, lengths_axis("chunk", chunks), throughput_axis(), {}, {},
+    Panel panel{title_of(place, bytes), Panel::Kind::lines, sizes("chunk", chunks), throughput(), {}, {},
                 note_of(place)};
     const FileTrial trial(place, bytes);
     const std::vector<std::string> backends = backends_of(context);
-    for (const std::string& backend : backends) panel.series.push_back({backend, Series::Role::measured, {}, {}});
+    for (const std::string& backend : backends) panel.series.push_back(measured(backend));
     for (std::size_t i = 0; i < chunks.size(); ++i) {
         context.step(done + share * static_cast<double>(i) / static_cast<double>(chunks.size()),
                      place.name + ", chunks of " + place_name(panel.x, i));
@@ -186,8 +185,8 @@ Panel measure_pipelines(const Context& context, const Place& place, std::uint64_
     const std::string many = fmt::format("production, {} workers", context.threads);
     Panel panel{title_of(place, bytes),
                 Panel::Kind::bars,
-                categories_axis("who does it", {"one thread", "reader, worker, writer", "production, 1 worker", many}),
-                throughput_axis(),
+                categories("who does it", {"one thread", "reader, worker, writer", "production, 1 worker", many}),
+                throughput(),
                 {},
                 {},
                 fmt::format("{} Chunks of 1 MiB; {} of them between the three threads. On a GPU production has as many "
@@ -219,7 +218,7 @@ Panel measure_pipelines(const Context& context, const Place& place, std::uint64_
                 verify),
             verified_once([&] { return trial.by_production(one); }, verify)};
         if (context.threads > 1) works.push_back(verified_once([&] { return trial.by_production(all); }, verify));
-        Series series{backends[b], Series::Role::measured, {}, {}};
+        Series series = measured(backends[b]);
         for (const Summary& seconds : sample_in_turns(effort_of(context), works)) {
             add(series, rate(static_cast<double>(bytes) / 1e9, seconds));
         }

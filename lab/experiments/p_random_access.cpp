@@ -5,10 +5,10 @@
 #include <warpaes/streams.hpp>
 #include <warpaes/warpaes.hpp>
 
-#include "lab/axes.hpp"
 #include "lab/compare.hpp"
 #include "lab/experiments/experiments.hpp"
 #include "lab/experiments/file_trials.hpp"
+#include "lab/experiments/panels.hpp"
 #include "lab/files.hpp"
 #include "lab/reference.hpp"
 
@@ -83,9 +83,9 @@ Result run_random_access(const Context& context) {
     std::vector<std::string> unused;
     const std::vector<Place> places = places_of(context, unused);
     const Place& place = places.back();  // a tmpfs if there is one: a disk would hide what it costs
-    std::vector<std::uint64_t> sizes{64 << 10, 1 << 20, 16 << 20, 64 << 20};
-    if (!context.quick) sizes.push_back(1 << 30);
-    const std::uint64_t size = fitting(context, {place}, sizes, 2).back();
+    std::vector<std::uint64_t> file_sizes{64 << 10, 1 << 20, 16 << 20, 64 << 20};
+    if (!context.quick) file_sizes.push_back(1 << 30);
+    const std::uint64_t size = fitting(context, {place}, file_sizes, 2).back();
 
     context.step(0, "writing the files");
     const std::vector<std::uint8_t> plain = random_bytes(size, 1), key = random_bytes(16, 2), iv = random_bytes(16, 3);
@@ -104,15 +104,13 @@ Result run_random_access(const Context& context) {
     Panel panel{
         "Time by range",
         Panel::Kind::lines,
-        lengths_axis("range", lengths),
-        figures_axis("time", "s", Axis::Scale::log),
+        sizes("range", lengths),
+        numbers("time", "s", Axis::Scale::log, {}),
         {},
-        {{"CTR, a file job with a range", Series::Role::measured, {}, {}},
-         {"authenticated segments of 16 KiB, a reader", Series::Role::measured, {}, {}}},
+        {measured("CTR, a file job with a range"), measured("authenticated segments of 16 KiB, a reader")},
         fmt::format("A file of {} in {}, another place of it each time; the last range is all of it. The paper has "
                     "no figures.",
-                    place_name(lengths_axis("", lengths), lengths.size() - 1),
-                    place.on_disk ? "the page cache" : "a tmpfs")};
+                    size_name(lengths.back()), place.on_disk ? "the page cache" : "a tmpfs")};
     for (std::size_t i = 0; i < lengths.size(); ++i) {
         const std::uint64_t length = lengths[i];
         context.step(static_cast<double>(i) / static_cast<double>(lengths.size()), place_name(panel.x, i));
