@@ -1,0 +1,180 @@
+"""`warpaes lab`: the list, runs that are interrupted and taken up again, the page, comparison, and bad arguments."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from support import ARGUMENT, BACKEND, EXISTS, FORMAT, NOT_FOUND, WARPAES, WRITE, CommandTest
+
+PAPERS = "NGPDHW"
+
+
+class Lab(CommandTest):
+    def lab(self, *arguments, **options):
+        return self.warpaes("lab", *arguments, **options).decode()
+
+    def run_quickly(self, *keys, output="out"):
+        """Runs on the CPU."""
+        return self.lab("run", *keys, *self.quick(output))
+
+    def quick(self, output):
+        return ["--quick", "--no-gpu", "-o", output, "--disk", self.directory]
+
+    def record(self, output="out"):
+        return json.loads(self.read(os.path.join(output, "record.json")))
+
+    def test_list(self):
+        experiments = json.loads(self.lab("list", "--json"))
+        keys = [e["key"] for e in experiments]
+        self.assertEqual(len(keys), len(set(keys)))
+        self.assertEqual(keys, sorted(keys, key=lambda key: PAPERS.index(key[0])))
+        for e in experiments:
+            self.assertEqual(e["key"].split(".")[0], e["paper"])
+            self.assertTrue(e["question"].endswith("?"), e)
+            self.assertIn(e["needs"], ("cpu", "gpu", "either"))
+            self.assertGreaterEqual(e["seconds"], e["quick_seconds"])
+        lines = self.lab("list").splitlines()
+        self.assertEqual([line.split()[0] for line in lines], keys)
+        # What the issue of the lab promises as a whole.
+        self.assertLess(sum(e["seconds"] for e in experiments), 3600)
+
+    def test_one_experiment(self):
+        out = self.run_quickly("p.random")
+        self.assertRegex(out, r"(?m)^P\.random_access +measured +[\d.]+ s")
+        self.assertIn("16 bytes of", out)
+        record = self.record()
+        self.assertEqual(record["schema"], 1)
+        self.assertEqual(record["options"]["quick"], True)
+        self.assertEqual(record["options"]["keys"], ["p.random"])
+        self.assertIsNone(record["machine"]["gpu"])
+        self.assertTrue(record["machine"]["cpu"])
+        self.assertRegex(record["date"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        (experiment,) = record["experiments"]
+        self.assertEqual((experiment["key"], experiment["status"]), ("P.random_access", "measured"))
+        (panel,) = experiment["result"]["panels"]
+        for series in panel["series"]:
+            self.assertEqual(len(series["values"]), len(panel["x"]["values"]))
+            for value, (low, high) in zip(series["values"], series["spread"]):
+                self.assertTrue(0 < low <= value <= high, series)
+        # The page holds the record; nothing else is left, of the experiment's files neither.
+        self.assertIn(b"P.random_access", self.read("out/report.html"))
+        self.assertEqual(sorted(os.listdir(self.path("out"))), ["record.json", "report.html"])
+        self.assertEqual(os.listdir(self.directory), ["out"])
+
+        with self.subTest("what is there is kept"):
+            message = self.refused(EXISTS, "out/record.json|--resume|-f", "lab", "run", "-o", "out")
+            self.assertEqual(message.stdout, b"")
+        with self.subTest("the page once more"):
+            self.lab("report", "out/record.json", "-o", "page.html")
+            self.assertEqual(self.read("page.html"), self.read("out/report.html"))
+        with self.subTest("nothing left to resume"):
+            before = self.read("out/record.json")
+            self.lab("run", "--resume", "-o", "out")
+            self.assertEqual(self.read("out/record.json"), before)
+        with self.subTest("another machine's record"):
+            record["machine"]["cpu"] = "another"
+            self.write("out/record.json", json.dumps(record).encode())
+            self.refused(ARGUMENT, "--resume|another machine", "lab", "run", "--resume", "-o", "out")
+
+    def test_what_needs_a_gpu_says_so(self):
+        out = self.run_quickly("N")
+        self.assertIn("left out", out)
+        for experiment in self.record()["experiments"]:
+            self.assertEqual(experiment["status"], "left_out")
+            self.assertIn("--no-gpu", experiment["reason"])
+
+    def test_interrupt_and_resume(self):
+        command = [WARPAES, "lab", "run", "P.random_access", "H", *self.quick("out")]
+        run = subprocess.Popen(command, cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            deadline = time.monotonic() + 60
+            while not os.path.exists(self.path("out/record.json")):
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
+            run.send_signal(signal.SIGINT)
+            out, err = run.communicate(timeout=60)
+        finally:
+            run.kill()
+        self.assertEqual(run.returncode, 128 + signal.SIGINT, err)
+        self.assertIn(b"--resume", out)
+        states = [e["status"] for e in self.record()["experiments"]]
+        self.assertGreater(len(states), 1)
+        self.assertEqual(states[-1], "not_run")
+        self.assertEqual(os.listdir(self.directory), ["out"])
+
+        out = json.loads(self.lab("run", "--resume", "-o", "out", "--json"))
+        self.assertEqual([e["status"] for e in out["experiments"]], ["measured"] + ["left_out"] * (len(states) - 1))
+        self.assertEqual(out, self.record())
+        self.assertEqual(out["options"]["keys"], ["P.random_access", "H"])
+        self.assertGreater(out["seconds"], 0)
+
+    def test_compare(self):
+        series = {"name": "ours", "role": "measured", "values": [2, 4], "spread": [[1.9, 2.1], [3, 5]]}
+        published = {"name": "paper", "role": "published", "values": [1, None], "spread": []}
+        panel = {
+            "title": "By size",
+            "kind": "lines",
+            "x": {"name": "input", "unit": "B", "scale": "log", "values": [1024, 1536]},
+            "y": {"name": "throughput", "unit": "GB/s", "scale": "linear", "values": []},
+            "series": [series, published],
+            "note": "",
+        }
+        result = {"panels": [panel], "facts": [], "verdicts": [], "notes": []}
+        experiment = {"key": "G.x", "paper": "G", "citation": "", "title": "", "question": "?", "status": "measured"}
+        experiment.update(reason="", seconds=1, result=result)
+        record = self.lab("run", "N", "--no-gpu", "--quick", "-o", "a", "--json")
+        record = json.loads(record)
+        record["experiments"] = [experiment]
+        self.write("a.json", json.dumps(record).encode())
+        series.update(values=[3, 4.1], spread=[[2.9, 3.1], [3, 5]])
+        self.write("b.json", json.dumps(record).encode())
+
+        out = json.loads(self.lab("compare", "a.json", "b.json", "--json"))
+        self.assertEqual(
+            [(f["place"], f["a"], f["b"], f["ratio"], f["differs"]) for f in out["figures"]],
+            [("1 KiB", 2, 3, 1.5, True), ("1536 B", 4, 4.1, 4.1 / 4, False)],
+        )
+        self.assertEqual((out["only_a"], out["only_b"]), (0, 0))
+        text = self.lab("compare", "a.json", "b.json")
+        self.assertRegex(text, r"ours, 1 KiB +2 +3 GB/s +1\.50 \*\n")
+        self.assertRegex(text, r"ours, 1536 B +4 +4\.1 GB/s +1\.02\n")
+        self.assertIn("2 figures in both, 1 of them", text)
+
+    def test_bad_arguments(self):
+        self.write("text", b"text")
+        self.write("list.json", b"[1, 2]")
+        self.write("other.json", b'{"schema": 99, "experiments": []}')
+        for status, words, arguments in (
+            (ARGUMENT, "list, run, report or compare", []),
+            (ARGUMENT, "'walk'|warpaes lab --help", ["walk"]),
+            (ARGUMENT, "--walk", ["list", "--walk"]),
+            (ARGUMENT, "KEY|'X'|warpaes lab list", ["run", "X", "-o", "out"]),
+            (ARGUMENT, "KEY|''", ["run", "", "-o", "out"]),
+            (ARGUMENT, "--resume|--quick", ["run", "--resume", "--quick"]),
+            (ARGUMENT, "--device|--no-gpu", ["run", "--device", "0", "--no-gpu"]),
+            (ARGUMENT, "--threads", ["run", "--threads", "0"]),
+            (ARGUMENT, "--disk", ["run", "--disk", "absent"]),
+            (BACKEND, "--device", ["run", "--device", "1000", "-o", "out"]),
+            (NOT_FOUND, "out/record.json", ["run", "--resume", "-o", "out"]),
+            (WRITE, "--output|text", ["run", "N", "--no-gpu", "-o", "text/out"]),
+            (ARGUMENT, "RECORD", ["report"]),
+            (NOT_FOUND, "absent.json", ["report", "absent.json"]),
+            (FORMAT, "'text'|no record", ["report", "text"]),
+            (FORMAT, "list.json", ["report", "list.json"]),
+            (FORMAT, "other.json|schema", ["report", "other.json"]),
+            (ARGUMENT, "B", ["compare", "text"]),
+            (FORMAT, "text", ["compare", "text", "text"]),
+        ):
+            with self.subTest(arguments=arguments):
+                self.refused(status, words, "lab", *arguments)
+
+    def test_help(self):
+        for arguments in ([], ["list"], ["run"], ["report"], ["compare"]):
+            self.assertIn("Usage: warpaes lab", self.lab(*arguments, "--help"))
+
+
+if __name__ == "__main__":
+    unittest.main()
