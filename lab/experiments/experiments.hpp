@@ -10,19 +10,34 @@ extern const Experiment n_granularity;
 extern const Experiment n_tables;
 extern const Experiment n_layout;
 extern const Experiment n_persistent;
+extern const Experiment n_overlap;
+
 extern const Experiment g_schemes;
 extern const Experiment g_tables;
+extern const Experiment g_transfers;
+extern const Experiment g_breakdown;
+
 extern const Experiment p_threads;
 extern const Experiment p_memory;
+extern const Experiment p_streams;
 extern const Experiment p_staging;
 extern const Experiment p_pipeline;
 extern const Experiment p_encryption;
 extern const Experiment p_decryption;
 extern const Experiment p_random_access;
-extern const Experiment d_occupancy;
+
 extern const Experiment d_surfaces;
 extern const Experiment d_model;
+extern const Experiment d_occupancy;
+
+extern const Experiment h_reads;
 extern const Experiment h_tables;
+extern const Experiment h_ctr;
+extern const Experiment h_overhead;
+extern const Experiment h_rekeying;
+extern const Experiment h_serial;
+extern const Experiment h_mixing;
+
 extern const Experiment w_leakage;
 extern const Experiment w_contenders;
 

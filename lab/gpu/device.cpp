@@ -143,6 +143,9 @@ double Event::since(const Event& start) const {
 
 void copy(void* to, const void* from, std::size_t bytes) {
     check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copying");
+    // From pageable memory it returns before the last bytes have arrived, and streams here do not wait for the default
+    // one.
+    check(cudaStreamSynchronize(nullptr), "copying");
 }
 
 void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {

@@ -34,6 +34,7 @@ public:
     /// Room for `most_bytes` in flight, in and out each: lanes times the bytes of a chunk.
     Overlap(std::size_t most_bytes, unsigned most_lanes);
 
+    [[nodiscard]] std::size_t room() const { return input_.size(); }
     /// Seconds for `bytes` bytes from `input` to `output`, both in page-locked memory.
     double run(const std::uint8_t* input, std::uint8_t* output, std::size_t bytes, const Chunks& chunks,
                const ChunkKernel& kernel);

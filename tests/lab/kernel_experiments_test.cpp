@@ -2,12 +2,10 @@
 // be: each runs to its end, its outputs are verified, and what it yields is whole.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "lab/gpu/catalogue.hpp"
-#include "lab/record.hpp"
 #include "lab/reference.hpp"
 #include "lab/trial.hpp"
+#include "whole_results.hpp"
 
 namespace lab {
 namespace {
@@ -27,44 +25,7 @@ Context context_of(int gpu) {
 class KernelExperiments : public testing::TestWithParam<std::string> {};
 
 TEST_P(KernelExperiments, YieldWholeResults) {
-    const std::vector<std::string> key{GetParam()};
-    const std::vector<Experiment> chosen = select(key);
-    ASSERT_EQ(chosen.size(), 1u);
-    Context context = context_of(0);
-    double last = 0;
-    int steps = 0;
-    context.step = [&](double done, const std::string& next) {
-        EXPECT_GE(done, last);
-        EXPECT_LT(done, 1);
-        EXPECT_FALSE(next.empty());
-        last = done;
-        ++steps;
-    };
-    const Result result = chosen[0].run(context);
-    EXPECT_NO_THROW(check(result));
-    EXPECT_GT(steps, 0);
-    EXPECT_FALSE(result.panels.empty());
-    for (const Panel& panel : result.panels) {
-        EXPECT_FALSE(panel.note.empty()) << panel.title;
-        EXPECT_GT(panel.x.size(), 0u) << panel.title;
-        bool ours = false;
-        for (const Series& series : panel.series) {
-            if (series.role == Series::Role::measured) ours = true;
-            bool any = false;
-            for (const auto& value : series.values) {
-                any |= value.has_value();
-                EXPECT_TRUE(!value || std::isfinite(*value)) << panel.title << ": " << series.name;
-            }
-            EXPECT_TRUE(any) << panel.title << ": " << series.name;
-        }
-        EXPECT_TRUE(ours) << panel.title;
-    }
-    EXPECT_FALSE(result.verdicts.empty());
-    for (const Verdict& verdict : result.verdicts) {
-        EXPECT_EQ(verdict.sentence.back(), '.') << verdict.sentence;
-        EXPECT_EQ(verdict.sentence.find("nan"), std::string::npos) << verdict.sentence;
-    }
-    EXPECT_THROW(chosen[0].run(context_of(-1)), LeftOut);
+    expect_whole_result(GetParam(), context_of(0));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, KernelExperiments, testing::ValuesIn(keys), [](const auto& info) {

@@ -1,0 +1,162 @@
+// [H]: CTR by size of the text, of the kernel alone and from host memory to host memory.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <warpaes/warpaes.hpp>
+
+#include "lab/experiments/experiments.hpp"
+#include "lab/experiments/support.hpp"
+#include "lab/published.hpp"
+
+namespace lab {
+namespace {
+
+constexpr std::size_t mib = 1 << 20;
+
+/// The counter block `blocks` behind `first` (SP 800-38A, B.1).
+std::array<std::uint8_t, 16> counter_behind(std::span<const std::uint8_t> first, std::uint64_t blocks) {
+    std::array<std::uint8_t, 16> counter{};
+    unsigned carry = 0;
+    for (std::size_t i = 16; i-- > 0; blocks >>= 8) {
+        const unsigned sum = first[i] + static_cast<unsigned>(blocks & 0xff) + carry;
+        counter[i] = static_cast<std::uint8_t>(sum);
+        carry = sum >> 8;
+    }
+    return counter;
+}
+
+gpu::ChunkKernel counter_kernel(const gpu::Variants& variants, const NamedKernel& kernel, const Text& text) {
+    return [&variants, &text, kernel](const std::uint8_t* in, std::uint8_t* out, std::size_t offset, std::size_t bytes,
+                                      const gpu::Stream& stream) {
+        variants.run(kernel.entry, kernel.geometry, in, out, bytes, counter_behind(text.iv(), offset / 16), stream);
+    };
+}
+
+warpaes::Message message_of(const warpaes::Key& key, const Text& text, const std::uint8_t* input, std::uint8_t* output,
+                            std::size_t bytes) {
+    warpaes::Message message;
+    message.mode = warpaes::Mode::ctr;
+    message.direction = warpaes::Direction::encrypt;
+    message.key = &key;
+    message.iv = text.iv();
+    message.input = {input, bytes};
+    message.output = {output, bytes};
+    return message;
+}
+
+struct Curves {
+    std::vector<Series> alone, transfers;
+};
+
+Curves measure(const Context& context, const std::vector<double>& x, const gpu::Properties& properties) {
+    const auto most = static_cast<std::size_t>(x.back());
+    const Text text(most, Mode::ctr);
+    const gpu::Variants variants(text.key());
+    const warpaes::Engine engine({.backend = "cuda", .device = context.gpu});
+    const warpaes::Key key(text.key());
+    const Trial trial({.counter = true}, most);
+    TextBuffers buffers(text, gpu::HostMemory::Kind::page_locked);
+    gpu::Overlap overlap(most, 4);
+    const NamedKernel then = published_kernel(true), now = conflict_free_kernel(properties, true);
+    const auto run_then = counter_kernel(variants, then, text), run_now = counter_kernel(variants, now, text);
+
+    const auto measured = Series::Role::measured, baseline = Series::Role::baseline;
+    Curves c{{{then.name, measured, {}, {}}, {now.name, measured, {}, {}}, {"production", baseline, {}, {}}},
+             {{then.name + ", one step after the other", measured, {}, {}},
+              {now.name + ", overlapped", measured, {}, {}},
+              {"production", baseline, {}, {}}}};
+    const Trial::Work kernels[] = {trial.variant(then.entry.variant, then.geometry),
+                                   trial.variant(now.entry.variant, now.geometry), trial.production(context)};
+    Progress progress(context, x.size());
+    for (const double size : x) {
+        progress.next(bytes_name(size));
+        const auto bytes = static_cast<std::size_t>(size);
+        for (std::size_t i = 0; i < c.alone.size(); ++i) {
+            add(c.alone[i], trial.speed(effort(context.quick), c.alone[i].name, kernels[i], bytes));
+        }
+
+        const auto from_host = [&](Series& series, const std::function<double()>& work) {
+            buffers.poison(bytes);
+            const Summary seconds = sample(effort(context.quick), work);
+            text.check(buffers.output.on_device(), bytes, series.name);
+            add(series, rate(size / 1e9, seconds));
+        };
+        from_host(c.transfers[0], [&] {
+            return overlap.run(buffers.input.get(), buffers.output.get(), bytes, {bytes, 1, false}, run_then);
+        });
+        const gpu::Chunks cut{bytes < 8 * mib ? bytes : std::clamp(bytes / 32 / 16 * 16, 2 * mib, 16 * mib),
+                              bytes < 8 * mib ? 1u : 4u, true};
+        from_host(c.transfers[1],
+                  [&] { return overlap.run(buffers.input.get(), buffers.output.get(), bytes, cut, run_now); });
+        const auto on_host = message_of(key, text, buffers.input.get(), buffers.output.get(), bytes);
+        from_host(c.transfers[2], [&] { return time_of([&] { engine.crypt(on_host); }); });
+    }
+    return c;
+}
+
+Result run(const Context& context) {
+    const gpu::Properties properties = gpu_of(context);
+    const std::vector<double> x = sizes(context, 1024, context.quick ? 256 * mib : 1024 * mib, 4);
+    Curves c = measure(context, x, properties);
+    const auto best = [](const Series& series) {
+        return **std::max_element(series.values.begin(), series.values.end());
+    };
+    const double alone = best(c.alone[0]), with = best(c.transfers[0]), production = best(c.alone[2]),
+                 production_with = best(c.transfers[2]);
+    const double published_alone = published::gb_per_s_of_mbit(published::harrison::ctr_kernel_mbit_per_s);
+    const double published_with = published::gb_per_s_of_mbit(published::harrison::ctr_with_transfers_mbit_per_s);
+
+    Result result;
+    const double kept = 100 * with / alone, published_kept = 100 * published_with / published_alone;
+    const auto holds = kept >= published_kept       ? Verdict::Holds::no
+                       : kept >= published_kept / 2 ? Verdict::Holds::partly
+                                                    : Verdict::Holds::yes;
+    result.verdicts.push_back(
+        {holds,
+         fmt::format(
+             "Published: transfers leave {:.0f} % of the kernel's throughput, so that the bus is the limit of "
+             "what the host can have. Here they leave {:.1f} % of the same kernel's ({:.1f} of {:.0f} GB/s); "
+             "kernels have become {:.0f} times as fast, transfers {:.0f} times. Production reaches {:.0f} GB/s on "
+             "the device and {:.1f} from host memory to host memory.",
+             published_kept, kept, with, alone, alone / published_alone, with / published_with, production,
+             production_with)});
+    result.facts = {{"kernel alone, four tables in shared memory", alone, "GB/s", published_alone},
+                    {"with transfers, one step after the other", with, "GB/s", published_with},
+                    {"production, device memory", production, "GB/s", {}},
+                    {"production, page-locked memory", production_with, "GB/s", {}}};
+    c.alone.insert(c.alone.begin(), published_everywhere("published, at most", published_alone, x.size()));
+    c.transfers.insert(c.transfers.begin(), published_everywhere("published, at most", published_with, x.size()));
+    Panel kernels{"CTR, kernel alone",
+                  Panel::Kind::lines,
+                  log_axis("text", "B", x),
+                  throughput(),
+                  {},
+                  std::move(c.alone),
+                  "AES-128-CTR, text in device memory, by events; the published figure is the highest of its curve."};
+    Panel transfers{"CTR with transfers",
+                    Panel::Kind::lines,
+                    log_axis("text", "B", x),
+                    throughput(),
+                    {},
+                    std::move(c.transfers),
+                    "Text in page-locked memory. Ours by events, production's by the host's clock, with the call."};
+    result.panels = {std::move(kernels), std::move(transfers)};
+    return result;
+}
+
+}  // namespace
+
+namespace experiments {
+
+const Experiment h_ctr{"H.ctr",
+                       Paper::harrison,
+                       "Counter mode by size of the text",
+                       "How fast is CTR on the chip, and what do transfers leave of it?",
+                       Experiment::Needs::gpu,
+                       40,
+                       6,
+                       run};
+
+}  // namespace experiments
+}  // namespace lab

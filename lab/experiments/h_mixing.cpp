@@ -1,0 +1,296 @@
+// [H]: serial and parallel messages in one payload, the same messages in seven orders.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "lab/experiments/experiments.hpp"
+#include "lab/experiments/messages.hpp"
+#include "lab/published.hpp"
+
+namespace lab {
+namespace {
+
+namespace paper = published::harrison;
+
+constexpr std::uint64_t block = 16, group = 32;
+constexpr const char* order_names[paper::mixed_orders] = {"1: a serial one in each group, packed",
+                                                          "2: the same, spread",
+                                                          "3: serial ones packed",
+                                                          "4: random",
+                                                          "5: random groups of 32",
+                                                          "6: groups of 32, spread",
+                                                          "7: as 6, sorted by size"};
+
+struct Message {
+    std::uint64_t blocks;
+    bool serial;
+    std::uint64_t offset = 0;  ///< of its text
+};
+using List = std::vector<Message>;
+
+/// The paper's messages, or a part of each kind: 32 periods make the whole.
+struct Messages32 {
+    List longs, shorts, serials;
+};
+
+Messages32 all_messages(std::uint64_t periods) {
+    Messages32 m;
+    for (std::uint64_t i = 0; i < paper::mixed_long_messages / 32 * periods; ++i) {
+        m.longs.push_back({paper::mixed_long_blocks, false});
+    }
+    for (std::uint64_t i = 0; i < paper::mixed_short_messages / 32 * periods; ++i) {
+        m.shorts.push_back({paper::mixed_short_blocks, false});
+    }
+    for (std::uint64_t i = 0; i < paper::mixed_serial_messages / 32 * periods; ++i) {
+        m.serials.push_back({paper::mixed_serial_least_blocks << (i % 8), true});
+    }
+    std::uint64_t offset = 0;
+    for (List* list : {&m.longs, &m.shorts, &m.serials}) {
+        for (Message& message : *list) {
+            message.offset = offset;
+            offset += block * message.blocks;
+        }
+    }
+    return m;
+}
+
+/// Orders 1 and 2. Thirty-two serial messages and 31 short ones in turns have 1,024 threads, so 32 groups with a serial
+/// message each. `spread`: the long ones lie between them.
+List one_in_each_group(const Messages32& m, bool spread) {
+    List list;
+    auto next_long = m.longs.begin(), next_short = m.shorts.begin();
+    for (std::size_t i = 0; i < m.serials.size(); ++i) {
+        list.push_back(m.serials[i]);
+        const std::size_t in_period = i % group;
+        if (in_period != group - 1) list.push_back(*next_short++);
+        // 960 long messages to 1,024 serial ones.
+        if (spread && in_period < m.longs.size() * group / m.serials.size()) list.push_back(*next_long++);
+    }
+    list.insert(list.end(), next_long, m.longs.end());
+    return list;
+}
+
+/// Orders 5 to 7: groups of 32 serial messages, and a parallel message is a unit too.
+List by_groups(const Messages32& m, const List& serials, std::mt19937* random) {
+    std::vector<List> groups, parallel;
+    for (std::size_t i = 0; i < serials.size(); i += group) {
+        groups.emplace_back(
+            serials.begin() + static_cast<std::ptrdiff_t>(i),
+            serials.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(serials.size(), i + group)));
+    }
+    for (const List* list : {&m.longs, &m.shorts}) {
+        for (const Message& message : *list) parallel.push_back({message});
+    }
+    std::vector<List> units;
+    if (random != nullptr) {
+        units = parallel;
+        units.insert(units.end(), groups.begin(), groups.end());
+        std::shuffle(units.begin(), units.end(), *random);
+    } else {
+        // Evenly by threads, not by messages.
+        std::uint64_t threads = 0, passed = 0;
+        for (const List& unit : parallel) threads += unit.front().blocks;
+        std::size_t next = 0;
+        for (const List& unit : parallel) {
+            while (next < groups.size() && passed * groups.size() >= next * threads) units.push_back(groups[next++]);
+            units.push_back(unit);
+            passed += unit.front().blocks;
+        }
+        while (next < groups.size()) units.push_back(groups[next++]);
+    }
+    List list;
+    for (const List& unit : units) list.insert(list.end(), unit.begin(), unit.end());
+    return list;
+}
+
+List in_order(int order, Messages32 m, std::mt19937& random) {
+    std::shuffle(m.serials.begin(), m.serials.end(), random);
+    if (order <= 2) return one_in_each_group(m, order == 2);
+    if (order <= 4) {
+        List list = m.serials;
+        list.insert(list.end(), m.longs.begin(), m.longs.end());
+        list.insert(list.end(), m.shorts.begin(), m.shorts.end());
+        if (order == 4) std::shuffle(list.begin(), list.end(), random);
+        return list;
+    }
+    if (order == 7) {
+        std::stable_sort(m.serials.begin(), m.serials.end(),
+                         [](const Message& a, const Message& b) { return a.blocks > b.blocks; });
+    }
+    return by_groups(m, m.serials, order == 5 ? &random : nullptr);
+}
+
+/// Text, then an IV for all and a key, with what must become of the text.
+struct Data {
+    explicit Data(const Messages32& m) {
+        for (const List* list : {&m.longs, &m.shorts, &m.serials}) {
+            for (const Message& message : *list) bytes += block * message.blocks;
+        }
+        host = random_bytes(bytes + block, 31);
+        key = random_bytes(16, 32);
+        std::vector<std::uint8_t> out(bytes);
+        Reference ctr(Mode::ctr, Direction::encrypt, key), cbc(Mode::cbc, Direction::encrypt, key);
+        for (const List* list : {&m.longs, &m.shorts, &m.serials}) {
+            for (const Message& message : *list) {
+                (message.serial ? cbc : ctr)
+                    .run(std::span(host).subspan(bytes, block),
+                         std::span(host).subspan(message.offset, block * message.blocks),
+                         std::span(out).subspan(message.offset, block * message.blocks));
+            }
+        }
+        expected = gpu::on_device(out);
+        input = gpu::on_device(host);
+        output = gpu::DeviceMemory(bytes);
+    }
+    void poison() { gpu::fill(output.get(), 0x5c, bytes); }
+    void check(const std::string& what) const {
+        const std::size_t at = gpu::first_difference(expected.get(), output.get(), bytes, stream);
+        if (at != bytes) throw Mismatch(fmt::format("{}: byte {} of {} is wrong", what, at, bytes));
+    }
+
+    std::uint64_t bytes = 0;
+    std::vector<std::uint8_t> host, key;
+    gpu::DeviceMemory input, output, expected;
+    gpu::Stream stream;
+};
+
+PayloadDescriptor payload_of(const List& list, std::uint64_t iv) {
+    PayloadDescriptor payload{1, {}};
+    for (const Message& m : list) {
+        MessageDescriptor d;
+        d.mode = m.serial ? Mode::cbc : Mode::ctr;
+        d.messages = {m.offset, block * m.blocks, 1, 0};
+        d.ivs = {iv, block, 1, 0};
+        payload.messages.push_back(d);
+    }
+    return payload;
+}
+
+std::vector<warpaes_batch_entry> entries_of(const List& list, const Data& data, const warpaes::Key& key) {
+    std::vector<warpaes_batch_entry> entries;
+    for (const Message& m : list) {
+        warpaes_batch_entry e{};
+        e.mode = m.serial ? WARPAES_CBC : WARPAES_CTR;
+        e.direction = WARPAES_ENCRYPT;
+        e.count = 1;
+        e.length = block * m.blocks;
+        e.input.at.pointer = data.input.get() + m.offset;
+        e.output.at.pointer = data.output.get() + m.offset;
+        e.iv.at.pointer = data.input.get() + data.bytes;
+        e.iv_len = block;
+        e.key = key.get();
+        entries.push_back(e);
+    }
+    return entries;
+}
+
+Verdict judge(const Series& natural, const Series& striped, const Series& production) {
+    const auto best = std::max_element(natural.values.begin(), natural.values.end());
+    const auto worst = std::min_element(natural.values.begin(), natural.values.end());
+    const auto best_order = best - natural.values.begin() + 1, worst_order = worst - natural.values.begin() + 1;
+    const auto spread = [](const Series& s) {
+        return **std::max_element(s.values.begin(), s.values.end()) /
+               **std::min_element(s.values.begin(), s.values.end());
+    };
+    const bool best_holds = *natural.values[paper::mixed_best_order - 1] >= 0.95 * **best;
+    const bool worst_holds = *natural.values[paper::mixed_worst_order - 1] <= 1.05 * **worst;
+    const auto holds = best_holds && worst_holds   ? Verdict::Holds::yes
+                       : best_holds || worst_holds ? Verdict::Holds::partly
+                                                   : Verdict::Holds::no;
+    return {holds,
+            fmt::format("Published: order 7 is the best and order 1 the worst, so that a client should group serial "
+                        "messages by size and spread the groups. Without ordering by the engine order {} is the best "
+                        "here ({:.1f} GB/s) and order {} the worst ({:.1f}), a factor of {:.2f}; with striped threads "
+                        "{:.2f}. Production orders messages itself: {:.1f} to {:.1f} GB/s, a factor of {:.2f}, "
+                        "whatever the client does.",
+                        best_order, **best, worst_order, **worst, spread(natural), spread(striped),
+                        **std::min_element(production.values.begin(), production.values.end()),
+                        **std::max_element(production.values.begin(), production.values.end()), spread(production))};
+}
+
+Result run(const Context& context) {
+    use_gpu(context);
+    // The whole is 16 MiB; a test may allow less.
+    std::uint64_t periods = 32;
+    while (periods > 1 && periods * (std::uint64_t{1} << 19) > context.most_bytes) periods /= 2;
+    const Messages32 messages = all_messages(periods);
+    Data data(messages);
+    const warpaes::Engine engine({.backend = "cuda", .device = context.gpu});
+    const warpaes::Key key(data.key);
+    const double amount = static_cast<double>(data.bytes) / 1e9;
+    std::mt19937 random(1);
+
+    Series natural{"[H]'s model, natural threads", Series::Role::measured, {}, {}};
+    Series striped{"[H]'s model, striped threads", Series::Role::measured, {}, {}};
+    Series production{"production: the engine orders", Series::Role::measured, {}, {}};
+    Progress progress(context, paper::mixed_orders);
+    for (int order = 1; order <= paper::mixed_orders; ++order) {
+        const std::string name = order_names[order - 1];
+        progress.next(name);
+        const List list = in_order(order, messages, random);
+        KeySchedules schedules;
+        gpu::PayloadOnDevice payload;
+        payload.load(prepare(payload_of(list, data.bytes), data.host.size(), data.key, schedules), schedules);
+        for (Series* series : {&natural, &striped}) {
+            const auto mapping = series == &natural ? gpu::ThreadMapping::natural : gpu::ThreadMapping::striped;
+            data.poison();
+            const Summary seconds = sample(effort(context.quick), [&] {
+                return gpu::seconds_of(
+                    data.stream, [&] { payload.run(data.input.get(), data.output.get(), mapping, {}, data.stream); });
+            });
+            data.check(name + ", " + series->name);
+            add(*series, rate(amount, seconds));
+        }
+        auto entries = entries_of(list, data, key);
+        data.poison();
+        const Summary seconds = sample(effort(context.quick), [&] { return time_batch(engine, entries); });
+        data.check(name + ", production");
+        add(production, rate(amount, seconds));
+    }
+
+    Result result;
+    result.verdicts.push_back(judge(natural, striped, production));
+    result.facts.push_back({"the best order over the worst, engine ordering off",
+                            **std::max_element(natural.values.begin(), natural.values.end()) /
+                                **std::min_element(natural.values.begin(), natural.values.end()),
+                            "",
+                            {}});
+    result.facts.push_back({"the best order over the worst, engine ordering on",
+                            **std::max_element(production.values.begin(), production.values.end()) /
+                                **std::min_element(production.values.begin(), production.values.end()),
+                            "",
+                            {}});
+    Panel panel{"Seven orders of the same messages",
+                Panel::Kind::bars,
+                category_axis("order", {std::begin(order_names), std::end(order_names)}),
+                {"throughput", "GB/s", Axis::Scale::linear, {}, {}},
+                {},
+                {natural, striped, production},
+                {}};
+    panel.note = fmt::format(
+        "{} parallel messages of 512 blocks and {} of 32 in CTR, {} serial ones of 16 to 2,048 blocks "
+        "in CBC, AES-128, {} in device memory. The model's kernel by events; production's batch, an "
+        "entry a message, by the host's clock from submitting to the end. Of the paper the ranking is at hand, not "
+        "the figures.",
+        messages.longs.size(), messages.shorts.size(), messages.serials.size(),
+        bytes_name(static_cast<double>(data.bytes)));
+    result.panels.push_back(std::move(panel));
+    return result;
+}
+
+}  // namespace
+
+namespace experiments {
+
+const Experiment h_mixing{"H.mixing",
+                          Paper::harrison,
+                          "Serial and parallel messages in one payload",
+                          "Does the order matter in which a client hands over serial and parallel messages?",
+                          Experiment::Needs::gpu,
+                          15,
+                          4,
+                          run};
+
+}  // namespace experiments
+}  // namespace lab

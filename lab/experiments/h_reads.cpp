@@ -1,0 +1,132 @@
+// [H]: five billion reads from each memory of the chip.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lab/experiments/experiments.hpp"
+#include "lab/experiments/support.hpp"
+#include "lab/gpu/memory_reads.hpp"
+#include "lab/published.hpp"
+
+namespace lab {
+namespace {
+
+using gpu::ReadFrom;
+using gpu::ReadPattern;
+
+struct Source {
+    ReadFrom from;
+    const char* name;
+};
+constexpr Source sources[] = {
+    {ReadFrom::constant, "constant"},    {ReadFrom::shared, "shared"}, {ReadFrom::replicated, "shared, a copy a bank"},
+    {ReadFrom::texture, "texture"},      {ReadFrom::l1, "global, L1"}, {ReadFrom::l2, "global, L2"},
+    {ReadFrom::memory, "global, memory"}};
+struct Pattern {
+    ReadPattern pattern;
+    const char* name;
+};
+constexpr Pattern patterns[] = {{ReadPattern::same, "coherent: one word"},
+                                {ReadPattern::consecutive, "coherent: neighbouring words"},
+                                {ReadPattern::random, "random"}};
+
+/// Figures of the random reads, by the place of a source in `sources`.
+Verdict judge(const Series& coherent, const Series& random) {
+    const auto at = [](const Series& s, std::size_t i) { return *s.values[i]; };
+    const double constant_loss = std::max(at(coherent, 0), 1e-9) / at(random, 0);
+    const double shared_loss = at(random, 2) / at(random, 1);
+    const bool shared_first = at(random, 1) > std::max(at(random, 0), at(random, 3));
+    const bool replicated_first = at(random, 2) >= at(random, 1);
+    const auto holds = shared_first && replicated_first   ? Verdict::Holds::yes
+                       : shared_first || replicated_first ? Verdict::Holds::partly
+                                                          : Verdict::Holds::no;
+    return {holds,
+            fmt::format(
+                "Published: shared memory is the place for tables that are read at random, constant memory only "
+                "for what all lanes read together. Here a multiprocessor answers {:.1f} random reads a clock "
+                "from shared memory, {:.1f} from constant memory ({:.0f} times fewer than coherent ones), {:.1f} "
+                "from textures, {:.1f} from the first-level cache; with a copy of the table in each bank, {:.1f}, "
+                "{:.1f} times as many as with one copy.",
+                at(random, 1), at(random, 0), constant_loss, at(random, 3), at(random, 4), at(random, 2), shared_loss)};
+}
+
+Result run(const Context& context) {
+    const gpu::Properties properties = gpu_of(context);
+    // Tables: the four T-tables' size; more than the first-level caches hold; more than the second.
+    const auto words = [&](std::uint64_t wanted) {
+        std::uint64_t fitting = 1024;
+        while (fitting < wanted && 8 * fitting <= context.most_bytes) fitting *= 2;
+        return static_cast<std::uint32_t>(fitting);
+    };
+    gpu::MemoryReads memory(context.gpu, 1024, words(std::uint64_t{1} << 22),
+                            words(std::uint64_t{1} << (context.quick ? 27 : 28)));
+    const auto wanted = std::min(static_cast<std::uint64_t>(published::harrison::reads),
+                                 static_cast<std::uint64_t>(context.most_bytes));
+    const auto reads = static_cast<double>(memory.reads(wanted));
+
+    std::vector<Series> rates, per_clock;
+    Progress progress(context, std::size(patterns) * std::size(sources));
+    for (const Pattern& pattern : patterns) {
+        Series a{pattern.name, Series::Role::measured, {}, {}}, b = a;
+        for (const Source& source : sources) {
+            progress.next(fmt::format("{}, {}", source.name, pattern.name));
+            std::vector<double> cycles;
+            const Summary seconds = sample(effort(context.quick), [&] {
+                const gpu::ReadTimes times = memory.run(source.from, pattern.pattern, wanted);
+                cycles.push_back(times.cycles);
+                return times.seconds;
+            });
+            if (!memory.verify()) {
+                throw Mismatch(fmt::format("{}, {}: the sum of what was read is wrong", source.name, pattern.name));
+            }
+            add(a, rate(reads / 1e9, seconds));
+            cycles.erase(cycles.begin());  // the first warms up
+            add(b, rate(reads / properties.multiprocessors, summarize(cycles)));
+        }
+        rates.push_back(std::move(a));
+        per_clock.push_back(std::move(b));
+    }
+    std::vector<std::string> names;
+    for (const Source& source : sources) names.emplace_back(source.name);
+
+    Result result;
+    result.verdicts.push_back(judge(per_clock[0], per_clock[2]));
+    const std::string note = fmt::format(
+        "{:.2g} reads of four bytes a launch, each sum verified. Tables of 4 KiB; {} in L2, {} in memory; 1,024 "
+        "threads a "
+        "multiprocessor, eight reads of each under way. No published figures are at hand.",
+        reads, bytes_name(4.0 * words(std::uint64_t{1} << 22)),
+        bytes_name(4.0 * words(std::uint64_t{1} << (context.quick ? 27 : 28))));
+    result.panels.push_back({"Reads a clock and multiprocessor",
+                             Panel::Kind::bars,
+                             category_axis("memory", names),
+                             {"reads", "1/clock", Axis::Scale::log, {}, {}},
+                             {},
+                             per_clock,
+                             note});
+    result.panels.push_back({"Reads a second",
+                             Panel::Kind::bars,
+                             category_axis("memory", names),
+                             {"reads", "10^9/s", Axis::Scale::log, {}, {}},
+                             {},
+                             rates,
+                             note});
+    return result;
+}
+
+}  // namespace
+
+namespace experiments {
+
+const Experiment h_reads{"H.reads",
+                         Paper::harrison,
+                         "Five billion reads",
+                         "How many reads do constant, shared, texture and global memory answer, coherent and random?",
+                         Experiment::Needs::gpu,
+                         25,
+                         5,
+                         run};
+
+}  // namespace experiments
+}  // namespace lab

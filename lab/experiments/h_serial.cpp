@@ -1,0 +1,257 @@
+// [H]: many messages in serial modes, a thread each, by their size and number; and what the distance between messages
+// costs, with everything else the same.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lab/experiments/experiments.hpp"
+#include "lab/experiments/messages.hpp"
+#include "lab/published.hpp"
+
+namespace lab {
+namespace {
+
+constexpr std::uint64_t mib = 1 << 20;
+
+struct NamedMode {
+    Mode mode;
+    const char* name;
+};
+constexpr NamedMode modes[] = {{Mode::cbc, "CBC"}, {Mode::ofb, "OFB"}, {Mode::cfb128, "CFB"}};
+
+struct Figures {
+    Summary production, model;
+};
+
+/// Throughput of production's batch and of the data model's kernel; both verified.
+Figures measure(const Context& context, const warpaes::Engine& engine, const Shape& shape) {
+    Messages messages(shape);
+    const warpaes::Key key(messages.keys());
+    auto entries = messages.entries(key, false);
+    KeySchedules schedules;
+    gpu::PayloadOnDevice payload;
+    payload.load(messages.prepare(schedules), schedules);
+    const gpu::Stream stream;
+    const auto amount = static_cast<double>(shape.bytes()) / 1e9;
+    Figures figures;
+    const Summary production = sample(effort(context.quick), [&] { return time_batch(engine, entries); });
+    messages.check("production's batch");
+    messages.poison();
+    const Summary model = sample(effort(context.quick), [&] {
+        return gpu::seconds_of(
+            stream, [&] { payload.run(messages.input(), messages.output(), gpu::ThreadMapping::natural, {}, stream); });
+    });
+    messages.check("the data model's kernel");
+    return {rate(amount, production), rate(amount, model)};
+}
+
+/// The data model's kernel on `count` messages of `blocks` blocks in CBC, neighbours `distance` blocks apart: where a
+/// message is longer than that, it lies in runs of so many blocks, each beside the other messages' runs.
+Summary measure_distance(const Context& context, std::uint64_t count, std::uint64_t blocks, std::uint64_t distance) {
+    const std::uint64_t run = std::min(distance, blocks), runs = blocks / run;
+    const Shape shape{.mode = Mode::cbc, .count = count * runs, .blocks = run, .stride_blocks = distance};
+    Messages messages(shape);
+    // As the kernel sees it: message i begins where run i does, and goes on `count` runs behind it.
+    MessageDescriptor d;
+    d.mode = Mode::cbc;
+    d.messages = {0, 16 * run, count, shape.stride()};
+    const std::uint64_t texts = shape.stride() * (shape.count - 1) + 16 * run;
+    d.ivs = {texts, 16, count, 0};
+    KeySchedules schedules;
+    PreparedPayload ready = prepare({1, {d}}, texts + 16 * shape.count, messages.keys(), schedules);
+    for (LogicalMessage& m : ready.messages) m.blocks = static_cast<std::uint32_t>(blocks);
+    gpu::PayloadOnDevice payload;
+    payload.load(ready, schedules);
+    const gpu::Stream stream;
+    const gpu::Runs layout{static_cast<std::uint32_t>(run), shape.stride() * count};
+    const Summary seconds = sample(effort(context.quick), [&] {
+        return gpu::seconds_of(stream, [&] {
+            payload.run(messages.input(), messages.output(), gpu::ThreadMapping::natural, layout, stream);
+        });
+    });
+    messages.check_runs("messages in runs", count, runs);
+    return rate(static_cast<double>(16 * count * blocks) / 1e9, seconds);
+}
+
+std::vector<double> up_to(std::vector<double> list, double most) {
+    std::erase_if(list, [&](double value) { return value > most; });
+    return list;
+}
+
+Verdict judge_sizes(const std::vector<double>& counts, const Series& production, std::size_t row) {
+    const std::size_t columns = counts.size();
+    const double few = production.values[row * columns].value_or(0);
+    double most = 0;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < columns; ++i) {
+        if (production.values[row * columns + i].value_or(0) > most)
+            most = *production.values[row * columns + i], at = i;
+    }
+    const bool grows = most > 4 * few;
+    return {
+        grows ? Verdict::Holds::yes : Verdict::Holds::no,
+        fmt::format("Published: serial modes need very many messages at a time, as one thread takes one message. "
+                    "Here production's CBC goes from {:.2f} GB/s with {} messages to {:.1f} GB/s with {}, {:.0f} times "
+                    "as much.",
+                    few, counts.front(), most, counts[at], most / std::max(few, 1e-9))};
+}
+
+Verdict judge_distance(const std::vector<double>& x, const Series& model, const Series& production) {
+    const auto at = static_cast<std::size_t>(
+        std::find(x.begin(), x.end(), static_cast<double>(published::harrison::stride_blocks)) - x.begin());
+    if (at >= x.size()) return {Verdict::Holds::open, "No messages were 128 blocks apart."};
+    const double near = *model.values.front();
+    const double best = **std::max_element(model.values.begin(), model.values.end());
+    const double far = *model.values[at], farthest = *model.values.back();
+    const auto holds = far < best / 2     ? Verdict::Holds::yes
+                       : far < 0.8 * best ? Verdict::Holds::partly
+                                          : Verdict::Holds::no;
+    const double lost = 100 * (1 - *production.values[at] / *production.values.front());
+    return {holds,
+            fmt::format("Published: reads collapse where threads' messages lie 128 blocks and more apart. Here the "
+                        "same kernel does {:.1f} GB/s with neighbouring blocks in neighbouring threads, {:.1f} at its "
+                        "best, {:.1f} at 128 blocks and {:.1f} at {}; production, which moves whole lines "
+                        "through shared memory, loses {:.0f} % from the least distance to 128 blocks.",
+                        near, best, far, farthest, x.back(), lost)};
+}
+
+Result run(const Context& context) {
+    use_gpu(context);
+    const warpaes::Engine engine({.backend = "cuda", .device = context.gpu});
+    const std::uint64_t most_bytes = std::min<std::uint64_t>(context.quick ? 64 * mib : 512 * mib, context.most_bytes);
+    const auto most_blocks = static_cast<double>(most_bytes / 16);
+    const std::vector<double> counts =
+        up_to(context.quick ? std::vector<double>{32, 1024, 8192, 65536}
+                            : std::vector<double>{32, 256, 1024, 4096, 16384, 65536, 262144},
+              most_blocks / 16);
+    const std::vector<double> lengths =
+        up_to(context.quick ? std::vector<double>{16, 512} : std::vector<double>{16, 64, 512, 2048},
+              most_blocks / counts.front());
+    const std::vector<double> distances =
+        up_to(context.quick ? std::vector<double>{1, 4, 16, 128, 512}
+                            : std::vector<double>{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024},
+              most_blocks / 16);
+    const auto near = static_cast<std::uint64_t>(std::min<double>(
+        context.quick ? 16384 : 65536, static_cast<double>(context.most_bytes / 16) / distances.back()));
+    Progress progress(context, counts.size() * lengths.size() + counts.size() * 2 + 3 * distances.size());
+
+    Result result;
+    // By size and number.
+    Series production{"production", Series::Role::measured, {}, {}},
+        model{"[H]'s model", Series::Role::measured, {}, {}};
+    for (const double length : lengths) {
+        for (const double count : counts) {
+            progress.next(fmt::format("{} messages of {} blocks", count, length));
+            if (length * count > most_blocks) {
+                add_none(production);
+                add_none(model);
+                continue;
+            }
+            const Figures f = measure(context, engine,
+                                      {.mode = Mode::cbc,
+                                       .count = static_cast<std::uint64_t>(count),
+                                       .blocks = static_cast<std::uint64_t>(length)});
+            add(production, f.production);
+            add(model, f.model);
+        }
+    }
+    result.verdicts.push_back(judge_sizes(counts, production, lengths.size() / 2));
+    const std::string left_out =
+        fmt::format("Combinations of more than {} are left out.", bytes_name(static_cast<double>(most_bytes)));
+    for (const Series* series : {&production, &model}) {
+        result.panels.push_back(
+            {"CBC encryption: " + series->name,
+             Panel::Kind::surface,
+             log_axis("messages", "", counts),
+             log_axis("message", "blocks", lengths),
+             throughput(),
+             {*series},
+             "AES-128, data in device memory; production by the host's clock, from submitting to the "
+             "end, the model's kernel by events. " +
+                 left_out});
+    }
+
+    // The three modes.
+    Panel alike{"Serial modes by number of messages",
+                Panel::Kind::lines,
+                log_axis("messages", "", counts),
+                throughput(),
+                {},
+                {},
+                fmt::format("Production's batches, messages of {} blocks. {}", lengths[lengths.size() / 2], left_out)};
+    for (const NamedMode& mode : modes) {
+        Series series{mode.name, Series::Role::measured, {}, {}};
+        for (std::size_t i = 0; i < counts.size(); ++i) {
+            const double length = lengths[lengths.size() / 2], count = counts[i];
+            if (length * count > most_blocks) {
+                add_none(series);
+                continue;
+            }
+            if (mode.mode == Mode::cbc) {  // measured above
+                const std::size_t place = lengths.size() / 2 * counts.size() + i;
+                series.spread.resize(series.values.size());
+                series.values.push_back(production.values[place]);
+                series.spread.push_back(production.spread[place]);
+                continue;
+            }
+            progress.next(fmt::format("{} messages in {}", count, mode.name));
+            add(series, measure(context, engine,
+                                {.mode = mode.mode,
+                                 .count = static_cast<std::uint64_t>(count),
+                                 .blocks = static_cast<std::uint64_t>(length)})
+                            .production);
+        }
+        alike.series.push_back(std::move(series));
+    }
+    result.panels.push_back(std::move(alike));
+
+    // Distance.
+    Series runs{"[H]'s model, messages of 128 blocks", Series::Role::measured, {}, {}};
+    Series ones{"production, messages of one block", Series::Role::baseline, {}, {}};
+    Series sixteens{"production, messages of 16 blocks", Series::Role::baseline, {}, {}};
+    const auto per_thread = std::min<std::uint64_t>(128, static_cast<std::uint64_t>(distances.back()));
+    for (const double distance : distances) {
+        const auto d = static_cast<std::uint64_t>(distance);
+        progress.next(fmt::format("messages {} blocks apart", d));
+        add(runs, measure_distance(context, near, per_thread, d));
+        progress.next(fmt::format("messages {} blocks apart, production", d));
+        add(ones,
+            measure(context, engine, {.mode = Mode::cbc, .count = near, .blocks = 1, .stride_blocks = d}).production);
+        progress.next(fmt::format("messages {} blocks apart, production", d));
+        if (d < 16) {
+            add_none(sixteens);
+        } else {
+            add(sixteens, measure(context, engine, {.mode = Mode::cbc, .count = near, .blocks = 16, .stride_blocks = d})
+                              .production);
+        }
+    }
+    result.verdicts.push_back(judge_distance(distances, runs, ones));
+    result.panels.push_back(
+        {"Distance between neighbouring messages",
+         Panel::Kind::lines,
+         log_axis("distance", "blocks", distances),
+         throughput(),
+         {},
+         {runs, ones, sixteens},
+         fmt::format("{} messages, CBC encryption, the same number of blocks at every distance. In the model's kernel "
+                     "messages longer than the distance lie in runs of so many blocks beside the others' runs, so that "
+                     "nothing but the distance changes; production's are entries with that stride.",
+                     near)});
+    return result;
+}
+
+}  // namespace
+
+namespace experiments {
+
+const Experiment h_serial{"H.serial",
+                          Paper::harrison,
+                          "Messages in serial modes",
+                          "How do serial modes fare by size and number of messages, and by their distance?",
+                          Experiment::Needs::gpu,
+                          120,
+                          15,
+                          run};
+
+}  // namespace experiments
+}  // namespace lab

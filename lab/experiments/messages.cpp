@@ -1,0 +1,149 @@
+#include "lab/experiments/messages.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lab {
+
+namespace {
+
+constexpr std::uint8_t poisoned = 0x5c;
+constexpr std::uint64_t block = 16;
+
+warpaes_mode abi_mode(Mode mode) {
+    constexpr warpaes_mode modes[] = {WARPAES_ECB, WARPAES_CTR, WARPAES_CBC, WARPAES_CFB128, WARPAES_OFB};
+    return modes[static_cast<std::size_t>(mode)];
+}
+
+struct DestroyBatch {
+    void operator()(warpaes_batch* batch) const { warpaes_batch_destroy(batch); }
+};
+
+}  // namespace
+
+Messages::Messages(const Shape& shape)
+    : shape_(shape),
+      texts_(shape.stride() * (shape.count - 1) + block * shape.blocks),
+      host_(texts_ + 2 * block * shape.count),
+      output_(texts_) {
+    fill_random(host_, 21);
+    const std::size_t keys = shape.own_keys ? shape.count : 1;
+    const auto at = host_.begin() + static_cast<std::ptrdiff_t>(texts_ + block * shape.count);
+    keys_.assign(at, at + static_cast<std::ptrdiff_t>(block * keys));
+    input_ = gpu::on_device(host_);
+    poison();
+}
+
+std::span<const std::uint8_t> Messages::iv(std::uint64_t message) const {
+    return std::span(host_).subspan(texts_ + block * message, block);
+}
+
+PreparedPayload Messages::prepare(KeySchedules& schedules, bool whole) const {
+    MessageDescriptor d;
+    d.mode = shape_.mode;
+    d.messages = {0, block * shape_.blocks, shape_.count, shape_.stride()};
+    if (whole) d.messages = {0, texts_, 1, 0};
+    d.ivs = {texts_, block, whole ? 1 : shape_.count, 0};
+    d.keys = whole ? 1 : keys_.size() / block;
+    return lab::prepare({1, {d}}, host_.size(), keys_, schedules);
+}
+
+std::vector<warpaes_batch_entry> Messages::entries(const warpaes::Key& key, bool one_each) const {
+    const auto elements = [&](const std::uint8_t* at, std::uint64_t stride) {
+        warpaes_elements e{};
+        e.at.pointer = const_cast<std::uint8_t*>(at);
+        e.stride = stride;
+        return e;
+    };
+    warpaes_batch_entry e{};
+    e.mode = abi_mode(shape_.mode);
+    e.direction = WARPAES_ENCRYPT;
+    e.count = shape_.count;
+    e.length = block * shape_.blocks;
+    e.input = elements(input(), shape_.stride());
+    e.output = elements(output(), shape_.stride());
+    e.iv = elements(input() + texts_, block);
+    e.iv_len = block;
+    if (shape_.own_keys) {
+        e.keys = elements(input() + texts_ + block * shape_.count, block);
+        e.key_len = block;
+    } else {
+        e.key = key.get();
+    }
+    if (!one_each) return {e};
+    std::vector<warpaes_batch_entry> all(shape_.count, e);
+    for (std::uint64_t i = 0; i < shape_.count; ++i) {
+        all[i].count = 1;
+        for (warpaes_elements* part : {&all[i].input, &all[i].output, &all[i].iv, &all[i].keys}) {
+            part->at.offset += i * part->stride;
+        }
+    }
+    return all;
+}
+
+void Messages::poison() {
+    gpu::fill(output_.get(), poisoned, output_.size());
+}
+
+const gpu::DeviceMemory& Messages::expected(bool whole) {
+    gpu::DeviceMemory& expected = whole ? expected_whole_ : expected_;
+    if (expected.size() != 0) return expected;
+    std::vector<std::uint8_t> bytes(texts_, poisoned);
+    Reference cipher(shape_.mode, Direction::encrypt, std::span(keys_).first(block));
+    if (whole) {
+        cipher.run(iv(0), std::span(host_).first(texts_), bytes);
+    } else {
+        for (std::uint64_t i = 0; i < shape_.count; ++i) {
+            if (shape_.own_keys && i != 0) {
+                cipher = Reference(shape_.mode, Direction::encrypt, std::span(keys_).subspan(block * i, block));
+            }
+            cipher.run(iv(i), std::span(host_).subspan(i * shape_.stride(), block * shape_.blocks),
+                       std::span(bytes).subspan(i * shape_.stride(), block * shape_.blocks));
+        }
+    }
+    return expected = gpu::on_device(bytes);
+}
+
+void Messages::require(const gpu::DeviceMemory& expected, const std::string& what) const {
+    const std::size_t at = gpu::first_difference(expected.get(), output(), output_.size(), stream_);
+    if (at != output_.size()) throw Mismatch(fmt::format("{}: byte {} of {} is wrong", what, at, output_.size()));
+}
+
+void Messages::check(const std::string& what, bool whole) {
+    require(expected(whole), what);
+}
+
+void Messages::check_runs(const std::string& what, std::uint64_t count, std::uint64_t runs) const {
+    std::vector<std::uint8_t> bytes(texts_, poisoned), message(block * shape_.blocks * runs);
+    Reference cipher(shape_.mode, Direction::encrypt, std::span(keys_).first(block));
+    const std::uint64_t run_bytes = block * shape_.blocks;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const auto each_run = [&](const auto& move) {
+            for (std::uint64_t r = 0; r < runs; ++r) {
+                move(static_cast<std::ptrdiff_t>((r * count + i) * shape_.stride()),
+                     static_cast<std::ptrdiff_t>(r * run_bytes));
+            }
+        };
+        const auto size = static_cast<std::ptrdiff_t>(run_bytes);
+        each_run([&](auto lies, auto at) { std::copy_n(host_.begin() + lies, size, message.begin() + at); });
+        cipher.run(iv(i), message, message);
+        each_run([&](auto lies, auto at) { std::copy_n(message.begin() + at, size, bytes.begin() + lies); });
+    }
+    require(gpu::on_device(bytes), what);
+}
+
+double time_batch(const warpaes::Engine& engine, std::vector<warpaes_batch_entry>& entries) {
+    return time_of([&] {
+        warpaes_batch* raw = nullptr;
+        warpaes::check(warpaes_batch_submit(engine.get(), nullptr, entries.data(), entries.size(), &raw));
+        const std::unique_ptr<warpaes_batch, DestroyBatch> batch(raw);
+        warpaes::check(warpaes_batch_wait(batch.get(), WARPAES_UNKNOWN));
+    });
+}
+
+std::uint64_t messages_for(std::uint64_t bytes, std::uint64_t blocks, std::uint64_t most) {
+    return std::clamp<std::uint64_t>(bytes / (block * blocks), 1, most);
+}
+
+}  // namespace lab

@@ -1,0 +1,153 @@
+// [N]: a text split into chunks of which one is copied in, one encrypted and one copied out at the same time.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <warpaes/warpaes.hpp>
+
+#include "lab/experiments/experiments.hpp"
+#include "lab/experiments/support.hpp"
+#include "lab/gpu/catalogue.hpp"
+#include "lab/published.hpp"
+
+namespace lab {
+namespace {
+
+constexpr std::size_t mib = 1 << 20;
+constexpr unsigned most_lanes = 8;
+constexpr int chunk_numbers[] = {1, 2, 4, 8, 16, 32, 64};
+
+/// One kernel's figures over the numbers of chunks.
+struct Curve {
+    Series rate;
+    Series hidden;        ///< share of the transfers' time, per cent
+    double kernel_share;  ///< of the time in one chunk
+};
+
+Curve measure(const Context& context, Progress& progress, const Text& text, const NamedKernel& kernel) {
+    const std::size_t bytes = text.plain().size();
+    const gpu::Variants variants(text.key());
+    TextBuffers buffers(text, gpu::HostMemory::Kind::page_locked);
+    gpu::Overlap overlap(bytes, most_lanes);
+    const auto run = chunk_kernel(variants, kernel);
+    std::vector<double> transfers, kernels;
+    sample(effort(context.quick), [&] {
+        const gpu::Steps steps = overlap.steps(buffers.input.get(), buffers.output.get(), bytes, run);
+        transfers.push_back(steps.in + steps.out);
+        kernels.push_back(steps.kernel);
+        return steps.sum();
+    });
+    const double transfer = summarize(transfers).median, alone = summarize(kernels).median;
+
+    Curve curve{{kernel.name, Series::Role::measured, {}, {}},
+                {kernel.name, Series::Role::measured, {}, {}},
+                alone / (alone + transfer)};
+    double whole = 0;
+    for (const int number : chunk_numbers) {
+        progress.next(fmt::format("{}, {} chunks", kernel.name, number));
+        const std::size_t chunk = (bytes / static_cast<std::size_t>(number) + 15) / 16 * 16;
+        const auto lanes = std::min(static_cast<unsigned>(number), most_lanes);
+        buffers.poison(bytes);
+        const Summary seconds = sample(effort(context.quick), [&] {
+            return overlap.run(buffers.input.get(), buffers.output.get(), bytes, {chunk, lanes, false}, run);
+        });
+        text.check(buffers.output.on_device(), bytes, fmt::format("{} in {} chunks", kernel.name, number));
+        if (number == 1) whole = seconds.median;
+        add(curve.rate, rate(static_cast<double>(bytes) / 1e9, seconds));
+        curve.hidden.values.emplace_back(100 * (whole - seconds.median) / transfer);
+    }
+    return curve;
+}
+
+Verdict judge(const Curve& curve) {
+    const auto at_four =
+        std::find(std::begin(chunk_numbers), std::end(chunk_numbers), published::gibadullin::overlap.chunks) -
+        std::begin(chunk_numbers);
+    const auto four = static_cast<std::size_t>(at_four);
+    const double gain = 100 * (*curve.rate.values[four] / *curve.rate.values[0] - 1);
+    const auto best = std::max_element(curve.rate.values.begin(), curve.rate.values.end());
+    const double hidden = *curve.hidden.values[four];
+    const auto holds = gain >= 25 ? Verdict::Holds::yes : gain > 5 ? Verdict::Holds::partly : Verdict::Holds::no;
+    const std::string limit =
+        curve.kernel_share < 0.2 ? ", so that what is left to gain is copying both ways at once" : "";
+    return {holds,
+            fmt::format("Published: four chunks raise the throughput by 68 % and hide 65 % of the transfers. Here "
+                        "they raise it by {:.0f} % and hide {:.0f} %; the best number of chunks, {}, gives {:.1f} "
+                        "GB/s against {:.1f} in one, of which the kernel takes {:.0f} % of the time{}.",
+                        gain, hidden, chunk_numbers[best - curve.rate.values.begin()], **best, *curve.rate.values[0],
+                        100 * curve.kernel_share, limit)};
+}
+
+Result run(const Context& context) {
+    use_gpu(context);
+    const std::size_t bytes = std::min(context.quick ? 64 * mib : 256 * mib, context.most_bytes) / 16 * 16;
+    const Text text(bytes, Mode::ecb);
+    const NamedKernel best_of_theirs{
+        "its best: 16 bytes a thread, tables and keys in shared memory", {gpu::thirteen[2], {}}, {}};
+    const gpu::Properties properties = gpu::properties(context.gpu);
+    Progress progress(context, 2 * std::size(chunk_numbers) + 1);
+    const Curve theirs = measure(context, progress, text, best_of_theirs);
+    const Curve ours = measure(context, progress, text, conflict_free_kernel(properties));
+
+    progress.next("production");
+    TextBuffers buffers(text, gpu::HostMemory::Kind::page_locked);
+    const warpaes::Engine engine({.backend = "cuda", .device = context.gpu});
+    const warpaes::Key key(text.key());
+    warpaes::Message message;
+    message.mode = warpaes::Mode::ecb;
+    message.direction = warpaes::Direction::encrypt;
+    message.key = &key;
+    message.input = {buffers.input.get(), bytes};
+    message.output = {buffers.output.get(), bytes};
+    const Summary production = sample(effort(context.quick), [&] { return time_of([&] { engine.crypt(message); }); });
+    text.check(buffers.output.on_device(), bytes, "production");
+
+    std::vector<double> x(std::begin(chunk_numbers), std::end(chunk_numbers));
+    Series published{"published", Series::Role::published, {}, {}}, published_hidden = published;
+    Series baseline{"production, its own chunks", Series::Role::baseline, {}, {}};
+    for (const int number : chunk_numbers) {
+        const auto& p = published::gibadullin::overlap;
+        const bool one = number == 1, theirs_too = number == p.chunks;
+        published.values.push_back(one          ? std::optional(published::gb_per_s_of_gbit(p.gbit_per_s_without))
+                                   : theirs_too ? std::optional(published::gb_per_s_of_gbit(p.gbit_per_s_with))
+                                                : std::nullopt);
+        published_hidden.values.push_back(theirs_too ? std::optional(100 * p.hidden_share) : std::nullopt);
+        add(baseline, rate(static_cast<double>(bytes) / 1e9, production));
+    }
+    Result result;
+    Panel rates{"Throughput with transfers, by number of chunks",
+                Panel::Kind::lines,
+                log_axis("chunks", "", x),
+                throughput(),
+                {},
+                {published, theirs.rate, ours.rate, baseline},
+                {}};
+    rates.note = fmt::format("{} of text in page-locked memory, AES-128-ECB; a stream for each chunk, at most {}.",
+                             bytes_name(static_cast<double>(bytes)), most_lanes);
+    Panel hidden{"Share of the transfers' time that overlapping hides",
+                 Panel::Kind::lines,
+                 log_axis("chunks", "", x),
+                 {"hidden", "%", Axis::Scale::linear, {}, {}},
+                 {},
+                 {published_hidden, theirs.hidden, ours.hidden},
+                 {}};
+    hidden.note = "What the text takes in one chunk, less what it takes in so many, as a share of copying in and out.";
+    result.panels = {std::move(rates), std::move(hidden)};
+    result.verdicts.push_back(judge(theirs));
+    return result;
+}
+
+}  // namespace
+
+namespace experiments {
+
+const Experiment n_overlap{"N.overlap",
+                           Paper::gibadullin,
+                           "Chunks that overlap",
+                           "How much of the transfers does it hide to split the text into chunks?",
+                           Experiment::Needs::gpu,
+                           12,
+                           2.5,
+                           run};
+
+}  // namespace experiments
+}  // namespace lab

@@ -1,0 +1,30 @@
+// The experiments about transfers and messages on the simulated GPU: each runs to its end, its outputs are verified,
+// and what it yields is whole. Times are nonsense there.
+#include <gtest/gtest.h>
+
+#include "whole_results.hpp"
+
+namespace lab {
+namespace {
+
+class HostExperiments : public testing::TestWithParam<std::string> {};
+
+TEST_P(HostExperiments, YieldWholeResults) {
+    Context context;
+    context.quick = true;
+    context.gpu = 0;
+    context.most_bytes = 16 << 10;
+    expect_whole_result(GetParam(), context);
+}
+
+INSTANTIATE_TEST_SUITE_P(Host, HostExperiments,
+                         testing::Values("N.overlap", "G.transfers", "G.breakdown", "P.streams", "H.reads", "H.ctr",
+                                         "H.overhead", "H.rekeying", "H.serial", "H.mixing"),
+                         [](const auto& info) {
+                             std::string name = info.param;
+                             name[1] = '_';
+                             return name;
+                         });
+
+}  // namespace
+}  // namespace lab
