@@ -73,9 +73,9 @@ struct FileTrial {
 };
 
 std::uint64_t file_size(const Context& context, const std::vector<Place>& places) {
-    const std::vector<std::uint64_t> sizes = context.quick
-                                                 ? std::vector<std::uint64_t>{256 << 10, 4 << 20, 64 << 20}
-                                                 : std::vector<std::uint64_t>{256 << 10, 4 << 20, 64 << 20, 1 << 30};
+    const std::vector<std::uint64_t> sizes =
+        context.quick ? std::vector<std::uint64_t>{16 << 10, 64 << 10, 256 << 10, 4 << 20, 64 << 20}
+                      : std::vector<std::uint64_t>{16 << 10, 64 << 10, 256 << 10, 4 << 20, 64 << 20, 1 << 30};
     return fitting(context, places, sizes, 2).back();
 }
 
