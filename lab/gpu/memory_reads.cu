@@ -34,7 +34,7 @@ __host__ __device__ constexpr std::uint32_t first_index(ReadPattern pattern, std
 constexpr std::uint32_t stride = 0x9e3779b1u;
 
 struct Params {
-    const std::uint32_t* table;  ///< in global memory
+    const std::uint32_t* table;  ///< in global memory, aligned to its size
     cudaTextureObject_t texture;
     std::uint32_t words, rounds;
     ReadPattern pattern;
@@ -57,8 +57,9 @@ public:
             __syncthreads();
         }
     }
-    /// What a lane adds to its offsets once.
+    /// What a lane adds to its offsets once; for a table in global memory the lower half of its address.
     __device__ __forceinline__ std::uint32_t lane_offset() const {
+        if constexpr (in_global) return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(p_.table));
         return From == ReadFrom::replicated ? 4 * (threadIdx.x % lanes) : 0;
     }
     __device__ __forceinline__ std::uint32_t operator()(std::uint32_t offset) const {
@@ -69,13 +70,15 @@ public:
         } else if constexpr (From == ReadFrom::texture) {
             return tex1Dfetch<std::uint32_t>(p_.texture, static_cast<int>(offset));
         } else {
-            const auto* at = reinterpret_cast<const std::uint32_t*>(reinterpret_cast<const char*>(p_.table) + offset);
+            const std::uintptr_t upper = reinterpret_cast<std::uintptr_t>(p_.table) & ~std::uintptr_t{0xffffffff};
+            const auto* at = reinterpret_cast<const std::uint32_t*>(upper | offset);
             return From == ReadFrom::l1 ? __ldg(at) : __ldcg(at);
         }
     }
 
 private:
     static constexpr bool in_shared = From == ReadFrom::shared || From == ReadFrom::replicated;
+    static constexpr bool in_global = From == ReadFrom::l1 || From == ReadFrom::l2;
     const Params& p_;
     unsigned char* shared_;
 };
@@ -132,12 +135,12 @@ __global__ void __launch_bounds__(threads) check_sums(const __grid_constant__ Pa
 /// A texture over a table in device memory.
 class Texture {
 public:
-    explicit Texture(const DeviceMemory& table) {
+    Texture(std::uint32_t* table, std::uint32_t words) {
         cudaResourceDesc resource{};
         resource.resType = cudaResourceTypeLinear;
-        resource.res.linear.devPtr = table.get();
+        resource.res.linear.devPtr = table;
         resource.res.linear.desc = cudaCreateChannelDesc<std::uint32_t>();
-        resource.res.linear.sizeInBytes = table.size();
+        resource.res.linear.sizeInBytes = std::size_t{4} * words;
         const cudaTextureDesc plain{};
         check(cudaCreateTextureObject(&object_, &resource, &plain, nullptr), "making a texture");
     }
@@ -171,6 +174,12 @@ Kernel kernel_of(ReadFrom from) {
     throw Error("no such memory");
 }
 
+/// Where a table of that many words begins in memory of twice its size, so that an exclusive or moves about in it.
+std::uint32_t* table_in(const DeviceMemory& memory, std::uint32_t words) {
+    const std::uintptr_t bytes = std::uintptr_t{4} * words, first = reinterpret_cast<std::uintptr_t>(memory.get());
+    return reinterpret_cast<std::uint32_t*>((first + bytes - 1) / bytes * bytes);
+}
+
 std::uint32_t* words_in(const DeviceMemory& memory) {
     return reinterpret_cast<std::uint32_t*>(memory.get());
 }
@@ -182,19 +191,22 @@ MemoryReads::MemoryReads(int device, std::uint32_t small_words, std::uint32_t l2
       small_words_(small_words),
       l2_words_(l2_words),
       memory_words_(memory_words),
-      small_(std::size_t{4} * small_words),
-      l2_(std::size_t{4} * l2_words),
-      memory_(std::size_t{4} * memory_words),
+      small_(std::size_t{8} * small_words),
+      l2_(std::size_t{8} * l2_words),
+      memory_(std::size_t{8} * memory_words),
       sums_(std::size_t{4} * blocks_ * threads),
       cycles_(std::size_t{8} * blocks_) {
     if (small_words > most_small_words) throw Error("the small table has at most 1024 words");
-    for (const DeviceMemory* table : {&small_, &l2_, &memory_}) {
-        launch(make_table, blocks_, threads, 0, stream_, words_in(*table),
-               static_cast<std::uint32_t>(table->size() / 4));
-    }
+    const auto make = [&](const DeviceMemory& memory, std::uint32_t words) {
+        launch(make_table, blocks_, threads, 0, stream_, table_in(memory, words), words);
+    };
+    make(small_, small_words);
+    make(l2_, l2_words);
+    make(memory_, memory_words);
     stream_.synchronize();
-    const auto words = fetch(small_);
-    check(cudaMemcpyToSymbol(constant_table, words.data(), words.size()), "filling constant memory");
+    std::vector<std::uint32_t> words(small_words);
+    copy(words.data(), table_in(small_, small_words), std::size_t{4} * small_words);
+    check(cudaMemcpyToSymbol(constant_table, words.data(), std::size_t{4} * small_words), "filling constant memory");
 }
 
 std::uint32_t MemoryReads::words_of(ReadFrom from) const {
@@ -208,9 +220,9 @@ std::uint64_t MemoryReads::reads(std::uint64_t wanted) const {
 
 ReadTimes MemoryReads::run(ReadFrom from, ReadPattern pattern, std::uint64_t wanted) {
     const DeviceMemory& table = from == ReadFrom::l2 ? l2_ : from == ReadFrom::memory ? memory_ : small_;
-    const Texture texture(small_);
+    const Texture texture(table_in(small_, small_words_), small_words_);
     last_ = {from, pattern, static_cast<std::uint32_t>(reads(wanted) / (std::uint64_t{blocks_} * threads * at_once))};
-    const Params params{words_in(table),
+    const Params params{table_in(table, words_of(from)),
                         texture.get(),
                         words_of(from),
                         last_.rounds,
