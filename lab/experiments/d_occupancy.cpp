@@ -87,7 +87,7 @@ Result run(const Context& context) {
              wrong == 0 ? " for every size" : fmt::format(" for {} of {} sizes", wrong, counts.size()))},
         {best_full >= 0.97 * *speed.values[best] ? Verdict::Holds::yes : Verdict::Holds::no,
          fmt::format(
-             "Occupancy {} the right guide: the best size with the most warps, {:.0f}, reaches {}, the fastest of all, "
+             "Occupancy {} a good guide: the best size with the most warps, {:.0f}, reaches {}, the fastest of all, "
              "{} threads with {:.0f} warps, {}{}.",
              best_full >= 0.97 * *speed.values[best] ? "is" : "is not", most_warps, gb_per_s(best_full), counts[best],
              *calculated[best], gb_per_s(*speed.values[best]),

@@ -138,47 +138,38 @@ Result run_implementations(const Context& context) {
     result.verdicts.push_back(
         {by(correlation > 0.8, correlation > 0.5),
          fmt::format(
-             "The order of the thirteen is much the same on today's GPU (published best: 3, {}; here: {}, {}; rank "
-             "correlation {:.2f}).",
-             gb_per_s(best_theirs), best + 1, gb_per_s(ours[best]), correlation)});
-    if (correlation <= 0.8) {
-        result.verdicts.back().sentence = fmt::format(
-            "The order has changed: the rank correlation with the published one is {:.2f}, and the best is "
-            "implementation {} with {} (published: 3 with {}).",
-            correlation, best + 1, gb_per_s(ours[best]), gb_per_s(best_theirs));
-    }
+             "The order of the thirteen {} (rank correlation {:.2f}): the fastest was 3 with {} and is {} with {}.",
+             correlation > 0.8   ? "is much the same"
+             : correlation > 0.5 ? "is similar"
+                                 : "is another one today",
+             correlation, gb_per_s(best_theirs), best + 1, gb_per_s(ours[best]))});
     const double alone = std::max({here(2), here(3)}), shared = *std::max_element(ours.begin() + 6, ours.end());
+    const double keys = here(2) / here(3), four = here(3) / here(4), soa = here(3) / here(5), aos = here(3) / here(6);
+    const auto then = [](int a, int b) { return how_fast(published_speed(a), published_speed(b)); };
     result.verdicts.push_back(
         {by(alone > 1.15 * shared, alone > shared),
-         fmt::format(
-             "A thread for a whole block is {} than the best that shares one ({} and {}; published: by about 30 %).",
-             alone > shared ? more(alone, shared) + " faster" : more(shared, alone) + " slower", gb_per_s(alone),
-             gb_per_s(shared))});
-    const double constant = here(2) / here(1);
+         fmt::format("A thread for a whole block is {} the best that shares one, {} and {} (published: {}).",
+                     compared(alone, shared), gb_per_s(alone), gb_per_s(shared), then(3, 7))});
     result.verdicts.push_back(
-        {by(constant > 3, constant > 1.2),
-         fmt::format(
-             "Tables in constant memory are {} as slow as in shared memory ({} against {}; published: 7 times).",
-             times(constant), gb_per_s(here(1)), gb_per_s(here(2)))});
-    const double keys = here(2) / here(3) - 1;
+        {by(here(2) > 3 * here(1), here(2) > 1.2 * here(1)),
+         fmt::format("With tables in shared memory it is {} with tables in constant memory, {} and {} (published: {}).",
+                     compared(here(2), here(1)), gb_per_s(here(2)), gb_per_s(here(1)), then(2, 1))});
     result.verdicts.push_back(
-        {by(keys > -0.05, keys > -0.15),
+        {by(keys > 0.95, keys > 0.85),
          fmt::format(
-             "Round keys may lie in constant memory: there the same kernel is {:.1f} % {} than with keys in shared "
-             "memory (published: 2 % slower).",
-             100 * std::abs(keys), keys < 0 ? "slower" : "faster")});
-    const double four = here(3) / here(4) - 1;
+             "With round keys in constant memory it is {} with round keys in shared memory, {} and {} (published: "
+             "{}).",
+             compared(here(2), here(3)), gb_per_s(here(2)), gb_per_s(here(3)), then(2, 3))});
     result.verdicts.push_back(
-        {by(four > 0.2, four > 0.03),
-         fmt::format("Four tables {} one and rotations by {:.0f} % (published: they win by 40 %).",
-                     four > 0 ? "beat" : "lose to", 100 * std::abs(four))});
-    const double soa = here(3) / here(5), aos = here(3) / here(6);
+        {by(four > 1.2, four > 1.03),
+         fmt::format("With four tables it is {} with one and rotations, {} and {} (published: {}).",
+                     compared(here(3), here(4)), gb_per_s(here(3)), gb_per_s(here(4)), then(3, 4))});
     result.verdicts.push_back(
         {by(soa > 1.1 && aos > 1.1, soa > 1.02 || aos > 1.02),
          fmt::format(
-             "A state in registers is {} as fast as one in shared memory as a structure of arrays and {} as fast as "
-             "an array of structures (published: 15 to 35 % faster).",
-             times(soa), times(aos))});
+             "A state in registers, {}, is {} one in shared memory as a structure of arrays and {} one as an array "
+             "of structures (published: {} and {}).",
+             gb_per_s(here(3)), compared(here(3), here(5)), compared(here(3), here(6)), then(3, 5), then(3, 6))});
     return result;
 }
 
@@ -199,7 +190,6 @@ Result run_granularity(const Context& context) {
         measured("registers, shuffled")};
     Speeds speeds(context, trial, gpu::granularities.size());
     std::array<double, 4> best{};
-    std::array<std::string, 4> best_name;
     for (Series& s : std::span(panel.series).subspan(1)) s.values.resize(4), s.spread.resize(4);
     for (const gpu::Variant& v : gpu::granularities) {
         const std::size_t place = v.bytes == 16 ? 0 : v.bytes == 8 ? 1 : v.bytes == 4 ? 2 : 3;
@@ -208,26 +198,25 @@ Result run_granularity(const Context& context) {
         const double speed = speeds.add(one, v);
         series.values[place] = one.values[0];
         series.spread[place] = one.spread[0];
-        if (speed > best[place]) best[place] = speed, best_name[place] = series.name;
+        best[place] = std::max(best[place], speed);
     }
     Result result;
     result.panels.push_back(panel);
     const double next = std::max({best[1], best[2], best[3]});
     result.verdicts.push_back(
         {by(best[0] > 1.15 * next, best[0] > next),
-         fmt::format(
-             "A thread a block reaches {}; {} threads reach {}, {} and {} ({}, {}, {}): alone is {} (published: best "
-             "by about 30 %).",
-             gb_per_s(best[0]), "2, 4 and 16", gb_per_s(best[1]), gb_per_s(best[2]), gb_per_s(best[3]), best_name[1],
-             best_name[2], best_name[3],
-             best[0] > next ? more(best[0], next) + " ahead" : more(next, best[0]) + " behind")});
+         fmt::format("A thread a block, {}, is {} the best way to share one; 2, 4 and 16 threads reach {}, {} and {} "
+                     "(published: {}).",
+                     gb_per_s(best[0]), compared(best[0], next), gb_per_s(best[1]), gb_per_s(best[2]),
+                     gb_per_s(best[3]), how_fast(published_speed(3), published_speed(7)))});
     const auto value = [&](std::size_t series, std::size_t place) { return *panel.series[series].values[place]; };
+    const double barrier = value(2, 2), warp = value(3, 2), shuffled = value(4, 2);
     result.verdicts.push_back(
-        {by(value(2, 2) < 0.97 * value(3, 2), value(2, 2) < value(3, 2)),
+        {by(warp > 1.03 * barrier, warp > barrier),
          fmt::format(
-             "Without the thread block's barrier four threads a block do {} instead of {}, and without shared memory "
-             "{}.",
-             gb_per_s(value(3, 2)), gb_per_s(value(2, 2)), gb_per_s(value(4, 2)))});
+             "Four threads a block that wait for their warp alone are {} those that wait for the thread block, {} "
+             "and {}; without shared memory between them they reach {}.",
+             compared(warp, barrier), gb_per_s(warp), gb_per_s(barrier), gb_per_s(shuffled))});
     return result;
 }
 
@@ -268,16 +257,17 @@ Result run_tables(const Context& context) {
                  copies = value(2, TableMemory::replicated), one = value(3, TableMemory::shared);
     result.verdicts = {
         {by(shared > 3 * constant, shared > 1.2 * constant),
-         fmt::format(
-             "Constant memory is the wrong place for tables: {} there, {} in shared memory, {} (published: 7 times).",
-             gb_per_s(constant), gb_per_s(shared), times(shared / constant))},
+         fmt::format("Tables in shared memory, {}, are {} tables in constant memory, {} (published: {}).",
+                     gb_per_s(shared), compared(shared, constant), gb_per_s(constant),
+                     how_fast(published_speed(2), published_speed(1)))},
         {by(shared > 1.2 * one, shared > 1.03 * one),
-         fmt::format("Four tables in shared memory are {} than one and rotations (published: 40 % faster).",
-                     shared > one ? more(shared, one) + " faster" : more(one, shared) + " slower")},
+         fmt::format("Four tables in shared memory are {} one and rotations, {} (published: {}).",
+                     compared(shared, one), gb_per_s(one), how_fast(published_speed(3), published_speed(4)))},
         {by(copies > 1.2 * shared, copies > shared),
          fmt::format(
-             "Beyond the published: a copy of the tables for each bank ends the conflicts and is {} as fast, {}.",
-             times(copies / shared), gb_per_s(copies))}};
+             "Beyond the published: a copy of the tables for each bank, where no lane waits for another, is {} one "
+             "copy, {}.",
+             compared(copies, shared), gb_per_s(copies))}};
     return result;
 }
 
@@ -313,19 +303,19 @@ Result run_layout(const Context& context) {
                                                        of(together, 2, 1) >= 0.97 * of(together, 3, 1);
     Result result;
     result.panels = {alone, together};
+    const auto then = [](int a, int b) { return how_fast(published_speed(a), published_speed(b)); };
     result.verdicts = {
         {by(registers > 1.1 * std::max(soa, aos), registers > 1.02 * std::max(soa, aos)),
-         fmt::format(
-             "Registers are the place for a state: {}, against {} and {} in shared memory as a structure of arrays "
-             "and as an array of structures, {} and {} more (published: 15 to 35 %).",
-             gb_per_s(registers), gb_per_s(soa), gb_per_s(aos), more(registers, soa), more(registers, aos))},
+         fmt::format("A state in registers, {}, is {} a structure of arrays in shared memory, {}, and {} an array of "
+                     "structures, {} (published: {} and {}).",
+                     gb_per_s(registers), compared(registers, soa), gb_per_s(soa), compared(registers, aos),
+                     gb_per_s(aos), then(3, 5), then(3, 6))},
         {by(same_order && same_together, same_order || same_together),
          fmt::format(
-             "A thread a block: the structure of arrays, in which lanes meet no bank twice, is {} as fast as the "
-             "array of structures (published: 1.4 times). Two and four threads: the array is {} and {} as fast as "
-             "the other (published: 1.1 and 1.5 times).",
-             times(soa / aos), times(of(together, 2, 0) / of(together, 3, 0)),
-             times(of(together, 2, 1) / of(together, 3, 1)))}};
+             "Of the two layouts the structure of arrays is {} the other where a thread has a block, {} it where two "
+             "share one and {} it where four do (published: {}, {} and {}).",
+             compared(soa, aos), compared(of(together, 3, 0), of(together, 2, 0)),
+             compared(of(together, 3, 1), of(together, 2, 1)), then(5, 6), then(9, 7), then(12, 10))}};
     return result;
 }
 
@@ -391,10 +381,10 @@ Result run_persistent(const Context& context) {
     result.verdicts = {
         {by(gains && blocks[enough] <= 8, gains),
          fmt::format(
-             "Few thread blocks cover much text: {} a multiprocessor reach {} ({} at best), where {} thread blocks "
-             "of one block of text a thread reach {}.",
-             blocks[enough], gb_per_s(*stays[enough]), gb_per_s(*stays[best]),
-             (bytes + 16 * threads - 1) / (16 * threads), gb_per_s(once.median))}};
+             "Of threads that stay, {} thread blocks a multiprocessor reach 95 % of the best, {}; a thread for each "
+             "block of text, {} thread blocks in all, reaches {}.",
+             blocks[enough], gb_per_s(*stays[best]), (bytes + 16 * threads - 1) / (16 * threads),
+             gb_per_s(once.median))}};
     return result;
 }
 

@@ -75,15 +75,16 @@ Result run_threads(const Context& context) {
     result.verdicts = {
         {best == 0 ? Verdict::Holds::yes : Verdict::Holds::no,
          fmt::format(
-             "A thread a block should do: 1, 2, 4 and 16 threads encrypt {}, {}, {} and {} and decrypt {}, {}, {} "
-             "and {}.",
+             "{} a block {} fastest: 1, 2, 4 and 16 threads encrypt {}, {}, {} and {} and decrypt {}, {}, {} and "
+             "{}.",
+             std::array{"One thread", "Two threads", "Four threads", "Sixteen threads"}[best], best == 0 ? "is" : "are",
              gb_per_s(median_of(forward, 0)), gb_per_s(median_of(forward, 1)), gb_per_s(median_of(forward, 2)),
              gb_per_s(median_of(forward, 3)), gb_per_s(median_of(inverse, 0)), gb_per_s(median_of(inverse, 1)),
              gb_per_s(median_of(inverse, 2)), gb_per_s(median_of(inverse, 3)))},
         {most < 1.15 * least ? Verdict::Holds::partly : Verdict::Holds::yes,
-         fmt::format("The size of a thread block, chosen for full occupancy, {}: from {} to {}, {} apart.",
-                     most < 1.15 * least ? "hardly matters" : "matters", gb_per_s(least), gb_per_s(most),
-                     more(most, least))}};
+         fmt::format("The size of a thread block {}: the best is {} the worst, {} and {}.",
+                     most < 1.15 * least ? "hardly matters" : "matters", compared(most, least), gb_per_s(most),
+                     gb_per_s(least))}};
     return result;
 }
 
@@ -139,27 +140,23 @@ Result run_memory(const Context& context) {
                     {"keys, best memory over worst, tables shared", most_keys / least_keys, "times", std::nullopt},
                     {"slowest of the nine", slowest, "GB/s", std::nullopt}};
     const bool small = most_tables < 1.3 * least_tables;
+    const Verdict::Holds places_hold = small            ? Verdict::Holds::yes
+                                       : slowest > disk ? Verdict::Holds::partly
+                                                        : Verdict::Holds::no;
     result.verdicts = {
-        {small            ? Verdict::Holds::yes
-         : slowest > disk ? Verdict::Holds::partly
-                          : Verdict::Holds::no,
-         fmt::format(
-             "Where tables lie makes a difference of {} on the GPU and where keys lie one of {} ({} to {}, {} to "
-             "{}); {} the published disk with {:.0f} MB/s{}.",
-             times(most_tables / least_tables), times(most_keys / least_keys), gb_per_s(least_tables),
-             gb_per_s(most_tables), gb_per_s(least_keys), gb_per_s(most_keys),
-             slowest > disk ? "the slowest of the nine is still beyond" : "the slowest of the nine is behind",
-             published::paracrypt::disk_mb_per_s,
-             slowest > bus ? fmt::format(" and its bus with {:.0f} GB/s, behind which nobody sees it", bus)
-                           : fmt::format(", but not its bus with {:.0f} GB/s", bus))},
+        {places_hold,
+         fmt::format("The best memory for tables is {} the worst, {} and {}, and for keys {} the worst, {} and {}; the "
+                     "slowest of the nine, {}, {} the published disk with {:.0f} MB/s and {} its bus with {:.0f} GB/s.",
+                     compared(most_tables, least_tables), gb_per_s(most_tables), gb_per_s(least_tables),
+                     compared(most_keys, least_keys), gb_per_s(most_keys), gb_per_s(least_keys), gb_per_s(slowest),
+                     slowest > disk ? "hides behind" : "does not hide behind", published::paracrypt::disk_mb_per_s,
+                     slowest > bus ? "behind" : "not behind", bus)},
         {shared > 1.1 ? Verdict::Holds::yes : Verdict::Holds::partly,
-         fmt::format(
-             "Words instead of bytes gain {:.1f} times where the state is in registers and {:.1f} times where it is in "
-             "shared memory.",
-             registers, shared)},
+         fmt::format("Words are {} bytes where the state is in registers, and {} bytes where it is in shared memory.",
+                     compared(registers, 1), compared(shared, 1))},
         {most_order < 1.05 * least_order ? Verdict::Holds::yes : Verdict::Holds::partly,
-         fmt::format("The order in which text is taken makes a difference of {} ({} to {}).",
-                     more(most_order, least_order), gb_per_s(least_order), gb_per_s(most_order))}};
+         fmt::format("The best order in which text is taken is {} the worst, {} and {}.",
+                     compared(most_order, least_order), gb_per_s(most_order), gb_per_s(least_order))}};
     return result;
 }
 

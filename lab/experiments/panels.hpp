@@ -48,13 +48,22 @@ inline Panel lines(std::string title, Axis x, Axis y, std::string note) {
     return {std::move(title), Panel::Kind::lines, std::move(x), std::move(y), {}, {}, std::move(note)};
 }
 
-/// "30 %": by how much `a` is more than `b`; with a minus if it is less.
-inline std::string more(double a, double b) {
-    return fmt::format("{:.0f} %", (a / b - 1) * 100);
-}
 /// "1.8 times" and "14 times".
 inline std::string times(double factor) {
     return factor < 9.95 ? fmt::format("{:.1f} times", factor) : fmt::format("{:.0f} times", factor);
+}
+/// "30 % faster", "20 % slower", "as fast", "5.2 times as fast".
+inline std::string how_fast(double a, double b) {
+    const double percent = (a / b - 1) * 100;
+    if (percent >= 100) return times(a / b) + " as fast";
+    if (percent < -67) return fmt::format("{:.2g} times as fast", a / b);
+    if (percent > -0.5 && percent < 0.5) return "as fast";
+    return percent > 0 ? fmt::format("{:.0f} % faster", percent) : fmt::format("{:.0f} % slower", -percent);
+}
+/// The same with "than" or "as" behind it.
+inline std::string compared(double a, double b) {
+    const std::string how = how_fast(a, b);
+    return how + (how.ends_with('t') ? " as" : " than");
 }
 /// "35.2 GB/s" and "812 GB/s".
 inline std::string gb_per_s(double rate) {
