@@ -197,7 +197,7 @@ __device__ __forceinline__ std::uint32_t run_rounds(const Lookup<E.variant, E.ci
         own ^= key(r);
     }
     const std::uint32_t x = moved();
-    wait_for_team<v>();  // the next block's state is written over this one
+    if constexpr (v.persistent) wait_for_team<v>();  // the next block's state is written over this one
     return tables.s(x) ^ key(rounds);
 }
 
