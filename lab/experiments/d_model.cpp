@@ -151,12 +151,15 @@ Verdict on_fit(const std::vector<Model>& models) {
         error < 0.15  ? Verdict::Holds::yes
         : error < 0.4 ? Verdict::Holds::partly
                       : Verdict::Holds::no,
-        fmt::format("A tree with linear leaves {} these surfaces: cross-validated, its relative absolute error is at "
-                    "most {:.1f} % ({}, R² {:.4f}), and a typical prediction is off by a factor of {:.2f}.",
-                    error < 0.15  ? "describes"
-                    : error < 0.4 ? "roughly describes"
-                                  : "does not describe",
-                    100 * error, worst->implementation, worst->quality.r_squared, worst->typical_factor)};
+        fmt::format(
+            "A tree with linear leaves {} these surfaces: cross-validated, its relative absolute error is at "
+            "most {:.1f} % ({}, R² {:.4f}; {:.1f} % if predictions are not smoothed), and a typical prediction is off "
+            "by a factor of {:.2f}.",
+            error < 0.15  ? "describes"
+            : error < 0.4 ? "roughly describes"
+                          : "does not describe",
+            100 * error, worst->implementation, worst->quality.r_squared, 100 * worst->unsmoothed_error,
+            worst->typical_factor)};
 }
 
 /// From which file on, through the largest buffer, the model expects `a` to be ahead of `b` for good.

@@ -112,8 +112,8 @@ const Experiment d_surfaces{"D.surfaces",
                             "C++, AES-NI and CUDA over the lengths of buffer and file",
                             "When should one use the GPU rather than C++ or AES-NI?",
                             Experiment::Needs::either,
-                            240,
-                            12,
+                            150,
+                            8,
                             run_surfaces};
 
 }  // namespace lab::experiments

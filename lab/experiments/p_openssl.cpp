@@ -93,7 +93,7 @@ Panel measure_place(const Context& context, const Place& place, const std::vecto
     std::vector<Subject> subjects = all;
     if (!place.on_disk) std::erase_if(subjects, [](const Subject& s) { return s.only_on_disk; });
     for (const Subject& subject : subjects) panel.series.push_back({subject.name, subject.role, {}, {}});
-    const Effort effort = context.quick ? Effort{3, 5, 0.05} : Effort{5, 9, 0.3};
+    const Effort effort = context.quick ? Effort{3, 3, 0} : Effort{5, 9, 0.3};
     const Secrets secrets;
     for (std::size_t i = 0; i < file_sizes.size(); ++i) {
         context.step(done + share * static_cast<double>(i) / static_cast<double>(file_sizes.size()),
@@ -156,14 +156,14 @@ Verdict on_large_files(const Panel& panel, const char* openssl, std::uint64_t fr
                 static_cast<double>(from) / 1e6, published::paracrypt::disk_mb_per_s)};
 }
 
-Verdict on_small_files(const Panel& panel) {
-    const Series &ours = panel.series.front(), &theirs = series_of(panel, openssl_name);
+Verdict on_small_files(const Panel& panel, const char* openssl) {
+    const Series &ours = panel.series.front(), &theirs = series_of(panel, openssl);
     const double ratio = *ours.values.front() / *theirs.values.front();
     return {ratio < 0.8    ? Verdict::Holds::yes
             : ratio < 0.95 ? Verdict::Holds::partly
                            : Verdict::Holds::no,
-            fmt::format("{}, a file of {} is done {:.2f} times as fast as by openssl: small files {}.", panel.title,
-                        place_name(panel.x, 0), ratio, ratio < 0.95 ? "still lose" : "do not lose any more")};
+            fmt::format("{}, a file of {} is done {:.2f} times as fast as by {}: small files {}.", panel.title,
+                        place_name(panel.x, 0), ratio, openssl, ratio < 0.95 ? "still lose" : "do not lose any more")};
 }
 
 Result run_both(const Context& context, Direction direction, const std::vector<std::string>& mode, std::uint64_t from,
@@ -176,7 +176,7 @@ Result run_both(const Context& context, Direction direction, const std::vector<s
     Result result;
     const std::vector<Subject> subjects = subjects_of(context, arguments);
     const std::vector<Place> places = places_of(context, result.notes);
-    std::vector<std::uint64_t> file_sizes{16 << 10, 256 << 10, 4 << 20, 64 << 20};
+    std::vector<std::uint64_t> file_sizes{16 << 10, 1 << 20, 64 << 20};
     if (!context.quick)
         file_sizes = {16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30};
     file_sizes = fitting(context, places, std::move(file_sizes), 2);
@@ -187,9 +187,9 @@ Result run_both(const Context& context, Direction direction, const std::vector<s
         const Panel& panel = result.panels.back();
         const char* openssl = places[i].on_disk ? openssl_synced_name : openssl_name;
         result.verdicts.push_back(on_large_files(panel, openssl, from, published));
-        result.verdicts.push_back(on_small_files(panel));
+        result.verdicts.push_back(on_small_files(panel, openssl));
         result.facts.push_back({fmt::format("{}: ahead of {}, large files", panel.title, openssl),
-                                100 * gain(panel, openssl, from), "%", 100 * published});
+                                100 * gain(panel, openssl, from), "%", std::round(100 * published)});
     }
     if (context.gpu < 0) result.notes.emplace_back("warpaes on a GPU is left out: there is none.");
     return result;
@@ -213,8 +213,8 @@ const Experiment p_encryption{
     "Encryption of files against openssl, by size (CTR)",
     "From which file size on is a command with a GPU ahead of `openssl enc`, and by how much?",
     Experiment::Needs::either,
-    120,
-    10,
+    150,
+    12,
     run_encryption};
 
 const Experiment p_decryption{"P.decryption",
@@ -222,8 +222,8 @@ const Experiment p_decryption{"P.decryption",
                               "Decryption of files against openssl, by size (CBC)",
                               "And at decryption, in a mode that only decrypts in parallel?",
                               Experiment::Needs::either,
-                              120,
-                              10,
+                              150,
+                              12,
                               run_decryption};
 
 }  // namespace lab::experiments

@@ -272,7 +272,7 @@ const Experiment p_staging{"P.staging",
                            "Are chunks of 8 MiB best, and do smaller and larger ones lose?",
                            Experiment::Needs::either,
                            120,
-                           8,
+                           6,
                            run_staging};
 
 const Experiment p_pipeline{"P.pipeline",
@@ -281,7 +281,7 @@ const Experiment p_pipeline{"P.pipeline",
                             "Do a reader and a writer, joined to the worker by queues, hide the disk?",
                             Experiment::Needs::either,
                             60,
-                            6,
+                            4,
                             run_pipeline};
 
 }  // namespace lab::experiments

@@ -165,8 +165,8 @@ const Experiment p_random_access{"P.random_access",
                                  "A part of an encrypted file",
                                  "Does a range cost what its own blocks cost?",
                                  Experiment::Needs::either,
-                                 40,
-                                 4,
+                                 20,
+                                 2,
                                  run_random_access};
 
 }  // namespace lab::experiments

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
 from support import ARGUMENT, BACKEND, EXISTS, FORMAT, NOT_FOUND, WARPAES, WRITE, CommandTest
 
@@ -38,8 +39,18 @@ class Lab(CommandTest):
             self.assertGreaterEqual(e["seconds"], e["quick_seconds"])
         lines = self.lab("list").splitlines()
         self.assertEqual([line.split()[0] for line in lines], keys)
-        # What the issue of the lab promises as a whole.
+        documented = (Path(__file__).resolve().parents[2] / "docs/lab.md").read_text()
+        self.assertEqual(
+            [
+                key
+                for key in keys
+                if f"| {key} |" not in documented and f"{key}," not in documented and f", {key} |" not in documented
+            ],
+            [],
+        )
+        # All of it is to take less than an hour, and quickly three minutes.
         self.assertLess(sum(e["seconds"] for e in experiments), 3600)
+        self.assertLess(sum(e["quick_seconds"] for e in experiments), 180)
 
     def test_one_experiment(self):
         out = self.run_quickly("p.random")
