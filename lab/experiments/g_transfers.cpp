@@ -6,12 +6,14 @@
 #include <warpaes/warpaes.hpp>
 
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/host_verdicts.hpp"
 #include "lab/experiments/support.hpp"
 #include "lab/gpu/catalogue.hpp"
 #include "lab/gpu/overlap.hpp"
 #include "lab/published.hpp"
 
-namespace lab {
+namespace lab::experiments {
+
 namespace {
 
 constexpr std::size_t kib = 1 << 10, mib = 1 << 20;
@@ -110,8 +112,8 @@ struct Subject {
                 works.emplace_back([this, bytes, chunks, run = chunk_kernel(variants, kernel)] {
                     return overlap.run(locked.input.get(), locked.output.get(), bytes, chunks, run);
                 });
-                names.push_back(fmt::format("chunks of {}, {} at a time, {}",
-                                            bytes_name(static_cast<double>(chunks.bytes)), chunks.lanes, kernel.name));
+                names.push_back(
+                    fmt::format("chunks of {}, {} at a time, {}", size_name(chunks.bytes), chunks.lanes, kernel.name));
             }
         }
         std::size_t chosen = 0;
@@ -154,28 +156,6 @@ double at_most(const Series& series) {
     return most;
 }
 
-Verdict judge_mapped(const std::vector<double>& x, const Series& plain, const Series& overlapped,
-                     const Series& mapped) {
-    std::size_t ahead_of_plain = 0, ahead_of_overlapped = 0, last_ahead = x.size();
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        ahead_of_plain += *mapped.values[i] > *plain.values[i];
-        if (*mapped.values[i] > *overlapped.values[i]) ++ahead_of_overlapped, last_ahead = i;
-    }
-    const double p = *plain.values.back(), o = *overlapped.values.back(), m = *mapped.values.back();
-    const auto holds = ahead_of_plain == x.size() && ahead_of_overlapped == x.size() ? Verdict::Holds::yes
-                       : 2 * ahead_of_plain > x.size()                               ? Verdict::Holds::partly
-                                                                                     : Verdict::Holds::no;
-    const std::string small = last_ahead == x.size()
-                                  ? "overlapped copies are ahead of it at every size"
-                                  : fmt::format("it is ahead of overlapped copies at {} of {} sizes, last at {}",
-                                                ahead_of_overlapped, x.size(), bytes_name(x[last_ahead]));
-    return {holds, fmt::format("Published: mapped, write-combined memory is faster than page-locked copies at every "
-                               "size, almost three times from 8 MB on. Here it is {:.2f} times as fast as copies one "
-                               "after the other at {} ({:.1f} GB/s against {:.1f}), ahead of them at {} of {} sizes; "
-                               "copies that overlap reach {:.1f} GB/s there, and {}.",
-                               m / p, bytes_name(x.back()), m, p, ahead_of_plain, x.size(), o, small)};
-}
-
 Result transfers(const Context& context) {
     const std::vector<double> x = input_sizes(context, context.quick ? 256 * mib : 1024 * mib);
     if (x.empty()) throw LeftOut("no text may be as long as the shortest of the paper, 2 KiB");
@@ -190,7 +170,7 @@ Result transfers(const Context& context) {
     Series production{"production, page-locked", Series::Role::baseline, {}, {}};
     Progress progress(context, x.size());
     for (const double size : x) {
-        progress.next(bytes_name(size));
+        progress.next(size_name(static_cast<std::size_t>(size)));
         const auto bytes = static_cast<std::size_t>(size);
         add(plain, rate(size / 1e9, s.plain(context, bytes)));
         add(overlapped, rate(size / 1e9, s.overlapped(context, bytes)));
@@ -213,8 +193,8 @@ Result transfers(const Context& context) {
                     {"production, page-locked, at most", at_most(production), "GB/s", {}}};
     Panel panel{"From host memory to host memory, by input size",
                 Panel::Kind::lines,
-                log_axis("input", "B", x),
-                throughput(),
+                numbers("input", "B", Axis::Scale::log, x),
+                wide_throughput(),
                 {},
                 {},
                 {}};
@@ -230,7 +210,7 @@ Result transfers(const Context& context) {
         "cuts at each size; at {0}, overlapped: {1}; mapped: {2}. Times are by events; production's by the host's "
         "clock, "
         "with the call.",
-        bytes_name(x.back()), s.best_cut, s.best_mapped);
+        size_name(static_cast<std::size_t>(x.back())), s.best_cut, s.best_mapped);
     result.panels.push_back(std::move(panel));
     return result;
 }
@@ -249,7 +229,7 @@ Breakdown break_down(const Context& context, Progress& progress, const std::vect
     gpu::Overlap overlap(text.plain().size(), 1);
     const auto run = chunk_kernel(variants, kernel);
     for (const double size : x) {
-        progress.next(fmt::format("{}, {}", kernel.name, bytes_name(size)));
+        progress.next(fmt::format("{}, {}", kernel.name, size_name(static_cast<std::size_t>(size))));
         const auto bytes = static_cast<std::size_t>(size);
         buffers.poison(bytes);
         std::vector<gpu::Steps> samples;
@@ -274,28 +254,6 @@ Breakdown break_down(const Context& context, Progress& progress, const std::vect
     return b;
 }
 
-Verdict judge_breakdown(const std::vector<double>& x, const Breakdown& b) {
-    std::string until = "at no size", from = "at no size";
-    bool compute_first = false, transfers_last = false;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        if (*b.compute.values[i] > 50) until = fmt::format("up to {}", bytes_name(x[i]));
-        if (x[i] < static_cast<double>(published::gu::compute_dominates_below)) {
-            compute_first = *b.compute.values[i] > 50;
-        }
-    }
-    for (std::size_t i = x.size(); i-- > 0 && *b.compute.values[i] < 50;) {
-        from = fmt::format("from {} on", bytes_name(x[i]));
-        transfers_last = true;
-    }
-    const auto holds = compute_first && transfers_last   ? Verdict::Holds::yes
-                       : compute_first || transfers_last ? Verdict::Holds::partly
-                                                         : Verdict::Holds::no;
-    return {holds, fmt::format("Published: computing takes most of the time below 32 KB, transfers above 128 KB. Here, "
-                               "with the kernel that the paper found best, computing takes more than half {} and "
-                               "transfers {}; at {} transfers take {:.0f} % of the time.",
-                               until, from, bytes_name(x.back()), 100 - *b.compute.values.back())};
-}
-
 Result breakdown(const Context& context) {
     const gpu::Properties properties = gpu_of(context);
     const std::vector<double> x = input_sizes(context, 64 * mib);
@@ -309,21 +267,19 @@ Result breakdown(const Context& context) {
         const Breakdown b = break_down(context, progress, x, text, variants, kernel);
         Panel panel{"Where the time goes: " + kernel.name,
                     Panel::Kind::stacked,
-                    log_axis("input", "B", x),
+                    numbers("input", "B", Axis::Scale::log, x),
                     {"share of the time", "%", Axis::Scale::linear, {}, {}},
                     {},
                     {b.in, b.compute, b.out},
                     {}};
         panel.note = "Page-locked memory, one step after the other on one stream, AES-128-ECB; medians by events.";
         result.panels.push_back(std::move(panel));
-        if (result.verdicts.empty()) result.verdicts.push_back(judge_breakdown(x, b));
+        if (result.verdicts.empty()) result.verdicts.push_back(judge_breakdown(x, b.compute));
     }
     return result;
 }
 
 }  // namespace
-
-namespace experiments {
 
 const Experiment g_transfers{"G.transfers",
                              Paper::gu,
@@ -343,5 +299,4 @@ const Experiment g_breakdown{"G.breakdown",
                              3,
                              breakdown};
 
-}  // namespace experiments
-}  // namespace lab
+}  // namespace lab::experiments

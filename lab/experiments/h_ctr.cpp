@@ -6,10 +6,12 @@
 #include <warpaes/warpaes.hpp>
 
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/host_verdicts.hpp"
 #include "lab/experiments/support.hpp"
 #include "lab/published.hpp"
 
-namespace lab {
+namespace lab::experiments {
+
 namespace {
 
 constexpr std::size_t mib = 1 << 20;
@@ -70,7 +72,7 @@ Curves measure(const Context& context, const std::vector<double>& x, const gpu::
                                    trial.variant(now.entry.variant, now.geometry), trial.production(context)};
     Progress progress(context, x.size());
     for (const double size : x) {
-        progress.next(bytes_name(size));
+        progress.next(size_name(static_cast<std::size_t>(size)));
         const auto bytes = static_cast<std::size_t>(size);
         for (std::size_t i = 0; i < c.alone.size(); ++i) {
             add(c.alone[i], trial.speed(effort(context.quick), c.alone[i].name, kernels[i], bytes));
@@ -108,19 +110,7 @@ Result run(const Context& context) {
     const double published_with = published::gb_per_s_of_mbit(published::harrison::ctr_with_transfers_mbit_per_s);
 
     Result result;
-    const double kept = 100 * with / alone, published_kept = 100 * published_with / published_alone;
-    const auto holds = kept >= published_kept       ? Verdict::Holds::no
-                       : kept >= published_kept / 2 ? Verdict::Holds::partly
-                                                    : Verdict::Holds::yes;
-    result.verdicts.push_back(
-        {holds,
-         fmt::format(
-             "Published: transfers leave {:.0f} % of the kernel's throughput, so that the bus is the limit of "
-             "what the host can have. Here they leave {:.1f} % of the same kernel's ({:.1f} of {:.0f} GB/s); "
-             "kernels have become {:.0f} times as fast, transfers {:.0f} times. Production reaches {:.0f} GB/s on "
-             "the device and {:.1f} from host memory to host memory.",
-             published_kept, kept, with, alone, alone / published_alone, with / published_with, production,
-             production_with)});
+    result.verdicts.push_back(judge_counter_mode(alone, with, production, production_with));
     result.facts = {{"kernel alone, four tables in shared memory", alone, "GB/s", published_alone},
                     {"with transfers, one step after the other", with, "GB/s", published_with},
                     {"production, device memory", production, "GB/s", {}},
@@ -129,15 +119,15 @@ Result run(const Context& context) {
     c.transfers.insert(c.transfers.begin(), published_everywhere("published, at most", published_with, x.size()));
     Panel kernels{"CTR, kernel alone",
                   Panel::Kind::lines,
-                  log_axis("text", "B", x),
-                  throughput(),
+                  numbers("text", "B", Axis::Scale::log, x),
+                  wide_throughput(),
                   {},
                   std::move(c.alone),
                   "AES-128-CTR, text in device memory, by events; the published figure is the highest of its curve."};
     Panel transfers{"CTR with transfers",
                     Panel::Kind::lines,
-                    log_axis("text", "B", x),
-                    throughput(),
+                    numbers("text", "B", Axis::Scale::log, x),
+                    wide_throughput(),
                     {},
                     std::move(c.transfers),
                     "Text in page-locked memory. Ours by events, production's by the host's clock, with the call."};
@@ -146,8 +136,6 @@ Result run(const Context& context) {
 }
 
 }  // namespace
-
-namespace experiments {
 
 const Experiment h_ctr{"H.ctr",
                        Paper::harrison,
@@ -158,5 +146,4 @@ const Experiment h_ctr{"H.ctr",
                        6,
                        run};
 
-}  // namespace experiments
-}  // namespace lab
+}  // namespace lab::experiments

@@ -5,10 +5,12 @@
 #include <algorithm>
 
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/host_verdicts.hpp"
 #include "lab/experiments/messages.hpp"
 #include "lab/published.hpp"
 
-namespace lab {
+namespace lab::experiments {
+
 namespace {
 
 constexpr std::uint64_t mib = 1 << 20;
@@ -85,33 +87,6 @@ Series overhead(std::string name, const Series& one, const Series& many) {
     return out;
 }
 
-Verdict judge_overhead(const std::vector<double>& x, const Series& model, const Series& production) {
-    std::string theirs, ours;
-    bool grows = true;
-    double least = 0, most = 0;
-    for (const auto& published : published::harrison::overhead) {
-        const auto at = std::find(x.begin(), x.end(), static_cast<double>(published.message_blocks));
-        if (at == x.end()) continue;
-        const auto i = static_cast<std::size_t>(at - x.begin());
-        if (theirs.empty()) least = *model.values[i];
-        grows = grows && (theirs.empty() || *model.values[i] >= most - 1);
-        most = *model.values[i];
-        const char* comma = theirs.empty() ? "" : ", ";
-        theirs += fmt::format("{}{:.0f} % with {}", comma, *model.values[i], published.message_blocks);
-        ours += fmt::format("{}{:.0f} % with {}", comma, *production.values[i], published.message_blocks);
-    }
-    const auto holds = theirs.empty()                  ? Verdict::Holds::open
-                       : grows && most > least + 5     ? Verdict::Holds::yes
-                       : *model.values.front() > least ? Verdict::Holds::partly
-                                                       : Verdict::Holds::no;
-    return {holds,
-            fmt::format("Published: the data model costs 16 % with messages of 16,384 blocks, 22 % with 512 and "
-                        "45 % with 16. Rebuilt here, its kernel costs {} against the same kernel with one message; "
-                        "production's batches, in one entry, cost {} against production's single message, submitting "
-                        "and checking included.",
-                        theirs.empty() ? "an unknown share" : theirs, ours.empty() ? "an unknown share" : ours)};
-}
-
 Result measure_overhead(const Context& context) {
     use_gpu(context);
     const std::vector<double> x = blocks_axis(context, {1, 4, 16, 64, 512, 4096, 16384, 65536}, {1, 16, 512, 16384});
@@ -160,20 +135,20 @@ Result measure_overhead(const Context& context) {
         "CTR, AES-128, {} in device memory or fewer where that were very many messages; each has an IV of "
         "its own, all one key. Production by the host's clock, from the call to the end; the model's kernel "
         "by events, \"from descriptors on\" by the host's clock. The paper's figures include transfers.",
-        bytes_name(static_cast<double>(bytes)));
+        size_name(bytes));
     Result result;
     result.verdicts.push_back(judge_overhead(x, model, production));
     result.panels.push_back({"Overhead of many messages",
                              Panel::Kind::lines,
-                             log_axis("message", "blocks", x),
+                             numbers("message", "blocks", Axis::Scale::log, x),
                              {"overhead", "%", Axis::Scale::linear, {}, {}},
                              {},
                              {published, model, production, production_each},
                              "Share of the time that one message of the same bytes would not take. " + note});
     Panel rates{"Throughput by message size",
                 Panel::Kind::lines,
-                log_axis("message", "blocks", x),
-                throughput(),
+                numbers("message", "blocks", Axis::Scale::log, x),
+                wide_throughput(),
                 {},
                 {published_everywhere("published, at most",
                                       published::gb_per_s_of_mbit(published::harrison::messages_mbit_per_s), x.size())},
@@ -230,32 +205,18 @@ Result measure_rekeying(const Context& context) {
     }
 
     Result result;
-    const auto slower = [&](const Subject& one, const Subject& each, std::size_t i) {
-        return *one.series.values[i] / *each.series.values[i];
-    };
-    const std::size_t first = 0, last = x.size() - 1;
-    const double model_small = slower(shared[1], own[1], first), model_large = slower(shared[1], own[1], last);
-    const double small = slower(shared[0], own[0], first), large = slower(shared[0], own[0], last);
-    const auto holds = small < 1.25 && large < 1.25 ? Verdict::Holds::no
-                       : large < 1.25               ? Verdict::Holds::partly
-                                                    : Verdict::Holds::yes;
-    result.verdicts.push_back(
-        {holds,
-         fmt::format("Published: a new key for every message costs, as the CPU expands each. In the model, a key "
-                     "each takes {:.1f} times as long as one key for all with messages of {} blocks and {:.2f} times "
-                     "with {}; in production, whose GPU expands them, {:.2f} and {:.2f} times.",
-                     model_small, x[first], model_large, x[last], small, large)});
+    result.verdicts.push_back(judge_rekeying(x, {shared[1].series, own[1].series}, {shared[0].series, own[0].series}));
     Panel panel{
         "A new key for every message",
         Panel::Kind::lines,
-        log_axis("message", "blocks", x),
-        throughput(),
+        numbers("message", "blocks", Axis::Scale::log, x),
+        wide_throughput(),
         {},
         {},
         fmt::format("CTR, AES-128, {} in device memory or {} messages, whichever is less; by the host's clock, from "
                     "the call to the end, the kernel alone by events. No published figures of this "
                     "run are at hand.",
-                    bytes_name(static_cast<double>(bytes)), most)};
+                    size_name(bytes), most)};
     for (auto* subjects : {&shared, &own}) {
         for (Subject& s : *subjects) panel.series.push_back(std::move(s.series));
     }
@@ -264,8 +225,6 @@ Result measure_rekeying(const Context& context) {
 }
 
 }  // namespace
-
-namespace experiments {
 
 const Experiment h_overhead{"H.overhead",
                             Paper::harrison,
@@ -284,5 +243,4 @@ const Experiment h_rekeying{"H.rekeying",
                             10,
                             measure_rekeying};
 
-}  // namespace experiments
-}  // namespace lab
+}  // namespace lab::experiments

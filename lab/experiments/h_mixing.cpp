@@ -5,10 +5,12 @@
 #include <random>
 
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/host_verdicts.hpp"
 #include "lab/experiments/messages.hpp"
 #include "lab/published.hpp"
 
-namespace lab {
+namespace lab::experiments {
+
 namespace {
 
 namespace paper = published::harrison;
@@ -185,30 +187,6 @@ std::vector<warpaes_batch_entry> entries_of(const List& list, const Data& data, 
     return entries;
 }
 
-Verdict judge(const Series& natural, const Series& striped, const Series& production) {
-    const auto best = std::max_element(natural.values.begin(), natural.values.end());
-    const auto worst = std::min_element(natural.values.begin(), natural.values.end());
-    const auto best_order = best - natural.values.begin() + 1, worst_order = worst - natural.values.begin() + 1;
-    const auto spread = [](const Series& s) {
-        return **std::max_element(s.values.begin(), s.values.end()) /
-               **std::min_element(s.values.begin(), s.values.end());
-    };
-    const bool best_holds = *natural.values[paper::mixed_best_order - 1] >= 0.95 * **best;
-    const bool worst_holds = *natural.values[paper::mixed_worst_order - 1] <= 1.05 * **worst;
-    const auto holds = best_holds && worst_holds   ? Verdict::Holds::yes
-                       : best_holds || worst_holds ? Verdict::Holds::partly
-                                                   : Verdict::Holds::no;
-    return {holds,
-            fmt::format("Published: order 7 is the best and order 1 the worst, so that a client should group serial "
-                        "messages by size and spread the groups. Without ordering by the engine order {} is the best "
-                        "here ({:.1f} GB/s) and order {} the worst ({:.1f}), a factor of {:.2f}; with striped threads "
-                        "{:.2f}. Production orders messages itself: {:.1f} to {:.1f} GB/s, a factor of {:.2f}, "
-                        "whatever the client does.",
-                        best_order, **best, worst_order, **worst, spread(natural), spread(striped),
-                        **std::min_element(production.values.begin(), production.values.end()),
-                        **std::max_element(production.values.begin(), production.values.end()), spread(production))};
-}
-
 Result run(const Context& context) {
     use_gpu(context);
     // The whole is 16 MiB; a test may allow less.
@@ -250,7 +228,7 @@ Result run(const Context& context) {
     }
 
     Result result;
-    result.verdicts.push_back(judge(natural, striped, production));
+    result.verdicts.push_back(judge_orders(natural, striped, production));
     result.facts.push_back({"the best order over the worst, engine ordering off",
                             **std::max_element(natural.values.begin(), natural.values.end()) /
                                 **std::min_element(natural.values.begin(), natural.values.end()),
@@ -263,7 +241,7 @@ Result run(const Context& context) {
                             {}});
     Panel panel{"Seven orders of the same messages",
                 Panel::Kind::bars,
-                category_axis("order", {std::begin(order_names), std::end(order_names)}),
+                categories("order", {std::begin(order_names), std::end(order_names)}),
                 {"throughput", "GB/s", Axis::Scale::linear, {}, {}},
                 {},
                 {natural, striped, production},
@@ -273,15 +251,12 @@ Result run(const Context& context) {
         "in CBC, AES-128, {} in device memory. The model's kernel by events; production's batch, an "
         "entry a message, by the host's clock from submitting to the end. Of the paper the ranking is at hand, not "
         "the figures.",
-        messages.longs.size(), messages.shorts.size(), messages.serials.size(),
-        bytes_name(static_cast<double>(data.bytes)));
+        messages.longs.size(), messages.shorts.size(), messages.serials.size(), size_name(data.bytes));
     result.panels.push_back(std::move(panel));
     return result;
 }
 
 }  // namespace
-
-namespace experiments {
 
 const Experiment h_mixing{"H.mixing",
                           Paper::harrison,
@@ -292,5 +267,4 @@ const Experiment h_mixing{"H.mixing",
                           4,
                           run};
 
-}  // namespace experiments
-}  // namespace lab
+}  // namespace lab::experiments

@@ -5,11 +5,13 @@
 #include <cmath>
 
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/host_verdicts.hpp"
 #include "lab/experiments/support.hpp"
 #include "lab/gpu/memory_reads.hpp"
 #include "lab/published.hpp"
 
-namespace lab {
+namespace lab::experiments {
+
 namespace {
 
 using gpu::ReadFrom;
@@ -30,26 +32,6 @@ struct Pattern {
 constexpr Pattern patterns[] = {{ReadPattern::same, "coherent: one word"},
                                 {ReadPattern::consecutive, "coherent: neighbouring words"},
                                 {ReadPattern::random, "random"}};
-
-/// Figures of the random reads, by the place of a source in `sources`.
-Verdict judge(const Series& coherent, const Series& random) {
-    const auto at = [](const Series& s, std::size_t i) { return *s.values[i]; };
-    const double constant_loss = std::max(at(coherent, 0), 1e-9) / at(random, 0);
-    const double shared_loss = at(random, 2) / at(random, 1);
-    const bool shared_first = at(random, 1) > std::max(at(random, 0), at(random, 3));
-    const bool replicated_first = at(random, 2) >= at(random, 1);
-    const auto holds = shared_first && replicated_first   ? Verdict::Holds::yes
-                       : shared_first || replicated_first ? Verdict::Holds::partly
-                                                          : Verdict::Holds::no;
-    return {holds,
-            fmt::format(
-                "Published: shared memory is the place for tables that are read at random, constant memory only "
-                "for what all lanes read together. Here a multiprocessor answers {:.1f} random reads a clock "
-                "from shared memory, {:.1f} from constant memory ({:.0f} times fewer than coherent ones), {:.1f} "
-                "from textures, {:.1f} from the first-level cache; with a copy of the table in each bank, {:.1f}, "
-                "{:.1f} times as many as with one copy.",
-                at(random, 1), at(random, 0), constant_loss, at(random, 3), at(random, 4), at(random, 2), shared_loss)};
-}
 
 Result run(const Context& context) {
     const gpu::Properties properties = gpu_of(context);
@@ -91,23 +73,23 @@ Result run(const Context& context) {
     for (const Source& source : sources) names.emplace_back(source.name);
 
     Result result;
-    result.verdicts.push_back(judge(per_clock[0], per_clock[2]));
+    result.verdicts.push_back(judge_reads(per_clock[0], per_clock[2]));
     const std::string note = fmt::format(
         "{:.2g} reads of four bytes a launch, each sum verified. Tables of 4 KiB; {} in L2, {} in memory; 1,024 "
         "threads a "
         "multiprocessor, eight reads of each under way. No published figures are at hand.",
-        reads, bytes_name(4.0 * words(std::uint64_t{1} << 22)),
-        bytes_name(4.0 * words(std::uint64_t{1} << (context.quick ? 27 : 28))));
+        reads, size_name(std::size_t{4} * words(std::uint64_t{1} << 22)),
+        size_name(std::size_t{4} * words(std::uint64_t{1} << (context.quick ? 27 : 28))));
     result.panels.push_back({"Reads a clock and multiprocessor",
                              Panel::Kind::bars,
-                             category_axis("memory", names),
+                             categories("memory", names),
                              {"reads", "1/clock", Axis::Scale::log, {}, {}},
                              {},
                              per_clock,
                              note});
     result.panels.push_back({"Reads a second",
                              Panel::Kind::bars,
-                             category_axis("memory", names),
+                             categories("memory", names),
                              {"reads", "10^9/s", Axis::Scale::log, {}, {}},
                              {},
                              rates,
@@ -116,8 +98,6 @@ Result run(const Context& context) {
 }
 
 }  // namespace
-
-namespace experiments {
 
 const Experiment h_reads{"H.reads",
                          Paper::harrison,
@@ -128,5 +108,4 @@ const Experiment h_reads{"H.reads",
                          5,
                          run};
 
-}  // namespace experiments
-}  // namespace lab
+}  // namespace lab::experiments

@@ -5,10 +5,12 @@
 #include <algorithm>
 
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/host_verdicts.hpp"
 #include "lab/experiments/messages.hpp"
 #include "lab/published.hpp"
 
-namespace lab {
+namespace lab::experiments {
+
 namespace {
 
 constexpr std::uint64_t mib = 1 << 20;
@@ -78,43 +80,6 @@ std::vector<double> up_to(std::vector<double> list, double most) {
     return list;
 }
 
-Verdict judge_sizes(const std::vector<double>& counts, const Series& production, std::size_t row) {
-    const std::size_t columns = counts.size();
-    const double few = production.values[row * columns].value_or(0);
-    double most = 0;
-    std::size_t at = 0;
-    for (std::size_t i = 0; i < columns; ++i) {
-        if (production.values[row * columns + i].value_or(0) > most)
-            most = *production.values[row * columns + i], at = i;
-    }
-    const bool grows = most > 4 * few;
-    return {
-        grows ? Verdict::Holds::yes : Verdict::Holds::no,
-        fmt::format("Published: serial modes need very many messages at a time, as one thread takes one message. "
-                    "Here production's CBC goes from {:.2f} GB/s with {} messages to {:.1f} GB/s with {}, {:.0f} times "
-                    "as much.",
-                    few, counts.front(), most, counts[at], most / std::max(few, 1e-9))};
-}
-
-Verdict judge_distance(const std::vector<double>& x, const Series& model, const Series& production) {
-    const auto at = static_cast<std::size_t>(
-        std::find(x.begin(), x.end(), static_cast<double>(published::harrison::stride_blocks)) - x.begin());
-    if (at >= x.size()) return {Verdict::Holds::open, "No messages were 128 blocks apart."};
-    const double near = *model.values.front();
-    const double best = **std::max_element(model.values.begin(), model.values.end());
-    const double far = *model.values[at], farthest = *model.values.back();
-    const auto holds = far < best / 2     ? Verdict::Holds::yes
-                       : far < 0.8 * best ? Verdict::Holds::partly
-                                          : Verdict::Holds::no;
-    const double lost = 100 * (1 - *production.values[at] / *production.values.front());
-    return {holds,
-            fmt::format("Published: reads collapse where threads' messages lie 128 blocks and more apart. Here the "
-                        "same kernel does {:.1f} GB/s with neighbouring blocks in neighbouring threads, {:.1f} at its "
-                        "best, {:.1f} at 128 blocks and {:.1f} at {}; production, which moves whole lines "
-                        "through shared memory, loses {:.0f} % from the least distance to 128 blocks.",
-                        near, best, far, farthest, x.back(), lost)};
-}
-
 Result run(const Context& context) {
     use_gpu(context);
     const warpaes::Engine engine({.backend = "cuda", .device = context.gpu});
@@ -155,16 +120,15 @@ Result run(const Context& context) {
             add(model, f.model);
         }
     }
-    result.verdicts.push_back(judge_sizes(counts, production, lengths.size() / 2));
-    const std::string left_out =
-        fmt::format("Combinations of more than {} are left out.", bytes_name(static_cast<double>(most_bytes)));
+    result.verdicts.push_back(judge_serial_counts(counts, production, lengths.size() / 2));
+    const std::string left_out = fmt::format("Combinations of more than {} are left out.", size_name(most_bytes));
     for (const Series* series : {&production, &model}) {
         result.panels.push_back(
             {"CBC encryption: " + series->name,
              Panel::Kind::surface,
-             log_axis("messages", "", counts),
-             log_axis("message", "blocks", lengths),
-             throughput(),
+             numbers("messages", "", Axis::Scale::log, counts),
+             numbers("message", "blocks", Axis::Scale::log, lengths),
+             wide_throughput(),
              {*series},
              "AES-128, data in device memory; production by the host's clock, from submitting to the "
              "end, the model's kernel by events. " +
@@ -174,8 +138,8 @@ Result run(const Context& context) {
     // The three modes.
     Panel alike{"Serial modes by number of messages",
                 Panel::Kind::lines,
-                log_axis("messages", "", counts),
-                throughput(),
+                numbers("messages", "", Axis::Scale::log, counts),
+                wide_throughput(),
                 {},
                 {},
                 fmt::format("Production's batches, messages of {} blocks. {}", lengths[lengths.size() / 2], left_out)};
@@ -229,8 +193,8 @@ Result run(const Context& context) {
     result.panels.push_back(
         {"Distance between neighbouring messages",
          Panel::Kind::lines,
-         log_axis("distance", "blocks", distances),
-         throughput(),
+         numbers("distance", "blocks", Axis::Scale::log, distances),
+         wide_throughput(),
          {},
          {runs, ones, sixteens},
          fmt::format("{} messages, CBC encryption, the same number of blocks at every distance. In the model's kernel "
@@ -242,8 +206,6 @@ Result run(const Context& context) {
 
 }  // namespace
 
-namespace experiments {
-
 const Experiment h_serial{"H.serial",
                           Paper::harrison,
                           "Messages in serial modes",
@@ -253,5 +215,4 @@ const Experiment h_serial{"H.serial",
                           15,
                           run};
 
-}  // namespace experiments
-}  // namespace lab
+}  // namespace lab::experiments

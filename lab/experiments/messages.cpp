@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace lab {
+namespace lab::experiments {
 
 namespace {
 
@@ -146,4 +146,4 @@ std::uint64_t messages_for(std::uint64_t bytes, std::uint64_t blocks, std::uint6
     return std::clamp<std::uint64_t>(bytes / (block * blocks), 1, most);
 }
 
-}  // namespace lab
+}  // namespace lab::experiments

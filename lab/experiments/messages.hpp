@@ -10,7 +10,7 @@
 #include "lab/experiments/support.hpp"
 #include "lab/gpu/payload.hpp"
 
-namespace lab {
+namespace lab::experiments {
 
 /// Messages of one mode and size, AES-128.
 struct Shape {
@@ -64,4 +64,4 @@ double time_batch(const warpaes::Engine& engine, std::vector<warpaes_batch_entry
 /// As many messages of `blocks` blocks as make `bytes` bytes; at least one, at most `most`.
 std::uint64_t messages_for(std::uint64_t bytes, std::uint64_t blocks, std::uint64_t most);
 
-}  // namespace lab
+}  // namespace lab::experiments

@@ -5,11 +5,13 @@
 #include <warpaes/warpaes.hpp>
 
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/host_verdicts.hpp"
 #include "lab/experiments/support.hpp"
 #include "lab/gpu/catalogue.hpp"
 #include "lab/published.hpp"
 
-namespace lab {
+namespace lab::experiments {
+
 namespace {
 
 constexpr std::size_t mib = 1 << 20;
@@ -58,25 +60,6 @@ Curve measure(const Context& context, Progress& progress, const Text& text, cons
     return curve;
 }
 
-Verdict judge(const Curve& curve) {
-    const auto at_four =
-        std::find(std::begin(chunk_numbers), std::end(chunk_numbers), published::gibadullin::overlap.chunks) -
-        std::begin(chunk_numbers);
-    const auto four = static_cast<std::size_t>(at_four);
-    const double gain = 100 * (*curve.rate.values[four] / *curve.rate.values[0] - 1);
-    const auto best = std::max_element(curve.rate.values.begin(), curve.rate.values.end());
-    const double hidden = *curve.hidden.values[four];
-    const auto holds = gain >= 25 ? Verdict::Holds::yes : gain > 5 ? Verdict::Holds::partly : Verdict::Holds::no;
-    const std::string limit =
-        curve.kernel_share < 0.2 ? ", so that what is left to gain is copying both ways at once" : "";
-    return {holds,
-            fmt::format("Published: four chunks raise the throughput by 68 % and hide 65 % of the transfers. Here "
-                        "they raise it by {:.0f} % and hide {:.0f} %; the best number of chunks, {}, gives {:.1f} "
-                        "GB/s against {:.1f} in one, of which the kernel takes {:.0f} % of the time{}.",
-                        gain, hidden, chunk_numbers[best - curve.rate.values.begin()], **best, *curve.rate.values[0],
-                        100 * curve.kernel_share, limit)};
-}
-
 Result run(const Context& context) {
     use_gpu(context);
     const std::size_t bytes = std::min(context.quick ? 64 * mib : 256 * mib, context.most_bytes) / 16 * 16;
@@ -116,29 +99,27 @@ Result run(const Context& context) {
     Result result;
     Panel rates{"Throughput with transfers, by number of chunks",
                 Panel::Kind::lines,
-                log_axis("chunks", "", x),
-                throughput(),
+                numbers("chunks", "", Axis::Scale::log, x),
+                wide_throughput(),
                 {},
                 {published, theirs.rate, ours.rate, baseline},
                 {}};
     rates.note = fmt::format("{} of text in page-locked memory, AES-128-ECB; a stream for each chunk, at most {}.",
-                             bytes_name(static_cast<double>(bytes)), most_lanes);
+                             size_name(bytes), most_lanes);
     Panel hidden{"Share of the transfers' time that overlapping hides",
                  Panel::Kind::lines,
-                 log_axis("chunks", "", x),
+                 numbers("chunks", "", Axis::Scale::log, x),
                  {"hidden", "%", Axis::Scale::linear, {}, {}},
                  {},
                  {published_hidden, theirs.hidden, ours.hidden},
                  {}};
     hidden.note = "What the text takes in one chunk, less what it takes in so many, as a share of copying in and out.";
     result.panels = {std::move(rates), std::move(hidden)};
-    result.verdicts.push_back(judge(theirs));
+    result.verdicts.push_back(judge_overlap(chunk_numbers, theirs.rate, theirs.hidden, theirs.kernel_share));
     return result;
 }
 
 }  // namespace
-
-namespace experiments {
 
 const Experiment n_overlap{"N.overlap",
                            Paper::gibadullin,
@@ -149,5 +130,4 @@ const Experiment n_overlap{"N.overlap",
                            2.5,
                            run};
 
-}  // namespace experiments
-}  // namespace lab
+}  // namespace lab::experiments

@@ -5,10 +5,12 @@
 #include <warpaes/warpaes.hpp>
 
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/host_verdicts.hpp"
 #include "lab/experiments/support.hpp"
 #include "lab/published.hpp"
 
-namespace lab {
+namespace lab::experiments {
+
 namespace {
 
 constexpr std::size_t mib = 1 << 20;
@@ -61,34 +63,25 @@ Result run(const Context& context) {
     }
 
     Result result;
-    const double one = *ours.values[0], two = *ours.values[1], four = *ours.values[2], eight = *ours.values[3];
-    const double gain = 100 * (four / one - 1);
-    const auto holds = gain > 3 ? Verdict::Holds::yes : gain > 0 ? Verdict::Holds::partly : Verdict::Holds::no;
-    result.verdicts.push_back(
-        {holds, fmt::format("Published: four streams gain up to 7 %, in a program that waits for its disk. From memory "
-                            "to memory, in buffers of {}, four streams gain {:.0f} % over one ({:.1f} against {:.1f} "
-                            "GB/s), two {:.0f} %, eight {:.0f} %.",
-                            bytes_name(static_cast<double>(staging)), gain, four, one, 100 * (two / one - 1),
-                            100 * (eight / one - 1))});
+    result.verdicts.push_back(judge_streams(ours, staging));
+    const double gain = 100 * (*ours.values[2] / *ours.values[0] - 1);
     result.facts.push_back({"four streams over one", gain, "%", 100 * published::paracrypt::stream_gain});
     Panel panel{"Throughput with transfers, by number of streams",
                 Panel::Kind::lines,
-                log_axis("streams", "", {std::begin(stream_numbers), std::end(stream_numbers)}),
-                throughput(),
+                numbers("streams", "", Axis::Scale::log, {std::begin(stream_numbers), std::end(stream_numbers)}),
+                wide_throughput(),
                 {},
                 {published, ours, production},
                 {}};
     panel.note = fmt::format(
         "{} of text in page-locked memory, AES-128-ECB, in buffers of {}, the size that the paper "
         "found best; the published gain is drawn from our figure for one stream.",
-        bytes_name(static_cast<double>(bytes)), bytes_name(static_cast<double>(staging)));
+        size_name(bytes), size_name(staging));
     result.panels.push_back(std::move(panel));
     return result;
 }
 
 }  // namespace
-
-namespace experiments {
 
 const Experiment p_streams{"P.streams",
                            Paper::paracrypt,
@@ -99,5 +92,4 @@ const Experiment p_streams{"P.streams",
                            2.5,
                            run};
 
-}  // namespace experiments
-}  // namespace lab
+}  // namespace lab::experiments

@@ -7,18 +7,11 @@
 
 #include "lab/published.hpp"
 
-namespace lab {
+namespace lab::experiments {
 
 gpu::Properties gpu_of(const Context& context) {
     use_gpu(context);
     return gpu::properties(context.gpu);
-}
-
-std::string bytes_name(double bytes) {
-    constexpr const char* units[] = {"B", "KiB", "MiB", "GiB"};
-    std::size_t unit = 0;
-    for (; bytes >= 1024 && unit + 1 < std::size(units); bytes /= 1024) ++unit;
-    return fmt::format("{:.4g} {}", bytes, units[unit]);
 }
 
 std::vector<double> sizes(const Context& context, std::size_t from, std::size_t to, std::size_t factor) {
@@ -31,15 +24,7 @@ std::vector<double> sizes(const Context& context, std::size_t from, std::size_t 
     return list;
 }
 
-Axis log_axis(std::string name, std::string unit, std::vector<double> values) {
-    return {std::move(name), std::move(unit), Axis::Scale::log, std::move(values), {}};
-}
-
-Axis category_axis(std::string name, std::vector<std::string> labels) {
-    return {std::move(name), "", Axis::Scale::category, {}, std::move(labels)};
-}
-
-Axis throughput() {
+Axis wide_throughput() {
     return {"throughput", "GB/s", Axis::Scale::log, {}, {}};
 }
 
@@ -115,4 +100,4 @@ gpu::ChunkKernel chunk_kernel(const gpu::Variants& variants, const NamedKernel& 
     };
 }
 
-}  // namespace lab
+}  // namespace lab::experiments

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lab/experiment.hpp"
+#include "lab/experiments/panels.hpp"
 #include "lab/gpu/device.hpp"
 #include "lab/gpu/overlap.hpp"
 #include "lab/gpu/variants.hpp"
@@ -15,20 +16,16 @@
 #include "lab/reference.hpp"
 #include "lab/trial.hpp"
 
-namespace lab {
+namespace lab::experiments {
 
 /// Makes the context's GPU the thread's, and says what it is. Throws LeftOut if there is none.
 gpu::Properties gpu_of(const Context& context);
 
-/// "4 KiB", "16 B".
-std::string bytes_name(double bytes);
 /// `from`, `from * factor`, … up to `to`, which is the last; none longer than the context allows, but at least one.
 std::vector<double> sizes(const Context& context, std::size_t from, std::size_t to, std::size_t factor);
 
-Axis log_axis(std::string name, std::string unit, std::vector<double> values);
-Axis category_axis(std::string name, std::vector<std::string> labels);
-/// GB/s of plaintext.
-Axis throughput();
+/// GB/s of plaintext, from very little on.
+Axis wide_throughput();
 /// `values` of a paper in Gbit/s as GB/s, then none: a panel's x may go on.
 Series published_gbit(std::string name, std::span<const double> values, std::size_t size);
 /// The same number everywhere.
@@ -87,4 +84,4 @@ NamedKernel conflict_free_kernel(const gpu::Properties& properties, bool counter
 /// Of ECB, for the chunks of a text. `variants` must stay.
 gpu::ChunkKernel chunk_kernel(const gpu::Variants& variants, const NamedKernel& kernel);
 
-}  // namespace lab
+}  // namespace lab::experiments
