@@ -22,9 +22,14 @@ constexpr std::size_t ahead_bytes = std::size_t{256} << 20, least_for_ahead = st
 
 }  // namespace
 
-void use_gpu(const Context& context) {
+void use_gpu(const Context& context, std::size_t shared_bytes) {
     if (context.gpu < 0) throw LeftOut("needs a GPU");
     gpu::use(context.gpu);
+    if (shared_bytes == 0) return;
+    if (const gpu::Properties p = gpu::properties(context.gpu); p.shared_per_block < shared_bytes) {
+        throw LeftOut(fmt::format("needs a GPU with {} KiB of shared memory a thread block; {} has {}",
+                                  shared_bytes >> 10, p.name, p.shared_per_block >> 10));
+    }
 }
 
 std::size_t allowed(const Context& context, std::size_t bytes) {
@@ -97,32 +102,51 @@ double Trial::seconds(const Work& work, std::size_t bytes) const {
 }
 
 Summary Trial::speed(const Effort& effort, const std::string& what, const Work& work, std::size_t bytes) const {
-    verify(what, work, bytes);
-    return unverified_speed(effort, work, bytes);
+    return speeds(effort, {{what, work}}, bytes, [](double, const std::string&) {}).front();
 }
 
-Summary Trial::unverified_speed(const Effort& effort, const Work& work, std::size_t bytes) const {
-    return rate(static_cast<double>(bytes) / 1e9, sample(effort, [&] { return seconds(work, bytes); }));
+Trial::Told Trial::part_of(const Context& context, double from, double to) {
+    return
+        [&context, from, to](double share, const std::string& name) { context.step(from + share * (to - from), name); };
 }
 
-std::vector<Summary> Trial::speeds(const Effort& effort,
-                                   const std::vector<std::pair<std::string, Work>>& subjects) const {
+std::vector<Summary> Trial::speeds(const Effort& effort, const std::vector<Subject>& subjects, std::size_t bytes,
+                                   const Told& told) const {
+    // One turn to verify, one that is not counted, and at most so many that are.
+    const double calls = static_cast<double>(subjects.size() * (effort.most + 2));
+    double done = 0;
     std::vector<std::function<double()>> works;
-    for (const auto& [what, work] : subjects) {
-        verify(what, work, bytes_);
-        works.emplace_back([this, &work] { return seconds(work, bytes_); });
+    for (const Subject& subject : subjects) {
+        told(done++ / calls, subject.name);
+        if (subject.encrypts) verify(subject.name, subject.work, bytes);
+        works.emplace_back([this, &subject, &told, &done, bytes, calls] {
+            told(done++ / calls, subject.name);
+            return seconds(subject.work, bytes);
+        });
     }
     std::vector<Summary> speeds = sample_in_turns(effort, works);
-    for (Summary& s : speeds) s = rate(static_cast<double>(bytes_) / 1e9, s);
+    for (Summary& s : speeds) s = rate(static_cast<double>(bytes) / 1e9, s);
     return speeds;
 }
 
-Summary Trial::best_speed(const Effort& effort, const gpu::Variant& v, std::span<const unsigned> threads) const {
-    Summary best;
-    for (const unsigned count : threads) {
-        const std::string what = fmt::format("{}, {} threads", gpu::name_of({v, cipher_}).view(), count);
-        const Summary one = speed(effort, what, variant(v, {count, 0}));
-        if (one.median > best.median) best = one;
+std::vector<Summary> Trial::best_speeds(const Effort& effort, std::span<const gpu::Variant> variants,
+                                        std::span<const unsigned> threads, const Told& told) const {
+    std::vector<Subject> subjects;
+    std::vector<std::size_t> of;  // which variant a subject is
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+        const gpu::Variant& v = variants[i];
+        const std::string name(gpu::name_of({v, cipher_}).view());
+        const unsigned usual = usual_geometry(v).threads;
+        const bool one = v.tables == gpu::TableMemory::replicated;
+        for (const unsigned count : one ? std::span(&usual, 1) : threads) {
+            subjects.push_back({fmt::format("{}, {} threads", name, count), variant(v, {count, 0})});
+            of.push_back(i);
+        }
+    }
+    const std::vector<Summary> all = speeds(effort, subjects, bytes_, told);
+    std::vector<Summary> best(variants.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (all[i].median > best[of[i]].median) best[of[i]] = all[i];
     }
     return best;
 }

@@ -13,11 +13,19 @@
 
 namespace lab {
 
-/// The GPU of an experiment, chosen for this thread. Throws LeftOut if there is none.
-void use_gpu(const Context& context);
+/// The GPU of an experiment, chosen for this thread. Throws LeftOut if there is none, or if its thread blocks cannot
+/// have `shared_bytes` of shared memory.
+void use_gpu(const Context& context, std::size_t shared_bytes = 0);
+/// What four tables with a copy for each bank need, with some space.
+inline constexpr std::size_t shared_for_copies = 140 * 1024;
 
 /// `bytes`, or as many as the context allows; whole blocks.
 std::size_t allowed(const Context& context, std::size_t bytes);
+
+/// 256 threads a thread block; with a copy of the tables for each bank 1024.
+constexpr gpu::Geometry usual_geometry(const gpu::Variant& variant) {
+    return {variant.tables == gpu::TableMemory::replicated ? 1024u : 256u, 0};
+}
 
 /// One key, random text, and libcrypto's answer, all made once; of ECB and CTR every beginning can be tried, too.
 class Trial {
@@ -36,7 +44,8 @@ public:
     [[nodiscard]] const gpu::Stream& stream() const { return stream_; }
 
     /// A kernel of the catalogue.
-    [[nodiscard]] Work variant(const gpu::Variant& variant, const gpu::Geometry& geometry = {}) const;
+    [[nodiscard]] Work variant(const gpu::Variant& variant, const gpu::Geometry& geometry) const;
+    [[nodiscard]] Work variant(const gpu::Variant& v) const { return variant(v, usual_geometry(v)); }
     /// Production's kernels, by the ABI.
     [[nodiscard]] Work production(const Context& context) const;
     /// <warpaes/device.cuh>'s bitsliced cipher; AES-128 encryption.
@@ -48,17 +57,25 @@ public:
     /// Verifies, then GB/s by events around launches; short ones are timed several at a time.
     [[nodiscard]] Summary speed(const Effort& effort, const std::string& what, const Work& work,
                                 std::size_t bytes) const;
-    [[nodiscard]] Summary speed(const Effort& effort, const std::string& what, const Work& work) const {
-        return speed(effort, what, work, bytes_);
-    }
-    /// The same for several subjects in turns.
-    [[nodiscard]] std::vector<Summary> speeds(const Effort& effort,
-                                              const std::vector<std::pair<std::string, Work>>& subjects) const;
-    /// Without verification: of what does not encrypt, a bare copy.
-    [[nodiscard]] Summary unverified_speed(const Effort& effort, const Work& work, std::size_t bytes) const;
-    /// The speed of a variant at its best number of threads a thread block among `threads`.
-    [[nodiscard]] Summary best_speed(const Effort& effort, const gpu::Variant& variant,
-                                     std::span<const unsigned> threads) const;
+
+    /// Something to be compared with others.
+    struct Subject {
+        std::string name;
+        Work work;
+        bool encrypts = true;  ///< else nothing is verified: a bare copy
+    };
+    /// Called between measurements with the share that is done, below 1, and whose turn it is.
+    using Told = std::function<void(double share, const std::string& name)>;
+    /// That of an experiment's progress from `from` to `to`.
+    static Told part_of(const Context& context, double from, double to);
+
+    /// The same of several subjects, in turns.
+    [[nodiscard]] std::vector<Summary> speeds(const Effort& effort, const std::vector<Subject>& subjects,
+                                              std::size_t bytes, const Told& told) const;
+    /// Of each variant the speed with its best number of threads a thread block among `threads`; of those with a copy
+    /// of the tables for each bank, which leave room for one thread block, with usual_geometry.
+    [[nodiscard]] std::vector<Summary> best_speeds(const Effort& effort, std::span<const gpu::Variant> variants,
+                                                   std::span<const unsigned> threads, const Told& told) const;
 
 private:
     [[nodiscard]] double seconds(const Work& work, std::size_t bytes) const;

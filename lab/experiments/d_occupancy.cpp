@@ -34,10 +34,10 @@ Result run(const Context& context) {
                     paper::registers_per_thread, paper::active_warps, registers, properties.major, properties.minor));
     std::vector<std::optional<double>> theirs, of_fermi, calculated, asked;
     Series speed = measured("speed");
+    std::vector<Trial::Subject> subjects;
     unsigned wrong = 0, agrees = 0;
     for (std::size_t i = 0; i < counts.size(); ++i) {
         const unsigned count = counts[i];
-        context.step(static_cast<double>(i) / counts.size(), fmt::format("{} threads", count));
         const bool full = std::find(paper::full_occupancy_threads.begin(), paper::full_occupancy_threads.end(),
                                     count) != paper::full_occupancy_threads.end();
         theirs.push_back(full ? std::optional<double>(paper::active_warps) : std::nullopt);
@@ -51,10 +51,12 @@ Result run(const Context& context) {
         calculated.emplace_back(now.warps);
         asked.emplace_back(static_cast<unsigned>(resources.blocks_per_multiprocessor) * (count / 32));
         wrong += *asked.back() != *calculated.back();
-        add(speed, trial.speed(effort(context.quick), fmt::format("{} threads", count),
-                               trial.variant(gpu::damjanovic, {count, 0})));
+        subjects.push_back({fmt::format("{} threads", count), trial.variant(gpu::damjanovic, {count, 0})});
     }
-    warps.series = {published("published, 2.1", theirs), model("calculator, 2.1", of_fermi),
+    for (const Summary& one : trial.speeds(effort(context.quick), subjects, bytes, Trial::part_of(context, 0, 1))) {
+        add(speed, one);
+    }
+    warps.series = {published("calculator, 2.1, published", theirs), model("calculator, 2.1", of_fermi),
                     model("calculator, here", calculated), measured("the runtime, here")};
     warps.series[3].values = asked;
     Panel speeds = lines(

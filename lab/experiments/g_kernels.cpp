@@ -39,17 +39,17 @@ Series curve(std::string name, const paper::Curve& gbit_per_s, const std::vector
     return experiments::published(std::move(name), std::move(values));
 }
 
-constexpr gpu::Geometry geometry{256, 0};
-
-/// Adds to each series its subject's speed at every length.
+/// Adds to each series the speed of its subject at every length.
 void run_lengths(const Context& context, const Trial& trial, const std::vector<std::size_t>& lengths,
-                 const std::vector<std::pair<Series*, Trial::Work>>& subjects, double from, double to) {
-    for (std::size_t i = 0; i < lengths.size(); ++i) {
-        context.step(from + (to - from) * static_cast<double>(i) / static_cast<double>(lengths.size()),
-                     size_name(lengths[i]));
-        for (const auto& [series, work] : subjects) {
-            add(*series, trial.speed(effort(context.quick), series->name, work, lengths[i]));
-        }
+                 std::span<Series> series, const std::vector<Trial::Work>& works, double from, double to) {
+    std::vector<Trial::Subject> subjects;
+    for (std::size_t i = 0; i < works.size(); ++i) subjects.push_back({series[i].name, works[i]});
+    const double part = (to - from) / static_cast<double>(lengths.size());
+    for (const std::size_t bytes : lengths) {
+        const std::vector<Summary> speeds =
+            trial.speeds(effort(context.quick), subjects, bytes, Trial::part_of(context, from, from + part));
+        for (std::size_t i = 0; i < speeds.size(); ++i) add(series[i], speeds[i]);
+        from += part;
     }
 }
 
@@ -66,12 +66,10 @@ Result run_schemes(const Context& context) {
                              const std::string& note, int part) {
         const Trial trial(cipher, over.back());
         Panel panel = lines(title, sizes("text", over), throughput(), note);
-        std::vector<std::pair<Series*, Trial::Work>> subjects;
         for (const char* name : scheme_names) panel.series.push_back(measured(name));
-        for (std::size_t i = 0; i < variants.size(); ++i) {
-            subjects.emplace_back(&panel.series[i], trial.variant(variants[i], geometry));
-        }
-        run_lengths(context, trial, over, subjects, part / 3.0, (part + 1) / 3.0);
+        std::vector<Trial::Work> works;
+        for (const gpu::Variant& v : variants) works.push_back(trial.variant(v));
+        run_lengths(context, trial, over, panel.series, works, part / 3.0, (part + 1) / 3.0);
         return panel;
     };
     const std::string note = "AES-128, kernels alone, 256 threads a thread block, four tables in ";
@@ -115,15 +113,15 @@ Result run_schemes(const Context& context) {
 // ------------------------------------------------------------------------------------------------------------- tables
 
 Result run_tables(const Context& context) {
-    use_gpu(context);
+    use_gpu(context, shared_for_copies);
     const std::vector<std::size_t> over = lengths(context);
     const Trial trial({}, over.back());
     Panel panel =
         lines("The lookup tables' memory", sizes("text", over), throughput(),
               "AES-128-ECB, kernels alone, four threads a block without a barrier, four tables. Published: GeForce "
               "GTX 285. One copy a bank: persistent threads, 1024 a thread block.");
-    panel.series = {curve("GTX 285, constant", paper::constant_table, over),
-                    curve("GTX 285, texture", paper::texture_table, over),
+    panel.series = {curve("constant, published", paper::constant_table, over),
+                    curve("texture, published", paper::texture_table, over),
                     measured("constant"),
                     measured("texture"),
                     measured("shared"),
@@ -134,14 +132,10 @@ Result run_tables(const Context& context) {
                std::none_of(s.values.begin(), s.values.end(), [](const auto& v) { return v.has_value(); });
     });
     const std::size_t first = panel.series.size() - 5;
-    std::vector<std::pair<Series*, Trial::Work>> subjects;
-    for (std::size_t i = 0; i < gpu::scheme_tables.size(); ++i) {
-        const bool copies = gpu::scheme_tables[i].tables == gpu::TableMemory::replicated;
-        subjects.emplace_back(&panel.series[first + i],
-                              trial.variant(gpu::scheme_tables[i], copies ? gpu::Geometry{1024, 0} : geometry));
-    }
-    subjects.emplace_back(&panel.series[first + 4], trial.production(context));
-    run_lengths(context, trial, over, subjects, 0, 1);
+    std::vector<Trial::Work> works;
+    for (const gpu::Variant& v : gpu::scheme_tables) works.push_back(trial.variant(v));
+    works.push_back(trial.production(context));
+    run_lengths(context, trial, over, std::span(panel.series).subspan(first), works, 0, 1);
 
     const auto last = [&](std::size_t i) { return *panel.series[first + i].values.back(); };
     // Where texture overtakes constant memory for good; published: at 512 KB.

@@ -13,10 +13,9 @@ namespace lab::experiments {
 namespace {
 
 Result run(const Context& context) {
-    use_gpu(context);
+    use_gpu(context, shared_for_copies);
     const std::size_t bytes = allowed(context, (context.quick ? std::size_t{64} : std::size_t{256}) << 20);
     const Trial trial({.counter = true}, bytes);
-    const Effort e = effort(context.quick);
     const double best_then = published::gb_per_s_of_mbit(published::harrison::ctr_kernel_mbit_per_s);
     const std::vector<std::string> memories{"texture", "constant", "shared", "shared, one copy a bank"};
     Panel panel =
@@ -25,19 +24,19 @@ Result run(const Context& context) {
                          "that stay, 256 a thread block (1024 with a copy for each bank). Published: GeForce 8800 "
                          "GTX, of which only the fastest has a figure.",
                          size_name(bytes)));
-    panel.series = {published("8800 GTX, quad table", {{}, {}, best_then, {}}), measured("single table, rotations"),
+    panel.series = {published("quad table, published", {{}, {}, best_then, {}}), measured("single table, rotations"),
                     measured("quad table"), baseline("production")};
-    double done = 0;
+    std::vector<Trial::Subject> subjects;
     for (const gpu::Variant& v : gpu::table_study) {
-        const std::string name(gpu::name_of(v).view());
-        context.step(done++ / (gpu::table_study.size() + 1), name);
-        const bool copies = v.tables == gpu::TableMemory::replicated;
-        const gpu::Geometry geometry{copies ? 1024u : static_cast<unsigned>(published::harrison::threads), 0};
-        add(panel.series[v.table_count == 4 ? 2 : 1], trial.speed(e, name, trial.variant(v, geometry)));
+        subjects.push_back({std::string(gpu::name_of(v).view()), trial.variant(v)});
     }
-    context.step(done / (gpu::table_study.size() + 1), "production");
-    const Summary bar = trial.speed(e, "production", trial.production(context));
-    for (std::size_t i = 0; i < memories.size(); ++i) add(panel.series[3], bar);
+    subjects.push_back({"production", trial.production(context)});
+    const std::vector<Summary> speeds =
+        trial.speeds(effort(context.quick), subjects, bytes, Trial::part_of(context, 0, 1));
+    for (std::size_t i = 0; i < gpu::table_study.size(); ++i) {
+        add(panel.series[gpu::table_study[i].table_count == 4 ? 2 : 1], speeds[i]);
+    }
+    for (std::size_t i = 0; i < memories.size(); ++i) add(panel.series[3], speeds.back());
 
     struct Best {
         double speed = 0;

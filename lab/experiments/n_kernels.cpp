@@ -38,27 +38,15 @@ std::string label_of(const gpu::Variant& v) {
     return std::string(gpu::name_of(v).view());
 }
 
-/// Speeds of variants, one after the other, as a series; `places` of them, none where there is no variant.
-class Speeds {
-public:
-    Speeds(const Context& context, const Trial& trial, double parts)
-        : context_(context), trial_(trial), parts_(parts) {}
+/// Variants at their best, in turns.
+std::vector<Summary> best_speeds(const Context& context, const Trial& trial, std::span<const gpu::Variant> variants) {
+    return trial.best_speeds(effort(context.quick), variants, threads_to_try(context),
+                             Trial::part_of(context, 0, 0.95));
+}
 
-    double add(Series& series, const gpu::Variant& variant) {
-        context_.step(done_++ / parts_, label_of(variant));
-        const Summary speed = trial_.best_speed(effort(context_.quick), variant, threads_to_try(context_));
-        lab::add(series, speed);
-        return speed.median;
-    }
-
-private:
-    const Context& context_;
-    const Trial& trial_;
-    double parts_, done_ = 0;
-};
-
-Summary production_speed(const Context& context, const Trial& trial) {
-    return trial.speed(effort(context.quick), "production, ECB", trial.production(context));
+void put(Series& series, std::size_t place, const Summary& speed) {
+    series.values[place] = speed.median;
+    series.spread[place] = Series::Spread{speed.low, speed.high};
 }
 
 Verdict::Holds by(bool yes, bool partly) {
@@ -96,16 +84,17 @@ Result run_implementations(const Context& context) {
     std::vector<std::string> labels;
     std::vector<std::optional<double>> published_speeds, published_shares;
     std::vector<double> theirs, ours;
-    Series series = measured("here");
-    Speeds speeds(context, trial, gpu::thirteen.size() + 1);
+    Series series = measured("speed");
+    const std::vector<Summary> speeds = best_speeds(context, trial, gpu::thirteen);
     for (std::size_t i = 0; i < gpu::thirteen.size(); ++i) {
         labels.push_back(fmt::format("{}: {}", i + 1, label_of(gpu::thirteen[i])));
         theirs.push_back(published_speed(static_cast<int>(i) + 1));
         published_speeds.emplace_back(theirs.back());
-        ours.push_back(speeds.add(series, gpu::thirteen[i]));
+        ours.push_back(speeds[i].median);
+        add(series, speeds[i]);
     }
-    context.step(13.0 / 14, "production");
-    const Summary bar = production_speed(context, trial);
+    context.step(0.95, "production");
+    const Summary bar = trial.speed(effort(context.quick), "production, ECB", trial.production(context), bytes);
 
     const auto place_of = [](const std::vector<double>& v, int number) {
         return v[static_cast<std::size_t>(number - 1)];
@@ -113,7 +102,7 @@ Result run_implementations(const Context& context) {
     const auto here = [&](int number) { return place_of(ours, number); };
     const double best_theirs = *std::max_element(theirs.begin(), theirs.end());
     const auto best = static_cast<std::size_t>(std::max_element(ours.begin(), ours.end()) - ours.begin());
-    Series shares = measured("here");
+    Series shares = measured("share");
     for (std::size_t i = 0; i < ours.size(); ++i) {
         published_shares.emplace_back(100 * theirs[i] / best_theirs);
         shares.values.emplace_back(100 * ours[i] / ours[best]);
@@ -123,11 +112,11 @@ Result run_implementations(const Context& context) {
     Panel panel =
         bars("Thirteen implementations", categories("implementation", labels), throughput(),
              how(context, bytes) + " Published: GeForce GTX 285. One part of the text a thread, as published.");
-    panel.series = {published("GTX 285", published_speeds), series};
+    panel.series = {published("speed, published", published_speeds), series};
     result.panels.push_back(panel);
     Panel relative = bars("Of the best implementation", categories("implementation", labels),
                           {"share", "%", {}, {}, {}}, "Each against the fastest of the thirteen on the same GPU.");
-    relative.series = {published("GTX 285", published_shares), shares};
+    relative.series = {published("share, published", published_shares), shares};
     result.panels.push_back(relative);
 
     const double correlation = rank_correlation(theirs, ours);
@@ -185,20 +174,23 @@ Result run_granularity(const Context& context) {
                            " Four tables in shared memory, round keys in constant memory. Published: the "
                            "best of each size, GeForce GTX 285.");
     panel.series = {
-        published("GTX 285", {published_speed(3), published_speed(7), published_speed(10), published_speed(13)}),
-        measured("alone"), measured("shared memory, thread block waits"), measured("shared memory, warp waits"),
-        measured("registers, shuffled")};
-    Speeds speeds(context, trial, gpu::granularities.size());
+        published("alone, published", {published_speed(3), {}, {}, {}}),
+        published("shared memory, thread block waits, published",
+                  {{}, published_speed(7), published_speed(10), published_speed(13)}),
+        measured("alone"),
+        measured("shared memory, thread block waits"),
+        measured("shared memory, warp waits"),
+        measured("registers, shuffled"),
+    };
+    const std::span<Series> by_exchange = std::span(panel.series).subspan(2);
+    for (Series& s : by_exchange) s.values.resize(4), s.spread.resize(4);
     std::array<double, 4> best{};
-    for (Series& s : std::span(panel.series).subspan(1)) s.values.resize(4), s.spread.resize(4);
-    for (const gpu::Variant& v : gpu::granularities) {
+    const std::vector<Summary> speeds = best_speeds(context, trial, gpu::granularities);
+    for (std::size_t i = 0; i < speeds.size(); ++i) {
+        const gpu::Variant& v = gpu::granularities[i];
         const std::size_t place = v.bytes == 16 ? 0 : v.bytes == 8 ? 1 : v.bytes == 4 ? 2 : 3;
-        Series& series = panel.series[1 + static_cast<std::size_t>(v.exchange)];
-        Series one;
-        const double speed = speeds.add(one, v);
-        series.values[place] = one.values[0];
-        series.spread[place] = one.spread[0];
-        best[place] = std::max(best[place], speed);
+        put(by_exchange[static_cast<std::size_t>(v.exchange)], place, speeds[i]);
+        best[place] = std::max(best[place], speeds[i].median);
     }
     Result result;
     result.panels.push_back(panel);
@@ -209,8 +201,9 @@ Result run_granularity(const Context& context) {
                      "(published: {}).",
                      gb_per_s(best[0]), compared(best[0], next), gb_per_s(best[1]), gb_per_s(best[2]),
                      gb_per_s(best[3]), how_fast(published_speed(3), published_speed(7)))});
-    const auto value = [&](std::size_t series, std::size_t place) { return *panel.series[series].values[place]; };
-    const double barrier = value(2, 2), warp = value(3, 2), shuffled = value(4, 2);
+    const auto of_four = [&](gpu::Exchange e) { return *panel.series[2 + static_cast<std::size_t>(e)].values[2]; };
+    const double barrier = of_four(gpu::Exchange::barrier), warp = of_four(gpu::Exchange::warp_synchronous),
+                 shuffled = of_four(gpu::Exchange::shuffle);
     result.verdicts.push_back(
         {by(warp > 1.03 * barrier, warp > barrier),
          fmt::format(
@@ -223,7 +216,7 @@ Result run_granularity(const Context& context) {
 // ------------------------------------------------------------------------------------------------------------- tables
 
 Result run_tables(const Context& context) {
-    use_gpu(context);
+    use_gpu(context, shared_for_copies);
     const std::size_t bytes = text_bytes(context);
     const Trial trial({}, bytes);
     Panel panel =
@@ -232,20 +225,15 @@ Result run_tables(const Context& context) {
              how(context, bytes) +
                  " A thread a block, state in registers, round keys in constant memory, threads "
                  "that stay. Published: GeForce GTX 285.");
-    panel.series = {published("GTX 285, 4 tables", {published_speed(1), published_speed(3), {}, {}, {}}),
-                    published("GTX 285, 1 table", {{}, published_speed(4), {}, {}, {}}), measured("4 tables"),
-                    measured("1 table, rotations"), measured("S-box, arithmetic")};
+    panel.series = {published("4 tables, published", {published_speed(1), published_speed(3), {}, {}, {}}),
+                    published("1 table, rotations, published", {{}, published_speed(4), {}, {}, {}}),
+                    measured("4 tables"), measured("1 table, rotations"), measured("S-box, arithmetic")};
     for (Series& s : std::span(panel.series).subspan(2)) s.values.resize(5), s.spread.resize(5);
-    // The copies for each bank are 128 KiB: one thread block a multiprocessor, which should be large.
-    constexpr std::array<unsigned, 1> large{1024};
-    double done = 0;
-    for (const gpu::Variant& v : gpu::table_places) {
-        context.step(done++ / gpu::table_places.size(), label_of(v));
-        const bool copies = v.tables == gpu::TableMemory::replicated;
-        const Summary speed = trial.best_speed(effort(context.quick), v, copies ? large : threads_to_try(context));
+    const std::vector<Summary> speeds = best_speeds(context, trial, gpu::table_places);
+    for (std::size_t i = 0; i < speeds.size(); ++i) {
+        const gpu::Variant& v = gpu::table_places[i];
         Series& series = panel.series[v.table_count == 4 ? 2 : v.table_count == 1 ? 3 : 4];
-        series.values[static_cast<std::size_t>(v.tables)] = speed.median;
-        series.spread[static_cast<std::size_t>(v.tables)] = Series::Spread{speed.low, speed.high};
+        put(series, static_cast<std::size_t>(v.tables), speeds[i]);
     }
     const auto value = [&](std::size_t series, gpu::TableMemory m) {
         return *panel.series[series].values[static_cast<std::size_t>(m)];
@@ -277,23 +265,30 @@ Result run_layout(const Context& context) {
     use_gpu(context);
     const std::size_t bytes = text_bytes(context);
     const Trial trial({}, bytes);
-    Speeds speeds(context, trial, 10);
+    const std::array<gpu::Variant, 10> variants{gpu::thirteen[2], gpu::thirteen[4], gpu::thirteen[5], gpu::layouts[0],
+                                                gpu::layouts[2],  gpu::layouts[1],  gpu::thirteen[6], gpu::thirteen[9],
+                                                gpu::thirteen[8], gpu::thirteen[11]};
+    const std::vector<Summary> speeds = best_speeds(context, trial, variants);
+    const auto fill = [&](Series& series, std::size_t first, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) add(series, speeds[first + i]);
+    };
     Panel alone = bars("Where the state of a block is kept, a thread a block",
                        categories("state", {"registers", "structure of arrays", "array of structures"}), throughput(),
                        how(context, bytes) +
                            " Four tables in shared memory; the layouts are in shared memory. Published: "
-                           "GeForce GTX 285, round keys in shared memory.");
-    alone.series = {published("GTX 285", {published_speed(3), published_speed(5), published_speed(6)}),
+                           "GeForce GTX 285.");
+    alone.series = {published("round keys in shared memory, published",
+                              {published_speed(3), published_speed(5), published_speed(6)}),
                     measured("round keys in shared memory"), measured("round keys in constant memory")};
-    for (const std::size_t i : {2u, 4u, 5u}) speeds.add(alone.series[1], gpu::thirteen[i]);
-    for (const std::size_t i : {0u, 2u, 1u}) speeds.add(alone.series[2], gpu::layouts[i]);
+    fill(alone.series[1], 0, 3);
+    fill(alone.series[2], 3, 3);
     Panel together = bars("The two layouts where threads share a block", categories("bytes a thread", {"8", "4"}),
                           throughput(), "As above; round keys in constant memory.");
-    together.series = {published("GTX 285, array of structures", {published_speed(7), published_speed(10)}),
-                       published("GTX 285, structure of arrays", {published_speed(9), published_speed(12)}),
+    together.series = {published("array of structures, published", {published_speed(7), published_speed(10)}),
+                       published("structure of arrays, published", {published_speed(9), published_speed(12)}),
                        measured("array of structures"), measured("structure of arrays")};
-    for (const std::size_t i : {6u, 9u}) speeds.add(together.series[2], gpu::thirteen[i]);
-    for (const std::size_t i : {8u, 11u}) speeds.add(together.series[3], gpu::thirteen[i]);
+    fill(together.series[2], 6, 2);
+    fill(together.series[3], 8, 2);
 
     const auto of = [](const Panel& panel, std::size_t series, std::size_t place) {
         return *panel.series[series].values[place];
@@ -322,7 +317,7 @@ Result run_layout(const Context& context) {
 // --------------------------------------------------------------------------------------------------------- persistent
 
 Result run_persistent(const Context& context) {
-    use_gpu(context);
+    use_gpu(context, shared_for_copies);
     const std::size_t bytes = text_bytes(context);
     const Trial trial({}, bytes);
     const auto multiprocessors = static_cast<unsigned>(gpu::properties(context.gpu).multiprocessors);
@@ -330,12 +325,6 @@ Result run_persistent(const Context& context) {
         copies{.tables = gpu::TableMemory::replicated, .persistent = true};
     constexpr std::array<unsigned, 7> blocks{1, 2, 3, 4, 6, 8, 16};
     constexpr unsigned threads = 256;
-    const Effort e = effort(context.quick);
-    const auto speed = [&](const gpu::Variant& v, gpu::Geometry geometry, std::size_t size) {
-        const std::string what = fmt::format("{}, {} thread blocks", label_of(v), geometry.blocks);
-        return trial.speed(e, what, trial.variant(v, geometry), size);
-    };
-
     Panel few = lines(
         "Few thread blocks for much text",
         numbers("thread blocks a multiprocessor", "", Axis::Scale::log, {blocks.begin(), blocks.end()}), throughput(),
@@ -343,10 +332,16 @@ Result run_persistent(const Context& context) {
                     "block of text: {} thread blocks in all, each of which fills its tables.",
                     size_name(bytes), threads, (bytes + 16 * threads - 1) / (16 * threads)));
     few.series = {measured("threads that stay"), baseline("a thread a block of text")};
-    const Summary once = speed(one_shot, {threads, 0}, bytes);
+    const Effort e = effort(context.quick);
+    std::vector<Trial::Subject> subjects{{"a thread a block of text", trial.variant(one_shot, {threads, 0})}};
+    for (const unsigned count : blocks) {
+        subjects.push_back({fmt::format("{} thread blocks a multiprocessor", count),
+                            trial.variant(staying, {threads, count * multiprocessors})});
+    }
+    const std::vector<Summary> speeds = trial.speeds(e, subjects, bytes, Trial::part_of(context, 0, 0.4));
+    const Summary once = speeds[0];
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-        context.step(0.4 * static_cast<double>(i) / blocks.size(), fmt::format("{} thread blocks", blocks[i]));
-        add(few.series[0], speed(staying, {threads, blocks[i] * multiprocessors}, bytes));
+        add(few.series[0], speeds[1 + i]);
         add(few.series[1], once);
     }
 
@@ -360,11 +355,14 @@ Result run_persistent(const Context& context) {
               "a copy for each bank, 1024 threads.");
     by_size.series = {measured("threads that stay"), measured("a thread a block of text"),
                       measured("threads that stay, a copy for each bank")};
+    subjects = {{by_size.series[0].name, trial.variant(staying)},
+                {by_size.series[1].name, trial.variant(one_shot)},
+                {by_size.series[2].name, trial.variant(copies)}};
     for (std::size_t i = 0; i < lengths.size(); ++i) {
-        context.step(0.4 + 0.6 * static_cast<double>(i) / static_cast<double>(lengths.size()), size_name(lengths[i]));
-        add(by_size.series[0], speed(staying, {threads, 0}, lengths[i]));
-        add(by_size.series[1], speed(one_shot, {threads, 0}, lengths[i]));
-        add(by_size.series[2], speed(copies, {1024, 0}, lengths[i]));
+        const double part = 0.6 / static_cast<double>(lengths.size()), from = 0.4 + part * static_cast<double>(i);
+        const std::vector<Summary> of_length =
+            trial.speeds(e, subjects, lengths[i], Trial::part_of(context, from, from + part));
+        for (std::size_t s = 0; s < of_length.size(); ++s) add(by_size.series[s], of_length[s]);
     }
 
     const auto& stays = few.series[0].values;

@@ -47,23 +47,23 @@ Result run_threads(const Context& context) {
         lines("Threads a thread block", numbers("threads", "", Axis::Scale::linear, {counts.begin(), counts.end()}),
               throughput(), "As above, a thread a block of AES.");
     sizes_panel.series = {measured("encryption")};
-    double done = 0;
-    const double parts = 2 * gpu::teams.size() + counts.size() + 1;
     for (const bool inverse : {false, true}) {
         const Trial trial({.inverse = inverse}, bytes);
-        for (const gpu::Variant& v : gpu::teams) {
-            context.step(done++ / parts, label_of(v));
-            add(teams.series[inverse], trial.speed(e, label_of(v), trial.variant(v)));
+        std::vector<Trial::Subject> subjects;
+        for (const gpu::Variant& v : gpu::teams) subjects.push_back({label_of(v), trial.variant(v)});
+        if (!inverse) {
+            subjects.push_back({"production", trial.production(context)});
+            for (const unsigned threads : counts) {
+                subjects.push_back({fmt::format("{} threads", threads), trial.variant({}, {threads, 0})});
+            }
         }
-        if (inverse) continue;
-        for (const unsigned threads : counts) {
-            context.step(done++ / parts, fmt::format("{} threads", threads));
-            add(sizes_panel.series[0],
-                trial.speed(e, fmt::format("{} threads", threads), trial.variant({}, {threads, 0})));
+        const std::vector<Summary> speeds =
+            trial.speeds(e, subjects, bytes, Trial::part_of(context, inverse ? 0.7 : 0, inverse ? 1 : 0.7));
+        for (std::size_t i = 0; i < gpu::teams.size(); ++i) {
+            add(teams.series[inverse], speeds[i]);
+            if (!inverse) add(teams.series[2], speeds[gpu::teams.size()]);
         }
-        context.step(done++ / parts, "production");
-        const Summary bar = trial.speed(e, "production", trial.production(context));
-        for (std::size_t i = 0; i < gpu::teams.size(); ++i) add(teams.series[2], bar);
+        for (std::size_t i = gpu::teams.size() + 1; i < speeds.size(); ++i) add(sizes_panel.series[0], speeds[i]);
     }
     const auto [least, most] = least_and_most(sizes_panel.series[0]);
     const Series &forward = teams.series[0], &inverse = teams.series[1];
@@ -95,12 +95,6 @@ Result run_memory(const Context& context) {
     const std::size_t bytes = text_bytes(context);
     const Effort e = effort(context.quick);
     const Trial trial({}, bytes);
-    double done = 0;
-    constexpr double parts = 9 + 4 + 3;
-    const auto speed = [&](const gpu::Variant& v) {
-        context.step(done++ / parts, label_of(v));
-        return trial.speed(e, label_of(v), trial.variant(v));
-    };
     const std::string how = fmt::format(
         "AES-128-ECB, {} of random text, kernels alone, a thread a block, 256 threads a "
         "thread block, four tables.",
@@ -109,20 +103,26 @@ Result run_memory(const Context& context) {
                         throughput(), how);
     places.series = {measured("keys in constant memory"), measured("keys in shared memory"),
                      measured("keys in global memory")};
-    for (std::size_t i = 0; i < gpu::memories.size(); ++i) add(places.series[i % 3], speed(gpu::memories[i]));
+    const auto speeds = [&](std::span<const gpu::Variant> variants, double from, double to) {
+        std::vector<Trial::Subject> subjects;
+        for (const gpu::Variant& v : variants) subjects.push_back({label_of(v), trial.variant(v)});
+        return trial.speeds(e, subjects, bytes, Trial::part_of(context, from, to));
+    };
+    const std::vector<Summary> by_memory = speeds(gpu::memories, 0, 0.55);
+    for (std::size_t i = 0; i < by_memory.size(); ++i) add(places.series[i % 3], by_memory[i]);
 
     Panel access = bars("Words or bytes", categories("state in", {"registers", "shared memory"}), throughput(),
                         how + " Bytes: text and a state in shared memory are read and written a byte at a time.");
     access.series = {measured("words"), measured("bytes")};
-    add(access.series[0], speed(gpu::layouts[0]));
-    add(access.series[0], speed(gpu::layouts[1]));
-    for (const gpu::Variant& v : gpu::byte_access) add(access.series[1], speed(v));
+    const std::array subjects{gpu::layouts[0], gpu::layouts[1], gpu::byte_access[0], gpu::byte_access[1]};
+    const std::vector<Summary> by_access = speeds(subjects, 0.55, 0.8);
+    for (std::size_t i = 0; i < by_access.size(); ++i) add(access.series[i / 2], by_access[i]);
 
     Panel order =
         bars("The order in which thread blocks take text", categories("order", {"natural", "reversed", "striped"}),
              throughput(), how + " Striped: groups of 32 threads' text go round the thread blocks.");
     order.series = {measured("speed")};
-    for (const gpu::Variant& v : gpu::orders) add(order.series[0], speed(v));
+    for (const Summary& speed : speeds(gpu::orders, 0.8, 1)) add(order.series[0], speed);
 
     const auto [least_tables, most_tables] = least_and_most(places.series[0]);
     Series keys;

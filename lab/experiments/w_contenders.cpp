@@ -33,25 +33,26 @@ Panel measure(const Context& context, const char* title, const gpu::Cipher& ciph
               "<warpaes/device.cuh>'s in a kernel of its own.");
     panel.series = {measured("published way: shared tables, one copy"), measured("a copy of the tables for each bank"),
                     measured("bitsliced"), baseline("production"), baseline("copy within the device")};
-    const std::array<Trial::Work, 5> works{trial.variant(one_copy, {512, 0}), trial.variant(copies, {1024, 0}),
-                                           trial.bitsliced(), trial.production(context),
-                                           [&](const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
-                                               gpu::copy(out, in, bytes, trial.stream());
-                                           }};
-    for (std::size_t i = 0; i < over.size(); ++i) {
-        context.step(from + 0.5 * static_cast<double>(i) / static_cast<double>(over.size()),
-                     fmt::format("{}, {}", title, size_name(over[i])));
-        for (std::size_t s = 0; s < works.size(); ++s) {
-            const Effort e = effort(context.quick);
-            add(panel.series[s], s + 1 < works.size() ? trial.speed(e, panel.series[s].name, works[s], over[i])
-                                                      : trial.unverified_speed(e, works[s], over[i]));
-        }
+    const Trial::Work copy = [&](const std::uint8_t* in, std::uint8_t* out, std::size_t bytes) {
+        gpu::copy(out, in, bytes, trial.stream());
+    };
+    const std::vector<Trial::Subject> subjects{{panel.series[0].name, trial.variant(one_copy, {512, 0})},
+                                               {panel.series[1].name, trial.variant(copies)},
+                                               {panel.series[2].name, trial.bitsliced()},
+                                               {panel.series[3].name, trial.production(context)},
+                                               {panel.series[4].name, copy, false}};
+    const double part = 0.5 / static_cast<double>(over.size());
+    for (const std::size_t bytes : over) {
+        const std::vector<Summary> speeds =
+            trial.speeds(effort(context.quick), subjects, bytes, Trial::part_of(context, from, from + part));
+        for (std::size_t i = 0; i < speeds.size(); ++i) add(panel.series[i], speeds[i]);
+        from += part;
     }
     return panel;
 }
 
 Result run(const Context& context) {
-    use_gpu(context);
+    use_gpu(context, shared_for_copies);
     Result result;
     result.panels = {measure(context, "Contenders, ECB", {}, 0),
                      measure(context, "Contenders, CTR", {.counter = true}, 0.5)};

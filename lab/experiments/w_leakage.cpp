@@ -21,7 +21,7 @@ constexpr double leaks_from = 4.5;  ///< |t| above which times differ beyond cha
 constexpr double leaks_clearly = 10.0;
 
 std::size_t measurements(const Context& context) {
-    return context.most_bytes < 1u << 20 ? 400 : context.quick ? 200'000 : 1'000'000;
+    return context.most_bytes < 1u << 20 ? 100 : context.quick ? 200'000 : 1'000'000;
 }
 
 /// Fixed or random, at random: one for each measurement.
@@ -122,6 +122,7 @@ public:
 
     LeakTest::Outcome run(const Context& context, std::size_t count, double from, double to) {
         std::optional<LeakTest> test;
+        const std::size_t batch = std::min(most_at_once, count);
         for (std::size_t done = 0, n = 0; done < count + batch; done += n) {
             context.step(from + (to - from) * static_cast<double>(done) / static_cast<double>(count + batch),
                          counter_.empty() ? "production's launches, ECB" : "production's launches, CTR");
@@ -138,7 +139,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t buffers = 8, batch = 1000;
+    static constexpr std::size_t buffers = 8, most_at_once = 1000;
 
     void take(const gpu::DeviceMemory& source) const { gpu::copy(input_.get(), source.get(), bytes_, stream_); }
     void enqueue() const { production_.enqueue(true, counter_, input_.get(), output_.get(), bytes_, stream_.get()); }
@@ -187,7 +188,7 @@ std::string in_words(const LeakTest::Outcome& o) {
 }
 
 Result run(const Context& context) {
-    use_gpu(context);
+    use_gpu(context, shared_for_copies);
     const std::size_t count = measurements(context);
     const OfKernels of_text = test_warps(context, Secret::text, count, 0, 0.2),
                     of_key = test_warps(context, Secret::key, count, 0.2, 0.4);
