@@ -78,11 +78,12 @@ warpaes_batch_entry any_entry(Input& in) {
     e.aad = any_elements(in, e.aad_len);
     e.tag = any_elements(in, e.tag_len);
     e.keys = any_elements(in, e.key_len);
+    if (in.below(64) == 0) e.length = in.number();
+    // Very many messages only of what cannot lie in the arena: nobody would live to see the others done.
     if (in.below(32) == 0 && e.length != 0) {
         e.count = in.number();
         e.input.stride = in.number() | 1;
     }
-    if (in.below(64) == 0) e.length = in.number();
     return e;
 }
 
