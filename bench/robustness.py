@@ -102,7 +102,7 @@ def fuzz_text(records: list[dict]) -> str:
         [f"`{name}`", f"{t['executions']:,}", f"{t['edges']:,}", f"{t['features']:,}", t["findings"]]
         for name, t in sorted(targets.items())
     ]
-    stamps = "; ".join(stamp(record) for record in records)
+    stamps = "; ".join(dict.fromkeys(stamp(record) for record in records))
     found = table(["target", "executions", "edges covered", "features", "open findings"], rows, RULE)
     return f"\n{stamps}; {records[-1]['cpu']}.\n\n{found}\n"
 
