@@ -30,6 +30,10 @@ std::size_t place_of_most(const Series& series) {
 std::string name_of_size(double bytes) {
     return size_name(static_cast<std::size_t>(bytes));
 }
+/// "30 %": by how much `a` is more than `b`; with a minus if it is less.
+std::string more(double a, double b) {
+    return fmt::format("{:.0f} %", (a / b - 1) * 100);
+}
 /// Both of two things, one of them, none.
 Holds both(bool one, bool other) {
     return one && other ? Holds::yes : one || other ? Holds::partly : Holds::no;
