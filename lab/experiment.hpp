@@ -13,7 +13,7 @@
 
 namespace lab {
 
-/// Thrown by Context::step when the user interrupted the run.
+/// Thrown by Context::step and Context::check when the user interrupted the run.
 class Interrupted : public std::runtime_error {
 public:
     Interrupted() : std::runtime_error("interrupted") {}
@@ -35,6 +35,8 @@ struct Context {
     std::filesystem::path command;             ///< `warpaes`, for experiments that start it; empty if it is not known
     /// Called between measurements with the share of the experiment that is done, 0 to 1, and what comes next.
     std::function<void(double done, const std::string& next)> step = [](double, const std::string&) {};
+    /// Called between samples that take long: throws Interrupted if the user interrupted the run.
+    std::function<void()> check = [] {};
 };
 
 enum class Paper {

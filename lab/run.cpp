@@ -112,8 +112,11 @@ bool run(Record& record, const Conditions& conditions) {
         if (conditions.interrupted()) return false;
         const auto start = Clock::now();
         Context context = conditions.context;
-        context.step = [&](double done, const std::string& next) {
+        context.check = [&] {
             if (conditions.interrupted()) throw Interrupted();
+        };
+        context.step = [&](double done, const std::string& next) {
+            context.check();
             const double left = time_left.seconds(i, seconds_since(start), std::clamp(done, 0.0, 1.0));
             conditions.progress({entry, i, record.experiments.size(), done, next, left});
         };

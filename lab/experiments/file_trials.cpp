@@ -44,8 +44,10 @@ std::vector<std::string> backends_of(const Context& context) {
     return list;
 }
 
-std::function<double()> verified_once(std::function<double()> work, std::function<void()> verify) {
-    return [work = std::move(work), verify = std::move(verify), verified = false]() mutable {
+std::function<double()> verified_once(const Context& context, std::function<double()> work,
+                                      std::function<void()> verify) {
+    return [&context, work = std::move(work), verify = std::move(verify), verified = false]() mutable {
+        context.check();
         const double seconds = work();
         if (!verified) verify();
         verified = true;

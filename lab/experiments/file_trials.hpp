@@ -27,7 +27,8 @@ std::vector<std::uint64_t> fitting(const Context& context, const std::vector<Pla
 /// The fastest backend on the CPU, and `cuda` if the context has a GPU.
 std::vector<std::string> backends_of(const Context& context);
 
-/// Verifies the first call, which is not counted (lab/measure.hpp).
-std::function<double()> verified_once(std::function<double()> work, std::function<void()> verify);
+/// A sample of `work` a call, as long as the run goes on. Verifies the first, which is not counted (lab/measure.hpp).
+std::function<double()> verified_once(const Context& context, std::function<double()> work,
+                                      std::function<void()> verify);
 
 }  // namespace lab::experiments

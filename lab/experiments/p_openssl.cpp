@@ -93,7 +93,7 @@ Panel measure_place(const Context& context, const Place& place, const std::vecto
     std::vector<Subject> subjects = all;
     if (!place.on_disk) std::erase_if(subjects, [](const Subject& s) { return s.only_on_disk; });
     for (const Subject& subject : subjects) panel.series.push_back({subject.name, subject.role, {}, {}});
-    const Effort effort = context.quick ? Effort{3, 3, 0} : Effort{5, 9, 0.3};
+    const Effort effort = context.quick ? Effort{3, 3, 0} : Effort{3, 9, 0.3};
     const Secrets secrets;
     for (std::size_t i = 0; i < file_sizes.size(); ++i) {
         context.step(done + share * static_cast<double>(i) / static_cast<double>(file_sizes.size()),
@@ -107,11 +107,11 @@ Panel measure_place(const Context& context, const Place& place, const std::vecto
         write_file(place.folder / "input", input);
         std::vector<std::function<double()>> works;
         for (const Subject& subject : subjects) {
-            works.push_back(verified_once([&] { return run_subject(subject, place); },
-                                          [&] {
-                                              require_equal(expected, read_file(place.folder / "output"),
-                                                            subject.name + ", " + place.name);
-                                          }));
+            works.push_back(verified_once(
+                context, [&] { return run_subject(subject, place); },
+                [&] {
+                    require_equal(expected, read_file(place.folder / "output"), subject.name + ", " + place.name);
+                }));
         }
         const std::vector<Summary> seconds = sample_in_turns(effort, works);
         for (std::size_t s = 0; s < subjects.size(); ++s) {

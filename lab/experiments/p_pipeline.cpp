@@ -75,7 +75,7 @@ struct FileTrial {
 std::uint64_t file_size(const Context& context, const std::vector<Place>& places) {
     const std::vector<std::uint64_t> sizes =
         context.quick ? std::vector<std::uint64_t>{16 << 10, 64 << 10, 256 << 10, 4 << 20, 64 << 20}
-                      : std::vector<std::uint64_t>{16 << 10, 64 << 10, 256 << 10, 4 << 20, 64 << 20, 1 << 30};
+                      : std::vector<std::uint64_t>{16 << 10, 64 << 10, 256 << 10, 4 << 20, 64 << 20, 256 << 20};
     return fitting(context, places, sizes, 2).back();
 }
 
@@ -119,8 +119,9 @@ Panel measure_staging(const Context& context, const Place& place, std::uint64_t 
         }
         std::vector<std::function<double()>> works;
         for (std::size_t b = 0; b < backends.size(); ++b) {
-            works.push_back(verified_once([&trial, &engine = engines[b]] { return trial.by_production(engine); },
-                                          [&trial, &backend = backends[b]] { trial.verify(backend); }));
+            works.push_back(verified_once(
+                context, [&trial, &engine = engines[b]] { return trial.by_production(engine); },
+                [&trial, &backend = backends[b]] { trial.verify(backend); }));
         }
         const std::vector<Summary> seconds = sample_in_turns(effort_of(context), works);
         for (std::size_t b = 0; b < backends.size(); ++b) {
@@ -203,6 +204,7 @@ Panel measure_pipelines(const Context& context, const Place& place, std::uint64_
         const auto verify = [&] { trial.verify(backends[b]); };
         std::vector<std::function<double()>> works{
             verified_once(
+                context,
                 [&] {
                     return trial.by_lab(one, [](const File& from, const File& to, const ChunkWork& work) {
                         run_by_one_thread(from, to, pipeline_chunk, work);
@@ -210,14 +212,18 @@ Panel measure_pipelines(const Context& context, const Place& place, std::uint64_
                 },
                 verify),
             verified_once(
+                context,
                 [&] {
                     return trial.by_lab(one, [](const File& from, const File& to, const ChunkWork& work) {
                         run_by_three_threads(from, to, pipeline_chunk, pipeline_buffers, work);
                     });
                 },
                 verify),
-            verified_once([&] { return trial.by_production(one); }, verify)};
-        if (context.threads > 1) works.push_back(verified_once([&] { return trial.by_production(all); }, verify));
+            verified_once(
+                context, [&] { return trial.by_production(one); }, verify)};
+        if (context.threads > 1)
+            works.push_back(verified_once(
+                context, [&] { return trial.by_production(all); }, verify));
         Series series = measured(backends[b]);
         for (const Summary& seconds : sample_in_turns(effort_of(context), works)) {
             add(series, rate(static_cast<double>(bytes) / 1e9, seconds));

@@ -144,6 +144,20 @@ TEST_F(Run, AnInterruptIsTakenUpWhereItCame) {
     for (const Entry& entry : resumed.experiments) EXPECT_EQ(entry.status, Status::measured) << entry.key;
 }
 
+TEST_F(Run, AnInterruptIsNoticedBetweenSamples) {
+    std::vector<Experiment> experiments{a};
+    experiments[0].run = [](const Context& context) -> Result {
+        context.check();
+        stop = true;
+        context.check();
+        ADD_FAILURE();
+        return {};
+    };
+    Record record = make_record(experiments, {}, {});
+    EXPECT_FALSE(run(record, conditions_for(experiments)));
+    EXPECT_EQ(record.experiments[0].status, Status::not_run);
+}
+
 TEST_F(Run, WhatFailedIsTriedAgain) {
     c_fails = true;
     const std::vector<Experiment> experiments{a, c};
