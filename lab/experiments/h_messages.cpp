@@ -41,8 +41,8 @@ void measure(const Context& context, Messages& messages, std::vector<Subject>& s
     }
 }
 
-double one_message(const warpaes::Engine& engine, const warpaes::Key& key, const Messages& messages,
-                   const gpu::Stream& stream) {
+/// All texts as one.
+warpaes::Message message_of(const warpaes::Key& key, const Messages& messages) {
     warpaes::Message message;
     message.mode = warpaes::Mode::ctr;
     message.direction = warpaes::Direction::encrypt;
@@ -50,6 +50,12 @@ double one_message(const warpaes::Engine& engine, const warpaes::Key& key, const
     message.iv = messages.iv(0);
     message.input = {messages.input(), messages.shape().bytes()};
     message.output = {messages.output(), messages.shape().bytes()};
+    return message;
+}
+
+double one_message(const warpaes::Engine& engine, const warpaes::Key& key, const Messages& messages,
+                   const gpu::Stream& stream) {
+    const warpaes::Message message = message_of(key, messages);
     return time_of([&] {
         engine.crypt_async(message, stream.get());
         stream.synchronize();
@@ -70,6 +76,25 @@ double whole_model(const Messages& messages, KeySchedules& schedules, gpu::Paylo
         payload.run(messages.input(), messages.output(), gpu::ThreadMapping::natural, {}, stream);
         stream.synchronize();
     });
+}
+
+/// The same from page-locked memory to page-locked memory, as the paper's runtime did it. `whole`: as one message.
+double model_with_transfers(const Messages& messages, gpu::PayloadOnDevice& payload, bool whole,
+                            const gpu::DeviceMemory& input, const gpu::DeviceMemory& output,
+                            const gpu::Stream& stream) {
+    KeySchedules schedules;
+    return time_of([&] {
+        gpu::copy(input.get(), messages.input(), messages.input_bytes(), stream);
+        payload.load(messages.prepare(schedules, whole), schedules);
+        payload.run(input.get(), output.get(), gpu::ThreadMapping::natural, {}, stream);
+        gpu::copy(messages.output(), output.get(), messages.output_bytes(), stream);
+        stream.synchronize();
+    });
+}
+
+double one_message_from_host(const warpaes::Engine& engine, const warpaes::Key& key, const Messages& messages) {
+    const warpaes::Message message = message_of(key, messages);
+    return time_of([&] { engine.crypt(message); });
 }
 
 std::vector<double> blocks_axis(const Context& context, std::vector<double> all, std::vector<double> quick) {
@@ -102,11 +127,16 @@ Result measure_overhead(const Context& context) {
                                   {{"[H]'s model, one message", baseline, {}, {}}, {}, true},
                                   {{"[H]'s model, kernel alone", measured, {}, {}}, {}},
                                   {{"[H]'s model, from descriptors on", measured, {}, {}}, {}}};
-    Progress progress(context, x.size());
+    std::vector<Subject> from_host{{{"production, one message", baseline, {}, {}}, {}, true},
+                                   {{"production, a batch in one entry", measured, {}, {}}, {}},
+                                   {{"[H]'s model, one message", baseline, {}, {}}, {}, true},
+                                   {{"[H]'s model", measured, {}, {}}, {}}};
+    Progress progress(context, 2 * x.size());
     for (const double size : x) {
         progress.next(fmt::format("messages of {} blocks", size));
         const auto blocks = static_cast<std::uint64_t>(size);
-        Messages messages({.count = messages_for(bytes, blocks, context.quick ? 1 << 17 : 1 << 19), .blocks = blocks});
+        const Shape shape{.count = messages_for(bytes, blocks, context.quick ? 1 << 17 : 1 << 19), .blocks = blocks};
+        Messages messages(shape);
         const warpaes::Key key(messages.keys());
         auto one_entry = messages.entries(key, false), entry_each = messages.entries(key, true);
         KeySchedules schedules;
@@ -119,6 +149,16 @@ Result measure_overhead(const Context& context) {
         subjects[4].work = [&] { return kernel_alone(payload, messages, stream); };
         subjects[5].work = [&] { return whole_model(messages, schedules, again, stream); };
         measure(context, messages, subjects);
+
+        progress.next(fmt::format("messages of {} blocks, with transfers", size));
+        Messages on_host(shape, Place::page_locked);
+        const gpu::DeviceMemory input(on_host.input_bytes()), output(on_host.output_bytes());
+        auto host_entry = on_host.entries(key, false);
+        from_host[0].work = [&] { return one_message_from_host(engine, key, on_host); };
+        from_host[1].work = [&] { return time_batch(engine, host_entry); };
+        from_host[2].work = [&] { return model_with_transfers(on_host, again, true, input, output, stream); };
+        from_host[3].work = [&] { return model_with_transfers(on_host, again, false, input, output, stream); };
+        measure(context, on_host, from_host);
     }
 
     Series published{"published", Series::Role::published, {}, {}};
@@ -129,10 +169,12 @@ Result measure_overhead(const Context& context) {
                                                                              : std::optional(100 * at->share));
     }
     const Series model = overhead("[H]'s model, kernel alone", subjects[3].series, subjects[4].series);
+    const Series model_from_host = overhead("[H]'s model, with transfers", from_host[2].series, from_host[3].series);
     const Series production = overhead("production, a batch in one entry", subjects[0].series, subjects[1].series);
     const Series production_each = overhead("production, an entry a message", subjects[0].series, subjects[2].series);
     const std::string note = fmt::format(
-        "CTR, AES-128, {} in device memory or fewer where that were very many messages; each has an IV of "
+        "CTR, AES-128, {} or less where that were very many messages, in device memory unless it says otherwise; each "
+        "has an IV of "
         "its own, all one key. Production by the host's clock, from the call to the end; the model's kernel "
         "by events, \"from descriptors on\" by the host's clock. The paper's figures include transfers.",
         size_name(bytes));
@@ -143,18 +185,29 @@ Result measure_overhead(const Context& context) {
                              numbers("message", "blocks", Axis::Scale::log, x),
                              {"overhead", "%", Axis::Scale::linear, {}, {}},
                              {},
-                             {published, model, production, production_each},
+                             {published, model, model_from_host, production, production_each},
                              "Share of the time that one message of the same bytes would not take. " + note});
     Panel rates{"Throughput by message size",
                 Panel::Kind::lines,
                 numbers("message", "blocks", Axis::Scale::log, x),
                 wide_throughput(),
                 {},
-                {published_everywhere("published, at most",
-                                      published::gb_per_s_of_mbit(published::harrison::messages_mbit_per_s), x.size())},
+                {},
                 note};
     for (Subject& s : subjects) rates.series.push_back(std::move(s.series));
     result.panels.push_back(std::move(rates));
+    Panel transfers{
+        "Throughput by message size, with transfers",
+        Panel::Kind::lines,
+        numbers("message", "blocks", Axis::Scale::log, x),
+        wide_throughput(),
+        {},
+        {published_everywhere("published, at most",
+                              published::gb_per_s_of_mbit(published::harrison::messages_mbit_per_s), x.size())},
+        "The same messages in page-locked memory, by the host's clock from the call, or from the descriptors, to "
+        "the end. The model copies all in, runs, and copies all out, as the paper's runtime."};
+    for (Subject& s : from_host) transfers.series.push_back(std::move(s.series));
+    result.panels.push_back(std::move(transfers));
     return result;
 }
 

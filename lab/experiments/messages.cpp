@@ -22,16 +22,23 @@ struct DestroyBatch {
 
 }  // namespace
 
-Messages::Messages(const Shape& shape)
+Messages::Messages(const Shape& shape, Place place)
     : shape_(shape),
+      place_(place),
       texts_(shape.stride() * (shape.count - 1) + block * shape.blocks),
-      host_(texts_ + 2 * block * shape.count),
-      output_(texts_) {
+      host_(texts_ + 2 * block * shape.count) {
     fill_random(host_, 21);
     const std::size_t keys = shape.own_keys ? shape.count : 1;
     const auto at = host_.begin() + static_cast<std::ptrdiff_t>(texts_ + block * shape.count);
     keys_.assign(at, at + static_cast<std::ptrdiff_t>(block * keys));
-    input_ = gpu::on_device(host_);
+    if (place == Place::device) {
+        input_ = gpu::on_device(host_);
+        output_ = gpu::DeviceMemory(texts_);
+    } else {
+        locked_in_ = gpu::HostMemory(host_.size(), gpu::HostMemory::Kind::page_locked);
+        locked_out_ = gpu::HostMemory(texts_, gpu::HostMemory::Kind::page_locked);
+        std::copy(host_.begin(), host_.end(), locked_in_.get());
+    }
     poison();
 }
 
@@ -83,7 +90,11 @@ std::vector<warpaes_batch_entry> Messages::entries(const warpaes::Key& key, bool
 }
 
 void Messages::poison() {
-    gpu::fill(output_.get(), poisoned, output_.size());
+    if (place_ == Place::device) {
+        gpu::fill(output(), poisoned, texts_);
+    } else {
+        std::fill_n(output(), texts_, poisoned);
+    }
 }
 
 const gpu::DeviceMemory& Messages::expected(bool whole) {
@@ -106,8 +117,9 @@ const gpu::DeviceMemory& Messages::expected(bool whole) {
 }
 
 void Messages::require(const gpu::DeviceMemory& expected, const std::string& what) const {
-    const std::size_t at = gpu::first_difference(expected.get(), output(), output_.size(), stream_);
-    if (at != output_.size()) throw Mismatch(fmt::format("{}: byte {} of {} is wrong", what, at, output_.size()));
+    const std::uint8_t* const got = place_ == Place::device ? output() : locked_out_.on_device();
+    const std::size_t at = gpu::first_difference(expected.get(), got, texts_, stream_);
+    if (at != texts_) throw Mismatch(fmt::format("{}: byte {} of {} is wrong", what, at, texts_));
 }
 
 void Messages::check(const std::string& what, bool whole) {

@@ -1,5 +1,5 @@
-// Many messages in device memory, for [H]'s experiments: as a payload of its data model, and as entries of production's
-// batches; with what libcrypto makes of them.
+// Many messages, for [H]'s experiments: as a payload of its data model, and as entries of production's batches; with
+// what libcrypto makes of them.
 #pragma once
 
 #include <functional>
@@ -24,14 +24,21 @@ struct Shape {
     [[nodiscard]] std::uint64_t bytes() const { return 16 * blocks * count; }
 };
 
+/// Where messages lie.
+enum class Place { device, page_locked };
+
 class Messages {
 public:
-    explicit Messages(const Shape& shape);
+    explicit Messages(const Shape& shape, Place place = Place::device);
 
     [[nodiscard]] const Shape& shape() const { return shape_; }
     /// Texts, then IVs, then keys.
-    [[nodiscard]] const std::uint8_t* input() const { return input_.get(); }
-    [[nodiscard]] std::uint8_t* output() const { return output_.get(); }
+    [[nodiscard]] const std::uint8_t* input() const {
+        return place_ == Place::device ? input_.get() : locked_in_.get();
+    }
+    [[nodiscard]] std::size_t input_bytes() const { return host_.size(); }
+    [[nodiscard]] std::uint8_t* output() const { return place_ == Place::device ? output_.get() : locked_out_.get(); }
+    [[nodiscard]] std::size_t output_bytes() const { return texts_; }
     [[nodiscard]] std::span<const std::uint8_t> keys() const { return keys_; }
     [[nodiscard]] std::span<const std::uint8_t> iv(std::uint64_t message) const;
 
@@ -52,9 +59,11 @@ private:
     void require(const gpu::DeviceMemory& expected, const std::string& what) const;
 
     Shape shape_;
+    Place place_;
     std::uint64_t texts_;  ///< bytes, with gaps
     std::vector<std::uint8_t> host_, keys_;
     gpu::DeviceMemory input_, output_, expected_, expected_whole_;
+    gpu::HostMemory locked_in_, locked_out_;
     gpu::Stream stream_;
 };
 

@@ -97,6 +97,7 @@ HostMemory::~HostMemory() {
 
 std::uint8_t* HostMemory::on_device() const {
     if (kind_ == Kind::pageable) throw Error("pageable memory is not mapped");
+    if (kind_ == Kind::page_locked) return pointer_;  // with unified addressing
     void* pointer = nullptr;
     check(cudaHostGetDevicePointer(&pointer, pointer_, 0), "asking where host memory is mapped");
     return static_cast<std::uint8_t*>(pointer);
