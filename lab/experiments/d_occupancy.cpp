@@ -3,6 +3,7 @@
 #include <array>
 
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/kernel_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/gpu/catalogue.hpp"
 #include "lab/occupancy.hpp"
@@ -67,12 +68,6 @@ Result run(const Context& context) {
     const auto best = static_cast<std::size_t>(
         std::max_element(speed.values.begin(), speed.values.end(), [](auto a, auto b) { return *a < *b; }) -
         speed.values.begin());
-    const double most_warps = **std::max_element(calculated.begin(), calculated.end());
-    double best_full = 0, best_other = 0;
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-        double& of = *calculated[i] == most_warps ? best_full : best_other;
-        of = std::max(of, *speed.values[i]);
-    }
     Result result;
     result.panels = {warps, speeds};
     result.facts = {
@@ -80,20 +75,7 @@ Result run(const Context& context) {
         {"registers a thread", static_cast<double>(registers), "", static_cast<double>(paper::registers_per_thread)},
         {"fastest size of a thread block", static_cast<double>(counts[best]), "threads",
          static_cast<double>(paper::threads)}};
-    result.verdicts = {
-        {agrees == paper::full_occupancy_threads.size() ? Verdict::Holds::yes : Verdict::Holds::partly,
-         fmt::format(
-             "The calculator finds {} of the {} published sizes full on compute capability 2.1, and here it {} the "
-             "runtime{}.",
-             agrees, paper::full_occupancy_threads.size(), wrong == 0 ? "agrees with" : "contradicts",
-             wrong == 0 ? " for every size" : fmt::format(" for {} of {} sizes", wrong, counts.size()))},
-        {best_full >= 0.97 * *speed.values[best] ? Verdict::Holds::yes : Verdict::Holds::no,
-         fmt::format(
-             "Occupancy {} a good guide: the best size with the most warps, {:.0f}, reaches {}, the fastest of all, "
-             "{} threads with {:.0f} warps, {}{}.",
-             best_full >= 0.97 * *speed.values[best] ? "is" : "is not", most_warps, gb_per_s(best_full), counts[best],
-             *calculated[best], gb_per_s(*speed.values[best]),
-             best_other > 0 ? fmt::format(", the best with fewer warps {}", gb_per_s(best_other)) : "")}};
+    result.verdicts = {judge_calculator(agrees, wrong, counts.size()), judge_occupancy(counts, calculated, speed)};
     return result;
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/kernel_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/gpu/catalogue.hpp"
 #include "lab/published.hpp"
@@ -81,12 +82,6 @@ Result run_schemes(const Context& context) {
     const auto last = [&](std::size_t panel, std::size_t series) {
         return *result.panels[panel].series[series].values.back();
     };
-    const auto best_of = [&](std::size_t panel) {
-        std::size_t best = 0;
-        for (std::size_t i = 1; i < 3; ++i) best = last(panel, i) > last(panel, best) ? i : best;
-        return best;
-    };
-    const std::size_t constant = best_of(0), shared = best_of(2);
     double best = 0;
     for (const Panel& panel : result.panels) {
         for (const Series& s : panel.series) {
@@ -95,18 +90,8 @@ Result run_schemes(const Context& context) {
     }
     result.facts = {
         {"the fastest of all, kernel alone", best, "GB/s", published::gb_per_s_of_gbit(paper::headline_kernel)}};
-    const bool second = constant == 1, second_in_shared = shared == 1;
     result.verdicts = {
-        {second             ? Verdict::Holds::yes
-         : second_in_shared ? Verdict::Holds::partly
-                            : Verdict::Holds::no,
-         fmt::format(
-             "At {} the fastest scheme with tables in constant memory is the {} ({}; one thread a block: {}, four: "
-             "{}, sixteen: {}; published: the second), with tables in shared memory the {} ({}, {} and {}).",
-             size_name(over.back()), std::array{"first", "second", "third"}[constant], gb_per_s(last(0, constant)),
-             gb_per_s(last(0, 0)), gb_per_s(last(0, 1)), gb_per_s(last(0, 2)),
-             std::array{"first", "second", "third"}[shared], gb_per_s(last(2, 0)), gb_per_s(last(2, 1)),
-             gb_per_s(last(2, 2)))}};
+        judge_schemes(over.back(), {last(0, 0), last(0, 1), last(0, 2)}, {last(2, 0), last(2, 1), last(2, 2)})};
     return result;
 }
 
@@ -138,36 +123,12 @@ Result run_tables(const Context& context) {
     run_lengths(context, trial, over, std::span(panel.series).subspan(first), works, 0, 1);
 
     const auto last = [&](std::size_t i) { return *panel.series[first + i].values.back(); };
-    // Where texture overtakes constant memory for good; published: at 512 KB.
-    const auto& constant = panel.series[first].values;
-    const auto& texture = panel.series[first + 1].values;
-    std::size_t ahead = over.size();
-    while (ahead > 0 && *texture[ahead - 1] > *constant[ahead - 1]) --ahead;
-    const std::string where = ahead == 0             ? "at every length"
-                              : ahead == over.size() ? "at no length"
-                                                     : fmt::format("from {} on", size_name(over[ahead]));
     Result result;
     result.panels = {panel};
     result.facts = {{"texture over constant memory, longest text", last(1) / last(0), "times",
                      paper::texture_table.back() / paper::constant_table.back()},
                     {"shared memory over texture, longest text", last(2) / last(1), "times", std::nullopt}};
-    result.verdicts = {
-        {last(1) > 1.05 * last(0) ? (ahead == over.size() ? Verdict::Holds::no : Verdict::Holds::yes)
-                                  : Verdict::Holds::no,
-         fmt::format(
-             "Texture memory beats constant memory for tables {}: {} against {} at {} (published: from 512 KB on, 1.5 "
-             "times at 8 MB).",
-             where, gb_per_s(last(1)), gb_per_s(last(0)), size_name(over.back()))},
-        {last(2) > 1.05 * last(1) ? Verdict::Holds::no : Verdict::Holds::partly,
-         fmt::format(
-             "Neither is where tables belong today: shared memory reaches {} with one copy, {} with one for each bank.",
-             gb_per_s(last(2)), gb_per_s(last(3)))}};
-    if (last(2) <= last(1)) {
-        result.verdicts.back().sentence = fmt::format(
-            "Texture memory, {}, is not behind shared memory with one copy of the tables, {}; a copy for each "
-            "bank reaches {}.",
-            gb_per_s(last(1)), gb_per_s(last(2)), gb_per_s(last(3)));
-    }
+    result.verdicts = judge_texture(panel.x.values, panel.series[first], panel.series[first + 1], last(2), last(3));
     return result;
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/kernel_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/gpu/catalogue.hpp"
 #include "lab/published.hpp"
@@ -38,38 +39,12 @@ Result run(const Context& context) {
     }
     for (std::size_t i = 0; i < memories.size(); ++i) add(panel.series[3], speeds.back());
 
-    struct Best {
-        double speed = 0;
-        std::size_t place = 0, series = 0;
-    } best, best_plain;
-    for (const std::size_t series : {1u, 2u}) {
-        for (std::size_t place = 0; place < memories.size(); ++place) {
-            const double speed = *panel.series[series].values[place];
-            if (speed > best.speed) best = {speed, place, series};
-            if (place < 3 && speed > best_plain.speed) best_plain = {speed, place, series};
-        }
-    }
-    const auto name = [&](const Best& b) {
-        return fmt::format("{} in {}", b.series == 2 ? "the quad table" : "the single table",
-                           b.place < 2 ? memories[b.place] + " memory" : memories[b.place] + " memory");
-    };
-    const bool quad_shared = best_plain.series == 2 && best_plain.place == 2;
     const double copies = *panel.series[2].values[3], plain = *panel.series[2].values[2];
     Result result;
     result.panels = {panel};
     result.facts = {{"fastest published way, the quad table in shared memory", plain, "GB/s", best_then},
                     {"quad table, one copy a bank over one copy", copies / plain, "times", std::nullopt}};
-    result.verdicts = {
-        {quad_shared ? (best.place == 2 ? Verdict::Holds::yes : Verdict::Holds::partly) : Verdict::Holds::no,
-         fmt::format(
-             "Of one copy of the tables {} is the fastest, {} (published: the quad table in shared memory, {}).",
-             name(best_plain), gb_per_s(best_plain.speed), gb_per_s(best_then))},
-        {copies > plain ? Verdict::Holds::no : Verdict::Holds::yes,
-         fmt::format(
-             "A copy for each bank, which did not pay in 2008, {}: {} with the quad table and {} with a single one, "
-             "against {}.",
-             copies > plain ? "does today" : "still does not", gb_per_s(copies), gb_per_s(*panel.series[1].values[3]),
-             gb_per_s(plain))}};
+    result.verdicts = judge_table_study(panel.series[1], panel.series[2]);
     return result;
 }
 

@@ -1,10 +1,9 @@
 // [N]: thirteen implementations, and what they vary one by one.
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <numeric>
 
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/kernel_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/gpu/catalogue.hpp"
 #include "lab/published.hpp"
@@ -30,10 +29,6 @@ std::string how(const Context& context, std::size_t bytes) {
         context.quick ? "256 threads a thread block" : "the best of 128, 256 and 512 threads a thread block");
 }
 
-double published_speed(int number) {
-    return published::gb_per_s_of_gbit(paper::implementations[static_cast<std::size_t>(number - 1)].gbit_per_s);
-}
-
 std::string label_of(const gpu::Variant& v) {
     return std::string(gpu::name_of(v).view());
 }
@@ -47,32 +42,6 @@ std::vector<Summary> best_speeds(const Context& context, const Trial& trial, std
 void put(Series& series, std::size_t place, const Summary& speed) {
     series.values[place] = speed.median;
     series.spread[place] = Series::Spread{speed.low, speed.high};
-}
-
-Verdict::Holds by(bool yes, bool partly) {
-    return yes ? Verdict::Holds::yes : partly ? Verdict::Holds::partly : Verdict::Holds::no;
-}
-
-/// Spearman's coefficient: 1 if both are in the same order.
-double rank_correlation(std::span<const double> a, std::span<const double> b) {
-    const auto ranks = [](std::span<const double> values) {
-        std::vector<double> ranks;
-        for (const double v : values) {
-            const auto below = std::count_if(values.begin(), values.end(), [v](double w) { return w < v; });
-            const auto equal = std::count(values.begin(), values.end(), v);
-            ranks.push_back(static_cast<double>(below) + static_cast<double>(equal - 1) / 2);
-        }
-        return ranks;
-    };
-    const std::vector<double> ra = ranks(a), rb = ranks(b);
-    const double n = static_cast<double>(a.size()), mean = (n - 1) / 2;
-    double both = 0, of_a = 0, of_b = 0;
-    for (std::size_t i = 0; i < ra.size(); ++i) {
-        both += (ra[i] - mean) * (rb[i] - mean);
-        of_a += (ra[i] - mean) * (ra[i] - mean);
-        of_b += (rb[i] - mean) * (rb[i] - mean);
-    }
-    return of_a == 0 || of_b == 0 ? 0 : both / std::sqrt(of_a * of_b);
 }
 
 // ---------------------------------------------------------------------------------------------------- implementations
@@ -96,10 +65,6 @@ Result run_implementations(const Context& context) {
     context.step(0.95, "production");
     const Summary bar = trial.speed(effort(context.quick), "production, ECB", trial.production(context), bytes);
 
-    const auto place_of = [](const std::vector<double>& v, int number) {
-        return v[static_cast<std::size_t>(number - 1)];
-    };
-    const auto here = [&](int number) { return place_of(ours, number); };
     const double best_theirs = *std::max_element(theirs.begin(), theirs.end());
     const auto best = static_cast<std::size_t>(std::max_element(ours.begin(), ours.end()) - ours.begin());
     Series shares = measured("share");
@@ -124,41 +89,7 @@ Result run_implementations(const Context& context) {
                     {"best of the thirteen", ours[best], "GB/s", best_theirs},
                     {"production, ECB, on the same text", bar.median, "GB/s", std::nullopt},
                     {"production over the best of the thirteen", bar.median / ours[best], "times", std::nullopt}};
-    result.verdicts.push_back(
-        {by(correlation > 0.8, correlation > 0.5),
-         fmt::format(
-             "The order of the thirteen {} (rank correlation {:.2f}): the fastest was 3 with {} and is {} with {}.",
-             correlation > 0.8   ? "is much the same"
-             : correlation > 0.5 ? "is similar"
-                                 : "is another one today",
-             correlation, gb_per_s(best_theirs), best + 1, gb_per_s(ours[best]))});
-    const double alone = std::max({here(2), here(3)}), shared = *std::max_element(ours.begin() + 6, ours.end());
-    const double keys = here(2) / here(3), four = here(3) / here(4), soa = here(3) / here(5), aos = here(3) / here(6);
-    const auto then = [](int a, int b) { return how_fast(published_speed(a), published_speed(b)); };
-    result.verdicts.push_back(
-        {by(alone > 1.15 * shared, alone > shared),
-         fmt::format("A thread for a whole block is {} the best that shares one, {} and {} (published: {}).",
-                     compared(alone, shared), gb_per_s(alone), gb_per_s(shared), then(3, 7))});
-    result.verdicts.push_back(
-        {by(here(2) > 3 * here(1), here(2) > 1.2 * here(1)),
-         fmt::format("With tables in shared memory it is {} with tables in constant memory, {} and {} (published: {}).",
-                     compared(here(2), here(1)), gb_per_s(here(2)), gb_per_s(here(1)), then(2, 1))});
-    result.verdicts.push_back(
-        {by(keys > 0.95, keys > 0.85),
-         fmt::format(
-             "With round keys in constant memory it is {} with round keys in shared memory, {} and {} (published: "
-             "{}).",
-             compared(here(2), here(3)), gb_per_s(here(2)), gb_per_s(here(3)), then(2, 3))});
-    result.verdicts.push_back(
-        {by(four > 1.2, four > 1.03),
-         fmt::format("With four tables it is {} with one and rotations, {} and {} (published: {}).",
-                     compared(here(3), here(4)), gb_per_s(here(3)), gb_per_s(here(4)), then(3, 4))});
-    result.verdicts.push_back(
-        {by(soa > 1.1 && aos > 1.1, soa > 1.02 || aos > 1.02),
-         fmt::format(
-             "A state in registers, {}, is {} one in shared memory as a structure of arrays and {} one as an array "
-             "of structures (published: {} and {}).",
-             gb_per_s(here(3)), compared(here(3), here(5)), compared(here(3), here(6)), then(3, 5), then(3, 6))});
+    result.verdicts = judge_thirteen(ours);
     return result;
 }
 
@@ -194,22 +125,10 @@ Result run_granularity(const Context& context) {
     }
     Result result;
     result.panels.push_back(panel);
-    const double next = std::max({best[1], best[2], best[3]});
-    result.verdicts.push_back(
-        {by(best[0] > 1.15 * next, best[0] > next),
-         fmt::format("A thread a block, {}, is {} the best way to share one; 2, 4 and 16 threads reach {}, {} and {} "
-                     "(published: {}).",
-                     gb_per_s(best[0]), compared(best[0], next), gb_per_s(best[1]), gb_per_s(best[2]),
-                     gb_per_s(best[3]), how_fast(published_speed(3), published_speed(7)))});
     const auto of_four = [&](gpu::Exchange e) { return *panel.series[2 + static_cast<std::size_t>(e)].values[2]; };
-    const double barrier = of_four(gpu::Exchange::barrier), warp = of_four(gpu::Exchange::warp_synchronous),
-                 shuffled = of_four(gpu::Exchange::shuffle);
-    result.verdicts.push_back(
-        {by(warp > 1.03 * barrier, warp > barrier),
-         fmt::format(
-             "Four threads a block that wait for their warp alone are {} those that wait for the thread block, {} "
-             "and {}; without shared memory between them they reach {}.",
-             compared(warp, barrier), gb_per_s(warp), gb_per_s(barrier), gb_per_s(shuffled))});
+    result.verdicts = {judge_granularity(best),
+                       judge_waiting(of_four(gpu::Exchange::barrier), of_four(gpu::Exchange::warp_synchronous),
+                                     of_four(gpu::Exchange::shuffle))};
     return result;
 }
 
@@ -241,21 +160,8 @@ Result run_tables(const Context& context) {
     using gpu::TableMemory;
     Result result;
     result.panels.push_back(panel);
-    const double shared = value(2, TableMemory::shared), constant = value(2, TableMemory::constant),
-                 copies = value(2, TableMemory::replicated), one = value(3, TableMemory::shared);
-    result.verdicts = {
-        {by(shared > 3 * constant, shared > 1.2 * constant),
-         fmt::format("Tables in shared memory, {}, are {} tables in constant memory, {} (published: {}).",
-                     gb_per_s(shared), compared(shared, constant), gb_per_s(constant),
-                     how_fast(published_speed(2), published_speed(1)))},
-        {by(shared > 1.2 * one, shared > 1.03 * one),
-         fmt::format("Four tables in shared memory are {} one and rotations, {} (published: {}).",
-                     compared(shared, one), gb_per_s(one), how_fast(published_speed(3), published_speed(4)))},
-        {by(copies > 1.2 * shared, copies > shared),
-         fmt::format(
-             "Beyond the published: a copy of the tables for each bank, where no lane waits for another, is {} one "
-             "copy, {}.",
-             compared(copies, shared), gb_per_s(copies))}};
+    result.verdicts = judge_tables({value(2, TableMemory::constant), value(2, TableMemory::shared),
+                                    value(3, TableMemory::shared), value(2, TableMemory::replicated)});
     return result;
 }
 
@@ -290,27 +196,10 @@ Result run_layout(const Context& context) {
     fill(together.series[2], 6, 2);
     fill(together.series[3], 8, 2);
 
-    const auto of = [](const Panel& panel, std::size_t series, std::size_t place) {
-        return *panel.series[series].values[place];
-    };
-    const double registers = of(alone, 1, 0), soa = of(alone, 1, 1), aos = of(alone, 1, 2);
-    const bool same_order = soa > aos, same_together = of(together, 2, 0) >= 0.97 * of(together, 3, 0) &&
-                                                       of(together, 2, 1) >= 0.97 * of(together, 3, 1);
     Result result;
     result.panels = {alone, together};
-    const auto then = [](int a, int b) { return how_fast(published_speed(a), published_speed(b)); };
-    result.verdicts = {
-        {by(registers > 1.1 * std::max(soa, aos), registers > 1.02 * std::max(soa, aos)),
-         fmt::format("A state in registers, {}, is {} a structure of arrays in shared memory, {}, and {} an array of "
-                     "structures, {} (published: {} and {}).",
-                     gb_per_s(registers), compared(registers, soa), gb_per_s(soa), compared(registers, aos),
-                     gb_per_s(aos), then(3, 5), then(3, 6))},
-        {by(same_order && same_together, same_order || same_together),
-         fmt::format(
-             "Of the two layouts the structure of arrays is {} the other where a thread has a block, {} it where two "
-             "share one and {} it where four do (published: {}, {} and {}).",
-             compared(soa, aos), compared(of(together, 3, 0), of(together, 2, 0)),
-             compared(of(together, 3, 1), of(together, 2, 1)), then(5, 6), then(9, 7), then(12, 10))}};
+    const auto of = [&](std::size_t i) { return speeds[i].median; };
+    result.verdicts = judge_layouts({of(0), of(1), of(2), of(8), of(6), of(9), of(7)});
     return result;
 }
 
@@ -375,14 +264,7 @@ Result run_persistent(const Context& context) {
     result.facts = {{"thread blocks a multiprocessor that reach 95 % of the best", static_cast<double>(blocks[enough]),
                      "", std::nullopt},
                     {"threads that stay over a thread a block", *stays[best] / once.median, "times", std::nullopt}};
-    const bool gains = *stays[best] > 0.97 * once.median;
-    result.verdicts = {
-        {by(gains && blocks[enough] <= 8, gains),
-         fmt::format(
-             "Of threads that stay, {} thread blocks a multiprocessor reach 95 % of the best, {}; a thread for each "
-             "block of text, {} thread blocks in all, reaches {}.",
-             blocks[enough], gb_per_s(*stays[best]), (bytes + 16 * threads - 1) / (16 * threads),
-             gb_per_s(once.median))}};
+    result.verdicts = {judge_staying(blocks, few.series[0], once.median)};
     return result;
 }
 

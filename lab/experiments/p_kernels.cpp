@@ -3,9 +3,9 @@
 #include <array>
 
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/kernel_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/gpu/catalogue.hpp"
-#include "lab/published.hpp"
 #include "lab/trial.hpp"
 
 namespace lab::experiments {
@@ -18,16 +18,6 @@ std::size_t text_bytes(const Context& context) {
 
 std::string label_of(const gpu::Variant& v) {
     return std::string(gpu::name_of(v).view());
-}
-
-double median_of(const Series& series, std::size_t place) {
-    return *series.values[place];
-}
-
-std::pair<double, double> least_and_most(const Series& series) {
-    const auto [least, most] =
-        std::minmax_element(series.values.begin(), series.values.end(), [](auto a, auto b) { return *a < *b; });
-    return {**least, **most};
 }
 
 // ------------------------------------------------------------------------------------------------------------ threads
@@ -65,26 +55,10 @@ Result run_threads(const Context& context) {
         }
         for (std::size_t i = gpu::teams.size() + 1; i < speeds.size(); ++i) add(sizes_panel.series[0], speeds[i]);
     }
-    const auto [least, most] = least_and_most(sizes_panel.series[0]);
-    const Series &forward = teams.series[0], &inverse = teams.series[1];
-    const auto best = static_cast<std::size_t>(
-        std::max_element(forward.values.begin(), forward.values.end(), [](auto a, auto b) { return *a < *b; }) -
-        forward.values.begin());
     Result result;
     result.panels = {teams, sizes_panel};
-    result.verdicts = {
-        {best == 0 ? Verdict::Holds::yes : Verdict::Holds::no,
-         fmt::format(
-             "{} a block {} fastest: 1, 2, 4 and 16 threads encrypt {}, {}, {} and {} and decrypt {}, {}, {} and "
-             "{}.",
-             std::array{"One thread", "Two threads", "Four threads", "Sixteen threads"}[best], best == 0 ? "is" : "are",
-             gb_per_s(median_of(forward, 0)), gb_per_s(median_of(forward, 1)), gb_per_s(median_of(forward, 2)),
-             gb_per_s(median_of(forward, 3)), gb_per_s(median_of(inverse, 0)), gb_per_s(median_of(inverse, 1)),
-             gb_per_s(median_of(inverse, 2)), gb_per_s(median_of(inverse, 3)))},
-        {most < 1.15 * least ? Verdict::Holds::partly : Verdict::Holds::yes,
-         fmt::format("The size of a thread block {}: the best is {} the worst, {} and {}.",
-                     most < 1.15 * least ? "hardly matters" : "matters", compared(most, least), gb_per_s(most),
-                     gb_per_s(least))}};
+    result.verdicts = {judge_teams(teams.series[0], teams.series[1]),
+                       judge_block_sizes(range_of(sizes_panel.series[0]))};
     return result;
 }
 
@@ -124,39 +98,25 @@ Result run_memory(const Context& context) {
     order.series = {measured("speed")};
     for (const Summary& speed : speeds(gpu::orders, 0.8, 1)) add(order.series[0], speed);
 
-    const auto [least_tables, most_tables] = least_and_most(places.series[0]);
+    const Range tables = range_of(places.series[0]);
     Series keys;
-    for (const Series& s : places.series) keys.values.push_back(s.values[1]);
-    const auto [least_keys, most_keys] = least_and_most(keys);
-    const auto [least_order, most_order] = least_and_most(order.series[0]);
-    const double disk = published::paracrypt::disk_mb_per_s / 1000, bus = published::paracrypt::bus_gb_per_s;
-    double slowest = most_tables;
-    for (const Series& s : places.series) slowest = std::min(slowest, least_and_most(s).first);
-    const double registers = median_of(access.series[0], 0) / median_of(access.series[1], 0),
-                 shared = median_of(access.series[0], 1) / median_of(access.series[1], 1);
+    double slowest = tables.least;
+    for (const Series& s : places.series) {
+        keys.values.push_back(s.values[1]);
+        slowest = std::min(slowest, range_of(s).least);
+    }
+    const Range of_keys = range_of(keys);
+    const auto words_over_bytes = [&](std::size_t place) {
+        return *access.series[0].values[place] / *access.series[1].values[place];
+    };
     Result result;
     result.panels = {places, access, order};
-    result.facts = {{"tables, best memory over worst", most_tables / least_tables, "times", std::nullopt},
-                    {"keys, best memory over worst, tables shared", most_keys / least_keys, "times", std::nullopt},
-                    {"slowest of the nine", slowest, "GB/s", std::nullopt}};
-    const bool small = most_tables < 1.3 * least_tables;
-    const Verdict::Holds places_hold = small            ? Verdict::Holds::yes
-                                       : slowest > disk ? Verdict::Holds::partly
-                                                        : Verdict::Holds::no;
-    result.verdicts = {
-        {places_hold,
-         fmt::format("The best memory for tables is {} the worst, {} and {}, and for keys {} the worst, {} and {}; the "
-                     "slowest of the nine, {}, {} the published disk with {:.0f} MB/s and {} its bus with {:.0f} GB/s.",
-                     compared(most_tables, least_tables), gb_per_s(most_tables), gb_per_s(least_tables),
-                     compared(most_keys, least_keys), gb_per_s(most_keys), gb_per_s(least_keys), gb_per_s(slowest),
-                     slowest > disk ? "hides behind" : "does not hide behind", published::paracrypt::disk_mb_per_s,
-                     slowest > bus ? "behind" : "not behind", bus)},
-        {shared > 1.1 ? Verdict::Holds::yes : Verdict::Holds::partly,
-         fmt::format("Words are {} bytes where the state is in registers, and {} bytes where it is in shared memory.",
-                     compared(registers, 1), compared(shared, 1))},
-        {most_order < 1.05 * least_order ? Verdict::Holds::yes : Verdict::Holds::partly,
-         fmt::format("The best order in which text is taken is {} the worst, {} and {}.",
-                     compared(most_order, least_order), gb_per_s(most_order), gb_per_s(least_order))}};
+    result.facts = {
+        {"tables, best memory over worst", tables.most / tables.least, "times", std::nullopt},
+        {"keys, best memory over worst, tables shared", of_keys.most / of_keys.least, "times", std::nullopt},
+        {"slowest of the nine", slowest, "GB/s", std::nullopt}};
+    result.verdicts = {judge_memories(tables, of_keys, slowest), judge_words(words_over_bytes(0), words_over_bytes(1)),
+                       judge_launch_orders(range_of(order.series[0]))};
     return result;
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/kernel_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/gpu/bitsliced.hpp"
 #include "lab/gpu/catalogue.hpp"
@@ -63,20 +64,10 @@ Result run(const Context& context) {
         for (std::size_t s = 0; s < best.size(); ++s) {
             for (const auto& value : panel.series[s].values) best[s] = std::max(best[s], *value);
         }
-        const double others = std::max({best[0], best[1], best[2]});
-        const bool ahead = best[3] > others;
         result.facts.push_back({fmt::format("production, {}, best over length", mode), best[3], "GB/s", std::nullopt});
         result.facts.push_back({fmt::format("registers a thread, bitsliced {}", mode),
                                 static_cast<double>(gpu::bitsliced_resources(ctr).registers), "", std::nullopt});
-        result.verdicts.push_back(
-            {ahead                     ? Verdict::Holds::yes
-             : best[3] > 0.95 * others ? Verdict::Holds::partly
-                                       : Verdict::Holds::no,
-             fmt::format(
-                 "{}: production's kernels {} every contender: {}, against {} of the published way with one copy of "
-                 "the tables, {} with a copy for each bank and {} bitsliced; a bare copy does {}.",
-                 mode, ahead ? "are ahead of" : "are not ahead of", gb_per_s(best[3]), gb_per_s(best[0]),
-                 gb_per_s(best[1]), gb_per_s(best[2]), gb_per_s(best[4]))});
+        result.verdicts.push_back(judge_contenders(mode, best));
     }
     return result;
 }

@@ -6,6 +6,7 @@
 
 #include "aes/key_schedule.hpp"
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/kernel_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/gpu/leakage.hpp"
 #include "lab/leak_test.hpp"
@@ -16,9 +17,6 @@
 namespace lab::experiments {
 
 namespace {
-
-constexpr double leaks_from = 4.5;  ///< |t| above which times differ beyond chance
-constexpr double leaks_clearly = 10.0;
 
 std::size_t measurements(const Context& context) {
     return context.most_bytes < 1u << 20 ? 100 : context.quick ? 200'000 : 1'000'000;
@@ -183,10 +181,6 @@ double drawn(const LeakTest::Outcome& outcome) {
     return std::max(magnitude(outcome), 0.01);
 }
 
-std::string in_words(const LeakTest::Outcome& o) {
-    return std::abs(o.t) >= no_doubt ? std::string("beyond measure") : fmt::format("{:.3g}", std::abs(o.t));
-}
-
 Result run(const Context& context) {
     use_gpu(context, shared_for_copies);
     const std::size_t count = measurements(context);
@@ -246,38 +240,19 @@ Result run(const Context& context) {
     result.panels = {panel, times};
     result.facts.push_back({"measurements of each kernel", static_cast<double>(count), "", std::nullopt});
 
-    const auto largest = [](const Figure& f) { return std::abs(f.text.t) > std::abs(f.key.t) ? f.text : f.key; };
-    std::vector<std::string> leak, silent;
-    for (const Figure& f : figures) {
-        const double t = std::abs(largest(f).t);
-        (t >= leaks_from ? leak : silent).push_back(fmt::format("{} ({})", f.name, in_words(largest(f))));
+    Leakage leakage;
+    for (std::size_t s = 0; s < figures.size(); ++s) {
+        const auto subject = static_cast<gpu::Timed>(s);
+        const bool production = subject == gpu::Timed::production;
+        const bool apart = subject == gpu::Timed::replicated || subject == gpu::Timed::bitsliced;
+        const double t = std::max(std::abs(figures[s].text.t), std::abs(figures[s].key.t));
+        leakage.kernels.push_back({figures[s].name, !production && !apart, production, t, count});
     }
-    const bool any_clear = std::any_of(figures.begin(), figures.begin() + 4,
-                                       [&](const Figure& f) { return std::abs(largest(f).t) > leaks_clearly; });
-    const Figure &copies = figures[static_cast<std::size_t>(gpu::Timed::replicated)],
-                 &production = figures[static_cast<std::size_t>(gpu::Timed::production)],
-                 &bitsliced = figures[static_cast<std::size_t>(gpu::Timed::bitsliced)];
-    const double of_launches = std::max(std::abs(whole[0].t), std::abs(whole[1].t));
-    const auto holds = [](double t) { return t < leaks_from ? Verdict::Holds::yes : Verdict::Holds::no; };
-    result.verdicts = {
-        {any_clear ? Verdict::Holds::yes : Verdict::Holds::no,
-         fmt::format(
-             "Tables in which lanes meet tell by their time what is looked up: {} with |t| of {} or more; below it {}.",
-             leak.empty() ? std::string("none") : fmt::format("{}", fmt::join(leak, ", ")), leaks_from,
-             silent.empty() ? std::string("none") : fmt::format("{}", fmt::join(silent, ", ")))},
-        {holds(std::max(std::abs(largest(copies).t), std::abs(largest(bitsliced).t))),
-         fmt::format("A copy of the tables for each bank reaches |t| = {}, the bitsliced cipher {}: {}.",
-                     in_words(largest(copies)), in_words(largest(bitsliced)),
-                     std::max(std::abs(largest(copies).t), std::abs(largest(bitsliced).t)) < leaks_from
-                         ? "no more than chance gives"
-                         : "more than chance gives")},
-        {holds(std::max(std::abs(largest(production).t), of_launches)),
-         fmt::format(
-             "Production: its functions reach |t| = {} over {} measurements, its launches {} in ECB and {} in CTR over "
-             "{}: {}.",
-             in_words(largest(production)), count, in_words(whole[0]), in_words(whole[1]), launches,
-             std::max(std::abs(largest(production).t), of_launches) < leaks_from ? "nothing is seen"
-                                                                                 : "times differ beyond chance")}};
+    for (const bool counter : {false, true}) {
+        leakage.kernels.push_back(
+            {counter ? "launches in CTR" : "launches in ECB", false, true, std::abs(whole[counter].t), launches});
+    }
+    result.verdicts = judge_leakage(leakage);
     return result;
 }
 
