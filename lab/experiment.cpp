@@ -16,14 +16,12 @@ namespace {
 /// The one list, in the order of the papers.
 const std::vector<Experiment>& list() {
     using namespace experiments;
-    // clang-format off: one a line
     static const std::vector<Experiment> experiments{
         n_implementations, n_granularity,   n_tables,   n_layout, n_persistent, n_overlap,    g_schemes,  g_tables,
         g_transfers,       g_breakdown,     p_threads,  p_memory, p_streams,    p_staging,    p_pipeline, p_encryption,
         p_decryption,      p_random_access, d_surfaces, d_model,  d_occupancy,  h_reads,      h_tables,   h_ctr,
         h_overhead,        h_rekeying,      h_serial,   h_mixing, w_leakage,    w_contenders,
     };
-    // clang-format on
     return experiments;
 }
 

@@ -78,6 +78,14 @@ double run_subject(const Subject& subject, const Place& place) {
     return finished.seconds + (subject.sync ? time_of([&] { File::read_write(output).sync(); }) : 0);
 }
 
+/// A disk may be slow, and everything goes to it many times.
+std::vector<std::uint64_t> sizes_for(const Context& context, const Place& place) {
+    if (context.quick) return {16 << 10, 1 << 20, 64 << 20};
+    std::vector<std::uint64_t> list{16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20};
+    if (!place.on_disk) list.push_back(1 << 30);
+    return list;
+}
+
 Panel measure_place(const Context& context, const Place& place, const std::vector<Subject>& all,
                     const std::vector<std::uint64_t>& file_sizes, Direction direction, double done, double share) {
     Panel panel{place.on_disk ? "On a disk" : "On a tmpfs",
@@ -176,14 +184,11 @@ Result run_both(const Context& context, Direction direction, const std::vector<s
     Result result;
     const std::vector<Subject> subjects = subjects_of(context, arguments);
     const std::vector<Place> places = places_of(context, result.notes);
-    std::vector<std::uint64_t> file_sizes{16 << 10, 1 << 20, 64 << 20};
-    if (!context.quick)
-        file_sizes = {16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30};
-    file_sizes = fitting(context, places, std::move(file_sizes), 2);
     for (std::size_t i = 0; i < places.size(); ++i) {
         const double share = 1.0 / static_cast<double>(places.size());
-        result.panels.push_back(
-            measure_place(context, places[i], subjects, file_sizes, direction, share * static_cast<double>(i), share));
+        result.panels.push_back(measure_place(context, places[i], subjects,
+                                              fitting(context, {places[i]}, sizes_for(context, places[i]), 2),
+                                              direction, share * static_cast<double>(i), share));
         const Panel& panel = result.panels.back();
         const char* openssl = places[i].on_disk ? openssl_synced_name : openssl_name;
         result.verdicts.push_back(on_large_files(panel, openssl, from, published));

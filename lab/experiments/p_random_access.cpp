@@ -150,7 +150,7 @@ Result run_random_access(const Context& context) {
          : share < 0.5 ? Verdict::Holds::partly
                        : Verdict::Holds::no,
          fmt::format(
-             "16 bytes of {} take {:.0f} µs, {:.2f} % of what all of it takes{}; with authentication, {:.0f} µs "
+             "16 bytes of {} take {:.0f} µs, {:.2g} % of what all of it takes{}; with authentication, {:.0f} µs "
              "through an open reader.",
              place_name(panel.x, lengths.size() - 1), 1e6 * *panel.series[0].values.front(), 100 * share,
              share < 0.1 ? ": only the blocks under the range are touched" : "", 1e6 * of_reader)});
