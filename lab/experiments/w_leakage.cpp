@@ -137,7 +137,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t buffers = 8, most_at_once = 1000;
+    static constexpr std::size_t buffers = 32, most_at_once = 1000;
 
     void take(const gpu::DeviceMemory& source) const { gpu::copy(input_.get(), source.get(), bytes_, stream_); }
     void enqueue() const { production_.enqueue(true, counter_, input_.get(), output_.get(), bytes_, stream_.get()); }
