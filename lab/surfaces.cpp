@@ -121,7 +121,7 @@ Surfaces measure(const Context& context, double most_done) {
     }
     const std::uint64_t longest = surfaces.files.back();
     // There are hundreds of points; most of them are short.
-    const Effort effort = context.quick ? Effort{3, 5, 0.002} : Effort{5, 15, 0.01};
+    const Effort effort = context.quick ? Effort{3, 5, 0.002} : Effort{3, 15, 0.01};
 
     const double points = static_cast<double>(6 * surfaces.buffers.size() * surfaces.files.size());
     double point = 0;

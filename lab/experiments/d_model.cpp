@@ -8,6 +8,7 @@
 #include "lab/compare.hpp"
 #include "lab/cpu/model_tree.hpp"
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/file_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/surfaces.hpp"
 
@@ -142,26 +143,6 @@ Panel winners_panel(const Surfaces& surfaces, const std::vector<Model>& models) 
             "Share of all points of file, buffer, key size and direction."};
 }
 
-Verdict on_fit(const std::vector<Model>& models) {
-    const auto worst = std::max_element(models.begin(), models.end(), [](const Model& a, const Model& b) {
-        return a.quality.relative_absolute_error < b.quality.relative_absolute_error;
-    });
-    const double error = worst->quality.relative_absolute_error;
-    return {
-        error < 0.15  ? Verdict::Holds::yes
-        : error < 0.4 ? Verdict::Holds::partly
-                      : Verdict::Holds::no,
-        fmt::format(
-            "A tree with linear leaves {} these surfaces: cross-validated, its relative absolute error is at "
-            "most {:.1f} % ({}, R² {:.4f}; {:.1f} % if predictions are not smoothed), and a typical prediction is off "
-            "by a factor of {:.2f}.",
-            error < 0.15  ? "describes"
-            : error < 0.4 ? "roughly describes"
-                          : "does not describe",
-            100 * error, worst->implementation, worst->quality.r_squared, 100 * worst->unsmoothed_error,
-            worst->typical_factor)};
-}
-
 /// From which file on, through the largest buffer, the model expects `a` to be ahead of `b` for good.
 std::optional<std::uint64_t> ahead_from(const Surfaces& surfaces, const Model& a, const Model& b) {
     std::optional<std::uint64_t> from;
@@ -173,19 +154,6 @@ std::optional<std::uint64_t> ahead_from(const Surfaces& surfaces, const Model& a
         from = *file;
     }
     return from;
-}
-
-Verdict on_use(const Surfaces& surfaces, const Model& gpu, const Model& cpu) {
-    const auto from = ahead_from(surfaces, gpu, cpu);
-    if (!from) {
-        return {Verdict::Holds::no,
-                fmt::format("By the model the GPU is never ahead of {} on one thread, up to files of {}.",
-                            cpu.implementation, size_name(surfaces.files.back()))};
-    }
-    return {Verdict::Holds::yes,
-            fmt::format(
-                "By the model the GPU is ahead of {} on one thread for files from {} on, through the largest buffer.",
-                cpu.implementation, size_name(*from))};
 }
 
 Result run_model(const Context& context) {
@@ -210,10 +178,16 @@ Result run_model(const Context& context) {
         for (std::size_t b = 0; b < a; ++b) result.panels.push_back(ratio_panel(surfaces, models[a], models[b]));
     }
     result.panels.push_back(winners_panel(surfaces, models));
-    result.verdicts.push_back(on_fit(models));
+    std::vector<Fit> fits;
+    for (const Model& model : models) {
+        fits.push_back({model.implementation, model.quality.relative_absolute_error, model.quality.r_squared,
+                        model.unsmoothed_error, model.typical_factor});
+    }
+    result.verdicts.push_back(judge_fit(fits));
     if (surfaces.has(on_cuda.name)) {
         for (std::size_t i = 0; i + 1 < models.size(); ++i) {
-            result.verdicts.push_back(on_use(surfaces, models.back(), models[i]));
+            result.verdicts.push_back(judge_use(ahead_from(surfaces, models.back(), models[i]),
+                                                models[i].implementation, surfaces.files.back()));
         }
     }
     result.notes = surfaces.notes;

@@ -7,6 +7,7 @@
 #include "lab/compare.hpp"
 #include "lab/experiments/experiments.hpp"
 #include "lab/experiments/file_trials.hpp"
+#include "lab/experiments/file_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/files.hpp"
 #include "lab/process.hpp"
@@ -131,49 +132,6 @@ Panel measure_place(const Context& context, const Place& place, const std::vecto
     return panel;
 }
 
-const Series& series_of(const Panel& panel, const std::string& name) {
-    return *std::find_if(panel.series.begin(), panel.series.end(), [&](const Series& s) { return s.name == name; });
-}
-
-/// How much faster than openssl, on average over the files from `from` bytes on, or at the largest if all are smaller.
-double gain(const Panel& panel, const char* openssl, std::uint64_t from) {
-    const Series &ours = panel.series.front(), &theirs = series_of(panel, openssl);
-    double sum = 0, count = 0;
-    for (std::size_t i = 0; i < panel.x.values.size(); ++i) {
-        const bool last = i + 1 == panel.x.values.size();
-        if (panel.x.values[i] < static_cast<double>(from) && !(last && count == 0)) continue;
-        sum += *ours.values[i] / *theirs.values[i] - 1;
-        ++count;
-    }
-    return sum / count;
-}
-
-Verdict on_large_files(const Panel& panel, const char* openssl, std::uint64_t from, double published) {
-    const double ours = gain(panel, openssl, from);
-    const double largest = panel.x.values.back();
-    const std::string where = largest < static_cast<double>(from)
-                                  ? fmt::format("at {:.0f} MB, the largest file here", largest / 1e6)
-                                  : fmt::format("from {:.0f} MB on", static_cast<double>(from) / 1e6);
-    return {ours > published / 2 ? Verdict::Holds::yes
-            : ours > 0.05        ? Verdict::Holds::partly
-                                 : Verdict::Holds::no,
-            fmt::format(
-                "{}, {}, warpaes is {:.0f} % {} than {} (published: {:.0f} % faster from {:.0f} MB on, on a disk of "
-                "{:.0f} MB/s).",
-                panel.title, where, 100 * std::abs(ours), ours >= 0 ? "faster" : "slower", openssl, 100 * published,
-                static_cast<double>(from) / 1e6, published::paracrypt::disk_mb_per_s)};
-}
-
-Verdict on_small_files(const Panel& panel, const char* openssl) {
-    const Series &ours = panel.series.front(), &theirs = series_of(panel, openssl);
-    const double ratio = *ours.values.front() / *theirs.values.front();
-    return {ratio < 0.8    ? Verdict::Holds::yes
-            : ratio < 0.95 ? Verdict::Holds::partly
-                           : Verdict::Holds::no,
-            fmt::format("{}, a file of {} is done {:.2f} times as fast as by {}: small files {}.", panel.title,
-                        place_name(panel.x, 0), ratio, openssl, ratio < 0.95 ? "still lose" : "do not lose any more")};
-}
-
 Result run_both(const Context& context, Direction direction, const std::vector<std::string>& mode, std::uint64_t from,
                 double published) {
     const Secrets secrets;
@@ -191,10 +149,10 @@ Result run_both(const Context& context, Direction direction, const std::vector<s
                                               direction, share * static_cast<double>(i), share));
         const Panel& panel = result.panels.back();
         const char* openssl = places[i].on_disk ? openssl_synced_name : openssl_name;
-        result.verdicts.push_back(on_large_files(panel, openssl, from, published));
-        result.verdicts.push_back(on_small_files(panel, openssl));
+        result.verdicts.push_back(judge_large_files(panel, openssl, from, published));
+        result.verdicts.push_back(judge_small_files(panel, openssl));
         result.facts.push_back({fmt::format("{}: ahead of {}, large files", panel.title, openssl),
-                                100 * gain(panel, openssl, from), "%", std::round(100 * published)});
+                                100 * gain_on_large_files(panel, openssl, from), "%", std::round(100 * published)});
     }
     if (context.gpu < 0) result.notes.emplace_back("warpaes on a GPU is left out: there is none.");
     return result;

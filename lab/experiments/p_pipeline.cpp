@@ -8,6 +8,7 @@
 #include "lab/cpu/pipelines.hpp"
 #include "lab/experiments/experiments.hpp"
 #include "lab/experiments/file_trials.hpp"
+#include "lab/experiments/file_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/files.hpp"
 #include "lab/published.hpp"
@@ -131,27 +132,6 @@ Panel measure_staging(const Context& context, const Place& place, std::uint64_t 
     return panel;
 }
 
-Verdict on_staging(const Panel& panel, const Series& series) {
-    const auto value = [&](std::size_t i) { return *series.values[i]; };
-    std::size_t best = 0, published_place = 0;
-    for (std::size_t i = 0; i < series.values.size(); ++i) {
-        if (value(i) > value(best)) best = i;
-        if (panel.x.values[i] <= static_cast<double>(published::paracrypt::best_staging_bytes)) published_place = i;
-    }
-    const double loss = 1 - value(published_place) / value(best);
-    const double small_loss = 1 - value(0) / value(best),
-                 large_loss = 1 - value(series.values.size() - 1) / value(best);
-    const bool both_lose = small_loss > 0.05 && large_loss > 0.05;
-    return {loss < 0.05 && both_lose ? Verdict::Holds::yes
-            : both_lose              ? Verdict::Holds::partly
-                                     : Verdict::Holds::no,
-            fmt::format("{}, {}: chunks of {} are best, {:.1f} GB/s; {} lose {:.0f} %, the smallest ({}) {:.0f} %, the "
-                        "largest ({}) {:.0f} %.",
-                        panel.title, series.name, place_name(panel.x, best), value(best),
-                        place_name(panel.x, published_place), 100 * loss, place_name(panel.x, 0), 100 * small_loss,
-                        place_name(panel.x, series.values.size() - 1), 100 * large_loss)};
-}
-
 Result run_staging(const Context& context) {
     Result result;
     const std::vector<Place> places = places_of(context, result.notes);
@@ -167,7 +147,7 @@ Result run_staging(const Context& context) {
             measure_staging(context, places[i], bytes, chunks, share * static_cast<double>(i), share));
         const Panel& panel = result.panels.back();
         for (const Series& series : panel.series) {
-            result.verdicts.push_back(on_staging(panel, series));
+            result.verdicts.push_back(judge_staging(panel, series));
             const auto best = std::max_element(series.values.begin(), series.values.end()) - series.values.begin();
             result.facts.push_back({fmt::format("{}, {}: best chunk", panel.title, series.name),
                                     panel.x.values[static_cast<std::size_t>(best)], "B",
@@ -233,27 +213,6 @@ Panel measure_pipelines(const Context& context, const Place& place, std::uint64_
     return panel;
 }
 
-Verdict on_reader_and_writer(const Panel& panel, const Series& series) {
-    const double gain = *series.values[1] / *series.values[0] - 1;
-    return {gain > 0.1    ? Verdict::Holds::yes
-            : gain > 0.02 ? Verdict::Holds::partly
-                          : Verdict::Holds::no,
-            fmt::format("{}, {}: a reader and a writer beside the worker are {:.0f} % {} than one thread.", panel.title,
-                        series.name, 100 * std::abs(gain), gain >= 0 ? "faster" : "slower")};
-}
-
-Verdict on_workers(const Panel& panel, const Series& series) {
-    const double gain = *series.values.back() / *series.values[1] - 1;
-    return {
-        gain > 0.02    ? Verdict::Holds::no
-        : gain > -0.05 ? Verdict::Holds::partly
-                       : Verdict::Holds::yes,
-        fmt::format("{}, {}: symmetrical workers, each reading and writing for itself, are {:.0f} % {} than reader, "
-                    "worker and writer{}.",
-                    panel.title, series.name, 100 * std::abs(gain), gain >= 0 ? "faster" : "slower",
-                    gain > 0.02 ? ": threads for reading and writing are not what it takes" : "")};
-}
-
 Result run_pipeline(const Context& context) {
     Result result;
     const std::vector<Place> places = places_of(context, result.notes);
@@ -262,8 +221,8 @@ Result run_pipeline(const Context& context) {
         const double share = 1.0 / static_cast<double>(places.size());
         result.panels.push_back(measure_pipelines(context, places[i], bytes, share * static_cast<double>(i), share));
         for (const Series& series : result.panels.back().series) {
-            result.verdicts.push_back(on_reader_and_writer(result.panels.back(), series));
-            result.verdicts.push_back(on_workers(result.panels.back(), series));
+            result.verdicts.push_back(judge_reader_and_writer(result.panels.back(), series));
+            result.verdicts.push_back(judge_workers(result.panels.back(), series));
         }
     }
     if (context.gpu < 0) result.notes.emplace_back("The GPU is left out: there is none.");

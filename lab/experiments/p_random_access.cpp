@@ -8,6 +8,7 @@
 #include "lab/compare.hpp"
 #include "lab/experiments/experiments.hpp"
 #include "lab/experiments/file_trials.hpp"
+#include "lab/experiments/file_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/files.hpp"
 #include "lab/reference.hpp"
@@ -143,17 +144,7 @@ Result run_random_access(const Context& context) {
         result.facts.push_back({fmt::format("{}: {} of the time of all for 16 bytes", series.name, "share"),
                                 100 * *series.values.front() / *series.values.back(), "%", std::nullopt});
     }
-    const double share = *panel.series[0].values.front() / *panel.series[0].values.back();
-    const double of_reader = *panel.series[1].values.front();
-    result.verdicts.push_back(
-        {share < 0.1   ? Verdict::Holds::yes
-         : share < 0.5 ? Verdict::Holds::partly
-                       : Verdict::Holds::no,
-         fmt::format(
-             "16 bytes of {} take {:.0f} µs, {:.2g} % of what all of it takes{}; with authentication, {:.0f} µs "
-             "through an open reader.",
-             place_name(panel.x, lengths.size() - 1), 1e6 * *panel.series[0].values.front(), 100 * share,
-             share < 0.1 ? ": only the blocks under the range are touched" : "", 1e6 * of_reader)});
+    result.verdicts.push_back(judge_range(panel));
     result.panels.push_back(std::move(panel));
     return result;
 }
