@@ -20,15 +20,18 @@ __device__ __forceinline__ unsigned char* dynamic_shared() {
 }
 #endif
 
+/// Asks for more than 48 KiB of dynamic shared memory. Not for less: a kernel could then have no more the next time.
+inline void allow_shared(const void* kernel, std::size_t bytes) {
+    if (bytes <= 48 * 1024) return;
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+          "reserving shared memory");
+}
+
 /// Enqueues a kernel; more than 48 KiB of dynamic shared memory are asked for.
 template <typename... Expected, typename... Actual>
 void launch(void (*kernel)(Expected...), unsigned blocks, unsigned threads, std::size_t shared_bytes,
             const Stream& stream, Actual&&... arguments) {
-    if (shared_bytes > 48 * 1024) {
-        check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(shared_bytes)),
-              "reserving shared memory");
-    }
+    allow_shared(reinterpret_cast<const void*>(kernel), shared_bytes);
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(blocks);
     config.blockDim = dim3(threads);

@@ -137,8 +137,7 @@ void Variants::run(const Entry& entry, const Geometry& geometry, const std::uint
 Resources Variants::resources(const Entry& entry, unsigned threads) {
     const auto* const kernel = reinterpret_cast<const void*>(kernel_of(index_of(entry)));
     const std::size_t shared = shared_bytes(entry.variant, threads);
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
-          "reserving shared memory");
+    allow_shared(kernel, shared);
     cudaFuncAttributes attributes{};
     check(cudaFuncGetAttributes(&attributes, kernel), "asking for a kernel's attributes");
     int blocks = 0;

@@ -147,6 +147,10 @@ TEST_P(EveryVariant, TakesWhatItSays) {
     const Resources resources = Variants::resources(e, 256);
     EXPECT_EQ(resources.shared_bytes, shared_bytes(e.variant, 256));
     EXPECT_GE(resources.blocks_per_multiprocessor, 1);
+    // Asking about few threads takes nothing from many.
+    (void)Variants::resources(e, 32);
+    Job job{key, counter, random_bytes(16 * 100, 5), {1024, 0}};
+    EXPECT_EQ(run(Variants(key), e, job), wanted(e, job));
 }
 
 std::string test_name(const testing::TestParamInfo<Entry>& info) {
