@@ -34,6 +34,16 @@ std::string name_of_size(double bytes) {
 std::string more(double a, double b) {
     return fmt::format("{:.0f} %", (a / b - 1) * 100);
 }
+/// "16,384"
+std::string grouped(double whole) {
+    std::string digits = fmt::format("{:.0f}", whole);
+    for (std::size_t place = digits.size(); place > 3;) digits.insert(place -= 3, ",");
+    return digits;
+}
+/// "1 block", "16,384 blocks"
+std::string blocks_name(double blocks) {
+    return grouped(blocks) + (blocks == 1 ? " block" : " blocks");
+}
 /// Both of two things, one of them, none.
 Holds both(bool one, bool other) {
     return one && other ? Holds::yes : one || other ? Holds::partly : Holds::no;
@@ -152,8 +162,8 @@ Verdict judge_overhead(const std::vector<double>& x, const Series& model, const 
         grows = first || (grows && at(model, i) >= smallest - 1);
         smallest = at(model, i);
         const char* comma = first ? "" : ", ";
-        theirs += fmt::format("{}{:.0f} % with {}", comma, at(model, i), published.message_blocks);
-        ours += fmt::format("{}{:.0f} % with {}", comma, at(production, i), published.message_blocks);
+        theirs += fmt::format("{}{:.0f} % with {}", comma, at(model, i), grouped(x[i]));
+        ours += fmt::format("{}{:.0f} % with {}", comma, at(production, i), grouped(x[i]));
     }
     if (theirs.empty()) return {Holds::open, "No messages were as long as one of the paper's."};
     return {
@@ -172,9 +182,10 @@ Verdict judge_rekeying(const std::vector<double>& x, const Rekeying& model, cons
     return {
         both(small > 1.25, large > 1.25),
         fmt::format("Published: a new key for every message costs, as the CPU expands each. In the model, a key each "
-                    "takes {} as long as one key for all with messages of {} blocks and {} with {}; in production, "
+                    "takes {} as long as one key for all with messages of {} and {} with {}; in production, "
                     "whose GPU expands them, {} and {}.",
-                    times(slower(model, 0)), x[0], times(slower(model, last)), x[last], times(small), times(large))};
+                    times(slower(model, 0)), blocks_name(x[0]), times(slower(model, last)), blocks_name(x[last]),
+                    times(small), times(large))};
 }
 
 Verdict judge_serial_counts(const std::vector<double>& counts, const Series& rates, std::size_t row) {
@@ -188,7 +199,7 @@ Verdict judge_serial_counts(const std::vector<double>& counts, const Series& rat
     return {holds,
             fmt::format("Published: serial modes need very many messages at a time, as one thread takes one message. "
                         "Here production's CBC does {} with {} messages and at best {}, with {}: {} as much.",
-                        gb_per_s(few), counts[0], gb_per_s(many), counts[best], times(many / few))};
+                        gb_per_s(few), grouped(counts[0]), gb_per_s(many), grouped(counts[best]), times(many / few))};
 }
 
 Verdict judge_distance(const std::vector<double>& x, const Series& model, const Series& production) {
@@ -199,13 +210,14 @@ Verdict judge_distance(const std::vector<double>& x, const Series& model, const 
     const Holds holds = at(model, far) < best / 2     ? Holds::yes
                         : at(model, far) < 0.8 * best ? Holds::partly
                                                       : Holds::no;
-    return {holds,
-            fmt::format("Published: reads collapse where threads' messages lie 128 blocks and more apart. Here the "
-                        "same kernel does {} with neighbouring blocks in neighbouring threads, {} at its best, {} at "
-                        "128 blocks and {} at {}; production, which moves whole lines through shared memory, keeps "
-                        "{:.0f} % of its throughput from the least distance to 128 blocks.",
-                        gb_per_s(at(model, 0)), gb_per_s(best), gb_per_s(at(model, far)),
-                        gb_per_s(at(model, x.size() - 1)), x.back(), 100 * at(production, far) / at(production, 0))};
+    return {
+        holds,
+        fmt::format("Published: reads collapse where threads' messages lie 128 blocks and more apart. Here the "
+                    "same kernel does {} with neighbouring blocks in neighbouring threads, {} at its best, {} at "
+                    "128 blocks and {} at {}; production, which moves whole lines through shared memory, keeps "
+                    "{:.0f} % of its throughput from the least distance to 128 blocks.",
+                    gb_per_s(at(model, 0)), gb_per_s(best), gb_per_s(at(model, far)), gb_per_s(at(model, x.size() - 1)),
+                    grouped(x.back()), 100 * at(production, far) / at(production, 0))};
 }
 
 Verdict judge_orders(const Series& natural, const Series& striped, const Series& production) {
