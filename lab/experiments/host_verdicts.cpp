@@ -1,6 +1,7 @@
 #include "lab/experiments/host_verdicts.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "lab/experiments/panels.hpp"
@@ -36,9 +37,7 @@ std::string more(double a, double b) {
 }
 /// "16,384"
 std::string grouped(double whole) {
-    std::string digits = fmt::format("{:.0f}", whole);
-    for (std::size_t place = digits.size(); place > 3;) digits.insert(place -= 3, ",");
-    return digits;
+    return fmt::format("{}", fmt::group_digits(static_cast<std::uint64_t>(whole)));
 }
 /// "1 block", "16,384 blocks"
 std::string blocks_name(double blocks) {
