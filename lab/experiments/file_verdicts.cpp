@@ -23,6 +23,12 @@ double at_corner(const Surfaces& surfaces, const char* implementation, bool last
     return (last ? surface.seconds.back() : surface.seconds.front()).median;
 }
 
+/// "30 % faster than", "30 % slower than", "as fast as".
+std::string compared(double gain) {
+    if (std::fabs(gain) < 0.005) return "as fast as";
+    return fmt::format("{:.0f} % {} than", 100 * std::fabs(gain), gain > 0 ? "faster" : "slower");
+}
+
 }  // namespace
 
 double gain_on_large_files(const Panel& panel, const std::string& openssl, std::uint64_t from) {
@@ -46,11 +52,10 @@ Verdict judge_large_files(const Panel& panel, const std::string& openssl, std::u
     return {ours > published / 2 ? Verdict::Holds::yes
             : ours > 0.05        ? Verdict::Holds::partly
                                  : Verdict::Holds::no,
-            fmt::format(
-                "{}, {}, warpaes is {:.0f} % {} than {} (published: {:.0f} % faster from {:.0f} MB on, on a disk of "
-                "{:.0f} MB/s).",
-                panel.title, where, 100 * std::abs(ours), ours >= 0 ? "faster" : "slower", openssl, 100 * published,
-                static_cast<double>(from) / 1e6, published::paracrypt::disk_mb_per_s)};
+            fmt::format("{}, {}, warpaes is {} {} (published: {:.0f} % faster from {:.0f} MB on, on a disk of "
+                        "{:.0f} MB/s).",
+                        panel.title, where, compared(ours), openssl, 100 * published, static_cast<double>(from) / 1e6,
+                        published::paracrypt::disk_mb_per_s)};
 }
 
 Verdict judge_small_files(const Panel& panel, const std::string& openssl) {
@@ -89,20 +94,19 @@ Verdict judge_reader_and_writer(const Panel& panel, const Series& series) {
     return {gain > 0.1    ? Verdict::Holds::yes
             : gain > 0.02 ? Verdict::Holds::partly
                           : Verdict::Holds::no,
-            fmt::format("{}, {}: a reader and a writer beside the worker are {:.0f} % {} than one thread.", panel.title,
-                        series.name, 100 * std::abs(gain), gain >= 0 ? "faster" : "slower")};
+            fmt::format("{}, {}: a reader and a writer beside the worker are {} one thread.", panel.title, series.name,
+                        compared(gain))};
 }
 
 Verdict judge_workers(const Panel& panel, const Series& series) {
     const double gain = *series.values.back() / *series.values[1] - 1;
-    return {
-        gain > 0.02    ? Verdict::Holds::no
-        : gain > -0.05 ? Verdict::Holds::partly
-                       : Verdict::Holds::yes,
-        fmt::format("{}, {}: symmetrical workers, each reading and writing for itself, are {:.0f} % {} than reader, "
-                    "worker and writer{}.",
-                    panel.title, series.name, 100 * std::abs(gain), gain >= 0 ? "faster" : "slower",
-                    gain > 0.02 ? ": threads for reading and writing are not what it takes" : "")};
+    return {gain > 0.02    ? Verdict::Holds::no
+            : gain > -0.05 ? Verdict::Holds::partly
+                           : Verdict::Holds::yes,
+            fmt::format("{}, {}: symmetrical workers, each reading and writing for itself, are {} reader, "
+                        "worker and writer{}.",
+                        panel.title, series.name, compared(gain),
+                        gain > 0.02 ? ": threads for reading and writing are not what it takes" : "")};
 }
 
 Verdict judge_range(const Panel& panel) {

@@ -82,6 +82,7 @@ TEST(FileVerdicts, ThreadsForReadingAndWriting) {
     EXPECT_TRUE(says(judge_reader_and_writer(panel, series(1, 0.5, 1)), "50 % slower"));
     EXPECT_EQ(judge_workers(panel, series(1, 1, 2)).holds, Holds::no);
     EXPECT_EQ(judge_workers(panel, series(1, 1, 1)).holds, Holds::partly);
+    EXPECT_TRUE(says(judge_workers(panel, series(1, 1, 1)), "are as fast as reader, worker and writer."));
     EXPECT_EQ(judge_workers(panel, series(1, 1, 0.5)).holds, Holds::yes);
 }
 
