@@ -21,16 +21,16 @@ constexpr unsigned most_lanes = 4;
 
 using Kind = gpu::HostMemory::Kind;
 
-/// The paper's sizes, and on.
-std::vector<double> input_sizes(const Context& context, std::size_t longest) {
+/// The paper's sizes, and on, as far as there is room.
+std::vector<double> input_sizes(const Context& context, std::size_t wanted) {
+    const std::size_t longest = room_for(context, wanted);
     std::vector<double> list;
     for (const std::uint64_t bytes : published::gu::input_bytes) {
-        if (bytes <= context.most_bytes) list.push_back(static_cast<double>(bytes));
+        if (bytes <= longest) list.push_back(static_cast<double>(bytes));
     }
-    for (std::size_t bytes = 32 * mib; bytes < longest && bytes <= context.most_bytes; bytes *= 4) {
-        list.push_back(static_cast<double>(bytes));
-    }
-    if (longest <= context.most_bytes) list.push_back(static_cast<double>(longest));
+    for (std::size_t bytes = 32 * mib; bytes < longest; bytes *= 4) list.push_back(static_cast<double>(bytes));
+    if (list.empty()) throw LeftOut("no text may be as long as the shortest of the paper, 2 KiB");
+    if (static_cast<double>(longest) > list.back()) list.push_back(static_cast<double>(longest));
     return list;
 }
 
@@ -157,8 +157,8 @@ double at_most(const Series& series) {
 }
 
 Result transfers(const Context& context) {
+    use_gpu(context);
     const std::vector<double> x = input_sizes(context, context.quick ? 256 * mib : 1024 * mib);
-    if (x.empty()) throw LeftOut("no text may be as long as the shortest of the paper, 2 KiB");
     Subject s(context, static_cast<std::size_t>(x.back()));
     const warpaes::Engine engine({.backend = "cuda", .device = context.gpu});
     const warpaes::Key key(s.text.key());
@@ -257,7 +257,6 @@ Breakdown break_down(const Context& context, Progress& progress, const std::vect
 Result breakdown(const Context& context) {
     const gpu::Properties properties = gpu_of(context);
     const std::vector<double> x = input_sizes(context, 64 * mib);
-    if (x.empty()) throw LeftOut("no text may be as long as the shortest of the paper, 2 KiB");
     const Text text(static_cast<std::size_t>(x.back()), Mode::ecb);
     const gpu::Variants variants(text.key());
     const NamedKernel theirs{"four threads a block, tables in constant memory", {gpu::schemes[1], {}}, {}};

@@ -99,7 +99,7 @@ Curves measure(const Context& context, const std::vector<double>& x, const gpu::
 
 Result run(const Context& context) {
     const gpu::Properties properties = gpu_of(context);
-    const std::vector<double> x = sizes(context, 1024, context.quick ? 256 * mib : 1024 * mib, 4);
+    const std::vector<double> x = sizes(context, 1024, room_for(context, context.quick ? 256 * mib : 1024 * mib), 4);
     Curves c = measure(context, x, properties);
     const auto best = [](const Series& series) {
         return **std::max_element(series.values.begin(), series.values.end());

@@ -115,7 +115,7 @@ Series overhead(std::string name, const Series& one, const Series& many) {
 Result measure_overhead(const Context& context) {
     use_gpu(context);
     const std::vector<double> x = blocks_axis(context, {1, 4, 16, 64, 512, 4096, 16384, 65536}, {1, 16, 512, 16384});
-    const std::uint64_t bytes = std::min<std::uint64_t>(context.quick ? 64 * mib : 256 * mib, context.most_bytes);
+    const std::uint64_t bytes = room_for(context, context.quick ? 64 * mib : 256 * mib);
     const warpaes::Engine engine({.backend = "cuda", .device = context.gpu});
     const gpu::Stream stream;
     gpu::PayloadOnDevice payload, whole, again;
@@ -214,7 +214,7 @@ Result measure_overhead(const Context& context) {
 Result measure_rekeying(const Context& context) {
     use_gpu(context);
     const std::vector<double> x = blocks_axis(context, {1, 4, 16, 64, 512, 4096, 16384}, {1, 16, 512, 16384});
-    const std::uint64_t bytes = std::min<std::uint64_t>(context.quick ? 64 * mib : 256 * mib, context.most_bytes);
+    const std::uint64_t bytes = room_for(context, context.quick ? 64 * mib : 256 * mib);
     const std::uint64_t most = context.quick ? 1 << 14 : 1 << 16;
     const warpaes::Engine engine({.backend = "cuda", .device = context.gpu});
     const gpu::Stream stream;

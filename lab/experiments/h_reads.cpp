@@ -38,7 +38,7 @@ Result run(const Context& context) {
     // Tables: the four T-tables' size; more than the first-level caches hold; more than the second.
     const auto words = [&](std::uint64_t wanted) {
         std::uint64_t fitting = 1024;
-        while (fitting < wanted && 8 * fitting <= context.most_bytes) fitting *= 2;
+        while (fitting < wanted && 8 * fitting <= room_for(context, 4 * wanted)) fitting *= 2;
         return static_cast<std::uint32_t>(fitting);
     };
     gpu::MemoryReads memory(context.gpu, 1024, words(std::uint64_t{1} << 22),

@@ -83,7 +83,7 @@ std::vector<double> up_to(std::vector<double> list, double most) {
 Result run(const Context& context) {
     use_gpu(context);
     const warpaes::Engine engine({.backend = "cuda", .device = context.gpu});
-    const std::uint64_t most_bytes = std::min<std::uint64_t>(context.quick ? 64 * mib : 512 * mib, context.most_bytes);
+    const std::uint64_t most_bytes = room_for(context, context.quick ? 64 * mib : 512 * mib);
     const auto most_blocks = static_cast<double>(most_bytes / 16);
     const std::vector<double> counts =
         up_to(context.quick ? std::vector<double>{32, 1024, 8192, 65536}
@@ -97,7 +97,7 @@ Result run(const Context& context) {
                             : std::vector<double>{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024},
               most_blocks / 16);
     const auto near = static_cast<std::uint64_t>(std::min<double>(
-        context.quick ? 16384 : 65536, static_cast<double>(context.most_bytes / 16) / distances.back()));
+        context.quick ? 16384 : 65536, static_cast<double>(room_for(context, 1024 * mib) / 16) / distances.back()));
     Progress progress(context, counts.size() * lengths.size() + counts.size() * 2 + 3 * distances.size());
 
     Result result;

@@ -62,7 +62,7 @@ Curve measure(const Context& context, Progress& progress, const Text& text, cons
 
 Result run(const Context& context) {
     use_gpu(context);
-    const std::size_t bytes = std::min(context.quick ? 64 * mib : 256 * mib, context.most_bytes) / 16 * 16;
+    const std::size_t bytes = room_for(context, context.quick ? 64 * mib : 256 * mib);
     const Text text(bytes, Mode::ecb);
     const NamedKernel best_of_theirs{
         "its best: 16 bytes a thread, tables and keys in shared memory", {gpu::thirteen[2], {}}, {}};

@@ -18,7 +18,7 @@ constexpr unsigned stream_numbers[] = {1, 2, 4, 8};
 
 Result run(const Context& context) {
     use_gpu(context);
-    const std::size_t bytes = std::min(context.quick ? 128 * mib : 1024 * mib, context.most_bytes) / 16 * 16;
+    const std::size_t bytes = room_for(context, context.quick ? 128 * mib : 1024 * mib);
     const std::size_t staging =
         std::min<std::size_t>(published::paracrypt::best_staging_bytes, std::max<std::size_t>(bytes / 64 * 16, 16));
     const Text text(bytes, Mode::ecb);

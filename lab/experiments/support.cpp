@@ -1,8 +1,10 @@
 #include "lab/experiments/support.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "lab/published.hpp"
@@ -12,6 +14,13 @@ namespace lab::experiments {
 gpu::Properties gpu_of(const Context& context) {
     use_gpu(context);
     return gpu::properties(context.gpu);
+}
+
+std::size_t room_for(const Context& context, std::size_t wanted) {
+    const auto host =
+        static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t most = std::min({context.most_bytes, gpu::free_memory() / 8, host / 16});
+    return wanted <= most ? wanted : std::max<std::size_t>(std::bit_floor(most), 16);
 }
 
 std::vector<double> sizes(const Context& context, std::size_t from, std::size_t to, std::size_t factor) {

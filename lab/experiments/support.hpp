@@ -21,6 +21,10 @@ namespace lab::experiments {
 /// Makes the context's GPU the thread's, and says what it is. Throws LeftOut if there is none.
 gpu::Properties gpu_of(const Context& context);
 
+/// `wanted` bytes, or the power of two below of which the context, the GPU's free memory and the host's allow several
+/// copies; for texts that are to be long, on machines of any size.
+std::size_t room_for(const Context& context, std::size_t wanted);
+
 /// `from`, `from * factor`, … up to `to`, which is the last; none longer than the context allows, but at least one.
 std::vector<double> sizes(const Context& context, std::size_t from, std::size_t to, std::size_t factor);
 
