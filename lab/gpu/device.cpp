@@ -146,9 +146,6 @@ void copy(void* to, const void* from, std::size_t bytes) {
     check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copying");
     // Out of pageable memory it may still be on its way, and other streams do not wait for it.
     check(cudaStreamSynchronize(nullptr), "copying");
-    // From pageable memory it returns before the last bytes have arrived, and streams here do not wait for the default
-    // one.
-    check(cudaStreamSynchronize(nullptr), "copying");
 }
 
 void copy(void* to, const void* from, std::size_t bytes, const Stream& stream) {
