@@ -64,6 +64,10 @@ Summary rate(double amount, const Summary& seconds) {
     return {amount / seconds.median, amount / seconds.high, amount / seconds.low, seconds.samples};
 }
 
+Summary scaled(const Summary& figure, double factor) {
+    return {factor * figure.median, factor * figure.low, factor * figure.high, figure.samples};
+}
+
 void add(Series& series, const Summary& figure) {
     series.spread.resize(series.values.size());
     series.values.emplace_back(figure.median);

@@ -36,6 +36,9 @@ double time_of(const std::function<void()>& work);
 /// Rates: `amount` per second, with low and high exchanged as they must be.
 Summary rate(double amount, const Summary& seconds);
 
+/// In another unit: each figure `factor` times as large.
+Summary scaled(const Summary& figure, double factor);
+
 /// Appends a figure to a series.
 void add(Series& series, const Summary& figure);
 void add_none(Series& series);

@@ -71,17 +71,17 @@ Panel surface_panel(const Surfaces& surfaces, const std::string& title, const Ax
 Panel measured_beside_model(const Surfaces& surfaces, const Model& model) {
     Panel panel =
         surface_panel(surfaces, fmt::format("{}: {}", model.implementation, name_of(128, Direction::encrypt)),
-                      numbers("time", "s", Axis::Scale::log, {}),
+                      numbers("time", "µs", Axis::Scale::log, {}),
                       fmt::format("One tree of {} leaves for all key sizes and both directions, over the powers "
                                   "of two of file, buffer and time.",
                                   model.tree.leaves()));
     Series seen = measured("measured"), predicted = experiments::model("M5'", {});
     const Surface& surface = surfaces.of(model.implementation, 128, Direction::encrypt);
     for (std::size_t i = 0; i < surface.seconds.size(); ++i) {
-        add(seen, surface.seconds[i]);
-        predicted.values.emplace_back(model.seconds(surfaces.files[i % surfaces.files.size()],
-                                                    surfaces.buffers[i / surfaces.files.size()], 128,
-                                                    Direction::encrypt));
+        add(seen, scaled(surface.seconds[i], 1e6));
+        predicted.values.emplace_back(1e6 * model.seconds(surfaces.files[i % surfaces.files.size()],
+                                                          surfaces.buffers[i / surfaces.files.size()], 128,
+                                                          Direction::encrypt));
     }
     panel.series = {std::move(seen), std::move(predicted)};
     return panel;

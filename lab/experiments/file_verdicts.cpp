@@ -118,8 +118,8 @@ Verdict judge_range(const Panel& panel) {
                       : Verdict::Holds::no,
         fmt::format("16 bytes of {} take {:.0f} µs, {:.2g} % of what all of it takes{}; with authentication, {:.0f} µs "
                     "through an open reader.",
-                    place_name(panel.x, panel.x.size() - 1), 1e6 * *panel.series[0].values.front(), 100 * share,
-                    share < 0.1 ? ": only the blocks under the range are touched" : "", 1e6 * of_reader)};
+                    place_name(panel.x, panel.x.size() - 1), *panel.series[0].values.front(), 100 * share,
+                    share < 0.1 ? ": only the blocks under the range are touched" : "", of_reader)};
 }
 
 Verdict judge_small_data(const Surfaces& surfaces) {

@@ -23,7 +23,7 @@ Verdict judge_staging(const Panel& panel, const Series& series);
 /// `series`: one thread; reader, worker and writer; production with one worker, and with more.
 Verdict judge_reader_and_writer(const Panel& panel, const Series& series);
 Verdict judge_workers(const Panel& panel, const Series& series);
-/// Seconds over lengths of ranges, of which the last is the whole file: a file job, and a reader.
+/// Microseconds over lengths of ranges, of which the last is the whole file: a file job, and a reader.
 Verdict judge_range(const Panel& panel);
 
 // Of [D].

@@ -95,10 +95,11 @@ Panel measure_place(const Context& context, const Place& place, const std::vecto
                 numbers("throughput", "GB/s", Axis::Scale::log, {}),
                 {},
                 {},
-                place.on_disk ? "From the start of the process to its end; the input is not in the page cache. "
-                                "warpaes ends when its output is on the disk, openssl when it is in memory: its second "
-                                "line has that in it."
-                              : "From the start of the process to its end."};
+                place.on_disk
+                    ? "AES-128, from the start of the process to its end; the input is not in the page cache. "
+                      "warpaes ends when its output is on the disk, openssl when it is in memory: its second "
+                      "line has that in it."
+                    : "AES-128, from the start of the process to its end."};
     std::vector<Subject> subjects = all;
     if (!place.on_disk) std::erase_if(subjects, [](const Subject& s) { return s.only_on_disk; });
     for (const Subject& subject : subjects) panel.series.push_back({subject.name, subject.role, {}, {}});
@@ -170,20 +171,19 @@ Result run_decryption(const Context& context) {
 
 }  // namespace
 
-const Experiment p_encryption{
-    "P.encryption",
-    Paper::paracrypt,
-    "Encryption of files against openssl, by size (CTR)",
-    "From which file size on is a command with a GPU ahead of `openssl enc`, and by how much?",
-    Experiment::Needs::either,
-    150,
-    12,
-    run_encryption};
+const Experiment p_encryption{"P.encryption",
+                              Paper::paracrypt,
+                              "Encryption of files against openssl, by size (CTR)",
+                              "From which file size on is warpaes ahead of openssl, and by how much?",
+                              Experiment::Needs::either,
+                              150,
+                              12,
+                              run_encryption};
 
 const Experiment p_decryption{"P.decryption",
                               Paper::paracrypt,
                               "Decryption of files against openssl, by size (CBC)",
-                              "And at decryption, in a mode that only decrypts in parallel?",
+                              "From which file size on is it ahead in a mode that only decrypts in parallel?",
                               Experiment::Needs::either,
                               150,
                               12,

@@ -106,7 +106,7 @@ Result run_random_access(const Context& context) {
         "Time by range",
         Panel::Kind::lines,
         sizes("range", lengths),
-        numbers("time", "s", Axis::Scale::log, {}),
+        numbers("time", "µs", Axis::Scale::log, {}),
         {},
         {measured("CTR, a file job with a range"), measured("authenticated segments of 16 KiB, a reader")},
         fmt::format("A file of {} in {}, another place of it each time; the last range is all of it. The paper has "
@@ -135,7 +135,7 @@ Result run_random_access(const Context& context) {
                  require_equal(expected(offset), std::span(output).first(read), "reader");
                  return taken;
              }});
-        for (std::size_t s = 0; s < seconds.size(); ++s) add(panel.series[s], seconds[s]);
+        for (std::size_t s = 0; s < seconds.size(); ++s) add(panel.series[s], scaled(seconds[s], 1e6));
     }
     std::filesystem::remove(place.folder / "ctr");
     std::filesystem::remove(place.folder / "segments");

@@ -88,17 +88,17 @@ TEST(FileVerdicts, ThreadsForReadingAndWriting) {
 
 TEST(FileVerdicts, Ranges) {
     const std::vector<std::size_t> ranges{16, 1 << 20};
-    Panel panel = lines("Time by range", sizes("range", ranges), numbers("time", "s", Axis::Scale::log, {}), "");
+    Panel panel = lines("Time by range", sizes("range", ranges), numbers("time", "µs", Axis::Scale::log, {}), "");
     panel.series = {measured("job"), measured("reader")};
-    panel.series[1].values = {20e-6, 1e-3};
-    panel.series[0].values = {10e-6, 1e-3};
+    panel.series[1].values = {20, 1000};
+    panel.series[0].values = {10, 1000};
     const Verdict yes = judge_range(panel);
     EXPECT_EQ(yes.holds, Holds::yes);
     EXPECT_TRUE(says(yes, "16 bytes of 1 MiB take 10 µs, 1 % of")) << yes.sentence;
     EXPECT_TRUE(says(yes, "20 µs through an open reader")) << yes.sentence;
-    panel.series[0].values = {3e-4, 1e-3};
+    panel.series[0].values = {300, 1000};
     EXPECT_EQ(judge_range(panel).holds, Holds::partly);
-    panel.series[0].values = {9e-4, 1e-3};
+    panel.series[0].values = {900, 1000};
     EXPECT_EQ(judge_range(panel).holds, Holds::no);
 }
 

@@ -63,6 +63,14 @@ TEST(Measure, ARateExchangesTheQuartiles) {
     EXPECT_EQ(r.samples, 9u);
 }
 
+TEST(Measure, AnotherUnit) {
+    const Summary us = scaled({3, 2, 5, 9}, 1e6);
+    EXPECT_EQ(us.median, 3e6);
+    EXPECT_EQ(us.low, 2e6);
+    EXPECT_EQ(us.high, 5e6);
+    EXPECT_EQ(us.samples, 9u);
+}
+
 TEST(Measure, FiguresAndGapsStayInStep) {
     Series series{"s", Series::Role::measured, {}, {}};
     add_none(series);
