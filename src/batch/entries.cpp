@@ -73,7 +73,7 @@ MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& e)
     const auto mode = static_cast<Mode>(e.mode);
     const bool data = e.length != 0;
     const auto given = [&](const warpaes_elements& elements, bool there) {
-        return there ? request.elements(elements) : Elements{};
+        return there && e.count != 0 ? request.elements(elements) : Elements{};
     };
     return {.mode = mode,
             .direction = static_cast<Direction>(e.direction),

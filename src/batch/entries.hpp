@@ -39,7 +39,8 @@ struct BatchRequest {
     }
 };
 
-/// The messages of a checked entry; `key` of one with raw keys is null. Elements that it does not have are null.
+/// The messages of a checked entry; `key` of one with raw keys is null. Elements that it does not have are null, and so
+/// are all of an entry without messages, whose offsets nobody has checked.
 MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& entry);
 
 /// What an entry writes: outputs, and tags if it encrypts.
