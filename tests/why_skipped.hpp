@@ -9,8 +9,7 @@ namespace warpaes::test {
 inline std::string needs_gpu(const std::string& why) {
     return "needs a GPU (" + why +
            "); a build with CUDA runs this where there is an NVIDIA GPU of compute capability 8.0 or newer, and the "
-           "test "
-           "of this name after \"simulated.\" runs it on every machine";
+           "test of this name after \"simulated.\" runs it on every machine";
 }
 
 }  // namespace warpaes::test

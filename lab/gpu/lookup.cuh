@@ -72,7 +72,8 @@ public:
             return sbox(byte_of<B0>(w0)) | sbox(byte_of<B1>(w1)) << 8 | sbox(byte_of<B2>(w2)) << 16 |
                    sbox(byte_of<B3>(w3)) << 24;
         } else {
-            return pick(t<0, B0>(w0), t<0, B1>(w1), t<0, B2>(w2), t<0, B3>(w3));
+            return warpaes::device::detail::substituted<Inverse>(t<0, B0>(w0), t<0, B1>(w1), t<0, B2>(w2),
+                                                                 t<0, B3>(w3));
         }
     }
     __device__ __forceinline__ std::uint32_t s(std::uint32_t x) const {
@@ -106,18 +107,6 @@ private:
             return tex1Dfetch<unsigned char>(p_.bytes, static_cast<int>(x));
         } else {
             return __ldg(p_.tables->s + x);
-        }
-    }
-
-    /// Byte 1 of te0's entries is S(x); the bytes of td0's add up to the inverse, as 0e ^ 09 ^ 0d ^ 0b = 1.
-    static __device__ __forceinline__ std::uint32_t pick(std::uint32_t e0, std::uint32_t e1, std::uint32_t e2,
-                                                         std::uint32_t e3) {
-        if constexpr (!Inverse) {
-            return __byte_perm(__byte_perm(e0, e1, 0x0051), __byte_perm(e2, e3, 0x0051), 0x5410);
-        } else {
-            const std::uint32_t sum01 = __byte_perm(e0, e1, 0x5410) ^ __byte_perm(e0, e1, 0x7632);
-            const std::uint32_t sum23 = __byte_perm(e2, e3, 0x5410) ^ __byte_perm(e2, e3, 0x7632);
-            return __byte_perm(sum01, sum23, 0x6420) ^ __byte_perm(sum01, sum23, 0x7531);
         }
     }
 

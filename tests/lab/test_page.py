@@ -190,7 +190,10 @@ COUNT = """(() => {
 })()"""
 
 
-@unittest.skipUnless(browser.find(), "needs a Chromium: apt-get install chromium, or CHROMIUM=/path/to/one")
+@unittest.skipUnless(
+    browser.find(),
+    "needs a Chromium, and machines with one run this: apt-get install chromium, or CHROMIUM=/path/to/one",
+)
 class Drawn(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -27,6 +27,20 @@ __device__ __forceinline__ std::uint32_t rotate_left(std::uint32_t v) {
     return Bytes == 0 ? v : __funnelshift_l(v, v, 8 * Bytes);
 }
 
+/// The substituted bytes of a column out of four entries of T0. Byte 1 of the cipher's is S(x) itself; the four bytes
+/// of the inverse cipher's add up to S^-1(x), as 0e ^ 09 ^ 0d ^ 0b = 1.
+template <bool Inverse>
+__device__ __forceinline__ std::uint32_t substituted(std::uint32_t e0, std::uint32_t e1, std::uint32_t e2,
+                                                     std::uint32_t e3) {
+    if constexpr (!Inverse) {
+        return __byte_perm(__byte_perm(e0, e1, 0x0051), __byte_perm(e2, e3, 0x0051), 0x5410);
+    } else {
+        const std::uint32_t sum01 = __byte_perm(e0, e1, 0x5410) ^ __byte_perm(e0, e1, 0x7632);
+        const std::uint32_t sum23 = __byte_perm(e2, e3, 0x5410) ^ __byte_perm(e2, e3, 0x7632);
+        return __byte_perm(sum01, sum23, 0x6420) ^ __byte_perm(sum01, sum23, 0x7531);
+    }
+}
+
 }  // namespace detail
 
 /// A lane's view of `Count` T-tables in the thread block's shared memory: 4 are the fastest, 2 and 1 leave more shared
@@ -94,15 +108,15 @@ public:
     /// column of the last round before its key. Four lookups.
     __device__ __forceinline__ std::uint32_t substitute(std::uint32_t w0, std::uint32_t w1, std::uint32_t w2,
                                                         std::uint32_t w3) const {
-        return pick(stored<0, 0>(w0), stored<0, 1>(w1), stored<0, 2>(w2), stored<0, 3>(w3));
+        return detail::substituted<Inverse>(stored<0, 0>(w0), stored<0, 1>(w1), stored<0, 2>(w2), stored<0, 3>(w3));
     }
 
     /// SubWord (FIPS 197, 5.2) of `word` rotated right by 8 * Rotate bits. Four lookups.
     template <unsigned Rotate>
     __device__ __forceinline__ std::uint32_t sub_word(std::uint32_t word) const {
         static_assert(!Inverse, "keys are expanded with the tables of the cipher, or without any");
-        return pick(stored<0, Rotate % 4>(word), stored<0, (1 + Rotate) % 4>(word), stored<0, (2 + Rotate) % 4>(word),
-                    stored<0, (3 + Rotate) % 4>(word));
+        return detail::substituted<Inverse>(stored<0, Rotate % 4>(word), stored<0, (1 + Rotate) % 4>(word),
+                                            stored<0, (2 + Rotate) % 4>(word), stored<0, (3 + Rotate) % 4>(word));
     }
 
 private:
@@ -126,19 +140,6 @@ private:
         if constexpr (Count == 1) offset /= 2;
         constexpr unsigned table = Table / 2 * half_bytes + Table % 2 * 128;
         return *reinterpret_cast<const std::uint32_t*>(base_ + offset + table);
-    }
-
-    /// The substituted bytes out of four entries of T0. Byte 1 of the cipher's is S(x) itself; the four bytes of the
-    /// inverse cipher's add up to S^-1(x), as 0e ^ 09 ^ 0d ^ 0b = 1.
-    static __device__ __forceinline__ std::uint32_t pick(std::uint32_t e0, std::uint32_t e1, std::uint32_t e2,
-                                                         std::uint32_t e3) {
-        if constexpr (!Inverse) {
-            return __byte_perm(__byte_perm(e0, e1, 0x0051), __byte_perm(e2, e3, 0x0051), 0x5410);
-        } else {
-            const std::uint32_t sum01 = __byte_perm(e0, e1, 0x5410) ^ __byte_perm(e0, e1, 0x7632);
-            const std::uint32_t sum23 = __byte_perm(e2, e3, 0x5410) ^ __byte_perm(e2, e3, 0x7632);
-            return __byte_perm(sum01, sum23, 0x6420) ^ __byte_perm(sum01, sum23, 0x7531);
-        }
     }
 
     unsigned char* base_;
