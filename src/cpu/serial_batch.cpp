@@ -40,7 +40,8 @@ public:
 
     void run(std::span<const MessageGroup* const> groups) {
         groups_ = groups;
-        while (streams_ < SimdStreams::vectors * kernels_.lanes && begin(streams_) && go_on(streams_)) ++streams_;
+        const std::size_t lanes = streams_at_once(groups);
+        while (streams_ < lanes && begin(streams_) && go_on(streams_)) ++streams_;
         most_ = streams_;
         while (streams_ != 0) {
             const std::size_t steps = step();
@@ -75,6 +76,16 @@ private:
         std::uint8_t head[128], aad_tail[16], tail[16];
         std::array<std::uint8_t, round_keys_bytes> own_keys;
     };
+
+    /// Eight vectors keep the AES units busy. Streams that reach beyond the caches nearest to the core wait for memory
+    /// instead, where half as many come faster: what is fetched ahead of them stays until it is used.
+    [[nodiscard]] std::size_t streams_at_once(std::span<const MessageGroup* const> groups) const {
+        constexpr std::uint64_t far = 2048;
+        const bool all_near =
+            std::all_of(groups.begin(), groups.end(), [](const auto* g) { return g->bytes() <= far; });
+        const std::size_t most = SimdStreams::vectors * kernels_.lanes;
+        return all_near ? most : std::max(most / 2, SimdStreams::vectors);
+    }
 
     std::size_t step() {
         std::size_t vectors = (streams_ + kernels_.lanes - 1) / kernels_.lanes;

@@ -61,17 +61,13 @@ private:
         }
     }
 
-    /// A quarter of the streams, if they are more than the CPU follows by itself.
+    /// A quarter of the streams' input, if they are more than the CPU follows by itself. Outputs fetched as well would
+    /// push inputs out.
     WARPAES_INLINE void prefetch(std::size_t quarter, std::size_t at) const {
         if constexpr (N * lanes >= 8) {
             constexpr std::size_t ahead = 192, n = N * lanes / 4;
             WARPAES_UNROLL
-            for (std::size_t s = 0; s < n; ++s) {
-                __builtin_prefetch(streams_.inputs[quarter * n + s] + at + ahead);
-                if constexpr (Kind != StreamKind::mac) {
-                    __builtin_prefetch(streams_.outputs[quarter * n + s] + at + ahead, 1);
-                }
-            }
+            for (std::size_t s = 0; s < n; ++s) __builtin_prefetch(streams_.inputs[quarter * n + s] + at + ahead);
         }
     }
 
