@@ -1,14 +1,13 @@
 // The CUDA backend: devices, lanes with a stream of their own, and memory that it recognises.
 #include "cuda/cuda_backend.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
 
 #include "base/error.hpp"
+#include "base/loaded_library.hpp"
 #include "cuda/lane.hpp"
 #include "cuda/memory_place.hpp"
 #include "cuda/run.hpp"
@@ -150,13 +149,8 @@ private:
 #if defined(WARPAES_SIMT)
         return true;
 #else
-        static std::atomic<bool> seen{false};
-        if (seen.load(std::memory_order_relaxed)) return true;
-        void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-        if (driver == nullptr) return false;
-        dlclose(driver);
-        seen.store(true, std::memory_order_relaxed);
-        return true;
+        static LoadedLibrary driver("libcuda.so");
+        return driver.is_loaded();
 #endif
     }
 
