@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes docs/performance.md, the plots and the figures of README.md and docs/planner.md from bench/results.
+"""Makes docs/performance.md, docs/lab-profile.md, the plots, the lab's pages and the figures of README.md,
+docs/planner.md and docs/lab.md from bench/results.
 
 report.py          writes them
 report.py --check  fails if they are not what the records say
@@ -11,6 +12,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import lab_pages
 import planner
 import plots
 from batches import batches_section, gpus_section, kernels_section
@@ -344,11 +346,12 @@ def readme_block(records: list[dict]) -> str:
     return "No record yet: `make bench` measures the machine it runs on."
 
 
-def render(records: list[dict], readme: str) -> dict[str, str]:
-    """Path and content of everything that is made."""
+def render(records: list[dict], readme: str, findings: str = "") -> dict[str, str]:
+    """Path and content of everything that is made. `findings`: the lab's, for the README."""
+    block = readme_block(records) + (f"\n\n{findings}" if findings else "")
     files = {
         "docs/performance.md": performance(records),
-        "README.md": with_figures(readme, readme_block(records)),
+        "README.md": with_figures(readme, block),
     }
     for record in records:
         files |= {f"docs/{name}": text for name, text in draw(record).items()}
@@ -357,17 +360,24 @@ def render(records: list[dict], readme: str) -> dict[str, str]:
 
 def everything() -> dict[str, str]:
     """The same of what is committed here."""
-    files = render(load(), (ROOT / "README.md").read_text())
-    return files | planner.render(planner.load(), (ROOT / "docs/planner.md").read_text())
+    of_lab, studies = [record for _, record in lab_pages.load().values()], lab_pages.load_profiles()
+    profile = lab_pages.render(of_lab, studies)
+    said, beside = (lab_pages.summary(of_lab, bool(profile), folder) for folder in ("docs/", ""))
+    files = render(load(), (ROOT / "README.md").read_text(), said)
+    files |= planner.render(planner.load(), (ROOT / "docs/planner.md").read_text())
+    none = "There is no record yet: `warpaes lab run` makes one of the machine it runs on."
+    return files | profile | {"docs/lab.md": with_figures((ROOT / "docs/lab.md").read_text(), beside or none)}
 
 
 def main() -> int:
     files = everything()
-    old = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.svg")} - files.keys()
+    made = [*(ROOT / "docs").glob("*.svg"), *(ROOT / "docs").glob("lab-profile.md")]
+    old = {f"docs/{path.name}" for path in made} - files.keys()
     if "--check" in sys.argv[1:]:
         wrong = [
             name for name, text in files.items() if not (ROOT / name).exists() or (ROOT / name).read_text() != text
         ]
+        wrong += lab_pages.wrong_pages()
         for name in wrong + sorted(old):
             print(f"{name}: not what bench/results says; run `make docs`", file=sys.stderr)
         return 1 if wrong or old else 0
@@ -375,6 +385,7 @@ def main() -> int:
         (ROOT / name).write_text(text)
     for name in old:
         (ROOT / name).unlink()
+    lab_pages.write_pages()
     return 0
 
 

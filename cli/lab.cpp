@@ -188,7 +188,9 @@ lab::Record begin(RunOptions& o, const std::filesystem::path& path) {
             throw Failure(WARPAES_ERROR_BACKEND, fmt::format("--resume: there is no device {} here", o.lab.gpu));
         }
         const lab::Machine here = lab::look_around(o.lab.gpu);
-        const auto name = [](const lab::Machine& m) { return m.cpu + ", " + (m.gpu ? m.gpu->name : "no GPU"); };
+        const auto name = [](const lab::Machine& m) {
+            return fmt::format("{}, {}", m.cpu, m.gpu ? m.gpu->name : "no GPU");
+        };
         if (name(here) != name(record.machine)) {
             throw UsageError(fmt::format("--resume: the record is of another machine ({})", name(record.machine)));
         }
@@ -332,9 +334,9 @@ void print(const lab::Comparison& comparison) {
     std::string heading;
     std::size_t differ = 0;
     for (const lab::Compared& f : comparison.figures) {
-        std::string next = f.experiment + (f.panel.empty() ? "" : ", " + f.panel);
+        std::string next = f.panel.empty() ? f.experiment : fmt::format("{}, {}", f.experiment, f.panel);
         if (next != heading) fmt::print("\n{}\n", heading = std::move(next));
-        const std::string name = f.place.empty() ? f.series : f.series + ", " + f.place;
+        const std::string name = f.place.empty() ? f.series : fmt::format("{}, {}", f.series, f.place);
         fmt::print("  {:<56}{:>11.4g}{:>11.4g} {:<6}{:>7}{}\n", name, f.a, f.b, f.unit,
                    f.ratio ? fmt::format("{:.2f}", *f.ratio) : "", f.differs.value_or(false) ? " *" : "");
         differ += f.differs.value_or(false) ? 1 : 0;

@@ -75,7 +75,7 @@ Machine::Gpu look_at_gpu(int device) {
     found.memory_clock_mhz = p.memory_clock_mhz;
     found.memory_bytes = p.memory_bytes;
     found.driver = ask_nvidia_smi(device, "driver_version");
-    if (found.driver.empty()) found.driver = "for CUDA " + cuda_version(p.driver);
+    if (found.driver.empty()) found.driver = fmt::format("for CUDA {}", cuda_version(p.driver));
     found.cuda = cuda_version(p.runtime);
     found.clocks = ask_nvidia_smi(device, "clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem");
     return found;

@@ -87,7 +87,7 @@ const Experiment d_occupancy{"D.occupancy",
                              "How many threads should a thread block have, and does the occupancy calculator know?",
                              Experiment::Needs::gpu,
                              8,
-                             2,
+                             1,
                              run};
 
 }  // namespace lab::experiments

@@ -68,7 +68,7 @@ const Experiment d_surfaces{"D.surfaces",
                             "When should one use the GPU rather than C++ or AES-NI?",
                             Experiment::Needs::either,
                             150,
-                            8,
+                            12,
                             run_surfaces};
 
 }  // namespace lab::experiments

@@ -140,7 +140,7 @@ const Experiment g_schemes{"G.schemes",
                            "Should one, four or sixteen threads work on a block, and need they wait for each other?",
                            Experiment::Needs::gpu,
                            30,
-                           5,
+                           3,
                            run_schemes};
 const Experiment g_tables{"G.tables",
                           Paper::gu,
@@ -148,7 +148,7 @@ const Experiment g_tables{"G.tables",
                           "Where should the lookup tables lie, by length of the text?",
                           Experiment::Needs::gpu,
                           20,
-                          4,
+                          1,
                           run_tables};
 
 }  // namespace lab::experiments

@@ -287,7 +287,7 @@ const Experiment g_transfers{"G.transfers",
                              "host memory?",
                              Experiment::Needs::gpu,
                              60,
-                             8,
+                             4,
                              transfers};
 const Experiment g_breakdown{"G.breakdown",
                              Paper::gu,
@@ -295,7 +295,7 @@ const Experiment g_breakdown{"G.breakdown",
                              "Which part of the time goes into transfers, and from what size on is it most of it?",
                              Experiment::Needs::gpu,
                              15,
-                             3,
+                             1,
                              breakdown};
 
 }  // namespace lab::experiments

@@ -143,7 +143,7 @@ const Experiment h_ctr{"H.ctr",
                        "How fast is CTR on the chip, and what do transfers leave of it?",
                        Experiment::Needs::gpu,
                        40,
-                       6,
+                       2,
                        run};
 
 }  // namespace lab::experiments

@@ -264,7 +264,7 @@ const Experiment h_mixing{"H.mixing",
                           "Does the order matter in which a client hands over serial and parallel messages?",
                           Experiment::Needs::gpu,
                           15,
-                          4,
+                          1,
                           run};
 
 }  // namespace lab::experiments

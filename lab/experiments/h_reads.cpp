@@ -105,7 +105,7 @@ const Experiment h_reads{"H.reads",
                          "How many reads do constant, shared, texture and global memory answer, coherent and random?",
                          Experiment::Needs::gpu,
                          25,
-                         5,
+                         3,
                          run};
 
 }  // namespace lab::experiments

@@ -212,7 +212,7 @@ const Experiment h_serial{"H.serial",
                           "How do serial modes fare by size and number of messages, and by their distance?",
                           Experiment::Needs::gpu,
                           120,
-                          15,
+                          3,
                           run};
 
 }  // namespace lab::experiments

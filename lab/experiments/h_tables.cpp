@@ -56,7 +56,7 @@ const Experiment h_tables{"H.tables",
                           "Should there be one table or four, in which memory, and does a copy for each bank pay?",
                           Experiment::Needs::gpu,
                           10,
-                          3,
+                          1,
                           run};
 
 }  // namespace lab::experiments

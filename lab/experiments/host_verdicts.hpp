@@ -24,8 +24,14 @@ Verdict judge_breakdown(const std::vector<double>& x, const Series& compute);
 Verdict judge_reads(const Series& coherent, const Series& random);
 /// [H]. GB/s: the published kernel alone and with transfers, production on the device and from host to host.
 Verdict judge_counter_mode(double alone, double with_transfers, double production, double production_with_transfers);
-/// [H]. Per cent, at messages of `x` blocks.
-Verdict judge_overhead(const std::vector<double>& x, const Series& model, const Series& production);
+/// Per cent: the model's with transfers, as published, and of its kernel; production's. Microseconds of production's
+/// one message, and by how many a batch takes longer.
+struct Overheads {
+    const Series &with_transfers, &kernel, &production;
+    const std::vector<double>&message_us, &beyond_us;
+};
+/// [H]. At messages of `x` blocks.
+Verdict judge_overhead(const std::vector<double>& x, const Overheads& o);
 
 /// Throughput with one key for all messages and with one for each.
 struct Rekeying {

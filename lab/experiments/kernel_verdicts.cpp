@@ -21,10 +21,41 @@ std::string then(int a, int b) {
 double at(const Series& series, std::size_t place) {
     return *series.values[place];
 }
+/// "4.77, 3.93 and 2.41 GB/s"
+std::string in_a_row(const std::array<double, 3>& rates) {
+    return fmt::format("{:.3g}, {:.3g} and {}", rates[0], rates[1], gb_per_s(rates[2]));
+}
+/// 1 is the fastest.
+int place_in(std::span<const double> speeds, std::size_t i) {
+    return 1 + static_cast<int>(std::count_if(speeds.begin(), speeds.end(), [&](double v) { return v > speeds[i]; }));
+}
 std::size_t place_of_most(const Series& series) {
     const auto& values = series.values;
     return static_cast<std::size_t>(
         std::max_element(values.begin(), values.end(), [](auto a, auto b) { return *a < *b; }) - values.begin());
+}
+
+/// Those whose place in the order changed most: "4 from place 10 to 2, …"; empty if none changed much.
+std::string describe_moves(std::span<const double> theirs, std::span<const double> here) {
+    constexpr int worth_saying = 3;
+    constexpr std::size_t most = 3;
+    struct Move {
+        std::size_t number;
+        int from, to;
+        [[nodiscard]] int places() const { return std::abs(to - from); }
+    };
+    std::vector<Move> moves;
+    for (std::size_t i = 0; i < here.size(); ++i) {
+        const Move move{i + 1, place_in(theirs, i), place_in(here, i)};
+        if (move.places() >= worth_saying) moves.push_back(move);
+    }
+    std::stable_sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) { return a.places() > b.places(); });
+    std::string said;
+    for (std::size_t i = 0; i < std::min(moves.size(), most); ++i) {
+        said +=
+            fmt::format("{}{} from place {} to {}", i == 0 ? "" : ", ", moves[i].number, moves[i].from, moves[i].to);
+    }
+    return said;
 }
 
 }  // namespace
@@ -63,14 +94,16 @@ std::vector<Verdict> judge_thirteen(std::span<const double> here) {
     const auto best = std::max_element(here.begin(), here.end());
     const double alone = std::max(of(2), of(3)), shared = *std::max_element(here.begin() + 6, here.end());
     const double keys = of(2) / of(3), four = of(3) / of(4), soa = of(3) / of(5), aos = of(3) / of(6);
+    const std::string moves = describe_moves(theirs, here);
     const char* order = correlation > 0.8   ? "is much the same"
                         : correlation > 0.5 ? "is similar"
                                             : "is another one today";
     return {
         {by(correlation > 0.8, correlation > 0.5),
          fmt::format(
-             "The order of the thirteen {} (rank correlation {:.2f}): the fastest was 3 with {} and is {} with {}.",
-             order, correlation, gb_per_s(published_speed(3)), best - here.begin() + 1, gb_per_s(*best))},
+             "The order of the thirteen {} (rank correlation {:.2f}): the fastest was 3 with {} and is {} with {}.{}",
+             order, correlation, gb_per_s(published_speed(3)), best - here.begin() + 1, gb_per_s(*best),
+             moves.empty() ? "" : fmt::format(" What moved most: {} (docs/lab-profile.md profiles them).", moves))},
         {by(alone > 1.15 * shared, alone > shared),
          fmt::format("A thread for a whole block is {} the best that shares one, {} and {} (published: {}).",
                      compared(alone, shared), gb_per_s(alone), gb_per_s(shared), then(3, 7))},
@@ -83,8 +116,9 @@ std::vector<Verdict> judge_thirteen(std::span<const double> here) {
              "{}).",
              compared(of(2), of(3)), gb_per_s(of(2)), gb_per_s(of(3)), then(2, 3))},
         {by(four > 1.2, four > 1.03),
-         fmt::format("With four tables it is {} with one and rotations, {} and {} (published: {}).",
-                     compared(of(3), of(4)), gb_per_s(of(3)), gb_per_s(of(4)), then(3, 4))},
+         fmt::format("With four tables it is {} with one and rotations, {} and {} (published: {}){}.",
+                     compared(of(3), of(4)), gb_per_s(of(3)), gb_per_s(of(4)), then(3, 4),
+                     four > 1.2 ? "" : "; N.tables has both where no lane waits for another")},
         {by(soa > 1.1 && aos > 1.1, soa > 1.02 || aos > 1.02),
          fmt::format(
              "A state in registers, {}, is {} one in shared memory as a structure of arrays and {} one as an array "
@@ -94,12 +128,11 @@ std::vector<Verdict> judge_thirteen(std::span<const double> here) {
 
 Verdict judge_granularity(const std::array<double, 4>& best) {
     const double next = std::max({best[1], best[2], best[3]});
-    return {
-        by(best[0] > 1.15 * next, best[0] > next),
-        fmt::format("A thread a block, {}, is {} the best way to share one; 2, 4 and 16 threads reach {}, {} and {} "
-                    "(published: {}).",
-                    gb_per_s(best[0]), compared(best[0], next), gb_per_s(best[1]), gb_per_s(best[2]), gb_per_s(best[3]),
-                    then(3, 7))};
+    return {by(best[0] > 1.15 * next, best[0] > next),
+            fmt::format("A thread a block, {}, is {} the best way to share one, shuffles included; 2, 4 and 16 threads "
+                        "reach {}, {} and {} (published, without shuffles: {}).",
+                        gb_per_s(best[0]), compared(best[0], next), gb_per_s(best[1]), gb_per_s(best[2]),
+                        gb_per_s(best[3]), then(3, 7))};
 }
 
 Verdict judge_waiting(double barrier, double warp, double shuffled) {
@@ -111,17 +144,25 @@ Verdict judge_waiting(double barrier, double warp, double shuffled) {
 }
 
 std::vector<Verdict> judge_tables(const TablePlaces& t) {
+    const bool pays = t.shared > 1.2 * t.one, pays_without_waiting = t.copies > 1.2 * t.one_copies;
+    const std::string without_waiting =
+        fmt::format(" Where no lane waits for another, {} and {}, they are {} one{}.", gb_per_s(t.copies),
+                    gb_per_s(t.one_copies), compared(t.copies, t.one_copies),
+                    !pays && pays_without_waiting ? ": there rotations count, here waiting for banks hides them" : "");
     return {
         {by(t.shared > 3 * t.constant, t.shared > 1.2 * t.constant),
          fmt::format("Tables in shared memory, {}, are {} tables in constant memory, {} (published: {}).",
                      gb_per_s(t.shared), compared(t.shared, t.constant), gb_per_s(t.constant), then(2, 1))},
-        {by(t.shared > 1.2 * t.one, t.shared > 1.03 * t.one),
-         fmt::format("Four tables in shared memory are {} one and rotations, {} (published: {}).",
-                     compared(t.shared, t.one), gb_per_s(t.one), then(3, 4))},
+        {by(pays, t.shared > 1.03 * t.one),
+         fmt::format("Four tables in shared memory are {} one and rotations, {} and {} (published: {}).{}",
+                     compared(t.shared, t.one), gb_per_s(t.shared), gb_per_s(t.one), then(3, 4), without_waiting)},
         {by(t.copies > 1.2 * t.shared, t.copies > t.shared),
          fmt::format("Beyond the published: a copy of the tables for each bank, where no lane waits for another, is {} "
                      "one copy, {}.",
-                     compared(t.copies, t.shared), gb_per_s(t.copies))}};
+                     compared(t.copies, t.shared), gb_per_s(t.copies))},
+        {by(t.s_box > 1.03 * t.shared, t.s_box > 0.97 * t.shared),
+         fmt::format("Beyond the published: with one copy, the S-box and arithmetic, {}, are {} four tables, {}.",
+                     gb_per_s(t.s_box), compared(t.s_box, t.shared), gb_per_s(t.shared))}};
 }
 
 std::vector<Verdict> judge_layouts(const Layouts& l) {
@@ -136,8 +177,8 @@ std::vector<Verdict> judge_layouts(const Layouts& l) {
                      gb_per_s(l.aos), then(3, 5), then(3, 6))},
         {by(alone && together, alone || together),
          fmt::format(
-             "Of the two layouts the structure of arrays is {} the other where a thread has a block, {} it where "
-             "two share one and {} it where four do (published: {}, {} and {}).",
+             "The structure of arrays is {} the array of structures where a thread has a block, {} it where two "
+             "threads share one, and {} it where four do (published: {}, {} and {}).",
              compared(l.soa, l.aos), compared(l.soa_of_two, l.aos_of_two), compared(l.soa_of_four, l.aos_of_four),
              then(5, 6), then(9, 7), then(12, 10))}};
 }
@@ -157,14 +198,14 @@ Verdict judge_schemes(std::size_t bytes, const std::array<double, 3>& constant, 
     const auto best = [](const std::array<double, 3>& s) {
         return static_cast<std::size_t>(std::max_element(s.begin(), s.end()) - s.begin());
     };
-    constexpr std::array names{"first", "second", "third"};
-    return {
-        by(best(constant) == 1, best(shared) == 1),
-        fmt::format(
-            "At {} the {} scheme is the fastest with tables in constant memory (one, four and sixteen threads a "
-            "block: {}, {} and {}; published: the second), the {} with tables in shared memory ({}, {} and {}).",
-            size_name(bytes), names[best(constant)], gb_per_s(constant[0]), gb_per_s(constant[1]),
-            gb_per_s(constant[2]), names[best(shared)], gb_per_s(shared[0]), gb_per_s(shared[1]), gb_per_s(shared[2]))};
+    constexpr std::array names{"first scheme, one thread a block,", "second scheme, four threads a block,",
+                               "third scheme, sixteen threads a block,"};
+    const bool same = best(constant) == best(shared);
+    return {by(best(constant) == 1, best(shared) == 1),
+            fmt::format("At {} the {} is the fastest with tables in constant memory ({} with one, four and sixteen "
+                        "threads), {} with tables in shared memory ({}); published: the second.",
+                        size_name(bytes), names[best(constant)], in_a_row(constant),
+                        same ? "and" : fmt::format("the {}", names[best(shared)]), in_a_row(shared))};
 }
 
 std::vector<Verdict> judge_texture(const std::vector<double>& x, const Series& constant, const Series& texture,
@@ -216,12 +257,13 @@ Verdict judge_memories(const Range& tables, const Range& keys, double slowest) {
     const bool hidden = slowest > paper::disk_mb_per_s / 1000, behind_bus = slowest > paper::bus_gb_per_s;
     return {
         by(tables.most < 1.3 * tables.least && keys.most < 1.3 * keys.least, hidden),
-        fmt::format("The best memory for tables is {} the worst, {} and {}, and for keys {} the worst, {} and {}; the "
-                    "slowest of the nine, {}, {} the published disk with {:.0f} MB/s and {} its bus with {:.0f} GB/s.",
+        fmt::format("The best memory for tables is {} the worst, {} and {}, and for keys {} the worst, {} and {}; even "
+                    "the slowest of the nine, {}, is {} than the published disk, {:.0f} MB/s, behind which their "
+                    "differences were hidden, and {} than its bus, {:.0f} GB/s.",
                     compared(tables.most, tables.least), gb_per_s(tables.most), gb_per_s(tables.least),
                     compared(keys.most, keys.least), gb_per_s(keys.most), gb_per_s(keys.least), gb_per_s(slowest),
-                    hidden ? "hides behind" : "does not hide behind", paper::disk_mb_per_s,
-                    behind_bus ? "behind" : "not behind", paper::bus_gb_per_s)};
+                    hidden ? "faster" : "slower", paper::disk_mb_per_s, behind_bus ? "faster" : "slower",
+                    paper::bus_gb_per_s)};
 }
 
 Verdict judge_words(double registers, double shared) {
@@ -256,6 +298,11 @@ Verdict judge_occupancy(std::span<const unsigned> x, const std::vector<std::opti
         if (*warps[i] == most) best_full = std::max(best_full, at(speeds, i));
     }
     const bool good = best_full >= 0.97 * at(speeds, best);
+    if (*warps[best] == most) {
+        return {Holds::yes, fmt::format("Occupancy is a good guide: the fastest size, {} threads with {}, has all "
+                                        "{:.0f} warps that there can be.",
+                                        x[best], gb_per_s(best_full), most)};
+    }
     return {by(good, best_full >= 0.9 * at(speeds, best)),
             fmt::format(
                 "Occupancy {} a good guide: the best size with all {:.0f} warps that there can be reaches {}, the "
@@ -290,7 +337,7 @@ std::vector<Verdict> judge_table_study(const Series& single, const Series& quad)
 
 Verdict judge_contenders(const std::string& mode, const std::array<double, 5>& best) {
     const double others = std::max({best[0], best[1], best[2]});
-    return {by(best[3] > others, best[3] > 0.95 * others),
+    return {by(best[3] > same_within * others, best[3] > 0.95 * others),
             fmt::format(
                 "{}: production's kernels, {}, are {} the fastest contender; the published way with one copy of the "
                 "tables reaches {}, a copy for each bank {}, bitsliced {}, and a bare copy {}.",
@@ -322,17 +369,17 @@ std::vector<Verdict> judge_leakage(const Leakage& leakage) {
             of_apart = std::max(of_apart, k.t);
         }
     }
-    return {{by(all_meeting, any_clear), fmt::format("Tables in which lanes meet {} what is looked up, |t| being {}.",
+    return {{by(all_meeting, any_clear), fmt::format("Tables in which lanes meet {} what is looked up (|t|: {}).",
                                                      all_meeting ? "tell by their time"
                                                      : any_clear ? "tell, not all of them, by their time"
                                                                  : "do not clearly tell by their time",
                                                      fmt::join(meeting, ", "))},
             {by(of_apart < leaks_from, false),
-             fmt::format("Where no lane waits for another {}: |t| is {}.",
+             fmt::format("Where no lane waits for another {} (|t|: {}).",
                          of_apart < leaks_from ? "time tells nothing" : "time still differs beyond chance",
                          fmt::join(apart, ", "))},
             {by(of_production < leaks_from, false),
-             fmt::format("Of production {} in at least {} measurements of each: |t| is {}.",
+             fmt::format("Of production {}, in at least {} measurements of each (|t|: {}).",
                          of_production < leaks_from ? "time tells nothing" : "time differs beyond chance", fewest,
                          fmt::join(production, ", "))}};
 }

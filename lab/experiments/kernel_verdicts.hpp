@@ -22,9 +22,10 @@ std::vector<Verdict> judge_thirteen(std::span<const double> here);
 Verdict judge_granularity(const std::array<double, 4>& best);
 /// [G]. Four threads a block that wait for the thread block, that wait for the warp, that share registers.
 Verdict judge_waiting(double barrier, double warp, double shuffled);
-/// [N]. Tables in constant and in shared memory, there four, one, and four with a copy for each bank.
+/// [N]. Four tables in constant and in shared memory; in shared memory one, and the S-box; with a copy for each bank
+/// four, and one.
 struct TablePlaces {
-    double constant, shared, one, copies;
+    double constant, shared, one, s_box, copies, one_copies;
 };
 std::vector<Verdict> judge_tables(const TablePlaces& t);
 /// [N]. A state in registers, as a structure of arrays, as an array of structures; the latter two with two threads a

@@ -161,7 +161,8 @@ Result run_tables(const Context& context) {
     Result result;
     result.panels.push_back(panel);
     result.verdicts = judge_tables({value(2, TableMemory::constant), value(2, TableMemory::shared),
-                                    value(3, TableMemory::shared), value(2, TableMemory::replicated)});
+                                    value(3, TableMemory::shared), value(4, TableMemory::shared),
+                                    value(2, TableMemory::replicated), value(3, TableMemory::replicated)});
     return result;
 }
 
@@ -277,7 +278,7 @@ const Experiment n_implementations{
     "Which of thirteen ways to lay AES out on a GPU is the fastest, and does the order of 2010 still hold?",
     Experiment::Needs::gpu,
     20,
-    4,
+    1,
     run_implementations};
 const Experiment n_granularity{"N.granularity",
                                Paper::gibadullin,
@@ -285,7 +286,7 @@ const Experiment n_granularity{"N.granularity",
                                "How many threads should share a block?",
                                Experiment::Needs::gpu,
                                12,
-                               3,
+                               1,
                                run_granularity};
 const Experiment n_tables{"N.tables",
                           Paper::gibadullin,
@@ -293,7 +294,7 @@ const Experiment n_tables{"N.tables",
                           "Where should tables lie, and how many should there be?",
                           Experiment::Needs::gpu,
                           20,
-                          4,
+                          1,
                           run_tables};
 const Experiment n_layout{"N.layout",
                           Paper::gibadullin,
@@ -301,7 +302,7 @@ const Experiment n_layout{"N.layout",
                           "Should a block's state be kept in registers or in shared memory, and there in which order?",
                           Experiment::Needs::gpu,
                           12,
-                          3,
+                          1,
                           run_layout};
 const Experiment n_persistent{"N.persistent",
                               Paper::gibadullin,
@@ -309,7 +310,7 @@ const Experiment n_persistent{"N.persistent",
                               "Is it worth while that threads stay and take one block after the other?",
                               Experiment::Needs::gpu,
                               12,
-                              3,
+                              1,
                               run_persistent};
 
 }  // namespace lab::experiments

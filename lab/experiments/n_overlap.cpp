@@ -127,7 +127,7 @@ const Experiment n_overlap{"N.overlap",
                            "How much of the transfers does it hide to split the text into chunks?",
                            Experiment::Needs::gpu,
                            12,
-                           2.5,
+                           1,
                            run};
 
 }  // namespace lab::experiments

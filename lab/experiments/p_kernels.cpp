@@ -128,7 +128,7 @@ const Experiment p_threads{"P.threads",
                            "How many threads should work on a block, and how large should a thread block be?",
                            Experiment::Needs::gpu,
                            12,
-                           3,
+                           1,
                            run_threads};
 const Experiment p_memory{"P.memory",
                           Paper::paracrypt,
@@ -136,7 +136,7 @@ const Experiment p_memory{"P.memory",
                           "Does it matter where tables and keys lie, and how text is read?",
                           Experiment::Needs::gpu,
                           12,
-                          3,
+                          1,
                           run_memory};
 
 }  // namespace lab::experiments

@@ -177,7 +177,7 @@ const Experiment p_encryption{"P.encryption",
                               "From which file size on is warpaes ahead of openssl, and by how much?",
                               Experiment::Needs::either,
                               150,
-                              12,
+                              10,
                               run_encryption};
 
 const Experiment p_decryption{"P.decryption",
@@ -186,7 +186,7 @@ const Experiment p_decryption{"P.decryption",
                               "From which file size on is it ahead in a mode that only decrypts in parallel?",
                               Experiment::Needs::either,
                               150,
-                              12,
+                              10,
                               run_decryption};
 
 }  // namespace lab::experiments

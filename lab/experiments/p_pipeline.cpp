@@ -237,7 +237,7 @@ const Experiment p_staging{"P.staging",
                            "Are chunks of 8 MiB best, and do smaller and larger ones lose?",
                            Experiment::Needs::either,
                            120,
-                           6,
+                           10,
                            run_staging};
 
 const Experiment p_pipeline{"P.pipeline",
@@ -246,7 +246,7 @@ const Experiment p_pipeline{"P.pipeline",
                             "Do a reader and a writer, joined to the worker by queues, hide the disk?",
                             Experiment::Needs::either,
                             60,
-                            4,
+                            8,
                             run_pipeline};
 
 }  // namespace lab::experiments

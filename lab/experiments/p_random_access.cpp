@@ -157,7 +157,7 @@ const Experiment p_random_access{"P.random_access",
                                  "Does a range cost what its own blocks cost?",
                                  Experiment::Needs::either,
                                  20,
-                                 2,
+                                 1,
                                  run_random_access};
 
 }  // namespace lab::experiments

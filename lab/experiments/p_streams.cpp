@@ -89,7 +89,7 @@ const Experiment p_streams{"P.streams",
                            "What do one, two, four and eight streams gain that overlap copies with kernels?",
                            Experiment::Needs::gpu,
                            12,
-                           2.5,
+                           1,
                            run};
 
 }  // namespace lab::experiments

@@ -52,12 +52,14 @@ inline Panel lines(std::string title, Axis x, Axis y, std::string note) {
 inline std::string times(double factor) {
     return factor < 9.95 ? fmt::format("{:.1f} times", factor) : fmt::format("{:.0f} times", factor);
 }
+/// Speeds that differ by less are as good as equal.
+inline constexpr double same_within = 1.015;
 /// "30 % faster", "20 % slower", "as fast", "5.2 times as fast".
 inline std::string how_fast(double a, double b) {
     const double percent = (a / b - 1) * 100;
     if (percent >= 100) return times(a / b) + " as fast";
-    if (percent < -67) return fmt::format("{:.2g} times as fast", a / b);
-    if (percent > -0.5 && percent < 0.5) return "as fast";
+    if (a < same_within * b && b < same_within * a) return "as fast";
+    if (percent < -99) return fmt::format("{:.1f} % slower", -percent);
     return percent > 0 ? fmt::format("{:.0f} % faster", percent) : fmt::format("{:.0f} % slower", -percent);
 }
 /// The same with "than" or "as" behind it.

@@ -264,7 +264,7 @@ const Experiment w_leakage{"W.leakage",
                            "Whose time depends on the text or on the key?",
                            Experiment::Needs::gpu,
                            90,
-                           12,
+                           3,
                            run};
 
 }  // namespace lab::experiments

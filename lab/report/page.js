@@ -120,6 +120,23 @@ const STATUS = {
   not_run: "Not run"
 };
 const wasRun = experiment => !(experiment.status in STATUS);
+const reasonOf = ({reason}) => reason || "Its turn did not come.";
+
+/**
+ * What was not run, [experiments, …], those of one status and reason together; `sharesReason` says that they are many.
+ */
+function othersOf(experiments) {
+  const groups = new Map();
+  for (const one of experiments.filter(experiment => !wasRun(experiment))) {
+    const key = `${one.status} ${one.reason}`;
+    groups.set(key, [...(groups.get(key) || []), one]);
+  }
+  for (const group of groups.values())
+    group.forEach(one => {
+      one.sharesReason = group.length > 2;
+    });
+  return [...groups.values()];
+}
 
 function verdictsOf(experiment) {
   const {verdicts} = experiment.result;
@@ -138,8 +155,9 @@ function experimentOf(experiment) {
       wasRun(experiment) ? html("span", null, duration(experiment.seconds)) : null),
     html("p", {class: "question"}, prose(experiment.question)));
   if (!wasRun(experiment)) {
-    article.append(html("p", {class: `callout ${experiment.status}`},
-      html("strong", null, `${STATUS[experiment.status]}. `), experiment.reason || "Its turn did not come."));
+    const why = experiment.sharesReason ? html("a", {href: "#others"}, "Why") : reasonOf(experiment);
+    article.append(
+      html("p", {class: `callout ${experiment.status}`}, html("strong", null, `${STATUS[experiment.status]}. `), why));
   }
   const verdicts = verdictsOf(experiment);
   if (verdicts)
@@ -234,7 +252,7 @@ function runOf({date, seconds, warpaes, commit, options}) {
 function summaryOf({experiments, seconds}) {
   const run = experiments.filter(wasRun), verdicts = run.flatMap(({result}) => result.verdicts);
   const count = holds => verdicts.filter(verdict => verdict.holds === holds).length;
-  const others = experiments.filter(experiment => !wasRun(experiment));
+  const others = othersOf(experiments);
   const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
   return [
     html("ul", {class: "tally", "aria-label": "Do the conclusions hold?"},
@@ -244,11 +262,11 @@ function summaryOf({experiments, seconds}) {
       `${plural(verdicts.length, "conclusion")}, from ${run.length} of ${plural(experiments.length, "experiment")}, ` +
         `run in ${duration(seconds)}. ` + (others.length ? "" : "Nothing was left out.")),
     others.length ?
-      html("div", {class: "others"}, html("h3", null, "Left out, or failed"),
+      html("div", {class: "others", id: "others"}, html("h3", null, "Left out, or failed"),
         html("ul", null,
-          others.map(
-            experiment => html("li", null, html("a", {href: `#${experiment.key}`}, experiment.title),
-              ` ${STATUS[experiment.status].toLowerCase()}: ${experiment.reason || "its turn did not come"}`)))) :
+          others.map(group => html("li", null,
+                       group.map((one, i) => [i ? ", " : "", html("a", {href: `#${one.key}`}, one.title)]),
+                       ` ${STATUS[group[0].status].toLowerCase()}: ${reasonOf(group[0])}`)))) :
       null,
   ];
 }

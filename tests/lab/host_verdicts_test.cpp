@@ -71,10 +71,32 @@ TEST(HostVerdicts, CounterMode) {
 
 TEST(HostVerdicts, Overhead) {
     const std::vector<double> x{16, 512, 16384};
-    EXPECT_EQ(judge_overhead(x, series({45, 22, 16}), series({5, 1, 0})).holds, Holds::yes);
-    EXPECT_EQ(judge_overhead(x, series({9, 3, 2}), series({5, 1, 0})).holds, Holds::partly);
-    EXPECT_EQ(judge_overhead(x, series({3, 3, 4}), series({5, 1, 0})).holds, Holds::no);
-    EXPECT_EQ(judge_overhead({1}, series({3}), series({5})).holds, Holds::open);
+    const auto judge = [&](const std::vector<double>& model, const std::vector<double>& production,
+                           const std::vector<double>& beyond) {
+        const Series with = series(model), kernel = series({1, 2, 3}), ours = series(production);
+        const std::vector<double> message{100, 110, 120};
+        return judge_overhead(x, {with, kernel, ours, message, beyond});
+    };
+    const Verdict published = judge({45, 22, 16}, {5, 1, 0}, {50, 10, 2});
+    EXPECT_EQ(published.holds, Holds::yes);
+    EXPECT_NE(published.sentence.find("it costs 16 % with 16,384, 22 % with 512, 45 % with 16; its kernel alone 3 %, "
+                                      "2 %, 1 %. "),
+              std::string::npos)
+        << published.sentence;
+    EXPECT_NE(published.sentence.find("0 %, 1 %, 5 %, submitting and checking included: 2, 10, 50 µs beyond the 120, "
+                                      "110, 100 µs of one message."),
+              std::string::npos)
+        << published.sentence;
+    EXPECT_EQ(judge({9, 3, 2}, {5, 1, 0}, {1, 1, 1}).holds, Holds::partly);
+    EXPECT_EQ(judge({3, 3, 4}, {5, 1, 0}, {1, 1, 1}).holds, Holds::no);
+    const auto fixed = [&](const Verdict& v) { return v.sentence.find("what any batch costs") != std::string::npos; };
+    EXPECT_TRUE(fixed(judge({45, 22, 16}, {70, 70, 60}, {110, 150, 190})));
+    EXPECT_FALSE(fixed(judge({45, 22, 16}, {9, 9, 9}, {110, 150, 190})));
+    EXPECT_FALSE(fixed(judge({45, 22, 16}, {70, 9, 9}, {400, 150, 100})));
+    EXPECT_FALSE(fixed(judge({45, 22, 16}, {70, 9, 9}, {4, -1, 1})));
+    const Series one = series({3});
+    const std::vector<double> none{1};
+    EXPECT_EQ(judge_overhead({1}, {one, one, one, none, none}).holds, Holds::open);
 }
 
 TEST(HostVerdicts, Rekeying) {
@@ -97,6 +119,9 @@ TEST(HostVerdicts, SerialMessages) {
     EXPECT_EQ(judge_distance(x, series({100, 40, 20}), production).holds, Holds::yes);
     EXPECT_EQ(judge_distance(x, series({100, 70, 60}), production).holds, Holds::partly);
     EXPECT_EQ(judge_distance(x, series({100, 95, 95}), production).holds, Holds::no);
+    EXPECT_NE(judge_distance(x, series({100, 40, 20}), series({50, 40, 48}))
+                  .sentence.find("is at 128 blocks 20 % slower than at the least distance."),
+              std::string::npos);
     EXPECT_EQ(judge_distance({1, 2}, series({1, 1}), series({1, 1})).holds, Holds::open);
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "lab/experiments/panels.hpp"
 #include "lab/published.hpp"
 
 namespace lab::experiments {
@@ -22,6 +23,16 @@ std::vector<Holds> holds_of(const std::vector<Verdict>& verdicts) {
 }
 bool says(const Verdict& verdict, const std::string& words) {
     return verdict.sentence.find(words) != std::string::npos;
+}
+
+TEST(KernelVerdicts, ComparedSpeeds) {
+    EXPECT_EQ(compared(7, 1), "7.0 times as fast as");
+    EXPECT_EQ(compared(1.3, 1), "30 % faster than");
+    EXPECT_EQ(compared(1.01, 1), "as fast as");
+    EXPECT_EQ(compared(1, 1.01), "as fast as");
+    EXPECT_EQ(compared(0.7, 1), "30 % slower than");
+    EXPECT_EQ(compared(0.21, 1), "79 % slower than");
+    EXPECT_EQ(compared(0.002, 1), "99.8 % slower than");
 }
 
 TEST(KernelVerdicts, RankCorrelation) {
@@ -43,11 +54,23 @@ TEST(KernelVerdicts, Thirteen) {
         << published[0].sentence;
     EXPECT_TRUE(says(published[2], "6.9 times as fast as")) << published[2].sentence;
     EXPECT_TRUE(says(published[4], "63 % faster than with one")) << published[4].sentence;
+    EXPECT_FALSE(says(published[0], "What moved most")) << published[0].sentence;
+    EXPECT_FALSE(says(published[4], "N.tables")) << published[4].sentence;
+    std::vector<double> moved = here;
+    moved[3] = 439;  // one table and rotations as fast as four
+    const auto one_table = judge_thirteen(moved);
+    EXPECT_TRUE(says(one_table[0], "What moved most: 4 from place 10 to 2 (docs/lab-profile.md"))
+        << one_table[0].sentence;
+    EXPECT_EQ(one_table[4].holds, Holds::no);
+    EXPECT_TRUE(says(one_table[4], "it is as fast as with one and rotations, 440 GB/s and 439 GB/s"));
+    EXPECT_TRUE(says(one_table[4], "N.tables has both where no lane waits for another")) << one_table[4].sentence;
     std::reverse(here.begin(), here.end());
     const auto reversed = judge_thirteen(here);
     EXPECT_EQ(reversed[0].holds, Holds::no);
     EXPECT_TRUE(says(reversed[0], "is another one today")) << reversed[0].sentence;
     EXPECT_EQ(reversed[1].holds, Holds::no);
+    EXPECT_TRUE(says(reversed[0], "What moved most: 2 from place 2 to 11, 12 from place 11 to 2, 3 from place 1 to 6"))
+        << reversed[0].sentence;
     EXPECT_EQ(holds_of(judge_thirteen(std::vector<double>(13, 1.0))),
               (std::vector<Holds>{Holds::no, Holds::no, Holds::no, Holds::yes, Holds::no, Holds::no}));
 }
@@ -56,16 +79,26 @@ TEST(KernelVerdicts, GranularityAndWaiting) {
     EXPECT_EQ(judge_granularity({4.4, 3.36, 3.16, 0.36}).holds, Holds::yes);
     EXPECT_EQ(judge_granularity({4.4, 4.2, 3.16, 0.36}).holds, Holds::partly);
     EXPECT_EQ(judge_granularity({4, 1, 5, 1}).holds, Holds::no);
-    EXPECT_TRUE(says(judge_granularity({4, 1, 5, 1}), "4 GB/s, is 20 % slower than the best way"));
+    EXPECT_TRUE(says(judge_granularity({4, 1, 5, 1}),
+                     "4 GB/s, is 20 % slower than the best way to share one, shuffles included"));
     EXPECT_EQ(judge_waiting(1, 2, 3).holds, Holds::yes);
     EXPECT_EQ(judge_waiting(1, 1.01, 3).holds, Holds::partly);
     EXPECT_EQ(judge_waiting(1, 0.9, 3).holds, Holds::no);
 }
 
 TEST(KernelVerdicts, TablesAndLayouts) {
-    EXPECT_EQ(holds_of(judge_tables({1, 7, 4, 20})), std::vector<Holds>(3, Holds::yes));
-    EXPECT_EQ(holds_of(judge_tables({5, 7, 6.5, 7.5})), std::vector<Holds>(3, Holds::partly));
-    EXPECT_EQ(holds_of(judge_tables({7, 7, 7, 1})), std::vector<Holds>(3, Holds::no));
+    const auto all_yes = judge_tables({1, 7, 4, 9, 20, 10});
+    EXPECT_EQ(holds_of(all_yes), std::vector<Holds>(4, Holds::yes));
+    EXPECT_FALSE(says(all_yes[1], "hides")) << all_yes[1].sentence;
+    EXPECT_TRUE(says(all_yes[3], "the S-box and arithmetic, 9 GB/s, are 29 % faster than four tables"))
+        << all_yes[3].sentence;
+    EXPECT_EQ(holds_of(judge_tables({5, 7, 6.5, 7, 7.5, 7.5})), std::vector<Holds>(4, Holds::partly));
+    const auto all_no = judge_tables({7, 7, 7, 1, 3, 2});
+    EXPECT_EQ(holds_of(all_no), std::vector<Holds>(4, Holds::no));
+    EXPECT_TRUE(says(all_no[1], "Four tables in shared memory are as fast as one and rotations, 7 GB/s and 7 GB/s"));
+    EXPECT_TRUE(
+        says(all_no[1], "3 GB/s and 2 GB/s, they are 50 % faster than one: there rotations count, here waiting"))
+        << all_no[1].sentence;
     EXPECT_EQ(holds_of(judge_layouts({35, 30, 22, 23, 27, 17, 25})), std::vector<Holds>(2, Holds::yes));
     EXPECT_EQ(holds_of(judge_layouts({31, 30, 22, 30, 27, 17, 25})), std::vector<Holds>(2, Holds::partly));
     EXPECT_EQ(holds_of(judge_layouts({30, 20, 30, 30, 27, 17, 25})), std::vector<Holds>(2, Holds::no));
@@ -85,7 +118,12 @@ TEST(KernelVerdicts, SchemesAndTexture) {
     EXPECT_EQ(judge_schemes(8 << 20, {1, 2, 1}, {9, 8, 7}).holds, Holds::yes);
     EXPECT_EQ(judge_schemes(8 << 20, {2, 1, 1}, {7, 8, 7}).holds, Holds::partly);
     EXPECT_EQ(judge_schemes(8 << 20, {2, 1, 1}, {9, 8, 7}).holds, Holds::no);
-    EXPECT_TRUE(says(judge_schemes(8 << 20, {1, 2, 3}, {9, 8, 7}), "At 8 MiB the third scheme"));
+    const Verdict two = judge_schemes(8 << 20, {1, 2, 3}, {9, 8, 7});
+    EXPECT_TRUE(
+        says(two, "At 8 MiB the third scheme, sixteen threads a block, is the fastest with tables in constant"));
+    EXPECT_TRUE(says(two, "(1, 2 and 3 GB/s with one, four")) << two.sentence;
+    EXPECT_TRUE(says(two, "the first scheme, one thread a block, with tables in shared memory (9, 8 and 7 GB/s)"));
+    EXPECT_TRUE(says(judge_schemes(8 << 20, {1, 2, 1}, {7, 8, 7}), "and with tables in shared memory"));
     const std::vector<double> x{2048, 512 << 10, 8 << 20};
     const auto paper = judge_texture(x, series({1.1, 1, 0.75}), series({1, 1.1, 1.13}), 1, 2);
     EXPECT_EQ(holds_of(paper), std::vector<Holds>(2, Holds::yes));
@@ -108,7 +146,9 @@ TEST(KernelVerdicts, Paracrypt) {
     EXPECT_EQ(judge_memories({300, 10}, {101, 100}, 10).holds, Holds::partly);
     EXPECT_EQ(judge_memories({300, 0.1}, {101, 100}, 0.1).holds, Holds::no);
     EXPECT_TRUE(
-        says(judge_memories({300, 5}, {101, 100}, 5), "hides behind the published disk with 208 MB/s and not behind"));
+        says(judge_memories({300, 5}, {101, 100}, 5), "5 GB/s, is faster than the published disk, 208 MB/s, behind"));
+    EXPECT_TRUE(says(judge_memories({300, 5}, {101, 100}, 5), "and slower than its bus, 8 GB/s."));
+    EXPECT_TRUE(says(judge_memories({300, 0.1}, {101, 100}, 0.1), "is slower than the published disk"));
     EXPECT_EQ(judge_words(1.5, 2).holds, Holds::yes);
     EXPECT_EQ(judge_words(1, 2).holds, Holds::partly);
     EXPECT_EQ(judge_words(1, 1).holds, Holds::no);
@@ -125,6 +165,10 @@ TEST(KernelVerdicts, Occupancy) {
     const std::vector<unsigned> x{64, 256, 1024};
     EXPECT_EQ(judge_occupancy(x, {16.0, 48.0, 32.0}, series({1, 3, 2})).holds, Holds::yes);
     EXPECT_EQ(judge_occupancy(x, {16.0, 48.0, 32.0}, series({1, 2.8, 3})).holds, Holds::partly);
+    EXPECT_TRUE(says(judge_occupancy(x, {16.0, 48.0, 32.0}, series({1, 3, 2})),
+                     "the fastest size, 256 threads with 3 GB/s, has all 48 warps"));
+    EXPECT_TRUE(
+        says(judge_occupancy(x, {16.0, 48.0, 32.0}, series({1, 2.95, 3})), "Occupancy is a good guide: the best"));
     const Verdict no = judge_occupancy(x, {16.0, 48.0, 32.0}, series({1, 2, 3}));
     EXPECT_EQ(no.holds, Holds::no);
     EXPECT_TRUE(
@@ -142,6 +186,7 @@ TEST(KernelVerdicts, TableStudyAndContenders) {
     EXPECT_TRUE(says(other[0], "the single table in texture memory is the fastest, 5 GB/s")) << other[0].sentence;
     EXPECT_EQ(judge_contenders("ECB", {300, 700, 400, 790, 2000}).holds, Holds::yes);
     EXPECT_EQ(judge_contenders("ECB", {300, 800, 400, 790, 2000}).holds, Holds::partly);
+    EXPECT_EQ(judge_contenders("ECB", {300, 790, 400, 795, 2000}).holds, Holds::partly);  // "as fast as"
     EXPECT_EQ(judge_contenders("ECB", {300, 900, 400, 790, 2000}).holds, Holds::no);
 }
 
@@ -156,7 +201,7 @@ TEST(KernelVerdicts, Leakage) {
     const auto as_hoped = judge(2000, 150, 1.2, 0, 2.1);
     EXPECT_EQ(holds_of(as_hoped), std::vector<Holds>(3, Holds::yes));
     EXPECT_TRUE(says(as_hoped[0], "constant memory 2000, shared memory 150")) << as_hoped[0].sentence;
-    EXPECT_TRUE(says(as_hoped[2], "nothing in at least 20000 measurements of each: |t| is functions 0, launches 2.1"))
+    EXPECT_TRUE(says(as_hoped[2], "nothing, in at least 20000 measurements of each (|t|: functions 0, launches 2.1)"))
         << as_hoped[2].sentence;
     EXPECT_EQ(judge(2000, 3, 1.2, 0, 2.1)[0].holds, Holds::partly);
     EXPECT_EQ(holds_of(judge(3, 3, 5, 6, 2.1)), std::vector<Holds>(3, Holds::no));

@@ -275,6 +275,24 @@ class Drawn(unittest.TestCase):
         )
         self.assertEqual(marks, [len(e["result"]["verdicts"]) for e in self.sample["experiments"]])
 
+    def test_a_reason_that_many_share_is_said_once(self):
+        record = copy.deepcopy(self.sample)
+        for experiment in record["experiments"]:
+            if experiment["status"] in ("measured", "left_out"):
+                experiment.update(status="left_out", reason="there is no GPU", seconds=0)
+                experiment["result"] = {"panels": [], "facts": [], "verdicts": [], "notes": []}
+        keys = [experiment["key"] for experiment in record["experiments"] if experiment["status"] == "left_out"]
+        self.assertGreater(len(keys), 2)
+        window = self.opened(390, page_of(record, Path(self.folder.name), "shared"))
+        self.well(window, 390)
+        self.assertEqual(window.value("document.body.innerText").count("there is no GPU"), 1)
+        linked = (
+            "[...document.querySelectorAll('#others li')].map(li => [...li.querySelectorAll('a')].map(a => a.hash))"
+        )
+        self.assertIn([f"#{key}" for key in keys], window.value(linked))
+        why = "[...document.querySelectorAll('article .callout a')].map(a => a.closest('article').id + a.hash)"
+        self.assertEqual(window.value(why), [f"{key}#others" for key in keys])
+
     def test_links_and_names(self):
         window = self.opened(1440)
         missing = "[...document.links].filter(a => !document.getElementById(a.hash.slice(1))).map(a => a.href)"

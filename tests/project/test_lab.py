@@ -1,0 +1,295 @@
+"""The lab's profile: what ncu prints becomes a record, and a record the page that says why places changed."""
+
+import copy
+import json
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+import lab_pages
+import profile_lab
+
+METRICS = {
+    "gpu__time_duration.sum": ("nsecond", "268,000"),
+    "smsp__inst_executed.sum": ("inst", "104,857,600"),
+    "smsp__inst_executed_op_shared_ld.sum": ("inst", "20,971,520"),
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum": ("", "73,400,320"),
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum": ("", "52,428,800"),
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared.avg.pct_of_peak_sustained_elapsed": ("%", "93.5"),
+    "smsp__issue_active.avg.pct_of_peak_sustained_active": ("%", "41.25"),
+    "idc__requests.sum": ("(!) n/a", "n/a"),
+    "launch__registers_per_thread": ("register/thread", "32"),
+    "smsp__average_warps_issue_stalled_wait_per_issue_active.ratio": ("inst", "1.5"),
+    "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio": ("inst", "9.25"),
+    "smsp__average_warps_issue_stalled_selected_per_issue_active.ratio": ("inst", "1.0"),
+}
+BEFORE = (
+    "ID",
+    "Process ID",
+    "Process Name",
+    "Host Name",
+    "Kernel Name",
+    "Context",
+    "Stream",
+    "Block Size",
+    "Grid Size",
+)
+
+
+def quoted(cells) -> str:
+    return ",".join(f'"{cell}"' for cell in cells)
+
+
+def kernel_name(place: int) -> str:
+    return f"void lab::gpu::variant_kernel<(unsigned long){place}>(lab::gpu::Params)"
+
+
+def raw_page(names: list[str], changed: dict[int, dict[str, str]] | None = None) -> str:
+    """As `ncu --csv --page raw` prints it, between its own messages and what the program says."""
+    lines = ["==PROF== Connected to process 4711 (/build/cli/warpaes)", "N.implementations: 1 of 1", ""]
+    lines.append(quoted([*BEFORE, "Device", "CC", *METRICS]))
+    lines.append(quoted([""] * (len(BEFORE) + 2) + [unit for unit, _ in METRICS.values()]))
+    for i, name in enumerate(names):
+        cells = [i, 4711, "warpaes", "127.0.0.1", name, 1, 7, "(256, 1, 1)", "(16384, 1, 1)", 0, "9.0"]
+        values = {metric: value for metric, (_, value) in METRICS.items()} | (changed or {}).get(i, {})
+        lines.append(quoted([*cells, *values.values()]))
+    return "\n".join(lines) + "\n"
+
+
+class Profile(unittest.TestCase):
+    def test_kernels_by_their_place_in_the_catalogue(self):
+        for name, expected in (
+            (kernel_name(0), 1),
+            ("void lab::gpu::variant_kernel<12ul>(lab::gpu::Params)", 13),
+            ("void variant_kernel<3>(Params)", 4),
+            ("_ZN3lab3gpu14variant_kernelILm11EEEvNS0_6ParamsE", 12),
+            (kernel_name(13), None),  # a variant, but none of the thirteen
+            ("find_difference(const unsigned char *)", None),
+        ):
+            with self.subTest(name):
+                self.assertEqual(profile_lab.kernel_number(name), expected)
+
+    def test_a_row_a_launch(self):
+        names = [kernel_name(3), "find_difference(const unsigned char *)", kernel_name(0), kernel_name(3)]
+        kernels = profile_lab.kernels_of(raw_page(names, {3: {"gpu__time_duration.sum": "1"}}))
+        self.assertEqual([kernel["number"] for kernel in kernels], [1, 4])
+        self.assertEqual(kernels[1]["nanoseconds"], 268_000, "the first launch counts")
+        self.assertEqual(kernels[1]["shared_loads"], 20_971_520)
+        self.assertEqual(kernels[1]["issue_percent"], 41.25)
+        self.assertNotIn("constant_requests", kernels[1], "what is not available is not there")
+        self.assertNotIn("dram_bytes", kernels[1], "what was not asked for is not there")
+        self.assertEqual(list(kernels[1]["stalls"]), ["short_scoreboard", "wait", "selected"], "the most first")
+
+    def test_a_row_a_metric(self):
+        head = quoted([*BEFORE, "Section Name", "Metric Name", "Metric Unit", "Metric Value"])
+        rows = [
+            quoted([0, 1, "p", "h", kernel_name(1), 1, 7, "", "", "", metric, unit, value])
+            for metric, unit, value in (
+                ("gpu__time_duration.sum", "usecond", "268.5"),
+                ("launch__registers_per_thread", "register/thread", "32"),
+            )
+        ]
+        kernels = profile_lab.kernels_of("\n".join(["==PROF== x", head, *rows]))
+        self.assertEqual(kernels, [{"number": 2, "nanoseconds": 268_500, "registers": 32, "stalls": {}}])
+
+    def test_text_that_is_no_profile(self):
+        for text in ("", "==ERROR== ERR_NVGPUCTRPERM\n", '"ID"\n'):
+            self.assertEqual(profile_lab.kernels_of(text), [])
+
+    def test_only_metrics_that_the_gpu_has_are_asked_for(self):
+        listed = "Device NVIDIA H200 (GH100)\n---\nMetric Name   Metric Description\nsmsp__inst_executed   # of\n"
+        asked = profile_lab.metrics_to_ask(profile_lab.known_metrics(listed))
+        self.assertIn("smsp__inst_executed.sum", asked)
+        self.assertIn("launch__registers_per_thread", asked)
+        self.assertNotIn("idc__requests.sum", asked)
+        self.assertIn("idc__requests.sum", profile_lab.metrics_to_ask(set()), "if nobody knows, all")
+
+    def test_a_record(self):
+        gpu = {"name": "NVIDIA H200", "driver": "1", "count": 1, "clock_mhz": 1980}
+        for kernels, status in ((range(13), 0), (range(12), 1)):
+            with (
+                tempfile.TemporaryDirectory() as folder,
+                mock.patch.object(profile_lab, "find_gpu", return_value=gpu),
+                mock.patch.object(sys, "argv", ["profile_lab", "--csv", f"{folder}/ncu.csv", "--output", folder]),
+            ):
+                Path(folder, "ncu.csv").write_text(raw_page([kernel_name(i) for i in kernels]))
+                self.assertEqual(profile_lab.main(), status)
+                (record,) = lab_pages.load_profiles(Path(folder)).values()
+                self.assertEqual(len(record["kernels"]), len(kernels))
+                self.assertEqual(record["text_bytes"], 64 << 20)
+                self.assertTrue({"date", "commit", "dirty", "gpu"} <= record.keys())
+
+    def test_without_a_gpu_it_says_so(self):
+        with mock.patch.object(profile_lab, "find_gpu", return_value=None), mock.patch.object(sys, "argv", ["x"]):
+            self.assertEqual(profile_lab.main(), 1)
+
+
+LABELS = (
+    "16B constant.4 keys.constant registers",
+    "16B shared.4 keys.constant registers",
+    "16B shared.4 keys.shared registers",
+    "16B shared.1 keys.shared registers",
+    "16B shared.4 keys.shared SoA",
+    "16B shared.4 keys.shared AoS",
+    "8B shared.4 keys.constant AoS barrier",
+    "8B shared.4 keys.shared AoS barrier",
+    "8B shared.4 keys.constant SoA barrier",
+    "4B shared.4 keys.constant AoS barrier",
+    "4B shared.4 keys.shared AoS barrier",
+    "4B shared.4 keys.constant SoA barrier",
+    "1B shared.4 keys.shared AoS barrier",
+)
+SPEEDS = [4.83, 247.6, 238.2, 240.7, 208.3, 151.3, 166.9, 162.9, 167.0, 166.2, 159.2, 95.5, 61.7]
+PUBLISHED = [gbit / 8 for gbit in (5.0, 34.4, 35.2, 21.54, 29.9, 21.7, 26.9, 23.9, 23.4, 25.3, 25.0, 17.1, 2.9)]
+
+
+def experiment(key: str, panels: list[dict], facts: list[dict] = (), verdicts: list[dict] = ()) -> dict:
+    result = {"panels": panels, "facts": list(facts), "verdicts": list(verdicts), "notes": []}
+    return {"key": key, "status": "measured", "result": result}
+
+
+def fact(name: str, value: float) -> dict:
+    return {"name": name, "value": value, "unit": "", "published": None}
+
+
+def lab_record() -> dict:
+    thirteen = {
+        "title": "Thirteen implementations",
+        "x": {"labels": [f"{i}: {label}" for i, label in enumerate(LABELS, 1)]},
+        "series": [{"name": "speed, published", "values": PUBLISHED}, {"name": "speed", "values": SPEEDS}],
+    }
+    facts = [
+        fact("best of the thirteen", 247.6),
+        fact("production, ECB, on the same text", 715.2),
+        fact("rank correlation of the thirteen, published and here", 0.73),
+    ]
+    holds = [{"holds": h, "sentence": "."} for h in ("yes", "yes", "partly", "no", "open")]
+    return {
+        "schema": 1,
+        "date": "2026-01-02T03:04:05Z",
+        "commit": "0123456789abcdef",
+        "options": {"quick": True},
+        "machine": {"gpu": {"name": "NVIDIA H200"}, "cpu": "A CPU"},
+        "experiments": [experiment("N.implementations", [thirteen], facts, holds)],
+    }
+
+
+def profile() -> dict:
+    kernels = profile_lab.kernels_of(
+        raw_page([kernel_name(i) for i in range(13)], {3: {"smsp__inst_executed.sum": "115,343,360"}})
+    )
+    return {
+        "date": "2026-01-02T03:04:05Z",
+        "commit": "fedcba9876543210",
+        "dirty": False,
+        "gpu": {"name": "NVIDIA H200", "driver": "580", "cuda": "13.0"},
+        "text_bytes": 64 << 20,
+        "kernels": kernels,
+    }
+
+
+class Page(unittest.TestCase):
+    def test_why_places_changed(self):
+        (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": profile()}).values()
+        self.assertIn("| 4: 16B shared.1 keys.shared registers | 21.5 | 10 | 241 | 2 |", page)
+        (line,) = [line for line in page.splitlines() if line.startswith("- **4**")]
+        self.assertIn("from place 10 to 2. Published, it is 39 % slower than 3; here it is as fast as it.", line)
+        self.assertIn("1.00 times the passes of shared memory, 1.10 times the instructions of 3", line)
+        self.assertIn("takes 1.00 times as long: its time goes with its passes of shared memory.", line)
+        self.assertIn(
+            "Its limit is shared memory, busy 94 % of the time. Warps wait most for shared memory's answ", line
+        )
+        self.assertNotIn("- **12**", page, "its place is the same")
+        # 64 MiB are 131,072 times 32 blocks.
+        self.assertIn("| 1 | 800 | 160 | 560 | 2.50 |", page)
+
+    def test_what_the_profiler_did_not_say_is_left_empty(self):
+        bare = profile()
+        bare["kernels"] = [{"number": number, "stalls": {}} for number in range(1, 13)]
+        (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": bare}).values()
+        (line,) = [line for line in page.splitlines() if line.startswith("- **4**")]
+        self.assertTrue(line.endswith("here it is as fast as it."), line)
+        self.assertIn("| 12 |  |  |", page)
+        idle = profile()
+        for kernel in idle["kernels"]:
+            kernel["shared_percent"] = 50
+        (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": idle}).values()
+        self.assertIn("No unit is busy all the time: shared memory for 50 %, issuing instructions for 41 %.", page)
+
+    def test_no_page_without_both_records(self):
+        self.assertEqual(lab_pages.render([lab_record()], {}), {})
+        self.assertEqual(lab_pages.render([lab_record()], {"another": profile()}), {})
+        self.assertEqual(lab_pages.render([], {"NVIDIA H200": profile()}), {})
+
+    def test_the_summary_counts_and_links(self):
+        text = lab_pages.summary([lab_record()], True, "docs/")
+        self.assertIn("a quick run, 2026-01-02, commit 0123456789ab: of 5 conclusions 2 hold, 1 in part", text)
+        self.assertIn("(docs/lab-nvidia-h200.html)", text)
+        self.assertIn("(docs/lab-profile.md)", text)
+        self.assertEqual(text.count("\n- "), 1)
+        self.assertIn(
+            "- Of thirteen kernels of 2010 the fastest did 4.4 GB/s and the fastest here does 248, production 715;",
+            text,
+        )
+        self.assertNotIn("profile", lab_pages.summary([lab_record()], False))
+        self.assertEqual(lab_pages.summary([], False), "")
+
+    def test_findings_of_all_experiments(self):
+        record = lab_record()
+        x = ("constant", "shared", "global", "texture", "copies")
+        tables = {
+            "title": "Tables by memory and number",
+            "x": {"labels": list(x)},
+            "series": [
+                {"name": "4 tables", "values": [4.46, 248, 247, 69, 692]},
+                {"name": "S-box, arithmetic", "values": [14, 346, 282, 97, None]},
+            ],
+        }
+        serial = {
+            "title": "Serial modes by number of messages",
+            "x": {"values": [32, 1024, 8192]},
+            "series": [{"name": "CBC", "values": [0.515, 17, 126]}],
+        }
+        names = ("mapped, write-combined", "page-locked, overlapped", "page-locked, one step after the other")
+        record["experiments"] += [
+            experiment("N.tables", [tables]),
+            experiment("H.serial", [serial]),
+            experiment(
+                "W.leakage", [], [fact("|t|, shared memory, key", 586), fact("|t|, production's functions, text", 2)]
+            ),
+            experiment("G.transfers", [], [fact(f"{name}, at most", 41.8) for name in names]),
+        ]
+        said = "\n".join(lab_pages.findings(record))
+        self.assertEqual(len(lab_pages.findings(record)), 5, said)
+        self.assertIn(
+            "do 248 GB/s and in constant memory 4.46; the S-box and arithmetic do 346, "
+            "tables with a copy for each bank 692",
+            said,
+        )
+        self.assertIn("0.52 GB/s with 32 messages at once and 126 with 8,192", said)
+        self.assertIn("(|t| 586); of production's kernels |t| is at most 2.0", said)
+        left_out = copy.deepcopy(record)
+        for one in left_out["experiments"]:
+            one["status"] = "left_out"
+        self.assertEqual(lab_pages.findings(left_out), [])
+
+    def test_the_newest_record_of_a_machine_and_its_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for date in ("2026-01-02", "2026-03-04", "2026-02-03"):
+                record = lab_record() | {"date": f"{date}T00:00:00Z"}
+                Path(folder, f"nvidia-h200-{date}.json").write_text(json.dumps(record))
+            Path(folder, "profile-nvidia-h200-2026-05-05.json").write_text(json.dumps(profile() | {"schema": 1}))
+            ((path, record),) = lab_pages.load(Path(folder)).values()
+            self.assertEqual(path.name, "nvidia-h200-2026-03-04.json")
+            page = Path(folder, "page.html")
+            self.assertIsNone(lab_pages.embedded(page))
+            page.write_text(f'<script type="application/json" id="record">{json.dumps(record)}</script>')
+            self.assertEqual(lab_pages.embedded(page), record)
+
+
+if __name__ == "__main__":
+    unittest.main()

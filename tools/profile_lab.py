@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""Profiles the thirteen kernels of the lab's N.implementations with Nsight Compute and stores what it counts.
+
+Each kernel once, in the run that the experiment begins with, in which every kernel is verified: instructions, work of
+shared memory and of constant memory, occupancy, what warps wait for. The record goes to bench/results/lab; `make docs`
+makes docs/lab-profile.md of it and of the lab's newest record. A metric that this GPU does not have is left out.
+
+    tools/profile_lab.py                     on a machine with a GPU and ncu
+    tools/profile_lab.py --no-build          with the programs that lie in build/cuda, made elsewhere
+    tools/profile_lab.py --csv FILE          of what `ncu --csv --page raw` printed there
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from gpu_test import cuda_version
+from recording import ROOT, environment_of, file_for, find_gpu, rounded, stamp
+
+KERNELS = 13
+TEXT_BYTES = 64 << 20  # of N.implementations --quick
+
+STALLS = (
+    "barrier",
+    "branch_resolving",
+    "dispatch_stall",
+    "drain",
+    "imc_miss",
+    "lg_throttle",
+    "long_scoreboard",
+    "math_pipe_throttle",
+    "membar",
+    "mio_throttle",
+    "misc",
+    "no_instruction",
+    "not_selected",
+    "selected",
+    "short_scoreboard",
+    "sleeping",
+    "tex_throttle",
+    "wait",
+)
+# What the record calls it, and the metric.
+METRICS = {
+    "nanoseconds": "gpu__time_duration.sum",
+    "instructions": "smsp__inst_executed.sum",
+    "issue_percent": "smsp__issue_active.avg.pct_of_peak_sustained_active",
+    "alu_percent": "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active",
+    "shared_loads": "smsp__inst_executed_op_shared_ld.sum",
+    "shared_stores": "smsp__inst_executed_op_shared_st.sum",
+    "shared_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",
+    "shared_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
+    "shared_percent": "l1tex__data_pipe_lsu_wavefronts_mem_shared.avg.pct_of_peak_sustained_elapsed",
+    "lsu_percent": "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed",
+    "constant_requests": "idc__requests.sum",
+    "constant_hits": "idc__requests_lookup_hit.sum",
+    "constant_misses": "idc__requests_lookup_miss.sum",
+    "constant_percent": "idc__request_cycles_active.avg.pct_of_peak_sustained_active",
+    "dram_bytes": "dram__bytes.sum",
+    "dram_percent": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "occupancy_percent": "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "clock_hz": "smsp__cycles_elapsed.avg.per_second",
+    "registers": "launch__registers_per_thread",
+    "threads": "launch__block_size",
+    "blocks": "launch__grid_size",
+    "shared_bytes": "launch__shared_mem_per_block",
+}
+STALL_METRICS = {stall: f"smsp__average_warps_issue_stalled_{stall}_per_issue_active.ratio" for stall in STALLS}
+
+
+def find_ncu() -> str | None:
+    found = shutil.which("ncu") or shutil.which("ncu", path="/usr/local/cuda/bin")
+    installed = sorted(Path("/opt/nvidia/nsight-compute").glob("*/ncu"))
+    return found or (str(installed[-1]) if installed else None)
+
+
+def known_metrics(text: str) -> set[str]:
+    """The names that `ncu --query-metrics` lists, which have no ".sum" and the like behind them."""
+    return set(re.findall(r"^\s*(\w+__\w+)\b", text, re.MULTILINE))
+
+
+def metrics_to_ask(known: set[str]) -> list[str]:
+    """What the GPU has; all if nobody knows. Those of the launch are not counted, so not listed."""
+    asked = [*METRICS.values(), *STALL_METRICS.values()]
+    return [name for name in asked if not known or name.startswith("launch__") or name.split(".")[0] in known]
+
+
+def kernel_number(name: str) -> int | None:
+    """Of the thirteen, from 1; the catalogue has them first, and a kernel's template argument is its place there."""
+    found = re.search(r"variant_kernel(?:<(?:\([a-z ]+\))?(\d+)[a-zA-Z]*>|ILm(\d+)E)", name)
+    place = int(found[1] or found[2]) if found else KERNELS
+    return place + 1 if place < KERNELS else None
+
+
+# What base units are multiplied with; ncu is asked for base units, but a report may have been printed without.
+FACTORS = {
+    "second": 1e9,
+    "msecond": 1e6,
+    "usecond": 1e3,
+    "s": 1e9,
+    "ms": 1e6,
+    "us": 1e3,
+    "Kbyte": 1e3,
+    "Mbyte": 1e6,
+    "Gbyte": 1e9,
+    "Kbyte/block": 1e3,
+    "Mhz": 1e6,
+    "MHz": 1e6,
+    "Ghz": 1e9,
+    "GHz": 1e9,
+    "cycle/usecond": 1e6,
+    "cycle/nsecond": 1e9,
+    "cycle/us": 1e6,
+    "cycle/ns": 1e9,
+}
+
+
+def value_of(text: str, unit: str) -> float | None:
+    """ "1,234.5" is a number; "n/a", "" and "(!) n/a" are none."""
+    try:
+        number = float(text.replace(",", ""))
+    except ValueError:
+        return None
+    return number * FACTORS.get(unit, 1)
+
+
+def launches(text: str) -> list[tuple[str, dict[str, float]]]:
+    """Kernel and metrics of every launch that `ncu --csv` printed: a row a launch with a row of units below the names
+    (--page raw), or a row a metric."""
+    lines = text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if start is None:
+        return []
+    rows = list(csv.DictReader(io.StringIO("\n".join(line for line in lines[start:] if line.startswith('"')))))
+    out: dict[str, tuple[str, dict[str, float]]] = {}
+    units: dict[str, str] = {}
+    for row in rows:
+        if "Metric Name" in row:
+            _, metrics = out.setdefault(row["ID"], (row["Kernel Name"], {}))
+            cells = [(row["Metric Name"], row["Metric Value"], row["Metric Unit"])]
+        elif not row["ID"]:
+            units = row
+            continue
+        else:
+            _, metrics = out.setdefault(row["ID"], (row["Kernel Name"], {}))
+            cells = [(name, cell, units.get(name, "")) for name, cell in row.items() if name and "__" in name]
+        for name, cell, unit in cells:
+            number = value_of(cell or "", unit or "")
+            if number is not None:
+                metrics[name] = number
+    return list(out.values())
+
+
+def profile_of(metrics: dict[str, float]) -> dict:
+    """A kernel's, by the record's names; what ncu did not say is not there."""
+    profile = {name: metrics[metric] for name, metric in METRICS.items() if metric in metrics}
+    stalls = {stall: metrics[metric] for stall, metric in STALL_METRICS.items() if metric in metrics}
+    return profile | {"stalls": dict(sorted(stalls.items(), key=lambda stall: -stall[1]))}
+
+
+def kernels_of(text: str) -> list[dict]:
+    """Of the thirteen, each by its first launch."""
+    found: dict[int, dict] = {}
+    for name, metrics in launches(text):
+        number = kernel_number(name)
+        if number and number not in found:
+            found[number] = {"number": number, **profile_of(metrics)}
+    return [found[number] for number in sorted(found)]
+
+
+def run_ncu(ncu: str, build: Path, limit: int) -> str:
+    environment, scratch = environment_of(build), build / "profile_lab"
+    query = subprocess.run(
+        [ncu, "--query-metrics"], env=environment, capture_output=True, text=True, check=False, timeout=limit
+    )
+    names = metrics_to_ask(known_metrics(query.stdout) if query.returncode == 0 else set())
+    command = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
+    # Every kernel is verified before any is measured, in the order of the table: the first thirteen launches.
+    command += ["--kernel-name", "regex:variant_kernel", "--launch-count", str(KERNELS), "--metrics", ",".join(names)]
+    command += [build / "cli/warpaes", "lab", "run", "N.implementations", "--quick", "--force", "-o", scratch]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=limit)
+    if done.returncode != 0 or not launches(done.stdout):
+        print(done.stdout[-4000:], done.stderr[-4000:], file=sys.stderr)
+    return done.stdout
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--no-build", action="store_true", help="use build/cuda as it is")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="what ncu printed, instead of running it")
+    parser.add_argument("--limit", type=int, default=600, metavar="SECONDS", help="for ncu")
+    parser.add_argument("--output", type=Path, default=ROOT / "bench/results/lab", help="folder for the record")
+    options = parser.parse_args()
+
+    gpu, ncu = find_gpu(), find_ncu()
+    if gpu is None or (ncu is None and not options.csv):
+        missing = "nvidia-smi shows no GPU here" if gpu is None else "there is no ncu, which Nsight Compute brings"
+        print(f"profile_lab: {missing}", file=sys.stderr)
+        return 1
+    build = ROOT / "build/cuda"
+    if not options.no_build and not options.csv:
+        subprocess.run([ROOT / "tools/build", "cuda", "warpaes_cli"], check=True, stdout=subprocess.DEVNULL)
+    made = stamp()
+    text = options.csv.read_text() if options.csv else run_ncu(ncu, build, options.limit)
+    kernels = kernels_of(text)
+    if not kernels:
+        print("profile_lab: ncu said nothing of the thirteen; it may need more rights", file=sys.stderr)
+        return 1
+    gpu = {**gpu, "cuda": cuda_version(build)}
+    record = {"schema": 1, **made, "gpu": gpu, "text_bytes": TEXT_BYTES, "kernels": rounded(kernels)}
+    path = file_for(record, f"profile {gpu['name']}", options.output)
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    print(path)
+    absent = sorted(set(range(1, KERNELS + 1)) - {kernel["number"] for kernel in kernels})
+    if absent:
+        print(f"profile_lab: ncu said nothing of {', '.join(map(str, absent))}", file=sys.stderr)
+    return 1 if absent else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
