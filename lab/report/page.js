@@ -264,9 +264,8 @@ function summaryOf({experiments, seconds}) {
     others.length ?
       html("div", {class: "others", id: "others"}, html("h3", null, "Left out, or failed"),
         html("ul", null,
-          others.map(group => html("li", null,
-                       group.map((one, i) => [i ? ", " : "", html("a", {href: `#${one.key}`}, one.title)]),
-                       ` ${STATUS[group[0].status].toLowerCase()}: ${reasonOf(group[0])}`)))) :
+          others.map(group => html("li", null, `${STATUS[group[0].status]}: ${reasonOf(group[0])}`, html("br"),
+                       group.map((one, i) => [i ? ", " : "", html("a", {href: `#${one.key}`}, one.title)]))))) :
       null,
   ];
 }

@@ -125,6 +125,8 @@ class Browser:
 
     def open(self, page: Path, width: int, *, dark: bool = False) -> None:
         """Shows a file in a window of this width, 900 high, and waits until it is loaded."""
+        self.call("Page.navigate", url="about:blank")
+        self._until(lambda message: message.get("method") == "Page.loadEventFired", "about:blank")
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -133,8 +135,6 @@ class Browser:
             mobile=width < 600,
         )
         self.media("", dark=dark)
-        self.call("Page.navigate", url="about:blank")
-        self._until(lambda message: message.get("method") == "Page.loadEventFired", "about:blank")
         self.call("Page.navigate", url=page.resolve().as_uri())
         self._until(lambda message: message.get("method") == "Page.loadEventFired", str(page))
 
