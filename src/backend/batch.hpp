@@ -50,6 +50,8 @@ struct MessageGroup {
     /// `count` bytes in host memory, or null. Decryption writes 1 for a message whose tag is wrong, and wipes its
     /// output; nothing for the others.
     std::uint8_t* failed = nullptr;
+    /// All that the messages have, `failed` aside, lies on this device; -1: nobody has looked.
+    int device = -1;
 
     /// Messages [first, first + n) of the group.
     [[nodiscard]] MessageGroup slice(std::uint64_t first, std::uint64_t n) const;

@@ -67,6 +67,7 @@ std::vector<int> Batch::devices() const {
 
 MessageGroup Batch::group(std::uint32_t entry) const {
     MessageGroup g = group_of(request_, request_.entry(entry));
+    g.device = shapes_[entry].place;
     if (g.key == nullptr && !table_keys_.empty()) {
         if (const auto it = table_keys_.find(entry); it != table_keys_.end()) {
             g.key = it->second.get();

@@ -92,7 +92,8 @@ MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& e)
             .key_bytes = e.key == nullptr ? e.key_len : 0,
             .tweak_key = e.tweak_key != nullptr ? &request.handles.key(e.tweak_key) : nullptr,
             .data_unit = mode == Mode::xts && e.data_unit_len == 0 ? e.length : e.data_unit_len,
-            .failed = nullptr};
+            .failed = nullptr,
+            .device = -1};
 }
 
 std::array<Strip, 2> writes_of(const MessageGroup& g) {
@@ -224,19 +225,20 @@ void EntryChecker::check_overlaps(const MessageGroup& g) const {
     if (in_place && meet(tag, input) != Meeting::no) throw Error(WARPAES_ERROR_OVERLAP, "tag: overlaps input");
 }
 
-int EntryChecker::place(const void* pointer) {
+int EntryChecker::place(const void* pointer, MemoryStretch& last) {
+    if (last.holds(pointer)) return last.device;
     if (request_.arena != nullptr && request_.arena->holds(pointer)) return request_.arena->device();
-    const auto ask = [&] {
-        const MemoryPlace found = cuda_backend().place(pointer);
-        return found.kind == Memory::device ? found.device : -1;
-    };
-    // Asking takes about as long as checking all the rest; a driver gives out device memory by pages of 64 KiB or more.
-    constexpr std::uint64_t few = 4096;
-    if (request_.count <= few) return ask();
-    const std::uintptr_t number = (reinterpret_cast<std::uintptr_t>(pointer) >> 16) + 1;
-    Region& region = regions_[number % regions_.size()];
-    if (region.number != number) region = {number, ask()};
-    return region.device;
+    MemoryStretch& known = places_[(reinterpret_cast<std::uintptr_t>(pointer) >> 16) % places_.size()];
+    if (!known.holds(pointer)) {
+        // Asking takes longer than looking through all that is known; and how far allocations reach is worth asking
+        // only while they are few.
+        constexpr unsigned few = 64;
+        const auto there = std::find_if(places_.begin(), places_.end(),
+                                        [&](const MemoryStretch& stretch) { return stretch.holds(pointer); });
+        known = there != places_.end() ? *there : cuda_backend().stretch(pointer, asked_++ < few);
+    }
+    last = known;
+    return known.device;
 }
 
 int EntryChecker::place(const MessageGroup& g) {
@@ -247,9 +249,10 @@ int EntryChecker::place(const MessageGroup& g) {
                  {g.aad.first, "aad"},     {g.tag.first, "tag"},       {g.keys.first, "keys"}};
     int device = -1;
     const char* first = nullptr;
-    for (const auto& part : parts) {
+    for (std::size_t i = 0; i < last_.size(); ++i) {
+        const auto& part = parts[i];
         if (part.pointer == nullptr) continue;
-        const int its = place(part.pointer);
+        const int its = place(part.pointer, last_[i]);
         if (first != nullptr && its != device) {
             throw Error(WARPAES_ERROR_ARGUMENT, std::string(part.name) + ": lies elsewhere than " + first +
                                                     "; an entry is all in host memory or all on one device");

@@ -64,17 +64,16 @@ private:
     void check_ranges(const warpaes_batch_entry& e, Mode mode) const;
     void check_overlaps(const MessageGroup& g) const;
     [[nodiscard]] int place(const MessageGroup& g);
-    [[nodiscard]] int place(const void* pointer);
+    /// `last`: where the same of the entry before lay.
+    [[nodiscard]] int place(const void* pointer, MemoryStretch& last);
     void check_alive(const warpaes_key* key, const char* name);
 
     const Engine& engine_;
     const BatchRequest& request_;
     std::array<const warpaes_key*, 64> alive_{};  ///< handles lately seen alive
-    struct Region {
-        std::uintptr_t number = 0;
-        int device = -1;
-    };
-    std::array<Region, 64> regions_{};  ///< where memory lately asked about lies
+    std::array<MemoryStretch, 6> last_{};         ///< of input, output, …
+    std::array<MemoryStretch, 64> places_{};      ///< where memory lately asked about lies, found by address
+    unsigned asked_ = 0;
 };
 
 }  // namespace warpaes

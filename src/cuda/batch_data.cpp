@@ -52,7 +52,7 @@ void BatchDataMemory::release() noexcept {
 }
 
 void BatchData::survey(std::size_t index, const MessageGroup& g) {
-    if (g.bytes() == 0) return;
+    if (g.bytes() == 0 || g.device == device_) return;
     const MemoryPlace input = inputs_.of(g.input.first);
     if (!is_here(input)) {
         const std::uint64_t extent = extent_of(g, g.input), dense = rows_of(g, g.input) * g.bytes();
@@ -112,7 +112,7 @@ void BatchData::reserve() {
 
 BatchData::Placed BatchData::place(std::size_t index, const MessageGroup& g) {
     Placed placed{g.input.first, g.output.first, g.input.stride, g.output.stride};
-    if (g.bytes() == 0) return placed;
+    if (g.bytes() == 0 || g.device == device_) return placed;
     if (!is_here(inputs_.of(g.input.first))) {
         const auto begin = reinterpret_cast<std::uintptr_t>(g.input.first);
         while (stretch_ < stretches_.size() && stretches_[stretch_].last_group < index) ++stretch_;

@@ -95,7 +95,7 @@ public:
 
 private:
     [[nodiscard]] bool is_packed(const MessageGroup& g, const Elements& e, std::uint64_t length) {
-        if (length == 0 || g.count == 0 || e.first == nullptr) return false;
+        if (length == 0 || g.count == 0 || e.first == nullptr || g.device == device_) return false;
         const MemoryPlace place = places_.of(e.first);
         return place.kind != Memory::device || place.device != device_;
     }

@@ -14,6 +14,7 @@ public:
     bool is_loaded() const noexcept override { return true; }
     bool is_awake() const noexcept override { return false; }
     MemoryPlace place(const void*) noexcept override { return {}; }
+    MemoryStretch stretch(const void*, bool) noexcept override { return {-1, 0, UINTPTR_MAX}; }
     void run_async(const Run&, int, void*) override { refuse(); }
     void run_gcm_async(const GcmRun&, int, void*) override { refuse(); }
     void synchronize(int, void*) override { refuse(); }

@@ -52,6 +52,11 @@ public:
         return cuda::place_of(pointer);
     }
 
+    MemoryStretch stretch(const void* pointer, bool far) noexcept override {
+        if (!driver_loaded() || !usable()) return {-1, 0, UINTPTR_MAX};
+        return cuda::stretch_of(pointer, far);
+    }
+
     void run_async(const Run& run, int device, void* stream) override {
         const CurrentDevice current(device);
         cuda::enqueue(run, limits(device), static_cast<cudaStream_t>(stream));

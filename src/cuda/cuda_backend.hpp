@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "backend/backend.hpp"
 
@@ -17,6 +18,17 @@ constexpr int device_of(const MemoryPlace& place) {
     return place.kind == Memory::device ? place.device : -1;
 }
 
+/// Memory [first, first + bytes) that all lies on one device, or all in the host's memory.
+struct MemoryStretch {
+    int device = -1;
+    std::uintptr_t first = 0;
+    std::uintptr_t bytes = 0;
+
+    [[nodiscard]] bool holds(const void* pointer) const noexcept {
+        return reinterpret_cast<std::uintptr_t>(pointer) - first < bytes;
+    }
+};
+
 class CudaBackend : public Backend {
 public:
     /// Whether the driver is there already: if not, info() and usable() load it, which takes long.
@@ -27,6 +39,8 @@ public:
 
     /// Where `pointer` lies. Without a usable GPU: pageable. Never creates a CUDA context. Thread-safe.
     [[nodiscard]] virtual MemoryPlace place(const void* pointer) noexcept = 0;
+    /// The same for a neighbourhood of `pointer`. `far`: on a device all of its allocation, which takes longer.
+    [[nodiscard]] virtual MemoryStretch stretch(const void* pointer, bool far) noexcept = 0;
 
     /// Enqueues the run on `stream` (a cudaStream_t, null for the default stream) of `device`; both buffers are memory
     /// of that device, the key is copied before this returns. Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.

@@ -18,6 +18,10 @@ Range range_around(const void* pointer, const MemoryPlace&) {
     // The simulated GPU's memory lies among the host's: nothing is known of what is beside the pointer.
     return {reinterpret_cast<std::uintptr_t>(pointer), 1};
 }
+
+Range region_around(const void* pointer) {
+    return range_around(pointer, {});
+}
 #else
 /// cuPointerGetAttribute of the driver, which is loaded: the runtime does not tell how far an allocation reaches.
 using GetAttribute = int (*)(void* data, int attribute, unsigned long long pointer);
@@ -44,6 +48,12 @@ Range range_around(const void* pointer, const MemoryPlace& place) {
     constexpr std::uintptr_t page = 4096;
     return {address / page * page, page};
 }
+
+/// A driver gives out device memory by pages of 64 KiB or more.
+Range region_around(const void* pointer) {
+    constexpr std::uintptr_t region = 64 * 1024;
+    return {reinterpret_cast<std::uintptr_t>(pointer) / region * region, region};
+}
 #endif
 
 }  // namespace
@@ -63,6 +73,12 @@ MemoryPlace place_of(const void* pointer) {
     default:
         return {};
     }
+}
+
+MemoryStretch stretch_of(const void* pointer, bool far) {
+    const MemoryPlace place = place_of(pointer);
+    const Range range = far && place.kind == Memory::device ? range_around(pointer, place) : region_around(pointer);
+    return {device_of(place), range.first, range.bytes};
 }
 
 void PlaceFinder::look_up(const void* pointer) {

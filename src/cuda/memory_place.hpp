@@ -10,6 +10,8 @@ namespace warpaes::cuda {
 
 /// Of a machine with a usable GPU.
 MemoryPlace place_of(const void* pointer);
+/// See CudaBackend::stretch.
+MemoryStretch stretch_of(const void* pointer, bool far);
 
 /// The same for very many pointers that lie in few allocations: asks only for those outside the last one.
 class PlaceFinder {
