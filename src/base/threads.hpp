@@ -1,6 +1,7 @@
-// Work that is shared out to a few threads.
+// Work that is shared out to a few threads, and waiting for another thread.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <system_error>
@@ -36,6 +37,21 @@ void on_threads(std::size_t n, const Work& work) {
     for (const std::exception_ptr& error : errors) {
         if (error) std::rethrow_exception(error);
     }
+}
+
+/// Whether `ready()` is true within `time`, asking all the while: a thread that sleeps takes tens of microseconds to
+/// wake up. With a few processors this would hold up the thread that is waited for, so there it asks once.
+template <typename Ready>
+bool poll(std::chrono::microseconds time, const Ready& ready) {
+    static const bool few_processors = std::thread::hardware_concurrency() < 4;
+    if (ready()) return true;
+    if (few_processors) return false;
+    const auto end = std::chrono::steady_clock::now() + time;
+    do {
+        if (ready()) return true;
+        std::this_thread::yield();
+    } while (std::chrono::steady_clock::now() < end);
+    return false;
 }
 
 }  // namespace warpaes

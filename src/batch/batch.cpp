@@ -4,6 +4,7 @@
 #include <bit>
 #include <chrono>
 
+#include "base/threads.hpp"
 #include "message/message.hpp"
 #include "pipeline/memory.hpp"
 
@@ -56,6 +57,17 @@ void BatchScratch::discard_lane() noexcept {
 
 Batch::Batch(Engine& engine, KeyTable& keys, BatchRequest request)
     : engine_(engine), keys_(keys), request_(std::move(request)), outcomes_(request_), shapes_(request_.count) {}
+
+bool Batch::needs_cpu() const noexcept {
+    return !solos_.empty() || (plan_.cpu != nullptr && host_.size() != 0);
+}
+
+std::uint64_t Batch::wants_of(int device) const {
+    const auto its = device_tasks_.find(device);
+    const std::uint64_t tasks = its != device_tasks_.end() ? its->second.list.size() : 0;
+    const bool planned = std::find(plan_.gpus.begin(), plan_.gpus.end(), device) != plan_.gpus.end();
+    return tasks + (planned ? host_.size() : 0);
+}
 
 std::vector<int> Batch::devices() const {
     std::vector<int> devices(plan_.gpus.begin(), plan_.gpus.end());
@@ -353,8 +365,10 @@ void Batch::finish() noexcept {
 }
 
 bool Batch::wait(std::uint64_t milliseconds) {
-    std::unique_lock lock(mutex_);
     const auto done = [this] { return finished_.load(); };
+    if (milliseconds == 0) return done();
+    if (poll(std::chrono::microseconds(200), done)) return true;
+    std::unique_lock lock(mutex_);
     constexpr std::uint64_t most = std::uint64_t{1} << 40;  // what a clock can count
     if (milliseconds < most) {
         return finish_condition_.wait_for(lock, std::chrono::milliseconds(milliseconds), done);

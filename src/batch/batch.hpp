@@ -38,6 +38,7 @@ struct BatchScratch {
     std::vector<MessageGroup> groups;
     std::vector<Origin> origins;
     std::vector<std::uint8_t> failed;
+    bool worked = false;  ///< since it last waited for work
 
     /// A lane of `backend`, the one before if it will do.
     LaneLease& lane(Engine& engine, Backend& backend, int device, std::size_t staging_bytes);
@@ -66,6 +67,10 @@ public:
     /// GPUs that may be needed.
     [[nodiscard]] std::vector<int> devices() const;
     [[nodiscard]] const BatchPlan& plan() const noexcept { return plan_; }
+    /// Whether there is work for the CPU, as long as no GPU fails.
+    [[nodiscard]] bool needs_cpu() const noexcept;
+    /// Tasks that a device's workers may take.
+    [[nodiscard]] std::uint64_t wants_of(int device) const;
 
     enum class Step { nothing, worked, last };
     /// Takes a task or a few and carries them out. Nothing: there are none, now. Last: all is done.
@@ -90,6 +95,7 @@ public:
     [[nodiscard]] bool complete() const noexcept { return complete_; }
     [[nodiscard]] const Outcomes& outcomes() const noexcept { return outcomes_; }
     [[nodiscard]] std::uint64_t entries() const noexcept { return request_.count; }
+    [[nodiscard]] const BatchRequest& request() const noexcept { return request_; }
     [[nodiscard]] std::uint64_t messages() const noexcept { return messages_; }
     [[nodiscard]] std::uint64_t messages_on_cpu() const noexcept { return on_cpu_; }
     [[nodiscard]] std::uint64_t messages_on_gpu() const noexcept { return on_gpu_; }

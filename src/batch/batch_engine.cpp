@@ -3,7 +3,11 @@
 #include <openssl/crypto.h>
 
 #include <algorithm>
+#include <chrono>
 #include <system_error>
+#include <utility>
+
+#include "base/threads.hpp"
 
 namespace warpaes {
 
@@ -30,10 +34,19 @@ void BatchEngine::submit(BatchRequest request, std::shared_ptr<Batch>& batch) {
     const std::lock_guard lock(mutex_);
     start_cpu_workers();
     active_.reserve(open_ + 1);
-    fresh_.push_back(batch);
+    Team& team = team_for(batch->request());
+    team.fresh.push_back(batch);
     ++open_;
     ++news_;
-    cpu_wake_.notify_one();
+    wake(team, 1);
+}
+
+BatchEngine::Team& BatchEngine::team_for(const BatchRequest& request) {
+    if (gpus_.empty() || request.count == 0) return cpu_;
+    const int device =
+        request.offsets ? request.arena->device() : device_of(cuda_backend().place(request.entry(0).input.at.pointer));
+    const auto gpu = gpus_.find(device);
+    return gpu != gpus_.end() && gpu->second.fresh.size() < gpu->second.idle ? gpu->second : cpu_;
 }
 
 void BatchEngine::start_cpu_workers() {
@@ -70,13 +83,29 @@ void BatchEngine::start_gpu_workers(const Batch& batch) {
 
 void BatchEngine::wake_all() noexcept {
     ++news_;
-    cpu_wake_.notify_all();
+    cpu_.wake.notify_all();
     for (auto& [device, gpu] : gpus_) gpu.wake.notify_all();
 }
 
-void BatchEngine::prepare(std::unique_lock<std::mutex>& lock) {
-    const std::shared_ptr<Batch> batch = std::move(fresh_.front());
-    fresh_.pop_front();
+void BatchEngine::wake(Team& team, std::uint64_t workers) noexcept {
+    if (team.polls && workers != 0) --workers;
+    if (workers >= team.idle) return team.wake.notify_all();
+    for (; workers != 0; --workers) team.wake.notify_one();
+}
+
+void BatchEngine::announce(const Batch& batch, const Team& team) {
+    ++news_;
+    if (batch.needs_cpu()) cpu_.wake.notify_all();
+    for (auto& [device, gpu] : gpus_) {
+        const std::uint64_t tasks = batch.wants_of(device);
+        wake(gpu, &team == &gpu && tasks != 0 ? tasks - 1 : tasks);
+    }
+}
+
+void BatchEngine::prepare(std::unique_lock<std::mutex>& lock, Team& team) {
+    const std::shared_ptr<Batch> batch = std::move(team.fresh.front());
+    team.fresh.pop_front();
+    if (!team.fresh.empty()) wake(team, 1);
     lock.unlock();
     bool ready = !batch->prepare();
     lock.lock();
@@ -90,7 +119,7 @@ void BatchEngine::prepare(std::unique_lock<std::mutex>& lock) {
     }
     if (ready) {
         active_.push_back(batch);
-        wake_all();
+        announce(*batch, team);
         return;
     }
     lock.unlock();
@@ -124,15 +153,34 @@ bool BatchEngine::work(std::unique_lock<std::mutex>& lock, std::size_t& turn, co
 }
 
 template <typename Step>
-void BatchEngine::work_or_wait(std::unique_lock<std::mutex>& lock, std::condition_variable& wake, BatchScratch& scratch,
-                               std::size_t& turn, const Step& step) {
-    const std::uint64_t news = news_;
-    if (work(lock, turn, step)) return;
+void BatchEngine::work_or_wait(std::unique_lock<std::mutex>& lock, Team& team, BatchScratch& scratch, std::size_t& turn,
+                               const Step& step) {
+    const std::uint64_t seen = news_;
+    if (work(lock, turn, step)) {
+        scratch.worked = true;
+        return;
+    }
+    ++team.idle;
+    wait_for_news(lock, team, scratch, seen);
+    --team.idle;
+}
+
+void BatchEngine::wait_for_news(std::unique_lock<std::mutex>& lock, Team& team, BatchScratch& scratch,
+                                std::uint64_t seen) {
+    // A client that hands over one batch after the other does so at once.
+    if (&team != &cpu_ && !team.polls && std::exchange(scratch.worked, false)) {
+        team.polls = true;
+        lock.unlock();
+        (void)poll(std::chrono::microseconds(100), [&] { return news_ != seen; });
+        lock.lock();
+        team.polls = false;
+        if (news_ != seen) return;
+    }
     lock.unlock();
     scratch.let_go();
     OPENSSL_thread_stop();  // at the end of the process a thread that sleeps would come too late
     lock.lock();
-    wake.wait(lock, [&] { return news_ != news || may_leave(); });
+    team.wake.wait(lock, [&] { return news_ != seen || may_leave(); });
 }
 
 void BatchEngine::work_on_cpu(unsigned worker) noexcept {
@@ -140,11 +188,10 @@ void BatchEngine::work_on_cpu(unsigned worker) noexcept {
     std::size_t turn = worker;
     std::unique_lock lock(mutex_);
     while (!may_leave()) {
-        if (!fresh_.empty()) {
-            prepare(lock);
+        if (!cpu_.fresh.empty()) {
+            prepare(lock, cpu_);
         } else {
-            work_or_wait(lock, cpu_wake_, scratch, turn,
-                         [&](Batch& batch) { return batch.work_on_cpu(worker, scratch); });
+            work_or_wait(lock, cpu_, scratch, turn, [&](Batch& batch) { return batch.work_on_cpu(worker, scratch); });
         }
     }
 }
@@ -154,8 +201,12 @@ void BatchEngine::work_on_gpu(int device, std::optional<unsigned> worker, Gpu& g
     std::size_t turn = 0;
     std::unique_lock lock(mutex_);
     while (!may_leave()) {
-        work_or_wait(lock, gpu.wake, scratch, turn,
-                     [&](Batch& batch) { return batch.work_on_gpu(device, worker, scratch); });
+        if (!gpu.fresh.empty()) {
+            prepare(lock, gpu);
+        } else {
+            work_or_wait(lock, gpu, scratch, turn,
+                         [&](Batch& batch) { return batch.work_on_gpu(device, worker, scratch); });
+        }
     }
 }
 
