@@ -129,7 +129,8 @@ void Batch::gather(const TaskList& list, Claim claim, std::span<std::uint8_t> st
         Slice slice = *s++;
         for (; s != end && s->entry == slice.entry && s->first == slice.first + slice.count; ++s)
             slice.count += s->count;
-        MessageGroup g = group(slice.entry).slice(slice.first, slice.count);
+        MessageGroup& g = scratch.groups.emplace_back(group(slice.entry));
+        if (slice.first != 0 || slice.count != g.count) g = g.slice(slice.first, slice.count);
         BatchScratch::Origin origin{.slice = slice};
         if (in_place(g) && !staging.empty()) {
             origin.output = g.output;
@@ -140,7 +141,6 @@ void Batch::gather(const TaskList& list, Claim claim, std::span<std::uint8_t> st
             origin.failed = flags;
             flags += g.count;
         }
-        scratch.groups.push_back(g);
         scratch.origins.push_back(origin);
     }
     scratch.failed.assign(flags, 0);

@@ -1,6 +1,7 @@
 // Outputs of different entries that overlap.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -10,7 +11,7 @@
 namespace warpaes {
 
 /// Told of what every entry writes, it finds the entries that write the same bytes. As long as everything lies in
-/// ascending order, as it mostly does, it remembers next to nothing.
+/// ascending order it remembers next to nothing.
 class Clashes {
 public:
     /// `again(entry)`: gives what an entry wrote that was added before; for when the order breaks.
@@ -24,8 +25,16 @@ public:
     void find(const Again& again, const std::function<void(std::uint32_t entry)>& clash);
 
 private:
-    std::vector<std::uint32_t> entries_;
-    std::uintptr_t first_ = 0, last_ = 0;  ///< beginning and end of all that was added, as long as it ascends
+    struct Write {
+        Strip strip;
+        std::uint32_t entry;
+    };
+    void keep(std::uint32_t entry, const std::array<Strip, 2>& writes);
+    [[nodiscard]] std::vector<std::uint32_t> by_address() const;
+
+    std::vector<std::uint32_t> entries_;   ///< added as long as all ascended
+    std::vector<Write> writes_;            ///< of those after
+    std::uintptr_t first_ = 0, last_ = 0;  ///< beginning and end of what ascends
     bool ascending_ = true;
 };
 

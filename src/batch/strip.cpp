@@ -18,8 +18,7 @@ bool meet_at_stride(const Strip& a, const Strip& b, std::uint64_t stride) noexce
 
 }  // namespace
 
-Meeting meet(const Strip& a, const Strip& b) noexcept {
-    if (a.empty() || b.empty() || a.end() <= b.begin || b.end() <= a.begin) return Meeting::no;
+Meeting meet_among(const Strip& a, const Strip& b) noexcept {
     if (a.solid() && b.solid()) return Meeting::yes;
     const std::uint64_t stride = a.solid() ? b.stride : a.stride;
     for (const Strip& s : {a, b}) {

@@ -22,7 +22,13 @@ struct Strip {
 
 enum class Meeting { no, yes, unknown };
 
+/// `meet` of strips that are not one behind the other.
+Meeting meet_among(const Strip& a, const Strip& b) noexcept;
+
 /// Whether two strips have a byte in common; unknown where they lie between each other at different strides.
-Meeting meet(const Strip& a, const Strip& b) noexcept;
+inline Meeting meet(const Strip& a, const Strip& b) noexcept {
+    if (a.empty() || b.empty() || a.end() <= b.begin || b.end() <= a.begin) return Meeting::no;
+    return meet_among(a, b);
+}
 
 }  // namespace warpaes

@@ -40,7 +40,7 @@ void run_parts(const BatchContext& context, std::vector<MergedGroups>& parts) {
 
 /// Neighbouring messages merged; very many groups in a few parts.
 std::vector<MergedGroups> merge(const BatchContext& context, std::span<const MessageGroup> groups) {
-    const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, BatchThreads::most);
+    static const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, BatchThreads::most);
     const std::size_t parts = std::clamp<std::size_t>(groups.size() / BatchThreads::groups, 1, threads);
     std::vector<MergedGroups> merged(parts);
     on_threads(parts, [&](std::size_t i) {

@@ -157,8 +157,7 @@ private:
 }  // namespace
 
 void prepare_gcm(Bucket& bucket, const DeviceLimits& device) {
-    std::stable_sort(bucket.groups.begin(), bucket.groups.end(),
-                     [](const BatchGroup& a, const BatchGroup& b) { return a.length > b.length; });
+    sort_groups(bucket, [](const BatchGroup& g) { return g.length; });
     prepare_counters(bucket, device);
     bucket.scratch_bytes = Scratch(bucket).bytes;
 }

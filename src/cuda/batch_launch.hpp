@@ -7,6 +7,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -53,6 +54,14 @@ inline constexpr unsigned bucket_tickets = 4;
 /// GCM and CMAC, H.
 constexpr bool needs_slots(Mode mode) {
     return mode == Mode::gcm || mode == Mode::cmac;
+}
+
+/// The largest first, groups of one size as they came; mostly they do so already.
+template <typename SizeOf>
+void sort_groups(Bucket& bucket, const SizeOf& size_of) {
+    const auto before = [&](const BatchGroup& a, const BatchGroup& b) { return size_of(a) > size_of(b); };
+    if (std::is_sorted(bucket.groups.begin(), bucket.groups.end(), before)) return;
+    std::stable_sort(bucket.groups.begin(), bucket.groups.end(), before);
 }
 
 /// Sets first_message and first_unit of every group, and the bucket's units. `units_of(group)`: its pieces of work.

@@ -1,5 +1,4 @@
 // Batches of modes in which each block waits for the one before.
-#include <algorithm>
 #include <cstring>
 
 #include "cuda/batch_launch.hpp"
@@ -9,9 +8,7 @@
 namespace warpaes::cuda {
 
 void prepare_serial(Bucket& bucket, const DeviceLimits&) {
-    std::stable_sort(bucket.groups.begin(), bucket.groups.end(), [](const BatchGroup& a, const BatchGroup& b) {
-        return a.length + a.aad_length > b.length + b.aad_length;
-    });
+    sort_groups(bucket, [](const BatchGroup& g) { return g.length + g.aad_length; });
     number_groups(bucket, [](const BatchGroup&) { return std::uint64_t{0}; });
 }
 

@@ -83,8 +83,8 @@ public:
     /// Contents are undefined if it grows.
     std::uint8_t* reserve(std::size_t bytes) {
         if (bytes > size_) {
+            const std::size_t rounded = size_ == 0 ? std::max(bytes, least) : bytes + bytes / 8;
             release();
-            const std::size_t rounded = std::max(bytes, least);
             check(cudaHostAlloc(reinterpret_cast<void**>(&pointer_), rounded, cudaHostAllocPortable),
                   "allocating page-locked memory");
             size_ = rounded;

@@ -121,6 +121,18 @@ TEST(Clashes, OfMessagesInOrderOrNot) {
     EXPECT_EQ(clashes_of(writes), (std::set<std::uint32_t>{9, 10}));
 }
 
+TEST(Clashes, OfMessagesInMemoriesFarApart) {
+    std::vector<std::array<Strip, 2>> writes;
+    for (std::uintptr_t i = 0; i < 1000; ++i) {
+        const std::uintptr_t memory = i % 3 == 0 ? std::uintptr_t{1} << 46 : 4096;
+        writes.push_back({Strip{memory + 100 * i, 0, 1, 100}, Strip{}});
+    }
+    std::shuffle(writes.begin(), writes.end(), std::mt19937(4));
+    EXPECT_TRUE(clashes_of(writes).empty());
+    writes[0] = {Strip{writes[17][0].begin + 99, 0, 1, 1}, Strip{}};
+    EXPECT_EQ(clashes_of(writes), (std::set<std::uint32_t>{0, 17}));
+}
+
 // --------------------------------------------------------------------------------------------------------------- tasks
 
 TEST(Tasks, HoldEveryMessageOnce) {
