@@ -90,7 +90,8 @@ def known_metrics(text: str) -> set[str]:
 def metrics_to_ask(known: set[str]) -> list[str]:
     """What the GPU has; all if nobody knows. Those of the launch are not counted, so not listed."""
     asked = [*METRICS.values(), *STALL_METRICS.values()]
-    return [name for name in asked if not known or name.startswith("launch__") or name.split(".")[0] in known]
+    listed = [name for name in asked if name.split(".")[0] in known]
+    return [name for name in asked if not listed or name.startswith("launch__") or name in listed]
 
 
 def kernel_number(name: str) -> int | None:
@@ -184,7 +185,8 @@ def run_ncu(ncu: str, build: Path, limit: int) -> str:
     names = metrics_to_ask(known_metrics(query.stdout) if query.returncode == 0 else set())
     command = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
     # Every kernel is verified before any is measured, in the order of the table: the first thirteen launches.
-    command += ["--kernel-name", "regex:variant_kernel", "--launch-count", str(KERNELS), "--metrics", ",".join(names)]
+    command += ["--kernel-name", "regex:variant_kernel", "--launch-count", str(KERNELS)]
+    command += ["--print-kernel-base", "demangled", "--metrics", ",".join(names)]
     command += [build / "cli/warpaes", "lab", "run", "N.implementations", "--quick", "--force", "-o", scratch]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=limit)
     if done.returncode != 0 or not launches(done.stdout):
@@ -194,7 +196,8 @@ def run_ncu(ncu: str, build: Path, limit: int) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--no-build", action="store_true", help="use build/cuda as it is")
+    parser.add_argument("--no-build", action="store_true", help="use the build as it is")
+    parser.add_argument("--build", type=Path, default=ROOT / "build/cuda", help="with --no-build, another build")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="what ncu printed, instead of running it")
     parser.add_argument("--limit", type=int, default=600, metavar="SECONDS", help="for ncu")
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results/lab", help="folder for the record")
@@ -205,7 +208,7 @@ def main() -> int:
         missing = "nvidia-smi shows no GPU here" if gpu is None else "there is no ncu, which Nsight Compute brings"
         print(f"profile_lab: {missing}", file=sys.stderr)
         return 1
-    build = ROOT / "build/cuda"
+    build = options.build.resolve()
     if not options.no_build and not options.csv:
         subprocess.run([ROOT / "tools/build", "cuda", "warpaes_cli"], check=True, stdout=subprocess.DEVNULL)
     made = stamp()

@@ -1,6 +1,7 @@
 #include "lab/experiments/host_verdicts.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -34,6 +35,11 @@ std::string name_of_size(double bytes) {
 /// "30 %": by how much `a` is more than `b`; with a minus if it is less.
 std::string more(double a, double b) {
     return fmt::format("{:.0f} %", (a / b - 1) * 100);
+}
+/// "16 %"; "0 %", not "-0 %"
+std::string whole_percent(double percent) {
+    const double whole = std::round(percent);
+    return fmt::format("{:.0f} %", whole == 0 ? 0 : whole);
 }
 /// "16,384"
 std::string grouped(double whole) {
@@ -165,9 +171,9 @@ Verdict judge_overhead(const std::vector<double>& x, const Overheads& o) {
         most_beyond = std::max(most_beyond, o.beyond_us[i]);
         largest = std::max(largest, at(o.production, i));
         const char* comma = first ? "" : ", ";
-        with_transfers += fmt::format("{}{:.0f} % with {}", comma, model, grouped(x[i]));
-        kernel += fmt::format("{}{:.0f} %", comma, at(o.kernel, i));
-        production += fmt::format("{}{:.0f} %", comma, at(o.production, i));
+        with_transfers += fmt::format("{}{} with {}", comma, whole_percent(model), grouped(x[i]));
+        kernel += fmt::format("{}{}", comma, whole_percent(at(o.kernel, i)));
+        production += fmt::format("{}{}", comma, whole_percent(at(o.production, i)));
         beyond += fmt::format("{}{:.0f}", comma, o.beyond_us[i]);
         alone += fmt::format("{}{:.0f}", comma, o.message_us[i]);
     }
@@ -238,9 +244,9 @@ Verdict judge_orders(const Series& natural, const Series& striped, const Series&
         matters ? both(best_holds, worst_holds) : Holds::no,
         fmt::format(
             "Published: order 7 is the best and order 1 the worst, so that a client should group serial messages "
-            "by size and spread the groups. In the model, which keeps the client's order, {} is the best here ({}) and "
-            "{} the worst ({}), a factor of {:.2f}; with striped threads {:.2f}. Production orders messages itself: "
-            "{} to {}, a factor of {:.2f}.",
+            "by size and spread the groups. In the model, which takes messages as they come, order {} is the best "
+            "here ({}) and order {} the worst ({}), a factor of {:.2f}; with striped threads {:.2f}. Production orders "
+            "messages itself: {} to {}, a factor of {:.2f}.",
             place_of_most(natural) + 1, gb_per_s(most(natural)), worst + 1, gb_per_s(least(natural)), spread(natural),
             spread(striped), gb_per_s(least(production)), gb_per_s(most(production)), spread(production))};
 }

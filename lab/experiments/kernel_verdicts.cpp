@@ -255,15 +255,14 @@ Verdict judge_block_sizes(const Range& speeds) {
 Verdict judge_memories(const Range& tables, const Range& keys, double slowest) {
     namespace paper = published::paracrypt;
     const bool hidden = slowest > paper::disk_mb_per_s / 1000, behind_bus = slowest > paper::bus_gb_per_s;
-    return {
-        by(tables.most < 1.3 * tables.least && keys.most < 1.3 * keys.least, hidden),
-        fmt::format("The best memory for tables is {} the worst, {} and {}, and for keys {} the worst, {} and {}; even "
-                    "the slowest of the nine, {}, is {} than the published disk, {:.0f} MB/s, behind which their "
-                    "differences were hidden, and {} than its bus, {:.0f} GB/s.",
-                    compared(tables.most, tables.least), gb_per_s(tables.most), gb_per_s(tables.least),
-                    compared(keys.most, keys.least), gb_per_s(keys.most), gb_per_s(keys.least), gb_per_s(slowest),
-                    hidden ? "faster" : "slower", paper::disk_mb_per_s, behind_bus ? "faster" : "slower",
-                    paper::bus_gb_per_s)};
+    return {by(tables.most < 1.3 * tables.least && keys.most < 1.3 * keys.least, hidden),
+            fmt::format("The best memory for tables is {} the worst, {} and {}, and for keys {} the worst, {} and {}; "
+                        "the slowest of the nine, {}, is {} than the published disk, {:.0f} MB/s, behind which their "
+                        "differences were hidden, and {} than its bus, {:.0f} GB/s.",
+                        compared(tables.most, tables.least), gb_per_s(tables.most), gb_per_s(tables.least),
+                        compared(keys.most, keys.least), gb_per_s(keys.most), gb_per_s(keys.least), gb_per_s(slowest),
+                        hidden ? "faster" : "slower", paper::disk_mb_per_s, behind_bus ? "faster" : "slower",
+                        paper::bus_gb_per_s)};
 }
 
 Verdict judge_words(double registers, double shared) {
@@ -380,8 +379,8 @@ std::vector<Verdict> judge_leakage(const Leakage& leakage) {
                          fmt::join(apart, ", "))},
             {by(of_production < leaks_from, false),
              fmt::format("Of production {}, in at least {} measurements of each (|t|: {}).",
-                         of_production < leaks_from ? "time tells nothing" : "time differs beyond chance", fewest,
-                         fmt::join(production, ", "))}};
+                         of_production < leaks_from ? "time tells nothing" : "time differs beyond chance",
+                         fmt::group_digits(fewest), fmt::join(production, ", "))}};
 }
 
 }  // namespace lab::experiments

@@ -88,6 +88,8 @@ TEST(HostVerdicts, Overhead) {
               std::string::npos)
         << published.sentence;
     EXPECT_EQ(judge({9, 3, 2}, {5, 1, 0}, {1, 1, 1}).holds, Holds::partly);
+    const Verdict none_at_all = judge({9, 3, -0.3}, {5, 1, 0}, {1, 1, 1});
+    EXPECT_NE(none_at_all.sentence.find("it costs 0 % with 16,384"), std::string::npos) << none_at_all.sentence;
     EXPECT_EQ(judge({3, 3, 4}, {5, 1, 0}, {1, 1, 1}).holds, Holds::no);
     const auto fixed = [&](const Verdict& v) { return v.sentence.find("what any batch costs") != std::string::npos; };
     EXPECT_TRUE(fixed(judge({45, 22, 16}, {70, 70, 60}, {110, 150, 190})));

@@ -201,7 +201,7 @@ TEST(KernelVerdicts, Leakage) {
     const auto as_hoped = judge(2000, 150, 1.2, 0, 2.1);
     EXPECT_EQ(holds_of(as_hoped), std::vector<Holds>(3, Holds::yes));
     EXPECT_TRUE(says(as_hoped[0], "constant memory 2000, shared memory 150")) << as_hoped[0].sentence;
-    EXPECT_TRUE(says(as_hoped[2], "nothing, in at least 20000 measurements of each (|t|: functions 0, launches 2.1)"))
+    EXPECT_TRUE(says(as_hoped[2], "nothing, in at least 20,000 measurements of each (|t|: functions 0, launches 2.1)"))
         << as_hoped[2].sentence;
     EXPECT_EQ(judge(2000, 3, 1.2, 0, 2.1)[0].holds, Holds::partly);
     EXPECT_EQ(holds_of(judge(3, 3, 5, 6, 2.1)), std::vector<Holds>(3, Holds::no));
