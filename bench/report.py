@@ -363,6 +363,8 @@ def everything() -> dict[str, str]:
     of_lab, studies = [record for _, record in lab_pages.load().values()], lab_pages.load_profiles()
     profile = lab_pages.render(of_lab, studies)
     said, beside = (lab_pages.summary(of_lab, bool(profile), folder) for folder in ("docs/", ""))
+    if said:
+        said = f"Five published studies of AES on GPUs, measured again by [the lab](docs/lab.md):\n\n{said}"
     files = render(load(), (ROOT / "README.md").read_text(), said)
     files |= planner.render(planner.load(), (ROOT / "docs/planner.md").read_text())
     none = "There is no record yet: `warpaes lab run` makes one of the machine it runs on."

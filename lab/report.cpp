@@ -60,7 +60,7 @@ std::string filled(std::string_view page, std::initializer_list<std::pair<std::s
     std::string out;
     for (const auto& [name, content] : parts) {
         const std::size_t at = page.find(name);
-        if (at == page.npos) throw std::logic_error("the page has no place for " + std::string(name));
+        if (at == page.npos) throw std::logic_error(std::string("the page has no place for ").append(name));
         out.append(page.substr(0, at)).append(content);
         page.remove_prefix(at + name.size());
     }

@@ -110,7 +110,7 @@ Verdict judge_breakdown(const std::vector<double>& x, const Series& compute) {
     bool compute_first = true, transfers_last = true;
     for (std::size_t i = 0; i < x.size(); ++i) {
         const bool mostly_compute = at(compute, i) > 50;
-        if (mostly_compute) until = "up to " + name_of_size(x[i]);
+        if (mostly_compute) until = fmt::format("up to {}", name_of_size(x[i]));
         if (x[i] < static_cast<double>(published::gu::compute_dominates_below)) compute_first &= mostly_compute;
         if (x[i] > static_cast<double>(published::gu::transfers_dominate_above)) transfers_last &= !mostly_compute;
     }

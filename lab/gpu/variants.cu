@@ -16,7 +16,7 @@ namespace {
 std::size_t index_of(const Entry& entry) {
     const auto* const found = std::find(catalogue.begin(), catalogue.end(), entry);
     if (found == catalogue.end()) {
-        throw std::invalid_argument("entry: there is no kernel of " + std::string(name_of(entry).view()));
+        throw std::invalid_argument(std::string("entry: there is no kernel of ").append(name_of(entry).view()));
     }
     return static_cast<std::size_t>(found - catalogue.begin());
 }
