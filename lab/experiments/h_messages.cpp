@@ -130,7 +130,7 @@ Result measure_overhead(const Context& context) {
     const std::vector<double> x = blocks_axis(context, {1, 4, 16, 64, 512, 4096, 16384, 65536}, {1, 16, 512, 16384});
     // On the device a text that takes much longer than a batch costs in any case; the host has a bus for its limit.
     const std::uint64_t bytes = room_for(context, context.quick ? 64 * mib : 1024 * mib);
-    const std::uint64_t host_bytes = std::min<std::uint64_t>(bytes, 256 * mib);
+    const std::uint64_t host_bytes = bytes / 4;
     const std::uint64_t most = context.quick ? 1 << 17 : 1 << 22;  // 1 GiB in messages of 256 bytes
     const std::uint64_t most_entries = context.quick ? 1 << 17 : 1 << 19;
     const warpaes::Engine engine({.backend = "cuda", .device = context.gpu});
@@ -174,8 +174,9 @@ Result measure_overhead(const Context& context) {
         progress.next(fmt::format("messages of {} blocks, with transfers", size));
         Messages on_host({.count = messages_for(host_bytes, blocks, most), .blocks = blocks}, Place::page_locked);
         const gpu::DeviceMemory input(on_host.input_bytes()), output(on_host.output_bytes());
-        auto host_entry = on_host.entries(key, false);
-        from_host[0].work = [&] { return one_message_from_host(engine, key, on_host); };
+        const warpaes::Key host_key(on_host.keys());
+        auto host_entry = on_host.entries(host_key, false);
+        from_host[0].work = [&] { return one_message_from_host(engine, host_key, on_host); };
         from_host[1].work = [&] { return time_batch(engine, host_entry); };
         from_host[2].work = [&] { return model_with_transfers(on_host, again, true, input, output, stream); };
         from_host[3].work = [&] { return model_with_transfers(on_host, again, false, input, output, stream); };

@@ -134,7 +134,7 @@ private:
     void check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece);
     void check_nonces();
     void make_tasks(const Survey& survey);
-    [[nodiscard]] std::vector<std::uint32_t> in_order() const;
+    [[nodiscard]] std::vector<std::uint32_t> in_order(const Survey& survey) const;
     void refuse(std::uint32_t entry, const Error& error);
     [[nodiscard]] MessageGroup group(std::uint32_t entry) const;
 

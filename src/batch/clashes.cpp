@@ -67,16 +67,21 @@ std::vector<std::uint32_t> Clashes::by_address() const {
     return order;
 }
 
-void Clashes::find(const Again& again, const std::function<void(std::uint32_t)>& clash) {
-    if (ascending_) return;
+std::vector<std::uint32_t> Clashes::find(const Again& again, const std::function<void(std::uint32_t)>& clash) {
+    if (ascending_) return {};
     for (const std::uint32_t entry : entries_) keep(entry, again(entry));
     entries_.clear();
     // Those before the current one that reach beyond its beginning. Many can be only where strips lie between each
     // other; then the oldest are let go.
     constexpr std::size_t most_open = 64;
     std::vector<const Write*> open;
+    std::vector<std::uint32_t> entries;
+    std::vector<bool> listed;
     for (const std::uint32_t number : by_address()) {
         const Write& write = writes_[number];
+        if (write.entry >= listed.size()) listed.resize(std::size_t{2} * write.entry + 1);
+        if (!listed[write.entry]) entries.push_back(write.entry);
+        listed[write.entry] = true;
         std::erase_if(open, [&](const Write* w) { return w->strip.end() <= write.strip.begin; });
         for (const Write* before : open) {
             if (before->entry == write.entry || meet(before->strip, write.strip) != Meeting::yes) continue;
@@ -86,6 +91,7 @@ void Clashes::find(const Again& again, const std::function<void(std::uint32_t)>&
         if (open.size() == most_open) open.erase(open.begin());
         open.push_back(&write);
     }
+    return entries;
 }
 
 }  // namespace warpaes

@@ -21,8 +21,9 @@ public:
     void add(std::uint32_t entry, const std::array<Strip, 2>& writes);
     /// What was added to `next`, whose entries all come after these.
     void append(const Clashes& next);
-    /// Calls `clash` for each entry that overlaps another, maybe more than once.
-    void find(const Again& again, const std::function<void(std::uint32_t entry)>& clash);
+    /// Calls `clash` for each entry that overlaps another, maybe more than once. Returns the entries that write by
+    /// where they do first; none if that is the order in which they were added.
+    std::vector<std::uint32_t> find(const Again& again, const std::function<void(std::uint32_t entry)>& clash);
 
 private:
     struct Write {

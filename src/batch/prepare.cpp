@@ -67,6 +67,7 @@ struct Batch::Survey {
     std::uint64_t cost = 0;
     std::uint64_t serial_messages = 0;
     bool in_place = false;
+    std::vector<std::uint32_t> by_address;  ///< entries that write; none if they do so in their own order
 
     void add(const MessageGroup& g) {
         BatchPart& part = part_for(g.mode, g.direction, g.rounds(), g.input.first);
@@ -189,11 +190,12 @@ void Batch::check_entries(Survey& survey) {
         messages_ += piece.messages;
         for (auto& [entry, key] : piece.keys) table_keys_.emplace(entry, std::move(key));
     }
-    clashes.find([&](std::uint32_t i) { return writes_of(group_of(request_, request_.entry(i))); },
-                 [&](std::uint32_t i) {
-                     if (shapes_[i].place == refused) return;
-                     refuse(i, Error(WARPAES_ERROR_OVERLAP, "output, tag: overlap those of another entry"));
-                 });
+    survey.by_address =
+        clashes.find([&](std::uint32_t i) { return writes_of(group_of(request_, request_.entry(i))); },
+                     [&](std::uint32_t i) {
+                         if (shapes_[i].place == refused) return;
+                         refuse(i, Error(WARPAES_ERROR_OVERLAP, "output, tag: overlap those of another entry"));
+                     });
 }
 
 void Batch::check_nonces() {
@@ -214,15 +216,25 @@ void Batch::check_nonces() {
                 });
 }
 
-std::vector<std::uint32_t> Batch::in_order() const {
+/// By kind, and within a kind by address: a GPU takes messages at equal distances as one group, whatever order a client
+/// has handed them over in.
+std::vector<std::uint32_t> Batch::in_order(const Survey& survey) const {
     std::vector<std::uint32_t> order;
     order.reserve(request_.count);
     std::size_t least = classes, most = 0;
-    for (std::uint32_t i = 0; i < request_.count; ++i) {
-        if (shapes_[i].place == refused) continue;
+    const auto take = [&](std::uint32_t i) {
+        if (shapes_[i].place == refused) return;
         order.push_back(i);
         least = std::min<std::size_t>(least, shapes_[i].kind);
         most = std::max<std::size_t>(most, shapes_[i].kind);
+    };
+    std::vector<bool> taken(request_.count);
+    for (const std::uint32_t i : survey.by_address) {
+        take(i);
+        taken[i] = true;
+    }
+    for (std::uint32_t i = 0; i < request_.count; ++i) {
+        if (!taken[i]) take(i);
     }
     if (least >= most) return order;
     std::vector<std::uint32_t> begins(most - least + 2);
@@ -234,7 +246,7 @@ std::vector<std::uint32_t> Batch::in_order() const {
 }
 
 void Batch::make_tasks(const Survey& survey) {
-    const std::vector<std::uint32_t> order = in_order();
+    const std::vector<std::uint32_t> order = in_order(survey);
     stages_ = survey.in_place;
     plan_ = plan_batch(engine_, survey.parts);
     plan_.gpu_lanes = std::clamp(plan_.gpu_lanes, 1U, most_gpu_lanes);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <set>
@@ -119,6 +120,26 @@ TEST(Clashes, OfMessagesInOrderOrNot) {
     EXPECT_TRUE(clashes_of(writes).empty());
     writes[10][0].size = 101;
     EXPECT_EQ(clashes_of(writes), (std::set<std::uint32_t>{9, 10}));
+}
+
+TEST(Clashes, ListEntriesByAddressUnlessTheyAreInOrder) {
+    std::vector<std::uint32_t> by_address(1000);
+    std::iota(by_address.begin(), by_address.end(), 0);
+    const auto listed = [&] {
+        Clashes clashes;
+        std::vector<std::array<Strip, 2>> writes(by_address.size());
+        for (std::uint32_t place = 0; place < by_address.size(); ++place) {
+            // A tag behind each text: two writes, one entry.
+            const std::uintptr_t text = 1000 + 100 * std::uintptr_t{place};
+            writes[by_address[place]] = {Strip{text, 0, 1, 84}, Strip{text + 84, 0, 1, 16}};
+        }
+        for (std::uint32_t i = 0; i < writes.size(); ++i) clashes.add(i, writes[i]);
+        return clashes.find([&](std::uint32_t i) { return writes[i]; },
+                            [](std::uint32_t i) { FAIL() << "entry " << i << " overlaps no other"; });
+    };
+    EXPECT_TRUE(listed().empty());
+    std::shuffle(by_address.begin(), by_address.end(), std::mt19937(5));
+    EXPECT_EQ(listed(), by_address);
 }
 
 TEST(Clashes, OfMessagesInMemoriesFarApart) {
