@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -50,7 +51,7 @@ constexpr const char* run_help = R"(Usage: warpaes lab run [KEY...] [options]
 Runs the experiments whose key begins with one of KEY, or all. Afterwards there are record.json and
 report.html in the folder; the record is stored after each experiment. What cannot run here is left
 out, and the record says why; what fails does not end the run. After an interrupt, --resume goes on,
-and tries again what failed.
+tries again what failed, and runs what KEY names once more; the record says which build ran what.
 
   --quick            few points and few samples: minutes instead of an hour
   --device N         CUDA device to use (default: 0 if there is one)
@@ -144,7 +145,7 @@ struct RunOptions {
 /// False if the help was asked for.
 bool parse_run_options(int argc, char** argv, RunOptions& o) {
     CLI::App app{"", "warpaes lab run"};
-    auto* keys = app.add_option("KEY", o.lab.keys);
+    app.add_option("KEY", o.lab.keys);
     auto* quick = app.add_flag("--quick", o.lab.quick);
     auto* device = app.add_option("--device", o.device)->check(CLI::Range(0, 1 << 20));
     auto* no_gpu = app.add_flag("--no-gpu", o.no_gpu)->excludes(device);
@@ -153,7 +154,6 @@ bool parse_run_options(int argc, char** argv, RunOptions& o) {
     app.add_option("-o,--output", o.output);
     auto* force = app.add_flag("-f,--force", o.force);
     app.add_flag("--resume", o.resume)
-        ->excludes(keys)
         ->excludes(quick)
         ->excludes(device)
         ->excludes(no_gpu)
@@ -177,10 +177,22 @@ void complete(RunOptions& o) {
     if (o.lab.memory.empty()) o.lab.memory = lab::find_memory().string();
 }
 
+void run_again(lab::Record& record, const std::vector<std::string>& keys) {
+    for (const lab::Experiment& again : lab::select(keys)) {
+        const auto entry = std::find_if(record.experiments.begin(), record.experiments.end(),
+                                        [&](const lab::Entry& e) { return e.key == again.key; });
+        if (entry == record.experiments.end()) {
+            throw UsageError(fmt::format("KEY: the record has no experiment '{}'", again.key));
+        }
+        entry->status = lab::Status::not_run;
+    }
+}
+
 /// A new record, or the one to go on with.
 lab::Record begin(RunOptions& o, const std::filesystem::path& path) {
     if (o.resume) {
         lab::Record record = load_record(path);
+        const std::vector<std::string> keys = o.lab.keys;
         record.options.disk = o.lab.disk.empty() ? record.options.disk : o.lab.disk;
         record.options.memory = o.lab.memory.empty() ? record.options.memory : o.lab.memory;
         o.lab = record.options;
@@ -194,10 +206,7 @@ lab::Record begin(RunOptions& o, const std::filesystem::path& path) {
         if (name(here) != name(record.machine)) {
             throw UsageError(fmt::format("--resume: the record is of another machine ({})", name(record.machine)));
         }
-        if (lab::commit_of_build() != record.commit || warpaes_version() != record.version) {
-            throw UsageError(
-                fmt::format("--resume: the record is another build's (warpaes {} {})", record.version, record.commit));
-        }
+        if (!keys.empty()) run_again(record, keys);
         return record;
     }
     if (!o.force && std::filesystem::exists(path)) {

@@ -73,15 +73,19 @@ Options to_options(const json& in) {
 }
 
 json of(const Entry& entry) {
-    return {{"key", entry.key},       {"paper", entry.paper},       {"citation", entry.citation},
-            {"title", entry.title},   {"question", entry.question}, {"status", statuses(entry.status)},
-            {"reason", entry.reason}, {"seconds", entry.seconds},   {"result", to_json(entry.result)}};
+    return {{"key", entry.key},           {"paper", entry.paper},
+            {"citation", entry.citation}, {"title", entry.title},
+            {"question", entry.question}, {"status", statuses(entry.status)},
+            {"reason", entry.reason},     {"commit", entry.commit},
+            {"seconds", entry.seconds},   {"result", to_json(entry.result)}};
 }
 
 Entry to_entry(const json& in) {
-    return {in.at("key"),    in.at("paper"),    in.at("citation"),
-            in.at("title"),  in.at("question"), statuses.parse(in.at("status").get<std::string>()),
-            in.at("reason"), in.at("seconds"),  result_from_json(in.at("result"))};
+    return {in.at("key"),      in.at("paper"),
+            in.at("citation"), in.at("title"),
+            in.at("question"), statuses.parse(in.at("status").get<std::string>()),
+            in.at("reason"),   in.at("commit"),
+            in.at("seconds"),  result_from_json(in.at("result"))};
 }
 
 }  // namespace

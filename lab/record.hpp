@@ -65,6 +65,7 @@ struct Entry {
     std::string citation, title, question;
     Status status = Status::not_run;
     std::string reason;
+    std::string commit;  ///< of the build that ran it, as the record's; "" if it has not run
     double seconds = 0;
     Result result;
 };
@@ -73,7 +74,7 @@ Entry make_entry(const Experiment& experiment);
 struct Record {
     static constexpr int schema = 1;
     std::string version;  ///< of warpaes
-    std::string commit;   ///< "" if not known; ends in "+" if the tree was not that commit's alone
+    std::string commit;   ///< of the build that began; "" if not known; ends in "+" if it was not that commit's alone
     std::string date;     ///< when it began, ISO 8601, UTC
     double seconds = 0;   ///< what all experiments took together
     Machine machine;

@@ -60,7 +60,9 @@ void run_one(const Experiment& experiment, const Context& context, const Conditi
         entry.status = conditions.interrupted() ? Status::not_run : Status::failed;
         entry.reason = conditions.interrupted() ? "interrupted" : error.what();
     }
-    entry.seconds = entry.status == Status::not_run ? 0 : seconds_since(start);
+    const bool has_run = entry.status != Status::not_run;
+    entry.seconds = has_run ? seconds_since(start) : 0;
+    entry.commit = has_run ? commit_of_build() : "";
 }
 
 }  // namespace
@@ -120,6 +122,7 @@ bool run(Record& record, const Conditions& conditions) {
             const double left = time_left.seconds(i, seconds_since(start), std::clamp(done, 0.0, 1.0));
             conditions.progress({entry, i, record.experiments.size(), done, next, left});
         };
+        record.seconds -= entry.seconds;  // of a run that failed or is repeated
         run_one(find(conditions.experiments, entry.key), context, conditions, entry);
         if (entry.status == Status::measured) {
             time_left.finished(i, entry.seconds);

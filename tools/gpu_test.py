@@ -238,6 +238,9 @@ def main() -> int:
     parser.add_argument(
         "--sanitizer-limit", type=int, default=900, metavar="SECONDS", help="for each of them; 0 leaves them out"
     )
+    parser.add_argument(
+        "--sanitizer", action="append", choices=SANITIZERS, help="this one, and what the record has of the others"
+    )
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results", help="folder for the record")
     parser.add_argument("--only", choices=PARTS, help="this part alone, --into an earlier record")
     parser.add_argument("--into", type=Path, metavar="RECORD", help="the record that keeps its other parts")
@@ -302,8 +305,9 @@ def main() -> int:
     path = write(record, options.output)
     if "sanitizers" in parts and gpu and options.sanitizer_limit:
         say("compute-sanitizer")
-        record["sanitizers"] = []
-        for tool in SANITIZERS:
+        chosen = options.sanitizer or list(SANITIZERS)
+        record["sanitizers"] = [result for result in record["sanitizers"] if result["tool"] not in chosen]
+        for tool in chosen:
             record["sanitizers"].append(run_sanitizer(tool, build, environment, options.sanitizer_limit) | made)
             print(record["sanitizers"][-1], flush=True)
             write(record, options.output)

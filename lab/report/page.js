@@ -147,12 +147,14 @@ function verdictsOf(experiment) {
                      prose(sentence)))));
 }
 
-function experimentOf(experiment) {
+function experimentOf(experiment, commit) {
   const {key} = experiment;
   const article = html("article", {id: key, "data-status": experiment.status, "aria-labelledby": `${key}-title`},
     html("h3", {id: `${key}-title`}, html("a", {href: `#${key}`}, experiment.title)),
     html("p", {class: "key-line"}, html("code", null, key),
-      wasRun(experiment) ? html("span", null, duration(experiment.seconds)) : null),
+      wasRun(experiment) ? html("span", null, duration(experiment.seconds)) : null,
+      wasRun(experiment) && experiment.commit !== commit
+        ? html("span", null, "commit ", html("code", null, experiment.commit)) : null),
     html("p", {class: "question"}, prose(experiment.question)));
   if (!wasRun(experiment)) {
     const why = experiment.sharesReason ? html("a", {href: "#others"}, "Why") : reasonOf(experiment);
@@ -293,7 +295,7 @@ function show(record) {
         papers.map(
           ({letter, citation, experiments}) => html("section", {"aria-labelledby": `paper-${letter}`, class: "paper"},
             html("h2", {id: `paper-${letter}`}, html("span", {class: "letter"}, letter), citation),
-            experiments.map(experimentOf))))));
+            experiments.map(experiment => experimentOf(experiment, record.commit)))))));
 }
 
 function drawAll(width = 0) {

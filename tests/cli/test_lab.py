@@ -85,6 +85,14 @@ class Lab(CommandTest):
             before = self.read("out/record.json")
             self.lab("run", "--resume", "-o", "out")
             self.assertEqual(self.read("out/record.json"), before)
+        with self.subTest("once more, with another build"):
+            environment = {"WARPAES_COMMIT": "0123abcd", "WARPAES_DIRTY": "1"}
+            self.lab("run", "P.random", "--resume", "-o", "out", env=environment)
+            again = self.record()
+            self.assertEqual(again["experiments"][0]["commit"], "0123abcd+")
+            self.assertEqual(again["commit"], record["commit"])
+            self.assertEqual(again["seconds"], again["experiments"][0]["seconds"])
+            self.refused(ARGUMENT, "KEY|N.tables", "lab", "run", "N.tables", "--resume", "-o", "out")
         with self.subTest("another machine's record"):
             record["machine"]["cpu"] = "another"
             self.write("out/record.json", json.dumps(record).encode())

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "folder.hpp"
+#include "lab/machine.hpp"
 
 namespace {
 
@@ -133,6 +134,7 @@ TEST_F(Run, AnInterruptIsTakenUpWhereItCame) {
     EXPECT_EQ(resumed.experiments[0].status, Status::measured);
     EXPECT_EQ(resumed.experiments[1].status, Status::not_run);
     EXPECT_EQ(resumed.experiments[1].reason, "interrupted");
+    EXPECT_EQ(resumed.experiments[1].commit, "");
     EXPECT_EQ(resumed.experiments[2].status, Status::not_run);
 
     stop = false;
@@ -141,7 +143,10 @@ TEST_F(Run, AnInterruptIsTakenUpWhereItCame) {
     patient[1].run = run_c;
     EXPECT_TRUE(run(resumed, conditions_for(patient)));
     EXPECT_EQ(calls, "cc");
-    for (const Entry& entry : resumed.experiments) EXPECT_EQ(entry.status, Status::measured) << entry.key;
+    for (const Entry& entry : resumed.experiments) {
+        EXPECT_EQ(entry.status, Status::measured) << entry.key;
+        EXPECT_EQ(entry.commit, commit_of_build()) << entry.key;
+    }
 }
 
 TEST_F(Run, AnInterruptIsNoticedBetweenSamples) {
