@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
 
 namespace lab::experiments {
 
@@ -19,6 +22,17 @@ warpaes_mode abi_mode(Mode mode) {
 struct DestroyBatch {
     void operator()(warpaes_batch* batch) const { warpaes_batch_destroy(batch); }
 };
+using BatchHandle = std::unique_ptr<warpaes_batch, DestroyBatch>;
+
+BatchHandle submit(const warpaes::Engine& engine, std::vector<warpaes_batch_entry>& entries) {
+    warpaes_batch* batch = nullptr;
+    warpaes::check(warpaes_batch_submit(engine.get(), nullptr, entries.data(), entries.size(), &batch));
+    return BatchHandle(batch);
+}
+
+void wait_for(BatchHandle batch) {
+    warpaes::check(warpaes_batch_wait(batch.get(), WARPAES_UNKNOWN));
+}
 
 }  // namespace
 
@@ -146,12 +160,21 @@ void Messages::check_runs(const std::string& what, std::uint64_t count, std::uin
 }
 
 double time_batch(const warpaes::Engine& engine, std::vector<warpaes_batch_entry>& entries) {
-    return time_of([&] {
-        warpaes_batch* raw = nullptr;
-        warpaes::check(warpaes_batch_submit(engine.get(), nullptr, entries.data(), entries.size(), &raw));
-        const std::unique_ptr<warpaes_batch, DestroyBatch> batch(raw);
-        warpaes::check(warpaes_batch_wait(batch.get(), WARPAES_UNKNOWN));
+    return time_of([&] { wait_for(submit(engine, entries)); });
+}
+
+double time_batches(const warpaes::Engine& engine, std::vector<warpaes_batch_entry>& entries, unsigned calls) {
+    std::array<std::vector<warpaes_batch_entry>, 4> copies;
+    copies.fill(entries);
+    const double seconds = time_of([&] {
+        std::array<BatchHandle, copies.size()> on_their_way;
+        for (unsigned i = 0; i < calls + copies.size(); ++i) {
+            BatchHandle& batch = on_their_way[i % copies.size()];
+            if (batch != nullptr) wait_for(std::move(batch));
+            if (i < calls) batch = submit(engine, copies[i % copies.size()]);
+        }
     });
+    return seconds / calls;
 }
 
 std::uint64_t messages_for(std::uint64_t bytes, std::uint64_t blocks, std::uint64_t most) {

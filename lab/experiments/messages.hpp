@@ -69,6 +69,8 @@ private:
 
 /// Seconds from submitting to the end, by the host's clock. Throws warpaes::Error if an entry fails.
 double time_batch(const warpaes::Engine& engine, std::vector<warpaes_batch_entry>& entries);
+/// Of each of `calls` such batches, four of them on their way at a time, which read and write the same.
+double time_batches(const warpaes::Engine& engine, std::vector<warpaes_batch_entry>& entries, unsigned calls);
 
 /// As many messages of `blocks` blocks as make `bytes` bytes; at least one, at most `most`.
 std::uint64_t messages_for(std::uint64_t bytes, std::uint64_t blocks, std::uint64_t most);

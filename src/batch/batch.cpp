@@ -368,6 +368,8 @@ bool Batch::wait(std::uint64_t milliseconds) {
     const auto done = [this] { return finished_.load(); };
     if (milliseconds == 0) return done();
     if (poll(std::chrono::microseconds(200), done)) return true;
+    // CUDA's own functions wait for a GPU like this too; longer ones are not worth it.
+    if (on_gpus_alone_ && milliseconds > 2 && poll(std::chrono::microseconds(1800), done)) return true;
     std::unique_lock lock(mutex_);
     constexpr std::uint64_t most = std::uint64_t{1} << 40;  // what a clock can count
     if (milliseconds < most) {

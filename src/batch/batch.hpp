@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -134,6 +135,7 @@ private:
     void check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece);
     void check_nonces();
     void make_tasks(const Survey& survey);
+    [[nodiscard]] std::set<int> devices_with_long_chains() const;
     [[nodiscard]] std::vector<std::uint32_t> in_order(const Survey& survey) const;
     void refuse(std::uint32_t entry, const Error& error);
     [[nodiscard]] MessageGroup group(std::uint32_t entry) const;
@@ -181,6 +183,7 @@ private:
     std::atomic<std::size_t> next_solo_{0};
     std::atomic<std::uint64_t> left_{0};  ///< tasks and solos that are not done
     std::atomic<bool> cancelled_{false};
+    std::atomic<bool> on_gpus_alone_{false};  ///< it is prepared, and the CPU has no part in it
     std::atomic<std::uint64_t> on_cpu_{0}, on_gpu_{0};
     std::atomic<std::uint32_t> notes_{0};
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <set>
 
 #include "base/threads.hpp"
 #include "batch/batch.hpp"
@@ -245,6 +246,22 @@ std::vector<std::uint32_t> Batch::in_order(const Survey& survey) const {
     return sorted;
 }
 
+std::set<int> Batch::devices_with_long_chains() const {
+    constexpr std::uint64_t long_chain = 4096, many_entries = 256;
+    std::map<int, std::pair<std::uint64_t, std::uint64_t>> seen;  ///< of a device: the longest chain, other entries
+    for (const Shape& shape : shapes_) {
+        if (shape.place < 0) continue;
+        auto& [longest, others] = seen[shape.place];
+        if (shape.work == Shape::Work::serial) longest = std::max(longest, shape.cost);
+        if (shape.work == Shape::Work::parallel) ++others;
+    }
+    std::set<int> devices;
+    for (const auto& [device, what] : seen) {
+        if (what.first >= long_chain && what.second >= many_entries) devices.insert(device);
+    }
+    return devices;
+}
+
 void Batch::make_tasks(const Survey& survey) {
     const std::vector<std::uint32_t> order = in_order(survey);
     stages_ = survey.in_place;
@@ -270,12 +287,26 @@ void Batch::make_tasks(const Survey& survey) {
     constexpr TaskList::Limits whole{
         .bytes = std::uint64_t{1} << 62, .messages = std::uint64_t{1} << 62, .slices = std::size_t{1} << 16};
 
+    // A GPU computes a long chain of blocks for longer than it takes to prepare many entries: chains are a task of
+    // their own then, and run while another worker prepares the rest.
+    const std::set<int> chains_first = devices_with_long_chains();
+    const auto is_begun = [&](const Shape& shape) {
+        return shape.work == Shape::Work::serial && chains_first.contains(shape.place);
+    };
+    const auto add_to_device = [&](std::uint32_t i) {
+        const Shape& shape = shapes_[i];
+        device_tasks_[shape.place].list.add(i, shape.count, shape.cost, whole);
+    };
+    for (const std::uint32_t i : order) {
+        if (is_begun(shapes_[i])) add_to_device(i);
+    }
+    for (const int device : chains_first) device_tasks_[device].list.close();
     for (const std::uint32_t i : order) {
         const Shape& shape = shapes_[i];
         if (shape.work == Shape::Work::none) {
             on_cpu_ += shape.count;
         } else if (shape.place >= 0) {
-            device_tasks_[shape.place].list.add(i, shape.count, shape.cost, whole);
+            if (!is_begun(shape)) add_to_device(i);
         } else if (shape.work == Shape::Work::solo) {
             for (std::uint64_t m = 0; m < shape.count; ++m) solos_.push_back({m, i});
         } else {
@@ -293,6 +324,7 @@ void Batch::make_tasks(const Survey& survey) {
     returned_.reserve(2 * most_gpu_lanes * plan_.gpus.size());
     lost_.reserve(plan_.gpus.size());
     left_ = all;
+    on_gpus_alone_ = !needs_cpu();
 }
 
 }  // namespace warpaes
