@@ -13,7 +13,7 @@ namespace {
 
 using namespace warpaes;
 
-constexpr std::size_t block = 16, samples = 31;
+constexpr std::size_t block = 16, samples = 101;
 
 struct Message {
     std::uint64_t blocks;

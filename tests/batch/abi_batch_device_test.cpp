@@ -88,6 +88,30 @@ TEST_P(AbiBatchDevice, BesideMessagesElsewhere) {
     for (const auto& c : cases) EXPECT_EQ(c->complaints(), "");
 }
 
+// Chains of many blocks are a task of their own beside so many others; entries of one shape in any order are a group.
+TEST_P(AbiBatchDevice, LongChainsAmongManyEntriesInAnyOrder) {
+    std::mt19937 random(4);
+    std::vector<GroupSpec> specs(300, {.mode = Mode::ctr, .count = 1, .length = 64, .iv_length = 16});
+    for (std::size_t i = 0; i < specs.size(); i += 7) specs[i].length = 16 + i;
+    for (std::uint64_t i = 0; i < 9; ++i) {
+        specs.push_back({.mode = Mode::cbc, .count = 1, .length = 4096 + 16 * (i % 3), .iv_length = 16});
+    }
+    DeviceMemory memory(engine_, 0);
+    const BatchCase c(specs, 5, memory, memory);
+    AbiEntries parts(c);
+    std::vector<warpaes_batch_entry> entries(parts.entries().begin(), parts.entries().end());
+    std::shuffle(entries.begin(), entries.end(), random);
+    warpaes_batch* handle = nullptr;
+    ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, entries.data(), entries.size(), &handle), WARPAES_OK);
+    const AbiBatchHandle batch(handle);
+    EXPECT_EQ(warpaes_batch_wait(handle, WARPAES_UNKNOWN), WARPAES_OK) << warpaes_last_error();
+    EXPECT_EQ(c.complaints(), "");
+    warpaes_batch_result result = {};
+    result.struct_size = sizeof result;
+    ASSERT_EQ(warpaes_batch_query(handle, &result), WARPAES_OK);
+    EXPECT_EQ(result.messages_on_gpu, specs.size());
+}
+
 TEST_P(AbiBatchDevice, AnEntryLiesInOnePlace) {
     const AbiArena arena = make_arena(engine_, 4096, WARPAES_MEMORY_DEVICE, 0);
     auto* const there = static_cast<std::uint8_t*>(warpaes_arena_data(arena.get()));

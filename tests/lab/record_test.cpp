@@ -32,7 +32,7 @@ Record example() {
     record.machine.os = "Linux";
     record.machine.openssl = "OpenSSL 3";
     record.options = {{"N", "G.tables"}, true, 1, 16, "/disk", "/memory"};
-    Entry entry{"G.tables", "G", "Gu", "Tables", "Which?", Status::measured, "", 1.25, {}};
+    Entry entry{"G.tables", "G", "Gu", "Tables", "Which?", Status::measured, "", "abc1", 1.25, {}};
     Panel lines{"By size",
                 Panel::Kind::lines,
                 {"input", "B", Axis::Scale::log, {16, 256}, {}},
@@ -55,9 +55,9 @@ Record example() {
     entry.result.verdicts = {{Verdict::Holds::partly, "It \"holds\" partly."}, {Verdict::Holds::no, "not"}};
     entry.result.notes = {"left out: ½"};
     record.experiments = {entry,
-                          {"W.leakage", "W", "ours", "Leakage", "Does it?", Status::left_out, "no GPU", 0, {}},
-                          {"N.tables", "N", "Iwai", "T", "?", Status::failed, "wrong output", 0.5, {}},
-                          {"N.layout", "N", "Iwai", "L", "?", Status::not_run, "", 0, {}}};
+                          {"W.leakage", "W", "ours", "Leakage", "Does it?", Status::left_out, "no GPU", "abc1", 0, {}},
+                          {"N.tables", "N", "Iwai", "T", "?", Status::failed, "wrong output", "abc2+", 0.5, {}},
+                          {"N.layout", "N", "Iwai", "L", "?", Status::not_run, "", "", 0, {}}};
     return record;
 }
 
@@ -78,6 +78,7 @@ TEST(Record, SurvivesJsonWhole) {
     EXPECT_EQ(entry["result"]["facts"][1]["published"], nullptr);
     EXPECT_EQ(entry["result"]["verdicts"][0]["holds"], "partly");
     EXPECT_EQ(first["experiments"][1]["reason"], "no GPU");
+    EXPECT_EQ(first["experiments"][2]["commit"], "abc2+");
     EXPECT_EQ(first["machine"]["gpu"]["memory_bytes"], 150'000'000'000);
 }
 
