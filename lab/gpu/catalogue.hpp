@@ -210,8 +210,9 @@ inline constexpr auto catalogue = [] {
 }();
 
 // A profiler names kernels by their places: tools/profile_lab.py takes the first thirteen for [N]'s.
-static_assert(std::equal(thirteen.begin(), thirteen.end(), catalogue.begin(),
-                         [](const Variant& v, const Entry& e) { return e == Entry{v, {}}; }));
+static_assert(std::equal(thirteen.begin(), thirteen.end(), catalogue.begin(), [](const Variant& v, const Entry& e) {
+    return e == Entry{v, {}};
+}));
 static_assert(std::all_of(catalogue.begin(), catalogue.end(), [](const Entry& e) { return valid(e); }));
 
 }  // namespace lab::gpu

@@ -153,8 +153,9 @@ function experimentOf(experiment, commit) {
     html("h3", {id: `${key}-title`}, html("a", {href: `#${key}`}, experiment.title)),
     html("p", {class: "key-line"}, html("code", null, key),
       wasRun(experiment) ? html("span", null, duration(experiment.seconds)) : null,
-      wasRun(experiment) && experiment.commit !== commit
-        ? html("span", null, "commit ", html("code", null, experiment.commit)) : null),
+      wasRun(experiment) && experiment.commit !== commit ?
+        html("span", null, "commit ", html("code", null, experiment.commit)) :
+        null),
     html("p", {class: "question"}, prose(experiment.question)));
   if (!wasRun(experiment)) {
     const why = experiment.sharesReason ? html("a", {href: "#others"}, "Why") : reasonOf(experiment);
