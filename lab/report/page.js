@@ -154,7 +154,7 @@ function experimentOf(experiment, commit) {
     html("p", {class: "key-line"}, html("code", null, key),
       wasRun(experiment) ? html("span", null, duration(experiment.seconds)) : null,
       wasRun(experiment) && experiment.commit !== commit ?
-        html("span", null, "commit ", html("code", null, experiment.commit)) :
+        html("span", null, "commit ", html("code", null, experiment.commit.slice(0, 12))) :
         null),
     html("p", {class: "question"}, prose(experiment.question)));
   if (!wasRun(experiment)) {

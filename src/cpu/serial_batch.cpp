@@ -24,6 +24,9 @@ StreamKind kind_of(Mode mode) {
     }
 }
 
+/// Messages that are no longer are at hand in the caches nearest to the core.
+constexpr std::uint64_t near_bytes = 2048;
+
 /// Messages of one kind and one number of rounds, on all lanes until none is left.
 class Streams {
 public:
@@ -80,9 +83,8 @@ private:
     /// Eight vectors keep the AES units busy. Streams that reach beyond the caches nearest to the core wait for memory
     /// instead, where half as many come faster: what is fetched ahead of them stays until it is used.
     [[nodiscard]] std::size_t streams_at_once(std::span<const MessageGroup* const> groups) const {
-        constexpr std::uint64_t far = 2048;
         const bool all_near =
-            std::all_of(groups.begin(), groups.end(), [](const auto* g) { return g->bytes() <= far; });
+            std::all_of(groups.begin(), groups.end(), [](const auto* g) { return g->bytes() <= near_bytes; });
         const std::size_t most = SimdStreams::vectors * kernels_.lanes;
         return all_near ? most : std::max(most / 2, SimdStreams::vectors);
     }

@@ -143,7 +143,7 @@ class Lab(CommandTest):
         }
         result = {"panels": [panel], "facts": [], "verdicts": [], "notes": []}
         experiment = {"key": "G.x", "paper": "G", "citation": "", "title": "", "question": "?", "status": "measured"}
-        experiment.update(reason="", seconds=1, result=result)
+        experiment.update(reason="", commit="abc", seconds=1, result=result)
         record = self.lab("run", "N", "--no-gpu", "--quick", "-o", "a", "--json")
         record = json.loads(record)
         record["experiments"] = [experiment]

@@ -21,6 +21,7 @@ import browser
 
 WARPAES = os.environ["WARPAES"]
 SAMPLE = Path(__file__).with_name("sample_record.json")
+RECORDS = Path(__file__).parents[2] / "bench/results/lab"
 WIDTHS = (390, 768, 1440)
 
 
@@ -237,6 +238,25 @@ class Drawn(unittest.TestCase):
                 window = self.opened(width)
                 self.well(window, width)
                 self.all_drawn(self.sample, window)
+
+    def test_records_of_the_repository(self):
+        """Their pages in docs/, made by `make docs`, are of what they were made of."""
+        for source in sorted(RECORDS.glob("*.json")):
+            record = json.loads(source.read_text())
+            if "experiments" not in record:
+                continue  # a profile
+            page = page_of(record, Path(self.folder.name), source.stem)
+            for width in WIDTHS:
+                with self.subTest(source.name, width=width):
+                    window = self.opened(width, page)
+                    self.well(window, width)
+                    self.all_drawn(record, window)
+
+    def test_an_experiment_of_another_build_says_so(self):
+        window = self.opened(390)
+        lines = "[...document.querySelectorAll('.key-line')].map(p => p.textContent).filter(t => t.includes('commit'))"
+        (line,) = window.value(lines)
+        self.assertRegex(line, "P.staging.*commit 0123456789ab$")
 
     def test_extremes(self):
         record = extremes(self.sample)
