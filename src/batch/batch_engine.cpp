@@ -11,19 +11,45 @@
 
 namespace warpaes {
 
-BatchEngine::~BatchEngine() {
+namespace {
+
+Batch::Step on_cpu(Batch& batch, std::optional<unsigned> number, BatchScratch& scratch) {
+    return batch.work_on_cpu(*number, scratch);
+}
+
+auto on_gpu(int device) {
+    return [device](Batch& batch, std::optional<unsigned> number, BatchScratch& scratch) {
+        return batch.work_on_gpu(device, number, scratch);
+    };
+}
+
+}  // namespace
+
+BatchEngine::Duty::Duty(Team& team) : team_(team), held_(!team.numbers.empty()) {
+    if (!held_) return;
+    number_ = team.numbers.back();
+    team.numbers.pop_back();
+}
+
+BatchEngine::Duty::~Duty() {
+    if (held_) team_.numbers.push_back(number_);  // where it was: there is room
+}
+
+void BatchEngine::stop() noexcept {
     {
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
         stopping_ = true;
         wake_all();
+        helpers_left_.wait(lock, [&] { return helpers_ == 0; });
     }
     // Whoever is still at work may start others.
-    for (std::size_t i = 0;; ++i) {
+    for (;;) {
         std::thread thread;
         {
             const std::lock_guard lock(mutex_);
-            if (i == threads_.size()) break;
-            thread = std::move(threads_[i]);
+            if (threads_.empty()) break;
+            thread = std::move(threads_.back());
+            threads_.pop_back();
         }
         thread.join();
     }
@@ -49,15 +75,30 @@ BatchEngine::Team& BatchEngine::team_for(const BatchRequest& request) {
     return gpu != gpus_.end() && gpu->second.fresh.size() < gpu->second.idle ? gpu->second : cpu_;
 }
 
+bool BatchEngine::wait(const std::shared_ptr<Batch>& batch, std::uint64_t milliseconds) {
+    // Tasks know of no time that is up, and a callback comes from a thread of the engine's own.
+    if (milliseconds == Batch::forever && !batch->finished() && !batch->request().finished) lend_a_hand(batch);
+    return batch->wait(milliseconds);
+}
+
+void BatchEngine::lend_a_hand(const std::shared_ptr<Batch>& batch) {
+    std::unique_lock lock(mutex_);
+    ++helpers_;
+    for (auto& [device, gpu] : gpus_) lend_a_hand(lock, gpu, batch, on_gpu(device));
+    lend_a_hand(lock, cpu_, batch, on_cpu);
+    if (--helpers_ == 0) helpers_left_.notify_all();
+}
+
 void BatchEngine::start_cpu_workers() {
     while (cpu_workers_ < engine_.options().threads) {
         try {
-            threads_.emplace_back([this, worker = cpu_workers_] { work_on_cpu(worker); });
+            cpu_.numbers.reserve(cpu_workers_ + 1);
+            threads_.emplace_back([this] { serve(cpu_, on_cpu); });
         } catch (const std::system_error&) {
             if (cpu_workers_ == 0) throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "no thread can be started");
             return;  // Those that run do all the work.
         }
-        ++cpu_workers_;
+        cpu_.numbers.push_back(cpu_workers_++);
     }
 }
 
@@ -71,12 +112,14 @@ void BatchEngine::start_gpu_workers(const Batch& batch) {
             std::optional<unsigned> worker;
             if (place != planned.end()) worker = gpu_worker(engine_.options().threads, index, gpu.workers);
             try {
-                threads_.emplace_back([this, device, worker, &gpu] { work_on_gpu(device, worker, gpu); });
+                gpu.numbers.reserve(gpu.workers + 1);
+                threads_.emplace_back([this, device, &gpu] { serve(gpu, on_gpu(device)); });
             } catch (const std::system_error&) {
                 if (gpu.workers == 0) throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "no thread can be started");
                 break;
             }
             ++gpu.workers;
+            gpu.numbers.push_back(worker);
         }
     }
 }
@@ -95,16 +138,14 @@ void BatchEngine::wake(Team& team, std::uint64_t workers) noexcept {
 
 void BatchEngine::announce(const Batch& batch, const Team& team) {
     ++news_;
-    if (batch.needs_cpu()) cpu_.wake.notify_all();
+    if (batch.needs_cpu()) wake(cpu_, cpu_.numbers.size());
     for (auto& [device, gpu] : gpus_) {
         const std::uint64_t tasks = batch.wants_of(device);
         wake(gpu, &team == &gpu && tasks != 0 ? tasks - 1 : tasks);
     }
 }
 
-void BatchEngine::prepare(std::unique_lock<std::mutex>& lock, Team& team) {
-    const std::shared_ptr<Batch> batch = std::move(team.fresh.front());
-    team.fresh.pop_front();
+void BatchEngine::prepare(std::unique_lock<std::mutex>& lock, Team& team, const std::shared_ptr<Batch>& batch) {
     if (!team.fresh.empty()) wake(team, 1);
     lock.unlock();
     bool ready = !batch->prepare();
@@ -135,34 +176,63 @@ void BatchEngine::end(const std::shared_ptr<Batch>& batch) {
 }
 
 template <typename Step>
-bool BatchEngine::work(std::unique_lock<std::mutex>& lock, std::size_t& turn, const Step& step) {
+bool BatchEngine::work_on(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Batch>& batch, const Step& step) {
+    lock.unlock();
+    Batch::Step did = step(*batch);
+    const bool worked = did != Batch::Step::nothing;
+    // Nobody else waits for this worker: it goes on without asking.
+    while (did == Batch::Step::worked && open_ == 1 && !batch->returned()) did = step(*batch);
+    if (did == Batch::Step::last) batch->finish();
+    lock.lock();
+    if (did == Batch::Step::last) end(batch);
+    if (batch->take_returned_note()) wake_all();
+    return worked;
+}
+
+template <typename Step>
+bool BatchEngine::work(std::unique_lock<std::mutex>& lock, Team& team, BatchScratch& scratch, std::size_t& turn,
+                       const Step& step) {
+    const Duty duty(team);
+    if (!duty) return false;
+    if (!team.fresh.empty()) {
+        const std::shared_ptr<Batch> batch = std::move(team.fresh.front());
+        team.fresh.pop_front();
+        prepare(lock, team, batch);
+        return true;
+    }
     for (std::size_t tried = 0; tried < active_.size(); ++tried) {
         const std::shared_ptr<Batch> batch = active_[turn++ % active_.size()];
-        lock.unlock();
-        Batch::Step did = step(*batch);
-        const bool worked = did != Batch::Step::nothing;
-        // Nobody else waits for this worker: it goes on without asking.
-        while (did == Batch::Step::worked && open_ == 1 && !batch->returned()) did = step(*batch);
-        if (did == Batch::Step::last) batch->finish();
-        lock.lock();
-        if (did == Batch::Step::last) end(batch);
-        if (batch->take_returned_note()) wake_all();
-        if (worked) return true;
+        if (work_on(lock, batch, [&](Batch& b) { return step(b, duty.number(), scratch); })) {
+            scratch.worked = true;
+            return true;
+        }
     }
     return false;
 }
 
 template <typename Step>
-void BatchEngine::work_or_wait(std::unique_lock<std::mutex>& lock, Team& team, BatchScratch& scratch, std::size_t& turn,
-                               const Step& step) {
-    const std::uint64_t seen = news_;
-    if (work(lock, turn, step)) {
-        scratch.worked = true;
-        return;
+void BatchEngine::lend_a_hand(std::unique_lock<std::mutex>& lock, Team& team, const std::shared_ptr<Batch>& batch,
+                              const Step& step) {
+    const auto fresh = std::find(team.fresh.begin(), team.fresh.end(), batch);
+    const bool prepared = &team == &cpu_ && std::find(active_.begin(), active_.end(), batch) != active_.end();
+    if (fresh == team.fresh.end() && !prepared) return;
+    {
+        const Duty duty(team);
+        if (!duty) return;
+        if (!prepared) {
+            team.fresh.erase(fresh);
+            prepare(lock, team, batch);
+        }
+        BatchScratch scratch;
+        const auto its = [&](Batch& b) { return step(b, duty.number(), scratch); };
+        while (!batch->complete() && work_on(lock, batch, its)) {
+        }
     }
-    ++team.idle;
-    wait_for_news(lock, team, scratch, seen);
-    --team.idle;
+    // A worker may have found no number meanwhile.
+    const bool others = std::any_of(active_.begin(), active_.end(), [&](const auto& b) { return b != batch; });
+    if (!others && team.fresh.empty()) return;
+    ++news_;
+    wake(team, 1);
 }
 
 void BatchEngine::wait_for_news(std::unique_lock<std::mutex>& lock, Team& team, BatchScratch& scratch,
@@ -183,30 +253,17 @@ void BatchEngine::wait_for_news(std::unique_lock<std::mutex>& lock, Team& team, 
     team.wake.wait(lock, [&] { return news_ != seen || may_leave(); });
 }
 
-void BatchEngine::work_on_cpu(unsigned worker) noexcept {
-    BatchScratch scratch;
-    std::size_t turn = worker;
-    std::unique_lock lock(mutex_);
-    while (!may_leave()) {
-        if (!cpu_.fresh.empty()) {
-            prepare(lock, cpu_);
-        } else {
-            work_or_wait(lock, cpu_, scratch, turn, [&](Batch& batch) { return batch.work_on_cpu(worker, scratch); });
-        }
-    }
-}
-
-void BatchEngine::work_on_gpu(int device, std::optional<unsigned> worker, Gpu& gpu) noexcept {
+template <typename Step>
+void BatchEngine::serve(Team& team, const Step& step) noexcept {
     BatchScratch scratch;
     std::size_t turn = 0;
     std::unique_lock lock(mutex_);
     while (!may_leave()) {
-        if (!gpu.fresh.empty()) {
-            prepare(lock, gpu);
-        } else {
-            work_or_wait(lock, gpu, scratch, turn,
-                         [&](Batch& batch) { return batch.work_on_gpu(device, worker, scratch); });
-        }
+        const std::uint64_t seen = news_;
+        if (work(lock, team, scratch, turn, step)) continue;
+        ++team.idle;
+        wait_for_news(lock, team, scratch, seen);
+        --team.idle;
     }
 }
 

@@ -234,7 +234,7 @@ struct Stopwatch::State {
                                }};
             std::shared_ptr<Batch> batch;
             on.submit(std::move(request), batch);
-            (void)batch->wait(Batch::forever);
+            (void)on.wait(batch, Batch::forever);
             if (e.status != WARPAES_OK) throw Error(e.status, "a batch that was to be measured failed");
         };
         if (has_tag && w.direction == Direction::decrypt) {  // of something authentic

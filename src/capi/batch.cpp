@@ -95,7 +95,8 @@ warpaes_status warpaes_batch_submit(warpaes_engine* engine, const warpaes_batch_
         if (options != nullptr && options->finished != nullptr) {
             request.finished = [call = options->finished, user = options->user, its = made.get()] { call(user, its); };
         }
-        engine->batches.submit(std::move(request), made->impl);
+        made->engine = engine->batches;
+        engine->batches->submit(std::move(request), made->impl);
         *batch = made.release();
     });
 }
@@ -108,7 +109,7 @@ warpaes_status warpaes_batch_wait(warpaes_batch* batch, uint64_t milliseconds) {
     return guarded([&] {
         require(batch, "batch");
         Batch& its = *batch->impl;
-        if (!its.wait(milliseconds)) {
+        if (!batch->engine->wait(batch->impl, milliseconds)) {
             throw Error(WARPAES_ERROR_TIMEOUT, "batch: is not finished after " + std::to_string(milliseconds) + " ms");
         }
         const auto failed = its.outcomes().first_failed();
@@ -146,7 +147,7 @@ const char* warpaes_batch_entry_error(const warpaes_batch* batch, uint64_t index
 
 void warpaes_batch_destroy(warpaes_batch* batch) {
     if (batch == nullptr) return;
-    (void)batch->impl->wait(Batch::forever);
+    (void)batch->engine->wait(batch->impl, Batch::forever);
     delete batch;
 }
 

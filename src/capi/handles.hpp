@@ -12,9 +12,12 @@
 
 struct warpaes_engine {
     explicit warpaes_engine(const warpaes::EngineOptions& options) : impl(options) {}
+    warpaes_engine(const warpaes_engine&) = delete;
+    warpaes_engine& operator=(const warpaes_engine&) = delete;
+    ~warpaes_engine() { batches->stop(); }
 
     warpaes::Engine impl;
-    warpaes::BatchEngine batches{impl};
+    std::shared_ptr<warpaes::BatchEngine> batches = std::make_shared<warpaes::BatchEngine>(impl);
 };
 
 struct warpaes_key {
@@ -26,6 +29,7 @@ struct warpaes_arena {
 };
 
 struct warpaes_batch {
+    std::shared_ptr<warpaes::BatchEngine> engine;  ///< may have stopped
     std::shared_ptr<warpaes::Batch> impl;
 };
 

@@ -422,6 +422,34 @@ TEST_P(AbiBatchErrors, TheEngineFinishesWhatItHas) {
     }
 }
 
+// Clients that wait carry out tasks themselves, while another destroys the engine.
+TEST_P(AbiBatchErrors, TheEngineIsDestroyedWhileClientsWait) {
+    for (int round = 0; round < (simulated() ? 4 : 40); ++round) {
+        AbiEngine engine = make_engine(GetParam(), 1 + round % 2);
+        std::vector<std::vector<warpaes_batch_entry>> entries(4);
+        std::vector<warpaes_batch*> batches(entries.size());
+        for (unsigned n = 0; n < entries.size(); ++n) {
+            for (unsigned i = 0; i < 5; ++i) entries[n].push_back(entry(WARPAES_CTR, WARPAES_ENCRYPT, 5 * n + i));
+            ASSERT_EQ(warpaes_batch_submit(engine.get(), nullptr, entries[n].data(), entries[n].size(), &batches[n]),
+                      WARPAES_OK);
+        }
+        std::vector<std::thread> clients;
+        for (warpaes_batch* batch : batches) {
+            clients.emplace_back([batch] {
+                EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), WARPAES_OK);
+                EXPECT_EQ(warpaes_batch_poll(batch), 1);
+                EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), WARPAES_OK);
+            });
+        }
+        engine.reset();
+        for (std::thread& client : clients) client.join();
+        for (unsigned n = 0; n < entries.size(); ++n) {
+            for (const auto& e : entries[n]) EXPECT_EQ(e.status, WARPAES_OK);
+            warpaes_batch_destroy(batches[n]);
+        }
+    }
+}
+
 TEST_P(AbiBatchErrors, Arenas) {
     for (const warpaes_memory kind : {WARPAES_MEMORY_HOST, WARPAES_MEMORY_SHARED}) {
         const AbiArena arena = make_arena(engine_, 10000, kind);

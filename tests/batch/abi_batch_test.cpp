@@ -89,6 +89,21 @@ TEST_P(AbiBatch, FromEightThreads) {
     for (std::thread& thread : threads) thread.join();
 }
 
+// Its worker and the clients that wait take turns.
+TEST_P(AbiBatch, FromManyThreadsToAnEngineOfOne) {
+    const AbiEngine engine = make_engine(GetParam(), 1);
+    std::vector<std::thread> threads;
+    for (std::uint32_t t = 0; t < 6; ++t) {
+        threads.emplace_back([&engine, t] {
+            for (std::uint32_t round = 0; round < (simulated() ? 2u : 40u); ++round) {
+                std::mt19937 random(1000 * t + round);
+                check_abi_batch(engine, random_batch(random, 3, limits()), 1000 * t + round);
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+}
+
 INSTANTIATE_TEST_SUITE_P(Backend, AbiBatch, testing::ValuesIn(usable_backends()),
                          [](const auto& info) { return info.param; });
 

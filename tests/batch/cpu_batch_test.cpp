@@ -69,6 +69,25 @@ TEST_P(CpuBatch, AnyNumberOfMessagesOfAnyLength) {
     }
 }
 
+// Long texts are worked on from one line of the cache to the next.
+TEST_P(CpuBatch, LongTextsAnywhereInALine) {
+    for (std::size_t shift = 0; shift < 64; ++shift) {
+        std::vector<GroupSpec> specs;
+        for (const Mode mode : {Mode::cbc, Mode::cfb128, Mode::ofb, Mode::ccm, Mode::cmac}) {
+            specs.push_back({.mode = mode,
+                             .count = 9,
+                             .length = 2048 + 16 * (shift % 5) + (mode == Mode::cbc ? 0 : shift % 3),
+                             .iv_length = mode == Mode::ccm ? 12u : 16u,
+                             .gap = shift % 4 == 0 ? 16u : 0u,
+                             .shift = shift});
+            specs.push_back(specs.back());
+            specs.back().length += 4096;
+            specs.back().in_place = mode != Mode::cmac;
+        }
+        check(specs, static_cast<std::uint32_t>(shift));
+    }
+}
+
 // How CCM writes the length of associated data changes at 2^16 - 2^8 (SP 800-38C, A.2.2).
 TEST_P(CpuBatch, AssociatedDataOfCcm) {
     std::vector<GroupSpec> specs;
