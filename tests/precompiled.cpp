@@ -1,0 +1,2 @@
+// Only its precompiled header is wanted.
+int main() {}
