@@ -437,7 +437,8 @@ WARPAES_API warpaes_status warpaes_batch_submit(warpaes_engine* engine, const wa
 /** 1 if it is finished, else 0. */
 WARPAES_API int warpaes_batch_poll(const warpaes_batch* batch);
 /** Waits until it is finished, at most `milliseconds` (WARPAES_UNKNOWN: as long as it takes). The status of the first
-    entry that failed; WARPAES_ERROR_TIMEOUT if it is not finished. Any thread, any number of times. */
+    entry that failed; WARPAES_ERROR_TIMEOUT if it is not finished. Any thread, any number of times. Who waits without a
+    limit carries out tasks of the batch meanwhile, in the place of one of the engine's threads. */
 WARPAES_API warpaes_status warpaes_batch_wait(warpaes_batch* batch, uint64_t milliseconds);
 /** Leaves out what has not begun; entries of which a part is left out get WARPAES_ERROR_CANCELLED. Returns at once. */
 WARPAES_API void warpaes_batch_cancel(warpaes_batch* batch);
