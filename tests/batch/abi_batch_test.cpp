@@ -76,32 +76,27 @@ TEST_P(AbiBatch, ALongMessageAmongShortOnes) {
     check_abi_batch(engine_, specs, 6);
 }
 
-TEST_P(AbiBatch, FromEightThreads) {
-    std::vector<std::thread> threads;
-    for (std::uint32_t t = 0; t < 8; ++t) {
-        threads.emplace_back([this, t] {
-            for (std::uint32_t round = 0; round < (simulated() ? 1u : 6u); ++round) {
+/// Random batches of `groups` groups, `rounds` from each of several threads at once.
+void check_from_threads(const AbiEngine& engine, std::uint32_t threads, std::uint32_t rounds, std::size_t groups) {
+    std::vector<std::thread> clients;
+    for (std::uint32_t t = 0; t < threads; ++t) {
+        clients.emplace_back([&engine, t, rounds, groups] {
+            for (std::uint32_t round = 0; round < rounds; ++round) {
                 std::mt19937 random(100 * t + round);
-                check_abi_batch(engine_, random_batch(random, simulated() ? 6 : 30, limits()), 100 * t + round);
+                check_abi_batch(engine, random_batch(random, groups, limits()), 100 * t + round);
             }
         });
     }
-    for (std::thread& thread : threads) thread.join();
+    for (std::thread& client : clients) client.join();
+}
+
+TEST_P(AbiBatch, FromEightThreads) {
+    check_from_threads(engine_, 8, simulated() ? 1 : 6, simulated() ? 6 : 30);
 }
 
 // Its worker and the clients that wait take turns.
 TEST_P(AbiBatch, FromManyThreadsToAnEngineOfOne) {
-    const AbiEngine engine = make_engine(GetParam(), 1);
-    std::vector<std::thread> threads;
-    for (std::uint32_t t = 0; t < 6; ++t) {
-        threads.emplace_back([&engine, t] {
-            for (std::uint32_t round = 0; round < (simulated() ? 2u : 40u); ++round) {
-                std::mt19937 random(1000 * t + round);
-                check_abi_batch(engine, random_batch(random, 3, limits()), 1000 * t + round);
-            }
-        });
-    }
-    for (std::thread& thread : threads) thread.join();
+    check_from_threads(make_engine(GetParam(), 1), 6, simulated() ? 2 : 40, 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backend, AbiBatch, testing::ValuesIn(usable_backends()),
