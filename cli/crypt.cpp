@@ -17,6 +17,7 @@
 #include "enc_options.hpp"
 #include "file_list.hpp"
 #include "interrupt.hpp"
+#include "key_files.hpp"
 #include "keyset_source.hpp"
 #include "progress.hpp"
 
@@ -211,6 +212,7 @@ private:
         }
         job.progress = on_progress;
         job.progress_user = &progress;
+        if (o_.action != Action::verify) refuse_needed_file(task.output);
         if (o_.output_dir) make_directories(task.output);
         const warpaes_status status = warpaes_file_run(engine, &job);
         outcome.bytes_read = job.bytes_read;

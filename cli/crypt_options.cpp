@@ -6,6 +6,7 @@
 
 #include "command.hpp"
 #include "descriptor.hpp"
+#include "key_files.hpp"
 #include "templates.hpp"
 
 namespace cli {
@@ -178,6 +179,7 @@ std::string read_aad(const std::optional<std::string>& text, const std::optional
     if (text) return *text;
     if (!file) return {};
     const Descriptor source(file->c_str(), O_RDONLY);
+    note_needed_file("'" + *file + "'", source.get());
     std::string aad;
     char buffer[4096];
     ssize_t n = source.get() < 0 ? -1 : 1;

@@ -21,26 +21,24 @@ Makes a keyset with one new key, as Tink has them (cleartext JSON).
   -o, --output FILE      a new file, for its owner alone (mode 0600); never overwritten.
                          Default: standard output
   -t, --template NAME    what kind of key; the default is the first of those below. C2SP chunked
-                         encryption has no keysets: its key is written as 64 hexadecimal digits, and
-                         --format names the template again wherever the key is used
+                         encryption has no keysets: its key is written as hexadecimal digits, and --format
+                         names the template again wherever the key is used
 
 Example
   warpaes keygen -o keyset.json
 
 )";
 
-constexpr std::size_t raw_key_bytes = 32;
-
 /// In hexadecimal, with the end of the line.
-SecretText random_key() {
+SecretText random_key(std::size_t bytes) {
     SecretText text;
-    text.fill([](char* room) {
-        unsigned char key[raw_key_bytes];
-        if (::getrandom(key, sizeof key, 0) != static_cast<ssize_t>(sizeof key)) {
+    text.fill([bytes](char* room) {
+        unsigned char key[32];
+        if (::getrandom(key, bytes, 0) != static_cast<ssize_t>(bytes)) {
             throw Failure(WARPAES_ERROR_INTERNAL, "the system has no random numbers");
         }
         char* at = room;
-        for (const unsigned char byte : key) at = fmt::format_to(at, "{:02x}", byte);
+        for (std::size_t i = 0; i < bytes; ++i) at = fmt::format_to(at, "{:02x}", key[i]);
         explicit_bzero(key, sizeof key);
         *at++ = '\n';
         return static_cast<std::size_t>(at - room);
@@ -70,15 +68,18 @@ int run_keygen(int argc, char** argv) {
     app.add_option("-o,--output", output);
     if (!parse_options(app, argc, argv, (std::string(help) + template_list()).c_str())) return 0;
 
-    if (is_raw_only(format)) {
-        put(output, random_key().view(), "A raw key for " + format);
-        return 0;
-    }
     warpaes_keyset* made = nullptr;
     check(warpaes_keyset_create(&made));
     const Keyset keyset(made);
     std::uint32_t id = 0;
     check(warpaes_keyset_add(keyset.get(), format.c_str(), &id));
+    if (is_raw_only(format)) {
+        warpaes_key_info info{};
+        info.struct_size = sizeof info;
+        check(warpaes_keyset_query(keyset.get(), 0, &info));
+        put(output, random_key(info.key_bits / 8).view(), "A raw key for " + format);
+        return 0;
+    }
     put(output, keyset_text(keyset.get()).view(), fmt::format("Keyset with key {} ({})", id, format));
     return 0;
 }

@@ -1,7 +1,6 @@
 #include "keyset_source.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +8,7 @@
 #include <cstring>
 
 #include "descriptor.hpp"
+#include "key_files.hpp"
 #include "secrets.hpp"
 
 namespace cli {
@@ -51,22 +51,15 @@ Keys interpret(const std::string& what, std::string_view text, const std::option
         decode_hex(digits, const_cast<unsigned char*>(key.bytes()));
         return {from_raw(what, key.bytes(), key.size(), format), true};
     }
-    // No keyset is so short.
-    if (is_raw_length(text.size())) {
+    // No keyset is so short, and no random key consists of hexadecimal digits.
+    if (is_raw_length(text.size()) && !is_hex(text)) {
         return {from_raw(what, reinterpret_cast<const unsigned char*>(text.data()), text.size(), format), true};
     }
+    Keys keys{from_json(what, text), false};
     if (format) {
         throw UsageError(fmt::format("--format: is for raw keys; the keys of {} say their formats themselves", what));
     }
-    return {from_json(what, text), false};
-}
-
-void warn_if_others_can_read(const std::string& name, int fd) {
-    struct stat status {};
-    if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & 077) != 0) {
-        warn(fmt::format("'{}' is open to other users of this machine (mode {:03o}); `chmod 600` closes it", name,
-                         status.st_mode & 0777));
-    }
+    return keys;
 }
 
 /// Shell histories and process lists have seen it: it must not seem to be fine.
@@ -128,7 +121,7 @@ Keys load_keys(const std::optional<std::string>& source, const std::optional<std
     if (const char* number = after(place.c_str(), "fd:")) {
         const int fd = parse_fd(option, number);
         what = fmt::format("{} fd:{}", option, fd);
-        warn_if_others_can_read(what, fd);
+        note_key_file(what, fd);
         text.read(what, fd);
     } else {
         what = fmt::format("'{}'", place);
@@ -137,7 +130,7 @@ Keys load_keys(const std::optional<std::string>& source, const std::optional<std
             throw Failure(WARPAES_ERROR_NOT_FOUND,
                           fmt::format("{}: cannot open {}: {}", option, what, std::strerror(errno)));
         }
-        warn_if_others_can_read(place, file.get());
+        note_key_file(what, file.get());
         text.read(what, file.get());
     }
     return interpret(what, text.view(), format);

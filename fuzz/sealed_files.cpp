@@ -51,7 +51,7 @@ Text alone(std::size_t segment, char aes_bytes, char mac_tag) {
 }
 
 const warpaes_keyset* c2sp() {
-    const Bytes raw(32, 7);
+    const Bytes raw(16, 7);
     warpaes_keyset* keyset = nullptr;
     expect_ok(warpaes_keyset_from_raw("C2SP_CHUNKED_128", raw.data(), raw.size(), &keyset), "keyset_from_raw");
     return keyset;

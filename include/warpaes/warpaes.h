@@ -616,7 +616,7 @@ WARPAES_API const char* warpaes_template_name(size_t index);
 WARPAES_API warpaes_status warpaes_keyset_create(warpaes_keyset** keyset);
 /** From Tink's JSON, `length` bytes. WARPAES_ERROR_KEYSET says what is wrong with it, and repeats nothing of it. */
 WARPAES_API warpaes_status warpaes_keyset_parse(const char* json, size_t length, warpaes_keyset** keyset);
-/** A keyset of one raw key: `length` bytes, for Tink's templates at least 16 or 32 as the AES key, for C2SP 32. */
+/** A keyset of one raw key of `length` bytes: as many as the AES key has, 16 or 32; for Tink's templates at least. */
 WARPAES_API warpaes_status warpaes_keyset_from_raw(const char* template_name, const uint8_t* key, size_t length,
                                                    warpaes_keyset** keyset);
 WARPAES_API void warpaes_keyset_destroy(warpaes_keyset* keyset);

@@ -92,7 +92,7 @@ Result run_random_access(const Context& context) {
     const std::vector<std::uint8_t> plain = random_bytes(size, 1), key = random_bytes(16, 2), iv = random_bytes(16, 3);
     write_file(place.folder / "ctr", Reference(Mode::ctr, Direction::encrypt, key).run(iv, plain));
     const warpaes::Engine engine({.backend = {}, .threads = context.threads});
-    const auto keyset = warpaes::Keyset::from_raw("C2SP_CHUNKED_128", random_bytes(32, 4));
+    const auto keyset = warpaes::Keyset::from_raw("C2SP_CHUNKED_128", random_bytes(16, 4));
     auto writer = warpaes::Writer::to_file(engine, keyset, place.folder / "segments");
     writer.write(plain);
     writer.finish();

@@ -12,15 +12,10 @@ namespace {
 
 /// Far below what a keyset file may hold, so that what was written can be read.
 constexpr std::size_t most_keys = 1000;
-constexpr std::size_t c2sp_key_bytes = 32;
 constexpr std::size_t most_raw_bytes = 4096;
 
 [[noreturn]] void refuse_id(std::uint32_t key_id, const std::string& why) {
     throw Error(WARPAES_ERROR_ARGUMENT, "key_id: key " + std::to_string(key_id) + " " + why);
-}
-
-std::size_t key_bytes_of(const StreamParameters& parameters) {
-    return parameters.format == SegmentFormat::c2sp ? c2sp_key_bytes : parameters.aes_key_bytes;
 }
 
 Keyset::Entry make_entry(const StreamParameters& parameters, SecretBytes key, std::uint32_t id) {
@@ -35,12 +30,15 @@ Keyset::Entry make_entry(const StreamParameters& parameters, SecretBytes key, st
 
 Keyset Keyset::from_raw(std::string_view template_name, std::span<const std::uint8_t> key) {
     const StreamParameters& parameters = find_template(template_name).parameters;
-    const std::size_t least = key_bytes_of(parameters);
-    const std::size_t most = parameters.format == SegmentFormat::c2sp ? least : most_raw_bytes;
+    const bool c2sp = parameters.format == SegmentFormat::c2sp;
+    const std::size_t least = parameters.aes_key_bytes, most = c2sp ? least : most_raw_bytes;
     if (key.size() < least || key.size() > most) {
-        throw Error(WARPAES_ERROR_KEY_LENGTH, "key: " + std::string(template_name) + " takes " +
-                                                  (least == most ? "" : "at least ") + std::to_string(least) +
-                                                  " bytes, got " + std::to_string(key.size()));
+        std::string sentence = "key: " + std::string(template_name) + " takes " + (c2sp ? "" : "at least ") +
+                               std::to_string(least) + " bytes, got " + std::to_string(key.size());
+        if (c2sp && key.size() == 32) {
+            sentence += "; warpaes 0.1 took 32, which nothing else does, and only it can read what it wrote with them";
+        }
+        throw Error(WARPAES_ERROR_KEY_LENGTH, sentence);
     }
     Keyset keyset;
     keyset.insert(make_entry(parameters, SecretBytes({key.begin(), key.end()}), 1));
@@ -57,7 +55,7 @@ std::uint32_t Keyset::add(std::string_view template_name) {
     while (id == 0 || std::any_of(entries_.begin(), entries_.end(), taken)) {
         make_key({reinterpret_cast<std::uint8_t*>(&id), sizeof id});
     }
-    std::vector<std::uint8_t> key(key_bytes_of(parameters));
+    std::vector<std::uint8_t> key(parameters.aes_key_bytes);
     make_key(key);
     insert(make_entry(parameters, SecretBytes(std::move(key)), id));
     return id;

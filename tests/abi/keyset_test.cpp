@@ -93,7 +93,7 @@ TEST(Keysets, WhatIsWrongIsNamed) {
     refused(WARPAES_ERROR_KEYSET, "is empty", warpaes_keyset_parse("{}", 2, &none));
     refused(WARPAES_ERROR_ARGUMENT, "template: is null", warpaes_keyset_from_raw(nullptr, key.data(), 31, &none));
     refused(WARPAES_ERROR_ARGUMENT, "key: is null", warpaes_keyset_from_raw("C2SP_CHUNKED_128", nullptr, 0, &none));
-    refused(WARPAES_ERROR_KEY_LENGTH, "32 bytes", warpaes_keyset_from_raw("C2SP_CHUNKED_128", key.data(), 31, &none));
+    refused(WARPAES_ERROR_KEY_LENGTH, "16 bytes", warpaes_keyset_from_raw("C2SP_CHUNKED_128", key.data(), 31, &none));
     refused(WARPAES_ERROR_ARGUMENT, "template: there is no 'x'", warpaes_keyset_add(a.keyset, "x", nullptr));
     refused(WARPAES_ERROR_ARGUMENT, "keyset: is null", warpaes_keyset_add(nullptr, "AES128_GCM_HKDF_4KB", nullptr));
     refused(WARPAES_ERROR_ARGUMENT, "key 5 is not in", warpaes_keyset_promote(a.keyset, 5));

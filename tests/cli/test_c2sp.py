@@ -1,17 +1,21 @@
-"""C2SP chunked encryption, against an independent decoder (tests/vectors/c2sp.py) and files that it made."""
+"""C2SP chunked encryption: published messages, an independent decoder (tests/vectors/c2sp.py) and files that it made,
+and another library (PyPI `cryptography`, its module `cobblestone`)."""
 
+import hashlib
 import json
 import os
 import sys
 import unittest
+import zlib
 
-from support import AUTHENTICATION, CommandTest, data, missing
+from support import AUTHENTICATION, FORMAT, KEYSET, WARPAES, CommandTest, data, main, missing
 
 VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "vectors")
 sys.path.insert(0, VECTORS)
 import c2sp  # noqa: E402
 
 try:
+    from cryptography import cobblestone
     from cryptography.exceptions import InvalidTag
 
     MISSING = ""
@@ -19,9 +23,66 @@ except ImportError as error:
     MISSING = missing("cryptography", error)
 
 
+LENGTHS = (0, 1, 16383, 16384, 16385, 32767, 32768, 500_000)
+
+
+def key_of(template):
+    return data(c2sp.AEADS[template][1], template.encode())
+
+
 class C2sp(CommandTest):
     def key(self, key):
         os.chmod(self.write("key", key), 0o600)
+
+    def test_published_messages(self):
+        with open(os.path.join(VECTORS, "c2sp/wycheproof_128.json"), encoding="utf-8") as file:
+            vectors = json.load(file)["tests"]
+        self.assertEqual(len(vectors), 32)
+        for vector in vectors:
+            self.key(vector["key"].encode())
+            message = zlib.decompress(bytes.fromhex(vector["ct"]))
+            self.write("context", bytes.fromhex(vector["ctx"]))
+            options = ("decrypt", "-k", "key", "--format", "C2SP_CHUNKED_128", "--aad-file", "context")
+            if vector["result"] == "valid":
+                plain = self.warpaes(*options, stdin=message)
+                self.assertEqual(len(plain), vector["msgLength"])
+                self.assertEqual(hashlib.sha512(plain).hexdigest(), vector["msgSha512"])
+                continue
+            self.write("message", message)
+            statuses = (KEYSET,) if "InvalidKeySize" in vector["flags"] else (AUTHENTICATION, FORMAT)
+            result = self.run_command(WARPAES, *options, "-o", "out", "message")
+            self.assertIn(result.returncode, statuses, (vector["comment"], result.stderr))
+            self.assertFalse(os.path.exists(self.path("out")))
+            piped = self.run_command(WARPAES, *options, stdin=message)
+            self.assertIn(piped.returncode, statuses, (vector["comment"], piped.stderr))
+            self.assertLessEqual(len(piped.stdout), vector.get("msgLength", 0), vector["comment"])
+
+    @unittest.skipIf(MISSING, MISSING)
+    def test_another_library_both_ways(self):
+        for template in c2sp.AEADS:
+            bits = template[-3:]
+            encryptor = getattr(cobblestone, f"Cobblestone{bits}Encryptor")
+            decryptor = getattr(cobblestone, f"Cobblestone{bits}Decryptor")
+            key = key_of(template)
+            self.key(key)
+            options = ("-k", "key", "--format", template, "--aad", "context")
+            for length in (*LENGTHS, 257 * 16384 + 1):  # the number of a chunk goes beyond one byte
+                their = encryptor(key, context=b"context")
+                theirs = their.update(data(length)) + their.finalize()
+                self.assertTrue(self.warpaes("decrypt", *options, stdin=theirs) == data(length), (template, length))
+                ours = self.warpaes("encrypt", *options, stdin=data(length))
+                their = decryptor(key, context=b"context")
+                self.assertTrue(their.update(ours) + their.finalize() == data(length), (template, length))
+
+    @unittest.skipIf(MISSING, MISSING)
+    def test_a_new_key_is_one_for_the_other_library(self):
+        for template, (_, key_bytes) in c2sp.AEADS.items():
+            self.warpaes("keygen", "-t", template, "-o", template)
+            key = bytes.fromhex(self.read(template).decode())
+            self.assertEqual(len(key), key_bytes)
+            ours = self.warpaes("encrypt", "-k", template, "--format", template, stdin=b"plain")
+            their = getattr(cobblestone, f"Cobblestone{template[-3:]}Decryptor")(key, context=b"")
+            self.assertEqual(their.update(ours) + their.finalize(), b"plain")
 
     def test_files_made_elsewhere(self):
         with open(os.path.join(VECTORS, "c2sp/vectors.json"), encoding="utf-8") as file:
@@ -41,12 +102,12 @@ class C2sp(CommandTest):
     @unittest.skipIf(MISSING, MISSING)
     def test_files_made_here(self):
         for template in c2sp.AEADS:
-            for length in (0, 1, 16383, 16384, 16385, 32767, 32768, 500_000):
-                self.key(data(32, template.encode()))
+            for length in LENGTHS:
+                self.key(key_of(template))
                 options = ("-k", "key", "--format", template, "--aad", "context")
                 file = self.warpaes("encrypt", *options, stdin=data(length))
                 self.assertEqual(len(file), 56 + length + 16 * (length // 16384 + 1))
-                plain = c2sp.decrypt(template, data(32, template.encode()), b"context", file)
+                plain = c2sp.decrypt(template, key_of(template), b"context", file)
                 self.assertTrue(plain == data(length), (template, length))
                 self.assertTrue(self.warpaes("decrypt", *options, stdin=file) == data(length), (template, length))
 
@@ -69,4 +130,4 @@ class C2sp(CommandTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

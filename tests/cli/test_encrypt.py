@@ -159,7 +159,10 @@ class Keys(KeyedTest):
         self.assertEqual(self.warpaes("decrypt", *how, stdin=cipher), b"plain")
         self.refused(ARGUMENT, "AES128_GCM_HKDF_4KB", "encrypt", "-k", "raw", "--format", "nonsense")
         self.private("raw", data(16))
-        self.refused(KEY_LENGTH, "32 bytes", "encrypt", "-k", "raw", "--format", "C2SP_CHUNKED_128")
+        self.refused(KEY_LENGTH, "32 bytes", "encrypt", "-k", "raw", "--format", "C2SP_CHUNKED_256")
+        self.private("long", data(32))
+        words = "takes 16 bytes, got 32|0.1 took 32"
+        self.refused(KEY_LENGTH, words, "encrypt", "-k", "long", "--format", "C2SP_CHUNKED_128")
         self.refused(ARGUMENT, "--format", "encrypt", "-k", "keyset", "--format", "AES128_GCM_HKDF_4KB")
         for length in (0, 15, 17, 24, 31, 33, 100):
             self.private("raw", data(length))

@@ -6,7 +6,7 @@ import json
 import os
 import unittest
 
-from support import AUTHENTICATION, TEMPLATES, CommandTest, data, missing
+from support import AUTHENTICATION, TEMPLATES, CommandTest, data, main, missing
 
 try:
     import tink
@@ -159,4 +159,4 @@ class Tink(CommandTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

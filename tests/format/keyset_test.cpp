@@ -39,7 +39,7 @@ TEST(Keyset, TemplatesAreDifferentAndFoundByName) {
 TEST(Keyset, RawKeys) {
     for (const StreamTemplate& t : stream_templates()) {
         const bool c2sp = t.parameters.format == SegmentFormat::c2sp;
-        const std::size_t least = c2sp ? 32 : t.parameters.aes_key_bytes;
+        const std::size_t least = t.parameters.aes_key_bytes;
         Bytes key(least + 1, 0x5a);
         const Keyset keyset = Keyset::from_raw(t.name, std::span(key).first(least));
         EXPECT_EQ(keyset.primary().parameters, t.parameters);
@@ -49,13 +49,16 @@ TEST(Keyset, RawKeys) {
                 [&] { Keyset::from_raw(t.name, std::span(key).first(least - 1)); });
         refused(WARPAES_ERROR_KEY_LENGTH, "got 0", [&] { Keyset::from_raw(t.name, {}); });
         if (c2sp) {
-            refused(WARPAES_ERROR_KEY_LENGTH, "32 bytes, got 33", [&] { Keyset::from_raw(t.name, key); });
+            refused(WARPAES_ERROR_KEY_LENGTH, std::to_string(least) + " bytes, got " + std::to_string(least + 1),
+                    [&] { Keyset::from_raw(t.name, key); });
             refused(WARPAES_ERROR_KEYSET, "keep it raw", [&] { (void)keyset.to_json(); });
         } else {
             EXPECT_NO_THROW(Keyset::from_raw(t.name, key));
             EXPECT_NO_THROW((void)keyset.to_json());
         }
     }
+    refused(WARPAES_ERROR_KEY_LENGTH, "takes 16 bytes, got 32; warpaes 0.1 took 32",
+            [] { Keyset::from_raw("C2SP_CHUNKED_128", Bytes(32)); });
     refused(WARPAES_ERROR_ARGUMENT, "template", [] { Keyset::from_raw("x", Bytes(32)); });
 }
 

@@ -22,7 +22,8 @@ struct SegmentCase {
 };
 
 inline StreamKey key_of(const SegmentCase& c, unsigned seed = 1) {
-    return {c.parameters, SecretBytes(pseudorandom(32, seed)), seed};
+    const bool c2sp = c.parameters.format == SegmentFormat::c2sp;  // which has the AES key's length and no other
+    return {c.parameters, SecretBytes(pseudorandom(c2sp ? c.parameters.aes_key_bytes : 32, seed)), seed};
 }
 
 inline constexpr SegmentCase segment_cases[] = {

@@ -25,7 +25,7 @@ Keyset make_keyset(const SegmentFormat& format, const Bytes& key) {
 
 TestFile::TestFile(const SegmentFormat& f, std::size_t bytes, std::uint64_t seed) : format(f) {
     Random random(seed);
-    key = random.bytes(32);
+    key = random.bytes(format.kind == SegmentFormat::Kind::c2sp ? format.key_bytes : 32);
     aad = random.bytes(13);
     text = random.bytes(bytes);
     file = oracle::seal_segments(format, key, aad, text, random.bytes(format.header_bytes()));

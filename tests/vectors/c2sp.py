@@ -39,6 +39,9 @@ def decrypt(template, key, context, file):
     """Raises what `cryptography` raises, or ValueError."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+    if len(key) != AEADS[template][1]:
+        raise ValueError("the key is as long as the AEAD's")
+
     salt, commitment, chunks = file[:24], file[24:56], file[56:]
     aes, base, expected = derive(template, key, salt, context)
     if commitment != expected:
@@ -60,10 +63,13 @@ def main():
     folder = Path(__file__).parent / "c2sp"
     folder.mkdir(exist_ok=True)
     vectors = []
-    for template in AEADS:
+    for template, (_, key_bytes) in AEADS.items():
         for length in (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK):
             seed = f"{template} {length}".encode()
-            key, salt = hashlib.sha256(b"key " + seed).digest(), hashlib.sha256(b"salt " + seed).digest()[:24]
+            key, salt = (
+                hashlib.sha256(b"key " + seed).digest()[:key_bytes],
+                hashlib.sha256(b"salt " + seed).digest()[:24],
+            )
             context = "" if length == 0 else f"context {length}"
             name = f"{template.lower()}_{length}.bin"
             (folder / name).write_bytes(encrypt(template, key, salt, context.encode(), plaintext(length)))
