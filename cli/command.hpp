@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "arguments.hpp"
+
 namespace CLI {
 class App;
 }
@@ -18,7 +20,8 @@ namespace cli {
 /// Ends the command: a sentence for standard error and the exit code, which is a warpaes_status.
 class Failure : public std::runtime_error {
 public:
-    Failure(warpaes_status status, const std::string& sentence) : std::runtime_error(sentence), status_(status) {}
+    Failure(warpaes_status status, const std::string& sentence)
+        : std::runtime_error(without_keys(sentence)), status_(status) {}
     [[nodiscard]] warpaes_status status() const noexcept { return status_; }
 
 private:

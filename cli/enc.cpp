@@ -8,6 +8,7 @@
 #include "command.hpp"
 #include "enc_options.hpp"
 #include "interrupt.hpp"
+#include "key_files.hpp"
 #include "progress.hpp"
 #include "secrets.hpp"
 
@@ -140,6 +141,7 @@ void run_job(const EncOptions& o) {
     set_data(o, job);
     const Engine engine = engine_for(o);
     set_keys(o, secrets, job);
+    refuse_needed_file(o.output);
 
     ProgressLine line(o.progress.value_or(::isatty(STDERR_FILENO) != 0));
     job.progress = on_progress;
@@ -154,7 +156,7 @@ void run_job(const EncOptions& o) {
             "the counter passed 2^128 - 1 and went on at 0: correct, but the counters from 0 on are now used up for "
             "this key");
     }
-    if (o.progress.value_or(false)) {
+    if (o.summary || o.progress.value_or(false)) {
         fmt::print(stderr, "{} in {:.2f} s: {:.2f} GB/s on {}\n", human_bytes(static_cast<double>(job.bytes_read)),
                    seconds, static_cast<double>(job.bytes_read) / seconds / 1e9, job.backend);
     }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -24,6 +26,17 @@ std::uint32_t number32(const char* what, const char* text) {
     return parse_number<std::uint32_t>(what, text, std::numeric_limits<std::int32_t>::max());
 }
 
+/// As openssl reads it: hexadecimal behind 0x, octal behind 0.
+std::uint32_t iterations(const char* text) {
+    char* end = nullptr;
+    errno = 0;
+    const long number = std::strtol(text, &end, 0);
+    if (end == text || *end != '\0' || errno != 0 || number < 1 || number > std::numeric_limits<std::int32_t>::max()) {
+        throw UsageError("-iter: is not a number from 1 to 2147483647");
+    }
+    return static_cast<std::uint32_t>(number);
+}
+
 const Flag flags[] = {
     {"e", false, [](EncOptions& o, char*) { o.decrypt = false; }},
     {"d", false, [](EncOptions& o, char*) { o.decrypt = true; }},
@@ -36,21 +49,24 @@ const Flag flags[] = {
     {"K", true, [](EncOptions& o, char* v) { o.key = v; }},
     {"iv", true, [](EncOptions& o, char* v) { o.iv = v; }},
     {"pass", true, [](EncOptions& o, char* v) { o.pass = v; }},
-    {"k", true, [](EncOptions& o, char* v) { o.passphrase = v; }},
+    {"k", true,
+     [](EncOptions& o, char* v) {
+         o.passphrase = v;
+         o.passphrase_file.reset();  // the last one counts
+     }},
     {"kfile", true, [](EncOptions& o, char* v) { o.passphrase_file = v; }},
     {"pbkdf2", false, [](EncOptions& o, char*) { o.pbkdf2 = true; }},
-    {"iter", true,
-     [](EncOptions& o, char* v) {
-         o.iterations = number32("-iter", v);
-         if (*o.iterations == 0) throw UsageError("-iter: must be at least 1");
-     }},
+    {"iter", true, [](EncOptions& o, char* v) { o.iterations = iterations(v); }},
     {"md", true, [](EncOptions& o, char* v) { o.digest = v; }},
     {"S", true, [](EncOptions& o, char* v) { o.salt = v; }},
     {"salt", false, [](EncOptions& o, char*) { o.no_salt = false; }},
     {"nosalt", false, [](EncOptions& o, char*) { o.no_salt = true; }},
     {"bufsize", true, [](EncOptions&, char*) {}},
-    {"p", false, [](EncOptions&, char*) { throw UsageError("-p: warpaes does not print keys"); }},
-    {"P", false, [](EncOptions&, char*) { throw UsageError("-P: warpaes does not print keys"); }},
+    {"v", false, [](EncOptions& o, char*) { o.summary = true; }},
+    {"p", false,
+     [](EncOptions&, char*) { throw UsageError("-p: prints the key in openssl; warpaes does not print keys"); }},
+    {"P", false,
+     [](EncOptions&, char*) { throw UsageError("-P: prints the key in openssl; warpaes does not print keys"); }},
 
     {"range", true, [](EncOptions& o, char* v) { o.range = v; }},
     {"backend", true, [](EncOptions& o, char* v) { o.backend = v; }},
@@ -93,6 +109,10 @@ bool parse_cipher(const std::string& flag, EncOptions& options) {
     }
     const auto* found =
         std::find_if(std::begin(modes), std::end(modes), [&](const NamedMode& m) { return mode == m.name; });
+    if (mode.size() > 4 && mode.substr(mode.size() - 4) == "-cts") {
+        throw UsageError(
+            fmt::format("-{}: there is no ciphertext stealing here; cbc pads, ctr needs no padding", flag));
+    }
     if (found == std::end(modes)) {
         throw UsageError(
             fmt::format("-{}: this mode is not known here; there are ecb, cbc, cfb, cfb8, cfb1, ofb and ctr", flag));
@@ -129,7 +149,6 @@ EncOptions parse_enc_options(int argc, char** argv) {
     }
     if (options.input == "-") options.input.clear();
     if (options.output == "-") options.output.clear();
-    if (options.one_line && !options.base64) options.one_line = false;  // as openssl: -A alone means nothing
     return options;
 }
 
@@ -157,7 +176,7 @@ authenticate: who can change the file can change what it decrypts to.
 Data
   -in FILE, -out FILE    default: standard input, standard output
   -e, -d                 encrypt (default), decrypt
-  -a, -base64            ciphertext in base64; -A: in a single line
+  -a, -base64            ciphertext in base64; with -A: in a single line
   -nopad                 ECB, CBC: no PKCS#7 padding; the input is whole 16-byte blocks
   --range FIRST:LAST     only these bytes of the result, both included (LAST may be left out);
                          reads only the blocks under them. ECB, CTR; CBC and CFB with -d
@@ -170,7 +189,8 @@ Key and IV themselves
 
 Or from a passphrase (asked for on the terminal if neither is given)
   -pass SOURCE           pass:PASSWORD, env:NAME, file:PATH, fd:N, stdin
-  -k PASSWORD, -kfile F  the passphrase; the first line of a file
+  -k PASSWORD, -kfile F  the passphrase; the first line of a file. Of a line in a file openssl
+                         takes 127 bytes here and 1023 with -pass, and so does this
   -pbkdf2, -iter N       PBKDF2, 10000 rounds unless N is given. Without: openssl's older, weak
                          derivation
   -md DIGEST             default sha256
@@ -186,7 +206,8 @@ How
   --json                 a record of the run; on standard output if -out names a file, else on
                          standard error
 
-Accepted for openssl's sake: -salt (the default), -bufsize N (no effect).
+Accepted for openssl's sake: -salt (the default), -bufsize N (no effect), -v (what was done, on
+standard error). docs/command-line.md lists what differs from openssl.
 
 Examples
   warpaes enc -aes-256-ctr -pbkdf2 -in disk.img -out disk.img.enc

@@ -16,7 +16,7 @@ struct EncOptions {
     std::string input;   ///< empty: standard input
     std::string output;  ///< empty: standard output
     bool base64 = false;
-    bool one_line = false;
+    bool one_line = false;  ///< of base64; alone it means nothing, as with openssl
     bool no_padding = false;
 
     // Secrets stay in argv, where they can be wiped.
@@ -39,6 +39,7 @@ struct EncOptions {
     std::uint64_t chunk = 0;
     bool force = false;
     std::optional<bool> progress;
+    bool summary = false;
     bool json = false;
     bool help = false;
 };

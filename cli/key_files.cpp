@@ -52,7 +52,7 @@ void refuse_needed_file(const std::string& path) {
     for (const NeededFile& file : needed_files()) {
         if (file.device != status.st_dev || file.inode != status.st_ino) continue;
         throw Failure(WARPAES_ERROR_SAME_FILE,
-                      fmt::format("output: {} would replace {}, which is needed to read it; write to another file",
+                      fmt::format("output: {} is the file {}, which is needed to read it; write to another file",
                                   path.empty() ? "standard output" : "'" + path + "'", file.name));
     }
 }

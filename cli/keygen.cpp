@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "command.hpp"
+#include "key_files.hpp"
 #include "keyset_file.hpp"
 #include "keyset_source.hpp"
 #include "templates.hpp"
@@ -53,6 +54,7 @@ void put(const std::string& path, std::string_view text, const std::string& what
         return;
     }
     if (::isatty(STDOUT_FILENO) != 0) throw UsageError("keys are not for a terminal: give -o FILE, or a pipe");
+    warn_if_others_can_read("the file that standard output is", STDOUT_FILENO);
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
         throw Failure(WARPAES_ERROR_WRITE, fmt::format("cannot write to standard output: {}", std::strerror(errno)));
     }

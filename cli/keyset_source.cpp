@@ -64,15 +64,13 @@ Keys interpret(const std::string& what, std::string_view text, const std::option
 
 /// Shell histories and process lists have seen it: it must not seem to be fine.
 void refuse_key_in_argument(const std::string& what, const std::string& source, int argc, char** argv) {
-    const bool is_key = (is_raw_length(source.size() / 2) && source.size() % 2 == 0 && is_hex(source)) ||
-                        source.find('{') != std::string::npos;
-    if (!is_key || ::access(source.c_str(), F_OK) == 0) return;
+    if (!looks_like_key(source) || ::access(source.c_str(), F_OK) == 0) return;
     for (int i = 0; i < argc; ++i) {
         if (char* at = std::strstr(argv[i], source.c_str())) std::memset(at, '*', std::strlen(at));
     }
     throw UsageError(
-        fmt::format("{}: takes the place of a key, not the key: other processes can read command lines. "
-                    "Write it to a file of your own, or use env:NAME or fd:N",
+        fmt::format("{}: takes the place of a key, not the key: other processes can read command lines. No file has "
+                    "this name, which looks like a key. Write keys to a file of your own, or use env:NAME or fd:N",
                     what));
 }
 

@@ -70,6 +70,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    cli::remember_arguments(argc, argv);
     std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), with a message
     cli::catch_signals();
     int code = WARPAES_ERROR_INTERNAL;

@@ -12,6 +12,7 @@
 
 #include "command.hpp"
 #include "descriptor.hpp"
+#include "key_files.hpp"
 
 namespace cli {
 
@@ -25,7 +26,7 @@ bool read_byte(const std::string& what, int fd, char& c) {
     return n == 1;
 }
 
-SecretBytes read_all(const std::string& what, int fd, bool first_line) {
+SecretBytes read_all(const std::string& what, int fd, bool first_line = false) {
     SecretBytes bytes;
     for (char c = 0; read_byte(what, fd, c);) {
         if (first_line && c == '\n') break;
@@ -36,13 +37,67 @@ SecretBytes read_all(const std::string& what, int fd, bool first_line) {
     return bytes;
 }
 
-SecretBytes read_file(const std::string& what, const std::string& path, bool first_line) {
-    const Descriptor file(path.c_str(), O_RDONLY);
+/// A file that the secret of option `what` is read from.
+Descriptor open_secret(const std::string& what, const std::string& path) {
+    Descriptor file(path.c_str(), O_RDONLY);
     if (file.get() < 0) {
         throw Failure(WARPAES_ERROR_NOT_FOUND,
                       fmt::format("{}: cannot open '{}': {}", what, path, std::strerror(errno)));
     }
-    return read_all(what, file.get(), first_line);
+    note_key_file("'" + path + "'", file.get());
+    return file;
+}
+
+int secret_fd(const std::string& what, const std::string& number) {
+    const int fd = parse_fd(what, number);
+    note_key_file(fmt::format("{} fd:{}", what, fd), fd);
+    return fd;
+}
+
+/// A line as openssl's BIO_gets() reads it into a buffer and C then takes it for a string: at most `most` bytes, with
+/// the end of the line, up to the first NUL. What does not fit stays in the descriptor.
+SecretBytes read_line(const std::string& what, int fd, std::size_t most) {
+    SecretBytes line;
+    bool ended = false;
+    for (char c = 0; !ended && line.size() < most && read_byte(what, fd, c);) {
+        line.push_back(c);
+        ended = c == '\n';
+    }
+    if (line.size() == 0) throw UsageError(what + ": is empty");
+    if (!ended && line.size() == most) {
+        warn(fmt::format(
+            "{}: of this line openssl takes the first {} bytes, and so does this; what may follow is ignored", what,
+            most));
+    }
+    const std::size_t nul = line.view().find('\0');
+    if (nul == 0) throw UsageError(what + ": begins with a NUL byte, which would be an empty passphrase");
+    if (nul != std::string_view::npos) {
+        warn(fmt::format("{}: the passphrase ends before byte {}, a NUL, as openssl's; the rest is ignored", what,
+                         nul + 1));
+        line.truncate(nul);
+    }
+    return line;
+}
+
+/// openssl's APP_PASS_LEN, and the buffer of -kfile; each with a NUL at its end.
+constexpr std::size_t most_of_pass_line = 1023, most_of_kfile_line = 127;
+
+SecretBytes read_pass_line(const std::string& what, int fd) {
+    SecretBytes line = read_line(what, fd, most_of_pass_line);
+    if (line.view().back() == '\n') line.truncate(line.size() - 1);
+    return line;
+}
+
+/// openssl counts in a way that refuses a passphrase of one character, too.
+SecretBytes read_kfile_line(const std::string& what, int fd) {
+    SecretBytes line = read_line(what, fd, most_of_kfile_line);
+    while (line.size() > 1 && (line.view().back() == '\n' || line.view().back() == '\r'))
+        line.truncate(line.size() - 1);
+    if (line.size() == 1) {
+        throw UsageError(what +
+                         ": its first line is empty or one character, which openssl refuses here; use -pass file:");
+    }
+    return line;
 }
 
 SecretBytes copy(const std::string& what, const char* text) {
@@ -78,9 +133,10 @@ void decode_exactly(const std::string& what, std::string_view digits, std::size_
     }
     if (digits.size() != 2 * bytes) {
         throw Failure(static_cast<warpaes_status>(status),
-                      fmt::format("{}: must be {} hexadecimal digits ({} bytes), got {}; a short one is not filled up "
-                                  "with zeros as openssl does",
-                                  what, 2 * bytes, bytes, digits.size()));
+                      fmt::format("{}: must be {} hexadecimal digits ({} bytes), got {}; openssl would {}", what,
+                                  2 * bytes, bytes, digits.size(),
+                                  digits.size() < 2 * bytes ? "fill it up with zeros: write them if they are meant"
+                                                            : "ignore what is too much: leave it out"));
     }
     decode_hex(digits, out);
 }
@@ -134,6 +190,27 @@ bool is_hex(std::string_view text) {
     return std::all_of(text.begin(), text.end(), [](char c) { return hex_digit(c) >= 0; });
 }
 
+bool looks_like_key(std::string_view text) {
+    if (text.find('{') != std::string_view::npos) return true;
+    if (text.substr(0, 2) == "0x" || text.substr(0, 2) == "0X") text.remove_prefix(2);
+    std::size_t size = 0, digits = 0;
+    bool hex = true, upper = false, lower = false, padding = false;
+    for (const char c : text) {
+        if (std::strchr(" \t\r\n:,'\"", c) != nullptr) continue;  // between the digits, or around them
+        const bool digit = c >= '0' && c <= '9', capital = c >= 'A' && c <= 'Z', small = c >= 'a' && c <= 'z';
+        if (!digit && !capital && !small && std::strchr("+/-_=", c) == nullptr) return false;
+        ++size;
+        digits += digit ? 1 : 0;
+        upper |= capital;
+        lower |= small;
+        padding = c == '=';
+        hex &= hex_digit(c) >= 0;
+    }
+    if (hex) return size >= 16 && (digits < size || size >= 24);  // 16 digits may be a number
+    // In base64, 16 bytes take 22 characters; that they lack a class, or that a word has all three, is unlikely.
+    return size >= 16 && (padding || (size >= 22 && upper && lower && digits != 0));
+}
+
 void decode_hex(std::string_view digits, unsigned char* bytes) {
     for (std::size_t i = 0; i < digits.size() / 2; ++i) {
         bytes[i] = static_cast<unsigned char>(hex_digit(digits[2 * i]) * 16 + hex_digit(digits[2 * i + 1]));
@@ -180,27 +257,25 @@ SecretBytes read_passphrase(const std::string& what, char* argument) {
                              "use env:NAME, file:PATH, fd:N or stdin, or leave it out to be asked");
     }
     if (const char* name = after(argument, "env:")) return read_environment(what, name);
-    if (const char* path = after(argument, "file:")) return read_file(what, path, true);
-    if (const char* fd = after(argument, "fd:")) return read_all(what, parse_fd(what, fd), true);
-    if (std::strcmp(argument, "stdin") == 0) return read_all(what, STDIN_FILENO, true);
+    if (const char* path = after(argument, "file:")) return read_pass_line(what, open_secret(what, path).get());
+    if (const char* fd = after(argument, "fd:")) return read_pass_line(what, secret_fd(what, fd));
+    if (std::strcmp(argument, "stdin") == 0) return read_pass_line(what, STDIN_FILENO);
     throw UsageError(fmt::format("{}: must be pass:PASSWORD, env:NAME, file:PATH, fd:N or stdin", what));
 }
 
 SecretBytes read_passphrase_file(const std::string& what, const std::string& path) {
-    SecretBytes line = read_file(what, path, true);
-    while (line.size() != 0 && line.view().back() == '\r') line.truncate(line.size() - 1);
-    if (line.size() == 0) throw UsageError(fmt::format("{}: the first line of '{}' is empty", what, path));
-    return line;
+    if (path == "-") return read_kfile_line(what, STDIN_FILENO);
+    return read_kfile_line(what, open_secret(what, path).get());
 }
 
 SecretBytes read_key(const std::string& what, char* argument, std::size_t bytes) {
     SecretBytes text;
     bool may_be_raw = false;
     if (const char* path = after(argument, "file:")) {
-        text = read_file(what, path, false);
+        text = read_all(what, open_secret(what, path).get());
         may_be_raw = true;
     } else if (const char* fd = after(argument, "fd:")) {
-        text = read_all(what, parse_fd(what, fd), false);
+        text = read_all(what, secret_fd(what, fd));
         may_be_raw = true;
     } else if (const char* name = after(argument, "env:")) {
         text = read_environment(what, name);
@@ -211,7 +286,7 @@ SecretBytes read_key(const std::string& what, char* argument, std::size_t bytes)
     } else {
         text = take_argument(what, argument, "use file:PATH, env:NAME, fd:N or prompt");
     }
-    if (may_be_raw && text.size() == bytes) return text;
+    if (may_be_raw && text.size() == bytes && !is_hex(text.view())) return text;
     SecretBytes key;
     for (std::size_t i = 0; i < bytes; ++i) key.push_back('\0');
     decode_exactly(what, trimmed(text.view()), bytes, WARPAES_ERROR_KEY_LENGTH,

@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::size_t text_chunk = 64 * 1024;
 
+constexpr const char* text_lines = "; lines of text around it, some of which openssl skips, have to be taken out";
+
 [[noreturn]] void refuse(const std::string& why) {
     throw Error(WARPAES_ERROR_FORMAT, "input: is not valid base64: " + why);
 }
@@ -43,7 +45,8 @@ bool Base64Source::decode_more() {
     std::span<const std::uint8_t> text(text_.data(), encoded_.read(text_offset_, text_));
     text_offset_ += text.size();
     ended_ = text.size() < text_.size();
-    if (std::find(text.begin(), text.end(), '-') != text.end()) refuse("unexpected '-'");  // libcrypto's end of data
+    if (std::find(text.begin(), text.end(), '-') != text.end())
+        refuse(std::string("unexpected '-'") + text_lines);  // libcrypto's end of data
     if (closed_ && !std::all_of(text.begin(), text.end(), [](std::uint8_t c) { return std::isspace(c) != 0; })) {
         refuse("there is more behind the final '='");
     }
@@ -52,7 +55,7 @@ bool Base64Source::decode_more() {
     if (!closed_) {
         const int status =
             EVP_DecodeUpdate(context_.get(), decoded_.data(), &bytes, text.data(), static_cast<int>(text.size()));
-        if (status < 0) refuse("it has a character that does not belong there");
+        if (status < 0) refuse(std::string("it has a character that does not belong there") + text_lines);
         closed_ = status == 0 && bytes != 0;
     }
     if (ended_ && EVP_DecodeFinal(context_.get(), decoded_.data() + bytes, &last) < 0) {

@@ -1,16 +1,37 @@
 """Files go both ways between `warpaes enc` and `openssl enc`, byte for byte."""
 
+import base64
+import itertools
 import json
+import os
+import subprocess
 import unittest
 
-from support import IV, KEYS, MODES, OPENSSL, PADDED, WARPAES, CommandTest, data
+from support import (
+    ARGUMENT,
+    FORMAT,
+    IV,
+    IV_LENGTH,
+    KEY_LENGTH,
+    KEYS,
+    KEYSET,
+    MODES,
+    OPENSSL,
+    PADDED,
+    SAME_FILE,
+    WARPAES,
+    CommandTest,
+    data,
+)
 
 LENGTHS = (0, 1, 15, 16, 17, 1000, 300_001)
 
-
-@unittest.skipUnless(
+with_openssl = unittest.skipUnless(
     OPENSSL, "there is no openssl command; a machine on which `tools/setup test` has installed it runs this"
 )
+
+
+@with_openssl
 class Interchange(CommandTest):
     def both_ways(self, plain, cipher, *flags, decrypt_flags=None, **options):
         """Deterministic encryption: the same ciphertext from both, and each decrypts it."""
@@ -168,11 +189,206 @@ class Interchange(CommandTest):
             self.assertEqual(record["backend"], backend)
 
 
+# No salt and one round: the same passphrase shows as the same ciphertext, and costs nothing.
+FROM_PASSPHRASE = ("enc", "-aes-256-ctr", "-pbkdf2", "-iter", "1", "-nosalt")
+
+
+@with_openssl
+class Passphrases(CommandTest):
+    """Of a line in a file openssl takes as much as its buffers hold."""
+
+    def private(self, name, content):
+        os.chmod(self.write(name, content), 0o600)
+
+    def run_both(self, *arguments, **options):
+        """The result of `warpaes`, which is that of `openssl`: refused, or the same bytes."""
+        theirs = self.run_command(OPENSSL, *arguments, **options)
+        ours = self.run_command(WARPAES, *arguments, **options)
+        self.assertEqual(ours.returncode == 0, theirs.returncode == 0, (arguments, ours.stderr, theirs.stderr))
+        self.assertEqual(ours.stdout, theirs.stdout, (arguments, ours.stderr))
+        return ours
+
+    def from_everywhere(self, content):
+        """The results by source of the line."""
+        self.private("pw", content)
+        self.write("plain", data(100))
+        flags = (*FROM_PASSPHRASE, "-in", "plain")
+        results = {source: self.run_both(*flags, *source.split()) for source in ("-kfile pw", "-pass file:pw")}
+        for source in ("-kfile -", "-pass stdin"):
+            results[source] = self.run_both(*flags, *source.split(), stdin=content)
+        return results
+
+    def test_lines_of_every_length(self):
+        lengths = (2, 3, 126, 127, 128, 129, 511, 512, 513, 1022, 1023, 1024, 1025, 5000)
+        for length, end in itertools.product(lengths, (b"", b"\n", b"\r\n", b"\r\r\n", b"\n\nsecond line\n")):
+            line = data(length).hex().encode()[:length]
+            for source, result in self.from_everywhere(line + end).items():
+                most = 127 if "kfile" in source else 1023
+                self.assertEqual(result.returncode, 0, (source, length, end))
+                if length > most:
+                    self.assertIn(f"the first {most} bytes".encode(), result.stderr, (source, length, end))
+                elif length + len(end) < most:
+                    self.assertEqual(result.stderr, b"", (source, length, end))
+
+    def test_what_is_hardly_a_line(self):
+        contents = [
+            b"",
+            b"\n",
+            b"\r",
+            b"\r\n",
+            b"x",
+            b"x\n",
+            b"x\r\n",
+            b"\rx\n",
+            b"\n\n",
+            b"\nsecond\n",
+            b" \n",
+            b"  \n",
+        ]
+        contents += [b"\0", b"\0\n", b"\0abc\n", b"a\0b\n", b"ab\0c\n", b"ab\n\0", b"ab\r\0c\n", b"abcdef\0"]
+        contents += [b"x" * at + b"\0" + b"y" * 2000 + b"\n" for at in (2, 100, 126, 127, 128, 1022, 1023, 1024)]
+        for content in contents:
+            for source, result in self.from_everywhere(content).items():
+                if result.returncode == 0 and len(content) < 100:
+                    nul = b"\0" in content.split(b"\n")[0]
+                    self.assertEqual(b"a NUL, as openssl's" in result.stderr, nul, (source, content))
+                    self.assertEqual(result.stderr == b"", not nul, (source, content))
+
+    def test_what_does_not_fit_stays_on_standard_input(self):
+        for length in (10, 126, 127, 128, 1022, 1023, 1024):
+            for end in (b"", b"\n"):
+                for source in ("-kfile -", "-pass stdin"):
+                    line = data(length).hex().encode()[:length]
+                    self.run_both(*FROM_PASSPHRASE, *source.split(), stdin=line + end + b"the data")
+
+    def test_descriptors(self):
+        self.write("plain", data(100))
+        for content in (b"secret\n", b"x", b"\n", data(2000).hex().encode(), b"ab\0c\n"):
+            self.private("pw", content)
+            results = []
+            for command in (OPENSSL, WARPAES):
+                with open(self.path("pw"), "rb") as file:
+                    where = ("-in", "plain", "-pass", f"fd:{file.fileno()}")
+                    results.append(self.run_command(command, *FROM_PASSPHRASE, *where, pass_fds=(file.fileno(),)))
+            self.assertEqual(results[0].stdout, results[1].stdout)
+            self.assertEqual([r.returncode for r in results], [0, 0])
+
+    def test_a_random_key_as_the_passphrase(self):
+        """`openssl rand -hex 64 > k` makes a line of 128 characters."""
+        self.private("k", data(64).hex().encode() + b"\n")
+        for cipher in ("-aes-256-ctr", "-aes-256-cbc"):
+            for derivation in ([], ["-pbkdf2"]):
+                for direction in ((OPENSSL, WARPAES), (WARPAES, OPENSSL)):
+                    flags = ("enc", cipher, *derivation, "-kfile", "k")
+                    sealed = self.run_command(direction[0], *flags, stdin=data(1000)).stdout
+                    opened = self.run_command(direction[1], *flags, "-d", stdin=sealed)
+                    self.assertEqual((opened.returncode, opened.stdout), (0, data(1000)))
+
+    def test_arguments_and_the_environment_are_taken_whole(self):
+        for length in (0, 1, 127, 128, 1023, 1024, 2000):
+            text = data(length).hex()[:length]
+            for source in (["-k", text], ["-pass", f"pass:{text}"], ["-pass", "env:TEXT"]):
+                result = self.run_both(*FROM_PASSPHRASE, *source, stdin=data(100), env={"TEXT": text})
+                self.assertEqual(result.returncode, 0)
+
+    def test_the_last_of_several_counts(self):
+        self.private("pw", b"from the file\n")
+        for sources in (["-k", "x", "-kfile", "pw"], ["-kfile", "pw", "-k", "x"], ["-pass", "pass:y", "-k", "x"]):
+            self.run_both(*FROM_PASSPHRASE, *sources, stdin=data(100))
+
+    def test_numbers_of_rounds(self):
+        flags = ("enc", "-aes-256-ctr", "-nosalt", "-k", "secret")
+        for number in ("1", "2", "0x10", "0X1f", "010", "+5", " 7", "10000", "10001"):
+            self.assertEqual(self.run_both(*flags, "-iter", number, stdin=data(100)).returncode, 0, number)
+        for number in ("0", "-1", "08", "0x", "", "5 ", "1e3", "x", "2147483648", "99999999999999999999"):
+            self.refused(ARGUMENT, "-iter", *flags, "-iter", number, stdin=data(100))
+            self.assertNotEqual(self.run_command(OPENSSL, *flags, "-iter", number, stdin=data(100)).returncode, 0)
+
+
+@with_openssl
+class Differences(CommandTest):
+    """What is refused although openssl takes it, in a sentence that says so (docs/command-line.md lists it)."""
+
+    def test_keys_ivs_and_salts_of_other_lengths(self):
+        cipher = ("enc", "-aes-128-cbc")
+        for what, status, digits, flags in (
+            ("-K", KEY_LENGTH, 32, ("-iv", IV)),
+            ("-iv", IV_LENGTH, 32, ("-K", KEYS[128])),
+            ("-S", ARGUMENT, 16, ("-pbkdf2", "-k", "x")),
+        ):
+            for length in (0, 1, 2, digits - 2, digits - 1, digits + 1, digits + 2, 2 * digits):
+                text = data(64).hex()[:length]
+                words = "fill it up with zeros" if length < digits else "ignore what is too much"
+                result = self.refused(status, f"{what}: |{words}", *cipher, *flags, what, text, stdin=b"x")
+                if length > 2:
+                    self.assertNotIn(text.encode(), result.stderr)
+                theirs = self.run_command(OPENSSL, *cipher, *flags, what, text, stdin=b"x")
+                self.assertEqual(theirs.returncode, 0, theirs.stderr)
+
+    def test_flags_and_ciphers(self):
+        for flag in ("-p", "-P"):
+            self.refused(ARGUMENT, f"{flag}: |does not print keys", "enc", "-aes-128-ctr", flag, "-k", "x")
+        for cipher in ("-aes-128-cbc-cts", "-AES-256-CBC-CTS"):
+            self.refused(ARGUMENT, f"{cipher}: |ciphertext stealing", "enc", cipher, "-K", KEYS[128], "-iv", IV)
+        for flag in ("-list", "-ciphers", "-none", "-debug", "-z"):
+            self.refused(ARGUMENT, "there is no such flag", "enc", "-aes-128-ctr", flag, "-k", "x")
+
+    def test_base64(self):
+        flags = ("enc", "-d", "-aes-128-ctr", "-K", KEYS[128], "-iv", IV, "-a")
+        plain = data(3000)
+        sealed = self.openssl("enc", "-aes-128-ctr", "-K", KEYS[128], "-iv", IV, stdin=plain)
+        text = base64.b64encode(sealed)
+
+        def lines(length, end=b"\n"):
+            return b"".join(text[at : at + length] + end for at in range(0, len(text), length))
+
+        # As openssl, or where it sees no data or only some of them.
+        for good in (
+            lines(64),
+            lines(4),
+            lines(76),
+            lines(75),
+            lines(1),
+            lines(64, b"\r\n"),
+            lines(64, b" \t\n"),
+            b"\n\n" + lines(64),
+        ):
+            self.assertEqual(self.warpaes(*flags, stdin=good), plain)
+            self.assertEqual(self.openssl(*flags, stdin=good), plain)
+        for good in (text, text + b"\n", lines(2000)):
+            self.assertEqual(self.warpaes(*flags, stdin=good), plain)
+            self.assertEqual(self.warpaes(*flags, "-A", stdin=good), plain)
+        self.assertEqual(self.openssl(*flags, "-A", stdin=text), plain)
+        self.assertEqual(self.openssl(*flags, stdin=text), b"")
+        self.assertEqual(self.warpaes(*flags, "-A", stdin=lines(64)), plain)
+        self.assertNotEqual(self.run_command(OPENSSL, *flags, "-A", stdin=lines(64)).stdout, plain)
+        for words, bad in (
+            ("taken out", b"Here it comes: \n" + lines(64)),
+            ("taken out", b"-----BEGIN-----\n" + lines(64) + b"-----END-----\n"),
+            ("taken out", lines(64) + b"\nThat was it.\n"),
+            ("taken out", lines(64)[:1000] + b"!" + lines(64)[1000:]),
+            ("truncated", text[:-3]),
+            ("final '='", base64.b64encode(sealed[:100]) + b"\n" + b" " * 70_000 + lines(64)),
+        ):
+            self.refused(FORMAT, f"base64|{words}", *flags, "-out", "out", stdin=bad)
+
+    def test_what_means_nothing(self):
+        flags = ("enc", "-aes-128-ctr", "-K", KEYS[128], "-iv", IV)
+        expected = self.openssl(*flags, stdin=data(100))
+        for extra in (["-A"], ["-bufsize", "1k"], ["-salt"]):
+            self.assertEqual(self.openssl(*flags, *extra, stdin=data(100)), expected)
+            self.assertEqual(self.warpaes(*flags, *extra, stdin=data(100)), expected)
+        self.assertEqual(self.warpaes(*flags, "-A", "-d", stdin=expected), data(100))
+        result = self.run_command(WARPAES, *flags, "-v", stdin=data(100))
+        self.assertEqual((result.returncode, result.stdout), (0, expected))
+        self.assertIn(b"100 B", result.stderr)
+
+
 class KeySources(CommandTest):
     def test_every_source_of_the_key(self):
         key = bytes.fromhex(KEYS[256])
-        self.write("hex", KEYS[256].upper().encode() + b"\n")
-        self.write("raw", key)
+        os.chmod(self.write("hex", KEYS[256].upper().encode() + b"\n"), 0o600)
+        os.chmod(self.write("raw", key), 0o600)
         flags = ("enc", "-aes-256-ctr", "-iv", IV)
         expected = self.warpaes(*flags, "-K", KEYS[256], stdin=data(100))
         self.assertNotEqual(expected, data(100))
@@ -185,10 +401,117 @@ class KeySources(CommandTest):
             )
 
     def test_secrets_on_the_command_line_are_warned_of(self):
-        for secret in (["-K", KEYS[128], "-iv", IV], ["-k", "x", "-pbkdf2"], ["-pass", "pass:x", "-pbkdf2"]):
-            result = self.run_command(WARPAES, "enc", "-aes-128-ctr", *secret, stdin=b"data")
+        flags = ("enc", "-aes-128-ctr", "-nosalt", "-pbkdf2")
+        os.chmod(self.write("key", KEYS[128].encode()), 0o600)
+        os.chmod(self.write("pw", b"xyz\n"), 0o600)
+        for secret, quietly in (
+            (["-K", KEYS[128], "-iv", IV], ["-K", "file:key", "-iv", IV]),
+            (["-k", "xyz"], ["-kfile", "pw"]),
+            (["-pass", "pass:xyz"], ["-pass", "file:pw"]),
+        ):
+            result = self.run_command(WARPAES, *flags, *secret, stdin=b"data")
             self.assertEqual(result.returncode, 0)
             self.assertIn(b"can be seen by other processes", result.stderr)
+            silent = self.run_command(WARPAES, *flags, *quietly, stdin=b"data")
+            self.assertEqual((silent.returncode, silent.stderr, silent.stdout), (0, b"", result.stdout))
+            self.assertEqual(self.warpaes(*flags, "-d", *secret, stdin=result.stdout), b"data")
+
+    def test_secrets_on_the_command_line_are_overwritten_there(self):
+        os.mkfifo(self.path("pipe"))
+        for secret, hidden in (
+            (["-K", KEYS[128], "-iv", IV], KEYS[128]),
+            ([f"-K={KEYS[128]}", "-iv", IV], KEYS[128]),
+            (["-k", "correct horse", "-pbkdf2"], "correct horse"),
+            (["-pass", "pass:correct horse", "-pbkdf2"], "correct horse"),
+        ):
+            with subprocess.Popen(
+                [WARPAES, "enc", "-aes-128-ctr", *secret, "-in", self.path("pipe")],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            ) as process:
+                self.assertIn(b"can be seen by other processes", process.stderr.readline())  # and now it waits
+                with open(f"/proc/{process.pid}/cmdline", "rb") as file:
+                    seen = file.read()
+                with open(self.path("pipe"), "wb"):
+                    pass
+                process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 0)
+            self.assertNotIn(hidden.encode(), seen)
+            self.assertIn(b"*" * len(hidden), seen)
+            self.assertIn(b"-aes-128-ctr", seen)
+
+    def test_files_that_others_can_read_are_warned_of(self):
+        self.write("key", KEYS[128].encode())
+        self.write("pw", b"secret\n")
+        flags = ("enc", "-aes-128-ctr", "-iv", IV, "-pbkdf2")
+        for source in ("-K file:key", "-pass file:pw", "-kfile pw", "-K fd:{}"):
+            for mode, warned in ((0o600, False), (0o640, True), (0o604, True)):
+                for name in ("key", "pw"):
+                    os.chmod(self.path(name), mode)
+                with open(self.path("key"), "rb") as file:
+                    words = source.format(file.fileno()).split()
+                    result = self.run_command(WARPAES, *flags, *words, stdin=b"x", pass_fds=(file.fileno(),))
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(f"(mode {mode:o})".encode() in result.stderr, warned, (source, result.stderr))
+
+    def test_digits_are_no_raw_key(self):
+        for bits in (128, 192, 256):
+            digits = data(bits // 16, b"digits").hex()  # as many characters as the key has bytes
+            os.chmod(self.write("key", digits.encode()), 0o600)
+            flags = ("enc", f"-aes-{bits}-ctr", "-iv", IV)
+            for source in (digits, "file:key", "env:KEY"):
+                words = f"{bits // 4} hexadecimal digits|got {bits // 8}"
+                self.refused(KEY_LENGTH, words, *flags, "-K", source, stdin=b"x", env={"KEY": digits})
+        os.chmod(self.write("key", data(8).hex().encode()), 0o600)
+        self.refused(KEYSET, "neither a keyset", "encrypt", "-k", "key", stdin=b"x")
+
+    def test_the_output_is_no_file_of_keys(self):
+        os.chmod(self.write("key", KEYS[128].encode()), 0o600)
+        os.chmod(self.write("pw", b"secret\n"), 0o600)
+        self.warpaes("keygen", "-o", "keyset")
+        self.write("aad", b"aad")
+        for name in ("key", "pw", "keyset", "aad"):
+            os.link(self.path(name), self.path(name + ".link"))
+            os.symlink(name, self.path(name + ".symlink"))
+        enc = ("enc", "-aes-128-ctr", "-iv", IV, "-pbkdf2")
+        encrypt = ("encrypt", "-k", "keyset", "--aad-file", "aad")
+        before = {name: self.read(name) for name in ("key", "pw", "keyset", "aad")}
+        for name, flags in (
+            ("key", (*enc, "-K", "file:key")),
+            ("pw", (*enc, "-kfile", "pw")),
+            ("pw", (*enc, "-pass", "file:pw")),
+            ("keyset", encrypt),
+            ("aad", encrypt),
+        ):
+            for output in (name, name + ".link", name + ".symlink", "./" + name):
+                out = "-out" if flags[0] == "enc" else "-o"
+                self.refused(SAME_FILE, "which is needed to read it", *flags, "-f", out, output, stdin=b"x")
+            with open(self.path(name), "ab") as file:
+                self.refused(SAME_FILE, "standard output", *flags, "-f", stdin=b"x", stdout=file)
+        self.write("plain", b"plain")
+        self.warpaes(*encrypt, "-o", "plain.warpaes", "plain")
+        decrypt = ("decrypt", "-k", "keyset", "--aad-file", "aad", "-f", "-o", "keyset", "plain.warpaes")
+        self.refused(SAME_FILE, "'keyset'", *decrypt)
+        os.mkdir(self.path("in"))
+        for name in ("good", "keyset"):
+            self.write(f"in/{name}.warpaes", self.read("plain.warpaes"))
+        os.mkdir(self.path("out"))
+        os.link(self.path("keyset"), self.path("out/keyset"))
+        flags = ("--aad-file", "aad", "-f", "--output-dir", "out", "in/good.warpaes", "in/keyset.warpaes")
+        self.refused(SAME_FILE, "1 of 2 files failed", "decrypt", "-k", "keyset", *flags)
+        self.assertEqual(self.read("out/good"), b"plain")
+        self.assertEqual({name: self.read(name) for name in before}, before)
+
+
+class Ranges(CommandTest):
+    def test_only_the_blocks_under_a_range_are_read(self):
+        self.write("file", data(1000))
+        flags = ("enc", "-d", "-aes-128-ctr", "-K", KEYS[128], "-iv", IV, "-in", "file", "-out", "out", "-f", "--json")
+        for first, last, blocks in ((0, 0, 1), (0, 15, 1), (15, 16, 2), (16, 31, 1), (32, 63, 2), (500, 500, 1)):
+            record = json.loads(self.warpaes(*flags, "--range", f"{first}:{last}"))
+            self.assertEqual((record["bytes_read"], record["bytes_written"]), (16 * blocks, last - first + 1))
+        record = json.loads(self.warpaes(*flags, "--range", "990:"))
+        self.assertEqual((record["bytes_read"], record["bytes_written"]), (1000 - 976, 10))  # the last is not whole
 
 
 if __name__ == "__main__":
