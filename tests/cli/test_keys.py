@@ -22,6 +22,7 @@ from support import (
     not_as_root,
 )
 
+RECORDER = os.environ.get("RECORDED_CALLS_LIBRARY")
 TINK = [name for name in TEMPLATES if name.startswith("AES")]
 
 
@@ -69,6 +70,38 @@ class Keygen(CommandTest):
         os.mkdir(self.path("directory"))
         self.refused(EXISTS, "never overwritten", "keygen", "-o", "directory")
         self.refused(WRITE, "nowhere/keyset", "keygen", "-o", "nowhere/keyset")
+
+    def test_a_file_that_others_can_read_is_warned_of(self):
+        for template in ("AES256_GCM_HKDF_1MB", "C2SP_CHUNKED_128"):
+            for mode, warned in ((0o644, True), (0o660, True), (0o600, False)):
+                with open(self.path("keys"), "wb") as file:
+                    os.fchmod(file.fileno(), mode)
+                    result = self.run_command(WARPAES, "keygen", "-t", template, stdout=file)
+                self.assertEqual(result.returncode, 0)
+                self.assertNotEqual(self.read("keys"), b"")
+                self.assertEqual(f"mode {mode:o}".encode() in result.stderr, warned, result.stderr)
+        self.assertNotIn(b"mode", self.run_command(WARPAES, "keygen").stderr)  # a pipe
+
+    @unittest.skipUnless(RECORDER, "the recorder of calls is built with the command, which CTest names")
+    def test_a_file_of_keys_is_durable_before_it_has_its_name_and_then_the_name(self):
+        def calls(*arguments):
+            self.write("calls", b"")
+            env = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls")}
+            # A sanitizer wants to be first; these calls are none of its business.
+            env["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+            self.warpaes(*arguments, env=env)
+            return self.read("calls").decode().splitlines()
+
+        folder = os.path.realpath(self.directory)
+        for arguments in (
+            ("keygen", "-o", "keyset"),
+            ("keys", "add", "keyset"),
+            ("keygen", "-t", TEMPLATES[-1], "-o", "raw"),
+        ):
+            synced, renamed, settled = calls(*arguments)
+            self.assertRegex(synced, rf"^fsync {folder}/\.warpaes-\w+$")
+            self.assertRegex(renamed, rf"^rename ({folder}/)?{arguments[-1]}$")
+            self.assertEqual(settled, f"fsync {folder}")
 
     def test_every_keyset_is_another(self):
         self.assertEqual(len({self.warpaes("keygen") for _ in range(5)}), 5)
@@ -184,6 +217,84 @@ class Rotation(CommandTest):
         os.chmod(self.write("raw", data(32)), 0o600)
         self.refused(ARGUMENT, "raw key", "keys", "list", "raw")
         self.refused(KEYSET, "raw", "keys", "add", "raw")
+
+
+class NearMisses(CommandTest):
+    """What could be a key, or most of one, is repeated by no message, wherever it was put."""
+
+    def keys(self):
+        key = data(32, b"near miss")
+        for text in (
+            key.hex(),
+            key.hex()[:-1],
+            key.hex() + "0",
+            key[:16].hex()[:-1],
+            key[:16].hex() + "f",
+            key[:8].hex(),
+        ):
+            yield from (text, text.upper(), "0x" + text, " " + text, text + "\n")
+        yield " ".join(key.hex(" ").split())
+        yield key.hex(":")
+        for size in (16, 31, 32, 33):
+            encoded = base64.b64encode(key[:size]).decode()
+            yield from (encoded, encoded.rstrip("="), base64.urlsafe_b64encode(key[:size]).decode())
+        yield json.dumps({"primaryKeyId": 1, "key": [key.hex()]})
+        yield self.warpaes("keygen").decode()[:-10]
+
+    def test_nobody_repeats_them(self):
+        for key in self.keys():
+            for arguments in (
+                ("encrypt", "-k", key),
+                ("encrypt", f"-k{key}"),
+                ("encrypt", f"--keys={key}"),
+                ("encrypt", "-k", f"env:{key}"),
+                ("encrypt", "-k", f"fd:{key}"),
+                ("encrypt", "-K", key),
+                ("encrypt", f"--key={key}"),
+                ("encrypt", "-k", "keyset", "--format", key),
+                ("encrypt", "--device", key),
+                ("decrypt", "-r", key, "file"),
+                ("inspect", "-k", key, "file"),
+                ("keys", "list", key),
+                ("keys", "add", key),
+                ("keys", "promote", "keyset", key),
+                ("keygen", "-t", key),
+                ("keygen", key),
+                ("enc", "-aes-256-ctr", "-K", key, "-iv", "00"),
+                ("enc", "-aes-256-ctr", "-K", f"file:{key}"),
+                ("enc", "-aes-256-ctr", "-K", f"env:{key}"),
+                ("enc", "-aes-256-ctr", "-K", f"fd:{key}"),
+                ("enc", "-aes-256-ctr", "-pass", key),
+                ("enc", "-aes-256-ctr", "-pass", f"file:{key}"),
+                ("enc", "-aes-256-ctr", "-pass", f"env:{key}"),
+                ("enc", "-aes-256-ctr", "-pass", f"fd:{key}"),
+                ("enc", "-aes-256-ctr", "-kfile", key),
+                ("enc", "-aes-256-ctr", "-iv", key, "-K", "00"),
+                ("enc", "-aes-256-ctr", "-S", f"{key}0", "-k", "x"),
+                ("enc", "-aes-256-ctr", "-iter", key, "-k", "x"),
+                ("enc", "-aes-256-ctr", "-range", key, "-k", "x"),
+                ("enc", "-aes-256-ctr", key),
+                ("enc", f"-{key}"),
+                (key,),
+            ):
+                result = self.run_command(WARPAES, *arguments, stdin=b"plain")
+                self.assertNotEqual(result.returncode, 0, arguments)
+                self.assertTrue(result.stderr.startswith(b"warpaes: "), (arguments, result.stderr))
+                self.assertNotIn(key.strip().encode(), result.stderr + result.stdout, arguments)
+            env = {"WARPAES_KEYSET": key}
+            self.assertNotIn(key.strip().encode(), self.run_command(WARPAES, "encrypt", stdin=b"", env=env).stderr)
+        self.assertEqual(os.listdir(self.directory), [])
+
+    def test_other_words_are_repeated(self):
+        self.warpaes("keygen", "-o", "keyset")
+        for name in ("keyset.json", "/home/nobody/my-keys/keyset2025", "1234567", "backup_keyset_of_december_2025"):
+            self.refused(NOT_FOUND, f"'{name}'", "encrypt", "-k", name)
+        digest = data(32).hex()  # a name, as it lies in a directory that is there
+        os.mkdir(self.path("store"))
+        self.refused(NOT_FOUND, f"'store/{digest}'", "decrypt", "-k", "keyset", f"store/{digest}")
+        self.refused(ARGUMENT, "'AES256_CTR_HMAC_SHA512_1MB'", "keygen", "-t", "AES256_CTR_HMAC_SHA512_1MB")
+        os.chmod(self.write(digest, b"neither"), 0o600)
+        self.refused(KEYSET, f"'{digest}'", "encrypt", "-k", digest)
 
 
 def tink_file(bits, size, seed=b"file"):
