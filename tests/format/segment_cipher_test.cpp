@@ -145,6 +145,31 @@ TEST_P(SegmentCipherTest, AnyAlteredBitIsFoundAndTheWholeRangeWiped) {
     }
 }
 
+TEST_P(SegmentCipherTest, EveryByteOfTheNumberIsInTheNonce) {
+    for (const SegmentCase& c : segment_cases) {
+        const StreamKey key = key_of(c);
+        const auto cipher = make_segment_cipher(key, {});
+        const SegmentLayout& layout = cipher->layout();
+        const auto full = static_cast<std::size_t>(layout.text);
+        Bytes file_header(cipher->header().begin(), cipher->header().end());
+        // Pairs of neighbours, a full one and a short last one, round every byte of the number, and the very last.
+        std::vector<std::uint64_t> numbers{layout.most_segments - 1};
+        for (std::uint64_t carry = 1 << 8; carry < layout.most_segments; carry <<= 8) numbers.push_back(carry);
+        for (const std::uint64_t number : numbers) {
+            const SegmentRange range{number - 1, 2, 5, true};
+            Bytes text = pseudorandom(full + 5, 8), sealed(sealed_bytes(layout, range)), opened(text.size());
+            const auto middle = text.begin() + static_cast<std::ptrdiff_t>(full);
+            Bytes expected = seal_segment(key, {}, file_header, number - 1, false, Bytes(text.begin(), middle));
+            const Bytes last = seal_segment(key, {}, file_header, number, true, Bytes(middle, text.end()));
+            expected.insert(expected.end(), last.begin(), last.end());
+            cipher->process(lane(), Direction::encrypt, range, text.data(), sealed.data());
+            ASSERT_EQ(sealed, expected) << c.name << " " << number;
+            cipher->process(lane(), Direction::decrypt, range, opened.data(), sealed.data());
+            ASSERT_EQ(opened, text) << c.name << " " << number;
+        }
+    }
+}
+
 TEST_P(SegmentCipherTest, SegmentsBeyondTheFormatAreRefused) {
     for (const SegmentCase& c : segment_cases) {
         const auto cipher = make_segment_cipher(key_of(c), {});

@@ -96,62 +96,69 @@ Bytes part(const Bytes& bytes, std::size_t from, std::size_t to) {
     return {bytes.begin() + static_cast<std::ptrdiff_t>(from), bytes.begin() + static_cast<std::ptrdiff_t>(to)};
 }
 
-Bytes seal_tink(const StreamKey& key, const Bytes& aad, const Bytes& header, const Bytes& plaintext) {
+/// What the key and the header give: AES key and, behind it, the key of the HMAC, or base nonce and commitment.
+Bytes derive(const StreamKey& key, const Bytes& aad, const Bytes& header) {
     const StreamParameters& p = key.parameters;
-    const bool gcm = p.format == SegmentFormat::gcm_hkdf;
-    const std::size_t dk = p.aes_key_bytes;
+    const std::size_t n = p.aes_key_bytes;
     const Bytes secret(key.key.get().begin(), key.key.get().end());
-    const Bytes km = hkdf(digest_name(p.hkdf_hash), secret, part(header, 1, 1 + dk), aad, dk + (gcm ? 0 : 32));
-    Bytes file = header;
-    std::size_t at = 0;
-    for (std::uint64_t i = 0;; ++i) {
-        const std::size_t room = p.segment_bytes - p.tag_bytes - (i == 0 ? header.size() : 0);
-        const bool last = plaintext.size() - at <= room;
-        const Bytes text = part(plaintext, at, last ? plaintext.size() : at + room);
-        const Bytes nonce = join({part(header, 1 + dk, 8 + dk), big_endian(i, 4), {std::uint8_t{last}}});
-        if (gcm) {
-            file = join({file, encrypt("GCM", km, nonce, text)});
-        } else {
-            const Bytes iv = join({nonce, Bytes(4, 0)});
-            const Bytes sealed = encrypt("CTR", part(km, 0, dk), iv, text), message = join({iv, sealed});
-            Bytes mac(64);
-            require(HMAC(EVP_get_digestbyname(digest_name(p.hmac_hash)), km.data() + dk, 32, message.data(),
-                         message.size(), mac.data(), nullptr) != nullptr);
-            mac.resize(p.tag_bytes);
-            file = join({file, sealed, mac});
-        }
-        at += text.size();
-        if (last) return file;
+    if (p.format != SegmentFormat::c2sp) {
+        const std::size_t mac_bytes = p.format == SegmentFormat::ctr_hmac ? 32 : 0;
+        return hkdf(digest_name(p.hkdf_hash), secret, part(header, 1, 1 + n), aad, n + mac_bytes);
     }
-}
-
-Bytes seal_c2sp(const StreamKey& key, const Bytes& aad, const Bytes& header, const Bytes& plaintext) {
-    const std::size_t n = key.parameters.aes_key_bytes;
-    const Bytes secret(key.key.get().begin(), key.key.get().end()), salt = part(header, 0, 24);
     const Bytes info = join({text_bytes("c2sp.org/chunked-encryption@v1+"),
                              text_bytes(n == 16 ? "AEAD_AES_128_GCM" : "AEAD_AES_256_GCM"),
                              {0},
-                             salt,
+                             part(header, 0, 24),
                              aad});
-    const Bytes derived = hkdf("SHA512", secret, {}, info, n + 12 + 32);
-    Bytes file = join({salt, part(derived, n + 12, n + 44)});
-    for (std::uint64_t k = 0;; ++k) {
-        const std::size_t begin = std::min<std::size_t>(k * 16384, plaintext.size());
-        const std::size_t end = std::min<std::size_t>(begin + 16384, plaintext.size());
+    return hkdf("SHA512", secret, {}, info, n + 12 + 32);
+}
+
+Bytes seal_one(const StreamKey& key, const Bytes& derived, const Bytes& header, std::uint64_t number, bool last,
+               std::span<const std::uint8_t> text) {
+    const StreamParameters& p = key.parameters;
+    const std::size_t n = p.aes_key_bytes;
+    const Bytes aes_key = part(derived, 0, n);
+    if (p.format == SegmentFormat::c2sp) {
         Bytes nonce = part(derived, n, n + 12);
-        const Bytes number = big_endian(k, 12);
-        for (std::size_t i = 0; i < 12; ++i) nonce[i] = static_cast<std::uint8_t>(nonce[i] ^ number[i]);
-        file = join({file, encrypt("GCM", part(derived, 0, n), nonce, part(plaintext, begin, end))});
-        if (end - begin < 16384) return file;
+        const Bytes counter = big_endian(number, 12);
+        for (std::size_t i = 0; i < 12; ++i) nonce[i] = static_cast<std::uint8_t>(nonce[i] ^ counter[i]);
+        return encrypt("GCM", aes_key, nonce, text);
     }
+    const Bytes nonce = join({part(header, 1 + n, 8 + n), big_endian(number, 4), {std::uint8_t{last}}});
+    if (p.format == SegmentFormat::gcm_hkdf) return encrypt("GCM", aes_key, nonce, text);
+    const Bytes iv = join({nonce, Bytes(4, 0)});
+    const Bytes sealed = encrypt("CTR", aes_key, iv, text), message = join({iv, sealed});
+    Bytes mac(64);
+    require(HMAC(EVP_get_digestbyname(digest_name(p.hmac_hash)), derived.data() + n, 32, message.data(), message.size(),
+                 mac.data(), nullptr) != nullptr);
+    mac.resize(p.tag_bytes);
+    return join({sealed, mac});
 }
 
 }  // namespace
 
-Bytes seal(const StreamKey& key, const Bytes& aad, std::span<const std::uint8_t> header, const Bytes& plaintext) {
+Bytes seal_segment(const StreamKey& key, const Bytes& aad, std::span<const std::uint8_t> header, std::uint64_t number,
+                   bool last, const Bytes& text) {
     const Bytes own(header.begin(), header.end());
-    return key.parameters.format == SegmentFormat::c2sp ? seal_c2sp(key, aad, own, plaintext)
-                                                        : seal_tink(key, aad, own, plaintext);
+    return seal_one(key, derive(key, aad, own), own, number, last, text);
+}
+
+Bytes seal(const StreamKey& key, const Bytes& aad, std::span<const std::uint8_t> header, const Bytes& plaintext) {
+    const StreamParameters& p = key.parameters;
+    const bool c2sp = p.format == SegmentFormat::c2sp;
+    const Bytes own(header.begin(), header.end()), derived = derive(key, aad, own);
+    const std::size_t n = p.aes_key_bytes;
+    Bytes file = c2sp ? join({part(own, 0, 24), part(derived, n + 12, n + 44)}) : own;
+    std::size_t at = 0;
+    for (std::uint64_t i = 0;; ++i) {
+        const std::size_t room = p.segment_bytes - p.tag_bytes - (c2sp || i != 0 ? 0 : own.size());
+        const std::size_t left = plaintext.size() - at;
+        const bool last = c2sp ? left < room : left <= room;
+        file =
+            join({file, seal_one(key, derived, own, i, last, std::span(plaintext).subspan(at, std::min(left, room)))});
+        at += std::min(left, room);
+        if (last) return file;
+    }
 }
 
 }  // namespace warpaes::test

@@ -14,4 +14,8 @@ using Bytes = std::vector<std::uint8_t>;
 /// The whole file of a plaintext, with the salt (and Tink's nonce prefix) of `header`.
 Bytes seal(const StreamKey& key, const Bytes& aad, std::span<const std::uint8_t> header, const Bytes& plaintext);
 
+/// One segment of such a file, wherever in it.
+Bytes seal_segment(const StreamKey& key, const Bytes& aad, std::span<const std::uint8_t> header, std::uint64_t number,
+                   bool last, const Bytes& text);
+
 }  // namespace warpaes::test
