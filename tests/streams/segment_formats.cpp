@@ -69,7 +69,8 @@ Bytes seal_segments(const SegmentFormat& format, const Bytes& key, const Bytes& 
                     Bytes header) {
     header.resize(format.header_bytes());
     if (format.kind != Kind::c2sp) header[0] = static_cast<std::uint8_t>(header.size());
-    return warpaes::test::seal({parameters_of(format), warpaes::SecretBytes(key), 0}, aad, header, plaintext);
+    return warpaes::test::seal({parameters_of(format), warpaes::SecretBytes(format.input_key(key)), 0}, aad, header,
+                               plaintext);
 }
 
 std::string tink_key(const SegmentFormat& format, const Bytes& key, std::uint32_t id, const std::string& status) {

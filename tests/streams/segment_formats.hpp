@@ -26,12 +26,17 @@ struct SegmentFormat {
     [[nodiscard]] std::size_t begin(std::size_t i) const;
     /// Segments of a plaintext of `bytes` bytes.
     [[nodiscard]] std::size_t segments(std::size_t bytes) const;
+    /// What the format takes of a key of 32 bytes: Tink's all, C2SP's as many as the AES key has.
+    [[nodiscard]] Bytes input_key(const Bytes& key) const {
+        return {key.begin(), kind == Kind::c2sp ? key.begin() + static_cast<std::ptrdiff_t>(key_bytes) : key.end()};
+    }
 };
 
 /// All kinds, with segments small enough to have many, and those of the templates.
 const std::vector<SegmentFormat>& segment_formats();
 
-/// The file as the oracle of tests/format makes it. `header`: header_bytes() random ones, or those of another file.
+/// The file as the oracle of tests/format makes it with the input_key() of `key`. `header`: header_bytes() random ones,
+/// or those of another file.
 Bytes seal_segments(const SegmentFormat& format, const Bytes& key, const Bytes& aad, const Bytes& plaintext,
                     Bytes header);
 
