@@ -32,7 +32,7 @@ std::uint32_t iterations(const char* text) {
     errno = 0;
     const long number = std::strtol(text, &end, 0);
     if (end == text || *end != '\0' || errno != 0 || number < 1 || number > std::numeric_limits<std::int32_t>::max()) {
-        throw UsageError(fmt::format("-iter: '{}' is not a number from 1 to 2147483647", text));
+        throw UsageError(fmt::format("-iter: '{}' is not a number of at least 1 and below 2^31", text));
     }
     return static_cast<std::uint32_t>(number);
 }
