@@ -454,6 +454,11 @@ class KeySources(CommandTest):
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertEqual(f"(mode {mode:o})".encode() in result.stderr, warned, (source, result.stderr))
 
+    def test_descriptors_are_numbers(self):
+        for number in ("-1", "x", "", "3x", "99999999999"):
+            for source in (["-K", f"fd:{number}"], ["-pass", f"fd:{number}"]):
+                self.refused(ARGUMENT, "descriptor number", "enc", "-aes-128-ctr", "-iv", IV, *source, stdin=b"x")
+
     def test_digits_are_no_raw_key(self):
         for bits in (128, 192, 256):
             digits = data(bits // 16, b"digits").hex()  # as many characters as the key has bytes

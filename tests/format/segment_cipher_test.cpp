@@ -181,6 +181,14 @@ TEST_P(SegmentCipherTest, SegmentsBeyondTheFormatAreRefused) {
         EXPECT_NO_THROW(seal_at(most - 1)) << c.name;
         EXPECT_THROW(seal_at(most), Error) << c.name;
         EXPECT_THROW(seal_at(~std::uint64_t{0}), Error) << c.name;
+        for (const std::uint64_t count : {most + 1, ~std::uint64_t{0}}) {
+            try {
+                cipher->process(lane(), Direction::encrypt, {1, count, 0, true}, text.data(), sealed.data());
+                FAIL() << c.name << " " << count;
+            } catch (const Error& e) {
+                EXPECT_EQ(e.status(), WARPAES_ERROR_DATA_LENGTH) << c.name << " " << count;
+            }
+        }
     }
 }
 
@@ -211,8 +219,11 @@ TEST_P(SegmentCipherTest, HeadersThatAreNone) {
                 EXPECT_EQ(status(key, {}, altered), WARPAES_ERROR_AUTHENTICATION);
             }
         } else {
-            header[0] ^= 8;
-            EXPECT_EQ(status(key, {}, header), WARPAES_ERROR_FORMAT);
+            for (unsigned bit = 0; bit < 8; ++bit) {
+                Bytes altered = header;
+                altered[0] = static_cast<std::uint8_t>(altered[0] ^ (1u << bit));
+                EXPECT_EQ(status(key, {}, altered), WARPAES_ERROR_FORMAT) << c.name << " " << bit;
+            }
         }
     }
 }
