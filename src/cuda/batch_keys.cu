@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "cuda/batch_keys.hpp"
 #include "cuda/kernels/batch_key_params.cuh"
@@ -116,7 +117,6 @@ void BatchKeys::expand(const BucketPlan& plan, const DeviceLimits& limits, cudaS
         p.targets = reinterpret_cast<uint4* const*>(side_.device() + handles.targets_at);
         p.count = handles.fresh;
         p.inverse = inverse ? 1 : 0;
-        p.hash_key = needs_slots(plan.bucket.mode) ? 1 : 0;
         expand(p);
     };
     expand_handles(plan.keys, plan.inverse());
@@ -132,8 +132,8 @@ void BatchKeys::expand(const BucketPlan& plan, const DeviceLimits& limits, cudaS
 }
 
 void BatchKeys::let_go(bool done) noexcept {
-    for (const KeyTable::Held& held : held_) table_.release(held, done);
-    table_.wiped(wiped_, done);
+    for (const KeyTable::Held& held : std::exchange(held_, {})) table_.release(held, done);
+    table_.wiped(std::exchange(wiped_, {}), done);
 }
 
 }  // namespace warpaes::cuda

@@ -1,7 +1,9 @@
 // Groups with their right answers (batch_cases.hpp) as entries of the C ABI.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -34,10 +36,31 @@ bool simulated();
 /// What a simulated GPU does in a reasonable time, or more.
 Limits limits();
 
+/// Handles of a pool's keys, each made when it is first wanted and kept. Thread-safe.
+class KeyHandles {
+public:
+    explicit KeyHandles(const KeyPool& pool) : pool_(pool) {}
+    [[nodiscard]] const KeyPool& pool() const noexcept { return pool_; }
+    /// Null for a key of another pool.
+    [[nodiscard]] const warpaes_key* of(const ExpandedKey& key);
+    void destroy(const ExpandedKey& key);
+
+private:
+    const KeyPool& pool_;
+    std::mutex mutex_;
+    std::map<std::uint64_t, AbiKey> handles_;  ///< by the keys' serial numbers
+};
+
+/// Of shared_keys().
+KeyHandles& shared_handles();
+
+/// What the ABI takes, of what backends take: one IV for several encryptions with one key, and some tags, it refuses.
+GroupSpec allowed(GroupSpec spec);
+
 /// The groups of a case as entries, which lives longer.
 class AbiEntries {
 public:
-    explicit AbiEntries(const BatchCase& cases);
+    explicit AbiEntries(const BatchCase& cases, KeyHandles& handles = shared_handles());
 
     [[nodiscard]] std::vector<warpaes_batch_entry>& entries() noexcept { return entries_; }
     /// After the run: tells the case which messages were found false. What is wrong with the statuses, or "".
@@ -45,12 +68,14 @@ public:
 
 private:
     const BatchCase& cases_;
-    std::vector<AbiKey> keys_;
+    std::vector<AbiKey> keys_;  ///< of no pool
     std::vector<warpaes_batch_entry> entries_;
     std::vector<std::vector<warpaes_status>> statuses_;
 };
 
-/// Builds the batch, runs it, and says everything that is wrong; "" if nothing is.
+/// Runs them as a batch, and says everything that is wrong; "" if nothing is.
+std::string complaints_of_entries(warpaes_engine* engine, const BatchCase& cases, AbiEntries& entries);
+/// Builds the batch first.
 std::string complaints_of_abi_batch(const AbiEngine& engine, std::span<const GroupSpec> specs, std::uint32_t seed,
                                     BatchMemory& text = guarded_memory(), BatchMemory& rest = guarded_memory());
 /// Fails the test if there is anything.

@@ -17,20 +17,6 @@ using oracle::Bytes;
 
 constexpr std::uint8_t poison = 0xa5;
 
-Bytes random_bytes(std::mt19937& random, std::size_t n) {
-    Bytes bytes(n);
-    for (auto& b : bytes) b = static_cast<std::uint8_t>(random());
-    return bytes;
-}
-
-std::uint64_t below(std::mt19937& random, std::uint64_t bound) {
-    return random() % bound;
-}
-
-bool chance(std::mt19937& random, unsigned percent) {
-    return below(random, 100) < percent;
-}
-
 /// A piece of a BatchMemory, its contents before the run and after.
 class Arena {
 public:
@@ -88,9 +74,42 @@ struct Pieces {
 
 }  // namespace
 
+std::vector<std::uint8_t> Random::bytes(std::size_t n) {
+    Bytes bytes(n);
+    for (auto& b : bytes) b = static_cast<std::uint8_t>(next_());
+    return bytes;
+}
+
+KeyPool::KeyPool(std::uint32_t seed) : keys_(3 * keys_each) {
+    std::mt19937 generator(seed);
+    for (const std::size_t bytes : {16u, 24u, 32u}) {
+        for (unsigned i = 0; i < keys_each; ++i) renew(bytes, i, generator);
+    }
+}
+
+bool KeyPool::owns(const ExpandedKey& key) const {
+    return std::any_of(keys_.begin(), keys_.end(), [&](const auto& k) { return k.get() == &key; });
+}
+
+void KeyPool::renew(std::size_t bytes, unsigned number, Random random) {
+    keys_[(bytes - 16) / 8 * keys_each + number % keys_each] = std::make_unique<const ExpandedKey>(random.bytes(bytes));
+}
+
+void KeyPool::make_again(std::size_t bytes, unsigned number) {
+    const auto same = key(bytes, number).bytes();
+    keys_[(bytes - 16) / 8 * keys_each + number % keys_each] =
+        std::make_unique<const ExpandedKey>(Bytes(same.begin(), same.end()));
+}
+
+KeyPool& shared_keys() {
+    static KeyPool pool(12);
+    return pool;
+}
+
 struct BatchCase::Group {
-    Group(const GroupSpec& s, std::uint32_t seed, BatchMemory& text_memory, BatchMemory& rest_memory)
-        : spec(s), random(seed), text(text_memory), rest(rest_memory) {
+    Group(const GroupSpec& s, std::uint32_t seed, BatchMemory& text_memory, BatchMemory& rest_memory,
+          const KeyPool& key_pool)
+        : spec(s), generator(seed), pool(key_pool), text(text_memory), rest(rest_memory) {
         place();
         make_keys();
         text.allocate();
@@ -121,7 +140,7 @@ struct BatchCase::Group {
         const std::size_t bytes = spec.mode == Mode::cfb1 ? (spec.length + 7) / 8 : spec.length;
         const bool has_output = spec.mode != Mode::cmac;
         // Half of the groups have their outputs first.
-        const bool apart = has_output && !spec.in_place, output_first = apart && chance(random, 50);
+        const bool apart = has_output && !spec.in_place, output_first = apart && random.chance(50);
         if (output_first) output = pieces(text, bytes, true, false);
         input = pieces(text, bytes, true, spec.shared_input);
         if (apart && !output_first) output = pieces(text, bytes, true, false);
@@ -134,9 +153,17 @@ struct BatchCase::Group {
         keys = pieces(rest, spec.key_bytes, spec.raw_keys, spec.shared_key);
     }
 
+    const ExpandedKey& make_key(unsigned number) {
+        if (spec.key || random.chance(75)) return pool.key(spec.key_bytes, number);
+        return *own_keys.emplace_back(std::make_unique<const ExpandedKey>(random.bytes(spec.key_bytes)));
+    }
+
     void make_keys() {
-        if (!spec.raw_keys) key = std::make_unique<ExpandedKey>(random_bytes(random, spec.key_bytes));
-        if (spec.mode == Mode::xts) tweak_key = std::make_unique<ExpandedKey>(random_bytes(random, spec.key_bytes));
+        const unsigned number = spec.key ? *spec.key : static_cast<unsigned>(random.below(KeyPool::keys_each));
+        if (!spec.raw_keys) key = &make_key(number);
+        // IEEE 1619 wants two different ones.
+        const auto other = static_cast<unsigned>(1 + random.below(KeyPool::keys_each - 1));
+        if (spec.mode == Mode::xts) tweak_key = &make_key(number + other);
         failed.assign(spec.count, poison);
         failed_after = failed;
     }
@@ -154,17 +181,23 @@ struct BatchCase::Group {
 
     /// Some IVs are about to carry, as counters and as numbers of data units.
     Bytes make_iv() {
-        Bytes bytes = random_bytes(random, spec.iv_length);
-        if (chance(random, 25) && !bytes.empty()) {
-            const auto n = static_cast<std::ptrdiff_t>(below(random, bytes.size()) + 1);
+        Bytes bytes = random.bytes(spec.iv_length);
+        if (random.chance(25) && !bytes.empty()) {
+            const auto n = static_cast<std::ptrdiff_t>(random.below(bytes.size()) + 1);
             if (spec.mode == Mode::xts) {
                 std::fill_n(bytes.begin(), n, std::uint8_t{0xff});
             } else {
                 std::fill(bytes.end() - n, bytes.end(), std::uint8_t{0xff});
-                bytes.back() = static_cast<std::uint8_t>(0xff - below(random, 20));
+                bytes.back() = static_cast<std::uint8_t>(0xff - random.below(20));
             }
         }
         return bytes;
+    }
+
+    Bytes raw_key() {
+        if (random.chance(50)) return random.bytes(keys.bytes);
+        const auto bytes = pool.key(keys.bytes, static_cast<unsigned>(random.below(KeyPool::keys_each))).bytes();
+        return {bytes.begin(), bytes.end()};
     }
 
     struct Answer {
@@ -175,8 +208,8 @@ struct BatchCase::Group {
     void fill(std::uint64_t i) {
         oracle::Message m{.mode = batch_mode_name(spec.mode)};
         m.iv = piece(rest, iv, i, [&] { return make_iv(); });
-        m.aad = piece(rest, aad, i, [&] { return random_bytes(random, aad.bytes); });
-        m.key = piece(rest, keys, i, [&] { return random_bytes(random, keys.bytes); });
+        m.aad = piece(rest, aad, i, [&] { return random.bytes(aad.bytes); });
+        m.key = piece(rest, keys, i, [&] { return raw_key(); });
         if (key) m.key.assign(key->bytes().begin(), key->bytes().end());
         if (tweak_key) m.tweak_key.assign(tweak_key->bytes().begin(), tweak_key->bytes().end());
         m.tag_bytes = spec.tag_length;
@@ -185,20 +218,22 @@ struct BatchCase::Group {
 
         Answer answer{.output_at = output.at(i), .tag_at = tag.at(i)};
         if (uses_tag(spec.mode) && !encrypts()) {
-            const Bytes plaintext = random_bytes(random, input.bytes);
+            const Bytes plaintext = random.bytes(input.bytes);
             m.text = plaintext;
+            if (spec.mode != Mode::cmac) plaintexts.push_back(plaintext);
             auto [ciphertext, right_tag] = oracle::seal(m);
             answer.output = plaintext;
-            if (chance(random, spec.wrong_tags)) {
+            if (random.chance(spec.wrong_tags)) {
                 spoil(ciphertext, right_tag);
                 answer.output.assign(input.bytes, 0);
                 if (spec.reports) failed_after[i] = 1;
+                ++false_ones;
             }
             if (!input.absent) text.put(input.at(i), spec.mode == Mode::cmac ? plaintext : ciphertext);
             if (spec.mode == Mode::cmac) answer.output.clear();
             rest.put(tag.at(i), right_tag);
         } else {
-            m.text = piece(text, input, i, [&] { return random_bytes(random, input.bytes); });
+            m.text = piece(text, input, i, [&] { return random.bytes(input.bytes); });
             if (uses_tag(spec.mode)) {
                 std::tie(answer.output, answer.tag) = oracle::seal(m);
                 if (spec.mode == Mode::cmac) answer.output.clear();
@@ -212,9 +247,9 @@ struct BatchCase::Group {
     /// One bit of the tag, or of the ciphertext where the tag is too long to agree with that by chance.
     void spoil(Bytes& ciphertext, Bytes& right_tag) {
         const bool in_text =
-            spec.mode != Mode::cmac && right_tag.size() >= 8 && !ciphertext.empty() && chance(random, 50);
+            spec.mode != Mode::cmac && right_tag.size() >= 8 && !ciphertext.empty() && random.chance(50);
         Bytes& target = in_text ? ciphertext : right_tag;
-        target[below(random, target.size())] ^= static_cast<std::uint8_t>(1u << below(random, 8));
+        target[random.below(target.size())] ^= static_cast<std::uint8_t>(1u << random.below(8));
     }
 
     [[nodiscard]] MessageGroup group() {
@@ -230,10 +265,10 @@ struct BatchCase::Group {
                 .aad = aad.elements(rest),
                 .tag = tag.elements(rest),
                 .tag_length = uses_tag(spec.mode) ? spec.tag_length : 0,
-                .key = key.get(),
+                .key = key,
                 .keys = keys.elements(rest),
                 .key_bytes = spec.raw_keys ? static_cast<std::uint32_t>(spec.key_bytes) : 0,
-                .tweak_key = tweak_key.get(),
+                .tweak_key = tweak_key,
                 .data_unit = spec.mode == Mode::xts ? spec.data_unit : 0,
                 .failed = spec.reports ? failed.data() : nullptr};
     }
@@ -270,19 +305,38 @@ struct BatchCase::Group {
         out << (found ? "\n" : ", between the messages\n");
     }
 
+    [[nodiscard]] bool shows_plaintext() const {
+        const Bytes contents = text.contents();
+        for (const Bytes& plaintext : plaintexts) {
+            for (std::size_t at = 0; at + block_bytes <= plaintext.size(); at += block_bytes) {
+                const auto block = plaintext.begin() + static_cast<std::ptrdiff_t>(at);
+                if (std::search(contents.begin(), contents.end(), block, block + block_bytes) != contents.end()) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
     GroupSpec spec;
-    std::mt19937 random;
+    std::mt19937 generator;
+    Random random{generator};
+    const KeyPool& pool;
     Arena text, rest;
     Bytes text_after, rest_after;
     Pieces input, output, iv, aad, tag, keys;
-    std::unique_ptr<ExpandedKey> key, tweak_key;
+    std::vector<std::unique_ptr<const ExpandedKey>> own_keys;
+    const ExpandedKey *key = nullptr, *tweak_key = nullptr;
     std::vector<Answer> answers;
+    std::vector<Bytes> plaintexts;  ///< that decryption yields
     Bytes failed, failed_after;
+    std::uint64_t false_ones = 0;
 };
 
-BatchCase::BatchCase(std::span<const GroupSpec> specs, std::uint32_t seed, BatchMemory& text, BatchMemory& rest) {
+BatchCase::BatchCase(std::span<const GroupSpec> specs, std::uint32_t seed, BatchMemory& text, BatchMemory& rest,
+                     const KeyPool& pool) {
     for (const GroupSpec& spec : specs) {
-        owned_.push_back(std::make_unique<Group>(spec, seed++, text, rest));
+        owned_.push_back(std::make_unique<Group>(spec, seed++, text, rest, pool));
         groups_.push_back(owned_.back()->group());
     }
 }
@@ -299,6 +353,14 @@ std::string BatchCase::complaints() const {
     }
     if (wrong > 5) out << wrong - 5 << " more groups are wrong\n";
     return out.str();
+}
+
+std::uint64_t BatchCase::false_messages(std::size_t index) const {
+    return owned_[index]->false_ones;
+}
+
+bool BatchCase::shows_plaintext(std::size_t index) const {
+    return owned_[index]->shows_plaintext();
 }
 
 void check_batch(const RunGroups& run, std::span<const GroupSpec> specs, std::uint32_t seed, BatchMemory& text,
@@ -335,15 +397,15 @@ std::ostream& operator<<(std::ostream& out, const GroupSpec& s) {
 namespace {
 
 /// A length in bytes: preferably round a block boundary, and more often short than long.
-std::uint64_t random_length(std::mt19937& random, std::uint64_t most) {
-    switch (below(random, 8)) {
+std::uint64_t random_length(Random& random, std::uint64_t most) {
+    switch (random.below(8)) {
     case 0:
-        return below(random, 4) == 0 ? 0 : std::min<std::uint64_t>(most, below(random, 34));
+        return random.below(4) == 0 ? 0 : std::min<std::uint64_t>(most, random.below(34));
     case 1:
-        return below(random, most + 1);
+        return random.below(most + 1);
     default: {
-        const std::uint64_t limit = chance(random, 30) ? most : std::min<std::uint64_t>(most, 700);
-        const std::uint64_t blocks = below(random, limit / 16 + 1), off = below(random, 4);
+        const std::uint64_t limit = random.chance(30) ? most : std::min<std::uint64_t>(most, 700);
+        const std::uint64_t blocks = random.below(limit / 16 + 1), off = random.below(4);
         return std::min(most, 16 * blocks + (off == 3 ? 0 : off + (blocks == 0 ? 1 : 0)) - (off == 0 && blocks != 0));
     }
     }
@@ -351,58 +413,58 @@ std::uint64_t random_length(std::mt19937& random, std::uint64_t most) {
 
 }  // namespace
 
-GroupSpec random_group(std::mt19937& random, Mode mode, Direction direction, const Limits& limits) {
+GroupSpec random_group(Random random, Mode mode, Direction direction, const Limits& limits) {
     GroupSpec s{.mode = mode, .direction = direction};
     static constexpr std::size_t key_sizes[] = {16, 24, 32};
-    s.key_bytes = key_sizes[below(random, 3)];
-    s.count = chance(random, 30) ? 1 : 1 + below(random, limits.count);
+    s.key_bytes = key_sizes[random.below(3)];
+    s.count = random.chance(30) ? 1 : 1 + random.below(limits.count);
     s.length = random_length(random, limits.length);
     if (mode == Mode::gcm) {
-        s.iv_length = chance(random, 60) ? 12 : static_cast<std::uint32_t>(1 + below(random, 70));
-        s.tag_length = chance(random, 60) ? 16 : static_cast<std::uint32_t>(4 + below(random, 13));
+        s.iv_length = random.chance(60) ? 12 : static_cast<std::uint32_t>(1 + random.below(70));
+        s.tag_length = random.chance(60) ? 16 : static_cast<std::uint32_t>(4 + random.below(13));
     } else if (mode == Mode::ccm) {
-        s.iv_length = static_cast<std::uint32_t>(7 + below(random, 7));
-        s.tag_length = static_cast<std::uint32_t>(4 + 2 * below(random, 7));
+        s.iv_length = static_cast<std::uint32_t>(7 + random.below(7));
+        s.tag_length = static_cast<std::uint32_t>(4 + 2 * random.below(7));
         if (s.iv_length == 13) s.length = std::min<std::uint64_t>(s.length, 65535);
     } else if (mode == Mode::cmac) {
-        s.tag_length = chance(random, 60) ? 16 : static_cast<std::uint32_t>(1 + below(random, 16));
+        s.tag_length = random.chance(60) ? 16 : static_cast<std::uint32_t>(1 + random.below(16));
     } else if (mode == Mode::xts) {
-        s.key_bytes = chance(random, 50) ? 16 : 32;
+        s.key_bytes = random.chance(50) ? 16 : 32;
         static constexpr std::uint64_t units[] = {16, 17, 31, 32, 48, 100, 512, 520, 4096};
-        s.data_unit = units[below(random, std::size(units))];
+        s.data_unit = units[random.below(std::size(units))];
         if (s.length != 0 && s.length < 16) s.length += 16;
         if (s.length % s.data_unit != 0 && s.length % s.data_unit < 16) s.length -= s.length % s.data_unit;
     }
     if (needs_whole_blocks(mode)) s.length = s.length / 16 * 16;
     if (mode == Mode::cfb1) {
-        s.length = 8 * std::min<std::uint64_t>(s.length, 200) + (chance(random, 50) ? below(random, 8) : 0);
+        s.length = 8 * std::min<std::uint64_t>(s.length, 200) + (random.chance(50) ? random.below(8) : 0);
     } else if (mode == Mode::cfb8) {
         s.length = std::min<std::uint64_t>(s.length, 700);
     }
     if (mode == Mode::gcm || mode == Mode::ccm) {
-        s.aad_length = chance(random, 30) ? 13 : random_length(random, limits.aad);
-        s.shared_aad = chance(random, 20);
+        s.aad_length = random.chance(30) ? 13 : random_length(random, limits.aad);
+        s.shared_aad = random.chance(20);
     }
-    s.in_place = chance(random, 40);
-    s.raw_keys = mode != Mode::xts && chance(random, 40);
-    s.shared_key = chance(random, 20);
-    s.shared_iv = chance(random, 15);
-    s.shared_input = !s.in_place && chance(random, 10) && !(uses_tag(mode) && direction == Direction::decrypt);
-    s.null_if_empty = chance(random, 50);
-    s.reports = chance(random, 80);
-    s.wrong_tags = chance(random, 50) ? 0 : 20;
+    s.in_place = random.chance(40);
+    s.raw_keys = mode != Mode::xts && random.chance(40);
+    s.shared_key = random.chance(20);
+    s.shared_iv = random.chance(15);
+    s.shared_input = !s.in_place && random.chance(10) && !(uses_tag(mode) && direction == Direction::decrypt);
+    s.null_if_empty = random.chance(50);
+    s.reports = random.chance(80);
+    s.wrong_tags = random.chance(50) ? 0 : 20;
     static constexpr std::size_t gaps[] = {0, 0, 0, 1, 7, 16, 64, 100};
-    s.gap = gaps[below(random, std::size(gaps))];
-    s.shift = chance(random, 50) ? 0 : below(random, 64);
+    s.gap = gaps[random.below(std::size(gaps))];
+    s.shift = random.chance(50) ? 0 : random.below(64);
     return s;
 }
 
-std::vector<GroupSpec> random_batch(std::mt19937& random, std::size_t groups, const Limits& limits) {
+std::vector<GroupSpec> random_batch(Random random, std::size_t groups, const Limits& limits) {
     std::vector<GroupSpec> specs;
     for (std::size_t i = 0; i < groups; ++i) {
-        const Mode mode = batch_modes()[below(random, batch_modes().size())];
+        const Mode mode = batch_modes()[random.below(batch_modes().size())];
         specs.push_back(
-            random_group(random, mode, chance(random, 50) ? Direction::encrypt : Direction::decrypt, limits));
+            random_group(random, mode, random.chance(50) ? Direction::encrypt : Direction::decrypt, limits));
     }
     return specs;
 }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -18,6 +19,44 @@
 #include "memory.hpp"
 
 namespace warpaes::test {
+
+/// Random numbers from whoever has some: a generator, which it leaves where it is, or the bytes of a fuzzer.
+class Random {
+public:
+    Random(std::mt19937& generator) : next_([&generator] { return generator(); }) {}
+    explicit Random(std::function<std::uint32_t()> next) : next_(std::move(next)) {}
+
+    std::uint32_t operator()() { return next_(); }
+    std::uint64_t below(std::uint64_t bound) { return next_() % bound; }
+    bool chance(unsigned percent) { return below(100) < percent; }
+    std::vector<std::uint8_t> bytes(std::size_t n);
+
+private:
+    std::function<std::uint32_t()> next_;
+};
+
+/// A few keys of each length, for groups of one batch and of those after it: so whatever somebody keeps of a key from
+/// batch to batch, for other modes and other directions, is used.
+class KeyPool {
+public:
+    static constexpr unsigned keys_each = 3;
+
+    explicit KeyPool(std::uint32_t seed);
+    [[nodiscard]] const ExpandedKey& key(std::size_t bytes, unsigned number) const { return *place(bytes, number); }
+    [[nodiscard]] bool owns(const ExpandedKey& key) const;
+    /// Another one in its place, or the same bytes once more.
+    void renew(std::size_t bytes, unsigned number, Random random);
+    void make_again(std::size_t bytes, unsigned number);
+
+private:
+    [[nodiscard]] const std::unique_ptr<const ExpandedKey>& place(std::size_t bytes, unsigned number) const {
+        return keys_[(bytes - 16) / 8 * keys_each + number % keys_each];
+    }
+    std::vector<std::unique_ptr<const ExpandedKey>> keys_;
+};
+
+/// The process's; nobody changes it.
+KeyPool& shared_keys();
 
 /// What a group of messages is to look like; contents come from a seed.
 struct GroupSpec {
@@ -42,6 +81,8 @@ struct GroupSpec {
     unsigned wrong_tags = 0;     ///< of 100 messages, on decryption
     std::size_t gap = 0;         ///< bytes between messages, and between what else they have
     std::size_t shift = 0;       ///< bytes before the first message
+    /// Which of the pool's; none: one of them, or now and then another. Not for raw keys.
+    std::optional<unsigned> key = std::nullopt;
 };
 
 std::ostream& operator<<(std::ostream& out, const GroupSpec& spec);
@@ -52,7 +93,7 @@ public:
     /// `text`: memory of inputs and outputs; `rest`: of keys, IVs, associated data and tags. `failed` is always the
     /// host's.
     BatchCase(std::span<const GroupSpec> specs, std::uint32_t seed, BatchMemory& text = guarded_memory(),
-              BatchMemory& rest = guarded_memory());
+              BatchMemory& rest = guarded_memory(), const KeyPool& pool = shared_keys());
     BatchCase(const BatchCase&) = delete;
     BatchCase& operator=(const BatchCase&) = delete;
     ~BatchCase();
@@ -60,6 +101,10 @@ public:
     [[nodiscard]] std::span<const MessageGroup> groups() const noexcept { return groups_; }
     /// What is not as it should be after a run; nothing, if all is.
     [[nodiscard]] std::string complaints() const;
+    /// Messages of group `index` that are to be found false.
+    [[nodiscard]] std::uint64_t false_messages(std::size_t index) const;
+    /// A block of what decryption of messages with tags yields lies in the memory of group `index`.
+    [[nodiscard]] bool shows_plaintext(std::size_t index) const;
 
 private:
     struct Group;
@@ -85,8 +130,8 @@ std::span<const Mode> batch_modes();
 const char* batch_mode_name(Mode mode);
 
 /// Everything about it at random: lengths preferably round block boundaries, none, or few.
-GroupSpec random_group(std::mt19937& random, Mode mode, Direction direction, const Limits& limits = {});
+GroupSpec random_group(Random random, Mode mode, Direction direction, const Limits& limits = {});
 /// Of any modes.
-std::vector<GroupSpec> random_batch(std::mt19937& random, std::size_t groups, const Limits& limits = {});
+std::vector<GroupSpec> random_batch(Random random, std::size_t groups, const Limits& limits = {});
 
 }  // namespace warpaes::test

@@ -168,17 +168,25 @@ TEST_P(CudaBatch, ManyGroupsOfOneMessage) {
     }
 }
 
-/// Groups of one key and of many: both kinds of kernels.
+/// Groups of one key and of many: both kinds of kernels. The keys are those of all modes before.
 TEST_P(CudaBatch, OneKeyAndMany) {
-    for (const Mode mode : {Mode::ecb, Mode::cbc, Mode::cfb128, Mode::ctr, Mode::xts, Mode::cfb8}) {
+    for (const Mode mode : batch_modes()) {
+        const bool aead = mode == Mode::gcm || mode == Mode::ccm;
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
             for (const std::size_t key_bytes : {16u, 24u, 32u}) {
                 if (mode == Mode::xts && key_bytes == 24) continue;
-                const std::vector<GroupSpec> one{
-                    {.key_bytes = key_bytes, .count = 9, .length = 1600, .data_unit = 400}};
+                const std::vector<GroupSpec> one{{.key_bytes = key_bytes,
+                                                  .count = 9,
+                                                  .length = 1600,
+                                                  .iv_length = aead ? 12u : 16u,
+                                                  .aad_length = aead ? 20u : 0u,
+                                                  .data_unit = 400,
+                                                  .wrong_tags = 20,
+                                                  .key = 0}};
                 check_mode(mode, direction, one, 8);
                 std::vector<GroupSpec> many(3, one[0]);
                 many[1].count = 1;
+                many[1].key = 1;
                 many[2].raw_keys = mode != Mode::xts;
                 check_mode(mode, direction, many, 9);
             }

@@ -1,5 +1,5 @@
 // What the kernel of batch_keys.cuh is told: either the groups of a bucket, of which those with raw keys get slots, or
-// keys at equal distances and where their slots are.
+// keys at equal distances and where their slots are, which other batches may read, in any mode.
 #pragma once
 
 #include "cuda/kernels/batch_params.cuh"
@@ -15,7 +15,7 @@ struct KeyParams {
     uint4* const* targets;
 
     std::uint32_t inverse;   ///< round keys of the equivalent inverse cipher
-    std::uint32_t hash_key;  ///< E(K, 0) too
+    std::uint32_t hash_key;  ///< of a bucket's slots: E(K, 0) too, which the others always have beside forward keys
 };
 
 using KeyKernel = void (*)(KeyParams);

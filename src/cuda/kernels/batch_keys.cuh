@@ -62,6 +62,10 @@ __global__ void __launch_bounds__(256) batch_keys_kernel(const __grid_constant__
     constexpr unsigned nk = Rounds - 6, words = 4 * (Rounds + 1);
     const SharedTables<Tables> tables;
     tables.fill(te0_constant);
+    // A slot that outlives the batch is complete, whichever mode its key is first wanted for, and of the key that it
+    // may have held before nothing is left; the others are this mode's alone, and wiped as a whole.
+    const bool whole = p.batch.groups == nullptr;
+    const bool hash_key = whole ? p.inverse == 0 : p.hash_key != 0;
     const std::uint64_t step = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
     for (std::uint64_t first = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x - lane_id();
          first < p.count; first += step) {
@@ -97,13 +101,10 @@ __global__ void __launch_bounds__(256) batch_keys_kernel(const __grid_constant__
             if (r == 0 || r == Rounds) return make_uint4(k[0], k[1], k[2], k[3]);
             return make_uint4(inv_mix_column(k[0]), inv_mix_column(k[1]), inv_mix_column(k[2]), inv_mix_column(k[3]));
         };
-        const uint4 last =
-            p.hash_key != 0 ? cipher<false, Rounds>(tables, make_uint4(0, 0, 0, 0), w) : make_uint4(0, 0, 0, 0);
-        // Of the key that a slot of the table may have held before nothing is left; other slots are wiped as a whole.
-        const bool whole = p.batch.groups == nullptr;
+        const uint4 last = hash_key ? cipher<false, Rounds>(tables, make_uint4(0, 0, 0, 0), w) : make_uint4(0, 0, 0, 0);
 #pragma unroll
         for (unsigned r = 0; r < key_slot_blocks; r += 2) {
-            if (r <= Rounds || whole || (r == key_slot_h - 1 && p.hash_key != 0)) {
+            if (r <= Rounds || whole || (r == key_slot_h - 1 && hash_key)) {
                 store_pair(place.slot, neighbours, r, block(r), r + 1 == key_slot_h ? last : block(r + 1));
             }
         }
