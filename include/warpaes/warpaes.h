@@ -142,6 +142,16 @@ WARPAES_API warpaes_status warpaes_engine_create(const warpaes_engine_options* o
 /** Every call on the engine must have returned, and asynchronous work must have completed. */
 WARPAES_API void warpaes_engine_destroy(warpaes_engine* engine);
 
+/**
+ * Wipes what is kept of keys from batch to batch, for whoever uses a key again: keys that came as bytes, expanded, and
+ * expanded keys in the memory of GPUs, of all engines of the process. None of it is left in memory when this returns,
+ * but for what batches at work use, of which nothing stays when they have ended and it is called again. Without it keys
+ * that no batch has used for ten seconds are wiped by the engine's threads as soon as one has nothing else to do, and
+ * all of them when the engine is destroyed. Later batches expand the keys anew. Thread-safe. WARPAES_ERROR_DEVICE if a
+ * GPU does not answer.
+ */
+WARPAES_API warpaes_status warpaes_engine_flush_keys(warpaes_engine* engine);
+
 /** One backend as this machine sees it, or one of its devices. Strings live as long as the process. */
 typedef struct warpaes_backend_info {
     uint32_t struct_size;

@@ -227,6 +227,10 @@ public:
         check(warpaes_copy(get(), to.data(), from.data(), from.size()));
     }
 
+    /// Wipes what batches have left of keys for those to come, in host memory and on GPUs; by itself that goes when
+    /// nobody has used it for some seconds.
+    void flush_keys() const { check(warpaes_engine_flush_keys(get())); }
+
     [[nodiscard]] warpaes_engine* get() const noexcept { return handle_.get(); }
 
 private:

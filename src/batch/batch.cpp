@@ -357,6 +357,7 @@ void Batch::abandon(const Error& error) {
 }
 
 void Batch::finish() noexcept {
+    table_keys_.clear();
     complete_ = true;
     if (request_.finished) request_.finished();
     const std::lock_guard lock(mutex_);

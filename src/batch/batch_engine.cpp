@@ -53,6 +53,35 @@ void BatchEngine::stop() noexcept {
         }
         thread.join();
     }
+    try {
+        flush_keys();
+    } catch (...) {
+        // The device is gone, and its memory with it.
+    }
+}
+
+void BatchEngine::flush_keys() {
+    keys_.let_go_before(KeyTable::Clock::time_point::max());
+    cuda_backend().wipe_keys_before(KeyTable::Clock::time_point::max());
+}
+
+bool BatchEngine::keeps_keys() const {
+    return keys_.size() != 0 || cuda_backend().keeps_keys();
+}
+
+void BatchEngine::look_after_keys(std::unique_lock<std::mutex>& lock) noexcept {
+    const auto now = KeyTable::Clock::now();
+    if (now < next_look_) return;
+    const auto kept = engine_.options().keys_kept;
+    next_look_ = now + kept;
+    lock.unlock();
+    keys_.let_go_before(now - kept);
+    try {
+        cuda_backend().wipe_keys_before(now - kept);
+    } catch (...) {
+        // The next look tries again.
+    }
+    lock.lock();
 }
 
 void BatchEngine::submit(BatchRequest request, std::shared_ptr<Batch>& batch) {
@@ -147,6 +176,7 @@ void BatchEngine::announce(const Batch& batch, const Team& team) {
 
 void BatchEngine::prepare(std::unique_lock<std::mutex>& lock, Team& team, const std::shared_ptr<Batch>& batch) {
     if (!team.fresh.empty()) wake(team, 1);
+    look_after_keys(lock);
     lock.unlock();
     bool ready = !batch->prepare();
     lock.lock();
@@ -172,7 +202,11 @@ void BatchEngine::prepare(std::unique_lock<std::mutex>& lock, Team& team, const 
 void BatchEngine::end(const std::shared_ptr<Batch>& batch) {
     std::erase(active_, batch);
     --open_;
-    if (may_leave()) wake_all();
+    if (may_leave()) return wake_all();
+    // A client may have done it all while the workers slept.
+    if (watched_ || !keeps_keys()) return;
+    ++news_;
+    wake(cpu_, 1);
 }
 
 template <typename Step>
@@ -250,7 +284,12 @@ void BatchEngine::wait_for_news(std::unique_lock<std::mutex>& lock, Team& team, 
     scratch.let_go();
     OPENSSL_thread_stop();  // at the end of the process a thread that sleeps would come too late
     lock.lock();
-    team.wake.wait(lock, [&] { return news_ != seen || may_leave(); });
+    const auto called = [&] { return news_ != seen || may_leave(); };
+    if (&team != &cpu_ || watched_ || !keeps_keys()) return team.wake.wait(lock, called);
+    watched_ = true;
+    (void)team.wake.wait_until(lock, next_look_, called);
+    watched_ = false;
+    look_after_keys(lock);
 }
 
 template <typename Step>

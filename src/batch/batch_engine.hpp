@@ -1,6 +1,7 @@
 // The threads that carry out batches: one for each of the engine's CPU threads, a few for each GPU.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -30,6 +31,8 @@ public:
     void submit(BatchRequest request, std::shared_ptr<Batch>& batch);
     /// Waits for a batch of this engine. False if it is not finished in time.
     bool wait(const std::shared_ptr<Batch>& batch, std::uint64_t milliseconds);
+    /// Wipes what is kept of keys for batches to come, in host memory and on devices. Throws Error{DEVICE}.
+    void flush_keys();
     /// Finishes all that was submitted. After that nothing may be submitted, but finished batches be waited for.
     void stop() noexcept;
 
@@ -81,6 +84,9 @@ private:
     void lend_a_hand(std::unique_lock<std::mutex>& lock, Team& team, const std::shared_ptr<Batch>& batch,
                      const Step& step);
     void wait_for_news(std::unique_lock<std::mutex>& lock, Team& team, BatchScratch& scratch, std::uint64_t seen);
+    /// Without the lock for a while, if it is time: wipes keys that nobody has used for long.
+    void look_after_keys(std::unique_lock<std::mutex>& lock) noexcept;
+    [[nodiscard]] bool keeps_keys() const;
     void prepare(std::unique_lock<std::mutex>& lock, Team& team, const std::shared_ptr<Batch>& batch);
     /// Who is to prepare it.
     [[nodiscard]] Team& team_for(const BatchRequest& request);
@@ -99,6 +105,8 @@ private:
     std::vector<std::shared_ptr<Batch>> active_;  ///< with work to be done or being done
     std::atomic<std::size_t> open_{0};            ///< submitted and not finished
     std::atomic<std::uint64_t> news_{0};          ///< counts what workers may have missed while they were at work
+    std::chrono::steady_clock::time_point next_look_{};  ///< at the keys
+    bool watched_ = false;                               ///< somebody sleeps until then
     bool stopping_ = false;
     unsigned helpers_ = 0;  ///< clients
     std::condition_variable helpers_left_;

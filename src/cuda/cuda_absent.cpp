@@ -29,6 +29,8 @@ public:
     void host_unregister(void*) noexcept override {}
     void* device_alloc(int, std::size_t) override { refuse(); }
     void device_free(void*) noexcept override {}
+    bool keeps_keys() noexcept override { return false; }
+    void wipe_keys_before(std::chrono::steady_clock::time_point) override {}
 
 private:
     [[noreturn]] void refuse() const { throw Error(WARPAES_ERROR_BACKEND, "cuda: " + info_.front().reason); }

@@ -146,7 +146,39 @@ public:
         (void)cudaFree(pointer);
     }
 
+    bool keeps_keys() noexcept override {
+        const std::lock_guard lock(shares_mutex_);
+        return std::any_of(shares_.begin(), shares_.end(), [](const auto& s) { return !s.second->keys.empty(); });
+    }
+
+    void wipe_keys_before(std::chrono::steady_clock::time_point time) override {
+        std::vector<std::pair<int, DeviceShare*>> all;
+        {
+            const std::lock_guard lock(shares_mutex_);
+            for (const auto& [device, share] : shares_) all.emplace_back(device, share.get());
+        }
+        bool done = true;
+        for (const auto& [device, share] : all) {
+            if (share->keys.empty()) continue;
+            share->keys.forget_before(time);
+            done = wipe_forgotten(device, *share) && done;
+        }
+        if (!done) throw Error(WARPAES_ERROR_DEVICE, "wiping keys in device memory failed");
+    }
+
 private:
+    static bool wipe_forgotten(int device, DeviceShare& share) noexcept {
+        try {
+            const CurrentDevice current(device);
+            const std::vector<std::uint32_t> slots = share.keys.wipe_forgotten(share.wiping.get());
+            const bool done = cudaStreamSynchronize(share.wiping.get()) == cudaSuccess;
+            share.keys.wiped(slots, done);
+            return done && !share.keys.has_to_wipe();
+        } catch (...) {
+            return false;
+        }
+    }
+
     /// Opt-in shared memory that the smaller of the two table layouts needs (kernels/cipher.cuh).
     static constexpr int least_shared_bytes = 64 * 1024;
 

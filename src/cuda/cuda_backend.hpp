@@ -1,6 +1,7 @@
 // What the CUDA backend offers beyond the common interface: memory that it recognises, and work on a caller's stream.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -66,6 +67,12 @@ public:
 
     [[nodiscard]] virtual void* device_alloc(int device, std::size_t bytes) = 0;
     virtual void device_free(void* pointer) noexcept = 0;
+
+    /// Whether expanded keys lie in the memory of any device, kept for batches to come. Thread-safe, as is:
+    [[nodiscard]] virtual bool keeps_keys() noexcept = 0;
+    /// Overwrites those that no batch has begun or ended to use since `time`; what is in use then, with a later call or
+    /// batch. Throws Error{DEVICE} if any could not be.
+    virtual void wipe_keys_before(std::chrono::steady_clock::time_point time) = 0;
 };
 
 /// In a build without CUDA, a backend that says that it cannot run.

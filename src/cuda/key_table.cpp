@@ -1,5 +1,7 @@
 #include "cuda/key_table.hpp"
 
+#include <algorithm>
+
 namespace warpaes::cuda {
 
 KeyTable::Held KeyTable::hold(const ExpandedKey& key, bool inverse) {
@@ -10,13 +12,14 @@ KeyTable::Held KeyTable::hold(const ExpandedKey& key, bool inverse) {
         if (slot.state != State::ready) return {};
         ++slot.pins;
         slot.used = true;
+        slot.last_use = Clock::now();
         return {found->second, false};
     }
     const std::uint32_t number = find_room();
     if (number == none) return {};
     Slot& slot = slots_[number];
     if (slot.state == State::ready) numbers_.erase(slot.owner);
-    slot = {owner, 1, State::filling, true};
+    slot = {owner, 1, State::filling, true, Clock::now()};
     numbers_[owner] = number;
     return {number, true};
 }
@@ -44,26 +47,45 @@ void KeyTable::release(const Held& held, bool filled) noexcept {
     const std::lock_guard lock(mutex_);
     Slot& slot = slots_[held.number];
     --slot.pins;
+    slot.last_use = Clock::now();
     if (!held.empty || slot.state == State::forgotten) return;
     if (filled) {
         slot.state = State::ready;
         return;
     }
     // It may hold a part of the key.
-    numbers_.erase(slot.owner);
-    slot.state = State::forgotten;
-    forgotten_.push_back(held.number);
+    forget(numbers_.find(slot.owner));
 }
 
 void KeyTable::forget(std::uint64_t serial) noexcept {
     const std::lock_guard lock(mutex_);
     for (const bool inverse : {false, true}) {
-        const auto found = numbers_.find(owner_of(serial, inverse));
-        if (found == numbers_.end()) continue;
-        slots_[found->second].state = State::forgotten;
-        forgotten_.push_back(found->second);
-        numbers_.erase(found);
+        if (const auto found = numbers_.find(owner_of(serial, inverse)); found != numbers_.end()) forget(found);
     }
+}
+
+void KeyTable::forget_before(Clock::time_point time) noexcept {
+    const std::lock_guard lock(mutex_);
+    for (auto next = numbers_.begin(); next != numbers_.end();) {
+        const auto owner = next++;
+        if (slots_[owner->second].last_use <= time) forget(owner);
+    }
+}
+
+void KeyTable::forget(Numbers::iterator owner) {
+    slots_[owner->second].state = State::forgotten;
+    forgotten_.push_back(owner->second);
+    numbers_.erase(owner);
+}
+
+bool KeyTable::empty() const noexcept {
+    const std::lock_guard lock(mutex_);
+    return numbers_.empty() && forgotten_.empty();
+}
+
+bool KeyTable::has_to_wipe() const noexcept {
+    const std::lock_guard lock(mutex_);
+    return std::any_of(forgotten_.begin(), forgotten_.end(), [&](auto number) { return slots_[number].pins == 0; });
 }
 
 std::uint8_t* KeyTable::slot(std::uint32_t number) {
@@ -75,15 +97,14 @@ std::uint8_t* KeyTable::slot(std::uint32_t number) {
 std::vector<std::uint32_t> KeyTable::wipe_forgotten(cudaStream_t stream) {
     const std::lock_guard lock(mutex_);
     std::vector<std::uint32_t> numbers;
+    numbers.reserve(forgotten_.size());
     std::erase_if(forgotten_, [&](std::uint32_t number) {
         if (slots_[number].pins != 0) return false;
+        std::uint8_t* const slot = memory_.get() + std::size_t{number} * key_slot_bytes;
+        if (memory_.get() != nullptr && cudaMemsetAsync(slot, 0, key_slot_bytes, stream) != cudaSuccess) return false;
         numbers.push_back(number);
         return true;
     });
-    for (const std::uint32_t number : numbers) {
-        if (memory_.get() == nullptr) break;
-        (void)cudaMemsetAsync(memory_.get() + std::size_t{number} * key_slot_bytes, 0, key_slot_bytes, stream);
-    }
     return numbers;
 }
 

@@ -17,6 +17,7 @@ namespace warpaes::cuda {
 struct DeviceShare {
     CopyQueues queues;
     KeyTable keys;
+    Stream wiping;  ///< of keys, when no batch sees to it
 };
 
 class CudaLane final : public Lane {

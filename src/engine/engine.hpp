@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,6 +29,8 @@ struct EngineOptions {
     std::optional<std::uint64_t> gpu_least_bytes = std::nullopt;
     /// Instead of this machine's calibration.
     std::shared_ptr<const CostModel> costs = nullptr;
+    /// So long at least, and about twice as long at most, stays what a batch has made of a key for those to come.
+    std::chrono::milliseconds keys_kept{5000};
 };
 
 /// How one call will be carried out. `reason` is a sentence for people.

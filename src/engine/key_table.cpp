@@ -31,6 +31,7 @@ std::shared_ptr<const ExpandedKey> KeyTable::find(std::uint64_t hash, std::span<
         const auto entry = it->second;
         const auto bytes = entry->key->bytes();
         if (bytes.size() != key.size() || CRYPTO_memcmp(bytes.data(), key.data(), key.size()) != 0) continue;
+        entry->asked_for = Clock::now();
         entries_.splice(entries_.begin(), entries_, entry);
         return entry->key;
     }
@@ -47,16 +48,32 @@ std::shared_ptr<const ExpandedKey> KeyTable::get(std::span<const std::uint8_t> k
     std::shared_ptr<const ExpandedKey> evicted;  // goes after the lock
     const std::lock_guard lock(mutex_);
     if (auto found = find(hash, key)) return found;
-    entries_.push_front({hash, made});
+    entries_.push_front({hash, made, Clock::now()});
     by_hash_.emplace(hash, entries_.begin());
-    if (entries_.size() > capacity_) {
-        const auto oldest = std::prev(entries_.end());
-        const auto [first, last] = by_hash_.equal_range(oldest->hash);
-        by_hash_.erase(std::find_if(first, last, [&](const auto& pair) { return pair.second == oldest; }));
-        evicted = std::move(oldest->key);
-        entries_.erase(oldest);
-    }
+    if (entries_.size() > capacity_) evicted = take_oldest();
     return made;
+}
+
+std::shared_ptr<const ExpandedKey> KeyTable::take_oldest() noexcept {
+    const auto oldest = std::prev(entries_.end());
+    const auto [first, last] = by_hash_.equal_range(oldest->hash);
+    by_hash_.erase(std::find_if(first, last, [&](const auto& pair) { return pair.second == oldest; }));
+    auto key = std::move(oldest->key);
+    entries_.erase(oldest);
+    return key;
+}
+
+void KeyTable::let_go_before(Clock::time_point time) noexcept {
+    for (;;) {
+        std::shared_ptr<const ExpandedKey> oldest;  // goes after the lock
+        const std::lock_guard lock(mutex_);
+        if (entries_.empty()) {
+            std::fill(seen_.begin(), seen_.end(), 0);
+            return;
+        }
+        if (entries_.back().asked_for > time) return;
+        oldest = take_oldest();
+    }
 }
 
 std::shared_ptr<const ExpandedKey> KeyTable::get_if_seen(std::span<const std::uint8_t> key) {

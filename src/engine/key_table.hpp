@@ -1,6 +1,7 @@
 // Expanded keys by their bytes, the most recent ones, so that a key that comes again need not be expanded again.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -21,6 +22,8 @@ const SipHash& process_hash();
 /// At most `capacity` keys. One that goes wipes itself as soon as nobody uses it any more. Thread-safe.
 class KeyTable {
 public:
+    using Clock = std::chrono::steady_clock;
+
     explicit KeyTable(std::size_t capacity = 4096);
 
     /// Throws Error{KEY_LENGTH}.
@@ -29,14 +32,18 @@ public:
     /// once do not drive out the others.
     [[nodiscard]] std::shared_ptr<const ExpandedKey> get_if_seen(std::span<const std::uint8_t> key);
     [[nodiscard]] std::size_t size() const;
+    /// Lets those go that nobody has asked for since `time`; with the last of them what was noted of others, too.
+    void let_go_before(Clock::time_point time) noexcept;
 
 private:
     struct Entry {
         std::uint64_t hash;
         std::shared_ptr<const ExpandedKey> key;
+        Clock::time_point asked_for;
     };
     using Entries = std::list<Entry>;
     [[nodiscard]] std::shared_ptr<const ExpandedKey> find(std::uint64_t hash, std::span<const std::uint8_t> key);
+    [[nodiscard]] std::shared_ptr<const ExpandedKey> take_oldest() noexcept;
 
     const std::size_t capacity_;
     mutable std::mutex mutex_;

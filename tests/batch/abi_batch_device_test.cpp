@@ -6,41 +6,10 @@
 
 #include "../why_skipped.hpp"
 #include "abi_batch.hpp"
+#include "device_memory.hpp"
 
 namespace warpaes::test {
 namespace {
-
-/// Of one device, through the C ABI.
-class DeviceMemory final : public BatchMemory {
-public:
-    DeviceMemory(const AbiEngine& engine, int device) : engine_(engine.get()), device_(device) {}
-    std::uint8_t* allocate(std::size_t bytes) override {
-        void* memory = nullptr;
-        EXPECT_EQ(warpaes_device_alloc(engine_, device_, bytes, &memory), WARPAES_OK) << warpaes_last_error();
-        return static_cast<std::uint8_t*>(memory);
-    }
-    void release(std::uint8_t* memory, std::size_t) noexcept override { warpaes_device_free(engine_, memory); }
-    void write(std::uint8_t* to, std::span<const std::uint8_t> from) override {
-        EXPECT_EQ(warpaes_copy(engine_, to, from.data(), from.size()), WARPAES_OK) << warpaes_last_error();
-    }
-    void read(std::span<std::uint8_t> to, const std::uint8_t* from) override {
-        EXPECT_EQ(warpaes_copy(engine_, to.data(), from, to.size()), WARPAES_OK) << warpaes_last_error();
-    }
-
-private:
-    warpaes_engine* engine_;
-    int device_;
-};
-
-int devices() {
-    int n = 0;
-    for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
-        warpaes_backend_info info = {};
-        info.struct_size = sizeof info;
-        if (warpaes_backend_query(i, &info) == WARPAES_OK && info.usable != 0 && info.device >= 0) ++n;
-    }
-    return n;
-}
 
 /// An engine that is asked for the GPU, or that chooses itself.
 class AbiBatchDevice : public testing::TestWithParam<std::string> {

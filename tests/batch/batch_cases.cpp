@@ -194,8 +194,19 @@ struct BatchCase::Group {
         return bytes;
     }
 
+    static void add_blocks(Blocks& blocks, const Bytes& bytes) {
+        for (auto it = bytes.begin(); bytes.end() - it >= static_cast<std::ptrdiff_t>(block_bytes); it += block_bytes) {
+            std::copy_n(it, block_bytes, blocks.emplace_back().begin());
+        }
+    }
+
     Bytes raw_key() {
-        if (random.chance(50)) return random.bytes(keys.bytes);
+        if (random.chance(50)) {
+            const Bytes bytes = random.bytes(keys.bytes);
+            add_blocks(key_blocks, bytes);
+            add_blocks(key_blocks, *oracle::evp("ECB", true, bytes, {}, Bytes(block_bytes)));
+            return bytes;
+        }
         const auto bytes = pool.key(keys.bytes, static_cast<unsigned>(random.below(KeyPool::keys_each))).bytes();
         return {bytes.begin(), bytes.end()};
     }
@@ -241,6 +252,7 @@ struct BatchCase::Group {
                 answer.output = oracle::crypt(m, encrypts());
             }
         }
+        add_blocks(text_blocks, m.text);
         answers.push_back(std::move(answer));
     }
 
@@ -329,6 +341,7 @@ struct BatchCase::Group {
     const ExpandedKey *key = nullptr, *tweak_key = nullptr;
     std::vector<Answer> answers;
     std::vector<Bytes> plaintexts;  ///< that decryption yields
+    Blocks text_blocks, key_blocks;
     Bytes failed, failed_after;
     std::uint64_t false_ones = 0;
 };
@@ -353,6 +366,18 @@ std::string BatchCase::complaints() const {
     }
     if (wrong > 5) out << wrong - 5 << " more groups are wrong\n";
     return out.str();
+}
+
+BatchCase::Blocks BatchCase::blocks_of_texts() const {
+    Blocks blocks;
+    for (const auto& g : owned_) blocks.insert(blocks.end(), g->text_blocks.begin(), g->text_blocks.end());
+    return blocks;
+}
+
+BatchCase::Blocks BatchCase::blocks_of_keys() const {
+    Blocks blocks;
+    for (const auto& g : owned_) blocks.insert(blocks.end(), g->key_blocks.begin(), g->key_blocks.end());
+    return blocks;
 }
 
 std::uint64_t BatchCase::false_messages(std::size_t index) const {

@@ -1,6 +1,8 @@
 // Batches on a GPU's lane, the simulated one or a real one: every kind of memory, every way in which work is cut.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -342,6 +344,52 @@ TEST(CudaBatchArena, MessagesListedOneByOne) {
             }
         }
     }
+}
+
+/// At equal distances, but under different keys.
+TEST(CudaBatchArena, NeighboursUnderOtherTweakKeys) {
+    if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
+    const auto lane = cuda_backend().open_lane(0, 0);
+    DeviceMemory device;
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        Arena text(device), rest(device);
+        const GroupSpec spec{
+            .mode = Mode::xts, .direction = direction, .length = 48, .data_unit = 32, .in_place = true, .key = 0};
+        check_batch([&](std::span<const MessageGroup> groups) { lane->run_batch(groups); },
+                    std::vector<GroupSpec>(30, spec), 8, text, rest);
+    }
+}
+
+/// Messages at equal distances across the border between two allocations that lie side by side, which no copy may
+/// cross.
+TEST(CudaBatchArena, AcrossAllocationsSideBySide) {
+    if (!cuda_backend().usable()) GTEST_SKIP() << needs_gpu(cuda_backend().info().front().reason);
+    const auto lane = cuda_backend().open_lane(0, 0);
+    constexpr std::size_t half = std::size_t{1} << 16, length = 4096, count = 2 * half / length;
+    void* const mapped = mmap(nullptr, 4 * half, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(mapped, MAP_FAILED);
+    auto* const memory = static_cast<std::uint8_t*>(mapped);
+    for (std::size_t i = 0; i < 4; ++i) cuda_backend().host_register(memory + i * half, half);
+    std::mt19937 random(9);
+    const oracle::Bytes key_bytes(16, 5);
+    const ExpandedKey key(key_bytes);
+    oracle::Bytes text(2 * half);
+    for (auto& b : text) b = static_cast<std::uint8_t>(random());
+    std::copy(text.begin(), text.end(), memory);
+    std::vector<MessageGroup> groups(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        groups[i].mode = Mode::ecb;
+        groups[i].direction = Direction::encrypt;
+        groups[i].length = length;
+        groups[i].input.first = memory + i * length;
+        groups[i].output.first = memory + 2 * half + i * length;
+        groups[i].key = &key;
+    }
+    lane->run_batch(groups);
+    EXPECT_TRUE(
+        std::equal(memory + 2 * half, memory + 4 * half, oracle::evp("ECB", true, key_bytes, {}, text)->begin()));
+    for (std::size_t i = 0; i < 4; ++i) cuda_backend().host_unregister(memory + i * half);
+    munmap(mapped, 4 * half);
 }
 
 /// So many groups that several threads make them ready, of messages that are no group of their own, and that are.

@@ -113,6 +113,74 @@ TEST_P(BatchDeviceFailure, EveryCallAtEveryPosition) {
     EXPECT_GT(GetParam() ? refused : noted, 15U) << "failures are not noticed";
 }
 
+/// Page-locked, where a GPU writes by itself, or the GPU's own.
+class OutputMemory final : public BatchMemory {
+public:
+    OutputMemory(const AbiEngine& engine, bool device) : engine_(engine.get()), device_(device) {}
+    std::uint8_t* allocate(std::size_t bytes) override {
+        void* memory = nullptr;
+        const warpaes_status status =
+            device_ ? warpaes_device_alloc(engine_, 0, bytes, &memory) : warpaes_host_alloc(engine_, bytes, &memory);
+        EXPECT_EQ(status, WARPAES_OK) << warpaes_last_error();
+        return static_cast<std::uint8_t*>(memory);
+    }
+    void release(std::uint8_t* memory, std::size_t) noexcept override {
+        device_ ? warpaes_device_free(engine_, memory) : warpaes_host_free(engine_, memory);
+    }
+    void write(std::uint8_t* to, std::span<const std::uint8_t> from) override {
+        EXPECT_EQ(warpaes_copy(engine_, to, from.data(), from.size()), WARPAES_OK) << warpaes_last_error();
+    }
+    void read(std::span<std::uint8_t> to, const std::uint8_t* from) override {
+        EXPECT_EQ(warpaes_copy(engine_, to.data(), from, to.size()), WARPAES_OK) << warpaes_last_error();
+    }
+
+private:
+    warpaes_engine* engine_;
+    bool device_;
+};
+
+// Of decryption that failed midway nothing is seen, though some of it was done, and authentic.
+TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
+    constexpr const char* ends[] = {"cudaEventRecord", "cudaEventSynchronize", "cudaLaunchKernelEx", "cudaMemcpyAsync"};
+    unsigned failed = 0;
+    for (const bool on_device : {false, true}) {
+        for (const char* const function : ends) {
+            for (int nth = 1;; ++nth) {
+                const AbiEngine engine = engine_with_gpu(GetParam());
+                OutputMemory memory(engine, on_device);
+                std::vector<GroupSpec> specs;
+                for (unsigned i = 0; i < 8; ++i) {  // one message each: of several, some may be done
+                    specs.push_back({.mode = i % 2 == 0 ? Mode::gcm : Mode::ccm,
+                                     .direction = Direction::decrypt,
+                                     .length = 64,
+                                     .iv_length = 12,
+                                     .in_place = i % 4 < 2});
+                }
+                BatchMemory& rest = on_device ? static_cast<BatchMemory&>(memory) : guarded_memory();
+                const BatchCase cases(specs, 12, memory, rest);
+                AbiEntries entries(cases);
+                simt::reset();
+                simt::fail_call(function, nth, cudaErrorUnknown);
+                warpaes_batch* handle = nullptr;
+                ASSERT_EQ(warpaes_batch_submit(engine.get(), nullptr, entries.entries().data(), specs.size(), &handle),
+                          WARPAES_OK);
+                const AbiBatchHandle batch(handle);
+                EXPECT_NE(warpaes_batch_wait(handle, 60000), WARPAES_ERROR_TIMEOUT);
+                const bool came_so_far = simt::calls(function) >= static_cast<std::uint64_t>(nth);
+                simt::reset();
+                SCOPED_TRACE(std::string(function) + " " + std::to_string(nth) + (on_device ? " on the device" : ""));
+                for (std::size_t i = 0; i < specs.size(); ++i) {
+                    if (entries.entries()[i].status == WARPAES_OK) continue;
+                    ++failed;
+                    EXPECT_FALSE(cases.shows_plaintext(i)) << specs[i];
+                }
+                if (!came_so_far) break;
+            }
+        }
+    }
+    EXPECT_GT(failed, 20U) << "nothing has failed: this tests nothing";
+}
+
 INSTANTIATE_TEST_SUITE_P(Gpu, BatchDeviceFailure, testing::Bool(),
                          [](const auto& info) { return info.param ? "asked_for" : "chosen"; });
 

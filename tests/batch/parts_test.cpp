@@ -265,6 +265,24 @@ TEST(KeyTable, KeepsWhatComesTwice) {
     EXPECT_EQ(table.get_if_seen(key_number(1)), key);
 }
 
+TEST(KeyTable, LetsGoWhatNobodyHasAskedForSince) {
+    KeyTable table(8);
+    const std::weak_ptr<const ExpandedKey> first = table.get(key_number(1)), second = table.get(key_number(2));
+    const auto then = KeyTable::Clock::now();
+    while (KeyTable::Clock::now() <= then) {
+    }
+    (void)table.get(key_number(1));
+    table.let_go_before(then);
+    EXPECT_FALSE(first.expired());
+    EXPECT_TRUE(second.expired());
+    EXPECT_EQ(table.get_if_seen(key_number(3)), nullptr);
+    const auto used = first.lock();
+    table.let_go_before(KeyTable::Clock::time_point::max());
+    EXPECT_EQ(table.size(), 0U);
+    EXPECT_EQ(used.use_count(), 1) << "whoever uses it keeps it";
+    EXPECT_EQ(table.get_if_seen(key_number(3)), nullptr) << "what was noted of it has gone too";
+}
+
 TEST(KeyTable, FromManyThreads) {
     KeyTable table(16);
     std::vector<std::thread> threads;

@@ -35,6 +35,15 @@ bool find_allocation(const void* pointer, std::uintptr_t& first, std::uintptr_t&
     return true;
 }
 
+void look_at_memory(const std::function<void(cudaMemoryType, std::span<const std::uint8_t>)>& look) {
+    Runtime& r = runtime();
+    const std::lock_guard lock(r.mutex);
+    for (const auto& [address, allocation] : r.allocations) {
+        const DeviceAccess access(r, allocation.device);
+        look(allocation.type(), {reinterpret_cast<const std::uint8_t*>(address), allocation.bytes});
+    }
+}
+
 namespace {
 
 /// The device at which `pointer` lies; memory of the host is within reach of any.
@@ -79,8 +88,12 @@ bool copyable(const Runtime& r, const void* pointer, std::size_t bytes, cudaMemc
     const auto* found = r.find(pointer);
     if (found == nullptr) return kind == cudaMemcpyDefault || !device_side;
     const auto& [begin, allocation] = *found;
-    if (bytes > begin + allocation.bytes - reinterpret_cast<std::uintptr_t>(pointer)) {
-        return allocation.origin == Origin::registered;  // on into pageable memory
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    if (bytes > begin + allocation.bytes - address) {
+        // On into pageable memory, but not into another allocation, though it lie side by side.
+        const auto next = r.allocations.upper_bound(begin);
+        return allocation.origin == Origin::registered &&
+               (next == r.allocations.end() || next->first - address >= bytes);
     }
     if (kind == cudaMemcpyDefault) return true;
     return allocation.origin == Origin::device ? device_side : true;

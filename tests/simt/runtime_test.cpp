@@ -105,6 +105,19 @@ TEST_F(Simt, CopiesOnlyInTheDirectionThatItIsTold) {
     EXPECT_EQ(cudaMemset(host.data(), 0, 100), cudaErrorInvalidValue);
 }
 
+TEST_F(Simt, ACopyStaysInOneAllocation) {
+    alignas(16) static std::uint8_t pinned[96];
+    std::uint8_t pageable[96] = {};
+    ASSERT_EQ(cudaHostRegister(pinned, 32, 0), cudaSuccess);
+    ASSERT_EQ(cudaHostRegister(pinned + 32, 32, 0), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(pinned, pageable, 32, cudaMemcpyDefault), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(pinned, pageable, 33, cudaMemcpyDefault), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaMemcpy(pageable, pinned + 16, 32, cudaMemcpyDefault), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaMemcpy(pageable, pinned + 32, 64, cudaMemcpyDefault), cudaSuccess) << "on into pageable memory";
+    EXPECT_EQ(cudaHostUnregister(pinned), cudaSuccess);
+    EXPECT_EQ(cudaHostUnregister(pinned + 32), cudaSuccess);
+}
+
 TEST_F(Simt, CopiesRowsAtADistance) {
     Buffer<std::uint8_t> device(32);
     const std::vector<std::uint8_t> rows{1, 2, 3, 4, 5, 6};
@@ -142,6 +155,23 @@ TEST_F(Simt, FreedMemoryCanBeInspected) {
     ASSERT_EQ(cudaMemset(device, 7, 10), cudaSuccess);
     ASSERT_EQ(cudaFree(device), cudaSuccess);
     EXPECT_EQ(last, std::vector<std::uint8_t>(10, 7));
+}
+
+TEST_F(Simt, MemoryThatExistsCanBeInspected) {
+    void* memory = nullptr;
+    ASSERT_EQ(cudaMalloc(&memory, 7), cudaSuccess);
+    ASSERT_EQ(cudaMemset(memory, 0x3c, 7), cudaSuccess);
+    unsigned seen = 0;
+    const auto look = [&](cudaMemoryType type, std::span<const std::uint8_t> bytes) {
+        if (bytes.data() != memory) return;
+        EXPECT_EQ(type, cudaMemoryTypeDevice);
+        EXPECT_EQ(std::vector<std::uint8_t>(bytes.begin(), bytes.end()), std::vector<std::uint8_t>(7, 0x3c));
+        ++seen;
+    };
+    simt::look_at_memory(look);
+    ASSERT_EQ(cudaFree(memory), cudaSuccess);
+    simt::look_at_memory(look);
+    EXPECT_EQ(seen, 1u);
 }
 
 TEST_F(Simt, MemoryRunsOut) {

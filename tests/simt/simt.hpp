@@ -58,5 +58,7 @@ struct Usage {
 
 /// Called with memory that is about to be freed or unregistered: was it wiped? An empty function ends it.
 void on_free(std::function<void(cudaMemoryType, std::span<const std::uint8_t>)> observer);
+/// Calls it with all device memory and all page-locked memory that there is.
+void look_at_memory(const std::function<void(cudaMemoryType, std::span<const std::uint8_t>)>& look);
 
 }  // namespace simt

@@ -78,6 +78,62 @@ TEST(KeyTable, BoundedAndNeverTakesAwayWhatIsHeld) {
     table.release(held[7], true);
 }
 
+TEST(KeyTable, AKeyThatWasPushedOutIsNotFound) {
+    KeyTable table;
+    std::vector<std::unique_ptr<ExpandedKey>> keys;
+    const auto take = [&](const ExpandedKey& key) {
+        const KeyTable::Held held = table.hold(key, false);
+        table.release(held, true);
+        return held;
+    };
+    std::vector<std::uint32_t> numbers;
+    for (std::uint32_t i = 0; i < KeyTable::capacity + 10; ++i) {
+        keys.push_back(std::make_unique<ExpandedKey>(bytes(16, i)));
+        numbers.push_back(take(*keys.back()).number);
+    }
+    std::vector<std::uint32_t> pushed_out;
+    for (std::uint32_t i = 0; i < KeyTable::capacity; ++i) {
+        if (std::count(numbers.begin(), numbers.end(), numbers[i]) != 1) pushed_out.push_back(i);
+    }
+    ASSERT_EQ(pushed_out.size(), 10u);
+    for (std::uint32_t i = KeyTable::capacity; i < keys.size(); ++i) EXPECT_FALSE(take(*keys[i]).empty);
+    for (const std::uint32_t i : pushed_out) EXPECT_TRUE(take(*keys[i]).empty) << "the slot is another key's";
+}
+
+TEST(KeyTable, ForgetsWhatNobodyHasUsedSince) {
+    KeyTable table;
+    const ExpandedKey a(bytes(16, 1)), b(bytes(16, 2)), c(bytes(16, 3));
+    EXPECT_TRUE(table.empty());
+    std::vector<KeyTable::Held> held;
+    for (const ExpandedKey* const key : {&a, &b, &c}) {
+        held.push_back(table.hold(*key, false));
+        ASSERT_EQ(cudaMemset(table.slot(held.back().number), 0x77, key_slot_bytes), cudaSuccess);
+        if (key != &c) table.release(held.back(), true);
+    }
+    const auto then = KeyTable::Clock::now();
+    while (KeyTable::Clock::now() <= then) {
+    }
+    table.release(table.hold(b, false), true);
+    table.forget_before(then);
+    // c is held.
+    EXPECT_EQ(table.wipe_forgotten(nullptr), std::vector<std::uint32_t>{held[0].number});
+    table.wiped({held[0].number}, true);
+    EXPECT_EQ(contents(table, held[0].number), std::vector<std::uint8_t>(key_slot_bytes, 0));
+    EXPECT_FALSE(table.hold(b, false).empty);
+    EXPECT_TRUE(table.hold(a, false).empty);
+    EXPECT_FALSE(table.has_to_wipe());
+    table.release(held[2], true);
+    EXPECT_TRUE(table.has_to_wipe());
+
+    // What cannot be wiped now stays to be wiped.
+    simt::fail_call("cudaMemsetAsync", 1, cudaErrorUnknown);
+    EXPECT_TRUE(table.wipe_forgotten(nullptr).empty());
+    EXPECT_TRUE(table.has_to_wipe());
+    EXPECT_EQ(table.wipe_forgotten(nullptr), std::vector<std::uint32_t>{held[2].number});
+    EXPECT_EQ(contents(table, held[2].number), std::vector<std::uint8_t>(key_slot_bytes, 0));
+    EXPECT_FALSE(table.empty());
+}
+
 TEST(KeyTable, WipesKeysThatAreNoMore) {
     KeyTable table;
     const ExpandedKey key(bytes(16, 1));

@@ -1,0 +1,191 @@
+// What is kept of keys from batch to batch, in host memory and on a simulated GPU, and that it goes: when it is
+// flushed, after a while, and with the engine.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "abi_batch.hpp"
+#include "base/secret.hpp"
+#include "capi/handles.hpp"
+#include "simt.hpp"
+
+namespace warpaes::test {
+namespace {
+
+constexpr std::size_t key_bytes = 32;
+constexpr std::uint8_t mask = 0x5c;
+using MaskedKey = std::array<std::uint8_t, key_bytes>;
+
+/// Not to be found itself when memory is searched for it.
+MaskedKey masked_key(std::uint8_t seed) {
+    MaskedKey key{};
+    for (std::size_t i = 0; i < key_bytes; ++i) key[i] = static_cast<std::uint8_t>((i * 73 + seed) ^ 0x77 ^ mask);
+    return key;
+}
+
+bool is_at(const std::uint8_t* memory, const MaskedKey& key) {
+    for (std::size_t i = 0; i < key_bytes; ++i) {
+        if (memory[i] != static_cast<std::uint8_t>(key[i] ^ mask)) return false;
+    }
+    return true;
+}
+
+/// Places from which on `holds(rest of memory)`.
+template <typename Holds>
+std::size_t count(std::span<const std::uint8_t> memory, const Holds& holds) {
+    std::size_t found = 0;
+    while (memory.size() >= key_bytes) {
+        found += holds(memory) ? 1 : 0;
+        memory = memory.subspan(1);
+    }
+    return found;
+}
+
+/// Slots: the first round keys of AES-256 are the key.
+std::size_t on_devices(const MaskedKey& key) {
+    std::size_t found = 0;
+    simt::look_at_memory([&](cudaMemoryType, std::span<const std::uint8_t> memory) {
+        found += count(memory, [&](auto rest) { return is_at(rest.data(), key); });
+    });
+    return found;
+}
+
+/// Expanded keys in the host's memory: the key, and soon after it round keys that begin with it. Read as a file, so
+/// that nobody minds what other threads do with it.
+std::size_t on_host(const MaskedKey& key) {
+    std::ifstream maps("/proc/self/maps");
+    std::FILE* const all = std::fopen("/proc/self/mem", "rb");
+    EXPECT_NE(all, nullptr);
+    std::vector<std::uint8_t> chunk(std::size_t{1} << 20);
+    std::size_t found = 0;
+    constexpr std::size_t reach = 3 * key_bytes;
+    for (std::string line; std::getline(maps, line);) {
+        unsigned long begin = 0, end = 0;
+        char access[5] = {};
+        if (std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, access) != 3 || std::strncmp(access, "rw", 2) != 0) {
+            continue;
+        }
+        for (unsigned long at = begin; at < end; at += chunk.size() - reach) {
+            // What was read before lies in the buffer.
+            const auto buffer = reinterpret_cast<std::uintptr_t>(chunk.data());
+            if (at < buffer + chunk.size() && buffer < at + chunk.size()) continue;
+            const std::size_t wanted = std::min<std::size_t>(chunk.size(), end - at);
+            if (std::fseek(all, static_cast<long>(at), SEEK_SET) != 0) break;
+            const std::size_t n = std::fread(chunk.data(), 1, wanted, all);
+            found += count({chunk.data(), n}, [&](auto rest) {
+                if (!is_at(rest.data(), key) || rest.size() < reach) return false;
+                for (std::size_t i = key_bytes; i + key_bytes <= reach; ++i) {
+                    if (is_at(rest.data() + i, key)) return true;
+                }
+                return false;
+            });
+            wipe(chunk);
+        }
+    }
+    (void)std::fclose(all);
+    return found;
+}
+
+class KeptKeys : public testing::Test {
+protected:
+    void SetUp() override { simt::reset(); }
+
+    AbiEngine make(std::chrono::milliseconds kept) {
+        return AbiEngine(
+            new warpaes_engine(EngineOptions{.backend = "cuda", .device = -1, .threads = 2, .keys_kept = kept}));
+    }
+    /// A batch under two keys; the caller's own copies are wiped. Keys that come as bytes, or with handles.
+    AbiBatchHandle run(const AbiEngine& engine, bool with_handles) {
+        std::vector<std::uint8_t> bytes(2 * key_bytes), text(2 * 64), iv(16);
+        std::vector<AbiKey> handles;
+        std::array<warpaes_batch_entry, 2> entries{};
+        for (std::size_t i = 0; i < 2; ++i) {
+            std::uint8_t* const key = bytes.data() + i * key_bytes;
+            for (std::size_t b = 0; b < key_bytes; ++b) key[b] = static_cast<std::uint8_t>(keys_[i][b] ^ mask);
+            warpaes_batch_entry& e = entries[i];
+            e.mode = WARPAES_CTR;
+            e.direction = WARPAES_ENCRYPT;
+            e.count = 2;
+            e.length = 32;
+            e.input.at.pointer = e.output.at.pointer = text.data() + 64 * i;
+            e.input.stride = e.output.stride = 32;
+            e.iv.at.pointer = iv.data();
+            e.iv_len = 16;
+            if (with_handles) {
+                e.key = handles.emplace_back(make_key({key, key_bytes})).get();
+            } else {
+                e.keys.at.pointer = key;
+                e.key_len = key_bytes;
+            }
+        }
+        warpaes_batch* batch = nullptr;
+        EXPECT_EQ(warpaes_batch_submit(engine.get(), nullptr, entries.data(), entries.size(), &batch), WARPAES_OK);
+        EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), WARPAES_OK) << warpaes_last_error();
+        wipe(bytes);
+        return AbiBatchHandle(batch);
+    }
+    /// Of both keys.
+    std::size_t on_devices() { return test::on_devices(keys_[0]) + test::on_devices(keys_[1]); }
+    std::size_t on_host() { return test::on_host(keys_[0]) + test::on_host(keys_[1]); }
+
+    const std::array<MaskedKey, 2> keys_{masked_key(19), masked_key(91)};
+};
+
+constexpr std::chrono::milliseconds for_ever{std::chrono::hours(1)};
+
+TEST_F(KeptKeys, AFlushLeavesNothing) {
+    for (const bool with_handles : {false, true}) {
+        const AbiEngine engine = make(for_ever);
+        const AbiBatchHandle batch = run(engine, with_handles);
+        EXPECT_EQ(on_devices(), 2u) << "nothing is kept: this tests nothing";
+        EXPECT_EQ(on_host(), with_handles ? 0u : 2u);
+        ASSERT_EQ(warpaes_engine_flush_keys(engine.get()), WARPAES_OK) << warpaes_last_error();
+        EXPECT_EQ(on_devices(), 0u);
+        EXPECT_EQ(on_host(), 0u);
+    }
+}
+
+TEST_F(KeptKeys, AFlushSaysIfItFails) {
+    const AbiEngine engine = make(for_ever);
+    (void)run(engine, false);
+    for (const char* const function : {"cudaMemsetAsync", "cudaStreamSynchronize"}) {
+        simt::reset();
+        simt::fail_call(function, 1, cudaErrorUnknown);
+        EXPECT_EQ(warpaes_engine_flush_keys(engine.get()), WARPAES_ERROR_DEVICE) << function;
+    }
+    EXPECT_EQ(warpaes_engine_flush_keys(engine.get()), WARPAES_OK);
+    EXPECT_EQ(on_devices(), 0u);
+    EXPECT_EQ(warpaes_engine_flush_keys(nullptr), WARPAES_ERROR_ARGUMENT);
+}
+
+TEST_F(KeptKeys, WhatNobodyUsesGoesByItself) {
+    for (const bool with_handles : {false, true}) {
+        const AbiEngine engine = make(std::chrono::milliseconds(20));
+        (void)run(engine, with_handles);
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        while (on_devices() + on_host() != 0 && std::chrono::steady_clock::now() < end) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        EXPECT_EQ(on_devices() + on_host(), 0u);
+        // And is made anew.
+        (void)run(engine, with_handles);
+    }
+}
+
+TEST_F(KeptKeys, TheEngineTakesThemAlong) {
+    for (const bool with_handles : {false, true}) {
+        AbiEngine engine = make(for_ever);
+        const AbiBatchHandle batch = run(engine, with_handles);
+        ASSERT_NE(on_devices(), 0u);
+        engine.reset();
+        EXPECT_EQ(on_devices() + on_host(), 0u);
+    }
+}
+
+}  // namespace
+}  // namespace warpaes::test
