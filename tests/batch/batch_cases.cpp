@@ -253,6 +253,7 @@ struct BatchCase::Group {
             }
         }
         add_blocks(text_blocks, m.text);
+        if (spec.mode == Mode::xts) add_blocks(key_blocks, *oracle::evp("ECB", true, m.tweak_key, {}, m.iv));
         answers.push_back(std::move(answer));
     }
 

@@ -105,8 +105,8 @@ public:
     [[nodiscard]] std::uint64_t false_messages(std::size_t index) const;
     /// A block of what decryption of messages with tags yields lies in the memory of group `index`.
     [[nodiscard]] bool shows_plaintext(std::size_t index) const;
-    /// Blocks that none but the caller's memory may hold: of texts, of raw keys that are not the pool's, and these
-    /// keys' H.
+    /// Blocks that only the caller's memory may hold: of texts; of raw keys that are not the pool's, these keys' H, and
+    /// of XTS the first tweak of each message, encrypted.
     using Blocks = std::vector<Block>;
     [[nodiscard]] Blocks blocks_of_texts() const;
     [[nodiscard]] Blocks blocks_of_keys() const;

@@ -9,8 +9,11 @@
 #include <chrono>
 #include <concepts>
 #include <cstring>
-#include <source_location>
 #include <type_traits>
+#include <version>
+#if defined(__cpp_lib_source_location)
+#include <source_location>
+#endif
 
 #include "simt_types.h"
 
@@ -24,7 +27,29 @@ extern constinit thread_local dim3 gridDim;
 
 namespace simt {
 
+#if defined(__cpp_lib_source_location)
 using Where = std::source_location;
+#else
+/// For clang 14, which compiles the fuzzers.
+class Where {
+public:
+    static constexpr Where current(const char* file = __builtin_FILE(), const char* function = __builtin_FUNCTION(),
+                                   unsigned line = __builtin_LINE()) {
+        return {file, function, line};
+    }
+    constexpr Where() = default;
+    [[nodiscard]] constexpr const char* file_name() const { return file_; }
+    [[nodiscard]] constexpr const char* function_name() const { return function_; }
+    [[nodiscard]] constexpr unsigned line() const { return line_; }
+
+private:
+    constexpr Where(const char* file, const char* function, unsigned line)
+        : file_(file), function_(function), line_(line) {}
+    const char* file_ = "";
+    const char* function_ = "";
+    unsigned line_ = 0;
+};
+#endif
 
 /// The launch's dynamic shared memory, aligned to 128 bytes, poisoned when a block starts.
 [[nodiscard]] unsigned char* dynamic_shared();
