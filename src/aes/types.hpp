@@ -53,6 +53,12 @@ enum class Mode : std::int32_t {
     cmac = 11
 };
 
+/// Every mode, in the order of their values.
+inline constexpr std::array modes{Mode::ecb, Mode::cbc, Mode::cfb128, Mode::cfb8, Mode::cfb1, Mode::ofb,
+                                  Mode::ctr, Mode::xts, Mode::gcm,    Mode::ccm,  Mode::cmac};
+/// Elements of a table that is indexed by the value of a mode.
+inline constexpr std::size_t mode_values = static_cast<std::size_t>(modes.back()) + 1;
+
 /// Values are those of `warpaes_direction` in the C ABI.
 enum class Direction : std::int32_t { encrypt = 1, decrypt = 2 };
 

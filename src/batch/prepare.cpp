@@ -33,7 +33,7 @@ constexpr unsigned most_pieces = 8;
 
 /// One for everything that is best worked on together: mode, direction, key length, and for serial modes about the same
 /// length, the longest first.
-constexpr std::size_t lengths = 256, classes = 12 * 2 * 3 * lengths;
+constexpr std::size_t lengths = 256, classes = mode_values * 2 * 3 * lengths;
 std::size_t class_of(const MessageGroup& g) {
     const auto mode = static_cast<std::size_t>(g.mode), direction = static_cast<std::size_t>(g.direction) - 1;
     const auto rounds = static_cast<std::size_t>((g.rounds() - 10) / 2);

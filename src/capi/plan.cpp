@@ -29,10 +29,7 @@ Work to_work(const warpaes_work* given) {
     if (messages > most || w.message_len > most / messages) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "message_len: at most 2^60 bytes in all messages");
     }
-    if (w.mode < WARPAES_ECB || w.mode > WARPAES_CMAC) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "mode: there is no mode " + std::to_string(static_cast<int>(w.mode)));
-    }
-    return {.mode = static_cast<Mode>(w.mode),
+    return {.mode = checked_mode(w.mode),
             .direction = checked_direction(w.direction),
             .key_bits = w.key_bits,
             .bytes = messages * w.message_len,

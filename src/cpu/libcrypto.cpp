@@ -124,7 +124,7 @@ void run_xts(const Run& run) {
 }  // namespace
 
 const EVP_CIPHER* libcrypto_cipher(Mode mode, int rounds) {
-    static std::array<std::atomic<EVP_CIPHER*>, 12 * 3> cache{};
+    static std::array<std::atomic<EVP_CIPHER*>, mode_values * 3> cache{};
     auto& slot = cache[static_cast<std::size_t>(mode) * 3 + static_cast<std::size_t>(rounds - 10) / 2];
     if (EVP_CIPHER* cached = slot.load(std::memory_order_acquire)) return cached;
 

@@ -56,7 +56,7 @@ private:
     BatchSmall ivs_, aads_, tags_;
     Section failed_;
     std::vector<BucketPlan> plans_;
-    std::array<std::uint8_t, 12 * 2 * 6> bucket_numbers_{};
+    std::array<std::uint8_t, mode_values * 2 * 6> bucket_numbers_{};
     std::vector<std::uint8_t> bucket_of_;
     std::size_t tickets_at_ = 0;
     bool done_ = false;

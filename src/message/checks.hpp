@@ -2,6 +2,7 @@
 // contexts and batches; `name` is what the caller knows the length as.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -12,7 +13,7 @@ namespace warpaes {
 
 /// Throw Error{ARGUMENT} if there is none such.
 inline Mode checked_mode(warpaes_mode mode) {
-    if (mode < WARPAES_ECB || mode > WARPAES_CMAC) {
+    if (std::find(modes.begin(), modes.end(), static_cast<Mode>(mode)) == modes.end()) {
         throw Error(WARPAES_ERROR_ARGUMENT, "mode: there is no mode " + std::to_string(static_cast<int>(mode)));
     }
     return static_cast<Mode>(mode);
