@@ -172,6 +172,10 @@ Plan Engine::choose(const Work& work, bool counts) const {
             throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(forced_->name()) +
                                                    "' was asked for, but the data lies in device memory");
         }
+        if (gpus().empty()) {
+            throw Error(WARPAES_ERROR_BACKEND, "place: the data lies in device memory, and no GPU can be used here: " +
+                                                   cuda.info().front().reason);
+        }
         plan.backend = &cuda;
         plan.reason = "the data lies in device memory";
     } else if (forced_ != nullptr) {

@@ -1,0 +1,111 @@
+// Plans and predictions: of every work there is, on a machine as it is.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "support.hpp"
+
+namespace abi_tests {
+namespace {
+
+/// Every mode, direction, place, single or batch.
+std::vector<warpaes_work> every_work() {
+    std::vector<warpaes_work> works;
+    for (int mode = WARPAES_ECB; mode <= WARPAES_CMAC; ++mode) {
+        for (const warpaes_direction direction : directions) {
+            for (const warpaes_place place :
+                 {WARPAES_PLACE_PAGEABLE, WARPAES_PLACE_PAGE_LOCKED, WARPAES_PLACE_DEVICE}) {
+                for (const int batch : {0, 1}) {
+                    warpaes_work work = WARPAES_WORK_INIT;
+                    work.mode = static_cast<warpaes_mode>(mode);
+                    work.direction = direction;
+                    work.place = place;
+                    work.batch = batch;
+                    work.messages = batch == 1 ? 1000 : 1;
+                    work.message_len = 1 << 20;
+                    works.push_back(work);
+                }
+            }
+        }
+    }
+    return works;
+}
+
+// What can be done is planned, and what cannot, for the data lies where no backend gets at it, is an error.
+TEST(Plans, OfEveryWorkOnEveryBackend) {
+    setenv("WARPAES_CALIBRATION", "none", 1);
+    std::vector<std::string> backends = usable_backends();
+    const bool has_gpu = !usable_devices().empty();
+    backends.insert(backends.begin(), "auto");
+    for (const std::string& backend : backends) {
+        const Engine engine = make_engine(backend);
+        for (const warpaes_work& work : every_work()) {
+            SCOPED_TRACE(backend + ", mode " + std::to_string(work.mode) + ", direction " +
+                         std::to_string(work.direction) + ", place " + std::to_string(work.place) + ", batch " +
+                         std::to_string(work.batch));
+            warpaes_plan plan = {};
+            plan.struct_size = sizeof plan;
+            const warpaes_status status = warpaes_engine_plan(engine.get(), &work, &plan);
+            const bool on_device = work.place == WARPAES_PLACE_DEVICE;
+            if (on_device && (!has_gpu || (backend != "auto" && backend != "cuda"))) {
+                EXPECT_EQ(status, WARPAES_ERROR_BACKEND);
+                EXPECT_NE(std::string(warpaes_last_error()).find("device memory"), std::string::npos);
+                EXPECT_EQ(plan.backend, nullptr) << "written in spite of the error";
+            } else {
+                ASSERT_EQ(status, WARPAES_OK) << warpaes_last_error();
+                EXPECT_STRNE(plan.reason, "");
+                EXPECT_EQ(plan.device >= 0, std::string(plan.backend) == "cuda");
+                EXPECT_TRUE(backend == "auto" || backend == plan.backend);
+                EXPECT_TRUE(!on_device || std::string(plan.backend) == "cuda");
+                EXPECT_GE(plan.lanes, 1U);
+                EXPECT_GT(plan.seconds, 0);
+            }
+            for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
+                warpaes_backend_info info = {};
+                info.struct_size = sizeof info;
+                ASSERT_EQ(warpaes_backend_query(i, &info), WARPAES_OK);
+                warpaes_prediction prediction = {};
+                prediction.struct_size = sizeof prediction;
+                ASSERT_EQ(warpaes_engine_predict(engine.get(), &work, i, &prediction), WARPAES_OK);
+                EXPECT_EQ(prediction.possible, info.usable != 0 && (!on_device || info.device >= 0) ? 1 : 0);
+                EXPECT_EQ(prediction.seconds > 0, prediction.possible == 1);
+            }
+        }
+    }
+}
+
+TEST(Plans, Refused) {
+    const Engine engine = make_engine("libcrypto");
+    const auto refused = [&](warpaes_status status, const std::string& named, auto change) {
+        warpaes_work work = WARPAES_WORK_INIT;
+        work.message_len = 1000;
+        change(work);
+        warpaes_plan plan = {};
+        plan.struct_size = sizeof plan;
+        warpaes_prediction prediction = {};
+        prediction.struct_size = sizeof prediction;
+        EXPECT_EQ(warpaes_engine_plan(engine.get(), &work, &plan), status);
+        EXPECT_EQ(std::string(warpaes_last_error()).find(named + ":"), 0U) << warpaes_last_error();
+        EXPECT_EQ(warpaes_engine_predict(engine.get(), &work, 0, &prediction), status);
+    };
+    for (const int mode : {-1, 0, 12, 1000}) {
+        refused(WARPAES_ERROR_ARGUMENT, "mode", [&](auto& w) { w.mode = static_cast<warpaes_mode>(mode); });
+    }
+    refused(WARPAES_ERROR_ARGUMENT, "direction", [](auto& w) { w.direction = static_cast<warpaes_direction>(3); });
+    refused(WARPAES_ERROR_ARGUMENT, "place", [](auto& w) { w.place = static_cast<warpaes_place>(3); });
+    refused(WARPAES_ERROR_KEY_LENGTH, "key_bits", [](auto& w) { w.key_bits = 100; });
+    refused(WARPAES_ERROR_ARGUMENT, "batch", [](auto& w) { w.batch = 2; });
+    refused(WARPAES_ERROR_ARGUMENT, "messages", [](auto& w) { w.messages = 2; });
+    for (const std::uint64_t length : {(std::uint64_t{1} << 60) + 1, UINT64_MAX}) {
+        refused(WARPAES_ERROR_DATA_LENGTH, "message_len", [&](auto& w) { w.message_len = length; });
+    }
+    refused(WARPAES_ERROR_DATA_LENGTH, "message_len", [](auto& w) {
+        w.batch = 1;
+        w.messages = std::uint64_t{1} << 61;
+        w.message_len = 8;
+    });
+}
+
+}  // namespace
+}  // namespace abi_tests
