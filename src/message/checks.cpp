@@ -66,4 +66,10 @@ void check_longest(Mode mode, std::uint64_t bytes, std::uint64_t iv_bytes, const
     }
 }
 
+void check_memory(const void* begin, std::uint64_t bytes, const char* name) {
+    constexpr std::uint64_t most = std::uint64_t{1} << 56;  // what a program has on any processor
+    if (bytes <= most && bytes <= UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(begin)) return;
+    throw Error(WARPAES_ERROR_RANGE, std::string(name) + ": reaches beyond the end of memory");
+}
+
 }  // namespace warpaes

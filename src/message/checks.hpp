@@ -33,6 +33,8 @@ void check_iv_length(Mode mode, std::uint64_t bytes, const char* name);
 void check_tag_length(Mode mode, std::uint64_t bytes);
 /// Of a mode that has tags. Throws Error{ARGUMENT} for CMAC, which has no associated data, and Error{DATA_LENGTH}.
 void check_aad_length(Mode mode, std::uint64_t bytes);
+/// Memory that a caller can have. Throws Error{RANGE} where it would reach beyond the end of all addresses.
+void check_memory(const void* begin, std::uint64_t bytes, const char* name);
 /// How long a message may be; `iv_bytes` matters to CCM. Throws Error{DATA_LENGTH}.
 void check_longest(Mode mode, std::uint64_t bytes, std::uint64_t iv_bytes, const char* name);
 

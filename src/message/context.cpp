@@ -111,6 +111,7 @@ void Context::update(const std::uint8_t* input, std::size_t length, std::uint8_t
                      std::size_t& written) {
     require_open();
     if (length != 0 && input == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "input: is null");
+    check_memory(input, length, "input");
     Secret<State> next = state_;
     if (needs_whole_blocks(mode_)) {
         update_blocks(*next, input, length, output, capacity, written);
@@ -278,6 +279,7 @@ void Context::aad(const std::uint8_t* data, std::size_t length) {
     require_gcm();
     require_open();
     if (length != 0 && data == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
+    check_memory(data, length, "aad");
     GcmStream next = gcm_;
     next.aad(data, length);
     gcm_ = next;

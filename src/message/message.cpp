@@ -196,6 +196,11 @@ void crypt(Engine& engine, const MessageRequest& r, MessageResult& result, std::
     if ((r.input == nullptr && input_bytes != 0) || (r.output == nullptr && output_bytes != 0)) {
         throw Error(WARPAES_ERROR_ARGUMENT, r.input == nullptr ? "input: is null" : "output: is null");
     }
+    check_memory(r.input, input_bytes, "input");
+    check_memory(r.output, output_bytes, "output");
+    check_memory(r.iv.data(), r.iv.size(), "iv");
+    check_memory(r.aad, r.aad_length, "aad");
+    check_memory(r.tag, r.tag_length, "tag");
     if (r.output_capacity < output_bytes) {
         throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "output_capacity: the output takes " +
                                                         std::to_string(output_bytes) + " bytes, there is room for " +

@@ -29,6 +29,8 @@ struct Side {
     std::uint64_t span;       ///< from the first byte to the last
 };
 
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 60;
+
 Side side_of(const SegmentsRequest& r, const char* name, std::uint64_t stride, std::uint64_t tag_bytes) {
     const std::uint64_t least = r.segment_bytes + tag_bytes;
     if (stride == 0 || r.count == 1) stride = least;
@@ -36,9 +38,8 @@ Side side_of(const SegmentsRequest& r, const char* name, std::uint64_t stride, s
         throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": a segment takes " + std::to_string(least) +
                                                 " bytes, the next begins after " + std::to_string(stride));
     }
-    constexpr std::uint64_t most = std::uint64_t{1} << 60;
-    if (stride > most || (stride != 0 && r.count > most / stride)) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "count: the segments take more than 2^60 bytes");
+    if (stride > most_bytes || r.count > most_bytes / std::max<std::uint64_t>(stride, block_bytes)) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "count: the segments, or their tags, take more than 2^60 bytes");
     }
     return {stride, tag_bytes, (r.count - 1) * stride + r.last_bytes + tag_bytes};
 }
@@ -57,6 +58,11 @@ void check(const SegmentsRequest& r) {
 void check_buffers(const SegmentsRequest& r, const Side& in, const Side& out) {
     if (r.input == nullptr && in.span != 0) throw Error(WARPAES_ERROR_ARGUMENT, "input: is null");
     if (r.output == nullptr && out.span != 0) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
+    check_memory(r.nonces, r.count * gcm_nonce_bytes, "nonces");
+    check_memory(r.aad, r.aad_bytes, "aad");
+    check_memory(r.input, in.span, "input");
+    check_memory(r.output, out.span, "output");
+    if (r.tags != nullptr) check_memory(r.tags, r.count * block_bytes, "tags");
     if (r.input == r.output && in.stride != out.stride && r.count > 1) {
         throw Error(WARPAES_ERROR_OVERLAP, "output: is the input too, and then both strides are equal; they are " +
                                                std::to_string(in.stride) + " and " + std::to_string(out.stride));

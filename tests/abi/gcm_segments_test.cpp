@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
 
@@ -159,6 +160,81 @@ TEST_P(GcmSegments, Refused) {
     EXPECT_EQ(warpaes_crypt_segments(engine_.get(), &s), WARPAES_OK) << "no segments: " << warpaes_last_error();
     EXPECT_EQ(warpaes_crypt_segments(engine_.get(), nullptr), WARPAES_ERROR_ARGUMENT);
     EXPECT_EQ(warpaes_crypt_segments(nullptr, &s), WARPAES_ERROR_ARGUMENT);
+}
+
+// Whatever is larger than an address space is refused: no sum or product of it wraps round into something small, and
+// nothing is called authentic that nobody has looked at.
+TEST_P(GcmSegments, HugeNumbersAreRefused) {
+    constexpr std::uint64_t max = std::numeric_limits<std::uint64_t>::max(), one = 1;
+    const Key key = make_key(Bytes(16, 1));
+    const std::uint64_t numbers[] = {0,
+                                     1,
+                                     16,
+                                     17,
+                                     one << 28,
+                                     one << 32,
+                                     one << 56,
+                                     one << 57,
+                                     one << 59,
+                                     one << 60,
+                                     one << 61,
+                                     (one << 60) - 1,
+                                     one << 63,
+                                     max / 16,
+                                     max / 12,
+                                     max - 1000,
+                                     max - (one << 18) + 2,
+                                     max};
+    for (const warpaes_direction direction : directions) {
+        for (const bool inline_tags : {false, true}) {
+            for (const std::uint64_t count : numbers) {
+                for (const std::uint64_t length : {std::uint64_t{0}, one, std::uint64_t{16}, one << 36, max}) {
+                    for (const std::uint64_t stride : numbers) {
+                        // With these in mind somebody could have the memory.
+                        if (count <= one << 56 && length <= 16 && stride <= one << 32) continue;
+                        Bytes input(64), output(64, 0xaa), nonces(12), tags(16, 0xee);
+                        warpaes_segments s = WARPAES_SEGMENTS_INIT;
+                        s.direction = direction;
+                        s.key = key.get();
+                        s.nonces = nonces.data();
+                        s.count = count;
+                        s.segment_len = s.last_len = length;
+                        s.input = input.data();
+                        s.output = output.data();
+                        s.plaintext_stride = stride;
+                        if (stride % 2 == 0) s.ciphertext_stride = stride;
+                        if (!inline_tags) s.tags = tags.data();
+                        if (count == 0 || (count == 1 && length <= 16)) continue;
+                        const warpaes_status status = warpaes_crypt_segments(engine_.get(), &s);
+                        ASSERT_TRUE(status == WARPAES_ERROR_DATA_LENGTH || status == WARPAES_ERROR_RANGE ||
+                                    status == WARPAES_ERROR_ARGUMENT)
+                            << status << " for " << count << " of " << length << " at " << stride;
+                        ASSERT_EQ(output, Bytes(64, 0xaa));
+                    }
+                }
+            }
+        }
+    }
+    // Each of its buffers by itself, at the end of all addresses.
+    const auto at_the_end = reinterpret_cast<std::uint8_t*>(max - 63);
+    for (int which = 0; which < 5; ++which) {
+        Bytes bytes(1024);
+        warpaes_segments s = WARPAES_SEGMENTS_INIT;
+        s.direction = WARPAES_ENCRYPT;
+        s.key = key.get();
+        s.count = 10;
+        s.segment_len = s.last_len = 20;
+        s.nonces = which == 0 ? at_the_end : bytes.data();
+        s.input = which == 1 ? at_the_end : bytes.data();
+        s.output = which == 2 ? at_the_end : bytes.data() + 512;
+        s.tags = which == 3 ? at_the_end : bytes.data() + 256;
+        s.aad = which == 4 ? at_the_end : nullptr;
+        s.aad_len = which == 4 ? 65 : 0;
+        EXPECT_EQ(warpaes_crypt_segments(engine_.get(), &s), WARPAES_ERROR_RANGE) << which;
+        const std::string name =
+            std::array{"nonces", "input", "output", "tags", "aad"}[static_cast<std::size_t>(which)];
+        EXPECT_EQ(std::string(warpaes_last_error()).find(name), 0U) << warpaes_last_error();
+    }
 }
 
 WARPAES_FOR_EVERY_BACKEND(GcmSegments);

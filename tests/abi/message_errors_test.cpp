@@ -124,6 +124,69 @@ TEST_P(MessageErrors, DataLength) {
     });
 }
 
+TEST_P(MessageErrors, BuffersBeyondTheEndOfMemory) {
+    constexpr std::uint64_t max = std::numeric_limits<std::uint64_t>::max();
+    const auto at_the_end = reinterpret_cast<std::uint8_t*>(max - 47);
+    for (const warpaes_mode mode : {WARPAES_CTR, WARPAES_CFB1, WARPAES_XTS, WARPAES_GCM, WARPAES_CCM, WARPAES_CMAC}) {
+        const bool tagged = mode == WARPAES_GCM || mode == WARPAES_CCM || mode == WARPAES_CMAC;
+        const Key tweak_key = make_key(Random(4).bytes(16));
+        Bytes tag(16);
+        const auto refused = [&](const std::string& name, const std::function<void(warpaes_message&)>& change) {
+            expect_refused("mode " + std::to_string(mode), WARPAES_ERROR_RANGE, name + ": reaches", [&](auto& m) {
+                m.mode = mode;
+                m.iv_len = mode == WARPAES_CMAC ? 0 : mode == WARPAES_CCM ? 8 : 16;
+                if (mode == WARPAES_XTS) m.tweak_key = tweak_key.get();
+                if (tagged) {
+                    m.tag = tag.data();
+                    m.tag_len = 16;
+                }
+                change(m);
+            });
+        };
+        refused("input", [&](auto& m) { m.input = at_the_end; });
+        if (mode != WARPAES_CMAC) refused("output", [&](auto& m) { m.output = at_the_end; });
+        if (tagged) refused("tag", [&](auto& m) { m.tag = at_the_end + 40; });
+        for (const std::uint64_t length : {(std::uint64_t{1} << 56) + 1, max / 16}) {
+            if (tagged && mode != WARPAES_CMAC) {
+                refused("aad", [&](auto& m) {
+                    m.aad = tag.data();
+                    m.aad_len = length;
+                });
+            }
+            if (mode != WARPAES_CTR && mode != WARPAES_CFB1 && mode != WARPAES_CMAC) continue;
+            refused("input", [&](auto& m) {
+                m.input_len = std::min(length, std::uint64_t{1} << 60);
+                m.output_capacity = max;
+            });
+        }
+    }
+    expect_refused("bits", WARPAES_ERROR_RANGE, "input: reaches", [](warpaes_message& m) {
+        m.mode = WARPAES_CFB1;
+        m.flags = WARPAES_LENGTH_IN_BITS;
+        m.input_len = max;
+        m.output_capacity = max;
+    });
+    // The same in pieces.
+    const Context context = make_context(engine_);
+    std::size_t written = 1;
+    for (const warpaes_mode mode : {WARPAES_CBC, WARPAES_CTR, WARPAES_GCM}) {
+        Bytes output(64);
+        ASSERT_EQ(warpaes_context_init(context.get(), mode, WARPAES_ENCRYPT, key_.get(), iv_.data(), 16, 0),
+                  WARPAES_OK);
+        ASSERT_EQ(warpaes_context_update(context.get(), input_.data(), 5, output.data(), 64, &written), WARPAES_OK);
+        for (const std::uint64_t length : {max, max - 4, std::uint64_t{1} << 57}) {
+            EXPECT_EQ(warpaes_context_update(context.get(), input_.data(), length, output.data(), max, &written),
+                      WARPAES_ERROR_RANGE)
+                << warpaes_last_error();
+        }
+        if (mode != WARPAES_GCM) continue;
+        ASSERT_EQ(warpaes_context_init(context.get(), mode, WARPAES_ENCRYPT, key_.get(), iv_.data(), 16, 0),
+                  WARPAES_OK);
+        EXPECT_EQ(warpaes_context_aad(context.get(), input_.data(), std::uint64_t{1} << 57), WARPAES_ERROR_RANGE);
+        EXPECT_EQ(warpaes_context_aad(context.get(), nullptr, 1), WARPAES_ERROR_ARGUMENT);
+    }
+}
+
 TEST_P(MessageErrors, FlagsThatContradictEachOther) {
     for (const warpaes_mode mode : {WARPAES_CFB128, WARPAES_CFB8, WARPAES_CFB1, WARPAES_OFB, WARPAES_CTR}) {
         expect_refused(traits(mode).name + " padded", WARPAES_ERROR_ARGUMENT, "flags", [&](warpaes_message& m) {
