@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <warpaes/warpaes.hpp>
@@ -106,9 +107,10 @@ public:
     /// Becomes ready when all is done. Call it once.
     [[nodiscard]] std::future<void> future() { return state_->finished.get_future(); }
     [[nodiscard]] bool finished() const noexcept { return warpaes_batch_poll(handle_.get()) != 0; }
-    /// False if it is not finished in time. Entries that failed are no exception here.
+    /// False if it is not finished in time; a negative time is none. Entries that failed are no exception here.
     bool wait_for(std::chrono::milliseconds time) {
-        return warpaes_batch_wait(handle_.get(), static_cast<std::uint64_t>(time.count())) != WARPAES_ERROR_TIMEOUT;
+        const auto count = std::max<std::chrono::milliseconds::rep>(time.count(), 0);
+        return warpaes_batch_wait(handle_.get(), static_cast<std::uint64_t>(count)) != WARPAES_ERROR_TIMEOUT;
     }
     /// Waits, and throws the first entry's Error if any has failed.
     BatchResult get() {

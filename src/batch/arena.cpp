@@ -1,5 +1,6 @@
 #include "batch/arena.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -67,8 +68,10 @@ void Arena::map(bool share) {
         mapped_ = true;
         return;
     }
-    descriptor_ = ::memfd_create("warpaes arena", MFD_CLOEXEC);
-    if (descriptor_ < 0 || ::ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0) {
+    descriptor_ = ::memfd_create("warpaes arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    // Who has the descriptor may write, but could otherwise cut the file too: touching what is gone is a SIGBUS.
+    if (descriptor_ < 0 || ::ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0 ||
+        ::fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         const std::string why = std::strerror(errno);
         close();
         throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: no shared memory: " + why);

@@ -27,6 +27,10 @@ Error as_error(std::exception_ptr thrown) {
     }
 }
 
+Error cancelled() {
+    return {WARPAES_ERROR_CANCELLED, "cancelled by the caller"};
+}
+
 bool opens(const MessageGroup& g) {
     return g.direction == Direction::decrypt && uses_tag(g.mode);
 }
@@ -105,29 +109,34 @@ Claim Batch::take_host(unsigned worker, std::uint32_t most) {
     return shares_->take(worker, most);
 }
 
-bool Batch::leave_out(const TaskList& list, Claim claim) {
+bool Batch::leave_out(std::span<const Slice> slices) {
     if (!cancelled_) return false;
-    give_up(list, claim, Error(WARPAES_ERROR_CANCELLED, "cancelled by the caller"));
+    give_up(slices, cancelled());
     return true;
 }
 
-void Batch::count(const TaskList& list, Claim claim, std::atomic<std::uint64_t>& where) noexcept {
+void Batch::count(std::span<const Slice> slices, std::atomic<std::uint64_t>& where) noexcept {
     std::uint64_t messages = 0;
-    for (const Slice* s = list.begin_of(claim.begin); s != list.end_of(claim.end - 1); ++s) messages += s->count;
+    for (const Slice& s : slices) messages += s.count;
     where += messages;
+}
+
+std::uint64_t Batch::most_at_once(const Slice& slice, std::uint64_t bytes) const noexcept {
+    // No fewer than a task has that is not too large (prepare.cpp).
+    constexpr std::uint64_t least = 64;
+    return std::max(bytes / shapes_[slice.entry].cost + 1, least);
 }
 
 // ---------------------------------------------------------------------------------------------------------- one claim
 
-void Batch::gather(const TaskList& list, Claim claim, std::span<std::uint8_t> staging, BatchScratch& scratch) {
+void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> staging, BatchScratch& scratch) {
     scratch.groups.clear();
     scratch.origins.clear();
     std::size_t flags = 0;
     std::size_t staged = 0;
-    const Slice* const end = list.end_of(claim.end - 1);
-    for (const Slice* s = list.begin_of(claim.begin); s != end;) {
+    for (auto s = slices.begin(); s != slices.end();) {
         Slice slice = *s++;
-        for (; s != end && s->entry == slice.entry && s->first == slice.first + slice.count; ++s)
+        for (; s != slices.end() && s->entry == slice.entry && s->first == slice.first + slice.count; ++s)
             slice.count += s->count;
         MessageGroup& g = scratch.groups.emplace_back(group(slice.entry));
         if (slice.first != 0 || slice.count != g.count) g = g.slice(slice.first, slice.count);
@@ -171,18 +180,18 @@ std::size_t Batch::staging_bytes() const noexcept {
     return std::bit_ceil(static_cast<std::size_t>(std::min(std::max(host_.bytes(), least), plan_.gpu_task_bytes)));
 }
 
-std::size_t Batch::bytes_in_place(Claim claim) const {
+std::size_t Batch::bytes_in_place(std::span<const Slice> slices) const {
     std::uint64_t bytes = 0;
-    for (const Slice* s = host_.begin_of(claim.begin); s != host_.end_of(claim.end - 1); ++s) {
-        const MessageGroup g = group(s->entry);
-        if (in_place(g)) bytes += s->count * g.bytes();
+    for (const Slice& s : slices) {
+        const MessageGroup g = group(s.entry);
+        if (in_place(g)) bytes += s.count * g.bytes();
     }
     return static_cast<std::size_t>(bytes);
 }
 
-void Batch::wipe_outputs(const TaskList& list, Claim claim, bool staged, int device) noexcept {
-    for (const Slice* s = list.begin_of(claim.begin); s != list.end_of(claim.end - 1); ++s) {
-        const MessageGroup g = group(s->entry).slice(s->first, s->count);
+void Batch::wipe_outputs(std::span<const Slice> slices, bool staged, int device) noexcept {
+    for (const Slice& s : slices) {
+        const MessageGroup g = group(s.entry).slice(s.first, s.count);
         if (!opens(g) || g.output.first == nullptr || (staged && in_place(g))) continue;
         for (std::uint64_t m = 0; m < g.count; ++m) {
             clear_after_failure(g.output.at(m), static_cast<std::size_t>(g.bytes()), device);
@@ -190,51 +199,70 @@ void Batch::wipe_outputs(const TaskList& list, Claim claim, bool staged, int dev
     }
 }
 
-void Batch::give_up(const TaskList& list, Claim claim, const Error& error) {
-    for (const Slice* s = list.begin_of(claim.begin); s != list.end_of(claim.end - 1); ++s) {
-        outcomes_.fail(s->entry, s->first, s->count, error);
-    }
+void Batch::give_up(std::span<const Slice> slices, const Error& error) {
+    for (const Slice& s : slices) outcomes_.fail(s.entry, error);
 }
 
 // ------------------------------------------------------------------------------------------------------------ on a CPU
 
 Batch::Step Batch::work_on_cpu(unsigned worker, BatchScratch& scratch) {
-    const std::size_t solo = next_solo_ < solos_.size() ? next_solo_++ : solos_.size();
-    if (solo < solos_.size()) {
-        run_solo(solos_[solo]);
+    const std::uint64_t solos = solo_ends_.empty() ? 0 : solo_ends_.back();
+    if (const std::uint64_t left_out = cancelled_ && next_solo_ < solos ? leave_out_solos() : 0; left_out != 0) {
+        return done(left_out);
+    }
+    const std::uint64_t solo = next_solo_ < solos ? next_solo_++ : solos;
+    if (solo < solos) {
+        run_solo(solo);
         return done(1);
     }
     if (plan_.cpu == nullptr && !cpu_takes_over_) return Step::nothing;
-    const Claim claim = take_host(worker, 1);
+    const Claim claim = take_host(worker, cancelled_ ? host_.size() : 1);
     if (claim.empty()) return Step::nothing;
     return run_on_cpu(claim, scratch);
 }
 
 Batch::Step Batch::run_on_cpu(Claim claim, BatchScratch& scratch) {
-    if (leave_out(host_, claim)) return done(claim.size());
+    const std::span<const Slice> slices = host_.slices(claim);
+    if (leave_out(slices)) return done(claim.size());
     try {
-        Backend* const backend = plan_.cpu != nullptr ? plan_.cpu : Engine::replacement({}).backend;
-        LaneLease& lane = scratch.lane(engine_, *backend, -1, 0);
-        gather(host_, claim, {}, scratch);
-        lane->run_batch(scratch.groups);
-        settle(scratch);
-        count(host_, claim, on_cpu_);
+        run_pieces_on_cpu(Pieces(slices), scratch);
     } catch (...) {
-        wipe_outputs(host_, claim, false, -1);
-        give_up(host_, claim, as_error(std::current_exception()));
+        wipe_outputs(slices, false, -1);
+        give_up(slices, as_error(std::current_exception()));
     }
     return done(claim.size());
 }
 
-void Batch::run_solo(const Solo& solo) {
-    if (cancelled_) {
-        outcomes_.fail(solo.entry, solo.message, 1, WARPAES_ERROR_CANCELLED, "cancelled by the caller");
-        return;
+void Batch::run_pieces_on_cpu(Pieces pieces, BatchScratch& scratch) {
+    Backend* const backend = plan_.cpu != nullptr ? plan_.cpu : Engine::replacement({}).backend;
+    LaneLease& lane = scratch.lane(engine_, *backend, -1, 0);
+    const auto most = [&](const Slice& s) { return most_at_once(s, 4 * plan_.cpu_task_bytes); };
+    for (auto piece = pieces.next(most); !piece.empty(); piece = pieces.next(most)) {
+        if (leave_out(piece)) continue;
+        gather(piece, {}, scratch);
+        lane->run_batch(scratch.groups);
+        settle(scratch);
+        count(piece, on_cpu_);
     }
+}
+
+std::uint64_t Batch::leave_out_solos() {
+    const std::uint64_t all = solo_ends_.back(), first = std::min(next_solo_.exchange(all), all);
+    if (first == all) return 0;
+    const auto slice = std::upper_bound(solo_ends_.begin(), solo_ends_.end(), first) - solo_ends_.begin();
+    (void)leave_out(std::span(solos_).subspan(static_cast<std::size_t>(slice)));
+    return all - first;
+}
+
+void Batch::run_solo(std::uint64_t number) {
+    const auto slice = std::upper_bound(solo_ends_.begin(), solo_ends_.end(), number) - solo_ends_.begin();
+    const auto& [first, messages, entry] = solos_[static_cast<std::size_t>(slice)];
+    const std::uint64_t message = first + (number - (solo_ends_[static_cast<std::size_t>(slice)] - messages));
+    MessageResult result;
+    const auto count = [&] { ++(result.device >= 0 ? on_gpu_ : on_cpu_); };
     try {
-        const MessageGroup g = group(solo.entry).slice(solo.message, 1);
+        const MessageGroup g = group(entry).slice(message, 1);
         const auto own = g.key == nullptr ? keys_.get({g.keys.first, g.key_bytes}) : nullptr;
-        MessageResult result;
         crypt(engine_,
               {.mode = g.mode,
                .direction = g.direction,
@@ -254,14 +282,14 @@ void Batch::run_solo(const Solo& solo) {
                .data_unit_length = g.data_unit},
               result);
         notes_ |= result.notes & WARPAES_NOTE_DEVICE_FAILED;
-        ++(result.device >= 0 ? on_gpu_ : on_cpu_);
+        count();
     } catch (...) {
         const Error error = as_error(std::current_exception());
         if (error.status() == WARPAES_ERROR_AUTHENTICATION) {
-            outcomes_.reject(solo.entry, solo.message);
-            ++on_cpu_;
+            outcomes_.reject(entry, message);
+            count();
         } else {
-            outcomes_.fail(solo.entry, solo.message, 1, error);
+            outcomes_.fail(entry, error);
         }
     }
 }
@@ -286,78 +314,113 @@ Batch::Step Batch::work_on_gpu(int device, std::optional<unsigned> worker, Batch
     const std::uint64_t full = tasks * plan_.gpu_task_bytes / std::max<std::uint64_t>(1, host_.bytes());
     constexpr std::uint64_t least = 4;
     const std::uint64_t most = std::max<std::uint64_t>(std::min(full, std::max(shares_->left() / workers, least)), 1);
-    const Claim claim = take_host(*worker, static_cast<std::uint32_t>(most));
+    const Claim claim = take_host(*worker, cancelled_ ? host_.size() : static_cast<std::uint32_t>(most));
     if (claim.empty()) return Step::nothing;
     return run_on_gpu(device, claim, scratch);
 }
 
 Batch::Step Batch::run_on_gpu(int device, Claim claim, BatchScratch& scratch) {
-    if (leave_out(host_, claim)) return done(claim.size());
+    const std::span<const Slice> slices = host_.slices(claim);
+    if (leave_out(slices)) return done(claim.size());
     // Work that may have to be done again leaves its input as it is: what lies in place gets another output.
     const bool staged = replaceable_ && stages_;
+    Pieces left(slices);
+    bool some_done = false;
     try {
-        const std::size_t room = staged ? staging_bytes() : 0;
-        LaneLease& lane = scratch.lane(engine_, cuda_backend(), device, room);
-        lane.used(room);
-        std::optional<SecretBuffer> more;
-        if (const std::size_t needed = staged ? bytes_in_place(claim) : 0; needed > room) more.emplace(needed);
-        gather(host_, claim, more ? std::span(more->data(), more->size()) : lane->output_staging().first(room),
-               scratch);
-        lane->run_batch(scratch.groups);
-        settle(scratch);
-        count(host_, claim, on_gpu_);
-    } catch (...) {
-        const Error error = as_error(std::current_exception());
-        scratch.discard_lane();
-        wipe_outputs(host_, claim, staged, -1);
-        if (replaceable_ && is_failure_of_device(error)) {
-            hand_back(claim, device);
-            return Step::worked;
+        try {
+            run_pieces_on_gpu(device, left, some_done, staged, scratch);
+        } catch (...) {
+            const Error error = as_error(std::current_exception());
+            scratch.discard_lane();
+            if (!replaceable_ || !is_failure_of_device(error)) throw;
+            lose(device, some_done ? Claim{} : claim);
+            if (!some_done) return Step::worked;
+            run_pieces_on_cpu(left, scratch);  // what is done must not be done again, so nobody else can have the rest
         }
-        give_up(host_, claim, error);
+    } catch (...) {
+        scratch.discard_lane();
+        wipe_outputs(slices, staged, -1);
+        give_up(slices, as_error(std::current_exception()));
     }
     return done(claim.size());
 }
 
+/// Leaves in `left` what is not done.
+void Batch::run_pieces_on_gpu(int device, Pieces& left, bool& some_done, bool staged, BatchScratch& scratch) {
+    const std::size_t room = staged ? staging_bytes() : 0;
+    LaneLease& lane = scratch.lane(engine_, cuda_backend(), device, room);
+    lane.used(room);
+    const auto most = [&](const Slice& s) { return most_at_once(s, plan_.gpu_task_bytes); };
+    for (;;) {
+        Pieces after = left;
+        const auto piece = after.next(most);
+        if (piece.empty()) return;
+        if (!leave_out(piece)) {
+            try {
+                std::optional<SecretBuffer> more;
+                if (const std::size_t needed = staged ? bytes_in_place(piece) : 0; needed > room) more.emplace(needed);
+                gather(piece, more ? std::span(more->data(), more->size()) : lane->output_staging().first(room),
+                       scratch);
+                lane->run_batch(scratch.groups);
+            } catch (...) {
+                wipe_outputs(piece, staged, -1);
+                throw;
+            }
+            settle(scratch);
+            count(piece, on_gpu_);
+            some_done = true;
+        }
+        left = after;
+    }
+}
+
 Batch::Step Batch::run_on_device(int device, const TaskList& list, std::uint32_t task, BatchScratch& scratch) {
-    const Claim claim{task, task + 1};
-    if (leave_out(list, claim)) return done(1);
+    const std::span<const Slice> slices = list.slices({task, task + 1});
+    // As long as it takes to notice: what is launched at once is done at once.
+    constexpr std::uint64_t bytes_at_once = std::uint64_t{1} << 33;
+    const auto most = [&](const Slice& s) { return most_at_once(s, bytes_at_once); };
     try {
         // A lane's stream waits for no other, so what the default stream does to the messages must be done before.
-        cuda_backend().synchronize(device, nullptr);
-        LaneLease& lane = scratch.lane(engine_, cuda_backend(), device, 0);
-        gather(list, claim, {}, scratch);
-        lane->run_batch(scratch.groups);
-        settle(scratch);
-        count(list, claim, on_gpu_);
+        if (!cancelled_) cuda_backend().synchronize(device, nullptr);
+        Pieces pieces(slices);
+        for (auto piece = pieces.next(most); !piece.empty(); piece = pieces.next(most)) {
+            if (leave_out(piece)) continue;
+            LaneLease& lane = scratch.lane(engine_, cuda_backend(), device, 0);
+            gather(piece, {}, scratch);
+            lane->run_batch(scratch.groups);
+            settle(scratch);
+            count(piece, on_gpu_);
+        }
     } catch (...) {
         scratch.discard_lane();
-        wipe_outputs(list, claim, false, device);
-        give_up(list, claim, as_error(std::current_exception()));
+        wipe_outputs(slices, false, device);
+        give_up(slices, as_error(std::current_exception()));
     }
     return done(1);
 }
 
-void Batch::hand_back(Claim claim, int device) noexcept {
+void Batch::lose(int device, Claim claim) noexcept {
     notes_ |= WARPAES_NOTE_DEVICE_FAILED;
     const std::lock_guard lock(mutex_);
     if (std::find(lost_.begin(), lost_.end(), device) == lost_.end()) lost_.push_back(device);
     if (lost_.size() >= plan_.gpus.size()) cpu_takes_over_ = true;
-    returned_.push_back(claim);
-    returned_any_ = true;
+    if (!claim.empty()) returned_.push_back(claim);
+    returned_any_ = !returned_.empty();
     returned_note_ = true;
 }
 
 // ---------------------------------------------------------------------------------------------------------- the client
 
-void Batch::abandon(const Error& error) {
+void Batch::abandon(warpaes_status status, const char* sentence) noexcept {
     for (std::uint32_t i = 0; i < request_.count; ++i) {
-        if (shapes_[i].place != refused) outcomes_.refuse(i, error);
+        if (shapes_[i].place == unseen) outcomes_.begin(i);
+        if (shapes_[i].place != refused) outcomes_.fail(i, status, sentence);
     }
 }
 
 void Batch::finish() noexcept {
     table_keys_.clear();
+    outcomes_.close();
     complete_ = true;
     if (request_.finished) request_.finished();
     const std::lock_guard lock(mutex_);
@@ -372,8 +435,7 @@ bool Batch::wait(std::uint64_t milliseconds) {
     // CUDA's own functions wait for a GPU like this too; longer ones are not worth it.
     if (on_gpus_alone_ && milliseconds > 2 && poll(std::chrono::microseconds(1800), done)) return true;
     std::unique_lock lock(mutex_);
-    constexpr std::uint64_t most = std::uint64_t{1} << 40;  // what a clock can count
-    if (milliseconds < most) {
+    if (milliseconds < forever) {
         return finish_condition_.wait_for(lock, std::chrono::milliseconds(milliseconds), done);
     }
     finish_condition_.wait(lock, done);

@@ -82,7 +82,7 @@ public:
     [[nodiscard]] bool take_returned_note() noexcept { return returned_note_.exchange(false); }
     [[nodiscard]] bool returned() const noexcept { return returned_note_; }
     /// Nobody can carry it out, and nobody has begun.
-    void abandon(const Error& error);
+    void abandon(warpaes_status status, const char* sentence) noexcept;
     /// Calls back and lets go of those who wait. After the last step, once.
     void finish() noexcept;
 
@@ -103,14 +103,9 @@ public:
     [[nodiscard]] std::uint32_t notes() const noexcept { return notes_; }
     [[nodiscard]] const char* reason() const noexcept { return plan_.reason.c_str(); }
 
-    static constexpr std::uint64_t forever = ~std::uint64_t{0};
+    static constexpr std::uint64_t forever = std::uint64_t{1} << 40;  ///< and above: no clock counts further
 
 private:
-    /// A message that is cut and spread by itself.
-    struct Solo {
-        std::uint64_t message;
-        std::uint32_t entry;
-    };
     struct DeviceTasks {
         TaskList list;
         std::atomic<std::uint32_t> next{0};
@@ -121,12 +116,12 @@ private:
     struct Shape {
         enum class Work : std::uint8_t { none, parallel, serial, solo };
         std::uint64_t count = 0;
-        std::uint64_t cost = 0;        ///< of a message, in bytes
-        std::uint16_t kind = 0;        ///< what is best worked on together
-        std::int16_t place = refused;  ///< -1: in host memory; or a device
+        std::uint64_t cost = 0;       ///< of a message, in bytes
+        std::uint16_t kind = 0;       ///< what is best worked on together
+        std::int16_t place = unseen;  ///< -1: in host memory; or a device
         Work work = Work::none;
     };
-    static constexpr std::int16_t refused = -2;
+    static constexpr std::int16_t refused = -2, unseen = -3;
 
     struct Survey;
     struct Piece;
@@ -138,29 +133,37 @@ private:
     [[nodiscard]] std::set<int> devices_with_long_chains() const;
     [[nodiscard]] std::vector<std::uint32_t> in_order(const Survey& survey) const;
     void refuse(std::uint32_t entry, const Error& error);
+    void refuse(std::uint32_t entry, warpaes_status status, const char* sentence) noexcept;
     [[nodiscard]] MessageGroup group(std::uint32_t entry) const;
 
     Claim take_host(unsigned worker, std::uint32_t most);
-    /// Says so of the claim, if the batch was cancelled.
-    bool leave_out(const TaskList& list, Claim claim);
-    void count(const TaskList& list, Claim claim, std::atomic<std::uint64_t>& where) noexcept;
-    void run_solo(const Solo& solo);
-    /// The groups of a claim; with `staging` those in place get another output, as far as it goes.
-    void gather(const TaskList& list, Claim claim, std::span<std::uint8_t> staging, BatchScratch& scratch);
+    /// Says so of the slices, if the batch was cancelled.
+    bool leave_out(std::span<const Slice> slices);
+    static void count(std::span<const Slice> slices, std::atomic<std::uint64_t>& where) noexcept;
+    /// How many messages of a slice to be busy with at a time, where `bytes` are.
+    [[nodiscard]] std::uint64_t most_at_once(const Slice& slice, std::uint64_t bytes) const noexcept;
+    void run_solo(std::uint64_t solo);
+    /// Those that nobody has begun, for the batch was cancelled. How many they are.
+    std::uint64_t leave_out_solos();
+    /// The groups of slices; with `staging` those in place get another output, as far as it goes.
+    void gather(std::span<const Slice> slices, std::span<std::uint8_t> staging, BatchScratch& scratch);
     /// After they ran: staged outputs go where they belong, and failures are told.
     void settle(BatchScratch& scratch);
-    /// It comes to nothing; what decryption may have left behind that nobody has authenticated is wiped by then.
-    void give_up(const TaskList& list, Claim claim, const Error& error);
+    /// They come to nothing; what decryption may have left behind that nobody has authenticated is wiped by then.
+    void give_up(std::span<const Slice> slices, const Error& error);
     /// `staged`: what lies in place was not touched. `device`: where it lies, -1 for host memory.
-    void wipe_outputs(const TaskList& list, Claim claim, bool staged, int device) noexcept;
-    [[nodiscard]] std::size_t bytes_in_place(Claim claim) const;
+    void wipe_outputs(std::span<const Slice> slices, bool staged, int device) noexcept;
+    [[nodiscard]] std::size_t bytes_in_place(std::span<const Slice> slices) const;
     /// Of a GPU's lane, for what lies in place.
     [[nodiscard]] std::size_t staging_bytes() const noexcept;
+    void run_pieces_on_cpu(Pieces pieces, BatchScratch& scratch);
+    void run_pieces_on_gpu(int device, Pieces& pieces, bool& some_done, bool staged, BatchScratch& scratch);
     Step run_on_cpu(Claim claim, BatchScratch& scratch);
     Step run_on_gpu(int device, Claim claim, BatchScratch& scratch);
     Step run_on_device(int device, const TaskList& list, std::uint32_t task, BatchScratch& scratch);
     Step done(std::uint64_t tasks) noexcept { return left_.fetch_sub(tasks) == tasks ? Step::last : Step::worked; }
-    void hand_back(Claim claim, int device) noexcept;
+    /// The device takes no more of this batch, and others do what it held: `claim`, if there is one.
+    void lose(int device, Claim claim) noexcept;
     [[nodiscard]] bool lost(int device) noexcept;
 
     Engine& engine_;
@@ -173,14 +176,15 @@ private:
     // Made by prepare:
     std::vector<Shape> shapes_;  ///< of each entry
     std::unordered_map<std::uint32_t, std::shared_ptr<const ExpandedKey>> table_keys_;
-    std::vector<Solo> solos_;
+    std::vector<Slice> solos_;              ///< messages that are cut and spread by themselves,
+    std::vector<std::uint64_t> solo_ends_;  ///< numbered: where those of each slice end
     TaskList host_;
     std::optional<TaskShares> shares_;
     std::map<int, DeviceTasks> device_tasks_;
     std::uint64_t messages_ = 0;
     bool stages_ = false;  ///< something lies in place
 
-    std::atomic<std::size_t> next_solo_{0};
+    std::atomic<std::uint64_t> next_solo_{0};
     std::atomic<std::uint64_t> left_{0};  ///< tasks and solos that are not done
     std::atomic<bool> cancelled_{false};
     std::atomic<bool> on_gpus_alone_{false};  ///< it is prepared, and the CPU has no part in it

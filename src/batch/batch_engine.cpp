@@ -106,7 +106,7 @@ BatchEngine::Team& BatchEngine::team_for(const BatchRequest& request) {
 
 bool BatchEngine::wait(const std::shared_ptr<Batch>& batch, std::uint64_t milliseconds) {
     // Tasks know of no time that is up, and a callback comes from a thread of the engine's own.
-    if (milliseconds == Batch::forever && !batch->finished() && !batch->request().finished) lend_a_hand(batch);
+    if (milliseconds >= Batch::forever && !batch->finished() && !batch->request().finished) lend_a_hand(batch);
     return batch->wait(milliseconds);
 }
 
@@ -184,7 +184,7 @@ void BatchEngine::prepare(std::unique_lock<std::mutex>& lock, Team& team, const 
         try {
             start_gpu_workers(*batch);
         } catch (const Error& e) {
-            batch->abandon(e);
+            batch->abandon(e.status(), e.what());
             ready = false;
         }
     }

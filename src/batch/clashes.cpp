@@ -4,6 +4,8 @@
 #include <bit>
 #include <numeric>
 
+#include "batch/rectangles.hpp"
+
 namespace warpaes {
 
 void Clashes::add(std::uint32_t entry, const std::array<Strip, 2>& writes) {
@@ -67,30 +69,84 @@ std::vector<std::uint32_t> Clashes::by_address() const {
     return order;
 }
 
-std::vector<std::uint32_t> Clashes::find(const Again& again, const std::function<void(std::uint32_t)>& clash) {
+/// Those without gaps, among each other.
+void Clashes::compare_solids(std::span<const Write* const> writes, const Clash& clash) {
+    const Write *farthest = nullptr, *next = nullptr;  // what reaches farthest of all, and of all other entries
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+        const Write& write = *writes[i];
+        const Write* before = farthest != nullptr && farthest->entry != write.entry ? farthest : next;
+        if (before != nullptr && before->strip.end() > write.strip.begin) clash(write.entry);
+        // An entry writes two strips.
+        for (std::size_t k = i + 1; k < std::min(i + 3, writes.size()); ++k) {
+            if (writes[k]->entry != write.entry && writes[k]->strip.begin < write.strip.end()) clash(write.entry);
+        }
+        if (farthest == nullptr || write.strip.end() > farthest->strip.end()) {
+            if (farthest != nullptr && farthest->entry != write.entry) next = farthest;
+            farthest = &write;
+        } else if (write.entry != farthest->entry && (next == nullptr || write.strip.end() > next->strip.end())) {
+            next = &write;
+        }
+    }
+}
+
+/// Those at one stride, among each other and with `solids`, which have no gaps.
+void Clashes::compare_at_stride(std::span<const Write* const> writes, std::span<const Write* const> solids,
+                                const Clash& clash) {
+    const std::uint64_t stride = writes.front()->strip.stride;
+    std::vector<Rectangle> rectangles;
+    std::uintptr_t begin = UINTPTR_MAX, end = 0;
+    for (const Write* write : writes) {
+        cut_into_rows(write->strip, stride, write->entry, rectangles);
+        begin = std::min(begin, write->strip.begin);
+        end = std::max(end, write->strip.end());
+    }
+    for (const Write* solid : solids) {
+        if (solid->strip.begin >= end || solid->strip.end() <= begin) continue;
+        cut_into_rows(solid->strip, stride, solid->entry, rectangles);
+    }
+    find_overlaps(std::move(rectangles), clash);
+}
+
+/// What lies between each other, in the order of where it begins.
+void Clashes::compare(std::span<const Write* const> writes, const Clash& clash) {
+    const auto is_first = [&](const Write* write) { return write->entry == writes.front()->entry; };
+    if (std::all_of(writes.begin(), writes.end(), is_first)) return;
+    std::vector<const Write*> sorted(writes.begin(), writes.end());
+    const auto gaps =
+        std::stable_partition(sorted.begin(), sorted.end(), [](const Write* w) { return w->strip.solid(); });
+    const auto stride = [](const Write* w) { return w->strip.stride; };
+    std::ranges::sort(gaps, sorted.end(), {}, stride);
+    const std::span<const Write* const> solids(sorted.begin(), gaps);
+    compare_solids(solids, clash);
+    std::size_t strides = 0;
+    for (auto first = gaps; first != sorted.end();) {
+        const auto last = std::ranges::upper_bound(first, sorted.end(), stride(*first), {}, stride);
+        compare_at_stride({first, last}, strides++ < most_strides ? solids : solids.first(0), clash);
+        first = last;
+    }
+}
+
+std::vector<std::uint32_t> Clashes::find(const Again& again, const Clash& clash) {
     if (ascending_) return {};
     for (const std::uint32_t entry : entries_) keep(entry, again(entry));
     entries_.clear();
-    // Those before the current one that reach beyond its beginning. Many can be only where strips lie between each
-    // other; then the oldest are let go.
-    constexpr std::size_t most_open = 64;
-    std::vector<const Write*> open;
     std::vector<std::uint32_t> entries;
     std::vector<bool> listed;
+    std::vector<const Write*> together;  // each begins before one of those before it ends
+    std::uintptr_t end = 0;
     for (const std::uint32_t number : by_address()) {
         const Write& write = writes_[number];
         if (write.entry >= listed.size()) listed.resize(std::size_t{2} * write.entry + 1);
         if (!listed[write.entry]) entries.push_back(write.entry);
         listed[write.entry] = true;
-        std::erase_if(open, [&](const Write* w) { return w->strip.end() <= write.strip.begin; });
-        for (const Write* before : open) {
-            if (before->entry == write.entry || meet(before->strip, write.strip) != Meeting::yes) continue;
-            clash(before->entry);
-            clash(write.entry);
+        if (write.strip.begin >= end) {
+            if (together.size() > 1) compare(together, clash);
+            together.clear();
         }
-        if (open.size() == most_open) open.erase(open.begin());
-        open.push_back(&write);
+        together.push_back(&write);
+        end = std::max(end, write.strip.end());
     }
+    if (together.size() > 1) compare(together, clash);
     return entries;
 }
 

@@ -14,6 +14,8 @@ namespace {
 
 using std::to_string;
 
+constexpr std::uint64_t most_messages = std::uint64_t{1} << 48;
+
 /// One of those that make up an entry.
 struct Part {
     const warpaes_elements* elements;
@@ -63,8 +65,8 @@ void check_length(const warpaes_batch_entry& e, Mode mode) {
 
 void check_count(const warpaes_batch_entry& e) {
     if (e.reserved != 0) throw Error(WARPAES_ERROR_ARGUMENT, "reserved: must be 0");
-    constexpr std::uint64_t most = std::uint64_t{1} << 48;
-    if (e.count > most) throw Error(WARPAES_ERROR_ARGUMENT, "count: at most 2^48, got " + to_string(e.count));
+    if (e.count > most_messages) throw Error(WARPAES_ERROR_ARGUMENT, "count: at most 2^48, got " + to_string(e.count));
+    if (e.statuses != nullptr) check_memory(e.statuses, e.count * sizeof(warpaes_status), "statuses");
 }
 
 }  // namespace
@@ -94,6 +96,12 @@ MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& e)
             .data_unit = mode == Mode::xts && e.data_unit_len == 0 ? e.length : e.data_unit_len,
             .failed = nullptr,
             .device = -1};
+}
+
+std::span<warpaes_status> statuses_of(const warpaes_batch_entry& e) noexcept {
+    const auto room = (UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(e.statuses)) / sizeof(warpaes_status);
+    if (e.statuses == nullptr || e.count > most_messages || e.count > room) return {};
+    return {e.statuses, static_cast<std::size_t>(e.count)};
 }
 
 std::array<Strip, 2> writes_of(const MessageGroup& g) {
@@ -180,10 +188,7 @@ void EntryChecker::check_ranges(const warpaes_batch_entry& e, Mode mode) const {
         if (part.elements->at.pointer == nullptr) {
             throw Error(WARPAES_ERROR_ARGUMENT, std::string(part.name) + ": is null");
         }
-        const auto at = reinterpret_cast<std::uintptr_t>(part.elements->at.pointer);
-        if (!fits || all > UINTPTR_MAX - at) {
-            throw Error(WARPAES_ERROR_RANGE, std::string(part.name) + ": reaches beyond the end of memory");
-        }
+        check_memory(part.elements->at.pointer, fits ? all : UINT64_MAX, part.name);
     }
 }
 

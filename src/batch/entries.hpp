@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "backend/batch.hpp"
 #include "batch/arena.hpp"
@@ -42,6 +43,10 @@ struct BatchRequest {
 /// The messages of a checked entry; `key` of one with raw keys is null. Elements that it does not have are null, and so
 /// are all of an entry without messages, whose offsets nobody has checked.
 MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& entry);
+
+/// Where the entry wants the statuses of its messages; empty if nowhere, or if no memory could hold them, for which it
+/// is refused.
+std::span<warpaes_status> statuses_of(const warpaes_batch_entry& entry) noexcept;
 
 /// What an entry writes: outputs, and tags if it encrypts.
 std::array<Strip, 2> writes_of(const MessageGroup& group);

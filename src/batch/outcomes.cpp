@@ -23,42 +23,25 @@ void Outcomes::begin(std::uint64_t entry) noexcept {
 }
 
 void Outcomes::admit(std::uint64_t entry) noexcept {
-    const warpaes_batch_entry& e = request_.entry(entry);
-    if (e.statuses != nullptr) std::fill_n(e.statuses, e.count, WARPAES_OK);
+    std::ranges::fill(statuses_of(request_.entry(entry)), WARPAES_OK);
 }
 
-void Outcomes::refuse(std::uint64_t entry, const Error& error) {
-    tell(entry, error.status(), error.what());
-}
-
-void Outcomes::mark(const warpaes_batch_entry& e, std::uint64_t first, std::uint64_t n,
-                    warpaes_status status) noexcept {
-    if (e.statuses == nullptr) return;
-    for (std::uint64_t i = first; i < first + n; ++i) {
-        std::atomic_ref(e.statuses[i]).store(status, std::memory_order_relaxed);
-    }
-}
-
-void Outcomes::spoil(std::uint64_t entry, warpaes_status status) noexcept {
+bool Outcomes::spoil(std::uint64_t entry, warpaes_status status) noexcept {
     const std::atomic_ref its(request_.entry(entry).status);
     warpaes_status before = WARPAES_OK;
     if (its.compare_exchange_strong(before, status, std::memory_order_relaxed)) {
         failed_entries_.fetch_add(1, std::memory_order_relaxed);
         lower_to(first_failed_, entry);
-    } else if (before == WARPAES_ERROR_AUTHENTICATION) {
-        // That a tag is wrong is a message's own; that work ended concerns the entry.
-        (void)its.compare_exchange_strong(before, status, std::memory_order_relaxed);
+        return true;
     }
+    // That a tag is wrong is a message's own; that work ended concerns the entry.
+    return before == WARPAES_ERROR_AUTHENTICATION && status != before &&
+           its.compare_exchange_strong(before, status, std::memory_order_relaxed);
 }
 
-void Outcomes::fail(std::uint64_t entry, std::uint64_t first, std::uint64_t n, warpaes_status status,
-                    const char* sentence) {
-    mark(request_.entry(entry), first, n, status);
-    tell(entry, status, sentence);
-}
-
-void Outcomes::tell(std::uint64_t entry, warpaes_status status, const char* sentence) {
-    spoil(entry, status);
+void Outcomes::fail(std::uint64_t entry, warpaes_status status, const char* sentence) noexcept {
+    if (!spoil(entry, status)) return;
+    lower_to(first_refused_, entry);
     const std::lock_guard lock(mutex_);
     if (sentences_.size() >= most_sentences) return;
     try {
@@ -72,8 +55,16 @@ void Outcomes::reject(std::uint64_t entry, std::uint64_t message) noexcept {
     warpaes_batch_entry& e = request_.entry(entry);
     std::atomic_ref(e.failures).fetch_add(1, std::memory_order_relaxed);
     lower_to(std::atomic_ref(e.first_failure), message);
-    mark(e, message, 1, WARPAES_ERROR_AUTHENTICATION);
-    spoil(entry, WARPAES_ERROR_AUTHENTICATION);
+    if (e.statuses != nullptr) e.statuses[message] = WARPAES_ERROR_AUTHENTICATION;
+    (void)spoil(entry, WARPAES_ERROR_AUTHENTICATION);
+}
+
+void Outcomes::close() noexcept {
+    for (std::uint64_t i = first_refused_; i < request_.count; ++i) {
+        const warpaes_batch_entry& e = request_.entry(i);
+        if (e.status == WARPAES_OK || e.status == WARPAES_ERROR_AUTHENTICATION) continue;
+        std::ranges::fill(statuses_of(e), e.status);
+    }
 }
 
 warpaes_status Outcomes::status() const noexcept {

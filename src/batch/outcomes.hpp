@@ -21,15 +21,13 @@ public:
     void begin(std::uint64_t entry) noexcept;
     /// It is in order: its messages begin as good ones.
     void admit(std::uint64_t entry) noexcept;
-    /// It is not, and nothing is done of it.
-    void refuse(std::uint64_t entry, const Error& error);
-    /// Messages [first, first + n) came to nothing. The first such status of an entry stands.
-    void fail(std::uint64_t entry, std::uint64_t first, std::uint64_t n, warpaes_status status, const char* sentence);
-    void fail(std::uint64_t entry, std::uint64_t first, std::uint64_t n, const Error& error) {
-        fail(entry, first, n, error.status(), error.what());
-    }
+    /// The entry comes to nothing, or a part of it. The first such status of an entry stands.
+    void fail(std::uint64_t entry, warpaes_status status, const char* sentence) noexcept;
+    void fail(std::uint64_t entry, const Error& error) noexcept { fail(entry, error.status(), error.what()); }
     /// A message is not authentic.
     void reject(std::uint64_t entry, std::uint64_t message) noexcept;
+    /// When nothing more will be said: the messages of entries that failed have their entry's status.
+    void close() noexcept;
 
     [[nodiscard]] std::uint64_t failed_entries() const noexcept { return failed_entries_; }
     /// That of the first entry that failed.
@@ -43,11 +41,8 @@ public:
     }
 
 private:
-    void tell(std::uint64_t entry, warpaes_status status, const char* sentence);
-    void spoil(std::uint64_t entry, warpaes_status status) noexcept;
-    /// Statuses of single messages.
-    static void mark(const warpaes_batch_entry& e, std::uint64_t first, std::uint64_t n,
-                     warpaes_status status) noexcept;
+    /// False if the entry has such a status already.
+    bool spoil(std::uint64_t entry, warpaes_status status) noexcept;
 
     static constexpr std::size_t most_sentences = 4096;
     static constexpr std::uint64_t none = ~std::uint64_t{0};
@@ -55,6 +50,7 @@ private:
     const BatchRequest& request_;
     std::atomic<std::uint64_t> failed_entries_{0};
     std::atomic<std::uint64_t> first_failed_{none};
+    std::atomic<std::uint64_t> first_refused_{none};  ///< that failed otherwise than by tags
     mutable std::mutex mutex_;
     mutable std::map<std::uint64_t, std::string> sentences_;
 };

@@ -46,9 +46,14 @@ std::size_t class_of(const MessageGroup& g) {
     return ((mode * 2 + direction) * 3 + rounds) * lengths + length;
 }
 
+/// Sums and products that stay where they are when they get too large.
+constexpr std::uint64_t most_counted = std::uint64_t{1} << 62;
 std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
     std::uint64_t product = 0;
-    return __builtin_mul_overflow(a, b, &product) ? std::uint64_t{1} << 62 : std::min(product, std::uint64_t{1} << 62);
+    return __builtin_mul_overflow(a, b, &product) ? most_counted : std::min(product, most_counted);
+}
+void add_saturating(std::uint64_t& sum, std::uint64_t more) {
+    sum = std::min(sum + more, most_counted);
 }
 
 /// Bytes that somebody has to touch.
@@ -75,11 +80,12 @@ struct Batch::Survey {
         const std::uint64_t bytes = saturating_product(work_of(g), g.count);
         const bool stays = g.output.first != nullptr && g.input.first == g.output.first;
         part.messages += g.count;
-        part.bytes += bytes;
+        add_saturating(part.bytes, bytes);
         part.longest = std::max(part.longest, work_of(g));
         if (g.key == nullptr) part.own_keys += g.count;
-        if (stays) part.in_place += bytes;
-        cost += bytes + saturating_product(message_cost, g.count);
+        if (stays) add_saturating(part.in_place, bytes);
+        add_saturating(cost, bytes);
+        add_saturating(cost, saturating_product(message_cost, g.count));
         if (!is_parallel(g.mode, g.direction)) serial_messages += g.count;
         in_place = in_place || stays;
     }
@@ -88,12 +94,12 @@ struct Batch::Survey {
         for (const BatchPart& p : other.parts) {
             BatchPart& part = part_for(p.mode, p.direction, p.rounds, p.memory);
             part.messages += p.messages;
-            part.bytes += p.bytes;
+            add_saturating(part.bytes, p.bytes);
             part.longest = std::max(part.longest, p.longest);
             part.own_keys += p.own_keys;
-            part.in_place += p.in_place;
+            add_saturating(part.in_place, p.in_place);
         }
-        cost += other.cost;
+        add_saturating(cost, other.cost);
         serial_messages += other.serial_messages;
         in_place = in_place || other.in_place;
     }
@@ -127,22 +133,28 @@ bool Batch::prepare() {
         Survey survey;
         check_entries(survey);
         check_nonces();
-        make_tasks(survey);
+        if (!cancelled_) {
+            make_tasks(survey);
+            return left_ == 0;
+        }
+        abandon(WARPAES_ERROR_CANCELLED, "cancelled by the caller");
     } catch (const Error& e) {
-        abandon(e);
-        return true;
+        abandon(e.status(), e.what());
+    } catch (const std::bad_alloc&) {
+        abandon(WARPAES_ERROR_OUT_OF_MEMORY, "out of host memory");
     } catch (const std::exception& e) {
-        const bool memory = dynamic_cast<const std::bad_alloc*>(&e) != nullptr;
-        abandon(Error(memory ? WARPAES_ERROR_OUT_OF_MEMORY : WARPAES_ERROR_INTERNAL,
-                      memory ? "out of host memory" : e.what()));
-        return true;
+        abandon(WARPAES_ERROR_INTERNAL, e.what());
     }
-    return left_ == 0;
+    return true;
 }
 
 void Batch::refuse(std::uint32_t entry, const Error& error) {
+    refuse(entry, error.status(), error.what());
+}
+
+void Batch::refuse(std::uint32_t entry, warpaes_status status, const char* sentence) noexcept {
     shapes_[entry].place = refused;
-    outcomes_.refuse(entry, error);
+    outcomes_.fail(entry, status, sentence);
 }
 
 void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
@@ -174,7 +186,7 @@ void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
         } catch (const Error& error) {
             refuse(i, error);
         } catch (const std::bad_alloc&) {
-            refuse(i, Error(WARPAES_ERROR_OUT_OF_MEMORY, "out of host memory"));
+            refuse(i, WARPAES_ERROR_OUT_OF_MEMORY, "out of host memory");
         }
     }
 }
@@ -195,7 +207,7 @@ void Batch::check_entries(Survey& survey) {
         clashes.find([&](std::uint32_t i) { return writes_of(group_of(request_, request_.entry(i))); },
                      [&](std::uint32_t i) {
                          if (shapes_[i].place == refused) return;
-                         refuse(i, Error(WARPAES_ERROR_OVERLAP, "output, tag: overlap those of another entry"));
+                         refuse(i, WARPAES_ERROR_OVERLAP, "output, tag: overlap those of another entry");
                      });
 }
 
@@ -203,6 +215,7 @@ void Batch::check_nonces() {
     if (!request_.check_nonces) return;
     NonceCheck nonces;
     for (std::uint32_t i = 0; i < request_.count; ++i) {
+        if (cancelled_) return;
         if (shapes_[i].place == refused) continue;
         try {
             nonces.add(i, group_of(request_, request_.entry(i)), shapes_[i].place);
@@ -213,7 +226,7 @@ void Batch::check_nonces() {
     nonces.find([&](std::uint32_t i) { return group_of(request_, request_.entry(i)); },
                 [&](std::uint32_t i) {
                     if (shapes_[i].place == refused) return;
-                    refuse(i, Error(WARPAES_ERROR_IV_REUSED, "iv: is used twice with one key in this batch"));
+                    refuse(i, WARPAES_ERROR_IV_REUSED, "iv: is used twice with one key in this batch");
                 });
 }
 
@@ -301,6 +314,7 @@ void Batch::make_tasks(const Survey& survey) {
         if (is_begun(shapes_[i])) add_to_device(i);
     }
     for (const int device : chains_first) device_tasks_[device].list.close();
+    std::uint64_t solos = 0;
     for (const std::uint32_t i : order) {
         const Shape& shape = shapes_[i];
         if (shape.work == Shape::Work::none) {
@@ -308,13 +322,15 @@ void Batch::make_tasks(const Survey& survey) {
         } else if (shape.place >= 0) {
             if (!is_begun(shape)) add_to_device(i);
         } else if (shape.work == Shape::Work::solo) {
-            for (std::uint64_t m = 0; m < shape.count; ++m) solos_.push_back({m, i});
+            solos += shape.count;
+            solos_.push_back({0, shape.count, i});
+            solo_ends_.push_back(solos);
         } else {
             host_.add(i, shape.count, shape.cost, shape.work == Shape::Work::serial ? serial : parallel);
         }
     }
     host_.close();
-    std::uint64_t all = host_.size() + solos_.size();
+    std::uint64_t all = host_.size() + solos;
     for (auto& [device, tasks] : device_tasks_) {
         tasks.list.close();
         all += tasks.list.size();

@@ -1,6 +1,7 @@
 // The work of a batch, cut into tasks, and who takes which.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -40,10 +41,11 @@ public:
 
     [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ends_.size()); }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
-    [[nodiscard]] const Slice* begin_of(std::uint32_t task) const noexcept {
-        return slices_.data() + (task == 0 ? 0 : ends_[task - 1]);
+    /// Of a claim that is not empty.
+    [[nodiscard]] std::span<const Slice> slices(Claim claim) const noexcept {
+        return {slices_.data() + (claim.begin == 0 ? 0 : ends_[claim.begin - 1]),
+                slices_.data() + ends_[claim.end - 1]};
     }
-    [[nodiscard]] const Slice* end_of(std::uint32_t task) const noexcept { return slices_.data() + ends_[task]; }
 
 private:
     std::vector<Slice> slices_;
@@ -52,6 +54,40 @@ private:
     std::uint64_t task_bytes_ = 0;
     std::uint64_t task_messages_ = 0;
     std::size_t task_begin_ = 0;
+};
+
+/// Slices as they are worked on: all at once, but for those of more messages than one should be busy with before
+/// looking up again, which come in pieces: an entry may have more messages than there can be tasks.
+class Pieces {
+public:
+    explicit Pieces(std::span<const Slice> slices) : left_(slices) {}
+
+    /// What comes next, valid until the next call; empty when there is no more. `most(slice)`: messages of it at a
+    /// time.
+    template <typename Most>
+    std::span<const Slice> next(const Most& most) {
+        const auto is_large = [&](const Slice& s) { return s.count > most(s); };
+        if (left_.empty()) return {};
+        if (done_ == 0 && !is_large(left_.front())) {
+            const auto whole = left_.first(
+                static_cast<std::size_t>(std::find_if(left_.begin(), left_.end(), is_large) - left_.begin()));
+            left_ = left_.subspan(whole.size());
+            return whole;
+        }
+        const Slice& large = left_.front();
+        piece_ = {large.first + done_, std::min<std::uint64_t>(most(large), large.count - done_), large.entry};
+        done_ += piece_.count;
+        if (done_ == large.count) {
+            left_ = left_.subspan(1);
+            done_ = 0;
+        }
+        return {&piece_, 1};
+    }
+
+private:
+    std::span<const Slice> left_;
+    Slice piece_;
+    std::uint64_t done_ = 0;  ///< messages of the first of them
 };
 
 /// Every worker begins with a share of the tasks; one that has no more takes half of what another has left. Lock-free.

@@ -138,6 +138,23 @@ std::string AbiEntries::settle(const warpaes_batch* batch) {
     return wrong;
 }
 
+std::string complaints_of_statuses(std::span<const warpaes_batch_entry> entries) {
+    std::string wrong;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const warpaes_batch_entry& e = entries[i];
+        if (e.statuses == nullptr) continue;
+        // A wrong tag is a message's own; whatever else is wrong concerns them all.
+        const bool own = e.status == WARPAES_ERROR_AUTHENTICATION;
+        const std::span<const warpaes_status> all(e.statuses, e.count);
+        const auto n = static_cast<std::uint64_t>(std::count(all.begin(), all.end(), e.status));
+        const auto good = own ? static_cast<std::uint64_t>(std::count(all.begin(), all.end(), WARPAES_OK)) : 0;
+        if (n + good == e.count && (!own || (n != 0 && n == e.failures && all[e.first_failure] == e.status))) continue;
+        wrong += "entry " + std::to_string(i) + " has status " + std::to_string(e.status) + ", of its " +
+                 std::to_string(e.count) + " messages " + std::to_string(n) + " have; ";
+    }
+    return wrong;
+}
+
 std::string complaints_of_entries(warpaes_engine* engine, const BatchCase& cases, AbiEntries& entries) {
     warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
     warpaes_batch* handle = nullptr;

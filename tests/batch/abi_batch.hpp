@@ -73,6 +73,9 @@ private:
     std::vector<std::vector<warpaes_status>> statuses_;
 };
 
+/// What is wrong with the statuses of messages, beside those of their finished entries; "" if nothing is.
+std::string complaints_of_statuses(std::span<const warpaes_batch_entry> entries);
+
 /// Runs them as a batch, and says everything that is wrong; "" if nothing is.
 std::string complaints_of_entries(warpaes_engine* engine, const BatchCase& cases, AbiEntries& entries);
 /// Builds the batch first.

@@ -69,6 +69,7 @@ protected:
         for (const auto& e : entries.entries()) {
             if (e.status != WARPAES_OK && e.status != WARPAES_ERROR_AUTHENTICATION) ran.statuses.insert(e.status);
         }
+        EXPECT_EQ(complaints_of_statuses(entries.entries()), "");
         warpaes_batch_result result = {};
         result.struct_size = sizeof result;
         EXPECT_EQ(warpaes_batch_query(handle, &result), WARPAES_OK);

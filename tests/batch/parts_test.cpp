@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <random>
 #include <set>
 #include <thread>
 
+#include "batch/batch.hpp"
 #include "batch/clashes.hpp"
 #include "batch/strip.hpp"
 #include "batch/tasks.hpp"
@@ -108,11 +110,100 @@ TEST(Clashes, AreThoseOfEntriesThatShareAByte) {
     }
 }
 
+/// Which entries share a byte with another, by marking every byte.
+std::set<std::uint32_t> clashes_by_byte(const std::vector<std::array<Strip, 2>>& writes) {
+    std::map<std::uintptr_t, std::set<std::uint32_t>> writers;
+    for (std::uint32_t i = 0; i < writes.size(); ++i) {
+        for (const Strip& s : writes[i]) {
+            for (std::uint64_t k = 0; k < s.count; ++k) {
+                for (std::uint64_t b = 0; b < s.size; ++b) writers[s.begin + k * s.stride + b].insert(i);
+            }
+        }
+    }
+    std::set<std::uint32_t> clashing;
+    for (const auto& [at, who] : writers) {
+        if (who.size() > 1) clashing.insert(who.begin(), who.end());
+    }
+    return clashing;
+}
+
+// Columns of a table, any number of them, each some rows of it; and now and then one message, or several without gaps,
+// in between. Mostly room for all, so that few overlap.
+TEST(Clashes, OfColumnsBetweenEachOther) {
+    std::mt19937 random(9);
+    const auto below = [&](std::uint64_t n) { return random() % n; };
+    std::size_t clean = 0, all = 0, most = 0;
+    for (int round = 0; round < 600; ++round) {
+        const std::uint64_t columns = 1 + below(300), width = 1 + below(4), stride = columns * width;
+        const std::uint64_t mistakes = below(3) == 0 ? 0 : below(1 + columns / 10);
+        std::vector<std::array<Strip, 2>> writes;
+        for (std::uint64_t c = 0; c < columns; ++c) {
+            const bool tag = below(4) == 0;
+            const std::uint64_t rows = 1 + below(8), from = 100 + below(4) * stride + c * width,
+                                size = width - (tag ? 1 : 0);
+            writes.push_back({Strip{from, stride, rows, size}, Strip{from + size, stride, rows, tag ? 1U : 0U}});
+        }
+        for (std::uint64_t m = 0; m < mistakes; ++m) {
+            const std::uint64_t count = below(2) == 0 ? 1 : 1 + below(5),
+                                size = 1 + below(below(3) == 0 ? 3 * stride : width);
+            const std::uint64_t its = count == 1 || below(2) == 0 || size >= stride ? size : stride;
+            writes.push_back({Strip{100 + below(10 * stride), its, count, size}, Strip{}});
+        }
+        std::shuffle(writes.begin(), writes.end(), random);
+        const auto expected = clashes_by_byte(writes);
+        ASSERT_EQ(clashes_of(writes), expected) << "round " << round << ": " << columns << " columns of " << width;
+        clean += expected.empty() ? 1 : 0;
+        all += expected.size() == writes.size() ? 1 : 0;
+        most = std::max(most, expected.size());
+    }
+    EXPECT_GT(clean, 50U);
+    EXPECT_LT(all, 300U);
+    EXPECT_GT(most, 100U);
+}
+
+// A clash among very many columns, wherever it is, and in a time that does not grow with their square.
+TEST(Clashes, OfVeryManyColumns) {
+    constexpr std::uint64_t columns = 50000, stride = 16 * columns;
+    std::vector<std::array<Strip, 2>> writes;
+    for (std::uint64_t c = 0; c < columns; ++c) writes.push_back({Strip{4096 + 16 * c, stride, 1000, 16}, Strip{}});
+    for (const bool all_at_once : {false, true}) {
+        Clashes clashes;
+        for (std::uint32_t i = 0; i < columns; ++i) clashes.add(i, writes[i]);
+        std::set<std::uint32_t> found;
+        clashes.find([&](std::uint32_t i) { return writes[i]; }, [&](std::uint32_t i) { found.insert(i); });
+        if (all_at_once) {
+            EXPECT_EQ(found.size(), columns);
+            break;
+        }
+        EXPECT_TRUE(found.empty());
+        for (auto& write : writes) write[0].size = 17;
+    }
+    for (auto& write : writes) write[0].size = 16;
+    writes.push_back({Strip{4096 + stride * 999 + 16 * 777 + 15, stride, 5, 2}, Strip{}});
+    Clashes clashes;
+    for (std::uint32_t i = 0; i < writes.size(); ++i) clashes.add(i, writes[i]);
+    std::set<std::uint32_t> found;
+    clashes.find([&](std::uint32_t i) { return writes[i]; }, [&](std::uint32_t i) { found.insert(i); });
+    EXPECT_EQ(found, (std::set<std::uint32_t>{777, 778, columns}));
+}
+
+// More strides between each other than single messages are compared with: those of equal stride are, all the same.
+TEST(Clashes, OfManyStrides) {
+    std::vector<std::array<Strip, 2>> writes;
+    for (std::uint64_t k = 0; k < 200; ++k) writes.push_back({Strip{100 + 2 * k, 1000 + k, 50, 1}, Strip{}});
+    EXPECT_TRUE(clashes_of(writes).empty());
+    writes.push_back({Strip{100 + 2 * 150 + 1150, 1150, 10, 1}, Strip{}});
+    EXPECT_EQ(clashes_of(writes), (std::set<std::uint32_t>{150, 200}));
+}
+
 TEST(Clashes, OfMessagesInOrderOrNot) {
     std::vector<std::array<Strip, 2>> writes;
     for (std::uintptr_t i = 0; i < 1000; ++i)
         writes.push_back({Strip{1000 + 100 * i, 0, 1, 84}, Strip{1084 + 100 * i, 0, 1, 16}});
     EXPECT_TRUE(clashes_of(writes).empty());
+    writes[500][1].size = 17;  // one byte of the next
+    EXPECT_EQ(clashes_of(writes), (std::set<std::uint32_t>{500, 501}));
+    writes[500][1].size = 16;
     std::reverse(writes.begin(), writes.end());
     EXPECT_TRUE(clashes_of(writes).empty());
     writes[10][0].size = 85;
@@ -154,6 +245,85 @@ TEST(Clashes, OfMessagesInMemoriesFarApart) {
     EXPECT_EQ(clashes_of(writes), (std::set<std::uint32_t>{0, 17}));
 }
 
+// ---------------------------------------------------------------------------------------------------------- outcomes
+
+/// Entries of a few messages, as a client leaves them, and the batch of them.
+struct OneBatch {
+    explicit OneBatch(std::uint64_t n) : entries(n), statuses(n, std::vector(3, WARPAES_ERROR_STATE)) {
+        for (std::size_t i = 0; i < n; ++i) {
+            entries[i].mode = WARPAES_CMAC;
+            entries[i].direction = i % 3 == 0 ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
+            entries[i].count = 3;
+            entries[i].key_len = i % 5 == 0 ? 17 : 16;  // 17: refused
+            entries[i].keys.at.pointer = bytes.data();
+            entries[i].tag.at.pointer = tags.data() + 48 * (i % 3 == 0 ? i + 1 : 0);
+            entries[i].tag.stride = entries[i].tag_len = 16;
+            entries[i].status = WARPAES_ERROR_STATE;
+            entries[i].statuses = statuses[i].data();
+        }
+    }
+    [[nodiscard]] BatchRequest request() {
+        return {.entries = entries.data(), .count = entries.size(), .handles = {}, .finished = {}};
+    }
+    void expect(warpaes_status status) const {
+        for (std::size_t i = 0; i < entries.size(); ++i) {
+            EXPECT_TRUE(entries[i].status == status || entries[i].status == WARPAES_ERROR_KEY_LENGTH) << i;
+            EXPECT_EQ(statuses[i], std::vector(3, entries[i].status)) << i;
+        }
+    }
+
+    std::vector<std::uint8_t> bytes = std::vector<std::uint8_t>(16), tags = std::vector<std::uint8_t>(48 * 100);
+    std::vector<warpaes_batch_entry> entries;
+    std::vector<std::vector<warpaes_status>> statuses;
+};
+
+// Whenever nobody can carry out a batch, all of its entries say so, and all of their messages.
+TEST(Batches, SayThatTheyAreAbandoned) {
+    Engine engine({.backend = "libcrypto", .threads = 1});
+    KeyTable keys;
+    for (const bool prepared : {false, true}) {
+        OneBatch one(40);
+        Batch batch(engine, keys, one.request());
+        if (prepared) {
+            ASSERT_FALSE(batch.prepare());
+        }
+        batch.abandon(WARPAES_ERROR_OUT_OF_MEMORY, "no thread can be started");
+        batch.finish();
+        one.expect(WARPAES_ERROR_OUT_OF_MEMORY);
+        EXPECT_EQ(batch.outcomes().failed_entries(), 40U);
+        EXPECT_STREQ(batch.outcomes().sentence(1), "no thread can be started");
+    }
+}
+
+TEST(Batches, SayThatTheyAreCancelled) {
+    Engine engine({.backend = "libcrypto", .threads = 1});
+    KeyTable keys;
+    for (const unsigned steps : {0U, 1U}) {
+        OneBatch one(40);
+        Batch batch(engine, keys, one.request());
+        BatchScratch scratch;
+        if (steps == 0) batch.cancel();
+        const bool over = batch.prepare();
+        EXPECT_EQ(over, steps == 0);
+        if (!over) {
+            ASSERT_EQ(batch.work_on_cpu(0, scratch), Batch::Step::worked) << "all in one task";
+            batch.cancel();
+            while (batch.work_on_cpu(0, scratch) != Batch::Step::last) {
+            }
+        }
+        batch.finish();
+        unsigned cancelled = 0;
+        for (std::size_t i = 0; i < 40; ++i) {
+            cancelled += one.entries[i].status == WARPAES_ERROR_CANCELLED;
+            if (one.entries[i].status == WARPAES_ERROR_CANCELLED || one.entries[i].status == WARPAES_OK) {
+                EXPECT_EQ(one.statuses[i], std::vector(3, one.entries[i].status)) << i;
+            }
+        }
+        EXPECT_GT(cancelled, 3U);
+        if (over) one.expect(WARPAES_ERROR_CANCELLED);
+    }
+}
+
 // --------------------------------------------------------------------------------------------------------------- tasks
 
 TEST(Tasks, HoldEveryMessageOnce) {
@@ -170,17 +340,18 @@ TEST(Tasks, HoldEveryMessageOnce) {
         std::uint32_t entry = 0;
         std::uint64_t next = 0;
         for (std::uint32_t task = 0; task < list.size(); ++task) {
-            ASSERT_LT(list.begin_of(task), list.end_of(task));
-            ASSERT_LE(list.end_of(task) - list.begin_of(task), 8);
-            for (const Slice* s = list.begin_of(task); s != list.end_of(task); ++s) {
+            const auto slices = list.slices({task, task + 1});
+            ASSERT_FALSE(slices.empty());
+            ASSERT_LE(slices.size(), 8U);
+            for (const Slice& s : slices) {
                 if (next == counts[entry]) {
                     ++entry;
                     next = 0;
                 }
-                ASSERT_EQ(s->entry, entry);
-                ASSERT_EQ(s->first, next);
-                ASSERT_GT(s->count, 0U);
-                next += s->count;
+                ASSERT_EQ(s.entry, entry);
+                ASSERT_EQ(s.first, next);
+                ASSERT_GT(s.count, 0U);
+                next += s.count;
             }
         }
         EXPECT_EQ(entry, 49U);
@@ -193,6 +364,38 @@ TEST(Tasks, OfAVeryManyMessagesAreNotTooMany) {
     list.add(0, std::uint64_t{1} << 48, 0, {.bytes = 1 << 20, .messages = 1024});
     list.close();
     EXPECT_LE(list.size(), (1U << 20) + 1);
+}
+
+TEST(Tasks, ComeInPiecesWhereTheyAreLarge) {
+    std::mt19937 random(5);
+    for (int round = 0; round < 300; ++round) {
+        std::vector<Slice> slices;
+        for (std::uint32_t entry = 0; entry < 1 + random() % 20; ++entry) {
+            slices.push_back({random() % 100, 1 + random() % (round % 2 == 0 ? 30 : 6), entry});
+        }
+        const auto most = [](const Slice& s) { return std::uint64_t{5} + s.entry % 3; };
+        Pieces pieces{slices};
+        std::size_t at = 0;
+        std::uint64_t done = 0;
+        for (auto piece = pieces.next(most); !piece.empty(); piece = pieces.next(most)) {
+            for (const Slice& s : piece) {
+                ASSERT_LT(at, slices.size());
+                ASSERT_LE(s.count, most(s));
+                ASSERT_EQ(s.entry, slices[at].entry);
+                ASSERT_EQ(s.first, slices[at].first + done);
+                done += s.count;
+                ASSERT_LE(done, slices[at].count);
+                if (done != slices[at].count) continue;
+                done = 0;
+                ++at;
+            }
+        }
+        EXPECT_EQ(at, slices.size());
+    }
+    // What is not large is not cut up.
+    const std::vector<Slice> small{{0, 3, 0}, {3, 3, 0}, {0, 1, 1}};
+    Pieces pieces{small};
+    EXPECT_EQ(pieces.next([](const Slice&) { return 3U; }).size(), 3U);
 }
 
 TEST(Shares, GiveEveryTaskToOneWorker) {
