@@ -4,11 +4,17 @@
  * Rules that hold everywhere:
  *  - Every function that can fail returns a warpaes_status; the sentence that goes with it, naming the argument, is
  *    warpaes_last_error() on the same thread. No exception crosses this boundary, nothing prints, nothing exits.
- *  - Structs begin with `struct_size`: set it to sizeof the struct. Newer libraries accept older, smaller structs.
- *    Zero every field that you do not set (`= {0}` or the WARPAES_*_INIT macros do both).
+ *  - Structs with a `struct_size` begin with their macro WARPAES_*_INIT. It sets the size, and every field that is read
+ *    to what goes for who says nothing: 0 or NULL, so that `= {0}` with `struct_size` set to sizeof the struct is as
+ *    good; but in warpaes_engine_options `device` is -1, in warpaes_batch_options `entry_size` is
+ *    sizeof(warpaes_batch_entry), and warpaes_work is CTR encryption with 128 bits. A `struct_size` of 0 is refused.
+ *  - Newer libraries accept older, smaller structs: what is missing is 0, and nothing is written beyond their size.
  *  - A handle is freed by the _destroy function of its type, which accepts NULL.
  *  - Engines and keys may be used by many threads at once. A context belongs to one thread at a time.
  *  - Lengths and offsets are in bytes, except for CFB1 with WARPAES_LENGTH_IN_BITS.
+ *  - Not there, and refused: contexts for XTS, CCM and CMAC, and lengths in bits in a context (warpaes_crypt takes the
+ *    whole message); XTS and CTR of a number of bits (of CTR, take whole bytes and leave the last bits aside); CBC with
+ *    ciphertext stealing, CS1 to CS3 (WARPAES_PKCS7 takes any length; CTR has the length of the plaintext).
  *  - Buffers may lie in pageable, page-locked or device memory (recognised), at any alignment. Input and output may be
  *    the same buffer; any other overlap is refused.
  *  - Keys and every internal copy of data are wiped before their memory is released.
@@ -100,8 +106,8 @@ typedef enum warpaes_direction { WARPAES_ENCRYPT = 1, WARPAES_DECRYPT = 2 } warp
 /** Flags of a message or a context. */
 enum {
     WARPAES_PKCS7 = 1u << 0,          /**< ECB, CBC: pad to whole blocks (RFC 5652, 6.3) and check it on decryption. */
-    WARPAES_LENGTH_IN_BITS = 1u << 1, /**< CFB1: input_len and output_len count bits. Unused low bits of the last byte
-                                           of output are zero. */
+    WARPAES_LENGTH_IN_BITS = 1u << 1, /**< CFB1, not in contexts: input_len and output_len count bits. Unused low bits
+                                         of the last byte of output are zero. */
     WARPAES_RANGE = 1u << 2           /**< Only bytes [range_offset, range_offset + range_len) of the result. */
 };
 
@@ -163,6 +169,9 @@ typedef struct warpaes_backend_info {
     int32_t multiprocessors; /**< CUDA: streaming multiprocessors; else 0. */
     uint64_t memory_bytes;   /**< CUDA: device memory; else 0. */
 } warpaes_backend_info;
+
+#define WARPAES_BACKEND_INFO_INIT \
+    { sizeof(warpaes_backend_info), 0, NULL, NULL, NULL, -1, 0, 0 }
 
 /** Number of entries for warpaes_backend_query: one a CPU backend, one a CUDA device (one for `cuda` if none). */
 WARPAES_API size_t warpaes_backend_count(void);
@@ -390,8 +399,8 @@ typedef struct warpaes_batch_entry {
     uint32_t reserved2;
     uint64_t failures;        /**< Messages that are not authentic; their output is wiped, the others stand. */
     uint64_t first_failure;   /**< The first of them. */
-    warpaes_status* statuses; /**< Input: NULL, or room for one status a message, in host memory of this process.
-                                   Of an entry that is refused nothing is written there. */
+    warpaes_status* statuses; /**< Input: NULL, or room for one status a message, in host memory of this process:
+                                   WARPAES_OK or WARPAES_ERROR_AUTHENTICATION; or, if `status` is another, that. */
 } warpaes_batch_entry;
 
 /** Flags of a batch. */
@@ -429,6 +438,9 @@ typedef struct warpaes_batch_result {
     int32_t reserved;
     const char* reason; /**< Why the work was shared out as it was. Lives as long as the batch. */
 } warpaes_batch_result;
+
+#define WARPAES_BATCH_RESULT_INIT \
+    { sizeof(warpaes_batch_result), 0, 0, 0, 0, 0, WARPAES_OK, 0, NULL }
 
 /**
  * Starts work on `count` entries, fewer than 2^32, and returns. They, and everything that they point to, must stay
@@ -498,6 +510,9 @@ typedef struct warpaes_plan {
     char reason[256];     /**< A sentence for people, ended by a NUL. */
 } warpaes_plan;
 
+#define WARPAES_PLAN_INIT \
+    { sizeof(warpaes_plan), -1, NULL, NULL, 0, 0, 0, 0, "" }
+
 /** What one backend or device would take. Filled by the library, but for struct_size. */
 typedef struct warpaes_prediction {
     uint32_t struct_size;
@@ -507,6 +522,9 @@ typedef struct warpaes_prediction {
     uint32_t lanes;
     int32_t calibrated;
 } warpaes_prediction;
+
+#define WARPAES_PREDICTION_INIT \
+    { sizeof(warpaes_prediction), 0, 0, 0, 0, 0 }
 
 /** The plan for `work`, without doing it. The engine's choice is its own: that of its backend if one was asked for.
     Looks for GPUs, which takes long the first time, and wakes none. Thread-safe. */
@@ -559,8 +577,8 @@ WARPAES_API void warpaes_context_destroy(warpaes_context* context);
 /** A second context that goes on independently from where `context` stands. */
 WARPAES_API warpaes_status warpaes_context_copy(const warpaes_context* context, warpaes_context** copy);
 
-/** Starts a message. `flags`: WARPAES_PKCS7 or 0. The key must outlive the context's use of it. Not for XTS, whose data
-    units are messages. */
+/** Starts a message. `flags`: WARPAES_PKCS7 or 0. The key must outlive the context's use of it. Not for XTS, CCM and
+    CMAC. */
 WARPAES_API warpaes_status warpaes_context_init(warpaes_context* context, warpaes_mode mode,
                                                 warpaes_direction direction, const warpaes_key* key, const uint8_t* iv,
                                                 size_t iv_len, uint32_t flags);
@@ -617,6 +635,9 @@ typedef struct warpaes_key_info {
     uint32_t key_bits;         /**< of AES; 0 for a destroyed key and one that Tink has for other things than files */
     uint32_t segment_bytes;    /**< of ciphertext */
 } warpaes_key_info;
+
+#define WARPAES_KEY_INFO_INIT \
+    { sizeof(warpaes_key_info), 0, (warpaes_key_state)0, 0, NULL, 0, 0 }
 
 /** Number of templates, and the name of template `index` (NULL beyond the last). */
 WARPAES_API size_t warpaes_template_count(void);
@@ -754,6 +775,9 @@ typedef struct warpaes_file_info {
     uint32_t reserved;
 } warpaes_file_info;
 
+#define WARPAES_FILE_INFO_INIT \
+    { sizeof(warpaes_file_info), (warpaes_format)0, NULL, 0, 0, 0, 0, 0, 0, 0 }
+
 /**
  * Reads the header of the file at `path` and computes the rest from its length. `template_name`: what to take it for;
  * NULL: what the header says, which for Tink's formats leaves the segment size open (not written in the file), and by
@@ -779,6 +803,9 @@ typedef struct warpaes_source {
     void* user;
 } warpaes_source;
 
+#define WARPAES_SOURCE_INIT \
+    { sizeof(warpaes_source), 0, NULL, NULL, 0, NULL, 0, NULL }
+
 /** Where a writer's ciphertext goes: a path, or a function of the caller. */
 typedef struct warpaes_sink {
     uint32_t struct_size;
@@ -788,6 +815,9 @@ typedef struct warpaes_sink {
     int (*write)(void* user, const void* bytes, uint64_t length);
     void* user;
 } warpaes_sink;
+
+#define WARPAES_SINK_INIT \
+    { sizeof(warpaes_sink), 0, NULL, NULL, NULL }
 
 /** Random access to a file of authenticated segments. Reading is thread-safe. */
 typedef struct warpaes_reader warpaes_reader;

@@ -23,9 +23,7 @@ ArenaKind to_kind(warpaes_memory memory) {
     throw Error(WARPAES_ERROR_ARGUMENT, "memory: there is no memory " + std::to_string(static_cast<int>(memory)));
 }
 
-BatchRequest to_request(const warpaes_batch_options* options, warpaes_batch_entry* entries, std::uint64_t count) {
-    warpaes_batch_options o = WARPAES_BATCH_OPTIONS_INIT;
-    if (options != nullptr) o = read_struct(options, "options", sizeof(warpaes_batch_options));
+BatchRequest to_request(const warpaes_batch_options& o, warpaes_batch_entry* entries, std::uint64_t count) {
     constexpr std::uint32_t known = WARPAES_BATCH_OFFSETS | WARPAES_BATCH_CHECK_NONCES;
     if ((o.flags & ~known) != 0) throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");
     if (count != 0) require(entries, "entries");
@@ -90,10 +88,12 @@ warpaes_status warpaes_batch_submit(warpaes_engine* engine, const warpaes_batch_
         require(batch, "batch");
         *batch = nullptr;
         require(engine, "engine");
-        BatchRequest request = to_request(options, entries, count);
+        warpaes_batch_options o = WARPAES_BATCH_OPTIONS_INIT;
+        if (options != nullptr) o = read_struct(options, "options");
+        BatchRequest request = to_request(o, entries, count);
         auto made = std::make_unique<warpaes_batch>();
-        if (options != nullptr && options->finished != nullptr) {
-            request.finished = [call = options->finished, user = options->user, its = made.get()] { call(user, its); };
+        if (o.finished != nullptr) {
+            request.finished = [call = o.finished, user = o.user, its = made.get()] { call(user, its); };
         }
         made->engine = engine->batches;
         engine->batches->submit(std::move(request), made->impl);
@@ -123,7 +123,7 @@ void warpaes_batch_cancel(warpaes_batch* batch) {
 
 warpaes_status warpaes_batch_query(const warpaes_batch* batch, warpaes_batch_result* result) {
     return guarded([&] {
-        auto out = read_struct(result, "result", sizeof(warpaes_batch_result));
+        auto out = read_struct(result, "result");
         require(batch, "batch");
         const Batch& its = *batch->impl;
         if (!its.complete()) throw Error(WARPAES_ERROR_STATE, "batch: is not finished");

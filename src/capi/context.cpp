@@ -55,6 +55,10 @@ warpaes_status warpaes_context_init(warpaes_context* context, warpaes_mode mode,
         require(context, "context");
         require(key, "key");
         if (iv == nullptr && iv_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "iv: is null");
+        if ((flags & WARPAES_LENGTH_IN_BITS) != 0) {
+            throw Error(WARPAES_ERROR_ARGUMENT,
+                        "flags: a context has no lengths in bits; warpaes_crypt takes a whole message of CFB1 in bits");
+        }
         if ((flags & ~static_cast<std::uint32_t>(WARPAES_PKCS7)) != 0) {
             throw Error(WARPAES_ERROR_ARGUMENT, "flags: a context takes WARPAES_PKCS7 or 0");
         }

@@ -12,12 +12,9 @@ namespace {
 using namespace warpaes;
 using namespace warpaes::capi;
 
-/// warpaes_engine_options of ABI version 1; older callers do not exist.
-constexpr std::size_t smallest_options = sizeof(warpaes_engine_options);
-
 EngineOptions to_options(const warpaes_engine_options* given) {
     if (given == nullptr) return {};
-    const auto o = read_struct(given, "options", smallest_options);
+    const auto o = read_struct(given, "options");
     if (o.device < -1) throw Error(WARPAES_ERROR_ARGUMENT, "device: must be -1 (every device) or a device number");
     return {.backend = o.backend != nullptr ? o.backend : "",
             .device = o.device,
@@ -87,7 +84,7 @@ size_t warpaes_backend_count(void) {
 
 warpaes_status warpaes_backend_query(size_t index, warpaes_backend_info* info) {
     return guarded([&] {
-        auto out = read_struct(info, "info", sizeof(warpaes_backend_info));
+        auto out = read_struct(info, "info");
         const BackendInfo* entry = info_at(index);
         if (entry == nullptr) {
             throw Error(WARPAES_ERROR_ARGUMENT, "index: there are " + std::to_string(warpaes_backend_count()) +

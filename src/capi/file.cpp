@@ -128,7 +128,7 @@ extern "C" {
 warpaes_status warpaes_file_run(warpaes_engine* engine, warpaes_file_job* job) {
     return guarded([&] {
         require(engine, "engine");
-        warpaes_file_job j = read_struct(job, "job", offsetof(warpaes_file_job, keyset));
+        warpaes_file_job j = read_struct(job, "job");
         j.bytes_read = j.bytes_written = 0;
         j.notes = j.key_id = 0;
         j.device = -1;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "capi/structs.hpp"
 
 namespace warpaes::capi {
 
@@ -41,12 +42,14 @@ inline void require(const void* pointer, const char* name) {
 /// A caller's struct in the size that this library knows. A smaller one, from an older header, is filled up with zeros;
 /// in a larger one, from a newer header, what is unknown here must be zero.
 template <typename Struct>
-Struct read_struct(const Struct* from, const char* name, std::size_t smallest) {
+Struct read_struct(const Struct* from, const char* name) {
+    constexpr StructFacts facts = struct_facts<Struct>;
+    static_assert(facts.least != 0 && facts.least <= sizeof(Struct));
     require(from, name);
     const std::size_t size = from->struct_size;
-    if (size < smallest) {
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    std::string(name) + ": struct_size is " + std::to_string(size) + "; set it to sizeof the struct");
+    if (size < facts.least) {
+        throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": struct_size is " + std::to_string(size) +
+                                                "; begin with " + facts.init + ", which sets it");
     }
     const auto* bytes = reinterpret_cast<const unsigned char*>(from);
     for (std::size_t i = sizeof(Struct); i < size; ++i) {

@@ -11,7 +11,7 @@ extern "C" {
 warpaes_status warpaes_file_inspect(const char* path, const char* template_name, warpaes_file_info* info) {
     return guarded([&] {
         require(path, "path");
-        warpaes_file_info i = read_struct(info, "info", sizeof *info);
+        warpaes_file_info i = read_struct(info, "info");
         const FileFacts facts = inspect_file(path, template_name != nullptr ? &find_template(template_name) : nullptr);
         i.format = facts.openssl_enc ? WARPAES_FORMAT_OPENSSL_ENC : WARPAES_FORMAT_STREAMING_AEAD;
         i.template_name = facts.stream_template != nullptr ? facts.stream_template->name.data() : "";

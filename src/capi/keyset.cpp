@@ -96,7 +96,7 @@ size_t warpaes_keyset_count(const warpaes_keyset* keyset) {
 warpaes_status warpaes_keyset_query(const warpaes_keyset* keyset, size_t index, warpaes_key_info* info) {
     return guarded([&] {
         require(keyset, "keyset");
-        warpaes_key_info i = read_struct(info, "info", sizeof *info);
+        warpaes_key_info i = read_struct(info, "info");
         const auto entries = keyset->impl.entries();
         if (index >= entries.size()) {
             throw Error(WARPAES_ERROR_ARGUMENT, "index: " + std::to_string(index) + " is beyond the last key");

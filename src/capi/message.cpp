@@ -43,7 +43,7 @@ warpaes_status run(warpaes_engine* engine, warpaes_message* message, std::option
     warpaes_message m{};
     const warpaes_status status = guarded([&] {
         require(engine, "engine");
-        m = read_struct(message, "message", offsetof(warpaes_message, aad));
+        m = read_struct(message, "message");
         size = m.struct_size;
         MessageResult result;
         m.output_len = 0;
@@ -94,7 +94,7 @@ warpaes_status warpaes_crypt_async(warpaes_engine* engine, warpaes_message* mess
 warpaes_status warpaes_crypt_segments(warpaes_engine* engine, warpaes_segments* segments) {
     return guarded([&] {
         require(engine, "engine");
-        warpaes_segments s = read_struct(segments, "segments", sizeof(warpaes_segments));
+        warpaes_segments s = read_struct(segments, "segments");
         SegmentsResult result;
         const auto write_back = [&] {
             s.failures = result.failures;

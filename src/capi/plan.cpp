@@ -15,7 +15,7 @@ using namespace warpaes;
 using namespace warpaes::capi;
 
 Work to_work(const warpaes_work* given) {
-    const auto w = read_struct(given, "work", sizeof(warpaes_work));
+    const auto w = read_struct(given, "work");
     if (w.key_bits != 128 && w.key_bits != 192 && w.key_bits != 256) {
         throw Error(WARPAES_ERROR_KEY_LENGTH, "key_bits: must be 128, 192 or 256, got " + std::to_string(w.key_bits));
     }
@@ -69,7 +69,7 @@ extern "C" {
 warpaes_status warpaes_engine_plan(warpaes_engine* engine, const warpaes_work* work, warpaes_plan* plan) {
     return guarded([&] {
         require(engine, "engine");
-        auto out = read_struct(plan, "plan", sizeof(warpaes_plan));
+        auto out = read_struct(plan, "plan");
         const Explanation e = engine->impl.explain(to_work(work));
         out.device = e.plan.devices.front();
         out.backend = e.plan.backend->name().data();
@@ -87,7 +87,7 @@ warpaes_status warpaes_engine_predict(warpaes_engine* engine, const warpaes_work
                                       warpaes_prediction* prediction) {
     return guarded([&] {
         require(engine, "engine");
-        auto out = read_struct(prediction, "prediction", sizeof(warpaes_prediction));
+        auto out = read_struct(prediction, "prediction");
         const auto found = engine->impl.predict(to_work(work), entry_at(index));
         const BackendPrediction p = found.value_or(BackendPrediction{});
         out = {.struct_size = out.struct_size,
@@ -103,7 +103,7 @@ warpaes_status warpaes_engine_predict(warpaes_engine* engine, const warpaes_work
 warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, warpaes_calibration* calibration) {
     return guarded([&] {
         require(engine, "engine");
-        auto c = read_struct(calibration, "calibration", sizeof(warpaes_calibration));
+        auto c = read_struct(calibration, "calibration");
         constexpr std::uint32_t known = WARPAES_CALIBRATE_QUICK | WARPAES_CALIBRATE_CPU_ONLY | WARPAES_CALIBRATE_KEEP;
         if ((c.flags & ~known) != 0) {
             throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");

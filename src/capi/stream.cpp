@@ -97,7 +97,7 @@ warpaes_status warpaes_reader_open(warpaes_engine* engine, const warpaes_source*
         *reader = nullptr;
         require(engine, "engine");
         require(keyset, "keyset");
-        const auto s = read_struct(source, "source", sizeof(warpaes_source));
+        const auto s = read_struct(source, "source");
         const auto text = checked_aad(aad, aad_len);
         *reader = new warpaes_reader{{engine->impl, to_source(s), keyset->impl.usable(), text}};
     });
@@ -129,7 +129,7 @@ warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* s
         *writer = nullptr;
         require(engine, "engine");
         require(keyset, "keyset");
-        const auto s = read_struct(sink, "sink", sizeof(warpaes_sink));
+        const auto s = read_struct(sink, "sink");
         require_one_place((s.path != nullptr) + (s.write != nullptr), "sink", "path or function");
         if ((s.flags & ~std::uint32_t{WARPAES_FILE_OVERWRITE}) != 0) {
             throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that a sink does not know");

@@ -54,10 +54,12 @@ Block run_and_chain(Executor& executor, const Run& run) {
 void Context::init(Mode mode, Direction direction, const ExpandedKey& key, std::span<const std::uint8_t> iv,
                    bool pkcs7) {
     if (mode == Mode::ccm || mode == Mode::cmac) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "mode: a message of CCM or CMAC cannot come in pieces");
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "mode: there are no contexts for CCM and CMAC; warpaes_crypt takes the whole message at once");
     }
     if (mode == Mode::xts) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "mode: a data unit of XTS is one message, which cannot come in pieces");
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "mode: there are no contexts for XTS; warpaes_crypt takes any number of whole data units at once");
     }
     if (pkcs7 && !needs_whole_blocks(mode)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_PKCS7 is for ECB and CBC");

@@ -30,7 +30,9 @@ void check_flags(const MessageRequest& r) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_PKCS7 is for ECB and CBC");
     }
     if (r.length_in_bits && r.mode != Mode::cfb1) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_LENGTH_IN_BITS is for CFB1");
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "flags: WARPAES_LENGTH_IN_BITS is for CFB1; XTS and CTR of a number of bits are not there: of CTR "
+                    "take whole bytes, and leave the last bits of the result aside");
     }
     if (!r.range) return;
     if (uses_tag(r.mode)) {
@@ -57,7 +59,8 @@ void check_data_length(const MessageRequest& r) {
     if (r.input_length % block_bytes != 0) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: must be a multiple of 16 for ECB and CBC, got " +
                                                    std::to_string(r.input_length) +
-                                                   " (WARPAES_PKCS7 pads a message when encrypting)");
+                                                   " (WARPAES_PKCS7 pads a message when encrypting; CBC with "
+                                                   "ciphertext stealing is not there)");
     }
     if (r.pkcs7 && r.input_length == 0) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: a padded message has at least one block, got 0 bytes");

@@ -1,0 +1,50 @@
+// How small the structs of the ABI may be.
+#pragma once
+
+#include <cstddef>
+
+#include "warpaes/warpaes.h"
+
+namespace warpaes::capi {
+
+/// `least`: struct_size below which no caller is understood. Numbers, for they never change, whatever a struct grows
+/// to: all that the first version read of it, and of what is only written the beginning.
+struct StructFacts {
+    std::size_t least = 0;
+    const char* init = "";  ///< the macro that sets it right
+};
+
+template <typename Struct>
+inline constexpr StructFacts struct_facts{};
+template <>
+inline constexpr StructFacts struct_facts<warpaes_engine_options>{32, "WARPAES_ENGINE_OPTIONS_INIT"};
+template <>
+inline constexpr StructFacts struct_facts<warpaes_backend_info>{32, "WARPAES_BACKEND_INFO_INIT"};
+template <>
+inline constexpr StructFacts struct_facts<warpaes_message>{120, "WARPAES_MESSAGE_INIT"};
+template <>
+inline constexpr StructFacts struct_facts<warpaes_segments>{112, "WARPAES_SEGMENTS_INIT"};
+template <>
+inline constexpr StructFacts struct_facts<warpaes_batch_options>{40, "WARPAES_BATCH_OPTIONS_INIT"};
+template <>
+inline constexpr StructFacts struct_facts<warpaes_batch_result>{24, "WARPAES_BATCH_RESULT_INIT"};
+template <>
+inline constexpr StructFacts struct_facts<warpaes_work>{48, "WARPAES_WORK_INIT"};
+template <>
+inline constexpr StructFacts struct_facts<warpaes_plan>{24, "WARPAES_PLAN_INIT"};
+template <>
+inline constexpr StructFacts struct_facts<warpaes_prediction>{16, "WARPAES_PREDICTION_INIT"};
+template <>
+inline constexpr StructFacts struct_facts<warpaes_calibration>{24, "WARPAES_CALIBRATION_INIT"};
+template <>
+inline constexpr StructFacts struct_facts<warpaes_key_info>{24, "WARPAES_KEY_INFO_INIT"};
+template <>
+inline constexpr StructFacts struct_facts<warpaes_file_job>{184, "WARPAES_FILE_JOB_INIT"};
+template <>
+inline constexpr StructFacts struct_facts<warpaes_file_info>{24, "WARPAES_FILE_INFO_INIT"};
+template <>
+inline constexpr StructFacts struct_facts<warpaes_source>{56, "WARPAES_SOURCE_INIT"};
+template <>
+inline constexpr StructFacts struct_facts<warpaes_sink>{32, "WARPAES_SINK_INIT"};
+
+}  // namespace warpaes::capi

@@ -1,0 +1,292 @@
+// Structs of callers that were compiled with an older or a newer header: an older one is shorter. It is taken from the
+// size on that stands in this table, read no further than it goes, and nothing is written behind it.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "support.hpp"
+
+namespace abi_tests {
+namespace {
+
+// The sizes and the order of fields are those of version 0.1, which callers rely on: never to be changed here.
+static_assert(sizeof(warpaes_engine_options) >= 32 && sizeof(warpaes_backend_info) >= 48 &&
+              sizeof(warpaes_message) >= 168 && sizeof(warpaes_segments) >= 144 &&
+              sizeof(warpaes_batch_options) >= 40 && sizeof(warpaes_batch_result) >= 56 && sizeof(warpaes_work) >= 48 &&
+              sizeof(warpaes_plan) >= 304 && sizeof(warpaes_prediction) >= 32 && sizeof(warpaes_calibration) >= 48 &&
+              sizeof(warpaes_key_info) >= 32 && sizeof(warpaes_file_job) >= 216 && sizeof(warpaes_file_info) >= 64 &&
+              sizeof(warpaes_source) >= 56 && sizeof(warpaes_sink) >= 32);
+static_assert(offsetof(warpaes_message, aad) == 120 && offsetof(warpaes_segments, failures) == 112 &&
+              offsetof(warpaes_file_job, keyset) == 184 && offsetof(warpaes_calibration, measurements) == 24);
+
+/// The last bytes before memory that cannot be touched: what is read or written behind them is a crash.
+class EndOfMemory {
+public:
+    EndOfMemory() : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
+        void* memory = mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED || mprotect(static_cast<std::uint8_t*>(memory) + page_, page_, PROT_NONE) != 0) {
+            throw std::bad_alloc();
+        }
+        begin_ = static_cast<std::uint8_t*>(memory);
+    }
+    ~EndOfMemory() { munmap(begin_, 2 * page_); }
+    EndOfMemory(const EndOfMemory&) = delete;
+    EndOfMemory& operator=(const EndOfMemory&) = delete;
+    void* last(std::size_t bytes) { return begin_ + page_ - bytes; }
+
+private:
+    std::size_t page_;
+    std::uint8_t* begin_;
+};
+
+class Structs : public testing::Test {
+protected:
+    Structs() { setenv("WARPAES_CALIBRATION", "none", 1); }
+
+    /// `good` in every size from `least` on. `call` gives what it gives for a whole one; results that there is room for
+    /// are those of a whole one, but for what `differs` in every call.
+    template <typename Struct>
+    static void check(
+        const char* init, std::size_t least, const Struct& good, const std::function<warpaes_status(Struct*)>& call,
+        const std::function<void(Struct&)>& differs = [](Struct&) {}) {
+        SCOPED_TRACE(init);
+        Struct whole = good;
+        const warpaes_status status = call(&whole);
+        differs(whole);
+        EndOfMemory memory;
+        for (std::size_t size = least; size <= sizeof(Struct); size += 8) {
+            auto* const its = static_cast<Struct*>(memory.last(size));
+            std::memcpy(static_cast<void*>(its), &good, size);
+            its->struct_size = static_cast<std::uint32_t>(size);
+            EXPECT_EQ(call(its), status) << size << ": " << warpaes_last_error();
+            EXPECT_EQ(its->struct_size, size);
+            Struct got = whole;
+            std::memcpy(static_cast<void*>(&got), its, size);
+            got.struct_size = whole.struct_size;
+            differs(got);
+            EXPECT_EQ(std::memcmp(&got, &whole, sizeof got), 0) << "other results with a size of " << size;
+        }
+        // A newer one, of which this library knows the beginning.
+        struct Newer {
+            Struct known;
+            std::uint64_t more[2];
+        } newer{good, {0, 0}};
+        newer.known.struct_size = sizeof newer;
+        EXPECT_EQ(call(&newer.known), status) << warpaes_last_error();
+        EXPECT_EQ(newer.more[0] | newer.more[1], 0U);
+        newer.known = good;
+        newer.known.struct_size = sizeof newer;
+        newer.more[1] = 1;
+        EXPECT_EQ(call(&newer.known), WARPAES_ERROR_ARGUMENT) << "a request it cannot understand";
+        EXPECT_EQ(newer.more[1], 1U);
+        for (const std::size_t size : {std::size_t{0}, std::size_t{4}, std::size_t{8}, least - 1}) {
+            auto* const its = static_cast<Struct*>(memory.last(8));
+            its->struct_size = static_cast<std::uint32_t>(size);
+            EXPECT_EQ(call(its), WARPAES_ERROR_ARGUMENT) << size;
+            const std::string sentence = warpaes_last_error();
+            EXPECT_NE(sentence.find(": struct_size is " + std::to_string(size) + "; "), std::string::npos) << sentence;
+            EXPECT_NE(sentence.find(init), std::string::npos) << sentence;
+        }
+        EXPECT_EQ(call(nullptr),
+                  std::string(init).find("OPTIONS") == std::string::npos ? WARPAES_ERROR_ARGUMENT : WARPAES_OK);
+    }
+
+    Engine engine_ = make_engine("libcrypto");
+    Key key_ = make_key(Bytes(16, 1));
+    Bytes input_ = Bytes(64, 3), output_ = Bytes(128), nonce_ = Bytes(16, 4), tags_ = Bytes(64);
+};
+
+TEST_F(Structs, OfEngines) {
+    check<warpaes_engine_options>("WARPAES_ENGINE_OPTIONS_INIT", 32, WARPAES_ENGINE_OPTIONS_INIT, [](auto* options) {
+        warpaes_engine* engine = nullptr;
+        const warpaes_status status = warpaes_engine_create(options, &engine);
+        warpaes_engine_destroy(engine);
+        return status;
+    });
+    check<warpaes_backend_info>("WARPAES_BACKEND_INFO_INIT", 32, WARPAES_BACKEND_INFO_INIT,
+                                [](auto* info) { return warpaes_backend_query(0, info); });
+}
+
+TEST_F(Structs, OfMessages) {
+    warpaes_message message = WARPAES_MESSAGE_INIT;
+    message.mode = WARPAES_CTR;
+    message.direction = WARPAES_ENCRYPT;
+    message.key = key_.get();
+    message.iv = nonce_.data();
+    message.iv_len = 16;
+    message.input = input_.data();
+    message.output = output_.data();
+    message.input_len = message.output_capacity = 64;
+    check<warpaes_message>("WARPAES_MESSAGE_INIT", 120, message,
+                           [&](auto* m) { return warpaes_crypt(engine_.get(), m); });
+    warpaes_segments segments = WARPAES_SEGMENTS_INIT;
+    segments.direction = WARPAES_DECRYPT;
+    segments.key = key_.get();
+    segments.nonces = nonce_.data();
+    segments.count = 1;
+    segments.segment_len = segments.last_len = 64;
+    segments.input = input_.data();
+    segments.output = output_.data();
+    segments.tags = tags_.data();
+    check<warpaes_segments>("WARPAES_SEGMENTS_INIT", 112, segments,
+                            [&](auto* s) { return warpaes_crypt_segments(engine_.get(), s); });
+}
+
+TEST_F(Structs, OfBatches) {
+    check<warpaes_batch_options>("WARPAES_BATCH_OPTIONS_INIT", 40, WARPAES_BATCH_OPTIONS_INIT, [&](auto* options) {
+        warpaes_batch* batch = nullptr;
+        const warpaes_status status = warpaes_batch_submit(engine_.get(), options, nullptr, 0, &batch);
+        warpaes_batch_destroy(batch);
+        return status;
+    });
+    warpaes_batch* batch = nullptr;
+    ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, nullptr, 0, &batch), WARPAES_OK);
+    ASSERT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), WARPAES_OK);
+    check<warpaes_batch_result>("WARPAES_BATCH_RESULT_INIT", 24, WARPAES_BATCH_RESULT_INIT,
+                                [&](auto* result) { return warpaes_batch_query(batch, result); });
+    warpaes_batch_destroy(batch);
+}
+
+TEST_F(Structs, OfPlans) {
+    warpaes_work work = WARPAES_WORK_INIT;
+    work.message_len = 1 << 20;
+    warpaes_plan plan = WARPAES_PLAN_INIT;
+    check<warpaes_work>("WARPAES_WORK_INIT", 48, work,
+                        [&](auto* w) { return warpaes_engine_plan(engine_.get(), w, &plan); });
+    check<warpaes_plan>("WARPAES_PLAN_INIT", 24, WARPAES_PLAN_INIT,
+                        [&](auto* p) { return warpaes_engine_plan(engine_.get(), &work, p); });
+    check<warpaes_prediction>("WARPAES_PREDICTION_INIT", 16, WARPAES_PREDICTION_INIT,
+                              [&](auto* p) { return warpaes_engine_predict(engine_.get(), &work, 0, p); });
+}
+
+TEST_F(Structs, OfCalibrations) {
+    warpaes_calibration calibration = WARPAES_CALIBRATION_INIT;
+    calibration.flags = WARPAES_CALIBRATE_QUICK | WARPAES_CALIBRATE_CPU_ONLY | WARPAES_CALIBRATE_KEEP;
+    calibration.progress = [](void*, std::uint64_t, std::uint64_t) { return 1; };
+    check<warpaes_calibration>("WARPAES_CALIBRATION_INIT", 24, calibration, [&](auto* c) {
+        const warpaes_status status = warpaes_engine_calibrate(engine_.get(), c);
+        EXPECT_TRUE(status == WARPAES_ERROR_CANCELLED || status == WARPAES_ERROR_ARGUMENT);
+        return status;
+    });
+    // One that is carried out.
+    EndOfMemory memory;
+    auto* const its = static_cast<warpaes_calibration*>(memory.last(24));
+    calibration.progress = nullptr;
+    std::memcpy(static_cast<void*>(its), &calibration, 24);
+    its->struct_size = 24;
+    EXPECT_EQ(warpaes_engine_calibrate(engine_.get(), its), WARPAES_OK) << warpaes_last_error();
+}
+
+TEST_F(Structs, OfKeysets) {
+    warpaes_keyset* keyset = nullptr;
+    ASSERT_EQ(warpaes_keyset_create(&keyset), WARPAES_OK);
+    ASSERT_EQ(warpaes_keyset_add(keyset, "AES128_GCM_HKDF_4KB", nullptr), WARPAES_OK);
+    check<warpaes_key_info>("WARPAES_KEY_INFO_INIT", 24, WARPAES_KEY_INFO_INIT,
+                            [&](auto* info) { return warpaes_keyset_query(keyset, 0, info); });
+    warpaes_keyset_destroy(keyset);
+}
+
+TEST_F(Structs, OfFilesAndStreams) {
+    const std::filesystem::path folder = testing::TempDir() + "warpaes-structs-" + std::to_string(getpid());
+    std::filesystem::create_directories(folder);
+    const std::string plain = folder / "plain", sealed = folder / "sealed", stream = folder / "stream";
+    std::ofstream(plain) << "some text";
+
+    warpaes_file_job job = WARPAES_FILE_JOB_INIT;
+    job.mode = WARPAES_CTR;
+    job.direction = WARPAES_ENCRYPT;
+    job.format = WARPAES_FORMAT_OPENSSL_ENC;
+    job.flags = WARPAES_FILE_OVERWRITE;
+    job.key_bits = 128;
+    job.iterations = 1;
+    job.passphrase = "x";
+    job.passphrase_len = 1;
+    job.input_path = plain.c_str();
+    job.output_path = sealed.c_str();
+    check<warpaes_file_job>("WARPAES_FILE_JOB_INIT", 184, job,
+                            [&](auto* j) { return warpaes_file_run(engine_.get(), j); });
+    check<warpaes_file_info>("WARPAES_FILE_INFO_INIT", 24, WARPAES_FILE_INFO_INIT,
+                             [&](auto* info) { return warpaes_file_inspect(sealed.c_str(), nullptr, info); });
+
+    warpaes_keyset* keyset = nullptr;
+    ASSERT_EQ(warpaes_keyset_create(&keyset), WARPAES_OK);
+    ASSERT_EQ(warpaes_keyset_add(keyset, "AES128_GCM_HKDF_4KB", nullptr), WARPAES_OK);
+    warpaes_sink sink = WARPAES_SINK_INIT;
+    sink.path = stream.c_str();
+    sink.flags = WARPAES_FILE_OVERWRITE;
+    check<warpaes_sink>("WARPAES_SINK_INIT", 32, sink, [&](auto* s) {
+        warpaes_writer* writer = nullptr;
+        const warpaes_status status = warpaes_writer_open(engine_.get(), s, keyset, nullptr, 0, &writer);
+        if (status == WARPAES_OK) {
+            EXPECT_EQ(warpaes_writer_finish(writer), WARPAES_OK);
+        }
+        warpaes_writer_close(writer);
+        return status;
+    });
+    warpaes_source source = WARPAES_SOURCE_INIT;
+    source.path = stream.c_str();
+    check<warpaes_source>("WARPAES_SOURCE_INIT", 56, source, [&](auto* s) {
+        warpaes_reader* reader = nullptr;
+        const warpaes_status status = warpaes_reader_open(engine_.get(), s, keyset, nullptr, 0, &reader);
+        warpaes_reader_close(reader);
+        return status;
+    });
+    warpaes_keyset_destroy(keyset);
+    std::filesystem::remove_all(folder);
+}
+
+/// Zeros and the size.
+template <typename Struct>
+Struct zeroed() {
+    Struct s;
+    std::memset(static_cast<void*>(&s), 0, sizeof s);
+    s.struct_size = sizeof s;
+    return s;
+}
+
+template <typename Struct>
+bool is_the_same_as_zeros(const Struct& init) {
+    const Struct zeros = zeroed<Struct>();
+    return std::memcmp(&zeros, &init, sizeof init) == 0;
+}
+
+// What warpaes.h says of `= {0}`: as good as the macro but for three structs. What calls write does not count.
+TEST_F(Structs, ZerosAreWhatTheMacrosSet) {
+    warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
+    EXPECT_EQ(options.device, -1);
+    options.device = 0;
+    EXPECT_TRUE(is_the_same_as_zeros(options));
+    warpaes_batch_options batch = WARPAES_BATCH_OPTIONS_INIT;
+    EXPECT_EQ(batch.entry_size, sizeof(warpaes_batch_entry));
+    batch.entry_size = 0;
+    EXPECT_TRUE(is_the_same_as_zeros(batch));
+    warpaes_work work = WARPAES_WORK_INIT;
+    EXPECT_EQ(work.key_bits, 128U);
+    EXPECT_EQ(work.mode, WARPAES_CTR);
+    EXPECT_EQ(work.direction, WARPAES_ENCRYPT);
+    work.key_bits = 0;
+    work.mode = {};
+    work.direction = {};
+    work.messages = work.keys = 0;  // which mean 1
+    EXPECT_TRUE(is_the_same_as_zeros(work));
+
+    warpaes_message message = WARPAES_MESSAGE_INIT;
+    message.device = 0;
+    EXPECT_TRUE(is_the_same_as_zeros(message));
+    warpaes_segments segments = WARPAES_SEGMENTS_INIT;
+    segments.device = 0;
+    EXPECT_TRUE(is_the_same_as_zeros(segments));
+    EXPECT_TRUE(is_the_same_as_zeros<warpaes_calibration>(WARPAES_CALIBRATION_INIT));
+    EXPECT_TRUE(is_the_same_as_zeros<warpaes_file_job>(WARPAES_FILE_JOB_INIT));
+    EXPECT_TRUE(is_the_same_as_zeros<warpaes_source>(WARPAES_SOURCE_INIT));
+    EXPECT_TRUE(is_the_same_as_zeros<warpaes_sink>(WARPAES_SINK_INIT));
+}
+
+}  // namespace
+}  // namespace abi_tests
