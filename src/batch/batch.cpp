@@ -238,7 +238,7 @@ void Batch::run_pieces_on_cpu(Pieces pieces, BatchScratch& scratch) {
     LaneLease& lane = scratch.lane(engine_, *backend, -1, 0);
     const auto most = [&](const Slice& s) { return most_at_once(s, 4 * plan_.cpu_task_bytes); };
     for (auto piece = pieces.next(most); !piece.empty(); piece = pieces.next(most)) {
-        if (leave_out(piece)) continue;
+        if (leave_out(piece) && leave_out(pieces.rest())) break;
         gather(piece, {}, scratch);
         lane->run_batch(scratch.groups);
         settle(scratch);
@@ -355,21 +355,19 @@ void Batch::run_pieces_on_gpu(int device, Pieces& left, bool& some_done, bool st
         Pieces after = left;
         const auto piece = after.next(most);
         if (piece.empty()) return;
-        if (!leave_out(piece)) {
-            try {
-                std::optional<SecretBuffer> more;
-                if (const std::size_t needed = staged ? bytes_in_place(piece) : 0; needed > room) more.emplace(needed);
-                gather(piece, more ? std::span(more->data(), more->size()) : lane->output_staging().first(room),
-                       scratch);
-                lane->run_batch(scratch.groups);
-            } catch (...) {
-                wipe_outputs(piece, staged, -1);
-                throw;
-            }
-            settle(scratch);
-            count(piece, on_gpu_);
-            some_done = true;
+        if (leave_out(piece) && leave_out(after.rest())) return;
+        try {
+            std::optional<SecretBuffer> more;
+            if (const std::size_t needed = staged ? bytes_in_place(piece) : 0; needed > room) more.emplace(needed);
+            gather(piece, more ? std::span(more->data(), more->size()) : lane->output_staging().first(room), scratch);
+            lane->run_batch(scratch.groups);
+        } catch (...) {
+            wipe_outputs(piece, staged, -1);
+            throw;
         }
+        settle(scratch);
+        count(piece, on_gpu_);
+        some_done = true;
         left = after;
     }
 }
@@ -384,7 +382,7 @@ Batch::Step Batch::run_on_device(int device, const TaskList& list, std::uint32_t
         if (!cancelled_) cuda_backend().synchronize(device, nullptr);
         Pieces pieces(slices);
         for (auto piece = pieces.next(most); !piece.empty(); piece = pieces.next(most)) {
-            if (leave_out(piece)) continue;
+            if (leave_out(piece) && leave_out(pieces.rest())) break;
             LaneLease& lane = scratch.lane(engine_, cuda_backend(), device, 0);
             gather(piece, {}, scratch);
             lane->run_batch(scratch.groups);

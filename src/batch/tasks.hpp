@@ -84,6 +84,9 @@ public:
         return {&piece_, 1};
     }
 
+    /// What has not come yet, at once; the beginning of the first may have.
+    [[nodiscard]] std::span<const Slice> rest() const noexcept { return left_; }
+
 private:
     std::span<const Slice> left_;
     Slice piece_;

@@ -391,7 +391,18 @@ TEST(Tasks, ComeInPiecesWhereTheyAreLarge) {
             }
         }
         EXPECT_EQ(at, slices.size());
+        EXPECT_TRUE(pieces.rest().empty());
     }
+    const std::vector<Slice> one_large{{0, 1, 0}, {0, 4, 1}, {0, 1, 2}};
+    const auto three = [](const Slice&) { return 3U; };
+    Pieces begun{one_large};
+    EXPECT_EQ(begun.rest().size(), 3U);
+    (void)begun.next(three);
+    EXPECT_EQ(begun.rest().size(), 2U);
+    EXPECT_EQ(begun.next(three)[0].count, 3U);
+    EXPECT_EQ(begun.rest().size(), 2U) << "a message of it is left";
+    EXPECT_EQ(begun.next(three)[0].count, 1U);
+    EXPECT_EQ(begun.rest().size(), 1U);
     // What is not large is not cut up.
     const std::vector<Slice> small{{0, 3, 0}, {3, 3, 0}, {0, 1, 1}};
     Pieces pieces{small};
