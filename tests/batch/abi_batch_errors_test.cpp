@@ -160,6 +160,23 @@ TEST_P(AbiBatchErrors, NoncesTwice) {
     EXPECT_NE(sentences_[5].find("of 2 messages 2 are not authentic, the first is message 0"), std::string::npos);
 }
 
+// A message so long that it is cut, and not authentic: it counts where it was computed.
+TEST_P(AbiBatchErrors, ALongMessageThatIsNotAuthentic) {
+    Bytes text((16 << 20) + 1, 3);
+    std::vector<warpaes_batch_entry> entries{entry(WARPAES_GCM, WARPAES_DECRYPT, 0, 1)};
+    entries[0].length = text.size();
+    entries[0].input.at.pointer = entries[0].output.at.pointer = text.data();
+    warpaes_batch* handle = nullptr;
+    ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, entries.data(), 1, &handle), WARPAES_OK);
+    const AbiBatchHandle batch(handle);
+    EXPECT_EQ(warpaes_batch_wait(handle, WARPAES_UNKNOWN), WARPAES_ERROR_AUTHENTICATION);
+    EXPECT_TRUE(std::all_of(text.begin(), text.end(), [](std::uint8_t b) { return b == 0; }));
+    warpaes_batch_result result = WARPAES_BATCH_RESULT_INIT;
+    ASSERT_EQ(warpaes_batch_query(handle, &result), WARPAES_OK);
+    EXPECT_EQ(result.messages_on_gpu, GetParam() == "cuda" ? 1U : 0U);
+    EXPECT_EQ(result.messages_on_cpu, GetParam() == "cuda" ? 0U : 1U);
+}
+
 TEST_P(AbiBatchErrors, NothingToDo) {
     std::vector<warpaes_batch_entry> none;
     EXPECT_TRUE(run(none).empty());

@@ -1,7 +1,9 @@
 // The C++ header of batches.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <numeric>
+#include <thread>
 #include <warpaes/batch.hpp>
 
 #include "evp_oracle.hpp"
@@ -20,6 +22,41 @@ protected:
     Key key_{key_bytes_};
     Vector text_ = Vector(4 * 100), ivs_ = Vector(4 * 16);
 };
+
+// Its only worker is held up, for as long as a wait that should not have begun would show.
+TEST_F(HppBatch, WaitsForNoNegativeTime) {
+    const Engine engine{{.threads = 1}};
+    std::atomic<bool> open{false}, held{false};
+    struct Gate {
+        std::atomic<bool>&open, &held;
+    } gate{open, held};
+    warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+    options.user = &gate;
+    options.finished = [](void* user, warpaes_batch*) {
+        const auto& its = *static_cast<Gate*>(user);
+        its.held = true;
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (!its.open && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    };
+    warpaes_batch* first = nullptr;
+    ASSERT_EQ(warpaes_batch_submit(engine.get(), &options, nullptr, 0, &first), WARPAES_OK);
+    while (!held) std::this_thread::yield();
+    Batch batch(engine, {{.mode = Mode::ctr,
+                          .direction = Direction::encrypt,
+                          .length = 100,
+                          .key = &key_,
+                          .input = {text_.data()},
+                          .output = {text_.data()},
+                          .iv = {ivs_.data()},
+                          .iv_len = 16}});
+    using Time = std::chrono::milliseconds;
+    for (const Time time : {Time(0), Time(-1), Time(-5), Time::min()})
+        EXPECT_FALSE(batch.wait_for(time)) << time.count();
+    open = true;
+    EXPECT_TRUE(batch.wait_for(Time::max()));
+    EXPECT_EQ(batch.status(0), WARPAES_OK);
+    warpaes_batch_destroy(first);
+}
 
 TEST_F(HppBatch, EntriesOfAnArena) {
     const Arena arena(engine_, 8192);
