@@ -86,9 +86,11 @@ TEST_P(Message, LongLengths) {
         check_all(engine_, length, modes_but({WARPAES_CFB1}));
         ASSERT_FALSE(HasFatalFailure());
     }
-    if (simulated() && GetParam() == "cuda") return;
-    for (const std::size_t length : {mib - 17, mib, mib + 16, mib + 17}) {
-        check_all(engine_, length, modes_but({WARPAES_CFB1, WARPAES_CFB8}));
+    // On a simulated GPU one of them, in the modes that a GPU computes in parallel.
+    const bool one = simulated() && GetParam() == "cuda";
+    const auto modes = one ? std::vector{WARPAES_CTR} : modes_but({WARPAES_CFB1, WARPAES_CFB8});
+    for (const std::size_t length : one ? std::vector{mib + 17} : std::vector{mib - 17, mib, mib + 16, mib + 17}) {
+        check_all(engine_, length, modes);
         ASSERT_FALSE(HasFatalFailure());
     }
 }

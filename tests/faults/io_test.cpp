@@ -96,6 +96,7 @@ protected:
             result = stage_->run(*case_, engine_.get());
         }
         const bool happened = faults::happened();
+        missed_ = !happened;
         reset();
         // A file that cannot be removed stays.
         if (call == "unlink") result.left_over = false;
@@ -109,6 +110,7 @@ protected:
         return result.status;
     }
 
+    bool missed_ = false;  ///< by the last check
     const Case* case_ = nullptr;
     std::unique_ptr<Stage> stage_;
     Engine engine_;
@@ -135,6 +137,8 @@ TEST_P(Io, EveryCallAtEveryPosition) {
             for (const Fault& f : faults) {
                 const Injection injection{call, nth, f.effect, f.error, f.times};
                 const warpaes_status status = check(call, {injection}, describe(injection));
+                // Threads may need one call less than when they were counted.
+                EXPECT_TRUE(!missed_ || nth == n) << describe(injection) << ": nothing was injected";
                 // The bytes are right for now, but not on the disk.
                 if (call == "fsync" && nth == 1 && (f.error == EIO || f.error == ENOSPC)) {
                     EXPECT_EQ(status, WARPAES_ERROR_WRITE) << describe(injection);

@@ -8,7 +8,7 @@ namespace faults {
 enum class Outcome {
     completed,  ///< with the right bytes
     refused,    ///< an error, and nothing left behind
-    missed,     ///< the run made fewer calls than the one that was counted: nothing was injected
+    missed,  ///< the run made fewer calls than the one that was counted: nothing was injected; the tests bound how many
     wrong
 };
 
