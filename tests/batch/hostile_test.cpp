@@ -1,0 +1,235 @@
+// Clients that keep to the rules and to nothing else: six threads on one engine hand over batches and, on batches of
+// each other's, poll, wait, cancel, ask and destroy, in any order; callbacks hand over more; keys go as soon as they
+// may.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "abi_batch.hpp"
+
+namespace warpaes::test {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+constexpr std::size_t message = 80, messages = 5, text = message * messages;
+
+/// What the entries of a job give.
+struct Expected {
+    explicit Expected(const AbiEngine& engine) {
+        const AbiKey key = make_key(Bytes(16, 9));
+        for (const warpaes_mode mode : {WARPAES_CTR, WARPAES_CBC}) {
+            Bytes& output = mode == WARPAES_CTR ? ctr : cbc;
+            output.resize(message);
+            const Bytes input(message), iv(16);
+            warpaes_message m = WARPAES_MESSAGE_INIT;
+            m.mode = mode;
+            m.direction = WARPAES_ENCRYPT;
+            m.key = key.get();
+            m.iv = iv.data();
+            m.iv_len = 16;
+            m.input = input.data();
+            m.output = output.data();
+            m.input_len = m.output_capacity = message;
+            EXPECT_EQ(warpaes_crypt(engine.get(), &m), WARPAES_OK) << warpaes_last_error();
+        }
+    }
+    Bytes ctr, cbc;
+};
+
+class Clients;
+
+/// A batch with all that it needs, which goes when nobody looks at it any more, whoever that is.
+class Job {
+public:
+    Job(Clients& clients, std::shared_ptr<AbiKey> key, unsigned chained)
+        : clients_(clients), key_(std::move(key)), chained_(chained) {
+        const warpaes_mode modes[] = {WARPAES_CTR, WARPAES_CBC, WARPAES_GCM, WARPAES_ECB};
+        for (std::size_t i = 0; i < entries_.size(); ++i) {
+            warpaes_batch_entry& e = entries_[i];
+            e.mode = modes[i];
+            e.direction = i == 2 ? WARPAES_DECRYPT : WARPAES_ENCRYPT;
+            e.count = messages;
+            e.length = i == 3 ? 5 : message;  // the last is refused
+            e.key = key_->get();
+            e.input.at.pointer = e.output.at.pointer = texts_[i].data();
+            e.input.stride = e.output.stride = message;
+            e.iv.at.pointer = zeros_.data();
+            e.iv_len = i == 3 ? 0 : i == 2 ? 12 : 16;
+            e.tag.at.pointer = zeros_.data();
+            e.tag_len = i == 2 ? 16 : 0;
+            e.statuses = statuses_[i].data();
+        }
+    }
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+    ~Job() {
+        warpaes_batch_destroy(batch_);
+        check();
+    }
+
+    void submit(warpaes_engine* engine, bool calls_back);
+    [[nodiscard]] warpaes_batch* batch() const noexcept { return batch_; }
+
+private:
+    static void finished(void* user, warpaes_batch* batch);
+    void check() const;
+
+    Clients& clients_;
+    std::shared_ptr<AbiKey> key_;
+    unsigned chained_;
+    Bytes zeros_ = Bytes(16);
+    std::vector<Bytes> texts_ = std::vector(4, Bytes(text));
+    std::vector<std::vector<warpaes_status>> statuses_ = std::vector(4, std::vector(messages, WARPAES_ERROR_STATE));
+    std::vector<warpaes_batch_entry> entries_ = std::vector<warpaes_batch_entry>(4);
+    std::atomic<int> calls_{0};
+    bool calls_back_ = false;
+    warpaes_batch* batch_ = nullptr;
+};
+
+class Clients {
+public:
+    Clients(const std::string& backend, std::uint32_t threads)
+        : engine_(make_engine(backend, threads)), expected(engine_) {}
+
+    void run(unsigned rounds) {
+        std::vector<std::thread> threads;
+        for (unsigned t = 0; t < 6; ++t) threads.emplace_back([this, t, rounds] { live(t, rounds); });
+        for (std::thread& thread : threads) thread.join();
+        // No call comes after the engine's end, so no callback either that hands over more.
+        for (std::size_t i = 0; const auto job = at(i); ++i) (void)warpaes_batch_wait(job->batch(), WARPAES_UNKNOWN);
+        // What is still under way the engine finishes; batches outlive it.
+        for (int i = 0; i < 8; ++i) submit(0);
+        const auto left = std::move(jobs_);
+        engine_.reset();
+        for (const auto& job : left) EXPECT_EQ(warpaes_batch_poll(job->batch()), 1);
+    }
+
+    /// Hands over a batch, and leaves it to all.
+    void submit(unsigned chained) {
+        std::shared_ptr<AbiKey> key;
+        {
+            const std::lock_guard lock(mutex_);
+            if (key_ == nullptr || ++uses_ % 4 == 0) key_ = std::make_shared<AbiKey>(make_key(Bytes(16, 9)));
+            key = key_;  // one for several batches, and gone with the last of them
+        }
+        auto job = std::make_shared<Job>(*this, std::move(key), chained);
+        job->submit(engine_.get(), chained != 0 || uses_ % 2 == 0);
+        const std::lock_guard lock(mutex_);
+        jobs_.push_back(std::move(job));
+    }
+
+private:
+    [[nodiscard]] std::shared_ptr<Job> at(std::size_t i) {
+        const std::lock_guard lock(mutex_);
+        return i < jobs_.size() ? jobs_[i] : nullptr;
+    }
+    std::shared_ptr<Job> any(std::mt19937& random, bool remove) {
+        const std::lock_guard lock(mutex_);
+        if (jobs_.empty()) return nullptr;
+        const auto at = jobs_.begin() + static_cast<std::ptrdiff_t>(random() % jobs_.size());
+        std::shared_ptr<Job> job = *at;
+        if (remove) jobs_.erase(at);
+        return job;
+    }
+
+    void live(unsigned seed, unsigned rounds) {
+        std::mt19937 random(seed);
+        for (unsigned round = 0; round < rounds; ++round) {
+            submit(random() % 3 == 0 ? 2 : 0);
+            for (int k = 0; k < 3; ++k) {
+                const unsigned what = random() % 7;
+                const std::shared_ptr<Job> job = any(random, what == 6);
+                if (job == nullptr) continue;
+                warpaes_batch* const batch = job->batch();
+                switch (what) {
+                case 0:
+                    (void)warpaes_batch_poll(batch);
+                    break;
+                case 1:
+                    warpaes_batch_cancel(batch);
+                    break;
+                case 2:
+                    (void)warpaes_batch_wait(batch, random() % 3);
+                    break;
+                case 3:
+                    (void)warpaes_batch_wait(batch, WARPAES_UNKNOWN);
+                    EXPECT_EQ(warpaes_batch_poll(batch), 1);
+                    break;
+                case 4: {
+                    warpaes_batch_result result = WARPAES_BATCH_RESULT_INIT;
+                    const bool over = warpaes_batch_poll(batch) == 1;
+                    const warpaes_status status = warpaes_batch_query(batch, &result);
+                    EXPECT_TRUE(status == WARPAES_OK || (!over && status == WARPAES_ERROR_STATE));
+                    EXPECT_TRUE(status != WARPAES_OK || result.messages == 4 * messages);
+                    break;
+                }
+                case 5:
+                    (void)std::string(warpaes_batch_entry_error(batch, random() % 5));
+                    break;
+                default:
+                    break;  // it is destroyed here, or by who has it in hand
+                }
+            }
+        }
+    }
+
+    AbiEngine engine_;
+    std::mutex mutex_;
+    std::deque<std::shared_ptr<Job>> jobs_;
+    std::shared_ptr<AbiKey> key_;
+    std::atomic<unsigned> uses_{0};
+
+public:
+    const Expected expected;
+};
+
+void Job::submit(warpaes_engine* engine, bool calls_back) {
+    calls_back_ = calls_back;
+    warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+    options.finished = calls_back ? finished : nullptr;
+    options.user = this;
+    EXPECT_EQ(warpaes_batch_submit(engine, &options, entries_.data(), entries_.size(), &batch_), WARPAES_OK)
+        << warpaes_last_error();
+}
+
+void Job::finished(void* user, warpaes_batch* batch) {
+    auto& job = *static_cast<Job*>(user);
+    ++job.calls_;
+    EXPECT_EQ(warpaes_batch_poll(batch), 0) << "it does not count as finished before";
+    if (job.chained_ != 0) job.clients_.submit(job.chained_ - 1);
+}
+
+void Job::check() const {
+    EXPECT_EQ(calls_, calls_back_ ? 1 : 0);
+    EXPECT_EQ(complaints_of_statuses(entries_), "");
+    EXPECT_EQ(entries_[3].status, WARPAES_ERROR_DATA_LENGTH);
+    for (std::size_t i = 0; i < 3; ++i) {
+        const warpaes_status status = entries_[i].status, good = i == 2 ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK;
+        EXPECT_TRUE(status == good || status == WARPAES_ERROR_CANCELLED) << status;
+        if (status != good) continue;
+        const Bytes wiped(message);
+        const Bytes& want = i == 0 ? clients_.expected.ctr : i == 1 ? clients_.expected.cbc : wiped;
+        for (std::size_t m = 0; m < messages; ++m) {
+            EXPECT_TRUE(
+                std::equal(want.begin(), want.end(), texts_[i].begin() + static_cast<std::ptrdiff_t>(m * message)));
+        }
+    }
+}
+
+class Hostile : public testing::TestWithParam<std::string> {};
+
+TEST_P(Hostile, ClientsOfOneEngine) {
+    for (const std::uint32_t threads : {1U, 3U}) Clients(GetParam(), threads).run(simulated() ? 20 : 400);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backend, Hostile, testing::ValuesIn(usable_backends()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace warpaes::test
