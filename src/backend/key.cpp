@@ -4,6 +4,7 @@
 #include "aes/cipher.hpp"
 #include "backend/backend.hpp"
 #include "base/error.hpp"
+#include "base/stack_depth.hpp"
 
 namespace warpaes {
 
@@ -39,6 +40,7 @@ ExpandedKey::~ExpandedKey() {
 
 const HashKey& ExpandedKey::hash_key() const {
     std::call_once(hash_key_made_, [this] {
+        note_stack_depth();
         const Secret<FieldElement> h(load_element(encrypt_block(*encrypt_, rounds_, Block{})));
         *hash_key_ = make_hash_key(*h);
     });
@@ -46,8 +48,10 @@ const HashKey& ExpandedKey::hash_key() const {
 }
 
 const FirstRound& ExpandedKey::first_round() const {
-    std::call_once(first_round_made_,
-                   [this] { first_round_ = std::make_unique<const Secret<FirstRound>>(make_first_round(*encrypt_)); });
+    std::call_once(first_round_made_, [this] {
+        note_stack_depth();
+        first_round_ = std::make_unique<const Secret<FirstRound>>(make_first_round(*encrypt_));
+    });
     return **first_round_;
 }
 

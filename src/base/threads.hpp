@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/clean_stack.hpp"
+
 namespace warpaes {
 
 /// Runs `work(i)` once for every i below `n`: each on a thread of its own, `work(0)` on the caller's, and whatever
@@ -18,7 +20,7 @@ void on_threads(std::size_t n, const Work& work) {
     std::vector<std::exception_ptr> errors(n);
     const auto one = [&](std::size_t i) noexcept {
         try {
-            work(i);
+            clean_stack([&] { work(i); });
         } catch (...) {
             errors[i] = std::current_exception();
         }

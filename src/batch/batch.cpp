@@ -4,6 +4,7 @@
 #include <bit>
 #include <chrono>
 
+#include "base/clean_stack.hpp"
 #include "base/threads.hpp"
 #include "message/message.hpp"
 #include "pipeline/memory.hpp"
@@ -212,7 +213,7 @@ Batch::Step Batch::work_on_cpu(unsigned worker, BatchScratch& scratch) {
     }
     const std::uint64_t solo = next_solo_ < solos ? next_solo_++ : solos;
     if (solo < solos) {
-        run_solo(solo);
+        clean_stack([&] { run_solo(solo); });
         return done(1);
     }
     if (plan_.cpu == nullptr && !cpu_takes_over_) return Step::nothing;
@@ -240,7 +241,7 @@ void Batch::run_pieces_on_cpu(Pieces pieces, BatchScratch& scratch) {
     for (auto piece = pieces.next(most); !piece.empty(); piece = pieces.next(most)) {
         if (leave_out(piece) && leave_out(pieces.rest())) break;
         gather(piece, {}, scratch);
-        lane->run_batch(scratch.groups);
+        clean_stack([&] { lane->run_batch(scratch.groups); });
         settle(scratch);
         count(piece, on_cpu_);
     }
@@ -360,7 +361,7 @@ void Batch::run_pieces_on_gpu(int device, Pieces& left, bool& some_done, bool st
             std::optional<SecretBuffer> more;
             if (const std::size_t needed = staged ? bytes_in_place(piece) : 0; needed > room) more.emplace(needed);
             gather(piece, more ? std::span(more->data(), more->size()) : lane->output_staging().first(room), scratch);
-            lane->run_batch(scratch.groups);
+            clean_stack([&] { lane->run_batch(scratch.groups); });
         } catch (...) {
             wipe_outputs(piece, staged, -1);
             throw;
@@ -385,7 +386,7 @@ Batch::Step Batch::run_on_device(int device, const TaskList& list, std::uint32_t
             if (leave_out(piece) && leave_out(pieces.rest())) break;
             LaneLease& lane = scratch.lane(engine_, cuda_backend(), device, 0);
             gather(piece, {}, scratch);
-            lane->run_batch(scratch.groups);
+            clean_stack([&] { lane->run_batch(scratch.groups); });
             settle(scratch);
             count(piece, on_gpu_);
         }

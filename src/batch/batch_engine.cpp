@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/clean_stack.hpp"
 #include "base/threads.hpp"
 
 namespace warpaes {
@@ -178,7 +179,7 @@ void BatchEngine::prepare(std::unique_lock<std::mutex>& lock, Team& team, const 
     if (!team.fresh.empty()) wake(team, 1);
     look_after_keys(lock);
     lock.unlock();
-    bool ready = !batch->prepare();
+    bool ready = !clean_stack([&] { return batch->prepare(); });
     lock.lock();
     if (ready) {
         try {

@@ -147,7 +147,7 @@ const char* warpaes_batch_entry_error(const warpaes_batch* batch, uint64_t index
 
 void warpaes_batch_destroy(warpaes_batch* batch) {
     if (batch == nullptr) return;
-    (void)batch->engine->wait(batch->impl, Batch::forever);
+    clean_stack([&] { (void)batch->engine->wait(batch->impl, Batch::forever); });
     delete batch;
 }
 

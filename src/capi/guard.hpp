@@ -5,7 +5,9 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <utility>
 
+#include "base/clean_stack.hpp"
 #include "base/error.hpp"
 #include "capi/structs.hpp"
 
@@ -14,11 +16,12 @@ namespace warpaes::capi {
 /// Keeps `sentence` for warpaes_last_error() on this thread.
 void remember_error(const char* sentence) noexcept;
 
-/// Runs `body`, which throws on failure, and turns what it throws into a status and a sentence.
+/// Runs `body`, which throws on failure, and turns what it throws into a status and a sentence. Nothing of it stays on
+/// the stack.
 template <typename Body>
 warpaes_status guarded(Body&& body) noexcept {
     try {
-        body();
+        clean_stack(std::forward<Body>(body));
         return WARPAES_OK;
     } catch (const Error& e) {
         remember_error(e.what());

@@ -43,6 +43,7 @@ void run_with_own_keys(const SimdBatchKernels& kernels, MessageKeys& keys, const
 }  // namespace
 
 void run_batch(Lane& lane, const SimdBatchKernels& kernels, std::span<const MessageGroup> groups) {
+    note_stack_depth(4096);
     std::vector<const MessageGroup*> streams;
     MessageKeys keys(kernels);
     GcmBatch gcm(kernels, keys);

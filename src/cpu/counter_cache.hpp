@@ -12,6 +12,7 @@
 // The table depends on the key and is wiped; its index is the public counter.
 #pragma once
 
+#include "base/stack_depth.hpp"
 #include "cpu/simd_vector.hpp"
 
 namespace warpaes::cpu {
@@ -44,7 +45,10 @@ private:
 template <class V, int Rounds>
 class CachedCounter {
 public:
-    CachedCounter(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low) : keys_(keys) { make(high, low); }
+    CachedCounter(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low) : keys_(keys) {
+        note_stack_depth();
+        make(high, low);
+    }
     CachedCounter(const CachedCounter&) = delete;
     CachedCounter& operator=(const CachedCounter&) = delete;
     ~CachedCounter() { wipe_local(table_, sizeof table_); }

@@ -265,6 +265,7 @@ void hash_segment(const SimdGcm& run, const std::uint8_t* input, std::size_t byt
 
 template <class V>
 void run_gcm(const SimdGcm& run) {
+    note_stack_depth();
     for (std::size_t i = 0; i < run.count; ++i) {
         const std::size_t bytes = i + 1 == run.count ? run.last_bytes : run.segment_bytes;
         const std::uint8_t* const input = run.input + i * run.input_stride;

@@ -11,6 +11,7 @@
 
 #include "aes/xts.hpp"
 #include "base/error.hpp"
+#include "base/stack_depth.hpp"
 
 namespace warpaes::cpu {
 
@@ -63,6 +64,7 @@ class Operation {
 public:
     explicit Operation(const Run& run) : Operation(run, run.key->bytes().data()) {}
     Operation(const Run& run, const std::uint8_t* key) : context_(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free) {
+        note_stack_depth(libcrypto_stack);
         if (!context_) throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "libcrypto: cannot allocate a cipher context");
         if (EVP_CipherInit_ex2(context_.get(), libcrypto_cipher(run.mode, run.key->rounds()), key,
                                uses_iv(run.mode) ? run.chain.data() : nullptr, run.direction == Direction::encrypt,

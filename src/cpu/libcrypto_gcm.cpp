@@ -13,6 +13,7 @@
 #include "aes/cipher.hpp"
 #include "aes/counter.hpp"
 #include "base/error.hpp"
+#include "base/stack_depth.hpp"
 #include "cpu/libcrypto.hpp"
 
 namespace warpaes::cpu {
@@ -27,6 +28,7 @@ void require(int result, const char* call) {
 class Operation {
 public:
     Operation(Mode mode, const ExpandedKey& key, int iv_bytes) : context_(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free) {
+        note_stack_depth(libcrypto_stack);
         if (!context_) throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "libcrypto: cannot allocate a cipher context");
         require(EVP_EncryptInit_ex2(context_.get(), libcrypto_cipher(mode, key.rounds()), key.bytes().data(), nullptr,
                                     nullptr),

@@ -348,6 +348,8 @@ bool is_stream(Mode mode, Direction direction) {
 }
 
 void run_serial(const SimdBatchKernels& kernels, std::span<const MessageGroup* const> groups) {
+    constexpr std::size_t of_a_kernel = 12288;  // the round keys of all lanes, where there are too few registers
+    note_stack_depth(of_a_kernel);
     const auto batch_of = [](const MessageGroup& g) {
         return 3 * static_cast<unsigned>(kind_of(g.mode)) + static_cast<unsigned>(g.rounds() - 10) / 2;
     };

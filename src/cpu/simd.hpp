@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "aes/types.hpp"
+#include "base/stack_depth.hpp"
 
 namespace warpaes::cpu {
 

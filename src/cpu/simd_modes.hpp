@@ -149,6 +149,7 @@ WARPAES_INLINE void walk_run(ModeKernel mode, const SimdRun& run) {
 
 template <class V, int Rounds>
 void run_rounds(const SimdRun& run) {
+    note_stack_depth();
     const auto chain = [&] { return V::splat(_mm_loadu_si128(reinterpret_cast<const __m128i*>(run.chain))); };
     switch (run.mode) {
     case Mode::ecb:

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/stack_depth.hpp"
 #include "cpu/libcrypto.hpp"
 
 namespace warpaes {
@@ -46,6 +47,7 @@ EVP_MAC* hmac() {
 
 Hmac::Hmac(Hash hash, std::span<const std::uint8_t> key) : context_(EVP_MAC_CTX_new(hmac()), &EVP_MAC_CTX_free) {
     if (context_ == nullptr) throw std::bad_alloc();
+    note_stack_depth(libcrypto_stack);
     const OSSL_PARAM parameters[] = {
         OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, const_cast<char*>(digest_name(hash)), 0),
         OSSL_PARAM_construct_end()};

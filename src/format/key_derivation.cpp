@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/stack_depth.hpp"
 
 namespace warpaes {
 
@@ -40,6 +41,7 @@ const EVP_CIPHER* cipher_for(std::uint32_t key_bits) {
 
 Secret<DerivedKey> derive_key(const KeyDerivation& how, std::span<const std::uint8_t> passphrase,
                               std::span<const std::uint8_t> salt) {
+    note_stack_depth(libcrypto_stack);
     const EVP_CIPHER* cipher = cipher_for(how.key_bits);
     const Digest digest = fetch_digest(how.digest);
     Secret<DerivedKey> derived;

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clean_stack.hpp"
 #include "base/error.hpp"
 #include "pipeline/turns.hpp"
 #include "pipeline/worker_lane.hpp"
@@ -70,6 +71,7 @@ public:
 
 private:
     void work(unsigned worker) noexcept;
+    void process_chunks(unsigned worker);
     void loop(WorkerLane& lane);
     bool take(Chunk& chunk, WorkerLane& lane);
     bool read_any(Chunk& chunk, WorkerLane& lane);
@@ -166,18 +168,22 @@ Totals Pipeline::run() {
 
 void Pipeline::work(unsigned worker) noexcept {
     try {
-        const bool staged = direct_input_ == nullptr || direct_output_ == nullptr;
-        WorkerLane lane(engine_, plan_, worker, staged ? needs_.staging_bytes : 0);
-        try {
-            loop(lane);
-        } catch (...) {
-            lane.used(needs_.staging_bytes);
-            throw;
-        }
-        if (lane.device_failed()) device_failed_ = true;
+        clean_stack([&] { process_chunks(worker); });
     } catch (...) {
         fail(std::current_exception());
     }
+}
+
+void Pipeline::process_chunks(unsigned worker) {
+    const bool staged = direct_input_ == nullptr || direct_output_ == nullptr;
+    WorkerLane lane(engine_, plan_, worker, staged ? needs_.staging_bytes : 0);
+    try {
+        loop(lane);
+    } catch (...) {
+        lane.used(needs_.staging_bytes);
+        throw;
+    }
+    if (lane.device_failed()) device_failed_ = true;
 }
 
 void Pipeline::fail(std::exception_ptr error) noexcept {

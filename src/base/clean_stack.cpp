@@ -1,0 +1,74 @@
+#include "base/clean_stack.hpp"
+
+#include <alloca.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/secret.hpp"
+
+namespace warpaes {
+
+namespace {
+
+/// What is used at the least, below the outermost call: that of functions without large locals.
+constexpr std::size_t usual_depth = 2048;
+
+/// The lowest address that was noted; 0: nobody wants to know it.
+[[gnu::tls_model("initial-exec")]] constinit thread_local std::uintptr_t deepest = 0;
+
+void clear_vector_registers() noexcept {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f")) {
+        asm volatile(
+            "vpxord %%zmm16, %%zmm16, %%zmm16\n vpxord %%zmm17, %%zmm17, %%zmm17\n vpxord %%zmm18, %%zmm18, %%zmm18\n"
+            "vpxord %%zmm19, %%zmm19, %%zmm19\n vpxord %%zmm20, %%zmm20, %%zmm20\n vpxord %%zmm21, %%zmm21, %%zmm21\n"
+            "vpxord %%zmm22, %%zmm22, %%zmm22\n vpxord %%zmm23, %%zmm23, %%zmm23\n vpxord %%zmm24, %%zmm24, %%zmm24\n"
+            "vpxord %%zmm25, %%zmm25, %%zmm25\n vpxord %%zmm26, %%zmm26, %%zmm26\n vpxord %%zmm27, %%zmm27, %%zmm27\n"
+            "vpxord %%zmm28, %%zmm28, %%zmm28\n vpxord %%zmm29, %%zmm29, %%zmm29\n vpxord %%zmm30, %%zmm30, %%zmm30\n"
+            "vpxord %%zmm31, %%zmm31, %%zmm31\n" ::);
+    }
+    if (__builtin_cpu_supports("avx")) {
+        asm volatile("vzeroall" ::: "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                     "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+    } else {
+        asm volatile(
+            "pxor %%xmm0, %%xmm0\n pxor %%xmm1, %%xmm1\n pxor %%xmm2, %%xmm2\n pxor %%xmm3, %%xmm3\n"
+            "pxor %%xmm4, %%xmm4\n pxor %%xmm5, %%xmm5\n pxor %%xmm6, %%xmm6\n pxor %%xmm7, %%xmm7\n"
+            "pxor %%xmm8, %%xmm8\n pxor %%xmm9, %%xmm9\n pxor %%xmm10, %%xmm10\n pxor %%xmm11, %%xmm11\n"
+            "pxor %%xmm12, %%xmm12\n pxor %%xmm13, %%xmm13\n pxor %%xmm14, %%xmm14\n pxor %%xmm15, %%xmm15\n" ::
+                : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
+                  "xmm12", "xmm13", "xmm14", "xmm15");
+    }
+#endif
+}
+
+}  // namespace
+
+[[gnu::noinline]] void note_stack_depth(std::size_t below) noexcept {
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - below;
+    if (here < deepest) deepest = here;
+}
+
+namespace detail {
+
+[[gnu::noinline]] bool begin_clean_stack() noexcept {
+    if (deepest != 0) {
+        note_stack_depth(usual_depth);
+        return false;
+    }
+    deepest = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - usual_depth;
+    return true;
+}
+
+[[gnu::noinline]] void end_clean_stack() noexcept {
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    const std::size_t bytes = here - deepest;
+    deepest = 0;
+    clear_vector_registers();
+    wipe({static_cast<std::uint8_t*>(alloca(bytes)), bytes});
+}
+
+}  // namespace detail
+
+}  // namespace warpaes
