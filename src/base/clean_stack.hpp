@@ -1,5 +1,5 @@
-// What a call leaves behind where nobody owns it: round keys that the compiler spilled, blocks in work in frames that are
-// gone, and the vector registers, which a caller's lazily bound symbols save on the stack. It is overwritten in one
+// What a call leaves behind where nobody owns it: round keys that the compiler spilled, blocks in work in frames that
+// are gone, and the vector registers, which a caller's lazily bound symbols save on the stack. It is overwritten in one
 // place, where a call or a task of a thread ends, as far down as the stack was in use.
 #pragma once
 

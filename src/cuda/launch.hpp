@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/stack_depth.hpp"
 
 namespace warpaes::cuda {
 
@@ -37,6 +38,8 @@ void launch(void (*kernel)(Expected...), int grid, int threads, std::size_t shar
     config.blockDim = dim3(static_cast<unsigned>(threads));
     config.dynamicSmemBytes = shared_bytes;
     config.stream = stream;
+    constexpr std::size_t of_the_runtime = 4096;  // which copies arguments, the round keys among them
+    note_stack_depth(of_the_runtime);
     check(cudaLaunchKernelEx(&config, kernel, std::forward<Actual>(arguments)...), "launching a kernel");
 }
 

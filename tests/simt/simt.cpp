@@ -207,6 +207,7 @@ void Executor::run(const dim3& grid, const dim3& block, std::size_t shared_bytes
         run_block();
     }
     current = nullptr;
+    std::memset(shared_.get(), 0xa5, shared_bytes_);  // not the host's to wipe, nor to find
     shared_.reset();
 }
 

@@ -1,0 +1,45 @@
+// What this process's memory holds: patterns are looked for in blocks as they are freed, in all that is writable, and
+// in the vector registers. The patterns, and whatever the tests own themselves, lie in an arena that is left out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace secrets {
+
+using Bytes = std::span<const std::uint8_t>;
+
+/// Zeroed memory of the arena, which is shared with child processes and never freed.
+std::uint8_t* own(std::size_t bytes);
+
+/// Looks for `bytes`, 8 to 64 of them, from now on.
+void look_for(Bytes bytes, const std::string& name);
+
+/// Calls `work` in a process of its own: what it computes with leaves nothing here. False if that failed.
+bool apart(const std::function<void()>& work);
+
+/// Blocks are looked through as they are freed, from now on or no longer.
+void watch_frees(bool on);
+
+/// Looks through all memory, and tells what was found there and since the last time in freed blocks: each once.
+std::vector<std::string> findings();
+
+/// A thread that calls the library. Its registers are saved as soon as a call returns; its stack is its own.
+class Caller {
+public:
+    Caller();
+    ~Caller();
+    Caller(const Caller&) = delete;
+    Caller& operator=(const Caller&) = delete;
+    void call(const std::function<void()>& work);
+
+private:
+    struct State;
+    State* state_;
+};
+
+}  // namespace secrets

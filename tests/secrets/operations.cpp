@@ -1,0 +1,587 @@
+#include "operations.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "memory.hpp"
+#include "patterns.hpp"
+
+extern "C" {
+/// Not in every version.
+[[gnu::weak]] warpaes_status warpaes_engine_flush_keys(warpaes_engine* engine);
+}
+
+namespace secrets {
+
+namespace {
+
+constexpr unsigned key_lengths[] = {16, 24, 32};
+constexpr std::size_t passphrase_bytes = 40;
+constexpr warpaes_direction directions[] = {WARPAES_ENCRYPT, WARPAES_DECRYPT};
+constexpr const char* templates[] = {"AES256_GCM_HKDF_4KB", "AES128_CTR_HMAC_SHA256_4KB", "C2SP_CHUNKED_256"};
+constexpr std::size_t file_bytes = 100000;
+
+std::uint64_t iv_bytes(warpaes_mode mode) {
+    switch (mode) {
+    case WARPAES_ECB:
+    case WARPAES_CMAC:
+        return 0;
+    case WARPAES_GCM:
+    case WARPAES_CCM:
+        return 12;
+    default:
+        return 16;
+    }
+}
+
+bool has_tag(warpaes_mode mode) {
+    return mode == WARPAES_GCM || mode == WARPAES_CCM || mode == WARPAES_CMAC;
+}
+
+std::string text(const char* format, int a, int b, std::size_t c, const char* d) {
+    char all[160];
+    std::snprintf(all, sizeof all, format, a, b, c, d);
+    return all;
+}
+
+void fill(std::uint8_t* to, std::size_t bytes, unsigned factor, unsigned start) {
+    for (std::size_t i = 0; i < bytes; ++i) {
+        to[i] = static_cast<std::uint8_t>((start + factor * i) ^ (i * i * 29 + 0x5a) ^ (factor * start >> 3));
+    }
+}
+
+}  // namespace
+
+World::World()
+    : keys_(own(3 * 32)),
+      tweak_keys_(own(3 * 32)),
+      raw_keys_(own(messages * 32)),
+      iv_(own(16)),
+      ivs_(own(messages * 16)),
+      tags_(own(messages * 16)),
+      plain_(own(text_bytes)),
+      cipher_(own(text_bytes + 4096)),
+      out_(own(text_bytes + 4096)),
+      passphrase_(reinterpret_cast<char*>(own(passphrase_bytes))),
+      json_(reinterpret_cast<char*>(own(4096))),
+      complaints_(reinterpret_cast<char*>(own(65536))) {
+    const bool filled = apart([&] {
+        fill(keys_, 3 * 32, 37, 11);
+        fill(tweak_keys_, 3 * 32, 91, 7);
+        fill(raw_keys_, messages * 32, 53, 201);
+        fill(iv_, 16, 17, 3);
+        iv_[15] = 0;
+        for (std::size_t i = 0; i < messages; ++i) fill(ivs_ + 16 * i, 16, 23, static_cast<unsigned>(i));
+        for (std::size_t i = 0; i < text_bytes; i += 16) std::memcpy(plain_ + i, "A secret's text!", 16);
+        for (std::size_t i = 0; i < passphrase_bytes; ++i)
+            passphrase_[i] = static_cast<char>('!' + (i * i * 7 + i) % 90);
+
+        look_for_text({plain_, 16}, "plaintext");
+        look_for_bytes({reinterpret_cast<std::uint8_t*>(passphrase_), passphrase_bytes}, "passphrase");
+        std::vector<std::vector<std::uint8_t>> blocks(4, std::vector<std::uint8_t>(16));
+        std::copy_n(iv_, 16, blocks[0].begin());
+        blocks[1] = blocks[0];
+        blocks[1][15] = 1;
+        std::copy_n(iv_, 12, blocks[2].begin());  // J0 of GCM
+        blocks[2][15] = 1;
+        blocks[3] = blocks[2];
+        blocks[3][15] = 2;
+        for (unsigned i = 0; i < 3; ++i) {
+            look_for_key({keys_ + 32 * i, key_lengths[i]}, "key " + std::to_string(i), blocks);
+            look_for_key({tweak_keys_ + 32 * i, key_lengths[i]}, "tweak key " + std::to_string(i), blocks);
+        }
+        for (unsigned i = 0; i < messages; ++i) {
+            look_for_key({raw_keys_ + 32 * i, 32}, "raw key " + std::to_string(i), {});
+        }
+    });
+    if (!filled) std::abort();
+    char name[] = "secrets-XXXXXX";
+    folder_ = mkdtemp(name);
+}
+
+std::string World::path(const char* name) const {
+    return folder_ + "/" + name;
+}
+
+std::string World::complaints() {
+    const std::string all = complaints_;
+    complaints_[0] = '\0';
+    return all;
+}
+
+void World::expect(warpaes_status status, const char* what, warpaes_status wanted) {
+    if (status == wanted) return;
+    const std::size_t n = std::strlen(complaints_);
+    std::snprintf(complaints_ + n, 65536 - n, "%s: status %d, %s\n", what, status, warpaes_last_error());
+}
+
+warpaes_key* World::key(unsigned length) const {
+    warpaes_key* made = nullptr;
+    (void)warpaes_key_create(keys_ + 32 * (length / 8 - 2), length, &made);
+    return made;
+}
+
+std::vector<Operation> World::operations(warpaes_engine* engine, bool on_gpu) {
+    engine_ = engine;
+    on_gpu_ = on_gpu;
+    std::vector<Operation> all;
+    for (const unsigned length : key_lengths) {
+        all.push_back({"key of " + std::to_string(length), [=, this] { warpaes_key_destroy(key(length)); }, {}});
+    }
+    messages_into(all);
+    segments_into(all);
+    batches_into(all);
+    contexts_into(all);
+    keysets_into(all);
+    files_into(all);
+    streams_into(all);
+    memory_into(all);
+    return all;
+}
+
+// ----------------------------------------------------------------------------------------------------------- messages
+
+void World::crypt(warpaes_mode mode, warpaes_direction direction, std::size_t length, unsigned key_length, bool forged,
+                  bool padded, std::uint8_t* input, std::uint8_t* output) {
+    warpaes_key* const k = key(key_length);
+    warpaes_key* tweak = nullptr;
+    warpaes_message m = WARPAES_MESSAGE_INIT;
+    m.mode = mode;
+    m.direction = direction;
+    m.key = k;
+    m.iv = iv_;
+    m.iv_len = iv_bytes(mode);
+    m.input = input;
+    m.input_len = length;
+    m.output = output;
+    m.output_capacity = length + (padded ? 16 : 0);
+    if (padded) m.flags = WARPAES_PKCS7;
+    if (mode == WARPAES_XTS) {
+        (void)warpaes_key_create(tweak_keys_ + 32 * (key_length / 8 - 2), key_length, &tweak);
+        m.tweak_key = tweak;
+        m.data_unit_len = 4096;
+    }
+    if (has_tag(mode)) {
+        m.tag = tags_;
+        m.tag_len = 16;
+    }
+    if (forged) tags_[0] ^= 1;
+    expect(warpaes_crypt(engine_, &m), "crypt", forged ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
+    if (forged) tags_[0] ^= 1;
+    warpaes_key_destroy(k);
+    warpaes_key_destroy(tweak);
+}
+
+void World::messages_into(std::vector<Operation>& all) {
+    const std::size_t longest = on_gpu_ ? 40000 : 300000;
+    unsigned turn = 0;
+    for (int m = WARPAES_ECB; m <= WARPAES_CMAC; ++m) {
+        const auto mode = static_cast<warpaes_mode>(m);
+        for (const std::size_t length : {std::size_t{64}, std::size_t{4096 + 48}, longest / 16 * 16}) {
+            if (mode == WARPAES_CCM && length > 65535) continue;
+            unsigned key_length = key_lengths[turn++ % 3];
+            if (mode == WARPAES_XTS && key_length == 24) key_length = 32;
+            for (const auto direction : directions) {
+                const bool encrypts = direction == WARPAES_ENCRYPT || mode == WARPAES_CMAC;
+                all.push_back({text("crypt: mode %d, direction %d, %zu bytes%s", m, direction, length, ""),
+                               [=, this] {
+                                   crypt(mode, direction, length, key_length, false, false, encrypts ? plain_ : cipher_,
+                                         encrypts ? cipher_ : out_);
+                               },
+                               {}});
+            }
+            if (!has_tag(mode)) continue;
+            all.push_back({text("crypt: mode %d, forged, direction %d, %zu bytes%s", m, 2, length, ""),
+                           [=, this] {
+                               crypt(mode, WARPAES_DECRYPT, length, key_length, true, false,
+                                     mode == WARPAES_CMAC ? plain_ : cipher_, out_);
+                           },
+                           {}});
+        }
+    }
+    for (const auto direction : directions) {
+        const bool encrypts = direction == WARPAES_ENCRYPT;
+        all.push_back({text("crypt: padded%.0d, direction %d, %zu bytes%s", 0, direction, 1000, ""),
+                       [=, this] {
+                           crypt(WARPAES_CBC, direction, encrypts ? 1000 : 1008, 16, false, encrypts,
+                                 encrypts ? plain_ : cipher_, encrypts ? cipher_ : out_);
+                       },
+                       {}});
+        all.push_back({text("crypt: in place%.0d, direction %d, %zu bytes%s", 0, direction, 5000, ""),
+                       [=, this] {
+                           if (encrypts) std::memcpy(out_, plain_, 5008);
+                           crypt(WARPAES_CBC, direction, 5008, 16, false, false, out_, out_);
+                       },
+                       {}});
+    }
+}
+
+void World::segments(warpaes_direction direction, bool forged) {
+    warpaes_key* const k = key(32);
+    warpaes_segments s = WARPAES_SEGMENTS_INIT;
+    s.direction = direction;
+    s.key = k;
+    s.nonces = ivs_;
+    s.count = 9;
+    s.segment_len = 1000;
+    s.last_len = 500;
+    s.input = direction == WARPAES_ENCRYPT ? plain_ : cipher_;
+    s.output = direction == WARPAES_ENCRYPT ? cipher_ : out_;
+    s.plaintext_stride = 1000;
+    s.ciphertext_stride = 1000;
+    s.tags = tags_;
+    if (forged) tags_[16] ^= 1;
+    expect(warpaes_crypt_segments(engine_, &s), "segments", forged ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
+    if (forged) tags_[16] ^= 1;
+    warpaes_key_destroy(k);
+}
+
+void World::segments_into(std::vector<Operation>& all) {
+    all.push_back({"segments: encryption", [this] { segments(WARPAES_ENCRYPT, false); }, {}});
+    all.push_back({"segments: decryption", [this] { segments(WARPAES_DECRYPT, false); }, {}});
+    all.push_back({"segments: forged", [this] { segments(WARPAES_DECRYPT, true); }, {}});
+}
+
+// ------------------------------------------------------------------------------------------------------------ batches
+
+void World::batch(warpaes_mode mode, warpaes_direction direction, std::size_t length, bool raw, bool forged) {
+    warpaes_key* const k = raw ? nullptr : key(32);
+    warpaes_key* tweak = nullptr;
+    const bool encrypts = direction == WARPAES_ENCRYPT || mode == WARPAES_CMAC;
+    warpaes_batch_entry e = {};
+    e.mode = mode;
+    e.direction = direction;
+    e.count = messages;
+    e.length = length;
+    e.input = {{encrypts ? plain_ : cipher_}, length};
+    e.output = {{encrypts ? cipher_ : out_}, length};
+    e.iv = {{ivs_}, 16};
+    e.iv_len = static_cast<std::uint32_t>(iv_bytes(mode));
+    e.key = k;
+    if (raw) {
+        e.keys = {{raw_keys_}, 32};
+        e.key_len = 32;
+    }
+    if (mode == WARPAES_XTS) {
+        (void)warpaes_key_create(tweak_keys_ + 64, 32, &tweak);
+        e.tweak_key = tweak;
+        e.data_unit_len = 512;
+    }
+    if (has_tag(mode)) {
+        e.tag = {{tags_}, 16};
+        e.tag_len = 16;
+    }
+    if (forged) tags_[0] ^= 1;
+    warpaes_batch* b = nullptr;
+    expect(warpaes_batch_submit(engine_, nullptr, &e, 1, &b), "batch_submit");
+    expect(warpaes_batch_wait(b, WARPAES_UNKNOWN), "batch_wait", forged ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
+    warpaes_batch_destroy(b);
+    if (forged) tags_[0] ^= 1;
+    warpaes_key_destroy(k);
+    warpaes_key_destroy(tweak);
+    if (raw && &warpaes_engine_flush_keys != nullptr) expect(warpaes_engine_flush_keys(engine_), "flush");
+}
+
+void World::batches_into(std::vector<Operation>& all) {
+    for (int m = WARPAES_ECB; m <= WARPAES_CMAC; ++m) {
+        const auto mode = static_cast<warpaes_mode>(m);
+        for (const bool raw : {false, true}) {
+            if (raw && mode == WARPAES_XTS) continue;
+            for (const std::size_t length : {64, 1024, 16384}) {
+                const char* const how = raw ? " each, raw keys" : " each, a handle";
+                for (const auto direction : directions) {
+                    all.push_back({text("batch: mode %d, direction %d, %zu bytes%s", m, direction, length, how),
+                                   [=, this] { batch(mode, direction, length, raw, false); },
+                                   {}});
+                }
+                if (!has_tag(mode)) continue;
+                all.push_back({text("batch: mode %d, forged, direction %d, %zu bytes%s", m, 2, length, how),
+                               [=, this] { batch(mode, WARPAES_DECRYPT, length, raw, true); },
+                               {}});
+            }
+        }
+    }
+}
+
+// ----------------------------------------------------------------------------------------------------------- contexts
+
+void World::context(warpaes_mode mode, warpaes_direction direction, std::uint32_t flags) {
+    const bool encrypts = direction == WARPAES_ENCRYPT;
+    const std::uint8_t* const input = encrypts ? plain_ : cipher_;
+    std::uint8_t* const output = encrypts ? cipher_ : out_;
+    const std::size_t whole = encrypts && (flags & WARPAES_PKCS7) != 0 ? 1005 : 1008;
+    warpaes_key* const k = key(32);
+    warpaes_context *c = nullptr, *copy = nullptr;
+    std::size_t written = 0, at = 0;
+    expect(warpaes_context_create(engine_, &c), "context_create");
+    expect(warpaes_context_init(c, mode, direction, k, iv_, static_cast<std::size_t>(iv_bytes(mode)), flags), "init");
+    expect(warpaes_context_update(c, input, 5, output, 32, &written), "update");
+    at += written;
+    expect(warpaes_context_copy(c, &copy), "context_copy");
+    expect(warpaes_context_update(c, input + 5, whole - 5, output + at, 1024, &written), "update");
+    at += written;
+    if (mode == WARPAES_GCM && !encrypts) expect(warpaes_context_set_tag(c, tags_, 16), "set_tag");
+    expect(warpaes_context_final(c, output + at, 32, &written), "final");
+    if (mode == WARPAES_GCM && encrypts) expect(warpaes_context_get_tag(c, tags_, 16), "get_tag");
+    warpaes_context_destroy(c);
+    warpaes_context_destroy(copy);
+    warpaes_key_destroy(k);
+}
+
+void World::contexts_into(std::vector<Operation>& all) {
+    for (int m = WARPAES_ECB; m <= WARPAES_GCM; ++m) {
+        if (m == WARPAES_XTS) continue;
+        const auto mode = static_cast<warpaes_mode>(m);
+        for (const std::uint32_t flags : {0u, std::uint32_t{WARPAES_PKCS7}}) {
+            if (flags != 0 && mode != WARPAES_ECB && mode != WARPAES_CBC) continue;
+            for (const auto direction : directions) {
+                all.push_back({text("context: mode %d, direction %d, flags %zu%s", m, direction, flags, ""),
+                               [=, this] { context(mode, direction, flags); },
+                               {}});
+            }
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------------------- keysets and files
+
+void World::keysets_into(std::vector<Operation>& all) {
+    all.push_back({"keyset: written",
+                   [this] {
+                       warpaes_keyset* keyset = nullptr;
+                       std::size_t length = 0;
+                       std::memset(json_, 0, 4096);
+                       expect(warpaes_keyset_from_raw(templates[0], keys_ + 64, 32, &keyset), "keyset_from_raw");
+                       expect(warpaes_keyset_write(keyset, json_, 4096, &length), "keyset_write");
+                       warpaes_keyset_destroy(keyset);
+                   },
+                   {}});
+    all.push_back({"keyset: parsed, with a new key, written again",
+                   [this] {
+                       warpaes_keyset* keyset = nullptr;
+                       std::size_t length = std::strlen(json_);
+                       expect(warpaes_keyset_parse(json_, length, &keyset), "keyset_parse");
+                       expect(warpaes_keyset_add(keyset, templates[1], nullptr), "keyset_add");
+                       expect(warpaes_keyset_write(keyset, json_, 4096, &length), "keyset_write");
+                       warpaes_keyset_destroy(keyset);
+                   },
+                   [this] {
+                       if (!apart([&] {
+                               const char* const value = std::strstr(json_, "\"value\":");
+                               const char* const begin = value == nullptr ? nullptr : std::strchr(value + 8, '"') + 1;
+                               if (begin == nullptr) std::abort();
+                               look_for_bytes({reinterpret_cast<const std::uint8_t*>(begin), std::strcspn(begin, "\"")},
+                                              "key in base64");
+                           })) {
+                           std::abort();
+                       }
+                   }});
+}
+
+void World::enc(warpaes_direction direction, warpaes_kdf kdf, std::uint32_t flags) {
+    const std::string plain = path("plain"), sealed = path("sealed"), opened = path("opened");
+    const bool encrypts = direction == WARPAES_ENCRYPT;
+    warpaes_file_job j = WARPAES_FILE_JOB_INIT;
+    j.format = WARPAES_FORMAT_OPENSSL_ENC;
+    j.mode = WARPAES_CBC;
+    j.direction = direction;
+    j.kdf = kdf;
+    j.key_bits = 256;
+    j.iterations = 1000;
+    j.flags = flags | WARPAES_FILE_OVERWRITE | WARPAES_FILE_PKCS7;
+    j.passphrase = passphrase_;
+    j.passphrase_len = passphrase_bytes;
+    j.input_path = encrypts ? plain.c_str() : sealed.c_str();
+    j.output_path = encrypts ? sealed.c_str() : opened.c_str();
+    expect(warpaes_file_run(engine_, &j), "enc");
+}
+
+void World::seal(warpaes_direction direction, const char* name, std::uint32_t flags) {
+    const std::string plain = path("plain"), sealed = path("sealed"), opened = path("opened");
+    const bool encrypts = direction == WARPAES_ENCRYPT;
+    warpaes_keyset* keyset = nullptr;
+    expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
+    warpaes_file_job j = WARPAES_FILE_JOB_INIT;
+    j.format = WARPAES_FORMAT_STREAMING_AEAD;
+    j.direction = direction;
+    j.keyset = keyset;
+    j.flags = flags | ((flags & WARPAES_FILE_VERIFY) == 0 ? std::uint32_t{WARPAES_FILE_OVERWRITE} : 0u);
+    j.range_first = 5000;
+    j.range_last = 20000;
+    j.input_path = encrypts ? plain.c_str() : sealed.c_str();
+    j.output_path = encrypts ? sealed.c_str() : (flags & WARPAES_FILE_VERIFY) != 0 ? nullptr : opened.c_str();
+    expect(warpaes_file_run(engine_, &j), "file_run");
+    warpaes_keyset_destroy(keyset);
+}
+
+/// The file's own key, which only its salt tells.
+void World::look_for_derived(const char* name) const {
+    const bool looked = apart([&] {
+        std::array<std::uint8_t, 64> header{};
+        std::FILE* const file = std::fopen(path("sealed").c_str(), "rb");
+        if (file == nullptr || std::fread(header.data(), 1, header.size(), file) != header.size()) std::abort();
+        const Bytes master{keys_ + 64, 32};
+        const bool c2sp = std::strncmp(name, "C2SP", 4) == 0, mac = std::strstr(name, "HMAC") != nullptr;
+        const std::size_t n = mac ? 16 : 32;
+        std::vector<std::uint8_t> derived;
+        if (c2sp) {
+            constexpr std::string_view protocol = "c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM";
+            std::vector<std::uint8_t> info(protocol.begin(), protocol.end());
+            info.push_back(0);
+            info.insert(info.end(), header.begin(), header.begin() + 24);
+            derived = hkdf("SHA512", true, master, {}, info, 32);
+        } else {
+            derived = hkdf("SHA256", false, master, {header.data() + 1, n}, {}, n + (mac ? 32 : 0));
+        }
+        look_for_key(Bytes(derived).first(n), std::string(name) + ": derived key", {});
+        if (mac) look_for_bytes(Bytes(derived).subspan(n), std::string(name) + ": derived HMAC key");
+    });
+    if (!looked) std::abort();
+}
+
+void World::look_for_derived(warpaes_kdf kdf, bool base64) const {
+    const bool looked = apart([&] {
+        if (base64) return;  // its salt is not readable as it stands; the code is the same
+        std::array<std::uint8_t, 16> header{};
+        std::FILE* const file = std::fopen(path("sealed").c_str(), "rb");
+        if (file == nullptr || std::fread(header.data(), 1, header.size(), file) != header.size()) std::abort();
+        const auto derived = from_passphrase({passphrase_, passphrase_bytes}, {header.data() + 8, 8},
+                                             kdf == WARPAES_KDF_PBKDF2 ? 1000 : 0, 32);
+        look_for_key(derived, kdf == WARPAES_KDF_PBKDF2 ? "PBKDF2's key" : "EVP_BytesToKey's key", {});
+    });
+    if (!looked) std::abort();
+}
+
+void World::files_into(std::vector<Operation>& all) {
+    const auto write_plain = [this] {
+        const int fd = open(path("plain").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        if (write(fd, plain_, file_bytes) != static_cast<ssize_t>(file_bytes)) std::abort();
+        close(fd);
+    };
+    for (const warpaes_kdf kdf : {WARPAES_KDF_PBKDF2, WARPAES_KDF_EVP_BYTESTOKEY}) {
+        for (const std::uint32_t flags : {0u, std::uint32_t{WARPAES_FILE_BASE64}}) {
+            all.push_back({text("enc: encryption, kdf %d, flags %d%.0zu%s", kdf, static_cast<int>(flags), 0, ""),
+                           [=, this] { enc(WARPAES_ENCRYPT, kdf, flags); }, write_plain});
+            all.push_back({text("enc: decryption, kdf %d, flags %d%.0zu%s", kdf, static_cast<int>(flags), 0, ""),
+                           [=, this] { enc(WARPAES_DECRYPT, kdf, flags); },
+                           [=, this] { look_for_derived(kdf, flags != 0); }});
+        }
+    }
+    for (const char* const name : templates) {
+        all.push_back({std::string("file: encryption, ") + name, [=, this] { seal(WARPAES_ENCRYPT, name, 0); }, {}});
+        all.push_back({std::string("file: decryption, ") + name, [=, this] { seal(WARPAES_DECRYPT, name, 0); },
+                       [=, this] { look_for_derived(name); }});
+        all.push_back(
+            {std::string("file: range, ") + name, [=, this] { seal(WARPAES_DECRYPT, name, WARPAES_FILE_RANGE); }, {}});
+        all.push_back({std::string("file: verified, ") + name,
+                       [=, this] { seal(WARPAES_DECRYPT, name, WARPAES_FILE_VERIFY); },
+                       {}});
+    }
+}
+
+void World::streams_into(std::vector<Operation>& all) {
+    for (const char* const name : templates) {
+        all.push_back({std::string("writer: ") + name,
+                       [=, this] {
+                           const std::string sealed = path("sealed");
+                           warpaes_keyset* keyset = nullptr;
+                           warpaes_writer* writer = nullptr;
+                           warpaes_sink sink = {};
+                           sink.struct_size = sizeof sink;
+                           sink.flags = WARPAES_FILE_OVERWRITE;
+                           sink.path = sealed.c_str();
+                           expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
+                           expect(warpaes_writer_open(engine_, &sink, keyset, nullptr, 0, &writer), "writer_open");
+                           for (const std::uint64_t bytes : {10u, 5000u, 60000u}) {
+                               expect(warpaes_writer_write(writer, plain_, bytes), "writer_write");
+                           }
+                           expect(warpaes_writer_finish(writer), "writer_finish");
+                           warpaes_writer_close(writer);
+                           warpaes_keyset_destroy(keyset);
+                       },
+                       {}});
+        all.push_back({std::string("writer, not finished: ") + name,
+                       [=, this] {
+                           const std::string other = path("other");
+                           warpaes_keyset* keyset = nullptr;
+                           warpaes_writer* writer = nullptr;
+                           warpaes_sink sink = {};
+                           sink.struct_size = sizeof sink;
+                           sink.path = other.c_str();
+                           expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
+                           expect(warpaes_writer_open(engine_, &sink, keyset, nullptr, 0, &writer), "writer_open");
+                           expect(warpaes_writer_write(writer, plain_, 1000), "writer_write");
+                           warpaes_writer_close(writer);
+                           warpaes_keyset_destroy(keyset);
+                       },
+                       {}});
+        all.push_back({std::string("reader: ") + name,
+                       [=, this] {
+                           const std::string sealed = path("sealed");
+                           warpaes_keyset* keyset = nullptr;
+                           warpaes_reader* reader = nullptr;
+                           warpaes_source source = {};
+                           source.struct_size = sizeof source;
+                           source.path = sealed.c_str();
+                           std::uint64_t read = 0;
+                           expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
+                           expect(warpaes_reader_open(engine_, &source, keyset, nullptr, 0, &reader), "reader_open");
+                           for (const std::uint64_t offset : {0u, 100u, 30000u}) {
+                               expect(warpaes_reader_read(reader, offset, out_, 9000, &read), "reader_read");
+                           }
+                           warpaes_reader_close(reader);
+                           warpaes_keyset_destroy(keyset);
+                       },
+                       [=, this] { look_for_derived(name); }});
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------------- memory
+
+void World::memory_into(std::vector<Operation>& all) {
+    all.push_back({"page-locked memory",
+                   [this] {
+                       void* memory = nullptr;
+                       expect(warpaes_host_alloc(engine_, 300000, &memory), "host_alloc");
+                       std::memcpy(memory, plain_, 299008);
+                       crypt(WARPAES_CTR, WARPAES_ENCRYPT, 20000, 32, false, false, static_cast<std::uint8_t*>(memory),
+                             static_cast<std::uint8_t*>(memory) + 20000);
+                       warpaes_host_free(engine_, memory);
+                   },
+                   {}});
+    if (on_gpu_) {
+        all.push_back({"device memory",
+                       [this] {
+                           void* memory = nullptr;
+                           expect(warpaes_device_alloc(engine_, 0, 60000, &memory), "device_alloc");
+                           expect(warpaes_copy(engine_, memory, plain_, 50000), "copy");
+                           auto* const bytes = static_cast<std::uint8_t*>(memory);
+                           for (const warpaes_mode mode : {WARPAES_CTR, WARPAES_CBC, WARPAES_GCM, WARPAES_XTS}) {
+                               crypt(mode, WARPAES_ENCRYPT, 8192, 32, false, false, bytes, bytes + 20000);
+                               crypt(mode, WARPAES_DECRYPT, 8192, 32, false, false, bytes + 20000, bytes + 40000);
+                           }
+                           warpaes_device_free(engine_, memory);
+                       },
+                       {}});
+    }
+    for (const warpaes_memory kind : {WARPAES_MEMORY_HOST, WARPAES_MEMORY_SHARED, WARPAES_MEMORY_DEVICE}) {
+        if (kind == WARPAES_MEMORY_DEVICE && !on_gpu_) continue;
+        all.push_back({text("arena: memory %d%.0d%.0zu%s", kind, 0, 0, ""),
+                       [=, this] {
+                           warpaes_arena* arena = nullptr;
+                           expect(warpaes_arena_create(engine_, kind, 0, 20000, &arena), "arena_create");
+                           expect(warpaes_copy(engine_, warpaes_arena_data(arena), plain_, 19200), "copy");
+                           warpaes_arena_destroy(arena);
+                       },
+                       {}});
+    }
+}
+
+}  // namespace secrets

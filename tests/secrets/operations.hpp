@@ -1,0 +1,63 @@
+// Every operation of the C ABI that meets a secret, one after the other; each creates what it needs and destroys it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "warpaes/warpaes.h"
+
+namespace secrets {
+
+struct Operation {
+    std::string name;
+    std::function<void()> run;     ///< on the caller's thread
+    std::function<void()> before;  ///< by itself, before: says what to look for; may be empty
+};
+
+/// What the operations work on: memory of the arena alone, filled with secrets that are looked for from now on.
+class World {
+public:
+    World();
+    [[nodiscard]] std::vector<Operation> operations(warpaes_engine* engine, bool on_gpu);
+    /// Statuses that were not as they should be.
+    [[nodiscard]] std::string complaints();
+
+    static constexpr std::size_t messages = 20;
+
+private:
+    static constexpr std::size_t text_bytes = std::size_t{512} << 10;
+
+    void expect(warpaes_status status, const char* what, warpaes_status wanted = WARPAES_OK);
+    warpaes_key* key(unsigned length) const;
+
+    void messages_into(std::vector<Operation>& all);
+    void segments_into(std::vector<Operation>& all);
+    void batches_into(std::vector<Operation>& all);
+    void contexts_into(std::vector<Operation>& all);
+    void keysets_into(std::vector<Operation>& all);
+    void files_into(std::vector<Operation>& all);
+    void streams_into(std::vector<Operation>& all);
+    void memory_into(std::vector<Operation>& all);
+
+    void crypt(warpaes_mode mode, warpaes_direction direction, std::size_t length, unsigned key_length, bool forged,
+               bool padded, std::uint8_t* input, std::uint8_t* output);
+    void batch(warpaes_mode mode, warpaes_direction direction, std::size_t length, bool raw, bool forged);
+    void context(warpaes_mode mode, warpaes_direction direction, std::uint32_t flags);
+    void segments(warpaes_direction direction, bool forged);
+    void enc(warpaes_direction direction, warpaes_kdf kdf, std::uint32_t flags);
+    void seal(warpaes_direction direction, const char* name, std::uint32_t flags);
+    void look_for_derived(const char* name) const;
+    void look_for_derived(warpaes_kdf kdf, bool base64) const;
+    [[nodiscard]] std::string path(const char* name) const;
+
+    warpaes_engine* engine_ = nullptr;
+    bool on_gpu_ = false;
+    std::string folder_;
+    std::uint8_t *keys_, *tweak_keys_, *raw_keys_, *iv_, *ivs_, *tags_, *plain_, *cipher_, *out_;
+    char *passphrase_, *json_;
+    char* complaints_;
+};
+
+}  // namespace secrets

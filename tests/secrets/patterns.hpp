@@ -1,0 +1,29 @@
+// What is secret: of a key all that the library makes of it, of a text each sixteen bytes of it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace secrets {
+
+/// The key, its round keys in both directions, and what is E(K, block) for `blocks`; of E(K, 0), which is H, the powers
+/// too. To be called apart: it computes with secrets.
+void look_for_key(std::span<const std::uint8_t> key, const std::string& name,
+                  const std::vector<std::vector<std::uint8_t>>& blocks);
+
+/// Every sixteen bytes of a text of period sixteen.
+void look_for_text(std::span<const std::uint8_t> period, const std::string& name);
+
+/// The bytes of `secret`, sixteen at a time.
+void look_for_bytes(std::span<const std::uint8_t> secret, const std::string& name);
+
+/// `bytes` bytes by PBKDF2-HMAC-SHA256 or, with `rounds` 0, by EVP_BytesToKey with SHA-256.
+std::vector<std::uint8_t> from_passphrase(std::string_view passphrase, std::span<const std::uint8_t> salt, int rounds,
+                                          std::size_t bytes);
+std::vector<std::uint8_t> hkdf(const char* digest, bool expand_only, std::span<const std::uint8_t> key,
+                               std::span<const std::uint8_t> salt, std::span<const std::uint8_t> info,
+                               std::size_t bytes);
+
+}  // namespace secrets
