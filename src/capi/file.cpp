@@ -127,6 +127,7 @@ extern "C" {
 
 warpaes_status warpaes_file_run(warpaes_engine* engine, warpaes_file_job* job) {
     return guarded([&] {
+        note_stack_depth(files_stack);
         require(engine, "engine");
         warpaes_file_job j = read_struct(job, "job");
         j.bytes_read = j.bytes_written = 0;

@@ -93,6 +93,7 @@ extern "C" {
 warpaes_status warpaes_reader_open(warpaes_engine* engine, const warpaes_source* source, const warpaes_keyset* keyset,
                                    const void* aad, size_t aad_len, warpaes_reader** reader) {
     return guarded([&] {
+        note_stack_depth(files_stack);
         require(reader, "reader");
         *reader = nullptr;
         require(engine, "engine");
@@ -125,6 +126,7 @@ void warpaes_reader_close(warpaes_reader* reader) {
 warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* sink, const warpaes_keyset* keyset,
                                    const void* aad, size_t aad_len, warpaes_writer** writer) {
     return guarded([&] {
+        note_stack_depth(files_stack);
         require(writer, "writer");
         *writer = nullptr;
         require(engine, "engine");
@@ -157,6 +159,7 @@ warpaes_status warpaes_writer_write(warpaes_writer* writer, const void* input, u
 
 warpaes_status warpaes_writer_finish(warpaes_writer* writer) {
     return guarded([&] {
+        note_stack_depth(files_stack);
         require(writer, "writer");
         writer->impl.finish();
     });

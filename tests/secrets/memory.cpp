@@ -17,7 +17,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <set>
 
 extern "C" {
 void __libc_free(void* pointer);
@@ -31,6 +30,7 @@ namespace {
 constexpr std::size_t most_patterns = 8192;
 constexpr std::size_t arena_bytes = std::size_t{16} << 20;
 constexpr std::size_t register_bytes = 4096;
+constexpr std::size_t most_findings = 1000;
 
 struct Pattern {
     std::uint8_t bytes[64];
@@ -116,6 +116,8 @@ struct Left {
 std::array<Left, 16384> left_out;
 std::atomic<std::size_t> left_out_count{0};
 
+void* callers_stack = nullptr;
+
 struct Mapping {
     std::uintptr_t begin, end;
     std::string name;
@@ -130,7 +132,9 @@ std::vector<Mapping> writable_memory() {
         char access[8] = {}, name[256] = {};
         if (std::sscanf(line, "%lx-%lx %7s %*s %*s %*s %255[^\n]", &begin, &end, access, name) < 3) continue;
         if (access[0] != 'r' || access[1] != 'w') continue;
-        all.push_back({begin, end, name});
+        const auto stack = reinterpret_cast<std::uintptr_t>(callers_stack);
+        const bool callers = stack >= begin && stack < end;
+        all.push_back({begin, end, callers ? "in the caller's stack, or beside it" : name});
     }
     if (maps != nullptr) std::fclose(maps);
     return all;
@@ -207,20 +211,16 @@ void watch_frees(bool on) {
 std::vector<std::string> findings() {
     Arena& a = arena();
     inside = true;
-    static std::set<std::pair<std::uintptr_t, const Pattern*>> known;
     std::vector<std::string> found;
     for (std::size_t i = 0; i < a.patterns; ++i) {
         Pattern& p = a.pattern[i];
         if (p.freed) found.push_back(std::string(p.name) + " in freed memory:" + frames(p));
         p.freed = false;
     }
-    std::set<std::pair<std::uintptr_t, const Pattern*>> here;
     const auto note = [&](const Pattern& p, const std::uint8_t* place, const std::string& where) {
-        const auto address = reinterpret_cast<std::uintptr_t>(place);
-        here.emplace(address, &p);
-        if (known.contains({address, &p})) return;
+        if (found.size() == most_findings) return;
         char text[192];
-        std::snprintf(text, sizeof text, "%s at %s+0x%lx", p.name, where.c_str(), static_cast<unsigned long>(address));
+        std::snprintf(text, sizeof text, "%s at %p %s", p.name, static_cast<const void*>(place), where.c_str());
         found.emplace_back(text);
     };
     search(a.registers, sizeof a.registers,
@@ -244,7 +244,6 @@ std::vector<std::string> findings() {
             i += n + 1;
         }
     }
-    known = std::move(here);
     inside = false;
     return found;
 }
@@ -289,7 +288,8 @@ Caller::Caller() : state_(new State) {
     sem_init(&state_->end, 0, 0);
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, State::stack_bytes);
+    callers_stack = mmap(nullptr, State::stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pthread_attr_setstack(&attributes, callers_stack, State::stack_bytes);
     pthread_create(&state_->thread, &attributes, &State::serve, state_);
     pthread_attr_destroy(&attributes);
 }
@@ -298,6 +298,8 @@ Caller::~Caller() {
     state_->work = nullptr;
     sem_post(&state_->begin);
     pthread_join(state_->thread, nullptr);
+    munmap(callers_stack, State::stack_bytes);
+    callers_stack = nullptr;
     delete state_;
 }
 

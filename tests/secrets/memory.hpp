@@ -25,7 +25,8 @@ bool apart(const std::function<void()>& work);
 /// Blocks are looked through as they are freed, from now on or no longer.
 void watch_frees(bool on);
 
-/// Looks through all memory, and tells what was found there and since the last time in freed blocks: each once.
+/// Looks through all memory, and tells what is found: "… in freed memory: …", of blocks freed since the last time, "…
+/// in a vector register", "… at ADDRESS …".
 std::vector<std::string> findings();
 
 /// A thread that calls the library. Its registers are saved as soon as a call returns; its stack is its own.

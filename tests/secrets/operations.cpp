@@ -13,11 +13,6 @@
 #include "memory.hpp"
 #include "patterns.hpp"
 
-extern "C" {
-/// Not in every version.
-[[gnu::weak]] warpaes_status warpaes_engine_flush_keys(warpaes_engine* engine);
-}
-
 namespace secrets {
 
 namespace {
@@ -286,7 +281,6 @@ void World::batch(warpaes_mode mode, warpaes_direction direction, std::size_t le
     if (forged) tags_[0] ^= 1;
     warpaes_key_destroy(k);
     warpaes_key_destroy(tweak);
-    if (raw && &warpaes_engine_flush_keys != nullptr) expect(warpaes_engine_flush_keys(engine_), "flush");
 }
 
 void World::batches_into(std::vector<Operation>& all) {
