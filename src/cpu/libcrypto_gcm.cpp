@@ -107,7 +107,8 @@ public:
     }
 
     Block decrypt(const Block& j0, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
-        const Block& mac_j0 = has_usual_iv(j0) ? j0 : any_j0;
+        const bool usual = has_usual_iv(j0);
+        const Block& mac_j0 = usual ? j0 : any_j0;
         start_mac(mac_j0);
         if (bytes != 0) decrypt_and_hash(inc32(j0), input, output, bytes);
         const Block mac = mac_->finish();
@@ -115,7 +116,7 @@ public:
 
         // From here to the tag the lengths are to be exchanged; the rest is the same if J0 is.
         FieldElement tag = load_element(mac) ^ multiply(length_block(bytes, bytes), *h_) ^ aad_share(bytes);
-        if (mac_j0 != j0) tag = tag ^ encrypted(mac_j0) ^ encrypted(j0);
+        if (!usual) tag = tag ^ encrypted(mac_j0) ^ encrypted(j0);
         return store_element(tag);
     }
 
