@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/secret.hpp"
 #include "cuda/batch_rows.hpp"
 
 namespace warpaes::cuda {
@@ -36,9 +35,8 @@ std::uint64_t gathered_stride(const MessageGroup& g, const Elements& e) {
 }  // namespace
 
 void BatchDataMemory::wipe(cudaStream_t stream) noexcept {
-    if (input_used != 0) warpaes::wipe({input_staging.get(), input_used});
-    if (output_used != 0) warpaes::wipe({output_staging.get(), output_used});
-    input_used = output_used = 0;
+    input_staging.wipe();
+    output_staging.wipe();
     input.wipe(stream);
     output.wipe(stream);
 }
@@ -95,7 +93,6 @@ void BatchData::reserve() {
     input_total_ = total;
     if (total == 0 && output_bound_ == 0) return;
     if (staged != 0) memory_.input_staging.reserve(staged);
-    memory_.input_used = std::max<std::size_t>(memory_.input_used, staged);
     std::uint8_t* const device = total == 0 ? nullptr : memory_.input.reserve(total);
     if (output_bound_ != 0) memory_.output.reserve(output_bound_);
     if (staged != 0) in_.push_back({device, memory_.input_staging.get(), staged});
@@ -213,7 +210,6 @@ void BatchData::finish_placing() {
     }
     if (staging_out_ != 0) {
         std::uint8_t* const staging = memory_.output_staging.reserve(staging_out_);
-        memory_.output_used = std::max<std::size_t>(memory_.output_used, staging_out_);
         for (Copy& c : staged_out_) c.to = staging + reinterpret_cast<std::uintptr_t>(c.to);
         for (Copy& c : scatter_) c.from = staging + reinterpret_cast<std::uintptr_t>(c.from);
         out_.insert(out_.end(), staged_out_.begin(), staged_out_.end());

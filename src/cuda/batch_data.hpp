@@ -20,7 +20,6 @@ namespace warpaes::cuda {
 struct BatchDataMemory {
     PageLockedBuffer input_staging, output_staging;
     DeviceBuffer input, output;
-    std::size_t input_used = 0, output_used = 0;  ///< of the staging
 
     void wipe(cudaStream_t stream) noexcept;
     void release() noexcept;

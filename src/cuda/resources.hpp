@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "base/secret.hpp"
 #include "cuda/launch.hpp"
 
 namespace warpaes::cuda {
@@ -71,7 +72,7 @@ private:
     std::size_t used_ = 0;
 };
 
-/// Page-locked memory on the way to the device or from it; grows on demand. Not wiped by itself.
+/// Page-locked memory on the way to the device or from it that grows on demand and is overwritten before it goes.
 class PageLockedBuffer {
 public:
     PageLockedBuffer() = default;
@@ -89,10 +90,19 @@ public:
                   "allocating page-locked memory");
             size_ = rounded;
         }
+        used_ = std::max(used_, bytes);
         return pointer_;
     }
+
+    void wipe() noexcept {
+        if (used_ != 0) warpaes::wipe({pointer_, used_});
+        used_ = 0;
+    }
+
     void release() noexcept {
-        if (pointer_ != nullptr) (void)cudaFreeHost(pointer_);
+        if (pointer_ == nullptr) return;
+        wipe();
+        (void)cudaFreeHost(pointer_);
         pointer_ = nullptr;
         size_ = 0;
     }
@@ -101,6 +111,7 @@ private:
     static constexpr std::size_t least = 4096;
     std::uint8_t* pointer_ = nullptr;
     std::size_t size_ = 0;
+    std::size_t used_ = 0;
 };
 
 class Stream {

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "memory.hpp"
 #include "patterns.hpp"
@@ -92,13 +94,25 @@ World::World()
             look_for_key({keys_ + 32 * i, key_lengths[i]}, "key " + std::to_string(i), blocks);
             look_for_key({tweak_keys_ + 32 * i, key_lengths[i]}, "tweak key " + std::to_string(i), blocks);
         }
+        std::vector<std::vector<std::uint8_t>> j0s(9, std::vector<std::uint8_t>(16));  // of segments
+        for (std::size_t i = 0; i < j0s.size(); ++i) {
+            std::copy_n(ivs_ + 12 * i, 12, j0s[i].begin());
+            j0s[i][15] = 1;
+        }
+        look_for_key({keys_ + 64, 32}, "key of segments", j0s);
         for (unsigned i = 0; i < messages; ++i) {
             look_for_key({raw_keys_ + 32 * i, 32}, "raw key " + std::to_string(i), {});
         }
     });
     if (!filled) std::abort();
-    char name[] = "secrets-XXXXXX";
-    folder_ = mkdtemp(name);
+    std::string name = (std::filesystem::temp_directory_path() / "secrets-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    folder_ = name;
+}
+
+World::~World() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
 }
 
 std::string World::path(const char* name) const {
@@ -174,6 +188,19 @@ void World::crypt(warpaes_mode mode, warpaes_direction direction, std::size_t le
     warpaes_key_destroy(tweak);
 }
 
+/// Of the message that was encrypted last.
+void World::look_for_tag(warpaes_mode mode, const std::uint8_t* iv, std::size_t length, unsigned key_length) const {
+    const bool looked = apart([&] {
+        const Bytes tag{tags_, 16};
+        if (mode == WARPAES_GCM) {
+            look_for_digests({keys_ + 32 * (key_length / 8 - 2), key_length}, {iv, 12}, length, tag, "GCM");
+        } else if (has_tag(mode)) {
+            look_for_bytes(tag, "tag");
+        }
+    });
+    if (!looked) std::abort();
+}
+
 void World::messages_into(std::vector<Operation>& all) {
     const std::size_t longest = on_gpu_ ? 40000 : 300000;
     unsigned turn = 0;
@@ -218,7 +245,7 @@ void World::messages_into(std::vector<Operation>& all) {
     }
 }
 
-void World::segments(warpaes_direction direction, bool forged) {
+void World::segments(warpaes_direction direction, bool forged, std::uint8_t* input, std::uint8_t* output) {
     warpaes_key* const k = key(32);
     warpaes_segments s = WARPAES_SEGMENTS_INIT;
     s.direction = direction;
@@ -227,8 +254,8 @@ void World::segments(warpaes_direction direction, bool forged) {
     s.count = 9;
     s.segment_len = 1000;
     s.last_len = 500;
-    s.input = direction == WARPAES_ENCRYPT ? plain_ : cipher_;
-    s.output = direction == WARPAES_ENCRYPT ? cipher_ : out_;
+    s.input = input;
+    s.output = output;
     s.plaintext_stride = 1000;
     s.ciphertext_stride = 1000;
     s.tags = tags_;
@@ -239,9 +266,9 @@ void World::segments(warpaes_direction direction, bool forged) {
 }
 
 void World::segments_into(std::vector<Operation>& all) {
-    all.push_back({"segments: encryption", [this] { segments(WARPAES_ENCRYPT, false); }, {}});
-    all.push_back({"segments: decryption", [this] { segments(WARPAES_DECRYPT, false); }, {}});
-    all.push_back({"segments: forged", [this] { segments(WARPAES_DECRYPT, true); }, {}});
+    all.push_back({"segments: encryption", [this] { segments(WARPAES_ENCRYPT, false, plain_, cipher_); }, {}});
+    all.push_back({"segments: decryption", [this] { segments(WARPAES_DECRYPT, false, cipher_, out_); }, {}});
+    all.push_back({"segments: forged", [this] { segments(WARPAES_DECRYPT, true, cipher_, out_); }, {}});
 }
 
 // ------------------------------------------------------------------------------------------------------------ batches
@@ -293,7 +320,9 @@ void World::batches_into(std::vector<Operation>& all) {
                 for (const auto direction : directions) {
                     all.push_back({text("batch: mode %d, direction %d, %zu bytes%s", m, direction, length, how),
                                    [=, this] { batch(mode, direction, length, raw, false); },
-                                   {}});
+                                   [=, this] {
+                                       if (direction == WARPAES_DECRYPT && !raw) look_for_tag(mode, ivs_, length, 32);
+                                   }});
                 }
                 if (!has_tag(mode)) continue;
                 all.push_back({text("batch: mode %d, forged, direction %d, %zu bytes%s", m, 2, length, how),
@@ -561,6 +590,8 @@ void World::memory_into(std::vector<Operation>& all) {
                                crypt(mode, WARPAES_ENCRYPT, 8192, 32, false, false, bytes, bytes + 20000);
                                crypt(mode, WARPAES_DECRYPT, 8192, 32, false, false, bytes + 20000, bytes + 40000);
                            }
+                           segments(WARPAES_ENCRYPT, false, bytes, bytes + 20000);
+                           segments(WARPAES_DECRYPT, false, bytes + 20000, bytes + 40000);
                            warpaes_device_free(engine_, memory);
                        },
                        {}});

@@ -20,6 +20,9 @@ struct Operation {
 class World {
 public:
     World();
+    ~World();
+    World(const World&) = delete;
+    World& operator=(const World&) = delete;
     [[nodiscard]] std::vector<Operation> operations(warpaes_engine* engine, bool on_gpu);
     /// Statuses that were not as they should be.
     [[nodiscard]] std::string complaints();
@@ -45,9 +48,10 @@ private:
                bool padded, std::uint8_t* input, std::uint8_t* output);
     void batch(warpaes_mode mode, warpaes_direction direction, std::size_t length, bool raw, bool forged);
     void context(warpaes_mode mode, warpaes_direction direction, std::uint32_t flags);
-    void segments(warpaes_direction direction, bool forged);
+    void segments(warpaes_direction direction, bool forged, std::uint8_t* input, std::uint8_t* output);
     void enc(warpaes_direction direction, warpaes_kdf kdf, std::uint32_t flags);
     void seal(warpaes_direction direction, const char* name, std::uint32_t flags);
+    void look_for_tag(warpaes_mode mode, const std::uint8_t* iv, std::size_t length, unsigned key_length) const;
     void look_for_derived(const char* name) const;
     void look_for_derived(warpaes_kdf kdf, bool base64) const;
     [[nodiscard]] std::string path(const char* name) const;

@@ -83,6 +83,22 @@ void look_for_key(Bytes key, const std::string& name, const std::vector<std::vec
     }
 }
 
+void look_for_digests(Bytes key, Bytes iv, std::uint64_t text_bytes, Bytes tag, const std::string& name) {
+    using warpaes::FieldElement;
+    std::vector<std::uint8_t> j0(iv.begin(), iv.begin() + 12);
+    j0.insert(j0.end(), {0, 0, 0, 1});
+    const FieldElement h = warpaes::load_element(encrypted(key, std::vector<std::uint8_t>(16)));
+    const Block mask = encrypted(key, j0);
+    Block whole{};
+    std::copy_n(tag.begin(), 16, whole.begin());
+    const FieldElement digest = warpaes::load_element(whole) ^ warpaes::load_element(mask);
+    const FieldElement of_text = warpaes::multiply(digest, warpaes::inverse(h)) ^ warpaes::length_block(0, text_bytes);
+    look_for_element(mask, name + ": E(K, J0)");
+    look_for_element(warpaes::store_element(digest), name + ": digest");
+    look_for_element(warpaes::store_element(of_text), name + ": digest of the text");
+    look_for_element(whole, name + ": tag");
+}
+
 std::vector<std::uint8_t> from_passphrase(std::string_view passphrase, Bytes salt, int rounds, std::size_t bytes) {
     std::vector<std::uint8_t> key(bytes);
     if (rounds != 0) {

@@ -13,6 +13,11 @@ namespace secrets {
 void look_for_key(std::span<const std::uint8_t> key, const std::string& name,
                   const std::vector<std::vector<std::uint8_t>>& blocks);
 
+/// What leads from a GCM message's tag to H: the digests of GHASH, E(K, J0), and the tag itself, which nobody may learn
+/// of a message that was refused. IVs of 12 bytes, no associated data.
+void look_for_digests(std::span<const std::uint8_t> key, std::span<const std::uint8_t> iv, std::uint64_t text_bytes,
+                      std::span<const std::uint8_t> tag, const std::string& name);
+
 /// Every sixteen bytes of a text of period sixteen.
 void look_for_text(std::span<const std::uint8_t> period, const std::string& name);
 

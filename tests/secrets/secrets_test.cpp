@@ -22,8 +22,8 @@ namespace {
 using namespace secrets;
 
 World& world() {
-    static auto* const all = new World;
-    return *all;
+    static World all;
+    return all;
 }
 
 bool lives(const std::string& finding) {
@@ -32,8 +32,9 @@ bool lives(const std::string& finding) {
 
 /// Whether the engine may have kept it from batch to batch: keys that came as bytes, and on a GPU those of handles.
 bool stays(const std::string& finding, bool on_gpu) {
-    return &warpaes_engine_flush_keys == nullptr && lives(finding) &&
-           (finding.starts_with("raw key") || (on_gpu && finding.find("key") != std::string::npos));
+    if (&warpaes_engine_flush_keys != nullptr || !lives(finding)) return false;
+    const bool slot = finding.find("key") != std::string::npos && finding.find("E(K") == std::string::npos;
+    return finding.starts_with("raw key") || (on_gpu && slot);
 }
 
 /// What is found and stays found: a worker wipes its lane when it finds nothing more to do, and it may be slow.

@@ -105,5 +105,23 @@ TEST(BatchFailures, NothingIsLeft) {
     EXPECT_EQ(dirty, 0u);
 }
 
+/// Nor does memory that gives way to more of it, while the lane stays with its worker.
+TEST(BatchFailures, NothingIsLeftInWhatGrew) {
+    std::vector<GroupSpec> specs = a_bit_of_everything();
+    auto lane = cuda_backend().open_lane(0, 0);
+    const auto run = [&](std::span<const MessageGroup> groups) { lane->run_batch(groups); };
+    check_batch(run, specs, 6);
+    for (GroupSpec& spec : specs) spec.length = 2048;
+    std::size_t freed = 0, dirty = 0;
+    simt::on_free([&](cudaMemoryType, std::span<const std::uint8_t> bytes) {
+        ++freed;
+        for (const std::uint8_t b : bytes) dirty += b != 0 && b != 0xa5 ? 1 : 0;
+    });
+    check_batch(run, specs, 7);
+    simt::on_free({});
+    EXPECT_GT(freed, 2u);
+    EXPECT_EQ(dirty, 0u);
+}
+
 }  // namespace
 }  // namespace warpaes::test
