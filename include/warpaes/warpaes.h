@@ -117,7 +117,9 @@ enum {
         1u << 0 /**< The CTR counter passed 2^128 - 1 and went on at 0, as SP 800-38A B.1 and
                      OpenSSL do. Correct, but the counters above 0 are used up for this key. */
     ,
-    WARPAES_NOTE_DEVICE_FAILED = 1u << 1 /**< A GPU failed midway; the CPU did the rest. The output is complete. */
+    WARPAES_NOTE_DEVICE_FAILED = 1u << 1, /**< A GPU failed midway; the CPU did the rest. The output is complete. */
+    WARPAES_NOTE_INPUT_GREW = 1u << 2 /**< The input file is longer than when it was opened. The output is that of the
+                                           length it had then. */
 };
 
 /* ---------------------------------------------------------------------------------------------------------- engine */

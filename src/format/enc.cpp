@@ -189,7 +189,7 @@ EncResult run_enc(Engine& engine, const EncJob& job) {
         source = &blocks.emplace(*source, window->begin, window->end - window->begin);
     }
 
-    const std::unique_ptr<FileSink> output = open_sink(job.output, job.overwrite, file);
+    const std::unique_ptr<FileSink> output = open_sink(job.output, job.overwrite, file, job.progress);
     Sink* sink = output.get();
     std::optional<Base64Sink> encoded;
     std::optional<SinkBehindHeader> behind_header;
@@ -211,6 +211,7 @@ EncResult run_enc(Engine& engine, const EncJob& job) {
     result.backend = plan.backend->name();
     result.device = plan.devices.front();
     result.notes = totals.notes;
+    if (!job.range && file.has_grown()) result.notes |= WARPAES_NOTE_INPUT_GREW;
     const std::uint64_t counters = totals.bytes_read / block_bytes + (totals.bytes_read % block_bytes != 0);
     if (job.mode == Mode::ctr && wraps(cipher.iv, counters)) result.notes |= WARPAES_NOTE_COUNTER_WRAPPED;
     return result;

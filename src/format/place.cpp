@@ -6,19 +6,29 @@
 
 namespace warpaes {
 
-FileSource open_source(const Place& place, const Progress& progress) {
-    FileSource file = place.path.empty()
-                          ? FileSource(place.fd, place.fd == 0 ? "standard input" : "the input descriptor")
-                          : FileSource(place.path);
-    file.on_wait([&progress, size = file.size()] {
-        if (progress && !progress(0, size)) throw Error(WARPAES_ERROR_CANCELLED, "cancelled by the caller");
-    });
-    return file;
+namespace {
+
+WaitHook hook_of(const Progress& progress, std::uint64_t size) {
+    if (!progress) return {};
+    return [&progress, size] {
+        if (!progress(0, size)) throw Error(WARPAES_ERROR_CANCELLED, "cancelled by the caller");
+    };
 }
 
-std::unique_ptr<FileSink> open_sink(const Place& place, bool overwrite, const FileSource& input) {
-    if (!place.path.empty()) return std::make_unique<FileSink>(place.path, overwrite, input);
-    return std::make_unique<FileSink>(place.fd, place.fd == 1 ? "standard output" : "the output descriptor", input);
+}  // namespace
+
+FileSource open_source(const Place& place, const Progress& progress) {
+    const WaitHook hook = hook_of(progress, Engine::unknown_length);
+    if (!place.path.empty()) return FileSource(place.path, hook);
+    return FileSource(place.fd, place.fd == 0 ? "standard input" : "the input descriptor", hook);
+}
+
+std::unique_ptr<FileSink> open_sink(const Place& place, bool overwrite, const FileSource& input,
+                                    const Progress& progress) {
+    const WaitHook hook = hook_of(progress, input.size());
+    if (!place.path.empty()) return std::make_unique<FileSink>(place.path, overwrite, input, hook);
+    return std::make_unique<FileSink>(place.fd, place.fd == 1 ? "standard output" : "the output descriptor", input,
+                                      hook);
 }
 
 void check_range(const ByteRange& range) {

@@ -22,9 +22,10 @@ struct ByteRange {
     std::uint64_t last = Engine::unknown_length;  ///< to the end
 };
 
-/// While it waits for a pipe, `progress` is asked whether to go on; it must outlive the source.
+/// While it waits for a pipe, `progress` is asked whether to go on; it must outlive the source and the sink.
 FileSource open_source(const Place& place, const Progress& progress);
-std::unique_ptr<FileSink> open_sink(const Place& place, bool overwrite, const FileSource& input);
+std::unique_ptr<FileSink> open_sink(const Place& place, bool overwrite, const FileSource& input,
+                                    const Progress& progress);
 
 /// Throws Error{RANGE} if the range ends before it begins.
 void check_range(const ByteRange& range);

@@ -43,10 +43,11 @@ void check(const AeadJob& job) {
     check_range(*job.range);
 }
 
-AeadResult result_of(const Plan& plan, const Totals& totals, const StreamKey& key) {
+AeadResult result_of(const Plan& plan, const Totals& totals, const StreamKey& key, const FileSource& input) {
     AeadResult result;
     result.bytes_read = totals.bytes_read;
     result.notes = totals.notes;
+    if (input.has_grown()) result.notes |= WARPAES_NOTE_INPUT_GREW;
     result.backend = plan.backend->name();
     result.device = plan.devices.front();
     result.key_id = key.id;
@@ -58,7 +59,7 @@ AeadResult encrypt(Engine& engine, const AeadJob& job) {
     const std::unique_ptr<SegmentCipher> cipher = make_segment_cipher(key, job.aad);
     FileSource source = open_source(job.input, job.progress);
     if (source.size() != Engine::unknown_length) (void)cipher->layout().file_bytes(source.size());
-    const std::unique_ptr<FileSink> output = open_sink(job.output, job.overwrite, source);
+    const std::unique_ptr<FileSink> output = open_sink(job.output, job.overwrite, source, job.progress);
 
     const Plan plan = plan_segments(engine, key.parameters.format, job.direction, source.size());
     SegmentStage stage(*cipher, job.direction, {.chunk_bytes = plan.chunk_bytes, .input_bytes = source.size()});
@@ -67,7 +68,7 @@ AeadResult encrypt(Engine& engine, const AeadJob& job) {
     const Totals totals = run_segments(engine, plan, stage, source, sink, job.progress);
     output->commit();
 
-    AeadResult result = result_of(plan, totals, key);
+    AeadResult result = result_of(plan, totals, key, source);
     result.bytes_written = output->bytes_written();
     return result;
 }
@@ -139,7 +140,7 @@ AeadResult decrypt(Engine& engine, const AeadJob& job) {
     std::optional<OrderedSink> ordered;
     std::optional<SinkWindow> kept;
     if (!job.verify) {
-        output = open_sink(job.output, job.overwrite, file);
+        output = open_sink(job.output, job.overwrite, file, job.progress);
         sink = output.get();
         if (!output->is_provisional()) sink = &ordered.emplace(*sink);
         if (job.range) sink = &kept.emplace(*sink, window.skip, window.keep);
@@ -152,7 +153,7 @@ AeadResult decrypt(Engine& engine, const AeadJob& job) {
     const Totals totals = run_segments(engine, plan, stage, *content, *sink, job.progress);
     if (output != nullptr) output->commit();
 
-    AeadResult result = result_of(plan, totals, *opened.key);
+    AeadResult result = result_of(plan, totals, *opened.key, file);
     result.bytes_read += header;
     if (output != nullptr) result.bytes_written = output->bytes_written();
     return result;

@@ -1,13 +1,15 @@
 #include "pipeline/file.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <random>
 #include <system_error>
 
@@ -50,26 +52,75 @@ std::string resolved(const std::string& path) {
     return result;
 }
 
+/// What is read there is what was written. (A terminal or a socket has two ends.)
 bool same_file(const struct stat& a, const struct stat& b) {
-    return a.st_dev == b.st_dev && a.st_ino == b.st_ino && (S_ISREG(a.st_mode) || S_ISBLK(a.st_mode));
+    return a.st_dev == b.st_dev && a.st_ino == b.st_ino &&
+           (S_ISREG(a.st_mode) || S_ISBLK(a.st_mode) || S_ISFIFO(a.st_mode));
 }
 
-/// Opening a pipe waits for its other end; a signal is the way out.
-int open_waiting(const std::string& path, int flags) {
-    const int fd = os::open(path.c_str(), flags | O_CLOEXEC);
-    if (fd < 0 && errno == EINTR) throw Error(WARPAES_ERROR_CANCELLED, "interrupted while opening " + quoted(path));
-    return fd;
-}
-
-/// Until `fd` can be read or written, calling `hook` ten times a second.
-void wait_until_ready(int fd, short events, const WaitHook& hook) {
-    if (!hook) return;
+/// Opening a pipe waits for its other end. A hook is asked ten times a second whether to go on; without one a signal is
+/// the way out.
+int open_waiting(const std::string& path, int flags, const WaitHook& hook) {
+    struct stat status {};
+    const bool asks = hook && os::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
     for (;;) {
-        pollfd ready{fd, events, 0};
-        const int n = os::poll(&ready, 1, 100);
-        if (n > 0 || (n < 0 && errno != EINTR)) return;  // ready, or an error that read() or write() will report
+        const int fd = os::open(path.c_str(), flags | O_CLOEXEC | (asks ? O_NONBLOCK : 0));
+        if (fd < 0 && errno == EINTR) throw Error(WARPAES_ERROR_CANCELLED, "interrupted while opening " + quoted(path));
+        if (fd >= 0 || !asks || errno != ENXIO) return fd;
+        os::poll(nullptr, 0, 100);
         hook();
     }
+}
+
+/// Until `fd` can be read or written, calling `hook`, if there is one, ten times a second.
+void wait_until_ready(int fd, short events, const WaitHook& hook) {
+    for (;;) {
+        pollfd ready{fd, events, 0};
+        const int n = os::poll(&ready, 1, hook ? 100 : -1);
+        if (n > 0 || (n < 0 && errno != EINTR)) return;  // ready, or an error that read() or write() will report
+        if (hook) hook();
+    }
+}
+
+/// As long as it lives, a write of this thread that fails raises no signal: an error is told, and the process is the
+/// caller's to end.
+class NoSignals {
+public:
+    NoSignals() {
+        sigset_t raised;
+        sigemptyset(&raised);
+        sigaddset(&raised, SIGPIPE);
+        sigaddset(&raised, SIGXFSZ);
+        sigpending(&pending_);
+        pthread_sigmask(SIG_BLOCK, &raised, &before_);
+    }
+    NoSignals(const NoSignals&) = delete;
+    NoSignals& operator=(const NoSignals&) = delete;
+    ~NoSignals() {
+        const int error = errno;
+        if (error == EPIPE) drop(SIGPIPE);
+        if (error == EFBIG) drop(SIGXFSZ);
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+        errno = error;
+    }
+
+private:
+    /// Unless it was there before.
+    void drop(int signal) const {
+        if (sigismember(&pending_, signal) != 0) return;
+        sigset_t one;
+        sigemptyset(&one);
+        sigaddset(&one, signal);
+        const timespec now{};
+        (void)restarting([&] { return sigtimedwait(&one, nullptr, &now); });
+    }
+
+    sigset_t pending_{}, before_{};
+};
+
+/// Where an open file can be found as long as it has no name.
+std::string path_of(int fd) {
+    return "/proc/self/fd/" + std::to_string(fd);
 }
 
 std::string random_name() {
@@ -117,11 +168,11 @@ TemporaryName::~TemporaryName() {
 
 // ------------------------------------------------------------------------------------------------------------ source
 
-FileSource::FileSource(const std::string& path) : name_(quoted(path)) {
+FileSource::FileSource(const std::string& path, WaitHook hook) : name_(quoted(path)), hook_(std::move(hook)) {
     if (const auto named = descriptor_named_by(path)) {
         fd_ = Descriptor(*named, false);
     } else {
-        fd_ = Descriptor(open_waiting(path, O_RDONLY), true);
+        fd_ = Descriptor(open_waiting(path, O_RDONLY, hook_), true);
         if (fd_.get() < 0) {
             throw Error(WARPAES_ERROR_NOT_FOUND, "input: cannot open " + name_ + ": " + explain(errno));
         }
@@ -129,7 +180,8 @@ FileSource::FileSource(const std::string& path) : name_(quoted(path)) {
     inspect();
 }
 
-FileSource::FileSource(int fd, std::string name) : fd_(fd, false), name_(std::move(name)) {
+FileSource::FileSource(int fd, std::string name, WaitHook hook)
+    : fd_(fd, false), name_(std::move(name)), hook_(std::move(hook)) {
     inspect();
 }
 
@@ -139,6 +191,9 @@ void FileSource::inspect() {
     }
     if (S_ISDIR(status_.st_mode)) {
         throw Error(WARPAES_ERROR_NOT_FOUND, "input: " + name_ + " is a directory; give a file");
+    }
+    if (const int flags = os::status_flags(fd_.get()); flags >= 0 && (flags & O_ACCMODE) == O_WRONLY) {
+        throw Error(WARPAES_ERROR_NOT_FOUND, "input: " + name_ + " is not open for reading");
     }
     // The files of /proc and the like say that they are empty; only reading tells.
     if (!S_ISREG(status_.st_mode) || status_.st_size == 0) return;
@@ -167,44 +222,68 @@ std::size_t FileSource::read(std::uint64_t offset, std::span<std::uint8_t> buffe
     return have;
 }
 
+bool FileSource::has_grown() const {
+    struct stat now {};
+    return !sequential_ && os::fstat(fd_.get(), &now) == 0 && static_cast<std::uint64_t>(now.st_size) > base_ + size_;
+}
+
 // -------------------------------------------------------------------------------------------------------------- sink
 
-FileSink::FileSink(const std::string& path, bool overwrite, const struct stat* input)
-    : name_(quoted(path)), overwrite_(overwrite) {
+FileSink::FileSink(const std::string& path, bool overwrite, const struct stat* input, WaitHook hook)
+    : name_(quoted(path)), overwrite_(overwrite), hook_(std::move(hook)) {
     if (const auto named = descriptor_named_by(path)) {
         fd_ = Descriptor(*named, false);
         inspect(input);
         return;
     }
     struct stat old {};
-    const bool exists = os::stat(path.c_str(), &old) == 0;
-    // Not to be known is no licence to replace it: it may be the input.
-    if (!exists && errno != ENOENT && errno != ENOTDIR) fail("cannot look at", errno);
-    if (exists && S_ISDIR(old.st_mode)) {
-        throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " is a directory; give a file name");
+    if (os::stat(path.c_str(), &old) == 0) {
+        if (input != nullptr && same_file(old, *input)) {
+            throw Error(WARPAES_ERROR_SAME_FILE,
+                        "output: " + name_ + " is the input file; write to another file and rename it afterwards");
+        }
+        open_existing(path, old);
+        if (!replaced_) return;
+        target_ = resolved(path);
+    } else {
+        // Not to be known is no licence to replace it: it may be the input.
+        if (errno != ENOENT && errno != ENOTDIR) fail("cannot look at", errno);
+        if (os::lstat(path.c_str(), &old) == 0 && S_ISLNK(old.st_mode)) {
+            throw Error(WARPAES_ERROR_WRITE, "output: " + name_ +
+                                                 " is a symbolic link to what does not exist; remove it, or name the "
+                                                 "file that it is to lead to");
+        }
+        target_ = path;
     }
-    if (exists && input != nullptr && same_file(old, *input)) {
-        throw Error(WARPAES_ERROR_SAME_FILE,
-                    "output: " + name_ + " is the input file; write to another file and rename it afterwards");
-    }
-    if (exists && !S_ISREG(old.st_mode)) {
-        fd_ = Descriptor(open_waiting(path, O_WRONLY), true);
-        if (fd_.get() < 0) fail("cannot open", errno);
-        if (S_ISFIFO(old.st_mode)) write_without_blocking();
-        return;
-    }
-    if (exists && !overwrite) {
-        throw Error(WARPAES_ERROR_EXISTS, "output: " + name_ + " exists; choose another name or allow overwriting it");
-    }
-    target_ = exists ? resolved(path) : path;
     directory_ = directory_of(target_);
     create_temporary();
-    if (exists) mode_ = old.st_mode & 07777;
     sequential_ = false;
 }
 
-FileSink::FileSink(int fd, std::string name, const FileSource& input) : fd_(fd, false), name_(std::move(name)) {
+FileSink::FileSink(int fd, std::string name, const FileSource& input, WaitHook hook)
+    : fd_(fd, false), name_(std::move(name)), hook_(std::move(hook)) {
     inspect(&input.status());
+}
+
+/// A regular file is to be replaced; everything else is opened and written as it is.
+void FileSink::open_existing(const std::string& path, const struct stat& status) {
+    if (S_ISDIR(status.st_mode)) {
+        throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " is a directory; give a file name");
+    }
+    if (S_ISBLK(status.st_mode) && !overwrite_) {
+        throw Error(WARPAES_ERROR_EXISTS,
+                    "output: " + name_ + " is a disk or the like, whose content would be lost; allow overwriting it");
+    }
+    if (S_ISREG(status.st_mode) && !overwrite_) {
+        throw Error(WARPAES_ERROR_EXISTS, "output: " + name_ + " exists; choose another name or allow overwriting it");
+    }
+    if (S_ISREG(status.st_mode)) {
+        replaced_ = status;
+        return;
+    }
+    fd_ = Descriptor(open_waiting(path, O_WRONLY, hook_), true);
+    if (fd_.get() < 0) fail("cannot open", errno);
+    if (S_ISFIFO(status.st_mode)) write_without_blocking();
 }
 
 void FileSink::inspect(const struct stat* input) {
@@ -213,9 +292,12 @@ void FileSink::inspect(const struct stat* input) {
     if (input != nullptr && same_file(status, *input)) {
         throw Error(WARPAES_ERROR_SAME_FILE, "output: " + name_ + " is the input file; write to another file");
     }
+    const int flags = os::status_flags(fd_.get());
+    if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY) {
+        throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " is not open for writing");
+    }
     if (S_ISFIFO(status.st_mode)) write_without_blocking();
     if (!S_ISREG(status.st_mode)) return;
-    const int flags = os::status_flags(fd_.get());
     const off_t position = os::lseek(fd_.get(), 0, SEEK_CUR);
     if (flags < 0 || (flags & O_APPEND) != 0 || position < 0) return;  // pwrite() would append too, out of order
     sequential_ = false;
@@ -225,28 +307,48 @@ void FileSink::inspect(const struct stat* input) {
 /// A write to a full pipe would not come back before somebody reads, not even to be cancelled. O_NONBLOCK on a
 /// descriptor that others share would surprise them, so the pipe is opened once more.
 void FileSink::write_without_blocking() {
-    const std::string again = "/proc/self/fd/" + std::to_string(fd_.get());
-    const int fd = os::open(again.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    const int fd = os::open(path_of(fd_.get()).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0) fd_ = Descriptor(fd, true);
 }
 
-void FileSink::create_temporary() {
+/// Calls `take(path)` with random names in the directory until one is free: `take` returns -1 with EEXIST for the
+/// others.
+template <typename Take>
+void FileSink::take_name(TemporaryName& name, const Take& take) const {
     for (int attempt = 0; attempt < 100; ++attempt) {
         const std::string candidate = directory_ + "/" + random_name();
-        // Created with the permissions that the umask and the directory give a new file, then closed to everyone else
-        // while it is incomplete.
-        const int fd = restarting(
-            [&] { return os::open(candidate.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666); });
-        if (fd < 0 && errno == EEXIST) continue;
-        if (fd < 0) break;
-        fd_ = Descriptor(fd, true);
-        temporary_.set(candidate);
-        struct stat status {};
-        if (os::fstat(fd, &status) != 0 || os::fchmod(fd, 0600) != 0) fail("cannot create", errno);
-        mode_ = status.st_mode & 07777;
-        return;
+        if (restarting([&] { return take(candidate.c_str()); }) >= 0) return name.set(candidate);
+        if (errno != EEXIST) break;
     }
     fail("cannot create a file in " + quoted(directory_) + " for", errno);
+}
+
+/// A new file: without a name, or if it could never get one, under `name`.
+Descriptor FileSink::create(mode_t mode, TemporaryName& name) const {
+    struct stat status {};
+    Descriptor unnamed(restarting([&] { return os::open(directory_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode); }),
+                       true);
+    if (unnamed.get() >= 0 && os::stat(path_of(unnamed.get()).c_str(), &status) == 0) return unnamed;
+    int fd = -1;
+    take_name(name, [&](const char* path) {
+        return fd = os::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    });
+    return {fd, true};
+}
+
+void FileSink::create_temporary() {
+    if (replaced_) {
+        mode_ = replaced_->st_mode & 0777;
+    } else {
+        // What the umask and the directory's access list make of a new file is told by one that stays empty: umask()
+        // can be asked only by setting it, for all threads.
+        TemporaryName name;
+        const Descriptor probe = create(0666, name);
+        struct stat status {};
+        if (os::fstat(probe.get(), &status) != 0) fail("cannot create", errno);
+        mode_ = status.st_mode & 0777;
+    }
+    fd_ = create(0600, temporary_);
 }
 
 void FileSink::fail(const std::string& what, int error) const {
@@ -262,6 +364,7 @@ void FileSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) 
     while (done < bytes.size()) {
         if (sequential_) wait_until_ready(fd_.get(), POLLOUT, hook_);
         const ssize_t n = restarting([&] {
+            const NoSignals here;
             return sequential_ ? os::write(fd_.get(), bytes.data() + done, bytes.size() - done)
                                : os::pwrite(fd_.get(), bytes.data() + done, bytes.size() - done,
                                             static_cast<off_t>(base_ + offset + done));
@@ -284,9 +387,21 @@ void FileSink::commit() {
         }
         return;
     }
-    if (os::fchmod(fd_.get(), mode_) != 0) fail("cannot set the permissions of", errno);
+    set_owner_and_permissions();
     sync();
-    rename_into_place();
+    publish();
+}
+
+void FileSink::set_owner_and_permissions() {
+    struct stat now {};
+    if (replaced_ && os::fstat(fd_.get(), &now) != 0) fail("cannot look at", errno);
+    if (replaced_ && (now.st_uid != replaced_->st_uid || now.st_gid != replaced_->st_gid)) {
+        const bool kept = os::fchown(fd_.get(), replaced_->st_uid, replaced_->st_gid) == 0 ||
+                          os::fchown(fd_.get(), static_cast<uid_t>(-1), replaced_->st_gid) == 0;
+        // With another group those who were in the old one are others now, and others may be in the new one.
+        if (!kept && now.st_gid != replaced_->st_gid) mode_ = (mode_ & 0700) | (mode_ >> 3 & mode_ & 07) * 011;
+    }
+    if (os::fchmod(fd_.get(), mode_) != 0) fail("cannot set the permissions of", errno);
 }
 
 void FileSink::sync() {
@@ -295,22 +410,34 @@ void FileSink::sync() {
     }
 }
 
-void FileSink::rename_into_place() {
-    const unsigned flags = overwrite_ ? 0u : static_cast<unsigned>(RENAME_NOREPLACE);
-    int result = os::rename(temporary_.path(), target_.c_str(), flags);
-    if (result != 0 && !overwrite_ && (errno == EINVAL || errno == ENOSYS)) {
-        // A file system without RENAME_NOREPLACE: link() does not replace either.
-        result = os::link(temporary_.path(), target_.c_str());
-        if (result == 0) os::unlink(temporary_.path());
-    }
+void FileSink::publish() {
+    const int result = take_place();
     if (result != 0 && errno == EEXIST) {
         throw Error(WARPAES_ERROR_EXISTS,
                     "output: " + name_ + " was created by someone else meanwhile; nothing was overwritten");
     }
-    if (result != 0) fail("cannot rename the finished file to", errno);
+    if (result != 0) fail("cannot give its name to", errno);
     temporary_.keep();
     const Descriptor directory(os::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), true);
     if (directory.get() >= 0) os::fsync(directory.get());
+}
+
+int FileSink::take_place() {
+    const std::string unnamed = path_of(fd_.get());
+    if (overwrite_) {
+        if (temporary_.empty()) {  // only what has a name can be put in the place of another
+            take_name(temporary_, [&](const char* path) { return os::link(unnamed.c_str(), path); });
+        }
+        return os::rename(temporary_.path(), target_.c_str(), 0);
+    }
+    if (temporary_.empty()) return os::link(unnamed.c_str(), target_.c_str());
+    int result = os::rename(temporary_.path(), target_.c_str(), RENAME_NOREPLACE);
+    if (result != 0 && (errno == EINVAL || errno == ENOSYS)) {
+        // A file system without RENAME_NOREPLACE: link() does not replace either.
+        result = os::link(temporary_.path(), target_.c_str());
+        if (result == 0) os::unlink(temporary_.path());
+    }
+    return result;
 }
 
 }  // namespace warpaes

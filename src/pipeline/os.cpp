@@ -33,6 +33,9 @@ int poll(pollfd* fds, nfds_t count, int milliseconds) {
 int stat(const char* path, struct stat* status) {
     return ::stat(path, status);
 }
+int lstat(const char* path, struct stat* status) {
+    return ::lstat(path, status);
+}
 int fstat(int fd, struct stat* status) {
     return ::fstat(fd, status);
 }
@@ -42,6 +45,9 @@ int status_flags(int fd) {
 int fchmod(int fd, mode_t mode) {
     return ::fchmod(fd, mode);
 }
+int fchown(int fd, uid_t owner, gid_t group) {
+    return ::fchown(fd, owner, group);
+}
 int fsync(int fd) {
     return ::fsync(fd);
 }
@@ -49,7 +55,7 @@ int rename(const char* from, const char* to, unsigned flags) {
     return ::renameat2(AT_FDCWD, from, AT_FDCWD, to, flags);
 }
 int link(const char* from, const char* to) {
-    return ::link(from, to);
+    return ::linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW);
 }
 int unlink(const char* path) {
     return ::unlink(path);

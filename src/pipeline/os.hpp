@@ -19,13 +19,16 @@ ssize_t pwrite(int fd, const void* buffer, std::size_t bytes, off_t offset);
 off_t lseek(int fd, off_t offset, int whence);
 int poll(pollfd* fds, nfds_t count, int milliseconds);
 int stat(const char* path, struct stat* status);
+int lstat(const char* path, struct stat* status);
 int fstat(int fd, struct stat* status);
 /// F_GETFL
 int status_flags(int fd);
 int fchmod(int fd, mode_t mode);
+int fchown(int fd, uid_t owner, gid_t group);
 int fsync(int fd);
 /// renameat2() between paths
 int rename(const char* from, const char* to, unsigned flags);
+/// linkat() between paths; follows `from`, so that /proc/self/fd/N gives an open file a name
 int link(const char* from, const char* to);
 int unlink(const char* path);
 

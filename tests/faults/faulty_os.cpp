@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -27,6 +28,8 @@ struct State {
     std::map<std::string, unsigned> counts;
     std::vector<Injection> injections;
     bool happened = false;
+    std::set<int> open_to_others;
+    bool exposed = false;
 };
 
 constexpr std::array effect_names{"fail", "one_byte", "half", "end", "slow", "raise"};
@@ -109,6 +112,7 @@ void reset() {
     s.counts.clear();
     s.injections.clear();
     s.happened = false;
+    s.exposed = false;
 }
 
 void inject(const Injection& injection) {
@@ -131,6 +135,36 @@ bool happened() {
     return s.happened;
 }
 
+bool exposed() {
+    State& s = state();
+    const std::lock_guard lock(s.mutex);
+    return s.exposed;
+}
+
+namespace {
+
+void note_opened(int fd, int flags, mode_t mode) {
+    State& s = state();
+    const std::lock_guard lock(s.mutex);
+    if (fd >= 0 && (flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY))) != 0 && (mode & 077) != 0) {
+        s.open_to_others.insert(fd);
+    }
+}
+
+void note_closed(int fd) {
+    State& s = state();
+    const std::lock_guard lock(s.mutex);
+    s.open_to_others.erase(fd);
+}
+
+void note_written(int fd) {
+    State& s = state();
+    const std::lock_guard lock(s.mutex);
+    s.exposed = s.exposed || s.open_to_others.contains(fd);
+}
+
+}  // namespace
+
 }  // namespace faults
 
 namespace warpaes::os {
@@ -138,10 +172,15 @@ namespace warpaes::os {
 using faults::call;
 
 int open(const char* path, int flags, mode_t mode) {
-    return call("open", [&] { return ::open(path, flags, mode); });
+    return call("open", [&] {
+        const int fd = ::open(path, flags, mode);
+        faults::note_opened(fd, flags, mode);
+        return fd;
+    });
 }
 /// A descriptor is closed whatever close() says.
 int close(int fd) {
+    faults::note_closed(fd);
     const int result = ::close(fd);
     return call("close", [&] { return result; });
 }
@@ -152,9 +191,11 @@ ssize_t pread(int fd, void* buffer, std::size_t bytes, off_t offset) {
     return call("pread", bytes, [&](std::size_t n) { return ::pread(fd, buffer, n, offset); });
 }
 ssize_t write(int fd, const void* buffer, std::size_t bytes) {
+    faults::note_written(fd);
     return call("write", bytes, [&](std::size_t n) { return ::write(fd, buffer, n); });
 }
 ssize_t pwrite(int fd, const void* buffer, std::size_t bytes, off_t offset) {
+    faults::note_written(fd);
     return call("pwrite", bytes, [&](std::size_t n) { return ::pwrite(fd, buffer, n, offset); });
 }
 off_t lseek(int fd, off_t offset, int whence) {
@@ -166,6 +207,9 @@ int poll(pollfd* fds, nfds_t count, int milliseconds) {
 int stat(const char* path, struct stat* status) {
     return call("stat", [&] { return ::stat(path, status); });
 }
+int lstat(const char* path, struct stat* status) {
+    return call("lstat", [&] { return ::lstat(path, status); });
+}
 int fstat(int fd, struct stat* status) {
     return call("fstat", [&] { return ::fstat(fd, status); });
 }
@@ -175,6 +219,9 @@ int status_flags(int fd) {
 int fchmod(int fd, mode_t mode) {
     return call("fchmod", [&] { return ::fchmod(fd, mode); });
 }
+int fchown(int fd, uid_t owner, gid_t group) {
+    return call("fchown", [&] { return ::fchown(fd, owner, group); });
+}
 int fsync(int fd) {
     return call("fsync", [&] { return ::fsync(fd); });
 }
@@ -182,7 +229,7 @@ int rename(const char* from, const char* to, unsigned flags) {
     return call("rename", [&] { return ::renameat2(AT_FDCWD, from, AT_FDCWD, to, flags); });
 }
 int link(const char* from, const char* to) {
-    return call("link", [&] { return ::link(from, to); });
+    return call("link", [&] { return ::linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW); });
 }
 int unlink(const char* path) {
     return call("unlink", [&] { return ::unlink(path); });

@@ -36,5 +36,8 @@ void inject(const Injection& injection);
 std::map<std::string, unsigned> counts();
 /// Whether any injection had its effect since the last reset.
 bool happened();
+/// Whether since then anything was written to a file that was made with permissions for others than its owner: they may
+/// have opened it before these were taken away.
+bool exposed();
 
 }  // namespace faults

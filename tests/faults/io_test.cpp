@@ -55,14 +55,14 @@ std::vector<Fault> faults_of(const std::string& call) {
     }
     if (call == "write" || call == "pwrite") list = transfer_faults({ENOSPC, EIO, EPIPE, EFBIG});
     if (call == "open") list = failures({EACCES, EMFILE, ENOENT, EINTR});
-    if (call == "stat") list = failures({EIO, EACCES});
+    if (call == "stat" || call == "lstat") list = failures({EIO, EACCES});
     if (call == "fstat") list = failures({EIO});
     if (call == "lseek" || call == "status_flags") list = failures({EIO});
     if (call == "poll") {
         list = failures({ENOMEM});
         list.insert(list.end(), {interrupted, {Effect::fail, EINTR, 3}, {Effect::end}, slow});
     }
-    if (call == "fchmod") list = failures({EPERM});
+    if (call == "fchmod" || call == "fchown") list = failures({EPERM});
     if (call == "fsync") {
         list = failures({EIO, ENOSPC, EINVAL});
         list.insert(list.end(), {{Effect::fail, EINTR, 3}, slow});
@@ -97,6 +97,7 @@ protected:
         }
         const bool happened = faults::happened();
         missed_ = !happened;
+        EXPECT_FALSE(exposed()) << description;
         reset();
         // A file that cannot be removed stays.
         if (call == "unlink") result.left_over = false;
@@ -127,6 +128,10 @@ TEST_P(Io, EveryCallAtEveryPosition) {
     reset();
     ASSERT_EQ(stage_->run(*case_, engine_.get()).status, WARPAES_OK) << warpaes_last_error();
     const auto calls = counts();
+    const EndKind ends = std::get<0>(GetParam()).ends;
+    if (ends == EndKind::file || ends == EndKind::replacement) {
+        EXPECT_EQ(calls.at("fsync"), 2U) << "the file, and the folder that its name is in";
+    }
     std::set<std::string> seen;
     for (const auto& [call, n] : calls) {
         if (call == "*") continue;
@@ -146,12 +151,22 @@ TEST_P(Io, EveryCallAtEveryPosition) {
             }
         }
     }
-    if (!seen.contains("rename")) return;
-    // A file system without RENAME_NOREPLACE: what comes in its place fails too.
-    for (const std::string call : {"link", "unlink"}) {
+    if (!seen.contains("link")) return;
+    // A file system without files that have no name: those that come in their place fail too, also if it does not know
+    // RENAME_NOREPLACE either.
+    std::vector<Injection> named{{"open", 2, Effect::fail, EOPNOTSUPP}};  // the first is that of the input
+    if (ends == EndKind::file) named.push_back({"open", 4, Effect::fail, EOPNOTSUPP});  // behind that of permissions
+    for (const std::string call : {"open", "rename", "link", "unlink"}) {
         for (const Fault& f : faults_of(call)) {
-            const Injection injection{call, 1, f.effect, f.error, f.times};
-            check(call, {{"rename", 1, Effect::fail, EINVAL}, injection}, "no rename, " + describe(injection));
+            for (unsigned nth = 1; nth <= 2; ++nth) {
+                const Injection injection{call, nth, f.effect, f.error, f.times};
+                std::vector<Injection> all = named;
+                all.push_back(injection);
+                check(call, all, "named, " + describe(injection));
+                if (call == "open" || call == "rename") continue;
+                all.push_back({"rename", 1, Effect::fail, EINVAL});
+                check(call, all, "named, no rename, " + describe(injection));
+            }
         }
     }
 }
