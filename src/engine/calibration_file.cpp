@@ -51,8 +51,10 @@ std::string variable(const char* name) {
     return value != nullptr ? value : "";
 }
 
+/// Of a regular file: everything else may have no end, or keep who opens it waiting.
 std::string read_text(const fs::path& path) {
     std::error_code error;
+    if (!fs::is_regular_file(path, error)) throw Error(WARPAES_ERROR_FORMAT, "calibration: is no regular file");
     const std::uintmax_t bytes = fs::file_size(path, error);
     if (!error && bytes > most_bytes) throw Error(WARPAES_ERROR_FORMAT, "calibration: the file is too long");
     std::ifstream file(path, std::ios::binary);
@@ -105,6 +107,9 @@ void store_calibration(const CostModel& model, const std::string& path, const Ma
     merged.keep_gpus(*load_calibration(path, machine));
     const fs::path target(path);
     std::error_code error;
+    if (fs::exists(target, error) && !fs::is_regular_file(target, error)) {
+        refuse_to_write(target, "it is no regular file");
+    }
     if (target.has_parent_path()) fs::create_directories(target.parent_path(), error);
     if (error) refuse_to_write(target, error.message());
     std::random_device random;
