@@ -13,6 +13,7 @@
 
 #include "bench_batch.hpp"
 #include "bench_subject.hpp"
+#include "record.hpp"
 
 namespace cli {
 
@@ -411,11 +412,11 @@ int run_bench(int argc, char** argv) {
         }
         Bench bench(o.samples, o.seconds);
         for (std::size_t i = 0; i < cases.size(); ++i) {
-            if (o.as_json && isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r{} of {} ", i + 1, cases.size());
+            if (o.as_json && isatty(STDERR_FILENO) != 0) say(fmt::format("\r{} of {} ", i + 1, cases.size()));
             record["bench"].push_back(bench.run(cases[i]));
             if (!o.as_json) print_row(record["bench"].back());
         }
-        if (o.as_json) fmt::print("{}\n", record.dump(1));
+        if (o.as_json) print_json(record, 1);
         if (!o.output.empty()) {
             std::ofstream file(o.output);
             file << record.dump(1) << '\n';

@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "interrupt.hpp"
 #include "plan.hpp"
+#include "record.hpp"
 
 namespace cli {
 
@@ -24,7 +24,7 @@ GPU a minute. While the machine does other things the figures are worth little.
 )";
 
 int show(void*, std::uint64_t done, std::uint64_t total) {
-    if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r{} of {} ", done, total);
+    if (isatty(STDERR_FILENO) != 0) say(fmt::format("\r{} of {} ", done, total));
     return caught_signal();
 }
 
@@ -44,16 +44,16 @@ int run_calibrate(int argc, char** argv) {
     if (cpu_only) calibration.flags |= WARPAES_CALIBRATE_CPU_ONLY;
     calibration.progress = show;
     const warpaes_status status = warpaes_engine_calibrate(engine.get(), &calibration);
-    if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
+    if (isatty(STDERR_FILENO) != 0) say("\r\033[K");
     check(status);
     char path[4096];
     check(warpaes_calibration_path(path, sizeof path));
     if (as_json) {
-        const nlohmann::json record{{"path", path},
-                                    {"measurements", calibration.measurements},
-                                    {"median_error", calibration.median_error},
-                                    {"seconds", calibration.seconds}};
-        fmt::print("{}\n", record.dump(2));
+        nlohmann::json record{{"measurements", calibration.measurements},
+                              {"median_error", calibration.median_error},
+                              {"seconds", calibration.seconds}};
+        put_name(record, "path", path);
+        print_json(record, 2);
     } else {
         fmt::print("{} measurements in {:.1f} s; predictions of them are off by {:.1f} % in the median\n",
                    calibration.measurements, calibration.seconds, 100 * calibration.median_error);

@@ -8,8 +8,13 @@
 
 namespace cli {
 
+void say(const std::string& text) noexcept {
+    (void)std::fwrite(text.data(), 1, text.size(), stderr);
+    (void)std::fflush(stderr);
+}
+
 void warn(const std::string& sentence) {
-    fmt::print(stderr, "warpaes: warning: {}\n", sentence);
+    say(fmt::format("warpaes: warning: {}\n", sentence));
 }
 
 std::vector<warpaes_backend_info> list_backends() {

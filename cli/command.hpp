@@ -72,6 +72,9 @@ inline Engine create_engine(const std::string& backend, int device, unsigned thr
     return create_engine(options);
 }
 
+/// On standard error. What cannot be written there is no failure: there is nobody to tell.
+void say(const std::string& text) noexcept;
+
 /// A warning on standard error.
 void warn(const std::string& sentence);
 

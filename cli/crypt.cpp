@@ -8,8 +8,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <mutex>
-#include <nlohmann/json.hpp>
+#include <new>
 #include <numeric>
+#include <system_error>
 #include <thread>
 
 #include "command.hpp"
@@ -20,6 +21,7 @@
 #include "key_files.hpp"
 #include "keyset_source.hpp"
 #include "progress.hpp"
+#include "record.hpp"
 
 namespace cli {
 
@@ -87,11 +89,17 @@ public:
           outcomes_(tasks_.size()),
           progress_(options.progress.value_or(::isatty(STDERR_FILENO) != 0), tasks_) {
         check_terminal();
+        for (std::size_t i = 0; i < tasks_.size(); ++i) {
+            if (tasks_[i].status == WARPAES_OK) continue;
+            outcomes_[i].status = tasks_[i].status;
+            outcomes_[i].error = tasks_[i].error;
+        }
     }
 
     void run() {
         std::vector<std::size_t> small, large;
         for (std::size_t i = 0; i < tasks_.size(); ++i) {
+            if (tasks_[i].status != WARPAES_OK) continue;
             (tasks_.size() > 1 && !tasks_[i].input.empty() && tasks_[i].bytes < large_file ? small : large)
                 .push_back(i);
         }
@@ -113,7 +121,7 @@ public:
 
     void report() const {
         if (o_.json) {
-            fmt::print(data_on_stdout() ? stderr : stdout, "{}\n", record().dump());
+            print_json(record(), -1, data_on_stdout() ? stderr : stdout);
         } else if (o_.action == Action::verify) {
             for (std::size_t i = 0; i < tasks_.size(); ++i) {
                 if (outcomes_[i].status == WARPAES_OK) fmt::print("{}: authentic\n", name_of(i));
@@ -121,8 +129,8 @@ public:
         }
         if (o_.progress.value_or(false) && status() == WARPAES_OK) {
             const auto bytes = static_cast<double>(bytes_read());
-            fmt::print(stderr, "{} in {:.2f} s: {:.2f} GB/s on {}\n", human_bytes(bytes), seconds_,
-                       bytes / seconds_ / 1e9, outcomes_[0].backend);
+            say(fmt::format("{} in {:.2f} s: {:.2f} GB/s on {}\n", human_bytes(bytes), seconds_, bytes / seconds_ / 1e9,
+                            outcomes_[0].backend));
         }
         std::fflush(stdout);
         if (tasks_.size() == 1) {
@@ -134,7 +142,7 @@ public:
             if (outcomes_[i].status == WARPAES_OK) continue;
             ++failed;
             if (outcomes_[i].status != WARPAES_ERROR_CANCELLED) {
-                fmt::print(stderr, "warpaes: '{}': {}\n", name_of(i), outcomes_[i].error);
+                say(fmt::format("warpaes: '{}': {}\n", name_of(i), outcomes_[i].error));
             }
         }
         if (failed != 0) throw Failure(status(), fmt::format("{} of {} files failed", failed, tasks_.size()));
@@ -169,7 +177,11 @@ private:
             for (std::size_t i = next++; i < files.size(); i = next++) run_one(engine.get(), files[i]);
         };
         std::vector<std::jthread> others;
-        for (std::size_t n = 1; n < std::min(wanted, files.size()); ++n) others.emplace_back(work);
+        try {
+            for (std::size_t n = 1; n < std::min(wanted, files.size()); ++n) others.emplace_back(work);
+        } catch (const std::system_error&) {
+            // No more threads to be had: those that run do all the work.
+        }
         work();
     }
 
@@ -184,6 +196,9 @@ private:
         } catch (const Failure& failure) {
             outcome.status = failure.status();
             outcome.error = failure.what();
+        } catch (const std::bad_alloc&) {
+            outcome.status = WARPAES_ERROR_OUT_OF_MEMORY;
+            outcome.error = "out of memory";
         } catch (const std::exception& error) {
             outcome.status = WARPAES_ERROR_INTERNAL;
             outcome.error = error.what();
@@ -226,6 +241,10 @@ private:
             warn(
                 fmt::format("'{}': a GPU failed midway; the CPU did the rest, and the result is complete", task.input));
         }
+        if ((job.notes & WARPAES_NOTE_INPUT_GREW) != 0) {
+            warn(fmt::format("'{}': grew meanwhile; what was there at first is done, {} bytes, and nothing behind it",
+                             task.input, job.bytes_read));
+        }
     }
 
     static void make_directories(const std::string& output) {
@@ -247,8 +266,9 @@ private:
         json files = json::array();
         for (std::size_t i = 0; i < tasks_.size(); ++i) {
             const Outcome& outcome = outcomes_[i];
-            json file = {{"input", tasks_[i].input}, {"status", outcome.status}};
-            if (o_.action != Action::verify) file["output"] = tasks_[i].output;
+            json file = {{"status", outcome.status}};
+            put_name(file, "input", tasks_[i].input);
+            if (o_.action != Action::verify) put_name(file, "output", tasks_[i].output);
             if (outcome.status != WARPAES_OK) {
                 file["error"] = outcome.error;
             } else {

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "command.hpp"
 #include "progress.hpp"
+#include "record.hpp"
 
 namespace cli {
 
@@ -54,7 +54,7 @@ int run_devices(int argc, char** argv) {
             print_row(info);
         }
     }
-    if (*as_json) fmt::print("{}\n", list.dump(2));
+    if (*as_json) print_json(list, 2);
     return 0;
 }
 

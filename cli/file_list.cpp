@@ -1,12 +1,13 @@
 #include "file_list.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
-
-#include "command.hpp"
+#include <optional>
+#include <tuple>
 
 namespace cli {
 
@@ -46,7 +47,7 @@ public:
         const fs::path path(argument);
         std::error_code error;
         if (argument == "-") {
-            tasks_.push_back({"", options_.output.value_or(""), 0});
+            tasks_.push_back({.output = options_.output.value_or("-")});
             if (tasks_.back().output == "-") tasks_.back().output.clear();
         } else if (fs::is_directory(path, error)) {
             if (!options_.output_dir && options_.action != Action::verify) {
@@ -64,14 +65,9 @@ public:
 
 private:
     void add_file(const fs::path& path, const fs::path& name) {
-        FileTask task{path.string(), "", size_of(path)};
+        FileTask task{.input = path.string(), .bytes = size_of(path)};
         if (options_.action != Action::verify && options_.output_dir) {
             task.output = (fs::path(*options_.output_dir) / result_name(name, options_.action)).string();
-            const auto [other, fresh] = outputs_.emplace(fs::path(task.output).lexically_normal().string(), task.input);
-            if (!fresh) {
-                throw Failure(WARPAES_ERROR_ARGUMENT, fmt::format("'{}' and '{}' would both become '{}'", other->second,
-                                                                  task.input, task.output));
-            }
         } else if (options_.action != Action::verify && options_.output && *options_.output != "-") {
             task.output = *options_.output;
         }
@@ -84,8 +80,9 @@ private:
         for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
             entries.push_back(*at);
         if (error) {
-            throw Failure(WARPAES_ERROR_NOT_FOUND,
-                          fmt::format("cannot read the directory '{}': {}", directory.string(), error.message()));
+            tasks_.push_back({.input = directory.string(),
+                              .status = WARPAES_ERROR_NOT_FOUND,
+                              .error = fmt::format("cannot read the directory: {}", error.message())});
         }
         std::sort(entries.begin(), entries.end());
         for (const auto& entry : entries) {
@@ -110,8 +107,45 @@ private:
 
     const CryptOptions& options_;
     std::vector<FileTask> tasks_;
-    std::map<std::string, std::string> outputs_;  ///< and what makes them
 };
+
+/// What a path leads to, whatever ways there are to it: a file, or as long as there is none, the nearest directory that
+/// exists and the way on from there.
+using Identity = std::tuple<dev_t, ino_t, std::string>;
+
+std::optional<Identity> identity(const fs::path& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) == 0) return Identity(status.st_dev, status.st_ino, "");
+    const fs::path name = path.filename(), parent = path.parent_path();
+    if (parent == path) return std::nullopt;
+    if (name == "..") return identity(parent.parent_path() / ".");
+    auto above = identity(parent.empty() ? "." : parent);
+    if (above && name != "." && !name.empty()) std::get<std::string>(*above) += "/" + name.string();
+    return above;
+}
+
+/// A result replaces what is at its place when it is complete: nothing that is still to be read, and no other result.
+void refuse_clashes(const std::vector<FileTask>& tasks) {
+    std::map<Identity, const FileTask*> inputs, outputs;
+    for (const FileTask& task : tasks) {
+        if (const auto id = identity(task.input); id && std::get<std::string>(*id).empty()) inputs.emplace(*id, &task);
+    }
+    for (const FileTask& task : tasks) {
+        if (task.output.empty()) continue;
+        const auto id = identity(task.output);
+        if (!id) continue;
+        if (const auto input = inputs.find(*id); input != inputs.end()) {
+            throw Failure(WARPAES_ERROR_SAME_FILE, fmt::format("the result of '{}' would take the place of '{}', which "
+                                                               "is to be read too; nothing was done",
+                                                               task.input, input->second->input));
+        }
+        const auto [other, fresh] = outputs.emplace(*id, &task);
+        if (!fresh) {
+            throw Failure(WARPAES_ERROR_ARGUMENT, fmt::format("'{}' and '{}' would both become '{}'; nothing was done",
+                                                              other->second->input, task.input, task.output));
+        }
+    }
+}
 
 }  // namespace
 
@@ -123,6 +157,7 @@ std::vector<FileTask> list_files(const CryptOptions& options) {
     if (std::count_if(tasks.begin(), tasks.end(), [](const FileTask& task) { return task.input.empty(); }) > 1) {
         throw UsageError("'-': standard input can be read only once");
     }
+    if (options.output_dir) refuse_clashes(tasks);
     return tasks;
 }
 

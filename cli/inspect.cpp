@@ -4,12 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "command.hpp"
 #include "crypt_options.hpp"
 #include "descriptor.hpp"
 #include "keyset_source.hpp"
+#include "record.hpp"
 
 namespace cli {
 
@@ -173,7 +173,7 @@ json inspect_file(const std::string& path, const InspectOptions& o, const Keys* 
     }
     if (!o.json) print(path, info, guesses, key);
     json record = to_json(info);
-    record["file"] = path;
+    put_name(record, "file", path);
     record["status"] = WARPAES_OK;
     record["key_id"] = key_id;
     record["candidates"] = json::array();
@@ -208,13 +208,15 @@ int run_inspect(int argc, char** argv) {
         try {
             records.push_back(inspect_file(path, o, o.keys ? &keys : nullptr, aad, engine.get()));
         } catch (const Failure& failure) {
-            records.push_back({{"file", path}, {"status", failure.status()}, {"error", failure.what()}});
-            if (o.files.size() > 1) fmt::print(stderr, "warpaes: '{}': {}\n", path, failure.what());
+            json record = {{"status", failure.status()}, {"error", failure.what()}};
+            put_name(record, "file", path);
+            records.push_back(std::move(record));
+            if (o.files.size() > 1) say(fmt::format("warpaes: '{}': {}\n", path, failure.what()));
             if (status == WARPAES_OK) sentence = failure.what();
             if (status == WARPAES_OK) status = failure.status();
         }
     }
-    if (o.json) fmt::print("{}\n", records.dump(2));
+    if (o.json) print_json(records, 2);
     if (status == WARPAES_OK) return 0;
     throw Failure(status, o.files.size() == 1 ? sentence : "not all of the files can be told");
 }

@@ -1,35 +1,76 @@
 #include "interrupt.hpp"
 
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
 #include <csignal>
-#include <initializer_list>
+#include <cstdlib>
+#include <ctime>
+#include <vector>
 
 namespace cli {
 
 namespace {
 
-volatile std::sig_atomic_t caught = 0;
+constexpr unsigned patience = 5;  // seconds
+
+std::atomic<int> caught{0};
+std::atomic<std::int64_t> caught_at{0};  // milliseconds
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
 extern "C" void remember(int signal) {
-    caught = signal;
+    const int error = errno;
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    const std::int64_t at = std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
+    int none = 0;
+    if (caught.compare_exchange_strong(none, signal)) {
+        caught_at = at;
+        ::alarm(patience);
+    } else if (caught_at != 0 && at - caught_at >= 1000) {
+        // Whoever passes a signal on to those below it often sends a second one with the first.
+        end_by(caught);
+    }
+    errno = error;
+}
+
+std::vector<int> ending_signals() {
+    std::vector<int> list{SIGHUP,  SIGINT,    SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2,  SIGALRM,
+                          SIGPROF, SIGVTALRM, SIGXCPU, SIGPOLL, SIGPWR,  SIGSTKFLT};
+    for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) list.push_back(signal);
+    return list;
 }
 
 }  // namespace
 
 void catch_signals() {
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
     struct sigaction action {};
     action.sa_handler = remember;
     // Not SA_RESTART: a call that waits for ever returns and the job notices.
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
     sigemptyset(&action.sa_mask);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    for (const int signal : ending_signals()) {
         struct sigaction before {};
-        sigaction(signal, nullptr, &before);
-        if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);  // nohup stays in force
+        if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) {
+            sigaction(signal, &action, nullptr);
+        }
     }
 }
 
 int caught_signal() noexcept {
     return caught;
+}
+
+void end_by(int signal) noexcept {
+    std::signal(signal, SIG_DFL);
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, signal);
+    pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+    std::raise(signal);
+    std::_Exit(128 + signal);
 }
 
 }  // namespace cli

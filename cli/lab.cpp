@@ -17,6 +17,7 @@
 #include "lab/report.hpp"
 #include "lab/run.hpp"
 #include "lab/scratch.hpp"
+#include "record.hpp"
 
 namespace cli {
 
@@ -131,7 +132,7 @@ int run_list(int argc, char** argv) {
         fmt::print("{:<20}{:<8}{:>5.0f} s {:>7}  {}\n", e.key, lab::needs_names(e.needs), e.seconds,
                    fmt::format("({:.1f})", e.quick_seconds), e.title);
     }
-    if (as_json) fmt::print("{}\n", list.dump(2));
+    if (as_json) print_json(list, 2);
     return 0;
 }
 
@@ -235,11 +236,10 @@ public:
         std::string line = fmt::format("{} of {}  {}  {:.0f} %  {} left  {}", p.index + 1, p.count, p.entry.key,
                                        100 * p.done, human_duration(p.seconds_left), p.next);
         if (line.size() > 100) line.resize(100);
-        fmt::print(stderr, "\r\033[K{}", line);
-        std::fflush(stderr);
+        say("\r\033[K" + line);
     }
     void clear() {
-        if (visible_) fmt::print(stderr, "\r\033[K");
+        if (visible_) say("\r\033[K");
         visible_ = false;
     }
 
@@ -300,7 +300,7 @@ int run_run(int argc, char** argv) {
     progress.clear();
     write_page(record, folder / "report.html");
     if (o.as_json) {
-        fmt::print("{}\n", lab::to_json(record).dump(1));
+        print_json(lab::to_json(record), 1);
     } else {
         fmt::print("\n{} and report.html are in '{}'{}\n", "record.json", o.output,
                    complete ? "" : "; `warpaes lab run --resume` goes on");
@@ -364,7 +364,7 @@ int run_compare(int argc, char** argv) {
     if (!parse_options(app, argc, argv, compare_help)) return 0;
     const lab::Comparison comparison = lab::compare(load_record(a), load_record(b));
     if (as_json) {
-        fmt::print("{}\n", to_json(comparison).dump(1));
+        print_json(to_json(comparison), 1);
     } else {
         print(comparison);
     }

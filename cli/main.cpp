@@ -2,13 +2,14 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <new>
 
 #include "command.hpp"
 #include "interrupt.hpp"
+#include "process.hpp"
 
 namespace {
 
@@ -70,21 +71,29 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    cli::secure_process();
     cli::remember_arguments(argc, argv);
-    std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), with a message
     cli::catch_signals();
     int code = WARPAES_ERROR_INTERNAL;
     try {
         code = run(argc, argv);
     } catch (const cli::Failure& failure) {
         code = failure.status();
-        fmt::print(stderr, "warpaes: {}\n", failure.what());
+        cli::say(fmt::format("warpaes: {}\n", failure.what()));
+    } catch (const std::bad_alloc&) {
+        code = WARPAES_ERROR_OUT_OF_MEMORY;
+        cli::say("warpaes: out of memory\n");
     } catch (const std::exception& error) {
-        fmt::print(stderr, "warpaes: {}\n", error.what());
+        if (std::ferror(stdout) != 0) code = WARPAES_ERROR_WRITE;
+        cli::say(fmt::format("warpaes: {}\n", error.what()));
     }
-    if (std::fflush(stdout) != 0 && code == 0) {
-        fmt::print(stderr, "warpaes: cannot write to standard output: {}\n", std::strerror(errno));
+    // Also if it was told before, and what it was told of is no longer in the buffer.
+    const bool flushed = std::fflush(stdout) == 0;
+    if (code == 0 && (!flushed || std::ferror(stdout) != 0)) {
+        cli::say(fmt::format("warpaes: cannot write to standard output: {}\n",
+                             flushed ? "not all of it arrived" : std::strerror(errno)));
         code = WARPAES_ERROR_WRITE;
     }
-    return cli::caught_signal() != 0 ? 128 + cli::caught_signal() : code;
+    if (cli::caught_signal() != 0) cli::end_by(cli::caught_signal());
+    return code;
 }

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "numbers.hpp"
 #include "plan_grid.hpp"
 #include "progress.hpp"
+#include "record.hpp"
 
 namespace cli {
 
@@ -215,7 +215,7 @@ int run_plan(int argc, char** argv) {
                       {"predictions", predictions_of(engine.get(), work)},
                       {"plan", plan_of(engine.get(), work)}};
     if (o.as_json) {
-        fmt::print("{}\n", record.dump(2));
+        print_json(record, 2);
     } else {
         print_table(work, o, record);
     }

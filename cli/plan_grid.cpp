@@ -14,6 +14,7 @@
 #include "interrupt.hpp"
 #include "plan.hpp"
 #include "progress.hpp"
+#include "record.hpp"
 
 namespace cli {
 
@@ -240,7 +241,7 @@ private:
 int run_grid(const GridOptions& options) {
     const json record = Grid(options).run();
     if (options.as_json) {
-        fmt::print("{}\n", record.dump(1));
+        print_json(record, 1);
     } else {
         fmt::print("{} of {} choices cost at most {} times the best, {:.1f} %\n", record["good"].get<std::size_t>(),
                    record["points"].size(), good_ratio, 100 * record["share"].get<double>());
@@ -248,7 +249,7 @@ int run_grid(const GridOptions& options) {
     if (!options.output.empty()) {
         std::ofstream file(options.output);
         file << record.dump(1) << '\n';
-        if (!file) throw Failure(WARPAES_ERROR_WRITE, "cannot write '" + options.output + "'");
+        if (!file.flush()) throw Failure(WARPAES_ERROR_WRITE, "cannot write '" + options.output + "'");
     }
     return 0;
 }

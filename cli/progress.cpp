@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <warpaes/warpaes.h>
 
-#include <cstdio>
+#include "command.hpp"
 
 namespace cli {
 
@@ -37,15 +37,13 @@ void ProgressLine::update(std::uint64_t done, std::uint64_t total) {
     } else {
         line += fmt::format("  {:.2f} GB/s", rate / 1e9);
     }
-    fmt::print(stderr, "\r\033[K{}", line);
-    std::fflush(stderr);
+    say("\r\033[K" + line);
 }
 
 void ProgressLine::clear() {
     if (!visible_) return;
     visible_ = false;
-    fmt::print(stderr, "\r\033[K");
-    std::fflush(stderr);
+    say("\r\033[K");
 }
 
 }  // namespace cli

@@ -13,6 +13,7 @@
 
 #include "command.hpp"
 #include "known_answers.hpp"
+#include "record.hpp"
 #include "secrets.hpp"
 
 namespace cli {
@@ -223,7 +224,7 @@ int run_selftest(int argc, char** argv) {
         if (!*as_json) fmt::print("{:<10}  {}\n", name, outcome);
         records.push_back(record);
     }
-    if (*as_json) fmt::print("{}\n", records.dump(2));
+    if (*as_json) print_json(records, 2);
     return all_right ? 0 : WARPAES_ERROR_INTERNAL;
 }
 
