@@ -17,6 +17,11 @@ void warn(const std::string& sentence) {
     say(fmt::format("warpaes: warning: {}\n", sentence));
 }
 
+void warn_of_growth(const std::string& input, std::uint64_t bytes) {
+    warn(fmt::format("{} grew meanwhile: the {} bytes that were there at first are done, and nothing behind them",
+                     input.empty() ? "standard input" : "'" + input + "'", bytes));
+}
+
 std::vector<warpaes_backend_info> list_backends() {
     std::vector<warpaes_backend_info> list(warpaes_backend_count());
     for (std::size_t i = 0; i < list.size(); ++i) {

@@ -78,6 +78,9 @@ void say(const std::string& text) noexcept;
 /// A warning on standard error.
 void warn(const std::string& sentence);
 
+/// WARPAES_NOTE_INPUT_GREW. An `input` without a name is standard input.
+void warn_of_growth(const std::string& input, std::uint64_t bytes);
+
 /// What warpaes_backend_query lists.
 std::vector<warpaes_backend_info> list_backends();
 

@@ -241,10 +241,7 @@ private:
             warn(
                 fmt::format("'{}': a GPU failed midway; the CPU did the rest, and the result is complete", task.input));
         }
-        if ((job.notes & WARPAES_NOTE_INPUT_GREW) != 0) {
-            warn(fmt::format("'{}': grew meanwhile; what was there at first is done, {} bytes, and nothing behind it",
-                             task.input, job.bytes_read));
-        }
+        if ((job.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(task.input, job.bytes_read);
     }
 
     static void make_directories(const std::string& output) {

@@ -3,13 +3,13 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "command.hpp"
 #include "enc_options.hpp"
 #include "interrupt.hpp"
 #include "key_files.hpp"
 #include "progress.hpp"
+#include "record.hpp"
 #include "secrets.hpp"
 
 namespace cli {
@@ -151,16 +151,17 @@ void run_job(const EncOptions& o) {
     check(status);
     const double seconds = line.seconds();
     line.clear();
+    if ((job.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(o.input, job.bytes_read);
     if ((job.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0) {
         warn(
             "the counter passed 2^128 - 1 and went on at 0: correct, but the counters from 0 on are now used up for "
             "this key");
     }
     if (o.summary || o.progress.value_or(false)) {
-        fmt::print(stderr, "{} in {:.2f} s: {:.2f} GB/s on {}\n", human_bytes(static_cast<double>(job.bytes_read)),
-                   seconds, static_cast<double>(job.bytes_read) / seconds / 1e9, job.backend);
+        say(fmt::format("{} in {:.2f} s: {:.2f} GB/s on {}\n", human_bytes(static_cast<double>(job.bytes_read)),
+                        seconds, static_cast<double>(job.bytes_read) / seconds / 1e9, job.backend));
     }
-    if (o.json) fmt::print(o.output.empty() ? stderr : stdout, "{}\n", record_of(job, seconds).dump());
+    if (o.json) print_json(record_of(job, seconds), -1, o.output.empty() ? stderr : stdout);
 }
 
 }  // namespace
@@ -176,7 +177,7 @@ int run_enc(int argc, char** argv) {
     } catch (const Failure& failure) {
         if (options.json) {
             const json record = {{"status", failure.status()}, {"error", failure.what()}};
-            fmt::print(options.output.empty() ? stderr : stdout, "{}\n", record.dump());
+            print_json(record, -1, options.output.empty() ? stderr : stdout);
         }
         throw;
     }

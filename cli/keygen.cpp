@@ -50,7 +50,7 @@ SecretText random_key(std::size_t bytes) {
 void put(const std::string& path, std::string_view text, const std::string& what) {
     if (!path.empty() && path != "-") {
         create_key_file(path, text);
-        fmt::print(stderr, "{} in '{}', for you alone to read: who loses it loses the files\n", what, path);
+        say(fmt::format("{} in '{}', for you alone to read: who loses it loses the files\n", what, path));
         return;
     }
     if (::isatty(STDOUT_FILENO) != 0) throw UsageError("keys are not for a terminal: give -o FILE, or a pipe");
@@ -58,7 +58,7 @@ void put(const std::string& path, std::string_view text, const std::string& what
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
         throw Failure(WARPAES_ERROR_WRITE, fmt::format("cannot write to standard output: {}", std::strerror(errno)));
     }
-    fmt::print(stderr, "{}\n", what);
+    say(what + "\n");
 }
 
 }  // namespace

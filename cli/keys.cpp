@@ -4,11 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "command.hpp"
 #include "keyset_file.hpp"
 #include "keyset_source.hpp"
+#include "record.hpp"
 #include "templates.hpp"
 
 namespace cli {
@@ -52,7 +52,7 @@ void list_keys(const std::string& path, bool as_json) {
             fmt::print("{:<10}  {:<9}  {:<7}  {}\n", key.key_id, state_name(key.state), key.primary ? "yes" : "", what);
         }
     }
-    if (as_json) fmt::print("{}\n", list.dump(2));
+    if (as_json) print_json(list, 2);
 }
 
 constexpr const char* help = R"(Usage: warpaes keys list [--json] KEYSET

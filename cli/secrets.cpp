@@ -247,7 +247,7 @@ SecretBytes take_argument(const std::string& what, char* argument, const std::st
     const SecretBytes bytes = copy(what, argument);
     // Other processes can read the command line; from here on they see stars.
     std::memset(argument, '*', std::strlen(argument));
-    fmt::print(stderr, "warpaes: warning: {} on the command line can be seen by other processes; {}\n", what, advice);
+    warn(fmt::format("{} on the command line can be seen by other processes; {}", what, advice));
     return bytes;
 }
 

@@ -1,11 +1,15 @@
 """What the transcripts of the command line share. Python's standard library only."""
 
+import array
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import termios
+import time
 import unittest
 
 WARPAES = os.environ["WARPAES"]
@@ -45,6 +49,15 @@ def main():
     """Runs the tests of the program. What lacks a package is skipped, which the exit status says."""
     result = unittest.main(exit=False).result
     sys.exit(1 if not result.wasSuccessful() else SKIPPED if result.skipped else 0)
+
+
+def wait_until_read(pipe, seconds=20):
+    """Until whoever reads the other end has taken all that was written."""
+    left = array.array("i", [1])
+    deadline = time.monotonic() + seconds
+    while left[0] != 0 and time.monotonic() < deadline:
+        time.sleep(0.005)
+        fcntl.ioctl(pipe, termios.FIONREAD, left)
 
 
 def missing(package, error):

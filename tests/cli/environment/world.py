@@ -1,0 +1,293 @@
+"""Where a case of the environment matrix runs, and what is true after every one of them."""
+
+import base64
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable, Optional
+
+WARPAES = os.environ["WARPAES"]
+MARKER = b"plaintext-that-nobody-may-see-7f3a"
+PASSPHRASE = "passphrase-that-nobody-may-see-5e1d"
+RAW_KEY = "5ec2e7" * 10 + "5ec2"
+OLD = b"what was there before"
+NOBODY = 65534
+LONGEST = 10  # seconds
+DOCUMENTED = set(range(26))
+READ, WRITE, NOT_FOUND, EXISTS, SAME_FILE, ARGUMENT, FORMAT, CANCELLED = 19, 20, 16, 17, 18, 2, 21, 15
+#: What a process dies of that is broken.
+BROKEN = {-number for number in (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)}
+
+
+@dataclass
+class Case:
+    axis: str
+    name: str
+    arguments: list
+    #: file of the folder -> what it is when the command has succeeded: "plain", "sealed", "enc", "keyset", "part"
+    outputs: dict = field(default_factory=dict)
+    #: exit statuses, if only these are right; a status < 0 is a signal
+    allowed: Optional[set] = None
+    stdin: bytes = b""
+    #: called with the World before the command starts
+    prepare: Callable = lambda world: None
+    #: called in the new process before the command
+    enter: Callable = lambda: None
+    #: called with the World and the process instead of waiting for its end
+    drive: Optional[Callable] = None
+    #: called with the World and the Result afterwards; returns what is wrong
+    check: Callable = lambda world, result: []
+    #: what standard output may hold of secrets
+    open_stdout: bool = False
+    user: Optional[int] = None
+    changes_keys: bool = False
+    may_leave: bool = False
+    environment: dict = field(default_factory=dict)
+    #: there is an output of this content before
+    replaces: bool = False
+
+
+@dataclass
+class Result:
+    status: Optional[int]
+    stdout: bytes
+    stderr: bytes
+
+
+class Template:
+    """What every case finds in its folder; made once."""
+
+    def __init__(self):
+        parent = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.base = Path(tempfile.mkdtemp(prefix="warpaes-environment-", dir=parent))
+        os.chmod(self.base, 0o755)
+        self.folder = self.base / "template"
+        self.folder.mkdir()
+        self.command = self._copy_of_command()
+        plain = (MARKER + b"." * 100) * 400
+        self.plain = plain
+        (self.folder / "plain").write_bytes(plain)
+        (self.folder / "more").write_bytes(plain[::-1])
+        (self.folder / "raw").write_text(RAW_KEY)
+        for arguments in (
+            ("keygen", "-o", "keys"),
+            ("encrypt", "-k", "keys", "-o", "sealed", "plain"),
+            (*ENC, "-in", "plain", "-out", "sealed_enc"),
+        ):
+            subprocess.run([self.command, *arguments], cwd=self.folder, env=self.environment(), check=True, stderr=-3)
+        os.chmod(self.folder / "raw", 0o600)
+        self.files = {path.name: path.read_bytes() for path in self.folder.iterdir()}
+        secrets = [MARKER, MARKER[::-1], PASSPHRASE.encode(), RAW_KEY.encode()]
+        for key in json.loads(self.files["keys"])["key"]:
+            value = base64.b64decode(key["keyData"]["value"])
+            secrets += [key["keyData"]["value"].encode(), value[-32:], value[-32:].hex().encode()]
+        self.secrets = secrets
+        self.unnamed_files = self._has_unnamed_files()
+
+    def _copy_of_command(self):
+        """Other users may not enter the build folder."""
+        copy = self.base / "bin"
+        copy.mkdir(mode=0o755)
+        found = subprocess.run(["ldd", WARPAES], capture_output=True, text=True, check=False).stdout
+        for library in re.findall(r"=> (\S*libwarpaes\S*)", found):
+            shutil.copy(library, copy)
+        self.libraries = str(copy)
+        return shutil.copy(WARPAES, copy)
+
+    def _has_unnamed_files(self):
+        try:
+            os.close(os.open(self.base, os.O_TMPFILE | os.O_WRONLY, 0o600))
+        except OSError:
+            return False
+        return True
+
+    def environment(self, **more):
+        return {
+            "PATH": os.environ["PATH"],
+            "LD_LIBRARY_PATH": self.libraries,
+            "WARPAES_CALIBRATION": "none",
+            "P": PASSPHRASE,
+            **{name: os.environ[name] for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS") if name in os.environ},
+            **more,
+        }
+
+    def remove(self):
+        shutil.rmtree(self.base, ignore_errors=True)
+
+
+ENC = ("enc", "-aes-256-ctr", "-pbkdf2", "-iter", "10", "-pass", "env:P")
+
+
+class World:
+    """The folder of one case."""
+
+    def __init__(self, template):
+        self.template = template
+        self.folder = Path(tempfile.mkdtemp(prefix="case-", dir=template.base))
+        for name, content in template.files.items():
+            path = self.folder / name
+            path.write_bytes(content)
+            os.chmod(path, 0o600 if name in ("keys", "raw") else 0o644)
+        self.extra = set()  # names that may be there afterwards
+        self.extra_inputs = set()  # folders of plaintext
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def owned_by(self, user):
+        for path in [self.folder, *self.folder.iterdir()]:
+            os.chown(path, user, user, follow_symlinks=False)
+
+    def run(self, *arguments):
+        return subprocess.run(
+            [self.template.command, *arguments],
+            cwd=self.folder,
+            env=self.template.environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+
+    def start(self, case, stdin):
+        def enter():
+            os.setpgid(0, 0)  # not a session of its own, which could not be stopped from a terminal
+            if case.user is not None:
+                os.setgroups([])
+                os.setgid(case.user)
+                os.setuid(case.user)
+            case.enter()
+
+        return subprocess.Popen(
+            [self.template.command, *case.arguments],
+            cwd=self.folder,
+            env=self.template.environment(**case.environment),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=enter,
+        )
+
+    def is_right(self, kind, content):
+        if kind == "plain":
+            return content == self.template.plain
+        if kind == "part":
+            return content == self.template.plain[:100]
+        if kind == "keyset":
+            return bool(json.loads(content)["key"])
+        copy = self.template.base / (self.folder.name + "-copy")  # not where another user may watch
+        copy.write_bytes(content)
+        how = (*ENC, "-d", "-in") if kind == "enc" else ("decrypt", "-k", "keys")
+        opened = self.run(*how, copy)
+        copy.unlink()
+        return opened.returncode == 0 and opened.stdout in (self.template.plain, self.template.plain[::-1])
+
+    def look_at_outputs(self, case, status):
+        for name, kind in case.outputs.items():
+            path = self.folder / os.fsdecode(name)
+            content = path.read_bytes() if path.is_file() else None
+            if status == 0 and content is None:
+                yield f"success, but there is no {name!r}"
+            elif content is not None and not (case.replaces and content == OLD and status != 0):
+                try:
+                    right = self.is_right(kind, content)
+                except ValueError:
+                    right = False
+                if not right:
+                    yield f"{name!r} is not complete: {content[:60]}"
+            elif content is None and case.replaces:
+                yield f"{name!r} is lost"
+
+    def look_at_inputs(self, case):
+        for name, content in self.template.files.items():
+            path = self.folder / name
+            if name == "keys" and case.changes_keys:
+                if self.run("keys", "list", "keys").returncode != 0:
+                    yield "the keyset is lost"
+            elif not path.is_file() or path.read_bytes() != content:
+                yield f"the input {name!r} is not what it was"
+
+    def look_for_leftovers(self, case):
+        known = {os.fsencode(name).split(b"/")[0] for name in (*self.template.files, *case.outputs, *self.extra)}
+        for name in os.listdir(os.fsencode(self.folder)):
+            if name not in known and not (case.may_leave and name.startswith(b".warpaes-")):
+                yield f"{name!r} is left behind"
+
+    def look_for_secrets(self, case, result):
+        shown = {"standard error": result.stderr}
+        if not case.open_stdout:
+            shown["standard output"] = result.stdout
+        known = {os.fsencode(name) for name in (*self.template.files, *case.outputs, *self.extra)}
+        for root, _, names in os.walk(os.fsencode(self.folder)):
+            for name in names:
+                path = os.path.join(root, name)
+                within = os.path.relpath(path, os.fsencode(self.folder))
+                if within in known or within.split(b"/")[0] in self.extra_inputs:
+                    continue
+                if stat.S_ISREG(os.lstat(path).st_mode):
+                    with open(path, "rb") as file:
+                        shown[within] = file.read()
+        for where, content in shown.items():
+            if any(secret in content for secret in self.template.secrets):
+                yield f"a secret is in {where}"
+
+    def faults(self, case, result):
+        if result.status is None:
+            return [f"it hangs for more than {LONGEST} s"]
+        found = []
+        if result.status in BROKEN:
+            found.append(f"it died: {signal.Signals(-result.status).name}")
+        elif case.allowed is not None and result.status not in case.allowed:
+            found.append(f"exit status {result.status} instead of {sorted(case.allowed)}")
+        elif case.allowed is None and result.status not in DOCUMENTED:
+            found.append(f"exit status {result.status} is not documented")
+        found += self.look_at_outputs(case, result.status)
+        found += self.look_at_inputs(case)
+        found += self.look_for_leftovers(case)
+        found += self.look_for_secrets(case, result)
+        found += case.check(self, result)
+        return found
+
+    def remove(self):
+        for root, folders, _ in os.walk(self.folder):
+            for name in folders:
+                if not os.path.islink(os.path.join(root, name)):
+                    os.chmod(os.path.join(root, name), 0o700)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def run_case(template, case):
+    """What is wrong; with standard error, to understand it."""
+    world = World(template)
+    try:
+        if case.replaces:
+            for name in case.outputs:
+                (world.folder / name).write_bytes(OLD)
+        case.prepare(world)
+        if case.user is not None:
+            world.owned_by(case.user)
+        process = world.start(case, subprocess.PIPE)
+        try:
+            if case.drive is not None:
+                case.drive(world, process)
+            stdout, stderr = process.communicate(case.stdin if process.stdin else None, timeout=LONGEST)
+            result = Result(process.returncode, stdout, stderr)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            stdout, stderr = process.communicate()
+            result = Result(None, stdout, stderr)
+        return [f"{what}; it said {result.stderr[-300:]!r}" for what in world.faults(case, result)]
+    finally:
+        world.remove()
+
+
+def notice(text):
+    print(text, file=sys.stderr, flush=True)
