@@ -194,6 +194,10 @@ int stat(const char* path, struct stat* status) {
     return it == state().files.end() ? failed(ENOENT) : describe(*it->second, status);
 }
 
+int lstat(const char* path, struct stat* status) {
+    return os::stat(path, status);
+}
+
 int fstat(int fd, struct stat* status) {
     const Opened* const opened = find(fd);
     return opened == nullptr || fails() ? -1 : describe(*opened->file, status);
@@ -204,6 +208,10 @@ int status_flags(int fd) {
 }
 
 int fchmod(int fd, mode_t) {
+    return find(fd) == nullptr || fails() ? -1 : 0;
+}
+
+int fchown(int fd, uid_t, gid_t) {
     return find(fd) == nullptr || fails() ? -1 : 0;
 }
 

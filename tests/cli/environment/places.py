@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 
-from recipes import RECIPES, WRITING, K
+from recipes import BY_NAME, RECIPES, WRITING, K
+from signals import feed
 from world import ENC, NOBODY, NOT_FOUND, SAME_FILE, WRITE, Case
 
 AS_ROOT = os.geteuid() == 0
@@ -294,6 +296,24 @@ def watched():
                 yield recipe.case("another user", f"watches, {again}", **more)
 
 
+def memory():
+    """It belongs to root, whoever runs it: no other process of the user's may look into it, and nothing dumps it."""
+
+    def drive(world, process):
+        feed(process, world.template.plain)
+        world.owner = os.stat(f"/proc/{process.pid}/environ").st_uid
+        with open(f"/proc/{process.pid}/limits", encoding="ascii") as file:
+            world.limits = file.read()
+
+    def check(world, result):
+        found = [] if world.owner == 0 else ["others can look into its memory"]
+        return found if re.search("Max core file size +0 +0 ", world.limits) else [*found, "it may dump core"]
+
+    user = NOBODY if AS_ROOT else None
+    more = {"drive": drive, "check": check, "user": user, "stdin": b"", "allowed": {0}}
+    yield BY_NAME["encrypt a stream"].case("another user", "its memory", **more)
+
+
 def cases(mounted):
     yield from read_only()
     yield from full(mounted)
@@ -301,3 +321,4 @@ def cases(mounted):
     yield from unreadable()
     yield from changing()
     yield from watched()
+    yield from memory()

@@ -50,7 +50,10 @@ def main():
 
         def run(case):
             started = time.monotonic()
-            wrong = run_case(template, case)
+            try:
+                wrong = run_case(template, case)
+            except Exception as error:  # of a check that found something else than it looks for
+                wrong = [repr(error)]
             taken[case.axis] += time.monotonic() - started
             for what in wrong:
                 notice(f"{case.axis}: {case.name}: {what}")
