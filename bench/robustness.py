@@ -58,7 +58,8 @@ libFuzzer too.
 | `segments` | batches of GCM segments, any strides and tags, some damaged, beside libcrypto |
 | `context` | any sequence of calls on a context, beside a model |
 | `batch` | batches by offsets in an arena, any numbers in the entries, beside libcrypto entry for entry |
-| `sequence` | batches, single calls, segments and contexts in any order under a few keys that come and go, the simulated GPU's table of keys included, beside libcrypto |
+| `sequence` | batches, single calls, segments and contexts in any order under a few keys that come and go, beside libcrypto |
+| `sequence_gpu` | the same on the simulated GPU, whose table of keys all of them share |
 | `keyset` | any text as a keyset; any operations on one; what is written is what was read |
 | `enc` | any bytes as a file of `openssl enc`; our own damaged, cut, on failing storage |
 | `stream` | any bytes as a file of segments; our own altered, cut, with segments exchanged, by every kind of job |
