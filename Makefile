@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 
 sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' 'lab/*.js')
 
-.PHONY: help demo test gpu-test bench asan faults fuzz cuda docs format check-format install clean
+.PHONY: help demo test gpu-test bench asan tsan faults fuzz cuda docs format check-format install clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -33,6 +33,11 @@ asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@tools/setup test
 	@tools/build asan
 	@ctest --preset asan
+
+tsan: ## what several threads do at once, under ThreadSanitizer
+	@tools/setup test
+	@tools/build tsan test_abi_batch test_base test_pipeline test_streams
+	@ctest --preset tsan
 
 faults: ## every system call and CUDA call fails once; a record in bench/results/robustness
 	@tools/setup test

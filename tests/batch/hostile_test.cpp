@@ -92,10 +92,21 @@ private:
     warpaes_batch* batch_ = nullptr;
 };
 
+/// A message of more than a page is cut.
+AbiEngine make_small_chunks(const std::string& backend, std::uint32_t threads) {
+    warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
+    options.backend = backend.c_str();
+    options.threads = threads;
+    options.chunk_bytes = 4096;
+    warpaes_engine* engine = nullptr;
+    EXPECT_EQ(warpaes_engine_create(&options, &engine), WARPAES_OK) << warpaes_last_error();
+    return AbiEngine(engine);
+}
+
 class Clients {
 public:
     Clients(const std::string& backend, std::uint32_t threads)
-        : engine_(make_engine(backend, threads)), expected(engine_) {}
+        : engine_(make_small_chunks(backend, threads)), expected(engine_) {}
 
     void run(unsigned rounds) {
         std::vector<std::thread> threads;
@@ -138,12 +149,43 @@ private:
         return job;
     }
 
+    /// The same text as a message that is cut for several lanes, or in pieces to a context.
+    void crypt(std::mt19937& random, bool in_pieces) {
+        const AbiKey key = make_key(Bytes(16, 9));
+        Bytes data(in_pieces ? message : 3 * message + 10000), iv(16);
+        if (in_pieces) {
+            warpaes_context* context = nullptr;
+            ASSERT_EQ(warpaes_context_create(engine_.get(), &context), WARPAES_OK);
+            EXPECT_EQ(warpaes_context_init(context, WARPAES_CTR, WARPAES_ENCRYPT, key.get(), iv.data(), 16, 0),
+                      WARPAES_OK);
+            for (std::size_t at = 0, n = 0; at < message; at += n) {
+                n = std::min<std::size_t>(1 + random() % 40, message - at);
+                std::size_t written = 0;
+                EXPECT_EQ(warpaes_context_update(context, data.data() + at, n, data.data() + at, n, &written),
+                          WARPAES_OK);
+            }
+            warpaes_context_destroy(context);
+        } else {
+            warpaes_message m = WARPAES_MESSAGE_INIT;
+            m.mode = WARPAES_CTR;
+            m.direction = WARPAES_ENCRYPT;
+            m.key = key.get();
+            m.iv = iv.data();
+            m.iv_len = 16;
+            m.input = m.output = data.data();
+            m.input_len = m.output_capacity = data.size();
+            EXPECT_EQ(warpaes_crypt(engine_.get(), &m), WARPAES_OK) << warpaes_last_error();
+        }
+        EXPECT_TRUE(std::equal(expected.ctr.begin(), expected.ctr.end(), data.begin()));
+    }
+
     void live(unsigned seed, unsigned rounds) {
         std::mt19937 random(seed);
         for (unsigned round = 0; round < rounds; ++round) {
+            if (random() % 4 == 0) crypt(random, random() % 2 == 0);
             submit(random() % 3 == 0 ? 2 : 0);
             for (int k = 0; k < 3; ++k) {
-                const unsigned what = random() % 7;
+                const auto what = static_cast<unsigned>(random() % 7);
                 const std::shared_ptr<Job> job = any(random, what == 6);
                 if (job == nullptr) continue;
                 warpaes_batch* const batch = job->batch();
