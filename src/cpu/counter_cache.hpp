@@ -9,7 +9,7 @@
 // The first term is a table over j of 256 blocks (4 KiB), the bracket one block for every 256 counters. A vector of
 // blocks begins at round three with a load and an addition: no counting, no byte swap, no whitening, two rounds less.
 //
-// The table depends on the key and is wiped; its index is the public counter.
+// The table depends on the key; its index is the public counter.
 #pragma once
 
 #include "base/stack_depth.hpp"
@@ -51,7 +51,6 @@ public:
     }
     CachedCounter(const CachedCounter&) = delete;
     CachedCounter& operator=(const CachedCounter&) = delete;
-    ~CachedCounter() { wipe_local(table_, sizeof table_); }
 
     /// The table anew, for counters with other upper bytes.
     void make(std::uint64_t high, std::uint64_t low) {
@@ -121,7 +120,8 @@ WARPAES_INLINE std::uint64_t load_big_endian(const std::uint8_t* p) {
     return __builtin_bswap64(v);
 }
 
-/// From here on the table pays for its making (about 70 ns with 512-bit registers) and its wiping. Measured on a Xeon
+/// From here on the table pays for its making (about 70 ns with 512-bit registers) and the overwriting of
+/// the stack. Measured on a Xeon
 /// with AVX-512 and AMX, 2 cores, g++ 12: even at 10 to 15 KiB for all three vector widths and for keys of 128 and 256
 /// bits.
 inline constexpr std::size_t cached_counter_bytes = 16384;

@@ -16,10 +16,6 @@ constexpr std::uint64_t short_bytes_of_own_key = std::uint64_t{1} << 19;
 
 }  // namespace
 
-GcmBatch::~GcmBatch() {
-    wipe({powers_.data(), used_});
-}
-
 bool GcmBatch::takes(const MessageGroup& group) {
     return group.mode == Mode::gcm && group.length < (group.key != nullptr ? short_bytes : short_bytes_of_own_key);
 }
@@ -32,7 +28,6 @@ void GcmBatch::make_powers(const MessageGroup& g, const std::uint8_t* round_keys
     if (g.key != nullptr && g.key == made_for_ && power_count_ >= needed) return;
     made_for_ = g.key;
     power_count_ = needed;
-    used_ = std::max(used_, count * stride);
     kernels_.make_powers({.round_keys = round_keys,
                           .rounds = g.rounds(),
                           .count = count,

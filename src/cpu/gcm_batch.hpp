@@ -18,7 +18,6 @@ public:
     GcmBatch(const SimdBatchKernels& kernels, MessageKeys& keys) : kernels_(kernels), keys_(keys) {}
     GcmBatch(const GcmBatch&) = delete;
     GcmBatch& operator=(const GcmBatch&) = delete;
-    ~GcmBatch();
 
     /// Whether the messages are so short that the tables of an ExpandedKey would not pay.
     [[nodiscard]] static bool takes(const MessageGroup& group);
@@ -34,7 +33,6 @@ private:
     MessageKeys& keys_;
     const ExpandedKey* made_for_ = nullptr;
     std::size_t power_count_ = 0;
-    std::size_t used_ = 0;  ///< bytes of powers_
     alignas(64) std::array<std::uint8_t, stride * MessageKeys::window> powers_;
 };
 

@@ -45,7 +45,6 @@ WARPAES_INLINE void powers_of_vector(int rounds, std::size_t powers, const std::
             V::store_each(out, 16 * (powers - 1 - n - i), p[n + i]);
         }
     }
-    wipe_local(p, sizeof p);
 }
 
 template <class V>

@@ -25,9 +25,6 @@ public:
 
     GcmCounter(const GcmCounter&) = delete;
     GcmCounter& operator=(const GcmCounter&) = delete;
-    WARPAES_INLINE ~GcmCounter() {
-        if (used_) wipe_local(computed_, sizeof computed_);
-    }
 
     template <std::size_t N>
     WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
@@ -63,7 +60,6 @@ private:
         for (std::size_t i = 1; i < N; ++i) s[i] = V::add32(s[i - 1], V::splat(_mm_set_epi32(0, 0, 0, V::bytes / 16)));
         round_one(s);
         for (std::size_t i = 0; i < N; ++i) V::store(computed_ + i * V::bytes, V::bxor(s[i], constant_), Whole{});
-        used_ = true;
         return computed_;
     }
     template <std::size_t N>
@@ -79,7 +75,6 @@ private:
     __m128i counter_;
     std::size_t last_byte_;
     Reg constant_;
-    bool used_ = false;
     alignas(64) std::uint8_t computed_[V::unroll * V::bytes];
 };
 

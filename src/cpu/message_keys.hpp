@@ -19,7 +19,6 @@ public:
     explicit MessageKeys(const SimdBatchKernels& kernels) : kernels_(kernels) {}
     MessageKeys(const MessageKeys&) = delete;
     MessageKeys& operator=(const MessageKeys&) = delete;
-    ~MessageKeys() { wipe({expanded_[0].data(), used_ * round_keys_bytes}); }
 
     /// From now on messages of this group, which must live as long.
     void take(const MessageGroup& group) noexcept {
@@ -46,7 +45,6 @@ private:
     void expand(std::uint64_t message) {
         first_ = message;
         count_ = std::min(window, group_->count - message);
-        used_ = std::max(used_, static_cast<std::size_t>(count_));
         kernels_.expand_keys({.keys = group_->keys.at(message),
                               .stride = group_->keys.stride,
                               .key_bytes = group_->key_bytes,
@@ -57,7 +55,6 @@ private:
     const SimdBatchKernels& kernels_;
     const MessageGroup* group_ = nullptr;
     std::uint64_t first_ = 0, count_ = 0;
-    std::size_t used_ = 0;
     alignas(64) std::array<std::array<std::uint8_t, round_keys_bytes>, window> expanded_;
 };
 

@@ -34,18 +34,11 @@ public:
         : kernels_(kernels), kind_(kind), rounds_(rounds), window_(kernels) {}
     Streams(const Streams&) = delete;
     Streams& operator=(const Streams&) = delete;
-    ~Streams() {
-        wipe({chains_, sizeof chains_});
-        wipe({keys_, sizeof keys_});
-        wipe({idle_, sizeof idle_});
-        wipe({reinterpret_cast<std::uint8_t*>(messages_.data()), most_ * sizeof(Message)});
-    }
 
     void run(std::span<const MessageGroup* const> groups) {
         groups_ = groups;
         const std::size_t lanes = streams_at_once(groups);
         while (streams_ < lanes && begin(streams_) && go_on(streams_)) ++streams_;
-        most_ = streams_;
         while (streams_ != 0) {
             const std::size_t steps = step();
             for (std::size_t s = 0; s < streams_; ++s) {
@@ -313,7 +306,7 @@ private:
     const ExpandedKey* subkeys_of_ = nullptr;
     Secret<CmacSubkeys> subkeys_;
 
-    std::size_t streams_ = 0, most_ = 0;
+    std::size_t streams_ = 0;
     std::array<const std::uint8_t*, SimdStreams::most> inputs_;
     std::array<std::uint8_t*, SimdStreams::most> outputs_;
     std::array<std::size_t, SimdStreams::most> left_;

@@ -139,7 +139,6 @@ void cfb_segments_decrypt(const std::uint8_t* keys, const std::uint8_t* chain, c
         left -= n;
     }
     if (bits % 8 != 0) output[-1] = static_cast<std::uint8_t>(output[-1] & (0xff00u >> (bits % 8)));
-    wipe_local(t, sizeof t);
 }
 
 template <class V, class ModeKernel>

@@ -21,20 +21,12 @@ struct Part {
     std::size_t bytes;
 };
 
-/// Overwrites memory that held something derived from a key, in a way that the compiler may not remove.
-WARPAES_INLINE void wipe_local(void* memory, std::size_t bytes) {
-    std::memset(memory, 0, bytes);
-    asm volatile("" : : "r"(memory) : "memory");
-}
-
 /// Part of a vector by way of a whole one, for instruction sets without masks.
 template <class V>
 WARPAES_INLINE typename V::Reg load_part(const std::uint8_t* p, std::size_t bytes) {
     std::uint8_t whole[V::bytes] = {};
     std::memcpy(whole, p, bytes);
-    const auto v = V::load(whole, Whole{});
-    wipe_local(whole, sizeof whole);
-    return v;
+    return V::load(whole, Whole{});
 }
 
 template <class V>
@@ -42,7 +34,6 @@ WARPAES_INLINE void store_part(std::uint8_t* p, typename V::Reg v, std::size_t b
     std::uint8_t whole[V::bytes];
     V::store(whole, v, Whole{});
     std::memcpy(p, whole, bytes);
-    wipe_local(whole, sizeof whole);
 }
 
 /// The first `n` bytes of a vector, zeros behind them.

@@ -23,7 +23,6 @@ public:
         for (const std::size_t end = 16 * streams_.steps; at < end; at += 16) block(state, at);
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) V::store(streams_.chains + i * V::bytes, state[i], Whole{});
-        wipe_local(text_, sizeof text_);
     }
 
 private:

@@ -114,7 +114,6 @@ public:
         V::store(next, tweaks_[0], Whole{});
         const __m128i here = _mm_load_si128(reinterpret_cast<const __m128i*>(next + 16 * blocks_into_vector_));
         const __m128i after = next_tweak(here);
-        wipe_local(next, sizeof next);
 
         std::uint8_t stolen[16], shorter[16];
         const __m128i whole = _mm_loadu_si128(reinterpret_cast<const __m128i*>(input));
@@ -124,8 +123,6 @@ public:
         const __m128i last = block(_mm_loadu_si128(reinterpret_cast<const __m128i*>(shorter)), Inverse ? here : after);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(output), last);
         std::memcpy(output + 16, stolen, rest);
-        wipe_local(stolen, sizeof stolen);
-        wipe_local(shorter, sizeof shorter);
     }
 
 private:
@@ -195,8 +192,6 @@ void xts(const SimdRun& run) {
             left -= unit;
         }
     }
-    wipe_local(tweaks, sizeof tweaks);
-    if constexpr (tweaks_in_memory<V>) wipe_local(step_tweaks, sizeof step_tweaks);
 }
 
 }  // namespace warpaes::cpu

@@ -42,7 +42,6 @@ void BatchDataMemory::wipe(cudaStream_t stream) noexcept {
 }
 
 void BatchDataMemory::release() noexcept {
-    wipe(nullptr);
     input.release();
     output.release();
     input_staging.release();

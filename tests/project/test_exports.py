@@ -30,6 +30,12 @@ class Exports(unittest.TestCase):
         self.assertTrue(any(name.startswith("libcrypto.so") for name in needed), needed)
         self.assertFalse([name for name in needed if "cuda" in name], needed)
 
+    def test_symbols_are_bound_when_it_is_loaded(self):
+        command = Path(os.environ["WARPAES_BUILD"]) / "cli/warpaes"
+        for file in [LIBRARY, *([command] if command.exists() else [])]:
+            self.assertIn("BIND_NOW", run("readelf", "-d", file), file)
+            self.assertIn("GNU_RELRO", run("readelf", "-lW", file), file)
+
     @unittest.skipIf(
         os.environ.get("WARPAES_SANITIZE"),
         "Python cannot load an instrumented library; the default build (`make test`) runs this",

@@ -155,7 +155,8 @@ std::vector<Operation> World::operations(warpaes_engine* engine, bool on_gpu) {
     return all;
 }
 
-// ----------------------------------------------------------------------------------------------------------- messages
+// -----------------------------------------------------------------------------------------------------------
+// messages
 
 void World::crypt(warpaes_mode mode, warpaes_direction direction, std::size_t length, unsigned key_length, bool forged,
                   bool padded, std::uint8_t* input, std::uint8_t* output) {
@@ -267,11 +268,21 @@ void World::segments(warpaes_direction direction, bool forged, std::uint8_t* inp
 
 void World::segments_into(std::vector<Operation>& all) {
     all.push_back({"segments: encryption", [this] { segments(WARPAES_ENCRYPT, false, plain_, cipher_); }, {}});
-    all.push_back({"segments: decryption", [this] { segments(WARPAES_DECRYPT, false, cipher_, out_); }, {}});
+    all.push_back({"segments: decryption", [this] { segments(WARPAES_DECRYPT, false, cipher_, out_); },
+                   [this] {
+                       const bool looked = apart([this] {
+                           for (unsigned i = 0; i < 9; ++i) {
+                               look_for_digests({keys_ + 64, 32}, {ivs_ + 12 * i, 12}, i == 8 ? 500 : 1000,
+                                                {tags_ + 16 * i, 16}, "segment");
+                           }
+                       });
+                       if (!looked) std::abort();
+                   }});
     all.push_back({"segments: forged", [this] { segments(WARPAES_DECRYPT, true, cipher_, out_); }, {}});
 }
 
-// ------------------------------------------------------------------------------------------------------------ batches
+// ------------------------------------------------------------------------------------------------------------
+// batches
 
 void World::batch(warpaes_mode mode, warpaes_direction direction, std::size_t length, bool raw, bool forged) {
     warpaes_key* const k = raw ? nullptr : key(32);
@@ -333,7 +344,8 @@ void World::batches_into(std::vector<Operation>& all) {
     }
 }
 
-// ----------------------------------------------------------------------------------------------------------- contexts
+// -----------------------------------------------------------------------------------------------------------
+// contexts
 
 void World::context(warpaes_mode mode, warpaes_direction direction, std::uint32_t flags) {
     const bool encrypts = direction == WARPAES_ENCRYPT;
@@ -373,7 +385,8 @@ void World::contexts_into(std::vector<Operation>& all) {
     }
 }
 
-// ------------------------------------------------------------------------------------------------- keysets and files
+// -------------------------------------------------------------------------------------------------
+// keysets and files
 
 void World::keysets_into(std::vector<Operation>& all) {
     all.push_back({"keyset: written",
@@ -566,7 +579,8 @@ void World::streams_into(std::vector<Operation>& all) {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------- memory
+// -------------------------------------------------------------------------------------------------------------
+// memory
 
 void World::memory_into(std::vector<Operation>& all) {
     all.push_back({"page-locked memory",
