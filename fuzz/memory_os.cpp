@@ -215,6 +215,18 @@ int fchown(int fd, uid_t, gid_t) {
     return find(fd) == nullptr || fails() ? -1 : 0;
 }
 
+ssize_t getxattr(const char*, const char*, void*, std::size_t) {
+    return fails() ? -1 : failed(EOPNOTSUPP);
+}
+
+int fsetxattr(int, const char*, const void*, std::size_t) {
+    return fails() ? -1 : failed(EOPNOTSUPP);
+}
+
+int fremovexattr(int, const char*) {
+    return fails() ? -1 : failed(EOPNOTSUPP);
+}
+
 int fsync(int fd) {
     return find(fd) == nullptr || fails() ? -1 : 0;
 }

@@ -703,7 +703,8 @@ typedef int (*warpaes_progress)(void* user, uint64_t bytes_done, uint64_t bytes_
 
 /**
  * A file or stream to encrypt or decrypt through bounded memory. A file named by `output_path` appears under its name
- * only when it is complete (temporary file beside it, fsync, rename); after a failure there is none.
+ * only when it is complete; until then it has no name, or on file systems without such files a temporary one beside it.
+ * After a failure there is none. A write that fails raises no signal (SIGPIPE, SIGXFSZ): it is an error.
  *
  * STREAMING_AEAD: `keyset`, and `aad` if the writer gave some; `mode`, `key` and `iv` are ignored. A named file appears
  * when everything was authenticated; a pipe receives authenticated segments only, in order, and an error after them if

@@ -1,6 +1,7 @@
 #include "pipeline/file.hpp"
 
 #include <fcntl.h>
+#include <linux/limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <ctime>
 #include <random>
 #include <system_error>
+#include <vector>
 
 #include "base/error.hpp"
 #include "pipeline/os.hpp"
@@ -393,15 +395,27 @@ void FileSink::commit() {
 }
 
 void FileSink::set_owner_and_permissions() {
-    struct stat now {};
-    if (replaced_ && os::fstat(fd_.get(), &now) != 0) fail("cannot look at", errno);
-    if (replaced_ && (now.st_uid != replaced_->st_uid || now.st_gid != replaced_->st_gid)) {
-        const bool kept = os::fchown(fd_.get(), replaced_->st_uid, replaced_->st_gid) == 0 ||
-                          os::fchown(fd_.get(), static_cast<uid_t>(-1), replaced_->st_gid) == 0;
-        // With another group those who were in the old one are others now, and others may be in the new one.
-        if (!kept && now.st_gid != replaced_->st_gid) mode_ = (mode_ & 0700) | (mode_ >> 3 & mode_ & 07) * 011;
+    if (replaced_) {
+        struct stat now {};
+        if (os::fstat(fd_.get(), &now) != 0) fail("cannot look at", errno);
+        const bool same = now.st_uid == replaced_->st_uid && now.st_gid == replaced_->st_gid;
+        const bool group_kept = same || os::fchown(fd_.get(), replaced_->st_uid, replaced_->st_gid) == 0 ||
+                                now.st_gid == replaced_->st_gid ||
+                                os::fchown(fd_.get(), static_cast<uid_t>(-1), replaced_->st_gid) == 0;
+        // Else those who were in the old group are others now, and others may be in the new one.
+        if (!set_access_list(group_kept) || !group_kept) mode_ = (mode_ & 0700) | (mode_ >> 3 & mode_ & 07) * 011;
     }
     if (os::fchmod(fd_.get(), mode_) != 0) fail("cannot set the permissions of", errno);
+}
+
+/// The replaced file's, or none, in the place of what the directory has given the new file. Returns whether it is so.
+bool FileSink::set_access_list(bool keep) {
+    constexpr const char* name = "system.posix_acl_access";
+    std::vector<char> list(keep ? XATTR_SIZE_MAX : 0);
+    const ssize_t n = keep ? os::getxattr(target_.c_str(), name, list.data(), list.size()) : 0;
+    if (n > 0) return os::fsetxattr(fd_.get(), name, list.data(), static_cast<std::size_t>(n)) == 0;
+    if (n < 0 && errno != ENODATA && errno != EOPNOTSUPP) return false;
+    return os::fremovexattr(fd_.get(), name) == 0 || errno == ENODATA || errno == EOPNOTSUPP;
 }
 
 void FileSink::sync() {

@@ -97,8 +97,8 @@ public:
     void on_wait(WaitHook hook) override { hook_ = std::move(hook); }
 
     /// Makes what was written durable and gives it its name, and the permissions that the umask and the directory give
-    /// new files. One that is replaced hands on its permissions, and as far as the system allows it owner and group;
-    /// nobody gets more than he had, and set-user-id, set-group-id and sticky bits are not handed on.
+    /// new files. One that is replaced hands on its permissions, with access list, and as far as the system allows it
+    /// owner and group; nobody gets more than he had, and set-user-id, set-group-id and sticky bits are not handed on.
     void commit();
     /// What is written shows only in commit().
     [[nodiscard]] bool is_provisional() const noexcept { return !target_.empty(); }
@@ -114,6 +114,7 @@ private:
     void write_without_blocking();
     void inspect(const struct stat* input);
     void set_owner_and_permissions();
+    bool set_access_list(bool keep);
     void sync();
     void publish();
     int take_place();

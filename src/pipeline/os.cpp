@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 namespace warpaes::os {
@@ -47,6 +48,15 @@ int fchmod(int fd, mode_t mode) {
 }
 int fchown(int fd, uid_t owner, gid_t group) {
     return ::fchown(fd, owner, group);
+}
+ssize_t getxattr(const char* path, const char* name, void* value, std::size_t bytes) {
+    return ::getxattr(path, name, value, bytes);
+}
+int fsetxattr(int fd, const char* name, const void* value, std::size_t bytes) {
+    return ::fsetxattr(fd, name, value, bytes, 0);
+}
+int fremovexattr(int fd, const char* name) {
+    return ::fremovexattr(fd, name);
 }
 int fsync(int fd) {
     return ::fsync(fd);

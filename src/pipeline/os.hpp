@@ -25,6 +25,9 @@ int fstat(int fd, struct stat* status);
 int status_flags(int fd);
 int fchmod(int fd, mode_t mode);
 int fchown(int fd, uid_t owner, gid_t group);
+ssize_t getxattr(const char* path, const char* name, void* value, std::size_t bytes);
+int fsetxattr(int fd, const char* name, const void* value, std::size_t bytes);
+int fremovexattr(int fd, const char* name);
 int fsync(int fd);
 /// renameat2() between paths
 int rename(const char* from, const char* to, unsigned flags);

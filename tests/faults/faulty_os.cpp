@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -221,6 +222,15 @@ int fchmod(int fd, mode_t mode) {
 }
 int fchown(int fd, uid_t owner, gid_t group) {
     return call("fchown", [&] { return ::fchown(fd, owner, group); });
+}
+ssize_t getxattr(const char* path, const char* name, void* value, std::size_t bytes) {
+    return call("getxattr", [&] { return ::getxattr(path, name, value, bytes); });
+}
+int fsetxattr(int fd, const char* name, const void* value, std::size_t bytes) {
+    return call("fsetxattr", [&] { return ::fsetxattr(fd, name, value, bytes, 0); });
+}
+int fremovexattr(int fd, const char* name) {
+    return call("fremovexattr", [&] { return ::fremovexattr(fd, name); });
 }
 int fsync(int fd) {
     return call("fsync", [&] { return ::fsync(fd); });

@@ -63,6 +63,7 @@ std::vector<Fault> faults_of(const std::string& call) {
         list.insert(list.end(), {interrupted, {Effect::fail, EINTR, 3}, {Effect::end}, slow});
     }
     if (call == "fchmod" || call == "fchown") list = failures({EPERM});
+    if (call.ends_with("xattr")) list = failures({ENODATA, EOPNOTSUPP, EIO});
     if (call == "fsync") {
         list = failures({EIO, ENOSPC, EINVAL});
         list.insert(list.end(), {{Effect::fail, EINTR, 3}, slow});

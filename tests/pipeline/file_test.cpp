@@ -138,6 +138,28 @@ TEST_F(FileTest, PermissionsAreThoseThatTheDirectorysAccessListGivesToANewFile) 
     EXPECT_EQ(found, expected);
 }
 
+TEST_F(FileTest, TheAccessListIsTheReplacedFilesAndNotTheDirectorys) {
+    constexpr const char* of_file = "system.posix_acl_access";
+    const auto list = [](std::uint32_t user) {  // the owner rw-, this user rw-, the group ---, the mask rw-, others ---
+        return std::array<std::uint32_t, 11>{2, 0x60001, ~0u, 0x60002, user, 0x4, ~0u, 0x60010, ~0u, 0x20, ~0u};
+    };
+    const auto of_directory = list(1), its_own = list(2);
+    for (const char* name : {"without", "with"}) write_file(name, "old");
+    fs::permissions(path("without"), static_cast<fs::perms>(0640));
+    if (::setxattr(folder_.path().c_str(), "system.posix_acl_default", of_directory.data(), sizeof of_directory, 0) !=
+            0 ||
+        ::setxattr(path("with").c_str(), of_file, its_own.data(), sizeof its_own, 0) != 0) {
+        GTEST_SKIP() << "no access lists on this file system; ext4, xfs and tmpfs run this";
+    }
+    write_through_sink("without", "text", true);
+    write_through_sink("with", "text", true);
+    std::array<std::uint32_t, 20> found{};
+    EXPECT_EQ(::getxattr(path("without").c_str(), of_file, found.data(), sizeof found), -1);
+    EXPECT_EQ(mode_of("without"), 0640u);
+    ASSERT_EQ(::getxattr(path("with").c_str(), of_file, found.data(), sizeof found), ssize_t{sizeof its_own});
+    EXPECT_TRUE(std::equal(its_own.begin(), its_own.end(), found.begin()));
+}
+
 TEST_F(FileTest, WhoeverReplacesAFileDoesNotHandOnItsSetIdBits) {
     for (const mode_t mode : {04755u, 02755u, 01755u, 06711u}) {
         write_file("old", "old");

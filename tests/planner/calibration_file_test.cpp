@@ -2,6 +2,7 @@
 #include "engine/calibration_file.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -215,6 +216,16 @@ TEST_F(CalibrationFile, SaysWhyItCannotBeStored) {
     }
     EXPECT_TRUE(fs::is_empty(folder_ / "taken"));
     EXPECT_FALSE(load_calibration(path("taken"), here)->note.empty()) << "a folder is no calibration";
+}
+
+TEST_F(CalibrationFile, WhatIsNoRegularFileIsNeitherReadNorReplaced) {
+    ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+    fs::create_symlink("/dev/zero", path("zeros"));
+    for (const char* name : {"pipe", "zeros"}) {
+        EXPECT_NE(load_calibration(path(name), here)->note.find("no regular file"), std::string::npos) << name;
+        EXPECT_THROW(store_calibration(CostModel{}, path(name), here), Error) << name;
+        EXPECT_FALSE(fs::is_regular_file(path(name))) << name;
+    }
 }
 
 TEST(CalibrationPath, IsWhereTheEnvironmentSays) {
