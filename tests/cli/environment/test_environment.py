@@ -71,6 +71,8 @@ def main():
     for axis, count in counts.items():
         wrong = f", {faults[axis]} of them wrong" if faults[axis] else ""
         notice(f"{axis:14}{count:6} cases{wrong}, {taken[axis] / count:.3f} s each")
+    if not any("MiB" in case.name for case in cases):
+        notice("limits        memory not run: a sanitizer needs more; every other build runs this")
     if not mounted.there:
         notice("full          not run: a small file system cannot be mounted here; root runs this where it may mount")
     if not places.AS_ROOT:
