@@ -48,6 +48,7 @@ class Case:
     #: what standard output may hold of secrets
     open_stdout: bool = False
     user: Optional[int] = None
+    longest: float = LONGEST
     changes_keys: bool = False
     may_leave: bool = False
     environment: dict = field(default_factory=dict)
@@ -241,7 +242,7 @@ class World:
 
     def faults(self, case, result):
         if result.status is None:
-            return [f"it hangs for more than {LONGEST} s"]
+            return [f"it hangs for more than {case.longest} s"]
         found = []
         if result.status in BROKEN:
             found.append(f"it died: {signal.Signals(-result.status).name}")
@@ -278,7 +279,7 @@ def run_case(template, case):
         try:
             if case.drive is not None:
                 case.drive(world, process)
-            stdout, stderr = process.communicate(case.stdin if process.stdin else None, timeout=LONGEST)
+            stdout, stderr = process.communicate(case.stdin if process.stdin else None, timeout=case.longest)
             result = Result(process.returncode, stdout, stderr)
         except subprocess.TimeoutExpired:
             process.kill()
