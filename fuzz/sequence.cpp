@@ -1,6 +1,6 @@
 // Batches, single calls, segments and contexts one after the other, under a few keys that come and go, on every CPU
-// backend; or as `sequence_gpu` on the simulated GPU, with messages in its memory too: beside libcrypto. What happens is
-// said by the same code as in the tests (tests/batch/sequence.hpp), which takes its random numbers from here.
+// backend; or as `sequence_gpu` on the simulated GPU, with messages in its memory too: beside libcrypto. What happens
+// is said by the same code as in the tests (tests/batch/sequence.hpp), which takes its random numbers from here.
 #include "sequence.hpp"
 
 #include "device_memory.hpp"
