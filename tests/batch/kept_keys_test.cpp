@@ -36,12 +36,15 @@ bool is_at(const std::uint8_t* memory, const MaskedKey& key) {
     return true;
 }
 
-/// Places from which on `holds(rest of memory)`.
+/// Places where the key is, and from which on `holds(rest of memory)`.
 template <typename Holds>
-std::size_t count(std::span<const std::uint8_t> memory, const Holds& holds) {
+std::size_t count(std::span<const std::uint8_t> memory, const MaskedKey& key, const Holds& holds) {
     std::size_t found = 0;
     while (memory.size() >= key_bytes) {
-        found += holds(memory) ? 1 : 0;
+        const void* const next = std::memchr(memory.data(), key[0] ^ mask, memory.size() - key_bytes + 1);
+        if (next == nullptr) break;
+        memory = memory.subspan(static_cast<std::size_t>(static_cast<const std::uint8_t*>(next) - memory.data()));
+        if (is_at(memory.data(), key) && holds(memory)) ++found;
         memory = memory.subspan(1);
     }
     return found;
@@ -51,7 +54,7 @@ std::size_t count(std::span<const std::uint8_t> memory, const Holds& holds) {
 std::size_t on_devices(const MaskedKey& key) {
     std::size_t found = 0;
     simt::look_at_memory([&](cudaMemoryType, std::span<const std::uint8_t> memory) {
-        found += count(memory, [&](auto rest) { return is_at(rest.data(), key); });
+        found += count(memory, key, [](auto) { return true; });
     });
     return found;
 }
@@ -76,9 +79,9 @@ std::size_t on_host(const MaskedKey& key) {
         for (unsigned long at = begin; at < end; at += bytes - reach + 1) {
             if (std::fseek(all, static_cast<long>(at), SEEK_SET) != 0) break;
             const std::size_t n = std::fread(chunk.data(), 1, std::min<std::size_t>(bytes, end - at), all);
-            found += count(chunk.first(n), [&](auto rest) {
-                if (rest.size() < reach || !is_at(rest.data(), key)) return false;
-                for (std::size_t i = key_bytes; i + key_bytes <= reach; ++i) {
+            found += count(chunk.first(n), key, [&](auto rest) {
+                // What is cut off is whole in the next chunk.
+                for (std::size_t i = key_bytes; rest.size() >= reach && i + key_bytes <= reach; ++i) {
                     if (is_at(rest.data() + i, key)) return true;
                 }
                 return false;
