@@ -152,4 +152,22 @@ TEST_F(HppBatch, OffsetsInASharedArena) {
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), arena.data() + 200));
 }
 
+TEST_F(HppBatch, KeysAreFlushedBetweenBatches) {
+    const Vector expected = oracle::evp("ECB", true, key_bytes_, {}, Vector(32, 5)).value();
+    for (int turn = 0; turn < 3; ++turn) {
+        Vector in(32, 5), out(32), key = key_bytes_;
+        Batch(engine_, {{.mode = Mode::ecb,
+                         .direction = Direction::encrypt,
+                         .count = 2,
+                         .length = 16,
+                         .keys = {key.data(), 0},
+                         .key_len = 16,
+                         .input = {in.data(), 16},
+                         .output = {out.data(), 16}}})
+            .get();
+        EXPECT_EQ(out, expected);
+        EXPECT_NO_THROW(engine_.flush_keys());
+    }
+}
+
 }  // namespace
