@@ -54,10 +54,7 @@ std::vector<MergedGroups> merge(const BatchContext& context, std::span<const Mes
 }  // namespace
 
 void BatchMemory::wipe(cudaStream_t stream) noexcept {
-    data.wipe(stream);
-    device_side.wipe(stream);
-    scratch.wipe(stream);
-    slots.wipe(stream);
+    data.wipe(stream);  // all else BatchWork has wiped
     for (const auto& other : others) other->wipe(stream);
 }
 
