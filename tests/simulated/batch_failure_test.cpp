@@ -105,6 +105,23 @@ TEST(BatchFailures, NothingIsLeft) {
     EXPECT_EQ(dirty, 0u);
 }
 
+/// Nor does one that is closed at once, as after a failure.
+TEST(BatchFailures, NothingIsLeftOfALaneThatIsDiscarded) {
+    auto lane = cuda_backend().open_lane(0, 4096);
+    for (const auto staging : {lane->input_staging(), lane->output_staging()}) {
+        std::fill(staging.begin(), staging.end(), std::uint8_t{0x3c});
+    }
+    std::size_t freed = 0, dirty = 0;
+    simt::on_free([&](cudaMemoryType, std::span<const std::uint8_t> bytes) {
+        ++freed;
+        dirty += static_cast<std::size_t>(std::count(bytes.begin(), bytes.end(), 0x3c));
+    });
+    lane.reset();
+    simt::on_free({});
+    EXPECT_GT(freed, 0u);
+    EXPECT_EQ(dirty, 0u);
+}
+
 /// Nor does memory that gives way to more of it, while the lane stays with its worker.
 TEST(BatchFailures, NothingIsLeftInWhatGrew) {
     std::vector<GroupSpec> specs = a_bit_of_everything();
