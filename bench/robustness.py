@@ -67,6 +67,14 @@ libFuzzer too.
 """
 
 
+MUTANTS = """
+## Do the tests notice?
+
+`tools/mutants.py`: a line of the sources is changed, drawn at random, and the tests of its room are run. *Killed*: a
+test failed or hung. *May live*: a survivor that changes speed alone, or nothing that can be observed; why stands in the
+record. *Survived*: no test noticed it, and one should have.
+"""
+
 RULE = (" --- ", " ---: ")
 
 
@@ -109,9 +117,29 @@ def fuzz_text(records: list[dict]) -> str:
     return f"\n{stamps}; {records[-1]['cpu']}.\n\n{found}\n"
 
 
+def mutants_text(records: list[dict]) -> str:
+    record = records[-1]
+    rooms: dict[str, dict] = {}
+    for mutant in record["mutants"]:
+        outcome = "killed" if mutant["killed_by"] else "may live" if mutant["because"] else "survived"
+        for name in (mutant["room"], "**all**"):
+            rooms.setdefault(name, {"killed": 0, "may live": 0, "survived": 0})[outcome] += 1
+    rows = [
+        [name if "*" in name else f"`{name}`", sum(counts.values()), *counts.values()]
+        for name, counts in sorted(rooms.items(), key=lambda item: ("*" in item[0], item[0]))
+    ]
+    found = table(["room", "mutants", "killed", "may live", "survived"], rows, RULE)
+    return f"\n{stamp(record)}.\n\n{found}\n"
+
+
 def page() -> str:
     text = INTRODUCTION
-    for introduction, kind, describe in ((FAULTS, "faults", faults_text), (FUZZING, "fuzz", fuzz_text)):
+    parts = (
+        (FAULTS, "faults", faults_text),
+        (FUZZING, "fuzz", fuzz_text),
+        (MUTANTS, "mutants", mutants_text),
+    )
+    for introduction, kind, describe in parts:
         records = read(RESULTS / "robustness", f"{kind}-*.json")
         text += introduction + (describe(records) if records else "\nNo record yet.\n")
     return text
