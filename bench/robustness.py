@@ -44,6 +44,17 @@ each call of which fails. No file under the final name that is not whole, no tem
 existing file as it was.
 """
 
+ENVIRONMENT = """
+## The command's environment
+
+`tests/cli/environment`, part of `make test`: the command with standard descriptors that are closed, full or open the
+wrong way; with every signal at several moments; under limits of files, processes, memory, file sizes and time; with
+every umask, names that are not UTF-8, links, FIFOs and devices; in folders that cannot be written or read and on a full
+file system; while another user watches. No abort, no wait without end, an exit status of
+[the list](command-line.md), inputs as they were, the output whole or not there, nothing beside it, no secret in any
+text. `make test` runs a sample and says of how many; `tests/cli/environment/test_environment.py --all` runs every case.
+"""
+
 FUZZING = """
 ## Fuzzing
 
@@ -58,7 +69,7 @@ libFuzzer too.
 | `segments` | batches of GCM segments, any strides and tags, some damaged, beside libcrypto |
 | `context` | any sequence of calls on a context, beside a model |
 | `batch` | batches by offsets in an arena, any numbers in the entries, beside libcrypto entry for entry |
-| `sequence` | batches, single calls, segments and contexts in any order under a few keys that come and go, beside libcrypto |
+| `sequence` | batches, calls, segments and contexts in any order under keys that come and go, beside libcrypto |
 | `sequence_gpu` | the same on the simulated GPU, whose table of keys all of them share |
 | `keyset` | any text as a keyset; any operations on one; what is written is what was read |
 | `enc` | any bytes as a file of `openssl enc`; our own damaged, cut, on failing storage |
@@ -135,7 +146,7 @@ def mutants_text(records: list[dict]) -> str:
 def page() -> str:
     text = INTRODUCTION
     parts = (
-        (FAULTS, "faults", faults_text),
+        (FAULTS, "faults", lambda records: faults_text(records) + ENVIRONMENT),
         (FUZZING, "fuzz", fuzz_text),
         (MUTANTS, "mutants", mutants_text),
     )
