@@ -106,6 +106,9 @@ struct GcmRun {
     const Block* j0 = nullptr;
     /// Block of the message that a stretch begins with: its first counter is inc32 applied 1 + first_block times to J0.
     std::uint64_t first_block = 0;
+    /// Whether all know the last four bytes of J0, as they do if IVs have 12 bytes. Those of other IVs come from H: on
+    /// a CPU no branch and no address may depend on their counters.
+    bool public_counters = false;
 
     /// What `results` receives for every segment: the digest described above, or the tag of a whole message, 16 bytes.
     enum class Result { digest, tag } result = Result::digest;

@@ -137,6 +137,7 @@ private:
                        .input_stride = g_.length,
                        .output_stride = g_.length,
                        .j0 = &counter,
+                       .public_counters = iv_.size() == gcm_nonce_bytes,
                        .result = GcmRun::Result::tag,
                        .aad_digest = store_element(digest(aad_)),
                        .aad_bytes = g_.aad_length,

@@ -37,11 +37,12 @@ void run_simd(const Run& run) {
 template <void (*Kernels)(const SimdGcm&)>
 void run_gcm_simd(const GcmRun& run) {
     const auto bytes_of = [](const auto& words) { return reinterpret_cast<const std::uint8_t*>(words.data()); };
+    const ExpandedKey& key = *run.key;
     Kernels({.encrypt = run.direction == Direction::encrypt,
-             .rounds = run.key->rounds(),
-             .keys = bytes_of(run.key->encrypt().words),
-             .powers = bytes_of(run.key->hash_key().descending),
-             .first_round = run.hashes_only() ? nullptr : bytes_of(run.key->first_round().columns),
+             .rounds = key.rounds(),
+             .keys = bytes_of(key.encrypt().words),
+             .powers = bytes_of(key.hash_key().descending),
+             .first_round = run.hashes_only() || !run.public_counters ? nullptr : bytes_of(key.first_round().columns),
              .input = run.input,
              .output = run.output,
              .count = run.count,

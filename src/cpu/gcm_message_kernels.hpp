@@ -56,30 +56,6 @@ void make_powers(const SimdPowers& run) {
         });
 }
 
-/// Counter blocks made from the counter, whose last 32 bits wrap without a carry.
-template <class V>
-class PlainGcmCounter {
-public:
-    static constexpr int first_round = 1;
-
-    /// `first`: the first counter block with its bytes reversed.
-    WARPAES_INLINE PlainGcmCounter(const std::uint8_t* keys, __m128i first)
-        : k0_(round_key<V>(keys, 0)), counters_(V::add32(V::splat(first), V::lane_numbers())) {}
-
-    template <std::size_t N>
-    WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
-        const auto step = V::splat(_mm_set_epi32(0, 0, 0, V::bytes / 16));
-        WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) {
-            s[i] = V::bxor(V::swap_bytes(counters_), k0_);
-            counters_ = V::add32(counters_, step);
-        }
-    }
-
-private:
-    typename V::Reg k0_, counters_;
-};
-
 /// What is hashed before the text, padded to whole blocks.
 template <class V>
 WARPAES_INLINE void hash_before_text(Ghash<V>& hash, std::size_t powers, const std::uint8_t* data, std::size_t bytes) {

@@ -10,8 +10,33 @@
 
 namespace warpaes::cpu {
 
-/// Counter blocks of GCM, whose last 32 bits count and wrap without a carry, after round one: from the key's table
-/// (aes/first_round.hpp), but where a group of vectors goes beyond a counter that ends in a zero byte.
+/// Counter blocks of GCM, whose last 32 bits count and wrap without a carry, made from the counter. It may be a secret:
+/// no address depends on it, as those of the tables below do.
+template <class V>
+class PlainGcmCounter {
+public:
+    static constexpr int first_round = 1;
+
+    /// `first`: the first counter block with its bytes reversed.
+    WARPAES_INLINE PlainGcmCounter(const std::uint8_t* keys, __m128i first)
+        : k0_(round_key<V>(keys, 0)), counters_(V::add32(V::splat(first), V::lane_numbers())) {}
+
+    template <std::size_t N>
+    WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
+        const auto step = V::splat(_mm_set_epi32(0, 0, 0, V::bytes / 16));
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) {
+            s[i] = V::bxor(V::swap_bytes(counters_), k0_);
+            counters_ = V::add32(counters_, step);
+        }
+    }
+
+private:
+    typename V::Reg k0_, counters_;
+};
+
+/// The same after round one: from the key's table (aes/first_round.hpp), but where a group of vectors goes beyond a
+/// counter that ends in a zero byte.
 template <class V>
 class GcmCounter {
 public:
@@ -202,10 +227,14 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Ghas
 inline constexpr std::size_t cached_gcm_bytes = 65536;
 
 /// `first`: the first counter block with its bytes reversed.
-template <class V, int Rounds, bool Encrypt>
+template <class V, int Rounds, bool Encrypt, bool SecretCounters>
 WARPAES_INLINE void gcm_message(const SimdGcm& run, __m128i first, Ghash<V>& hash, const std::uint8_t* input,
                                 std::uint8_t* output, std::size_t bytes) {
     const std::uint8_t* const keys = run.keys;
+    if constexpr (SecretCounters) {
+        PlainGcmCounter<V> counter(keys, first);
+        return gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, input, output, bytes);
+    }
     GcmCounter<V> counter(keys, run.first_round, first);
     if (bytes < cached_gcm_bytes) {
         return gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, input, output, bytes);
@@ -225,7 +254,7 @@ WARPAES_INLINE void gcm_message(const SimdGcm& run, __m128i first, Ghash<V>& has
     gcm_stretch<V, Rounds, Encrypt>(keys, cached, hash, input + 16 * head, output + 16 * head, bytes - 16 * head);
 }
 
-template <class V, int Rounds>
+template <class V, int Rounds, bool SecretCounters>
 WARPAES_INLINE void gcm_segment(const SimdGcm& run, const std::uint8_t* input, std::uint8_t* output, std::size_t bytes,
                                 const std::uint8_t* j0, std::uint8_t* result) {
     const auto load = [](const std::uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); };
@@ -234,9 +263,9 @@ WARPAES_INLINE void gcm_segment(const SimdGcm& run, const std::uint8_t* input, s
     const __m128i first =
         _mm_add_epi32(swap_block(load(j0)), _mm_set_epi32(0, 0, 0, static_cast<int>(1 + run.first_block)));
     if (run.encrypt) {
-        gcm_message<V, Rounds, true>(run, first, hash, input, output, bytes);
+        gcm_message<V, Rounds, true, SecretCounters>(run, first, hash, input, output, bytes);
     } else {
-        gcm_message<V, Rounds, false>(run, first, hash, input, output, bytes);
+        gcm_message<V, Rounds, false, SecretCounters>(run, first, hash, input, output, bytes);
     }
     __m128i value;
     if (run.tags) {
@@ -258,8 +287,9 @@ void hash_segment(const SimdGcm& run, const std::uint8_t* input, std::size_t byt
     _mm_storeu_si128(reinterpret_cast<__m128i*>(result), hash.digest());
 }
 
-template <class V>
-void run_gcm(const SimdGcm& run) {
+/// Functions of their own, so that each is compiled as if it were alone.
+template <class V, bool SecretCounters>
+[[gnu::noinline]] void gcm_segments(const SimdGcm& run) {
     note_stack_depth();
     for (std::size_t i = 0; i < run.count; ++i) {
         const std::size_t bytes = i + 1 == run.count ? run.last_bytes : run.segment_bytes;
@@ -273,15 +303,21 @@ void run_gcm(const SimdGcm& run) {
         const std::uint8_t* const j0 = run.j0 + 16 * i;
         switch (run.rounds) {
         case 10:
-            gcm_segment<V, 10>(run, input, output, bytes, j0, result);
+            gcm_segment<V, 10, SecretCounters>(run, input, output, bytes, j0, result);
             break;
         case 12:
-            gcm_segment<V, 12>(run, input, output, bytes, j0, result);
+            gcm_segment<V, 12, SecretCounters>(run, input, output, bytes, j0, result);
             break;
         default:
-            gcm_segment<V, 14>(run, input, output, bytes, j0, result);
+            gcm_segment<V, 14, SecretCounters>(run, input, output, bytes, j0, result);
         }
     }
+}
+
+template <class V>
+void run_gcm(const SimdGcm& run) {
+    if (run.first_round == nullptr) return gcm_segments<V, true>(run);
+    gcm_segments<V, false>(run);
 }
 
 }  // namespace warpaes::cpu

@@ -33,7 +33,7 @@ struct SimdGcm {
     int rounds;
     const std::uint8_t* keys;
     const std::uint8_t* powers;       ///< HashKey::descending
-    const std::uint8_t* first_round;  ///< FirstRound::columns
+    const std::uint8_t* first_round;  ///< FirstRound::columns; null: counters are secrets
     const std::uint8_t* input;
     std::uint8_t* output;  ///< null: hashed only
     std::size_t count;

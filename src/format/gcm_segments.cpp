@@ -34,6 +34,7 @@ void GcmSegments::process(Lane& lane, Direction direction, const SegmentRange& r
                    .segment_bytes = full,
                    .last_bytes = text_of(layout(), range, done + n - 1),
                    .j0 = j0.data() + done,
+                   .public_counters = true,
                    .result = GcmRun::Result::tag,
                    .results = tags.data() + done};
         const std::uint64_t text_stride = text == sealed ? full + layout().tag : full;

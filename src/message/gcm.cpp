@@ -113,6 +113,7 @@ void crypt_gcm(Engine& engine, const MessageRequest& r, MessageResult& result, s
                      .input_stride = r.input_length,
                      .output_stride = r.input_length,
                      .j0 = &j0,
+                     .public_counters = r.iv.size() == gcm_nonce_bytes,
                      .result = GcmRun::Result::tag,
                      .aad_digest = store_element(*aad),
                      .aad_bytes = r.aad_length,

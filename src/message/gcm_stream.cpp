@@ -12,6 +12,7 @@ namespace warpaes {
 GcmStream::GcmStream(Engine& engine, const ExpandedKey& key, Direction direction, std::span<const std::uint8_t> iv)
     : engine_(&engine), key_(&key), direction_(direction) {
     state_->j0 = pre_counter(engine, key, iv);
+    state_->public_counters = iv.size() == gcm_nonce_bytes;
 }
 
 void GcmStream::take(const std::uint8_t* bytes, std::size_t used, std::size_t n) {
@@ -116,6 +117,7 @@ void GcmStream::update(const std::uint8_t* input, std::uint64_t length, std::uin
                           .output_stride = whole,
                           .j0 = &state.j0,
                           .first_block = state.text_bytes / block_bytes,
+                          .public_counters = state.public_counters,
                           .results = &*digest});
         append(load_element(*digest), whole / block_bytes);
         state.text_bytes += whole;

@@ -27,7 +27,8 @@ public:
 private:
     struct State {
         Block j0{};
-        FieldElement digest;  ///< of all whole blocks so far, those of the associated data first
+        bool public_counters = false;  ///< GcmRun's
+        FieldElement digest;           ///< of all whole blocks so far, those of the associated data first
         std::uint64_t aad_bytes = 0;
         std::uint64_t text_bytes = 0;
         Block partial{};     ///< the block in hand of associated data or ciphertext, zeros behind what is there

@@ -117,6 +117,7 @@ public:
                       .input_stride = chunk.input == chunk.output ? s_.out.stride : s_.in.stride,
                       .output_stride = s_.out.stride,
                       .j0 = j0.get(),
+                      .public_counters = true,
                       .result = GcmRun::Result::tag,
                       .aad_digest = s_.aad_digest,
                       .aad_bytes = r_.aad_bytes,

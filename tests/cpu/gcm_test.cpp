@@ -93,6 +93,12 @@ protected:
 
     /// One run, compared with the expectation. `j0`: of the first segment; the others differ in their first bytes.
     void check(Direction direction, const Bytes& key_bytes, Block j0, const Shape& shape, const Bytes& source) {
+        for (const bool public_counters : {true, false}) {
+            if (!HasFailure()) check(direction, key_bytes, j0, public_counters, shape, source);
+        }
+    }
+    void check(Direction direction, const Bytes& key_bytes, Block j0, bool public_counters, const Shape& shape,
+               const Bytes& source) {
         const std::size_t input_stride = shape.segment + shape.input_gap;
         const std::size_t output_stride = shape.placement.in_place ? input_stride : shape.segment + shape.output_gap;
         const auto extent = [&](std::size_t stride) { return (shape.count - 1) * stride + shape.last; };
@@ -123,6 +129,7 @@ protected:
                         .output_stride = output_stride,
                         .j0 = shape.hash_only ? nullptr : j0s.data(),
                         .first_block = shape.first_block,
+                        .public_counters = public_counters,
                         .result = shape.result,
                         .aad_digest = expectation.digest(aad),
                         .aad_bytes = aad.size(),
@@ -132,7 +139,7 @@ protected:
                      (shape.hash_only ? ", hash only" : "") + ", key of " + std::to_string(key_bytes.size()) +
                      " bytes, " + std::to_string(shape.count) + " segments of " + std::to_string(shape.segment) +
                      ", the last of " + std::to_string(shape.last) + ", aad " + std::to_string(shape.aad) +
-                     (shape.placement.in_place ? ", in place" : ""));
+                     (shape.placement.in_place ? ", in place" : "") + (public_counters ? "" : ", secret counters"));
         for (std::size_t i = 0; i < shape.count; ++i) {
             const std::size_t bytes = i + 1 == shape.count ? shape.last : shape.segment;
             const Bytes text = slice(source, i * input_stride, bytes);
@@ -387,6 +394,7 @@ TEST_P(Gcm, AgreesWithTheReferenceAndWithLibcryptosGcm) {
                             .segment_bytes = length,
                             .last_bytes = length,
                             .j0 = &j0,
+                            .public_counters = iv.size() == gcm_nonce_bytes,
                             .result = GcmRun::Result::tag,
                             .aad_digest = aad_digest,
                             .aad_bytes = aad.size(),
