@@ -3,14 +3,15 @@
 // A tag gives the digest away: T = (D ^ lengths) * H ^ E(J0), so D = (T ^ E(J0)) / H ^ lengths. And a stretch is a
 // whole message of another J0, which EVP takes in the guise of a long IV: from 16 bytes it makes J0 = (IV * H ^
 // lengths) * H, which can be solved for the IV just as well. So encryption is one pass. EVP shows no tag when it
-// decrypts; there the ciphertext is hashed as the associated data of an empty message, piece by piece beside CTR.
+// decrypts; there the ciphertext is hashed as the associated data of an empty message, piece by piece beside CTR. So
+// it is in both directions where counters are secrets; EVP branches where they wrap, so CTR is made of ECB there.
 #include <openssl/evp.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 
-#include "aes/cipher.hpp"
 #include "aes/counter.hpp"
 #include "base/error.hpp"
 #include "base/stack_depth.hpp"
@@ -70,17 +71,75 @@ private:
     std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context_;
 };
 
-constexpr int usual_iv_bytes = 12;
+/// CTR with counters that are public. Those of GCM have 32 bits and wrap without a carry, EVP's have 128: restarted
+/// there.
+class PublicCounters {
+public:
+    PublicCounters(Operation& ctr, const Block& first) : ctr_(ctr), next_(first) { ctr_.start(first); }
+
+    /// Whole blocks, but the last time.
+    void add_key_stream(const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
+        while (bytes != 0) {
+            const std::uint64_t until_wrap =
+                ((std::uint64_t{1} << 32) - static_cast<std::uint32_t>(load_counter(next_).low)) * block_bytes;
+            const std::uint64_t n = std::min(bytes, until_wrap);
+            ctr_.update(input, output, n);
+            next_ = inc32(next_, n / block_bytes);
+            if (n == until_wrap) ctr_.start(next_);
+            input += n;
+            output += n;
+            bytes -= n;
+        }
+    }
+
+private:
+    Operation& ctr_;
+    Block next_;
+};
+
+/// The same in constant time.
+class SecretCounters {
+public:
+    SecretCounters(Operation& ecb, const Block& first, std::uint64_t bytes)
+        : ecb_(ecb),
+          next_(first),
+          key_stream_(static_cast<std::size_t>(std::min(blocks_of(bytes), most)) * block_bytes) {}
+
+    void add_key_stream(const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
+        while (bytes != 0) {
+            const std::uint64_t n = std::min<std::uint64_t>(bytes, key_stream_.size()), count = blocks_of(n);
+            std::uint8_t* const stream = key_stream_.data();
+            for (std::uint64_t i = 0; i < count; ++i) {
+                const Block counter = inc32(*next_, i);
+                std::memcpy(stream + i * block_bytes, counter.data(), block_bytes);
+            }
+            ecb_.update(stream, stream, count * block_bytes);
+            for (std::uint64_t i = 0; i < n; ++i) output[i] = static_cast<std::uint8_t>(input[i] ^ stream[i]);
+            *next_ = inc32(*next_, count);
+            input += n;
+            output += n;
+            bytes -= n;
+        }
+    }
+
+private:
+    static constexpr std::uint64_t most = 256;  ///< blocks at once
+
+    Operation& ecb_;
+    Secret<Block> next_;
+    SecretBuffer key_stream_;
+};
 
 /// The IV of 96 bits is J0 but for its last word, a one.
-bool has_usual_iv(const Block& j0) {
-    return static_cast<std::uint32_t>(load_counter(j0).low) == 1;
+bool has_usual_iv(const GcmRun& run, const Block& j0) {
+    return run.public_counters && static_cast<std::uint32_t>(load_counter(j0).low) == 1;
 }
 
 /// What the segments of a run share.
 class Gcm {
 public:
-    explicit Gcm(const GcmRun& run) : run_(run), key_(*run.key), h_(key_.hash_key().powers[0]) {}
+    explicit Gcm(const GcmRun& run)
+        : run_(run), key_(*run.key), encrypts_(run.direction == Direction::encrypt), h_(key_.hash_key().powers[0]) {}
 
     Block hash(const std::uint8_t* data, std::uint64_t bytes) {
         // Up to here `multiply` is done before EVP and the division are.
@@ -95,22 +154,34 @@ public:
         return store_element(*digest);
     }
 
+    Block crypt(const Block& j0, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
+        return encrypts_ && run_.public_counters ? encrypt(j0, input, output, bytes)
+                                                 : crypt_and_hash(j0, input, output, bytes);
+    }
+
+private:
     Block encrypt(const Block& j0, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
-        const bool usual = has_usual_iv(j0);
-        auto& operation = usual ? with_usual_iv_ : with_long_iv_;
-        if (!operation) operation.emplace(Mode::gcm, key_, usual ? usual_iv_bytes : static_cast<int>(block_bytes));
-        operation->start(usual ? j0 : long_iv(j0));
-        operation->update(input, output, bytes);
-        const FieldElement tag = load_element(operation->finish());
+        const bool usual = has_usual_iv(run_, j0);
+        Operation& operation =
+            usual ? opened(with_usual_iv_, Mode::gcm, gcm_nonce_bytes) : opened(with_long_iv_, Mode::gcm, block_bytes);
+        operation.start(usual ? j0 : long_iv(j0));
+        operation.update(input, output, bytes);
+        const FieldElement tag = load_element(operation.finish());
         if (run_.result == GcmRun::Result::tag) return store_element(tag ^ aad_share(bytes));
         return store_element(divide(tag ^ encrypted(j0)) ^ length_block(0, bytes));
     }
 
-    Block decrypt(const Block& j0, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
-        const bool usual = has_usual_iv(j0);
+    Block crypt_and_hash(const Block& j0, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
+        const bool usual = has_usual_iv(run_, j0);
         const Block& mac_j0 = usual ? j0 : any_j0;
         start_mac(mac_j0);
-        if (bytes != 0) decrypt_and_hash(inc32(j0), input, output, bytes);
+        if (run_.public_counters && bytes != 0) {
+            PublicCounters counters(opened(counter_, Mode::ctr, block_bytes), inc32(j0));
+            crypt_and_hash_text(counters, input, output, bytes);
+        } else if (bytes != 0) {
+            SecretCounters counters(opened(ecb_, Mode::ecb, 0), inc32(j0), bytes);
+            crypt_and_hash_text(counters, input, output, bytes);
+        }
         const Block mac = mac_->finish();
         if (run_.result == GcmRun::Result::digest) return digest_from_mac(mac, mac_j0, bytes);
 
@@ -120,34 +191,27 @@ public:
         return store_element(tag);
     }
 
-private:
+    /// In pieces that stay in the first-level cache, for they are read twice.
+    template <class Counters>
+    void crypt_and_hash_text(Counters& counters, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
+        constexpr std::uint64_t piece = 16384;
+        for (std::uint64_t done = 0; done < bytes; done += piece) {
+            const std::uint64_t n = std::min(piece, bytes - done);
+            if (!encrypts_) mac_->update(input + done, nullptr, n);
+            counters.add_key_stream(input + done, output + done, n);
+            if (encrypts_) mac_->update(output + done, nullptr, n);
+        }
+    }
+
+    Operation& opened(std::optional<Operation>& operation, Mode mode, std::size_t iv_bytes) {
+        if (!operation) operation.emplace(mode, key_, static_cast<int>(iv_bytes));
+        return *operation;
+    }
+
     /// For tags that do not leave this file.
     static constexpr Block any_j0{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 
-    void start_mac(const Block& j0) {
-        if (!mac_) mac_.emplace(Mode::gcm, key_, usual_iv_bytes);
-        mac_->start(j0);
-    }
-
-    /// In pieces that stay in the first-level cache, for they are read twice. The counter of GCM has 32 bits and wraps
-    /// without a carry, EVP's has 128: cut there.
-    void decrypt_and_hash(const Block& first, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
-        constexpr std::uint64_t piece = 16384;
-        if (!counter_) counter_.emplace(Mode::ctr, key_, static_cast<int>(block_bytes));
-        counter_->start(first);
-        std::uint64_t until_wrap = (counters - static_cast<std::uint32_t>(load_counter(first).low)) * block_bytes;
-        for (std::uint64_t done = 0; done < bytes;) {
-            const std::uint64_t n = std::min({piece, bytes - done, until_wrap});
-            mac_->update(input + done, nullptr, n);
-            counter_->update(input + done, output + done, n);
-            done += n;
-            until_wrap -= n;
-            if (until_wrap == 0) {
-                counter_->start(inc32(first, done / block_bytes));
-                until_wrap = counters * block_bytes;
-            }
-        }
-    }
+    void start_mac(const Block& j0) { opened(mac_, Mode::gcm, gcm_nonce_bytes).start(j0); }
 
     Block digest_from_mac(const Block& mac, const Block& mac_j0, std::uint64_t bytes) {
         return store_element(divide(load_element(mac) ^ encrypted(mac_j0)) ^ length_block(bytes, 0));
@@ -165,7 +229,9 @@ private:
     }
 
     FieldElement encrypted(const Block& block) {
-        return load_element(encrypt_block(key_.encrypt(), key_.rounds(), block));
+        Secret<Block> out;
+        opened(ecb_, Mode::ecb, 0).update(block.data(), out->data(), block_bytes);
+        return load_element(*out);
     }
 
     FieldElement divide(FieldElement e) {
@@ -177,13 +243,12 @@ private:
         return store_element(divide(divide(load_element(j0)) ^ length_block(0, block_bytes)));
     }
 
-    static constexpr std::uint64_t counters = std::uint64_t{1} << 32;
-
     const GcmRun& run_;
     const ExpandedKey& key_;
+    const bool encrypts_;
     Secret<FieldElement> h_;
     std::optional<Secret<FieldElement>> inverse_;
-    std::optional<Operation> with_usual_iv_, with_long_iv_, counter_, mac_;
+    std::optional<Operation> with_usual_iv_, with_long_iv_, counter_, ecb_, mac_;
     std::optional<FieldElement> aad_share_;
     std::uint64_t aad_share_bytes_ = 0;
 };
@@ -201,8 +266,7 @@ void run_gcm_libcrypto(const GcmRun& run) {
         }
         std::uint8_t* const output = bytes == 0 ? nullptr : run.output + i * run.output_stride;
         const Block j0 = inc32(run.j0[i], run.first_block);
-        run.results[i] = run.direction == Direction::encrypt ? gcm.encrypt(j0, input, output, bytes)
-                                                             : gcm.decrypt(j0, input, output, bytes);
+        run.results[i] = gcm.crypt(j0, input, output, bytes);
     }
 }
 
