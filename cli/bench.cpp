@@ -424,7 +424,8 @@ int run_bench(int argc, char** argv) {
         }
         return WARPAES_OK;
     } catch (const CLI::ParseError& e) {
-        return app.exit(e) == 0 ? WARPAES_OK : WARPAES_ERROR_ARGUMENT;
+        if (e.get_exit_code() != 0) throw UsageError(fmt::format("{}; see `warpaes bench --help`", e.what()));
+        return app.exit(e);
     }
 }
 

@@ -31,9 +31,25 @@ std::vector<warpaes_backend_info> list_backends() {
     return list;
 }
 
+/// CLI11 takes "[a,b]" for a list where an option may be given several times; a file may be called so.
+bool is_bracketed(const std::string& text) {
+    const std::size_t begin = text.find_first_not_of('\1');
+    return begin != std::string::npos && text[begin] == '[' && text.back() == ']';
+}
+
 bool parse_options(CLI::App& app, int argc, char** argv, const char* help) {
     try {
-        app.parse(argc, argv);
+        std::vector<std::string> backwards;
+        for (int i = argc; i-- > 1;) backwards.push_back(is_bracketed(argv[i]) ? std::string("\1") + argv[i] : argv[i]);
+        const auto restore = [](std::string text) {
+            return text.starts_with('\1') && is_bracketed(text) ? text.substr(1) : text;
+        };
+        std::vector<CLI::App*> apps = app.get_subcommands({});
+        apps.push_back(&app);
+        for (CLI::App* each : apps) {
+            for (CLI::Option* option : each->get_options()) option->transform(restore);
+        }
+        app.parse(std::move(backwards));
         return true;
     } catch (const CLI::CallForHelp& call) {
         if (help != nullptr) {

@@ -142,7 +142,7 @@ public:
             if (outcomes_[i].status == WARPAES_OK) continue;
             ++failed;
             if (outcomes_[i].status != WARPAES_ERROR_CANCELLED) {
-                say(fmt::format("warpaes: '{}': {}\n", name_of(i), outcomes_[i].error));
+                say(without_keys(fmt::format("warpaes: '{}': {}\n", name_of(i), outcomes_[i].error)));
             }
         }
         if (failed != 0) throw Failure(status(), fmt::format("{} of {} files failed", failed, tasks_.size()));
@@ -227,8 +227,8 @@ private:
         }
         job.progress = on_progress;
         job.progress_user = &progress;
-        if (o_.action != Action::verify) refuse_needed_file(task.output);
         if (o_.output_dir) make_directories(task.output);
+        if (o_.action != Action::verify) refuse_needed_file(task.output);
         const warpaes_status status = warpaes_file_run(engine, &job);
         outcome.bytes_read = job.bytes_read;
         outcome.bytes_written = job.bytes_written;
@@ -264,7 +264,7 @@ private:
         for (std::size_t i = 0; i < tasks_.size(); ++i) {
             const Outcome& outcome = outcomes_[i];
             json file = {{"status", outcome.status}};
-            put_name(file, "input", tasks_[i].input);
+            put_name(file, "input", without_keys(tasks_[i].input));
             if (o_.action != Action::verify) put_name(file, "output", tasks_[i].output);
             if (outcome.status != WARPAES_OK) {
                 file["error"] = outcome.error;

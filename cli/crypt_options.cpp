@@ -127,6 +127,10 @@ const char* name_of(Action action) {
 }
 
 void check_options(const CryptOptions& o) {
+    const bool unnamed = std::find(o.files.begin(), o.files.end(), "") != o.files.end();
+    if (unnamed || o.output == "" || o.output_dir == "") {
+        throw UsageError("a name of a file or directory is empty; '-' is standard input or output");
+    }
     if (o.output && o.output_dir) throw UsageError("--output-dir: contradicts -o");
     const bool reads_stdin = std::find(o.files.begin(), o.files.end(), "-") != o.files.end();
     if (reads_stdin && (o.keys == "fd:0" || o.keys == "/dev/stdin")) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 
 #include "command.hpp"
 #include "enc_options.hpp"
@@ -56,6 +57,9 @@ void set_keys(const EncOptions& o, Secrets& secrets, warpaes_file_job& job) {
         job.iv_len = secrets.iv.size();
     }
     secrets.passphrase = find_passphrase(o);
+    for (char* text : {o.passphrase, o.pass}) {  // also the one that does not count
+        if (text != nullptr) std::memset(text, '*', std::strlen(text));
+    }
     if (!secrets.passphrase) {
         job.format = WARPAES_FORMAT_RAW;
         if (job.iv == nullptr && o.mode != WARPAES_ECB) {

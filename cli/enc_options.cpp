@@ -37,20 +37,39 @@ std::uint32_t iterations(const char* text) {
     return static_cast<std::uint32_t>(number);
 }
 
+char* named(const char* what, char* name) {
+    if (*name == '\0') throw UsageError(fmt::format("{}: the name is empty; '-' is standard input or output", what));
+    return name;
+}
+
+/// One that another follows is not used, and no less secret.
+void conceal(char* text) {
+    if (text != nullptr) std::memset(text, '*', std::strlen(text));
+}
+
 const Flag flags[] = {
     {"e", false, [](EncOptions& o, char*) { o.decrypt = false; }},
     {"d", false, [](EncOptions& o, char*) { o.decrypt = true; }},
-    {"in", true, [](EncOptions& o, char* v) { o.input = v; }},
-    {"out", true, [](EncOptions& o, char* v) { o.output = v; }},
+    {"in", true, [](EncOptions& o, char* v) { o.input = named("-in", v); }},
+    {"out", true, [](EncOptions& o, char* v) { o.output = named("-out", v); }},
     {"a", false, [](EncOptions& o, char*) { o.base64 = true; }},
     {"base64", false, [](EncOptions& o, char*) { o.base64 = true; }},
     {"A", false, [](EncOptions& o, char*) { o.one_line = true; }},
     {"nopad", false, [](EncOptions& o, char*) { o.no_padding = true; }},
-    {"K", true, [](EncOptions& o, char* v) { o.key = v; }},
+    {"K", true,
+     [](EncOptions& o, char* v) {
+         conceal(o.key);
+         o.key = v;
+     }},
     {"iv", true, [](EncOptions& o, char* v) { o.iv = v; }},
-    {"pass", true, [](EncOptions& o, char* v) { o.pass = v; }},
+    {"pass", true,
+     [](EncOptions& o, char* v) {
+         conceal(o.pass);
+         o.pass = v;
+     }},
     {"k", true,
      [](EncOptions& o, char* v) {
+         conceal(o.passphrase);
          o.passphrase = v;
          o.passphrase_file.reset();  // the last one counts
      }},

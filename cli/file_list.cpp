@@ -1,6 +1,7 @@
 #include "file_list.hpp"
 
 #include <fmt/format.h>
+#include <linux/limits.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -115,13 +116,28 @@ using Identity = std::tuple<dev_t, ino_t, std::string>;
 
 std::optional<Identity> identity(const fs::path& path) {
     struct stat status {};
+    if (path.native().size() >= PATH_MAX) return std::nullopt;  // nothing will be there either
     if (::stat(path.c_str(), &status) == 0) return Identity(status.st_dev, status.st_ino, "");
     const fs::path name = path.filename(), parent = path.parent_path();
     if (parent == path) return std::nullopt;
-    if (name == "..") return identity(parent.parent_path() / ".");
     auto above = identity(parent.empty() ? "." : parent);
     if (above && name != "." && !name.empty()) std::get<std::string>(*above) += "/" + name.string();
     return above;
+}
+
+/// Without the detours "x/.." over directories that are still to be made: once they are, they lead back.
+fs::path without_detours(const fs::path& path) {
+    fs::path way;
+    std::error_code error;
+    for (const fs::path& step : path) {
+        if (step == ".." && way.has_filename() && way.filename() != ".." &&
+            !fs::exists(fs::symlink_status(way, error))) {
+            way = way.parent_path();
+        } else {
+            way /= step;
+        }
+    }
+    return way;
 }
 
 /// A result replaces what is at its place when it is complete: nothing that is still to be read, and no other result.
@@ -132,7 +148,7 @@ void refuse_clashes(const std::vector<FileTask>& tasks) {
     }
     for (const FileTask& task : tasks) {
         if (task.output.empty()) continue;
-        const auto id = identity(task.output);
+        const auto id = identity(without_detours(task.output));
         if (!id) continue;
         if (const auto input = inputs.find(*id); input != inputs.end()) {
             throw Failure(WARPAES_ERROR_SAME_FILE, fmt::format("the result of '{}' would take the place of '{}', which "

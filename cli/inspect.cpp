@@ -209,9 +209,9 @@ int run_inspect(int argc, char** argv) {
             records.push_back(inspect_file(path, o, o.keys ? &keys : nullptr, aad, engine.get()));
         } catch (const Failure& failure) {
             json record = {{"status", failure.status()}, {"error", failure.what()}};
-            put_name(record, "file", path);
+            put_name(record, "file", without_keys(path));
             records.push_back(std::move(record));
-            if (o.files.size() > 1) say(fmt::format("warpaes: '{}': {}\n", path, failure.what()));
+            if (o.files.size() > 1) say(without_keys(fmt::format("warpaes: '{}': {}\n", path, failure.what())));
             if (status == WARPAES_OK) sentence = failure.what();
             if (status == WARPAES_OK) status = failure.status();
         }

@@ -23,7 +23,8 @@ namespace {
 /// A complete file beside `path`, removed again unless it takes its place.
 class Draft {
 public:
-    Draft(const std::string& path, std::string_view content) : path_(path) {
+    /// `owner`: of the file that it is to replace. Who changes somebody else's keyset does not take it away.
+    Draft(const std::string& path, std::string_view content, const struct stat* owner = nullptr) : path_(path) {
         const auto folder = std::filesystem::path(path).parent_path();
         name_ = (folder.empty() ? "." : folder.string()) + "/.warpaes-XXXXXX";
         const int fd = ::mkostemp(name_.data(), O_CLOEXEC);  // mode 0600
@@ -34,7 +35,8 @@ public:
             if (n < 0) break;
             content.remove_prefix(static_cast<std::size_t>(n));
         }
-        const bool complete = content.empty() && ::fsync(fd) == 0;
+        const bool owned = owner == nullptr || ::fchown(fd, owner->st_uid, owner->st_gid) == 0 || errno == EPERM;
+        const bool complete = content.empty() && owned && ::fsync(fd) == 0;
         ::close(fd);
         if (!complete) {
             ::unlink(name_.c_str());
@@ -117,7 +119,9 @@ KeysetFile::KeysetFile(const std::string& path)
 
 void KeysetFile::save() {
     const SecretText text = keyset_text(keyset_.get());
-    Draft(path_, text.view()).replace();
+    struct stat old {};
+    if (::fstat(file_.get(), &old) != 0) fail(WARPAES_ERROR_WRITE, "replace", path_);
+    Draft(path_, text.view(), &old).replace();
 }
 
 }  // namespace cli

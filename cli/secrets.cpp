@@ -259,12 +259,12 @@ SecretBytes read_passphrase(const std::string& what, char* argument) {
     if (const char* name = after(argument, "env:")) return read_environment(what, name);
     if (const char* path = after(argument, "file:")) return read_pass_line(what, open_secret(what, path).get());
     if (const char* fd = after(argument, "fd:")) return read_pass_line(what, secret_fd(what, fd));
-    if (std::strcmp(argument, "stdin") == 0) return read_pass_line(what, STDIN_FILENO);
+    if (std::strcmp(argument, "stdin") == 0) return read_pass_line(what, secret_fd(what, "0"));
     throw UsageError(fmt::format("{}: must be pass:PASSWORD, env:NAME, file:PATH, fd:N or stdin", what));
 }
 
 SecretBytes read_passphrase_file(const std::string& what, const std::string& path) {
-    if (path == "-") return read_kfile_line(what, STDIN_FILENO);
+    if (path == "-") return read_kfile_line(what, secret_fd(what, "0"));
     return read_kfile_line(what, open_secret(what, path).get());
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "base/secret.hpp"
 
@@ -68,6 +69,14 @@ namespace detail {
     deepest = 0;
     clear_vector_registers();
     wipe({static_cast<std::uint8_t*>(alloca(bytes)), bytes});
+}
+
+[[gnu::noinline]] std::uintptr_t leave_call() noexcept {
+    return std::exchange(deepest, 0);
+}
+
+[[gnu::noinline]] void return_to_call(std::uintptr_t before) noexcept {
+    deepest = before;
 }
 
 }  // namespace detail

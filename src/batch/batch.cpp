@@ -324,7 +324,7 @@ Batch::Step Batch::run_on_gpu(int device, Claim claim, BatchScratch& scratch) {
     const std::span<const Slice> slices = host_.slices(claim);
     if (leave_out(slices)) return done(claim.size());
     // Work that may have to be done again leaves its input as it is: what lies in place gets another output.
-    const bool staged = replaceable_ && stages_;
+    bool staged = replaceable_ && stages_;
     Pieces left(slices);
     bool some_done = false;
     try {
@@ -336,6 +336,7 @@ Batch::Step Batch::run_on_gpu(int device, Claim claim, BatchScratch& scratch) {
             if (!replaceable_ || !is_failure_of_device(error)) throw;
             lose(device, some_done ? Claim{} : claim);
             if (!some_done) return Step::worked;
+            staged = false;
             run_pieces_on_cpu(left, scratch);  // what is done must not be done again, so nobody else can have the rest
         }
     } catch (...) {

@@ -62,8 +62,9 @@ void BatchEngine::stop() noexcept {
 }
 
 void BatchEngine::flush_keys() {
-    keys_.let_go_before(KeyTable::Clock::time_point::max());
-    cuda_backend().wipe_keys_before(KeyTable::Clock::time_point::max());
+    const auto now = KeyTable::Clock::now();  // what comes later is of batches at work, and could come without end
+    keys_.let_go_before(now);
+    cuda_backend().wipe_keys_before(now);
 }
 
 bool BatchEngine::keeps_keys() const {

@@ -89,9 +89,24 @@ void Clashes::compare_solids(std::span<const Write* const> writes, const Clash& 
     }
 }
 
+/// The same for few, each with each.
+void Clashes::compare_few_at_stride(std::span<const Write* const> writes, std::span<const Write* const> solids,
+                                    const Clash& clash) {
+    const auto compare_two = [&](const Write& a, const Write& b) {
+        if (a.entry == b.entry || meet(a.strip, b.strip) != Meeting::yes) return;
+        clash(a.entry);
+        clash(b.entry);
+    };
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+        for (std::size_t k = 0; k < i; ++k) compare_two(*writes[k], *writes[i]);
+        for (const Write* solid : solids) compare_two(*solid, *writes[i]);
+    }
+}
+
 /// Those at one stride, among each other and with `solids`, which have no gaps.
 void Clashes::compare_at_stride(std::span<const Write* const> writes, std::span<const Write* const> solids,
                                 const Clash& clash) {
+    if (writes.size() <= few) return compare_few_at_stride(writes, solids, clash);
     const std::uint64_t stride = writes.front()->strip.stride;
     std::vector<Rectangle> rectangles;
     std::uintptr_t begin = UINTPTR_MAX, end = 0;
@@ -108,7 +123,8 @@ void Clashes::compare_at_stride(std::span<const Write* const> writes, std::span<
 }
 
 /// What lies between each other, in the order of where it begins.
-void Clashes::compare(std::span<const Write* const> writes, const Clash& clash) {
+void Clashes::compare(std::span<const Write* const> writes, const Clash& clash, const std::function<bool()>& stop) {
+    if (stop()) return;
     const auto is_first = [&](const Write* write) { return write->entry == writes.front()->entry; };
     if (std::all_of(writes.begin(), writes.end(), is_first)) return;
     std::vector<const Write*> sorted(writes.begin(), writes.end());
@@ -119,14 +135,14 @@ void Clashes::compare(std::span<const Write* const> writes, const Clash& clash) 
     const std::span<const Write* const> solids(sorted.begin(), gaps);
     compare_solids(solids, clash);
     std::size_t strides = 0;
-    for (auto first = gaps; first != sorted.end();) {
+    for (auto first = gaps; first != sorted.end() && !stop();) {
         const auto last = std::ranges::upper_bound(first, sorted.end(), stride(*first), {}, stride);
         compare_at_stride({first, last}, strides++ < most_strides ? solids : solids.first(0), clash);
         first = last;
     }
 }
 
-std::vector<std::uint32_t> Clashes::find(const Again& again, const Clash& clash) {
+std::vector<std::uint32_t> Clashes::find(const Again& again, const Clash& clash, const std::function<bool()>& stop) {
     if (ascending_) return {};
     for (const std::uint32_t entry : entries_) keep(entry, again(entry));
     entries_.clear();
@@ -140,13 +156,13 @@ std::vector<std::uint32_t> Clashes::find(const Again& again, const Clash& clash)
         if (!listed[write.entry]) entries.push_back(write.entry);
         listed[write.entry] = true;
         if (write.strip.begin >= end) {
-            if (together.size() > 1) compare(together, clash);
+            if (together.size() > 1) compare(together, clash, stop);
             together.clear();
         }
         together.push_back(&write);
         end = std::max(end, write.strip.end());
     }
-    if (together.size() > 1) compare(together, clash);
+    if (together.size() > 1) compare(together, clash, stop);
     return entries;
 }
 

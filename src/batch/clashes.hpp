@@ -27,7 +27,9 @@ public:
     /// same stride or without gaps. (Where more than 64 strides lie between each other, those without gaps are compared
     /// with 64 of them.) Takes n log n steps for n entries, for each of these strides. Returns the entries that write
     /// by where they do first; none if that is the order in which they were added.
-    std::vector<std::uint32_t> find(const Again& again, const Clash& clash);
+    /// `stop()`, asked now and then: whether nobody wants to know any more.
+    std::vector<std::uint32_t> find(
+        const Again& again, const Clash& clash, const std::function<bool()>& stop = [] { return false; });
 
 private:
     struct Write {
@@ -36,12 +38,16 @@ private:
     };
     void keep(std::uint32_t entry, const std::array<Strip, 2>& writes);
     [[nodiscard]] std::vector<std::uint32_t> by_address() const;
-    static void compare(std::span<const Write* const> writes, const Clash& clash);
+    static void compare(std::span<const Write* const> writes, const Clash& clash, const std::function<bool()>& stop);
     static void compare_solids(std::span<const Write* const> writes, const Clash& clash);
     static void compare_at_stride(std::span<const Write* const> writes, std::span<const Write* const> solids,
                                   const Clash& clash);
 
+    static void compare_few_at_stride(std::span<const Write* const> writes, std::span<const Write* const> solids,
+                                      const Clash& clash);
+
     static constexpr std::size_t most_strides = 64;
+    static constexpr std::size_t few = 64;  ///< at one stride: comparing each with all takes less than sorting
 
     std::vector<std::uint32_t> entries_;   ///< added as long as all ascended
     std::vector<Write> writes_;            ///< of those after

@@ -208,7 +208,8 @@ void Batch::check_entries(Survey& survey) {
                      [&](std::uint32_t i) {
                          if (shapes_[i].place == refused) return;
                          refuse(i, WARPAES_ERROR_OVERLAP, "output, tag: overlap those of another entry");
-                     });
+                     },
+                     [&] { return cancelled_.load(); });
 }
 
 void Batch::check_nonces() {
@@ -316,6 +317,7 @@ void Batch::make_tasks(const Survey& survey) {
     for (const int device : chains_first) device_tasks_[device].list.close();
     std::uint64_t solos = 0;
     for (const std::uint32_t i : order) {
+        if (cancelled_) throw Error(WARPAES_ERROR_CANCELLED, "cancelled by the caller");
         const Shape& shape = shapes_[i];
         if (shape.work == Shape::Work::none) {
             on_cpu_ += shape.count;

@@ -15,13 +15,16 @@ constexpr Claim unpack(std::uint64_t range) {
     return {static_cast<std::uint32_t>(range), static_cast<std::uint32_t>(range >> 32)};
 }
 
-/// An entry of very many tiny messages does not become more tasks than this.
-constexpr std::uint64_t most_tasks_of_an_entry = std::uint64_t{1} << 20;
+/// An entry of very many tiny messages does not become more tasks than this; and if many entries are such, the later
+/// ones not more than that.
+constexpr std::uint64_t most_tasks_of_an_entry = std::uint64_t{1} << 20, most_tasks_of_a_later = std::uint64_t{1} << 10;
+constexpr std::size_t many_tasks = std::size_t{1} << 22;
 
 }  // namespace
 
 void TaskList::add(std::uint32_t entry, std::uint64_t count, std::uint64_t bytes, const Limits& limits) {
-    const std::uint64_t least = count / most_tasks_of_an_entry + 1;
+    const std::uint64_t most = slices_.size() < many_tasks ? most_tasks_of_an_entry : most_tasks_of_a_later;
+    const std::uint64_t least = count / most + 1;
     const std::uint64_t messages = std::max(limits.messages, least);
     const std::uint64_t each = std::clamp<std::uint64_t>(bytes, 1, (std::uint64_t{1} << 62) / least);
     for (std::uint64_t first = 0; first < count;) {

@@ -47,7 +47,7 @@ Place to_place(const char* path, int fd, const char* name) {
 Progress to_progress(const warpaes_file_job& j) {
     if (j.progress == nullptr) return {};
     return [call = j.progress, user = j.progress_user](std::uint64_t done, std::uint64_t total) {
-        return call(user, done, total) == 0;
+        return call_back([&] { return call(user, done, total); }) == 0;
     };
 }
 

@@ -55,7 +55,7 @@ CalibrationReport measure(const warpaes_calibration& c) {
     std::function<bool(std::uint64_t, std::uint64_t)> progress;
     if (c.progress != nullptr) {
         progress = [&c](std::uint64_t done, std::uint64_t total) {
-            return c.progress(c.progress_user, done, total) == 0;
+            return call_back([&] { return c.progress(c.progress_user, done, total); }) == 0;
         };
     }
     return calibrate_here((c.flags & WARPAES_CALIBRATE_QUICK) != 0, (c.flags & WARPAES_CALIBRATE_CPU_ONLY) == 0,

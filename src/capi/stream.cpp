@@ -36,7 +36,8 @@ public:
     std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override {
         const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), source_.size - offset));
         if (n == 0) return 0;
-        if (const int result = source_.read(source_.user, offset, buffer.data(), n); result != 0) {
+        const int result = call_back([&] { return source_.read(source_.user, offset, buffer.data(), n); });
+        if (result != 0) {
             throw Error(WARPAES_ERROR_READ, "source: its function returned " + std::to_string(result) + " for " +
                                                 std::to_string(n) + " bytes at " + std::to_string(offset));
         }
@@ -52,7 +53,8 @@ public:
     explicit CallerSink(const warpaes_sink& sink) : sink_(sink) {}
     bool is_sequential() const noexcept override { return true; }
     void write(std::uint64_t /*offset*/, std::span<const std::uint8_t> bytes) override {
-        if (const int result = sink_.write(sink_.user, bytes.data(), bytes.size()); result != 0) {
+        const int result = call_back([&] { return sink_.write(sink_.user, bytes.data(), bytes.size()); });
+        if (result != 0) {
             throw Error(WARPAES_ERROR_WRITE, "sink: its function returned " + std::to_string(result) + " for " +
                                                  std::to_string(bytes.size()) + " bytes");
         }
@@ -63,6 +65,7 @@ private:
 };
 
 std::unique_ptr<Source> open_file(const std::string& path) {
+    note_stack_depth(files_stack);
     auto file = std::make_unique<FileSource>(path);
     if (S_ISREG(file->status().st_mode) && file->status().st_size == 0) {
         throw Error(WARPAES_ERROR_FORMAT, "source: " + file->name() + " is empty");
@@ -93,7 +96,6 @@ extern "C" {
 warpaes_status warpaes_reader_open(warpaes_engine* engine, const warpaes_source* source, const warpaes_keyset* keyset,
                                    const void* aad, size_t aad_len, warpaes_reader** reader) {
     return guarded([&] {
-        note_stack_depth(files_stack);
         require(reader, "reader");
         *reader = nullptr;
         require(engine, "engine");
@@ -126,7 +128,6 @@ void warpaes_reader_close(warpaes_reader* reader) {
 warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* sink, const warpaes_keyset* keyset,
                                    const void* aad, size_t aad_len, warpaes_writer** writer) {
     return guarded([&] {
-        note_stack_depth(files_stack);
         require(writer, "writer");
         *writer = nullptr;
         require(engine, "engine");
@@ -142,10 +143,16 @@ warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* s
             *writer = new warpaes_writer{{engine->impl, std::make_unique<CallerSink>(s), [] {}, key, text}};
             return;
         }
+        note_stack_depth(files_stack);
         const bool overwrite = (s.flags & WARPAES_FILE_OVERWRITE) != 0;
         auto file = std::make_unique<FileSink>(checked_path(s.path, "sink"), overwrite, nullptr);
         FileSink* const output = file.get();
-        *writer = new warpaes_writer{{engine->impl, std::move(file), [output] { output->commit(); }, key, text}};
+        *writer = new warpaes_writer{{engine->impl, std::move(file),
+                                      [output] {
+                                          note_stack_depth(files_stack);
+                                          output->commit();
+                                      },
+                                      key, text}};
     });
 }
 
@@ -159,7 +166,6 @@ warpaes_status warpaes_writer_write(warpaes_writer* writer, const void* input, u
 
 warpaes_status warpaes_writer_finish(warpaes_writer* writer) {
     return guarded([&] {
-        note_stack_depth(files_stack);
         require(writer, "writer");
         writer->impl.finish();
     });

@@ -342,7 +342,6 @@ bool is_stream(Mode mode, Direction direction) {
 
 void run_serial(const SimdBatchKernels& kernels, std::span<const MessageGroup* const> groups) {
     constexpr std::size_t of_a_kernel = 12288;  // the round keys of all lanes, where there are too few registers
-    note_stack_depth(of_a_kernel);
     const auto batch_of = [](const MessageGroup& g) {
         return 3 * static_cast<unsigned>(kind_of(g.mode)) + static_cast<unsigned>(g.rounds() - 10) / 2;
     };
@@ -350,6 +349,7 @@ void run_serial(const SimdBatchKernels& kernels, std::span<const MessageGroup* c
     for (const MessageGroup* g : groups) batches[batch_of(*g)].push_back(g);
     for (const auto& batch : batches) {
         if (batch.empty()) continue;
+        note_stack_depth(of_a_kernel);
         Streams(kernels, kind_of(batch.front()->mode), batch.front()->rounds()).run(batch);
     }
 }

@@ -403,9 +403,18 @@ void FileSink::set_owner_and_permissions() {
                                 now.st_gid == replaced_->st_gid ||
                                 os::fchown(fd_.get(), static_cast<uid_t>(-1), replaced_->st_gid) == 0;
         // Else those who were in the old group are others now, and others may be in the new one.
-        if (!set_access_list(group_kept) || !group_kept) mode_ = (mode_ & 0700) | (mode_ >> 3 & mode_ & 07) * 011;
+        // A list that is lost may have refused somebody, who is one of the others now.
+        const bool listed = has_access_list();
+        if (!set_access_list(group_kept) || !group_kept) {
+            mode_ = (mode_ & 0700) | (listed ? 0 : (mode_ >> 3 & mode_ & 07) * 011);
+        }
     }
     if (os::fchmod(fd_.get(), mode_) != 0) fail("cannot set the permissions of", errno);
+}
+
+bool FileSink::has_access_list() const {
+    const ssize_t n = os::getxattr(target_.c_str(), "system.posix_acl_access", nullptr, 0);
+    return n > 0 || (n < 0 && errno != ENODATA && errno != EOPNOTSUPP);
 }
 
 /// The replaced file's, or none, in the place of what the directory has given the new file. Returns whether it is so.

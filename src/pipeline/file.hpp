@@ -114,6 +114,7 @@ private:
     void write_without_blocking();
     void inspect(const struct stat* input);
     void set_owner_and_permissions();
+    [[nodiscard]] bool has_access_list() const;
     bool set_access_list(bool keep);
     void sync();
     void publish();

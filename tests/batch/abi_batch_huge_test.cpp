@@ -1,4 +1,6 @@
 // Numbers that no caller's memory can hold, and entries of more messages than anybody waits for.
+#include <sys/resource.h>
+
 #include <random>
 
 #include "abi_batch_fixture.hpp"
@@ -111,6 +113,22 @@ TEST_P(AbiBatchHuge, AnEntryWithoutEndIsCancelled) {
             for (const unsigned i : {1U, 3U}) EXPECT_EQ(entries[i].status, WARPAES_ERROR_CANCELLED) << i;
         }
     }
+}
+
+// Nor do many of them take memory for tasks that nobody will come to.
+TEST_P(AbiBatchHuge, ManyEntriesWithoutEndAreCancelled) {
+    std::vector<warpaes_batch_entry> entries;
+    for (unsigned i = 0; i < 64; ++i) entries.push_back(endless(WARPAES_CMAC, 1));
+    warpaes_batch* handle = nullptr;
+    ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, entries.data(), entries.size(), &handle), WARPAES_OK);
+    const AbiBatchHandle batch(handle);
+    EXPECT_EQ(warpaes_batch_wait(handle, 500), WARPAES_ERROR_TIMEOUT);
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    EXPECT_LT(used.ru_maxrss, 1L << 20) << "KiB";
+    warpaes_batch_cancel(handle);
+    (void)warpaes_batch_wait(handle, WARPAES_UNKNOWN);
+    for (const auto& e : entries) EXPECT_EQ(e.status, WARPAES_ERROR_CANCELLED);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backend, AbiBatchHuge, testing::ValuesIn(usable_backends()),

@@ -356,6 +356,69 @@ class Outputs(KeyedTest):
         self.assertIn(b"AES-128, segments of 500 bytes", self.warpaes("keys", "list", "keyset"))
 
 
+class Names(KeyedTest):
+    """Names that mean something to somebody else."""
+
+    def test_brackets_are_part_of_a_name(self):
+        self.write("a", b"one")
+        self.write("[a]", b"two")
+        self.write("[a,b]", b"three")
+        for name, content in (("[a]", b"two"), ("[a,b]", b"three")):
+            self.encrypt("-f", "-o", "cipher", name)
+            self.assertEqual(self.decrypt("cipher"), content)
+        self.encrypt("--output-dir", "all", "a", "[a]", "[a,b]")
+        self.assertEqual(sorted(os.listdir(self.path("all"))), ["[a,b].warpaes", "[a].warpaes", "a.warpaes"])
+        self.refused(AUTHENTICATION, "authentic", "verify", "-k", "keyset", "cipher", "--aad", "[other]")
+        self.write("[garbage]", data(100))
+        self.assertNotEqual(self.run_command(WARPAES, "verify", "-k", "keyset", "[garbage]").returncode, 0)
+
+    def test_nothing_is_no_name(self):
+        self.write("in", b"text")
+        self.encrypt("-o", "cipher", "in")
+        for arguments in (("-o", "", "cipher"), ("-o", "out", ""), ("--output-dir", "", "cipher")):
+            self.refused(ARGUMENT, "empty", "decrypt", "-k", "keyset", *arguments)
+        for option in ("-in", "-out"):
+            self.refused(ARGUMENT, option, "enc", "-aes-128-ctr", "-pbkdf2", "-pass", "stdin", option, "")
+
+    def test_detours_over_directories_to_be_made(self):
+        os.mkdir(self.path("here"))
+        self.write("here/a", b"one")
+        self.write("here/a.warpaes", b"precious")
+        for way in ("new/../here", "new/more/../../here", "here/new/..", "./new/../here"):
+            both = ("here/a", "here/a.warpaes")
+            self.refused(SAME_FILE, "here", "encrypt", "-k", "keyset", "-f", "--output-dir", way, *both)
+            self.assertEqual(self.read("here/a.warpaes"), b"precious")
+        self.encrypt("-o", "keyset.warpaes", "here/a")
+        os.rename(self.path("keyset"), self.path("here/keyset"))
+        before = self.read("here/keyset")
+        for way in ("new/../here", "here"):
+            command = ("decrypt", "-f", "-k", "here/keyset", "--output-dir", way, "keyset.warpaes")
+            self.assertEqual(self.run_command(WARPAES, *command).returncode, SAME_FILE)
+            self.assertEqual(self.read("here/keyset"), before)
+
+    def test_a_way_without_end(self):
+        self.write("in", b"text")
+        self.assertEqual(
+            self.run_command(WARPAES, "encrypt", "-k", "keyset", "--output-dir", "q" + "a/" * 20000, "in").returncode,
+            WRITE,
+        )
+
+    def test_what_looks_like_a_key_is_not_repeated(self):
+        secret = data(16, b"secret").hex()
+        self.write("in", b"text")
+        for command in (
+            ("encrypt", "-k", "keyset", "--output-dir", "out", "in", secret),
+            ("verify", "-k", "keyset", "in", secret),
+            ("verify", "-k", "keyset", "--json", secret),
+            ("inspect", "in", secret),
+            ("inspect", "--json", secret),
+            ("bench", "-k", secret),
+        ):
+            result = self.run_command(WARPAES, *command)
+            self.assertNotEqual(result.returncode, 0, command)
+            self.assertNotIn(secret.encode(), result.stdout + result.stderr, command)
+
+
 class Signals(KeyedTest):
     def start(self, *arguments):
         return subprocess.Popen(

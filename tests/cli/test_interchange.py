@@ -423,6 +423,11 @@ class KeySources(CommandTest):
             ([f"-K={KEYS[128]}", "-iv", IV], KEYS[128]),
             (["-k", "correct horse", "-pbkdf2"], "correct horse"),
             (["-pass", "pass:correct horse", "-pbkdf2"], "correct horse"),
+            # What does not count is no less secret.
+            (["-k", "correct horse", "-k", "another", "-pbkdf2"], "correct horse"),
+            (["-k", "another", "-pass", "pass:correct horse", "-pbkdf2"], "correct horse"),
+            (["-k", "correct horse", "-pass", "pass:another", "-pbkdf2"], "correct horse"),
+            (["-K", KEYS[128], "-K", "00" * 16, "-iv", IV], KEYS[128]),
         ):
             with subprocess.Popen(
                 [WARPAES, "enc", "-aes-128-ctr", *secret, "-in", self.path("pipe")],
@@ -494,6 +499,10 @@ class KeySources(CommandTest):
             with open(self.path(name), "ab") as file:
                 self.refused(SAME_FILE, "standard output", *flags, "-f", stdin=b"x", stdout=file)
         self.write("plain", b"plain")
+        for source in (("-pass", "stdin"), ("-kfile", "-")):
+            with open(self.path("pw"), "rb") as file:
+                command = ("enc", "-aes-128-ctr", "-pbkdf2", "-f", "-in", "plain", *source, "-out", "pw")
+                self.refused(SAME_FILE, "which is needed to read it", *command, stdin=file)
         self.warpaes(*encrypt, "-o", "plain.warpaes", "plain")
         decrypt = ("decrypt", "-k", "keyset", "--aad-file", "aad", "-f", "-o", "keyset", "plain.warpaes")
         self.refused(SAME_FILE, "'keyset'", *decrypt)
