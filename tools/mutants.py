@@ -35,7 +35,7 @@ RESULTS = ROOT / "bench/results/robustness"
 
 # A room's tests, the quickest first: programs of GoogleTest's below build/tests, or names for `ctest -R`.
 ENGINE = "batch/test_batch_parts batch/test_batch planner/test_planner hpp/test_hpp"
-ABI = "batch/test_abi_batch abi/test_abi sequences/test_sequences"
+ABI = "batch/test_abi_batch abi/test_abi"
 FILES = "pipeline/test_pipeline streams/test_streams format/test_format"
 SIMULATED = "batch/test_abi_batch_simulated simulated/test_batch_simulated simulated/test_gcm_simulated"
 COMMAND = "^cli ^project.exports"

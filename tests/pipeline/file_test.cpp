@@ -334,6 +334,8 @@ TEST_F(FileTest, DescriptorsThatAreOpenForTheOtherDirectionAreRefused) {
     const Descriptor only_read(::open(path("in").c_str(), O_RDONLY), true);
     const FileSource other("/dev/null");
     EXPECT_EQ(status_of([&] { const FileSink sink(only_read.get(), "file", other); }), WARPAES_ERROR_WRITE);
+    const std::string name = "/dev/fd/" + std::to_string(only_read.get());
+    EXPECT_EQ(status_of([&] { const FileSink sink(name, true, other); }), WARPAES_ERROR_WRITE);
     const FileSource source(reader.get(), "pipe");
     EXPECT_EQ(status_of([&] { const FileSink sink(writer.get(), "pipe", source); }), WARPAES_ERROR_SAME_FILE);
 }

@@ -112,6 +112,7 @@ TEST_F(Choices, AFixedLimitReplacesTheModel) {
     EXPECT_NE(choice(engine, 999, Memory::pageable), "cuda");
     EXPECT_EQ(choice(engine, 1000, Memory::pageable), "cuda");
     EXPECT_TRUE(engine.plan({.bytes = 1000}).replaceable);
+    EXPECT_EQ(engine.crew(std::vector<Work>{{.bytes = 1000}}).seconds, 0);
 }
 
 TEST_F(Choices, PredictionsAreOfWhatIsPossible) {
