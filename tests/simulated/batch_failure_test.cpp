@@ -123,6 +123,18 @@ TEST(BatchFailures, NothingIsLeftOfALaneThatIsDiscarded) {
 }
 
 /// Nor does memory that gives way to more of it, while the lane stays with its worker.
+TEST(BatchFailures, StagingIsWipedAsFarAsItWasUsed) {
+    const auto lane = cuda_backend().open_lane(0, 5000);
+    for (const auto staging : {lane->input_staging(), lane->output_staging()}) {
+        std::fill(staging.begin(), staging.end(), std::uint8_t{1});
+    }
+    lane->wipe_staging(100);
+    for (const auto staging : {lane->input_staging(), lane->output_staging()}) {
+        EXPECT_EQ(std::count(staging.begin(), staging.end(), 0), 100);
+        EXPECT_EQ(staging[100], 1);
+    }
+}
+
 TEST(BatchFailures, NothingIsLeftInWhatGrew) {
     std::vector<GroupSpec> specs = a_bit_of_everything();
     auto lane = cuda_backend().open_lane(0, 0);
