@@ -424,6 +424,9 @@ TEST_P(ContextTest, WrongArguments) {
     expect(warpaes_context_create(engine_.get(), nullptr), WARPAES_ERROR_ARGUMENT, "context");
     expect(warpaes_context_copy(nullptr, &raw), WARPAES_ERROR_ARGUMENT, "context");
     expect(warpaes_context_copy(context.get(), nullptr), WARPAES_ERROR_ARGUMENT, "copy");
+    std::uint8_t tag[16];
+    expect(warpaes_context_get_tag(nullptr, tag, sizeof tag), WARPAES_ERROR_ARGUMENT, "context");
+    expect(warpaes_context_set_tag(nullptr, tag, sizeof tag), WARPAES_ERROR_ARGUMENT, "context");
     const auto try_init = [&](int mode, int direction, const warpaes_key* key, const std::uint8_t* iv,
                               std::size_t iv_len, std::uint32_t flags) {
         return warpaes_context_init(context.get(), static_cast<warpaes_mode>(mode),

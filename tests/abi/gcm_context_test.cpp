@@ -190,6 +190,7 @@ TEST_P(GcmContext, OutOfOrder) {
     std::size_t written = 0;
     const Context fresh = make_context(engine_);
     expect_state_error(warpaes_context_aad(fresh.get(), c.aad.data(), 10));
+    EXPECT_NE(std::string(warpaes_last_error()).find("not initialised"), std::string::npos) << warpaes_last_error();
     expect_state_error(warpaes_context_set_tag(fresh.get(), tag.data(), 16));
     expect_state_error(warpaes_context_get_tag(fresh.get(), tag.data(), 16));
 

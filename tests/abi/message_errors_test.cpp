@@ -47,6 +47,13 @@ TEST_P(MessageErrors, TheMessageThatTheOthersSpoilWorks) {
     crypt(engine_, GetParam(), WARPAES_CBC, WARPAES_DECRYPT, key_, iv_, input_);
 }
 
+TEST_P(MessageErrors, AssociatedDataOfAModeThatHasNone) {
+    for (const std::uint64_t length : {std::uint64_t{1}, std::numeric_limits<std::uint64_t>::max()}) {
+        expect_refused(std::to_string(length), WARPAES_ERROR_ARGUMENT, "aad, tag",
+                       [length](warpaes_message& m) { m.aad_len = length; });
+    }
+}
+
 TEST_P(MessageErrors, NullAndUnknownValues) {
     EXPECT_EQ(warpaes_crypt(engine_.get(), nullptr), WARPAES_ERROR_ARGUMENT);
     EXPECT_NE(std::string(warpaes_last_error()).find("message"), std::string::npos);
