@@ -83,7 +83,8 @@ MUTANTS = """
 
 `tools/mutants.py`: a line of the sources is changed, drawn at random, and the tests of its room are run. *Killed*: a
 test failed or hung. *May live*: a survivor that changes speed alone, or nothing that can be observed; why stands in the
-record. *Survived*: no test noticed it, and one should have.
+record. *Survived*: no test noticed it, and one should have. *Unsettled*: the tests that were run did not notice it, and
+some of the room's tests, named in the record, were not run.
 """
 
 RULE = (" --- ", " ---: ")
@@ -133,13 +134,14 @@ def mutants_text(records: list[dict]) -> str:
     rooms: dict[str, dict] = {}
     for mutant in record["mutants"]:
         outcome = "killed" if mutant["killed_by"] else "may live" if mutant["because"] else "survived"
+        outcome = "unsettled" if mutant.get("not_run") else outcome
         for name in (mutant["room"], "**all**"):
-            rooms.setdefault(name, {"killed": 0, "may live": 0, "survived": 0})[outcome] += 1
+            rooms.setdefault(name, {"killed": 0, "may live": 0, "survived": 0, "unsettled": 0})[outcome] += 1
     rows = [
         [name if "*" in name else f"`{name}`", sum(counts.values()), *counts.values()]
         for name, counts in sorted(rooms.items(), key=lambda item: ("*" in item[0], item[0]))
     ]
-    found = table(["room", "mutants", "killed", "may live", "survived"], rows, RULE)
+    found = table(["room", "mutants", "killed", "may live", "survived", "unsettled"], rows, RULE)
     return f"\n{stamp(record)}.\n\n{found}\n"
 
 
