@@ -28,6 +28,12 @@ struct Secrets {
 };
 
 std::optional<SecretBytes> find_passphrase(const EncOptions& o) {
+    // What does not count is no less secret, and other processes can read the command line.
+    const auto conceal = [](char* text) {
+        if (text != nullptr) std::memset(text, '*', std::strlen(text));
+    };
+    if (o.passphrase_file) conceal(o.passphrase);
+    if (o.passphrase_file || o.passphrase != nullptr) conceal(o.pass);
     if (o.passphrase_file) return read_passphrase_file("-kfile", *o.passphrase_file);
     if (o.passphrase != nullptr) {
         return take_argument("-k", o.passphrase, "use -pass env:NAME, file:PATH, fd:N or stdin, or leave it out");
@@ -57,9 +63,6 @@ void set_keys(const EncOptions& o, Secrets& secrets, warpaes_file_job& job) {
         job.iv_len = secrets.iv.size();
     }
     secrets.passphrase = find_passphrase(o);
-    for (char* text : {o.passphrase, o.pass}) {  // also the one that does not count
-        if (text != nullptr) std::memset(text, '*', std::strlen(text));
-    }
     if (!secrets.passphrase) {
         job.format = WARPAES_FORMAT_RAW;
         if (job.iv == nullptr && o.mode != WARPAES_ECB) {

@@ -7,6 +7,7 @@
 #include <warpaes/batch.hpp>
 
 #include "evp_oracle.hpp"
+#include "xts_oracle.hpp"
 
 namespace {
 
@@ -130,6 +131,29 @@ TEST_F(HppBatch, ModesThatMessagesAndBatchesHave) {
         FAIL();
     } catch (const Error& e) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_DATA_LENGTH);
+    }
+}
+
+TEST_F(HppBatch, DataUnitsUnderTwoKeys) {
+    const Vector tweak_bytes(16, 9);
+    const Key tweak_key(tweak_bytes);
+    Vector output(text_.size());
+    Batch batch(engine_, {{.mode = Mode::xts,
+                           .direction = Direction::encrypt,
+                           .count = 4,
+                           .length = 100,
+                           .key = &key_,
+                           .tweak_key = &tweak_key,
+                           .input = {text_.data(), 100},
+                           .output = {output.data(), 100},
+                           .iv = {ivs_.data(), 16},
+                           .iv_len = 16,
+                           .data_unit_len = 36}});
+    batch.wait();
+    for (std::ptrdiff_t m = 0; m < 4; ++m) {
+        const Vector input(text_.begin() + 100 * m, text_.begin() + 100 * (m + 1));
+        const Vector expected = oracle::xts(true, key_bytes_, tweak_bytes, Vector(16), 36, input);
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), output.begin() + 100 * m)) << m;
     }
 }
 

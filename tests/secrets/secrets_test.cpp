@@ -1,6 +1,7 @@
 // After every operation nothing is left of its secrets: not in freed blocks, on the stacks of the caller and the
 // workers, in the lanes that the engine keeps, in vector registers, nor in the memory of the simulated GPU.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -46,7 +47,11 @@ class SecretsTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(SecretsTest, NothingIsLeftOfAnyOperation) {
     const bool on_gpu = GetParam() == "cuda";
-    if (on_gpu && !abi_tests::simulated()) GTEST_SKIP() << "memory of a real GPU cannot be looked through";
+    if (!abi_tests::simulated() && ::access("/dev/nvidiactl", F_OK) == 0) {
+        GTEST_SKIP()
+            << "what a GPU's driver maps cannot all be read: a machine without a GPU runs this, and the test of "
+               "this name after \"simulated.\" every machine";
+    }
     World& w = world();
     abi_tests::Engine engine = abi_tests::make_engine(GetParam(), 0, 2);
     Caller caller;
