@@ -140,7 +140,6 @@ void SegmentReader::try_key(const StreamKey& key, std::span<const std::uint8_t> 
     cipher_ = std::move(cipher);
     size_ = size;
     segments_ = last + 1;
-    key_id_ = key.id;
     format_ = key.parameters.format;
     cache_.keep(last, std::move(text));
 }

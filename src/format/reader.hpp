@@ -46,8 +46,6 @@ public:
 
     /// Bytes of plaintext.
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
-    /// Number of the key that opened it.
-    [[nodiscard]] std::uint32_t key_id() const noexcept { return key_id_; }
 
     /// Fills `output`, in memory of any kind, with what begins at `offset`, and returns how much that was: less than
     /// asked for only at the end. Reads and opens only the segments under it. Thread-safe. What is thrown leaves zeros
@@ -72,7 +70,6 @@ private:
     std::unique_ptr<SegmentCipher> cipher_;
     std::uint64_t size_ = 0;
     std::uint64_t segments_ = 0;
-    std::uint32_t key_id_ = 0;
     SegmentFormat format_{};
     SegmentCache cache_;
 };
