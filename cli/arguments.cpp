@@ -1,7 +1,9 @@
 #include "arguments.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <span>
@@ -14,6 +16,9 @@ namespace cli {
 namespace {
 
 std::span<char*> arguments;
+
+/// Options of one letter that stand in one argument, before the value of the last of them.
+constexpr std::size_t most_letters = 8;
 
 /// A path that could be reached: its directory is there, and it is not the only one that begins with '/'.
 bool is_path(const std::string& text) {
@@ -29,11 +34,11 @@ void hide(std::string& sentence, std::string_view text) {
     }
 }
 
-/// As a whole, and as a value behind "-k", "--keys=" or "env:".
+/// As a whole, and as a value behind "-k", "-fk", "--keys=" or "env:".
 void hide_parts(std::string& sentence, std::string_view argument) {
     hide(sentence, argument);
-    if (argument.size() > 2 && argument[0] == '-') hide(sentence, argument.substr(argument[1] == '-' ? 2 : 1));
-    if (argument.size() > 2 && argument[0] == '-') hide(sentence, argument.substr(2));
+    const std::size_t last = argument.starts_with('-') ? std::min(argument.size(), most_letters + 1) : 0;
+    for (std::size_t at = 1; at < last; ++at) hide(sentence, argument.substr(at));
     for (const char separator : {'=', ':'}) {
         const std::size_t at = argument.find(separator);
         if (at != std::string_view::npos) hide(sentence, argument.substr(at + 1));
@@ -50,6 +55,23 @@ std::string without_keys(std::string sentence) {
     for (const char* argument : arguments) hide_parts(sentence, argument);
     if (const char* variable = std::getenv("WARPAES_KEYSET")) hide_parts(sentence, variable);
     return sentence;
+}
+
+std::string one_line(std::string_view text) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const auto byte = static_cast<unsigned char>(text[i]);
+        const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+        if (byte < 0x20 || byte == 0x7f) {
+            out += fmt::format("\\x{:02x}", byte);
+        } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // in UTF-8 there are some more
+            out += fmt::format("\\x{:02x}", next);
+            ++i;
+        } else {
+            out += text[i];
+        }
+    }
+    return out;
 }
 
 }  // namespace cli

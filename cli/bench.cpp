@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -192,7 +191,7 @@ struct Options {
     unsigned threads = 1;
     unsigned samples = 9;
     double seconds = 0.3;
-    bool quick = false, as_json = false;
+    bool quick = false, as_json = false, force = false;
     std::string output;
 };
 
@@ -364,6 +363,7 @@ void parse_options(CLI::App& app, Options& o) {
     app.add_flag("--quick", o.quick, "few sizes");
     app.add_flag("--json", o.as_json, "print JSON instead of a table");
     app.add_option("-o,--output", o.output, "also store the JSON in this file");
+    app.add_flag("-f,--force", o.force, "overwrite it");
     app.footer(
         "GB/s are 10^9 plaintext bytes a second, counted once; every case stores its output, which is checked against\n"
         "libcrypto. GMAC hashes associated data and stores nothing. CPU rows name libcrypto's EVP, timed alternately "
@@ -383,6 +383,7 @@ int run_bench(int argc, char** argv) {
     parse_options(app, o);
     try {
         app.parse(argc, argv);
+        const RecordFile file(o.output, o.force);
         const Found found = look_around();
         for (const auto& name : o.backends) {
             if (name == "auto" && !o.messages.empty()) continue;
@@ -417,11 +418,7 @@ int run_bench(int argc, char** argv) {
             if (!o.as_json) print_row(record["bench"].back());
         }
         if (o.as_json) print_json(record, 1);
-        if (!o.output.empty()) {
-            std::ofstream file(o.output);
-            file << record.dump(1) << '\n';
-            if (!file.flush()) throw Failure(WARPAES_ERROR_WRITE, "--output: cannot write '" + o.output + "'");
-        }
+        file.store(record);
         return WARPAES_OK;
     } catch (const CLI::ParseError& e) {
         if (e.get_exit_code() != 0) throw UsageError(fmt::format("{}; see `warpaes bench --help`", e.what()));

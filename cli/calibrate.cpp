@@ -57,7 +57,7 @@ int run_calibrate(int argc, char** argv) {
     } else {
         fmt::print("{} measurements in {:.1f} s; predictions of them are off by {:.1f} % in the median\n",
                    calibration.measurements, calibration.seconds, 100 * calibration.median_error);
-        fmt::print("{}\n", *path != '\0' ? fmt::format("stored in {}", path) : "stored nowhere");
+        fmt::print("{}\n", *path != '\0' ? fmt::format("stored in {}", one_line(path)) : "stored nowhere");
     }
     return 0;
 }

@@ -14,7 +14,7 @@ void say(const std::string& text) noexcept {
 }
 
 void warn(const std::string& sentence) {
-    say(fmt::format("warpaes: warning: {}\n", sentence));
+    say(fmt::format("warpaes: warning: {}\n", one_line(sentence)));
 }
 
 void warn_of_growth(const std::string& input, std::uint64_t bytes) {

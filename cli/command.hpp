@@ -21,7 +21,7 @@ namespace cli {
 class Failure : public std::runtime_error {
 public:
     Failure(warpaes_status status, const std::string& sentence)
-        : std::runtime_error(without_keys(sentence)), status_(status) {}
+        : std::runtime_error(one_line(without_keys(sentence))), status_(status) {}
     [[nodiscard]] warpaes_status status() const noexcept { return status_; }
 
 private:

@@ -124,7 +124,7 @@ public:
             print_json(record(), -1, data_on_stdout() ? stderr : stdout);
         } else if (o_.action == Action::verify) {
             for (std::size_t i = 0; i < tasks_.size(); ++i) {
-                if (outcomes_[i].status == WARPAES_OK) fmt::print("{}: authentic\n", name_of(i));
+                if (outcomes_[i].status == WARPAES_OK) fmt::print("{}: authentic\n", one_line(name_of(i)));
             }
         }
         if (o_.progress.value_or(false) && status() == WARPAES_OK) {
@@ -142,7 +142,8 @@ public:
             if (outcomes_[i].status == WARPAES_OK) continue;
             ++failed;
             if (outcomes_[i].status != WARPAES_ERROR_CANCELLED) {
-                say(without_keys(fmt::format("warpaes: '{}': {}\n", name_of(i), outcomes_[i].error)));
+                say(fmt::format("warpaes: {}\n",
+                                one_line(without_keys(fmt::format("'{}': {}", name_of(i), outcomes_[i].error)))));
             }
         }
         if (failed != 0) throw Failure(status(), fmt::format("{} of {} files failed", failed, tasks_.size()));

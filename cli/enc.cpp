@@ -28,10 +28,7 @@ struct Secrets {
 };
 
 std::optional<SecretBytes> find_passphrase(const EncOptions& o) {
-    // What does not count is no less secret, and other processes can read the command line.
-    const auto conceal = [](char* text) {
-        if (text != nullptr) std::memset(text, '*', std::strlen(text));
-    };
+    // What does not count is no less secret.
     if (o.passphrase_file) conceal(o.passphrase);
     if (o.passphrase_file || o.passphrase != nullptr) conceal(o.pass);
     if (o.passphrase_file) return read_passphrase_file("-kfile", *o.passphrase_file);

@@ -11,6 +11,7 @@
 
 #include "command.hpp"
 #include "numbers.hpp"
+#include "secrets.hpp"
 
 namespace cli {
 
@@ -42,11 +43,6 @@ char* named(const char* what, char* name) {
     return name;
 }
 
-/// One that another follows is not used, and no less secret.
-void conceal(char* text) {
-    if (text != nullptr) std::memset(text, '*', std::strlen(text));
-}
-
 const Flag flags[] = {
     {"e", false, [](EncOptions& o, char*) { o.decrypt = false; }},
     {"d", false, [](EncOptions& o, char*) { o.decrypt = true; }},
@@ -58,7 +54,7 @@ const Flag flags[] = {
     {"nopad", false, [](EncOptions& o, char*) { o.no_padding = true; }},
     {"K", true,
      [](EncOptions& o, char* v) {
-         conceal(o.key);
+         conceal(o.key);  // one that another follows is not used, and no less secret
          o.key = v;
      }},
     {"iv", true, [](EncOptions& o, char* v) { o.iv = v; }},
@@ -110,6 +106,14 @@ constexpr NamedMode modes[] = {{"ecb", WARPAES_ECB},       {"cbc", WARPAES_CBC},
                                {"cfb128", WARPAES_CFB128}, {"cfb8", WARPAES_CFB8}, {"cfb1", WARPAES_CFB1},
                                {"ofb", WARPAES_OFB},       {"ctr", WARPAES_CTR}};
 
+/// A flag's name as messages repeat it: what is written at once behind a flag that takes a secret is one.
+std::string without_secret(const std::string& name) {
+    for (const char* flag : {"pass", "kfile", "k", "K"}) {
+        if (name.starts_with(flag)) return std::string(flag) + "…";
+    }
+    return name;
+}
+
 /// aes-256-ctr, aes256 (CBC, as openssl has it), in any case. False if it is not the name of an AES at all.
 bool parse_cipher(const std::string& flag, EncOptions& options) {
     std::string name = flag;
@@ -147,7 +151,11 @@ EncOptions parse_enc_options(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         char* argument = argv[i];
         if (argument[0] != '-' || argument[1] == '\0') {
-            throw UsageError(fmt::format("'{}': unexpected; files are given with -in and -out", argument));
+            // Behind a secret it may be the rest of it, which a shell took for another word.
+            const bool secret = options.key != nullptr || options.pass != nullptr || options.passphrase != nullptr ||
+                                after(argument, "pass:") != nullptr;
+            throw UsageError(
+                fmt::format("'{}': unexpected; files are given with -in and -out", secret ? "…" : argument));
         }
         char* begin = argument + (argument[1] == '-' ? 2 : 1);
         char* value = std::strchr(begin, '=');
@@ -157,7 +165,7 @@ EncOptions parse_enc_options(int argc, char** argv) {
             std::find_if(std::begin(flags), std::end(flags), [&](const Flag& f) { return name == f.name; });
         if (flag == std::end(flags)) {
             if (value == nullptr && parse_cipher(name, options)) continue;
-            throw UsageError(fmt::format("-{}: there is no such flag; see `warpaes enc -help`", name));
+            throw UsageError(fmt::format("-{}: there is no such flag; see `warpaes enc -help`", without_secret(name)));
         }
         if (!flag->takes_value && value != nullptr) throw UsageError(fmt::format("-{}: takes no value", name));
         if (flag->takes_value && value == nullptr) {

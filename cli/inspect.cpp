@@ -124,7 +124,7 @@ json to_json(const warpaes_file_info& info) {
 }
 
 void print_facts(const std::string& path, const std::vector<Fact>& facts) {
-    fmt::print("{}\n", path);
+    fmt::print("{}\n", one_line(path));
     for (const Fact& fact : facts) fmt::print("  {:<10}  {}\n", fact.name, fact.text);
 }
 
@@ -211,7 +211,10 @@ int run_inspect(int argc, char** argv) {
             json record = {{"status", failure.status()}, {"error", failure.what()}};
             put_name(record, "file", without_keys(path));
             records.push_back(std::move(record));
-            if (o.files.size() > 1) say(without_keys(fmt::format("warpaes: '{}': {}\n", path, failure.what())));
+            if (o.files.size() > 1) {
+                say(fmt::format("warpaes: {}\n",
+                                one_line(without_keys(fmt::format("'{}': {}", path, failure.what())))));
+            }
             if (status == WARPAES_OK) sentence = failure.what();
             if (status == WARPAES_OK) status = failure.status();
         }

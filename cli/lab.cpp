@@ -302,7 +302,7 @@ int run_run(int argc, char** argv) {
     if (o.as_json) {
         print_json(lab::to_json(record), 1);
     } else {
-        fmt::print("\n{} and report.html are in '{}'{}\n", "record.json", o.output,
+        fmt::print("\n{} and report.html are in '{}'{}\n", "record.json", one_line(o.output),
                    complete ? "" : "; `warpaes lab run --resume` goes on");
     }
     if (!complete) return WARPAES_ERROR_CANCELLED;

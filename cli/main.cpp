@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
         cli::say("warpaes: out of memory\n");
     } catch (const std::exception& error) {
         if (std::ferror(stdout) != 0) code = WARPAES_ERROR_WRITE;
-        cli::say(fmt::format("warpaes: {}\n", error.what()));
+        cli::say(fmt::format("warpaes: {}\n", cli::one_line(error.what())));
     }
     // Also if it was told before, and what it was told of is no longer in the buffer.
     const bool flushed = std::fflush(stdout) == 0;

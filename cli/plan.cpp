@@ -54,7 +54,7 @@ the library's choice costs beside the best. Takes minutes.
   --most N           largest point, all messages together (default: by memory, at most 1G)
   --modes LIST       of ecb, ctr, cbc, gcm, xts, only these; --places LIST likewise
   --key-bits LIST    128 (default), 192, 256
-  -o, --output FILE  store the record
+  -o, --output FILE  store the record; -f, --force: over an existing file
 
 Examples:
   warpaes plan --mode ctr --bytes 64M --from page-locked
@@ -109,7 +109,7 @@ void print_table(const warpaes_work& work, const PlanOptions& o, const json& rec
     const std::string beside = plan["beside"];
     fmt::print("\nplan: {}{}, {} worker{}, chunks of {}\nwhy:  {}\n", label(plan["backend"], plan["device"]),
                beside.empty() ? "" : " and " + beside, plan["lanes"].get<unsigned>(), plan["lanes"] == 1 ? "" : "s",
-               human_bytes(plan["chunk_bytes"].get<double>()), plan["reason"].get<std::string>());
+               human_bytes(plan["chunk_bytes"].get<double>()), one_line(plan["reason"].get<std::string>()));
 }
 
 }  // namespace
@@ -191,6 +191,7 @@ int run_plan(int argc, char** argv) {
     app.add_option("--modes", o.of_grid.modes)->delimiter(',');
     app.add_option("--places", o.of_grid.places)->delimiter(',');
     app.add_option("-o,--output", o.of_grid.output);
+    app.add_flag("-f,--force", o.of_grid.force);
     if (!parse_options(app, argc, argv, help)) return 0;
 
     if (o.grid) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <utility>
@@ -239,6 +238,7 @@ private:
 }  // namespace
 
 int run_grid(const GridOptions& options) {
+    const RecordFile file(options.output, options.force);
     const json record = Grid(options).run();
     if (options.as_json) {
         print_json(record, 1);
@@ -246,11 +246,7 @@ int run_grid(const GridOptions& options) {
         fmt::print("{} of {} choices cost at most {} times the best, {:.1f} %\n", record["good"].get<std::size_t>(),
                    record["points"].size(), good_ratio, 100 * record["share"].get<double>());
     }
-    if (!options.output.empty()) {
-        std::ofstream file(options.output);
-        file << record.dump(1) << '\n';
-        if (!file.flush()) throw Failure(WARPAES_ERROR_WRITE, "cannot write '" + options.output + "'");
-    }
+    file.store(record);
     return 0;
 }
 

@@ -16,6 +16,7 @@ struct GridOptions {
     double seconds = 2e-3;  ///< about how long a sample takes, at least a call
     bool as_json = false;
     std::string output;  ///< also store the JSON there
+    bool force = false;  ///< over what is there
 };
 
 int run_grid(const GridOptions& options);

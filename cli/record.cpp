@@ -1,8 +1,17 @@
 #include "record.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
 
 #include "command.hpp"
+#include "descriptor.hpp"
 
 namespace cli {
 
@@ -32,6 +41,34 @@ void print_json(const json& record, int indent, std::FILE* to) {
     } else {
         fmt::print(to, "{}", text);
     }
+}
+
+RecordFile::RecordFile(std::string path, bool force) : path_(std::move(path)), force_(force) {
+    struct stat status {};
+    if (force_ || path_.empty() || ::stat(path_.c_str(), &status) != 0) return;
+    if (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode)) refuse();
+}
+
+void RecordFile::store(const json& record) const {
+    if (path_.empty()) return;
+    struct stat status {};
+    const bool special = ::stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+    const Descriptor file(path_.c_str(), O_WRONLY | O_CREAT | (special ? 0 : force_ ? O_TRUNC : O_EXCL), 0666);
+    if (file.get() < 0 && errno == EEXIST) refuse();
+    const std::string text = text_of(record, 1) + "\n";
+    std::string_view left = file.get() < 0 ? std::string_view() : text;
+    while (!left.empty()) {
+        const ssize_t n = ::write(file.get(), left.data(), left.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) break;
+        left.remove_prefix(static_cast<std::size_t>(n));
+    }
+    if (file.get() >= 0 && left.empty()) return;
+    throw Failure(WARPAES_ERROR_WRITE, fmt::format("--output: cannot write '{}': {}", path_, std::strerror(errno)));
+}
+
+void RecordFile::refuse() const {
+    throw Failure(WARPAES_ERROR_EXISTS, fmt::format("--output: '{}' exists; overwrite it with -f", path_));
 }
 
 void put_name(json& record, const std::string& field, const std::string& name) {

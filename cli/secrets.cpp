@@ -243,10 +243,13 @@ std::optional<SecretBytes> prompt(const std::string& question, bool confirm) {
     return answer;
 }
 
+void conceal(char* argument) {
+    if (argument != nullptr) std::memset(argument, '*', std::strlen(argument));
+}
+
 SecretBytes take_argument(const std::string& what, char* argument, const std::string& advice) {
     const SecretBytes bytes = copy(what, argument);
-    // Other processes can read the command line; from here on they see stars.
-    std::memset(argument, '*', std::strlen(argument));
+    conceal(argument);
     warn(fmt::format("{} on the command line can be seen by other processes; {}", what, advice));
     return bytes;
 }

@@ -29,6 +29,9 @@ SecretBytes read_passphrase_file(const std::string& what, const std::string& pat
 /// openssl's -k: the argument itself.
 SecretBytes take_argument(const std::string& what, char* argument, const std::string& advice);
 
+/// Overwrites an argument, which may be null, with stars: other processes can read the command line.
+void conceal(char* argument);
+
 /// Without white space around it.
 std::string_view trimmed(std::string_view text);
 bool is_hex(std::string_view text);

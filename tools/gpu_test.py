@@ -146,7 +146,7 @@ def run_batch_bench(build: Path, environment: dict, scratch: Path, gpu: bool) ->
         messages, size, *rest = case.split()
         path = scratch / "batches.json"
         command = [build / "cli/warpaes", "bench", "--messages", messages, "--size", size, *rest, *where]
-        subprocess.run([*command, "--samples", "7", "-o", path], env=environment, check=True)
+        subprocess.run([*command, "--samples", "7", "-f", "-o", path], env=environment, check=True)
         rows += json.loads(path.read_text())["batches"]
         yield rounded(rows)
 
@@ -185,8 +185,8 @@ def run_several_gpus(build: Path, environment: dict, scratch: Path, count: int) 
         rows.append({"gpus": gpus, "what": "copies alone", "gb_per_s": json.loads(done.stdout)["copies"]["gb_per_s"]})
         for case in SEVERAL_GPUS:
             path = scratch / "several.json"
-            command = [build / "cli/warpaes", "bench", "--backend", "cuda", *case.split(), "--samples", "7", "-o", path]
-            subprocess.run(command, env=its, check=True, stdout=subprocess.DEVNULL)
+            command = [build / "cli/warpaes", "bench", "--backend", "cuda", *case.split(), "--samples", "7"]
+            subprocess.run([*command, "-f", "-o", path], env=its, check=True, stdout=subprocess.DEVNULL)
             measured = json.loads(path.read_text())
             for row in measured["bench"] + measured.get("batches", []):
                 what = {field: row[field] for field in ("mode", "direction", "key_bits", "bytes")}

@@ -64,6 +64,19 @@ std::string read_text(const fs::path& path) {
     return std::move(text).str();
 }
 
+/// What a calibration begins with, or the beginning of that: everything else is somebody's file.
+bool begins_as_calibration(const fs::path& path) {
+    constexpr std::string_view beginning = "{\"schema\":";
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return false;
+    for (const char wanted : beginning) {
+        char c = 0;
+        if (!(file >> c)) break;  // without white space
+        if (c != wanted) return false;
+    }
+    return true;
+}
+
 [[noreturn]] void refuse_to_write(const fs::path& path, const std::string& why) {
     throw Error(WARPAES_ERROR_WRITE, "calibration: cannot write '" + path.string() + "': " + why);
 }
@@ -107,8 +120,9 @@ void store_calibration(const CostModel& model, const std::string& path, const Ma
     merged.keep_gpus(*load_calibration(path, machine));
     const fs::path target(path);
     std::error_code error;
-    if (fs::exists(target, error) && !fs::is_regular_file(target, error)) {
-        refuse_to_write(target, "it is no regular file");
+    if (fs::exists(target, error)) {
+        if (!fs::is_regular_file(target, error)) refuse_to_write(target, "it is no regular file");
+        if (!begins_as_calibration(target)) refuse_to_write(target, "it is no calibration, and not overwritten");
     }
     if (target.has_parent_path()) fs::create_directories(target.parent_path(), error);
     if (error) refuse_to_write(target, error.message());

@@ -1,11 +1,14 @@
 // Preloaded into the command: writes down, in their order, the calls that make a file durable and give it its name.
-// $RECORDED_CALLS names the file.
+// $RECORDED_CALLS names the file. With $OLD_FILE_SYSTEM renameat2() is not to be had; with $LITTLE_MEMORY no block of
+// memory of 100,000 bytes or more.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <new>
 #include <string>
 
 namespace {
@@ -40,9 +43,23 @@ int rename(const char* from, const char* to) noexcept {
 }
 
 int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
+    if (std::getenv("OLD_FILE_SYSTEM") != nullptr) {
+        errno = EINVAL;
+        return -1;
+    }
     record("rename", to);
     return real<int(int, const char*, int, const char*, unsigned)>("renameat2")(from_folder, from, to_folder, to,
                                                                                 flags);
 }
 
+int link(const char* from, const char* to) noexcept {
+    record("link", to);
+    return real<int(const char*, const char*)>("link")(from, to);
+}
+
 }  // extern "C"
+
+void* operator new(std::size_t bytes) {
+    if (bytes >= 100000 && std::getenv("LITTLE_MEMORY") != nullptr) throw std::bad_alloc();
+    return real<void*(std::size_t)>("_Znwm")(bytes);
+}

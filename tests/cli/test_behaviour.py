@@ -293,6 +293,7 @@ class Records(CommandTest):
         codes = re.findall(r"^ +(\d+)  \w", self.warpaes("--help").decode(), re.MULTILINE)
         self.assertEqual([int(c) for c in codes], list(range(len(codes))))
         self.assertGreater(len(codes), 20)
+        self.assertRegex(self.warpaes("--help").decode(), r"\n +128\+N  ended by signal N\n")
 
 
 class PeakMemory(CommandTest):

@@ -13,6 +13,7 @@ import unittest
 from support import (
     ARGUMENT,
     AUTHENTICATION,
+    CANCELLED,
     EXISTS,
     KEY_LENGTH,
     KEYSET,
@@ -108,6 +109,8 @@ class RoundTrips(KeyedTest):
                 for text in ("5", "a:b", "-1:5", ":5"):
                     self.refused(ARGUMENT, "--range", "decrypt", *how, f"-r{text}", "cipher")
                 self.refused(RANGE, "range", "decrypt", *how, "-r", "5:4", "cipher")
+                cipher = self.read("cipher")
+                self.refused(RANGE, "range|needs an input that can seek", "decrypt", *how, "-r", "0:1", stdin=cipher)
 
     def test_only_the_segments_under_a_range_are_read(self):
         self.encrypt("-o", "cipher", stdin=data(3_000_000))
@@ -305,6 +308,31 @@ class Outputs(KeyedTest):
         with open("/dev/full", "wb") as full:
             self.refused(WRITE, "No space left", "encrypt", "-k", "keyset", "in", stdout=full)
 
+    def test_standard_input_is_named(self):
+        with open(self.path("empty"), "wb") as only_written:
+            self.refused(NOT_FOUND, "standard input", "decrypt", "-k", "keyset", stdin=only_written)
+
+    def test_names_add_no_lines(self):
+        """A name with control characters is printed as one line, and the terminal is told nothing."""
+        name = "a: authentic\n\x1b[1mb\x7f\x9b"
+        shown = "a: authentic\\x0a\\x1b[1mb\\x7f\\x9b"
+        self.encrypt("-o", name, stdin=b"text")
+        self.assertEqual(self.warpaes("verify", "-k", "keyset", name).decode(), f"{shown}: authentic\n")
+        inspected = self.warpaes("inspect", name).decode().splitlines()
+        self.assertEqual(inspected[0], shown)
+        missing = f"no {name}"
+        for command in ("verify", "decrypt"):
+            result = self.refused(NOT_FOUND, f"'no {shown}'", command, "-k", "keyset", missing)
+            self.assertEqual(len(result.stderr.splitlines()), 1)
+        for command in (("verify", "-k", "keyset"), ("inspect",)):
+            result = self.run_command(WARPAES, *command, missing, missing)
+            self.assertEqual(len(result.stderr.splitlines()), 3, result.stderr)
+            self.assertEqual(result.stderr.decode().count(f"'no {shown}'"), result.stderr.decode().count("'no "))
+        os.mkdir(self.path("in"))
+        os.symlink("nowhere", self.path(f"in/{name}"))
+        result = self.run_command(WARPAES, "verify", "-k", "keyset", "in", name)
+        self.assertIn(f"warpaes: warning: 'in/{shown}' is a symbolic link", result.stderr.decode())
+
     def test_ciphertext_is_not_for_a_terminal(self):
         leader, follower = pty.openpty()
         self.refused(ARGUMENT, "not for a terminal", "encrypt", "-k", "keyset", stdin=b"plain", stdout=follower)
@@ -450,6 +478,15 @@ class Signals(KeyedTest):
                 process.stdout.close()
                 self.assertEqual(set(os.listdir(self.directory)), before)
 
+    def test_what_is_caught_is_told(self):
+        process, _ = self.begun(data(1_000_000), "encrypt", "-k", "keyset", "--json", "-o", "out")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=20), -signal.SIGTERM)
+        record = json.loads(process.stdout.read())
+        self.assertEqual((record["status"], record["files"][0]["status"]), (CANCELLED, CANCELLED))
+        process.stdin.close()
+        process.stdout.close()
+
     def test_what_cannot_leaves_nothing_under_the_name(self):
         process, _ = self.begun(data(1_000_000), "encrypt", "-k", "keyset", "-o", "out")
         process.kill()
@@ -463,13 +500,16 @@ class Signals(KeyedTest):
         for i in range(4):
             with open(self.path(f"in/{i}"), "wb") as file:
                 file.truncate(1 << 30)
-        process = self.start("encrypt", "-k", "keyset", "--output-dir", "out", "in")
+        process = self.start("encrypt", "-k", "keyset", "--json", "--output-dir", "out", "in")
         deadline = time.monotonic() + 20
         while not os.path.exists(self.path("out/in")) and time.monotonic() < deadline:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=20), -signal.SIGINT)
         process.stdin.close()
+        record = json.loads(process.stdout.read())
+        self.assertEqual([file["status"] for file in record["files"]], [CANCELLED] * 4)
+        self.assertEqual(record["files"][3]["error"], "not begun")
         process.stdout.close()
         whole = (1 << 30) * 1.001
         for name in os.listdir(self.path("out/in")):

@@ -14,6 +14,7 @@ from support import (
     FORMAT,
     KEYSET,
     NOT_FOUND,
+    OUT_OF_MEMORY,
     TEMPLATES,
     WARPAES,
     WRITE,
@@ -82,14 +83,16 @@ class Keygen(CommandTest):
                 self.assertEqual(f"mode {mode:o}".encode() in result.stderr, warned, result.stderr)
         self.assertNotIn(b"mode", self.run_command(WARPAES, "keygen").stderr)  # a pipe
 
+    def recorded(self, **more):
+        # A sanitizer wants to be first; these calls are none of its business.
+        asan = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        return {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls"), "ASAN_OPTIONS": asan, **more}
+
     @unittest.skipUnless(RECORDER, "the recorder of calls is built with the command, which CTest names")
     def test_a_file_of_keys_is_durable_before_it_has_its_name_and_then_the_name(self):
         def calls(*arguments):
             self.write("calls", b"")
-            env = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls")}
-            # A sanitizer wants to be first; these calls are none of its business.
-            env["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-            self.warpaes(*arguments, env=env)
+            self.warpaes(*arguments, env=self.recorded())
             return self.read("calls").decode().splitlines()
 
         folder = os.path.realpath(self.directory)
@@ -102,6 +105,20 @@ class Keygen(CommandTest):
             self.assertRegex(synced, rf"^fsync {folder}/\.warpaes-\w+$")
             self.assertRegex(renamed, rf"^rename ({folder}/)?{arguments[-1]}$")
             self.assertEqual(settled, f"fsync {folder}")
+
+    @unittest.skipUnless(RECORDER, "the recorder of calls is built with the command, which CTest names")
+    def test_a_file_of_keys_on_an_old_file_system(self):
+        self.warpaes("keygen", "-o", "keyset", env=self.recorded(OLD_FILE_SYSTEM="1"))
+        self.assertIn("link ", self.read("calls").decode())
+        self.assertEqual(sorted(os.listdir(self.directory)), ["calls", "keyset"])
+        self.assertEqual(os.stat(self.path("keyset")).st_nlink, 1)
+        self.warpaes("keys", "list", "keyset")
+        self.refused(EXISTS, "never overwritten", "keygen", "-o", "keyset", env=self.recorded(OLD_FILE_SYSTEM="1"))
+
+    @unittest.skipUnless(RECORDER, "the recorder of calls is built with the command, which CTest names")
+    def test_no_memory_has_a_status_of_its_own(self):
+        long = "x" * 120_000
+        self.refused(OUT_OF_MEMORY, "out of memory", "verify", "--aad", long, env=self.recorded(LITTLE_MEMORY="1"))
 
     def test_every_keyset_is_another(self):
         self.assertEqual(len({self.warpaes("keygen") for _ in range(5)}), 5)
@@ -246,6 +263,8 @@ class NearMisses(CommandTest):
             for arguments in (
                 ("encrypt", "-k", key),
                 ("encrypt", f"-k{key}"),
+                ("encrypt", f"-xk{key}"),
+                ("encrypt", f"-fxk{key}"),
                 ("encrypt", f"--keys={key}"),
                 ("encrypt", "-k", f"env:{key}"),
                 ("encrypt", "-k", f"fd:{key}"),
@@ -275,6 +294,8 @@ class NearMisses(CommandTest):
                 ("enc", "-aes-256-ctr", "-range", key, "-k", "x"),
                 ("enc", "-aes-256-ctr", key),
                 ("enc", f"-{key}"),
+                ("enc", f"-xK{key}"),
+                ("enc", "-aes-256-ctr", f"-K{key}"),
                 (key,),
             ):
                 result = self.run_command(WARPAES, *arguments, stdin=b"plain")
@@ -284,6 +305,30 @@ class NearMisses(CommandTest):
             env = {"WARPAES_KEYSET": key}
             self.assertNotIn(key.strip().encode(), self.run_command(WARPAES, "encrypt", stdin=b"", env=env).stderr)
         self.assertEqual(os.listdir(self.directory), [])
+
+    def test_nor_passphrases_at_the_wrong_place(self):
+        for arguments in (
+            ("-passhunter2",),
+            ("-pass:hunter2",),
+            ("--passphrase=hunter2",),
+            ("-passhunter2=x",),
+            ("-khunter2",),
+            ("-k:hunter2=x",),
+            ("-Khunter2",),
+            ("-kfilehunter2",),
+            ("-kfile:hunter2",),
+            ("-pass", "hunter2"),
+            ("-pass=hunter2",),
+            ("-pass", "pass:correct", "hunter2"),
+            ("-k", "correct", "hunter2"),
+            ("-K", "correct", "hunter2"),
+            ("pass:hunter2",),
+        ):
+            result = self.refused(ARGUMENT, "", "enc", "-aes-256-ctr", *arguments)
+            self.assertNotIn(b"hunter2", result.stderr + result.stdout, arguments)
+        self.refused(ARGUMENT, "-kfile…: there is no such flag", "enc", "-kfiles")
+        self.refused(ARGUMENT, "-inn: there is no such flag", "enc", "-inn")
+        self.refused(ARGUMENT, "'in': unexpected", "enc", "in")
 
     def test_other_words_are_repeated(self):
         self.warpaes("keygen", "-o", "keyset")

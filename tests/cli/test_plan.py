@@ -4,7 +4,7 @@ import json
 import os
 import unittest
 
-from support import ARGUMENT, BACKEND, KEY_LENGTH, WRITE, CommandTest
+from support import ARGUMENT, BACKEND, EXISTS, KEY_LENGTH, WRITE, CommandTest
 
 NONE = {"WARPAES_CALIBRATION": "none"}
 COST = (
@@ -144,8 +144,31 @@ class Calibration(CommandTest):
         env = {"WARPAES_CALIBRATION": self.path("file/below")}
         self.refused(WRITE, "calibration|file/below", "calibrate", "--quick", "--cpu-only", env=env)
 
+    def test_overwrites_nothing_else(self):
+        keyset = self.write("keyset", self.warpaes("keygen"))
+        before = self.read("keyset")
+        words = "calibration|keyset|it is no calibration"
+        self.refused(WRITE, words, "calibrate", "--quick", "--cpu-only", env={"WARPAES_CALIBRATION": keyset})
+        self.assertEqual(self.read("keyset"), before)
+
 
 class Grid(CommandTest):
+    def test_records_overwrite_nothing_unless_it_is_asked_for(self):
+        bench = ("bench", "--backend", "libcrypto", "--mode", "ctr", "--size", "64K", "--key", "128", "--memory")
+        bench += ("pageable", "--samples", "1", "--seconds", "0.001", "-o")
+        grid = ("plan", "--grid", "--most", "64", "--modes", "ctr", "--places", "host", "-o")
+        for command, member in ((bench, "bench"), (grid, "points")):
+            self.warpaes(*command, "new", env=NONE)
+            self.assertIn(member, json.loads(self.read("new")))
+            self.write("old", b"old" * 100_000)
+            self.refused(EXISTS, "--output|'old' exists|with -f", *command, "old", env=NONE)
+            self.assertEqual(self.read("old"), b"old" * 100_000)
+            self.warpaes(*command, "old", "-f", env=NONE)
+            self.assertIn(member, json.loads(self.read("old")))
+            self.warpaes(*command, "/dev/null", env=NONE)
+            self.refused(WRITE, "--output|nowhere/new", *command, "nowhere/new", env=NONE)
+            os.unlink(self.path("new"))
+
     def test_measures_every_backend(self):
         options = ("--grid", "--most", "4K", "--modes", "ctr,cbc", "--places", "host", "--json", "-o", "grid.json")
         record = json.loads(self.warpaes("plan", *options, env=NONE))

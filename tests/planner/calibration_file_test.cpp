@@ -228,6 +228,34 @@ TEST_F(CalibrationFile, WhatIsNoRegularFileIsNeitherReadNorReplaced) {
     }
 }
 
+TEST_F(CalibrationFile, WhatIsNoCalibrationIsNotReplaced) {
+    for (const char* const text : {"{\"primaryKeyId\": 1, \"key\": []}", "schema", "{ }", "# notes\n"}) {
+        write(path("mine"), text);
+        EXPECT_THROW(store_calibration(example(1), path("mine"), here), Error) << text;
+        EXPECT_EQ(read(path("mine")), text);
+    }
+    for (const char* const text : {"", "\n", "{", "{\n \"sch", "{\"schema\":1, damaged"}) {
+        write(path("ours"), text);
+        store_calibration(example(1), path("ours"), here);
+        EXPECT_TRUE(same(*load_calibration(path("ours"), here), example(1))) << text;
+    }
+}
+
+/// A number that a text ends with is not read on behind it.
+TEST_F(CalibrationFile, TextThatEndsInANumber) {
+    const std::string whole = write_calibration(example(1), here);
+    const std::size_t end = whole.find("\"threads\": ") + 12;  // before the number
+    ASSERT_LT(end + 1, whole.size());
+    std::string memory = whole.substr(0, end) + "12345";
+    const std::string_view text(memory.data(), end + 2);
+    try {
+        (void)read_calibration(text, here);
+        ADD_FAILURE() << "half a calibration was read";
+    } catch (const Error& e) {
+        EXPECT_EQ(std::string(e.what()), "calibration: damaged at byte " + std::to_string(text.size()));
+    }
+}
+
 TEST(CalibrationPath, IsWhereTheEnvironmentSays) {
     const Variable home("HOME", "/home/somebody");
     {
