@@ -107,5 +107,18 @@ TEST(Plans, Refused) {
     });
 }
 
+TEST(Plans, WhatIsMissingIsNamed) {
+    const warpaes_work work = WARPAES_WORK_INIT;
+    warpaes_plan plan = WARPAES_PLAN_INIT;
+    warpaes_prediction prediction = WARPAES_PREDICTION_INIT;
+    warpaes_calibration calibration = WARPAES_CALIBRATION_INIT;
+    EXPECT_EQ(warpaes_engine_plan(nullptr, &work, &plan), WARPAES_ERROR_ARGUMENT);
+    EXPECT_STREQ(warpaes_last_error(), "engine: is null");
+    EXPECT_EQ(warpaes_engine_predict(nullptr, &work, 0, &prediction), WARPAES_ERROR_ARGUMENT);
+    EXPECT_STREQ(warpaes_last_error(), "engine: is null");
+    EXPECT_EQ(warpaes_engine_calibrate(nullptr, &calibration), WARPAES_ERROR_ARGUMENT);
+    EXPECT_STREQ(warpaes_last_error(), "engine: is null");
+}
+
 }  // namespace
 }  // namespace abi_tests

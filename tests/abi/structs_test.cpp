@@ -166,6 +166,7 @@ TEST_F(Structs, OfPlans) {
 }
 
 TEST_F(Structs, OfCalibrations) {
+    setenv("WARPAES_CALIBRATION", "none", 1);
     warpaes_calibration calibration = WARPAES_CALIBRATION_INIT;
     calibration.flags = WARPAES_CALIBRATE_QUICK | WARPAES_CALIBRATE_CPU_ONLY | WARPAES_CALIBRATE_KEEP;
     calibration.progress = [](void*, std::uint64_t, std::uint64_t) { return 1; };
@@ -181,6 +182,12 @@ TEST_F(Structs, OfCalibrations) {
     std::memcpy(static_cast<void*>(its), &calibration, 24);
     its->struct_size = 24;
     EXPECT_EQ(warpaes_engine_calibrate(engine_.get(), its), WARPAES_OK) << warpaes_last_error();
+    // From now on the engine chooses by it.
+    warpaes_work work = WARPAES_WORK_INIT;
+    work.message_len = 1 << 20;
+    warpaes_plan plan = WARPAES_PLAN_INIT;
+    EXPECT_EQ(warpaes_engine_plan(engine_.get(), &work, &plan), WARPAES_OK) << warpaes_last_error();
+    EXPECT_EQ(plan.calibrated, 1);
 }
 
 TEST_F(Structs, OfKeysets) {

@@ -4,9 +4,16 @@
 #include <gtest/gtest.h>
 #include <ucontext.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
 #include <thread>
 #include <vector>
+
+#include "backend/backend.hpp"
 
 namespace warpaes::test {
 namespace {
@@ -71,6 +78,99 @@ TEST(CleanStack, GoesWithACoroutineToAnotherThread) {
     std::thread([&] { call.resume(); }).join();
     EXPECT_TRUE(call.ended());
     EXPECT_TRUE(call.intact());
+}
+
+/// Work on a stack whose memory can be looked at afterwards.
+class OwnStack {
+public:
+    void run(const std::function<void()>& work) {
+        work_ = &work;
+        getcontext(&its_);
+        its_.uc_stack.ss_sp = stack_.data();
+        its_.uc_stack.ss_size = stack_.size();
+        its_.uc_link = &back_;
+        const auto self = reinterpret_cast<std::uintptr_t>(this);
+        makecontext(&its_, reinterpret_cast<void (*)()>(&OwnStack::begin), 2, static_cast<unsigned>(self >> 32),
+                    static_cast<unsigned>(self));
+        swapcontext(&back_, &its_);
+    }
+    [[nodiscard]] bool holds(std::span<const std::uint8_t> bytes) const {
+        return std::search(stack_.begin(), stack_.end(), bytes.begin(), bytes.end()) != stack_.end();
+    }
+    template <typename Values>
+    [[nodiscard]] bool holds_any(const Values& values) const {
+        const std::span all(reinterpret_cast<const std::uint8_t*>(&values), sizeof values);
+        for (std::size_t at = 0; at + 16 <= all.size(); at += 16) {
+            const auto block = all.subspan(at, 16);
+            const bool empty = std::all_of(block.begin(), block.end(), [](std::uint8_t b) { return b == 0; });
+            if (!empty && holds(block)) return true;
+        }
+        return false;
+    }
+
+private:
+    static void begin(unsigned high, unsigned low) {
+        (*reinterpret_cast<OwnStack*>(std::uintptr_t{high} << 32 | low)->work_)();
+    }
+
+    std::vector<std::uint8_t> stack_ = std::vector<std::uint8_t>(std::size_t{256} << 10);
+    const std::function<void()>* work_ = nullptr;
+    ucontext_t its_{}, back_{};
+};
+
+/// Calls `work` below so many functions with few locals, of which none says how deep it is.
+[[gnu::noinline]] void below(int functions, const std::function<void()>& work) {
+    volatile std::uint8_t locals[100];
+    locals[0] = 1;
+    if (functions == 0) {
+        work();
+    } else {
+        below(functions - 1, work);
+    }
+    locals[99] = 1;
+}
+
+constexpr int many = 60;
+constexpr std::array<std::uint8_t, 16> secret{0x9e, 0x37, 0x79, 0xb9, 0x7f, 0x4a, 0x7c, 0x15,
+                                              0xf3, 0x9c, 0xc0, 0x60, 0x5c, 0xed, 0xc8, 0x34};
+
+[[gnu::noinline]] void leave_a_secret() {
+    volatile std::uint8_t locals[512];
+    for (std::size_t i = 0; i < sizeof locals; ++i) locals[i] = secret[i % 16];
+}
+
+TEST(CleanStack, OfACallWithinACall) {
+    OwnStack stack;
+    stack.run([] { below(many, leave_a_secret); });
+    EXPECT_TRUE(stack.holds(secret)) << "it is elsewhere: this tests nothing";
+    stack.run([] { clean_stack([] { below(many, [] { clean_stack(leave_a_secret); }); }); });
+    EXPECT_FALSE(stack.holds(secret));
+}
+
+TEST(CleanStack, AsDeepAsWasNoted) {
+    OwnStack stack;
+    stack.run([] {
+        clean_stack([] {
+            below(many, [] {
+                note_stack_depth();
+                leave_a_secret();
+            });
+        });
+    });
+    EXPECT_FALSE(stack.holds(secret));
+}
+
+TEST(CleanStack, ExpandingAKeySaysHowDeep) {
+    const std::vector<std::uint8_t> bytes(secret.begin(), secret.end());
+    OwnStack stack;
+    std::unique_ptr<const ExpandedKey> key;
+    stack.run([&] { clean_stack([&] { below(many, [&] { key = std::make_unique<const ExpandedKey>(bytes); }); }); });
+    EXPECT_FALSE(stack.holds_any(key->encrypt()));
+    EXPECT_FALSE(stack.holds_any(key->decrypt()));
+    stack.run([&] { clean_stack([&] { below(many, [&] { (void)key->hash_key(); }); }); });
+    EXPECT_FALSE(stack.holds_any(key->hash_key()));
+    stack.run([&] { clean_stack([&] { below(many, [&] { (void)key->first_round(); }); }); });
+    EXPECT_FALSE(stack.holds_any(key->first_round()));
 }
 
 }  // namespace

@@ -383,6 +383,10 @@ TEST_P(AbiBatchErrors, Arenas) {
     EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_SHARED, 0, 1ULL << 60, &arena),
               WARPAES_ERROR_OUT_OF_MEMORY);
     EXPECT_EQ(arena, nullptr);
+    EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_HOST, 0, 1, nullptr), WARPAES_ERROR_ARGUMENT);
+    EXPECT_STREQ(warpaes_last_error(), "arena: is null");
+    EXPECT_EQ(warpaes_arena_create(nullptr, WARPAES_MEMORY_HOST, 0, 1, &arena), WARPAES_ERROR_ARGUMENT);
+    EXPECT_STREQ(warpaes_last_error(), "engine: is null");
     warpaes_arena_destroy(nullptr);
     EXPECT_EQ(warpaes_arena_fd(nullptr), -1);
 }

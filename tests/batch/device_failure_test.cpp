@@ -140,6 +140,19 @@ private:
     bool device_;
 };
 
+/// Entries of one message that is to be authenticated, some in place.
+std::vector<GroupSpec> single_messages(std::size_t count) {
+    std::vector<GroupSpec> specs;
+    for (std::size_t i = 0; i < count; ++i) {
+        specs.push_back({.mode = i % 2 == 0 ? Mode::gcm : Mode::ccm,
+                         .direction = Direction::decrypt,
+                         .length = 64,
+                         .iv_length = 12,
+                         .in_place = i % 4 < 2});
+    }
+    return specs;
+}
+
 // Of decryption that failed midway nothing is seen, though some of it was done, and authentic.
 TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
     constexpr const char* ends[] = {"cudaEventRecord", "cudaEventSynchronize", "cudaLaunchKernelEx", "cudaMemcpyAsync"};
@@ -149,14 +162,7 @@ TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
             for (int nth = 1;; ++nth) {
                 const AbiEngine engine = engine_with_gpu(GetParam());
                 OutputMemory memory(engine, on_device);
-                std::vector<GroupSpec> specs;
-                for (unsigned i = 0; i < 8; ++i) {  // one message each: of several, some may be done
-                    specs.push_back({.mode = i % 2 == 0 ? Mode::gcm : Mode::ccm,
-                                     .direction = Direction::decrypt,
-                                     .length = 64,
-                                     .iv_length = 12,
-                                     .in_place = i % 4 < 2});
-                }
+                const std::vector<GroupSpec> specs = single_messages(8);  // of several in one, some may be done
                 BatchMemory& rest = on_device ? static_cast<BatchMemory&>(memory) : guarded_memory();
                 const BatchCase cases(specs, 12, memory, rest);
                 AbiEntries entries(cases);
@@ -180,6 +186,70 @@ TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
         }
     }
     EXPECT_GT(failed, 20U) << "nothing has failed: this tests nothing";
+}
+
+// Nor between a GPU's failure and the time when somebody else does the work again, before which it may be cancelled.
+TEST(BatchOnALostGpu, ShowsNothingOfWhatItHasBegun) {
+    unsigned failed = 0;
+    for (const char* const function : {"cudaEventRecord", "cudaEventSynchronize", "cudaMemcpyAsync"}) {
+        for (int nth = 1;; ++nth) {
+            SCOPED_TRACE(std::string(function) + " " + std::to_string(nth));
+            simt::reset();
+            const AbiEngine engine = engine_with_gpu(false);
+            OutputMemory memory(engine, false);
+            const std::vector<GroupSpec> specs = single_messages(8);
+            const BatchCase cases(specs, 13, memory);
+            AbiEntries entries(cases);
+            KeyTable keys;
+            Batch batch(engine->impl, keys,
+                        {.entries = entries.entries().data(),
+                         .count = specs.size(),
+                         .handles = {.alive = capi::is_alive,
+                                     .key = [](const warpaes_key* key) -> const ExpandedKey& { return key->impl; }},
+                         .finished = {}});
+            BatchScratch scratch;
+            ASSERT_FALSE(batch.prepare());
+            simt::reset();
+            simt::fail_call(function, nth, cudaErrorUnknown);
+            (void)batch.work_on_gpu(0, gpu_worker(engine->impl.options().threads, 0, 0), scratch);
+            const bool came_so_far = simt::calls(function) >= static_cast<std::uint64_t>(nth);
+            simt::reset();
+            for (std::size_t i = 0; batch.returned() && i < specs.size(); ++i) {
+                EXPECT_FALSE(cases.shows_plaintext(i)) << specs[i];
+            }
+            failed += batch.returned() ? 1 : 0;
+            batch.cancel();
+            while (batch.work_on_cpu(0, scratch) == Batch::Step::worked) {
+            }
+            batch.finish();
+            if (!came_so_far) break;
+        }
+    }
+    EXPECT_GT(failed, 2U) << "nothing has failed: this tests nothing";
+}
+
+// What is larger than a task for a GPU is a task all the same.
+TEST(BatchOnAGpu, TakesAMessageThatIsLargerThanATask) {
+    simt::reset();
+    const AbiEngine engine = engine_with_gpu(true);
+    const AbiKey key = make_key(std::vector<std::uint8_t>(16, 1));
+    std::vector<std::uint8_t> data((std::size_t{16} << 20) + 16), iv(16);
+    warpaes_batch_entry entry = {};
+    entry.mode = WARPAES_CBC;
+    entry.direction = WARPAES_ENCRYPT;
+    entry.count = 1;
+    entry.length = data.size();
+    entry.input.at.pointer = entry.output.at.pointer = data.data();
+    entry.iv.at.pointer = iv.data();
+    entry.iv_len = 16;
+    entry.key = key.get();
+    warpaes_batch* handle = nullptr;
+    // It comes to an end at once.
+    simt::fail_call("cudaMemcpyAsync", 1, cudaErrorUnknown, 1 << 20);
+    ASSERT_EQ(warpaes_batch_submit(engine.get(), nullptr, &entry, 1, &handle), WARPAES_OK);
+    const AbiBatchHandle batch(handle);
+    EXPECT_EQ(warpaes_batch_wait(handle, 60000), WARPAES_ERROR_DEVICE);
+    simt::reset();
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpu, BatchDeviceFailure, testing::Bool(),

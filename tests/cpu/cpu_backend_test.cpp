@@ -1,12 +1,43 @@
 // What the CPU backends say about themselves, and their lanes.
 #include "cpu/cpu_backend.hpp"
 
+#include <malloc.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <limits>
+#include <new>
+#include <span>
 #include <thread>
 
 #include "base/error.hpp"
 #include "cpu/features.hpp"
 #include "cpu_backends.hpp"
+
+namespace {
+
+/// Aligned blocks that were freed, and bytes of `mark` in them.
+constexpr std::uint8_t mark = 0x3c;
+std::atomic<bool> watching{false};
+std::atomic<std::size_t> freed{0}, marked{0};
+
+}  // namespace
+
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+    void* memory = nullptr;
+    if (::posix_memalign(&memory, static_cast<std::size_t>(alignment), bytes) != 0) throw std::bad_alloc();
+    return memory;
+}
+
+void operator delete(void* memory, std::align_val_t) noexcept {
+    if (watching && memory != nullptr) {
+        const std::span block(static_cast<const std::uint8_t*>(memory), ::malloc_usable_size(memory));
+        ++freed;
+        marked += static_cast<std::size_t>(std::count(block.begin(), block.end(), mark));
+    }
+    std::free(memory);
+}
 
 namespace warpaes::test {
 namespace {
@@ -83,6 +114,18 @@ TEST(CpuLane, HasStagingOfTheSizeAskedFor) {
     lane->wipe_staging(in.size());
     EXPECT_TRUE(std::all_of(in.begin(), in.end(), zero));
     EXPECT_TRUE(std::all_of(out.begin(), out.end(), zero));
+}
+
+TEST(CpuLane, LeavesNothingInItsStaging) {
+    auto lane = libcrypto_backend().open_lane(-1, 12345);
+    for (const auto staging : {lane->input_staging(), lane->output_staging()}) {
+        std::fill(staging.begin(), staging.end(), mark);
+    }
+    watching = true;
+    lane.reset();
+    watching = false;
+    EXPECT_EQ(freed, 2u);
+    EXPECT_EQ(marked, 0u);
 }
 
 TEST(CpuLane, MayHaveNoStaging) {

@@ -149,6 +149,14 @@ class Processes(unittest.TestCase):
                 process.send_signal(number)
                 self.look(process, is_right, replaces, number == signal.SIGKILL, (command[0], number.name, seed))
 
+    def test_a_record_names_the_gpu(self):
+        plain, sealed = self.directory / "plain", self.directory / "sealed"
+        plain.write_bytes(data(100_000))
+        keys = ("-k", self.directory / "keys", "--json")
+        for backend, device in (("cuda", 0), ("libcrypto", -1)):
+            record = json.loads(self.run_clean("encrypt", *keys, "--backend", backend, "-f", "-o", sealed, plain))
+            self.assertEqual([(f["backend"], f["device"]) for f in record["files"]], [(backend, device)])
+
     def test_every_cuda_call_of_the_process_fails(self):
         """From the first look for devices on, which happens once a process."""
         for command, is_right in self.prepare(100_000):

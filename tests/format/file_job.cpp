@@ -77,7 +77,9 @@ FileJobTest::Piped FileJobTest::run_piped(AeadJob job, const Bytes* input) {
         job.input = {"", in[0]};
     }
     job.output = {"", out[1]};
-    piped.status = failure_of([&] { piped.result = run_aead(engine_, job); }).status;
+    const Failure failure = failure_of([&] { piped.result = run_aead(engine_, job); });
+    piped.status = failure.status;
+    piped.sentence = failure.sentence;
     ::close(out[1]);
     if (input != nullptr) ::close(in[0]);
     drain.join();

@@ -33,9 +33,10 @@ protected:
     /// A job from file to file.
     [[nodiscard]] AeadJob job(Direction direction, const Keyset& keyset, const std::string& from,
                               const std::string& to) const;
-    /// What the job writes to a pipe, and its status; `input`, if there is one, comes through another.
+    /// What the job writes to a pipe, its status and sentence; `input`, if there is one, comes through another.
     struct Piped {
         warpaes_status status = WARPAES_OK;
+        std::string sentence;
         Bytes output;
         AeadResult result;
     };

@@ -237,6 +237,18 @@ TEST_F(StreamingAead, WhatCannotBeAskedFor) {
               WARPAES_ERROR_CANCELLED);
 }
 
+TEST_F(StreamingAead, APartOfAPipe) {
+    const Keyset keyset = keyset_of({key_of(segment_cases[1])});
+    const Bytes plaintext = pseudorandom(100, 19);
+    const Piped sealed = run_piped(job(Direction::encrypt, keyset, "", ""), &plaintext);
+    AeadJob part = job(Direction::decrypt, keyset, "", "");
+    part.range = ByteRange{0, 1};
+    const Piped opened = run_piped(part, &sealed.output);
+    EXPECT_EQ(opened.status, WARPAES_ERROR_RANGE);
+    EXPECT_NE(opened.sentence.find("needs an input that can seek"), std::string::npos) << opened.sentence;
+    EXPECT_TRUE(opened.output.empty());
+}
+
 TEST_F(StreamingAead, LargeSegmentsAreTakenByFewWorkers) {
     const StreamKey key{
         {SegmentFormat::gcm_hkdf, 32, 48u << 20, Hash::sha256, Hash::sha256, 16}, SecretBytes(pseudorandom(32, 17)), 5};

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -279,6 +280,12 @@ TEST_F(FileTest, WhatCannotBeOpenedIsNamed) {
     const FileSource input(path("in"));
     EXPECT_NE(sentence([&] { const FileSink sink(path("nowhere/out"), false, input); }).find(path("nowhere")),
               std::string::npos);
+}
+
+TEST_F(FileTest, AnEarlierErrorIsNoErrorOfOpening) {
+    const std::string name = path("in");
+    errno = EINTR;
+    EXPECT_EQ(status_of([&] { (void)FileSource(name); }), WARPAES_OK);
 }
 
 TEST_F(FileTest, AFullDeviceIsAWriteError) {

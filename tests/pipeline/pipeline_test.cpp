@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "support.hpp"
 
 namespace warpaes::test {
@@ -198,6 +201,73 @@ TEST_F(PipelineTest, ProgressHearsTheEndAndCanCancel) {
                   }),
                   WARPAES_ERROR_CANCELLED);
     }
+}
+
+constexpr int patience = 10000;  // milliseconds; whoever waits in vain gives up
+
+/// Waits for another end that never comes, and asks the hook meanwhile.
+void wait_in_vain(const WaitHook& hook) {
+    for (int i = 0; i < patience; ++i) {
+        if (!hook) throw Error(WARPAES_ERROR_INTERNAL, "there is no hook");
+        hook();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    throw Error(WARPAES_ERROR_INTERNAL, "waited in vain");
+}
+
+TEST_F(PipelineTest, ASinkThatWaitsCanBeCancelled) {
+    class Full final : public Sink {
+    public:
+        bool is_sequential() const noexcept override { return true; }
+        void on_wait(WaitHook hook) override { hook_ = std::move(hook); }
+        void write(std::uint64_t, std::span<const std::uint8_t>) override { wait_in_vain(hook_); }
+
+    private:
+        WaitHook hook_;
+    } sink;
+    TestSource source(random_bytes(4 * 4096, 10), TestSource::Kind::positional);
+    EXPECT_EQ(status_of([&] {
+                  run(cipher(Mode::ctr, Direction::encrypt), source, sink,
+                      [](std::uint64_t, std::uint64_t) { return false; });
+              }),
+              WARPAES_ERROR_CANCELLED);
+}
+
+TEST_F(PipelineTest, WhoeverWaitsHearsOfAnothersFailure) {
+    std::atomic<bool> waits{false};
+    struct Silent final : Source {
+        explicit Silent(std::atomic<bool>& all) : waits(all) {}
+        std::uint64_t size() const noexcept override { return 3 * 4096; }
+        bool is_sequential() const noexcept override { return false; }
+        void on_wait(WaitHook hook) override { hook_ = std::move(hook); }
+        std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override {
+            if (offset == 0) return buffer.size();
+            waits = true;
+            try {
+                wait_in_vain(hook_);
+            } catch (const Error& e) {
+                heard = e.status() == WARPAES_ERROR_CANCELLED;
+                throw;
+            }
+            return 0;
+        }
+        std::atomic<bool>& waits;
+        std::atomic<bool> heard{false};
+
+    private:
+        WaitHook hook_;
+    } source(waits);
+    struct Failing final : Sink {
+        explicit Failing(const std::atomic<bool>& all) : waits(all) {}
+        bool is_sequential() const noexcept override { return false; }
+        void write(std::uint64_t, std::span<const std::uint8_t>) override {
+            for (int i = 0; i < patience && !waits; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            throw Error(WARPAES_ERROR_WRITE, "injected");
+        }
+        const std::atomic<bool>& waits;
+    } sink(waits);
+    EXPECT_EQ(status_of([&] { run(cipher(Mode::ctr, Direction::encrypt), source, sink); }), WARPAES_ERROR_WRITE);
+    EXPECT_TRUE(source.heard);
 }
 
 TEST_F(PipelineTest, ManyEmptyAndShortRunsLeaveNothingBehind) {

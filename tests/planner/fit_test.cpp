@@ -102,6 +102,13 @@ TEST(Fit, ABatchsCosts) {
     }
 }
 
+TEST(Fit, WhatIsInFlightIsTold) {
+    Cost truth{.fixed = 1e-6};
+    truth.byte.fill(1e-10);
+    const std::vector<Measured> points{point(truth, 1, 64, 1), point(truth, 1, 65536, 1)};
+    EXPECT_EQ(fit_cost(points, {.in_flight = 4096}).in_flight, 4096U);
+}
+
 TEST(Fit, WhatWasNotMeasuredGoesOnLikeTheLast) {
     Cost truth{.fixed = 1e-6};
     truth.byte.fill(1e-10);

@@ -179,6 +179,17 @@ TEST_P(ReaderTest, TheKeyIsFoundAmongSeveral) {
         warpaes_status status = WARPAES_OK;
         EXPECT_EQ(open_reader(engine_, store.source(), without, file.aad, &status), nullptr);
         EXPECT_EQ(status, WARPAES_ERROR_AUTHENTICATION);
+
+        // Of one key it is not said that there are others.
+        for (const bool several : {false, true}) {
+            std::vector<std::string> wrong{oracle::tink_key(format, other, 1)};
+            if (several) wrong.push_back(oracle::tink_key(format, random.bytes(32), 2));
+            const Keyset none = parse_keyset(oracle::tink_keyset(wrong, 1));
+            EXPECT_EQ(open_reader(engine_, store.source(), none, file.aad, &status), nullptr);
+            EXPECT_EQ(status, WARPAES_ERROR_AUTHENTICATION);
+            const std::string sentence = warpaes_last_error();
+            EXPECT_EQ(sentence.find("none of the keyset's keys") != std::string::npos, several) << sentence;
+        }
     }
 }
 
