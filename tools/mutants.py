@@ -38,11 +38,11 @@ ENGINE = "batch/test_batch_parts batch/test_batch planner/test_planner hpp/test_
 ABI = "batch/test_abi_batch abi/test_abi"
 FILES = "pipeline/test_pipeline streams/test_streams format/test_format"
 SIMULATED = "batch/test_abi_batch_simulated simulated/test_batch_simulated simulated/test_gcm_simulated"
-COMMAND = "^cli ^project.exports"
+COMMAND = "^cli ^faults.processes ^project.exports"
 SECRETS = "secrets/test_secrets secrets/test_secrets_simulated"
 ROOMS = {
     "src/aes": f"cpu/test_cpu batch/test_batch {ABI} {SIMULATED} {SECRETS} ^constant_time",
-    "src/backend": f"{ENGINE} cpu/test_cpu {ABI} {SIMULATED} {SECRETS}",
+    "src/backend": f"{ENGINE} base/test_base cpu/test_cpu {ABI} {SIMULATED} {SECRETS}",
     "src/base": f"base/test_base {ENGINE} {FILES} {ABI} {SECRETS} {COMMAND}",
     "src/batch": f"{ENGINE} {ABI} {SIMULATED} batch/test_batch_faults {SECRETS}",
     "src/calibration": f"planner/test_planner planner/test_planner_simulated {SECRETS} ^cli.plan",
@@ -52,7 +52,7 @@ ROOMS = {
     " message/test_message_simulated format/test_format_simulated abi/test_abi_simulated",
     "src/engine": f"{ENGINE} planner/test_planner_simulated {ABI} {FILES} {SIMULATED} {SECRETS} ^cli.plan",
     "src/format": f"{FILES} {SECRETS} faults/test_faults {COMMAND}",
-    "src/message": f"hpp/test_hpp {ABI} message/test_message_simulated {SIMULATED} {SECRETS}",
+    "src/message": f"hpp/test_hpp {ABI} abi/test_abi_simulated message/test_message_simulated {SIMULATED} {SECRETS}",
     "src/pipeline": f"{FILES} pipeline/test_pipeline_simulated {ABI} {SECRETS} faults/test_faults {COMMAND}",
     "include/warpaes": "hpp/test_hpp streams/test_streams batch/test_abi_batch",
     "cli": f"{COMMAND}",
