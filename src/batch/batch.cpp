@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "base/clean_stack.hpp"
-#include "base/threads.hpp"
+#include "base/pool.hpp"
 #include "message/message.hpp"
 #include "pipeline/memory.hpp"
 
@@ -241,7 +241,7 @@ void Batch::run_pieces_on_cpu(Pieces pieces, BatchScratch& scratch) {
     for (auto piece = pieces.next(most); !piece.empty(); piece = pieces.next(most)) {
         if (leave_out(piece) && leave_out(pieces.rest())) break;
         gather(piece, {}, scratch);
-        clean_stack([&] { lane->run_batch(scratch.groups); });
+        clean_stack([&] { lane->run(scratch.groups); });
         settle(scratch);
         count(piece, on_cpu_);
     }
@@ -362,7 +362,7 @@ void Batch::run_pieces_on_gpu(int device, Pieces& left, bool& some_done, bool st
             std::optional<SecretBuffer> more;
             if (const std::size_t needed = staged ? bytes_in_place(piece) : 0; needed > room) more.emplace(needed);
             gather(piece, more ? std::span(more->data(), more->size()) : lane->output_staging().first(room), scratch);
-            clean_stack([&] { lane->run_batch(scratch.groups); });
+            clean_stack([&] { lane->run(scratch.groups); });
         } catch (...) {
             wipe_outputs(piece, staged, -1);
             throw;
@@ -387,7 +387,7 @@ Batch::Step Batch::run_on_device(int device, const TaskList& list, std::uint32_t
             if (leave_out(piece) && leave_out(pieces.rest())) break;
             LaneLease& lane = scratch.lane(engine_, cuda_backend(), device, 0);
             gather(piece, {}, scratch);
-            clean_stack([&] { lane->run_batch(scratch.groups); });
+            clean_stack([&] { lane->run(scratch.groups); });
             settle(scratch);
             count(piece, on_gpu_);
         }

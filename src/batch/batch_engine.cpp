@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/clean_stack.hpp"
-#include "base/threads.hpp"
+#include "base/pool.hpp"
 
 namespace warpaes {
 

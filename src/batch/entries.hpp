@@ -6,7 +6,7 @@
 #include <functional>
 #include <span>
 
-#include "backend/batch.hpp"
+#include "backend/group.hpp"
 #include "batch/arena.hpp"
 #include "batch/strip.hpp"
 #include "cuda/cuda_backend.hpp"

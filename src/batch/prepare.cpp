@@ -4,7 +4,6 @@
 #include <numeric>
 #include <set>
 
-#include "base/threads.hpp"
 #include "batch/batch.hpp"
 #include "batch/clashes.hpp"
 #include "batch/nonces.hpp"
@@ -195,7 +194,7 @@ void Batch::check_entries(Survey& survey) {
     std::vector<Piece> pieces(
         std::clamp<std::size_t>(request_.count / piece_entries, 1, std::min(engine_.options().threads, most_pieces)));
     const auto border = [&](std::size_t i) { return static_cast<std::uint32_t>(request_.count * i / pieces.size()); };
-    on_threads(pieces.size(), [&](std::size_t i) { check_piece(border(i), border(i + 1), pieces[i]); });
+    engine_.pool().for_each(pieces.size(), [&](std::size_t i) { check_piece(border(i), border(i + 1), pieces[i]); });
     Clashes clashes;
     for (Piece& piece : pieces) {
         survey.add(piece.survey);

@@ -1,5 +1,4 @@
 // The CPU backends themselves.
-#include "backend/backend.hpp"
 #include "cpu/batch.hpp"
 #include "cpu/cpu_backend.hpp"
 #include "cpu/features.hpp"
@@ -59,7 +58,7 @@ void run_gcm_simd(const GcmRun& run) {
 }
 
 template <const SimdBatchKernels& Kernels>
-void run_batch_simd(Lane& lane, std::span<const MessageGroup> groups) {
+void run_batch_simd(StretchLane& lane, std::span<const MessageGroup> groups) {
     run_batch(lane, Kernels, groups);
 }
 

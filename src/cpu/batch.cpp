@@ -42,7 +42,7 @@ void run_with_own_keys(const SimdBatchKernels& kernels, MessageKeys& keys, const
 
 }  // namespace
 
-void run_batch(Lane& lane, const SimdBatchKernels& kernels, std::span<const MessageGroup> groups) {
+void run_batch(StretchLane& lane, const SimdBatchKernels& kernels, std::span<const MessageGroup> groups) {
     note_stack_depth(4096);
     std::vector<const MessageGroup*> streams;
     MessageKeys keys(kernels);
@@ -55,14 +55,14 @@ void run_batch(Lane& lane, const SimdBatchKernels& kernels, std::span<const Mess
         } else if (group.key == nullptr && is_vectorised(group.mode, group.direction)) {
             if (group.length != 0) run_with_own_keys(kernels, keys, group);
         } else {
-            run_one_by_one(lane, group);
+            lane.run_one_by_one({&group, 1});
         }
     }
     run_serial(kernels, streams);
 }
 
-void run_batch_libcrypto(Lane& lane, std::span<const MessageGroup> groups) {
-    for (const MessageGroup& group : groups) run_one_by_one(lane, group);
+void run_batch_libcrypto(StretchLane& lane, std::span<const MessageGroup> groups) {
+    lane.run_one_by_one(groups);
 }
 
 }  // namespace warpaes::cpu

@@ -1,14 +1,14 @@
-// Batches on the CPU: Lane::run_batch of its backends.
+// Groups of many messages on the CPU.
 #pragma once
 
 #include <span>
 
-#include "backend/backend.hpp"
+#include "backend/stretch.hpp"
 #include "cpu/simd.hpp"
 
 namespace warpaes::cpu {
 
-void run_batch(Lane& lane, const SimdBatchKernels& kernels, std::span<const MessageGroup> groups);
-void run_batch_libcrypto(Lane& lane, std::span<const MessageGroup> groups);
+void run_batch(StretchLane& lane, const SimdBatchKernels& kernels, std::span<const MessageGroup> groups);
+void run_batch_libcrypto(StretchLane& lane, std::span<const MessageGroup> groups);
 
 }  // namespace warpaes::cpu

@@ -1,5 +1,6 @@
 #include "cpu/cpu_backend.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -40,7 +41,7 @@ private:
     bool clean_ = true;
 };
 
-class CpuLane final : public Lane {
+class CpuLane final : public StretchLane {
 public:
     CpuLane(RunFunction run, GcmFunction run_gcm, BatchFunction run_batch, std::size_t staging_bytes)
         : run_(run), run_gcm_(run_gcm), run_batch_(run_batch), input_(staging_bytes), output_(staging_bytes) {}
@@ -51,11 +52,16 @@ public:
         input_.wipe_first(bytes);
         output_.wipe_first(bytes);
     }
-    void run(const Run& run) override {
+    void run_stretch(const Run& run) override {
         if (run.length != 0) run_(run);
     }
     void run_gcm(const GcmRun& run) override { run_gcm_(run); }
-    void run_batch(std::span<const MessageGroup> groups) override { run_batch_(*this, groups); }
+    void run(std::span<const MessageGroup> groups) override {
+        const bool one_by_one =
+            std::all_of(groups.begin(), groups.end(), [](const MessageGroup& g) { return g.direct; });
+        if (one_by_one) return run_one_by_one(groups);
+        run_batch_(*this, groups);
+    }
 
 private:
     RunFunction run_;
@@ -73,7 +79,7 @@ CpuBackend::CpuBackend(std::string name, std::string description, std::string re
     info_.push_back({.name = std::move(name), .description = std::move(description), .reason = std::move(reason)});
 }
 
-std::unique_ptr<Lane> CpuBackend::open_lane(int /*device*/, std::size_t staging_bytes) {
+std::unique_ptr<Lane> CpuBackend::open_lane(int /*device*/, std::size_t staging_bytes, Pool* /*pool*/) {
     if (!usable()) throw Error(WARPAES_ERROR_BACKEND, info_.front().name + ": " + info_.front().reason);
     try {
         return std::make_unique<CpuLane>(run_, run_gcm_, run_batch_, staging_bytes);

@@ -5,14 +5,14 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/stretch.hpp"
 
 namespace warpaes::cpu {
 
 using RunFunction = void (*)(const Run&);
 using GcmFunction = void (*)(const GcmRun&);
-/// Lane::run_batch for the lane.
-using BatchFunction = void (*)(Lane&, std::span<const MessageGroup>);
+/// Groups of many messages, for the lane.
+using BatchFunction = void (*)(StretchLane&, std::span<const MessageGroup>);
 
 class CpuBackend final : public Backend {
 public:
@@ -23,7 +23,7 @@ public:
     [[nodiscard]] std::string_view name() const noexcept override { return info_.front().name; }
     [[nodiscard]] const std::vector<BackendInfo>& info() const noexcept override { return info_; }
     /// Throws Error{BACKEND} if it cannot run here.
-    [[nodiscard]] std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes) override;
+    [[nodiscard]] std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes, Pool* pool) override;
 
 private:
     std::vector<BackendInfo> info_;

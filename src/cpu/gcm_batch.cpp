@@ -17,7 +17,8 @@ constexpr std::uint64_t short_bytes_of_own_key = std::uint64_t{1} << 19;
 }  // namespace
 
 bool GcmBatch::takes(const MessageGroup& group) {
-    return group.mode == Mode::gcm && group.length < (group.key != nullptr ? short_bytes : short_bytes_of_own_key);
+    if (group.mode != Mode::gcm || group.digest != nullptr || group.aad_digest != nullptr) return false;
+    return group.length < (group.key != nullptr ? short_bytes : short_bytes_of_own_key);
 }
 
 void GcmBatch::make_powers(const MessageGroup& g, const std::uint8_t* round_keys, std::size_t count) {

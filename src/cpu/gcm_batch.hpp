@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "backend/batch.hpp"
+#include "backend/group.hpp"
 #include "base/secret.hpp"
 #include "cpu/message_keys.hpp"
 #include "cpu/simd.hpp"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "backend/backend.hpp"
+#include "backend/stretch.hpp"
 
 namespace warpaes::cpu {
 

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "backend/batch.hpp"
+#include "backend/group.hpp"
 #include "cpu/simd.hpp"
 
 namespace warpaes::cpu {

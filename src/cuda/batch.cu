@@ -3,7 +3,6 @@
 #include <thread>
 #include <vector>
 
-#include "base/threads.hpp"
 #include "cuda/batch.hpp"
 #include "cuda/batch_merge.hpp"
 #include "cuda/batch_rows.hpp"
@@ -23,13 +22,22 @@ struct BatchThreads {
     static constexpr unsigned most = 8;
 };
 
+template <typename Work>
+void for_each_part(const BatchContext& context, std::size_t parts, const Work& work) {
+    const auto on_device = [&](std::size_t i) {
+        const CurrentDevice current(context.device);
+        work(i);
+    };
+    if (context.pool != nullptr && parts > 1) return context.pool->for_each(parts, on_device);
+    for (std::size_t i = 0; i < parts; ++i) on_device(i);
+}
+
 /// Batches that each have their memory, one after the other on the lane's stream.
 void run_parts(const BatchContext& context, std::vector<MergedGroups>& parts) {
     auto& others = context.memory.others;
     while (others.size() + 1 < parts.size()) others.push_back(std::make_unique<BatchMemory>());
     std::vector<std::unique_ptr<BatchWork>> batches(parts.size());
-    on_threads(parts.size(), [&](std::size_t i) {
-        const CurrentDevice current(context.device);
+    for_each_part(context, parts.size(), [&](std::size_t i) {
         BatchMemory& memory = i == 0 ? context.memory : *others[i - 1];
         batches[i] = std::make_unique<BatchWork>(context, memory, std::move(parts[i]));
         batches[i]->get_ready();
@@ -41,10 +49,10 @@ void run_parts(const BatchContext& context, std::vector<MergedGroups>& parts) {
 /// Neighbouring messages merged; very many groups in a few parts.
 std::vector<MergedGroups> merge(const BatchContext& context, std::span<const MessageGroup> groups) {
     static const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, BatchThreads::most);
-    const std::size_t parts = std::clamp<std::size_t>(groups.size() / BatchThreads::groups, 1, threads);
+    const std::size_t most = context.pool != nullptr ? threads : 1;
+    const std::size_t parts = std::clamp<std::size_t>(groups.size() / BatchThreads::groups, 1, most);
     std::vector<MergedGroups> merged(parts);
-    on_threads(parts, [&](std::size_t i) {
-        const CurrentDevice current(context.device);
+    for_each_part(context, parts, [&](std::size_t i) {
         const std::size_t first = groups.size() * i / parts, end = groups.size() * (i + 1) / parts;
         merged[i] = MergedGroups(groups.subspan(first, end - first));
     });

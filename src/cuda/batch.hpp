@@ -8,7 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "backend/batch.hpp"
+#include "backend/group.hpp"
+#include "base/pool.hpp"
 #include "cuda/batch_data.hpp"
 #include "cuda/key_table.hpp"
 #include "cuda/launch_table.hpp"
@@ -41,6 +42,7 @@ struct BatchContext {
     KeyTable& key_table;
     cudaStream_t stream;
     BatchMemory& memory;
+    Pool* pool;  ///< or null
 };
 
 /// Of the current device. Returns when all is done.

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "backend/batch.hpp"
+#include "backend/group.hpp"
 #include "cuda/memory_place.hpp"
 #include "cuda/resources.hpp"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "backend/batch.hpp"
+#include "backend/group.hpp"
 #include "cuda/memory_place.hpp"
 
 namespace warpaes::cuda {

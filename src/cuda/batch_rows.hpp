@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "backend/batch.hpp"
+#include "backend/group.hpp"
 
 namespace warpaes::cuda {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backend/batch.hpp"
+#include "backend/group.hpp"
 #include "cuda/batch_rows.hpp"
 #include "cuda/memory_place.hpp"
 #include "cuda/resources.hpp"

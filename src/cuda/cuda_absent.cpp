@@ -10,13 +10,12 @@ class CudaAbsent final : public CudaBackend {
 public:
     std::string_view name() const noexcept override { return "cuda"; }
     const std::vector<BackendInfo>& info() const noexcept override { return info_; }
-    std::unique_ptr<Lane> open_lane(int, std::size_t) override { refuse(); }
+    std::unique_ptr<Lane> open_lane(int, std::size_t, Pool*) override { refuse(); }
     bool is_loaded() const noexcept override { return true; }
     bool is_awake() const noexcept override { return false; }
     MemoryPlace place(const void*) noexcept override { return {}; }
     MemoryStretch stretch(const void*, bool) noexcept override { return {-1, 0, UINTPTR_MAX}; }
-    void run_async(const Run&, int, void*) override { refuse(); }
-    void run_gcm_async(const GcmRun&, int, void*) override { refuse(); }
+    void enqueue(const MessageGroup&, int, void*) override { refuse(); }
     void synchronize(int, void*) override { refuse(); }
     void copy(void*, const void*, std::size_t, int, void*) override { refuse(); }
     void copy_rows(void*, std::size_t, const void*, std::size_t, std::size_t, std::size_t, int, void*) override {

@@ -34,10 +34,10 @@ public:
         return info_;
     }
 
-    std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes) override {
+    std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes, Pool* pool) override {
         const DeviceLimits& its_limits = limits(device);
         const CurrentDevice current(device);
-        auto lane = std::make_unique<CudaLane>(device, its_limits, share(device), staging_bytes);
+        auto lane = std::make_unique<CudaLane>(device, its_limits, share(device), staging_bytes, pool);
         awake_.store(true, std::memory_order_relaxed);
         return lane;
     }
@@ -57,14 +57,28 @@ public:
         return cuda::stretch_of(pointer, far);
     }
 
-    void run_async(const Run& run, int device, void* stream) override {
+    void enqueue(const MessageGroup& g, int device, void* stream) override {
         const CurrentDevice current(device);
-        cuda::enqueue(run, limits(device), static_cast<cudaStream_t>(stream));
-    }
-
-    void run_gcm_async(const GcmRun& run, int device, void* stream) override {
-        const CurrentDevice current(device);
-        cuda::enqueue(run, limits(device), static_cast<cudaStream_t>(stream));
+        const auto on = static_cast<cudaStream_t>(stream);
+        if (g.mode != Mode::gcm) return cuda::enqueue(run_of(g), limits(device), on);
+        const bool usual = g.j0 == nullptr;
+        const Block j0 =
+            usual ? pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes>(g.iv.first, gcm_nonce_bytes)) : *g.j0;
+        cuda::enqueue(GcmRun{.direction = g.direction,
+                             .key = g.key,
+                             .input = g.input.first,
+                             .output = g.output.first,
+                             .segment_bytes = g.length,
+                             .last_bytes = g.length,
+                             .input_stride = g.length,
+                             .output_stride = g.length,
+                             .j0 = &j0,
+                             .public_counters = usual,
+                             .result = GcmRun::Result::tag,
+                             .aad_digest = g.aad_digest != nullptr ? *g.aad_digest : Block{},
+                             .aad_bytes = g.aad_length,
+                             .results = reinterpret_cast<Block*>(g.tag.first)},
+                      limits(device), on);
     }
 
     void synchronize(int device, void* stream) override {
@@ -81,17 +95,7 @@ public:
     void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride, std::size_t bytes,
                    std::size_t rows, int device, void* stream) override {
         const CurrentDevice current(device);
-        const auto on = static_cast<cudaStream_t>(stream);
-        constexpr std::size_t largest_pitch = 0x7fffffff;
-        const bool far_apart = std::max(to_stride, from_stride) > largest_pitch;
-        const std::size_t at_once = far_apart ? 1 : rows;
-        for (std::size_t row = 0; row < rows; row += at_once) {
-            check(cudaMemcpy2DAsync(static_cast<std::uint8_t*>(to) + row * to_stride, far_apart ? bytes : to_stride,
-                                    static_cast<const std::uint8_t*>(from) + row * from_stride,
-                                    far_apart ? bytes : from_stride, bytes, at_once, cudaMemcpyDefault, on),
-                  "copying");
-        }
-        check(cudaStreamSynchronize(on), "waiting for the device");
+        cuda::copy_rows(to, to_stride, from, from_stride, bytes, rows, static_cast<cudaStream_t>(stream));
     }
 
     void clear(void* memory, std::size_t bytes, int device, void* stream) override {

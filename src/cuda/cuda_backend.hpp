@@ -43,11 +43,11 @@ public:
     /// The same for a neighbourhood of `pointer`. `far`: on a device all of its allocation, which takes longer.
     [[nodiscard]] virtual MemoryStretch stretch(const void* pointer, bool far) noexcept = 0;
 
-    /// Enqueues the run on `stream` (a cudaStream_t, null for the default stream) of `device`; both buffers are memory
-    /// of that device, the key is copied before this returns. Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
-    virtual void run_async(const Run& run, int device, void* stream) = 0;
-    /// The same for GCM; `run.results` is memory that the device can write.
-    virtual void run_gcm_async(const GcmRun& run, int device, void* stream) = 0;
+    /// Enqueues a group of one, in a parallel mode, on `stream` (a cudaStream_t, null for the default stream) of
+    /// `device`; input and output are memory of that device, and so is the tag of GCM, which is encrypted only, or
+    /// page-locked; its associated data is a digest. Key, IV and J0 are copied before this returns. Thread-safe. Throws
+    /// Error{DEVICE, DEVICE_MEMORY}.
+    virtual void enqueue(const MessageGroup& message, int device, void* stream) = 0;
     /// Waits for everything enqueued on `stream`.
     virtual void synchronize(int device, void* stream) = 0;
     /// `bytes` bytes between any two memories, complete on return after what `stream` held before.

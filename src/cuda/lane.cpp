@@ -19,8 +19,27 @@ Block* blocks_of(PageLockedBuffer& buffer, std::uint64_t count) {
 
 }  // namespace
 
-CudaLane::CudaLane(int device, const DeviceLimits& limits, DeviceShare& share, std::size_t staging_bytes)
-    : device_(device), limits_(limits), queues_(share.queues), keys_(share.keys), staging_bytes_(staging_bytes) {
+void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride, std::size_t bytes,
+               std::size_t rows, cudaStream_t stream) {
+    constexpr std::size_t largest_pitch = 0x7fffffff;
+    const bool far_apart = rows == 1 || std::max(to_stride, from_stride) > largest_pitch;
+    const std::size_t at_once = far_apart ? 1 : rows;
+    for (std::size_t row = 0; row < rows; row += at_once) {
+        check(cudaMemcpy2DAsync(static_cast<std::uint8_t*>(to) + row * to_stride, far_apart ? bytes : to_stride,
+                                static_cast<const std::uint8_t*>(from) + row * from_stride,
+                                far_apart ? bytes : from_stride, bytes, at_once, cudaMemcpyDefault, stream),
+              "copying");
+    }
+    check(cudaStreamSynchronize(stream), "waiting for the device");
+}
+
+CudaLane::CudaLane(int device, const DeviceLimits& limits, DeviceShare& share, std::size_t staging_bytes, Pool* pool)
+    : device_(device),
+      limits_(limits),
+      queues_(share.queues),
+      pool_(pool),
+      keys_(share.keys),
+      staging_bytes_(staging_bytes) {
     if (staging_bytes != 0) {
         check(cudaHostAlloc(reinterpret_cast<void**>(&staging_), 2 * staging_bytes, cudaHostAllocPortable),
               "allocating page-locked memory");
@@ -87,7 +106,7 @@ bool CudaLane::is_here(const void* pointer) const {
     return place.kind == Memory::device && place.device == device_;
 }
 
-void CudaLane::run(const Run& run) {
+void CudaLane::run_stretch(const Run& run) {
     const std::uint64_t bytes = bytes_of(run);
     if (bytes == 0) return;
     carry_out(run.input, bytes, run.output, bytes, [&](const std::uint8_t* input, std::uint8_t* output) {
@@ -123,9 +142,27 @@ void CudaLane::run_gcm(const GcmRun& run) {
     wipe({results->data(), run.count * sizeof(Block)});
 }
 
-void CudaLane::run_batch(std::span<const MessageGroup> groups) {
+void CudaLane::run(std::span<const MessageGroup> groups) {
+    const bool one_by_one = std::all_of(groups.begin(), groups.end(), [](const MessageGroup& g) { return g.direct; });
+    if (one_by_one) return run_one_by_one(groups);
     const CurrentDevice current(device_);
-    cuda::run_batch({device_, limits_, queues_, keys_, stream_.get(), batch_}, groups);
+    run_batch({device_, limits_, queues_, keys_, stream_.get(), batch_, pool_}, groups);
+}
+
+void CudaLane::copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride, std::size_t bytes,
+                         std::size_t rows) {
+    if (place_of(to).kind != Memory::device && place_of(from).kind != Memory::device) {
+        return StretchLane::copy_rows(to, to_stride, from, from_stride, bytes, rows);
+    }
+    const CurrentDevice current(device_);
+    cuda::copy_rows(to, to_stride, from, from_stride, bytes, rows, stream_.get());
+}
+
+void CudaLane::clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes, std::size_t rows) {
+    if (place_of(memory).kind != Memory::device) return StretchLane::clear_rows(memory, stride, bytes, rows);
+    const CurrentDevice current(device_);
+    check(cudaMemsetAsync(memory, 0, (rows - 1) * stride + bytes, stream_.get()), "clearing");
+    check(cudaStreamSynchronize(stream_.get()), "waiting for the device");
 }
 
 void CudaLane::wipe_staging(std::size_t bytes) noexcept {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "backend/backend.hpp"
+#include "backend/stretch.hpp"
 #include "cuda/batch.hpp"
 #include "cuda/key_table.hpp"
 #include "cuda/launch_table.hpp"
@@ -20,18 +20,25 @@ struct DeviceShare {
     Stream wiping;  ///< of keys, when no batch sees to it
 };
 
-class CudaLane final : public Lane {
+/// Rows between any two memories, complete on return after what `stream` held before.
+void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride, std::size_t bytes,
+               std::size_t rows, cudaStream_t stream);
+
+class CudaLane final : public StretchLane {
 public:
-    CudaLane(int device, const DeviceLimits& limits, DeviceShare& share, std::size_t staging_bytes);
+    CudaLane(int device, const DeviceLimits& limits, DeviceShare& share, std::size_t staging_bytes, Pool* pool);
     ~CudaLane() override;
 
     std::span<std::uint8_t> input_staging() noexcept override { return {staging_, staging_bytes_}; }
     std::span<std::uint8_t> output_staging() noexcept override { return {staging_ + staging_bytes_, staging_bytes_}; }
     int device() const noexcept override { return device_; }
 
-    void run(const Run& run) override;
+    void run(std::span<const MessageGroup> groups) override;
+    void run_stretch(const Run& run) override;
     void run_gcm(const GcmRun& run) override;
-    void run_batch(std::span<const MessageGroup> groups) override;
+    void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride, std::size_t bytes,
+                   std::size_t rows) override;
+    void clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes, std::size_t rows) override;
     /// The device's part is done in the order of the stream: before anything that comes after.
     void wipe_staging(std::size_t bytes) noexcept override;
 
@@ -47,6 +54,7 @@ private:
     int device_;
     DeviceLimits limits_;
     CopyQueues& queues_;
+    Pool* pool_;
     KeyTable& keys_;
     Stream stream_;
     Event event_, done_;

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <functional>
 
-#include "backend/backend.hpp"
+#include "backend/stretch.hpp"
 #include "cuda/launch_table.hpp"
 
 namespace warpaes::cuda {

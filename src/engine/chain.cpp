@@ -23,8 +23,15 @@ std::span<const std::uint8_t> tail(const std::uint8_t* data, std::uint64_t bytes
     return {data + (bytes - n), n};
 }
 
-std::uint64_t bytes_of(const Run& run) {
-    return run.mode == Mode::cfb1 ? run.length / 8 : run.length;
+/// Whole ones.
+std::uint64_t bytes_of(const MessageGroup& stretch) {
+    return stretch.mode == Mode::cfb1 ? stretch.length / 8 : stretch.length;
+}
+
+Block chain_of(const MessageGroup& stretch) {
+    Block chain{};
+    if (stretch.mode != Mode::ecb) std::copy_n(stretch.iv.first, block_bytes, chain.begin());
+    return chain;
 }
 
 }  // namespace
@@ -39,24 +46,25 @@ Block xts_chain_at(const Block& iv, std::uint64_t offset, std::uint64_t data_uni
     return store_tweak(add(load_tweak(iv), offset / data_unit));
 }
 
-ChainAfter::ChainAfter(const Run& run) {
-    const bool needs_input = run.mode == Mode::ofb || chains_on_ciphertext(run.mode, run.direction);
-    if (needs_input) input_tail_ = last_block(run.chain, tail(run.input, bytes_of(run)));
+ChainAfter::ChainAfter(const MessageGroup& s) {
+    const bool needs_input = s.mode == Mode::ofb || chains_on_ciphertext(s.mode, s.direction);
+    if (needs_input) input_tail_ = last_block(chain_of(s), tail(s.input.first, bytes_of(s)));
 }
 
-Block ChainAfter::value(const Run& run) const {
-    const std::uint64_t bytes = bytes_of(run);
-    if (run.mode == Mode::ecb || bytes == 0) return run.chain;
-    if (run.mode == Mode::ctr) return add(run.chain, bytes / block_bytes);
-    if (run.mode == Mode::ofb) {
+Block ChainAfter::value(const MessageGroup& s) const {
+    const std::uint64_t bytes = bytes_of(s);
+    const Block chain = chain_of(s);
+    if (s.mode == Mode::ecb || bytes == 0) return chain;
+    if (s.mode == Mode::ctr) return add(chain, bytes / block_bytes);
+    if (s.mode == Mode::ofb) {
         // O_n = P_n xor C_n (SP 800-38A, 6.4), whichever of the two the input was.
         Block out = input_tail_;
-        const auto last = tail(run.output, bytes);
+        const auto last = tail(s.output.first, bytes);
         for (std::size_t i = 0; i < block_bytes; ++i) out[i] = static_cast<std::uint8_t>(out[i] ^ last[i]);
         return out;
     }
-    if (run.direction == Direction::decrypt) return input_tail_;
-    return last_block(run.chain, tail(run.output, bytes));
+    if (s.direction == Direction::decrypt) return input_tail_;
+    return last_block(chain, tail(s.output.first, bytes));
 }
 
 }  // namespace warpaes

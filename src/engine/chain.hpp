@@ -5,7 +5,7 @@
 #include <span>
 
 #include "aes/types.hpp"
-#include "backend/backend.hpp"
+#include "backend/group.hpp"
 
 namespace warpaes {
 
@@ -17,13 +17,13 @@ Block chain_at(Mode mode, const Block& iv, std::uint64_t offset, std::span<const
 /// The same for XTS, whose chaining value is the number of a data unit of `data_unit` bytes; `offset` is a multiple.
 Block xts_chain_at(const Block& iv, std::uint64_t offset, std::uint64_t data_unit);
 
-/// Remembers what of a run's input its successor needs, so that the run may be in place.
+/// Remembers what of a stretch's input its successor needs, so that it may be in place.
 class ChainAfter {
 public:
-    /// Before the run. A run that is not the last of its message: whole blocks, or whole bytes for CFB8 and CFB1.
-    explicit ChainAfter(const Run& run);
-    /// After the run: the chaining value of the next one.
-    [[nodiscard]] Block value(const Run& run) const;
+    /// Before it ran. One that is not the last of its message: whole blocks, or whole bytes for CFB8 and CFB1.
+    explicit ChainAfter(const MessageGroup& stretch);
+    /// After it ran: the chaining value of the next one.
+    [[nodiscard]] Block value(const MessageGroup& stretch) const;
 
 private:
     Block input_tail_{};

@@ -263,7 +263,7 @@ LaneLease Engine::lease(const Plan& plan, unsigned worker, std::size_t staging_b
             return {*this, *plan.backend, device, staging_bytes, std::move(lane)};
         }
     }
-    return {*this, *plan.backend, device, staging_bytes, plan.backend->open_lane(device, staging_bytes)};
+    return {*this, *plan.backend, device, staging_bytes, plan.backend->open_lane(device, staging_bytes, &pool_)};
 }
 
 void Engine::give_back(const LaneKey& key, std::unique_ptr<Lane> lane) noexcept {

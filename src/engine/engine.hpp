@@ -132,6 +132,9 @@ public:
     /// (0 when the caller's own buffers will do). Thread-safe.
     [[nodiscard]] LaneLease lease(const Plan& plan, unsigned worker, std::size_t staging_bytes);
 
+    /// Who helps with work that is for several threads.
+    [[nodiscard]] Pool& pool() noexcept { return pool_; }
+
     static constexpr std::uint64_t unknown_length = ~std::uint64_t{0};
 
     [[nodiscard]] const EngineOptions& options() const noexcept { return options_; }
@@ -160,6 +163,7 @@ private:
     void shape(Plan& plan, const Work& work) const;
     void give_back(const LaneKey& key, std::unique_ptr<Lane> lane) noexcept;
 
+    Pool pool_;
     EngineOptions options_;
     Backend* forced_ = nullptr;
     mutable std::vector<int> gpus_;  ///< the usable ones among those asked for; filled when first needed

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/chain.hpp"
 #include "format/segments.hpp"
 
 namespace warpaes {
@@ -29,6 +30,11 @@ void CtrHmacSegments::process(Lane& lane, Direction direction, const SegmentRang
             sealed += bytes + layout().tag;
         }
     };
+    const auto crypt = [&](const Block& counter, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
+        MessageGroup segment = stretch_of(Mode::ctr, direction, key_, counter, input, output, bytes);
+        segment.direct = true;
+        lane.run(segment);
+    };
     const auto authenticate = [&](const Block& counter, const std::uint8_t* sealed, std::uint64_t bytes) {
         mac.compute({counter, {sealed, static_cast<std::size_t>(bytes)}}, tag);
     };
@@ -36,7 +42,7 @@ void CtrHmacSegments::process(Lane& lane, Direction direction, const SegmentRang
     if (direction == Direction::encrypt) {
         for_each(
             [&](std::uint64_t, const Block& counter, std::uint8_t* text, std::uint8_t* sealed, std::uint64_t bytes) {
-                lane.run({Mode::ctr, direction, &key_, text, sealed, bytes, counter});
+                crypt(counter, text, sealed, bytes);
                 authenticate(counter, sealed, bytes);
                 std::copy(tag.begin(), tag.end(), sealed + bytes);
             });
@@ -49,7 +55,7 @@ void CtrHmacSegments::process(Lane& lane, Direction direction, const SegmentRang
         }
     });
     for_each([&](std::uint64_t, const Block& counter, std::uint8_t* text, std::uint8_t* sealed, std::uint64_t bytes) {
-        lane.run({Mode::ctr, direction, &key_, sealed, text, bytes, counter});
+        crypt(counter, sealed, text, bytes);
     });
 }
 

@@ -95,14 +95,11 @@ std::uint64_t unpadded_size(Engine& engine, const Cipher& cipher, Source& conten
     const Block last = read_block(content, at);
     Secret<Block> plain;
     const Plan plan = engine.plan(cipher.mode, cipher.direction, block_bytes);
-    const Run run{cipher.mode,
-                  cipher.direction,
-                  cipher.key,
-                  last.data(),
-                  plain->data(),
-                  block_bytes,
-                  chain_for(cipher, content, at)};
-    WorkerLane(engine, plan, 0, 0).run([&](Lane& lane) { lane.run(run); });
+    const Block chain = chain_for(cipher, content, at);
+    MessageGroup stretch =
+        stretch_of(cipher.mode, cipher.direction, *cipher.key, chain, last.data(), plain->data(), block_bytes);
+    stretch.direct = true;
+    WorkerLane(engine, plan, 0, 0).run([&](Lane& lane) { lane.run(stretch); });
     const std::size_t kept = pkcs7_unpad(*plain);
     if (kept == block_bytes) refuse_padding();
     return at + kept;

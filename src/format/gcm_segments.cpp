@@ -1,7 +1,5 @@
 #include "format/gcm_segments.hpp"
 
-#include <openssl/crypto.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -14,46 +12,42 @@ void GcmSegments::process(Lane& lane, Direction direction, const SegmentRange& r
     check_range(layout(), range);
     const bool encrypt = direction == Direction::encrypt;
     const auto count = static_cast<std::size_t>(range.count);
-    std::vector<Block> j0(count), tags(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        j0[i] = pre_counter(nonce(range.first + i, range.ends && i + 1 == count));
-    }
+    std::vector<Nonce> nonces(count);
+    std::vector<std::uint8_t> failed(count);
+    for (std::size_t i = 0; i < count; ++i) nonces[i] = nonce(range.first + i, range.ends && i + 1 == count);
 
+    // Three at most, for the first and the last segment may be shorter than the others.
+    std::vector<MessageGroup> groups;
     std::uint8_t* text = plaintext;
     std::uint8_t* sealed = ciphertext;
-    for (std::size_t done = 0; done < count;) {
-        // A first segment that is shorter than the others is a run of its own.
-        const bool alone = range.first + done == 0 && layout().first_text != layout().text;
-        const std::size_t n = alone ? 1 : count - done;
-        const std::uint64_t full = alone ? layout().first_text : layout().text;
-        GcmRun run{.direction = direction,
-                   .key = &key_,
-                   .input = encrypt ? text : sealed,
-                   .output = encrypt ? sealed : text,
-                   .count = n,
-                   .segment_bytes = full,
-                   .last_bytes = text_of(layout(), range, done + n - 1),
-                   .j0 = j0.data() + done,
-                   .public_counters = true,
-                   .result = GcmRun::Result::tag,
-                   .results = tags.data() + done};
-        const std::uint64_t text_stride = text == sealed ? full + layout().tag : full;
-        run.input_stride = encrypt ? text_stride : full + layout().tag;
-        run.output_stride = encrypt ? full + layout().tag : text_stride;
-        lane.run_gcm(run);
-
-        for (std::size_t i = done; i < done + n; ++i) {
-            const std::uint64_t bytes = text_of(layout(), range, i);
-            text += bytes;
-            sealed += bytes;
-            if (encrypt) {
-                std::copy(tags[i].begin(), tags[i].end(), sealed);
-            } else if (CRYPTO_memcmp(tags[i].data(), sealed, tags[i].size()) != 0) {
-                refuse_segment(layout(), range, i, plaintext);
-            }
-            sealed += layout().tag;
-        }
-        done += n;
+    for (std::size_t first = 0; first < count;) {
+        const std::uint64_t bytes = text_of(layout(), range, first), stride = bytes + layout().tag;
+        std::size_t n = 1;
+        while (first + n < count && text_of(layout(), range, first + n) == bytes) ++n;
+        const std::uint64_t text_stride = text == sealed ? stride : bytes;
+        groups.push_back({.mode = Mode::gcm,
+                          .direction = direction,
+                          .count = n,
+                          .length = bytes,
+                          .input = encrypt ? Elements{text, text_stride} : Elements{sealed, stride},
+                          .output = encrypt ? Elements{sealed, stride} : Elements{text, text_stride},
+                          .iv = {nonces[first].data(), sizeof(Nonce)},
+                          .iv_length = sizeof(Nonce),
+                          .aad = {},
+                          .tag = {sealed + bytes, stride},
+                          .tag_length = static_cast<std::uint32_t>(layout().tag),
+                          .key = &key_,
+                          .keys = {},
+                          .failed = &failed[first],
+                          .direct = true});
+        text += n * bytes;
+        sealed += n * stride;
+        first += n;
+    }
+    lane.run(groups);
+    const auto bad = std::find(failed.begin(), failed.end(), 1);
+    if (bad != failed.end()) {
+        refuse_segment(layout(), range, static_cast<std::uint64_t>(bad - failed.begin()), plaintext);
     }
 }
 

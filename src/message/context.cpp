@@ -10,7 +10,7 @@
 #include "engine/chain.hpp"
 #include "message/checks.hpp"
 #include "message/executor.hpp"
-#include "message/gcm.hpp"
+#include "message/tagged.hpp"
 
 namespace warpaes {
 
@@ -28,7 +28,7 @@ bool has_key_stream(Mode mode) {
 }
 
 /// Runs `run` and gives the chaining value after it, wherever its buffers lie.
-Block run_and_chain(Executor& executor, const Run& run) {
+Block run_and_chain(Executor& executor, const MessageGroup& run) {
     if (!executor.on_device()) {
         const ChainAfter after(run);
         executor.run(run);
@@ -38,14 +38,14 @@ Block run_and_chain(Executor& executor, const Run& run) {
     const std::uint64_t bytes = run.mode == Mode::cfb1 ? run.length / 8 : run.length;
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, block_bytes));
     Secret<Block> in, out;
-    Run tail = run;
-    tail.input = in->data();
-    tail.output = out->data();
+    MessageGroup tail = run;
+    tail.input = Elements::of(in->data());
+    tail.output = Elements::of(out->data());
     tail.length = run.mode == Mode::cfb1 ? 8 * n : n;
-    executor.read(in->data(), run.input + (bytes - n), n);
+    executor.read(in->data(), run.input.first + (bytes - n), n);
     executor.run(run);
-    executor.read(out->data(), run.output + (bytes - n), n);
-    if (run.mode == Mode::ctr) return add(run.chain, bytes / block_bytes);
+    executor.read(out->data(), run.output.first + (bytes - n), n);
+    if (run.mode == Mode::ctr) return ChainAfter(run).value(run);
     return ChainAfter(tail).value(tail);
 }
 
@@ -105,8 +105,9 @@ void Context::seek(std::uint64_t offset) {
     *state_ = *next;
 }
 
-Run Context::run_from(const State& state, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) const {
-    return {mode_, direction_, key_, input, output, mode_ == Mode::cfb1 ? 8 * bytes : bytes, state.chain};
+MessageGroup Context::run_from(const State& state, const std::uint8_t* input, std::uint8_t* output,
+                               std::uint64_t bytes) const {
+    return stretch_of(mode_, direction_, *key_, state.chain, input, output, mode_ == Mode::cfb1 ? 8 * bytes : bytes);
 }
 
 void Context::update(const std::uint8_t* input, std::size_t length, std::uint8_t* output, std::size_t capacity,
@@ -169,11 +170,9 @@ void Context::update_blocks(State& state, const std::uint8_t* input, std::size_t
         Secret<Block> first, result;
         *first = state.partial;
         executor.read(first->data() + state.used, input, missing);
-        Run run = run_from(state, first->data(), result->data(), block_bytes);
+        const MessageGroup run = run_from(state, first->data(), result->data(), block_bytes);
         executor.run_local(run, *first, *result);
         executor.write(output, result->data(), block_bytes);
-        run.input = first->data();
-        run.output = result->data();
         state.chain = ChainAfter(run).value(run);
         if (whole > block_bytes) {
             state.chain =
@@ -185,9 +184,8 @@ void Context::update_blocks(State& state, const std::uint8_t* input, std::size_t
 }
 
 void Context::next_key_stream_block(State& state) const {
-    const Run run{Mode::ecb, Direction::encrypt, key_, nullptr, nullptr, block_bytes, {}};
     Executor executor(*engine_, nullptr, nullptr, std::nullopt);
-    executor.run_local(run, state.chain, state.partial);
+    executor.encrypt_block(*key_, state.chain, state.partial);
     if (mode_ == Mode::ctr) state.chain = add(state.chain, 1);
     if (mode_ == Mode::ofb) state.chain = state.partial;
 }

@@ -45,8 +45,8 @@ private:
     void require_gcm() const;
     void start(std::span<const std::uint8_t> iv);
     void final_gcm();
-    [[nodiscard]] Run run_from(const State& state, const std::uint8_t* input, std::uint8_t* output,
-                               std::uint64_t bytes) const;
+    [[nodiscard]] MessageGroup run_from(const State& state, const std::uint8_t* input, std::uint8_t* output,
+                                        std::uint64_t bytes) const;
     void update_blocks(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output,
                        std::size_t capacity, std::size_t& written) const;
     void update_stream(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output) const;

@@ -1,9 +1,9 @@
 #include "message/executor.hpp"
 
 #include "base/error.hpp"
-#include "pipeline/gcm.hpp"
+#include "engine/chain.hpp"
+#include "pipeline/group.hpp"
 #include "pipeline/memory.hpp"
-#include "pipeline/message.hpp"
 
 namespace warpaes {
 
@@ -30,51 +30,42 @@ Executor::Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t
     }
 }
 
-void Executor::run(const Run& run) {
-    if (run.length == 0) return;
-    if (device_only_) {
+void Executor::run(const MessageGroup& group) {
+    const bool tagged = uses_tag(group.mode);
+    if (group.length == 0 && !tagged) return;
+    if (device_only_ && (stream_ || !tagged)) {
         CudaBackend& cuda = cuda_backend();
         void* stream = stream_ ? stream_->stream : nullptr;
-        cuda.run_async(run, device_, stream);
+        cuda.enqueue(group, device_, stream);
         if (!stream_) cuda.synchronize(device_, stream);
         backend_ = cuda.name();
         ran_on_device_ = device_;
         return;
     }
     wait_for_buffers();
-    run_here(run);
+    run_here(group);
 }
 
 void Executor::wait_for_buffers() const {
     if (on_device()) cuda_backend().synchronize(device_, nullptr);
 }
 
-void Executor::run_gcm(const GcmRun& run) {
-    if (device_only_ && stream_) {
-        cuda_backend().run_gcm_async(run, device_, stream_->stream);
-        backend_ = cuda_backend().name();
-        ran_on_device_ = device_;
-        return;
-    }
-    wait_for_buffers();
-    const Outcome outcome = warpaes::run_gcm(engine_, run, memory_, device_);
+void Executor::run_here(const MessageGroup& group) {
+    const Outcome outcome = run_group(engine_, group, memory_, device_);
     backend_ = outcome.backend;
     ran_on_device_ = outcome.device;
     notes_ |= outcome.notes;
 }
 
-void Executor::run_here(const Run& run) {
-    const Outcome outcome = run_message(engine_, {run.mode, run.direction, run.key, run.chain, run.input, run.output,
-                                                  run.length, memory_, device_, run.tweak_key, run.data_unit});
-    backend_ = outcome.backend;
-    ran_on_device_ = outcome.device;
-    notes_ |= outcome.notes;
+void Executor::run_local(MessageGroup stretch, const Block& in, Block& out) {
+    stretch.input = Elements::of(in.data());
+    stretch.output = {out.data(), 0};
+    stretch.length = block_bytes;
+    run_here(stretch);
 }
 
-void Executor::run_local(Run run, const Block& in, Block& out) {
-    run.input = in.data();
-    run.output = out.data();
-    run_here(run);
+void Executor::encrypt_block(const ExpandedKey& key, const Block& in, Block& out) {
+    run_local(stretch_of(Mode::ecb, Direction::encrypt, key, in, nullptr, nullptr, block_bytes), in, out);
 }
 
 void Executor::read(void* to, const std::uint8_t* from, std::size_t bytes) {

@@ -15,12 +15,13 @@ public:
     /// Looks at where the buffers lie. Throws Error{ARGUMENT, BACKEND} if no backend can reach both.
     Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output, std::optional<CallerStream> stream);
 
-    /// Processes a stretch whose buffers lie where the message's do.
-    void run(const Run& run);
-    /// The same for GCM. On a caller's stream the results go to memory that the device can write.
-    void run_gcm(const GcmRun& run);
-    /// Processes one block in the caller's own local memory, on the backend and device of the rest.
-    void run_local(Run run, const Block& in, Block& out);
+    /// Runs a message or a stretch of one whose buffers lie where this one's do: see run_group(). On a caller's stream
+    /// a tag goes to memory that the device can write.
+    void run(const MessageGroup& group);
+    /// A stretch of one block in the caller's own local memory, on the backend and device of the rest.
+    void run_local(MessageGroup stretch, const Block& in, Block& out);
+    /// The same for one block through the cipher itself.
+    void encrypt_block(const ExpandedKey& key, const Block& in, Block& out);
 
     /// Copies between the message's memory and local memory.
     void read(void* to, const std::uint8_t* from, std::size_t bytes);
@@ -41,7 +42,7 @@ public:
     [[nodiscard]] std::uint32_t notes() const noexcept { return notes_; }  ///< WARPAES_NOTE_DEVICE_FAILED
 
 private:
-    void run_here(const Run& run);
+    void run_here(const MessageGroup& group);
 
     Engine& engine_;
     Memory memory_ = Memory::pageable;

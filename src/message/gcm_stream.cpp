@@ -4,8 +4,9 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "engine/chain.hpp"
 #include "message/executor.hpp"
-#include "message/gcm.hpp"
+#include "message/tagged.hpp"
 
 namespace warpaes {
 
@@ -75,8 +76,7 @@ void GcmStream::next_key_stream_block() {
     State& state = *state_;
     const Block counter = inc32(state.j0, 1 + state.text_bytes / block_bytes);
     Executor executor(*engine_, nullptr, nullptr, std::nullopt);
-    executor.run_local({Mode::ecb, Direction::encrypt, key_, nullptr, nullptr, block_bytes, {}}, counter,
-                       state.key_stream);
+    executor.encrypt_block(*key_, counter, state.key_stream);
 }
 
 void GcmStream::update(const std::uint8_t* input, std::uint64_t length, std::uint8_t* output) {
@@ -107,18 +107,15 @@ void GcmStream::update(const std::uint8_t* input, std::uint64_t length, std::uin
     const std::uint64_t whole = length / block_bytes * block_bytes;
     if (whole != 0) {
         Secret<Block> digest;
-        executor.run_gcm({.direction = direction_,
-                          .key = key_,
-                          .input = input,
-                          .output = output,
-                          .segment_bytes = whole,
-                          .last_bytes = whole,
-                          .input_stride = whole,
-                          .output_stride = whole,
-                          .j0 = &state.j0,
-                          .first_block = state.text_bytes / block_bytes,
-                          .public_counters = state.public_counters,
-                          .results = &*digest});
+        MessageGroup stretch = stretch_of(Mode::gcm, direction_, *key_, state.j0, input, output, whole);
+        if (state.public_counters) {
+            stretch.iv_length = gcm_nonce_bytes;  // with which J0 begins
+        } else {
+            stretch.j0 = &state.j0;
+        }
+        stretch.digest = &*digest;
+        stretch.first_block = state.text_bytes / block_bytes;
+        executor.run(stretch);
         append(load_element(*digest), whole / block_bytes);
         state.text_bytes += whole;
         input += whole;
@@ -136,7 +133,7 @@ Secret<Block> GcmStream::tag() const {
     close_block(*state, state->text_bytes != 0 ? state->text_bytes : state->aad_bytes, h());
     Secret<Block> mask;
     Executor executor(*engine_, nullptr, nullptr, std::nullopt);
-    executor.run_local({Mode::ecb, Direction::encrypt, key_, nullptr, nullptr, block_bytes, {}}, state->j0, *mask);
+    executor.encrypt_block(*key_, state->j0, *mask);
     const FieldElement digest = multiply(state->digest ^ length_block(state->aad_bytes, state->text_bytes), h());
     return Secret<Block>(store_element(digest ^ load_element(*mask)));
 }

@@ -9,8 +9,7 @@
 #include "engine/chain.hpp"
 #include "message/checks.hpp"
 #include "message/executor.hpp"
-#include "message/gcm.hpp"
-#include "message/mac.hpp"
+#include "message/tagged.hpp"
 #include "message/xts.hpp"
 #include "pipeline/memory.hpp"
 
@@ -75,8 +74,9 @@ std::uint64_t output_length(const MessageRequest& r) {
     return r.input_length;
 }
 
-Run base_run(const MessageRequest& r, const Block& iv) {
-    return {r.mode, r.direction, r.key, r.input, r.output, r.input_length, iv};
+/// All of the message; `chain` must outlive it.
+MessageGroup whole(const MessageRequest& r, const Block& chain) {
+    return stretch_of(r.mode, r.direction, *r.key, chain, r.input, r.output, r.input_length);
 }
 
 void crypt_padded(Executor& executor, const MessageRequest& r, const Block& iv, MessageResult& result) {
@@ -84,9 +84,9 @@ void crypt_padded(Executor& executor, const MessageRequest& r, const Block& iv, 
     const std::uint64_t body = encrypt ? r.input_length / block_bytes * block_bytes : r.input_length - block_bytes;
     const auto rest = static_cast<std::size_t>(r.input_length - body);
 
-    Run run = base_run(r, iv);
+    Secret<Block> chain(iv), last, out;
+    MessageGroup run = whole(r, *chain);
     run.length = body;
-    Secret<Block> last, out;
     executor.read(last->data(), r.input + body, rest);
     if (encrypt) pkcs7_pad(*last, rest);
 
@@ -96,8 +96,7 @@ void crypt_padded(Executor& executor, const MessageRequest& r, const Block& iv, 
     if (chained && !encrypt) executor.read(previous.data(), r.input + body - block_bytes, block_bytes);
     executor.run(run);
     if (chained && encrypt) executor.read(previous.data(), r.output + body - block_bytes, block_bytes);
-    if (chained) run.chain = previous;
-    run.length = block_bytes;
+    if (chained) *chain = previous;
     executor.run_local(run, *last, *out);
     if (encrypt) {
         executor.write(r.output + body, out->data(), block_bytes);
@@ -127,16 +126,15 @@ void crypt_range(Executor& executor, const MessageRequest& r, const Block& iv, b
         if (chains_on_ciphertext(r.mode, r.direction)) executor.read(before.data(), r.input + offset - n, n);
         return chain_at(r.mode, iv, offset, {before.data(), n});
     };
-    Run run = base_run(r, iv);
+    Block chain{};
     const auto partial_block = [&](std::uint64_t start, std::uint64_t stop) {
         const std::uint64_t block_at = start / block_bytes * block_bytes;
         const auto available =
             static_cast<std::size_t>(std::min<std::uint64_t>(block_bytes, r.input_length - block_at));
         Secret<Block> in, plain;
         executor.read(in->data(), r.input + block_at, available);
-        run.chain = chain_for(block_at);
-        run.length = block_bytes;
-        executor.run_local(run, *in, *plain);
+        chain = chain_for(block_at);
+        executor.run_local(whole(r, chain), *in, *plain);
         executor.write(out, plain->data() + (start - block_at), static_cast<std::size_t>(stop - start));
         out += stop - start;
     };
@@ -153,14 +151,11 @@ void crypt_range(Executor& executor, const MessageRequest& r, const Block& iv, b
     }
     const std::uint64_t whole_end = ends_in_block ? end / unit * unit : end;
     if (at < whole_end) {
-        run.chain = chain_for(at);
-        run.input = r.input + at;
-        run.output = out;
-        run.length = (whole_end - at) * (r.mode == Mode::cfb1 ? 8 : 1);
-        executor.run(run);
+        chain = chain_for(at);
+        executor.run(stretch_of(r.mode, r.direction, *r.key, chain, r.input + at, out,
+                                (whole_end - at) * (r.mode == Mode::cfb1 ? 8 : 1)));
         out += whole_end - at;
         at = whole_end;
-        run = base_run(r, iv);
     }
     if (at < end) partial_block(at, end);
 }
@@ -216,24 +211,20 @@ void crypt(Engine& engine, const MessageRequest& r, MessageResult& result, std::
     if (stream && r.pkcs7) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: an asynchronous call does not pad");
     }
-    if (r.mode == Mode::gcm) return crypt_gcm(engine, r, result, stream);
-    if (uses_tag(r.mode)) {
-        if (stream) throw Error(WARPAES_ERROR_ARGUMENT, "mode: an asynchronous call does not know CCM and CMAC");
-        check_mac(r);
-        return crypt_mac(engine, r, result);
-    }
+    if (uses_tag(r.mode)) return crypt_tagged(engine, r, result, stream);
 
     Executor executor(engine, r.input, r.output, stream);
     if (r.pkcs7) {
         crypt_padded(executor, r, iv, result);
     } else if (r.mode == Mode::xts) {
-        executor.run(xts_run(r, iv));
+        const Block number = xts_chain_at(iv, r.range ? r.range->offset : 0, xts_unit(r));
+        executor.run(xts_units(r, number));
     } else if (r.range) {
         crypt_range(executor, r, iv, !stream);
     } else {
-        Run run = base_run(r, iv);
-        if (r.mode == Mode::cfb1 && !r.length_in_bits) run.length *= 8;
-        executor.run(run);
+        MessageGroup message = whole(r, iv);
+        if (r.mode == Mode::cfb1 && !r.length_in_bits) message.length *= 8;
+        executor.run(message);
     }
     const std::uint64_t end = r.range ? r.range->offset + r.range->length : r.input_length;
     if (r.mode == Mode::ctr && wraps(iv, round_up(end) / block_bytes)) {

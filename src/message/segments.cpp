@@ -1,20 +1,17 @@
 #include "message/segments.hpp"
 
-#include <openssl/crypto.h>
-
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "aes/ghash.hpp"
 #include "base/error.hpp"
 #include "message/checks.hpp"
 #include "message/executor.hpp"
-#include "message/gcm.hpp"
+#include "message/tagged.hpp"
 #include "pipeline/memory.hpp"
 #include "pipeline/pipeline.hpp"
 
@@ -73,19 +70,19 @@ void check_buffers(const SegmentsRequest& r, const Side& in, const Side& out) {
     }
 }
 
-/// Neighbouring segments, as one chunk of the pipeline and one run of a lane.
-class BatchStage final : public Stage {
+/// Neighbouring segments, as one chunk of the pipeline and one group of a lane, or two if the last is shorter.
+class SegmentsStage final : public Stage {
 public:
     struct Setup {
         const SegmentsRequest& request;
         Side in, out;
-        int in_device, out_device;  ///< of buffers that a lane works on as they lie
-        std::uint64_t a_chunk;      ///< segments
+        std::uint64_t a_chunk;  ///< segments
         std::size_t staging_bytes;
         Block aad_digest;
+        bool tags_on_device;  ///< those that are not inline
     };
 
-    explicit BatchStage(const Setup& setup)
+    explicit SegmentsStage(const Setup& setup)
         : Stage({.staging_bytes = setup.staging_bytes, .in_place = false}), s_(setup), r_(setup.request) {}
 
     std::uint64_t input_offset(std::uint64_t chunk) const override { return chunk * s_.a_chunk * s_.in.stride; }
@@ -96,114 +93,61 @@ public:
         const std::uint64_t first = chunk.index * s_.a_chunk;
         const std::uint64_t count = std::min(s_.a_chunk, r_.count - first);
         const std::uint64_t last = first + count == r_.count ? r_.last_bytes : r_.segment_bytes;
-        const auto n = static_cast<std::size_t>(count);
         const bool encrypt = r_.direction == Direction::encrypt;
+        const std::uint64_t in_stride = chunk.input == chunk.output ? s_.out.stride : s_.in.stride;
+        std::uint8_t* const sealed = encrypt ? chunk.output : const_cast<std::uint8_t*>(chunk.input);
+        const std::uint64_t sealed_stride = encrypt ? s_.out.stride : in_stride;
+        std::uint8_t* const tags = r_.tags != nullptr ? r_.tags + first * block_bytes : nullptr;
 
-        const auto j0 = std::make_unique_for_overwrite<Block[]>(n);
-        for (std::size_t i = 0; i < n; ++i) {
-            j0[i] = pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes>(
-                r_.nonces + (first + i) * gcm_nonce_bytes, gcm_nonce_bytes));
-        }
-        const Tags tags(n), expected(encrypt ? 0 : n);
-        // Before the run, which in place may overwrite them.
-        if (!encrypt) move_tags(expected, false, first, n, last, const_cast<std::uint8_t*>(chunk.input), s_.in_device);
-        lane.run_gcm({.direction = r_.direction,
-                      .key = r_.key,
-                      .input = chunk.input,
-                      .output = chunk.output,
-                      .count = count,
-                      .segment_bytes = r_.segment_bytes,
-                      .last_bytes = last,
-                      .input_stride = chunk.input == chunk.output ? s_.out.stride : s_.in.stride,
-                      .output_stride = s_.out.stride,
-                      .j0 = j0.get(),
-                      .public_counters = true,
-                      .result = GcmRun::Result::tag,
-                      .aad_digest = s_.aad_digest,
-                      .aad_bytes = r_.aad_bytes,
-                      .results = tags.get()});
-        chunk.output_bytes = static_cast<std::size_t>((count - 1) * s_.out.stride + last + s_.out.tag_bytes);
-        if (encrypt) {
-            move_tags(tags, true, first, n, last, chunk.output, s_.out_device);
+        // A lane of the CPU reads nothing that lies on a device.
+        std::optional<SecretBuffer> copied;
+        if (s_.tags_on_device) copied.emplace(static_cast<std::size_t>(count * block_bytes));
+        if (copied && !encrypt) copy_anywhere(copied->data(), tags, copied->size());
+        std::vector<std::uint8_t> failed(encrypt ? 0 : static_cast<std::size_t>(count));
+        const auto group = [&](std::uint64_t begin, std::uint64_t n, std::uint64_t bytes) {
+            return MessageGroup{
+                .mode = Mode::gcm,
+                .direction = r_.direction,
+                .count = n,
+                .length = bytes,
+                .input = Elements::of(chunk.input + begin * in_stride, in_stride),
+                .output = {chunk.output + begin * s_.out.stride, s_.out.stride},
+                .iv = Elements::of(r_.nonces + (first + begin) * gcm_nonce_bytes, gcm_nonce_bytes),
+                .iv_length = gcm_nonce_bytes,
+                .aad_length = r_.aad_bytes,
+                .aad = {},
+                .tag = r_.tags == nullptr
+                           ? Elements{sealed + begin * sealed_stride + bytes, sealed_stride}
+                           : Elements{(copied ? copied->data() : tags) + begin * block_bytes, block_bytes},
+                .tag_length = block_bytes,
+                .key = r_.key,
+                .keys = {},
+                .aad_digest = &s_.aad_digest,
+                .failed = encrypt ? nullptr : failed.data() + begin,
+                .direct = true};
+        };
+        if (last == r_.segment_bytes) {
+            lane.run(group(0, count, last));
         } else {
-            compare(tags, expected, first, n, last, chunk.output);
+            const MessageGroup groups[] = {group(0, count - 1, r_.segment_bytes), group(count - 1, 1, last)};
+            lane.run(count == 1 ? std::span(groups).last(1) : std::span(groups));
         }
+        if (copied && encrypt) copy_anywhere(tags, copied->data(), copied->size());
+        chunk.output_bytes = static_cast<std::size_t>((count - 1) * s_.out.stride + last + s_.out.tag_bytes);
+        note(failed, first);
     }
 
     [[nodiscard]] std::uint64_t failures() const noexcept { return failures_; }
     [[nodiscard]] std::uint64_t first_failure() const noexcept { return first_failure_; }
 
 private:
-    /// Tags, also those that a forger would like to know: wiped.
-    class Tags {
-    public:
-        explicit Tags(std::size_t n) : n_(n), blocks_(std::make_unique_for_overwrite<Block[]>(n)) {}
-        ~Tags() { wipe({reinterpret_cast<std::uint8_t*>(blocks_.get()), n_ * block_bytes}); }
-        Tags(const Tags&) = delete;
-        Tags& operator=(const Tags&) = delete;
-        [[nodiscard]] Block* get() const noexcept { return blocks_.get(); }
-        [[nodiscard]] Block& operator[](std::size_t i) const noexcept { return blocks_[i]; }
-
-    private:
-        std::size_t n_;
-        std::unique_ptr<Block[]> blocks_;
-    };
-
-    /// Copies the tags of `n` segments from `first` on to where the caller keeps them, or from there. `sealed`: their
-    /// ciphertext, which lies on `device` if that is not -1.
-    void move_tags(const Tags& tags, bool out, std::uint64_t first, std::size_t n, std::uint64_t last,
-                   std::uint8_t* sealed, int device) const {
-        if (r_.tags != nullptr) {
-            std::uint8_t* theirs = r_.tags + first * block_bytes;
-            auto* ours = reinterpret_cast<std::uint8_t*>(tags.get());
-            copy_anywhere(out ? theirs : ours, out ? ours : theirs, n * block_bytes);
-            return;
-        }
-        const auto stride = static_cast<std::size_t>(out ? s_.out.stride : s_.in.stride);
-        move_rows(tags.get(), sealed + r_.segment_bytes, stride, n - 1, out, device);
-        move_rows(tags.get() + (n - 1), sealed + (n - 1) * stride + last, stride, 1, out, device);
-    }
-    static void move_rows(Block* tags, std::uint8_t* theirs, std::size_t stride, std::size_t rows, bool out,
-                          int device) {
-        if (rows == 0) return;
-        if (device >= 0) {
-            void* to = out ? static_cast<void*>(theirs) : tags;
-            const void* from = out ? static_cast<const void*>(tags) : theirs;
-            cuda_backend().copy_rows(to, out ? stride : block_bytes, from, out ? block_bytes : stride, block_bytes,
-                                     rows, device, nullptr);
-            return;
-        }
-        for (std::size_t i = 0; i < rows; ++i) {
-            std::uint8_t* at = theirs + i * stride;
-            std::memcpy(out ? at : tags[i].data(), out ? tags[i].data() : at, block_bytes);
-        }
-    }
-
-    void compare(const Tags& tags, const Tags& expected, std::uint64_t first, std::size_t n, std::uint64_t last,
-                 std::uint8_t* output) {
-        const auto wrong = [&](std::size_t i) {
-            return CRYPTO_memcmp(tags[i].data(), expected[i].data(), block_bytes) != 0;
-        };
-        for (std::size_t i = 0; i < n; ++i) {
-            if (!wrong(i)) continue;
-            const std::size_t begin = i;
-            while (i + 1 < n && wrong(i + 1)) ++i;
-            clear(output, begin, i + 1, i + 1 == n ? last : r_.segment_bytes);
-            const std::lock_guard lock(mutex_);
-            if (failures_ == 0 || first + begin < first_failure_) first_failure_ = first + begin;
-            failures_ += i + 1 - begin;
-        }
-    }
-
-    /// Overwrites the plaintext of the segments [begin, end), the last of them `last` bytes long.
-    void clear(std::uint8_t* output, std::size_t begin, std::size_t end, std::uint64_t last) const {
-        if (s_.out_device >= 0) {  // at once, with what lies between them
-            const std::uint64_t bytes = (end - 1 - begin) * s_.out.stride + last;
-            return clear_memory(output + begin * s_.out.stride, static_cast<std::size_t>(bytes), s_.out_device);
-        }
-        for (std::size_t i = begin; i < end; ++i) {
-            wipe({output + i * s_.out.stride, static_cast<std::size_t>(i + 1 == end ? last : r_.segment_bytes)});
-        }
+    void note(const std::vector<std::uint8_t>& failed, std::uint64_t first) {
+        const auto bad = std::find(failed.begin(), failed.end(), 1);
+        if (bad == failed.end()) return;
+        const std::uint64_t number = first + static_cast<std::uint64_t>(bad - failed.begin());
+        const std::lock_guard lock(mutex_);
+        if (failures_ == 0 || number < first_failure_) first_failure_ = number;
+        failures_ += static_cast<std::uint64_t>(std::count(bad, failed.end(), 1));
     }
 
     const Setup s_;
@@ -263,16 +207,15 @@ void run_batches(Engine& engine, const SegmentsRequest& r, const Side& in, const
     const auto usual = static_cast<std::size_t>(ends.plan.chunk_bytes) + block_bytes;
     const auto needed = static_cast<std::size_t>(a_chunk * stride);
     const bool staged = !on_cpu && !(ends.in.direct && ends.out.direct);
-    BatchStage stage({.request = r,
-                      .in = in,
-                      .out = out,
-                      .in_device = ends.in.direct ? ends.in.device : -1,
-                      .out_device = ends.out.direct ? ends.out.device : -1,
-                      .a_chunk = a_chunk,
-                      .staging_bytes = !staged           ? 0
-                                       : needed <= usual ? usual
-                                                         : std::bit_ceil(needed),
-                      .aad_digest = store_element(gcm_digest(engine, *r.key, r.aad, r.aad_bytes))});
+    SegmentsStage stage({.request = r,
+                         .in = in,
+                         .out = out,
+                         .a_chunk = a_chunk,
+                         .staging_bytes = !staged           ? 0
+                                          : needed <= usual ? usual
+                                                            : std::bit_ceil(needed),
+                         .aad_digest = store_element(gcm_digest(engine, *r.key, r.aad, r.aad_bytes)),
+                         .tags_on_device = r.tags != nullptr && cuda_backend().place(r.tags).kind == Memory::device});
     MemorySource source(ends.in);
     SegmentSink sink(ends.out, out, r.segment_bytes);
     result.notes |= run_pipeline(engine, ends.plan, stage, source, sink).notes;

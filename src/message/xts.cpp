@@ -12,10 +12,6 @@ namespace warpaes {
 
 namespace {
 
-std::uint64_t unit_of(const MessageRequest& r) {
-    return r.data_unit_length != 0 ? r.data_unit_length : r.input_length;
-}
-
 void check_keys(const ExpandedKey& key, const ExpandedKey* tweak_key) {
     if (tweak_key == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "tweak_key: is null; XTS takes two keys");
     const auto a = key.bytes(), b = tweak_key->bytes();
@@ -36,7 +32,7 @@ void check_keys(const ExpandedKey& key, const ExpandedKey* tweak_key) {
 }
 
 void check_lengths(const MessageRequest& r) {
-    const std::uint64_t unit = unit_of(r);
+    const std::uint64_t unit = xts_unit(r);
     if (r.data_unit_length != 0 && !is_xts_unit(unit)) {
         throw Error(WARPAES_ERROR_ARGUMENT,
                     "data_unit_len: must be 16 to 2^24 bytes, or 0 for one unit, got " + std::to_string(unit));
@@ -70,17 +66,16 @@ void check_xts(const MessageRequest& r) {
     }
 }
 
-Run xts_run(const MessageRequest& r, const Block& iv) {
-    const std::uint64_t unit = unit_of(r), offset = r.range ? r.range->offset : 0;
-    return {.mode = r.mode,
-            .direction = r.direction,
-            .key = r.key,
-            .input = r.input + offset,
-            .output = r.output,
-            .length = r.range ? r.range->length : r.input_length,
-            .chain = xts_chain_at(iv, offset, unit),
-            .tweak_key = r.tweak_key,
-            .data_unit = unit};
+std::uint64_t xts_unit(const MessageRequest& r) {
+    return r.data_unit_length != 0 ? r.data_unit_length : r.input_length;
+}
+
+MessageGroup xts_units(const MessageRequest& r, const Block& number) {
+    MessageGroup units = stretch_of(r.mode, r.direction, *r.key, number, r.input + (r.range ? r.range->offset : 0),
+                                    r.output, r.range ? r.range->length : r.input_length);
+    units.tweak_key = r.tweak_key;
+    units.data_unit = xts_unit(r);
+    return units;
 }
 
 }  // namespace warpaes

@@ -9,7 +9,9 @@ namespace warpaes {
 /// the message, do not go together; for another mode Error{ARGUMENT} if there are fields of XTS.
 void check_xts(const MessageRequest& request);
 
-/// What a checked message asks for: its data units, or those of its range.
-[[nodiscard]] Run xts_run(const MessageRequest& request, const Block& iv);
+/// Bytes of a data unit of a message.
+[[nodiscard]] std::uint64_t xts_unit(const MessageRequest& request);
+/// What a checked message asks for: its data units, or those of its range, which begin with unit `number`.
+[[nodiscard]] MessageGroup xts_units(const MessageRequest& request, const Block& number);
 
 }  // namespace warpaes

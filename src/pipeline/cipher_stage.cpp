@@ -73,28 +73,25 @@ void CipherStage::process(Lane& lane, Chunk& chunk) {
 }
 
 void CipherStage::run(Lane& lane, const Chunk& chunk) {
-    Run run{.mode = cipher_.mode,
-            .direction = cipher_.direction,
-            .key = cipher_.key,
-            .input = chunk.input,
-            .output = chunk.output,
-            .length = chunk.output_bytes,
-            .chain = cipher_.iv,
-            .tweak_key = cipher_.tweak_key,
-            .data_unit = cipher_.data_unit};
-    if (cipher_.mode == Mode::cfb1) run.length = run.length * 8 - (chunk.last ? cipher_.unused_bits : 0);
+    Secret<Block> chain(cipher_.iv);
+    MessageGroup stretch = stretch_of(cipher_.mode, cipher_.direction, *cipher_.key, *chain, chunk.input, chunk.output,
+                                      chunk.output_bytes);
+    stretch.tweak_key = cipher_.tweak_key;
+    stretch.data_unit = cipher_.data_unit;
+    stretch.direct = true;
+    if (cipher_.mode == Mode::cfb1) stretch.length = stretch.length * 8 - (chunk.last ? cipher_.unused_bits : 0);
     if (needs().in_turn) {
-        run.chain = *chain_;
-        const ChainAfter after(run);
-        lane.run(run);
-        if (!chunk.last) *chain_ = after.value(run);
+        *chain = *chain_;
+        const ChainAfter after(stretch);
+        lane.run(stretch);
+        if (!chunk.last) *chain_ = after.value(stretch);
     } else if (cipher_.mode == Mode::xts) {
-        run.chain = xts_chain_at(cipher_.iv, chunk.input_offset, cipher_.data_unit);
-        lane.run(run);
+        *chain = xts_chain_at(cipher_.iv, chunk.input_offset, cipher_.data_unit);
+        lane.run(stretch);
     } else {
         const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(chunk.input_offset, block_bytes));
-        run.chain = chain_at(cipher_.mode, cipher_.iv, chunk.input_offset, std::span(chunk.before).last(n));
-        lane.run(run);
+        *chain = chain_at(cipher_.mode, cipher_.iv, chunk.input_offset, std::span(chunk.before).last(n));
+        lane.run(stretch);
     }
 }
 

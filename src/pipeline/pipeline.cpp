@@ -7,8 +7,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 #include "base/clean_stack.hpp"
@@ -147,17 +145,8 @@ Totals Pipeline::run() {
     };
     source_.on_wait(hook);
     sink_.on_wait(hook);
-    {
-        std::vector<std::jthread> threads;
-        for (unsigned worker = 1; worker < plan_.lanes && worker < chunks_; ++worker) {
-            try {
-                threads.emplace_back([this, worker] { work(worker); });
-            } catch (const std::system_error&) {
-                break;  // No more threads to be had: those that run do all the work.
-            }
-        }
-        work(0);
-    }
+    engine_.pool().share(static_cast<unsigned>(std::min<std::uint64_t>(plan_.lanes, chunks_)),
+                         [this](unsigned worker) { work(worker); });
     source_.on_wait({});
     if (!error_) sink_.finish();
     sink_.on_wait({});

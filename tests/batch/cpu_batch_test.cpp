@@ -15,13 +15,13 @@ protected:
         lane_ = GetParam().backend->open_lane(-1, 0);
     }
     void check(const std::vector<GroupSpec>& specs, std::uint32_t seed) {
-        check_batch([this](std::span<const MessageGroup> groups) { lane_->run_batch(groups); }, specs, seed);
+        check_batch([this](std::span<const MessageGroup> groups) { lane_->run(groups); }, specs, seed);
     }
     std::unique_ptr<Lane> lane_;
 };
 
 TEST_P(CpuBatch, NoMessages) {
-    lane_->run_batch({});
+    lane_->run(std::span<const MessageGroup>{});
 }
 
 TEST_P(CpuBatch, EachMode) {
@@ -101,7 +101,7 @@ TEST_P(CpuBatch, AssociatedDataOfCcm) {
 }
 
 TEST_P(CpuBatch, Standards) {
-    const auto run = [this](std::span<const MessageGroup> groups) { lane_->run_batch(groups); };
+    const auto run = [this](std::span<const MessageGroup> groups) { lane_->run(groups); };
     check_cmac_examples(run);
     check_ccm_vectors(run);
 }
@@ -114,7 +114,7 @@ TEST(BatchCases, SeeWhatIsWrong) {
     opens.wrong_tags = 100;
     const auto complaints_after = [](const GroupSpec& s, const std::function<void(const MessageGroup&)>& spoil) {
         BatchCase batch(std::span(&s, 1), 5);
-        libcrypto_backend().open_lane(-1, 0)->run_batch(batch.groups());
+        libcrypto_backend().open_lane(-1, 0)->run(batch.groups());
         spoil(batch.groups()[0]);
         return batch.complaints();
     };

@@ -86,8 +86,8 @@ protected:
         lane_ = cuda_backend().open_lane(0, 0);
     }
     void check(const std::vector<GroupSpec>& specs, std::uint32_t seed) {
-        check_batch([this](std::span<const MessageGroup> groups) { lane_->run_batch(groups); }, specs, seed,
-                    *GetParam().text, *GetParam().rest);
+        check_batch([this](std::span<const MessageGroup> groups) { lane_->run(groups); }, specs, seed, *GetParam().text,
+                    *GetParam().rest);
     }
     /// Of one mode and direction.
     void check_mode(Mode mode, Direction direction, const std::vector<GroupSpec>& shapes, std::uint32_t seed) {
@@ -103,7 +103,7 @@ protected:
 };
 
 TEST_P(CudaBatch, NoMessages) {
-    lane_->run_batch({});
+    lane_->run(std::span<const MessageGroup>{});
     check({{.mode = Mode::ctr, .count = 0, .length = 100}, {.mode = Mode::ecb, .count = 3, .length = 0}}, 1);
 }
 
@@ -253,7 +253,7 @@ TEST_P(CudaBatch, SerialMessages) {
 }
 
 TEST_P(CudaBatch, Standards) {
-    const auto run = [this](std::span<const MessageGroup> groups) { lane_->run_batch(groups); };
+    const auto run = [this](std::span<const MessageGroup> groups) { lane_->run(groups); };
     check_cmac_examples(run);
     check_ccm_vectors(run);
 }
@@ -315,8 +315,7 @@ TEST(CudaBatchArena, GroupsAreCopiedTogether) {
                                .gap = random() % 2 * 16};
                 specs.push_back(spec);
             }
-            check_batch([&](std::span<const MessageGroup> groups) { lane->run_batch(groups); }, specs, seed, text,
-                        rest);
+            check_batch([&](std::span<const MessageGroup> groups) { lane->run(groups); }, specs, seed, text, rest);
         }
     }
 }
@@ -339,8 +338,7 @@ TEST(CudaBatchArena, MessagesListedOneByOne) {
                                                         .raw_keys = true,
                                                         .reports = reports,
                                                         .wrong_tags = 30});
-                check_batch([&](std::span<const MessageGroup> groups) { lane->run_batch(groups); }, specs, 7, text,
-                            rest);
+                check_batch([&](std::span<const MessageGroup> groups) { lane->run(groups); }, specs, 7, text, rest);
             }
         }
     }
@@ -360,8 +358,8 @@ TEST(CudaBatchArena, NeighboursUnderOtherTweakKeys) {
                              .in_place = true,
                              .reports = false,
                              .key = 0};
-        check_batch([&](std::span<const MessageGroup> groups) { lane->run_batch(groups); },
-                    std::vector<GroupSpec>(30, spec), 8, text, rest);
+        check_batch([&](std::span<const MessageGroup> groups) { lane->run(groups); }, std::vector<GroupSpec>(30, spec),
+                    8, text, rest);
     }
 }
 
@@ -390,7 +388,7 @@ TEST(CudaBatchArena, AcrossAllocationsSideBySide) {
         groups[i].output.first = memory + 2 * half + i * length;
         groups[i].key = &key;
     }
-    lane->run_batch(groups);
+    lane->run(groups);
     EXPECT_TRUE(
         std::equal(memory + 2 * half, memory + 4 * half, oracle::evp("ECB", true, key_bytes, {}, text)->begin()));
     for (std::size_t i = 0; i < 4; ++i) cuda_backend().host_unregister(memory + i * half);
@@ -426,7 +424,7 @@ TEST(CudaBatchArena, VeryManyGroups) {
                 groups[i].output.first = out + at;
                 groups[i].key = &key;
             }
-            lane->run_batch(groups);
+            lane->run(groups);
             oracle::Bytes result(total);
             memory->read(result, out);
             EXPECT_TRUE(result == *oracle::evp("ECB", true, key_bytes, {}, text));

@@ -14,6 +14,7 @@
 #include "../why_skipped.hpp"
 #include "backend/backend.hpp"
 #include "cpu/vaes_backend.hpp"
+#include "engine/chain.hpp"
 #include "evp_oracle.hpp"
 
 namespace warpaes::test {
@@ -103,13 +104,11 @@ inline void check_run(Lane& lane, Mode mode, Direction direction, const Bytes& k
     const ExpandedKey key(key_bytes);
     GuardedBuffer in(bytes, placement.input_shift), out(bytes, placement.output_shift);
     std::copy(message.begin(), message.end(), in.data());
-    lane.run({.mode = mode,
-              .direction = direction,
-              .key = &key,
-              .input = in.data(),
-              .output = placement.in_place ? in.data() : out.data(),
-              .length = length,
-              .chain = to_block(chain)});
+    const Block before = to_block(chain);
+    MessageGroup stretch =
+        stretch_of(mode, direction, key, before, in.data(), placement.in_place ? in.data() : out.data(), length);
+    stretch.direct = true;
+    lane.run(stretch);
 
     SCOPED_TRACE(std::string(mode_name(mode)) + (direction == Direction::encrypt ? " encryption" : " decryption") +
                  ", key of " + std::to_string(key_bytes.size()) + " bytes, length " + std::to_string(length) +

@@ -161,13 +161,9 @@ TEST_P(CpuLength, MayExceedTheLargestInt) {
     const Bytes message = random_bytes(window, 11), key_bytes = random_bytes(16, 12), chain = random_bytes(16, 13);
     std::copy(message.begin(), message.end(), in.data());
     const ExpandedKey key(key_bytes);
-    GetParam().backend->open_lane(-1, 0)->run({.mode = Mode::ctr,
-                                               .direction = Direction::encrypt,
-                                               .key = &key,
-                                               .input = in.data(),
-                                               .output = out.data(),
-                                               .length = window * windows,
-                                               .chain = to_block(chain)});
+    const Block first = to_block(chain);
+    GetParam().backend->open_lane(-1, 0)->run(
+        stretch_of(Mode::ctr, Direction::encrypt, key, first, in.data(), out.data(), window * windows));
     const Block last = add(to_block(chain), (windows - 1) * (window / 16));
     const Bytes expected = *oracle::evp("CTR", true, key_bytes, Bytes(last.begin(), last.end()), message);
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), out.data()));

@@ -62,15 +62,13 @@ protected:
         const ExpandedKey key(key_bytes), tweak_key(tweak_key_bytes);
         GuardedBuffer in(length, turn_ % 17), out(length, turn_ % 13);
         std::copy(message.begin(), message.end(), in.data());
-        lane_->run({.mode = Mode::xts,
-                    .direction = std::get<1>(GetParam()),
-                    .key = &key,
-                    .input = in.data(),
-                    .output = in_place ? in.data() : out.data(),
-                    .length = length,
-                    .chain = to_block(number),
-                    .tweak_key = &tweak_key,
-                    .data_unit = unit});
+        const Block first = to_block(number);
+        MessageGroup units = stretch_of(Mode::xts, std::get<1>(GetParam()), key, first, in.data(),
+                                        in_place ? in.data() : out.data(), length);
+        units.tweak_key = &tweak_key;
+        units.data_unit = unit;
+        units.direct = true;
+        lane_->run(units);
         SCOPED_TRACE(std::to_string(length) + " bytes in units of " + std::to_string(unit) + ", key of " +
                      std::to_string(key_length) + " bytes" + (in_place ? ", in place" : ""));
         const Bytes actual = (in_place ? in : out).contents();

@@ -3,8 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "cuda/cuda_backend.hpp"
+#include "engine/chain.hpp"
 #include "failures.hpp"
-#include "pipeline/message.hpp"
+#include "pipeline/group.hpp"
 #include "simt.hpp"
 #include "support.hpp"
 
@@ -41,6 +42,7 @@ protected:
     const Bytes key_bytes_ = random_bytes(32, 40);
     const ExpandedKey key_{key_bytes_};
     const Bytes plaintext_ = random_bytes(140000, 41);
+    static constexpr Block zeros{};
 };
 
 TEST_F(DeviceFailure, MessagesAreFinishedByTheCpu) {
@@ -64,14 +66,8 @@ TEST_F(DeviceFailure, MessagesAreFinishedByTheCpu) {
                     std::copy(plaintext_.begin(), plaintext_.end(), input);
                     Engine engine(automatic());
                     const Outcome outcome =
-                        run_message(engine, {.mode = mode,
-                                             .direction = direction,
-                                             .key = &key_,
-                                             .iv = Block{},
-                                             .input = input,
-                                             .output = output,
-                                             .length = a.size(),
-                                             .memory = page_locked ? Memory::page_locked : Memory::pageable});
+                        run_group(engine, stretch_of(mode, direction, key_, zeros, input, output, a.size()),
+                                  page_locked ? Memory::page_locked : Memory::pageable);
                     ASSERT_TRUE(std::equal(expected.begin(), expected.end(), output));
                     ASSERT_EQ(outcome.backend, "cuda");
                     failures += (outcome.notes & WARPAES_NOTE_DEVICE_FAILED) != 0;
@@ -93,8 +89,8 @@ TEST_F(DeviceFailure, AMessageOfOneChunk) {
     fail_every_call([&] {
         Bytes output(1000, 0xa5);
         Engine engine(automatic());
-        const Outcome outcome = run_message(
-            engine, {Mode::ctr, Direction::encrypt, &key_, Block{}, plaintext_.data(), output.data(), 1000});
+        const Outcome outcome = run_group(
+            engine, stretch_of(Mode::ctr, Direction::encrypt, key_, zeros, plaintext_.data(), output.data(), 1000));
         ASSERT_EQ(output, expected);
         failures += outcome.notes != 0;
     });
@@ -108,8 +104,8 @@ TEST_F(DeviceFailure, WhereCudaWasAskedForTheFailureIsReported) {
     Engine engine(options);
     Bytes output(plaintext_.size());
     EXPECT_EQ(status_of([&] {
-                  run_message(engine, {Mode::ctr, Direction::encrypt, &key_, Block{}, plaintext_.data(), output.data(),
-                                       plaintext_.size()});
+                  run_group(engine, stretch_of(Mode::ctr, Direction::encrypt, key_, zeros, plaintext_.data(),
+                                               output.data(), plaintext_.size()));
               }),
               WARPAES_ERROR_DEVICE);
 }
@@ -117,8 +113,8 @@ TEST_F(DeviceFailure, WhereCudaWasAskedForTheFailureIsReported) {
 TEST_F(DeviceFailure, NothingIsKeptOfALaneThatFailed) {
     const auto encrypt = [&](Engine& engine) {
         Bytes output(plaintext_.size());
-        return run_message(engine, {Mode::ctr, Direction::encrypt, &key_, Block{}, plaintext_.data(), output.data(),
-                                    plaintext_.size()});
+        return run_group(engine, stretch_of(Mode::ctr, Direction::encrypt, key_, zeros, plaintext_.data(),
+                                            output.data(), plaintext_.size()));
     };
     EngineOptions options = automatic();
     options.depth = 1;

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "pipeline/message.hpp"
+#include "engine/chain.hpp"
+#include "pipeline/group.hpp"
 #include "simt.hpp"
 
 namespace warpaes {
@@ -30,13 +31,8 @@ protected:
     Bytes encrypt(std::size_t bytes) {
         Engine engine({.backend = "cuda", .device = -1, .threads = 2, .depth = 2, .chunk_bytes = 65536});
         Bytes out(bytes);
-        run_message(engine, {.mode = Mode::ctr,
-                             .direction = Direction::encrypt,
-                             .key = &key_,
-                             .iv = Block{1, 2, 3},
-                             .input = plaintext_.data(),
-                             .output = out.data(),
-                             .length = bytes});
+        const Block iv{1, 2, 3};
+        run_group(engine, stretch_of(Mode::ctr, Direction::encrypt, key_, iv, plaintext_.data(), out.data(), bytes));
         return out;
     }
 

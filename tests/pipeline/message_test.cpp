@@ -1,8 +1,8 @@
 // Messages in memory of many chunks, in place and not, on every backend that can run here.
-#include "pipeline/message.hpp"
-
 #include <gtest/gtest.h>
 
+#include "engine/chain.hpp"
+#include "pipeline/group.hpp"
 #include "support.hpp"
 
 namespace warpaes::test {
@@ -28,12 +28,12 @@ TEST_P(MessageTest, ManyChunksInPlaceAndApart) {
                     Bytes output(length, 0xa5), both = input;
                     const std::uint64_t units = m.mode == Mode::cfb1 ? length * 8 : length;
                     const Direction direction = encrypt ? Direction::encrypt : Direction::decrypt;
-                    HostMessage message{m.mode, direction, &key, iv, input.data(), output.data(), units};
-                    const Outcome outcome = run_message(engine, message);
+                    MessageGroup message = stretch_of(m.mode, direction, key, iv, input.data(), output.data(), units);
+                    const Outcome outcome = run_group(engine, message);
                     ASSERT_EQ(output, expected) << m.name << " " << encrypt << " " << length;
                     ASSERT_EQ(outcome.backend, GetParam());
-                    message.input = message.output = both.data();
-                    run_message(engine, message);
+                    message.input = message.output = {both.data(), 0};
+                    run_group(engine, message);
                     ASSERT_EQ(both, expected) << m.name << " " << encrypt << " " << length << " in place";
                 }
             }
@@ -54,8 +54,8 @@ TEST_P(MessageTest, Cfb1EndsInTheMiddleOfAByte) {
         for (const bool encrypt : {true, false}) {
             const Bytes expected = *oracle::evp("CFB1", encrypt, key_bytes, iv_bytes, input, false, bits);
             Bytes output(input.size(), 0xa5);
-            run_message(engine, {Mode::cfb1, encrypt ? Direction::encrypt : Direction::decrypt, &key, iv, input.data(),
-                                 output.data(), bits});
+            run_group(engine, stretch_of(Mode::cfb1, encrypt ? Direction::encrypt : Direction::decrypt, key, iv,
+                                         input.data(), output.data(), bits));
             const auto mask = static_cast<std::uint8_t>(0xff << ((8 - bits % 8) % 8));
             Bytes wanted = expected;
             wanted.back() &= mask;

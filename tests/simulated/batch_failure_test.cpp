@@ -31,7 +31,7 @@ std::vector<GroupSpec> a_bit_of_everything() {
 TEST(BatchFailures, EveryCallOnce) {
     const auto specs = a_bit_of_everything();
     const auto lane = cuda_backend().open_lane(0, 0);
-    const auto run = [&](std::span<const MessageGroup> groups) { lane->run_batch(groups); };
+    const auto run = [&](std::span<const MessageGroup> groups) { lane->run(groups); };
     check_batch(run, specs, 1);
     simt::reset();
     check_batch(run, specs, 1);
@@ -42,7 +42,7 @@ TEST(BatchFailures, EveryCallOnce) {
         const BatchCase batch(specs, 2);
         simt::fail_call("*", static_cast<int>(nth), cudaErrorLaunchFailure);
         try {
-            lane->run_batch(batch.groups());
+            lane->run(batch.groups());
             // What is not checked because nothing depends on it: wiping, forgetting.
             EXPECT_EQ(batch.complaints(), "") << "call " << nth;
         } catch (const Error& e) {
@@ -82,7 +82,7 @@ TEST(BatchFailures, NothingIsLeft) {
         simt::reset();
         if (fails) simt::fail_call("cudaEventSynchronize", 1, cudaErrorLaunchFailure);
         try {
-            lane->run_batch(batch.groups());
+            lane->run(batch.groups());
             EXPECT_FALSE(fails);
         } catch (const Error&) {
             EXPECT_TRUE(fails);
@@ -138,7 +138,7 @@ TEST(BatchFailures, StagingIsWipedAsFarAsItWasUsed) {
 TEST(BatchFailures, NothingIsLeftInWhatGrew) {
     std::vector<GroupSpec> specs = a_bit_of_everything();
     auto lane = cuda_backend().open_lane(0, 0);
-    const auto run = [&](std::span<const MessageGroup> groups) { lane->run_batch(groups); };
+    const auto run = [&](std::span<const MessageGroup> groups) { lane->run(groups); };
     check_batch(run, specs, 6);
     for (GroupSpec& spec : specs) spec.length = 2048;
     std::size_t freed = 0, dirty = 0;

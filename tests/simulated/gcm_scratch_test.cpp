@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cuda/cuda_backend.hpp"
+#include "cuda/run.hpp"
 #include "simt.hpp"
 
 namespace warpaes {
@@ -25,19 +26,19 @@ std::vector<std::uint8_t> scratch_of(Direction direction, std::size_t count, std
     simt::on_free([&](cudaMemoryType type, std::span<const std::uint8_t> bytes) {
         if (type == cudaMemoryTypeDevice) freed.assign(bytes.begin(), bytes.end());
     });
-    backend.run_gcm_async({.direction = direction,
-                           .key = &key,
-                           .input = text,
-                           .output = text,
-                           .count = count,
-                           .segment_bytes = segment,
-                           .last_bytes = segment,
-                           .input_stride = segment,
-                           .output_stride = segment,
-                           .j0 = j0s.data(),
-                           .result = tag ? GcmRun::Result::tag : GcmRun::Result::digest,
-                           .results = results},
-                          0, nullptr);
+    cuda::enqueue(GcmRun{.direction = direction,
+                         .key = &key,
+                         .input = text,
+                         .output = text,
+                         .count = count,
+                         .segment_bytes = segment,
+                         .last_bytes = segment,
+                         .input_stride = segment,
+                         .output_stride = segment,
+                         .j0 = j0s.data(),
+                         .result = tag ? GcmRun::Result::tag : GcmRun::Result::digest,
+                         .results = results},
+                  {backend.info().front().multiprocessors, 227 * 1024, 90}, nullptr);
     backend.synchronize(0, nullptr);
     simt::on_free({});
     backend.device_free(text);

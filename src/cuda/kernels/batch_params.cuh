@@ -1,4 +1,4 @@
-// What kernels for batches are told: groups of messages in memory of the device (backend/batch.hpp), sorted and
+// What kernels for batches are told: groups of messages in memory of the device (backend/group.hpp), sorted and
 // numbered by the host. A kernel finds the message that a thread works on by binary search over the numbers.
 #pragma once
 

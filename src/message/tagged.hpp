@@ -1,4 +1,4 @@
-// AES-GCM (SP 800-38D) of a message in memory: its pre-counter block, the hash of its associated data, its tag.
+// Messages with tags in memory: GCM (SP 800-38D), CCM (SP 800-38C), CMAC (SP 800-38B).
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 #include "engine/engine.hpp"
 #include "message/executor.hpp"
 #include "message/message.hpp"
-#include "pipeline/gcm.hpp"
+#include "pipeline/group.hpp"
 
 namespace warpaes {
 
-/// The pre-counter block J0 of any `iv`, in host memory. Throws Error{IV_LENGTH}.
+/// The pre-counter block J0 of any `iv` of GCM, in host memory. Throws Error{IV_LENGTH}.
 Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::uint8_t> iv);
 
-/// The digest (see GcmRun) of `bytes` bytes in memory of any kind, as they are when what their device's default stream
-/// holds is done. `ran`: what took part, if anything but this thread did.
+/// The digest (MessageGroup::digest) of `bytes` bytes in memory of any kind, as they are when what their device's
+/// default stream holds is done. `ran`: what took part, if anything but this thread did.
 FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes,
                         Outcome* ran = nullptr);
 
@@ -28,8 +28,8 @@ Error wrong_tag();
 /// Throws wrong_tag() unless `tag` begins with `expected`; takes the same time wherever they differ.
 void compare_tags(const Block& tag, std::span<const std::uint8_t> expected);
 
-/// `crypt` for GCM, after the checks that all modes share.
-void crypt_gcm(Engine& engine, const MessageRequest& request, MessageResult& result,
-               std::optional<CallerStream> stream);
+/// `crypt` for modes with tags, after the checks that all modes share.
+void crypt_tagged(Engine& engine, const MessageRequest& request, MessageResult& result,
+                  std::optional<CallerStream> stream);
 
 }  // namespace warpaes

@@ -1,0 +1,393 @@
+#include "backend/stretch.hpp"
+
+#include <openssl/crypto.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "aes/cipher.hpp"
+#include "aes/cmac.hpp"
+
+namespace warpaes {
+
+namespace {
+
+Block load(const std::uint8_t* from, std::size_t bytes) {
+    Block block{};
+    std::copy_n(from, std::min(bytes, block_bytes), block.begin());
+    return block;
+}
+
+/// CBC-MAC (SP 800-38C, 6.1): blocks that arrive in pieces, through CBC encryption.
+class CbcMac {
+public:
+    CbcMac(StretchLane& lane, const ExpandedKey& key) : lane_(lane), key_(key) {}
+
+    void add(std::span<const std::uint8_t> bytes) {
+        while (!bytes.empty()) {
+            const std::size_t n = std::min(bytes.size(), buffer_->size() - used_);
+            std::copy_n(bytes.begin(), n, buffer_->begin() + static_cast<std::ptrdiff_t>(used_));
+            used_ += n;
+            bytes = bytes.subspan(n);
+            if (used_ == buffer_->size()) flush();
+        }
+    }
+    /// Zeros up to a whole block.
+    void pad() {
+        static constexpr Block zeros{};
+        add(std::span(zeros).first((block_bytes - used_ % block_bytes) % block_bytes));
+    }
+    [[nodiscard]] Block value() {
+        flush();
+        return *chain_;
+    }
+
+private:
+    void flush() {
+        if (used_ == 0) return;
+        lane_.run_stretch({.mode = Mode::cbc,
+                           .direction = Direction::encrypt,
+                           .key = &key_,
+                           .input = buffer_->data(),
+                           .output = buffer_->data(),
+                           .length = used_,
+                           .chain = *chain_});
+        *chain_ = load(buffer_->data() + used_ - block_bytes, block_bytes);
+        used_ = 0;
+    }
+
+    StretchLane& lane_;
+    const ExpandedKey& key_;
+    Secret<std::array<std::uint8_t, 4096>> buffer_;
+    std::size_t used_ = 0;
+    Secret<Block> chain_;
+};
+
+FieldElement digest_of(StretchLane& lane, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes) {
+    if (bytes == 0) return {};
+    Secret<Block> digest;
+    lane.run_gcm({.direction = Direction::encrypt,
+                  .key = &key,
+                  .input = data,
+                  .output = nullptr,
+                  .segment_bytes = bytes,
+                  .last_bytes = bytes,
+                  .results = &*digest});
+    return load_element(*digest);
+}
+
+/// Blocks that are wiped; one of them without an allocation.
+class Blocks {
+public:
+    explicit Blocks(std::size_t n) : n_(n), more_(n > 1 ? std::make_unique_for_overwrite<Block[]>(n) : nullptr) {}
+    ~Blocks() {
+        if (more_) wipe({more_[0].data(), n_ * block_bytes});
+    }
+    Blocks(const Blocks&) = delete;
+    Blocks& operator=(const Blocks&) = delete;
+    [[nodiscard]] Block* data() noexcept { return more_ ? more_.get() : &*one_; }
+
+private:
+    std::size_t n_;
+    std::unique_ptr<Block[]> more_;
+    Secret<Block> one_;
+};
+
+/// GCM in one run: a stretch, a message, or messages of one key whose IVs have 12 bytes and whose associated data is
+/// the same.
+class GcmMessages {
+public:
+    static bool takes(const MessageGroup& g) {
+        const bool alike =
+            g.iv_length == gcm_nonce_bytes && (g.aad_length == 0 || g.aad_digest != nullptr || g.aad.stride == 0);
+        return g.mode == Mode::gcm && (g.count == 1 || (alike && g.key != nullptr));
+    }
+
+    /// `last`: one more message of the same, no longer, at the place where the group's next would be; or null.
+    GcmMessages(StretchLane& lane, const MessageGroup& group, const MessageGroup* last, const ExpandedKey& key)
+        : lane_(lane),
+          g_(group),
+          last_(last),
+          key_(key),
+          count_(static_cast<std::size_t>(group.count) + (last != nullptr ? 1 : 0)) {}
+
+    void run() {
+        const bool stretch = g_.digest != nullptr, hashes = stretch && g_.output.first == nullptr;
+        Blocks j0s(hashes ? 0 : count_), tags(stretch ? 0 : count_), expected(settles() ? count_ : 0);
+        if (!hashes) make_j0s(j0s.data());
+        Secret<Block> aad;
+        if (!stretch) *aad = aad_digest();
+        const std::uint64_t last_bytes = last_ != nullptr ? last_->length : g_.length;
+        // Before the run, which in place may overwrite them.
+        if (settles()) each([&](const MessageGroup& g, std::size_t first) { fetch_tags(g, expected.data() + first); });
+        if (lane_.device() >= 0 && !stretch && count_ == 1 && last_bytes == 0) {
+            // A launch costs more than a block does here.
+            *tags.data() = gcm_tag(key_, *j0s.data(), *aad, g_.aad_length, {}, 0);
+        } else {
+            lane_.run_gcm({.direction = g_.direction,
+                           .key = &key_,
+                           .input = g_.input.first,
+                           .output = g_.output.first,
+                           .count = count_,
+                           .segment_bytes = g_.length,
+                           .last_bytes = last_bytes,
+                           .input_stride = count_ == 1 ? g_.length : g_.input.stride,
+                           .output_stride = count_ == 1 ? g_.length : g_.output.stride,
+                           .j0 = hashes ? nullptr : j0s.data(),
+                           .first_block = g_.first_block,
+                           .public_counters = g_.iv_length == gcm_nonce_bytes && g_.j0 == nullptr,
+                           .result = stretch ? GcmRun::Result::digest : GcmRun::Result::tag,
+                           .aad_digest = *aad,
+                           .aad_bytes = stretch ? 0 : g_.aad_length,
+                           .results = stretch ? g_.digest : tags.data()});
+        }
+        if (stretch) return;
+        each([&](const MessageGroup& g, std::size_t first) {
+            if (g.direction == Direction::encrypt) {
+                lane_.copy_rows(g.tag.first, static_cast<std::size_t>(g.tag.stride), tags.data() + first, block_bytes,
+                                g.tag_length, static_cast<std::size_t>(g.count));
+            } else {
+                compare(g, tags.data() + first, expected.data() + first);
+            }
+        });
+    }
+
+private:
+    [[nodiscard]] bool settles() const { return g_.digest == nullptr && g_.direction == Direction::decrypt; }
+
+    template <typename Work>
+    void each(const Work& work) const {
+        work(g_, 0);
+        if (last_ != nullptr) work(*last_, static_cast<std::size_t>(g_.count));
+    }
+
+    /// SP 800-38D, 7.1, step 2.
+    void make_j0s(Block* j0s) {
+        if (g_.j0 != nullptr) {
+            *j0s = *g_.j0;
+        } else if (g_.iv_length == gcm_nonce_bytes) {
+            for (std::size_t i = 0; i < count_; ++i) {
+                const std::uint8_t* const iv = i < g_.count ? g_.iv.at(i) : last_->iv.first;
+                j0s[i] = pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes>(iv, gcm_nonce_bytes));
+            }
+        } else {
+            const FieldElement digest = digest_of(lane_, key_, g_.iv.first, g_.iv_length);
+            *j0s = store_element(multiply(digest ^ length_block(0, g_.iv_length), key_.hash_key().powers[0]));
+        }
+    }
+
+    [[nodiscard]] Block aad_digest() {
+        if (g_.aad_digest != nullptr) return *g_.aad_digest;
+        return store_element(digest_of(lane_, key_, g_.aad.first, g_.aad_length));
+    }
+
+    void fetch_tags(const MessageGroup& g, Block* expected) {
+        lane_.copy_rows(expected, block_bytes, g.tag.first, static_cast<std::size_t>(g.tag.stride), g.tag_length,
+                        static_cast<std::size_t>(g.count));
+    }
+
+    void compare(const MessageGroup& g, const Block* tags, const Block* expected) {
+        const auto wrong = [&](std::uint64_t i) {
+            return CRYPTO_memcmp(tags[i].data(), expected[i].data(), g.tag_length) != 0;
+        };
+        for (std::uint64_t i = 0; i < g.count; ++i) {
+            const std::uint64_t begin = i;
+            for (; i < g.count && wrong(i); ++i) {
+                if (g.failed != nullptr) g.failed[i] = 1;
+            }
+            if (i != begin && g.length != 0) {
+                lane_.clear_rows(g.output.at(begin), static_cast<std::size_t>(g.output.stride),
+                                 static_cast<std::size_t>(g.length), static_cast<std::size_t>(i - begin));
+            }
+        }
+    }
+
+    StretchLane& lane_;
+    const MessageGroup& g_;
+    const MessageGroup* last_;
+    const ExpandedKey& key_;
+    std::size_t count_;
+};
+
+/// One message of a group that is not GCM's, under its key.
+class OneMessage {
+public:
+    OneMessage(StretchLane& lane, const MessageGroup& group, std::uint64_t index, const ExpandedKey& key)
+        : lane_(lane),
+          g_(group),
+          index_(index),
+          key_(key),
+          encrypt_(group.direction == Direction::encrypt),
+          input_(group.input.at(index)),
+          output_(group.output.at(index)),
+          iv_(group.iv.at(index), group.iv_length),
+          aad_(group.aad.at(index), static_cast<std::size_t>(group.aad_length)) {}
+
+    void run() {
+        if (g_.mode == Mode::ccm) return ccm();
+        if (g_.mode == Mode::cmac) return settle_tag(g_, index_, *cmac());
+        run(g_.mode, g_.mode == Mode::ecb ? Block{} : load(iv_.data(), iv_.size()), input_, output_);
+    }
+
+private:
+    void run(Mode mode, const Block& chain, const std::uint8_t* input, std::uint8_t* output) {
+        if (g_.length == 0) return;
+        lane_.run_stretch({.mode = mode,
+                           .direction = g_.direction,
+                           .key = &key_,
+                           .input = input,
+                           .output = output,
+                           .length = g_.length,
+                           .chain = chain,
+                           .tweak_key = g_.tweak_key,
+                           .data_unit = g_.data_unit});
+    }
+
+    void ccm() {
+        Block counter = ccm_counter0(iv_);
+        const Block pad = encrypt_block(key_.encrypt(), key_.rounds(), counter);
+        counter[15] = 1;
+        if (!encrypt_) run(Mode::ctr, counter, input_, output_);
+        CbcMac mac(lane_, key_);
+        mac.add(ccm_b0(iv_, g_.aad_length, g_.length, g_.tag_length));
+        const CcmAadPrefix prefix = ccm_aad_prefix(g_.aad_length);
+        mac.add(std::span(prefix.bytes).first(prefix.size));
+        mac.add(aad_);
+        mac.pad();
+        mac.add({encrypt_ ? input_ : output_, static_cast<std::size_t>(g_.length)});
+        mac.pad();
+        Secret<Block> tag(mac.value());
+        for (std::size_t i = 0; i < block_bytes; ++i) (*tag)[i] = static_cast<std::uint8_t>((*tag)[i] ^ pad[i]);
+        if (encrypt_) run(Mode::ctr, counter, input_, output_);
+        settle_tag(g_, index_, *tag);
+    }
+
+    Secret<Block> cmac() {
+        const Secret<CmacSubkeys> subkeys(cmac_subkeys(encrypt_block(key_.encrypt(), key_.rounds(), Block{})));
+        const std::uint64_t rest = g_.length == 0 ? 0 : (g_.length - 1) % block_bytes + 1;
+        const std::uint64_t before = g_.length - rest;
+        CbcMac mac(lane_, key_);
+        mac.add({input_, static_cast<std::size_t>(before)});
+        mac.add(cmac_last_block(*subkeys, {input_ + before, static_cast<std::size_t>(rest)}));
+        return Secret<Block>(mac.value());
+    }
+
+    StretchLane& lane_;
+    const MessageGroup& g_;
+    std::uint64_t index_;
+    const ExpandedKey& key_;
+    bool encrypt_;
+    const std::uint8_t* input_;
+    std::uint8_t* output_;
+    std::span<const std::uint8_t> iv_, aad_;
+};
+
+/// Whether `next` is one more message of the group, no longer than its others.
+bool continues(const MessageGroup& g, const MessageGroup& next) {
+    const auto follows = [&](const Elements& e, const Elements& its) { return its.first == e.at(g.count); };
+    return g.count != 0 && next.count == 1 && next.mode == g.mode && next.direction == g.direction &&
+           next.key == g.key && next.length <= g.length && g.digest == nullptr && next.digest == nullptr &&
+           g.iv_length == gcm_nonce_bytes && next.iv_length == gcm_nonce_bytes && follows(g.iv, next.iv) &&
+           follows(g.input, next.input) && follows(g.output, next.output) && next.aad_length == g.aad_length &&
+           (g.aad_length == 0 || (next.aad_digest == g.aad_digest && g.aad_digest != nullptr) ||
+            (next.aad.first == g.aad.first && g.aad.stride == 0)) &&
+           next.tag_length == g.tag_length && GcmMessages::takes(g);
+}
+
+}  // namespace
+
+MessageGroup MessageGroup::slice(std::uint64_t first, std::uint64_t n) const {
+    MessageGroup part = *this;
+    part.count = n;
+    for (Elements* e : {&part.input, &part.output, &part.iv, &part.aad, &part.tag, &part.keys}) *e = e->from(first);
+    if (failed != nullptr) part.failed = failed + first;
+    return part;
+}
+
+MessageGroup stretch_of(Mode mode, Direction direction, const ExpandedKey& key, const Block& chain,
+                        const std::uint8_t* input, std::uint8_t* output, std::uint64_t length) {
+    return {.mode = mode,
+            .direction = direction,
+            .length = length,
+            .input = Elements::of(input),
+            .output = {output, 0},
+            .iv = Elements::of(chain.data()),
+            .iv_length = block_bytes,
+            .aad = {},
+            .tag = {},
+            .key = &key,
+            .keys = {}};
+}
+
+int MessageGroup::rounds() const noexcept {
+    return key != nullptr ? key->rounds() : rounds_for_key_bytes(key_bytes);
+}
+
+void settle_tag(const MessageGroup& group, std::uint64_t index, const Block& tag) {
+    std::uint8_t* const place = group.tag.at(index);
+    if (group.direction == Direction::encrypt) {
+        std::copy_n(tag.begin(), group.tag_length, place);
+        return;
+    }
+    if (CRYPTO_memcmp(tag.data(), place, group.tag_length) == 0) return;
+    if (group.mode != Mode::cmac) wipe({group.output.at(index), static_cast<std::size_t>(group.length)});
+    if (group.failed != nullptr) group.failed[index] = 1;
+}
+
+Block gcm_tag(const ExpandedKey& key, const Block& j0, const Block& aad_digest, std::uint64_t aad_bytes,
+              FieldElement digest, std::uint64_t bytes) {
+    const Secret<Block> mask(encrypt_block(key.encrypt(), key.rounds(), j0));
+    return store_element(whole_digest(key.hash_key().powers[0], load_element(aad_digest), aad_bytes, digest, bytes) ^
+                         load_element(*mask));
+}
+
+Run run_of(const MessageGroup& g) {
+    return {.mode = g.mode,
+            .direction = g.direction,
+            .key = g.key,
+            .input = g.input.first,
+            .output = g.output.first,
+            .length = g.length,
+            .chain = g.mode == Mode::ecb ? Block{} : load(g.iv.first, block_bytes),
+            .tweak_key = g.tweak_key,
+            .data_unit = g.data_unit};
+}
+
+void StretchLane::copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
+                            std::size_t bytes, std::size_t rows) {
+    for (std::size_t i = 0; i < rows; ++i) {
+        std::memcpy(static_cast<std::uint8_t*>(to) + i * to_stride,
+                    static_cast<const std::uint8_t*>(from) + i * from_stride, bytes);
+    }
+}
+
+void StretchLane::clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes, std::size_t rows) {
+    for (std::size_t i = 0; i < rows; ++i) wipe({memory + i * stride, bytes});
+}
+
+void StretchLane::run_one_by_one(std::span<const MessageGroup> groups) {
+    for (auto g = groups.begin(); g != groups.end(); ++g) {
+        if (GcmMessages::takes(*g) && g->key != nullptr) {
+            const auto next = g + 1;
+            const bool two = next != groups.end() && continues(*g, *next);
+            if (g->count != 0) GcmMessages(*this, *g, two ? &*next : nullptr, *g->key).run();
+            if (two) ++g;
+            continue;
+        }
+        for (std::uint64_t i = 0; i < g->count; ++i) {
+            std::optional<ExpandedKey> own;
+            if (g->key == nullptr) own.emplace(std::span<const std::uint8_t>(g->keys.at(i), g->key_bytes));
+            const ExpandedKey& key = own ? *own : *g->key;
+            if (g->mode == Mode::gcm) {
+                GcmMessages(*this, g->slice(i, 1), nullptr, key).run();
+            } else {
+                OneMessage(*this, *g, i, key).run();
+            }
+        }
+    }
+}
+
+}  // namespace warpaes

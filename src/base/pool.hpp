@@ -1,0 +1,92 @@
+// The engine's threads: whoever has work for several shares it with them. And waiting for another thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/clean_stack.hpp"
+
+namespace warpaes {
+
+/// Threads are started when they are first needed, as many as the largest work that was shared has use for, and kept.
+/// Thread-safe. Calls may be nested: whoever shares work can always do all of it, so nobody waits for a thread that is
+/// busy. In a child process of fork() the parent's threads are forgotten.
+class Pool {
+public:
+    Pool() = default;
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
+    ~Pool();
+
+    /// Calls `work(0)` on the caller's thread and `work(1)` to `work(n - 1)` on threads that are free meanwhile, each
+    /// once or, if none gets round to it before work(0) returns, not at all. Returns when all calls have. Only work(0)
+    /// may throw.
+    void share(unsigned n, const std::function<void(unsigned)>& work);
+
+    /// Calls `work(i)` once for every i below `n`, on the caller's thread and others. Returns when all have ended, also
+    /// if some throw; throws then what the one with the lowest number threw.
+    template <typename Work>
+    void for_each(std::size_t n, const Work& work) {
+        std::vector<std::exception_ptr> errors(n);
+        std::atomic<std::size_t> next{0};
+        share(static_cast<unsigned>(n), [&](unsigned) {
+            for (std::size_t i = next++; i < n; i = next++) {
+                try {
+                    clean_stack([&] { work(i); });
+                } catch (...) {
+                    errors[i] = std::current_exception();
+                }
+            }
+        });
+        for (const std::exception_ptr& error : errors) {
+            if (error) std::rethrow_exception(error);
+        }
+    }
+
+private:
+    /// Work that somebody shares; it lies on his stack.
+    struct Offer {
+        const std::function<void(unsigned)>& work;
+        unsigned next, end;    ///< numbers that nobody has taken
+        unsigned running = 0;  ///< calls
+    };
+    void offer(Offer& offer);
+    void withdraw(Offer& offer) noexcept;
+    void serve() noexcept;
+    void forget_parent() noexcept;
+
+    std::mutex mutex_;
+    std::condition_variable offered_, ended_;
+    std::deque<Offer*> offers_;
+    std::vector<std::thread> threads_;
+    std::size_t idle_ = 0;
+    pid_t process_ = 0;  ///< whose threads they are
+    bool stopping_ = false;
+};
+
+/// Whether `ready()` is true within `time`, asking all the while: a thread that sleeps takes tens of microseconds to
+/// wake up. With a few processors this would hold up the thread that is waited for, so there it asks once.
+template <typename Ready>
+bool poll(std::chrono::microseconds time, const Ready& ready) {
+    static const bool few_processors = std::thread::hardware_concurrency() < 4;
+    if (ready()) return true;
+    if (few_processors) return false;
+    const auto end = std::chrono::steady_clock::now() + time;
+    do {
+        if (ready()) return true;
+        std::this_thread::yield();
+    } while (std::chrono::steady_clock::now() < end);
+    return false;
+}
+
+}  // namespace warpaes

@@ -1,0 +1,205 @@
+// Shared work, also where the system has no threads to give.
+#include "base/pool.hpp"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <latch>
+#include <limits>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+namespace {
+
+/// Threads that may still be started.
+std::atomic<int> threads_left = std::numeric_limits<int>::max();
+
+}  // namespace
+
+/// In place of the system's: std::thread calls it.
+extern "C" __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
+                                                                     const pthread_attr_t* attributes,
+                                                                     void* (*start)(void*), void* argument) noexcept {
+    if (threads_left.fetch_sub(1) <= 0) return EAGAIN;
+    static const auto system = reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+    return system(thread, attributes, start, argument);
+}
+
+namespace warpaes::test {
+namespace {
+
+struct Record {
+    explicit Record(std::size_t n) : times(n), thread(n) {}
+
+    void operator()(std::size_t i) {
+        ++times.at(i);
+        thread.at(i) = std::this_thread::get_id();
+    }
+    [[nodiscard]] bool all_once() const {
+        return std::all_of(times.begin(), times.end(), [](int n) { return n == 1; });
+    }
+    [[nodiscard]] std::size_t on_this_thread() const {
+        return static_cast<std::size_t>(std::count(thread.begin(), thread.end(), std::this_thread::get_id()));
+    }
+
+    std::vector<int> times;
+    std::vector<std::thread::id> thread;
+};
+
+class PoolTest : public testing::Test {
+protected:
+    PoolTest() { allow(std::numeric_limits<int>::max()); }
+    ~PoolTest() override { allow(std::numeric_limits<int>::max()); }
+
+    static void allow(int threads) { threads_left = threads; }
+
+    Pool pool_;
+};
+
+TEST_F(PoolTest, EachOnItsOwnIfAllHaveToBeThere) {
+    for (const unsigned n : {1u, 2u, 3u, 8u}) {
+        SCOPED_TRACE(n);
+        Record record(n);
+        std::latch all(n);
+        pool_.share(n, [&](unsigned i) {
+            record(i);
+            all.arrive_and_wait();
+        });
+        EXPECT_TRUE(record.all_once());
+        EXPECT_EQ(std::set(record.thread.begin(), record.thread.end()).size(), n);
+        EXPECT_EQ(record.thread[0], std::this_thread::get_id());
+    }
+}
+
+TEST_F(PoolTest, EachPieceOnce) {
+    for (const std::size_t n : {0u, 1u, 2u, 3u, 8u}) {
+        SCOPED_TRACE(n);
+        Record record(n);
+        pool_.for_each(n, [&](std::size_t i) { record(i); });
+        EXPECT_TRUE(record.all_once());
+    }
+}
+
+TEST_F(PoolTest, ThreadsAreKept) {
+    const int before = threads_left;
+    for (int turn = 0; turn < 100; ++turn) {
+        std::latch all(4);
+        pool_.share(4, [&](unsigned) { all.arrive_and_wait(); });
+    }
+    EXPECT_EQ(before - threads_left, 3);
+}
+
+TEST_F(PoolTest, WhatThereIsNoThreadForIsDoneHere) {
+    for (const int threads : {0, 1, 2, 3}) {
+        SCOPED_TRACE(threads);
+        Pool pool;
+        allow(threads);
+        Record record(5);
+        pool.for_each(5, [&](std::size_t i) { record(i); });
+        EXPECT_TRUE(record.all_once());
+        if (threads == 0) {
+            EXPECT_EQ(record.on_this_thread(), 5u);
+        }
+    }
+}
+
+TEST_F(PoolTest, SharesWithinSharesAndFromManyThreads) {
+    std::atomic<int> done{0};
+    const auto nested = [&](unsigned) {
+        pool_.for_each(5, [&](std::size_t) { pool_.for_each(3, [&](std::size_t) { ++done; }); });
+    };
+    std::vector<std::jthread> callers;
+    for (unsigned i = 0; i < 6; ++i) {
+        callers.emplace_back([&, i] {
+            for (int turn = 0; turn < 50; ++turn) nested(i);
+        });
+    }
+    callers.clear();
+    EXPECT_EQ(done, 6 * 50 * 5 * 3);
+}
+
+TEST_F(PoolTest, NobodyIsLateForWhatHasEnded) {
+    for (int turn = 0; turn < 2000; ++turn) {
+        std::atomic<int> inside{0};
+        pool_.share(3, [&](unsigned) { ++inside; });
+        const int seen = inside;
+        std::this_thread::yield();
+        ASSERT_EQ(inside, seen);
+    }
+}
+
+TEST_F(PoolTest, AChildProcessHasItsOwnThreads) {
+    pool_.for_each(4, [](std::size_t) {});
+    const pid_t child = fork();
+    if (child == 0) {
+        int done = 0;
+        {
+            Pool& inherited = pool_;
+            std::atomic<int> count{0};
+            std::latch all(3);
+            inherited.share(3, [&](unsigned) {
+                ++count;
+                all.arrive_and_wait();
+            });
+            done = count;
+            inherited.~Pool();  // joins none of the parent's
+        }
+        _exit(done == 3 ? 0 : 1);
+    }
+    ASSERT_GT(child, 0);
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST_F(PoolTest, TheFirstByNumberIsThrownWhenAllHaveEnded) {
+    Record record(4);
+    const auto work = [&](std::size_t i) {
+        record(i);
+        if (i == 3) throw std::runtime_error("3");
+        if (i == 1) throw std::logic_error("1");
+    };
+    EXPECT_THROW(pool_.for_each(record.times.size(), work), std::logic_error);
+    EXPECT_TRUE(record.all_once());
+}
+
+TEST_F(PoolTest, ErrorsOfWhatIsDoneHereAreThrownToo) {
+    for (const int threads : {0, 1, 2}) {
+        SCOPED_TRACE(threads);
+        allow(threads);
+        Record record(3);
+        std::string caught = "nothing";
+        try {
+            pool_.for_each(record.times.size(), [&](std::size_t i) {
+                record(i);
+                throw std::runtime_error(std::to_string(i));
+            });
+        } catch (const std::runtime_error& e) {
+            caught = e.what();
+        }
+        EXPECT_EQ(caught, "0");
+        EXPECT_TRUE(record.all_once());
+    }
+}
+
+/// A piece of work may fail as the start of a thread does: it is not done again.
+TEST_F(PoolTest, ASystemErrorOfTheWorkIsTheWorks) {
+    Record record(3);
+    const auto work = [&](std::size_t i) {
+        record(i);
+        if (i == 0) throw std::system_error(EAGAIN, std::generic_category());
+    };
+    EXPECT_THROW(pool_.for_each(record.times.size(), work), std::system_error);
+    EXPECT_TRUE(record.all_once());
+}
+
+}  // namespace
+}  // namespace warpaes::test
