@@ -27,7 +27,7 @@ std::string plain(std::string_view text) {
     return out;
 }
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
     return '"' + plain(text) + '"';
 }
 
@@ -155,16 +155,16 @@ void read_cost(Reader& reader, CostModel& model) {
 
 std::string write_calibration(const CostModel& model, const Machine& machine) {
     std::string out =
-        "{\n \"schema\": " + std::to_string(schema) + ",\n \"warpaes\": " + quoted(machine.version) +
-        ",\n \"cpu\": " + quoted(machine.cpu) + ",\n \"processors\": " + std::to_string(machine.processors) +
+        "{\n \"schema\": " + std::to_string(schema) + ",\n \"warpaes\": " + json_string(machine.version) +
+        ",\n \"cpu\": " + json_string(machine.cpu) + ",\n \"processors\": " + std::to_string(machine.processors) +
         ",\n \"threads\": " + std::to_string(model.threads) + ",\n \"thread_s\": " + number(model.thread) +
         ",\n \"cold_s\": " + number(model.cold) + ",\n \"costs\": [";
     const char* separator = "\n";
     for (const auto& [name, table] : model.tables) {
         table.each([&, &of = name](WorkClass work_class, Way way, unsigned key_bits, const Cost& cost) {
             out += separator;
-            out += "  {\"of\": " + quoted(of) + ", \"class\": " + quoted(name_of(work_class)) +
-                   ", \"way\": " + quoted(name_of(way)) + ", \"key_bits\": " + std::to_string(key_bits) +
+            out += "  {\"of\": " + json_string(of) + ", \"class\": " + json_string(name_of(work_class)) +
+                   ", \"way\": " + json_string(name_of(way)) + ", \"key_bits\": " + std::to_string(key_bits) +
                    ", \"fixed_s\": " + number(cost.fixed) + ", \"message_s\": " + number(cost.message) +
                    ", \"key_s\": " + number(cost.key) + ", \"serial_byte_s\": " + number(cost.serial_byte) +
                    ", \"in_flight_bytes\": " + number(cost.in_flight) + ", \"byte_s\": [";
