@@ -27,7 +27,7 @@ public:
 private:
     struct State {
         Block j0{};
-        bool public_counters = false;  ///< GcmRun's
+        bool public_counters = false;  ///< J0 follows from an IV of 12 bytes
         FieldElement digest;           ///< of all whole blocks so far, those of the associated data first
         std::uint64_t aad_bytes = 0;
         std::uint64_t text_bytes = 0;

@@ -184,7 +184,7 @@ TEST(KeyTable, AKeyThatEndsGoesWithTheNextBatch) {
     const auto run = [&](const ExpandedKey& a, const ExpandedKey& b) {
         const std::vector<MessageGroup> groups{counter_group(a, iv, text, outputs[0]),
                                                counter_group(b, iv, text, outputs[1])};
-        lane->run_batch(groups);
+        lane->run(groups);
     };
     auto key = std::make_unique<ExpandedKey>(bytes_of_key);  // its first two round keys are the key
     run(*key, another);
