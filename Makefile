@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 
 sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' 'lab/*.js')
 
-.PHONY: help demo test gpu-test bench asan tsan faults fuzz cuda docs format check-format install clean
+.PHONY: help demo test gpu-test bench asan tsan faults fuzz cuda docs format check-format install install-lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -49,7 +49,7 @@ fuzz: ## run the fuzzers, SECONDS (10) or RUNS executions a target
 
 cuda: ## compile the library and the command for CUDA; needs neither a GPU nor a toolkit
 	@tools/setup test
-	@tools/build cuda warpaes_cli warpaes_lab device_header copy_bench
+	@tools/build cuda warpaes_cli warpaes_lab_program device_header copy_bench
 
 docs: ## figures of README.md and docs/ anew from bench/results
 	@python3 -B bench/report.py
@@ -67,10 +67,15 @@ check-format: ## complain about what `make format` would change
 	@.venv/tools/bin/ruff format --check -q
 	@.venv/tools/bin/ruff check -q
 
-install: ## into PREFIX (default /usr/local)
+install: ## library and command into PREFIX (default /usr/local)
 	@tools/setup demo
 	@tools/build release
 	@cmake --install build/release --prefix $(PREFIX)
+
+install-lab: ## `warpaes lab` besides
+	@tools/setup demo
+	@tools/build release-lab warpaes_lab_program
+	@cmake --install build/release-lab --prefix $(PREFIX) --component lab
 
 clean: ## remove build/
 	@rm -rf build

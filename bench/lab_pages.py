@@ -1,7 +1,7 @@
 """Makes docs/lab-profile.md, the lab's pages and what README.md and docs/lab.md say of them from bench/results/lab.
 
 A lab's record (`warpaes lab run`) is NAME-DATE.json; its page, docs/lab-NAME.html, is `warpaes lab report`'s, so it is
-made where a build has the command. profile-NAME-DATE.json is tools/profile_lab.py's.
+made where a build has the lab. profile-NAME-DATE.json is tools/profile_lab.py's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from records import RESULTS, ROOT, read
 from text import number, slug, stamp, table
 
 FOLDER = RESULTS / "lab"
-COMMANDS = ("build/default/cli/warpaes", "build/cuda/cli/warpaes")
+COMMANDS = ("build/default/cli/warpaes-lab", "build/cuda/cli/warpaes-lab")
 
 
 def name_of(record: dict) -> str:
@@ -357,19 +357,19 @@ def embedded(page: Path) -> dict | None:
 
 
 def find_command() -> Path | None:
-    named = [Path(os.environ["WARPAES"])] if "WARPAES" in os.environ else []
+    named = [Path(os.environ["WARPAES"]).with_name("warpaes-lab")] if "WARPAES" in os.environ else []
     return next((path for path in (*named, *(ROOT / place for place in COMMANDS)) if path.exists()), None)
 
 
 def write_pages() -> None:
-    """With the command's page as it is today; without the command pages stay as they are."""
+    """With the lab's page as it is today; without the lab pages stay as they are."""
     command = find_command()
     for path, record in load().values():
         page = ROOT / "docs" / page_name(record)
         if command:
-            subprocess.run([command, "lab", "report", path, "-o", page], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([command, "report", path, "-o", page], check=True, stdout=subprocess.DEVNULL)
         elif embedded(page) != record:
-            print(f"{page}: needs the command; `make demo` builds it")
+            print(f"{page}: needs the lab; `tools/build default warpaes_lab_program` builds it")
 
 
 def wrong_pages() -> list[str]:

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "interrupt.hpp"
-#include "plan.hpp"
+#include "predictions.hpp"
 #include "record.hpp"
 
 namespace cli {

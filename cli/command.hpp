@@ -109,6 +109,5 @@ int run_calibrate(int argc, char** argv);
 int run_plan(int argc, char** argv);
 int run_devices(int argc, char** argv);
 int run_selftest(int argc, char** argv);
-int run_lab(int argc, char** argv);  ///< if it was built
 
 }  // namespace cli

@@ -1,19 +1,19 @@
 // The command line, a client of the C ABI like any other.
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <exception>
-#include <new>
 
 #include "command.hpp"
-#include "interrupt.hpp"
-#include "process.hpp"
+#include "neighbour.hpp"
+#include "program.hpp"
 
 namespace {
 
 using cli::Command;
+
+int become_lab(int argc, char** argv) {
+    cli::become("warpaes-lab", argc, argv, "`make install-lab`, where warpaes was built, puts it there");
+}
 
 constexpr Command commands[] = {
     {"encrypt", "encrypt files, authenticated", cli::run_encrypt},
@@ -28,9 +28,7 @@ constexpr Command commands[] = {
     {"bench", "measure throughput", cli::run_bench},
     {"plan", "which backend would do it, and what it would take", cli::run_plan},
     {"calibrate", "measure this machine for such choices", cli::run_calibrate},
-#ifdef WARPAES_LAB
-    {"lab", "published experiments, run on this machine", cli::run_lab},
-#endif
+    {"lab", "published experiments, run on this machine (the program warpaes-lab)", become_lab},
 };
 
 void print_help() {
@@ -71,29 +69,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    cli::secure_process();
-    cli::remember_arguments(argc, argv);
-    cli::catch_signals();
-    int code = WARPAES_ERROR_INTERNAL;
-    try {
-        code = run(argc, argv);
-    } catch (const cli::Failure& failure) {
-        code = failure.status();
-        cli::say(fmt::format("warpaes: {}\n", failure.what()));
-    } catch (const std::bad_alloc&) {
-        code = WARPAES_ERROR_OUT_OF_MEMORY;
-        cli::say("warpaes: out of memory\n");
-    } catch (const std::exception& error) {
-        if (std::ferror(stdout) != 0) code = WARPAES_ERROR_WRITE;
-        cli::say(fmt::format("warpaes: {}\n", cli::one_line(error.what())));
-    }
-    // Also if it was told before, and what it was told of is no longer in the buffer.
-    const bool flushed = std::fflush(stdout) == 0;
-    if (code == 0 && (!flushed || std::ferror(stdout) != 0)) {
-        cli::say(fmt::format("warpaes: cannot write to standard output: {}\n",
-                             flushed ? "not all of it arrived" : std::strerror(errno)));
-        code = WARPAES_ERROR_WRITE;
-    }
-    if (cli::caught_signal() != 0) cli::end_by(cli::caught_signal());
-    return code;
+    return cli::run_program(argc, argv, run);
 }

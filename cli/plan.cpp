@@ -1,12 +1,13 @@
 // `warpaes plan`: what a call would take on each backend, which one the library would choose, and why.
-#include "plan.hpp"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstring>
 
+#include "neighbour.hpp"
 #include "numbers.hpp"
-#include "plan_grid.hpp"
+#include "predictions.hpp"
 #include "progress.hpp"
 #include "record.hpp"
 
@@ -17,12 +18,8 @@ namespace {
 using nlohmann::json;
 
 struct PlanOptions {
-    bool grid = false;
-    GridOptions of_grid;
-    std::string most;
     std::string mode, direction = "encrypt", from = "host", bytes, backend;
-    std::vector<unsigned> key_bits{128};
-    unsigned threads = 0;
+    unsigned key_bits = 128, threads = 0;
     int device = -1;
     std::uint64_t messages = 1, keys = 1;
     bool batch = false, as_json = false;
@@ -46,15 +43,7 @@ would choose, and why. Does nothing else. `warpaes calibrate` makes the predicti
   --threads N        host threads that may be used (default: all processors)
   --json             print a record
 
-Usage: warpaes plan --grid [options]
-
-Measures every backend over a grid of modes, sizes, numbers of messages and places, and says how much
-the library's choice costs beside the best. Takes minutes.
-
-  --most N           largest point, all messages together (default: by memory, at most 1G)
-  --modes LIST       of ecb, ctr, cbc, gcm, xts, only these; --places LIST likewise
-  --key-bits LIST    128 (default), 192, 256
-  -o, --output FILE  store the record; -f, --force: over an existing file
+How good such choices are `warpaes plan --grid` measures, if there is the program warpaes-plan-grid.
 
 Examples:
   warpaes plan --mode ctr --bytes 64M --from page-locked
@@ -66,8 +55,7 @@ warpaes_work to_work(const PlanOptions& o) {
     if (o.mode.empty() || o.bytes.empty()) {
         throw UsageError("--mode and --bytes are missing; see `warpaes plan --help`");
     }
-    if (o.key_bits.size() != 1) throw UsageError("--key-bits: one number, unless it is for --grid");
-    work.key_bits = o.key_bits.front();
+    work.key_bits = o.key_bits;
     work.mode = mode_named(o.mode);
     if (o.direction != "encrypt" && o.direction != "decrypt") {
         throw UsageError(fmt::format("--direction: must be encrypt or decrypt, not '{}'", o.direction));
@@ -114,70 +102,19 @@ void print_table(const warpaes_work& work, const PlanOptions& o, const json& rec
 
 }  // namespace
 
-std::string human_seconds(double seconds) {
-    if (seconds < 1e-6) return fmt::format("{:.3g} ns", seconds * 1e9);
-    if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
-    if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
-    return fmt::format("{:.3g} s", seconds);
-}
-
-warpaes_mode mode_named(const std::string& name) {
-    constexpr std::pair<const char*, warpaes_mode> modes[] = {
-        {"ecb", WARPAES_ECB},   {"cbc", WARPAES_CBC},   {"cfb128", WARPAES_CFB128}, {"cfb", WARPAES_CFB128},
-        {"cfb8", WARPAES_CFB8}, {"cfb1", WARPAES_CFB1}, {"ofb", WARPAES_OFB},       {"ctr", WARPAES_CTR},
-        {"xts", WARPAES_XTS},   {"gcm", WARPAES_GCM},   {"ccm", WARPAES_CCM},       {"cmac", WARPAES_CMAC}};
-    for (const auto& [known, mode] : modes) {
-        if (name == known) return mode;
-    }
-    throw UsageError(fmt::format("--mode: there is no mode '{}'; see `warpaes plan --help`", name));
-}
-
-warpaes_place place_named(const std::string& name) {
-    if (name == "host" || name == "pageable") return WARPAES_PLACE_PAGEABLE;
-    if (name == "page-locked") return WARPAES_PLACE_PAGE_LOCKED;
-    if (name == "device") return WARPAES_PLACE_DEVICE;
-    throw UsageError(fmt::format("--from: must be host, page-locked or device, not '{}'", name));
-}
-
-json predictions_of(warpaes_engine* engine, const warpaes_work& work) {
-    json list = json::array();
-    const auto backends = list_backends();
-    for (std::size_t i = 0; i < backends.size(); ++i) {
-        warpaes_prediction p = {};
-        p.struct_size = sizeof p;
-        check(warpaes_engine_predict(engine, &work, i, &p));
-        list.push_back({{"backend", backends[i].name},
-                        {"device", backends[i].device},
-                        {"possible", p.possible != 0},
-                        {"seconds", p.seconds},
-                        {"cold_seconds", p.cold_seconds},
-                        {"lanes", p.lanes},
-                        {"calibrated", p.calibrated != 0}});
-    }
-    return list;
-}
-
-json plan_of(warpaes_engine* engine, const warpaes_work& work) {
-    warpaes_plan plan = {};
-    plan.struct_size = sizeof plan;
-    check(warpaes_engine_plan(engine, &work, &plan));
-    return {{"backend", plan.backend},
-            {"beside", plan.beside},
-            {"device", plan.device},
-            {"seconds", plan.seconds},
-            {"lanes", plan.lanes},
-            {"chunk_bytes", plan.chunk_bytes},
-            {"calibrated", plan.calibrated != 0},
-            {"reason", plan.reason}};
-}
-
 int run_plan(int argc, char** argv) {
+    const auto is_grid = [](const char* argument) { return std::strcmp(argument, "--grid") == 0; };
+    if (char** const grid = std::find_if(argv + 1, argv + argc, is_grid); grid != argv + argc) {
+        std::rotate(argv + 1, grid, grid + 1);
+        become("warpaes-plan-grid", argc - 1, argv + 1,
+               "`tools/build default warpaes_plan_grid` makes it in build/default/cli");
+    }
     CLI::App app{"", "warpaes plan"};
     PlanOptions o;
     app.add_option("--mode", o.mode);
     app.add_option("--bytes", o.bytes);
     app.add_option("--direction", o.direction);
-    app.add_option("--key-bits", o.key_bits)->delimiter(',');
+    app.add_option("--key-bits", o.key_bits);
     app.add_option("--messages", o.messages)->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
     app.add_option("--keys", o.keys)->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
     app.add_flag("--batch", o.batch);
@@ -186,23 +123,8 @@ int run_plan(int argc, char** argv) {
     app.add_option("--device", o.device);
     app.add_option("--threads", o.threads);
     app.add_flag("--json", o.as_json);
-    app.add_flag("--grid", o.grid);
-    app.add_option("--most", o.most);
-    app.add_option("--modes", o.of_grid.modes)->delimiter(',');
-    app.add_option("--places", o.of_grid.places)->delimiter(',');
-    app.add_option("-o,--output", o.of_grid.output);
-    app.add_flag("-f,--force", o.of_grid.force);
     if (!parse_options(app, argc, argv, help)) return 0;
 
-    if (o.grid) {
-        for (const std::string& mode : o.of_grid.modes) (void)mode_named(mode);
-        for (const std::string& place : o.of_grid.places) (void)place_named(place);
-        if (!o.most.empty()) o.of_grid.most_bytes = parse_bytes("--most", o.most);
-        o.of_grid.key_bits = o.key_bits;
-        o.of_grid.threads = o.threads;
-        o.of_grid.as_json = o.as_json;
-        return run_grid(o.of_grid);
-    }
     const warpaes_work work = to_work(o);
     const Engine engine = create_engine(o.backend, o.device, o.threads);
     const json record{{"mode", o.mode},

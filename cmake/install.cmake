@@ -4,10 +4,16 @@ include(CMakePackageConfigHelpers)
 install(TARGETS warpaes EXPORT warpaes LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/warpaes DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
+file(RELATIVE_PATH libraries_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+set(rpath "$ORIGIN/${libraries_from_bin}")
 if(TARGET warpaes_cli)
-  file(RELATIVE_PATH libraries_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-  set_target_properties(warpaes_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries_from_bin}")
+  set_target_properties(warpaes_cli PROPERTIES INSTALL_RPATH ${rpath})
   install(TARGETS warpaes_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+if(TARGET warpaes_lab_program)
+  # Only who asks for it gets it: cmake --install ... --component lab
+  set_target_properties(warpaes_lab_program PROPERTIES INSTALL_RPATH ${rpath})
+  install(TARGETS warpaes_lab_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT lab EXCLUDE_FROM_ALL)
 endif()
 
 # The library needs nothing of its users, so the list of targets is the whole package.

@@ -40,7 +40,9 @@ def main() -> int:
 
     build = ROOT / (options.build or "build/default")
     if options.build is None:
-        subprocess.run([ROOT / "tools/build", "default", "warpaes_cli"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [ROOT / "tools/build", "default", "warpaes_cli", "warpaes_plan_grid"], check=True, stdout=subprocess.DEVNULL
+        )
     warpaes = build / "cli/warpaes"
     gpu = find_gpu()
     with tempfile.TemporaryDirectory() as folder:

@@ -187,7 +187,7 @@ def run_ncu(ncu: str, build: Path, limit: int) -> str:
     # Every kernel is verified before any is measured, in the order of the table: the first thirteen launches.
     command += ["--kernel-name", "regex:variant_kernel", "--launch-count", str(KERNELS)]
     command += ["--print-kernel-base", "demangled", "--metrics", ",".join(names)]
-    command += [build / "cli/warpaes", "lab", "run", "N.implementations", "--quick", "--force", "-o", scratch]
+    command += [build / "cli/warpaes-lab", "run", "N.implementations", "--quick", "--force", "-o", scratch]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=limit)
     if done.returncode != 0 or not launches(done.stdout):
         print(done.stdout[-4000:], done.stderr[-4000:], file=sys.stderr)
@@ -210,7 +210,7 @@ def main() -> int:
         return 1
     build = options.build.resolve()
     if not options.no_build and not options.csv:
-        subprocess.run([ROOT / "tools/build", "cuda", "warpaes_cli"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([ROOT / "tools/build", "cuda", "warpaes_lab_program"], check=True, stdout=subprocess.DEVNULL)
     made = stamp()
     text = options.csv.read_text() if options.csv else run_ncu(ncu, build, options.limit)
     kernels = kernels_of(text)

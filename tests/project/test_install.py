@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = os.environ["WARPAES_BUILD"]
 CC = os.environ.get("CC") or "cc"
 CXX = os.environ.get("CXX") or "c++"
+NOT_FOUND = 16  # warpaes_status
 SANITIZE = [f"-fsanitize={os.environ['WARPAES_SANITIZE']}"] if os.environ.get("WARPAES_SANITIZE") else []
 
 
@@ -121,6 +122,22 @@ class Install(unittest.TestCase):
         # Finds its library beside itself, without help.
         environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
         self.assertIn(b"libcrypto", run(command, "devices", env=environment))
+
+        with self.subTest("what only developers use stays where it was built"):
+            self.assertEqual(os.listdir(self.prefix / "bin"), ["warpaes"])
+            for arguments, program, remedy in (
+                (["lab", "list"], "warpaes-lab", "`make install-lab`"),
+                (["plan", "--grid"], "warpaes-plan-grid", "`tools/build default warpaes_plan_grid`"),
+            ):
+                asked = subprocess.run([command, *arguments], env=environment, capture_output=True, text=True)
+                self.assertEqual(asked.returncode, NOT_FOUND)
+                self.assertIn(f"warpaes: there is no '{self.prefix}/bin/{program}'; {remedy}", asked.stderr)
+        with self.subTest("the lab, which is asked for"):
+            if not (Path(BUILD) / "cli/warpaes-lab").exists():
+                self.skipTest("built with WARPAES_LAB=OFF; the default build (`make test`) runs this")
+            run("cmake", "--install", BUILD, "--prefix", self.prefix, "--component", "lab")
+            self.assertEqual(sorted(os.listdir(self.prefix / "bin")), ["warpaes", "warpaes-lab"])
+            self.assertIn(b"N.implementations", run(command, "lab", "list", env=environment))
 
     def test_as_a_subproject(self):
         source = self.dir / "subproject"

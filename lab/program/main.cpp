@@ -1,4 +1,4 @@
-// `warpaes lab`: the published experiments, run on this machine.
+// The program warpaes-lab, which `warpaes lab` becomes: the published experiments, run on this machine.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -17,6 +17,8 @@
 #include "lab/report.hpp"
 #include "lab/run.hpp"
 #include "lab/scratch.hpp"
+#include "neighbour.hpp"
+#include "program.hpp"
 #include "record.hpp"
 
 namespace cli {
@@ -279,8 +281,8 @@ int run_run(int argc, char** argv) {
     conditions.context.threads = o.lab.threads;
     conditions.context.disk = disk.path();
     conditions.context.memory = memory.path();
-    std::error_code unknown;
-    conditions.context.command = std::filesystem::read_symlink("/proc/self/exe", unknown);
+    const std::filesystem::path command = neighbour("warpaes");
+    if (std::filesystem::exists(command)) conditions.context.command = command;
     conditions.no_gpu = o.no_gpu ? "it needs a GPU, and --no-gpu was given" : "it needs a GPU, and there is none";
     conditions.path = path;
     conditions.progress = [&](const lab::Progress& p) { progress.update(p); };
@@ -371,8 +373,6 @@ int run_compare(int argc, char** argv) {
     return 0;
 }
 
-}  // namespace
-
 int run_lab(int argc, char** argv) {
     const std::string name = argc > 1 ? argv[1] : "";
     if (name == "--help" || name == "-h") {
@@ -387,4 +387,10 @@ int run_lab(int argc, char** argv) {
                                   : fmt::format("lab: there is no '{}'; see `warpaes lab --help`", name));
 }
 
+}  // namespace
+
 }  // namespace cli
+
+int main(int argc, char** argv) {
+    return cli::run_program(argc, argv, cli::run_lab);
+}

@@ -1,8 +1,8 @@
-#include "plan_grid.hpp"
-
+// The program warpaes-plan-grid, which `warpaes plan --grid` becomes: how good the library's choices are, measured.
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -11,7 +11,9 @@
 
 #include "grid_subject.hpp"
 #include "interrupt.hpp"
-#include "plan.hpp"
+#include "numbers.hpp"
+#include "predictions.hpp"
+#include "program.hpp"
 #include "progress.hpp"
 #include "record.hpp"
 
@@ -21,6 +23,32 @@ namespace {
 
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
+
+constexpr const char* help = R"(Usage: warpaes plan --grid [options]
+
+Measures every backend over a grid of modes, sizes, numbers of messages and places, and says how much
+the library's choice costs beside the best. Takes minutes.
+
+  --most N           largest point, all messages together (default: by memory, at most 1G)
+  --modes LIST       of ecb, ctr, cbc, gcm, xts, only these
+  --places LIST      of host, page-locked, device, only these
+  --key-bits LIST    128 (default), 192, 256
+  --threads N        host threads that may be used (default: all processors)
+  --json             print the record
+  -o, --output FILE  store the record; -f, --force: over an existing file
+)";
+
+struct GridOptions {
+    std::uint64_t most_bytes = 0;  ///< of a point, all messages together; 0: what memory allows, up to 1 GiB
+    std::vector<unsigned> key_bits{128};
+    std::vector<std::string> modes;   ///< empty: all five
+    std::vector<std::string> places;  ///< empty: all that there are
+    unsigned threads = 0;
+    bool as_json = false, force = false;
+    std::string output;  ///< also store the JSON there; over an existing file if `force`
+};
+
+constexpr double sample_seconds = 2e-3;  ///< about how long a sample takes, at least a call
 
 constexpr std::uint64_t kib = 1024, mib = kib * kib, gib = kib * mib;
 constexpr const char* all_modes[] = {"ecb", "ctr", "cbc", "gcm", "xts"};
@@ -167,7 +195,7 @@ private:
         }
         // By turns, so that whatever else happens on the machine happens to all.
         for (int sample = 0; sample < samples; ++sample) {
-            for (Runner& runner : runners) runner.sample(options_.seconds);
+            for (Runner& runner : runners) runner.sample(sample_seconds);
         }
         double best = 0;
         for (const Runner& runner : runners) {
@@ -235,9 +263,23 @@ private:
     json points_ = json::array();
 };
 
-}  // namespace
+int run_grid(int argc, char** argv) {
+    CLI::App app{"", "warpaes plan --grid"};
+    GridOptions options;
+    std::string most;
+    app.add_option("--most", most);
+    app.add_option("--modes", options.modes)->delimiter(',');
+    app.add_option("--places", options.places)->delimiter(',');
+    app.add_option("--key-bits", options.key_bits)->delimiter(',');
+    app.add_option("--threads", options.threads);
+    app.add_flag("--json", options.as_json);
+    app.add_option("-o,--output", options.output);
+    app.add_flag("-f,--force", options.force);
+    if (!parse_options(app, argc, argv, help)) return 0;
+    for (const std::string& mode : options.modes) (void)mode_named(mode);
+    for (const std::string& place : options.places) (void)place_named(place);
+    if (!most.empty()) options.most_bytes = parse_bytes("--most", most);
 
-int run_grid(const GridOptions& options) {
     const RecordFile file(options.output, options.force);
     const json record = Grid(options).run();
     if (options.as_json) {
@@ -250,4 +292,10 @@ int run_grid(const GridOptions& options) {
     return 0;
 }
 
+}  // namespace
+
 }  // namespace cli
+
+int main(int argc, char** argv) {
+    return cli::run_program(argc, argv, cli::run_grid);
+}

@@ -1,0 +1,46 @@
+#include "program.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "arguments.hpp"
+#include "command.hpp"
+#include "interrupt.hpp"
+#include "process.hpp"
+
+namespace cli {
+
+int run_program(int argc, char** argv, int (*run)(int argc, char** argv)) {
+    secure_process();
+    remember_arguments(argc, argv);
+    catch_signals();
+    int code = WARPAES_ERROR_INTERNAL;
+    try {
+        code = run(argc, argv);
+    } catch (const Failure& failure) {
+        code = failure.status();
+        say(fmt::format("warpaes: {}\n", failure.what()));
+    } catch (const std::bad_alloc&) {
+        code = WARPAES_ERROR_OUT_OF_MEMORY;
+        say("warpaes: out of memory\n");
+    } catch (const std::exception& error) {
+        if (std::ferror(stdout) != 0) code = WARPAES_ERROR_WRITE;
+        say(fmt::format("warpaes: {}\n", one_line(error.what())));
+    }
+    // Also if it was told before, and what it was told of is no longer in the buffer.
+    const bool flushed = std::fflush(stdout) == 0;
+    if (code == 0 && (!flushed || std::ferror(stdout) != 0)) {
+        say(fmt::format("warpaes: cannot write to standard output: {}\n",
+                        flushed ? "not all of it arrived" : std::strerror(errno)));
+        code = WARPAES_ERROR_WRITE;
+    }
+    if (caught_signal() != 0) end_by(caught_signal());
+    return code;
+}
+
+}  // namespace cli

@@ -1,0 +1,9 @@
+// What the programs have in common: how they begin, fail and end.
+#pragma once
+
+namespace cli {
+
+/// The whole of main(). `run` is given its arguments, and returns the exit status or throws.
+int run_program(int argc, char** argv, int (*run)(int argc, char** argv));
+
+}  // namespace cli
