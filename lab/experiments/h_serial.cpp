@@ -35,7 +35,6 @@ Figures measure(const Context& context, const warpaes::Engine& engine, const Sha
     payload.load(messages.prepare(schedules), schedules);
     const gpu::Stream stream;
     const auto amount = static_cast<double>(shape.bytes()) / 1e9;
-    Figures figures;
     const Summary production = sample(effort(context.quick), [&] { return time_batch(engine, entries); });
     messages.check("production's batch");
     messages.poison();

@@ -13,7 +13,7 @@ namespace warpaes {
 /// The three-input Boolean function with truth table `Table`, bitwise. `Word` is any unsigned integer or vector type.
 template <unsigned Table, typename Word>
 WARPAES_HD constexpr Word lut3(Word a, Word b, Word c) {
-    Word out = a ^ a;
+    Word out = a ^ a;  // NOLINT(misc-redundant-expression): zero, of any type
     if constexpr (Table & 0x01) out |= ~a & ~b & ~c;
     if constexpr (Table & 0x02) out |= ~a & ~b & c;
     if constexpr (Table & 0x04) out |= ~a & b & ~c;

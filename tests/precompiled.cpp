@@ -1,2 +1,0 @@
-// Only its precompiled header is wanted.
-int main() {}
