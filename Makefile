@@ -7,7 +7,9 @@ PREFIX ?= /usr/local
 
 sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' 'lab/*.js')
 
-.PHONY: help demo test gpu-test bench asan tsan faults fuzz cuda docs format check-format install install-lab clean
+each_source = printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 32
+
+.PHONY: help demo test gpu-test bench asan tsan faults fuzz cuda clang tidy docs format check-format install install-lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -18,7 +20,7 @@ demo: ## build, encrypt a real file, look at it, verify and decrypt it; the same
 test: ## build and run every test that needs no GPU
 	@tools/setup test
 	@tools/build default
-	@ctest --preset default
+	@ctest --preset default $(CTEST_OPTIONS)
 
 gpu-test: ## on a GPU: tests, compute-sanitizer, benchmark; a record in bench/results
 	@tools/setup test
@@ -51,19 +53,27 @@ cuda: ## compile the library and the command for CUDA; needs neither a GPU nor a
 	@tools/setup test
 	@tools/build cuda warpaes_cli warpaes_lab_program device_header copy_bench
 
+clang: ## everything compiles with clang, too, without a warning; PATHS="src cli" for a part
+	@tools/setup clang
+	@tools/clang.py check $(PATHS)
+
+tidy: ## what clang-tidy finds (.clang-tidy); PATHS as for clang
+	@tools/setup clang
+	@tools/clang.py tidy $(PATHS)
+
 docs: ## figures of README.md and docs/ anew from bench/results
 	@python3 -B bench/report.py
 	@python3 -B bench/robustness.py
 
 format: ## format C++, CUDA, JavaScript and Python
 	@tools/setup tools
-	@.venv/tools/bin/clang-format -i $(sources)
+	@$(each_source) .venv/tools/bin/clang-format -i
 	@.venv/tools/bin/ruff format -q
 	@.venv/tools/bin/ruff check -q --fix
 
 check-format: ## complain about what `make format` would change
 	@tools/setup tools
-	@.venv/tools/bin/clang-format --dry-run --Werror $(sources)
+	@$(each_source) .venv/tools/bin/clang-format --dry-run --Werror
 	@.venv/tools/bin/ruff format --check -q
 	@.venv/tools/bin/ruff check -q
 

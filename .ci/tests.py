@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Runs `make test` as CI's last step: what was skipped, and what each step took, is said before ctest's closing lines.
+
+.ci/tests.py FILE: the steps before, a line each: seconds, of processors in user mode, in the kernel, and a name.
+"""
+
+from __future__ import annotations
+
+import collections
+import re
+import resource
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "build/default/junit.xml"
+CLOSING = re.compile(r"^\d+% tests passed, ")
+#: How each kind of test says why it is skipped: GoogleTest behind the place, unittest behind the name of the test.
+REASONS = re.compile(r"""^\S+:\d+: Skipped\n(.+)$|\.\.\. skipped ['"](.+)['"]$""", re.MULTILINE)
+
+
+def reasons_of(output: str) -> list[str]:
+    """Up to where the machines are named that run it."""
+    return [(by_gtest or by_unittest).split("; ")[0] for by_gtest, by_unittest in REASONS.findall(output)]
+
+
+def skipped_line(junit: str) -> str:
+    """All tests that were skipped, or left a part out, and why, in one line."""
+    count, reasons = 0, collections.Counter()
+    for test in ElementTree.fromstring(junit).iter("testcase"):
+        if test.find("skipped") is not None:
+            count += 1
+            found = reasons_of(test.findtext("system-out") or "") or ["it does not say why"]
+            reasons.update(dict.fromkeys(found, 1))
+    if count == 0:
+        return "Skipped: nothing"
+    why = ", ".join(f"{n} {reason}" if n > 1 else reason for reason, n in reasons.most_common())
+    return f"Skipped: {count} test{'s' if count > 1 else ''}: {why}"
+
+
+def table(steps: list[tuple[float, float, str]]) -> str:
+    """Of seconds, seconds of processors, and names."""
+    total = (sum(step[0] for step in steps), sum(step[1] for step in steps), "together")
+    return "\n".join(
+        ["  min:s   CPU min:s  step"]
+        + [f"{clock(wall):>7}{clock(cpu):>12}  {name}" for wall, cpu, name in [*steps, total]]
+    )
+
+
+def clock(seconds: float) -> str:
+    whole = round(seconds)
+    return f"{whole // 60}:{whole % 60:02}"
+
+
+def read_steps(text: str) -> list[tuple[float, float, str]]:
+    steps = []
+    for line in text.splitlines():
+        wall, user, system, name = line.split(" ", 3)
+        steps.append((float(wall), float(user) + float(system), name))
+    return steps
+
+
+def summary_last(closing: list[str]) -> list[str]:
+    """Of ctest's lines from "100% tests passed" on: names of what was skipped or failed stand behind that."""
+    names = next((i for i, line in enumerate(closing) if line.startswith("The following tests")), len(closing))
+    return [*closing[names:], *closing[:names]]
+
+
+def main() -> int:
+    steps = read_steps(Path(sys.argv[1]).read_text())
+    RESULTS.unlink(missing_ok=True)
+    begun = time.monotonic()
+    command = ["make", "test", f"CTEST_OPTIONS=--output-junit {RESULTS}"]
+    closing = []
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, errors="replace") as tests:
+        for line in tests.stdout:
+            if closing or CLOSING.match(line):
+                closing.append(line)
+            else:
+                print(line, end="", flush=True)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    steps.append((time.monotonic() - begun, used.ru_utime + used.ru_stime, "tests, and what they need"))
+    if RESULTS.exists():
+        print(skipped_line(RESULTS.read_text()))
+    print(f"\n{table(steps)}\n")
+    print("".join(summary_last(closing)), end="", flush=True)
+    return tests.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""CI's last step: what was skipped is said with its reason, and ctest's closing lines stay the last ones."""
+
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / ".ci"))
+import tests as ci
+
+JUNIT = """<testsuite>
+  <testcase name="a" status="run"><system-out>x.cpp:1: Skipped
+not this one</system-out></testcase>
+  <testcase name="b" status="notrun"><skipped message="m"/><system-out>[ RUN      ] b
+/tests/device_test.cpp:41: Skipped
+needs a GPU (no driver); a build with CUDA runs this
+
+[  SKIPPED ] b (0 ms)</system-out></testcase>
+  <testcase name="c" status="notrun"><skipped message="m"/><system-out>device_test.cpp:9: Skipped
+needs a GPU (no driver); a build with CUDA runs this</system-out></testcase>
+  <testcase name="d" status="notrun"><skipped message="m"/><system-out>test_x (X.test_x) ... ok
+test_y (X.test_y) ... skipped 'there is no browser; install chromium'
+test_z (X.test_z) ... skipped "it's not for root"</system-out></testcase>
+  <testcase name="e" status="notrun"><skipped message="m"/><system-out></system-out></testcase>
+</testsuite>"""
+
+
+class Ci(unittest.TestCase):
+    def test_what_was_skipped_in_one_line(self):
+        self.assertEqual(
+            ci.skipped_line(JUNIT),
+            "Skipped: 4 tests: 2 needs a GPU (no driver), there is no browser, it's not for root, it does not say why",
+        )
+        self.assertEqual(ci.skipped_line('<testsuite><testcase name="a"/></testsuite>'), "Skipped: nothing")
+
+    def test_what_steps_took(self):
+        steps = ci.read_steps("12.300 1.0 0.25 setup\n60.1 100.5 4.0 the CUDA code compiles\n")
+        self.assertEqual(steps, [(12.3, 1.25, "setup"), (60.1, 104.5, "the CUDA code compiles")])
+        self.assertEqual(
+            ci.table(steps).splitlines(),
+            [
+                "  min:s   CPU min:s  step",
+                "   0:12        0:01  setup",
+                "   1:00        1:44  the CUDA code compiles",
+                "   1:12        1:46  together",
+            ],
+        )
+
+    def test_the_summary_comes_last(self):
+        names = ["The following tests did not run:\n", "\t7 - b (Skipped)\n"]
+        summary = ["100% tests passed, 0 tests failed out of 5\n", "\n", "Total Test time (real) =   2 sec\n", "\n"]
+        self.assertEqual(ci.summary_last([*summary, *names]), [*names, *summary])
+        self.assertEqual(ci.summary_last(summary), summary)
+        self.assertTrue(ci.CLOSING.match(summary[0]))
+
+
+if __name__ == "__main__":
+    unittest.main()
