@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""What clang says of the sources, none of which it translates: it takes seconds where compiling takes minutes.
+
+    tools/clang.py check [PATH...]    everything compiles without a warning
+    tools/clang.py tidy [PATH...]     clang-tidy has nothing to say (.clang-tidy)
+
+All files that the preset "clang" compiles, or those below PATH.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build/clang"
+
+
+def configure() -> None:
+    BUILD.mkdir(parents=True, exist_ok=True)
+    log = BUILD / "configure.log"
+    with log.open("w") as out:
+        done = subprocess.run(["cmake", "--preset", "clang"], cwd=ROOT, stdout=out, stderr=subprocess.STDOUT)
+    if done.returncode != 0:
+        sys.exit(log.read_text())
+    # Headers that the build makes, which would compile the library before them.
+    generated, report = BUILD / "generated", ROOT / "lab/report"
+    (generated / "lab").mkdir(parents=True, exist_ok=True)
+    for script, *definitions in (
+        (ROOT / "cmake/commit.cmake", f"OUTPUT={generated}/warpaes_commit.hpp"),
+        (report / "embed.cmake", f"FROM={report}", f"OUT={generated}/lab/report_parts.hpp"),
+    ):
+        subprocess.run(["cmake", *(f"-D{one}" for one in definitions), "-P", script], cwd=ROOT, check=True)
+
+
+def commands(paths: list[Path]) -> dict[str, dict]:
+    """The first command of each file below `paths`; several targets compile some in the same way."""
+    found = {}
+    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+        path = Path(entry["file"])
+        if path.is_relative_to(BUILD) or path.name == "precompiled.cpp":
+            continue
+        if any(path.is_relative_to(below) for below in paths):
+            found.setdefault(str(path), entry)
+    return found
+
+
+def check(entry: dict) -> list[str]:
+    words = shlex.split(entry["command"])
+    at = words.index("-o")
+    del words[at : at + 2]
+    return [*(word for word in words if word != "-c"), "-fsyntax-only", "-Werror"]
+
+
+def tidy(entry: dict) -> list[str]:
+    return ["clang-tidy", "--quiet", "--warnings-as-errors=*", "-p", str(BUILD), entry["file"]]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("check", "tidy"))
+    parser.add_argument("path", nargs="*", type=Path)
+    options = parser.parse_args()
+    configure()
+    files = commands([path.resolve() for path in options.path] or [ROOT])
+    if not files:
+        sys.exit(f"{', '.join(map(str, options.path))}: nothing there is compiled")
+
+    def run(entry: dict) -> bool:
+        command = (check if options.what == "check" else tidy)(entry)
+        done = subprocess.run(
+            command, cwd=entry["directory"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        if done.returncode != 0:
+            print(done.stdout, end="", flush=True)
+        return done.returncode == 0
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        bad = list(pool.map(run, files.values())).count(False)
+    print(f"{len(files)} files, {bad} with findings")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
