@@ -55,7 +55,9 @@ def check(entry: dict) -> list[str]:
     words = shlex.split(entry["command"])
     at = words.index("-o")
     del words[at : at + 2]
-    return [*(word for word in words if word != "-c"), "-fsyntax-only", "-Werror"]
+    words = [*(word for word in words if word != "-c"), "-fsyntax-only", "-Werror"]
+    # g++ means less by a conversion; outside the library that will do.
+    return words if Path(entry["file"]).is_relative_to(ROOT / "src") else [*words, "-Wno-sign-conversion"]
 
 
 def tidy(entry: dict) -> list[str]:

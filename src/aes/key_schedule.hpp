@@ -78,7 +78,7 @@ constexpr RoundKeys expand_key(std::span<const std::uint8_t> key) {
     std::uint8_t rcon = 1;
     for (unsigned i = nk; i < total; ++i) {
         std::uint32_t temp = w[i - 1];
-        if (i % nk == 0) {
+        if (i % nk == 0) {  // NOLINT(clang-analyzer-core.DivideZero): nk is 4, 6 or 8
             temp = detail::sub_word(detail::rotr32(temp, 8)) ^ rcon;
             rcon = xtime(rcon);
         } else if (nk > 6 && i % nk == 4) {

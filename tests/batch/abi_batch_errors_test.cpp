@@ -339,7 +339,7 @@ TEST_P(AbiBatchErrors, TheEngineFinishesWhatItHas) {
 
 // Clients that wait carry out tasks themselves, while another destroys the engine.
 TEST_P(AbiBatchErrors, TheEngineIsDestroyedWhileClientsWait) {
-    for (int round = 0; round < (simulated() ? 4 : 40); ++round) {
+    for (unsigned round = 0; round < (simulated() ? 4U : 40U); ++round) {
         AbiEngine engine = make_engine(GetParam(), 1 + round % 2);
         std::vector<std::vector<warpaes_batch_entry>> entries(4);
         std::vector<warpaes_batch*> batches(entries.size());
