@@ -61,7 +61,7 @@ bool Base64Source::decode_more() {
     if (ended_ && EVP_DecodeFinal(context_.get(), decoded_.data() + bytes, &last) < 0) {
         refuse("it ends in the middle of a group of four characters (truncated?)");
     }
-    decoded_.resize(static_cast<std::size_t>(bytes + last));
+    decoded_.resize(static_cast<std::size_t>(bytes) + static_cast<std::size_t>(last));
     return !decoded_.empty() || !ended_;
 }
 
