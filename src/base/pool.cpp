@@ -8,83 +8,83 @@
 
 namespace warpaes {
 
-Pool::~Pool() {
-    {
-        const std::lock_guard lock(mutex_);
-        forget_parent();
-        stopping_ = true;
-    }
-    offered_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
+Pool::State& Pool::state() {
+    State* known = state_.load(std::memory_order_acquire);
+    const pid_t process = getpid();
+    if (known != nullptr && known->process == process) return *known;
+    // What the parent's threads may have locked, or wait for, is left as it is: not even destroying it would end.
+    auto fresh = std::make_unique<State>(process);
+    if (state_.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) return *fresh.release();
+    return *known;
 }
 
-void Pool::forget_parent() noexcept {
-    const pid_t process = getpid();
-    if (process == process_) return;
-    for (std::thread& thread : threads_) thread.detach();
-    threads_.clear();
-    offers_.clear();
-    idle_ = 0;
-    process_ = process;
+Pool::~Pool() {
+    const std::unique_ptr<State> last(state_.load() != nullptr ? &state() : nullptr);
+    if (last == nullptr) return;
+    {
+        const std::lock_guard lock(last->mutex);
+        last->stopping = true;
+    }
+    last->offered.notify_all();
+    for (std::thread& thread : last->threads) thread.join();
 }
 
 void Pool::share(unsigned n, const std::function<void(unsigned)>& work) {
     if (n < 2) return work(0);
     struct Shared {
-        Shared(Pool& its_pool, Offer& its_offer) : pool(its_pool), offer(its_offer) { pool.offer(offer); }
-        ~Shared() { pool.withdraw(offer); }
-        Pool& pool;
+        Shared(State& its_state, Offer& its_offer) : state(its_state), offer(its_offer) { state.make(offer); }
+        ~Shared() { state.withdraw(offer); }
+        State& state;
         Offer& offer;
     };
     Offer offer{.work = work, .next = 1, .end = n};
-    const Shared shared(*this, offer);
+    const Shared shared(state(), offer);
     work(0);
 }
 
-void Pool::offer(Offer& offer) {
-    const std::lock_guard lock(mutex_);
-    forget_parent();
+void Pool::State::make(Offer& offer) {
+    const std::lock_guard lock(mutex);
     const std::size_t wanted = offer.end - offer.next;
     try {
-        offers_.push_back(&offer);
-        for (std::size_t i = idle_; i < wanted && threads_.size() < wanted; ++i) {
-            threads_.emplace_back([this] { serve(); });
+        offers.push_back(&offer);
+        for (std::size_t i = idle; i < wanted && threads.size() < wanted; ++i) {
+            threads.emplace_back([this] { serve(); });
         }
     } catch (const std::bad_alloc&) {
         // The caller does what nobody else can.
     } catch (const std::system_error&) {
         // No more threads to be had: those that run do all the work.
     }
-    for (std::size_t i = std::min(wanted, idle_); i != 0; --i) offered_.notify_one();
+    for (std::size_t i = std::min(wanted, idle); i != 0; --i) offered.notify_one();
 }
 
-void Pool::withdraw(Offer& offer) noexcept {
-    std::unique_lock lock(mutex_);
-    std::erase(offers_, &offer);
-    ended_.wait(lock, [&] { return offer.running == 0; });
+void Pool::State::withdraw(Offer& offer) noexcept {
+    std::unique_lock lock(mutex);
+    std::erase(offers, &offer);
+    ended.wait(lock, [&] { return offer.running == 0; });
 }
 
-void Pool::serve() noexcept {
-    std::unique_lock lock(mutex_);
-    while (!stopping_) {
-        if (offers_.empty()) {
+void Pool::State::serve() noexcept {
+    std::unique_lock lock(mutex);
+    while (!stopping) {
+        if (offers.empty()) {
             lock.unlock();
             OPENSSL_thread_stop();  // at the end of the process a thread that sleeps would come too late
             lock.lock();
-            if (!offers_.empty() || stopping_) continue;
-            ++idle_;
-            offered_.wait(lock, [&] { return !offers_.empty() || stopping_; });
-            --idle_;
+            if (!offers.empty() || stopping) continue;
+            ++idle;
+            offered.wait(lock, [&] { return !offers.empty() || stopping; });
+            --idle;
             continue;
         }
-        Offer& offer = *offers_.front();
+        Offer& offer = *offers.front();
         const unsigned number = offer.next++;
-        if (offer.next == offer.end) offers_.pop_front();
+        if (offer.next == offer.end) offers.pop_front();
         ++offer.running;
         lock.unlock();
         offer.work(number);
         lock.lock();
-        if (--offer.running == 0) ended_.notify_all();
+        if (--offer.running == 0) ended.notify_all();
     }
 }
 

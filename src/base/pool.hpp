@@ -10,6 +10,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -60,18 +61,24 @@ private:
         unsigned next, end;    ///< numbers that nobody has taken
         unsigned running = 0;  ///< calls
     };
-    void offer(Offer& offer);
-    void withdraw(Offer& offer) noexcept;
-    void serve() noexcept;
-    void forget_parent() noexcept;
+    struct State {
+        explicit State(pid_t its_process) : process(its_process) {}
+        void make(Offer& offer);
+        void withdraw(Offer& offer) noexcept;
+        void serve() noexcept;
 
-    std::mutex mutex_;
-    std::condition_variable offered_, ended_;
-    std::deque<Offer*> offers_;
-    std::vector<std::thread> threads_;
-    std::size_t idle_ = 0;
-    pid_t process_ = 0;  ///< whose threads they are
-    bool stopping_ = false;
+        const pid_t process;  ///< whose threads they are
+        std::mutex mutex;
+        std::condition_variable offered, ended;
+        std::deque<Offer*> offers;
+        std::vector<std::thread> threads;
+        std::size_t idle = 0;
+        bool stopping = false;
+    };
+    /// This process's.
+    State& state();
+
+    std::atomic<State*> state_{nullptr};
 };
 
 /// Whether `ready()` is true within `time`, asking all the while: a thread that sleeps takes tens of microseconds to

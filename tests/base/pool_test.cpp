@@ -137,22 +137,20 @@ TEST_F(PoolTest, NobodyIsLateForWhatHasEnded) {
 }
 
 TEST_F(PoolTest, AChildProcessHasItsOwnThreads) {
-    pool_.for_each(4, [](std::size_t) {});
+    auto inherited = std::make_unique<Pool>();
+    std::latch here(4);
+    inherited->share(4, [&](unsigned) { here.arrive_and_wait(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // they sleep, some of them at least
     const pid_t child = fork();
     if (child == 0) {
-        int done = 0;
-        {
-            Pool& inherited = pool_;
-            std::atomic<int> count{0};
-            std::latch all(3);
-            inherited.share(3, [&](unsigned) {
-                ++count;
-                all.arrive_and_wait();
-            });
-            done = count;
-            inherited.~Pool();  // joins none of the parent's
-        }
-        _exit(done == 3 ? 0 : 1);
+        std::atomic<int> count{0};
+        std::latch all(3);
+        inherited->share(3, [&](unsigned) {
+            ++count;
+            all.arrive_and_wait();
+        });
+        inherited.reset();  // joins none of the parent's
+        _exit(count == 3 ? 0 : 1);
     }
     ASSERT_GT(child, 0);
     int status = -1;
