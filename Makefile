@@ -26,9 +26,10 @@ gpu-test: ## on a GPU: tests, compute-sanitizer, benchmark; a record in bench/re
 	@tools/setup test
 	@tools/gpu_test.py
 
-bench: ## measure this machine
-	@tools/setup demo
-	@tools/build default warpaes_cli
+bench: ## measure this machine: one core beside ipsec-mb and libcrypto, then every backend, mode and size
+	@tools/setup bench
+	@tools/build default one_core warpaes_cli
+	@tools/one_core.py
 	@build/default/cli/warpaes bench
 
 asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
