@@ -3,6 +3,7 @@
 // A backend knows blocks, modes and memory; it knows no file format, no padding and no message that arrives in pieces.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,7 @@
 #include "aes/key_schedule.hpp"
 #include "aes/types.hpp"
 #include "backend/group.hpp"
+#include "backend/short.hpp"
 #include "base/pool.hpp"
 #include "base/secret.hpp"
 
@@ -42,16 +44,27 @@ public:
     /// Round keys of the equivalent inverse cipher (FIPS 197, 5.3.5).
     [[nodiscard]] const RoundKeys& decrypt() const noexcept { return *decrypt_; }
     /// What GHASH needs of this key; made when first asked for. Thread-safe.
-    [[nodiscard]] const HashKey& hash_key() const;
+    [[nodiscard]] const HashKey& hash_key() const {
+        if (!hash_key_ready_.load(std::memory_order_acquire)) make_hash_key_once();
+        return *hash_key_;
+    }
     /// The same for counter blocks; 4 KiB that few need.
-    [[nodiscard]] const FirstRound& first_round() const;
+    [[nodiscard]] const FirstRound& first_round() const {
+        if (!first_round_ready_.load(std::memory_order_acquire)) make_first_round_once();
+        return **first_round_;
+    }
 
 private:
+    void make_hash_key_once() const;
+    void make_first_round_once() const;
+
     std::uint64_t serial_;
     int rounds_;
     Secret<std::array<std::uint8_t, 32>> bytes_;
     Secret<RoundKeys> encrypt_;
     Secret<RoundKeys> decrypt_;
+    // std::call_once costs more than a short message's tag, even when all is done.
+    mutable std::atomic<bool> hash_key_ready_{false}, first_round_ready_{false};
     mutable std::once_flag hash_key_made_;
     mutable Secret<HashKey> hash_key_;
     mutable std::once_flag first_round_made_;
@@ -122,6 +135,12 @@ public:
     /// Throws Error{OUT_OF_MEMORY, DEVICE_MEMORY, DEVICE}.
     [[nodiscard]] virtual std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes,
                                                           Pool* pool = nullptr) = 0;
+
+    /// What does short messages of this mode without a lane; null if there is nothing better than a lane. It notes all
+    /// of the stack that it uses. Never fails for want of anything, if the direction is parallel.
+    [[nodiscard]] virtual ShortFunction short_function(Mode /*mode*/, Direction /*direction*/) const noexcept {
+        return nullptr;
+    }
 
 protected:
     Backend() = default;

@@ -39,21 +39,21 @@ ExpandedKey::~ExpandedKey() {
     if (const auto forget = forget_key.load()) forget(serial_);
 }
 
-const HashKey& ExpandedKey::hash_key() const {
+void ExpandedKey::make_hash_key_once() const {
     std::call_once(hash_key_made_, [this] {
         note_stack_depth();
         const Secret<FieldElement> h(load_element(encrypt_block(*encrypt_, rounds_, Block{})));
         *hash_key_ = make_hash_key(*h);
+        hash_key_ready_.store(true, std::memory_order_release);
     });
-    return *hash_key_;
 }
 
-const FirstRound& ExpandedKey::first_round() const {
+void ExpandedKey::make_first_round_once() const {
     std::call_once(first_round_made_, [this] {
         note_stack_depth();
         first_round_ = std::make_unique<const Secret<FirstRound>>(make_first_round(*encrypt_));
+        first_round_ready_.store(true, std::memory_order_release);
     });
-    return **first_round_;
 }
 
 }  // namespace warpaes

@@ -12,9 +12,6 @@ namespace warpaes {
 
 namespace {
 
-/// What is used at the least, below the outermost call: that of functions without large locals.
-constexpr std::size_t usual_depth = 2048;
-
 /// The lowest address that was noted; 0: nobody wants to know it.
 [[gnu::tls_model("initial-exec")]] constinit thread_local std::uintptr_t deepest = 0;
 
@@ -54,12 +51,12 @@ void clear_vector_registers() noexcept {
 
 namespace detail {
 
-[[gnu::noinline]] bool begin_clean_stack() noexcept {
+[[gnu::noinline]] bool begin_clean_stack(std::size_t least) noexcept {
     if (deepest != 0) {
-        note_stack_depth(usual_depth);
+        note_stack_depth(least);
         return false;
     }
-    deepest = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - usual_depth;
+    deepest = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - least;
     return true;
 }
 
@@ -68,6 +65,21 @@ namespace detail {
     const std::size_t bytes = here - deepest;
     deepest = 0;
     clear_vector_registers();
+#if defined(__x86_64__)
+    // What little a short message has used is overwritten before a function that is good at much has looked at it.
+    if (bytes <= 1024) {
+        const std::size_t lines = (bytes + 64) / 64 * 64;
+        auto* at = static_cast<std::uint8_t*>(alloca(lines));
+        asm volatile(
+            "pxor %%xmm0, %%xmm0\n"
+            "1: movups %%xmm0, (%0)\n movups %%xmm0, 16(%0)\n movups %%xmm0, 32(%0)\n movups %%xmm0, 48(%0)\n"
+            "add $64, %0\n cmp %1, %0\n jb 1b"
+            : "+r"(at)
+            : "r"(at + lines)
+            : "xmm0", "cc", "memory");
+        return;
+    }
+#endif
     wipe({static_cast<std::uint8_t*>(alloca(bytes)), bytes});
 }
 

@@ -3,16 +3,20 @@
 // place, where a call or a task of a thread ends, as far down as the stack was in use.
 #pragma once
 
+#include <cstddef>
 #include <utility>
 
 #include "base/stack_depth.hpp"
 
 namespace warpaes {
 
+/// How far down the stack is overwritten at the least: what functions use that have no large locals.
+inline constexpr std::size_t usual_stack = 2048;
+
 namespace detail {
 
 /// Whether this thread has begun nothing yet that will be cleaned up after.
-[[nodiscard]] bool begin_clean_stack() noexcept;
+[[nodiscard]] bool begin_clean_stack(std::size_t least) noexcept;
 /// Overwrites what is dead now.
 void end_clean_stack() noexcept;
 
@@ -23,15 +27,16 @@ template <typename Work>
 
 }  // namespace detail
 
-/// `work()`, of which nothing stays on the stack and in vector registers. Within itself it is just the call.
+/// `work()`, of which nothing stays on the stack and in vector registers. Within itself it is just the call. `least`:
+/// how far down it is overwritten whatever is noted; less only for work that notes all that it uses.
 template <typename Work>
-decltype(auto) clean_stack(Work&& work) {
+decltype(auto) clean_stack(Work&& work, std::size_t least = usual_stack) {
     struct End {
         ~End() {
             if (outermost) detail::end_clean_stack();
         }
-        const bool outermost = detail::begin_clean_stack();
-    } const end;
+        const bool outermost;
+    } const end{detail::begin_clean_stack(least)};
     return detail::in_a_frame_of_its_own(std::forward<Work>(work));
 }
 

@@ -16,12 +16,11 @@ namespace warpaes::capi {
 /// Keeps `sentence` for warpaes_last_error() on this thread.
 void remember_error(const char* sentence) noexcept;
 
-/// Runs `body`, which throws on failure, and turns what it throws into a status and a sentence. Nothing of it stays on
-/// the stack.
+/// Runs `body`, which throws on failure, and turns what it throws into a status and a sentence.
 template <typename Body>
-warpaes_status guarded(Body&& body) noexcept {
+warpaes_status caught(Body&& body) noexcept {
     try {
-        clean_stack(std::forward<Body>(body));
+        std::forward<Body>(body)();
         return WARPAES_OK;
     } catch (const Error& e) {
         remember_error(e.what());
@@ -38,8 +37,18 @@ warpaes_status guarded(Body&& body) noexcept {
     }
 }
 
+/// The same, and nothing of it stays on the stack.
+template <typename Body>
+warpaes_status guarded(Body&& body) noexcept {
+    return caught([&] { clean_stack(std::forward<Body>(body)); });
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_null(const char* name) {
+    throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": is null");
+}
+
 inline void require(const void* pointer, const char* name) {
-    if (pointer == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": is null");
+    if (pointer == nullptr) refuse_null(name);
 }
 
 /// A caller's struct in the size that this library knows. A smaller one, from an older header, is filled up with zeros;

@@ -38,28 +38,39 @@ MessageRequest to_request(const warpaes_message& m) {
     return request;
 }
 
-warpaes_status run(warpaes_engine* engine, warpaes_message* message, std::optional<CallerStream> stream) {
-    std::size_t size = 0;
-    warpaes_message m{};
-    const warpaes_status status = guarded([&] {
-        require(engine, "engine");
-        m = read_struct(message, "message");
-        size = m.struct_size;
-        MessageResult result;
-        m.output_len = 0;
-        m.notes = 0;
-        m.backend = "";
-        m.device = -1;
-        const warpaes_status inner = guarded([&] { crypt(engine->impl, to_request(m), result, stream); });
-        m.status = inner;
-        m.output_len = inner == WARPAES_OK || inner == WARPAES_ERROR_BUFFER_TOO_SMALL ? result.output_length : 0;
-        m.notes = result.notes;
-        m.backend = result.backend.empty() ? "" : result.backend.data();
-        m.device = result.device;
-        write_struct(m, message, size);
-    });
-    return status != WARPAES_OK ? status : m.status;
+/// `m`: the message, or what an older or newer header's comes to. crypt() itself cleans the stack, of a short message
+/// no more than that has used.
+template <typename Crypt>
+warpaes_status run(const warpaes_message& m, warpaes_message& message, const Crypt& crypt) {
+    MessageResult result;
+    const warpaes_status status = caught([&] { crypt(to_request(m), result); });
+    // All of it lies in what the first version had.
+    message.output_len = status == WARPAES_OK || status == WARPAES_ERROR_BUFFER_TOO_SMALL ? result.output_length : 0;
+    message.status = status;
+    message.notes = result.notes;
+    message.backend = result.backend.empty() ? "" : result.backend.data();
+    message.device = result.device;
+    return status;
 }
+
+template <typename Crypt>
+[[gnu::noinline]] warpaes_status run_copy(warpaes_engine* engine, warpaes_message* message, const Crypt& crypt) {
+    warpaes_message copy{};
+    const warpaes_status refused = caught([&] {
+        require(engine, "engine");
+        copy = read_struct(message, "message");
+    });
+    return refused != WARPAES_OK ? refused : run(copy, *message, crypt);
+}
+
+template <typename Crypt>
+warpaes_status run(warpaes_engine* engine, warpaes_message* message, const Crypt& crypt) {
+    const bool of_this_version = message != nullptr && message->struct_size == sizeof(warpaes_message);
+    if (engine == nullptr || !of_this_version) return run_copy(engine, message, crypt);
+    return run(*message, *message, crypt);
+}
+static_assert(offsetof(warpaes_message, device) + sizeof(warpaes_message::device) <=
+              struct_facts<warpaes_message>.least);
 
 SegmentsRequest to_request(const warpaes_segments& s) {
     require(s.key, "key");
@@ -84,11 +95,14 @@ SegmentsRequest to_request(const warpaes_segments& s) {
 extern "C" {
 
 warpaes_status warpaes_crypt(warpaes_engine* engine, warpaes_message* message) {
-    return run(engine, message, std::nullopt);
+    return run(engine, message,
+               [engine](const MessageRequest& r, MessageResult& result) { crypt(engine->impl, r, result); });
 }
 
 warpaes_status warpaes_crypt_async(warpaes_engine* engine, warpaes_message* message, void* cuda_stream) {
-    return run(engine, message, CallerStream{cuda_stream});
+    return run(engine, message, [engine, cuda_stream](const MessageRequest& r, MessageResult& result) {
+        crypt_async(engine->impl, r, result, CallerStream{cuda_stream});
+    });
 }
 
 warpaes_status warpaes_crypt_segments(warpaes_engine* engine, warpaes_segments* segments) {

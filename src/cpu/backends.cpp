@@ -1,4 +1,8 @@
 // The CPU backends themselves.
+#include <openssl/crypto.h>
+
+#include <algorithm>
+
 #include "cpu/batch.hpp"
 #include "cpu/cpu_backend.hpp"
 #include "cpu/features.hpp"
@@ -12,7 +16,28 @@ namespace cpu {
 
 namespace {
 
+Block chain_of(const ShortMessage& m) {
+    Block chain{};
+    if (uses_iv(m.mode)) std::copy_n(m.iv, chain.size(), chain.begin());
+    return chain;
+}
+
+/// All but GCM, as a run.
+template <void (*Kernels)(const Run&)>
+bool short_run(const ShortMessage& m) {
+    Kernels({m.mode, m.direction, m.key, m.input, m.output, m.length, chain_of(m), m.tweak_key, m.data_unit});
+    return true;
+}
+
+ShortFunction short_libcrypto(Mode mode, Direction /*direction*/) noexcept {
+    return uses_tag(mode) ? nullptr : short_run<run_libcrypto>;
+}
+
 #if defined(__x86_64__)
+
+const std::uint8_t* bytes_of(const auto& words) {
+    return reinterpret_cast<const std::uint8_t*>(words.data());
+}
 
 /// Parallel directions on `Kernels`, the serial ones, where one block waits for the other, in libcrypto.
 template <void (*Kernels)(const SimdRun&)>
@@ -35,7 +60,6 @@ void run_simd(const Run& run) {
 
 template <void (*Kernels)(const SimdGcm&)>
 void run_gcm_simd(const GcmRun& run) {
-    const auto bytes_of = [](const auto& words) { return reinterpret_cast<const std::uint8_t*>(words.data()); };
     const ExpandedKey& key = *run.key;
     Kernels({.encrypt = run.direction == Direction::encrypt,
              .rounds = key.rounds(),
@@ -57,11 +81,44 @@ void run_gcm_simd(const GcmRun& run) {
              .results = reinterpret_cast<std::uint8_t*>(run.results)});
 }
 
+template <void (*Kernel)(const ShortMessage&, int, const std::uint8_t*), RunFunction Longer>
+bool short_ctr_simd(const ShortMessage& m) {
+    if (m.length >= cached_counter_bytes) return short_run<Longer>(m);
+    Kernel(m, m.key->rounds(), bytes_of(m.key->encrypt().words));
+    return true;
+}
+
+template <void (*Kernel)(const ShortMessage&, int, const SimdShortGcm&, std::uint8_t*)>
+bool short_gcm_simd(const ShortMessage& m) {
+    const ExpandedKey& key = *m.key;
+    const bool encrypt = m.direction == Direction::encrypt, whole = m.tag_length == block_bytes;
+    Block tag;
+    Kernel(m, key.rounds(),
+           {.keys = bytes_of(key.encrypt().words),
+            .powers = bytes_of(key.hash_key().descending),
+            .first_round = m.length < first_round_bytes ? nullptr : bytes_of(key.first_round().columns)},
+           encrypt && whole ? m.tag : tag.data());
+    if (!encrypt) return CRYPTO_memcmp(tag.data(), m.tag, static_cast<std::size_t>(m.tag_length)) == 0;
+    if (!whole) std::copy_n(tag.begin(), m.tag_length, m.tag);
+    return true;
+}
+
+template <RunFunction Run, void (*Ctr)(const ShortMessage&, int, const std::uint8_t*),
+          void (*Gcm)(const ShortMessage&, int, const SimdShortGcm&, std::uint8_t*)>
+ShortFunction short_simd(Mode mode, Direction /*direction*/) noexcept {
+    if (mode == Mode::gcm) return short_gcm_simd<Gcm>;
+    if (mode == Mode::ctr) return short_ctr_simd<Ctr, Run>;
+    return uses_tag(mode) ? nullptr : short_run<Run>;
+}
+
 template <const SimdBatchKernels& Kernels>
 void run_batch_simd(StretchLane& lane, std::span<const MessageGroup> groups) {
     run_batch(lane, Kernels, groups);
 }
 
+constexpr ShortFunctions aesni_short = short_simd<run_simd<run_aesni>, short_ctr_aesni, short_gcm_aesni>;
+constexpr ShortFunctions vaes256_short = short_simd<run_simd<run_vaes256>, short_ctr_vaes256, short_gcm_vaes256>;
+constexpr ShortFunctions vaes512_short = short_simd<run_simd<run_vaes512>, short_ctr_vaes512, short_gcm_vaes512>;
 constexpr RunFunction aesni_run = run_simd<run_aesni>;
 constexpr RunFunction vaes256_run = run_simd<run_vaes256>;
 constexpr RunFunction vaes512_run = run_simd<run_vaes512>;
@@ -74,6 +131,9 @@ constexpr BatchFunction vaes512_batch = run_batch_simd<batch_kernels_vaes512>;
 
 #else
 
+constexpr ShortFunctions aesni_short = nullptr;
+constexpr ShortFunctions vaes256_short = nullptr;
+constexpr ShortFunctions vaes512_short = nullptr;
 constexpr RunFunction aesni_run = nullptr;
 constexpr RunFunction vaes256_run = nullptr;
 constexpr RunFunction vaes512_run = nullptr;
@@ -90,9 +150,9 @@ constexpr BatchFunction vaes512_batch = nullptr;
 
 Backend& vaes_backend(VaesWidth width) {
     static CpuBackend bits256("vaes", "VAES, 256-bit (AVX2)", why_not_vaes256(), vaes256_run, vaes256_gcm,
-                              vaes256_batch);
+                              vaes256_batch, vaes256_short);
     static CpuBackend bits512("vaes", "VAES, 512-bit (AVX-512)", why_not_vaes512(), vaes512_run, vaes512_gcm,
-                              vaes512_batch);
+                              vaes512_batch, vaes512_short);
     return width == VaesWidth::bits512 ? bits512 : bits256;
 }
 
@@ -100,13 +160,13 @@ Backend& vaes_backend(VaesWidth width) {
 
 Backend& libcrypto_backend() {
     static cpu::CpuBackend backend("libcrypto", cpu::libcrypto_version(), "", cpu::run_libcrypto,
-                                   cpu::run_gcm_libcrypto, cpu::run_batch_libcrypto);
+                                   cpu::run_gcm_libcrypto, cpu::run_batch_libcrypto, cpu::short_libcrypto);
     return backend;
 }
 
 Backend& aesni_backend() {
     static cpu::CpuBackend backend("aesni", "AES-NI, 8 blocks in flight", cpu::why_not_aesni(), cpu::aesni_run,
-                                   cpu::aesni_gcm, cpu::aesni_batch);
+                                   cpu::aesni_gcm, cpu::aesni_batch, cpu::aesni_short);
     return backend;
 }
 

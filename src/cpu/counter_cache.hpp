@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/stack_depth.hpp"
+#include "cpu/simd.hpp"
 #include "cpu/simd_vector.hpp"
 
 namespace warpaes::cpu {
@@ -120,16 +121,11 @@ WARPAES_INLINE std::uint64_t load_big_endian(const std::uint8_t* p) {
     return __builtin_bswap64(v);
 }
 
-/// From here on the table pays for its making (about 70 ns with 512-bit registers) and the overwriting of
-/// the stack. Measured on a Xeon
-/// with AVX-512 and AMX, 2 cores, g++ 12: even at 10 to 15 KiB for all three vector widths and for keys of 128 and 256
-/// bits.
-inline constexpr std::size_t cached_counter_bytes = 16384;
-
 /// CTR in pieces within which the counter keeps its upper 14 bytes.
 template <class V, int Rounds>
-void ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8_t* input, std::uint8_t* output,
-         std::size_t length) {
+[[gnu::noinline]] void ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8_t* input,
+                           std::uint8_t* output, std::size_t length) {
+    note_stack_depth();
     std::uint64_t high = load_big_endian(counter), low = load_big_endian(counter + 8);
     while (length != 0) {
         const std::uint64_t blocks = 65536 - (low & 0xffff);

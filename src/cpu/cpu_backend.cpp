@@ -74,8 +74,8 @@ private:
 }  // namespace
 
 CpuBackend::CpuBackend(std::string name, std::string description, std::string reason, RunFunction run,
-                       GcmFunction run_gcm, BatchFunction run_batch)
-    : run_(run), run_gcm_(run_gcm), run_batch_(run_batch) {
+                       GcmFunction run_gcm, BatchFunction run_batch, ShortFunctions short_functions)
+    : run_(run), run_gcm_(run_gcm), run_batch_(run_batch), short_functions_(short_functions) {
     info_.push_back({.name = std::move(name), .description = std::move(description), .reason = std::move(reason)});
 }
 

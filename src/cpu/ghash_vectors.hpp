@@ -148,4 +148,16 @@ private:
     Reg digest_;  ///< in lane 0
 };
 
+/// What is hashed before the text, padded to whole blocks.
+template <class V>
+WARPAES_INLINE void hash_before_text(Ghash<V>& hash, std::size_t powers, const std::uint8_t* data, std::size_t bytes) {
+    while (bytes != 0) {
+        const std::size_t n = bytes < 16 * powers ? bytes : 16 * powers;
+        hash.together((n + 15) / 16);
+        hash.template add<1>(data, n);
+        data += n;
+        bytes -= n;
+    }
+}
+
 }  // namespace warpaes::cpu

@@ -97,8 +97,9 @@ WARPAES_INLINE typename V::Reg gather_first_bytes(const typename V::Reg (&t)[16]
 /// serve a whole vector. For CFB1 the windows of a byte's eight bits are that one, shifted left by 0 to 7 bits, with
 /// the bits that come in from the right taken from the read one byte on.
 template <class V, int Rounds, int SegmentBits>
-void cfb_segments_decrypt(const std::uint8_t* keys, const std::uint8_t* chain, const std::uint8_t* input,
-                          std::uint8_t* output, std::size_t bits) {
+[[gnu::noinline]] void cfb_segments_decrypt(const std::uint8_t* keys, const std::uint8_t* chain,
+                                            const std::uint8_t* input, std::uint8_t* output, std::size_t bits) {
+    note_stack_depth();
     using Reg = typename V::Reg;
     // The 16 bytes before the vector, the vector, and room for the reads that begin within it.
     alignas(64) std::uint8_t window[16 + V::bytes + 16] = {};

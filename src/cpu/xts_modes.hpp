@@ -164,7 +164,8 @@ WARPAES_INLINE std::uint64_t load_little_endian(const std::uint8_t* p) {
 inline constexpr std::size_t xts_units_a_batch = 32;
 
 template <class V, int Rounds, bool Inverse>
-void xts(const SimdRun& run) {
+[[gnu::noinline]] void xts(const SimdRun& run) {
+    note_stack_depth();
     std::uint64_t low = load_little_endian(run.chain), high = load_little_endian(run.chain + 8);
     const std::uint8_t* input = run.input;
     std::uint8_t* output = run.output;

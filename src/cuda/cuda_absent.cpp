@@ -44,6 +44,10 @@ private:
 
 }  // namespace
 
+bool all_memory_is_the_hosts() noexcept {
+    return true;
+}
+
 CudaBackend& cuda_backend() {
     static CudaAbsent backend;
     return backend;

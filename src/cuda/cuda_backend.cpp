@@ -290,6 +290,10 @@ private:
 
 }  // namespace
 
+bool all_memory_is_the_hosts() noexcept {
+    return !cuda_backend().is_loaded() || !cuda_backend().usable();
+}
+
 CudaBackend& cuda_backend() {
     // Never destroyed: at exit the CUDA runtime may be gone before us.
     static auto* backend = new Cuda;

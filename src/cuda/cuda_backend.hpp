@@ -75,6 +75,9 @@ public:
     virtual void wipe_keys_before(std::chrono::steady_clock::time_point time) = 0;
 };
 
+/// Whether no pointer can lie on a device now: `place` and `stretch` need not be asked. Thread-safe.
+bool all_memory_is_the_hosts() noexcept;
+
 /// In a build without CUDA, a backend that says that it cannot run.
 CudaBackend& cuda_backend();
 

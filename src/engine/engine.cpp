@@ -106,6 +106,13 @@ Engine::Engine(const EngineOptions& options) : options_(options) {
                     "device: there is no usable CUDA device " + std::to_string(options_.device) + " here");
     }
     if (options_.threads == 0) options_.threads = available_processors();
+    if (forced_ != nullptr) {
+        forced_short_ways_ =
+            std::make_unique<const ShortWays>([this](Mode mode, Direction direction, unsigned /*key_bits*/) {
+                return ShortWay{forced_->short_function(mode, direction), longest_short(), forced_->name()};
+            });
+        short_ways_ = forced_short_ways_.get();
+    }
 }
 
 std::span<const int> Engine::gpus() const {
@@ -115,14 +122,25 @@ std::span<const int> Engine::gpus() const {
 
 Engine::~Engine() = default;
 
+/// Who asks for chunks of a certain size gets them.
+std::uint64_t Engine::longest_short() const noexcept {
+    return options_.chunk_bytes == 0 ? longest_short_message : std::min(options_.chunk_bytes, longest_short_message);
+}
+
+void Engine::use_planner(std::shared_ptr<const CostModel> costs) const {
+    // The others stay: somebody may be reading them.
+    planners_.push_back(std::make_unique<const Planner>(std::move(costs), options_.threads, longest_short()));
+    const Planner* const planner = planners_.back().get();
+    planner_.store(planner, std::memory_order_release);
+    // Who says from where on a GPU is to be used has plans for all.
+    if (forced_ != nullptr || options_.gpu_least_bytes) return;
+    short_ways_.store(&planner->short_ways(), std::memory_order_release);
+}
+
 const Planner& Engine::planner() const {
     if (const Planner* known = planner_.load(std::memory_order_acquire)) return *known;
     const std::lock_guard lock(mutex_);
-    if (planners_.empty()) {
-        auto costs = options_.costs != nullptr ? options_.costs : load_calibration();
-        planners_.push_back(std::make_unique<const Planner>(std::move(costs), options_.threads));
-        planner_.store(planners_.back().get(), std::memory_order_release);
-    }
+    if (planners_.empty()) use_planner(options_.costs != nullptr ? options_.costs : load_calibration());
     return *planners_.back();
 }
 
@@ -131,10 +149,8 @@ const CostModel& Engine::costs() const {
 }
 
 void Engine::use_costs(std::shared_ptr<const CostModel> costs) {
-    auto planner = std::make_unique<const Planner>(std::move(costs), options_.threads);
     const std::lock_guard lock(mutex_);
-    planners_.push_back(std::move(planner));  // the others stay: somebody may be reading them
-    planner_.store(planners_.back().get(), std::memory_order_release);
+    use_planner(std::move(costs));
 }
 
 const BackendInfo& Engine::gpu_info() const {

@@ -16,6 +16,7 @@
 
 #include "backend/backend.hpp"
 #include "engine/cost_model.hpp"
+#include "engine/short_ways.hpp"
 
 namespace warpaes {
 
@@ -125,6 +126,9 @@ public:
     /// Plans are made of these from now on. Thread-safe.
     void use_costs(std::shared_ptr<const CostModel> costs);
 
+    /// Who does short messages in host memory; null before the first plan was made. Thread-safe.
+    [[nodiscard]] const ShortWays* short_ways() const noexcept { return short_ways_.load(std::memory_order_acquire); }
+
     /// What takes the place of a plan whose GPU has failed: the best CPU backend, the rest alike.
     [[nodiscard]] static Plan replacement(const Plan& plan);
 
@@ -159,6 +163,9 @@ private:
                                 const std::function<double()>& gpu_seconds) const;
     [[nodiscard]] Crew crew(std::span<const Work> parts, bool counts) const;
     [[nodiscard]] const BackendInfo& gpu_info() const;
+    /// The lock is held.
+    void use_planner(std::shared_ptr<const CostModel> costs) const;
+    [[nodiscard]] std::uint64_t longest_short() const noexcept;
     void shape(Plan& plan, std::uint64_t bytes, Memory memory) const;
     void shape(Plan& plan, const Work& work) const;
     void give_back(const LaneKey& key, std::unique_ptr<Lane> lane) noexcept;
@@ -170,6 +177,8 @@ private:
     mutable std::once_flag gpus_known_;
     mutable std::atomic<const Planner*> planner_{nullptr};  ///< the last of:
     mutable std::vector<std::unique_ptr<const Planner>> planners_;
+    mutable std::atomic<const ShortWays*> short_ways_{nullptr};  ///< the planner's, or:
+    std::unique_ptr<const ShortWays> forced_short_ways_;
     mutable std::atomic<double> cpu_seconds_{0};     ///< spent on the CPU while nobody has looked for a GPU
     mutable std::atomic<double> missed_seconds_{0};  ///< that a GPU would have saved, had it been awake
     mutable std::mutex mutex_;

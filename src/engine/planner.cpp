@@ -33,14 +33,42 @@ double together(std::span<const Work> parts, const Seconds& seconds) {
 
 }  // namespace
 
-Planner::Planner(std::shared_ptr<const CostModel> model, unsigned threads)
-    : model_(std::move(model)), threads_(std::max(1U, threads)) {
+Planner::Planner(std::shared_ptr<const CostModel> model, unsigned threads, std::uint64_t longest_short)
+    : model_(std::move(model)),
+      threads_(std::max(1U, threads)),
+      cpus_(find_cpus()),
+      short_ways_([&](Mode mode, Direction direction, unsigned key_bits) {
+          return short_way(mode, direction, key_bits, longest_short);
+      }) {}
+
+std::vector<Planner::Cpu> Planner::find_cpus() const {
+    std::vector<Cpu> cpus;
     const auto& backends = all_backends();
     for (auto it = backends.rbegin(); it != backends.rend(); ++it) {
         if ((*it)->name() == "cuda" || !(*it)->usable()) continue;
         const BackendInfo& info = (*it)->info().front();
-        cpus_.push_back({*it, {model_->find(CostModel::table_name(info)), default_costs(info, threads_)}});
+        cpus.push_back({*it, {model_->find(CostModel::table_name(info)), default_costs(info, threads_)}});
     }
+    return cpus;
+}
+
+ShortWay Planner::short_way(Mode mode, Direction direction, unsigned key_bits, std::uint64_t longest_short) const {
+    ShortWay way;
+    // Costs are straight lines between the ends of their spans: who is the best at both is the best between. Below the
+    // first end it is who is the best there: what a call costs by itself is mostly what the short way does without.
+    const std::uint64_t factor = cost_factor(mode);
+    for (const std::uint64_t bytes : {Cost::ends[0], Cost::ends[1]}) {
+        const Work work{.mode = mode,
+                        .direction = direction,
+                        .key_bits = key_bits,
+                        .bytes = std::min(bytes, longest_short) / factor};
+        const Best best = best_cpu(work);
+        const ShortFunction function = best.backend->short_function(mode, direction);
+        if (best.prediction.seconds >= least_gpu_seconds || function == nullptr) break;
+        if (way.function != nullptr && best.backend->name() != way.backend) break;
+        way = {function, work.bytes, best.backend->name()};
+    }
+    return way;
 }
 
 const Planner::Costs& Planner::costs_of(const Backend& backend) const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/cost_model.hpp"
+#include "engine/short_ways.hpp"
 
 namespace warpaes {
 
@@ -30,8 +31,9 @@ struct Prediction {
 /// Thread-safe; a prediction takes some ten nanoseconds.
 class Planner {
 public:
-    /// `threads`: the most that one call may use.
-    Planner(std::shared_ptr<const CostModel> model, unsigned threads);
+    /// `threads`: the most that one call may use. `longest_short`: no longer message takes the short way.
+    Planner(std::shared_ptr<const CostModel> model, unsigned threads,
+            std::uint64_t longest_short = longest_short_message);
 
     /// Of a CPU backend. Data in device memory is beyond it: not for that.
     [[nodiscard]] Prediction on_cpu(const Backend& backend, const Work& work) const;
@@ -48,6 +50,8 @@ public:
     };
     /// The CPU backend to use; between equals, the one that is the best in general.
     [[nodiscard]] Best best_cpu(const Work& work) const;
+    /// The same for short messages, and as a plan would have it.
+    [[nodiscard]] const ShortWays& short_ways() const noexcept { return short_ways_; }
     /// The same of several parts of a batch, done side by side.
     [[nodiscard]] Best best_cpu(std::span<const Work> parts) const;
     [[nodiscard]] double on_gpu(const BackendInfo& gpu, unsigned gpus, std::span<const Work> parts) const;
@@ -78,15 +82,20 @@ private:
         bool calibrated = false;
         [[nodiscard]] double seconds() const noexcept { return fixed + std::max(shared, serial); }
     };
+    [[nodiscard]] std::vector<Cpu> find_cpus() const;
     static Reckoned reckon(const Costs& costs, Way way, const Work& work);
     [[nodiscard]] const Costs& costs_of(const Backend& backend) const;
     [[nodiscard]] const Costs& costs_of(const BackendInfo& gpu) const;
     [[nodiscard]] Prediction of_message(const Costs& costs, const Work& work) const;
     [[nodiscard]] Prediction of_batch(const Costs& costs, const Work& work) const;
 
+    [[nodiscard]] ShortWay short_way(Mode mode, Direction direction, unsigned key_bits,
+                                     std::uint64_t longest_short) const;
+
     std::shared_ptr<const CostModel> model_;
     unsigned threads_;
     std::vector<Cpu> cpus_;  ///< usable ones, the best in general first
+    ShortWays short_ways_;
     mutable std::mutex mutex_;
     mutable std::vector<std::unique_ptr<const Gpu>> gpus_;  ///< by name, as they are asked for
 };

@@ -1,41 +1,72 @@
 // What a message may be: the values of the C enums, and the lengths that a mode allows. The same for single messages,
-// contexts and batches; `name` is what the caller knows the length as.
+// contexts and batches; `name` is what the caller knows the length as. A few comparisons see that all is right; what is
+// wrong is found out, and said, elsewhere (`refuse_`).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
 
+#include "aes/cmac.hpp"
+#include "aes/ghash.hpp"
 #include "aes/types.hpp"
 #include "base/error.hpp"
 
 namespace warpaes {
 
+[[noreturn]] void refuse_mode(int mode);
+[[noreturn]] void refuse_direction(int direction);
+[[noreturn]] void refuse_iv_length(Mode mode, std::uint64_t bytes, const char* name);
+[[noreturn]] void refuse_tag_length(Mode mode, std::uint64_t bytes);
+[[noreturn]] void refuse_aad_length(Mode mode, std::uint64_t bytes);
+[[noreturn]] void refuse_memory(const char* name);
+[[noreturn]] void refuse_longest(Mode mode, std::uint64_t bytes, std::uint64_t iv_bytes, const char* name);
+
 /// Throw Error{ARGUMENT} if there is none such.
 inline Mode checked_mode(warpaes_mode mode) {
-    if (std::find(modes.begin(), modes.end(), static_cast<Mode>(mode)) == modes.end()) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "mode: there is no mode " + std::to_string(static_cast<int>(mode)));
-    }
-    return static_cast<Mode>(mode);
+    static_assert(modes.size() + 1 == mode_values && modes.front() == Mode{1}, "their values have no gaps");
+    const int value = mode;
+    if (value < 1 || value >= static_cast<int>(mode_values)) refuse_mode(value);
+    return static_cast<Mode>(value);
 }
 
 inline Direction checked_direction(warpaes_direction direction) {
-    if (direction != WARPAES_ENCRYPT && direction != WARPAES_DECRYPT) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "direction: must be WARPAES_ENCRYPT or WARPAES_DECRYPT, got " +
-                                                std::to_string(static_cast<int>(direction)));
-    }
+    if (direction != WARPAES_ENCRYPT && direction != WARPAES_DECRYPT) refuse_direction(direction);
     return static_cast<Direction>(direction);
 }
 
 /// Throws Error{IV_LENGTH}.
-void check_iv_length(Mode mode, std::uint64_t bytes, const char* name);
+inline void check_iv_length(Mode mode, std::uint64_t bytes, const char* name) {
+    const bool right = mode == Mode::gcm   ? bytes != 0 && bytes <= gcm_most_aad_bytes
+                       : mode == Mode::ccm ? is_ccm_nonce_length(bytes)
+                                           : bytes == (uses_iv(mode) ? block_bytes : 0);
+    if (!right) refuse_iv_length(mode, bytes, name);
+}
+
 /// Of a mode that has tags. Throws Error{ARGUMENT}.
-void check_tag_length(Mode mode, std::uint64_t bytes);
+inline void check_tag_length(Mode mode, std::uint64_t bytes) {
+    const bool right = mode == Mode::gcm   ? is_gcm_tag_length(bytes)
+                       : mode == Mode::ccm ? is_ccm_tag_length(bytes)
+                                           : bytes >= 4 && bytes <= block_bytes;
+    if (!right) refuse_tag_length(mode, bytes);
+}
+
 /// Of a mode that has tags. Throws Error{ARGUMENT} for CMAC, which has no associated data, and Error{DATA_LENGTH}.
-void check_aad_length(Mode mode, std::uint64_t bytes);
+inline void check_aad_length(Mode mode, std::uint64_t bytes) {
+    if (bytes > (mode == Mode::cmac ? 0 : gcm_most_aad_bytes)) refuse_aad_length(mode, bytes);
+}
+
 /// Memory that a caller can have. Throws Error{RANGE} where it would reach beyond the end of all addresses.
-void check_memory(const void* begin, std::uint64_t bytes, const char* name);
+inline void check_memory(const void* begin, std::uint64_t bytes, const char* name) {
+    constexpr std::uint64_t most = std::uint64_t{1} << 56;  // what a program has on any processor
+    if (bytes > most || bytes > UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(begin)) refuse_memory(name);
+}
+
 /// How long a message may be; `iv_bytes` matters to CCM. Throws Error{DATA_LENGTH}.
-void check_longest(Mode mode, std::uint64_t bytes, std::uint64_t iv_bytes, const char* name);
+inline void check_longest(Mode mode, std::uint64_t bytes, std::uint64_t iv_bytes, const char* name) {
+    const std::uint64_t most = mode == Mode::gcm   ? gcm_most_bytes
+                               : mode == Mode::ccm ? std::min(ccm_most_bytes(iv_bytes), std::uint64_t{1} << 60)
+                                                   : std::uint64_t{1} << 60;
+    if (bytes > most) refuse_longest(mode, bytes, iv_bytes, name);
+}
 
 }  // namespace warpaes

@@ -5,10 +5,12 @@
 
 #include "aes/counter.hpp"
 #include "aes/pkcs7.hpp"
+#include "base/clean_stack.hpp"
 #include "base/error.hpp"
 #include "engine/chain.hpp"
 #include "message/checks.hpp"
 #include "message/executor.hpp"
+#include "message/short.hpp"
 #include "message/tagged.hpp"
 #include "message/xts.hpp"
 #include "pipeline/memory.hpp"
@@ -22,9 +24,11 @@ std::uint64_t round_up(std::uint64_t n) {
 }
 
 void check_flags(const MessageRequest& r) {
-    if (!uses_tag(r.mode) && (r.aad != nullptr || r.aad_length != 0 || r.tag != nullptr || r.tag_length != 0)) {
+    const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
+    if (!uses_tag(r.mode) && (address(r.aad) | r.aad_length | address(r.tag) | r.tag_length) != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT, "aad, tag: are for GCM, CCM and CMAC");
     }
+    if (!r.pkcs7 && !r.length_in_bits && !r.range) return;
     if (r.pkcs7 && !needs_whole_blocks(r.mode)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_PKCS7 is for ECB and CBC");
     }
@@ -169,36 +173,44 @@ Block checked_iv(Mode mode, std::span<const std::uint8_t> iv) {
     return block;
 }
 
-void check_overlap(const std::uint8_t* input, std::uint64_t input_bytes, const std::uint8_t* output,
-                   std::uint64_t output_bytes) {
-    if (input != output && overlap(input, input_bytes, output, output_bytes)) {
-        throw Error(WARPAES_ERROR_OVERLAP,
-                    "output: overlaps input without being the same buffer; use equal or separate buffers");
-    }
+void refuse_overlap() {
+    throw Error(WARPAES_ERROR_OVERLAP,
+                "output: overlaps input without being the same buffer; use equal or separate buffers");
 }
 
-void crypt(Engine& engine, const MessageRequest& r, MessageResult& result, std::optional<CallerStream> stream) {
-    check_iv_length(r.mode, r.iv.size(), "iv");
-    if (uses_tag(r.mode)) {
-        check_tag_length(r.mode, r.tag_length);
-        check_aad_length(r.mode, r.aad_length);
-    }
-    const Block iv = uses_tag(r.mode) ? Block{} : checked_iv(r.mode, r.iv);
-    check_flags(r);
-    check_data_length(r);
-    check_xts(r);
-    result.output_length = output_length(r);
-    const std::uint64_t unit = r.length_in_bits ? 8 : 1;
-    const std::uint64_t input_bytes = r.input_length / unit + (r.input_length % unit != 0);
-    const std::uint64_t output_bytes = result.output_length / unit + (result.output_length % unit != 0);
-    if ((r.input == nullptr && input_bytes != 0) || (r.output == nullptr && output_bytes != 0)) {
-        throw Error(WARPAES_ERROR_ARGUMENT, r.input == nullptr ? "input: is null" : "output: is null");
-    }
+namespace {
+
+/// Where no number is above 2^48, no buffer reaches beyond the end of memory: one look at all of them.
+void check_all_memory(const MessageRequest& r, std::uint64_t input_bytes, std::uint64_t output_bytes) {
+    const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
+    const std::uint64_t all = address(r.input) | address(r.output) | address(r.iv.data()) | address(r.aad) |
+                              address(r.tag) | input_bytes | output_bytes | r.iv.size() | r.aad_length | r.tag_length;
+    if (all >> 48 == 0) return;
     check_memory(r.input, input_bytes, "input");
     check_memory(r.output, output_bytes, "output");
     check_memory(r.iv.data(), r.iv.size(), "iv");
     check_memory(r.aad, r.aad_length, "aad");
     check_memory(r.tag, r.tag_length, "tag");
+}
+
+/// All that can be checked without looking where the buffers lie. Sets `result.output_length`.
+void check(const MessageRequest& r, MessageResult& result, bool may_wait) {
+    check_iv_length(r.mode, r.iv.size(), "iv");
+    if (uses_tag(r.mode)) {
+        check_tag_length(r.mode, r.tag_length);
+        check_aad_length(r.mode, r.aad_length);
+    }
+    check_flags(r);
+    check_data_length(r);
+    if (r.mode == Mode::xts || r.tweak_key != nullptr || r.data_unit_length != 0) check_xts(r);
+    result.output_length = output_length(r);
+    const auto bytes_of = [&](std::uint64_t length) {
+        return r.length_in_bits ? length / 8 + (length % 8 != 0) : length;
+    };
+    const std::uint64_t input_bytes = bytes_of(r.input_length), output_bytes = bytes_of(result.output_length);
+    if (r.input == nullptr && input_bytes != 0) throw Error(WARPAES_ERROR_ARGUMENT, "input: is null");
+    if (r.output == nullptr && output_bytes != 0) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
+    check_all_memory(r, input_bytes, output_bytes);
     if (r.output_capacity < output_bytes) {
         throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "output_capacity: the output takes " +
                                                         std::to_string(output_bytes) + " bytes, there is room for " +
@@ -208,11 +220,25 @@ void crypt(Engine& engine, const MessageRequest& r, MessageResult& result, std::
         throw Error(WARPAES_ERROR_OVERLAP, "output: a range is never in place; use a separate buffer");
     }
     check_overlap(r.input, input_bytes, r.output, output_bytes);
-    if (stream && r.pkcs7) {
+    if (!may_wait && r.pkcs7) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: an asynchronous call does not pad");
     }
+    if (uses_tag(r.mode)) check_tagged(r, may_wait);
+}
+
+void note_wrapped_counter(const MessageRequest& r, MessageResult& result) {
+    if (r.mode != Mode::ctr || r.iv[0] != 0xff) return;
+    const std::uint64_t end = r.range ? r.range->offset + r.range->length : r.input_length;
+    Block first;
+    std::copy_n(r.iv.data(), block_bytes, first.begin());
+    if (wraps(first, round_up(end) / block_bytes)) result.notes |= WARPAES_NOTE_COUNTER_WRAPPED;
+}
+
+/// A checked message, wherever it lies and however long it is.
+void crypt_any(Engine& engine, const MessageRequest& r, MessageResult& result, std::optional<CallerStream> stream) {
     if (uses_tag(r.mode)) return crypt_tagged(engine, r, result, stream);
 
+    const Block iv = checked_iv(r.mode, r.iv);
     Executor executor(engine, r.input, r.output, stream);
     if (r.pkcs7) {
         crypt_padded(executor, r, iv, result);
@@ -226,13 +252,23 @@ void crypt(Engine& engine, const MessageRequest& r, MessageResult& result, std::
         if (r.mode == Mode::cfb1 && !r.length_in_bits) message.length *= 8;
         executor.run(message);
     }
-    const std::uint64_t end = r.range ? r.range->offset + r.range->length : r.input_length;
-    if (r.mode == Mode::ctr && wraps(iv, round_up(end) / block_bytes)) {
-        result.notes |= WARPAES_NOTE_COUNTER_WRAPPED;
-    }
     result.notes |= executor.notes();
     result.backend = executor.backend();
     result.device = executor.device();
+}
+
+}  // namespace
+
+void crypt(Engine& engine, const MessageRequest& r, MessageResult& result) {
+    check(r, result, true);
+    if (!crypt_short(engine, r, result)) clean_stack([&] { crypt_any(engine, r, result, std::nullopt); });
+    note_wrapped_counter(r, result);
+}
+
+void crypt_async(Engine& engine, const MessageRequest& r, MessageResult& result, CallerStream stream) {
+    check(r, result, false);
+    clean_stack([&] { crypt_any(engine, r, result, stream); });
+    note_wrapped_counter(r, result);
 }
 
 }  // namespace warpaes

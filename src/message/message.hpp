@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "engine/engine.hpp"
+#include "pipeline/memory.hpp"
 
 namespace warpaes {
 
@@ -50,17 +51,22 @@ struct CallerStream {
     void* stream = nullptr;
 };
 
-/// Processes the message; with `stream` only enqueues it. `result.output_length` is set before Error{BUFFER_TOO_SMALL}
-/// is thrown. Thread-safe.
-void crypt(Engine& engine, const MessageRequest& request, MessageResult& result,
-           std::optional<CallerStream> stream = std::nullopt);
+/// Processes the message. `result.output_length` is set before Error{BUFFER_TOO_SMALL} is thrown. Nothing of it stays
+/// on the stack. Thread-safe.
+void crypt(Engine& engine, const MessageRequest& request, MessageResult& result);
+/// The same, but only enqueues it.
+void crypt_async(Engine& engine, const MessageRequest& request, MessageResult& result, CallerStream stream);
 
 /// Throws Error{IV_LENGTH} unless `iv` is what `mode` takes; for ECB, which takes none, gives zeros. Not for modes with
 /// tags, whose IV is no block.
 Block checked_iv(Mode mode, std::span<const std::uint8_t> iv);
 
+[[noreturn]] void refuse_overlap();
+
 /// Throws Error{OVERLAP} if the two buffers overlap without being the same.
-void check_overlap(const std::uint8_t* input, std::uint64_t input_bytes, const std::uint8_t* output,
-                   std::uint64_t output_bytes);
+inline void check_overlap(const std::uint8_t* input, std::uint64_t input_bytes, const std::uint8_t* output,
+                          std::uint64_t output_bytes) {
+    if (input != output && overlap(input, input_bytes, output, output_bytes)) refuse_overlap();
+}
 
 }  // namespace warpaes

@@ -66,10 +66,6 @@ void check_xts(const MessageRequest& r) {
     }
 }
 
-std::uint64_t xts_unit(const MessageRequest& r) {
-    return r.data_unit_length != 0 ? r.data_unit_length : r.input_length;
-}
-
 MessageGroup xts_units(const MessageRequest& r, const Block& number) {
     MessageGroup units = stretch_of(r.mode, r.direction, *r.key, number, r.input + (r.range ? r.range->offset : 0),
                                     r.output, r.range ? r.range->length : r.input_length);

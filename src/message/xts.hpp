@@ -10,7 +10,10 @@ namespace warpaes {
 void check_xts(const MessageRequest& request);
 
 /// Bytes of a data unit of a message.
-[[nodiscard]] std::uint64_t xts_unit(const MessageRequest& request);
+[[nodiscard]] constexpr std::uint64_t xts_unit(const MessageRequest& r) {
+    return r.data_unit_length != 0 ? r.data_unit_length : r.input_length;
+}
+
 /// What a checked message asks for: its data units, or those of its range, which begin with unit `number`.
 [[nodiscard]] MessageGroup xts_units(const MessageRequest& request, const Block& number);
 

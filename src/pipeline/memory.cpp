@@ -47,11 +47,6 @@ void clear_after_failure(void* memory, std::size_t bytes, int device) noexcept {
     }
 }
 
-bool overlap(const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t b_bytes) {
-    const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
-    return a_bytes != 0 && b_bytes != 0 && first < second + b_bytes && second < first + a_bytes;
-}
-
 MemoryBuffer locate(const Plan& plan, const std::uint8_t* data, std::uint64_t bytes, bool parallel) {
     MemoryBuffer buffer{const_cast<std::uint8_t*>(data), bytes, true, -1};
     if (plan.backend != &cuda_backend()) return buffer;

@@ -20,7 +20,10 @@ void clear_memory(void* memory, std::size_t bytes, int device);
 void clear_after_failure(void* memory, std::size_t bytes, int device) noexcept;
 
 /// Whether the two have a byte in common.
-bool overlap(const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t b_bytes);
+inline bool overlap(const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t b_bytes) {
+    const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
+    return a_bytes != 0 && b_bytes != 0 && first < second + b_bytes && second < first + a_bytes;
+}
 
 /// A CPU works on host memory as it lies, and so does a GPU on page-locked memory and on its own; pageable memory is
 /// copied to page-locked staging and back by the workers.

@@ -72,7 +72,7 @@ TEST(CleanStack, GoesWithACoroutineToAnotherThread) {
     std::thread([&] {
         call.resume();
         // The thread is in no call now: what it does is cleaned up after as usual.
-        EXPECT_TRUE(detail::begin_clean_stack());
+        EXPECT_TRUE(detail::begin_clean_stack(usual_stack));
         detail::end_clean_stack();
     }).join();
     std::thread([&] { call.resume(); }).join();

@@ -109,6 +109,42 @@ std::shared_ptr<const CostModel> odd_machine() {
     return model;
 }
 
+/// The best CPU backend from where bytes count, and nothing that a GPU might be worth.
+void expect_ways_as_planned(const Planner& planner, std::uint64_t longest) {
+    bool any = false;
+    for (const Mode mode : modes) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            for (const int rounds : {10, 12, 14}) {
+                const ShortWay& way = planner.short_ways().of(mode, direction, rounds);
+                if (way.function == nullptr) continue;
+                any = true;
+                EXPECT_LE(way.most_bytes, longest);
+                for (std::uint64_t bytes = 0; bytes <= way.most_bytes; bytes += bytes / 7 + 1) {
+                    const Planner::Best best = planner.best_cpu({.mode = mode,
+                                                                 .direction = direction,
+                                                                 .key_bits = static_cast<unsigned>(32 * (rounds - 6)),
+                                                                 .bytes = bytes});
+                    const bool shorter = bytes < std::min(Cost::ends[0], way.most_bytes);
+                    EXPECT_TRUE(shorter || best.backend->name() == way.backend)
+                        << static_cast<int>(mode) << ", " << bytes;
+                    EXPECT_LT(best.prediction.seconds, least_gpu_seconds) << static_cast<int>(mode) << ", " << bytes;
+                }
+            }
+        }
+    }
+    EXPECT_TRUE(any);
+}
+
+TEST(Planner, ShortMessagesGoWhereAPlanWouldSendThem) {
+    for (const std::uint64_t longest : {longest_short_message, std::uint64_t{4096}}) {
+        expect_ways_as_planned(Planner(nothing(), 16, longest), longest);
+        expect_ways_as_planned(Planner(odd_machine(), 1, longest), longest);
+    }
+    const Planner planner(nothing(), 1);
+    EXPECT_EQ(planner.short_ways().of(Mode::ccm, Direction::encrypt, 10).function, nullptr);
+    EXPECT_GE(planner.short_ways().of(Mode::ctr, Direction::encrypt, 10).most_bytes, Cost::ends[0]);
+}
+
 TEST(Planner, GoesByWhatWasMeasured) {
     const Planner planner(odd_machine(), 1);
     const auto best = planner.best_cpu({.mode = Mode::gcm, .bytes = 1 << 20});

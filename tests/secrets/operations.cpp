@@ -207,8 +207,11 @@ void World::messages_into(std::vector<Operation>& all) {
     unsigned turn = 0;
     for (int m = WARPAES_ECB; m <= WARPAES_CMAC; ++m) {
         const auto mode = static_cast<warpaes_mode>(m);
-        for (const std::size_t length : {std::size_t{64}, std::size_t{4096 + 48}, longest / 16 * 16}) {
+        // Each of the kernels for short messages, in part of a vector too, and the ordinary way.
+        for (const std::size_t length : {std::size_t{64}, std::size_t{77}, std::size_t{208}, std::size_t{1520},
+                                         std::size_t{4096 + 48}, longest / 16 * 16}) {
             if (mode == WARPAES_CCM && length > 65535) continue;
+            if (length == 77 && (mode == WARPAES_ECB || mode == WARPAES_CBC)) continue;
             unsigned key_length = key_lengths[turn++ % 3];
             if (mode == WARPAES_XTS && key_length == 24) key_length = 32;
             for (const auto direction : directions) {
