@@ -120,7 +120,7 @@ private:
 
 /// Calls `work` below so many functions with few locals, of which none says how deep it is.
 [[gnu::noinline]] void below(int functions, const std::function<void()>& work) {
-    volatile std::uint8_t locals[100];
+    [[maybe_unused]] volatile std::uint8_t locals[100];
     locals[0] = 1;
     if (functions == 0) {
         work();
