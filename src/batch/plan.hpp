@@ -19,7 +19,6 @@ struct BatchPart {
     std::uint64_t bytes = 0;           ///< of data and associated data
     std::uint64_t longest = 0;         ///< bytes of the longest message
     std::uint64_t own_keys = 0;        ///< messages that bring their key as bytes
-    std::uint64_t in_place = 0;        ///< bytes
     Memory memory = Memory::pageable;  ///< where the first of them lie
 };
 

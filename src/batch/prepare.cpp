@@ -82,7 +82,6 @@ struct Batch::Survey {
         add_saturating(part.bytes, bytes);
         part.longest = std::max(part.longest, work_of(g));
         if (g.key == nullptr) part.own_keys += g.count;
-        if (stays) add_saturating(part.in_place, bytes);
         add_saturating(cost, bytes);
         add_saturating(cost, saturating_product(message_cost, g.count));
         if (!is_parallel(g.mode, g.direction)) serial_messages += g.count;
@@ -96,7 +95,6 @@ struct Batch::Survey {
             add_saturating(part.bytes, p.bytes);
             part.longest = std::max(part.longest, p.longest);
             part.own_keys += p.own_keys;
-            add_saturating(part.in_place, p.in_place);
         }
         add_saturating(cost, other.cost);
         serial_messages += other.serial_messages;

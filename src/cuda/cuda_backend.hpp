@@ -43,7 +43,7 @@ public:
     /// The same for a neighbourhood of `pointer`. `far`: on a device all of its allocation, which takes longer.
     [[nodiscard]] virtual MemoryStretch stretch(const void* pointer, bool far) noexcept = 0;
 
-    /// Enqueues a group of one, in a parallel mode, on `stream` (a cudaStream_t, null for the default stream) of
+    /// Enqueues a group of one on `stream` (a cudaStream_t, null for the default stream) of
     /// `device`; input and output are memory of that device, and so is the tag of GCM, which is encrypted only, or
     /// page-locked; its associated data is a digest. Key, IV and J0 are copied before this returns. Thread-safe. Throws
     /// Error{DEVICE, DEVICE_MEMORY}.

@@ -33,14 +33,6 @@ void check_asynchronous(const MessageRequest& r, int device) {
     }
 }
 
-/// A message of GCM without data, its tag where the host can reach it.
-void run_empty(const MessageGroup& g) {
-    const Block j0 = g.j0 != nullptr
-                         ? *g.j0
-                         : pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes>(g.iv.first, gcm_nonce_bytes));
-    settle_tag(g, 0, *Secret<Block>(gcm_tag(*g.key, j0, *g.aad_digest, g.aad_length, {}, 0)));
-}
-
 }  // namespace
 
 Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::uint8_t> iv) {
@@ -107,7 +99,7 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
     // What is small, and what a CPU reads, comes to host memory.
     const MemoryPlace aad_place = r.aad_length != 0 ? cuda_backend().place(r.aad) : MemoryPlace{};
     std::optional<SecretBuffer> copied_aad;
-    Block j0;
+    Block j0{};
     Secret<Block> aad_digest;
     Outcome hashed;
     if (gcm) {
@@ -118,10 +110,8 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
         *aad_digest = store_element(gcm_digest(engine, *r.key, r.aad, r.aad_length, &hashed));
         result.notes |= hashed.notes;
         message.aad_digest = &*aad_digest;
-        if (r.iv.size() != gcm_nonce_bytes) {
-            j0 = pre_counter(engine, *r.key, r.iv);
-            message.j0 = &j0;
-        }
+        j0 = pre_counter(engine, *r.key, r.iv);
+        if (r.iv.size() != gcm_nonce_bytes) message.j0 = &j0;
     } else if (aad_place.kind == Memory::device) {
         copied_aad.emplace(static_cast<std::size_t>(r.aad_length));
         copy_memory(copied_aad->data(), r.aad, copied_aad->size(), aad_place.device);
@@ -137,7 +127,7 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
         if (decrypt) copy_memory(tag->data(), r.tag, tag_bytes, tag_device);
         if (gcm && empty && hashed.device >= 0 && !stream) {
             // The GPU has done its part, and calling it again for a block would cost more than most of that.
-            run_empty(message);
+            settle_tag(message, 0, *Secret<Block>(gcm_tag(*r.key, j0, *aad_digest, r.aad_length, {}, 0)));
             result.backend = hashed.backend;
             result.device = hashed.device;
         } else {

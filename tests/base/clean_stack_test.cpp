@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -18,41 +19,75 @@
 namespace warpaes::test {
 namespace {
 
-/// A call on a stack of its own, which leaves it from the caller's function.
-class Coroutine {
+/// Work on a stack of its own, whose memory can be looked at afterwards.
+class OwnStack {
 public:
-    Coroutine() : stack_(std::size_t{256} << 10) {
+    void run(std::function<void()> work) {
+        begin(std::move(work));
+        resume();
+    }
+    void begin(std::function<void()> work) {
+        work_ = std::move(work);
         getcontext(&its_);
         its_.uc_stack.ss_sp = stack_.data();
         its_.uc_stack.ss_size = stack_.size();
         its_.uc_link = &back_;
         // makecontext() hands on ints alone.
         const auto self = reinterpret_cast<std::uintptr_t>(this);
-        makecontext(&its_, reinterpret_cast<void (*)()>(&Coroutine::begin), 2, static_cast<unsigned>(self >> 32),
+        makecontext(&its_, reinterpret_cast<void (*)()>(&OwnStack::enter), 2, static_cast<unsigned>(self >> 32),
                     static_cast<unsigned>(self));
     }
     /// Until it leaves, or ends.
     void resume() { swapcontext(&back_, &its_); }
+    void leave() { swapcontext(&its_, &back_); }
+
+    [[nodiscard]] bool holds(std::span<const std::uint8_t> bytes) const {
+        return std::search(stack_.begin(), stack_.end(), bytes.begin(), bytes.end()) != stack_.end();
+    }
+    template <typename Values>
+    [[nodiscard]] bool holds_any(const Values& values) const {
+        const std::span all(reinterpret_cast<const std::uint8_t*>(&values), sizeof values);
+        for (std::size_t at = 0; at + 16 <= all.size(); at += 16) {
+            const auto block = all.subspan(at, 16);
+            const bool empty = std::all_of(block.begin(), block.end(), [](std::uint8_t b) { return b == 0; });
+            if (!empty && holds(block)) return true;
+        }
+        return false;
+    }
+
+private:
+    static void enter(unsigned high, unsigned low) {
+        reinterpret_cast<OwnStack*>(std::uintptr_t{high} << 32 | low)->work_();
+    }
+
+    std::vector<std::uint8_t> stack_ = std::vector<std::uint8_t>(std::size_t{256} << 10);
+    std::function<void()> work_;
+    ucontext_t its_{}, back_{};
+};
+
+/// A call that leaves its stack from the caller's function.
+class Coroutine {
+public:
+    Coroutine() {
+        stack_.begin([this] { run(); });
+    }
+    void resume() { stack_.resume(); }
     [[nodiscard]] bool ended() const { return ended_; }
     [[nodiscard]] bool intact() const { return intact_; }
 
 private:
-    static void begin(unsigned high, unsigned low) {
-        reinterpret_cast<Coroutine*>(std::uintptr_t{high} << 32 | low)->run();
-    }
     void run() {
         volatile std::uint64_t mine[64];
         for (auto& word : mine) word = 0x5ca1ab1e;
         clean_stack([&] {
             note_stack_depth(4096);
-            call_back([&] { swapcontext(&its_, &back_); });
+            call_back([&] { stack_.leave(); });
         });
         for (auto& word : mine) intact_ = intact_ && word == 0x5ca1ab1e;
         ended_ = true;
     }
 
-    std::vector<std::uint8_t> stack_;
-    ucontext_t its_{}, back_{};
+    OwnStack stack_;
     bool ended_ = false, intact_ = true;
 };
 
@@ -79,44 +114,6 @@ TEST(CleanStack, GoesWithACoroutineToAnotherThread) {
     EXPECT_TRUE(call.ended());
     EXPECT_TRUE(call.intact());
 }
-
-/// Work on a stack whose memory can be looked at afterwards.
-class OwnStack {
-public:
-    void run(const std::function<void()>& work) {
-        work_ = &work;
-        getcontext(&its_);
-        its_.uc_stack.ss_sp = stack_.data();
-        its_.uc_stack.ss_size = stack_.size();
-        its_.uc_link = &back_;
-        const auto self = reinterpret_cast<std::uintptr_t>(this);
-        makecontext(&its_, reinterpret_cast<void (*)()>(&OwnStack::begin), 2, static_cast<unsigned>(self >> 32),
-                    static_cast<unsigned>(self));
-        swapcontext(&back_, &its_);
-    }
-    [[nodiscard]] bool holds(std::span<const std::uint8_t> bytes) const {
-        return std::search(stack_.begin(), stack_.end(), bytes.begin(), bytes.end()) != stack_.end();
-    }
-    template <typename Values>
-    [[nodiscard]] bool holds_any(const Values& values) const {
-        const std::span all(reinterpret_cast<const std::uint8_t*>(&values), sizeof values);
-        for (std::size_t at = 0; at + 16 <= all.size(); at += 16) {
-            const auto block = all.subspan(at, 16);
-            const bool empty = std::all_of(block.begin(), block.end(), [](std::uint8_t b) { return b == 0; });
-            if (!empty && holds(block)) return true;
-        }
-        return false;
-    }
-
-private:
-    static void begin(unsigned high, unsigned low) {
-        (*reinterpret_cast<OwnStack*>(std::uintptr_t{high} << 32 | low)->work_)();
-    }
-
-    std::vector<std::uint8_t> stack_ = std::vector<std::uint8_t>(std::size_t{256} << 10);
-    const std::function<void()>* work_ = nullptr;
-    ucontext_t its_{}, back_{};
-};
 
 /// Calls `work` below so many functions with few locals, of which none says how deep it is.
 [[gnu::noinline]] void below(int functions, const std::function<void()>& work) {

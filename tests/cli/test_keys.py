@@ -88,7 +88,7 @@ class Keygen(CommandTest):
         asan = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
         return {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls"), "ASAN_OPTIONS": asan, **more}
 
-    @unittest.skipUnless(RECORDER, "the recorder of calls is built with the command, which CTest names")
+    @unittest.skipUnless(RECORDER, "the recorder of calls is CTest's to name; `make test` runs this")
     def test_a_file_of_keys_is_durable_before_it_has_its_name_and_then_the_name(self):
         def calls(*arguments):
             self.write("calls", b"")
@@ -106,7 +106,7 @@ class Keygen(CommandTest):
             self.assertRegex(renamed, rf"^rename ({folder}/)?{arguments[-1]}$")
             self.assertEqual(settled, f"fsync {folder}")
 
-    @unittest.skipUnless(RECORDER, "the recorder of calls is built with the command, which CTest names")
+    @unittest.skipUnless(RECORDER, "the recorder of calls is CTest's to name; `make test` runs this")
     def test_a_file_of_keys_on_an_old_file_system(self):
         self.warpaes("keygen", "-o", "keyset", env=self.recorded(OLD_FILE_SYSTEM="1"))
         self.assertIn("link ", self.read("calls").decode())
@@ -115,7 +115,7 @@ class Keygen(CommandTest):
         self.warpaes("keys", "list", "keyset")
         self.refused(EXISTS, "never overwritten", "keygen", "-o", "keyset", env=self.recorded(OLD_FILE_SYSTEM="1"))
 
-    @unittest.skipUnless(RECORDER, "the recorder of calls is built with the command, which CTest names")
+    @unittest.skipUnless(RECORDER, "the recorder of calls is CTest's to name; `make test` runs this")
     def test_no_memory_has_a_status_of_its_own(self):
         long = "x" * 120_000
         self.refused(OUT_OF_MEMORY, "out of memory", "verify", "--aad", long, env=self.recorded(LITTLE_MEMORY="1"))

@@ -21,6 +21,9 @@ needs a GPU (no driver); a build with CUDA runs this</system-out></testcase>
 test_y (X.test_y) ... skipped 'there is no browser; install chromium'
 test_z (X.test_z) ... skipped "it's not for root"</system-out></testcase>
   <testcase name="e" status="notrun"><skipped message="m"/><system-out></system-out></testcase>
+  <testcase name="f" status="notrun"><skipped message="m"/><system-out>looking
+the vectors are not there; machines that have them run this
+</system-out></testcase>
 </testsuite>"""
 
 
@@ -28,7 +31,8 @@ class Ci(unittest.TestCase):
     def test_what_was_skipped_in_one_line(self):
         self.assertEqual(
             ci.skipped_line(JUNIT),
-            "Skipped: 4 tests: 2 needs a GPU (no driver), there is no browser, it's not for root, it does not say why",
+            "Skipped: 5 tests: 2 needs a GPU (no driver), there is no browser, it's not for root, it does not say why, "
+            "the vectors are not there",
         )
         self.assertEqual(ci.skipped_line('<testsuite><testcase name="a"/></testsuite>'), "Skipped: nothing")
 
