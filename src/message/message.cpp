@@ -226,12 +226,13 @@ void check(const MessageRequest& r, MessageResult& result, bool may_wait) {
     if (uses_tag(r.mode)) check_tagged(r, may_wait);
 }
 
-void note_wrapped_counter(const MessageRequest& r, MessageResult& result) {
-    if (r.mode != Mode::ctr || r.iv[0] != 0xff) return;
+/// WARPAES_NOTE_COUNTER_WRAPPED or nothing; before the IV may be overwritten, which may lie in the output.
+std::uint32_t wrapped_counter(const MessageRequest& r) {
+    if (r.mode != Mode::ctr || r.iv[0] != 0xff) return 0;
     const std::uint64_t end = r.range ? r.range->offset + r.range->length : r.input_length;
     Block first;
     std::copy_n(r.iv.data(), block_bytes, first.begin());
-    if (wraps(first, round_up(end) / block_bytes)) result.notes |= WARPAES_NOTE_COUNTER_WRAPPED;
+    return wraps(first, round_up(end) / block_bytes) ? std::uint32_t{WARPAES_NOTE_COUNTER_WRAPPED} : 0;
 }
 
 /// A checked message, wherever it lies and however long it is.
@@ -261,14 +262,16 @@ void crypt_any(Engine& engine, const MessageRequest& r, MessageResult& result, s
 
 void crypt(Engine& engine, const MessageRequest& r, MessageResult& result) {
     check(r, result, true);
+    const std::uint32_t note = wrapped_counter(r);
     if (!crypt_short(engine, r, result)) clean_stack([&] { crypt_any(engine, r, result, std::nullopt); });
-    note_wrapped_counter(r, result);
+    result.notes |= note;
 }
 
 void crypt_async(Engine& engine, const MessageRequest& r, MessageResult& result, CallerStream stream) {
     check(r, result, false);
+    const std::uint32_t note = wrapped_counter(r);
     clean_stack([&] { crypt_any(engine, r, result, stream); });
-    note_wrapped_counter(r, result);
+    result.notes |= note;
 }
 
 }  // namespace warpaes

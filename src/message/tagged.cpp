@@ -2,6 +2,7 @@
 
 #include <openssl/crypto.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "base/error.hpp"
@@ -88,7 +89,7 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
                          .length = r.input_length,
                          .input = Elements::of(input),
                          .output = {output, 0},
-                         .iv = Elements::of(r.iv.data()),
+                         .iv = {},
                          .iv_length = static_cast<std::uint32_t>(r.iv.size()),
                          .aad_length = r.aad_length,
                          .aad = Elements::of(r.aad),
@@ -96,10 +97,11 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
                          .tag_length = static_cast<std::uint32_t>(r.tag_length),
                          .key = r.key,
                          .keys = {}};
-    // What is small, and what a CPU reads, comes to host memory.
+    // What is small, and what a CPU reads, comes to host memory, and away from the output, which may be written before
+    // all of it has been read.
     const MemoryPlace aad_place = r.aad_length != 0 ? cuda_backend().place(r.aad) : MemoryPlace{};
     std::optional<SecretBuffer> copied_aad;
-    Block j0{};
+    Block iv{};  // of GCM J0, which begins with it if it has 12 bytes
     Secret<Block> aad_digest;
     Outcome hashed;
     if (gcm) {
@@ -110,13 +112,17 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
         *aad_digest = store_element(gcm_digest(engine, *r.key, r.aad, r.aad_length, &hashed));
         result.notes |= hashed.notes;
         message.aad_digest = &*aad_digest;
-        j0 = pre_counter(engine, *r.key, r.iv);
-        if (r.iv.size() != gcm_nonce_bytes) message.j0 = &j0;
-    } else if (aad_place.kind == Memory::device) {
-        copied_aad.emplace(static_cast<std::size_t>(r.aad_length));
-        copy_memory(copied_aad->data(), r.aad, copied_aad->size(), aad_place.device);
-        message.aad = {copied_aad->data(), 0};
+        iv = pre_counter(engine, *r.key, r.iv);
+        if (r.iv.size() != gcm_nonce_bytes) message.j0 = &iv;
+    } else {
+        std::copy(r.iv.begin(), r.iv.end(), iv.begin());
+        if (aad_place.kind == Memory::device || overlap(r.aad, r.aad_length, output, r.input_length)) {
+            copied_aad.emplace(static_cast<std::size_t>(r.aad_length));
+            copy_memory(copied_aad->data(), r.aad, copied_aad->size(), device_of(aad_place));
+            message.aad = {copied_aad->data(), 0};
+        }
     }
+    message.iv = Elements::of(iv.data());
     const auto tag_bytes = static_cast<std::size_t>(r.tag_length);
     const int tag_device = device_of(cuda_backend().place(r.tag));
     Secret<Block> tag;
@@ -127,7 +133,7 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
         if (decrypt) copy_memory(tag->data(), r.tag, tag_bytes, tag_device);
         if (gcm && empty && hashed.device >= 0 && !stream) {
             // The GPU has done its part, and calling it again for a block would cost more than most of that.
-            settle_tag(message, 0, *Secret<Block>(gcm_tag(*r.key, j0, *aad_digest, r.aad_length, {}, 0)));
+            settle_tag(message, 0, *Secret<Block>(gcm_tag(*r.key, iv, *aad_digest, r.aad_length, {}, 0)));
             result.backend = hashed.backend;
             result.device = hashed.device;
         } else {

@@ -104,6 +104,33 @@ TEST_P(GcmMessage, CutIntoChunks) {
     }
 }
 
+/// Whoever writes over what he has read gets the same bytes, however the message is cut.
+TEST_P(GcmMessage, IvOrAssociatedDataLieInTheOutput) {
+    const Engine small_chunks = make_engine(GetParam(), 4096, 2);
+    for (const std::size_t iv_bytes : {12U, 60U}) {
+        for (const std::size_t length : {100U, 20000U}) {
+            const GcmCase c = make_gcm_case(random_, 16, iv_bytes, 20, length);
+            const Key key = make_key(c.key);
+            for (const warpaes_direction direction : directions) {
+                const bool encrypt = direction == WARPAES_ENCRYPT;
+                for (warpaes_engine* engine : {engine_.get(), small_chunks.get()}) {
+                    PoisonedBuffer output(length);
+                    std::copy(c.iv.begin(), c.iv.end(), output.data() + 1);
+                    std::copy(c.aad.begin(), c.aad.end(), output.data() + 70);
+                    Bytes tag = c.tag;
+                    warpaes_message message =
+                        gcm_message(c, key, direction, (encrypt ? c.text : c.sealed).data(), output.data(), tag.data());
+                    message.iv = output.data() + 1;
+                    message.aad = output.data() + 70;
+                    ASSERT_EQ(warpaes_crypt(engine, &message), WARPAES_OK) << warpaes_last_error();
+                    ASSERT_TRUE(output.bytes(length) == (encrypt ? c.sealed : c.text)) << length;
+                    ASSERT_EQ(tag, c.tag);
+                }
+            }
+        }
+    }
+}
+
 TEST_P(GcmMessage, TheCounterWrapsWithoutACarry) {
     const Engine small_chunks = make_engine(GetParam(), 4096, 2);
     for (const unsigned before : {1U, 2U, 5U, 31U, 255U, 256U, 300U, 700U}) {

@@ -113,6 +113,32 @@ TEST_P(MacMessage, EveryIvTagAndAssociatedData) {
     }
 }
 
+TEST_P(MacMessage, NonceOrAssociatedDataLieInTheOutput) {
+    for (const std::size_t length : {100U, 6000U}) {
+        const MacCase c = make_case(random_, WARPAES_CCM, 16, length, 16, 11, 20);
+        const Key key = make_key(c.key);
+        for (const warpaes_direction direction : directions) {
+            const bool encrypt = direction == WARPAES_ENCRYPT;
+            for (const bool iv : {false, true}) {
+                PoisonedBuffer output(length);
+                std::copy(c.aad.begin(), c.aad.end(), output.data() + 5);
+                std::copy(c.iv.begin(), c.iv.end(), output.data() + 50);
+                Bytes tag = c.tag;
+                warpaes_message m =
+                    message_of(c, key, direction, (encrypt ? c.text : c.sealed).data(), output.data(), tag.data());
+                if (iv) {
+                    m.iv = output.data() + 50;
+                } else {
+                    m.aad = output.data() + 5;
+                }
+                ASSERT_EQ(warpaes_crypt(engine_.get(), &m), WARPAES_OK) << warpaes_last_error();
+                ASSERT_TRUE(output.bytes(length) == (encrypt ? c.sealed : c.text));
+                ASSERT_EQ(tag, c.tag);
+            }
+        }
+    }
+}
+
 TEST_P(MacMessage, WhatWasAlteredIsRefusedAndWiped) {
     for (const warpaes_mode mode : {WARPAES_CCM, WARPAES_CMAC}) {
         for (int what = 0; what < 4; ++what) {

@@ -187,6 +187,15 @@ TEST_P(Message, CounterWrapsAround) {
         ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
         EXPECT_EQ(output.bytes(c.length), expected(WARPAES_CTR, WARPAES_ENCRYPT, key_bytes, iv, input)) << c.length;
         EXPECT_EQ((message.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0, c.wraps) << c.length;
+
+        // The same if the counter lies where the output is going to be.
+        PoisonedBuffer over(c.length);
+        std::copy(iv.begin(), iv.end(), over.data());
+        message.iv = over.data();
+        message.output = over.data();
+        ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
+        EXPECT_EQ(over.bytes(c.length), output.bytes(c.length)) << c.length;
+        EXPECT_EQ((message.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0, c.wraps) << c.length;
     }
 }
 

@@ -17,6 +17,7 @@ Engine make_engine(const std::string& backend, std::uint64_t chunk_bytes, std::u
     options.backend = backend.c_str();
     options.chunk_bytes = chunk_bytes;
     options.threads = threads;
+    if (chunk_bytes != 0) options.depth = threads;
     warpaes_engine* engine = nullptr;
     EXPECT_EQ(warpaes_engine_create(&options, &engine), WARPAES_OK) << warpaes_last_error();
     return Engine(engine);
