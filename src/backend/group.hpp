@@ -91,6 +91,9 @@ struct MessageGroup {
 /// it, and if it is not the one that is there, wipes the output and says so in `failed`. In host memory.
 void settle_tag(const MessageGroup& group, std::uint64_t index, const Block& tag);
 
+/// The pre-counter block J0 of message `index` of a group of GCM whose IVs have 12 bytes, or that brings it.
+[[nodiscard]] Block pre_counter(const MessageGroup& group, std::uint64_t index = 0);
+
 /// The tag of a message of GCM (SP 800-38D, 7.1) from the digests of its associated data and of its ciphertext.
 [[nodiscard]] Block gcm_tag(const ExpandedKey& key, const Block& j0, const Block& aad_digest, std::uint64_t aad_bytes,
                             FieldElement digest, std::uint64_t bytes);

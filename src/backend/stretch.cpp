@@ -166,13 +166,10 @@ private:
 
     /// SP 800-38D, 7.1, step 2.
     void make_j0s(Block* j0s) {
-        if (g_.j0 != nullptr) {
-            *j0s = *g_.j0;
-        } else if (g_.iv_length == gcm_nonce_bytes) {
-            for (std::size_t i = 0; i < count_; ++i) {
-                const std::uint8_t* const iv = i < g_.count ? g_.iv.at(i) : last_->iv.first;
-                j0s[i] = pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes>(iv, gcm_nonce_bytes));
-            }
+        if (g_.j0 != nullptr || g_.iv_length == gcm_nonce_bytes) {
+            each([&](const MessageGroup& g, std::size_t first) {
+                for (std::size_t i = 0; i < g.count; ++i) j0s[first + i] = pre_counter(g, i);
+            });
         } else {
             const FieldElement digest = digest_of(lane_, key_, g_.iv.first, g_.iv_length);
             *j0s = store_element(multiply(digest ^ length_block(0, g_.iv_length), key_.hash_key().powers[0]));
@@ -335,6 +332,11 @@ void settle_tag(const MessageGroup& group, std::uint64_t index, const Block& tag
     if (CRYPTO_memcmp(tag.data(), place, group.tag_length) == 0) return;
     if (group.mode != Mode::cmac) wipe({group.output.at(index), static_cast<std::size_t>(group.length)});
     if (group.failed != nullptr) group.failed[index] = 1;
+}
+
+Block pre_counter(const MessageGroup& g, std::uint64_t index) {
+    if (g.j0 != nullptr) return *g.j0;
+    return pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes>(g.iv.at(index), gcm_nonce_bytes));
 }
 
 Block gcm_tag(const ExpandedKey& key, const Block& j0, const Block& aad_digest, std::uint64_t aad_bytes,

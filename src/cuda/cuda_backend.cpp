@@ -61,9 +61,7 @@ public:
         const CurrentDevice current(device);
         const auto on = static_cast<cudaStream_t>(stream);
         if (g.mode != Mode::gcm) return cuda::enqueue(run_of(g), limits(device), on);
-        const bool usual = g.j0 == nullptr;
-        const Block j0 =
-            usual ? pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes>(g.iv.first, gcm_nonce_bytes)) : *g.j0;
+        const Block j0 = pre_counter(g);
         cuda::enqueue(GcmRun{.direction = g.direction,
                              .key = g.key,
                              .input = g.input.first,
@@ -73,7 +71,7 @@ public:
                              .input_stride = g.length,
                              .output_stride = g.length,
                              .j0 = &j0,
-                             .public_counters = usual,
+                             .public_counters = g.j0 == nullptr,
                              .result = GcmRun::Result::tag,
                              .aad_digest = g.aad_digest != nullptr ? *g.aad_digest : Block{},
                              .aad_bytes = g.aad_length,

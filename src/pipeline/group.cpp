@@ -79,12 +79,7 @@ std::uint32_t run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
     MemorySource source(ends.in);
     MemorySink sink(ends.out);
     if (g.mode == Mode::gcm) {
-        Block j0{};
-        if (g.output.first != nullptr || g.digest == nullptr) {
-            j0 = g.j0 != nullptr
-                     ? *g.j0
-                     : pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes>(g.iv.first, gcm_nonce_bytes));
-        }
+        const Block j0 = g.digest == nullptr ? pre_counter(g) : Block{};
         GcmStage stage(g, j0, ends.plan.chunk_bytes);
         const std::uint32_t notes = run_pipeline(engine, ends.plan, stage, source, sink).notes;
         stage.finish(ends.out);
