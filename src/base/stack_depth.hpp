@@ -14,6 +14,10 @@ void note_stack_depth(std::size_t below = 1024) noexcept;
 /// What libcrypto takes at the most, looking up its algorithms included.
 inline constexpr std::size_t libcrypto_stack = 4096;
 
+/// What a table of the C++ library's takes to grow for the first time: it binds a symbol of the mathematical library
+/// then, which saves the vector registers, with all that was in work, far down.
+inline constexpr std::size_t tables_stack = 8192;
+
 /// What the C++ library takes for files and their names. It binds its symbols when they are first called, which saves
 /// vector registers far down.
 inline constexpr std::size_t files_stack = 32768;

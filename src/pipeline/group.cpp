@@ -23,6 +23,10 @@ public:
           j0_(j0),
           chunk_blocks_(chunk_bytes / block_bytes),
           digests_(static_cast<std::size_t>(chunks(group.length))) {}
+    GcmStage(const GcmStage&) = delete;
+    GcmStage& operator=(const GcmStage&) = delete;
+    /// With the ciphertext they tell H.
+    ~GcmStage() override { wipe({digests_.front().data(), digests_.size() * block_bytes}); }
 
     void process(Lane& lane, Chunk& chunk) override {
         MessageGroup part = group_;

@@ -137,7 +137,7 @@ warpaes_key* World::key(unsigned length) const {
     return made;
 }
 
-std::vector<Operation> World::operations(warpaes_engine* engine, bool on_gpu) {
+std::vector<Operation> World::operations(warpaes_engine* engine, warpaes_engine* cutting, bool on_gpu) {
     engine_ = engine;
     on_gpu_ = on_gpu;
     std::vector<Operation> all;
@@ -145,6 +145,7 @@ std::vector<Operation> World::operations(warpaes_engine* engine, bool on_gpu) {
         all.push_back({"key of " + std::to_string(length), [=, this] { warpaes_key_destroy(key(length)); }, {}});
     }
     messages_into(all);
+    cut_messages_into(all, cutting);
     segments_into(all);
     batches_into(all);
     contexts_into(all);
@@ -159,7 +160,7 @@ std::vector<Operation> World::operations(warpaes_engine* engine, bool on_gpu) {
 // messages
 
 void World::crypt(warpaes_mode mode, warpaes_direction direction, std::size_t length, unsigned key_length, bool forged,
-                  bool padded, std::uint8_t* input, std::uint8_t* output) {
+                  bool padded, std::uint8_t* input, std::uint8_t* output, warpaes_engine* engine) {
     warpaes_key* const k = key(key_length);
     warpaes_key* tweak = nullptr;
     warpaes_message m = WARPAES_MESSAGE_INIT;
@@ -183,7 +184,8 @@ void World::crypt(warpaes_mode mode, warpaes_direction direction, std::size_t le
         m.tag_len = 16;
     }
     if (forged) tags_[0] ^= 1;
-    expect(warpaes_crypt(engine_, &m), "crypt", forged ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
+    expect(warpaes_crypt(engine != nullptr ? engine : engine_, &m), "crypt",
+           forged ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
     if (forged) tags_[0] ^= 1;
     warpaes_key_destroy(k);
     warpaes_key_destroy(tweak);
@@ -198,6 +200,15 @@ void World::look_for_tag(warpaes_mode mode, const std::uint8_t* iv, std::size_t 
         } else if (has_tag(mode)) {
             look_for_bytes(tag, "tag");
         }
+    });
+    if (!looked) std::abort();
+}
+
+/// Of the message that was encrypted last.
+void World::look_for_chunks(unsigned key_length) const {
+    const bool looked = apart([&] {
+        const Bytes key{keys_ + 32 * (key_length / 8 - 2), key_length};
+        for (std::size_t i = 0; i < 4; ++i) look_for_digest(key, {cipher_ + i * small_chunk, small_chunk}, "GCM");
     });
     if (!looked) std::abort();
 }
@@ -246,6 +257,31 @@ void World::messages_into(std::vector<Operation>& all) {
                            crypt(WARPAES_CBC, direction, 5008, 16, false, false, out_, out_);
                        },
                        {}});
+    }
+}
+
+/// In chunks, on the engine's threads too.
+void World::cut_messages_into(std::vector<Operation>& all, warpaes_engine* cutting) {
+    constexpr std::size_t length = 40000;
+    unsigned turn = 0;
+    for (int m = WARPAES_ECB; m <= WARPAES_GCM; ++m) {
+        const auto mode = static_cast<warpaes_mode>(m);
+        unsigned key_length = key_lengths[turn++ % 3];
+        if (mode == WARPAES_XTS && key_length == 24) key_length = 32;
+        const auto add = [&](warpaes_direction direction, bool forged) {
+            const bool encrypts = direction == WARPAES_ENCRYPT;
+            std::function<void()> look;
+            if (mode == WARPAES_GCM && !encrypts) look = [=, this] { look_for_chunks(key_length); };
+            all.push_back(
+                {text("crypt: mode %d, cut, direction %d, %zu bytes%s", m, direction, length, forged ? ", forged" : ""),
+                 [=, this] {
+                     crypt(mode, direction, length, key_length, forged, false, encrypts ? plain_ : cipher_,
+                           encrypts ? cipher_ : out_, cutting);
+                 },
+                 look});
+        };
+        for (const auto direction : directions) add(direction, false);
+        if (has_tag(mode)) add(WARPAES_DECRYPT, true);
     }
 }
 

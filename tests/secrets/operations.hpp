@@ -23,11 +23,13 @@ public:
     ~World();
     World(const World&) = delete;
     World& operator=(const World&) = delete;
-    [[nodiscard]] std::vector<Operation> operations(warpaes_engine* engine, bool on_gpu);
+    /// `cutting`: an engine whose chunks have `small_chunk` bytes.
+    [[nodiscard]] std::vector<Operation> operations(warpaes_engine* engine, warpaes_engine* cutting, bool on_gpu);
     /// Statuses that were not as they should be.
     [[nodiscard]] std::string complaints();
 
     static constexpr std::size_t messages = 20;
+    static constexpr std::size_t small_chunk = 4096;
 
 private:
     static constexpr std::size_t text_bytes = std::size_t{512} << 10;
@@ -36,6 +38,7 @@ private:
     warpaes_key* key(unsigned length) const;
 
     void messages_into(std::vector<Operation>& all);
+    void cut_messages_into(std::vector<Operation>& all, warpaes_engine* cutting);
     void segments_into(std::vector<Operation>& all);
     void batches_into(std::vector<Operation>& all);
     void contexts_into(std::vector<Operation>& all);
@@ -45,13 +48,14 @@ private:
     void memory_into(std::vector<Operation>& all);
 
     void crypt(warpaes_mode mode, warpaes_direction direction, std::size_t length, unsigned key_length, bool forged,
-               bool padded, std::uint8_t* input, std::uint8_t* output);
+               bool padded, std::uint8_t* input, std::uint8_t* output, warpaes_engine* engine = nullptr);
     void batch(warpaes_mode mode, warpaes_direction direction, std::size_t length, bool raw, bool forged);
     void context(warpaes_mode mode, warpaes_direction direction, std::uint32_t flags);
     void segments(warpaes_direction direction, bool forged, std::uint8_t* input, std::uint8_t* output);
     void enc(warpaes_direction direction, warpaes_kdf kdf, std::uint32_t flags);
     void seal(warpaes_direction direction, const char* name, std::uint32_t flags);
     void look_for_tag(warpaes_mode mode, const std::uint8_t* iv, std::size_t length, unsigned key_length) const;
+    void look_for_chunks(unsigned key_length) const;
     void look_for_derived(const char* name) const;
     void look_for_derived(warpaes_kdf kdf, bool base64) const;
     [[nodiscard]] std::string path(const char* name) const;

@@ -99,6 +99,13 @@ void look_for_digests(Bytes key, Bytes iv, std::uint64_t text_bytes, Bytes tag, 
     look_for_element(whole, name + ": tag");
 }
 
+void look_for_digest(Bytes key, Bytes stretch, const std::string& name) {
+    warpaes::FieldElement digest;
+    warpaes::hash_blocks(warpaes::load_element(encrypted(key, std::vector<std::uint8_t>(16))), stretch.data(),
+                         stretch.size(), digest);
+    look_for_element(warpaes::store_element(digest), name + ": digest of a stretch");
+}
+
 std::vector<std::uint8_t> from_passphrase(std::string_view passphrase, Bytes salt, int rounds, std::size_t bytes) {
     std::vector<std::uint8_t> key(bytes);
     if (rounds != 0) {

@@ -18,6 +18,9 @@ void look_for_key(std::span<const std::uint8_t> key, const std::string& name,
 void look_for_digests(std::span<const std::uint8_t> key, std::span<const std::uint8_t> iv, std::uint64_t text_bytes,
                       std::span<const std::uint8_t> tag, const std::string& name);
 
+/// The digest of a stretch of a GCM message's ciphertext, whole blocks: with the stretch it tells H.
+void look_for_digest(std::span<const std::uint8_t> key, std::span<const std::uint8_t> stretch, const std::string& name);
+
 /// Every sixteen bytes of a text of period sixteen.
 void look_for_text(std::span<const std::uint8_t> period, const std::string& name);
 

@@ -53,7 +53,8 @@ TEST_P(SecretsTest, NothingIsLeftOfAnyOperation) {
                "this name after \"simulated.\" every machine";
     }
     World& w = world();
-    abi_tests::Engine engine = abi_tests::make_engine(GetParam(), 0, 2);
+    abi_tests::Engine engine = abi_tests::make_engine(GetParam(), 0, 2),
+                      cutting = abi_tests::make_engine(GetParam(), World::small_chunk, 2);
     Caller caller;
     std::set<std::string> told;
     const auto check = [&](const std::string& after) {
@@ -72,7 +73,7 @@ TEST_P(SecretsTest, NothingIsLeftOfAnyOperation) {
         ASSERT_LT(told.size(), 1000u) << "the rest would take too long";
     };
     for (const std::string& finding : findings()) told.insert(finding);  // of other tests
-    for (const Operation& operation : w.operations(engine.get(), on_gpu)) {
+    for (const Operation& operation : w.operations(engine.get(), cutting.get(), on_gpu)) {
         if (operation.before) operation.before();
         watch_frees(true);
         caller.call(operation.run);
@@ -80,8 +81,9 @@ TEST_P(SecretsTest, NothingIsLeftOfAnyOperation) {
         check(operation.name);
         if (HasFatalFailure()) return;
     }
+    cutting.reset();
     engine.reset();
-    check("the engine's end");
+    check("the engines' end");
 }
 
 WARPAES_FOR_EVERY_BACKEND(SecretsTest);
