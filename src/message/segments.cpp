@@ -65,8 +65,16 @@ void check_buffers(const SegmentsRequest& r, const Side& in, const Side& out) {
                                                std::to_string(in.stride) + " and " + std::to_string(out.stride));
     }
     check_overlap(r.input, in.span, r.output, out.span);
-    if (r.tags != nullptr && overlap(r.tags, r.count * block_bytes, r.output, out.span)) {
-        throw Error(WARPAES_ERROR_OVERLAP, "tags: lie in the output");
+    // Segments are done in any order: what one writes no other may have to read.
+    const std::uint64_t nonce_bytes = r.count * gcm_nonce_bytes, tag_bytes = r.count * block_bytes;
+    if (overlap(r.nonces, nonce_bytes, r.output, out.span)) {
+        throw Error(WARPAES_ERROR_OVERLAP, "nonces: lie in the output");
+    }
+    if (r.tags == nullptr) return;
+    if (overlap(r.tags, tag_bytes, r.output, out.span)) throw Error(WARPAES_ERROR_OVERLAP, "tags: lie in the output");
+    if (r.direction == Direction::encrypt &&
+        (overlap(r.tags, tag_bytes, r.input, in.span) || overlap(r.tags, tag_bytes, r.nonces, nonce_bytes))) {
+        throw Error(WARPAES_ERROR_OVERLAP, "tags: lie in the input or in the nonces");
     }
 }
 

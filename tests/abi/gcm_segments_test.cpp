@@ -153,6 +153,12 @@ TEST_P(GcmSegments, Refused) {
             [](auto& s) { s.input = static_cast<const std::uint8_t*>(s.output) + 1; });
     refused("tags in the output", WARPAES_ERROR_OVERLAP, "tags",
             [](auto& s) { s.tags = static_cast<std::uint8_t*>(s.output) + 3; });
+    refused("tags in the input", WARPAES_ERROR_OVERLAP, "tags",
+            [](auto& s) { s.tags = static_cast<std::uint8_t*>(const_cast<void*>(s.input)) + 3; });
+    refused("tags in the nonces", WARPAES_ERROR_OVERLAP, "tags",
+            [](auto& s) { s.tags = const_cast<std::uint8_t*>(s.nonces) - 1; });
+    refused("nonces in the output", WARPAES_ERROR_OVERLAP, "nonces",
+            [](auto& s) { s.nonces = static_cast<const std::uint8_t*>(s.output) + 3; });
 
     warpaes_segments s = WARPAES_SEGMENTS_INIT;
     s.direction = WARPAES_ENCRYPT;
