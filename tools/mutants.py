@@ -6,13 +6,13 @@
     tools/mutants.py --count 20 --room batch   of this room
     tools/mutants.py --wiping 25               so many of lines that overwrite secrets: without them
     tools/mutants.py --list mutants.json       these: [{"file", "line", "after"}]
-    tools/mutants.py --again                   those of the last run that are still to do or survived, with the tests of now
+    tools/mutants.py --again                   those of the last run that have not been killed, with the tests of now
     tools/mutants.py --record                  the score to bench/results/robustness
 
-The mutants are universalmutator's (PyPI), one a line, drawn with --seed; of lines that a record has already, none. All of
-them are in one build, each behind a switch (switches.py), in a copy of the tree under build/mutants. Lines that take no
-switch, and what does not compile, are passed over; the record says how many. A survivor that may live, because it changes
-speed alone or nothing at all, gets its reason into the record by hand ("because").
+The mutants are universalmutator's (PyPI), one a line, drawn with --seed; of lines that a record has already, none. All
+of them are in one build, each behind a switch (switches.py), in a copy of the tree under build/mutants. Lines that take
+no switch, and what does not compile, are passed over; the record says how many. A survivor that may live, because it
+changes speed alone or nothing at all, gets its reason into the record by hand ("because").
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class Draw:
     def of_wiping(self, count: int) -> list[list[dict]]:
         """Lines that overwrite secrets, without them; one candidate each, more than are wanted."""
         found = []
-        for file in sum(map(files_of, ROOMS), []):
+        for file in (file for room in ROOMS for file in files_of(room)):
             for number, line in enumerate((ROOT / file).read_text().splitlines(), 1):
                 if is_code(line) and (file, line.strip()) not in self.before:
                     without = WIPING.search(line) if not re.match(r"\s*(virtual|void|inline) ", line) else None
@@ -211,7 +211,7 @@ def try_out(tree: Tree, slot: Slot, tests: list[str], baseline: dict[str, dict])
     killer = next((test for test in tests if not tree.passes(test, slot.number, limits[test])), None)
     seconds = round(time.monotonic() - start, 1)
     print(
-        f"{'killed  ' if killer else 'SURVIVED' if tests else 'UNSEEN  '} {slot.number} {mutant['file']}:{mutant['line']}"
+        f"{'killed' if killer else 'SURVIVED' if tests else 'UNSEEN'} {slot.number} {mutant['file']}:{mutant['line']}"
         f" {mutant['before']}  ==>  {mutant['after'].strip()}  {killer or ''} {seconds} s",
         flush=True,
     )

@@ -124,7 +124,7 @@ class Tree:
             sys.exit(f"mutants: the copy cannot be configured\n{done.stdout}{done.stderr}")
 
     def blamed(self, output: str) -> set[Slot]:
-        """The mutants that a compiler's errors are about: at the line itself, or else mentioned by what comes with it."""
+        """The mutants that a compiler's errors are about: at the line itself, or else in what comes with it."""
         spans: dict[str, list[tuple[range, Slot]]] = {}
         for slot in self.slots:
             text = self.code(slot.mutant["file"]).text
@@ -178,7 +178,8 @@ class Tree:
         found, open_ = set(), [name]
         while open_:
             current = open_.pop()
-            for path in re.findall(r'^#\s*include "([^"]+)"', (self.folder / current).read_text(), re.MULTILINE):
+            text = (self.folder / current).read_text()
+            for path in re.findall(r'^#\s*include "([^"]+)"', text, re.MULTILINE):
                 for base in ("src", "include", os.path.dirname(current), "tests"):
                     known = os.path.normpath(f"{base}/{path}")
                     if (self.folder / known).is_file():

@@ -1,8 +1,8 @@
-"""Mutants behind switches: many changed lines in one build, of which a process takes the one that WARPAES_MUTANT names.
+"""Mutants behind switches: many changed lines in one build. A process takes the one that WARPAES_MUTANT names.
 
 A changed statement becomes `if (warpaes_mutant(7)) { changed } else { as it was }`, a changed expression
-`(warpaes_mutant(7) ? (changed) : (as it was))`, on the lines where it was. What the compiler computes (constants, types,
-`if constexpr`) takes no switch.
+`(warpaes_mutant(7) ? (changed) : (as it was))`, on the lines where it was. What the compiler computes (constants,
+types, `if constexpr`) takes no switch.
 """
 
 from __future__ import annotations
@@ -54,25 +54,12 @@ BINARY = {"/", "%", "|", "^", "<=", ">=", "==", "!=", "||", "<<"}
 UNARY = {"+", "-", "!", "~"}
 ENDS = {",", ";", "return", "throw", "co_return", "case", *ASSIGNMENTS}
 CLASSES = {"struct", "class", "enum", "union", "namespace", "extern"}
-DECLARING = CLASSES | set(
-    ["const", "constexpr", "constinit", "consteval", "static", "auto", "using", "typedef", "friend", "virtual", "explicit", "inline", "template", "static_assert", "thread_local", "unsigned", "signed", "int", "bool", "char", "void", "double", "float", "long", "short", "public", "private", "protected"]
-)
+DECLARING = CLASSES | {"const", "constexpr", "constinit", "consteval", "static", "auto", "using", "typedef", "friend"}
+DECLARING |= {"virtual", "explicit", "inline", "template", "static_assert", "thread_local", "unsigned", "signed", "int"}
+DECLARING |= {"bool", "char", "void", "double", "float", "long", "short", "public", "private", "protected"}
 LEAVING = {"return", "throw", "delete", "goto", "co_return", "co_yield", "co_await", "new", "case", "else", "if", "for"}
-COMPUTED = {
-    "constexpr",
-    "consteval",
-    "constinit",
-    "static_assert",
-    "template",
-    "enum",
-    "using",
-    "typedef",
-    "case",
-    "asm",
-    "alignas",
-}
-
-
+COMPUTED = {"constexpr", "consteval", "constinit", "static_assert", "template", "enum", "using", "typedef", "case"}
+COMPUTED |= {"asm", "alignas"}
 VALUES = {"sizeof", "new", "alignof", "not", "const", "unsigned", "long", "struct", "typename"}
 NO_VALUE = COMPUTED | {"{", "if", "for", "while", "switch", "do"}
 
