@@ -277,8 +277,6 @@ def main() -> int:
         print(f"{len(tree.slots)} mutants of {len(lists)} wanted", flush=True)
     tree.write()
     tree.configure()
-    tree.check_headers()
-    save(tree, state)
     rooms = {room_of(slot.mutant["file"]) for slot in tree.slots}
     tree.make(targets_of(rooms))
     save(tree, state)
@@ -291,6 +289,11 @@ def main() -> int:
     def work(slot: Slot) -> None:
         if time.monotonic() < end:
             found = try_out(tree, slot, tests[room_of(slot.mutant["file"])], baseline)
+            before = state["results"].get(str(slot.number), found)
+            if found["killed_by"] and before["killed_by"] is None:
+                found["since"] = True
+            elif "because" in before:
+                found["because"] = before["because"]
             state["results"][str(slot.number)] = found
             save(tree, state)
 

@@ -48,6 +48,7 @@ class Tree:
         self.slots: list[Slot] = []
         self.passed_over: list[dict] = []
         self.codes: dict[str, switches.Code] = {}
+        self.checked: dict[str, str] = {}
         self.folder.mkdir(parents=True, exist_ok=True)
 
     # Which switches.
@@ -67,9 +68,10 @@ class Tree:
             mutant = slot.mutant
             if not slot.ways:
                 code = self.code(mutant["file"])
-                slot.ways = switches.switches(code.text, mutant["line"], mutant["after"], code)
+                finder = switches.finder(code, mutant["line"], mutant["after"])
+                slot.ways = finder.switches() if finder.is_code() else []
                 if not slot.ways:
-                    self.pass_over(slot, "takes no switch")
+                    self.pass_over(slot, "takes no switch" if finder.is_code() else "cannot compile")
                     continue
             others = [s for s in self.slots if s is not slot and s.ways and s.mutant["file"] == mutant["file"]]
             if any(other.mutant["line"] == mutant["line"] for other in others):
@@ -142,36 +144,34 @@ class Tree:
                     break
         return found
 
-    def check_headers(self) -> None:
-        """Headers first, by one file that includes each: all of the tree depends on them."""
+    def check(self) -> None:
+        """Compiles what is changed without making code of it, which is quick; a header in one file that has it."""
         commands = {
             os.path.relpath(os.path.join(entry["directory"], entry["file"]), self.folder): entry
             for entry in json.loads((self.build / "compile_commands.json").read_text())
         }
         closures = {name: self.included(name) for name in commands if (self.folder / name).exists()}
-        known: dict[str, str] = {}
-        for round_ in range(12):
+        refused = True
+        while refused:
             self.write()
-            headers = {s.mutant["file"] for s in self.slots if re.search(r"\.(hpp|cuh)$", s.mutant["file"])}
-            wanted: set[str] = set()
-            for header in sorted(headers):
+            files = {slot.mutant["file"] for slot in self.slots}
+            wanted = files & commands.keys()
+            for header in sorted(files - wanted):
                 users = [name for name, closure in closures.items() if header in closure]
                 stem = header.rsplit("/", 1)[-1].split(".")[0]
                 users.sort(key=lambda name: (stem not in name, name not in wanted, len(closures[name])))
                 wanted |= set(users[:1])
             state = {
-                name: "".join((self.folder / part).read_text() for part in sorted({name} | closures[name] & headers))
+                name: "".join((self.folder / part).read_text() for part in sorted({name} | closures[name] & files))
                 for name in wanted
             }
-            todo = [name for name in sorted(wanted) if known.get(name) != state[name]]
+            todo = [name for name in sorted(wanted) if self.checked.get(name) != state[name]]
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 outputs = list(pool.map(lambda name: self.syntax(commands[name]), todo))
-            known |= {name: state[name] for name, output in zip(todo, outputs, strict=True) if not output}
-            slots = set().union(*(self.blamed(output) for output in outputs))
-            print(f"headers, round {round_ + 1}: {len(todo)} files, {len(slots)} switches refused", flush=True)
-            if not slots:
-                return
-            for slot in slots:
+            self.checked |= {name: state[name] for name, output in zip(todo, outputs, strict=True) if not output}
+            refused = set().union(*(self.blamed(output) for output in outputs))
+            print(f"{len(todo)} files checked, {len(refused)} switches refused", flush=True)
+            for slot in refused:
                 self.refuse(slot)
 
     def included(self, name: str) -> set[str]:
@@ -197,20 +197,18 @@ class Tree:
 
     def make(self, targets: list[str]) -> None:
         """Builds; a switch that does not compile makes room for another."""
-        for round_ in range(12):
-            self.write()
+        while True:
+            self.check()
             command = ["nice", "cmake", "--build", self.build, "--target", *targets, "--", "-k", "0"]
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
             self.log.write_text(done.stdout)
             if done.returncode == 0:
                 return
-            slots = self.blamed(done.stdout)
-            print(f"build, round {round_ + 1}: {len(slots)} switches refused", flush=True)
-            if not slots:
-                break
-            for slot in slots:
+            refused = self.blamed(done.stdout)
+            if not refused:
+                sys.exit(f"mutants: the copy does not build; see {self.log}")
+            for slot in refused:
                 self.refuse(slot)
-        sys.exit(f"mutants: the copy does not build; see {self.log}")
 
     # Its tests.
 

@@ -57,7 +57,21 @@ CLASSES = {"struct", "class", "enum", "union", "namespace", "extern"}
 DECLARING = CLASSES | {"const", "constexpr", "constinit", "consteval", "static", "auto", "using", "typedef", "friend"}
 DECLARING |= {"virtual", "explicit", "inline", "template", "static_assert", "thread_local", "unsigned", "signed", "int"}
 DECLARING |= {"bool", "char", "void", "double", "float", "long", "short", "public", "private", "protected"}
-LEAVING = {"return", "throw", "delete", "goto", "co_return", "co_yield", "co_await", "new", "case", "else", "if", "for"}
+LEAVING = {
+    "asm",
+    "return",
+    "throw",
+    "delete",
+    "goto",
+    "co_return",
+    "co_yield",
+    "co_await",
+    "new",
+    "case",
+    "else",
+    "if",
+    "for",
+}
 COMPUTED = {"constexpr", "consteval", "constinit", "static_assert", "template", "enum", "using", "typedef", "case"}
 COMPUTED |= {"asm", "alignas"}
 VALUES = {"sizeof", "new", "alignof", "not", "const", "unsigned", "long", "struct", "typename"}
@@ -180,6 +194,8 @@ class Finder:
 
     def is_code(self) -> bool:
         """Not what cannot compile in any case."""
+        if self.same:
+            return False
         old, new = (
             code.words[span.start : span.stop] for code in (self.old, self.new) for span in [code.of_line(self.line)]
         )
@@ -367,10 +383,20 @@ class Finder:
             return
         after = self.new.on_one_line(begin, end + self.more)
         before = self.old.part(begin, end)
-        if after.strip() in {"", ";"}:
+        if after.strip() in {"", ";"} and self.ends_function(begin, end):
+            # Else the compiler would take it that nobody comes there.
+            self.add(begin, end, "if (warpaes_mutant(%d)) { __builtin_trap(); } else { " + before + " }")
+        elif after.strip() in {"", ";"}:
             self.add(begin, end, "if (!warpaes_mutant(%d)) { " + before + " }")
         else:
             self.add(begin, end, "if (warpaes_mutant(%d)) { " + after + " } else { " + before + " }")
+
+    def ends_function(self, begin: int, end: int) -> bool:
+        """Whether a function without this `return` has none in the end."""
+        words, opened = self.old.words, self.old.enclosing(begin)
+        if words[begin] != "return" or end - begin == 2 or words[end : end + 1] != ["}"]:
+            return False
+        return self.old.head(opened)[:1] not in (["if"], ["for"], ["while"], ["switch"], ["else"], ["do"], [])
 
     def head_of_class(self, begin: int) -> bool:
         """Whether members are declared there, or something at namespace scope."""
@@ -384,8 +410,6 @@ class Finder:
         return True
 
     def switches(self) -> list[Switch]:
-        if self.same or not self.is_code():
-            return []
         self.statement()
         self.expressions()
         seen, chosen = set(), []
@@ -397,10 +421,10 @@ class Finder:
         return chosen
 
 
-def switches(text: str, line: int, after: str, code: Code | None = None) -> list[Switch]:
-    lines = text.split("\n")
+def finder(code: Code, line: int, after: str) -> Finder:
+    lines = code.text.split("\n")
     lines[line - 1] = after
-    return Finder(code or Code(text), Code("\n".join(lines)), line).switches()
+    return Finder(code, Code("\n".join(lines)), line)
 
 
 def lines_of(text: str, switch: Switch) -> range:
