@@ -229,7 +229,8 @@ class Tree:
             command = [self.build / "tests" / test, "--gtest_brief=1", "--gtest_fail_fast", f"--gtest_filter={filter_}"]
             if test.endswith("_simulated"):
                 environment["WARPAES_TEST_SIMULATED"] = "1"
-        with (self.folder.parent / f"{number}.log").open("w") as log:
+        log_name = f"{number}.log" if reached is None else f"{reached.stem}.log"
+        with (self.folder.parent / log_name).open("w") as log:
             process = subprocess.Popen(
                 ["nice", *(str(part) for part in command)],
                 cwd=self.build,
