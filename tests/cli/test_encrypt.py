@@ -390,6 +390,19 @@ class Outputs(KeyedTest):
         self.assertGreater(drawn, 1)
         self.assertLessEqual(drawn, (time.monotonic() - begin) / 0.1 + 2)
 
+    def test_a_file_that_grows_meanwhile_is_warned_of(self):
+        self.write("in", data(5_000_000))
+        command = [WARPAES, "encrypt", "-k", "keyset", "--threads", "1", "in"]
+        options = {"cwd": self.directory, "env": os.environ | {"WARPAES_CALIBRATION": "none"}, "bufsize": 0}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options) as p:
+            first = p.stdout.read(1)  # it has begun, and waits for somebody who reads on
+            with open(self.path("in"), "ab") as file:
+                file.write(b"more")
+            rest, told = p.communicate()
+        self.assertEqual(p.returncode, 0, told)
+        self.assertRegex(told, rb"'in' grew meanwhile")
+        self.assertTrue(self.decrypt(stdin=first + rest) == data(5_000_000))
+
     def test_inspect_with_keys_is_exact(self):
         number = self.warpaes("keys", "add", "--primary", "-t", "AES256_CTR_HMAC_SHA256_1MB", "keyset").decode().strip()
         for length in (0, 3_000_000):

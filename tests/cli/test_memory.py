@@ -5,7 +5,7 @@ import json
 import os
 import unittest
 
-from support import KEYS, TEMPLATES, WARPAES, CommandTest, data, main
+from support import ARGUMENT, KEYS, TEMPLATES, WARPAES, CommandTest, data, main
 
 RECORDER = os.environ.get("RECORDED_CALLS_LIBRARY")
 # Memory stays in the heap when it is freed, large blocks too.
@@ -15,11 +15,11 @@ HEAP = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "3355443
 @unittest.skipUnless(RECORDER, "the recorder is CTest's to name; `make test` runs this")
 @unittest.skipIf("ASAN_OPTIONS" in os.environ, "AddressSanitizer's heap is not the command's; `make test` runs this")
 class Memory(CommandTest):
-    def left(self, *arguments, **options):
-        """What is left in the end of a run that succeeds."""
+    def left(self, *arguments, status=0, **options):
+        """What is left in the end of a run."""
         env = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls"), "MEMORY_LEFT": self.path("memory"), **HEAP}
         result = self.run_command(WARPAES, *arguments, env=env, **options)
-        self.assertEqual(result.returncode, 0, (arguments, result.stderr))
+        self.assertEqual(result.returncode, status, (arguments, result.stderr))
         memory = self.read("memory")
         self.assertGreater(len(memory), 100_000)
         return memory
@@ -69,6 +69,9 @@ class Memory(CommandTest):
         cbc = ("enc", "-aes-256-cbc", "-in", "plain", "-out", "cipher", "-f")
         key = {"digits": KEYS[256].encode(), "bytes": bytes.fromhex(KEYS[256])}
         self.assert_nothing_left(key, *cbc, "-K", "file:key", "-iv", "00" * 16)
+        # Nor of what other processes could have read, once it has been taken.
+        self.assert_nothing_left(key, *cbc, "-K", KEYS[256], "-iv", "00" * 16)
+        self.assert_nothing_left(key, "encrypt", "-k", KEYS[256], "-o", "sealed", "plain", status=ARGUMENT)
         passphrase = {"passphrase": b"correct horse battery staple"}
         self.assert_nothing_left(passphrase, *cbc, "-pbkdf2", "-iter", "10", "-pass", "file:passphrase")
 

@@ -152,6 +152,7 @@ std::vector<Operation> World::operations(warpaes_engine* engine, bool on_gpu) {
     files_into(all);
     streams_into(all);
     memory_into(all);
+    devices_into(all);
     return all;
 }
 
