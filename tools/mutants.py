@@ -53,12 +53,13 @@ ROOMS = {
     "src/capi": f"hpp/test_hpp {ABI} {FILES} planner/test_planner {SECRETS} {COMMAND}",
     "src/cpu": f"cpu/test_cpu batch/test_batch {ABI} {SECRETS} ^constant_time",
     "src/cuda": f"{SIMULATED} pipeline/test_pipeline_simulated {SECRETS} batch/test_batch_faults"
-    " message/test_message_simulated format/test_format_simulated abi/test_abi_simulated",
+    " message/test_message_simulated format/test_format_simulated abi/test_abi_simulated"
+    " ^simulated.gcm_ ^simulated.batch_ ^cli.bad_input",
     "src/engine": f"{ENGINE} planner/test_planner_simulated {ABI} {FILES} {SIMULATED} {SECRETS} ^cli.plan",
     "src/format": f"{FILES} {SECRETS} faults/test_faults {COMMAND}",
     "src/message": f"hpp/test_hpp {ABI} abi/test_abi_simulated message/test_message_simulated {SIMULATED} {SECRETS}",
     "src/pipeline": f"{FILES} pipeline/test_pipeline_simulated {ABI} {SECRETS} faults/test_faults {COMMAND}",
-    "include/warpaes": "hpp/test_hpp streams/test_streams batch/test_abi_batch",
+    "include/warpaes": "hpp/test_hpp hpp/test_hpp_simulated streams/test_streams batch/test_abi_batch",
     "cli": f"{COMMAND}",
 }
 # Lines of declarations alone, of the lab, of benchmarks and of other people's kernels.

@@ -13,6 +13,7 @@ import unittest
 from support import (
     ARGUMENT,
     AUTHENTICATION,
+    BACKEND,
     CANCELLED,
     EXISTS,
     FORMAT,
@@ -374,6 +375,11 @@ class Outputs(KeyedTest):
         self.assertIn(record["files"][0]["error"], result.stderr.decode())
         result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--progress", "-o", "again", "in")
         self.assertIn(b"GB/s on ", result.stderr)
+
+    def test_a_device_that_is_not_there(self):
+        self.write("in", b"x")
+        for action in ("encrypt", "decrypt", "verify"):
+            self.refused(BACKEND, "device 99", action, "-k", "keyset", "--device", "99", "in")
 
     def test_progress_is_drawn_now_and_then(self):
         command = [WARPAES, "encrypt", "-k", "keyset", "--progress", "-o", "out", "-"]
