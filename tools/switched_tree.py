@@ -179,7 +179,7 @@ class Tree:
         while open_:
             current = open_.pop()
             text = (self.folder / current).read_text()
-            for path in re.findall(r'^#\s*include "([^"]+)"', text, re.MULTILINE):
+            for path in re.findall(r'^#\s*include [<"]([^>"]+)[>"]', text, re.MULTILINE):
                 for base in ("src", "include", os.path.dirname(current), "tests"):
                     known = os.path.normpath(f"{base}/{path}")
                     if (self.folder / known).is_file():
