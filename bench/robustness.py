@@ -81,10 +81,10 @@ libFuzzer too.
 MUTANTS = """
 ## Do the tests notice?
 
-`tools/mutants.py`: a line of the sources is changed, drawn at random, and the tests of its room are run. *Killed*: a
-test failed or hung. *May live*: a survivor that changes speed alone, or nothing that can be observed; why stands in the
-record. *Survived*: no test noticed it, and one should have. *Unsettled*: the tests that were run did not notice it, and
-some of the room's tests, named in the record, were not run.
+`tools/mutants.py`: a line of the sources is changed, drawn at random, and those tests of its room are run that come by
+it. *Killed*: a test failed or hung. *Since*: killed by a test that was written because of it; the tests as they were
+did not notice. *May live*: a survivor that changes speed alone, or nothing that can be observed; why stands in the
+record. *Survived*: no test noticed it, and one should have. A draw is of lines that no draw before had.
 """
 
 RULE = (" --- ", " ---: ")
@@ -134,15 +134,19 @@ def mutants_text(records: list[dict]) -> str:
     rooms: dict[str, dict] = {}
     for mutant in record["mutants"]:
         outcome = "killed" if mutant["killed_by"] else "may live" if mutant["because"] else "survived"
-        outcome = "unsettled" if mutant.get("not_run") else outcome
+        outcome = "since" if mutant.get("since") else outcome
         for name in (mutant["room"], "**all**"):
-            rooms.setdefault(name, {"killed": 0, "may live": 0, "survived": 0, "unsettled": 0})[outcome] += 1
+            rooms.setdefault(name, {"killed": 0, "since": 0, "may live": 0, "survived": 0})[outcome] += 1
     rows = [
         [name if "*" in name else f"`{name}`", sum(counts.values()), *counts.values()]
         for name, counts in sorted(rooms.items(), key=lambda item: ("*" in item[0], item[0]))
     ]
-    found = table(["room", "mutants", "killed", "may live", "survived", "unsettled"], rows, RULE)
-    return f"\n{stamp(record)}.\n\n{found}\n"
+    found = table(["room", "mutants", "killed", "since", "may live", "survived"], rows, RULE)
+    all_ = rooms["**all**"]
+    noticeable = all_["killed"] + all_["since"] + all_["survived"]
+    share = f"Of {noticeable} that can be noticed, the tests as they were killed {all_['killed'] / noticeable:.1%},"
+    share += f" those of now {1 - all_['survived'] / noticeable:.1%}"
+    return f"\n{stamp(record)}, seed {record['seed']}. {share}.\n\n{found}\n"
 
 
 def page() -> str:

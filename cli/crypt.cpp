@@ -150,7 +150,10 @@ public:
     }
 
 private:
-    [[nodiscard]] bool data_on_stdout() const { return o_.action != Action::verify && tasks_[0].output.empty(); }
+    [[nodiscard]] bool data_on_stdout() const {
+        // A directory that cannot be read has no output either.
+        return o_.action != Action::verify && tasks_[0].output.empty() && tasks_[0].status == WARPAES_OK;
+    }
 
     [[nodiscard]] std::string name_of(std::size_t i) const {
         return tasks_[i].input.empty() ? "standard input" : tasks_[i].input;

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Do the tests notice? Changes one line at a time, builds what is concerned and runs the tests of that room.
+"""Do the tests notice? Changes one line at a time and runs the tests of its room that come by it.
 
     tools/mutants.py --count 200               so many mutants, spread over the rooms of src, include and cli
-    tools/mutants.py src/batch/clashes.cpp     of these files
-    tools/mutants.py --room batch --count 20   of this room
+    tools/mutants.py --each 5 src/batch/*.cpp  so many of each of these files, and others only with --count
+    tools/mutants.py --count 20 --room batch   of this room
+    tools/mutants.py --wiping 25               so many of lines that overwrite secrets: without them
     tools/mutants.py --list mutants.json       these: [{"file", "line", "after"}]
+    tools/mutants.py --again                   those of the last run that have not been killed, with the tests of now
     tools/mutants.py --record                  the score to bench/results/robustness
 
-The mutants are universalmutator's (PyPI), one a line, drawn with --seed. What does not compile does not count. The tree
-itself is not touched: mutants are built in copies under build/mutants, one a job. A survivor that may live, because it
+The mutants are universalmutator's (PyPI), one a line, drawn with --seed; of lines that a record has already, none. All
+of them are in one build, each behind a switch (switches.py), in a copy of the tree under build/mutants. Lines that take
+no switch, and what does not compile, are passed over; the record says how many. A survivor that may live, because it
 changes speed alone or nothing at all, gets its reason into the record by hand ("because").
 """
 
@@ -16,21 +19,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import queue
 import random
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from recording import ROOT, file_for, output_of, processor, stamp
+from switched_tree import LIMIT, Slot, Tree
+from switches import Switch
 
 BUILD = ROOT / "build/mutants"
+STATE = BUILD / "state.json"
 RESULTS = ROOT / "bench/results/robustness"
 
 # A room's tests, the quickest first: programs of GoogleTest's below build/tests, or names for `ctest -R`.
@@ -49,18 +53,23 @@ ROOMS = {
     "src/capi": f"hpp/test_hpp {ABI} {FILES} planner/test_planner {SECRETS} {COMMAND}",
     "src/cpu": f"cpu/test_cpu batch/test_batch {ABI} {SECRETS} ^constant_time",
     "src/cuda": f"{SIMULATED} pipeline/test_pipeline_simulated {SECRETS} batch/test_batch_faults"
-    " message/test_message_simulated format/test_format_simulated abi/test_abi_simulated",
+    " message/test_message_simulated format/test_format_simulated abi/test_abi_simulated"
+    " ^simulated.gcm_ ^simulated.batch_ ^cli.bad_input",
     "src/engine": f"{ENGINE} planner/test_planner_simulated {ABI} {FILES} {SIMULATED} {SECRETS} ^cli.plan",
     "src/format": f"{FILES} {SECRETS} faults/test_faults {COMMAND}",
     "src/message": f"hpp/test_hpp {ABI} abi/test_abi_simulated message/test_message_simulated {SIMULATED} {SECRETS}",
     "src/pipeline": f"{FILES} pipeline/test_pipeline_simulated {ABI} {SECRETS} faults/test_faults {COMMAND}",
-    "include/warpaes": "hpp/test_hpp streams/test_streams batch/test_abi_batch",
+    "include/warpaes": "hpp/test_hpp hpp/test_hpp_simulated streams/test_streams batch/test_abi_batch",
     "cli": f"{COMMAND}",
 }
 # Lines of declarations alone, of the lab, of benchmarks and of other people's kernels.
 NOT_HERE = re.compile(r"include/warpaes/device|include/warpaes/warpaes\.h$|cli/bench")
-# Longer than any test takes; a mutant that hangs is noticed too.
-LIMIT = 420
+# Lines that overwrite what was secret; without them something stays.
+WIPING = re.compile(
+    r"((?:\(void\)|check\()?(?:\w|\.|->|::)*\b"
+    r"(?:wipe|clear_memory|clear_after_failure|clear_rows|clear_vector_registers|end_clean_stack|explicit_bzero|cudaMemset"
+    r"|cudaMemsetAsync)\([^{]*\);|(?:std::)?\bmemset\([^{]*'\*'.*;)"
+)
 
 
 def room_of(path: str) -> str:
@@ -84,8 +93,8 @@ def may_compile(old: str, new: str) -> bool:
     return len(brackets.findall(old)) == len(brackets.findall(new)) and not re.search(r"<=>|[<>]==|[-+]1\)_t", new)
 
 
-def mutants_of(file: str, generator: random.Random) -> list[dict]:
-    """One for every line that has any, in random order."""
+def changed(file: str) -> dict[int, list[str]]:
+    """What each of the file's lines may become."""
     lines = (ROOT / file).read_text().splitlines()
     by_line: dict[int, list[str]] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -99,171 +108,202 @@ def mutants_of(file: str, generator: random.Random) -> list[dict]:
                 continue  # a `break` or `continue` on a line of its own
             for number, (old, new) in enumerate(zip(lines, mutated, strict=True)):
                 if old != new and is_code(old) and (may_compile(old, new) or "/*" in new):
-                    by_line.setdefault(number, []).append(new)
-    chosen = [
-        {"file": file, "line": number + 1, "before": lines[number].strip(), "after": generator.choice(sorted(found))}
-        for number, found in sorted(by_line.items())
-    ]
-    generator.shuffle(chosen)
-    return chosen
+                    by_line.setdefault(number + 1, []).append(new)
+    return by_line
 
 
-def choose(arguments, generator: random.Random) -> list[list[dict]]:
-    """Candidates; of each list the first that compiles is taken."""
+def recorded() -> set[tuple[str, str]]:
+    """Lines that were drawn before."""
+    records = [json.loads(path.read_text()) for path in RESULTS.glob("mutants-*.json")]
+    return {(mutant["file"], mutant["before"]) for record in records for mutant in record["mutants"]}
+
+
+class Draw:
+    def __init__(self, seed: int):
+        self.generator = random.Random(seed)
+        self.known: dict[str, dict[int, list[str]]] = {}
+        self.before = recorded()
+
+    def look_at(self, files: list[str]) -> None:
+        todo = sorted(set(files) - self.known.keys())
+        with ThreadPoolExecutor() as pool:
+            self.known |= zip(todo, pool.map(changed, todo), strict=True)
+
+    def of(self, file: str) -> list[dict]:
+        """One for every line that has any, in random order."""
+        lines = (ROOT / file).read_text().splitlines()
+        chosen = [
+            {
+                "file": file,
+                "line": number,
+                "before": lines[number - 1].strip(),
+                "after": self.generator.choice(sorted(found)),
+            }
+            for number, found in sorted(self.known[file].items())
+            if (file, lines[number - 1].strip()) not in self.before
+        ]
+        self.generator.shuffle(chosen)
+        return chosen
+
+    def of_files(self, files: list[str], each: int) -> list[list[dict]]:
+        """Candidates; of each list one is taken."""
+        self.look_at(files)
+        return [self.of(file) for file in files for _ in range(each)]
+
+    def of_rooms(self, rooms: list[str], count: int) -> list[list[dict]]:
+        sizes = {room: {file: len((ROOT / file).read_text().splitlines()) for file in files_of(room)} for room in rooms}
+        total = sum(sum(files.values()) for files in sizes.values())
+        chosen: list[str] = []
+        for files in sizes.values():
+            # By size, but no room is too small to count.
+            share = max(8, round(count * sum(files.values()) / total)) if len(rooms) > 1 else count
+            chosen += self.generator.choices(list(files), weights=list(files.values()), k=share)
+        self.look_at(chosen)
+        return [self.of(file) for file in chosen]
+
+    def of_wiping(self, count: int) -> list[list[dict]]:
+        """Lines that overwrite secrets, without them; one candidate each, more than are wanted."""
+        found = []
+        for file in (file for room in ROOMS for file in files_of(room)):
+            for number, line in enumerate((ROOT / file).read_text().splitlines(), 1):
+                if is_code(line) and (file, line.strip()) not in self.before:
+                    without = WIPING.search(line) if not re.match(r"\s*(virtual|void|inline) ", line) else None
+                    after = (
+                        line.replace(without[1], ";") if without else line.replace("clean_stack([&]", "std::invoke([&]")
+                    )
+                    if after != line:
+                        found.append({"file": file, "line": number, "before": line.strip(), "after": after})
+        self.generator.shuffle(found)
+        return [found[begin::count] for begin in range(count)] if count else []
+
+
+def choose(arguments, draw: Draw) -> list[list[dict]]:
     if arguments.list:
         chosen = json.loads(Path(arguments.list).read_text())
         for mutant in chosen:
             mutant["before"] = (ROOT / mutant["file"]).read_text().splitlines()[mutant["line"] - 1].strip()
         return [[mutant] for mutant in chosen]
-    if arguments.files:
-        share = -(-arguments.count // len(arguments.files))
-        return [mutants_of(file, generator)[begin::share] for file in arguments.files for begin in range(share)]
     rooms = [room for room in ROOMS if not arguments.room or room.endswith(arguments.room)]
-    sizes = {room: {file: len((ROOT / file).read_text().splitlines()) for file in files_of(room)} for room in rooms}
-    total = sum(sum(files.values()) for files in sizes.values())
-    slots = []
-    for files in sizes.values():
-        # By size, but no room is too small to count.
-        share = max(8, round(arguments.count * sum(files.values()) / total)) if len(rooms) > 1 else arguments.count
-        for file in generator.choices(list(files), weights=list(files.values()), k=share):
-            slots.append(mutants_of(file, generator)[:30])
-    return slots
+    lists = draw.of_rooms(rooms, arguments.count) if arguments.count else []
+    return lists + draw.of_files(arguments.files, arguments.each) + draw.of_wiping(arguments.wiping)
 
 
-class Copy:
-    """A copy of the tree with a build of its own."""
+def tests_of(room: str, tree: Tree) -> list[str]:
+    found = []
+    for test in ROOMS[room].split():
+        found += ["^" + name for name in tree.listed(test)] if test.startswith("^") else [test]
+    return found
 
-    def __init__(self, number: int):
-        self.log = BUILD / f"{number}.log"
-        self.source = BUILD / str(number)
-        self.build = self.source / "build/cpu-only"
-        self.source.mkdir(parents=True, exist_ok=True)
-        for name in output_of("git", "ls-files").splitlines():
-            target = self.source / name
-            if not target.exists() or target.read_bytes() != (ROOT / name).read_bytes():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(ROOT / name, target)
-        if not (self.source / ".venv").exists():
-            (self.source / ".venv").symlink_to(ROOT / ".venv")
-        options = {"WARPAES_CMAKE_OPTIONS": "-DWARPAES_LAB=OFF"}
-        if not self.run("tools/build", "cpu-only", "warpaes", environment=os.environ | options):
-            sys.exit(f"mutants: the tree as it is does not build; see {self.log}")
-        listed = subprocess.run(
-            ["cmake", "--build", self.build, "--target", "help"], capture_output=True, text=True, check=True
-        ).stdout
-        self.targets = set(re.findall(r"\b(?:test_|warpaes_)\w+", listed))
 
-    def run(self, *command, limit: int = 3600, environment=None) -> bool:
-        with self.log.open("a") as log:
-            print("+", *command, file=log, flush=True)
-            process = subprocess.Popen(
-                [str(part) for part in command],
-                cwd=self.source,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-            try:
-                return process.wait(timeout=limit) == 0
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, 9)
-                process.wait()
-                return False
+def targets_of(rooms: set[str]) -> list[str]:
+    tests = {test for room in rooms for test in ROOMS[room].split()}
+    programs = {test.split("/")[-1] for test in tests if not test.startswith("^")}
+    if any(test.startswith("^cli") for test in tests):
+        programs |= {"warpaes_cli", "warpaes_plan_grid", "warpaes", "warpaes_simulated", "recorded_calls"}
+    return sorted(programs | {"test_constant_time"} if "^constant_time" in tests else programs)
 
-    def tests_of(self, file: str) -> list[str]:
-        tests = ROOMS[room_of(file)].split()
-        return [test for test in tests if test.startswith("^") or test.split("/")[-1] in self.targets]
 
-    def make(self, test: str) -> bool:
-        targets = ["warpaes_cli", "warpaes"] if test.startswith("^") else [test.split("/")[-1]]
-        return self.run("cmake", "--build", self.build, "--target", *targets, "-j", "1")
+def try_out(tree: Tree, slot: Slot, tests: list[str], baseline: dict[str, dict]) -> dict:
+    """Its tests that come by it, the quickest first, until one notices."""
+    mutant = slot.mutant
+    tests = sorted((t for t in tests if slot.number in baseline[t]["reaches"]), key=lambda t: baseline[t]["seconds"])
+    start = time.monotonic()
+    limits = {test: min(LIMIT, 60 + 6 * baseline[test]["seconds"]) for test in tests}
+    killer = next((test for test in tests if not tree.passes(test, slot.number, limits[test])), None)
+    seconds = round(time.monotonic() - start, 1)
+    print(
+        f"{'killed' if killer else 'SURVIVED' if tests else 'UNSEEN'} {slot.number} {mutant['file']}:{mutant['line']}"
+        f" {mutant['before']}  ==>  {mutant['after'].strip()}  {killer or ''} {seconds} s",
+        flush=True,
+    )
+    return {
+        "room": room_of(mutant["file"]),
+        **mutant,
+        "after": mutant["after"].strip(),
+        "killed_by": killer.lstrip("^") if killer else None,
+        "seconds": seconds,
+    }
 
-    def passes(self, test: str) -> bool:
-        if not self.make(test):
-            return False
-        if test.startswith("^"):
-            options = ["--stop-on-failure", "--timeout", LIMIT]
-            return self.run("ctest", "--test-dir", self.build, "-R", test, *options, limit=3 * LIMIT)
-        options = ["--gtest_brief=1", "--gtest_fail_fast", "--gtest_filter=-*soak*:*MonteCarlo*"]
-        return self.run(self.build / "tests" / test, *options, limit=LIMIT)
 
-    def try_out(self, candidates: list[dict]) -> dict | None:
-        """The first candidate that compiles, and the test that noticed it."""
-        for mutant in candidates:
-            path = self.source / mutant["file"]
-            before = path.read_text()
-            lines = before.splitlines()
-            lines[mutant["line"] - 1] = mutant["after"]
-            tests = self.tests_of(mutant["file"])
-            start = time.monotonic()
-            try:
-                path.write_text("\n".join(lines) + "\n")
-                if not self.make(tests[0]):
-                    continue
-                killer = next((test for test in tests if not self.passes(test)), None)
-            finally:
-                path.write_text(before)
-            seconds = round(time.monotonic() - start, 1)
-            mutant |= {"after": mutant["after"].strip(), "killed_by": killer, "seconds": seconds}
-            print(
-                f"{'killed  ' if killer else 'SURVIVED'} {mutant['file']}:{mutant['line']} {mutant['before']}"
-                f"  ==>  {mutant['after']}  {killer or ''} {seconds} s",
-                flush=True,
-            )
-            return mutant
-        return None
+def save(tree: Tree, state: dict) -> None:
+    state["slots"] = [{"number": s.number, "mutant": s.mutant, "switch": vars(s.ways[0])} for s in tree.slots]
+    state["passed_over"] = tree.passed_over
+    STATE.write_text(json.dumps(state, indent=1))
+
+
+def write_record(state: dict, slots: list[Slot]) -> None:
+    results = [state["results"][str(slot.number)] for slot in slots if str(slot.number) in state["results"]]
+    results.sort(key=lambda mutant: (mutant["file"], mutant["line"]))
+    for mutant in results:
+        if mutant["killed_by"] is None:
+            mutant.setdefault("because", "")
+    why = [passed["why"] for passed in state["passed_over"]]
+    record = {"schema": 1, "kind": "mutants", **state["stamp"], "cpu": processor(), "seed": state["seed"]}
+    record["passed_over"] = {reason: why.count(reason) for reason in sorted(set(why))}
+    record["mutants"] = results
+    path = file_for(record, "mutants", RESULTS)
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    print(f'record: {path}; say of each survivor that may live why ("because")')
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", metavar="FILE")
-    parser.add_argument("--count", type=int, default=20, help="mutants in all")
+    parser.add_argument("--count", type=int, default=0, help="mutants in all rooms, or in --room")
     parser.add_argument("--room", help="the last part of its name")
+    parser.add_argument("--each", type=int, default=1, help="mutants in each FILE")
+    parser.add_argument("--wiping", type=int, default=0, help="lines that overwrite secrets")
     parser.add_argument("--list", metavar="FILE", help="mutants chosen by hand")
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=600, help="no new mutant after these")
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
-    started = stamp()
-    subprocess.run([ROOT / "tools/setup", "mutants"], check=True)
-    generator = random.Random(arguments.seed)
-    slots: queue.SimpleQueue = queue.SimpleQueue()
-    chosen = choose(arguments, generator)
-    generator.shuffle(chosen)
-    for slot in chosen:
-        slots.put(slot)
-    results: list[dict] = []
     end = time.monotonic() + 60 * arguments.minutes
+    subprocess.run([ROOT / "tools/setup", "mutants"], check=True)
+    BUILD.mkdir(parents=True, exist_ok=True)
+    tree = Tree(BUILD / "tree")
+    if arguments.again:
+        state = json.loads(STATE.read_text())
+        tree.passed_over = state["passed_over"]
+        for saved in state["slots"]:
+            slot = Slot(saved["number"], [saved["mutant"]])
+            slot.ways = [Switch(**saved["switch"])]
+            tree.slots.append(slot)
+    else:
+        state = {"stamp": stamp(), "seed": arguments.seed, "results": {}}
+        lists = choose(arguments, Draw(arguments.seed))
+        tree.take(lists)
+        print(f"{len(tree.slots)} mutants of {len(lists)} wanted", flush=True)
+    tree.write()
+    tree.configure()
+    rooms = {room_of(slot.mutant["file"]) for slot in tree.slots}
+    tree.make(targets_of(rooms))
+    save(tree, state)
+    tests = {room: tests_of(room, tree) for room in rooms}
+    todo = [slot for slot in tree.slots if (state["results"].get(str(slot.number)) or {}).get("killed_by") is None]
+    baseline = tree.baseline(sorted({t for slot in todo for t in tests[room_of(slot.mutant["file"])]}))
+    state["baseline"] = baseline
+    save(tree, state)
 
-    def work(number: int) -> None:
-        copy = Copy(number)
-        while time.monotonic() < end and not slots.empty():
-            try:
-                found = copy.try_out(slots.get_nowait())
-            except queue.Empty:
-                return
-            if found is not None:
-                results.append(found)
+    def work(slot: Slot) -> None:
+        if time.monotonic() < end:
+            found = try_out(tree, slot, tests[room_of(slot.mutant["file"])], baseline)
+            before = state["results"].get(str(slot.number), found)
+            if found["killed_by"] and before["killed_by"] is None:
+                found["since"] = True
+            elif "because" in before:
+                found["because"] = before["because"]
+            state["results"][str(slot.number)] = found
+            save(tree, state)
 
-    workers = [threading.Thread(target=work, args=(number,)) for number in range(arguments.jobs)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    results.sort(key=lambda mutant: (mutant["file"], mutant["line"]))
-    survivors = [mutant for mutant in results if mutant["killed_by"] is None]
-    print(f"{len(results)} mutants, {len(results) - len(survivors)} killed")
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        list(pool.map(work, todo))
+    results = state["results"].values()
+    print(f"{len(results)} mutants, {sum(mutant['killed_by'] is not None for mutant in results)} killed")
     if arguments.record:
-        for mutant in survivors:
-            mutant["because"] = ""
-        record = {"schema": 1, "kind": "mutants", **started, "cpu": processor(), "seed": arguments.seed}
-        record["mutants"] = [{"room": room_of(mutant["file"]), **mutant} for mutant in results]
-        path = file_for(record, "mutants", RESULTS)
-        path.write_text(json.dumps(record, indent=1) + "\n")
-        print(f'record: {path}; say of each survivor that may live why ("because")')
+        write_record(state, tree.slots)
     return 0
 
 

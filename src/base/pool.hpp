@@ -81,13 +81,18 @@ private:
     std::atomic<State*> state_{nullptr};
 };
 
+/// Whether asking all the while would hold up the thread that is waited for.
+inline bool few_processors() {
+    static const bool few = std::thread::hardware_concurrency() < 4;
+    return few;
+}
+
 /// Whether `ready()` is true within `time`, asking all the while: a thread that sleeps takes tens of microseconds to
-/// wake up. With a few processors this would hold up the thread that is waited for, so there it asks once.
+/// wake up. Where there are few processors it asks once.
 template <typename Ready>
-bool poll(std::chrono::microseconds time, const Ready& ready) {
-    static const bool few_processors = std::thread::hardware_concurrency() < 4;
+bool poll(std::chrono::microseconds time, const Ready& ready, bool once = few_processors()) {
     if (ready()) return true;
-    if (few_processors) return false;
+    if (once) return false;
     const auto end = std::chrono::steady_clock::now() + time;
     do {
         if (ready()) return true;

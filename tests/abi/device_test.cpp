@@ -48,6 +48,37 @@ TEST_P(Device, WhereverTheBuffersLie) {
     }
 }
 
+TEST_P(Device, CcmWhereverItsPartsLie) {
+    const Bytes nonce(iv_.begin(), iv_.begin() + 12);
+    for (const std::size_t aad_bytes : {0U, 1U, 40U, 5000U}) {
+        const Bytes text = random_.bytes(1000), aad = random_.bytes(aad_bytes);
+        const Bytes sealed = oracle::evp_ccm(key_bytes_, nonce, text, aad, 16);
+        const Buffer in = on_device(text, 3), out = allocate(text.size(), 5), device_aad = on_device(aad, 7);
+        const Buffer device_tag = allocate(16, 1);
+        Bytes tag(16);
+        warpaes_message m =
+            make_message(WARPAES_CCM, WARPAES_ENCRYPT, key_, nonce, in.data(), text.size(), out.data(), text.size());
+        m.aad_len = aad_bytes;
+        m.tag_len = 16;
+        for (const bool on_device : {false, true}) {
+            SCOPED_TRACE(std::to_string(aad_bytes) + (on_device ? " bytes of associated data there" : " bytes here"));
+            m.direction = WARPAES_ENCRYPT;
+            m.input = in.data();
+            m.output = out.data();
+            m.aad = on_device ? device_aad.data() : aad.data();
+            m.tag = on_device ? device_tag.data() : tag.data();
+            run(m);
+            Bytes both = read(out, text.size()), its_tag = on_device ? read(device_tag, 16) : tag;
+            both.insert(both.end(), its_tag.begin(), its_tag.end());
+            EXPECT_TRUE(both == sealed);
+            m.direction = WARPAES_DECRYPT;
+            m.input = out.data();
+            run(m);  // in place
+            EXPECT_TRUE(read(out, text.size()) == text);
+        }
+    }
+}
+
 TEST_P(Device, PageLockedMemory) {
     for (const std::size_t length : {std::size_t{4096}, std::size_t{100000}}) {
         void* memory = nullptr;

@@ -1,12 +1,16 @@
 // The library around the messages: versions, statuses, backends, keys, threads, memory.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <set>
+#include <span>
 #include <thread>
 
 #include "support.hpp"
@@ -309,6 +313,25 @@ TEST_P(EngineOfBackend, IsSharedByThreads) {
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(wrong, 0);
     EXPECT_EQ(right, 8 * rounds);
+}
+
+/// Of this process.
+std::uint64_t address_space() {
+    std::uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST(HostMemory, TakesLittleMoreThanWasAskedFor) {
+    const Engine engine = make_engine("libcrypto");
+    std::array<void*, 100> pointers{};
+    ASSERT_EQ(warpaes_host_alloc(engine.get(), 1, &pointers[0]), WARPAES_OK) << warpaes_last_error();
+    const std::uint64_t before = address_space();
+    for (void*& pointer : std::span(pointers).subspan(1)) {
+        ASSERT_EQ(warpaes_host_alloc(engine.get(), 1, &pointer), WARPAES_OK) << warpaes_last_error();
+    }
+    EXPECT_LE(address_space() - before, std::uint64_t{100} << 20);
+    for (void* pointer : pointers) warpaes_host_free(engine.get(), pointer);
 }
 
 TEST_P(EngineOfBackend, AllocatesHostMemory) {

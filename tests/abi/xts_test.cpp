@@ -261,6 +261,10 @@ TEST_P(Xts, WrongArguments) {
     refused("the same handle", WARPAES_ERROR_ARGUMENT, "tweak_key", [](auto& m) { m.tweak_key = m.key; });
     refused("the same key", WARPAES_ERROR_ARGUMENT, "tweak_key", [&](auto& m) { m.tweak_key = same.get(); });
     refused("another length", WARPAES_ERROR_KEY_LENGTH, "tweak_key", [&](auto& m) { m.tweak_key = shorter.get(); });
+    refused("another length", WARPAES_ERROR_KEY_LENGTH, "tweak_key", [&](auto& m) {
+        m.tweak_key = m.key;
+        m.key = shorter.get();
+    });
     refused("AES-192", WARPAES_ERROR_KEY_LENGTH, "AES-192", [&](auto& m) {
         m.key = middle.get();
         m.tweak_key = other_middle.get();

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "base/pool.hpp"
 
 namespace warpaes::test {
 namespace {
@@ -154,6 +155,13 @@ TEST(CleanStack, AsDeepAsWasNoted) {
             });
         });
     });
+    EXPECT_FALSE(stack.holds(secret));
+}
+
+TEST(CleanStack, OfEachPieceThatIsShared) {
+    OwnStack stack;
+    Pool pool;
+    stack.run([&] { pool.for_each(1, [](std::size_t) { leave_a_secret(); }); });
     EXPECT_FALSE(stack.holds(secret));
 }
 

@@ -200,4 +200,26 @@ TEST_F(PoolTest, ASystemErrorOfTheWorkIsTheWorks) {
 }
 
 }  // namespace
+TEST(Poll, AsksUntilItIsSoOrTheTimeIsOver) {
+    using namespace std::chrono_literals;
+    int asked = 0;
+    EXPECT_TRUE(poll(
+        10min, [&] { return ++asked == 5; }, false));
+    EXPECT_EQ(asked, 5);
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_FALSE(poll(
+        2ms, [] { return false; }, false));
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, 2ms);
+}
+
+TEST(Poll, WithFewProcessorsItAsksOnce) {
+    using namespace std::chrono_literals;
+    int asked = 0;
+    EXPECT_FALSE(poll(
+        10min, [&] { return ++asked == 2; }, true));
+    EXPECT_EQ(asked, 1);
+    EXPECT_TRUE(poll(
+        10min, [] { return true; }, true));
+}
+
 }  // namespace warpaes::test

@@ -168,14 +168,15 @@ TEST_F(KeptKeys, AFlushSaysIfItFails) {
 TEST_F(KeptKeys, WhatNobodyUsesGoesByItself) {
     for (const bool with_handles : {false, true}) {
         const AbiEngine engine = make(std::chrono::milliseconds(20));
-        (void)run(engine, with_handles);
-        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-        while (on_devices() + on_host() != 0 && std::chrono::steady_clock::now() < end) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        // And is made anew, and goes again.
+        for (int time = 0; time < 4; ++time) {
+            (void)run(engine, with_handles);
+            const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+            while (on_devices() + on_host() != 0 && std::chrono::steady_clock::now() < end) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            }
+            ASSERT_EQ(on_devices() + on_host(), 0u) << time;
         }
-        EXPECT_EQ(on_devices() + on_host(), 0u);
-        // And is made anew.
-        (void)run(engine, with_handles);
     }
 }
 

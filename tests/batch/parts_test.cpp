@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -322,6 +324,40 @@ TEST(Batches, SayThatTheyAreCancelled) {
         EXPECT_GT(cancelled, 3U);
         if (over) one.expect(WARPAES_ERROR_CANCELLED);
     }
+}
+
+// Long messages are tasks of their own; those that nobody has begun are left out all at once.
+TEST(Batches, SayThatLongMessagesAreCancelled) {
+    constexpr std::size_t length = (std::size_t{16} << 20) + 16, messages = 6;
+    const std::unique_ptr<void, decltype(&std::free)> memory(std::calloc(messages, length), &std::free);
+    ASSERT_NE(memory, nullptr);
+    std::uint8_t key[16] = {}, iv[16] = {};
+    std::vector<warpaes_batch_entry> entries(messages / 2);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        warpaes_batch_entry& e = entries[i];
+        e.mode = WARPAES_CTR;
+        e.direction = WARPAES_ENCRYPT;
+        e.count = 2;
+        e.length = length;
+        e.input = {{static_cast<std::uint8_t*>(memory.get()) + 2 * i * length}, length};
+        e.output = e.input;
+        e.iv.at.pointer = iv;
+        e.iv_len = 16;
+        e.keys.at.pointer = key;
+        e.key_len = 16;
+    }
+    Engine engine({.backend = "libcrypto", .threads = 1});
+    KeyTable keys;
+    Batch batch(engine, keys, {.entries = entries.data(), .count = entries.size(), .handles = {}, .finished = {}});
+    BatchScratch scratch;
+    ASSERT_FALSE(batch.prepare());
+    ASSERT_EQ(batch.work_on_cpu(0, scratch), Batch::Step::worked);
+    ASSERT_EQ(batch.work_on_cpu(0, scratch), Batch::Step::worked) << "the first entry is done";
+    batch.cancel();
+    EXPECT_EQ(batch.work_on_cpu(0, scratch), Batch::Step::last) << "all others at once";
+    batch.finish();
+    EXPECT_EQ(entries[0].status, WARPAES_OK);
+    for (const std::size_t i : {1U, 2U}) EXPECT_EQ(entries[i].status, WARPAES_ERROR_CANCELLED) << i;
 }
 
 // --------------------------------------------------------------------------------------------------------------- tasks

@@ -13,8 +13,10 @@ import unittest
 from support import (
     ARGUMENT,
     AUTHENTICATION,
+    BACKEND,
     CANCELLED,
     EXISTS,
+    FORMAT,
     KEY_LENGTH,
     KEYSET,
     NOT_FOUND,
@@ -283,6 +285,22 @@ class Trees(KeyedTest):
         self.assertIn(b"'nowhere': ", result.stderr)
         self.assertEqual(set(self.tree("out")), {"notes.txt.warpaes"})
 
+    def test_a_directory_that_cannot_be_read_among_others(self):
+        # The names of what lies in it are too long, for root too.
+        at = os.open(self.path("in"), os.O_RDONLY)
+        for _ in range(20):
+            os.mkdir("d" * 250, dir_fd=at)
+            below = os.open("d" * 250, os.O_RDONLY, dir_fd=at)
+            os.close(at)
+            at = below
+        os.close(at)
+        result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--output-dir", "out", "in", "--json")
+        self.assertEqual(result.returncode, NOT_FOUND, result.stderr)
+        self.assertIn(b"cannot read the directory", result.stderr)
+        self.assertEqual(set(self.tree("out")), {f"in/{name}.warpaes" for name in FILES})
+        statuses = [file["status"] for file in json.loads(result.stdout)["files"]]
+        self.assertEqual(sorted(statuses), [0] * len(FILES) + [NOT_FOUND])
+
     def test_large_and_small_files_together(self):
         with open(self.path("in/large"), "wb") as file:
             file.truncate(40 << 20)
@@ -358,6 +376,39 @@ class Outputs(KeyedTest):
         result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--progress", "-o", "again", "in")
         self.assertIn(b"GB/s on ", result.stderr)
 
+    def test_a_device_that_is_not_there(self):
+        self.write("in", b"x")
+        for action in ("encrypt", "decrypt", "verify"):
+            self.refused(BACKEND, "device 99", action, "-k", "keyset", "--device", "99", "in")
+
+    def test_progress_is_drawn_now_and_then(self):
+        command = [WARPAES, "encrypt", "-k", "keyset", "--progress", "-o", "out", "-"]
+        environment = os.environ | {"WARPAES_CALIBRATION": "none"}
+        pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
+        begin = time.monotonic()
+        with subprocess.Popen(command, cwd=self.directory, env=environment, **pipes) as process:
+            for _ in range(60):
+                process.stdin.write(bytes(1 << 20))
+                process.stdin.flush()
+                time.sleep(0.01)
+            drawn = process.communicate()[1].count(b"\r\x1b[K")
+        self.assertEqual(process.returncode, 0)
+        self.assertGreater(drawn, 1)
+        self.assertLessEqual(drawn, (time.monotonic() - begin) / 0.1 + 2)
+
+    def test_a_file_that_grows_meanwhile_is_warned_of(self):
+        self.write("in", data(5_000_000))
+        command = [WARPAES, "encrypt", "-k", "keyset", "--threads", "1", "in"]
+        options = {"cwd": self.directory, "env": os.environ | {"WARPAES_CALIBRATION": "none"}, "bufsize": 0}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options) as p:
+            first = p.stdout.read(1)  # it has begun, and waits for somebody who reads on
+            with open(self.path("in"), "ab") as file:
+                file.write(b"more")
+            rest, told = p.communicate()
+        self.assertEqual(p.returncode, 0, told)
+        self.assertRegex(told, rb"'in' grew meanwhile")
+        self.assertTrue(self.decrypt(stdin=first + rest) == data(5_000_000))
+
     def test_inspect_with_keys_is_exact(self):
         number = self.warpaes("keys", "add", "--primary", "-t", "AES256_CTR_HMAC_SHA256_1MB", "keyset").decode().strip()
         for length in (0, 3_000_000):
@@ -367,6 +418,7 @@ class Outputs(KeyedTest):
             self.assertEqual(record["template"], "AES256_CTR_HMAC_SHA256_1MB")
             self.assertEqual((record["plaintext_bytes"], record["segments"]), (length, 3 if length else 1))
         self.assertIn(number.encode(), self.warpaes("inspect", "-k", "keyset", "out"))
+        self.refused(FORMAT, "'/dev/null'|is no regular file", "inspect", "/dev/null")
         self.encrypt("-f", "-o", "out", "--aad", "x", stdin=data(100))
         self.refused(AUTHENTICATION, "input", "inspect", "-k", "keyset", "out")
         self.assertIn(b"  100 bytes", self.warpaes("inspect", "-k", "keyset", "--aad", "x", "out"))

@@ -222,6 +222,34 @@ TEST_F(GcmDeviceFailure, TheCpuFinishesTheWork) {
     }
 }
 
+TEST_F(GcmDeviceFailure, AMessageWithoutATagTooAndSaysSo) {
+    const Bytes counter = random_bytes(16, 65), want = *oracle::evp("CTR", true, key_bytes_, counter, text_);
+    Buffers buffers(Memory::pageable, false);
+    unsigned calls = 0, failures = 0;
+    fail_every_call([&] {
+        buffers.fill(text_);
+        Engine engine(options(false));
+        MessageResult result;
+        crypt(engine,
+              {.mode = Mode::ctr,
+               .direction = Direction::encrypt,
+               .key = &key_,
+               .iv = counter,
+               .input = buffers.input(),
+               .input_length = length,
+               .output = buffers.output(),
+               .output_capacity = length,
+               .range = std::nullopt},
+              result);
+        ASSERT_TRUE(std::equal(want.begin(), want.end(), buffers.output()));
+        if (calls++ == 0) {
+            ASSERT_EQ(result.notes, 0U);
+        }
+        failures += (result.notes & WARPAES_NOTE_DEVICE_FAILED) != 0;
+    });
+    EXPECT_GT(failures, 10U);
+}
+
 TEST_F(GcmDeviceFailure, WhereCudaWasAskedForNoPlaintextIsLeft) {
     for (const Work& work : all_work()) {
         if (work.output != &text_ || std::string_view(work.name) == "opening pieces") continue;

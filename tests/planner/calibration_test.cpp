@@ -134,6 +134,17 @@ TEST(Calibration, LargeMeasurementsCanBeLeftOut) {
     });
 }
 
+TEST(Calibration, WhatWouldTakeLongIsLeftOutWhereAFewAreThere) {
+    const auto measured = [](double seconds_a_byte) {
+        return calibrate(machine(), {.threads = threads, .progress = {}},
+                         [&](const Trial& trial) {
+                             return std::optional(seconds_a_byte * static_cast<double>(trial.work.bytes + 1));
+                         })
+            .trials;
+    };
+    EXPECT_LT(measured(1e-6), 0.9 * static_cast<double>(measured(1e-12)));
+}
+
 TEST(Calibration, TellsHowFarItIsAndStops) {
     const auto infos = machine();
     std::uint64_t last = 0, all = 0;

@@ -153,6 +153,7 @@ std::vector<Operation> World::operations(warpaes_engine* engine, warpaes_engine*
     files_into(all);
     streams_into(all);
     memory_into(all);
+    devices_into(all);
     return all;
 }
 

@@ -46,11 +46,13 @@ private:
     void files_into(std::vector<Operation>& all);
     void streams_into(std::vector<Operation>& all);
     void memory_into(std::vector<Operation>& all);
+    void devices_into(std::vector<Operation>& all);
 
     void crypt(warpaes_mode mode, warpaes_direction direction, std::size_t length, unsigned key_length, bool forged,
                bool padded, std::uint8_t* input, std::uint8_t* output, warpaes_engine* engine = nullptr);
     void batch(warpaes_mode mode, warpaes_direction direction, std::size_t length, bool raw, bool forged);
     void context(warpaes_mode mode, warpaes_direction direction, std::uint32_t flags);
+    void on_device(warpaes_mode mode, warpaes_direction direction, const std::string& way);
     void segments(warpaes_direction direction, bool forged, std::uint8_t* input, std::uint8_t* output);
     void enc(warpaes_direction direction, warpaes_kdf kdf, std::uint32_t flags);
     void seal(warpaes_direction direction, const char* name, std::uint32_t flags);

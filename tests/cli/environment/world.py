@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Callable, Optional
 
 WARPAES = os.environ["WARPAES"]
+# What programs read that are built with sanitizers or mutants.
+OF_THE_BUILD = ("ASAN_OPTIONS", "UBSAN_OPTIONS", "WARPAES_MUTANT")
 MARKER = b"plaintext-that-nobody-may-see-7f3a"
 PASSPHRASE = "passphrase-that-nobody-may-see-5e1d"
 RAW_KEY = "5ec2e7" * 10 + "5ec2"
@@ -116,7 +118,7 @@ class Template:
             "LD_LIBRARY_PATH": self.libraries,
             "WARPAES_CALIBRATION": "none",
             "P": PASSPHRASE,
-            **{name: os.environ[name] for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS") if name in os.environ},
+            **{name: value for name, value in os.environ.items() if name.startswith(OF_THE_BUILD)},
             **more,
         }
 

@@ -1,0 +1,80 @@
+"""What the command leaves of keys and passphrases in its memory: nothing."""
+
+import base64
+import json
+import os
+import unittest
+
+from support import ARGUMENT, KEYS, TEMPLATES, WARPAES, CommandTest, data, main
+
+RECORDER = os.environ.get("RECORDED_CALLS_LIBRARY")
+# Memory stays in the heap when it is freed, large blocks too.
+HEAP = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "33554432"}
+
+
+@unittest.skipUnless(RECORDER, "the recorder is CTest's to name; `make test` runs this")
+@unittest.skipIf("ASAN_OPTIONS" in os.environ, "AddressSanitizer's heap is not the command's; `make test` runs this")
+class Memory(CommandTest):
+    def left(self, *arguments, status=0, **options):
+        """What is left in the end of a run."""
+        env = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls"), "MEMORY_LEFT": self.path("memory"), **HEAP}
+        result = self.run_command(WARPAES, *arguments, env=env, **options)
+        self.assertEqual(result.returncode, status, (arguments, result.stderr))
+        memory = self.read("memory")
+        self.assertGreater(len(memory), 100_000)
+        return memory
+
+    def assert_nothing_left(self, secrets, *arguments, **options):
+        memory = self.left(*arguments, **options)
+        for what, secret in secrets.items():
+            self.assertEqual(memory.count(secret), 0, (what, arguments))
+
+    def secrets_of(self, name):
+        """Of a file of keys: whatever a key looks like on its way."""
+        text = self.read(name)
+        if not text.startswith(b"{"):
+            return {"digits": text.strip(), "bytes": bytes.fromhex(text.strip().decode())}
+        found = {}
+        for number, key in enumerate(json.loads(text)["key"]):
+            value = key["keyData"]["value"]
+            found |= {f"base64 {number}": value[-24:].encode(), f"bytes {number}": base64.b64decode(value)[-16:]}
+        return found
+
+    def test_something_would_be_found(self):
+        self.assertGreater(self.left("--help").count(b"MEMORY_LEFT="), 0)
+
+    def test_new_keys(self):
+        for template in (TEMPLATES[0], TEMPLATES[-1]):
+            memory = self.left("keygen", "-t", template, "-o", template)
+            for what, secret in self.secrets_of(template).items():
+                self.assertEqual(memory.count(secret), 0, (what, template))
+        self.warpaes("keygen", "-o", "keyset")
+        memory = self.left("keys", "add", "keyset")
+        for what, secret in self.secrets_of("keyset").items():
+            self.assertEqual(memory.count(secret), 0, what)
+
+    def test_keys_that_files_are_encrypted_with(self):
+        self.write("plain", data(100_000))
+        for template in (TEMPLATES[0], TEMPLATES[4], TEMPLATES[-1]):
+            self.warpaes("keygen", "-t", template, "-o", template)
+            secrets = self.secrets_of(template)
+            self.assert_nothing_left(secrets, "encrypt", "-k", template, "-f", "-o", "sealed", "plain")
+            self.assert_nothing_left(secrets, "decrypt", "-k", template, "-f", "-o", "opened", "sealed")
+            self.assertEqual(self.read("opened"), data(100_000))
+
+    def test_enc(self):
+        self.write("plain", data(100_000))
+        self.write("key", KEYS[256].encode())
+        self.write("passphrase", b"correct horse battery staple\n")
+        cbc = ("enc", "-aes-256-cbc", "-in", "plain", "-out", "cipher", "-f")
+        key = {"digits": KEYS[256].encode(), "bytes": bytes.fromhex(KEYS[256])}
+        self.assert_nothing_left(key, *cbc, "-K", "file:key", "-iv", "00" * 16)
+        # Nor of what other processes could have read, once it has been taken.
+        self.assert_nothing_left(key, *cbc, "-K", KEYS[256], "-iv", "00" * 16)
+        self.assert_nothing_left(key, "encrypt", "-k", KEYS[256], "-o", "sealed", "plain", status=ARGUMENT)
+        passphrase = {"passphrase": b"correct horse battery staple"}
+        self.assert_nothing_left(passphrase, *cbc, "-pbkdf2", "-iter", "10", "-pass", "file:passphrase")
+
+
+if __name__ == "__main__":
+    main()

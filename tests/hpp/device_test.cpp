@@ -1,0 +1,57 @@
+// The parts of the C++ header that are for GPUs, on the simulated one.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <warpaes/warpaes.hpp>
+
+#include "evp_oracle.hpp"
+
+namespace {
+
+using oracle::Bytes;
+
+TEST(HppDevice, CopiesAndEncryptsWhatLiesThere) {
+    const warpaes::Engine engine({.backend = "cuda"});
+    Bytes key_bytes(32), iv(16), text(10000);
+    std::iota(key_bytes.begin(), key_bytes.end(), std::uint8_t{1});
+    std::iota(text.begin(), text.end(), std::uint8_t{2});
+    const warpaes::Key key(key_bytes);
+    const Bytes want = *oracle::evp("CTR", true, key_bytes, iv, text);
+
+    const warpaes::DeviceBuffer memory(engine, 0, text.size());
+    engine.copy(memory.bytes(), text);
+    const warpaes::Message message{.mode = warpaes::Mode::ctr,
+                                   .direction = warpaes::Direction::encrypt,
+                                   .key = &key,
+                                   .iv = iv,
+                                   .input = memory.bytes(),
+                                   .output = memory.bytes()};
+    for (const bool at_once : {true, false}) {
+        const warpaes::Result result = at_once ? engine.crypt_async(message) : engine.crypt(message);
+        EXPECT_EQ(result.backend, "cuda");
+        EXPECT_EQ(result.device, 0);
+        EXPECT_EQ(result.output_len, text.size());
+        Bytes there(text.size());
+        engine.copy(there, memory.bytes());
+        EXPECT_TRUE(there == (at_once ? want : text));
+    }
+}
+
+TEST(HppDevice, WhatCannotBeIsThrown) {
+    const warpaes::Engine engine({.backend = "cuda"});
+    EXPECT_THROW((warpaes::DeviceBuffer(engine, 99, 16)), warpaes::Error);
+    const Bytes key_bytes(16), iv(16);
+    Bytes here(16);
+    const warpaes::Key key(key_bytes);
+    EXPECT_THROW((void)engine.crypt_async({.mode = warpaes::Mode::ctr,
+                                           .direction = warpaes::Direction::encrypt,
+                                           .key = &key,
+                                           .iv = iv,
+                                           .input = here,
+                                           .output = here}),
+                 warpaes::Error);
+    const warpaes::DeviceBuffer memory(engine, 0, 16);
+    EXPECT_THROW(engine.copy(warpaes::Bytes(here.data(), 15), memory.bytes()), warpaes::Error);
+}
+
+}  // namespace

@@ -1,0 +1,265 @@
+"""A copy of the tree with its mutants behind switches (switches.py): how it is built, and how its tests are run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import switches
+from recording import ROOT, output_of
+
+# Longer than any test takes by itself; a mutant that hangs is noticed too.
+LIMIT = 420
+PRESET = "cpu-only"
+# What their CMakeLists.txt run of programs that hold the tests of other backends too.
+FILTERS = {
+    "test_abi": "-UnknownGpu.*:*GcmVectors.FromElsewhere*",
+    "test_abi_simulated": "*cuda*:Backends.*:EngineTest.*:Plans.*-*GcmVectors.FromElsewhere*",
+    "test_abi_batch_simulated": "*cuda*:*AbiBatchDevice*",
+    "test_secrets": "-*/cuda",
+    "test_secrets_simulated": "*SecretsTest*cuda",
+}
+
+
+class Slot:
+    """A place in the sample: its candidates in their order, and the one that has been taken for now."""
+
+    def __init__(self, number: int, candidates: list[dict]):
+        self.number, self.candidates = number, candidates
+        self.ways: list[switches.Switch] = []
+
+    @property
+    def mutant(self) -> dict:
+        return self.candidates[0]
+
+
+class Tree:
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.build = folder / "build" / PRESET
+        self.header = folder / "mutant.hpp"
+        self.log = folder.parent / "build.log"
+        self.slots: list[Slot] = []
+        self.passed_over: list[dict] = []
+        self.codes: dict[str, switches.Code] = {}
+        self.checked: dict[str, str] = {}
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    # Which switches.
+
+    def code(self, file: str) -> switches.Code:
+        if file not in self.codes:
+            self.codes[file] = switches.Code((ROOT / file).read_text())
+        return self.codes[file]
+
+    def pass_over(self, slot: Slot, why: str) -> None:
+        self.passed_over.append({**slot.candidates.pop(0), "why": why})
+        slot.ways = []
+
+    def settle(self, slot: Slot) -> bool:
+        """Takes the first candidate that has a switch beside the others'."""
+        while slot.candidates:
+            mutant = slot.mutant
+            if not slot.ways:
+                code = self.code(mutant["file"])
+                finder = switches.finder(code, mutant["line"], mutant["after"])
+                slot.ways = finder.switches() if finder.is_code() else []
+                if not slot.ways:
+                    self.pass_over(slot, "takes no switch" if finder.is_code() else "cannot compile")
+                    continue
+            others = [s for s in self.slots if s is not slot and s.ways and s.mutant["file"] == mutant["file"]]
+            if any(other.mutant["line"] == mutant["line"] for other in others):
+                self.pass_over(slot, "drawn already")
+                continue
+            taken = [other.ways[0] for other in others]
+            while slot.ways and switches.overlaps(taken, slot.ways[0]):
+                slot.ways.pop(0)
+            if slot.ways:
+                return True
+            self.pass_over(slot, "within another's switch")
+        return False
+
+    def refuse(self, slot: Slot) -> None:
+        """Its switch does not compile."""
+        slot.ways.pop(0)
+        if not slot.ways:
+            self.pass_over(slot, "does not compile behind a switch")
+        if not self.settle(slot):
+            self.slots.remove(slot)
+
+    def take(self, lists: list[list[dict]]) -> None:
+        self.slots = [Slot(number, list(candidates)) for number, candidates in enumerate(lists, 1)]
+        self.slots = [slot for slot in list(self.slots) if self.settle(slot)]
+
+    # The build.
+
+    def write(self) -> None:
+        chosen: dict[str, list[tuple[int, switches.Switch]]] = {}
+        for slot in self.slots:
+            chosen.setdefault(slot.mutant["file"], []).append((slot.number, slot.ways[0]))
+        texts = {self.header: switches.HEADER.encode()}
+        for name in output_of("git", "ls-files", "--cached", "--others", "--exclude-standard").splitlines():
+            if (ROOT / name).is_file():
+                texts[self.folder / name] = (ROOT / name).read_bytes()
+        for file, found in chosen.items():
+            text = switches.with_switches(self.code(file).text, found, str(self.header))
+            texts[self.folder / file] = text.encode()
+        for path, text in texts.items():
+            if not path.exists() or path.read_bytes() != text:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(text)
+                path.chmod(0o755 if text.startswith(b"#!") else 0o644)
+        if not (self.folder / ".venv").exists():
+            (self.folder / ".venv").symlink_to(ROOT / ".venv")
+
+    def configure(self) -> None:
+        options = {"WARPAES_CMAKE_OPTIONS": "-DWARPAES_LAB=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON"}
+        command = ["tools/build", PRESET, "help"]
+        done = subprocess.run(command, cwd=self.folder, env=os.environ | options, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"mutants: the copy cannot be configured\n{done.stdout}{done.stderr}")
+
+    def blamed(self, output: str) -> set[Slot]:
+        """The mutants that a compiler's errors are about: at the line itself, or else in what comes with it."""
+        spans: dict[str, list[tuple[range, Slot]]] = {}
+        for slot in self.slots:
+            text = self.code(slot.mutant["file"]).text
+            spans.setdefault(slot.mutant["file"], []).append((switches.lines_of(text, slot.ways[0]), slot))
+        found: set[Slot] = set()
+        mention = re.compile(r"([\w./+-]+):(\d+):(?:\d+:)?")
+        for block in re.split(r"\n(?=[^\n]*(?:fatal )?error: )", "\n" + output)[1:]:
+            for number, line in enumerate(block.splitlines()):
+                of_line = set()
+                for name, at in mention.findall(line):
+                    path = os.path.relpath(os.path.join(self.build, name), self.folder)
+                    of_line |= {slot for lines, slot in spans.get(path, []) if int(at) in lines}
+                found |= of_line
+                if of_line and number == 0:
+                    break
+        return found
+
+    def check(self) -> None:
+        """Compiles what is changed without making code of it, which is quick; a header in one file that has it."""
+        commands = {
+            os.path.relpath(os.path.join(entry["directory"], entry["file"]), self.folder): entry
+            for entry in json.loads((self.build / "compile_commands.json").read_text())
+        }
+        closures = {name: self.included(name) for name in commands if (self.folder / name).exists()}
+        refused = True
+        while refused:
+            self.write()
+            files = {slot.mutant["file"] for slot in self.slots}
+            wanted = files & commands.keys()
+            for header in sorted(files - wanted):
+                users = [name for name, closure in closures.items() if header in closure]
+                stem = header.rsplit("/", 1)[-1].split(".")[0]
+                users.sort(key=lambda name: (stem not in name, name not in wanted, len(closures[name])))
+                wanted |= set(users[:1])
+            state = {
+                name: "".join((self.folder / part).read_text() for part in sorted({name} | closures[name] & files))
+                for name in wanted
+            }
+            todo = [name for name in sorted(wanted) if self.checked.get(name) != state[name]]
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                outputs = list(pool.map(lambda name: self.syntax(commands[name]), todo))
+            self.checked |= {name: state[name] for name, output in zip(todo, outputs, strict=True) if not output}
+            refused = set().union(*(self.blamed(output) for output in outputs))
+            print(f"{len(todo)} files checked, {len(refused)} switches refused", flush=True)
+            for slot in refused:
+                self.refuse(slot)
+
+    def included(self, name: str) -> set[str]:
+        found, open_ = set(), [name]
+        while open_:
+            current = open_.pop()
+            text = (self.folder / current).read_text()
+            for path in re.findall(r'^#\s*include [<"]([^>"]+)[>"]', text, re.MULTILINE):
+                for base in ("src", "include", os.path.dirname(current), "tests"):
+                    known = os.path.normpath(f"{base}/{path}")
+                    if (self.folder / known).is_file():
+                        if known not in found:
+                            found.add(known)
+                            open_.append(known)
+                        break
+        return found
+
+    def syntax(self, entry: dict) -> str:
+        command = re.sub(r"^\S*ccache ", "", entry["command"]) + " -fsyntax-only -w"
+        command = re.sub(r" -o \S+", "", command)
+        done = subprocess.run(command, shell=True, cwd=entry["directory"], capture_output=True, text=True)
+        return done.stderr if done.returncode != 0 else ""
+
+    def make(self, targets: list[str]) -> None:
+        """Builds; a switch that does not compile makes room for another."""
+        while True:
+            self.check()
+            command = ["nice", "cmake", "--build", self.build, "--target", *targets, "--", "-k", "0"]
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            self.log.write_text(done.stdout)
+            if done.returncode == 0:
+                return
+            refused = self.blamed(done.stdout)
+            if not refused:
+                sys.exit(f"mutants: the copy does not build; see {self.log}")
+            for slot in refused:
+                self.refuse(slot)
+
+    # Its tests.
+
+    def listed(self, pattern: str) -> list[str]:
+        command = ["ctest", "--test-dir", self.build, "-N", "-R", pattern]
+        found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return re.findall(r"Test +#\d+: (\S+)", found)
+
+    def passes(self, test: str, number: int, limit: float = LIMIT, reached: Path | None = None) -> bool:
+        """A test with one mutant, or 0 for none: a program of GoogleTest's, or with a ^ a test by its name."""
+        environment = os.environ | {"WARPAES_MUTANT": str(number)}
+        if reached is not None:
+            environment["WARPAES_MUTANTS_REACHED"] = str(reached)
+        if test.startswith("^"):
+            command = ["ctest", "--test-dir", self.build, "-R", f"^{re.escape(test[1:])}$", "--timeout", LIMIT]
+        else:
+            filter_ = FILTERS.get(test.split("/")[-1], "-*soak*:*MonteCarlo*")
+            command = [self.build / "tests" / test, "--gtest_brief=1", "--gtest_fail_fast", f"--gtest_filter={filter_}"]
+            if test.endswith("_simulated"):
+                environment["WARPAES_TEST_SIMULATED"] = "1"
+        log_name = f"{number}.log" if reached is None else f"{reached.stem}.log"
+        with (self.folder.parent / log_name).open("w") as log:
+            process = subprocess.Popen(
+                ["nice", *(str(part) for part in command)],
+                cwd=self.build,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+            try:
+                return process.wait(timeout=limit) == 0
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, 9)
+                process.wait()
+                return False
+
+    def baseline(self, tests: list[str]) -> dict[str, dict]:
+        """Without any mutant: what each test takes, and which mutants it comes by."""
+
+        def run(test: str) -> tuple[str, dict]:
+            reached = self.folder.parent / f"{re.sub(r'[^a-z0-9]+', '-', test)}.reached"
+            reached.write_bytes(bytes(4096))
+            start = time.monotonic()
+            if not self.passes(test, 0, 2 * LIMIT, reached):
+                sys.exit(f"mutants: {test} does not pass as it is")
+            seconds = round(time.monotonic() - start, 1)
+            numbers = [number for number, byte in enumerate(reached.read_bytes()) if byte]
+            print(f"{test}: {seconds} s, comes by {len(numbers)}", flush=True)
+            return test, {"seconds": seconds, "reaches": numbers}
+
+        with ThreadPoolExecutor(2) as pool:
+            return dict(pool.map(run, tests))
