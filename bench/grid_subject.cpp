@@ -1,26 +1,18 @@
 #include "grid_subject.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 namespace cli {
 
-GridBuffers::GridBuffers(warpaes_engine* engine, warpaes_place place, int device, std::size_t bytes)
-    : engine_(engine), place_(place) {
+GridBuffers::GridBuffers(warpaes_engine* engine, warpaes_memory memory, int device, std::size_t bytes)
+    : engine_(engine) {
     const std::vector<unsigned char> pattern(std::min<std::size_t>(bytes, std::size_t{1} << 20), 0x5a);
     for (unsigned char** p : {&input_, &output_}) {
-        void* memory = nullptr;
-        if (place == WARPAES_PLACE_DEVICE) {
-            check(warpaes_device_alloc(engine, device, bytes, &memory));
-        } else if (place == WARPAES_PLACE_PAGE_LOCKED) {
-            check(warpaes_host_alloc(engine, bytes, &memory));
-        } else {
-            memory = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-            if (memory == nullptr) throw Failure(WARPAES_ERROR_OUT_OF_MEMORY, "out of memory for the grid");
-        }
-        *p = static_cast<unsigned char*>(memory);
+        void* its = nullptr;
+        check(warpaes_alloc(engine, memory, device, bytes, &its));
+        *p = static_cast<unsigned char*>(its);
         // Every page is there before anything is timed.
         for (std::size_t at = 0; at < bytes; at += pattern.size()) {
             check(warpaes_copy(engine, *p + at, pattern.data(), std::min(pattern.size(), bytes - at)));
@@ -29,15 +21,7 @@ GridBuffers::GridBuffers(warpaes_engine* engine, warpaes_place place, int device
 }
 
 GridBuffers::~GridBuffers() {
-    for (unsigned char* p : {input_, output_}) {
-        if (place_ == WARPAES_PLACE_DEVICE) {
-            warpaes_device_free(engine_, p);
-        } else if (place_ == WARPAES_PLACE_PAGE_LOCKED) {
-            warpaes_host_free(engine_, p);
-        } else {
-            std::free(p);
-        }
-    }
+    for (unsigned char* p : {input_, output_}) warpaes_free(engine_, p);
 }
 
 GridSubject::GridSubject(warpaes_engine* engine, const GridBuffers& buffers, const warpaes_work& work, int device)
@@ -63,7 +47,7 @@ GridSubject::GridSubject(warpaes_engine* engine, const GridBuffers& buffers, con
     }
     if (!batch_) return;
     besides_ = std::make_unique<GridBuffers>(
-        engine, work.place, device, static_cast<std::size_t>(std::max<std::uint64_t>(work.messages * 16, 4096)));
+        engine, work.memory, device, static_cast<std::size_t>(std::max<std::uint64_t>(work.messages * 16, 4096)));
     make_entry(buffers, work);
 }
 
@@ -89,7 +73,7 @@ void GridSubject::make_entry(const GridBuffers& buffers, const warpaes_work& wor
 }
 
 void GridSubject::run() {
-    if (!batch_) return check(warpaes_crypt(engine_, &message_));
+    if (!batch_) return check(warpaes_crypt(engine_, &message_, nullptr));
     warpaes_batch* batch = nullptr;
     check(warpaes_batch_submit(engine_, nullptr, &entry_, 1, &batch));
     const warpaes_status status = warpaes_batch_wait(batch, WARPAES_UNKNOWN);

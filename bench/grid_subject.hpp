@@ -1,6 +1,8 @@
 // What the planner's grid measures: a number of messages between two buffers, on a backend.
 #pragma once
 
+#include <warpaes/planning.h>
+
 #include <cstddef>
 #include <memory>
 
@@ -12,7 +14,7 @@ namespace cli {
 class GridBuffers {
 public:
     /// Throws Failure if there is not so much memory.
-    GridBuffers(warpaes_engine* engine, warpaes_place place, int device, std::size_t bytes);
+    GridBuffers(warpaes_engine* engine, warpaes_memory memory, int device, std::size_t bytes);
     GridBuffers(const GridBuffers&) = delete;
     GridBuffers& operator=(const GridBuffers&) = delete;
     ~GridBuffers();
@@ -21,7 +23,6 @@ public:
 
 private:
     warpaes_engine* engine_;
-    warpaes_place place_;
     unsigned char* input_ = nullptr;
     unsigned char* output_ = nullptr;
 };

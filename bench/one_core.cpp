@@ -88,7 +88,7 @@ public:
             m_.output = d_.output.data();
             m_.input_len = m_.output_capacity = c_.bytes;
             m_.tag = c_.gcm ? d_.tag.data() : nullptr;
-            if (warpaes_crypt(engine_, &m_) != WARPAES_OK) throw std::runtime_error(warpaes_last_error());
+            if (warpaes_crypt(engine_, &m_, nullptr) != WARPAES_OK) throw std::runtime_error(warpaes_last_error());
         }
     }
 

@@ -132,7 +132,7 @@ public:
 
     json run() {
         const auto start = Clock::now();  // clocks and caches are as they will be
-        const GridBuffers few(engine_.get(), WARPAES_PLACE_PAGEABLE, -1, kib);
+        const GridBuffers few(engine_.get(), WARPAES_MEMORY_PAGEABLE, -1, kib);
         warpaes_work work = WARPAES_WORK_INIT;
         work.message_len = kib;
         GridSubject warming(engine_.get(), few, work, device_);
@@ -140,7 +140,7 @@ public:
         for (const char* place : all_places) {
             if (device_ < 0 && std::string(place) != "host") continue;
             if (!wanted(options_.places, place)) continue;
-            const GridBuffers buffers(engine_.get(), place_named(place), device_, static_cast<std::size_t>(most_));
+            const GridBuffers buffers(engine_.get(), memory_named(place), device_, static_cast<std::size_t>(most_));
             for (const char* mode : all_modes) {
                 if (!wanted(options_.modes, mode)) continue;
                 for (const unsigned key_bits : options_.key_bits) measure_row(buffers, mode, key_bits, place);
@@ -155,12 +155,12 @@ private:
         warpaes_work work = WARPAES_WORK_INIT;
         work.mode = mode_named(mode);
         work.key_bits = key_bits;
-        work.place = place_named(place);
+        work.memory = memory_named(place);
         hopeless_.clear();
         for (const std::uint64_t bytes : alone) {
             work.message_len = bytes;
             if (bytes > most_) continue;
-            if (work.mode == WARPAES_CBC && work.place == WARPAES_PLACE_DEVICE && bytes > longest_chain_on_device)
+            if (work.mode == WARPAES_CBC && work.memory == WARPAES_MEMORY_DEVICE && bytes > longest_chain_on_device)
                 break;
             measure_point(buffers, work, mode, place);
         }
@@ -277,7 +277,7 @@ int run_grid(int argc, char** argv) {
     app.add_flag("-f,--force", options.force);
     if (!parse_options(app, argc, argv, help)) return 0;
     for (const std::string& mode : options.modes) (void)mode_named(mode);
-    for (const std::string& place : options.places) (void)place_named(place);
+    for (const std::string& place : options.places) (void)memory_named(place);
     if (!most.empty()) options.most_bytes = parse_bytes("--most", most);
 
     const RecordFile file(options.output, options.force);

@@ -78,7 +78,7 @@ public:
                  {"direction", c.direction == WARPAES_ENCRYPT ? "encrypt" : "decrypt"},
                  {"key_bits", c.key_bits},
                  {"bytes", c.bytes},
-                 {"memory", name_of(c.place)},
+                 {"memory", memory_name(c.memory)},
                  {"threads", c.threads},
                  {"samples", timing.samples},
                  {"calls_per_sample", calls},
@@ -233,7 +233,8 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
     if (!o.segments.empty()) segments.clear();
     for (const auto& s : o.segments) segments.push_back(parse_size("--segment", s));
     std::vector<Case> cases;
-    const auto add = [&](const std::string& backend, int device, Place place, std::size_t bytes, unsigned threads) {
+    const auto add = [&](const std::string& backend, int device, warpaes_memory memory, std::size_t bytes,
+                         unsigned threads) {
         for (const NamedMode& mode : modes) {
             if (!wanted(o.mode_names, mode.name)) continue;
             for (const auto direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
@@ -248,7 +249,7 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
                 if (mode.hash_only && !encrypt) continue;
                 for (const unsigned bits : o.key_bits) {
                     if (mode.mode == WARPAES_XTS && bits == 192) continue;
-                    cases.push_back({backend, device, &mode, direction, bits, bytes, place, threads, data_unit, 0});
+                    cases.push_back({backend, device, &mode, direction, bits, bytes, memory, threads, data_unit, 0});
                     if (mode.mode != WARPAES_GCM || mode.hash_only || bytes < least_cut) continue;
                     for (const std::size_t segment : segments) {
                         if (segment >= bytes) continue;
@@ -262,15 +263,16 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
     for (const auto& backend : found.cpu_backends) {
         if (!wanted(o.backends, backend)) continue;
         for (const auto bytes : cpu_sizes) {
-            if (wanted(o.places, "pageable")) add(backend, -1, Place::pageable, bytes, o.threads);
+            if (wanted(o.places, "pageable")) add(backend, -1, WARPAES_MEMORY_PAGEABLE, bytes, o.threads);
         }
     }
     if (!found.devices.empty() && wanted(o.backends, "cuda")) {
-        for (const Place place : {Place::device, Place::page_locked, Place::pageable}) {
-            if (!wanted(o.places, name_of(place))) continue;
-            if (place == Place::device && o.device == all_devices) continue;
+        for (const warpaes_memory memory :
+             {WARPAES_MEMORY_DEVICE, WARPAES_MEMORY_PAGE_LOCKED, WARPAES_MEMORY_PAGEABLE}) {
+            if (!wanted(o.places, memory_name(memory))) continue;
+            if (memory == WARPAES_MEMORY_DEVICE && o.device == all_devices) continue;
             const int device = o.device == first_device ? found.devices.front() : o.device;
-            for (const auto bytes : gpu_sizes) add("cuda", device, place, bytes, 0);
+            for (const auto bytes : gpu_sizes) add("cuda", device, memory, bytes, 0);
         }
     }
     return cases;

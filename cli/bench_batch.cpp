@@ -67,7 +67,7 @@ public:
             return;
         }
         warpaes_arena* arena = nullptr;
-        const auto kind = c.memory == BatchMemory::device ? WARPAES_MEMORY_DEVICE : WARPAES_MEMORY_HOST;
+        const auto kind = c.memory == BatchMemory::device ? WARPAES_MEMORY_DEVICE : WARPAES_MEMORY_PAGE_LOCKED;
         check(warpaes_arena_create(engine, kind, c.device, bytes, &arena));
         arena_.reset(arena);
         data_ = static_cast<unsigned char*>(warpaes_arena_data(arena));

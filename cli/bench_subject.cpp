@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <random>
 #include <stdexcept>
 
@@ -30,24 +29,28 @@ Key random_key(unsigned bits) {
     return create_key(bytes.data(), bytes.size());
 }
 
+/// Throws Failure if any message failed.
+warpaes_batch_result run_batch(warpaes_engine* engine, const std::vector<warpaes_batch_entry>& entries) {
+    warpaes_batch* batch = nullptr;
+    check(warpaes_batch_submit(engine, nullptr, entries.data(), entries.size(), &batch));
+    const std::unique_ptr<warpaes_batch, void (*)(warpaes_batch*)> its(batch, warpaes_batch_destroy);
+    check(warpaes_batch_wait(batch, WARPAES_UNKNOWN));
+    warpaes_batch_result result = WARPAES_BATCH_RESULT_INIT;
+    check(warpaes_batch_query(batch, &result));
+    return result;
+}
+
 }  // namespace
 
-const char* name_of(Place place) {
-    return place == Place::device ? "device" : place == Place::page_locked ? "page_locked" : "pageable";
+const char* memory_name(warpaes_memory memory) {
+    return memory == WARPAES_MEMORY_DEVICE        ? "device"
+           : memory == WARPAES_MEMORY_PAGE_LOCKED ? "page_locked"
+                                                  : "pageable";
 }
 
 Buffers::Buffers(const Case& c)
-    : engine_(create_engine(c.backend, c.device)), place_(c.place), device_(c.device), bytes_(c.bytes) {
-    for (void** p : {&input_, &output_}) {
-        if (place_ == Place::device) {
-            check(warpaes_device_alloc(engine_.get(), device_, bytes_, p));
-        } else if (place_ == Place::page_locked) {
-            check(warpaes_host_alloc(engine_.get(), bytes_, p));
-        } else {
-            *p = std::aligned_alloc(4096, (bytes_ + 4095) / 4096 * 4096);
-            if (*p == nullptr) throw std::runtime_error("out of host memory for the buffers");
-        }
-    }
+    : engine_(create_engine(c.backend, c.device)), memory_(c.memory), device_(c.device), bytes_(c.bytes) {
+    for (void** p : {&input_, &output_}) check(warpaes_alloc(engine_.get(), memory_, device_, bytes_, p));
     std::vector<std::uint64_t> random(std::min<std::size_t>(bytes_, std::size_t{1} << 24) / 8 + 1);
     std::mt19937_64 generator(std::random_device{}());
     for (std::size_t at = 0; at < bytes_; at += 8 * (random.size() - 1)) {
@@ -59,15 +62,7 @@ Buffers::Buffers(const Case& c)
 }
 
 Buffers::~Buffers() {
-    for (void* p : {input_, output_}) {
-        if (place_ == Place::device) {
-            warpaes_device_free(engine_.get(), p);
-        } else if (place_ == Place::page_locked) {
-            warpaes_host_free(engine_.get(), p);
-        } else {
-            std::free(p);
-        }
-    }
+    for (void* p : {input_, output_}) warpaes_free(engine_.get(), p);
 }
 
 Secrets::Secrets(const Case& c)
@@ -83,7 +78,7 @@ Subject::Subject(const Case& c, warpaes_engine* engine, Secrets& secrets, const 
       engine_(engine),
       secrets_(secrets),
       buffers_(buffers),
-      asynchronous_(c.place == Place::device && c.segment == 0 && !c.mode->hash_only &&
+      asynchronous_(c.memory == WARPAES_MEMORY_DEVICE && c.segment == 0 && !c.mode->hash_only &&
                     !(c.mode->mode == WARPAES_GCM && c.direction == WARPAES_DECRYPT)) {
     const bool text = !c.mode->hash_only;
     message_ = warpaes_message WARPAES_MESSAGE_INIT;
@@ -104,7 +99,7 @@ Subject::Subject(const Case& c, warpaes_engine* engine, Secrets& secrets, const 
         message_.tag = secrets.tags.data();
         message_.tag_len = tag_bytes;
         if (asynchronous_) {
-            check(warpaes_device_alloc(engine_, c.device, tag_bytes, &message_.tag));
+            check(warpaes_alloc(engine_, WARPAES_MEMORY_DEVICE, c.device, tag_bytes, &message_.tag));
             device_tag_ = {message_.tag, {engine_}};
         }
     }
@@ -113,42 +108,59 @@ Subject::Subject(const Case& c, warpaes_engine* engine, Secrets& secrets, const 
         message_.data_unit_len = c.data_unit;
     }
     if (c.segment == 0) return;
-    segments_ = warpaes_segments WARPAES_SEGMENTS_INIT;
-    segments_.direction = c.direction;
-    segments_.key = secrets.key.get();
-    segments_.nonces = secrets.nonces.data();
-    segments_.count = count_of(c);
-    segments_.segment_len = c.segment;
-    segments_.last_len = c.bytes - (count_of(c) - 1) * c.segment;
-    segments_.input = buffers.input();
-    segments_.output = buffers.output();
-    segments_.tags = secrets.tags.data();
+    segments_ = entries(c.direction, buffers.input(), buffers.output(), secrets.tags.data());
+}
+
+std::vector<warpaes_batch_entry> Subject::entries(warpaes_direction direction, void* input, void* output,
+                                                  unsigned char* tags) const {
+    const std::size_t count = count_of(case_), last = case_.bytes - (count - 1) * case_.segment;
+    std::vector<warpaes_batch_entry> all;
+    const auto add = [&](std::size_t first, std::size_t end, std::size_t length) {
+        if (first == end) return;
+        const auto at = [&](void* base, std::size_t stride) {
+            return warpaes_elements{{static_cast<unsigned char*>(base) + first * stride}, stride};
+        };
+        warpaes_batch_entry& e = all.emplace_back();
+        e.mode = WARPAES_GCM;
+        e.direction = direction;
+        e.count = end - first;
+        e.length = length;
+        e.key = secrets_.key.get();
+        e.input = at(input, case_.segment);
+        e.output = at(output, case_.segment);
+        e.iv = at(secrets_.nonces.data(), nonce_bytes);
+        e.iv_len = nonce_bytes;
+        e.tag = at(tags, tag_bytes);
+        e.tag_len = tag_bytes;
+    };
+    const bool shorter = last != case_.segment;
+    add(0, shorter ? count - 1 : count, case_.segment);
+    if (shorter) add(count - 1, count, last);
+    return all;
 }
 
 void Subject::seal_input() {
     if (!is_gcm() || case_.direction == WARPAES_ENCRYPT) return;
     if (case_.segment != 0) {
-        warpaes_segments seal = segments_;
-        seal.direction = WARPAES_ENCRYPT;
-        seal.output = buffers_.input();
-        check(warpaes_crypt_segments(engine_, &seal));
+        (void)run_batch(engine_, entries(WARPAES_ENCRYPT, buffers_.input(), buffers_.input(), secrets_.tags.data()));
     } else {
         warpaes_message seal = message_;
         seal.direction = WARPAES_ENCRYPT;
         seal.output = buffers_.input();
-        check(warpaes_crypt(engine_, &seal));
+        check(warpaes_crypt(engine_, &seal, nullptr));
     }
 }
 
 void Subject::run() {
     if (case_.segment != 0) {
-        check(warpaes_crypt_segments(engine_, &segments_));
-        backend_ = segments_.backend;
-        device_ = segments_.device;
+        const warpaes_batch_result result = run_batch(engine_, segments_);
+        device_ = result.messages_on_gpu != 0 ? case_.device : -1;
+        backend_ = case_.backend.c_str();
     } else {
-        check(asynchronous_ ? warpaes_crypt_async(engine_, &message_, nullptr) : warpaes_crypt(engine_, &message_));
-        backend_ = message_.backend;
-        device_ = message_.device;
+        check(asynchronous_ ? warpaes_crypt_async(engine_, &message_, nullptr, &result_)
+                            : warpaes_crypt(engine_, &message_, &result_));
+        backend_ = result_.backend;
+        device_ = result_.device;
     }
 }
 
@@ -194,7 +206,7 @@ void Subject::verify_text() const {
         message.direction = WARPAES_ENCRYPT;  // adds the same key stream, and asks for no tag
         message.tag = tag.data();
     }
-    check(warpaes_crypt(reference.get(), &message));
+    check(warpaes_crypt(reference.get(), &message, nullptr));
     require(fetch(buffers_.output(), n) == expected, "the output differs from libcrypto's");
 }
 
@@ -212,7 +224,7 @@ void Subject::verify_tag() const {
         message.input = message.output = data.data();
         if (!encrypt) tag = secrets_.tags;
     }
-    check(warpaes_crypt(reference.get(), &message));
+    check(warpaes_crypt(reference.get(), &message, nullptr));
     require(fetch(message_.tag, tag_bytes) == tag, "the tag differs from libcrypto's");
 }
 
@@ -221,17 +233,14 @@ void Subject::verify_segments() const {
     auto data = fetch(buffers_.input(), case_.bytes);
     auto tags = secrets_.tags;
     if (case_.direction == WARPAES_ENCRYPT) std::fill(tags.begin(), tags.end(), static_cast<unsigned char>(0));
-    warpaes_segments segments = segments_;
-    segments.input = segments.output = data.data();
-    segments.tags = tags.data();
-    check(warpaes_crypt_segments(reference.get(), &segments));
+    (void)run_batch(reference.get(), entries(case_.direction, data.data(), data.data(), tags.data()));
     require(tags == secrets_.tags, "the tags differ from libcrypto's");
     require(fetch(buffers_.output(), case_.bytes) == data, "the output differs from libcrypto's");
 }
 
 std::string Subject::includes() const {
     if (asynchronous_) return "calls back to back on one stream, output stored";
-    if (is_gcm() && case_.place == Place::device) {
+    if (is_gcm() && case_.memory == WARPAES_MEMORY_DEVICE) {
         return case_.direction == WARPAES_DECRYPT ? "whole calls, output stored, tags compared on the host"
                : case_.mode->hash_only            ? "whole calls, the tag on the host"
                                                   : "whole calls, output stored, tags on the host";

@@ -16,8 +16,7 @@ struct NamedMode {
     bool hash_only = false;  ///< the data is associated data
 };
 
-enum class Place { device, page_locked, pageable };
-const char* name_of(Place place);
+const char* memory_name(warpaes_memory memory);
 
 /// One row of the table.
 struct Case {
@@ -27,7 +26,7 @@ struct Case {
     warpaes_direction direction;
     unsigned key_bits;
     std::size_t bytes;
-    Place place;
+    warpaes_memory memory;
     unsigned threads;
     std::size_t data_unit;  ///< XTS
     std::size_t segment;    ///< GCM: segments of so many bytes, each with its tag; 0: one message
@@ -41,14 +40,14 @@ public:
     Buffers& operator=(const Buffers&) = delete;
     ~Buffers();
     [[nodiscard]] bool fit(const Case& c) const {
-        return place_ == c.place && device_ == c.device && bytes_ == c.bytes;
+        return memory_ == c.memory && device_ == c.device && bytes_ == c.bytes;
     }
     [[nodiscard]] void* input() const { return input_; }
     [[nodiscard]] void* output() const { return output_; }
 
 private:
     Engine engine_;
-    Place place_;
+    warpaes_memory memory_;
     int device_;
     std::size_t bytes_;
     void* input_ = nullptr;
@@ -89,6 +88,8 @@ private:
     void verify_text() const;
     void verify_tag() const;
     void verify_segments() const;
+    std::vector<warpaes_batch_entry> entries(warpaes_direction direction, void* input, void* output,
+                                             unsigned char* tags) const;
     [[nodiscard]] std::vector<unsigned char> fetch(const void* from, std::size_t n) const;
     void require(bool right, const char* what) const;
 
@@ -100,10 +101,11 @@ private:
     unsigned char iv_[16] = {0xf0, 0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7,
                              0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff};
     warpaes_message message_{};
-    warpaes_segments segments_{};
+    warpaes_result result_ = WARPAES_RESULT_INIT;
+    std::vector<warpaes_batch_entry> segments_;  ///< all but the last, which may be shorter, and the last
     struct DeviceFree {
         warpaes_engine* engine;
-        void operator()(void* pointer) const { warpaes_device_free(engine, pointer); }
+        void operator()(void* pointer) const { warpaes_free(engine, pointer); }
     };
     std::unique_ptr<void, DeviceFree> device_tag_;  ///< of an asynchronous encryption
     const char* backend_ = "";

@@ -43,20 +43,20 @@ int run_calibrate(int argc, char** argv) {
     if (quick) calibration.flags |= WARPAES_CALIBRATE_QUICK;
     if (cpu_only) calibration.flags |= WARPAES_CALIBRATE_CPU_ONLY;
     calibration.progress = show;
-    const warpaes_status status = warpaes_engine_calibrate(engine.get(), &calibration);
+    warpaes_calibration_result result = WARPAES_CALIBRATION_RESULT_INIT;
+    const warpaes_status status = warpaes_engine_calibrate(engine.get(), &calibration, &result);
     if (isatty(STDERR_FILENO) != 0) say("\r\033[K");
     check(status);
     char path[4096];
     check(warpaes_calibration_path(path, sizeof path));
     if (as_json) {
-        nlohmann::json record{{"measurements", calibration.measurements},
-                              {"median_error", calibration.median_error},
-                              {"seconds", calibration.seconds}};
+        nlohmann::json record{
+            {"measurements", result.measurements}, {"median_error", result.median_error}, {"seconds", result.seconds}};
         put_name(record, "path", path);
         print_json(record, 2);
     } else {
         fmt::print("{} measurements in {:.1f} s; predictions of them are off by {:.1f} % in the median\n",
-                   calibration.measurements, calibration.seconds, 100 * calibration.median_error);
+                   result.measurements, result.seconds, 100 * result.median_error);
         fmt::print("{}\n", *path != '\0' ? fmt::format("stored in {}", one_line(path)) : "stored nowhere");
     }
     return 0;

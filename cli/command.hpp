@@ -1,7 +1,7 @@
 // What the subcommands share: how they fail, and how they are found.
 #pragma once
 
-#include <warpaes/warpaes.h>
+#include <warpaes/files.h>
 
 #include <memory>
 #include <optional>

@@ -233,19 +233,20 @@ private:
         job.progress_user = &progress;
         if (o_.output_dir) make_directories(task.output);
         if (o_.action != Action::verify) refuse_needed_file(task.output);
-        const warpaes_status status = warpaes_file_run(engine, &job);
-        outcome.bytes_read = job.bytes_read;
-        outcome.bytes_written = job.bytes_written;
-        outcome.key_id = job.key_id;
-        outcome.backend = job.backend != nullptr ? job.backend : "";
-        outcome.device = job.device;
+        warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
+        const warpaes_status status = warpaes_file_run(engine, &job, &result);
+        outcome.bytes_read = result.bytes_read;
+        outcome.bytes_written = result.bytes_written;
+        outcome.key_id = result.key_id;
+        outcome.backend = result.backend;
+        outcome.device = result.device;
         if (status == WARPAES_ERROR_EXISTS) throw Failure(status, std::string(warpaes_last_error()) + " with -f");
         check(status);
-        if ((job.notes & WARPAES_NOTE_DEVICE_FAILED) != 0) {
+        if ((result.notes & WARPAES_NOTE_DEVICE_FAILED) != 0) {
             warn(
                 fmt::format("'{}': a GPU failed midway; the CPU did the rest, and the result is complete", task.input));
         }
-        if ((job.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(task.input, job.bytes_read);
+        if ((result.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(task.input, result.bytes_read);
     }
 
     static void make_directories(const std::string& output) {

@@ -124,15 +124,15 @@ int on_progress(void* user, std::uint64_t done, std::uint64_t total) {
     return caught_signal();
 }
 
-json record_of(const warpaes_file_job& job, double seconds) {
+json record_of(const warpaes_file_result& result, double seconds) {
     return {{"status", WARPAES_OK},
-            {"backend", job.backend},
-            {"device", job.device},
-            {"bytes_read", job.bytes_read},
-            {"bytes_written", job.bytes_written},
+            {"backend", result.backend},
+            {"device", result.device},
+            {"bytes_read", result.bytes_read},
+            {"bytes_written", result.bytes_written},
             {"seconds", seconds},
-            {"bytes_per_second", static_cast<double>(job.bytes_read) / seconds},
-            {"counter_wrapped", (job.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0}};
+            {"bytes_per_second", static_cast<double>(result.bytes_read) / seconds},
+            {"counter_wrapped", (result.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0}};
 }
 
 void run_job(const EncOptions& o) {
@@ -150,22 +150,23 @@ void run_job(const EncOptions& o) {
     ProgressLine line(o.progress.value_or(::isatty(STDERR_FILENO) != 0));
     job.progress = on_progress;
     job.progress_user = &line;
-    const warpaes_status status = warpaes_file_run(engine.get(), &job);
+    warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
+    const warpaes_status status = warpaes_file_run(engine.get(), &job, &result);
     if (status == WARPAES_ERROR_EXISTS) throw Failure(status, std::string(warpaes_last_error()) + " with -f");
     check(status);
     const double seconds = line.seconds();
     line.clear();
-    if ((job.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(o.input, job.bytes_read);
-    if ((job.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0) {
+    if ((result.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(o.input, result.bytes_read);
+    if ((result.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0) {
         warn(
             "the counter passed 2^128 - 1 and went on at 0: correct, but the counters from 0 on are now used up for "
             "this key");
     }
     if (o.summary || o.progress.value_or(false)) {
-        say(fmt::format("{} in {:.2f} s: {:.2f} GB/s on {}\n", human_bytes(static_cast<double>(job.bytes_read)),
-                        seconds, static_cast<double>(job.bytes_read) / seconds / 1e9, job.backend));
+        say(fmt::format("{} in {:.2f} s: {:.2f} GB/s on {}\n", human_bytes(static_cast<double>(result.bytes_read)),
+                        seconds, static_cast<double>(result.bytes_read) / seconds / 1e9, result.backend));
     }
-    if (o.json) print_json(record_of(job, seconds), -1, o.output.empty() ? stderr : stdout);
+    if (o.json) print_json(record_of(result, seconds), -1, o.output.empty() ? stderr : stdout);
 }
 
 }  // namespace

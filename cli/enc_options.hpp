@@ -1,7 +1,7 @@
 // The command line of `warpaes enc`: the flags of `openssl enc`, single-dashed, and a few of our own.
 #pragma once
 
-#include <warpaes/warpaes.h>
+#include <warpaes/files.h>
 
 #include <cstdint>
 #include <optional>

@@ -96,11 +96,12 @@ Opened open_with(const std::string& path, const Keys& keys, const std::string& a
     job.input_path = path.c_str();
     job.output_fd = nowhere.get();
     job.flags = opened.plaintext_bytes == 0 ? WARPAES_FILE_VERIFY : WARPAES_FILE_RANGE;  // else of the first byte
-    check(warpaes_file_run(engine, &job));
+    warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
+    check(warpaes_file_run(engine, &job, &result));
     for (std::size_t i = 0; i < warpaes_keyset_count(keys.keyset.get()); ++i) {
         opened.key.struct_size = sizeof opened.key;
         check(warpaes_keyset_query(keys.keyset.get(), i, &opened.key));
-        if (opened.key.key_id == job.key_id) return opened;
+        if (opened.key.key_id == result.key_id) return opened;
     }
     throw Failure(WARPAES_ERROR_INTERNAL, "the key that opened the file is not in the keyset");
 }

@@ -61,7 +61,7 @@ warpaes_work to_work(const PlanOptions& o) {
         throw UsageError(fmt::format("--direction: must be encrypt or decrypt, not '{}'", o.direction));
     }
     work.direction = o.direction == "encrypt" ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
-    work.place = place_named(o.from);
+    work.memory = memory_named(o.from);
     work.messages = o.messages;
     work.message_len = parse_bytes("--bytes", o.bytes);
     work.keys = o.keys;
@@ -78,9 +78,9 @@ void print_table(const warpaes_work& work, const PlanOptions& o, const json& rec
     fmt::print("{} of {}, {} {}ion, AES-{}, {}\n\n",
                work.messages == 1 ? "1 message" : fmt::format("{} messages", work.messages),
                human_bytes(static_cast<double>(work.message_len)), o.mode, o.direction, work.key_bits,
-               work.place == WARPAES_PLACE_DEVICE        ? "in device memory"
-               : work.place == WARPAES_PLACE_PAGE_LOCKED ? "in page-locked host memory"
-                                                         : "in pageable host memory");
+               work.memory == WARPAES_MEMORY_DEVICE        ? "in device memory"
+               : work.memory == WARPAES_MEMORY_PAGE_LOCKED ? "in page-locked host memory"
+                                                           : "in pageable host memory");
     fmt::print("{:<12}{:>12}{:>10}{:>9}\n", "backend", "predicted", "GB/s", "workers");
     for (const json& p : record["predictions"]) {
         const std::string name = label(p["backend"], p["device"]);

@@ -24,10 +24,10 @@ warpaes_mode mode_named(const std::string& name) {
     throw UsageError(fmt::format("--mode: there is no mode '{}'; see `warpaes plan --help`", name));
 }
 
-warpaes_place place_named(const std::string& name) {
-    if (name == "host" || name == "pageable") return WARPAES_PLACE_PAGEABLE;
-    if (name == "page-locked") return WARPAES_PLACE_PAGE_LOCKED;
-    if (name == "device") return WARPAES_PLACE_DEVICE;
+warpaes_memory memory_named(const std::string& name) {
+    if (name == "host" || name == "pageable") return WARPAES_MEMORY_PAGEABLE;
+    if (name == "page-locked") return WARPAES_MEMORY_PAGE_LOCKED;
+    if (name == "device") return WARPAES_MEMORY_DEVICE;
     throw UsageError(fmt::format("--from: must be host, page-locked or device, not '{}'", name));
 }
 

@@ -1,7 +1,7 @@
 #include "progress.hpp"
 
 #include <fmt/format.h>
-#include <warpaes/warpaes.h>
+#include <warpaes/files.h>
 
 #include "command.hpp"
 

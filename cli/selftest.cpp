@@ -60,8 +60,8 @@ Bytes crypt(warpaes_engine* engine, warpaes_mode mode, warpaes_direction directi
             const Bytes& iv, const Bytes& input) {
     const Key key = create_key(key_bytes.data(), key_bytes.size());
     Bytes output(input.size(), 0xa5);
-    warpaes_message message = make_message(mode, direction, key, iv, input, output);
-    check(warpaes_crypt(engine, &message));
+    const warpaes_message message = make_message(mode, direction, key, iv, input, output);
+    check(warpaes_crypt(engine, &message, nullptr));
     return output;
 }
 
@@ -73,7 +73,7 @@ Bytes crypt_xts(warpaes_engine* engine, warpaes_direction direction, const Bytes
     warpaes_message message = make_message(WARPAES_XTS, direction, key, number, input, output);
     message.tweak_key = tweak_key.get();
     message.data_unit_len = data_unit;
-    check(warpaes_crypt(engine, &message));
+    check(warpaes_crypt(engine, &message, nullptr));
     return output;
 }
 
@@ -95,7 +95,7 @@ std::optional<Tagged> crypt_tagged(warpaes_engine* engine, warpaes_mode mode, wa
     message.aad_len = aad.size();
     message.tag = output.tag.data();
     message.tag_len = output.tag.size();
-    const warpaes_status status = warpaes_crypt(engine, &message);
+    const warpaes_status status = warpaes_crypt(engine, &message, nullptr);
     if (status == WARPAES_ERROR_AUTHENTICATION) return std::nullopt;
     check(status);
     return output;

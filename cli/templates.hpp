@@ -1,7 +1,7 @@
 // The formats of authenticated files, by the names of their templates.
 #pragma once
 
-#include <warpaes/warpaes.h>
+#include <warpaes/files.h>
 
 #include <string>
 

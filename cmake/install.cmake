@@ -19,7 +19,7 @@ endif()
 # The library needs nothing of its users, so the list of targets is the whole package.
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/warpaes)
 install(EXPORT warpaes NAMESPACE warpaes:: FILE warpaes-config.cmake DESTINATION ${package_dir})
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/warpaes-config-version.cmake COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/warpaes-config-version.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/warpaes-config-version.cmake DESTINATION ${package_dir})
 
 file(RELATIVE_PATH prefix_from_pkgconfig ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})

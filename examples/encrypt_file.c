@@ -51,7 +51,13 @@ int main(int argc, char** argv) {
     unsigned char counter[16] = {0};
     if (getrandom(counter, 8, 0) != 8) die("no random bytes");
     check(warpaes_context_create(engine, &context));
-    check(warpaes_context_init(context, WARPAES_CTR, WARPAES_ENCRYPT, key, counter, sizeof counter, 0));
+    warpaes_context_options options = WARPAES_CONTEXT_OPTIONS_INIT;
+    options.mode = WARPAES_CTR;
+    options.direction = WARPAES_ENCRYPT;
+    options.key = key;
+    options.iv = counter;
+    options.iv_len = sizeof counter;
+    check(warpaes_context_init(context, &options));
 
     FILE* input = open_file(argv[2], "rb");
     FILE* output = open_file(argv[3], "wb");

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <warpaes/warpaes.h>
+#include <warpaes/files.h>
 
 /* One object, which grows by parts and is read by ranges. */
 struct object {

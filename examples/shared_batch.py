@@ -11,8 +11,8 @@ COUNT, LENGTH = 100, 1500
 CTR, ENCRYPT = 7, 1
 HEADER = struct.Struct("<QQ")
 #  mode, direction, count, length, six times offset and stride, AAD length, IV, tag and key length, reserved,
-#  key, second key, data unit, status, reserved, failures, first failure, statuses
-ENTRY = struct.Struct("<IIQQ" + "QQ" * 6 + "QIIII" + "QQQ" + "II" + "QQQ")
+#  key, second key, data unit, statuses
+ENTRY = struct.Struct("<IIQQ" + "QQ" * 6 + "QIIII" + "QQQ" + "Q")
 KEYS, IVS, MESSAGES, RESULTS, ENTRIES = 4096, 8192, 12288, 262144, 64
 
 
@@ -20,7 +20,7 @@ def entry(source, target):
     nothing = (0, 0)
     elements = (source, LENGTH), (target, LENGTH), (IVS, 16), nothing, nothing, (KEYS, 16)
     flat = [number for pair in elements for number in pair]
-    return ENTRY.pack(CTR, ENCRYPT, COUNT, LENGTH, *flat, 0, 16, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    return ENTRY.pack(CTR, ENCRYPT, COUNT, LENGTH, *flat, 0, 16, 0, 16, 0, 0, 0, 0, 0)
 
 
 def message(i):

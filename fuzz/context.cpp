@@ -1,4 +1,5 @@
 // A context under any sequence of calls, beside a model that keeps the whole message and asks libcrypto in the end.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -12,7 +13,10 @@ using namespace fuzz;
 
 constexpr std::size_t key_lengths[] = {16, 24, 32};
 
-constexpr ModeTraits gcm_mode = {WARPAES_GCM, "GCM", false, false};
+constexpr ModeTraits other_modes[] = {{WARPAES_GCM, "GCM", false, false},
+                                      {WARPAES_CCM, "CCM", false, false},
+                                      {WARPAES_CMAC, "CMAC", false, false},
+                                      {WARPAES_XTS, "XTS", false, false}};
 
 /// What the context has been told, and what it has given.
 struct Model {
@@ -24,8 +28,10 @@ struct Model {
     Bytes expected_tag;  ///< of set_tag
     Bytes input;
     Bytes output;
-    std::uint64_t skipped = 0;  ///< CTR: the position of seek()
-    bool open = false;          ///< between init or reset and final
+    std::size_t unit = 0;                         ///< XTS
+    std::size_t text_length = 0, aad_length = 0;  ///< CCM, as announced
+    std::uint64_t skipped = 0;                    ///< CTR: the position of seek()
+    bool open = false;                            ///< between init or set_iv and final
 };
 
 class Machine {
@@ -33,18 +39,21 @@ public:
     explicit Machine(Input& in) : in_(in), engine_(any_engine(in)) {
         key_bytes_ = in.bytes(in.pick(key_lengths));
         key_ = make_key(key_bytes_);
+        tweak_bytes_ = key_bytes_;
+        tweak_bytes_[0] ^= 1;
+        tweak_key_ = make_key(tweak_bytes_);
         warpaes_context* made = nullptr;
         expect_ok(warpaes_context_create(engine_, &made), "context_create");
         context_.reset(made);
     }
 
     void step() {
-        switch (in_.below(19)) {
+        switch (in_.below(21)) {
         case 0:
             init();
             break;
         case 1:
-            reset();
+            set_iv();
             break;
         case 2:
             seek();
@@ -58,6 +67,15 @@ public:
         case 5:
             nonsense();
             break;
+        case 6:
+            add_aad();
+            break;
+        case 7:
+            tags();
+            break;
+        case 8:
+            get_iv();
+            break;
         default:
             update();
             break;
@@ -65,7 +83,8 @@ public:
     }
 
     void finish() {
-        Bytes out(in_.below(8) == 0 ? in_.below(16) : 16);
+        const std::size_t most = std::max<std::size_t>(16, model_.unit);
+        Bytes out(in_.below(8) == 0 ? in_.below(most) : most);
         std::size_t written = 99;
         const warpaes_status status = warpaes_context_final(context_.get(), out.data(), out.size(), &written);
         if (!model_.open) {
@@ -73,7 +92,7 @@ public:
             return;
         }
         if (status == WARPAES_ERROR_BUFFER_TOO_SMALL) {
-            require(written > out.size() && written <= 16, "the room that final asks for");
+            require(written > out.size() && written <= most, "the room that final asks for");
             return;
         }
         check_end(status, out, written);
@@ -84,27 +103,40 @@ public:
 private:
     void init() {
         model_ = {};
-        model_.mode = in_.below(4) == 0 ? &gcm_mode : &in_.pick(plain_modes);
+        model_.mode = in_.flag() ? &in_.pick(other_modes) : &in_.pick(plain_modes);
+        if (is(WARPAES_XTS) && key_bytes_.size() == 24) model_.mode = &plain_modes[0];
         model_.encrypt = in_.flag();
         model_.padded = model_.mode->whole_blocks && in_.flag();
         model_.iv = any_iv();
-        expect_ok(
-            warpaes_context_init(context_.get(), model_.mode->mode, model_.encrypt ? WARPAES_ENCRYPT : WARPAES_DECRYPT,
-                                 key_.get(), model_.iv.empty() ? nullptr : model_.iv.data(), model_.iv.size(),
-                                 model_.padded ? std::uint32_t{WARPAES_PKCS7} : 0u),
-            "init");
+        warpaes_context_options o = WARPAES_CONTEXT_OPTIONS_INIT;
+        o.mode = model_.mode->mode;
+        o.direction = model_.encrypt ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
+        o.key = key_.get();
+        o.iv = model_.iv.empty() ? nullptr : model_.iv.data();
+        o.iv_len = model_.iv.size();
+        o.flags = model_.padded ? std::uint32_t{WARPAES_PKCS7} : 0u;
+        if (is(WARPAES_XTS)) {
+            o.tweak_key = tweak_key_.get();
+            o.data_unit_len = model_.unit = 16 + in_.below(100);
+        }
+        if (is(WARPAES_CCM)) {
+            o.text_len = model_.text_length = in_.below(200);
+            o.aad_len = model_.aad_length = in_.below(3) * in_.below(40);
+            o.tag_len = 12;
+        }
+        expect_ok(warpaes_context_init(context_.get(), &o), "init");
         model_.open = true;
     }
 
-    void reset() {
+    void set_iv() {
         const Bytes iv = any_iv();
         const warpaes_status status =
-            warpaes_context_reset(context_.get(), iv.empty() ? nullptr : iv.data(), iv.size());
+            warpaes_context_set_iv(context_.get(), iv.empty() ? nullptr : iv.data(), iv.size());
         if (model_.mode == nullptr) {
-            require(status == WARPAES_ERROR_STATE, "reset before init");
+            require(status == WARPAES_ERROR_STATE, "set_iv before init");
             return;
         }
-        expect_ok(status, "reset");
+        expect_ok(status, "set_iv");
         model_.iv = iv;
         model_.aad.clear();
         model_.expected_tag.clear();
@@ -114,18 +146,29 @@ private:
         model_.open = true;
     }
 
-    [[nodiscard]] bool is_gcm() const { return model_.mode == &gcm_mode; }
+    [[nodiscard]] bool is(warpaes_mode mode) const { return model_.mode != nullptr && model_.mode->mode == mode; }
+    [[nodiscard]] bool has_tag() const { return is(WARPAES_GCM) || is(WARPAES_CCM) || is(WARPAES_CMAC); }
 
     Bytes any_iv() {
-        if (is_gcm()) return in_.bytes(in_.below(4) != 0 ? 12 : 1 + in_.below(40));
-        return in_.bytes(model_.mode != nullptr && model_.mode->mode == WARPAES_ECB ? 0 : 16);
+        if (is(WARPAES_GCM)) return in_.bytes(in_.below(4) != 0 ? 12 : 1 + in_.below(40));
+        if (is(WARPAES_CCM)) return in_.bytes(7 + in_.below(7));
+        return in_.bytes(is(WARPAES_ECB) || is(WARPAES_CMAC) ? 0 : 16);
     }
 
     void add_aad() {
-        const Bytes piece = in_.bytes(1 + in_.below(in_.below(8) == 0 ? 900 : 40));
+        std::size_t length = 1 + in_.below(in_.below(8) == 0 ? 900 : 40);
+        // Of CCM all that is announced, mostly: without it there is no text.
+        if (is(WARPAES_CCM) && model_.aad.size() < model_.aad_length && in_.below(8) != 0) {
+            length = model_.aad_length - model_.aad.size();
+        }
+        const Bytes piece = in_.bytes(length);
         const warpaes_status status = warpaes_context_aad(context_.get(), piece.data(), piece.size());
-        if (!model_.open || !is_gcm() || !model_.input.empty()) {
+        if (!model_.open || !has_tag() || is(WARPAES_CMAC) || !model_.input.empty()) {
             require(status == WARPAES_ERROR_STATE, "associated data out of turn");
+            return;
+        }
+        if (is(WARPAES_CCM) && model_.aad.size() + piece.size() > model_.aad_length) {
+            require(status == WARPAES_ERROR_DATA_LENGTH, "more associated data than announced");
             return;
         }
         expect_ok(status, "aad");
@@ -135,24 +178,47 @@ private:
     /// The right tag of what has gone by, or a wrong one.
     void tags() {
         Bytes tag(16);
-        if (model_.open && is_gcm() && !model_.encrypt) {
-            tag = right_tag();
+        if (model_.open && has_tag() && !model_.encrypt) {
+            tag = right().tag;
             if (in_.below(4) == 0) tag[in_.below(12)] ^= 1;
         }
-        tag.resize(in_.flag() ? 16 : 12);
+        tag.resize(!is(WARPAES_CCM) && in_.flag() ? 16 : 12);
         const warpaes_status set = warpaes_context_set_tag(context_.get(), tag.data(), tag.size());
-        require((set == WARPAES_OK) == (model_.open && is_gcm() && !model_.encrypt), "set_tag out of turn");
+        require((set == WARPAES_OK) == (model_.open && has_tag() && !model_.encrypt), "set_tag out of turn");
         if (set == WARPAES_OK) model_.expected_tag = tag;
-        if (model_.open || !is_gcm() || !model_.encrypt) {
+        if (model_.open || !has_tag() || !model_.encrypt) {
             require(warpaes_context_get_tag(context_.get(), tag.data(), tag.size()) != WARPAES_OK,
                     "get_tag out of turn");
         }
     }
 
-    /// libcrypto gives the text behind a ciphertext by encrypting it, which in CTR is the same.
-    Bytes right_tag() {
-        const Bytes text = gcm(key_bytes_, model_.iv, model_.aad, model_.input).text;
-        return gcm(key_bytes_, model_.iv, model_.aad, text).tag;
+    [[nodiscard]] Sealed sealed(const Bytes& text) const {
+        if (is(WARPAES_CMAC)) return {{}, oracle::evp_cmac(key_bytes_, text)};
+        if (is(WARPAES_GCM)) return gcm(key_bytes_, model_.iv, model_.aad, text);
+        Bytes both = oracle::evp_ccm(key_bytes_, model_.iv, text, model_.aad, 12);
+        const auto end = both.begin() + static_cast<std::ptrdiff_t>(text.size());
+        return {Bytes(both.begin(), end), Bytes(end, both.end())};
+    }
+    /// What the input comes to, and its tag. libcrypto gives the text behind a ciphertext by encrypting it, which in
+    /// CTR is the same.
+    [[nodiscard]] Sealed right() const {
+        Sealed made = sealed(model_.input);
+        if (!model_.encrypt && !is(WARPAES_CMAC)) made.tag = sealed(made.text).tag;
+        return made;
+    }
+
+    void get_iv() {
+        Bytes iv(16);
+        const warpaes_status status = warpaes_context_get_iv(context_.get(), iv.data());
+        const bool never = model_.mode == nullptr || is(WARPAES_ECB) || has_tag();
+        require(status == WARPAES_OK || status == WARPAES_ERROR_STATE, "the status of get_iv");
+        require(status != WARPAES_OK || (model_.open && !never), "get_iv out of turn");
+        // Another context goes on with it: whoever asks is that one. Of CTR it would seek from there.
+        if (status != WARPAES_OK || is(WARPAES_CTR) || in_.flag()) return;
+        warpaes_context* made = nullptr;
+        expect_ok(warpaes_context_copy(context_.get(), &made), "copy");
+        context_.reset(made);
+        expect_ok(warpaes_context_set_iv(context_.get(), iv.data(), iv.size()), "set_iv of what get_iv gave");
     }
 
     void seek() {
@@ -180,20 +246,21 @@ private:
         std::size_t written = 0;
         require(warpaes_context_update(context_.get(), nullptr, 1 + in_.below(100), nullptr, 0, &written) != WARPAES_OK,
                 "update from nowhere");
-        require(warpaes_context_init(context_.get(), static_cast<warpaes_mode>(0), WARPAES_ENCRYPT, key_.get(), nullptr,
-                                     0, 0) != WARPAES_OK,
-                "an unknown mode");
+        const warpaes_context_options unknown = WARPAES_CONTEXT_OPTIONS_INIT;
+        require(warpaes_context_init(context_.get(), &unknown) != WARPAES_OK, "an unknown mode");
         if (!model_.open) return;
         // Whether a call that was refused ends a message is not said: start another.
-        reset();
+        set_iv();
     }
 
     void update() {
-        Bytes text = in_.bytes(in_.below(in_.below(8) == 0 ? 3000 : 70));
+        std::size_t length = in_.below(in_.below(8) == 0 ? 3000 : 70);
+        if (is(WARPAES_CCM) && in_.below(8) != 0) length = std::min(length, model_.text_length - model_.input.size());
+        Bytes text = in_.bytes(length);
         text.shrink_to_fit();
         const bool in_place = in_.below(4) == 0;
         const bool tight = in_.below(8) == 0;
-        Bytes out(tight ? in_.below(text.size() + 1) : text.size() + 16);
+        Bytes out(tight ? in_.below(text.size() + 1) : text.size() + std::max<std::size_t>(16, model_.unit));
         if (in_place) out = text;
         std::size_t written = 99;
         const std::uint8_t* from = in_place ? out.data() : text.data();
@@ -208,35 +275,63 @@ private:
             require(tight || in_place, "update wants more room than it says");
             return;  // nothing was consumed
         }
+        if (is(WARPAES_CCM) && !text.empty() && model_.aad.size() != model_.aad_length) {
+            require(status == WARPAES_ERROR_STATE, "text before all associated data");
+            return;
+        }
+        if (is(WARPAES_CCM) && model_.input.size() + text.size() > model_.text_length) {
+            require(status == WARPAES_ERROR_DATA_LENGTH, "more text than announced");
+            return;
+        }
         expect_ok(status, "update");
         require(written <= out.size(), "more output than there is room for");
         model_.input.insert(model_.input.end(), text.begin(), text.end());
         model_.output.insert(model_.output.end(), out.begin(), out.begin() + static_cast<std::ptrdiff_t>(written));
     }
 
-    void check_end_of_gcm(warpaes_status status) {
+    void check_end_with_tag(warpaes_status status) {
         if (!model_.encrypt && model_.expected_tag.empty()) {
             require(status == WARPAES_ERROR_STATE, "final without the tag to expect");
             return;
         }
+        if (is(WARPAES_CCM) && model_.aad.size() != model_.aad_length) {
+            require(status == WARPAES_ERROR_STATE, "final without all associated data");
+            return;
+        }
+        if (is(WARPAES_CCM) && model_.input.size() != model_.text_length) {
+            require(status == WARPAES_ERROR_DATA_LENGTH, "final without all of the text");
+            return;
+        }
+        const Sealed wanted = right();
         if (!model_.encrypt) {
-            Bytes tag = right_tag();
+            Bytes tag = wanted.tag;
             tag.resize(model_.expected_tag.size());
             require((status == WARPAES_OK) == (tag == model_.expected_tag), "the tag's verdict");
             require(status == WARPAES_OK || status == WARPAES_ERROR_AUTHENTICATION, "the status of a wrong tag");
         }
-        const Sealed sealed = gcm(key_bytes_, model_.iv, model_.aad, model_.input);
-        require(model_.output == sealed.text, "GCM: text");
+        require(model_.output == wanted.text, model_.mode->name);
         if (!model_.encrypt) return;
-        expect_ok(status, "final of GCM");
-        Bytes tag(16);
+        expect_ok(status, "final with a tag");
+        Bytes tag(wanted.tag.size());
         expect_ok(warpaes_context_get_tag(context_.get(), tag.data(), tag.size()), "get_tag");
-        require(tag == sealed.tag, "GCM: tag");
+        require(tag == wanted.tag, "tag");
     }
 
     void check_end(warpaes_status status, const Bytes& out, std::size_t written) {
         const Model& m = model_;
-        if (is_gcm()) return check_end_of_gcm(status);
+        if (has_tag()) return check_end_with_tag(status);
+        if (m.unit != 0) {
+            const std::size_t rest = m.input.size() % m.unit;
+            if (rest != 0 && rest < 16) {
+                require(status == WARPAES_ERROR_DATA_LENGTH, "a data unit that is too short");
+                return;
+            }
+            expect_ok(status, "final of XTS");
+            Bytes got = m.output;
+            got.insert(got.end(), out.begin(), out.begin() + static_cast<std::ptrdiff_t>(written));
+            require(got == xts(m.encrypt, key_bytes_, tweak_bytes_, m.iv, m.unit, m.input), "XTS");
+            return;
+        }
         const bool whole = m.input.size() % 16 == 0;
         if (m.mode->whole_blocks && !whole && !(m.padded && m.encrypt)) {
             require(status == WARPAES_ERROR_DATA_LENGTH, "half a block was accepted");
@@ -260,8 +355,8 @@ private:
 
     Input& in_;
     warpaes_engine* engine_;
-    Bytes key_bytes_;
-    Key key_;
+    Bytes key_bytes_, tweak_bytes_;
+    Key key_, tweak_key_;
     Context context_;
     Model model_;
 };

@@ -44,7 +44,10 @@ JobResult run_job(warpaes_engine* engine, warpaes_file_job job, const Bytes& inp
     memory_os::disturb(how.failing_call, how.error, how.step);
 
     JobResult result;
-    result.status = warpaes_file_run(engine, &job);
+    warpaes_file_result told = WARPAES_FILE_RESULT_INIT;
+    result.status = warpaes_file_run(engine, &job, &told);
+    require(told.status == result.status, "the result does not say what the call returned");
+    require((told.error[0] == '\0') == (result.status == WARPAES_OK), "an error without a sentence, or the reverse");
     result.disturbed = memory_os::disturbed();
     if (result.status != WARPAES_OK) require(*warpaes_last_error() != '\0', "an error without a sentence");
     require(memory_os::open_descriptors() == descriptors, "a descriptor stays open");

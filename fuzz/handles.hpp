@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "input.hpp"
-#include "warpaes/warpaes.h"
+#include "warpaes/files.h"
 
 namespace fuzz {
 

@@ -1,4 +1,7 @@
-// Batches of GCM segments of the C ABI: any strides, gaps and tags, some segments damaged; each against libcrypto.
+// Segments of GCM (gcm.hpp), which are entries of a batch: any strides, gaps and tags, some segments damaged; each
+// against libcrypto.
+#include <warpaes/gcm.hpp>
+
 #include "handles.hpp"
 #include "oracles.hpp"
 
@@ -9,10 +12,22 @@ using namespace fuzz;
 constexpr std::size_t key_lengths[] = {16, 24, 32};
 constexpr std::size_t tag_bytes = 16;
 
+/// One of a few, which work on batches with threads of their own.
+const warpaes::Engine& engine_of(Input& in) {
+    static const std::vector<warpaes::Engine> engines = [] {
+        std::vector<warpaes::Engine> all;
+        for (const warpaes::BackendInfo& info : warpaes::backends()) {
+            if (info.usable && info.device < 0)
+                all.emplace_back(warpaes::EngineOptions{.backend = info.name, .threads = 1});
+        }
+        return all;
+    }();
+    return engines[in.below(engines.size())];
+}
+
 /// A batch and what libcrypto makes of every segment.
 struct Batch {
-    explicit Batch(Input& in)
-        : key_bytes(in.bytes(in.pick(key_lengths))), key(make_key(key_bytes)), engine(any_engine(in)) {
+    explicit Batch(Input& in) : key_bytes(in.bytes(in.pick(key_lengths))), key(key_bytes), engine(engine_of(in)) {
         count = in.below(9);
         segment = in.below(in.below(8) == 0 ? 700 : 100);
         last = in.below(segment + 1);
@@ -58,8 +73,8 @@ struct Batch {
     }
 
     Bytes key_bytes;
-    Key key;
-    warpaes_engine* engine;
+    warpaes::Key key;
+    const warpaes::Engine& engine;
     std::size_t count, segment, last;
     bool inline_tags;
     Bytes aad, nonces;
@@ -68,21 +83,19 @@ struct Batch {
     std::vector<Sealed> sealed;
 };
 
-warpaes_segments request(const Batch& b, warpaes_direction direction, const Bytes& from, Bytes& to, Bytes& tags) {
-    warpaes_segments s = WARPAES_SEGMENTS_INIT;
+warpaes::Segments request(const Batch& b, warpaes::Direction direction, const Bytes& from, Bytes& to, Bytes& tags) {
+    warpaes::Segments s;
     s.direction = direction;
-    s.key = b.key.get();
-    s.nonces = b.nonces.data();
-    s.count = b.count;
+    s.key = &b.key;
+    s.nonces = b.nonces;
     s.segment_len = b.segment;
     s.last_len = b.last;
-    s.aad = b.aad.data();
-    s.aad_len = b.aad.size();
-    s.input = from.data();
-    s.output = to.data();
+    s.aad = b.aad;
+    s.input = from;
+    s.output = to;
     s.plaintext_stride = b.plain_stride;
     s.ciphertext_stride = b.cipher_stride;
-    s.tags = b.inline_tags ? nullptr : tags.data();
+    if (!b.inline_tags) s.tags = tags;
     return s;
 }
 
@@ -93,8 +106,8 @@ bool is_at(const Bytes& whole, std::size_t at, const Bytes& part) {
 void seal(const Batch& b) {
     const Bytes from = b.plaintext();
     Bytes to(b.ciphertext().size(), 0x5a), tags(tag_bytes * b.count, 0x5a);
-    warpaes_segments s = request(b, WARPAES_ENCRYPT, from, to, tags);
-    expect_ok(warpaes_crypt_segments(b.engine, &s), "sealing segments");
+    require(warpaes::crypt_segments(b.engine, request(b, warpaes::Direction::encrypt, from, to, tags)) == to.size(),
+            "the length of sealed segments");
     for (std::size_t i = 0; i < b.count; ++i) {
         require(is_at(to, b.cipher_at(i), b.sealed[i].text), "a sealed segment");
         require(b.inline_tags ? is_at(to, b.cipher_at(i) + b.length(i), b.sealed[i].tag)
@@ -117,14 +130,13 @@ void open(Input& in, const Batch& b) {
         byte ^= bit;
     }
     const auto failures = static_cast<std::uint64_t>(std::count(damaged.begin(), damaged.end(), true));
-    warpaes_segments s = request(b, WARPAES_DECRYPT, from, to, tags);
-    const warpaes_status status = warpaes_crypt_segments(b.engine, &s);
-    if (failures == 0) expect_ok(status, "opening segments");
-    require((status == WARPAES_ERROR_AUTHENTICATION) == (failures != 0), "damage was not noticed");
-    require(s.failures == failures, "the number of failures");
-    if (failures != 0) {
+    try {
+        (void)warpaes::crypt_segments(b.engine, request(b, warpaes::Direction::decrypt, from, to, tags));
+        require(failures == 0, "damage was not noticed");
+    } catch (const warpaes::SegmentsError& error) {
+        require(error.failures() == failures, "the number of failures");
         const auto first = std::find(damaged.begin(), damaged.end(), true) - damaged.begin();
-        require(s.first_failure == static_cast<std::uint64_t>(first), "the first failure");
+        require(error.first_failure() == static_cast<std::uint64_t>(first), "the first failure");
     }
     for (std::size_t i = 0; i < b.count; ++i) {
         require(is_at(to, b.plain_at(i), damaged[i] ? Bytes(b.length(i), 0) : b.texts[i]),

@@ -58,7 +58,7 @@ SANITIZERS = {
 }
 PARTS = ("tests", "bench", "batches", "device", "gpus", "files", "sanitizers")
 # They check what they compute, and exit with 0 if it was right.
-EXAMPLES = ("random_numbers", "ggm_tree")
+EXAMPLES = ("random_numbers", "ggm_tree", "on_stream")
 
 
 def say(text: str) -> None:

@@ -12,7 +12,12 @@
 namespace warpaes {
 inline namespace cpp {
 
-enum class Memory { host = WARPAES_MEMORY_HOST, device = WARPAES_MEMORY_DEVICE, shared = WARPAES_MEMORY_SHARED };
+enum class Memory {
+    pageable = WARPAES_MEMORY_PAGEABLE,
+    host = WARPAES_MEMORY_PAGE_LOCKED,
+    device = WARPAES_MEMORY_DEVICE,
+    shared = WARPAES_MEMORY_SHARED
+};
 
 /// Memory for many messages: page-locked where there is a GPU, or on a device, or shared with other processes. Zeroed,
 /// wiped when it goes; no batch may be using it then.
@@ -126,18 +131,19 @@ public:
     void cancel() noexcept { warpaes_batch_cancel(handle_.get()); }
 
     // Of a finished batch:
-    [[nodiscard]] warpaes_status status(std::size_t entry) const { return state_->entries.at(entry).status; }
+    [[nodiscard]] warpaes_status status(std::size_t entry) const { return state_->results.at(entry).status; }
     [[nodiscard]] std::string error(std::size_t entry) const { return warpaes_batch_entry_error(handle_.get(), entry); }
     /// Messages of the entry that are not authentic.
-    [[nodiscard]] std::uint64_t failures(std::size_t entry) const { return state_->entries.at(entry).failures; }
+    [[nodiscard]] std::uint64_t failures(std::size_t entry) const { return state_->results.at(entry).failures; }
     [[nodiscard]] std::uint64_t first_failure(std::size_t entry) const {
-        return state_->entries.at(entry).first_failure;
+        return state_->results.at(entry).first_failure;
     }
 
 private:
     struct State {
-        explicit State(std::vector<warpaes_batch_entry> list) : entries(std::move(list)) {}
+        explicit State(std::vector<warpaes_batch_entry> list) : entries(std::move(list)), results(entries.size()) {}
         std::vector<warpaes_batch_entry> entries;
+        std::vector<warpaes_entry_result> results;
         std::promise<void> finished;
     };
     struct Destroy {
@@ -149,6 +155,7 @@ private:
         warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
         options.flags = flags;
         options.arena = arena != nullptr ? arena->get() : nullptr;
+        options.results = state_->results.data();
         options.finished = [](void* user, warpaes_batch*) { static_cast<State*>(user)->finished.set_value(); };
         options.user = state_.get();
         warpaes_batch* batch = nullptr;

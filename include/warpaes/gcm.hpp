@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <warpaes/warpaes.hpp>
+#include <warpaes/batch.hpp>
 
 namespace warpaes {
 inline namespace cpp {
@@ -51,7 +51,9 @@ inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, Cons
     return plaintext;
 }
 
-/// Many AES-GCM messages of one key at equal distances. See warpaes_segments in warpaes.h.
+/// Many AES-GCM messages of one key at equal distances, of which the last may be shorter: the segments of a file or of
+/// a table. Plaintext of segment i begins `i * plaintext_stride` bytes into its buffer, ciphertext `i *
+/// ciphertext_stride` into the other. In place, both strides are equal.
 struct Segments {
     Direction direction{};
     const Key* key = nullptr;
@@ -79,15 +81,15 @@ private:
     std::uint64_t first_failure_;
 };
 
-/// Runs all segments and returns when they are done; `output_len` is that of the output with its gaps. Throws Error,
+/// Runs all segments as one batch and returns how long the output is, with its gaps, when they are done. Throws Error,
 /// and SegmentsError if some segments are not authentic. Thread-safe.
-inline Result crypt_segments(const Engine& engine, const Segments& segments) {
+inline std::uint64_t crypt_segments(const Engine& engine, const Segments& segments) {
     constexpr std::size_t nonce_bytes = 12;
     const std::uint64_t count = segments.nonces.size() / nonce_bytes;
     if (segments.nonces.size() % nonce_bytes != 0) {
         throw Error(WARPAES_ERROR_IV_LENGTH, "nonces: not 12 bytes for each segment");
     }
-    if (count == 0) return {};
+    if (count == 0) return 0;
     const bool encrypt = segments.direction == Direction::encrypt;
     const bool inline_tags = segments.tags.size() == 0;
     if (!inline_tags && segments.tags.size() / gcm_tag_bytes < count) {
@@ -108,26 +110,58 @@ inline Result crypt_segments(const Engine& engine, const Segments& segments) {
     if (segments.output.size() < span(!encrypt)) {
         throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "output: shorter than its segments");
     }
-    warpaes_segments raw = WARPAES_SEGMENTS_INIT;
-    raw.direction = static_cast<warpaes_direction>(segments.direction);
-    raw.key = segments.key != nullptr ? segments.key->get() : nullptr;
-    raw.nonces = segments.nonces.data();
-    raw.count = count;
-    raw.segment_len = segments.segment_len;
-    raw.last_len = segments.last_len;
-    raw.aad = segments.aad.data();
-    raw.aad_len = segments.aad.size();
-    raw.input = segments.input.data();
-    raw.output = segments.output.data();
-    raw.plaintext_stride = segments.plaintext_stride;
-    raw.ciphertext_stride = segments.ciphertext_stride;
-    raw.tags = inline_tags ? nullptr : segments.tags.data();
-    const warpaes_status status = warpaes_crypt_segments(engine.get(), &raw);
-    if (status == WARPAES_ERROR_AUTHENTICATION) {
-        throw SegmentsError(warpaes_last_error(), raw.failures, raw.first_failure);
+    const auto stride_of = [&](bool plaintext) {
+        const std::uint64_t given = plaintext ? segments.plaintext_stride : segments.ciphertext_stride;
+        return given != 0 ? given : segments.segment_len + (!plaintext && inline_tags ? gcm_tag_bytes : 0);
+    };
+    // Segments first to end - 1, each of `length` bytes.
+    std::vector<Entry> entries;
+    const auto add = [&](std::uint64_t first, std::uint64_t end, std::uint64_t length) {
+        if (first == end) return;
+        const auto at = [&](const void* base, std::uint64_t stride) {
+            return Elements{static_cast<const std::uint8_t*>(base) + first * stride, stride};
+        };
+        const void* const ciphertext = encrypt ? segments.output.data() : segments.input.data();
+        Entry& e = entries.emplace_back();
+        e.mode = Mode::gcm;
+        e.direction = segments.direction;
+        e.count = end - first;
+        e.length = length;
+        e.key = segments.key;
+        e.input = at(segments.input.data(), stride_of(encrypt));
+        e.output = at(segments.output.data(), stride_of(!encrypt));
+        e.iv = at(segments.nonces.data(), nonce_bytes);
+        e.iv_len = nonce_bytes;
+        e.aad = {segments.aad.data(), 0};
+        e.aad_len = segments.aad.size();
+        e.tag = inline_tags ? at(static_cast<const std::uint8_t*>(ciphertext) + length, stride_of(false))
+                            : at(segments.tags.data(), gcm_tag_bytes);
+        e.tag_len = gcm_tag_bytes;
+    };
+    if (segments.last_len > segments.segment_len) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "last_len: more than segment_len");
     }
-    check(status);
-    return {span(!encrypt), raw.notes, raw.backend != nullptr ? raw.backend : "", raw.device};
+    const bool shorter = segments.last_len != segments.segment_len;
+    add(0, shorter ? count - 1 : count, segments.segment_len);
+    if (shorter) add(count - 1, count, segments.last_len);
+    Batch batch(engine, entries);
+    (void)batch.wait();
+    std::uint64_t failures = 0, first_failure = 0;
+    for (std::size_t i = entries.size(); i-- != 0;) {
+        if (batch.status(i) != WARPAES_OK && batch.status(i) != WARPAES_ERROR_AUTHENTICATION) {
+            throw Error(batch.status(i), batch.error(i));
+        }
+        if (batch.failures(i) == 0) continue;
+        failures += batch.failures(i);
+        first_failure = batch.first_failure(i) + (i == 0 ? 0 : entries[0].count);
+    }
+    if (failures != 0) {
+        throw SegmentsError("tag: of " + std::to_string(count) + " segments " + std::to_string(failures) +
+                                " are not authentic, the first is segment " + std::to_string(first_failure) +
+                                ": wrong key, wrong nonce, wrong associated data, or data that was altered",
+                            failures, first_failure);
+    }
+    return span(!encrypt);
 }
 
 }  // namespace cpp

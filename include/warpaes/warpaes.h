@@ -1,20 +1,24 @@
 /*
- * warpaes: AES (FIPS 197) at the speed of the hardware. The C ABI, the only ABI.
+ * warpaes: AES (FIPS 197) at the speed of the hardware. The C ABI, the only ABI: engines, keys, messages, batches and
+ * contexts. Files are in files.h, plans and calibrations in planning.h. Why it is as it is: docs/abi.md.
  *
  * Rules that hold everywhere:
- *  - Every function that can fail returns a warpaes_status; the sentence that goes with it, naming the argument, is
+ *  - Every function that can fail returns a warpaes_status. The sentence that goes with it, naming the argument, is in
+ *    the call's result, if it has one (`error`); or the handle has it (warpaes_context_error and the like); and it is
  *    warpaes_last_error() on the same thread. No exception crosses this boundary, nothing prints, nothing exits.
+ *  - What a call reads is const. What it says besides its status is a struct of its own, which may be NULL.
  *  - Structs with a `struct_size` begin with their macro WARPAES_*_INIT. It sets the size, and every field that is read
  *    to what goes for who says nothing: 0 or NULL, so that `= {0}` with `struct_size` set to sizeof the struct is as
- *    good; but in warpaes_engine_options `device` is -1, in warpaes_batch_options `entry_size` is
- *    sizeof(warpaes_batch_entry), and warpaes_work is CTR encryption with 128 bits. A `struct_size` of 0 is refused.
- *  - Newer libraries accept older, smaller structs: what is missing is 0, and nothing is written beyond their size.
+ *    good; but in warpaes_engine_options `device` is -1, in warpaes_batch_options `entry_size` and `result_size` are
+ *    those of this header, and warpaes_work is CTR encryption with 128 bits. A `struct_size` of 0 is refused.
+ *  - Newer libraries accept older, smaller structs: what is missing is 0, and nothing is written beyond their size. The
+ *    first version of every struct is accepted for ever.
  *  - A handle is freed by the _destroy function of its type, which accepts NULL.
  *  - Engines and keys may be used by many threads at once. A context belongs to one thread at a time.
  *  - Lengths and offsets are in bytes, except for CFB1 with WARPAES_LENGTH_IN_BITS.
- *  - Not there, and refused: contexts for XTS, CCM and CMAC, and lengths in bits in a context (warpaes_crypt takes the
- *    whole message); XTS and CTR of a number of bits (of CTR, take whole bytes and leave the last bits aside); CBC with
- *    ciphertext stealing, CS1 to CS3 (WARPAES_PKCS7 takes any length; CTR has the length of the plaintext).
+ *  - Not there, and refused: lengths in bits in a context (warpaes_crypt takes the whole message); XTS and CTR of a
+ *    number of bits (of CTR, take whole bytes and leave the last bits aside); CBC with ciphertext stealing, CS1 to CS3
+ *    (WARPAES_PKCS7 takes any length; CTR has the length of the plaintext).
  *  - Buffers may lie in pageable, page-locked or device memory (recognised), at any alignment. Input and output may be
  *    the same buffer; any other overlap is refused.
  *  - Keys and every internal copy of data are wiped before their memory is released.
@@ -38,11 +42,12 @@
 extern "C" {
 #endif
 
-#define WARPAES_VERSION "0.1.0"
-/** Grows when something is added; a change that breaks callers changes the library's soname instead. */
+#define WARPAES_VERSION "1.0.0"
+/** The first number of WARPAES_VERSION and the library's soname. It grows when something that callers rely on goes, and
+    never when something is added. */
 #define WARPAES_ABI_VERSION 1
 
-/** Version of the library that is running, for example "0.1.0". Static storage. */
+/** Version of the library that is running, for example "1.0.0". Static storage. */
 WARPAES_API const char* warpaes_version(void);
 /** WARPAES_ABI_VERSION of the library that is running. */
 WARPAES_API uint32_t warpaes_abi_version(void);
@@ -84,6 +89,11 @@ typedef enum warpaes_status {
 WARPAES_API const char* warpaes_status_message(warpaes_status status);
 /** The sentence for the last call that failed on this thread; "" if none has. Valid until the next call here. */
 WARPAES_API const char* warpaes_last_error(void);
+/** Bytes that a result has for such a sentence, its NUL included; a longer one is cut. */
+#define WARPAES_ERROR_BYTES 256
+
+/** A length that is not known, a time without a limit. */
+#define WARPAES_UNKNOWN UINT64_MAX
 
 /* ----------------------------------------------------------------------------------------------------------- modes */
 
@@ -140,10 +150,12 @@ typedef struct warpaes_engine_options {
     uint32_t depth;
     /** Bytes per chunk of staging, a multiple of 4096; 0: the measured default for the backend. */
     uint64_t chunk_bytes;
+    /** Room for the sentence if the engine cannot be created, WARPAES_ERROR_BYTES bytes; or NULL. */
+    char* error;
 } warpaes_engine_options;
 
 #define WARPAES_ENGINE_OPTIONS_INIT \
-    { sizeof(warpaes_engine_options), 0, NULL, -1, 0, 0 }
+    { sizeof(warpaes_engine_options), 0, NULL, -1, 0, 0, NULL }
 
 /** `options` may be NULL. A backend that is unknown or cannot run here is WARPAES_ERROR_BACKEND, never a fallback. */
 WARPAES_API warpaes_status warpaes_engine_create(const warpaes_engine_options* options, warpaes_engine** engine);
@@ -180,16 +192,19 @@ WARPAES_API size_t warpaes_backend_count(void);
 /** Entry `index` of the list, best CPU backend last, CUDA devices after it. */
 WARPAES_API warpaes_status warpaes_backend_query(size_t index, warpaes_backend_info* info);
 
-/** `bytes` of memory that copies to and from a GPU at full speed (page-locked; ordinary aligned memory without a GPU).
- */
-WARPAES_API warpaes_status warpaes_host_alloc(warpaes_engine* engine, size_t bytes, void** pointer);
-/** Wipes and releases what warpaes_host_alloc gave. NULL is allowed. */
-WARPAES_API void warpaes_host_free(warpaes_engine* engine, void* pointer);
+/** Kinds of memory: where data lies, or is to lie. */
+typedef enum warpaes_memory {
+    WARPAES_MEMORY_PAGEABLE = 0,    /**< Ordinary memory. */
+    WARPAES_MEMORY_PAGE_LOCKED = 1, /**< Copies to and from a GPU at full speed; ordinary memory where there is none. */
+    WARPAES_MEMORY_DEVICE = 2,      /**< Of a CUDA device. */
+    WARPAES_MEMORY_SHARED = 3       /**< As PAGE_LOCKED, and other processes may map it: arenas alone. */
+} warpaes_memory;
 
-/** `bytes` of memory of CUDA device `device`, for callers that do not use CUDA themselves. */
-WARPAES_API warpaes_status warpaes_device_alloc(warpaes_engine* engine, int32_t device, size_t bytes, void** pointer);
-/** Wipes and releases what warpaes_device_alloc gave. NULL is allowed. */
-WARPAES_API void warpaes_device_free(warpaes_engine* engine, void* pointer);
+/** `bytes` of memory of a kind, zeroed and aligned to 4096 (DEVICE: to 256). `device`: its number, for DEVICE alone. */
+WARPAES_API warpaes_status warpaes_alloc(warpaes_engine* engine, warpaes_memory memory, int32_t device, uint64_t bytes,
+                                         void** pointer);
+/** Wipes and releases what warpaes_alloc of this engine gave, and nothing else. NULL is allowed. */
+WARPAES_API void warpaes_free(warpaes_engine* engine, void* pointer);
 /** Copies between any two memories, after all work enqueued on the default stream; complete on return. */
 WARPAES_API warpaes_status warpaes_copy(warpaes_engine* engine, void* to, const void* from, size_t bytes);
 
@@ -215,12 +230,11 @@ WARPAES_API void warpaes_key_destroy(warpaes_key* key);
  * GCM: `iv` of any length from 1 byte (12 is the usual and the fast one; never twice with the same key, and at most
  * 2^32 random ones of 12 bytes, SP 800-38D 8.3), `aad` and `tag`; at most 2^36 - 32 bytes. Encryption writes `tag`,
  * decryption compares it in constant time and, if it is wrong, wipes the output: WARPAES_ERROR_AUTHENTICATION. No
- * range. An asynchronous call encrypts only: whether a decryption is authentic is not known when it returns. It writes
- * all 16 bytes of the tag, and waits for `cuda_stream` first if `aad` lies in device memory.
+ * range.
  *
  * CCM: as GCM, but `iv` of 7 to 13 bytes (the shorter it is, the longer a message may be: 2^16 - 1 bytes with 13),
  * `tag` of 4, 6, 8, 10, 12, 14 or 16. CMAC: `tag`, of 4 to 16 bytes, of `input`; no IV, and `output` is ignored;
- * decryption compares. Neither takes asynchronous calls or comes in pieces.
+ * decryption compares.
  *
  * XTS: `key` and `tweak_key`, both AES-128 or both AES-256 and different (FIPS 140-3 IG C.I). The message is
  * consecutive data units of `data_unit_len` bytes (16 to 2^24; 0: the whole message is one), of which the last may be
@@ -234,8 +248,8 @@ typedef struct warpaes_message {
     warpaes_mode mode;
     warpaes_direction direction;
     const warpaes_key* key;
-    const uint8_t*
-        iv; /**< 16 bytes: IV, or for CTR the initial counter block. NULL for ECB. GCM, CCM, XTS: see above. */
+    /** 16 bytes: IV, or for CTR the initial counter block. NULL for ECB. GCM, CCM, XTS: see above. */
+    const uint8_t* iv;
     uint64_t iv_len;
     const void* input;
     uint64_t input_len;
@@ -243,89 +257,60 @@ typedef struct warpaes_message {
     uint64_t output_capacity; /**< At least input_len; with PKCS7 encryption, the next multiple of 16 above it. */
     uint64_t range_offset;
     uint64_t range_len;
-    /* Written by the call: */
-    uint64_t output_len;   /**< What was written; if the capacity was too small, what it must be. */
-    warpaes_status status; /**< Also returned. */
-    uint32_t notes;        /**< WARPAES_NOTE_* */
-    const char* backend;   /**< Which backend ran it. Static storage. */
-    int32_t device;        /**< Which CUDA device ran it; -1 for the CPU. */
-    int32_t reserved;
-    /* GCM, CCM, CMAC, input: */
-    const void* aad; /**< Associated data, in host or device memory. */
+    const void* aad; /**< GCM, CCM: associated data, in host or device memory. */
     uint64_t aad_len;
-    void* tag; /**< Encryption: written; decryption: the tag to expect. Host memory; of an asynchronous call, memory
-                    that the device can write. */
+    /** GCM, CCM, CMAC. Encryption: written; decryption: the tag to expect, only read. Host memory; of an asynchronous
+        call, memory that the device can write. */
+    void* tag;
     uint64_t tag_len; /**< GCM: 16, 15, 14, 13 or 12; 8 and 4 only with the limits of SP 800-38D, appendix C. */
-    /* XTS, input: */
-    const warpaes_key* tweak_key;
-    uint64_t data_unit_len;
+    const warpaes_key* tweak_key; /**< XTS */
+    uint64_t data_unit_len;       /**< XTS */
+    /** Asynchronous decryption with a tag: where its status goes, in the memory of the buffers' device: WARPAES_OK or
+        WARPAES_ERROR_AUTHENTICATION. Else NULL. */
+    warpaes_status* device_status;
 } warpaes_message;
 
-#define WARPAES_MESSAGE_INIT                                                                                         \
-    {                                                                                                                \
-        sizeof(warpaes_message), 0, (warpaes_mode)0, (warpaes_direction)0, NULL, NULL, 0, NULL, 0, NULL, 0, 0, 0, 0, \
-            WARPAES_OK, 0, NULL, -1, 0, NULL, 0, NULL, 0, NULL, 0                                                    \
+#define WARPAES_MESSAGE_INIT                                                                                      \
+    {                                                                                                             \
+        sizeof(warpaes_message), 0, (warpaes_mode)0, (warpaes_direction)0, NULL, NULL, 0, NULL, 0, NULL, 0, 0, 0, \
+            NULL, 0, NULL, 0, NULL, 0, NULL                                                                       \
     }
+
+/** What became of a message. Filled by the library, but for struct_size. */
+typedef struct warpaes_result {
+    uint32_t struct_size;
+    warpaes_status status;           /**< Also returned. */
+    uint64_t output_len;             /**< What was written; if the capacity was too small, what it must be. */
+    uint32_t notes;                  /**< WARPAES_NOTE_* */
+    int32_t device;                  /**< Which CUDA device ran it; -1 for the CPU. */
+    const char* backend;             /**< Which backend ran it; "" if none did. Static storage. */
+    char error[WARPAES_ERROR_BYTES]; /**< The sentence for the status; "" for WARPAES_OK. */
+} warpaes_result;
+
+#define WARPAES_RESULT_INIT \
+    { sizeof(warpaes_result), WARPAES_OK, 0, 0, -1, NULL, "" }
 
 /**
  * Encrypts or decrypts one message and returns when it is done. Thread-safe. Whatever fills a buffer in device memory
  * must be complete, or enqueued on its device's default stream.
  * With PKCS7 decryption and WARPAES_ERROR_PADDING the output is wiped.
  */
-WARPAES_API warpaes_status warpaes_crypt(warpaes_engine* engine, warpaes_message* message);
+WARPAES_API warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_message* message,
+                                         warpaes_result* result);
 
 /**
  * The same for buffers in device memory, enqueued on `cuda_stream` (a cudaStream_t of the buffers' device; NULL: the
- * default stream). Returns at once; the output is complete when the stream gets there. The fields written by the call
- * are final on return. Not with PKCS7; a range must consist of whole blocks, and one of CBC or CFB decryption first
- * waits for `cuda_stream` to fetch the 16 bytes before it. The key may be destroyed once the call has returned.
- */
-WARPAES_API warpaes_status warpaes_crypt_async(warpaes_engine* engine, warpaes_message* message, void* cuda_stream);
-
-/**
- * Many AES-GCM messages of one key at equal distances: the segments of a file or of a table, processed as one batch.
+ * default stream). Returns at once; the output is complete when the stream gets there. The result is final on return.
+ * Not with PKCS7; a range must consist of whole blocks, and one of CBC or CFB decryption first waits for `cuda_stream`
+ * to fetch the 16 bytes before it. The key may be destroyed once the call has returned.
  *
- * Segment i is `segment_len` bytes of plaintext (the last: `last_len`, at most segment_len). Plaintext of segment i
- * begins `i * plaintext_stride` bytes into the plaintext buffer, ciphertext `i * ciphertext_stride` into the other (0:
- * the segments, with their inline tags, follow each other without gaps). In place, both strides are equal. What lies in
- * the gaps of the output may be overwritten.
+ * GCM, CCM, CMAC: a tag that is written lies in memory of the buffers' device (16 bytes of GCM without associated data
+ * in device memory: or in page-locked memory). Decryption tells `device_status`, and wipes an output that is not
+ * authentic; `tag` may lie in host memory, of which a copy is taken. `cuda_stream` may be in capture, as with
+ * warpaes_batch_enqueue.
  */
-typedef struct warpaes_segments {
-    uint32_t struct_size;
-    uint32_t flags; /**< 0 */
-    warpaes_direction direction;
-    int32_t reserved;
-    const warpaes_key* key;
-    const uint8_t*
-        nonces; /**< count times 12 bytes, one after the other, in host memory. All different: nobody checks. */
-    uint64_t count;
-    uint64_t segment_len;
-    uint64_t last_len;
-    const void* aad; /**< The same for every segment. */
-    uint64_t aad_len;
-    const void* input;
-    void* output;
-    uint64_t plaintext_stride;
-    uint64_t ciphertext_stride;
-    /** count times 16 bytes in host memory: written or expected. NULL: inline, the 16 bytes behind each ciphertext. */
-    void* tags;
-    /* Written by the call: */
-    uint64_t failures; /**< Decryption: segments that are not authentic. Their output is wiped; the others stand. */
-    uint64_t first_failure; /**< The first of them. */
-    const char* backend;
-    int32_t device;
-    uint32_t notes;
-} warpaes_segments;
-
-#define WARPAES_SEGMENTS_INIT                                                                                          \
-    {                                                                                                                  \
-        sizeof(warpaes_segments), 0, (warpaes_direction)0, 0, NULL, NULL, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, NULL, 0, \
-            0, NULL, -1, 0                                                                                             \
-    }
-
-/** Runs all segments and returns when they are done. Thread-safe. WARPAES_ERROR_AUTHENTICATION if any is not authentic.
- */
-WARPAES_API warpaes_status warpaes_crypt_segments(warpaes_engine* engine, warpaes_segments* segments);
+WARPAES_API warpaes_status warpaes_crypt_async(warpaes_engine* engine, const warpaes_message* message,
+                                               void* cuda_stream, warpaes_result* result);
 
 /* --------------------------------------------------------------------------------------------------------- batches */
 
@@ -333,13 +318,7 @@ WARPAES_API warpaes_status warpaes_crypt_segments(warpaes_engine* engine, warpae
    offsets can be made by another process or in another language, and copied from one arena to the next. */
 typedef struct warpaes_arena warpaes_arena;
 
-typedef enum warpaes_memory {
-    WARPAES_MEMORY_HOST = 0,   /**< Page-locked where there is a GPU that the engine may use, else ordinary memory. */
-    WARPAES_MEMORY_DEVICE = 1, /**< Of CUDA device `device`. */
-    WARPAES_MEMORY_SHARED = 2  /**< As HOST, and other processes may map it: see warpaes_arena_fd. */
-} warpaes_memory;
-
-/** `bytes` bytes, 1 or more, zeroed, aligned to 4096 (DEVICE: 256). `device` matters for DEVICE alone. */
+/** `bytes` bytes, 1 or more, zeroed, of a kind; otherwise as warpaes_alloc. */
 WARPAES_API warpaes_status warpaes_arena_create(warpaes_engine* engine, warpaes_memory memory, int32_t device,
                                                 uint64_t bytes, warpaes_arena** arena);
 /** Wipes and releases it. No batch may be using it. NULL is allowed. */
@@ -371,8 +350,8 @@ typedef struct warpaes_elements {
  *
  * `key`, one for all; or NULL, and `keys`: `key_len` bytes for each message. XTS: `key` and `tweak_key`.
  *
- * Data, IVs, associated data, tags and `keys` of an entry lie all in host memory or all on one device. Their layout is
- * the same on every 64-bit machine (200 bytes; offsets in docs/batches.md).
+ * Each part of an entry lies in host memory or on one device, which is then the one that does the work. The layout is
+ * the same on every 64-bit machine (176 bytes; offsets in docs/batches.md).
  */
 typedef struct warpaes_batch_entry {
     warpaes_mode mode;
@@ -393,17 +372,21 @@ typedef struct warpaes_batch_entry {
     const warpaes_key* key;
     const warpaes_key* tweak_key;
     uint64_t data_unit_len;
-    /* Written until the batch is finished: */
+    /** NULL, or room for one status a message, in host memory of this process, or for warpaes_batch_enqueue on the
+        data's device: WARPAES_OK or WARPAES_ERROR_AUTHENTICATION; or, if the entry's status is another, that. */
+    warpaes_status* statuses;
+} warpaes_batch_entry;
+
+/** What became of an entry. Written while the batch is carried out, final when it is finished. */
+typedef struct warpaes_entry_result {
     /** WARPAES_OK; what is wrong with the entry, of which nothing was then done; WARPAES_ERROR_AUTHENTICATION if
         `failures` is not 0; or why work on it ended, CANCELLED included: then its outputs are undefined, but hold no
         plaintext that is not authentic. */
     warpaes_status status;
-    uint32_t reserved2;
-    uint64_t failures;        /**< Messages that are not authentic; their output is wiped, the others stand. */
-    uint64_t first_failure;   /**< The first of them. */
-    warpaes_status* statuses; /**< Input: NULL, or room for one status a message, in host memory of this process:
-                                   WARPAES_OK or WARPAES_ERROR_AUTHENTICATION; or, if `status` is another, that. */
-} warpaes_batch_entry;
+    uint32_t reserved;
+    uint64_t failures;      /**< Messages that are not authentic; their output is wiped, the others stand. */
+    uint64_t first_failure; /**< The first of them. */
+} warpaes_entry_result;
 
 /** Flags of a batch. */
 enum {
@@ -419,14 +402,20 @@ typedef struct warpaes_batch_options {
     uint32_t flags;      /**< WARPAES_BATCH_* */
     uint64_t entry_size; /**< sizeof(warpaes_batch_entry); how far apart the entries lie. */
     const warpaes_arena* arena;
+    /** NULL, or one for each entry, which must stay until the batch is finished. */
+    warpaes_entry_result* results;
+    uint64_t result_size; /**< sizeof(warpaes_entry_result); how far apart they lie. */
     /** Called once from a thread of the library, when all is done and just before the batch counts as finished; it must
         not wait for batches, nor destroy this one. May be NULL. */
     void (*finished)(void* user, warpaes_batch* batch);
     void* user;
 } warpaes_batch_options;
 
-#define WARPAES_BATCH_OPTIONS_INIT \
-    { sizeof(warpaes_batch_options), 0, sizeof(warpaes_batch_entry), NULL, NULL, NULL }
+#define WARPAES_BATCH_OPTIONS_INIT                                                                                     \
+    {                                                                                                                  \
+        sizeof(warpaes_batch_options), 0, sizeof(warpaes_batch_entry), NULL, NULL, sizeof(warpaes_entry_result), NULL, \
+            NULL                                                                                                       \
+    }
 
 /** How a batch was carried out. */
 typedef struct warpaes_batch_result {
@@ -457,403 +446,114 @@ typedef struct warpaes_batch_result {
  * strides.
  */
 WARPAES_API warpaes_status warpaes_batch_submit(warpaes_engine* engine, const warpaes_batch_options* options,
-                                                warpaes_batch_entry* entries, uint64_t count, warpaes_batch** batch);
+                                                const warpaes_batch_entry* entries, uint64_t count,
+                                                warpaes_batch** batch);
+/**
+ * The same on a caller's stream, where nobody waits: enqueues the entries on `cuda_stream` (a cudaStream_t of the
+ * data's device; NULL: its default stream) and returns. Data lies in the memory of one device, and so do tags that are
+ * written; IVs, associated data, keys and expected tags lie there, or in host memory, of which a copy is taken before
+ * this returns. Key handles may be destroyed then. Entries that decrypt with a tag need `statuses`, in the memory of
+ * the same device: written in the order of the stream, WARPAES_OK or WARPAES_ERROR_AUTHENTICATION for each message;
+ * outputs that are not authentic are wiped. What is wrong with an entry is the status of the call, names it, and
+ * nothing of the batch is then done. Of the options `results`, `finished` and WARPAES_BATCH_CHECK_NONCES are refused.
+ *
+ * `cuda_stream` may be in capture: the graph holds copies of keys and of what lay in host memory until it is destroyed,
+ * and reads all else when it is launched. It must not be launched again before it has ended. Thread-safe.
+ */
+WARPAES_API warpaes_status warpaes_batch_enqueue(warpaes_engine* engine, const warpaes_batch_options* options,
+                                                 const warpaes_batch_entry* entries, uint64_t count, void* cuda_stream);
 /** 1 if it is finished, else 0. */
 WARPAES_API int warpaes_batch_poll(const warpaes_batch* batch);
 /** Waits until it is finished, at most `milliseconds` (WARPAES_UNKNOWN: as long as it takes). The status of the first
     entry that failed; WARPAES_ERROR_TIMEOUT if it is not finished. Any thread, any number of times. Who waits without a
     limit carries out tasks of the batch meanwhile, in the place of one of the engine's threads. */
 WARPAES_API warpaes_status warpaes_batch_wait(warpaes_batch* batch, uint64_t milliseconds);
+/** A descriptor that can be read from (poll, epoll, select) once the batch is finished; the batch's own, not to be read
+    or closed. -1 if none is to be had. Thread-safe. */
+WARPAES_API int warpaes_batch_fd(warpaes_batch* batch);
 /** Leaves out what has not begun; entries of which a part is left out get WARPAES_ERROR_CANCELLED. Returns at once. */
 WARPAES_API void warpaes_batch_cancel(warpaes_batch* batch);
 /** WARPAES_ERROR_STATE if it is not finished. */
 WARPAES_API warpaes_status warpaes_batch_query(const warpaes_batch* batch, warpaes_batch_result* result);
+/** What became of entry `index` of a finished batch. WARPAES_ERROR_STATE if it is not finished. */
+WARPAES_API warpaes_status warpaes_batch_query_entry(const warpaes_batch* batch, uint64_t index,
+                                                     warpaes_entry_result* result);
 /** The sentence that goes with the status of entry `index` of a finished batch; "" for WARPAES_OK. Of very many failed
     entries the later ones have only what warpaes_status_message says. Lives as long as the batch. */
 WARPAES_API const char* warpaes_batch_entry_error(const warpaes_batch* batch, uint64_t index);
 /** Waits until it is finished, and frees it. NULL is allowed. */
 WARPAES_API void warpaes_batch_destroy(warpaes_batch* batch);
 
-/* -------------------------------------------------------------------------------------------------------- planning */
-
-/** Where the data of a call lies; of input and output, the slower of both. */
-typedef enum warpaes_place {
-    WARPAES_PLACE_PAGEABLE = 0,    /**< Ordinary memory. */
-    WARPAES_PLACE_PAGE_LOCKED = 1, /**< Of warpaes_host_alloc, or page-locked by CUDA. */
-    WARPAES_PLACE_DEVICE = 2
-} warpaes_place;
-
-/** What a plan is asked for. */
-typedef struct warpaes_work {
-    uint32_t struct_size;
-    uint32_t key_bits; /**< 128, 192 or 256 */
-    warpaes_mode mode;
-    warpaes_direction direction;
-    warpaes_place place;
-    int32_t batch;        /**< 1: handed over as a batch; 0: as one message, and `messages` is 1. */
-    uint64_t messages;    /**< 0 means 1 */
-    uint64_t message_len; /**< bytes of each */
-    uint64_t keys;        /**< different keys; 0 means 1 */
-} warpaes_work;
-
-#define WARPAES_WORK_INIT \
-    { sizeof(warpaes_work), 128, WARPAES_CTR, WARPAES_ENCRYPT, WARPAES_PLACE_PAGEABLE, 0, 1, 0, 1 }
-
-/** How an engine would carry work out now. Filled by the library, but for struct_size. */
-typedef struct warpaes_plan {
-    uint32_t struct_size;
-    int32_t device;       /**< CUDA device number, the first of several; -1: the CPU. */
-    const char* backend;  /**< Static storage. */
-    const char* beside;   /**< A CPU backend that does its part of a batch beside the GPU; else "". Static storage. */
-    double seconds;       /**< predicted, a GPU's context included if there is none yet */
-    uint64_t chunk_bytes; /**< what a worker takes at a time */
-    uint32_t lanes;       /**< workers */
-    int32_t calibrated;   /**< 1 if the prediction comes from measurements of this machine. */
-    char reason[256];     /**< A sentence for people, ended by a NUL. */
-} warpaes_plan;
-
-#define WARPAES_PLAN_INIT \
-    { sizeof(warpaes_plan), -1, NULL, NULL, 0, 0, 0, 0, "" }
-
-/** What one backend or device would take. Filled by the library, but for struct_size. */
-typedef struct warpaes_prediction {
-    uint32_t struct_size;
-    int32_t possible;    /**< 0: it cannot run here, or cannot reach the data; the rest is then 0. */
-    double seconds;      /**< once it is at work */
-    double cold_seconds; /**< besides, because this would be the process's first work on a GPU */
-    uint32_t lanes;
-    int32_t calibrated;
-} warpaes_prediction;
-
-#define WARPAES_PREDICTION_INIT \
-    { sizeof(warpaes_prediction), 0, 0, 0, 0, 0 }
-
-/** The plan for `work`, without doing it. The engine's choice is its own: that of its backend if one was asked for.
-    Looks for GPUs, which takes long the first time, and wakes none. Thread-safe. */
-WARPAES_API warpaes_status warpaes_engine_plan(warpaes_engine* engine, const warpaes_work* work, warpaes_plan* plan);
-/** The same for entry `index` of warpaes_backend_query's list. */
-WARPAES_API warpaes_status warpaes_engine_predict(warpaes_engine* engine, const warpaes_work* work, size_t index,
-                                                  warpaes_prediction* prediction);
-
-/** Flags of a calibration. */
-enum {
-    WARPAES_CALIBRATE_QUICK = 1u << 0,    /**< A few seconds; AES-256 is reckoned from AES-128. */
-    WARPAES_CALIBRATE_CPU_ONLY = 1u << 1, /**< No GPU; what is stored of GPUs stays. */
-    WARPAES_CALIBRATE_KEEP = 1u << 2      /**< For this engine alone: nothing is stored. */
-};
-
-typedef struct warpaes_calibration {
-    uint32_t struct_size;
-    uint32_t flags; /**< WARPAES_CALIBRATE_* */
-    /** Told now and then: measurements done, and how many there are. May be NULL. */
-    int (*progress)(void* user, uint64_t done, uint64_t total);
-    void* progress_user;
-    /* Written by the call: */
-    uint64_t measurements;
-    double median_error; /**< of the predictions at what was measured, relative: 0.05 is 5 % */
-    double seconds;      /**< what it took */
-} warpaes_calibration;
-
-#define WARPAES_CALIBRATION_INIT \
-    { sizeof(warpaes_calibration), 0, NULL, NULL, 0, 0, 0 }
-
-/**
- * Measures every backend and GPU of this machine, whatever the engine was made for, plans this engine's work by that,
- * and stores it for engines to come, of any process: in the file that the environment variable WARPAES_CALIBRATION
- * names, else below $XDG_CACHE_HOME or ~/.cache. WARPAES_CALIBRATION=none: nothing is stored, and nothing read. An
- * engine reads it when it first has to choose. On a machine that does other things meanwhile the figures are worth
- * little. WARPAES_ERROR_CANCELLED if `progress` returns anything but 0; WARPAES_ERROR_WRITE if it cannot be stored:
- * this engine goes by it nevertheless. Thread-safe.
- */
-WARPAES_API warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, warpaes_calibration* calibration);
-/** Where a calibration is stored, `capacity` bytes with the NUL; "" if nowhere. */
-WARPAES_API warpaes_status warpaes_calibration_path(char* path, size_t capacity);
-
 /* --------------------------------------------------------------------------------------------------------- context */
 
 /** A message that arrives in pieces. One thread at a time. */
 typedef struct warpaes_context warpaes_context;
 
+/** What the messages of a context have in common, and the IV of the first. */
+typedef struct warpaes_context_options {
+    uint32_t struct_size;
+    uint32_t flags; /**< WARPAES_PKCS7 or 0 */
+    warpaes_mode mode;
+    warpaes_direction direction;
+    const warpaes_key* key; /**< Must outlive the context's use of it. NULL: warpaes_context_set_key gives it. */
+    const uint8_t* iv;      /**< As in warpaes_message. NULL: warpaes_context_set_iv gives it; for ECB and CMAC NULL. */
+    uint64_t iv_len;
+    const warpaes_key* tweak_key; /**< XTS */
+    uint64_t data_unit_len;       /**< XTS; 0: the whole message is one data unit, and comes in one update. */
+    uint64_t text_len;            /**< CCM: bytes of the text, all updates together; */
+    uint64_t aad_len;             /**< of the associated data; */
+    uint64_t tag_len;             /**< and of the tag. */
+} warpaes_context_options;
+
+#define WARPAES_CONTEXT_OPTIONS_INIT \
+    { sizeof(warpaes_context_options), 0, (warpaes_mode)0, (warpaes_direction)0, NULL, NULL, 0, NULL, 0, 0, 0, 0 }
+
 WARPAES_API warpaes_status warpaes_context_create(warpaes_engine* engine, warpaes_context** context);
 WARPAES_API void warpaes_context_destroy(warpaes_context* context);
 /** A second context that goes on independently from where `context` stands. */
 WARPAES_API warpaes_status warpaes_context_copy(const warpaes_context* context, warpaes_context** copy);
+/** The sentence for the last call on this context that failed; "" if none has. Valid until the next call on it. */
+WARPAES_API const char* warpaes_context_error(const warpaes_context* context);
 
-/** Starts a message. `flags`: WARPAES_PKCS7 or 0. The key must outlive the context's use of it. Not for XTS, CCM and
-    CMAC. */
-WARPAES_API warpaes_status warpaes_context_init(warpaes_context* context, warpaes_mode mode,
-                                                warpaes_direction direction, const warpaes_key* key, const uint8_t* iv,
-                                                size_t iv_len, uint32_t flags);
+/** Sets mode, direction, key and what belongs to them; with an IV, it also starts a message. What was before is gone.
+ */
+WARPAES_API warpaes_status warpaes_context_init(warpaes_context* context, const warpaes_context_options* options);
+/** Another key; `tweak_key` for XTS, else NULL. It ends what message there was: set_iv starts the next. */
+WARPAES_API warpaes_status warpaes_context_set_key(warpaes_context* context, const warpaes_key* key,
+                                                   const warpaes_key* tweak_key);
+/** Starts a message with this IV; for ECB and CMAC NULL and 0. What message there was is given up. */
+WARPAES_API warpaes_status warpaes_context_set_iv(warpaes_context* context, const uint8_t* iv, size_t iv_len);
+/**
+ * The IV as it stands, 16 bytes: what set_iv must be given for another context to go on from here. CBC, CFB, OFB: the
+ * chaining value; CTR: the next counter block; XTS: the number of the next data unit. WARPAES_ERROR_STATE amid a block
+ * or a data unit, and for other modes.
+ */
+WARPAES_API warpaes_status warpaes_context_get_iv(const warpaes_context* context, uint8_t iv[16]);
 /**
  * The next `input_len` bytes, any number. `*output_len` receives what was written: for ECB and CBC whole blocks, so up
- * to 15 bytes more than input_len (16 with padding), otherwise input_len. Nothing is consumed if the call fails; with
- * WARPAES_ERROR_BUFFER_TOO_SMALL `*output_len` says what there must be room for. In place (output == input): any sizes
- * in host memory, whole blocks in device memory.
+ * to 15 bytes more than input_len (16 with padding); for XTS whole data units, so up to data_unit_len - 1 more; for
+ * CMAC nothing; otherwise input_len. Nothing is consumed if the call fails; with WARPAES_ERROR_BUFFER_TOO_SMALL
+ * `*output_len` says what there must be room for. In place (output == input): any sizes in host memory, whole blocks
+ * (XTS: data units) in device memory.
  */
 WARPAES_API warpaes_status warpaes_context_update(warpaes_context* context, const void* input, size_t input_len,
                                                   void* output, size_t output_capacity, size_t* output_len);
-/** Ends the message: writes the padding, or checks it; up to 16 bytes. Afterwards only reset or init is allowed. */
+/** Ends the message: writes the padding, or checks it, up to 16 bytes; of XTS the last data unit, if it is a shorter
+    one. Afterwards only set_key, set_iv or init is allowed. */
 WARPAES_API warpaes_status warpaes_context_final(warpaes_context* context, void* output, size_t output_capacity,
                                                  size_t* output_len);
-/** Starts another message with the same mode, direction, key and flags. */
-WARPAES_API warpaes_status warpaes_context_reset(warpaes_context* context, const uint8_t* iv, size_t iv_len);
 /** CTR: goes to byte `offset` of the message. */
 WARPAES_API warpaes_status warpaes_context_seek(warpaes_context* context, uint64_t offset);
-/** GCM: the next `length` bytes of associated data, any number of times before the first update with data. */
+/** GCM, CCM: the next `length` bytes of associated data, any number of times before the first update with data. */
 WARPAES_API warpaes_status warpaes_context_aad(warpaes_context* context, const void* aad, size_t length);
-/** GCM encryption, after final: the tag, cut to `length` bytes (see warpaes_message). */
+/** GCM, CCM, CMAC encryption, after final: the tag, cut to `length` bytes (see warpaes_message; CCM: tag_len). */
 WARPAES_API warpaes_status warpaes_context_get_tag(warpaes_context* context, uint8_t* tag, size_t length);
 /**
- * GCM decryption, before final: the tag to expect. final then succeeds or returns WARPAES_ERROR_AUTHENTICATION; what
- * the updates have written until then is not authenticated and must not be used before final has succeeded.
+ * GCM, CCM, CMAC decryption, before final: the tag to expect. final then succeeds or returns
+ * WARPAES_ERROR_AUTHENTICATION; what the updates have written until then is not authenticated and must not be used
+ * before final has succeeded.
  */
 WARPAES_API warpaes_status warpaes_context_set_tag(warpaes_context* context, const uint8_t* tag, size_t length);
-
-/* --------------------------------------------------------------------------------------------------------- keysets */
-
-/**
- * Keys for files, as other people's libraries keep them: a cleartext Tink keyset, several keys of which one is primary.
- * Encryption uses the primary; decryption tries every enabled key. Not to be changed while another thread uses it;
- * otherwise shareable. Wiped when destroyed.
- *
- * Templates, by Tink's names: AES128_GCM_HKDF_4KB, AES128_GCM_HKDF_1MB, AES256_GCM_HKDF_4KB, AES256_GCM_HKDF_1MB,
- * AES128_CTR_HMAC_SHA256_4KB, AES128_CTR_HMAC_SHA256_1MB, AES256_CTR_HMAC_SHA256_4KB, AES256_CTR_HMAC_SHA256_1MB; and
- * C2SP_CHUNKED_128, C2SP_CHUNKED_256 (c2sp.org/chunked-encryption), which have raw keys only and no keyset file.
- */
-typedef struct warpaes_keyset warpaes_keyset;
-
-typedef enum warpaes_key_state {
-    WARPAES_KEY_ENABLED = 1,
-    WARPAES_KEY_DISABLED = 2, /**< Kept, but not used. */
-    WARPAES_KEY_DESTROYED = 3 /**< Only its number is left. */
-} warpaes_key_state;
-
-typedef struct warpaes_key_info {
-    uint32_t struct_size;
-    uint32_t key_id;
-    warpaes_key_state state;
-    int32_t primary;           /**< 1 if it is the primary. */
-    const char* template_name; /**< One of the above; "" if its parameters are those of none. Static storage. */
-    uint32_t key_bits;         /**< of AES; 0 for a destroyed key and one that Tink has for other things than files */
-    uint32_t segment_bytes;    /**< of ciphertext */
-} warpaes_key_info;
-
-#define WARPAES_KEY_INFO_INIT \
-    { sizeof(warpaes_key_info), 0, (warpaes_key_state)0, 0, NULL, 0, 0 }
-
-/** Number of templates, and the name of template `index` (NULL beyond the last). */
-WARPAES_API size_t warpaes_template_count(void);
-WARPAES_API const char* warpaes_template_name(size_t index);
-
-/** An empty keyset. */
-WARPAES_API warpaes_status warpaes_keyset_create(warpaes_keyset** keyset);
-/** From Tink's JSON, `length` bytes. WARPAES_ERROR_KEYSET says what is wrong with it, and repeats nothing of it. */
-WARPAES_API warpaes_status warpaes_keyset_parse(const char* json, size_t length, warpaes_keyset** keyset);
-/** A keyset of one raw key of `length` bytes: as many as the AES key has, 16 or 32; for Tink's templates at least. */
-WARPAES_API warpaes_status warpaes_keyset_from_raw(const char* template_name, const uint8_t* key, size_t length,
-                                                   warpaes_keyset** keyset);
-WARPAES_API void warpaes_keyset_destroy(warpaes_keyset* keyset);
-/** Adds a new random key; the first key of a keyset becomes its primary. `key_id` may be NULL. */
-WARPAES_API warpaes_status warpaes_keyset_add(warpaes_keyset* keyset, const char* template_name, uint32_t* key_id);
-/** Makes an enabled key the primary. */
-WARPAES_API warpaes_status warpaes_keyset_promote(warpaes_keyset* keyset, uint32_t key_id);
-/** Enables, disables or destroys a key; the primary stays enabled. */
-WARPAES_API warpaes_status warpaes_keyset_set_state(warpaes_keyset* keyset, uint32_t key_id, warpaes_key_state state);
-/** Removes a key that is not the primary. */
-WARPAES_API warpaes_status warpaes_keyset_remove(warpaes_keyset* keyset, uint32_t key_id);
-WARPAES_API size_t warpaes_keyset_count(const warpaes_keyset* keyset);
-WARPAES_API warpaes_status warpaes_keyset_query(const warpaes_keyset* keyset, size_t index, warpaes_key_info* info);
-/** As Tink's JSON, with the secret keys, not ended by a NUL. `*length`: what it takes; with too small a capacity
-    WARPAES_ERROR_BUFFER_TOO_SMALL. */
-WARPAES_API warpaes_status warpaes_keyset_write(const warpaes_keyset* keyset, char* json, size_t capacity,
-                                                size_t* length);
-
-/* ------------------------------------------------------------------------------------------------ files and streams */
-
-typedef enum warpaes_format {
-    WARPAES_FORMAT_RAW = 0, /**< Ciphertext and nothing else; key and IV come from the caller. */
-    WARPAES_FORMAT_OPENSSL_ENC =
-        1, /**< `openssl enc`: key and IV from a passphrase; "Salted__" and the salt in front. */
-    WARPAES_FORMAT_STREAMING_AEAD = 2 /**< Authenticated segments, as the keyset's key says: Tink's streaming AEAD or
-                                           C2SP chunked encryption. */
-} warpaes_format;
-
-typedef enum warpaes_kdf {
-    WARPAES_KDF_PBKDF2 = 0,        /**< PBKDF2-HMAC (RFC 8018), as `openssl enc -pbkdf2` */
-    WARPAES_KDF_EVP_BYTESTOKEY = 1 /**< The older derivation of `openssl enc`: one round of a hash. Weak. */
-} warpaes_kdf;
-
-/** Flags of a file job. */
-enum {
-    WARPAES_FILE_PKCS7 = 1u << 0,           /**< ECB, CBC: pad. */
-    WARPAES_FILE_BASE64 = 1u << 1,          /**< Ciphertext as base64 in lines of 64 characters (`openssl enc -a`). */
-    WARPAES_FILE_BASE64_ONE_LINE = 1u << 2, /**< With BASE64: a single line (`-A`). */
-    WARPAES_FILE_OVERWRITE = 1u << 3,       /**< Replace an existing output file. */
-    WARPAES_FILE_NO_SALT = 1u << 4,         /**< OPENSSL_ENC: no salt and no header. */
-    WARPAES_FILE_RANGE = 1u << 5, /**< Only bytes range_first … range_last of the result (ECB, CTR, and decryption of
-                                       CBC, CFB and STREAMING_AEAD); only the blocks or segments under them are read. */
-    WARPAES_FILE_VERIFY = 1u << 6 /**< STREAMING_AEAD decryption: authenticate everything and write nothing. */
-};
-
-/** What a running job tells; called now and then, from one thread at a time. Return 0 to go on, anything else to
- * cancel. */
-typedef int (*warpaes_progress)(void* user, uint64_t bytes_done, uint64_t bytes_total);
-/** `bytes_total` when the length is unknown (a pipe). */
-#define WARPAES_UNKNOWN UINT64_MAX
-
-/**
- * A file or stream to encrypt or decrypt through bounded memory. A file named by `output_path` appears under its name
- * only when it is complete; until then it has no name, or on file systems without such files a temporary one beside it.
- * After a failure there is none. A write that fails raises no signal (SIGPIPE, SIGXFSZ): it is an error.
- *
- * STREAMING_AEAD: `keyset`, and `aad` if the writer gave some; `mode`, `key` and `iv` are ignored. A named file appears
- * when everything was authenticated; a pipe receives authenticated segments only, in order, and an error after them if
- * what follows is altered or missing.
- */
-typedef struct warpaes_file_job {
-    uint32_t struct_size;
-    uint32_t flags; /**< WARPAES_FILE_* */
-    warpaes_mode mode;
-    warpaes_direction direction;
-    warpaes_format format;
-    warpaes_kdf kdf;
-    const char* input_path;  /**< NULL: read input_fd. */
-    const char* output_path; /**< NULL: write output_fd. */
-    int32_t input_fd;
-    int32_t output_fd;
-    /* RAW; with OPENSSL_ENC they may be given too and then replace the passphrase's. */
-    const warpaes_key* key;
-    const uint8_t* iv;
-    uint64_t iv_len;
-    /* OPENSSL_ENC */
-    uint32_t key_bits;      /**< 128, 192 or 256 */
-    uint32_t iterations;    /**< PBKDF2; 0: 10000 */
-    const char* passphrase; /**< passphrase_len bytes; need not end in a NUL. */
-    uint64_t passphrase_len;
-    const char* digest; /**< NULL: "sha256"; any digest that libcrypto knows. */
-    /** NULL: "Salted__" and a random salt are written in front, and expected there. 8 bytes: a salt that both sides
-        know, with nothing in front, as `openssl enc -S` of OpenSSL 3. */
-    const uint8_t* salt;
-    uint64_t salt_len;
-    /* RANGE, inclusive on both ends; range_last = WARPAES_UNKNOWN: to the end. Needs an input that can seek. */
-    uint64_t range_first;
-    uint64_t range_last;
-    warpaes_progress progress; /**< May be NULL. */
-    void* progress_user;
-    /* Written by the call: */
-    uint64_t bytes_read;    /**< As the cipher saw them, with the header: base64 counts decoded. */
-    uint64_t bytes_written; /**< To the output. */
-    uint32_t notes;         /**< WARPAES_NOTE_* */
-    int32_t device;
-    const char* backend;
-    /* STREAMING_AEAD */
-    const warpaes_keyset* keyset;
-    const void* aad; /**< Associated data: not in the file, the same on both sides. */
-    uint64_t aad_len;
-    uint32_t key_id; /**< Written by the call: the key that was used. */
-    uint32_t reserved;
-} warpaes_file_job;
-
-#define WARPAES_FILE_JOB_INIT                                                                                        \
-    {                                                                                                                \
-        sizeof(warpaes_file_job), 0, (warpaes_mode)0, (warpaes_direction)0, WARPAES_FORMAT_RAW, WARPAES_KDF_PBKDF2,  \
-            NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, NULL, NULL, \
-            NULL, 0, 0, 0                                                                                            \
-    }
-
-/** Runs the job and returns when its output is complete. Thread-safe. */
-WARPAES_API warpaes_status warpaes_file_run(warpaes_engine* engine, warpaes_file_job* job);
-
-/** What can be said about an encrypted file without a key. */
-typedef struct warpaes_file_info {
-    uint32_t struct_size;
-    warpaes_format format;
-    const char* template_name; /**< The one asked for, or "" where only a key can tell. Static storage. */
-    uint64_t file_bytes;
-    uint64_t header_bytes;
-    uint64_t segment_bytes;   /**< of ciphertext, tag included; 0 if not known */
-    uint64_t segments;        /**< 0 if not known */
-    uint64_t plaintext_bytes; /**< WARPAES_UNKNOWN if not known: OPENSSL_ENC, or no template was asked for */
-    uint32_t key_bits;        /**< of AES; 0 if not known */
-    uint32_t reserved;
-} warpaes_file_info;
-
-#define WARPAES_FILE_INFO_INIT \
-    { sizeof(warpaes_file_info), (warpaes_format)0, NULL, 0, 0, 0, 0, 0, 0, 0 }
-
-/**
- * Reads the header of the file at `path` and computes the rest from its length. `template_name`: what to take it for;
- * NULL: what the header says, which for Tink's formats leaves the segment size open (not written in the file), and by
- * which C2SP's files are not recognised (they have no mark). WARPAES_ERROR_FORMAT if it cannot be such a file, for
- * example because its length is impossible.
- */
-WARPAES_API warpaes_status warpaes_file_inspect(const char* path, const char* template_name, warpaes_file_info* info);
-
-/* ------------------------------------------------------------------------------------------------ readers and writers
- */
-
-/** Where a reader's ciphertext comes from: a path, memory, or functions of the caller. */
-typedef struct warpaes_source {
-    uint32_t struct_size;
-    uint32_t reserved;
-    const char* path;
-    const void* memory; /**< If path is NULL; must stay as long as the reader. */
-    uint64_t memory_len;
-    /** If both are NULL: fills `buffer` with the `length` bytes at `offset`; returns 0, or anything else for failure.
-        Called from several threads at once. */
-    int (*read)(void* user, uint64_t offset, void* buffer, uint64_t length);
-    uint64_t size; /**< For `read`: bytes in all. */
-    void* user;
-} warpaes_source;
-
-#define WARPAES_SOURCE_INIT \
-    { sizeof(warpaes_source), 0, NULL, NULL, 0, NULL, 0, NULL }
-
-/** Where a writer's ciphertext goes: a path, or a function of the caller. */
-typedef struct warpaes_sink {
-    uint32_t struct_size;
-    uint32_t flags;   /**< 0 or WARPAES_FILE_OVERWRITE */
-    const char* path; /**< Appears under its name when the writer has finished. */
-    /** If path is NULL: takes the next `length` bytes; returns 0, or anything else for failure. One call at a time. */
-    int (*write)(void* user, const void* bytes, uint64_t length);
-    void* user;
-} warpaes_sink;
-
-#define WARPAES_SINK_INIT \
-    { sizeof(warpaes_sink), 0, NULL, NULL, NULL }
-
-/** Random access to a file of authenticated segments. Reading is thread-safe. */
-typedef struct warpaes_reader warpaes_reader;
-
-/** Reads the header, finds the key by authenticating the last segment, which also proves that the end is there. Keyset
-    and associated data are not needed afterwards. */
-WARPAES_API warpaes_status warpaes_reader_open(warpaes_engine* engine, const warpaes_source* source,
-                                               const warpaes_keyset* keyset, const void* aad, size_t aad_len,
-                                               warpaes_reader** reader);
-/** Bytes of plaintext. */
-WARPAES_API uint64_t warpaes_reader_size(const warpaes_reader* reader);
-/**
- * Bytes [offset, offset + length) of the plaintext into `output`, in host or device memory; `*read` is less than length
- * only at the end. Reads and authenticates just the segments under them. After an error the output is wiped and `*read`
- * is 0; the next call may succeed. WARPAES_ERROR_RANGE for an offset beyond the end.
- */
-WARPAES_API warpaes_status warpaes_reader_read(warpaes_reader* reader, uint64_t offset, void* output, uint64_t length,
-                                               uint64_t* read);
-/** Frees the reader; NULL is allowed. */
-WARPAES_API void warpaes_reader_close(warpaes_reader* reader);
-
-/** Writes a file of authenticated segments, front to back. One thread at a time. */
-typedef struct warpaes_writer warpaes_writer;
-
-WARPAES_API warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* sink,
-                                               const warpaes_keyset* keyset, const void* aad, size_t aad_len,
-                                               warpaes_writer** writer);
-/** The next `length` bytes of plaintext, in host or device memory. After an error only close is allowed. */
-WARPAES_API warpaes_status warpaes_writer_write(warpaes_writer* writer, const void* input, uint64_t length);
-/** Ends the file: the last segment, and for a path fsync and its name. */
-WARPAES_API warpaes_status warpaes_writer_finish(warpaes_writer* writer);
-/** Frees the writer; without finish, nothing appears at the path. NULL is allowed. */
-WARPAES_API void warpaes_writer_close(warpaes_writer* writer);
 
 #ifdef __cplusplus
 }

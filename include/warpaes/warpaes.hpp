@@ -10,7 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <warpaes/warpaes.h>
+#include <warpaes/files.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -45,6 +45,10 @@ private:
 inline void check(warpaes_status status) {
     if (status != WARPAES_OK) throw Error(status, warpaes_last_error());
 }
+/// The same with the sentence of the call's result.
+inline void check(warpaes_status status, const char* sentence) {
+    if (status != WARPAES_OK) throw Error(status, sentence);
+}
 
 namespace detail {
 struct Destroy {
@@ -53,11 +57,16 @@ struct Destroy {
     void operator()(warpaes_context* context) const noexcept { warpaes_context_destroy(context); }
 };
 
-template <void (*Release)(warpaes_engine*, void*)>
 struct Free {
     warpaes_engine* engine = nullptr;
-    void operator()(void* pointer) const noexcept { Release(engine, pointer); }
+    void operator()(void* pointer) const noexcept { warpaes_free(engine, pointer); }
 };
+
+inline void* allocate(warpaes_engine* engine, warpaes_memory memory, int device, std::size_t bytes) {
+    void* pointer = nullptr;
+    check(warpaes_alloc(engine, memory, device, bytes, &pointer));
+    return pointer;
+}
 }  // namespace detail
 
 // -------------------------------------------------------------------------------------------------------------- bytes
@@ -199,26 +208,30 @@ public:
         raw.threads = options.threads;
         raw.depth = options.depth;
         raw.chunk_bytes = options.chunk_bytes;
+        char error[WARPAES_ERROR_BYTES];
+        raw.error = error;
         warpaes_engine* engine = nullptr;
-        check(warpaes_engine_create(&raw, &engine));
+        check(warpaes_engine_create(&raw, &engine), error);
         handle_.reset(engine);
     }
 
     /// Encrypts or decrypts and returns when the output is complete. Thread-safe. Throws Error; after
     /// WARPAES_ERROR_PADDING or WARPAES_ERROR_AUTHENTICATION the output is wiped.
     Result crypt(const Message& message) const {
-        warpaes_message raw = to_c(message);
-        check(warpaes_crypt(get(), &raw));
-        return result_of(raw);
+        const warpaes_message raw = to_c(message);
+        warpaes_result result = WARPAES_RESULT_INIT;
+        check(warpaes_crypt(get(), &raw, &result), result.error);
+        return result_of(result);
     }
 
     /// For buffers in device memory: enqueues the work on `cuda_stream` (a cudaStream_t of the buffers' device) and
     /// returns; the output is complete when the stream gets there. Not with PKCS#7. The key may go once this returns.
     /// GCM: encryption only, the tag in 16 bytes that the device can write.
     Result crypt_async(const Message& message, void* cuda_stream = nullptr) const {
-        warpaes_message raw = to_c(message);
-        check(warpaes_crypt_async(get(), &raw, cuda_stream));
-        return result_of(raw);
+        const warpaes_message raw = to_c(message);
+        warpaes_result result = WARPAES_RESULT_INIT;
+        check(warpaes_crypt_async(get(), &raw, cuda_stream, &result), result.error);
+        return result_of(result);
     }
 
     /// Copies `from.size()` bytes between any two memories. Throws Error{WARPAES_ERROR_BUFFER_TOO_SMALL}.
@@ -267,7 +280,7 @@ private:
         }
         return raw;
     }
-    static Result result_of(const warpaes_message& raw) {
+    static Result result_of(const warpaes_result& raw) {
         return {raw.output_len, raw.notes, raw.backend != nullptr ? raw.backend : "", raw.device};
     }
 
@@ -354,13 +367,33 @@ public:
     Context& operator=(Context&&) noexcept = default;
     ~Context() = default;
 
-    /// Starts a message. `key` must outlive it.
+    /// Starts a message. `key` must outlive it. Without an IV, set_iv starts it.
     void init(Mode mode, Direction direction, const Key& key, ConstBytes iv, bool pkcs7 = false) {
-        check(warpaes_context_init(get(), static_cast<warpaes_mode>(mode), static_cast<warpaes_direction>(direction),
-                                   key.get(), iv.data(), iv.size(), pkcs7 ? WARPAES_PKCS7 : 0));
+        warpaes_context_options options = WARPAES_CONTEXT_OPTIONS_INIT;
+        options.mode = static_cast<warpaes_mode>(mode);
+        options.direction = static_cast<warpaes_direction>(direction);
+        options.key = key.get();
+        options.iv = iv.data();
+        options.iv_len = iv.size();
+        options.flags = pkcs7 ? WARPAES_PKCS7 : 0;
+        init(options);
     }
-    /// Takes all of `input`, returns the bytes written: up to 15 more than that for ECB and CBC, 16 with padding. If it
-    /// throws, nothing was consumed.
+    /// The same for XTS, CCM and whatever else the options say.
+    void init(const warpaes_context_options& options) { check(warpaes_context_init(get(), &options)); }
+    /// Another key, and of XTS its second; set_iv starts the next message.
+    void set_key(const Key& key, const Key* tweak_key = nullptr) {
+        check(warpaes_context_set_key(get(), key.get(), tweak_key != nullptr ? tweak_key->get() : nullptr));
+    }
+    /// Starts another message with the same mode, direction and key.
+    void set_iv(ConstBytes iv) { check(warpaes_context_set_iv(get(), iv.data(), iv.size())); }
+    /// The IV with which another context would go on from here.
+    [[nodiscard]] std::vector<std::uint8_t> iv() const {
+        std::vector<std::uint8_t> now(16);
+        check(warpaes_context_get_iv(get(), now.data()));
+        return now;
+    }
+    /// Takes all of `input`, returns the bytes written: up to 15 more than that for ECB and CBC, 16 with padding, for
+    /// XTS whole data units. If it throws, nothing was consumed.
     std::size_t update(ConstBytes input, Bytes output) {
         std::size_t written = 0;
         check(warpaes_context_update(get(), input.data(), input.size(), output.data(), output.size(), &written));
@@ -372,17 +405,15 @@ public:
         check(warpaes_context_final(get(), output.data(), output.size(), &written));
         return written;
     }
-    /// Another message with the same mode, direction and key.
-    void reset(ConstBytes iv) { check(warpaes_context_reset(get(), iv.data(), iv.size())); }
     /// CTR: goes to byte `offset` of the message.
     void seek(std::uint64_t offset) { check(warpaes_context_seek(get(), offset)); }
 
-    /// GCM: the next bytes of associated data, before any data.
+    /// GCM, CCM: the next bytes of associated data, before any data.
     void aad(ConstBytes bytes) { check(warpaes_context_aad(get(), bytes.data(), bytes.size())); }
-    /// GCM encryption, after final: the tag, cut to the length of `tag`.
+    /// GCM, CCM, CMAC encryption, after final: the tag, cut to the length of `tag`.
     void get_tag(Bytes tag) const { check(warpaes_context_get_tag(get(), tag.data(), tag.size())); }
-    /// GCM decryption, before final: the tag to expect. What the updates have written is authentic once final has not
-    /// thrown.
+    /// GCM, CCM, CMAC decryption, before final: the tag to expect. What the updates have written is authentic once
+    /// final has not thrown.
     void set_tag(ConstBytes tag) { check(warpaes_context_set_tag(get(), tag.data(), tag.size())); }
 
     [[nodiscard]] warpaes_context* get() const noexcept { return handle_.get(); }
@@ -397,8 +428,7 @@ private:
 class HostBuffer {
 public:
     HostBuffer(const Engine& engine, std::size_t bytes) : size_(bytes) {
-        void* pointer = nullptr;
-        check(warpaes_host_alloc(engine.get(), bytes, &pointer));
+        void* const pointer = detail::allocate(engine.get(), WARPAES_MEMORY_PAGE_LOCKED, 0, bytes);
         memory_ = {static_cast<std::uint8_t*>(pointer), {engine.get()}};
     }
     [[nodiscard]] std::uint8_t* data() const noexcept { return memory_.get(); }
@@ -407,7 +437,7 @@ public:
     [[nodiscard]] std::uint8_t* end() const noexcept { return data() + size_; }
 
 private:
-    std::unique_ptr<std::uint8_t[], detail::Free<warpaes_host_free>> memory_;
+    std::unique_ptr<std::uint8_t[], detail::Free> memory_;
     std::size_t size_;
 };
 
@@ -416,15 +446,13 @@ class DeviceBuffer {
 public:
     /// Throws Error{WARPAES_ERROR_BACKEND, WARPAES_ERROR_DEVICE_MEMORY}.
     DeviceBuffer(const Engine& engine, int device, std::size_t bytes) : size_(bytes) {
-        void* pointer = nullptr;
-        check(warpaes_device_alloc(engine.get(), device, bytes, &pointer));
-        memory_ = {pointer, {engine.get()}};
+        memory_ = {detail::allocate(engine.get(), WARPAES_MEMORY_DEVICE, device, bytes), {engine.get()}};
     }
     /// Not for the host to read: see Engine::copy.
     [[nodiscard]] Bytes bytes() const noexcept { return {memory_.get(), size_}; }
 
 private:
-    std::unique_ptr<void, detail::Free<warpaes_device_free>> memory_;
+    std::unique_ptr<void, detail::Free> memory_;
     std::size_t size_;
 };
 
@@ -501,10 +529,11 @@ inline FileResult run_file(const Engine& engine, const FileJob& job) {
         };
         raw.progress_user = &state;
     }
-    const warpaes_status status = warpaes_file_run(engine.get(), &raw);
+    warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
+    const warpaes_status status = warpaes_file_run(engine.get(), &raw, &result);
     if (state.thrown) std::rethrow_exception(state.thrown);
-    check(status);
-    return {raw.bytes_read, raw.bytes_written, raw.notes, raw.backend != nullptr ? raw.backend : "", raw.device};
+    check(status, result.error);
+    return {result.bytes_read, result.bytes_written, result.notes, result.backend, result.device};
 }
 
 }  // namespace cpp

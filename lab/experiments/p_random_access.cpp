@@ -48,7 +48,7 @@ public:
         job.flags = WARPAES_FILE_RANGE;
         job.range_first = offset;
         job.range_last = offset + length - 1;
-        return time_of([&] { warpaes::check(warpaes_file_run(engine_.get(), &job)); });
+        return time_of([&] { warpaes::check(warpaes_file_run(engine_.get(), &job, nullptr)); });
     }
     std::vector<std::uint8_t> output(std::uint64_t length) const {
         std::vector<std::uint8_t> bytes(length);

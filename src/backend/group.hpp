@@ -71,6 +71,9 @@ struct MessageGroup {
     /// `count` bytes in host memory, or null. Decryption writes 1 for a message whose tag is wrong, and wipes its
     /// output; nothing for the others.
     std::uint8_t* failed = nullptr;
+    /// On a caller's stream, in memory of the messages' device, or null: `count` values of warpaes_status. Decryption
+    /// writes of each message whether it is authentic.
+    std::int32_t* statuses = nullptr;
     /// All that the messages have, `failed` aside, lies on this device; -1: nobody has looked.
     int device = -1;
     /// A lane may work on input and output as they lie: a GPU's on its own memory, on page-locked memory or on few

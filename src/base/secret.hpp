@@ -9,6 +9,7 @@
 #include <span>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace warpaes {
 
@@ -55,5 +56,23 @@ private:
     std::unique_ptr<std::uint8_t[]> data_;
     std::size_t size_;
 };
+
+/// Overwrites what it releases.
+template <typename T>
+struct WipingAllocator {
+    using value_type = T;
+    WipingAllocator() = default;
+    template <typename U>
+    WipingAllocator(const WipingAllocator<U>&) noexcept {}
+    [[nodiscard]] T* allocate(std::size_t n) { return std::allocator<T>().allocate(n); }
+    void deallocate(T* memory, std::size_t n) noexcept {
+        wipe({reinterpret_cast<std::uint8_t*>(memory), n * sizeof(T)});
+        std::allocator<T>().deallocate(memory, n);
+    }
+    bool operator==(const WipingAllocator&) const = default;
+};
+
+/// Bytes that may grow.
+using SecretVector = std::vector<std::uint8_t, WipingAllocator<std::uint8_t>>;
 
 }  // namespace warpaes

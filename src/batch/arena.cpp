@@ -28,13 +28,13 @@ std::uint8_t* map_memory(std::uint64_t bytes, int fd) {
 
 }  // namespace
 
-Arena::Arena(const Engine& engine, ArenaKind kind, int device, std::uint64_t bytes) : bytes_(bytes) {
+Arena::Arena(const Engine& engine, Memory memory, bool shared, int device, std::uint64_t bytes) : bytes_(bytes) {
     constexpr std::uint64_t most = std::uint64_t{1} << 60;
     if (bytes == 0 || bytes > most) {
         throw Error(WARPAES_ERROR_ARGUMENT, "bytes: must be 1 to 2^60, got " + std::to_string(bytes));
     }
     CudaBackend& cuda = cuda_backend();
-    if (kind == ArenaKind::device) {
+    if (memory == Memory::device) {
         data_ = static_cast<std::uint8_t*>(cuda.device_alloc(device, bytes));
         device_ = device;
         try {
@@ -45,13 +45,14 @@ Arena::Arena(const Engine& engine, ArenaKind kind, int device, std::uint64_t byt
         }
         return;
     }
-    const bool may_use_gpu = (engine.forced() == nullptr || engine.forced() == &cuda) && cuda.usable();
-    if (kind == ArenaKind::host && may_use_gpu) {
+    const bool may_use_gpu =
+        memory == Memory::page_locked && (engine.forced() == nullptr || engine.forced() == &cuda) && cuda.usable();
+    if (!shared && may_use_gpu) {
         data_ = static_cast<std::uint8_t*>(cuda.host_alloc(bytes));
         std::memset(data_, 0, bytes);
         return;
     }
-    map(kind == ArenaKind::shared);
+    map(shared);
     if (!may_use_gpu) return;
     try {
         cuda.host_register(data_, bytes);
@@ -62,8 +63,8 @@ Arena::Arena(const Engine& engine, ArenaKind kind, int device, std::uint64_t byt
     }
 }
 
-void Arena::map(bool share) {
-    if (!share) {
+void Arena::map(bool shared) {
+    if (!shared) {
         data_ = map_memory(bytes_, -1);
         mapped_ = true;
         return;

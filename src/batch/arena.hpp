@@ -7,13 +7,12 @@
 
 namespace warpaes {
 
-enum class ArenaKind { host, device, shared };
-
-/// Zeroed, aligned to 4096 (on a device to 256); wiped when it goes. Page-locked where the engine may use a GPU.
+/// Zeroed, aligned to 4096 (on a device to 256); wiped when it goes. Page-locked where the engine may use a GPU, but
+/// for pageable ones.
 class Arena {
 public:
     /// Throws Error{ARGUMENT, BACKEND, OUT_OF_MEMORY, DEVICE_MEMORY, DEVICE}.
-    Arena(const Engine& engine, ArenaKind kind, int device, std::uint64_t bytes);
+    Arena(const Engine& engine, Memory memory, bool shared, int device, std::uint64_t bytes);
     Arena(const Arena&) = delete;
     Arena& operator=(const Arena&) = delete;
     ~Arena();
@@ -30,7 +29,7 @@ public:
     }
 
 private:
-    void map(bool share);
+    void map(bool shared);
     void close() noexcept;
 
     std::uint8_t* data_ = nullptr;

@@ -1,5 +1,8 @@
 #include "batch/batch.hpp"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -61,7 +64,21 @@ void BatchScratch::discard_lane() noexcept {
 }
 
 Batch::Batch(Engine& engine, KeyTable& keys, BatchRequest request)
-    : engine_(engine), keys_(keys), request_(std::move(request)), outcomes_(request_), shapes_(request_.count) {}
+    : engine_(engine),
+      keys_(keys),
+      request_(std::move(request)),
+      own_results_(request_.results == nullptr ? request_.count : 0),
+      outcomes_(request_),
+      shapes_(request_.count) {
+    if (request_.results == nullptr) {
+        request_.results = own_results_.data();
+        request_.result_bytes = sizeof(warpaes_entry_result);
+    }
+}
+
+Batch::~Batch() {
+    if (descriptor_ >= 0) (void)::close(descriptor_);
+}
 
 bool Batch::needs_cpu() const noexcept {
     return !solos_.empty() || (plan_.cpu != nullptr && host_.size() != 0);
@@ -84,7 +101,7 @@ std::vector<int> Batch::devices() const {
 
 MessageGroup Batch::group(std::uint32_t entry) const {
     MessageGroup g = group_of(request_, request_.entry(entry));
-    g.device = shapes_[entry].place;
+    g.device = shapes_[entry].split ? -1 : shapes_[entry].place;
     if (g.key == nullptr && !table_keys_.empty()) {
         if (const auto it = table_keys_.find(entry); it != table_keys_.end()) {
             g.key = it->second.get();
@@ -194,8 +211,9 @@ void Batch::wipe_outputs(std::span<const Slice> slices, bool staged, int device)
     for (const Slice& s : slices) {
         const MessageGroup g = group(s.entry).slice(s.first, s.count);
         if (!opens(g) || g.output.first == nullptr || (staged && in_place(g))) continue;
+        const int its = shapes_[s.entry].output_on_host ? -1 : device;
         for (std::uint64_t m = 0; m < g.count; ++m) {
-            clear_after_failure(g.output.at(m), static_cast<std::size_t>(g.bytes()), device);
+            clear_after_failure(g.output.at(m), static_cast<std::size_t>(g.bytes()), its);
         }
     }
 }
@@ -425,7 +443,14 @@ void Batch::finish() noexcept {
     if (request_.finished) request_.finished();
     const std::lock_guard lock(mutex_);
     finished_ = true;
+    if (descriptor_ >= 0) (void)::eventfd_write(descriptor_, 1);
     finish_condition_.notify_all();
+}
+
+int Batch::descriptor() noexcept {
+    const std::lock_guard lock(mutex_);
+    if (descriptor_ < 0) descriptor_ = ::eventfd(finished_ ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return descriptor_;
 }
 
 bool Batch::wait(std::uint64_t milliseconds) {

@@ -23,7 +23,6 @@
 namespace warpaes {
 
 /// Workers have numbers: first those of the CPU, then those of each GPU.
-inline constexpr unsigned most_gpu_lanes = 8;
 constexpr unsigned gpu_worker(unsigned cpu_workers, unsigned gpu, unsigned lane) {
     return cpu_workers + gpu * most_gpu_lanes + lane;
 }
@@ -60,6 +59,7 @@ public:
     Batch(Engine& engine, KeyTable& keys, BatchRequest request);
     Batch(const Batch&) = delete;
     Batch& operator=(const Batch&) = delete;
+    ~Batch();
 
     // ------------------------------------------------------------------------------------- for workers (batch_engine)
 
@@ -90,6 +90,8 @@ public:
 
     void cancel() noexcept { cancelled_ = true; }
     [[nodiscard]] bool finished() const noexcept { return finished_; }
+    /// Can be read from once it is finished; -1 if there is none to be had. Thread-safe.
+    [[nodiscard]] int descriptor() noexcept;
     /// False if it is not finished in time.
     bool wait(std::uint64_t milliseconds);
     /// What follows is for when all is done: finished, or called back.
@@ -120,6 +122,8 @@ private:
         std::uint16_t kind = 0;       ///< what is best worked on together
         std::int16_t place = unseen;  ///< -1: in host memory; or a device
         Work work = Work::none;
+        bool split = false;           ///< some of it lies on a device, and some in host memory;
+        bool output_on_host = false;  ///< its output
     };
     static constexpr std::int16_t refused = -2, unseen = -3;
 
@@ -169,6 +173,7 @@ private:
     Engine& engine_;
     KeyTable& keys_;
     BatchRequest request_;
+    std::vector<warpaes_entry_result> own_results_;  ///< where the caller has none
     Outcomes outcomes_;
     BatchPlan plan_;
     bool replaceable_ = false;
@@ -191,7 +196,8 @@ private:
     std::atomic<std::uint64_t> on_cpu_{0}, on_gpu_{0};
     std::atomic<std::uint32_t> notes_{0};
 
-    std::mutex mutex_;  ///< of what came back, and of the end
+    std::mutex mutex_;     ///< of what came back, and of the end
+    int descriptor_ = -1;  ///< an eventfd, if somebody has asked for one
     std::vector<Claim> returned_;
     std::vector<int> lost_;  ///< devices that failed
     std::atomic<bool> returned_any_{false}, returned_note_{false};

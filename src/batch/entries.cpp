@@ -1,6 +1,7 @@
 #include "batch/entries.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "aes/xts.hpp"
@@ -123,7 +124,7 @@ EntryChecker::Checked EntryChecker::check(const warpaes_batch_entry& e) {
     check_ranges(e, mode);
     Checked checked{group_of(request_, e), -1};
     check_overlaps(checked.group);
-    checked.device = place(checked.group);
+    place(checked);
     if (checked.device >= 0 && engine_.forced() != nullptr && engine_.forced() != &cuda_backend()) {
         throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(engine_.forced()->name()) +
                                                "' was asked for, but the data lies in device memory");
@@ -246,26 +247,29 @@ int EntryChecker::place(const void* pointer, MemoryStretch& last) {
     return known.device;
 }
 
-int EntryChecker::place(const MessageGroup& g) {
+void EntryChecker::place(Checked& checked) {
+    const MessageGroup& g = checked.group;
     const struct {
         const std::uint8_t* pointer;
         const char* name;
     } parts[] = {{g.input.first, "input"}, {g.output.first, "output"}, {g.iv.first, "iv"},
                  {g.aad.first, "aad"},     {g.tag.first, "tag"},       {g.keys.first, "keys"}};
-    int device = -1;
-    const char* first = nullptr;
-    for (std::size_t i = 0; i < last_.size(); ++i) {
-        const auto& part = parts[i];
-        if (part.pointer == nullptr) continue;
-        const int its = place(part.pointer, last_[i]);
-        if (first != nullptr && its != device) {
-            throw Error(WARPAES_ERROR_ARGUMENT, std::string(part.name) + ": lies elsewhere than " + first +
-                                                    "; an entry is all in host memory or all on one device");
+    const char* there = nullptr;  // the first part that lies on a device
+    bool host = false;
+    for (std::size_t i = 0; i < std::size(parts); ++i) {
+        if (parts[i].pointer == nullptr) continue;
+        const int its = place(parts[i].pointer, last_[i]);
+        if (its < 0) {
+            host = true;
+            checked.output_on_host |= i == 1;
+        } else if (there == nullptr) {
+            there = parts[i].name;
+            checked.device = its;
+        } else if (its != checked.device) {
+            throw Error(WARPAES_ERROR_ARGUMENT, std::string(parts[i].name) + ": lies on another device than " + there);
         }
-        if (first == nullptr) first = part.name;
-        device = its;
     }
-    return device;
+    checked.split = host && there != nullptr;
 }
 
 }  // namespace warpaes

@@ -23,17 +23,24 @@ struct KeyHandles {
 
 /// See warpaes_batch_submit.
 struct BatchRequest {
-    warpaes_batch_entry* entries = nullptr;
+    const warpaes_batch_entry* entries = nullptr;
     std::uint64_t count = 0;
     std::size_t entry_bytes = sizeof(warpaes_batch_entry);
+    warpaes_entry_result* results = nullptr;  ///< one for each entry
+    std::size_t result_bytes = sizeof(warpaes_entry_result);
     bool offsets = false;
     bool check_nonces = false;
     const Arena* arena = nullptr;
     KeyHandles handles{};
     std::function<void()> finished;
 
-    [[nodiscard]] warpaes_batch_entry& entry(std::uint64_t i) const noexcept {
-        return *reinterpret_cast<warpaes_batch_entry*>(reinterpret_cast<std::uint8_t*>(entries) + i * entry_bytes);
+    [[nodiscard]] const warpaes_batch_entry& entry(std::uint64_t i) const noexcept {
+        const auto* const first = reinterpret_cast<const std::uint8_t*>(entries);
+        return *reinterpret_cast<const warpaes_batch_entry*>(first + i * entry_bytes);
+    }
+    [[nodiscard]] warpaes_entry_result& result(std::uint64_t i) const noexcept {
+        auto* const first = reinterpret_cast<std::uint8_t*>(results);
+        return *reinterpret_cast<warpaes_entry_result*>(first + i * result_bytes);
     }
     [[nodiscard]] Elements elements(const warpaes_elements& e) const noexcept {
         return {offsets ? arena->data() + e.at.offset : static_cast<std::uint8_t*>(e.at.pointer), e.stride};
@@ -58,7 +65,9 @@ public:
 
     struct Checked {
         MessageGroup group;
-        int device = -1;  ///< where its data lies; -1: in host memory
+        int device = -1;              ///< where some of it lies, or all; -1: all in host memory
+        bool split = false;           ///< some on a device, and some in host memory
+        bool output_on_host = false;  ///< of a split one
     };
     /// Throws Error that says what is wrong with the entry by itself.
     Checked check(const warpaes_batch_entry& entry);
@@ -68,7 +77,7 @@ private:
     void check_tweak(const warpaes_batch_entry& e, Mode mode, Direction direction);
     void check_ranges(const warpaes_batch_entry& e, Mode mode) const;
     void check_overlaps(const MessageGroup& g) const;
-    [[nodiscard]] int place(const MessageGroup& g);
+    void place(Checked& checked);
     /// `last`: where the same of the entry before lay.
     [[nodiscard]] int place(const void* pointer, MemoryStretch& last);
     void check_alive(const warpaes_key* key, const char* name);

@@ -14,9 +14,18 @@ namespace {
 /// Elements as the host sees them: as they lie, or copied from a device.
 class HostView {
 public:
-    HostView(const Elements& elements, std::uint64_t bytes, std::uint64_t count, int device)
-        : elements_(elements), copy_(device >= 0 ? static_cast<std::size_t>(bytes * count) : 0) {
-        if (device < 0 || bytes == 0) return;
+    /// `data_device`: where the data lies, and maybe these.
+    HostView(const Elements& elements, std::uint64_t bytes, std::uint64_t count, int data_device)
+        : HostView(elements, bytes, count, data_device, data_device < 0 || bytes == 0 || in_host(elements)) {}
+    [[nodiscard]] const std::uint8_t* at(std::uint64_t i) const noexcept { return elements_.at(i); }
+
+private:
+    static bool in_host(const Elements& elements) {
+        return cuda_backend().place(elements.first).kind != Memory::device;
+    }
+    HostView(const Elements& elements, std::uint64_t bytes, std::uint64_t count, int device, bool as_they_lie)
+        : elements_(elements), copy_(as_they_lie ? 0 : static_cast<std::size_t>(bytes * count)) {
+        if (as_they_lie) return;
         const bool shared = elements.stride == 0;
         const auto rows = static_cast<std::size_t>(shared ? 1 : count), size = static_cast<std::size_t>(bytes);
         if (rows == 1 || elements.stride >= bytes) {
@@ -30,9 +39,7 @@ public:
         }
         elements_ = {copy_.data(), shared ? 0 : bytes};
     }
-    [[nodiscard]] const std::uint8_t* at(std::uint64_t i) const noexcept { return elements_.at(i); }
 
-private:
     Elements elements_;
     SecretBuffer copy_;
 };

@@ -16,10 +16,7 @@ void lower_to(Atomic&& value, std::uint64_t to) noexcept {
 }  // namespace
 
 void Outcomes::begin(std::uint64_t entry) noexcept {
-    warpaes_batch_entry& e = request_.entry(entry);
-    e.status = WARPAES_OK;
-    e.failures = 0;
-    e.first_failure = none;
+    request_.result(entry) = {.status = WARPAES_OK, .reserved = 0, .failures = 0, .first_failure = none};
 }
 
 void Outcomes::admit(std::uint64_t entry) noexcept {
@@ -27,7 +24,7 @@ void Outcomes::admit(std::uint64_t entry) noexcept {
 }
 
 bool Outcomes::spoil(std::uint64_t entry, warpaes_status status) noexcept {
-    const std::atomic_ref its(request_.entry(entry).status);
+    const std::atomic_ref its(request_.result(entry).status);
     warpaes_status before = WARPAES_OK;
     if (its.compare_exchange_strong(before, status, std::memory_order_relaxed)) {
         failed_entries_.fetch_add(1, std::memory_order_relaxed);
@@ -52,37 +49,39 @@ void Outcomes::fail(std::uint64_t entry, warpaes_status status, const char* sent
 }
 
 void Outcomes::reject(std::uint64_t entry, std::uint64_t message) noexcept {
-    warpaes_batch_entry& e = request_.entry(entry);
-    std::atomic_ref(e.failures).fetch_add(1, std::memory_order_relaxed);
-    lower_to(std::atomic_ref(e.first_failure), message);
-    if (e.statuses != nullptr) e.statuses[message] = WARPAES_ERROR_AUTHENTICATION;
+    warpaes_entry_result& its = request_.result(entry);
+    std::atomic_ref(its.failures).fetch_add(1, std::memory_order_relaxed);
+    lower_to(std::atomic_ref(its.first_failure), message);
+    warpaes_status* const statuses = request_.entry(entry).statuses;
+    if (statuses != nullptr) statuses[message] = WARPAES_ERROR_AUTHENTICATION;
     (void)spoil(entry, WARPAES_ERROR_AUTHENTICATION);
 }
 
 void Outcomes::close() noexcept {
     for (std::uint64_t i = first_refused_; i < request_.count; ++i) {
-        const warpaes_batch_entry& e = request_.entry(i);
-        if (e.status == WARPAES_OK || e.status == WARPAES_ERROR_AUTHENTICATION) continue;
-        std::ranges::fill(statuses_of(e), e.status);
+        const warpaes_status status = status_of(i);
+        if (status == WARPAES_OK || status == WARPAES_ERROR_AUTHENTICATION) continue;
+        std::ranges::fill(statuses_of(request_.entry(i)), status);
     }
 }
 
 warpaes_status Outcomes::status() const noexcept {
-    return first_failed_ == none ? WARPAES_OK : request_.entry(first_failed_).status;
+    return first_failed_ == none ? WARPAES_OK : status_of(first_failed_);
 }
 
 const char* Outcomes::sentence(std::uint64_t entry) const {
-    const warpaes_batch_entry& e = request_.entry(entry);
-    if (e.status == WARPAES_OK) return "";
+    const warpaes_entry_result& its = request_.result(entry);
+    if (its.status == WARPAES_OK) return "";
     const std::lock_guard lock(mutex_);
     auto it = sentences_.find(entry);
     if (it == sentences_.end()) {
-        if (e.status != WARPAES_ERROR_AUTHENTICATION || sentences_.size() >= most_sentences) {
+        if (its.status != WARPAES_ERROR_AUTHENTICATION || sentences_.size() >= most_sentences) {
             return nullptr;
         }
         it = sentences_
-                 .try_emplace(entry, "tag: of " + std::to_string(e.count) + " messages " + std::to_string(e.failures) +
-                                         " are not authentic, the first is message " + std::to_string(e.first_failure) +
+                 .try_emplace(entry, "tag: of " + std::to_string(request_.entry(entry).count) + " messages " +
+                                         std::to_string(its.failures) + " are not authentic, the first is message " +
+                                         std::to_string(its.first_failure) +
                                          ": wrong key, wrong IV, wrong associated data, or data that was altered")
                  .first;
     }

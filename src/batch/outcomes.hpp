@@ -34,7 +34,7 @@ public:
     [[nodiscard]] warpaes_status status() const noexcept;
     /// When all is done: what goes with its status; null, if there are too many to keep. Lives as long as this.
     [[nodiscard]] const char* sentence(std::uint64_t entry) const;
-    [[nodiscard]] warpaes_status status_of(std::uint64_t entry) const noexcept { return request_.entry(entry).status; }
+    [[nodiscard]] warpaes_status status_of(std::uint64_t entry) const noexcept { return request_.result(entry).status; }
     /// The first entry that failed, if any has.
     [[nodiscard]] std::optional<std::uint64_t> first_failed() const noexcept {
         return first_failed_ == none ? std::nullopt : std::optional(first_failed_.load());

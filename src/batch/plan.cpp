@@ -1,5 +1,7 @@
 #include "batch/plan.hpp"
 
+#include <algorithm>
+
 #include "cuda/cuda_backend.hpp"
 
 namespace warpaes {
@@ -21,6 +23,10 @@ BatchPlan plan_batch(Engine& engine, std::span<const BatchPart> parts) {
     BatchPlan plan;
     plan.cpu = crew.cpu;
     plan.gpus = crew.gpus;
+    const bool pageable =
+        std::any_of(parts.begin(), parts.end(), [](const BatchPart& p) { return p.memory == Memory::pageable; });
+    // A worker of a GPU copies pageable memory to page-locked staging and back itself.
+    plan.gpu_lanes = pageable ? std::clamp(engine.options().threads, plan.gpu_lanes, most_gpu_lanes) : plan.gpu_lanes;
     plan.reason = std::move(crew.reason);
     return plan;
 }

@@ -22,6 +22,9 @@ struct BatchPart {
     Memory memory = Memory::pageable;  ///< where the first of them lie
 };
 
+/// Workers of a GPU at most.
+inline constexpr unsigned most_gpu_lanes = 16;
+
 /// What works on the messages in host memory; those in device memory are their device's in any case.
 struct BatchPlan {
     Backend* cpu = nullptr;                                   ///< null: the CPU takes no part

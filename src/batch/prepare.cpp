@@ -161,7 +161,7 @@ void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
         const warpaes_batch_entry& e = request_.entry(i);
         piece.messages += e.count;
         try {
-            const auto [g, device] = checker.check(e);
+            const auto [g, device, split, output_on_host] = checker.check(e);
             const bool in_host = device < 0;
             shapes_[i] = {.count = g.count,
                           .cost = work_of(g) + message_cost,
@@ -170,7 +170,9 @@ void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
                           .work = !has_work(g)                        ? Shape::Work::none
                                   : !is_parallel(g.mode, g.direction) ? Shape::Work::serial
                                   : in_host && g.bytes() > solo_bytes ? Shape::Work::solo
-                                                                      : Shape::Work::parallel};
+                                                                      : Shape::Work::parallel,
+                          .split = split,
+                          .output_on_host = output_on_host};
             outcomes_.admit(i);
             piece.clashes.add(i, writes_of(g));
             if (has_work(g) && in_host) piece.survey.add(g);
@@ -277,7 +279,6 @@ void Batch::make_tasks(const Survey& survey) {
     const std::vector<std::uint32_t> order = in_order(survey);
     stages_ = survey.in_place;
     plan_ = plan_batch(engine_, survey.parts);
-    plan_.gpu_lanes = std::clamp(plan_.gpu_lanes, 1U, most_gpu_lanes);
     replaceable_ = engine_.forced() == nullptr;
 
     std::vector<unsigned> workers;

@@ -224,7 +224,7 @@ struct Stopwatch::State {
             entry.tweak_key = reinterpret_cast<const warpaes_key*>(&tweak_key);
             entry.data_unit_len = data_unit;
         }
-        const auto run = [&on](warpaes_batch_entry& e) {
+        const auto run = [&on](const warpaes_batch_entry& e) {
             BatchRequest request;
             request.entries = &e;
             request.count = 1;
@@ -235,7 +235,8 @@ struct Stopwatch::State {
             std::shared_ptr<Batch> batch;
             on.submit(std::move(request), batch);
             (void)on.wait(batch, Batch::forever);
-            if (e.status != WARPAES_OK) throw Error(e.status, "a batch that was to be measured failed");
+            const warpaes_status status = batch->outcomes().status();
+            if (status != WARPAES_OK) throw Error(status, "a batch that was to be measured failed");
         };
         if (has_tag && w.direction == Direction::decrypt) {  // of something authentic
             warpaes_batch_entry seal = entry;

@@ -3,6 +3,7 @@
 #include <limits>
 #include <memory>
 
+#include "batch/enqueue.hpp"
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
 
@@ -11,19 +12,7 @@ using namespace warpaes::capi;
 
 namespace {
 
-ArenaKind to_kind(warpaes_memory memory) {
-    switch (memory) {
-    case WARPAES_MEMORY_HOST:
-        return ArenaKind::host;
-    case WARPAES_MEMORY_DEVICE:
-        return ArenaKind::device;
-    case WARPAES_MEMORY_SHARED:
-        return ArenaKind::shared;
-    }
-    throw Error(WARPAES_ERROR_ARGUMENT, "memory: there is no memory " + std::to_string(static_cast<int>(memory)));
-}
-
-BatchRequest to_request(const warpaes_batch_options& o, warpaes_batch_entry* entries, std::uint64_t count) {
+BatchRequest to_request(const warpaes_batch_options& o, const warpaes_batch_entry* entries, std::uint64_t count) {
     constexpr std::uint32_t known = WARPAES_BATCH_OFFSETS | WARPAES_BATCH_CHECK_NONCES;
     if ((o.flags & ~known) != 0) throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");
     if (count != 0) require(entries, "entries");
@@ -34,12 +23,18 @@ BatchRequest to_request(const warpaes_batch_options& o, warpaes_batch_entry* ent
         throw Error(WARPAES_ERROR_ARGUMENT,
                     "entry_size: is " + std::to_string(o.entry_size) + "; set it to sizeof(warpaes_batch_entry)");
     }
+    if (o.results != nullptr && (o.result_size < sizeof(warpaes_entry_result) || o.result_size % 8 != 0)) {
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "result_size: is " + std::to_string(o.result_size) + "; set it to sizeof(warpaes_entry_result)");
+    }
     const bool offsets = (o.flags & WARPAES_BATCH_OFFSETS) != 0;
     if (offsets) require(o.arena, "arena");
     return {
         .entries = entries,
         .count = count,
         .entry_bytes = static_cast<std::size_t>(o.entry_size),
+        .results = o.results,
+        .result_bytes = static_cast<std::size_t>(o.result_size),
         .offsets = offsets,
         .check_nonces = (o.flags & WARPAES_BATCH_CHECK_NONCES) != 0,
         .arena = o.arena != nullptr ? &o.arena->impl : nullptr,
@@ -62,7 +57,8 @@ warpaes_status warpaes_arena_create(warpaes_engine* engine, warpaes_memory memor
         require(arena, "arena");
         *arena = nullptr;
         require(engine, "engine");
-        *arena = new warpaes_arena{Arena(engine->impl, to_kind(memory), device, bytes)};
+        *arena = new warpaes_arena{
+            Arena(engine->impl, checked_memory(memory), memory == WARPAES_MEMORY_SHARED, device, bytes)};
     });
 }
 
@@ -83,7 +79,7 @@ int warpaes_arena_fd(const warpaes_arena* arena) {
 }
 
 warpaes_status warpaes_batch_submit(warpaes_engine* engine, const warpaes_batch_options* options,
-                                    warpaes_batch_entry* entries, uint64_t count, warpaes_batch** batch) {
+                                    const warpaes_batch_entry* entries, uint64_t count, warpaes_batch** batch) {
     return guarded([&] {
         require(batch, "batch");
         *batch = nullptr;
@@ -99,6 +95,26 @@ warpaes_status warpaes_batch_submit(warpaes_engine* engine, const warpaes_batch_
         engine->batches->submit(std::move(request), made->impl);
         *batch = made.release();
     });
+}
+
+warpaes_status warpaes_batch_enqueue(warpaes_engine* engine, const warpaes_batch_options* options,
+                                     const warpaes_batch_entry* entries, uint64_t count, void* cuda_stream) {
+    return guarded([&] {
+        require(engine, "engine");
+        warpaes_batch_options o = WARPAES_BATCH_OPTIONS_INIT;
+        if (options != nullptr) o = read_struct(options, "options");
+        const BatchRequest request = to_request(o, entries, count);
+        if (o.results != nullptr || o.finished != nullptr || request.check_nonces) {
+            throw Error(WARPAES_ERROR_ARGUMENT,
+                        "options: results, finished and WARPAES_BATCH_CHECK_NONCES are for batches that somebody waits "
+                        "for");
+        }
+        enqueue_batch(engine->impl, request, cuda_stream);
+    });
+}
+
+int warpaes_batch_fd(warpaes_batch* batch) {
+    return batch != nullptr ? batch->impl->descriptor() : -1;
 }
 
 int warpaes_batch_poll(const warpaes_batch* batch) {
@@ -137,6 +153,19 @@ warpaes_status warpaes_batch_query(const warpaes_batch* batch, warpaes_batch_res
                .reserved = 0,
                .reason = its.reason()};
         write_struct(out, result, out.struct_size);
+    });
+}
+
+warpaes_status warpaes_batch_query_entry(const warpaes_batch* batch, uint64_t index, warpaes_entry_result* result) {
+    return guarded([&] {
+        require(batch, "batch");
+        require(result, "result");
+        if (index >= batch->impl->entries()) {
+            throw Error(WARPAES_ERROR_ARGUMENT, "index: there are " + std::to_string(batch->impl->entries()) +
+                                                    " entries, got " + std::to_string(index));
+        }
+        if (!batch->impl->complete()) throw Error(WARPAES_ERROR_STATE, "batch: is not finished");
+        *result = batch->impl->request().result(index);
     });
 }
 

@@ -1,5 +1,7 @@
 #include "message/context.hpp"
 
+#include <algorithm>
+
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
 #include "message/checks.hpp"
@@ -21,6 +23,35 @@ void run_step(std::size_t* output_len, Step step) {
         if (e.status() == WARPAES_ERROR_BUFFER_TOO_SMALL) *output_len = written;
         throw;
     }
+}
+
+/// guarded(), and the context keeps the sentence.
+template <typename Body>
+warpaes_status kept(const warpaes_context* context, const Body& body) {
+    if (context == nullptr) return guarded([] { require(nullptr, "context"); });
+    const warpaes_status status = guarded(body);
+    if (status != WARPAES_OK) write_error(status, context->error);
+    return status;
+}
+
+std::span<const std::uint8_t> iv_of(const std::uint8_t* iv, std::uint64_t length) {
+    if (iv == nullptr && length != 0) throw Error(WARPAES_ERROR_ARGUMENT, "iv: is null");
+    return {iv, static_cast<std::size_t>(length)};
+}
+
+ContextKind to_kind(const warpaes_context_options& o) {
+    if ((o.flags & WARPAES_LENGTH_IN_BITS) != 0) {
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "flags: a context has no lengths in bits; warpaes_crypt takes a whole message of CFB1 in bits");
+    }
+    if ((o.flags & ~static_cast<std::uint32_t>(WARPAES_PKCS7)) != 0) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: a context takes WARPAES_PKCS7 or 0");
+    }
+    return {.mode = checked_mode(o.mode),
+            .direction = checked_direction(o.direction),
+            .pkcs7 = (o.flags & WARPAES_PKCS7) != 0,
+            .data_unit = o.data_unit_len,
+            .lengths = {.text = o.text_len, .aad = o.aad_len, .tag = o.tag_len}};
 }
 
 }  // namespace
@@ -49,28 +80,46 @@ warpaes_status warpaes_context_copy(const warpaes_context* context, warpaes_cont
     });
 }
 
-warpaes_status warpaes_context_init(warpaes_context* context, warpaes_mode mode, warpaes_direction direction,
-                                    const warpaes_key* key, const uint8_t* iv, size_t iv_len, uint32_t flags) {
-    return guarded([&] {
-        require(context, "context");
+const char* warpaes_context_error(const warpaes_context* context) {
+    return context != nullptr ? context->error : "";
+}
+
+warpaes_status warpaes_context_init(warpaes_context* context, const warpaes_context_options* options) {
+    return kept(context, [&] {
+        const auto o = read_struct(options, "options");
+        const auto iv = iv_of(o.iv, o.iv_len);
+        Context next = context->impl;
+        next.init(to_kind(o));
+        if (o.key == nullptr && (o.iv != nullptr || o.tweak_key != nullptr)) require(o.key, "key");
+        if (o.key != nullptr) next.set_key(o.key->impl, o.tweak_key != nullptr ? &o.tweak_key->impl : nullptr);
+        const bool without_iv = next.kind().mode == Mode::ecb || next.kind().mode == Mode::cmac;
+        if (o.key != nullptr && (o.iv != nullptr || without_iv)) next.set_iv(iv);
+        context->impl = next;
+    });
+}
+
+warpaes_status warpaes_context_set_key(warpaes_context* context, const warpaes_key* key, const warpaes_key* tweak_key) {
+    return kept(context, [&] {
         require(key, "key");
-        if (iv == nullptr && iv_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "iv: is null");
-        if ((flags & WARPAES_LENGTH_IN_BITS) != 0) {
-            throw Error(WARPAES_ERROR_ARGUMENT,
-                        "flags: a context has no lengths in bits; warpaes_crypt takes a whole message of CFB1 in bits");
-        }
-        if ((flags & ~static_cast<std::uint32_t>(WARPAES_PKCS7)) != 0) {
-            throw Error(WARPAES_ERROR_ARGUMENT, "flags: a context takes WARPAES_PKCS7 or 0");
-        }
-        context->impl.init(checked_mode(mode), checked_direction(direction), key->impl, {iv, iv_len},
-                           (flags & WARPAES_PKCS7) != 0);
+        context->impl.set_key(key->impl, tweak_key != nullptr ? &tweak_key->impl : nullptr);
+    });
+}
+
+warpaes_status warpaes_context_set_iv(warpaes_context* context, const uint8_t* iv, size_t iv_len) {
+    return kept(context, [&] { context->impl.set_iv(iv_of(iv, iv_len)); });
+}
+
+warpaes_status warpaes_context_get_iv(const warpaes_context* context, uint8_t iv[16]) {
+    return kept(context, [&] {
+        require(iv, "iv");
+        const Block now = context->impl.iv();
+        std::copy(now.begin(), now.end(), iv);
     });
 }
 
 warpaes_status warpaes_context_update(warpaes_context* context, const void* input, size_t input_len, void* output,
                                       size_t output_capacity, size_t* output_len) {
-    return guarded([&] {
-        require(context, "context");
+    return kept(context, [&] {
         require(output_len, "output_len");
         run_step(output_len, [&](std::size_t& written) {
             context->impl.update(static_cast<const std::uint8_t*>(input), input_len, static_cast<std::uint8_t*>(output),
@@ -81,8 +130,7 @@ warpaes_status warpaes_context_update(warpaes_context* context, const void* inpu
 
 warpaes_status warpaes_context_final(warpaes_context* context, void* output, size_t output_capacity,
                                      size_t* output_len) {
-    return guarded([&] {
-        require(context, "context");
+    return kept(context, [&] {
         require(output_len, "output_len");
         run_step(output_len, [&](std::size_t& written) {
             context->impl.final(static_cast<std::uint8_t*>(output), output_capacity, written);
@@ -90,39 +138,23 @@ warpaes_status warpaes_context_final(warpaes_context* context, void* output, siz
     });
 }
 
-warpaes_status warpaes_context_reset(warpaes_context* context, const uint8_t* iv, size_t iv_len) {
-    return guarded([&] {
-        require(context, "context");
-        if (iv == nullptr && iv_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "iv: is null");
-        context->impl.reset({iv, iv_len});
-    });
-}
-
 warpaes_status warpaes_context_seek(warpaes_context* context, uint64_t offset) {
-    return guarded([&] {
-        require(context, "context");
-        context->impl.seek(offset);
-    });
+    return kept(context, [&] { context->impl.seek(offset); });
 }
 
 warpaes_status warpaes_context_aad(warpaes_context* context, const void* aad, size_t length) {
-    return guarded([&] {
-        require(context, "context");
-        context->impl.aad(static_cast<const std::uint8_t*>(aad), length);
-    });
+    return kept(context, [&] { context->impl.aad(static_cast<const std::uint8_t*>(aad), length); });
 }
 
 warpaes_status warpaes_context_get_tag(warpaes_context* context, uint8_t* tag, size_t length) {
-    return guarded([&] {
-        require(context, "context");
+    return kept(context, [&] {
         require(tag, "tag");
         context->impl.get_tag({tag, length});
     });
 }
 
 warpaes_status warpaes_context_set_tag(warpaes_context* context, const uint8_t* tag, size_t length) {
-    return guarded([&] {
-        require(context, "context");
+    return kept(context, [&] {
         require(tag, "tag");
         context->impl.set_tag({tag, length});
     });

@@ -1,5 +1,4 @@
-#include <cstdlib>
-#include <cstring>
+#include <algorithm>
 #include <memory>
 
 #include "capi/guard.hpp"
@@ -32,35 +31,20 @@ const BackendInfo* info_at(std::size_t index) {
     return nullptr;
 }
 
-/// Memory for callers on a machine without a GPU; the size stands in front so that it can be wiped.
-constexpr std::size_t host_alignment = 4096;
-
-void* plain_alloc(std::size_t bytes) {
-    const std::size_t whole = (bytes + 2 * host_alignment - 1) / host_alignment * host_alignment;
-    auto* base = whole < bytes ? nullptr : static_cast<std::uint8_t*>(std::aligned_alloc(host_alignment, whole));
-    if (base == nullptr) throw std::bad_alloc();
-    std::memcpy(base, &whole, sizeof whole);
-    return base + host_alignment;
-}
-
-void plain_free(void* pointer) noexcept {
-    auto* base = static_cast<std::uint8_t*>(pointer) - host_alignment;
-    std::size_t whole = 0;
-    std::memcpy(&whole, base, sizeof whole);
-    wipe({base, whole});
-    std::free(base);
-}
-
 }  // namespace
 
 extern "C" {
 
 warpaes_status warpaes_engine_create(const warpaes_engine_options* options, warpaes_engine** engine) {
-    return guarded([&] {
+    const warpaes_status status = guarded([&] {
         require(engine, "engine");
         *engine = nullptr;
         *engine = new warpaes_engine(to_options(options));
     });
+    if (options != nullptr && options->struct_size >= sizeof *options && options->error != nullptr) {
+        write_error(status, options->error);
+    }
+    return status;
 }
 
 void warpaes_engine_destroy(warpaes_engine* engine) {
@@ -103,38 +87,23 @@ warpaes_status warpaes_backend_query(size_t index, warpaes_backend_info* info) {
     });
 }
 
-warpaes_status warpaes_host_alloc(warpaes_engine* engine, size_t bytes, void** pointer) {
+warpaes_status warpaes_alloc(warpaes_engine* engine, warpaes_memory memory, int32_t device, uint64_t bytes,
+                             void** pointer) {
     return guarded([&] {
-        require(engine, "engine");
         require(pointer, "pointer");
         *pointer = nullptr;
-        *pointer = cuda_backend().usable() ? cuda_backend().host_alloc(bytes) : plain_alloc(bytes);
-    });
-}
-
-void warpaes_host_free(warpaes_engine* engine, void* pointer) {
-    if (engine == nullptr || pointer == nullptr) return;
-    (void)guarded([&] {
-        if (cuda_backend().usable()) {
-            cuda_backend().host_free(pointer);
-        } else {
-            plain_free(pointer);
+        require(engine, "engine");
+        if (memory == WARPAES_MEMORY_SHARED) {
+            throw Error(WARPAES_ERROR_ARGUMENT, "memory: what other processes may map is an arena's");
         }
+        *pointer = engine->memory.add(
+            std::make_unique<Arena>(engine->impl, checked_memory(memory), false, device, std::max(bytes, 1UL)));
     });
 }
 
-warpaes_status warpaes_device_alloc(warpaes_engine* engine, int32_t device, size_t bytes, void** pointer) {
-    return guarded([&] {
-        require(engine, "engine");
-        require(pointer, "pointer");
-        *pointer = nullptr;
-        *pointer = cuda_backend().device_alloc(device, bytes);
-    });
-}
-
-void warpaes_device_free(warpaes_engine* engine, void* pointer) {
+void warpaes_free(warpaes_engine* engine, void* pointer) {
     if (engine == nullptr || pointer == nullptr) return;
-    (void)guarded([&] { cuda_backend().device_free(pointer); });
+    clean_stack([&] { engine->memory.remove(pointer); });
 }
 
 warpaes_status warpaes_copy(warpaes_engine* engine, void* to, const void* from, size_t bytes) {

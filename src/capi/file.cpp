@@ -113,37 +113,37 @@ AeadJob to_aead_job(const warpaes_file_job& j) {
 
 /// Fills in what the call writes.
 template <typename Result>
-void note_result(warpaes_file_job& j, const Result& result) {
-    j.bytes_read = result.bytes_read;
-    j.bytes_written = result.bytes_written;
-    j.notes = result.notes;
-    j.device = result.device;
-    j.backend = result.backend.data();
+void note_result(warpaes_file_result& to, const Result& result) {
+    to.bytes_read = result.bytes_read;
+    to.bytes_written = result.bytes_written;
+    to.notes = result.notes;
+    to.device = result.device;
+    to.backend = result.backend.data();
 }
 
 }  // namespace
 
 extern "C" {
 
-warpaes_status warpaes_file_run(warpaes_engine* engine, warpaes_file_job* job) {
-    return guarded([&] {
+warpaes_status warpaes_file_run(warpaes_engine* engine, const warpaes_file_job* job, warpaes_file_result* result) {
+    warpaes_file_result made = WARPAES_FILE_RESULT_INIT;
+    made.backend = "";
+    made.status = guarded([&] {
         note_stack_depth(files_stack);
         require(engine, "engine");
-        warpaes_file_job j = read_struct(job, "job");
-        j.bytes_read = j.bytes_written = 0;
-        j.notes = j.key_id = 0;
-        j.device = -1;
-        j.backend = "";
-        write_struct(j, job, j.struct_size);
+        if (result != nullptr) check_size(*result, "result");
+        const warpaes_file_job j = read_struct(job, "job");
         if (j.format == WARPAES_FORMAT_STREAMING_AEAD) {
-            const AeadResult result = run_aead(engine->impl, to_aead_job(j));
-            note_result(j, result);
-            j.key_id = result.key_id;
+            const AeadResult aead = run_aead(engine->impl, to_aead_job(j));
+            note_result(made, aead);
+            made.key_id = aead.key_id;
         } else {
-            note_result(j, run_enc(engine->impl, to_enc_job(j)));
+            note_result(made, run_enc(engine->impl, to_enc_job(j)));
         }
-        write_struct(j, job, j.struct_size);
     });
+    write_error(made.status, made.error);
+    write_result(made, result);
+    return made.status;
 }
 
 }  // extern "C"

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "backend/backend.hpp"
 #include "base/clean_stack.hpp"
 #include "base/error.hpp"
 #include "capi/structs.hpp"
@@ -51,18 +52,25 @@ inline void require(const void* pointer, const char* name) {
     if (pointer == nullptr) refuse_null(name);
 }
 
+/// Throws Error{ARGUMENT} for a struct whose size nobody has set, or smaller than its first version.
+template <typename Struct>
+void check_size(const Struct& given, const char* name) {
+    constexpr StructFacts facts = struct_facts<Struct>;
+    static_assert(facts.least != 0 && facts.least <= sizeof(Struct));
+    if (given.struct_size < facts.least) {
+        throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": struct_size is " +
+                                                std::to_string(given.struct_size) + "; begin with " + facts.init +
+                                                ", which sets it");
+    }
+}
+
 /// A caller's struct in the size that this library knows. A smaller one, from an older header, is filled up with zeros;
 /// in a larger one, from a newer header, what is unknown here must be zero.
 template <typename Struct>
 Struct read_struct(const Struct* from, const char* name) {
-    constexpr StructFacts facts = struct_facts<Struct>;
-    static_assert(facts.least != 0 && facts.least <= sizeof(Struct));
     require(from, name);
+    check_size(*from, name);
     const std::size_t size = from->struct_size;
-    if (size < facts.least) {
-        throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": struct_size is " + std::to_string(size) +
-                                                "; begin with " + facts.init + ", which sets it");
-    }
     const auto* bytes = reinterpret_cast<const unsigned char*>(from);
     for (std::size_t i = sizeof(Struct); i < size; ++i) {
         if (bytes[i] != 0) {
@@ -74,10 +82,24 @@ Struct read_struct(const Struct* from, const char* name) {
     return copy;
 }
 
+/// The sentence that goes with `status`, which this thread has just caught, to `error`, WARPAES_ERROR_BYTES bytes.
+void write_error(warpaes_status status, char* error) noexcept;
+
+/// Throws Error{ARGUMENT} if there is no such memory. SHARED is page-locked.
+Memory checked_memory(warpaes_memory memory);
+
 /// Writes back as much of a struct as the caller has room for.
 template <typename Struct>
 void write_struct(const Struct& from, Struct* to, std::size_t struct_size) {
     std::memcpy(to, &from, std::min(struct_size, sizeof(Struct)));
+}
+
+/// The same for a result, which the caller need not have; nothing for one of which check_size() says that it is none.
+template <typename Result>
+void write_result(Result made, Result* to) {
+    if (to == nullptr || to->struct_size < struct_facts<Result>.least) return;
+    made.struct_size = to->struct_size;
+    write_struct(made, to, made.struct_size);
 }
 
 }  // namespace warpaes::capi

@@ -1,6 +1,10 @@
 // What the opaque handles of the C ABI point to.
 #pragma once
 
+#include <map>
+#include <memory>
+#include <mutex>
+
 #include "batch/arena.hpp"
 #include "batch/batch_engine.hpp"
 #include "engine/engine.hpp"
@@ -8,7 +12,31 @@
 #include "format/reader.hpp"
 #include "format/writer.hpp"
 #include "message/context.hpp"
-#include "warpaes/warpaes.h"
+#include "warpaes/files.h"
+
+namespace warpaes::capi {
+
+/// What warpaes_alloc has handed out. Thread-safe.
+class HeldMemory {
+public:
+    void* add(std::unique_ptr<Arena> arena) {
+        const std::lock_guard lock(mutex_);
+        void* const pointer = arena->data();
+        arenas_.emplace(pointer, std::move(arena));
+        return pointer;
+    }
+    void remove(void* pointer) noexcept {
+        decltype(arenas_)::node_type gone;  // which is wiped without the lock
+        const std::lock_guard lock(mutex_);
+        gone = arenas_.extract(pointer);
+    }
+
+private:
+    std::mutex mutex_;
+    std::map<void*, std::unique_ptr<Arena>> arenas_;
+};
+
+}  // namespace warpaes::capi
 
 struct warpaes_engine {
     explicit warpaes_engine(const warpaes::EngineOptions& options) : impl(options) {}
@@ -17,6 +45,7 @@ struct warpaes_engine {
     ~warpaes_engine() { batches->stop(); }
 
     warpaes::Engine impl;
+    warpaes::capi::HeldMemory memory;
     std::shared_ptr<warpaes::BatchEngine> batches = std::make_shared<warpaes::BatchEngine>(impl);
 };
 
@@ -35,6 +64,7 @@ struct warpaes_batch {
 
 struct warpaes_context {
     warpaes::Context impl;
+    mutable char error[WARPAES_ERROR_BYTES] = "";  ///< of the last call that failed
 };
 
 struct warpaes_keyset {

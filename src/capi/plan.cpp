@@ -8,6 +8,7 @@
 #include "capi/handles.hpp"
 #include "engine/calibration_file.hpp"
 #include "message/checks.hpp"
+#include "warpaes/planning.h"
 
 namespace {
 
@@ -19,9 +20,6 @@ Work to_work(const warpaes_work* given) {
     if (w.key_bits != 128 && w.key_bits != 192 && w.key_bits != 256) {
         throw Error(WARPAES_ERROR_KEY_LENGTH, "key_bits: must be 128, 192 or 256, got " + std::to_string(w.key_bits));
     }
-    if (w.place < WARPAES_PLACE_PAGEABLE || w.place > WARPAES_PLACE_DEVICE) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "place: there is no place " + std::to_string(static_cast<int>(w.place)));
-    }
     if (w.batch != 0 && w.batch != 1) throw Error(WARPAES_ERROR_ARGUMENT, "batch: must be 0 or 1");
     const std::uint64_t messages = std::max<std::uint64_t>(1, w.messages);
     if (messages > 1 && w.batch == 0) throw Error(WARPAES_ERROR_ARGUMENT, "messages: more than one are a batch");
@@ -29,13 +27,14 @@ Work to_work(const warpaes_work* given) {
     if (messages > most || w.message_len > most / messages) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "message_len: at most 2^60 bytes in all messages");
     }
+    if (w.memory == WARPAES_MEMORY_SHARED) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "memory: what is shared is PAGE_LOCKED for a plan");
+    }
     return {.mode = checked_mode(w.mode),
             .direction = checked_direction(w.direction),
             .key_bits = w.key_bits,
             .bytes = messages * w.message_len,
-            .memory = w.place == WARPAES_PLACE_DEVICE        ? Memory::device
-                      : w.place == WARPAES_PLACE_PAGE_LOCKED ? Memory::page_locked
-                                                             : Memory::pageable,
+            .memory = checked_memory(w.memory),
             .messages = messages,
             .keys = std::max<std::uint64_t>(1, w.keys),
             .batch = w.batch == 1};
@@ -100,10 +99,12 @@ warpaes_status warpaes_engine_predict(warpaes_engine* engine, const warpaes_work
     });
 }
 
-warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, warpaes_calibration* calibration) {
+warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, const warpaes_calibration* calibration,
+                                        warpaes_calibration_result* result) {
     return guarded([&] {
         require(engine, "engine");
-        auto c = read_struct(calibration, "calibration");
+        if (result != nullptr) check_size(*result, "result");
+        const auto c = read_struct(calibration, "calibration");
         constexpr std::uint32_t known = WARPAES_CALIBRATE_QUICK | WARPAES_CALIBRATE_CPU_ONLY | WARPAES_CALIBRATE_KEEP;
         if ((c.flags & ~known) != 0) {
             throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");
@@ -111,10 +112,8 @@ warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, warpaes_calibrat
         const auto start = std::chrono::steady_clock::now();
         CalibrationReport report = measure(c);
         report.model.keep_gpus(engine->impl.costs());
-        c.measurements = report.trials;
-        c.median_error = report.median_error;
-        c.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        write_struct(c, calibration, c.struct_size);
+        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        write_result(warpaes_calibration_result{0, 0, report.trials, report.median_error, seconds}, result);
         engine->impl.use_costs(std::make_shared<const CostModel>(report.model));
         const std::string path = calibration_path();
         if ((c.flags & WARPAES_CALIBRATE_KEEP) == 0 && !path.empty()) store_calibration(report.model, path);

@@ -13,6 +13,23 @@ void remember_error(const char* sentence) noexcept {
     std::snprintf(last_error, sizeof last_error, "%s", sentence);
 }
 
+void write_error(warpaes_status status, char* error) noexcept {
+    std::snprintf(error, WARPAES_ERROR_BYTES, "%.*s", WARPAES_ERROR_BYTES - 1, status == WARPAES_OK ? "" : last_error);
+}
+
+Memory checked_memory(warpaes_memory memory) {
+    switch (memory) {
+    case WARPAES_MEMORY_PAGEABLE:
+        return Memory::pageable;
+    case WARPAES_MEMORY_PAGE_LOCKED:
+    case WARPAES_MEMORY_SHARED:
+        return Memory::page_locked;
+    case WARPAES_MEMORY_DEVICE:
+        return Memory::device;
+    }
+    throw Error(WARPAES_ERROR_ARGUMENT, "memory: there is no memory " + std::to_string(static_cast<int>(memory)));
+}
+
 }  // namespace warpaes::capi
 
 extern "C" {

@@ -3,12 +3,13 @@
 
 #include <cstddef>
 
-#include "warpaes/warpaes.h"
+#include "warpaes/files.h"
+#include "warpaes/planning.h"
 
 namespace warpaes::capi {
 
-/// `least`: struct_size below which no caller is understood. Numbers, for they never change, whatever a struct grows
-/// to: all that the first version read of it, and of what is only written the beginning.
+/// `least`: struct_size below which no caller is understood: that of ABI 1's first version, of what is only written the
+/// beginning. Numbers, for they never change, whatever a struct grows to.
 struct StructFacts {
     std::size_t least = 0;
     const char* init = "";  ///< the macro that sets it right
@@ -17,17 +18,19 @@ struct StructFacts {
 template <typename Struct>
 inline constexpr StructFacts struct_facts{};
 template <>
-inline constexpr StructFacts struct_facts<warpaes_engine_options>{32, "WARPAES_ENGINE_OPTIONS_INIT"};
+inline constexpr StructFacts struct_facts<warpaes_engine_options>{40, "WARPAES_ENGINE_OPTIONS_INIT"};
 template <>
 inline constexpr StructFacts struct_facts<warpaes_backend_info>{32, "WARPAES_BACKEND_INFO_INIT"};
 template <>
-inline constexpr StructFacts struct_facts<warpaes_message>{120, "WARPAES_MESSAGE_INIT"};
+inline constexpr StructFacts struct_facts<warpaes_message>{136, "WARPAES_MESSAGE_INIT"};
 template <>
-inline constexpr StructFacts struct_facts<warpaes_segments>{112, "WARPAES_SEGMENTS_INIT"};
+inline constexpr StructFacts struct_facts<warpaes_result>{32, "WARPAES_RESULT_INIT"};
 template <>
-inline constexpr StructFacts struct_facts<warpaes_batch_options>{40, "WARPAES_BATCH_OPTIONS_INIT"};
+inline constexpr StructFacts struct_facts<warpaes_batch_options>{56, "WARPAES_BATCH_OPTIONS_INIT"};
 template <>
 inline constexpr StructFacts struct_facts<warpaes_batch_result>{24, "WARPAES_BATCH_RESULT_INIT"};
+template <>
+inline constexpr StructFacts struct_facts<warpaes_context_options>{80, "WARPAES_CONTEXT_OPTIONS_INIT"};
 template <>
 inline constexpr StructFacts struct_facts<warpaes_work>{48, "WARPAES_WORK_INIT"};
 template <>
@@ -37,9 +40,13 @@ inline constexpr StructFacts struct_facts<warpaes_prediction>{16, "WARPAES_PREDI
 template <>
 inline constexpr StructFacts struct_facts<warpaes_calibration>{24, "WARPAES_CALIBRATION_INIT"};
 template <>
+inline constexpr StructFacts struct_facts<warpaes_calibration_result>{16, "WARPAES_CALIBRATION_RESULT_INIT"};
+template <>
 inline constexpr StructFacts struct_facts<warpaes_key_info>{24, "WARPAES_KEY_INFO_INIT"};
 template <>
-inline constexpr StructFacts struct_facts<warpaes_file_job>{184, "WARPAES_FILE_JOB_INIT"};
+inline constexpr StructFacts struct_facts<warpaes_file_job>{176, "WARPAES_FILE_JOB_INIT"};
+template <>
+inline constexpr StructFacts struct_facts<warpaes_file_result>{40, "WARPAES_FILE_RESULT_INIT"};
 template <>
 inline constexpr StructFacts struct_facts<warpaes_file_info>{24, "WARPAES_FILE_INFO_INIT"};
 template <>

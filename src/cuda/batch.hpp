@@ -39,7 +39,7 @@ struct BatchContext {
     int device;
     const DeviceLimits& limits;
     CopyQueues& queues;
-    KeyTable& key_table;
+    KeyTable* key_table;  ///< null: the batch keeps its keys to itself
     cudaStream_t stream;
     BatchMemory& memory;
     Pool* pool;  ///< or null

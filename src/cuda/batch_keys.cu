@@ -79,10 +79,10 @@ uint4* BatchKeys::slot_of(const ExpandedKey& key, Handles& handles, bool inverse
     const auto [found, is_new] = handles.slots.try_emplace(&key, nullptr);
     if (is_new) {
         KeyTable::Held held;
-        if (handles.most <= most_table_keys) held = table_.hold(key, inverse);
+        if (table_ != nullptr && handles.most <= most_table_keys) held = table_->hold(key, inverse);
         if (held.number != KeyTable::none) held_.push_back(held);
         found->second = reinterpret_cast<uint4*>(held.number != KeyTable::none
-                                                     ? table_.slot(held.number)
+                                                     ? table_->slot(held.number)
                                                      : handles.own_slots + handles.own++ * key_slot_bytes);
         if (held.number == KeyTable::none || held.empty) {
             std::copy(key.bytes().begin(), key.bytes().end(),
@@ -95,7 +95,7 @@ uint4* BatchKeys::slot_of(const ExpandedKey& key, Handles& handles, bool inverse
 }
 
 void BatchKeys::enqueue(std::span<const BucketPlan> plans, const DeviceLimits& limits, cudaStream_t stream) {
-    wiped_ = table_.wipe_forgotten(stream);
+    if (table_ != nullptr) wiped_ = table_->wipe_forgotten(stream);
     for (const BucketPlan& plan : plans) {
         if (plan.slots) expand(plan, limits, stream);
     }
@@ -132,8 +132,9 @@ void BatchKeys::expand(const BucketPlan& plan, const DeviceLimits& limits, cudaS
 }
 
 void BatchKeys::let_go(bool done) noexcept {
-    for (const KeyTable::Held& held : std::exchange(held_, {})) table_.release(held, done);
-    table_.wiped(std::exchange(wiped_, {}), done);
+    if (table_ == nullptr) return;
+    for (const KeyTable::Held& held : std::exchange(held_, {})) table_->release(held, done);
+    table_->wiped(std::exchange(wiped_, {}), done);
 }
 
 }  // namespace warpaes::cuda

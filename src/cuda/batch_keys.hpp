@@ -20,8 +20,9 @@ namespace warpaes::cuda {
 /// Its functions are called in the order in which they stand here.
 class BatchKeys {
 public:
-    /// `slots`: for keys that have no place in the table. The table is shared, all else is the batch's.
-    BatchKeys(KeyTable& table, DeviceBuffer& slots, BatchSide& side, int device)
+    /// `slots`: for keys that have no place in the table. The table is shared, if there is one; all else is the
+    /// batch's.
+    BatchKeys(KeyTable* table, DeviceBuffer& slots, BatchSide& side, int device)
         : table_(table), slots_(slots), side_(side), raw_(side, device) {}
 
     /// For every group, in order.
@@ -55,7 +56,7 @@ private:
     [[nodiscard]] uint4* slot_of(const ExpandedKey& key, Handles& handles, bool inverse);
     void expand(const BucketPlan& plan, const DeviceLimits& limits, cudaStream_t stream) const;
 
-    KeyTable& table_;
+    KeyTable* table_;
     DeviceBuffer& slots_;
     BatchSide& side_;
     BatchSmall raw_;

@@ -23,6 +23,11 @@ void BatchSide::copy_out(cudaStream_t stream) const {
 void BatchSide::wipe(cudaStream_t stream) const noexcept {
     if (bytes_ <= secret_) return;
     warpaes::wipe({host() + secret_, bytes_ - secret_});
+    wipe_device(stream);
+}
+
+void BatchSide::wipe_device(cudaStream_t stream) const noexcept {
+    if (bytes_ <= secret_) return;
     (void)cudaMemsetAsync(device() + secret_, 0, bytes_ - secret_, stream);
 }
 

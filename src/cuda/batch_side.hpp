@@ -55,8 +55,11 @@ public:
 
     void copy_in(cudaStream_t stream) const;
     void copy_out(cudaStream_t stream) const;
-    /// On the device in the order of the stream.
+    /// On both sides, on the device in the order of the stream.
     void wipe(cudaStream_t stream) const noexcept;
+    void wipe_device(cudaStream_t stream) const noexcept;
+    /// Whether there is a key in it.
+    [[nodiscard]] bool holds_keys() const noexcept { return back_ > secret_; }
 
 private:
     PageLockedBuffer& host_;

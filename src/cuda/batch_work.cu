@@ -6,6 +6,7 @@
 
 #include "cuda/batch_launch.hpp"
 #include "cuda/batch_work.hpp"
+#include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
 
 namespace warpaes::cuda {
@@ -68,6 +69,33 @@ void BatchWork::finish() {
         wipe_secrets();
     }
     done_ = true;
+}
+
+bool BatchWork::leave() {
+    bool secret = false;
+    if (!plans_.empty()) {
+        failed_.rewind();
+        for (std::size_t i = 0; i < groups_.size(); ++i) {
+            const MessageGroup g = groups_[i];
+            if (bucket_of_[i] != no_bucket && reports(g)) tell(g, side_.device() + failed_.take(g.count));
+        }
+        secret = side_.holds_keys();
+        side_.wipe_device(context_.stream);
+        memory_.scratch.wipe(context_.stream);
+        memory_.slots.wipe(context_.stream);
+        check(cudaEventRecord(memory_.done.get(), context_.stream), "recording an event");
+    }
+    done_ = true;
+    return secret;
+}
+
+void BatchWork::tell(const MessageGroup& g, const std::uint8_t* failed) const {
+    if (g.statuses == nullptr) return;
+    constexpr std::uint64_t threads = 256;
+    const std::uint64_t blocks = (g.count + threads - 1) / threads;
+    const auto most = 16 * static_cast<std::uint64_t>(context_.limits.multiprocessors);
+    launch(statuses_kernel_for(), static_cast<int>(std::min(blocks, most)), static_cast<int>(threads), 0,
+           context_.stream, StatusParams{failed, g.statuses, g.count, WARPAES_ERROR_AUTHENTICATION});
 }
 
 BucketPlan& BatchWork::plan_for(const MessageGroup& g, std::uint8_t& index) {

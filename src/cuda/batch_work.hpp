@@ -30,6 +30,9 @@ public:
     void get_ready();
     void enqueue();
     void finish();
+    /// Instead, where nobody waits: tells statuses on the device and wipes there what is secret, in the order of the
+    /// stream. True if the side buffer in host memory still holds keys.
+    bool leave();
 
 private:
     static constexpr std::uint8_t no_bucket = 0xff;
@@ -44,6 +47,7 @@ private:
     void prepare();
     void enqueue_kernels();
     void deliver();
+    void tell(const MessageGroup& g, const std::uint8_t* failed) const;
     void abandon() noexcept;
     void wipe_secrets() noexcept;
 

@@ -79,6 +79,12 @@ public:
                       limits(device), on);
     }
 
+    void enqueue(std::span<const MessageGroup> groups, int device, void* stream) override {
+        const CurrentDevice current(device);
+        DeviceShare& its = share(device);
+        its.on_streams.enqueue(device, limits(device), its.queues, groups, static_cast<cudaStream_t>(stream));
+    }
+
     void synchronize(int device, void* stream) override {
         const CurrentDevice current(device);
         check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for the device");

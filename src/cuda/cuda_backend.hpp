@@ -48,6 +48,12 @@ public:
     /// page-locked; its associated data is a digest. Key, IV and J0 are copied before this returns. Thread-safe. Throws
     /// Error{DEVICE, DEVICE_MEMORY}.
     virtual void enqueue(const MessageGroup& message, int device, void* stream) = 0;
+    /// Enqueues groups of any kind whose inputs, outputs and tags, if these are written, lie on `device`; IVs,
+    /// associated data, keys and expected tags lie there too, or in host memory, of which a copy is taken before this
+    /// returns. `stream` may be in capture: the graph then holds what it needs, its keys included, and is not to run
+    /// twice at the same time. Outputs that are not authentic are wiped, and `statuses` told. Thread-safe. Throws
+    /// Error{DEVICE, DEVICE_MEMORY}.
+    virtual void enqueue(std::span<const MessageGroup> groups, int device, void* stream) = 0;
     /// Waits for everything enqueued on `stream`.
     virtual void synchronize(int device, void* stream) = 0;
     /// `bytes` bytes between any two memories, complete on return after what `stream` held before.

@@ -16,6 +16,7 @@ set(WARPAES_CUDA_SOURCES
     memory_place.cpp
     run.cu
     scratch.cpp
+    stream_batch.cu
     xts.cu
     kernels/batch_blocks.cu
     kernels/batch_ctr.cu
@@ -31,4 +32,5 @@ set(WARPAES_CUDA_SOURCES
     kernels/ghash_mma.cu
     kernels/segments.cu
     kernels/serial.cu
+    kernels/statuses.cu
     kernels/xts.cu)

@@ -10,6 +10,7 @@
 #include "cuda/key_table.hpp"
 #include "cuda/launch_table.hpp"
 #include "cuda/resources.hpp"
+#include "cuda/stream_batch.hpp"
 
 namespace warpaes::cuda {
 
@@ -18,6 +19,7 @@ struct DeviceShare {
     CopyQueues queues;
     KeyTable keys;
     Stream wiping;  ///< of keys, when no batch sees to it
+    StreamBatches on_streams;
 };
 
 /// Rows between any two memories, complete on return after what `stream` held before.
@@ -47,6 +49,7 @@ private:
     void carry_out(const std::uint8_t* input, std::uint64_t input_bytes, std::uint8_t* output,
                    std::uint64_t output_bytes, const Work& work);
     [[nodiscard]] bool is_here(const void* pointer) const;
+    [[nodiscard]] bool is_worth_its_own_launches(const MessageGroup& g) const;
 
     /// Below this a chunk is not worth the order of the queues, and its memory may be pageable.
     static constexpr std::uint64_t least_queued_bytes = std::uint64_t{1} << 20;

@@ -6,11 +6,13 @@
 
 #include "aes/counter.hpp"
 #include "aes/pkcs7.hpp"
+#include "aes/xts.hpp"
 #include "base/error.hpp"
 #include "engine/chain.hpp"
 #include "message/checks.hpp"
 #include "message/executor.hpp"
 #include "message/tagged.hpp"
+#include "message/xts.hpp"
 
 namespace warpaes {
 
@@ -51,52 +53,98 @@ Block run_and_chain(Executor& executor, const MessageGroup& run) {
 
 }  // namespace
 
-void Context::init(Mode mode, Direction direction, const ExpandedKey& key, std::span<const std::uint8_t> iv,
-                   bool pkcs7) {
-    if (mode == Mode::ccm || mode == Mode::cmac) {
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    "mode: there are no contexts for CCM and CMAC; warpaes_crypt takes the whole message at once");
-    }
-    if (mode == Mode::xts) {
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    "mode: there are no contexts for XTS; warpaes_crypt takes any number of whole data units at once");
-    }
-    if (pkcs7 && !needs_whole_blocks(mode)) {
+void Context::init(const ContextKind& kind) {
+    if (kind.pkcs7 && !needs_whole_blocks(kind.mode)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_PKCS7 is for ECB and CBC");
     }
+    if (kind.mode != Mode::xts && kind.data_unit != 0) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "data_unit_len: is for XTS");
+    }
+    if (kind.data_unit != 0 && !is_xts_unit(kind.data_unit)) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "data_unit_len: must be 16 to 2^24 bytes, or 0 for one unit, got " +
+                                                std::to_string(kind.data_unit));
+    }
+    const CcmStream::Lengths& l = kind.lengths;
+    if (kind.mode != Mode::ccm && (l.text | l.aad | l.tag) != 0) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "text_len, aad_len, tag_len: are for CCM");
+    }
+    if (kind.mode == Mode::ccm) check_tag_length(Mode::ccm, l.tag);
     Context next(*engine_);
-    next.mode_ = mode;
-    next.direction_ = direction;
-    next.key_ = &key;
-    next.pkcs7_ = pkcs7;
-    next.start(iv);
+    next.kind_ = kind;
+    next.phase_ = Phase::ready;
     *this = next;
 }
 
-void Context::reset(std::span<const std::uint8_t> iv) {
-    if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: reset before init");
-    start(iv);
+void Context::set_key(const ExpandedKey& key, const ExpandedKey* tweak_key) {
+    if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: not initialised; call init first");
+    if (kind_.mode == Mode::xts) {
+        check_xts_keys(key, tweak_key);
+    } else if (tweak_key != nullptr) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "tweak_key: is for XTS");
+    }
+    Context next(*engine_);
+    next.kind_ = kind_;
+    next.key_ = &key;
+    next.tweak_key_ = tweak_key;
+    next.phase_ = Phase::ready;
+    *this = next;
 }
 
-void Context::start(std::span<const std::uint8_t> iv) {
-    if (mode_ == Mode::gcm) {
-        gcm_ = GcmStream(*engine_, *key_, direction_, iv);
-    } else {
-        iv_ = checked_iv(mode_, iv);
+void Context::set_iv(std::span<const std::uint8_t> iv) {
+    if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: not initialised; call init first");
+    if (key_ == nullptr) throw Error(WARPAES_ERROR_STATE, "context: has no key; call set_key first");
+    switch (kind_.mode) {
+    case Mode::gcm:
+        gcm_ = GcmStream(*engine_, *key_, kind_.direction, iv);
+        break;
+    case Mode::ccm:
+        ccm_ = CcmStream(*engine_, *key_, iv, kind_.lengths);
+        *state_ = State{.chain = ccm_.first_counter()};
+        break;
+    case Mode::cmac:
+        check_iv_length(Mode::cmac, iv.size(), "iv");
+        mac_ = MacStream(*engine_, *key_);
+        break;
+    case Mode::xts:
+        units_ = UnitStream(*engine_, *key_, *tweak_key_, kind_.direction, kind_.data_unit, checked_iv(Mode::xts, iv));
+        break;
+    default:
+        iv_ = checked_iv(kind_.mode, iv);
         *state_ = State{.chain = iv_};
     }
     tag_length_ = 0;
     phase_ = Phase::open;
 }
 
+Block Context::iv() const {
+    require_open();
+    switch (kind_.mode) {
+    case Mode::ecb:
+    case Mode::gcm:
+    case Mode::ccm:
+    case Mode::cmac:
+        throw Error(WARPAES_ERROR_STATE, "context: this mode has no IV that a message could go on with");
+    case Mode::xts:
+        return units_.number();
+    default:
+        break;
+    }
+    if (state_->used != 0) {
+        throw Error(WARPAES_ERROR_STATE,
+                    "context: stands " + std::to_string(state_->used) + " bytes into a block, where there is no IV");
+    }
+    return state_->chain;
+}
+
 void Context::require_open() const {
     if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: not initialised; call init first");
-    if (phase_ == Phase::done) throw Error(WARPAES_ERROR_STATE, "context: the message has ended; call reset or init");
+    if (phase_ == Phase::ready) throw Error(WARPAES_ERROR_STATE, "context: no message yet; call set_iv first");
+    if (phase_ == Phase::done) throw Error(WARPAES_ERROR_STATE, "context: the message has ended; call set_iv or init");
 }
 
 void Context::seek(std::uint64_t offset) {
     require_open();
-    if (mode_ != Mode::ctr) throw Error(WARPAES_ERROR_RANGE, "context: only CTR can seek");
+    if (kind_.mode != Mode::ctr) throw Error(WARPAES_ERROR_RANGE, "context: only CTR can seek");
     Secret<State> next(State{.chain = add(iv_, offset / block_bytes)});
     if (offset % block_bytes != 0) {
         next_key_stream_block(*next);
@@ -107,7 +155,8 @@ void Context::seek(std::uint64_t offset) {
 
 MessageGroup Context::run_from(const State& state, const std::uint8_t* input, std::uint8_t* output,
                                std::uint64_t bytes) const {
-    return stretch_of(mode_, direction_, *key_, state.chain, input, output, mode_ == Mode::cfb1 ? 8 * bytes : bytes);
+    return stretch_of(stretch_mode(), kind_.direction, *key_, state.chain, input, output,
+                      kind_.mode == Mode::cfb1 ? 8 * bytes : bytes);
 }
 
 void Context::update(const std::uint8_t* input, std::size_t length, std::uint8_t* output, std::size_t capacity,
@@ -115,22 +164,56 @@ void Context::update(const std::uint8_t* input, std::size_t length, std::uint8_t
     require_open();
     if (length != 0 && input == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "input: is null");
     check_memory(input, length, "input");
-    Secret<State> next = state_;
-    if (needs_whole_blocks(mode_)) {
+    if (needs_whole_blocks(kind_.mode)) {
+        Secret<State> next = state_;
         update_blocks(*next, input, length, output, capacity, written);
-    } else {
-        written = length;
-        check_capacity(length, capacity);
-        if (length != 0 && output == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
-        check_overlap(input, length, output, length);
-        if (mode_ == Mode::gcm) {
-            GcmStream gcm = gcm_;
-            gcm.update(input, length, output);
-            gcm_ = gcm;
-        } else if (length != 0) {
-            update_stream(*next, input, length, output);
-        }
+        *state_ = *next;
+        return;
     }
+    if (kind_.mode == Mode::cmac) {
+        MacStream next = mac_;
+        next.update(input, length);
+        mac_ = next;
+        return;
+    }
+    written = kind_.mode == Mode::xts ? static_cast<std::size_t>(units_.output_of(length)) : length;
+    check_capacity(written, capacity);
+    if (written != 0 && output == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
+    check_overlap(input, length, output, written);
+    if (length == 0) return;
+    switch (kind_.mode) {
+    case Mode::gcm: {
+        GcmStream next = gcm_;
+        next.update(input, length, output);
+        gcm_ = next;
+        break;
+    }
+    case Mode::ccm:
+        update_ccm(input, length, output);
+        break;
+    case Mode::xts: {
+        UnitStream next = units_;
+        next.update(input, length, output);
+        units_ = std::move(next);
+        break;
+    }
+    default: {
+        Secret<State> next = state_;
+        update_stream(*next, input, length, output);
+        *state_ = *next;
+    }
+    }
+}
+
+/// The MAC is that of the plaintext, which in place is there before encryption and after decryption.
+void Context::update_ccm(const std::uint8_t* input, std::size_t length, std::uint8_t* output) {
+    CcmStream ccm = ccm_;
+    Secret<State> next = state_;
+    ccm.check_text(length);
+    if (kind_.direction == Direction::encrypt) ccm.text(input, length);
+    update_stream(*next, input, length, output);
+    if (kind_.direction == Direction::decrypt) ccm.text(output, length);
+    ccm_ = ccm;
     *state_ = *next;
 }
 
@@ -138,7 +221,7 @@ void Context::update_blocks(State& state, const std::uint8_t* input, std::size_t
                             std::size_t capacity, std::size_t& written) const {
     const std::size_t total = state.used + length;
     std::size_t whole = total / block_bytes * block_bytes;
-    const bool hold_back = pkcs7_ && direction_ == Direction::decrypt;
+    const bool hold_back = kind_.pkcs7 && kind_.direction == Direction::decrypt;
     if (hold_back && whole == total && whole != 0) whole -= block_bytes;
     written = whole;
     check_capacity(whole, capacity);
@@ -186,8 +269,8 @@ void Context::update_blocks(State& state, const std::uint8_t* input, std::size_t
 void Context::next_key_stream_block(State& state) const {
     Executor executor(*engine_, nullptr, nullptr, std::nullopt);
     executor.encrypt_block(*key_, state.chain, state.partial);
-    if (mode_ == Mode::ctr) state.chain = add(state.chain, 1);
-    if (mode_ == Mode::ofb) state.chain = state.partial;
+    if (stretch_mode() == Mode::ctr) state.chain = add(state.chain, 1);
+    if (kind_.mode == Mode::ofb) state.chain = state.partial;
 }
 
 void Context::update_stream(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output) const {
@@ -201,14 +284,14 @@ void Context::update_stream(State& state, const std::uint8_t* input, std::size_t
             (*out)[i] = static_cast<std::uint8_t>((*in)[i] ^ state.partial[i]);
         }
         executor.write(output, out->data() + state.used, n);
-        if (mode_ == Mode::cfb128) {
-            const Block& ciphertext = direction_ == Direction::encrypt ? *out : *in;
+        if (kind_.mode == Mode::cfb128) {
+            const Block& ciphertext = kind_.direction == Direction::encrypt ? *out : *in;
             std::copy_n(ciphertext.begin() + static_cast<std::ptrdiff_t>(state.used), n,
                         state.partial.begin() + static_cast<std::ptrdiff_t>(state.used));
         }
         state.used += n;
         if (state.used == block_bytes) {
-            if (mode_ == Mode::cfb128) state.chain = state.partial;
+            if (kind_.mode == Mode::cfb128) state.chain = state.partial;
             state.used = 0;
         }
         input += n;
@@ -217,7 +300,7 @@ void Context::update_stream(State& state, const std::uint8_t* input, std::size_t
     };
 
     if (state.used != 0) spend(std::min(block_bytes - state.used, length));
-    const std::size_t whole = has_key_stream(mode_) ? length / block_bytes * block_bytes : length;
+    const std::size_t whole = has_key_stream(stretch_mode()) ? length / block_bytes * block_bytes : length;
     if (whole != 0) {
         state.chain = run_and_chain(executor, run_from(state, input, output, whole));
         input += whole;
@@ -233,17 +316,24 @@ void Context::update_stream(State& state, const std::uint8_t* input, std::size_t
 void Context::final(std::uint8_t* output, std::size_t capacity, std::size_t& written) {
     require_open();
     const State& state = *state_;
-    if (!needs_whole_blocks(mode_)) {
-        if (mode_ == Mode::gcm) final_gcm();
+    if (uses_tag(kind_.mode)) return final_tagged();
+    if (kind_.mode == Mode::xts) {
+        written = static_cast<std::size_t>(units_.waiting());
+        check_capacity(written, capacity);
+        if (written != 0 && output == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
+        UnitStream last = units_;
+        last.final(output);
+    }
+    if (!needs_whole_blocks(kind_.mode)) {
         phase_ = Phase::done;
         return;
     }
-    const bool encrypt = direction_ == Direction::encrypt;
-    if (!pkcs7_ || (!encrypt && state.used != block_bytes)) {
-        if (pkcs7_ || state.used != 0) {
+    const bool encrypt = kind_.direction == Direction::encrypt;
+    if (!kind_.pkcs7 || (!encrypt && state.used != block_bytes)) {
+        if (kind_.pkcs7 || state.used != 0) {
             throw Error(WARPAES_ERROR_DATA_LENGTH, "input: the message ends " + std::to_string(state.used) +
                                                        " bytes into a block; it must be whole 16-byte blocks" +
-                                                       (pkcs7_ ? ", at least one" : ""));
+                                                       (kind_.pkcs7 ? ", at least one" : ""));
         }
         phase_ = Phase::done;
         return;
@@ -270,25 +360,41 @@ void Context::final(std::uint8_t* output, std::size_t capacity, std::size_t& wri
     phase_ = Phase::done;
 }
 
-void Context::require_gcm() const {
+void Context::require_tagged() const {
     if (phase_ == Phase::idle) throw Error(WARPAES_ERROR_STATE, "context: not initialised; call init first");
-    if (mode_ != Mode::gcm) throw Error(WARPAES_ERROR_STATE, "context: only GCM has associated data and a tag");
+    if (!uses_tag(kind_.mode)) throw Error(WARPAES_ERROR_STATE, "context: only GCM, CCM and CMAC have a tag");
 }
 
 void Context::aad(const std::uint8_t* data, std::size_t length) {
-    require_gcm();
+    require_tagged();
+    if (kind_.mode == Mode::cmac) throw Error(WARPAES_ERROR_STATE, "context: CMAC has no associated data");
     require_open();
     if (length != 0 && data == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
     check_memory(data, length, "aad");
-    GcmStream next = gcm_;
-    next.aad(data, length);
-    gcm_ = next;
+    if (kind_.mode == Mode::ccm) {
+        CcmStream next = ccm_;
+        next.aad(data, length);
+        ccm_ = next;
+    } else {
+        GcmStream next = gcm_;
+        next.aad(data, length);
+        gcm_ = next;
+    }
+}
+
+/// Throws Error{ARGUMENT}: a tag that CCM was not told of is as wrong as one that no mode has.
+void Context::check_tag(std::size_t length) const {
+    check_tag_length(kind_.mode, length);
+    if (kind_.mode == Mode::ccm && length != kind_.lengths.tag) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "length: tag_len says " + std::to_string(kind_.lengths.tag) +
+                                                " bytes, got " + std::to_string(length));
+    }
 }
 
 void Context::get_tag(std::span<std::uint8_t> tag) const {
-    require_gcm();
-    check_tag_length(Mode::gcm, tag.size());
-    if (direction_ == Direction::decrypt) {
+    require_tagged();
+    check_tag(tag.size());
+    if (kind_.direction == Direction::decrypt) {
         throw Error(WARPAES_ERROR_STATE, "context: decryption gives no tag; set_tag says which to expect");
     }
     if (phase_ != Phase::done) throw Error(WARPAES_ERROR_STATE, "context: the tag is there after final");
@@ -296,23 +402,28 @@ void Context::get_tag(std::span<std::uint8_t> tag) const {
 }
 
 void Context::set_tag(std::span<const std::uint8_t> tag) {
-    require_gcm();
+    require_tagged();
     require_open();
-    check_tag_length(Mode::gcm, tag.size());
-    if (direction_ == Direction::encrypt) {
+    check_tag(tag.size());
+    if (kind_.direction == Direction::encrypt) {
         throw Error(WARPAES_ERROR_STATE, "context: encryption makes the tag; get_tag gives it after final");
     }
     std::copy(tag.begin(), tag.end(), tag_->begin());
     tag_length_ = tag.size();
 }
 
-void Context::final_gcm() {
-    if (direction_ == Direction::encrypt) {
-        tag_ = gcm_.tag();
+Secret<Block> Context::made_tag() const {
+    return kind_.mode == Mode::gcm ? gcm_.tag() : kind_.mode == Mode::ccm ? ccm_.tag() : mac_.cmac();
+}
+
+void Context::final_tagged() {
+    if (kind_.direction == Direction::encrypt) {
+        tag_ = made_tag();
+        phase_ = Phase::done;
         return;
     }
     if (tag_length_ == 0) throw Error(WARPAES_ERROR_STATE, "context: set_tag must come before final");
-    const Secret<Block> tag = gcm_.tag();
+    const Secret<Block> tag = made_tag();
     phase_ = Phase::done;
     compare_tags(*tag, std::span(*tag_).first(tag_length_));
 }

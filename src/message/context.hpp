@@ -7,30 +7,46 @@
 #include "base/secret.hpp"
 #include "engine/engine.hpp"
 #include "message/gcm_stream.hpp"
+#include "message/mac_stream.hpp"
 #include "message/message.hpp"
+#include "message/unit_stream.hpp"
 
 namespace warpaes {
+
+/// What the messages of a context have in common.
+struct ContextKind {
+    Mode mode = Mode::ecb;
+    Direction direction = Direction::encrypt;
+    bool pkcs7 = false;
+    std::uint64_t data_unit = 0;   ///< XTS
+    CcmStream::Lengths lengths{};  ///< CCM
+};
 
 /// See warpaes_context_* in the C ABI. Copyable; a copy goes on independently.
 class Context {
 public:
     explicit Context(Engine& engine) : engine_(&engine) {}
 
-    void init(Mode mode, Direction direction, const ExpandedKey& key, std::span<const std::uint8_t> iv, bool pkcs7);
-    void reset(std::span<const std::uint8_t> iv);
+    [[nodiscard]] const ContextKind& kind() const noexcept { return kind_; }
+    /// Without a key or a message yet.
+    void init(const ContextKind& kind);
+    void set_key(const ExpandedKey& key, const ExpandedKey* tweak_key);
+    /// Starts a message.
+    void set_iv(std::span<const std::uint8_t> iv);
+    [[nodiscard]] Block iv() const;
     void seek(std::uint64_t offset);
     /// `written`: what was written; with Error{BUFFER_TOO_SMALL}, what there must be room for. Nothing is consumed if
     /// it throws.
     void update(const std::uint8_t* input, std::size_t length, std::uint8_t* output, std::size_t capacity,
                 std::size_t& written);
     void final(std::uint8_t* output, std::size_t capacity, std::size_t& written);
-    // GCM:
+    // GCM, CCM, CMAC:
     void aad(const std::uint8_t* data, std::size_t length);
     void get_tag(std::span<std::uint8_t> tag) const;
     void set_tag(std::span<const std::uint8_t> tag);
 
 private:
-    enum class Phase { idle, open, done };
+    enum class Phase { idle, ready, open, done };
 
     /// What changes as the message goes by; a call works on a copy and keeps it only when it has succeeded.
     struct State {
@@ -42,26 +58,32 @@ private:
     };
 
     void require_open() const;
-    void require_gcm() const;
-    void start(std::span<const std::uint8_t> iv);
-    void final_gcm();
+    void require_tagged() const;
+    void check_tag(std::size_t length) const;
+    void final_tagged();
+    [[nodiscard]] Secret<Block> made_tag() const;
+    /// What a stretch of the text is processed in.
+    [[nodiscard]] Mode stretch_mode() const noexcept { return kind_.mode == Mode::ccm ? Mode::ctr : kind_.mode; }
     [[nodiscard]] MessageGroup run_from(const State& state, const std::uint8_t* input, std::uint8_t* output,
                                         std::uint64_t bytes) const;
     void update_blocks(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output,
                        std::size_t capacity, std::size_t& written) const;
+    void update_ccm(const std::uint8_t* input, std::size_t length, std::uint8_t* output);
     void update_stream(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output) const;
     void next_key_stream_block(State& state) const;
 
     Engine* engine_;
     Phase phase_ = Phase::idle;
-    Mode mode_ = Mode::ecb;
-    Direction direction_ = Direction::encrypt;
+    ContextKind kind_;
     const ExpandedKey* key_ = nullptr;
-    bool pkcs7_ = false;
+    const ExpandedKey* tweak_key_ = nullptr;
     Block iv_{};
     Secret<State> state_;
     GcmStream gcm_;
-    Secret<Block> tag_;           ///< GCM: encryption, of the message that has ended; decryption, the one to expect
+    CcmStream ccm_;
+    MacStream mac_;  ///< CMAC
+    UnitStream units_;
+    Secret<Block> tag_;           ///< encryption, of the message that has ended; decryption, the one to expect
     std::size_t tag_length_ = 0;  ///< 0: there is none
 };
 

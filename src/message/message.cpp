@@ -223,7 +223,7 @@ void check(const MessageRequest& r, MessageResult& result, bool may_wait) {
     if (!may_wait && r.pkcs7) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: an asynchronous call does not pad");
     }
-    if (uses_tag(r.mode)) check_tagged(r, may_wait);
+    if (uses_tag(r.mode)) check_tagged(r);
 }
 
 /// WARPAES_NOTE_COUNTER_WRAPPED or nothing; before the IV may be overwritten, which may lie in the output.
@@ -237,7 +237,9 @@ std::uint32_t wrapped_counter(const MessageRequest& r) {
 
 /// A checked message, wherever it lies and however long it is.
 void crypt_any(Engine& engine, const MessageRequest& r, MessageResult& result, std::optional<CallerStream> stream) {
-    if (uses_tag(r.mode)) return crypt_tagged(engine, r, result, stream);
+    if (uses_tag(r.mode)) {
+        return stream ? enqueue_tagged(engine, r, result, *stream) : crypt_tagged(engine, r, result);
+    }
 
     const Block iv = checked_iv(r.mode, r.iv);
     Executor executor(engine, r.input, r.output, stream);

@@ -18,20 +18,54 @@ namespace {
 /// What is at most so long is hashed block by block where we are: a lane costs more.
 constexpr std::uint64_t hashed_here = 2 * block_bytes;
 
-/// What a call that does not wait cannot do.
-void check_asynchronous(const MessageRequest& r, int device) {
-    if (r.direction == Direction::decrypt) {
+[[nodiscard]] bool lies_on(int device, const void* pointer) {
+    return device_of(cuda_backend().place(pointer)) == device;
+}
+
+/// Where a message lies that nobody waits for. Throws Error{ARGUMENT} if not all of it lies there.
+int device_for_stream(const MessageRequest& r) {
+    const bool data = r.input_length != 0;
+    const int device = device_of(cuda_backend().place(data ? r.input : r.tag));
+    if (device < 0 || (data && r.mode != Mode::cmac && !lies_on(device, r.output))) {
         throw Error(WARPAES_ERROR_ARGUMENT,
-                    "direction: an asynchronous call of GCM encrypts only; nobody would hear that a tag is wrong");
+                    "input, output: an asynchronous call takes buffers in the memory of one device");
     }
-    if (r.tag_length != block_bytes) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "tag_len: an asynchronous call writes 16 bytes");
+    if (r.mode != Mode::cmac && overlap(r.aad, r.aad_length, r.output, r.input_length)) {
+        throw Error(WARPAES_ERROR_OVERLAP, "aad: lies in the output, which an asynchronous call may write before");
     }
-    const MemoryPlace place = cuda_backend().place(r.tag);
-    if (place.kind == Memory::pageable || (place.kind == Memory::device && place.device != device)) {
+    if (r.direction == Direction::encrypt && !lies_on(device, r.tag)) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "tag: an asynchronous call writes it to the memory of the buffers' device");
+    }
+    if (r.direction == Direction::decrypt && (r.device_status == nullptr || !lies_on(device, r.device_status))) {
         throw Error(WARPAES_ERROR_ARGUMENT,
-                    "tag: an asynchronous call takes page-locked memory or memory of the buffers' device");
+                    "device_status: asynchronous decryption says in the memory of the buffers' device whether the tag "
+                    "is right");
     }
+    return device;
+}
+
+/// 16 bytes of tag, where the device can write, of a message of GCM whose associated data the host can hash: what a
+/// stream does without the memory that a batch takes.
+bool is_simple(const MessageRequest& r) {
+    if (r.mode != Mode::gcm || r.direction != Direction::encrypt || r.tag_length != block_bytes) return false;
+    if (r.aad_length != 0 && cuda_backend().place(r.aad).kind == Memory::device) return false;
+    return cuda_backend().place(r.tag).kind != Memory::pageable;
+}
+
+MessageGroup tagged_group(const MessageRequest& r) {
+    return {.mode = r.mode,
+            .direction = r.direction,
+            .length = r.input_length,
+            .input = Elements::of(r.input),
+            .output = {r.mode == Mode::cmac ? nullptr : r.output, 0},
+            .iv = Elements::of(r.iv.data()),
+            .iv_length = static_cast<std::uint32_t>(r.iv.size()),
+            .aad_length = r.aad_length,
+            .aad = Elements::of(r.aad),
+            .tag = {r.tag, 0},
+            .tag_length = static_cast<std::uint32_t>(r.tag_length),
+            .key = r.key,
+            .keys = {}};
 }
 
 }  // namespace
@@ -77,26 +111,34 @@ void compare_tags(const Block& tag, std::span<const std::uint8_t> expected) {
     if (CRYPTO_memcmp(tag.data(), expected.data(), expected.size()) != 0) throw wrong_tag();
 }
 
-void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result, std::optional<CallerStream> stream) {
-    const bool decrypt = r.direction == Direction::decrypt, gcm = r.mode == Mode::gcm, empty = r.input_length == 0;
-    const std::uint8_t* const input = empty && !stream ? nullptr : r.input;
-    std::uint8_t* const output = r.mode == Mode::cmac || (empty && !stream) ? nullptr : r.output;
-    Executor executor(engine, input, r.mode == Mode::cmac ? input : output, stream);
-    if (stream) check_asynchronous(r, executor.data_device());
+void enqueue_tagged(Engine& engine, const MessageRequest& r, MessageResult& result, CallerStream stream) {
+    MessageGroup message = tagged_group(r);
+    CudaBackend& cuda = cuda_backend();
+    const int device =
+        is_simple(r) ? device_of(cuda.place(r.input_length != 0 ? r.input : r.output)) : device_for_stream(r);
+    if (is_simple(r)) {
+        Executor executor(engine, r.input, r.output, stream);
+        const Secret<Block> digest(store_element(gcm_digest(engine, *r.key, r.aad, r.aad_length)));
+        const Secret<Block> j0(pre_counter(engine, *r.key, r.iv));
+        message.aad_digest = &*digest;
+        if (r.iv.size() != gcm_nonce_bytes) message.j0 = &*j0;
+        executor.run(message);
+    } else {
+        (void)engine.plan(Mode::ctr, Direction::encrypt, 0, Memory::device);  // refuses a forced CPU backend
+        message.statuses = r.device_status;
+        cuda.enqueue({&message, 1}, device, stream.stream);
+    }
+    result.backend = cuda.name();
+    result.device = device;
+}
 
-    MessageGroup message{.mode = r.mode,
-                         .direction = r.direction,
-                         .length = r.input_length,
-                         .input = Elements::of(input),
-                         .output = {output, 0},
-                         .iv = {},
-                         .iv_length = static_cast<std::uint32_t>(r.iv.size()),
-                         .aad_length = r.aad_length,
-                         .aad = Elements::of(r.aad),
-                         .tag = {},
-                         .tag_length = static_cast<std::uint32_t>(r.tag_length),
-                         .key = r.key,
-                         .keys = {}};
+void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result) {
+    const bool decrypt = r.direction == Direction::decrypt, gcm = r.mode == Mode::gcm, empty = r.input_length == 0;
+    MessageGroup message = tagged_group(r);
+    if (empty) message.input = message.output = {};
+    std::uint8_t* const output = message.output.first;
+    Executor executor(engine, message.input.first, r.mode == Mode::cmac ? message.input.first : output, std::nullopt);
+    message.iv = {};
     // What is small, and what a CPU reads, comes to host memory, and away from the output, which may be written before
     // all of it has been read.
     const MemoryPlace aad_place = r.aad_length != 0 ? cuda_backend().place(r.aad) : MemoryPlace{};
@@ -105,10 +147,6 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
     Secret<Block> aad_digest;
     Outcome hashed;
     if (gcm) {
-        // On a caller's stream, too, the associated data is hashed at once.
-        if (stream && aad_place.kind == Memory::device) {
-            cuda_backend().synchronize(aad_place.device, stream->stream);
-        }
         *aad_digest = store_element(gcm_digest(engine, *r.key, r.aad, r.aad_length, &hashed));
         result.notes |= hashed.notes;
         message.aad_digest = &*aad_digest;
@@ -126,12 +164,12 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
     const auto tag_bytes = static_cast<std::size_t>(r.tag_length);
     const int tag_device = device_of(cuda_backend().place(r.tag));
     Secret<Block> tag;
-    message.tag = {stream ? r.tag : tag->data(), 0};
+    message.tag = {tag->data(), 0};
     std::uint8_t failed = 0;
     message.failed = &failed;
     try {
         if (decrypt) copy_memory(tag->data(), r.tag, tag_bytes, tag_device);
-        if (gcm && empty && hashed.device >= 0 && !stream) {
+        if (gcm && empty && hashed.device >= 0) {
             // The GPU has done its part, and calling it again for a block would cost more than most of that.
             settle_tag(message, 0, *Secret<Block>(gcm_tag(*r.key, iv, *aad_digest, r.aad_length, {}, 0)));
             result.backend = hashed.backend;
@@ -149,7 +187,7 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
         }
         throw;
     }
-    if (!decrypt && !stream) copy_memory(r.tag, tag->data(), tag_bytes, tag_device);
+    if (!decrypt) copy_memory(r.tag, tag->data(), tag_bytes, tag_device);
 }
 
 }  // namespace warpaes

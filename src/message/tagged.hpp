@@ -28,12 +28,8 @@ Error wrong_tag();
 /// Throws wrong_tag() unless `tag` begins with `expected`; takes the same time wherever they differ.
 void compare_tags(const Block& tag, std::span<const std::uint8_t> expected);
 
-/// Throws Error{ARGUMENT, OVERLAP} if associated data or tag are missing, the tag lies in the output, or the mode takes
-/// no asynchronous calls.
-inline void check_tagged(const MessageRequest& r, bool may_wait) {
-    if (!may_wait && r.mode != Mode::gcm) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "mode: an asynchronous call does not know CCM and CMAC");
-    }
+/// Throws Error{ARGUMENT, OVERLAP} if associated data or tag are missing, or the tag lies in the output.
+inline void check_tagged(const MessageRequest& r) {
     if (r.aad == nullptr && r.aad_length != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
     if (r.tag == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "tag: is null");
     if (r.mode != Mode::cmac && overlap(r.tag, r.tag_length, r.output, r.input_length)) {
@@ -42,7 +38,8 @@ inline void check_tagged(const MessageRequest& r, bool may_wait) {
 }
 
 /// `crypt` for modes with tags, after all checks.
-void crypt_tagged(Engine& engine, const MessageRequest& request, MessageResult& result,
-                  std::optional<CallerStream> stream);
+void crypt_tagged(Engine& engine, const MessageRequest& request, MessageResult& result);
+/// `crypt_async`, likewise.
+void enqueue_tagged(Engine& engine, const MessageRequest& request, MessageResult& result, CallerStream stream);
 
 }  // namespace warpaes

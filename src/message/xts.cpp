@@ -10,9 +10,7 @@
 
 namespace warpaes {
 
-namespace {
-
-void check_keys(const ExpandedKey& key, const ExpandedKey* tweak_key) {
+void check_xts_keys(const ExpandedKey& key, const ExpandedKey* tweak_key) {
     if (tweak_key == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "tweak_key: is null; XTS takes two keys");
     const auto a = key.bytes(), b = tweak_key->bytes();
     for (const auto& [bytes, name] : {std::pair{a, "key"}, std::pair{b, "tweak_key"}}) {
@@ -30,6 +28,8 @@ void check_keys(const ExpandedKey& key, const ExpandedKey* tweak_key) {
         throw Error(WARPAES_ERROR_ARGUMENT, "key, tweak_key: are the same key, which leaves XTS without its security");
     }
 }
+
+namespace {
 
 void check_lengths(const MessageRequest& r) {
     const std::uint64_t unit = xts_unit(r);
@@ -59,7 +59,7 @@ void check_lengths(const MessageRequest& r) {
 
 void check_xts(const MessageRequest& r) {
     if (r.mode == Mode::xts) {
-        check_keys(*r.key, r.tweak_key);
+        check_xts_keys(*r.key, r.tweak_key);
         check_lengths(r);
     } else if (r.tweak_key != nullptr || r.data_unit_length != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len: are for XTS");

@@ -9,6 +9,9 @@ namespace warpaes {
 /// the message, do not go together; for another mode Error{ARGUMENT} if there are fields of XTS.
 void check_xts(const MessageRequest& request);
 
+/// Throws Error{ARGUMENT, KEY_LENGTH} unless they are two different keys of AES-128 or of AES-256.
+void check_xts_keys(const ExpandedKey& key, const ExpandedKey* tweak_key);
+
 /// Bytes of a data unit of a message.
 [[nodiscard]] constexpr std::uint64_t xts_unit(const MessageRequest& r) {
     return r.data_unit_length != 0 ? r.data_unit_length : r.input_length;

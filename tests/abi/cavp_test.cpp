@@ -14,15 +14,15 @@ Bytes one(const Engine& engine, const std::string& backend, const ModeTraits& mo
           const Bytes& iv, const Bytes& input, std::size_t bits) {
     const warpaes_direction direction = encrypt ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
     PoisonedBuffer output(input.size());
-    warpaes_message message =
+    Call message =
         make_message(mode.mode, direction, key, iv, input.data(), input.size(), output.data(), output.size());
     if (mode.mode == WARPAES_CFB1) {
         message.flags = WARPAES_LENGTH_IN_BITS;
         message.input_len = bits;
     }
-    EXPECT_EQ(warpaes_crypt(engine.get(), &message), WARPAES_OK) << warpaes_last_error();
-    EXPECT_STREQ(message.backend, backend.c_str());
-    EXPECT_EQ(message.output_len, message.input_len);
+    EXPECT_EQ(crypt(engine, message), WARPAES_OK) << warpaes_last_error();
+    EXPECT_STREQ(message.result.backend, backend.c_str());
+    EXPECT_EQ(message.result.output_len, message.input_len);
     EXPECT_TRUE(output.intact_after(output.size()));
     return output.bytes(output.size());
 }

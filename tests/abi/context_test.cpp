@@ -30,8 +30,8 @@ protected:
     warpaes_status init(const Context& context, warpaes_mode mode, warpaes_direction direction,
                         std::uint32_t flags = 0) {
         const bool ecb = mode == WARPAES_ECB;
-        return warpaes_context_init(context.get(), mode, direction, key_.get(), ecb ? nullptr : iv_.data(),
-                                    ecb ? 0 : 16, flags);
+        return context_init(context.get(), mode, direction, key_.get(), ecb ? nullptr : iv_.data(), ecb ? 0 : 16,
+                            flags);
     }
 
     /// One update; its output goes to the end of `out`.
@@ -260,7 +260,7 @@ TEST_P(ContextTest, ResetStartsAgain) {
             for (int round = 0; round < 2; ++round) {
                 const Bytes iv = random_.bytes(16);
                 const bool ecb = mode.mode == WARPAES_ECB;
-                ASSERT_EQ(warpaes_context_reset(context.get(), ecb ? nullptr : iv.data(), ecb ? 0 : 16), WARPAES_OK)
+                ASSERT_EQ(warpaes_context_set_iv(context.get(), ecb ? nullptr : iv.data(), ecb ? 0 : 16), WARPAES_OK)
                     << warpaes_last_error();
                 EXPECT_EQ(in_pieces(context, input, 20),
                           oracle::evp(mode.name, direction == WARPAES_ENCRYPT, key_bytes_, iv, input))
@@ -384,7 +384,7 @@ TEST_P(ContextTest, CallsOutOfOrder) {
     };
     expect_state_error(warpaes_context_update(context.get(), input.data(), 32, output.data(), 64, &written));
     expect_state_error(warpaes_context_final(context.get(), output.data(), 64, &written));
-    expect_state_error(warpaes_context_reset(context.get(), iv_.data(), 16));
+    expect_state_error(warpaes_context_set_iv(context.get(), iv_.data(), 16));
     expect_state_error(warpaes_context_seek(context.get(), 0));
 
     ASSERT_EQ(init(context, WARPAES_CTR, WARPAES_ENCRYPT), WARPAES_OK);
@@ -392,7 +392,7 @@ TEST_P(ContextTest, CallsOutOfOrder) {
     expect_state_error(warpaes_context_update(context.get(), input.data(), 32, output.data(), 64, &written));
     expect_state_error(warpaes_context_final(context.get(), output.data(), 64, &written));
     expect_state_error(warpaes_context_seek(context.get(), 0));
-    ASSERT_EQ(warpaes_context_reset(context.get(), iv_.data(), 16), WARPAES_OK) << warpaes_last_error();
+    ASSERT_EQ(warpaes_context_set_iv(context.get(), iv_.data(), 16), WARPAES_OK) << warpaes_last_error();
     Bytes out;
     update(context, input.data(), 32, out);
     EXPECT_EQ(out, whole(WARPAES_CTR, WARPAES_ENCRYPT, input));
@@ -429,17 +429,18 @@ TEST_P(ContextTest, WrongArguments) {
     expect(warpaes_context_set_tag(nullptr, tag, sizeof tag), WARPAES_ERROR_ARGUMENT, "context");
     const auto try_init = [&](int mode, int direction, const warpaes_key* key, const std::uint8_t* iv,
                               std::size_t iv_len, std::uint32_t flags) {
-        return warpaes_context_init(context.get(), static_cast<warpaes_mode>(mode),
-                                    static_cast<warpaes_direction>(direction), key, iv, iv_len, flags);
+        return context_init(context.get(), static_cast<warpaes_mode>(mode), static_cast<warpaes_direction>(direction),
+                            key, iv, iv_len, flags);
     };
-    expect(warpaes_context_init(nullptr, WARPAES_CBC, WARPAES_ENCRYPT, key_.get(), iv_.data(), 16, 0),
-           WARPAES_ERROR_ARGUMENT, "context");
+    expect(context_init(nullptr, WARPAES_CBC, WARPAES_ENCRYPT, key_.get(), iv_.data(), 16, 0), WARPAES_ERROR_ARGUMENT,
+           "context");
     expect(try_init(0, 1, key_.get(), iv_.data(), 16, 0), WARPAES_ERROR_ARGUMENT, "mode");
     expect(try_init(WARPAES_CBC, 0, key_.get(), iv_.data(), 16, 0), WARPAES_ERROR_ARGUMENT, "direction");
     expect(try_init(WARPAES_CBC, 1, nullptr, iv_.data(), 16, 0), WARPAES_ERROR_ARGUMENT, "key");
     expect(try_init(WARPAES_CBC, 1, key_.get(), nullptr, 16, 0), WARPAES_ERROR_ARGUMENT, "iv");
     expect(try_init(WARPAES_CBC, 1, key_.get(), iv_.data(), 15, 0), WARPAES_ERROR_IV_LENGTH, "iv");
-    expect(try_init(WARPAES_CBC, 1, key_.get(), nullptr, 0, 0), WARPAES_ERROR_IV_LENGTH, "iv");
+    expect(try_init(WARPAES_CBC, 1, key_.get(), iv_.data(), 0, 0), WARPAES_ERROR_IV_LENGTH, "iv");
+    expect(warpaes_context_init(context.get(), nullptr), WARPAES_ERROR_ARGUMENT, "options");
     expect(try_init(WARPAES_ECB, 1, key_.get(), iv_.data(), 16, 0), WARPAES_ERROR_IV_LENGTH, "iv");
     expect(try_init(WARPAES_CTR, 1, key_.get(), iv_.data(), 16, WARPAES_PKCS7), WARPAES_ERROR_ARGUMENT, "flags");
     expect(try_init(WARPAES_CBC, 1, key_.get(), iv_.data(), 16, WARPAES_RANGE), WARPAES_ERROR_ARGUMENT, "flags");
@@ -453,8 +454,8 @@ TEST_P(ContextTest, WrongArguments) {
            "output_len");
     expect(warpaes_context_final(nullptr, output.data(), 64, &written), WARPAES_ERROR_ARGUMENT, "context");
     expect(warpaes_context_final(context.get(), output.data(), 64, nullptr), WARPAES_ERROR_ARGUMENT, "output_len");
-    expect(warpaes_context_reset(nullptr, iv_.data(), 16), WARPAES_ERROR_ARGUMENT, "context");
-    expect(warpaes_context_reset(context.get(), iv_.data(), 3), WARPAES_ERROR_IV_LENGTH, "iv");
+    expect(warpaes_context_set_iv(nullptr, iv_.data(), 16), WARPAES_ERROR_ARGUMENT, "context");
+    expect(warpaes_context_set_iv(context.get(), iv_.data(), 3), WARPAES_ERROR_IV_LENGTH, "iv");
     expect(warpaes_context_seek(nullptr, 0), WARPAES_ERROR_ARGUMENT, "context");
     expect(warpaes_context_seek(context.get(), 16), WARPAES_ERROR_RANGE, "CTR");
 

@@ -21,7 +21,7 @@ protected:
 
     struct Free {
         warpaes_engine* engine;
-        void operator()(std::uint8_t* pointer) const { warpaes_device_free(engine, pointer); }
+        void operator()(std::uint8_t* pointer) const { warpaes_free(engine, pointer); }
     };
     /// Device memory with poison everywhere: `size` bytes at `misalignment`, guards around them.
     struct Buffer {
@@ -33,7 +33,8 @@ protected:
     Buffer allocate(std::size_t size, std::size_t misalignment = 0) {
         void* pointer = nullptr;
         const std::size_t whole = size + 2 * guard + misalignment;
-        EXPECT_EQ(warpaes_device_alloc(engine_.get(), GetParam(), whole, &pointer), WARPAES_OK) << warpaes_last_error();
+        EXPECT_EQ(warpaes_alloc(engine_.get(), WARPAES_MEMORY_DEVICE, GetParam(), whole, &pointer), WARPAES_OK)
+            << warpaes_last_error();
         Buffer buffer{
             {static_cast<std::uint8_t*>(pointer), {engine_.get()}}, random_.bytes(whole), guard + misalignment};
         copy(pointer, buffer.poison.data(), whole);
@@ -59,10 +60,10 @@ protected:
         return {all.begin() + first, all.begin() + last};
     }
 
-    void run(warpaes_message& message) {
-        ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
-        ASSERT_STREQ(message.backend, "cuda");
-        ASSERT_EQ(message.device, GetParam());
+    void run(Call& message) {
+        ASSERT_EQ(abi_tests::crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
+        ASSERT_STREQ(message.result.backend, "cuda");
+        ASSERT_EQ(message.result.device, GetParam());
     }
 
     Random random_{13};

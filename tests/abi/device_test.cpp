@@ -24,8 +24,7 @@ TEST_P(Device, WhereverTheBuffersLie) {
                 const Bytes want = expected(mode.mode, direction, key_bytes_, iv_, input);
                 const Buffer in = on_device(input, random_.below(17));
                 const Buffer out = allocate(length, random_.below(17));
-                warpaes_message message =
-                    make_message(mode.mode, direction, key_, iv_, in.data(), length, out.data(), length);
+                Call message = make_message(mode.mode, direction, key_, iv_, in.data(), length, out.data(), length);
                 run(message);
                 EXPECT_TRUE(read(out, length) == want) << "device to device";
 
@@ -56,7 +55,7 @@ TEST_P(Device, CcmWhereverItsPartsLie) {
         const Buffer in = on_device(text, 3), out = allocate(text.size(), 5), device_aad = on_device(aad, 7);
         const Buffer device_tag = allocate(16, 1);
         Bytes tag(16);
-        warpaes_message m =
+        Call m =
             make_message(WARPAES_CCM, WARPAES_ENCRYPT, key_, nonce, in.data(), text.size(), out.data(), text.size());
         m.aad_len = aad_bytes;
         m.tag_len = 16;
@@ -82,17 +81,17 @@ TEST_P(Device, CcmWhereverItsPartsLie) {
 TEST_P(Device, PageLockedMemory) {
     for (const std::size_t length : {std::size_t{4096}, std::size_t{100000}}) {
         void* memory = nullptr;
-        ASSERT_EQ(warpaes_host_alloc(engine_.get(), 2 * length, &memory), WARPAES_OK) << warpaes_last_error();
+        ASSERT_EQ(warpaes_alloc(engine_.get(), WARPAES_MEMORY_PAGE_LOCKED, 0, 2 * length, &memory), WARPAES_OK)
+            << warpaes_last_error();
         auto* in = static_cast<std::uint8_t*>(memory);
         const Bytes input = random_.bytes(length);
         std::memcpy(in, input.data(), length);
-        warpaes_message message =
-            make_message(WARPAES_CTR, WARPAES_ENCRYPT, key_, iv_, in, length, in + length, length);
-        ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
-        ASSERT_STREQ(message.backend, "cuda");  // on any device: host memory is equally near to all
+        Call message = make_message(WARPAES_CTR, WARPAES_ENCRYPT, key_, iv_, in, length, in + length, length);
+        ASSERT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
+        ASSERT_STREQ(message.result.backend, "cuda");  // on any device: host memory is equally near to all
         EXPECT_TRUE(Bytes(in + length, in + 2 * length) ==
                     expected(WARPAES_CTR, WARPAES_ENCRYPT, key_bytes_, iv_, input));
-        warpaes_host_free(engine_.get(), memory);
+        warpaes_free(engine_.get(), memory);
     }
 }
 
@@ -105,12 +104,11 @@ TEST_P(Device, Ranges) {
             const std::size_t offset = random_.below(1024);
             const std::size_t length = random_.below(1024 - offset + 1);
             const Buffer out = allocate(length, 1);
-            warpaes_message message =
-                make_message(mode, WARPAES_DECRYPT, key_, iv_, in.data(), 1024, out.data(), length);
+            Call message = make_message(mode, WARPAES_DECRYPT, key_, iv_, in.data(), 1024, out.data(), length);
             message.flags = WARPAES_RANGE;
             message.range_offset = offset;
             message.range_len = length;
-            ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
+            ASSERT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
             const auto first = whole.begin() + static_cast<std::ptrdiff_t>(offset);
             EXPECT_TRUE(read(out, length) == Bytes(first, first + static_cast<std::ptrdiff_t>(length)))
                 << traits(mode).name << " " << offset << " + " << length;
@@ -125,8 +123,7 @@ TEST_P(Device, Padding) {
             const std::size_t padded_length = length / 16 * 16 + 16;
             const Buffer in = on_device(text);
             const Buffer out = allocate(padded_length, 7);
-            warpaes_message message =
-                make_message(mode, WARPAES_ENCRYPT, key_, iv_, in.data(), length, out.data(), padded_length);
+            Call message = make_message(mode, WARPAES_ENCRYPT, key_, iv_, in.data(), length, out.data(), padded_length);
             message.flags = WARPAES_PKCS7;
             run(message);
             const Bytes padded = read(out, padded_length);
@@ -135,7 +132,7 @@ TEST_P(Device, Padding) {
                 make_message(mode, WARPAES_DECRYPT, key_, iv_, out.data(), padded_length, out.data(), padded_length);
             message.flags = WARPAES_PKCS7;
             run(message);
-            ASSERT_EQ(message.output_len, length);
+            ASSERT_EQ(message.result.output_len, length);
             Bytes back(length);
             copy(back.data(), out.data(), length);
             EXPECT_EQ(back, text);
@@ -144,9 +141,9 @@ TEST_P(Device, Padding) {
     const Bytes bad = expected(WARPAES_CBC, WARPAES_ENCRYPT, key_bytes_, iv_, Bytes(64, 0));
     const Buffer in = on_device(bad);
     const Buffer out = allocate(64);
-    warpaes_message message = make_message(WARPAES_CBC, WARPAES_DECRYPT, key_, iv_, in.data(), 64, out.data(), 64);
+    Call message = make_message(WARPAES_CBC, WARPAES_DECRYPT, key_, iv_, in.data(), 64, out.data(), 64);
     message.flags = WARPAES_PKCS7;
-    EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_ERROR_PADDING);
+    EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_PADDING);
     EXPECT_EQ(read(out, 64), Bytes(64, 0)) << "plaintext was left behind";
 }
 
@@ -158,8 +155,8 @@ TEST_P(Device, ContextsInPieces) {
             const Buffer out = allocate(input.size() + 16, 2);
             const Context context = make_context(engine_);
             const bool ecb = mode.mode == WARPAES_ECB;
-            ASSERT_EQ(warpaes_context_init(context.get(), mode.mode, direction, key_.get(), ecb ? nullptr : iv_.data(),
-                                           ecb ? 0 : 16, 0),
+            ASSERT_EQ(context_init(context.get(), mode.mode, direction, key_.get(), ecb ? nullptr : iv_.data(),
+                                   ecb ? 0 : 16, 0),
                       WARPAES_OK);
             std::size_t total = 0;
             for (std::size_t at = 0; at < input.size();) {
@@ -184,11 +181,11 @@ TEST_P(Device, Asynchronously) {
             const Bytes input = random_.bytes(4096);
             const Buffer in = on_device(input);
             const Buffer out = allocate(input.size());
-            warpaes_message message =
+            Call message =
                 make_message(mode.mode, direction, key_, iv_, in.data(), input.size(), out.data(), input.size());
-            ASSERT_EQ(warpaes_crypt_async(engine_.get(), &message, nullptr), WARPAES_OK) << warpaes_last_error();
-            EXPECT_EQ(message.output_len, input.size());
-            EXPECT_STREQ(message.backend, "cuda");
+            ASSERT_EQ(crypt_async(engine_, message), WARPAES_OK) << warpaes_last_error();
+            EXPECT_EQ(message.result.output_len, input.size());
+            EXPECT_STREQ(message.result.backend, "cuda");
             // The copies of `read` come after everything on the default stream.
             EXPECT_TRUE(read(out, input.size()) == expected(mode.mode, direction, key_bytes_, iv_, input))
                 << name_of(mode.mode, direction, 32);
@@ -196,9 +193,9 @@ TEST_P(Device, Asynchronously) {
     }
     const Buffer in = on_device(Bytes(32, 1));
     const Buffer out = allocate(32);
-    warpaes_message message = make_message(WARPAES_CBC, WARPAES_DECRYPT, key_, iv_, in.data(), 32, out.data(), 32);
+    Call message = make_message(WARPAES_CBC, WARPAES_DECRYPT, key_, iv_, in.data(), 32, out.data(), 32);
     message.flags = WARPAES_PKCS7;
-    EXPECT_EQ(warpaes_crypt_async(engine_.get(), &message, nullptr), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(crypt_async(engine_, message), WARPAES_ERROR_ARGUMENT);
     EXPECT_NE(std::string(warpaes_last_error()).find("flags"), std::string::npos) << warpaes_last_error();
     read(out, 0);
 }
@@ -206,12 +203,12 @@ TEST_P(Device, Asynchronously) {
 TEST_P(Device, OnlyCudaCanReachIt) {
     const Buffer in = on_device(Bytes(32, 1));
     const Buffer out = allocate(32);
-    warpaes_message message = make_message(WARPAES_CTR, WARPAES_DECRYPT, key_, iv_, in.data(), 32, out.data(), 32);
-    EXPECT_EQ(warpaes_crypt(make_engine("libcrypto").get(), &message), WARPAES_ERROR_BACKEND);
+    Call message = make_message(WARPAES_CTR, WARPAES_DECRYPT, key_, iv_, in.data(), 32, out.data(), 32);
+    EXPECT_EQ(crypt(make_engine("libcrypto"), message), WARPAES_ERROR_BACKEND);
     EXPECT_NE(std::string(warpaes_last_error()).find("libcrypto"), std::string::npos) << warpaes_last_error();
     read(out, 0);
-    EXPECT_EQ(warpaes_crypt(make_engine("auto").get(), &message), WARPAES_OK) << warpaes_last_error();
-    EXPECT_STREQ(message.backend, "cuda");
+    EXPECT_EQ(crypt(make_engine("auto"), message), WARPAES_OK) << warpaes_last_error();
+    EXPECT_STREQ(message.result.backend, "cuda");
     EXPECT_EQ(read(out, 32), expected(WARPAES_CTR, WARPAES_DECRYPT, key_bytes_, iv_, Bytes(32, 1)));
 }
 
@@ -225,14 +222,14 @@ TEST_P(Device, XtsDataUnits) {
             const Bytes input = random_.bytes(length);
             const Bytes want = oracle::xts(direction == WARPAES_ENCRYPT, key_bytes_, tweak_key_bytes, iv_, unit, input);
             const auto message = [&, u = unit](const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
-                warpaes_message m = make_message(WARPAES_XTS, direction, key_, iv_, from, input.size(), to, bytes);
+                Call m = make_message(WARPAES_XTS, direction, key_, iv_, from, input.size(), to, bytes);
                 m.tweak_key = tweak_key.get();
                 m.data_unit_len = u;
                 return m;
             };
             for (const std::size_t misalignment : {0U, 4U, 5U}) {
                 const Buffer in = on_device(input, misalignment), out = allocate(length, 2 * misalignment);
-                warpaes_message m = message(in.data(), out.data(), length);
+                Call m = message(in.data(), out.data(), length);
                 run(m);
                 EXPECT_TRUE(read(out, length) == want) << misalignment;
 
@@ -247,7 +244,7 @@ TEST_P(Device, XtsDataUnits) {
 
                 const Buffer later = allocate(length);
                 m = message(in.data(), later.data(), length);
-                ASSERT_EQ(warpaes_crypt_async(engine_.get(), &m, nullptr), WARPAES_OK) << warpaes_last_error();
+                ASSERT_EQ(crypt_async(engine_, m), WARPAES_OK) << warpaes_last_error();
                 EXPECT_TRUE(read(later, length) == want) << misalignment << ", asynchronously";
 
                 m = message(in.data(), in.data(), length);
@@ -257,7 +254,7 @@ TEST_P(Device, XtsDataUnits) {
             PoisonedBuffer host(length);
             host.assign(input);
             const Buffer out = allocate(length);
-            warpaes_message m = message(host.data(), out.data(), length);
+            Call m = message(host.data(), out.data(), length);
             run(m);
             EXPECT_TRUE(read(out, length) == want) << "host to device";
         }
@@ -266,22 +263,21 @@ TEST_P(Device, XtsDataUnits) {
 
 TEST_P(Device, OverlapIsRefused) {
     const Buffer buffer = allocate(128);
-    warpaes_message message =
-        make_message(WARPAES_CTR, WARPAES_DECRYPT, key_, iv_, buffer.data(), 64, buffer.data() + 16, 64);
-    EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_ERROR_OVERLAP);
+    Call message = make_message(WARPAES_CTR, WARPAES_DECRYPT, key_, iv_, buffer.data(), 64, buffer.data() + 16, 64);
+    EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_OVERLAP);
     read(buffer, 0);
 }
 
 TEST_P(Device, WrongAllocations) {
     void* pointer = nullptr;
-    EXPECT_EQ(warpaes_device_alloc(nullptr, GetParam(), 16, &pointer), WARPAES_ERROR_ARGUMENT);
-    EXPECT_EQ(warpaes_device_alloc(engine_.get(), GetParam(), 16, nullptr), WARPAES_ERROR_ARGUMENT);
-    EXPECT_EQ(warpaes_device_alloc(engine_.get(), 4000, 16, &pointer), WARPAES_ERROR_BACKEND);
-    EXPECT_EQ(warpaes_device_alloc(engine_.get(), -1, 16, &pointer), WARPAES_ERROR_BACKEND);
-    EXPECT_EQ(warpaes_device_alloc(engine_.get(), GetParam(), std::size_t{1} << 60, &pointer),
+    EXPECT_EQ(warpaes_alloc(nullptr, WARPAES_MEMORY_DEVICE, GetParam(), 16, &pointer), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_alloc(engine_.get(), WARPAES_MEMORY_DEVICE, GetParam(), 16, nullptr), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_alloc(engine_.get(), WARPAES_MEMORY_DEVICE, 4000, 16, &pointer), WARPAES_ERROR_BACKEND);
+    EXPECT_EQ(warpaes_alloc(engine_.get(), WARPAES_MEMORY_DEVICE, -1, 16, &pointer), WARPAES_ERROR_BACKEND);
+    EXPECT_EQ(warpaes_alloc(engine_.get(), WARPAES_MEMORY_DEVICE, GetParam(), std::size_t{1} << 60, &pointer),
               WARPAES_ERROR_DEVICE_MEMORY);
     EXPECT_EQ(pointer, nullptr);
-    warpaes_device_free(engine_.get(), nullptr);
+    warpaes_free(engine_.get(), nullptr);
     // After a failure the device goes on working.
     const Buffer buffer = on_device(Bytes(16, 5));
     EXPECT_EQ(read(buffer, 16), Bytes(16, 5));

@@ -30,10 +30,19 @@ static_assert(WARPAES_OK == 0 && WARPAES_ERROR_INTERNAL == 1 && WARPAES_ERROR_AR
               WARPAES_ERROR_TIMEOUT == 24 && WARPAES_ERROR_IV_REUSED == 25);
 static_assert(WARPAES_ECB == 1 && WARPAES_CBC == 2 && WARPAES_CFB128 == 3 && WARPAES_CFB8 == 4 && WARPAES_CFB1 == 5 &&
               WARPAES_OFB == 6 && WARPAES_CTR == 7 && WARPAES_ENCRYPT == 1 && WARPAES_DECRYPT == 2);
+static_assert(WARPAES_MEMORY_PAGEABLE == 0 && WARPAES_MEMORY_PAGE_LOCKED == 1 && WARPAES_MEMORY_DEVICE == 2 &&
+              WARPAES_MEMORY_SHARED == 3 && WARPAES_ERROR_BYTES == 256);
 static_assert(offsetof(warpaes_message, key) == 16 && offsetof(warpaes_message, input) == 40 &&
-              offsetof(warpaes_message, output_len) == 88 && offsetof(warpaes_message, backend) == 104 &&
-              sizeof(warpaes_message) == 168 && offsetof(warpaes_message, aad) == 120);
-static_assert(offsetof(warpaes_engine_options, backend) == 8 && sizeof(warpaes_engine_options) == 32);
+              offsetof(warpaes_message, aad) == 88 && offsetof(warpaes_message, tweak_key) == 120 &&
+              offsetof(warpaes_message, device_status) == 136 && sizeof(warpaes_message) == 144);
+static_assert(offsetof(warpaes_result, output_len) == 8 && offsetof(warpaes_result, backend) == 24 &&
+              offsetof(warpaes_result, error) == 32 && sizeof(warpaes_result) == 288);
+static_assert(offsetof(warpaes_context_options, key) == 16 && offsetof(warpaes_context_options, tweak_key) == 40 &&
+              offsetof(warpaes_context_options, tag_len) == 72 && sizeof(warpaes_context_options) == 80);
+static_assert(offsetof(warpaes_entry_result, failures) == 8 && sizeof(warpaes_entry_result) == 24 &&
+              offsetof(warpaes_batch_entry, statuses) == 168 && sizeof(warpaes_batch_entry) == 176);
+static_assert(offsetof(warpaes_engine_options, backend) == 8 && offsetof(warpaes_engine_options, error) == 32 &&
+              sizeof(warpaes_engine_options) == 40);
 static_assert(offsetof(warpaes_backend_info, name) == 8 && sizeof(warpaes_backend_info) == 48);
 
 warpaes_backend_info query(std::size_t index) {
@@ -147,18 +156,29 @@ protected:
     }
     static void expect_refused(const warpaes_engine_options& options, warpaes_status status, const std::string& named) {
         Engine engine;
+        warpaes_engine_options with_error = options;
+        std::string error(WARPAES_ERROR_BYTES + 1, 'x');
+        with_error.error = error.data();
         EXPECT_EQ(create(&options, engine), status) << named;
-        EXPECT_NE(std::string(warpaes_last_error()).find(named), std::string::npos) << warpaes_last_error();
+        const std::string sentence = warpaes_last_error();
+        EXPECT_NE(sentence.find(named), std::string::npos) << sentence;
+        EXPECT_EQ(create(&with_error, engine), status) << named;
+        EXPECT_EQ(error.back(), 'x') << "wrote behind WARPAES_ERROR_BYTES";
+        if (options.struct_size >= sizeof options) {
+            EXPECT_EQ(std::string(error.c_str()), sentence.substr(0, WARPAES_ERROR_BYTES - 1));
+        } else {
+            EXPECT_EQ(error, std::string(WARPAES_ERROR_BYTES + 1, 'x')) << "of a struct that has no such field";
+        }
     }
     /// Which backend runs 1 KiB of CTR.
     static std::string runner(const Engine& engine) {
         const Key key = make_key(Bytes(16, 1));
         const Bytes iv(16, 2);
         Bytes buffer(1024, 3);
-        warpaes_message message = make_message(WARPAES_CTR, WARPAES_ENCRYPT, key, iv, buffer.data(), buffer.size(),
-                                               buffer.data(), buffer.size());
-        EXPECT_EQ(warpaes_crypt(engine.get(), &message), WARPAES_OK) << warpaes_last_error();
-        return message.backend;
+        Call message = make_message(WARPAES_CTR, WARPAES_ENCRYPT, key, iv, buffer.data(), buffer.size(), buffer.data(),
+                                    buffer.size());
+        EXPECT_EQ(crypt(engine, message), WARPAES_OK) << warpaes_last_error();
+        return message.result.backend;
     }
 
     std::optional<std::string> saved_;
@@ -201,6 +221,18 @@ TEST_F(EngineTest, AnEmptyEnvironmentVariableIsNone) {
     EXPECT_EQ(create(nullptr, engine), WARPAES_OK) << warpaes_last_error();
 }
 
+TEST_F(EngineTest, OneThatIsCreatedHasNoError) {
+    warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
+    std::string error(WARPAES_ERROR_BYTES, 'x');
+    options.error = error.data();
+    Engine engine;
+    EXPECT_EQ(create(&options, engine), WARPAES_OK) << warpaes_last_error();
+    EXPECT_STREQ(error.c_str(), "");
+    error.assign(WARPAES_ERROR_BYTES, 'x');
+    EXPECT_EQ(warpaes_engine_create(&options, nullptr), WARPAES_ERROR_ARGUMENT);
+    EXPECT_STREQ(error.c_str(), "engine: is null");
+}
+
 TEST_F(EngineTest, UnknownBackendsAreRefused) {
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
     for (const char* name : {"openssl", "CUDA", "aesni ", "vaes512"}) {
@@ -227,7 +259,7 @@ TEST_F(EngineTest, BackendsThatCannotRunHereSayWhy) {
 
 TEST_F(EngineTest, WrongOptions) {
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
-    for (const std::uint32_t size : {0U, 4U, 31U}) {
+    for (const std::uint32_t size : {0U, 4U, 39U}) {
         options.struct_size = size;
         expect_refused(options, WARPAES_ERROR_ARGUMENT, "struct_size");
     }
@@ -302,9 +334,9 @@ TEST_P(EngineOfBackend, IsSharedByThreads) {
                 const Bytes input = random.bytes(random.below(mode.mode == WARPAES_CFB1 ? 64 : 2000) * 16);
                 const Bytes iv = random.bytes(16);
                 Bytes output(input.size());
-                warpaes_message message = make_message(mode.mode, direction, key, iv, input.data(), input.size(),
-                                                       output.data(), output.size());
-                const bool ok = warpaes_crypt(engine.get(), &message) == WARPAES_OK &&
+                Call message = make_message(mode.mode, direction, key, iv, input.data(), input.size(), output.data(),
+                                            output.size());
+                const bool ok = crypt(engine, message) == WARPAES_OK &&
                                 output == expected(mode.mode, direction, key_bytes, iv, input);
                 ++(ok ? right : wrong);
             }
@@ -325,37 +357,15 @@ std::uint64_t address_space() {
 TEST(HostMemory, TakesLittleMoreThanWasAskedFor) {
     const Engine engine = make_engine("libcrypto");
     std::array<void*, 100> pointers{};
-    ASSERT_EQ(warpaes_host_alloc(engine.get(), 1, &pointers[0]), WARPAES_OK) << warpaes_last_error();
+    ASSERT_EQ(warpaes_alloc(engine.get(), WARPAES_MEMORY_PAGE_LOCKED, 0, 1, &pointers[0]), WARPAES_OK)
+        << warpaes_last_error();
     const std::uint64_t before = address_space();
     for (void*& pointer : std::span(pointers).subspan(1)) {
-        ASSERT_EQ(warpaes_host_alloc(engine.get(), 1, &pointer), WARPAES_OK) << warpaes_last_error();
+        ASSERT_EQ(warpaes_alloc(engine.get(), WARPAES_MEMORY_PAGE_LOCKED, 0, 1, &pointer), WARPAES_OK)
+            << warpaes_last_error();
     }
     EXPECT_LE(address_space() - before, std::uint64_t{100} << 20);
-    for (void* pointer : pointers) warpaes_host_free(engine.get(), pointer);
-}
-
-TEST_P(EngineOfBackend, AllocatesHostMemory) {
-    for (const std::size_t bytes : {std::size_t{1}, std::size_t{4096}, std::size_t{100000}, std::size_t{3} << 20}) {
-        void* pointer = nullptr;
-        ASSERT_EQ(warpaes_host_alloc(engine_.get(), bytes, &pointer), WARPAES_OK) << warpaes_last_error();
-        ASSERT_NE(pointer, nullptr);
-        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pointer) % 256, 0U);
-        std::memset(pointer, 0x5a, bytes);
-        const std::size_t whole = bytes / 16 * 16;
-        const Key key = make_key(Bytes(16, 7));
-        warpaes_message message = make_message(WARPAES_ECB, WARPAES_ENCRYPT, key, {}, pointer, whole, pointer, whole);
-        EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
-        const auto* result = static_cast<const std::uint8_t*>(pointer);
-        EXPECT_TRUE(Bytes(result, result + whole) ==
-                    expected(WARPAES_ECB, WARPAES_ENCRYPT, Bytes(16, 7), {}, Bytes(whole, 0x5a)));
-        warpaes_host_free(engine_.get(), pointer);
-    }
-    warpaes_host_free(engine_.get(), nullptr);
-    void* pointer = nullptr;
-    EXPECT_EQ(warpaes_host_alloc(nullptr, 16, &pointer), WARPAES_ERROR_ARGUMENT);
-    EXPECT_EQ(warpaes_host_alloc(engine_.get(), 16, nullptr), WARPAES_ERROR_ARGUMENT);
-    EXPECT_NE(warpaes_host_alloc(engine_.get(), ~std::size_t{0} - 100, &pointer), WARPAES_OK);
-    EXPECT_EQ(pointer, nullptr);
+    for (void* pointer : pointers) warpaes_free(engine.get(), pointer);
 }
 
 WARPAES_FOR_EVERY_BACKEND(EngineOfBackend);

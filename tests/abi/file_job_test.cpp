@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <climits>
+#include <cstring>
 #include <functional>
 
 #include "support.hpp"
@@ -52,8 +53,17 @@ protected:
     void expect(warpaes_status status, const std::string& words, warpaes_file_job job,
                 const std::function<void(warpaes_file_job&)>& change) const {
         change(job);
-        EXPECT_EQ(warpaes_file_run(engine_.get(), &job), status) << words;
+        warpaes_file_result result;
+        std::memset(static_cast<void*>(&result), 0x5a, sizeof result);
+        result.struct_size = sizeof result;
+        EXPECT_EQ(warpaes_file_run(engine_.get(), &job, &result), status) << words;
         EXPECT_NE(std::string(warpaes_last_error()).find(words), std::string::npos) << warpaes_last_error();
+        EXPECT_EQ(result.struct_size, sizeof result);
+        EXPECT_EQ(result.status, status);
+        EXPECT_STREQ(result.error, warpaes_last_error());
+        EXPECT_EQ(result.bytes_read | result.bytes_written | result.notes | result.key_id, 0U);
+        EXPECT_EQ(result.device, -1);
+        EXPECT_STREQ(result.backend, "");
     }
 
     struct KeysetDelete {
@@ -71,7 +81,7 @@ TEST_F(FileJob, OnlyTheFilesAreMissing) {
     const auto nothing = [](Job&) {};
     for (const Job& job : {raw(), enc(), aead()}) expect(WARPAES_ERROR_NOT_FOUND, "input: ", job, nothing);
     expect(WARPAES_ERROR_NOT_FOUND, "input: ", enc(), [](Job& j) { j.iterations = INT_MAX; });
-    EXPECT_EQ(warpaes_file_run(engine_.get(), nullptr), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_file_run(engine_.get(), nullptr, nullptr), WARPAES_ERROR_ARGUMENT);
     EXPECT_STREQ(warpaes_last_error(), "job: is null");
 }
 

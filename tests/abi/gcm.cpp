@@ -56,10 +56,9 @@ Bytes iv_of(const Bytes& key, const Bytes& j0) {
     return {block.begin(), block.end()};
 }
 
-warpaes_message gcm_message(const GcmCase& c, const Key& key, warpaes_direction direction, const void* input,
-                            void* output, void* tag) {
-    warpaes_message message =
-        make_message(WARPAES_GCM, direction, key, c.iv, input, c.text.size(), output, c.text.size());
+Call gcm_message(const GcmCase& c, const Key& key, warpaes_direction direction, const void* input, void* output,
+                 void* tag) {
+    Call message = make_message(WARPAES_GCM, direction, key, c.iv, input, c.text.size(), output, c.text.size());
     message.aad = c.aad.data();
     message.aad_len = c.aad.size();
     message.tag = tag;

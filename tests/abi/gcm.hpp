@@ -20,7 +20,7 @@ Bytes iv_of(const Bytes& key, const Bytes& j0);
 void change_iv(GcmCase& c, const Bytes& iv);
 
 /// `input` to `output` with everything else from the case; `tag`: 16 bytes. The arguments must outlive it.
-warpaes_message gcm_message(const GcmCase& c, const Key& key, warpaes_direction direction, const void* input,
-                            void* output, void* tag);
+Call gcm_message(const GcmCase& c, const Key& key, warpaes_direction direction, const void* input, void* output,
+                 void* tag);
 
 }  // namespace abi_tests

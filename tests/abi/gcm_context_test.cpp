@@ -14,8 +14,7 @@ protected:
     Context begin(const GcmCase& c, warpaes_direction direction, const Engine& engine) {
         keys_.push_back(make_key(c.key));
         Context context = make_context(engine);
-        EXPECT_EQ(warpaes_context_init(context.get(), WARPAES_GCM, direction, keys_.back().get(), c.iv.data(),
-                                       c.iv.size(), 0),
+        EXPECT_EQ(context_init(context.get(), WARPAES_GCM, direction, keys_.back().get(), c.iv.data(), c.iv.size(), 0),
                   WARPAES_OK)
             << warpaes_last_error();
         return context;
@@ -123,17 +122,17 @@ TEST_P(GcmContext, AnotherMessage) {
     for (const std::size_t iv_bytes : {12U, 12U, 7U}) {
         GcmCase next = make_gcm_case(random_, 16, iv_bytes, 9, 45);
         keys_.push_back(make_key(next.key));
-        ASSERT_EQ(warpaes_context_init(context.get(), WARPAES_GCM, WARPAES_ENCRYPT, keys_.back().get(), c.iv.data(),
-                                       c.iv.size(), 0),
-                  WARPAES_OK);
+        ASSERT_EQ(
+            context_init(context.get(), WARPAES_GCM, WARPAES_ENCRYPT, keys_.back().get(), c.iv.data(), c.iv.size(), 0),
+            WARPAES_OK);
         in_pieces(context, random_.bytes(3), 7);
-        ASSERT_EQ(warpaes_context_reset(context.get(), next.iv.data(), next.iv.size()), WARPAES_OK);
+        ASSERT_EQ(warpaes_context_set_iv(context.get(), next.iv.data(), next.iv.size()), WARPAES_OK);
         aad_in_pieces(context, next.aad, 5);
         EXPECT_EQ(in_pieces(context, next.text, 30), next.sealed);
         ASSERT_EQ(finish(context), WARPAES_OK);
         EXPECT_EQ(tag_of(context), next.tag);
     }
-    EXPECT_EQ(warpaes_context_reset(context.get(), nullptr, 0), WARPAES_ERROR_IV_LENGTH);
+    EXPECT_EQ(warpaes_context_set_iv(context.get(), nullptr, 0), WARPAES_ERROR_IV_LENGTH);
     EXPECT_EQ(tag_of(context).size(), 16U) << "a call that failed has changed nothing";
 }
 
@@ -219,17 +218,17 @@ TEST_P(GcmContext, OutOfOrder) {
     expect_state_error(finish(decrypt));
     expect_state_error(warpaes_context_get_tag(decrypt.get(), tag.data(), 16));
     ASSERT_EQ(warpaes_context_set_tag(decrypt.get(), c.tag.data(), 16), WARPAES_OK);
-    ASSERT_EQ(warpaes_context_reset(decrypt.get(), c.iv.data(), 12), WARPAES_OK);
+    ASSERT_EQ(warpaes_context_set_iv(decrypt.get(), c.iv.data(), 12), WARPAES_OK);
     expect_state_error(finish(decrypt));  // the tag was that of the message before
 
     const Context other = make_context(engine_);
-    ASSERT_EQ(warpaes_context_init(other.get(), WARPAES_CTR, WARPAES_ENCRYPT, keys_.back().get(), out.data(), 16, 0),
+    ASSERT_EQ(context_init(other.get(), WARPAES_CTR, WARPAES_ENCRYPT, keys_.back().get(), out.data(), 16, 0),
               WARPAES_OK);
     expect_state_error(warpaes_context_aad(other.get(), c.aad.data(), 10));
-    EXPECT_EQ(warpaes_context_init(other.get(), WARPAES_GCM, WARPAES_ENCRYPT, keys_.back().get(), out.data(), 12,
-                                   WARPAES_PKCS7),
-              WARPAES_ERROR_ARGUMENT);
-    EXPECT_EQ(warpaes_context_init(other.get(), WARPAES_GCM, WARPAES_ENCRYPT, keys_.back().get(), out.data(), 0, 0),
+    EXPECT_EQ(
+        context_init(other.get(), WARPAES_GCM, WARPAES_ENCRYPT, keys_.back().get(), out.data(), 12, WARPAES_PKCS7),
+        WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(context_init(other.get(), WARPAES_GCM, WARPAES_ENCRYPT, keys_.back().get(), out.data(), 0, 0),
               WARPAES_ERROR_IV_LENGTH);
 }
 

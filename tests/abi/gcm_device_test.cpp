@@ -30,7 +30,7 @@ TEST_P(GcmDevice, WhereverTheBuffersLie) {
             const Buffer aad = on_device(c.aad, 5), device_tag = on_device(encrypt ? Bytes(16, 0x11) : c.tag, 3);
             Bytes tag = encrypt ? Bytes(16, 0x11) : c.tag;
 
-            warpaes_message message = gcm_message(c, key, direction, in.data(), out.data(), tag.data());
+            Call message = gcm_message(c, key, direction, in.data(), out.data(), tag.data());
             run(message);
             EXPECT_TRUE(read(out, length) == want) << "device to device";
             EXPECT_EQ(tag, c.tag);
@@ -62,16 +62,16 @@ TEST_P(GcmDevice, AssociatedDataAlone) {
         const Key key = make_key(c.key);
         const Buffer aad = on_device(c.aad, 1);
         Bytes tag(16);
-        warpaes_message message = gcm_message(c, key, WARPAES_ENCRYPT, nullptr, nullptr, tag.data());
+        Call message = gcm_message(c, key, WARPAES_ENCRYPT, nullptr, nullptr, tag.data());
         message.aad = aad.data();
-        ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
+        ASSERT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
         EXPECT_EQ(tag, c.tag);
-        EXPECT_STREQ(message.backend, "cuda");
-        EXPECT_EQ(message.device, GetParam());
+        EXPECT_STREQ(message.result.backend, "cuda");
+        EXPECT_EQ(message.result.device, GetParam());
         message.direction = WARPAES_DECRYPT;
-        EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
+        EXPECT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
         tag[3] ^= 1;
-        EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_ERROR_AUTHENTICATION);
+        EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_AUTHENTICATION);
     }
 }
 
@@ -80,18 +80,19 @@ TEST_P(GcmDevice, PageLockedMemoryInManyChunks) {
     const GcmCase c = make_gcm_case(random_, 16, 12, 7, 30001);
     const Key key = make_key(c.key);
     void* memory = nullptr;
-    ASSERT_EQ(warpaes_host_alloc(engine.get(), 65536, &memory), WARPAES_OK) << warpaes_last_error();
+    ASSERT_EQ(warpaes_alloc(engine.get(), WARPAES_MEMORY_PAGE_LOCKED, 0, 65536, &memory), WARPAES_OK)
+        << warpaes_last_error();
     auto* in = static_cast<std::uint8_t*>(memory);
     std::memcpy(in, c.text.data(), c.text.size());
     Bytes tag(16);
-    warpaes_message message = gcm_message(c, key, WARPAES_ENCRYPT, in, in + 32768, tag.data());
-    ASSERT_EQ(warpaes_crypt(engine.get(), &message), WARPAES_OK) << warpaes_last_error();
+    Call message = gcm_message(c, key, WARPAES_ENCRYPT, in, in + 32768, tag.data());
+    ASSERT_EQ(crypt(engine, message), WARPAES_OK) << warpaes_last_error();
     EXPECT_TRUE(std::equal(c.sealed.begin(), c.sealed.end(), in + 32768));
     EXPECT_EQ(tag, c.tag);
     message = gcm_message(c, key, WARPAES_DECRYPT, in + 32768, in + 32768, tag.data());
-    ASSERT_EQ(warpaes_crypt(engine.get(), &message), WARPAES_OK) << warpaes_last_error();
+    ASSERT_EQ(crypt(engine, message), WARPAES_OK) << warpaes_last_error();
     EXPECT_TRUE(std::equal(c.text.begin(), c.text.end(), in + 32768));
-    warpaes_host_free(engine.get(), memory);
+    warpaes_free(engine.get(), memory);
 }
 
 TEST_P(GcmDevice, WhatWasAlteredIsWiped) {
@@ -100,22 +101,22 @@ TEST_P(GcmDevice, WhatWasAlteredIsWiped) {
         const Key key = make_key(c.key);
         c.sealed[random_.below(length)] ^= 2;
         const Buffer in = on_device(c.sealed), out = allocate(length, 1);
-        warpaes_message message = gcm_message(c, key, WARPAES_DECRYPT, in.data(), out.data(), c.tag.data());
-        EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_ERROR_AUTHENTICATION);
+        Call message = gcm_message(c, key, WARPAES_DECRYPT, in.data(), out.data(), c.tag.data());
+        EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_AUTHENTICATION);
         expect_wiped(out, length);
 
         const Buffer from_host = allocate(length, 9);
         message = gcm_message(c, key, WARPAES_DECRYPT, c.sealed.data(), from_host.data(), c.tag.data());
-        EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_ERROR_AUTHENTICATION);
+        EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_AUTHENTICATION);
         expect_wiped(from_host, length);
 
         PoisonedBuffer host(length);
         message = gcm_message(c, key, WARPAES_DECRYPT, in.data(), host.data(), c.tag.data());
-        EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_ERROR_AUTHENTICATION);
+        EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_AUTHENTICATION);
         EXPECT_EQ(host.bytes(length), Bytes(length, 0));
 
         message = gcm_message(c, key, WARPAES_DECRYPT, in.data(), in.data(), c.tag.data());
-        EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_ERROR_AUTHENTICATION);
+        EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_AUTHENTICATION);
         expect_wiped(in, length);
     }
 }
@@ -130,15 +131,14 @@ TEST_P(GcmDevice, WhatTheDefaultStreamHoldsComesFirst) {
     const auto encrypt = [&] {
         // CBC takes long, and once more what takes long and changes nothing.
         for (const warpaes_mode mode : {WARPAES_CBC, WARPAES_CBC, WARPAES_CTR}) {
-            warpaes_message message = make_message(mode, mode == WARPAES_CTR ? WARPAES_ENCRYPT : WARPAES_DECRYPT, key_,
-                                                   iv_, in.data(), length / 16 * 16, middle.data(), length);
+            Call message = make_message(mode, mode == WARPAES_CTR ? WARPAES_ENCRYPT : WARPAES_DECRYPT, key_, iv_,
+                                        in.data(), length / 16 * 16, middle.data(), length);
             if (mode == WARPAES_CTR) message.input_len = length;
-            ASSERT_EQ(warpaes_crypt_async(engine_.get(), &message, nullptr), WARPAES_OK) << warpaes_last_error();
+            ASSERT_EQ(crypt_async(engine_, message), WARPAES_OK) << warpaes_last_error();
         }
     };
     encrypt();
-    warpaes_message message =
-        make_message(WARPAES_CTR, WARPAES_DECRYPT, key_, iv_, middle.data(), length, host.data(), length);
+    Call message = make_message(WARPAES_CTR, WARPAES_DECRYPT, key_, iv_, middle.data(), length, host.data(), length);
     run(message);
     EXPECT_TRUE(host == text);
 
@@ -150,9 +150,8 @@ TEST_P(GcmDevice, WhatTheDefaultStreamHoldsComesFirst) {
         message = gcm_message(c, key_, WARPAES_ENCRYPT, middle.data(), output, tag.data());
         run(message);
         Bytes sealed(length), expected_tag(16);
-        warpaes_message reference =
-            gcm_message(c, key_, WARPAES_ENCRYPT, want.data(), sealed.data(), expected_tag.data());
-        ASSERT_EQ(warpaes_crypt(make_engine("libcrypto").get(), &reference), WARPAES_OK);
+        Call reference = gcm_message(c, key_, WARPAES_ENCRYPT, want.data(), sealed.data(), expected_tag.data());
+        ASSERT_EQ(crypt(make_engine("libcrypto"), reference), WARPAES_OK);
         EXPECT_EQ(tag, expected_tag);
         copy(host.data(), output, length);
         EXPECT_TRUE(host == sealed);
@@ -175,10 +174,9 @@ TEST_P(GcmDevice, Segments) {
             const Buffer out = allocate(host_out.size(), random_.below(9));
             const auto check = [&](const char* what, const void* input, std::uint8_t* output) {
                 Bytes tags = encrypt ? Bytes(16 * c.count) : c.tags();
-                warpaes_segments s = c.request(key, direction, input, output, tags.data());
-                ASSERT_EQ(warpaes_crypt_segments(engine_.get(), &s), WARPAES_OK) << what << warpaes_last_error();
-                ASSERT_STREQ(s.backend, "cuda");
-                ASSERT_EQ(s.device, GetParam());
+                Segments s = c.request(key, direction, input, output, tags.data());
+                ASSERT_EQ(crypt_segments(engine_.get(), s), WARPAES_OK) << what << warpaes_last_error();
+                ASSERT_TRUE(s.on_gpu);
                 Bytes result(c.span(!encrypt));
                 copy(result.data(), output, result.size());
                 c.expect(result.data(), !encrypt);
@@ -217,8 +215,8 @@ TEST_P(GcmDevice, SegmentsThatWereAltered) {
         const Buffer in = on_device(host_in.bytes(host_in.size())), out = allocate(c.span(true));
         const Buffer& result = c.in_place ? in : out;
         Bytes tags = c.tags();
-        warpaes_segments s = c.request(key, WARPAES_DECRYPT, in.data(), result.data(), tags.data());
-        EXPECT_EQ(warpaes_crypt_segments(engine_.get(), &s), WARPAES_ERROR_AUTHENTICATION);
+        Segments s = c.request(key, WARPAES_DECRYPT, in.data(), result.data(), tags.data());
+        EXPECT_EQ(crypt_segments(engine_.get(), s), WARPAES_ERROR_AUTHENTICATION);
         EXPECT_EQ(s.failures, static_cast<std::uint64_t>(std::count(bad.begin(), bad.end(), true)));
         EXPECT_EQ(s.first_failure, static_cast<std::uint64_t>(std::find(bad.begin(), bad.end(), true) - bad.begin()));
         const Bytes all = read(result, c.span(true));
@@ -239,9 +237,8 @@ TEST_P(GcmDevice, ContextsInPieces) {
         const Buffer in = on_device(encrypt ? c.text : c.sealed, 9), out = allocate(c.text.size(), 2);
         for (const bool in_place : {false, true}) {
             const Context context = make_context(engine_);
-            ASSERT_EQ(
-                warpaes_context_init(context.get(), WARPAES_GCM, direction, key.get(), c.iv.data(), c.iv.size(), 0),
-                WARPAES_OK);
+            ASSERT_EQ(context_init(context.get(), WARPAES_GCM, direction, key.get(), c.iv.data(), c.iv.size(), 0),
+                      WARPAES_OK);
             for (std::size_t at = 0; at < c.aad.size(); at += 75) {
                 ASSERT_EQ(warpaes_context_aad(context.get(), aad.data() + at, 75), WARPAES_OK) << warpaes_last_error();
             }
@@ -271,40 +268,47 @@ TEST_P(GcmDevice, ContextsInPieces) {
 
 TEST_P(GcmDevice, Asynchronously) {
     void* locked = nullptr;
-    ASSERT_EQ(warpaes_host_alloc(engine_.get(), 16, &locked), WARPAES_OK) << warpaes_last_error();
+    ASSERT_EQ(warpaes_alloc(engine_.get(), WARPAES_MEMORY_PAGE_LOCKED, 0, 16, &locked), WARPAES_OK)
+        << warpaes_last_error();
     for (const std::size_t length : {0U, 1U, 100U, 4096U, 20001U}) {
         const GcmCase c = make_gcm_case(random_, 16, 12 + 4 * random_.below(2), random_.below(2) * 50, length);
         const Key key = make_key(c.key);
         const Buffer in = on_device(c.text, 1), out = allocate(length, 2), aad = on_device(c.aad);
         const Buffer tag = allocate(16, random_.below(9));
-        warpaes_message message = gcm_message(c, key, WARPAES_ENCRYPT, in.data(), out.data(), tag.data());
+        Call message = gcm_message(c, key, WARPAES_ENCRYPT, in.data(), out.data(), tag.data());
         message.aad = aad.data();
-        ASSERT_EQ(warpaes_crypt_async(engine_.get(), &message, nullptr), WARPAES_OK) << warpaes_last_error();
-        EXPECT_STREQ(message.backend, "cuda");
+        ASSERT_EQ(crypt_async(engine_, message), WARPAES_OK) << warpaes_last_error();
+        EXPECT_STREQ(message.result.backend, "cuda");
         EXPECT_TRUE(read(out, length) == c.sealed) << length;
         EXPECT_EQ(read(tag, 16), c.tag) << length;
 
+        const Buffer shorter = allocate(12);
+        message.tag = shorter.data();
+        message.tag_len = 12;
+        ASSERT_EQ(crypt_async(engine_, message), WARPAES_OK) << warpaes_last_error();
+        EXPECT_EQ(read(shorter, 12), Bytes(c.tag.begin(), c.tag.begin() + 12)) << length;
+
         message = gcm_message(c, key, WARPAES_ENCRYPT, in.data(), in.data(), locked);
-        ASSERT_EQ(warpaes_crypt_async(engine_.get(), &message, nullptr), WARPAES_OK) << warpaes_last_error();
+        ASSERT_EQ(crypt_async(engine_, message), WARPAES_OK) << warpaes_last_error();
         EXPECT_TRUE(read(in, length) == c.sealed) << length;
         EXPECT_EQ(Bytes(static_cast<std::uint8_t*>(locked), static_cast<std::uint8_t*>(locked) + 16), c.tag);
     }
-    warpaes_host_free(engine_.get(), locked);
+    warpaes_free(engine_.get(), locked);
 }
 
 TEST_P(GcmDevice, WhatAnAsynchronousCallCannotDo) {
     const GcmCase c = make_gcm_case(random_, 16, 12, 5, 50);
     const Key key = make_key(c.key);
     const Buffer in = on_device(c.text), out = allocate(50), tag = allocate(16);
-    const auto refused = [&](const std::string& named, warpaes_message message) {
-        EXPECT_EQ(warpaes_crypt_async(engine_.get(), &message, nullptr), WARPAES_ERROR_ARGUMENT);
+    const auto refused = [&](const std::string& named, Call message) {
+        EXPECT_EQ(crypt_async(engine_, message), WARPAES_ERROR_ARGUMENT);
         EXPECT_EQ(std::string(warpaes_last_error()).rfind(named, 0), 0U) << warpaes_last_error();
         read(out, 0);
         read(tag, 0);
     };
-    refused("direction", gcm_message(c, key, WARPAES_DECRYPT, in.data(), out.data(), tag.data()));
-    warpaes_message message = gcm_message(c, key, WARPAES_ENCRYPT, in.data(), out.data(), tag.data());
-    message.tag_len = 12;
+    refused("device_status", gcm_message(c, key, WARPAES_DECRYPT, in.data(), out.data(), tag.data()));
+    Call message = gcm_message(c, key, WARPAES_ENCRYPT, in.data(), out.data(), tag.data());
+    message.tag_len = 11;
     refused("tag_len", message);
     Bytes pageable(16);
     refused("tag", gcm_message(c, key, WARPAES_ENCRYPT, in.data(), out.data(), pageable.data()));

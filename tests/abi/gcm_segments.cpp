@@ -76,9 +76,62 @@ void SegmentsCase::expect(const std::uint8_t* from, bool plaintext) const {
     }
 }
 
-warpaes_segments SegmentsCase::request(const Key& its_key, warpaes_direction direction, const void* input, void* output,
-                                       void* tags) const {
-    warpaes_segments s = WARPAES_SEGMENTS_INIT;
+warpaes_status crypt_segments(warpaes_engine* engine, Segments& s) {
+    const bool encrypt = s.direction == WARPAES_ENCRYPT, inline_tags = s.tags == nullptr;
+    const auto stride = [&](bool plaintext) {
+        const std::size_t given = plaintext ? s.plaintext_stride : s.ciphertext_stride;
+        return given != 0 ? given : s.segment_len + (!plaintext && inline_tags ? 16 : 0);
+    };
+    std::vector<warpaes_batch_entry> entries;
+    const auto add = [&](std::size_t first, std::size_t end, std::size_t length) {
+        if (first == end) return;
+        const auto at = [&](const void* base, std::size_t step) {
+            warpaes_elements e{};
+            e.at.pointer = const_cast<std::uint8_t*>(static_cast<const std::uint8_t*>(base)) + first * step;
+            e.stride = step;
+            return e;
+        };
+        const void* const ciphertext = encrypt ? s.output : s.input;
+        warpaes_batch_entry& e = entries.emplace_back();
+        e.mode = WARPAES_GCM;
+        e.direction = s.direction;
+        e.count = end - first;
+        e.length = length;
+        e.key = s.key;
+        e.input = at(s.input, stride(encrypt));
+        e.output = at(s.output, stride(!encrypt));
+        e.iv = at(s.nonces, 12);
+        e.iv_len = 12;
+        e.aad.at.pointer = const_cast<void*>(s.aad);
+        e.aad_len = s.aad_len;
+        e.tag = inline_tags ? at(static_cast<const std::uint8_t*>(ciphertext) + length, stride(false)) : at(s.tags, 16);
+        e.tag_len = 16;
+    };
+    const bool shorter = s.last_len != s.segment_len;
+    add(0, shorter ? s.count - 1 : s.count, s.segment_len);
+    if (shorter) add(s.count - 1, s.count, s.last_len);
+    warpaes_batch* batch = nullptr;
+    warpaes_status status = warpaes_batch_submit(engine, nullptr, entries.data(), entries.size(), &batch);
+    if (status != WARPAES_OK) return status;
+    status = warpaes_batch_wait(batch, WARPAES_UNKNOWN);
+    s.failures = s.first_failure = 0;
+    for (std::size_t i = entries.size(); i-- != 0;) {
+        warpaes_entry_result result{};
+        EXPECT_EQ(warpaes_batch_query_entry(batch, i, &result), WARPAES_OK);
+        if (result.failures == 0) continue;
+        s.failures += result.failures;
+        s.first_failure = result.first_failure + (i == 0 ? 0 : entries[0].count);
+    }
+    warpaes_batch_result all = WARPAES_BATCH_RESULT_INIT;
+    EXPECT_EQ(warpaes_batch_query(batch, &all), WARPAES_OK);
+    s.on_gpu = all.messages_on_gpu == s.count;
+    warpaes_batch_destroy(batch);
+    return status;
+}
+
+Segments SegmentsCase::request(const Key& its_key, warpaes_direction direction, const void* input, void* output,
+                               void* tags) const {
+    Segments s;
     s.direction = direction;
     s.key = its_key.get();
     s.nonces = nonces.data();

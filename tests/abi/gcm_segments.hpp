@@ -5,6 +5,25 @@
 
 namespace abi_tests {
 
+/// Many messages of GCM under one key at equal distances, as a client of batches puts them.
+struct Segments {
+    warpaes_direction direction{};
+    const warpaes_key* key = nullptr;
+    const std::uint8_t* nonces = nullptr;  ///< 12 bytes for each
+    std::size_t count = 0, segment_len = 0, last_len = 0;
+    const void* aad = nullptr;  ///< of all
+    std::size_t aad_len = 0;
+    const void* input = nullptr;
+    void* output = nullptr;
+    std::size_t plaintext_stride = 0, ciphertext_stride = 0;  ///< 0: without gaps
+    void* tags = nullptr;                                     ///< null: inline
+    // What became of them:
+    std::uint64_t failures = 0, first_failure = 0;
+    bool on_gpu = false;
+};
+/// All but the last as one entry, and the last as another. The status of the batch.
+warpaes_status crypt_segments(warpaes_engine* engine, Segments& segments);
+
 struct SegmentsCase {
     SegmentsCase(Random& random, std::size_t count, std::size_t segment_bytes, std::size_t last_bytes);
 
@@ -33,8 +52,8 @@ struct SegmentsCase {
     void expect(PoisonedBuffer& buffer, bool plaintext) const { expect(buffer.data(), plaintext); }
     void expect(const std::uint8_t* from, bool plaintext) const;
 
-    [[nodiscard]] warpaes_segments request(const Key& key, warpaes_direction direction, const void* input, void* output,
-                                           void* tags) const;
+    [[nodiscard]] Segments request(const Key& key, warpaes_direction direction, const void* input, void* output,
+                                   void* tags) const;
 
 private:
     [[nodiscard]] Bytes unit(std::size_t i, bool plaintext) const;

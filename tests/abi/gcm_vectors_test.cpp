@@ -38,10 +38,10 @@ protected:
 
     void seal(const GcmCase& c, const Key& key) {
         PoisonedBuffer output(c.text.size()), tag(c.tag.size());
-        warpaes_message message = gcm_message(c, key, WARPAES_ENCRYPT, c.text.data(), output.data(), tag.data());
+        Call message = gcm_message(c, key, WARPAES_ENCRYPT, c.text.data(), output.data(), tag.data());
         message.tag_len = c.tag.size();
-        ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
-        ASSERT_STREQ(message.backend, GetParam().c_str());
+        ASSERT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
+        ASSERT_STREQ(message.result.backend, GetParam().c_str());
         ASSERT_EQ(output.bytes(c.text.size()), c.sealed);
         ASSERT_EQ(tag.bytes(c.tag.size()), c.tag);
     }
@@ -49,9 +49,9 @@ protected:
     void open(const GcmCase& c, const Key& key, bool authentic) {
         PoisonedBuffer output(c.text.size());
         Bytes tag = c.tag;
-        warpaes_message message = gcm_message(c, key, WARPAES_DECRYPT, c.sealed.data(), output.data(), tag.data());
+        Call message = gcm_message(c, key, WARPAES_DECRYPT, c.sealed.data(), output.data(), tag.data());
         message.tag_len = tag.size();
-        const warpaes_status status = warpaes_crypt(engine_.get(), &message);
+        const warpaes_status status = crypt(engine_, message);
         if (c.iv.empty()) {
             ASSERT_EQ(status, WARPAES_ERROR_IV_LENGTH) << "GCM has no empty IV";
             return;
@@ -64,9 +64,8 @@ protected:
     void stream(const GcmCase& c, const Key& key, bool authentic) {
         if (c.iv.empty()) return;
         const Context context = make_context(engine_);
-        ASSERT_EQ(
-            warpaes_context_init(context.get(), WARPAES_GCM, WARPAES_DECRYPT, key.get(), c.iv.data(), c.iv.size(), 0),
-            WARPAES_OK);
+        ASSERT_EQ(context_init(context.get(), WARPAES_GCM, WARPAES_DECRYPT, key.get(), c.iv.data(), c.iv.size(), 0),
+                  WARPAES_OK);
         const std::size_t aad = c.aad.size() / 3, first = c.sealed.size() * 2 / 3;
         ASSERT_EQ(warpaes_context_aad(context.get(), c.aad.data(), aad), WARPAES_OK);
         ASSERT_EQ(warpaes_context_aad(context.get(), c.aad.data() + aad, c.aad.size() - aad), WARPAES_OK);

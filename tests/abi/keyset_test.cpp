@@ -1,6 +1,6 @@
 // Keysets through the C ABI; what they hold and how they are written is tested below it (tests/format).
 #include <gtest/gtest.h>
-#include <warpaes/warpaes.h>
+#include <warpaes/files.h>
 
 #include <string>
 #include <vector>

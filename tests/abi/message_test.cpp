@@ -26,14 +26,13 @@ protected:
         PoisonedBuffer out(input.size(), output_misalignment);
         in.assign(input);
         PoisonedBuffer& result = in_place ? in : out;
-        warpaes_message message =
-            make_message(mode, direction, key, iv, in.data(), input.size(), result.data(), input.size());
-        ASSERT_EQ(warpaes_crypt(engine.get(), &message), WARPAES_OK) << warpaes_last_error();
-        ASSERT_EQ(message.status, WARPAES_OK);
-        ASSERT_EQ(message.output_len, input.size());
+        Call message = make_message(mode, direction, key, iv, in.data(), input.size(), result.data(), input.size());
+        ASSERT_EQ(crypt(engine, message), WARPAES_OK) << warpaes_last_error();
+        ASSERT_EQ(message.result.status, WARPAES_OK);
+        ASSERT_EQ(message.result.output_len, input.size());
         if (!input.empty()) {
-            ASSERT_STREQ(message.backend, GetParam().c_str());
-            ASSERT_EQ(message.device >= 0, GetParam() == "cuda");
+            ASSERT_STREQ(message.result.backend, GetParam().c_str());
+            ASSERT_EQ(message.result.device >= 0, GetParam() == "cuda");
         }
         // Not ASSERT_EQ: a megabyte of bytes in a failure message helps nobody.
         const Bytes want = expected(mode, direction, key_bytes, iv, input);
@@ -154,11 +153,11 @@ TEST_P(Message, Cfb1OfAnyNumberOfBits) {
         const Bytes input = random.bytes((bits + 7) / 8);
         for (const warpaes_direction direction : directions) {
             PoisonedBuffer output(input.size());
-            warpaes_message message =
+            Call message =
                 make_message(WARPAES_CFB1, direction, key, iv, input.data(), bits, output.data(), output.size());
             message.flags = WARPAES_LENGTH_IN_BITS;
-            ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
-            ASSERT_EQ(message.output_len, bits);
+            ASSERT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
+            ASSERT_EQ(message.result.output_len, bits);
             ASSERT_EQ(output.bytes(output.size()),
                       oracle::evp("CFB1", direction == WARPAES_ENCRYPT, key_bytes, iv, input, false, bits))
                 << bits << " bits";
@@ -182,20 +181,20 @@ TEST_P(Message, CounterWrapsAround) {
         iv.back() = c.last_byte;
         const Bytes input = random.bytes(c.length);
         PoisonedBuffer output(c.length);
-        warpaes_message message = make_message(WARPAES_CTR, WARPAES_ENCRYPT, key, iv, input.data(), input.size(),
-                                               output.data(), output.size());
-        ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
+        Call message = make_message(WARPAES_CTR, WARPAES_ENCRYPT, key, iv, input.data(), input.size(), output.data(),
+                                    output.size());
+        ASSERT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
         EXPECT_EQ(output.bytes(c.length), expected(WARPAES_CTR, WARPAES_ENCRYPT, key_bytes, iv, input)) << c.length;
-        EXPECT_EQ((message.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0, c.wraps) << c.length;
+        EXPECT_EQ((message.result.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0, c.wraps) << c.length;
 
         // The same if the counter lies where the output is going to be.
         PoisonedBuffer over(c.length);
         std::copy(iv.begin(), iv.end(), over.data());
         message.iv = over.data();
         message.output = over.data();
-        ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
+        ASSERT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
         EXPECT_EQ(over.bytes(c.length), output.bytes(c.length)) << c.length;
-        EXPECT_EQ((message.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0, c.wraps) << c.length;
+        EXPECT_EQ((message.result.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0, c.wraps) << c.length;
     }
 }
 
@@ -236,8 +235,8 @@ TEST_P(Message, TouchesNothingOutside) {
                     std::uint8_t* from = in.data() + (at_end ? 4 * page - length : page);
                     std::uint8_t* to = out.data() + (at_end ? 4 * page - length : page);
                     std::memcpy(from, input.data(), length);
-                    warpaes_message message = make_message(mode.mode, direction, key, iv, from, length, to, length);
-                    ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
+                    Call message = make_message(mode.mode, direction, key, iv, from, length, to, length);
+                    ASSERT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
                     ASSERT_EQ(std::memcmp(to, want.data(), length), 0)
                         << name_of(mode.mode, direction, 16) << " " << length;
                 }

@@ -45,16 +45,16 @@ TEST_P(Padding, InPlace) {
             const std::size_t padded_length = length / 16 * 16 + 16;
             PoisonedBuffer buffer(padded_length);
             buffer.assign(text);
-            warpaes_message message =
+            Call message =
                 make_message(mode, WARPAES_ENCRYPT, key, iv, buffer.data(), length, buffer.data(), padded_length);
             message.flags = WARPAES_PKCS7;
-            ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
-            ASSERT_EQ(message.output_len, padded_length);
+            ASSERT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
+            ASSERT_EQ(message.result.output_len, padded_length);
             ASSERT_EQ(buffer.bytes(padded_length), *oracle::evp(traits(mode).name, true, key_bytes, iv, text, true));
             message.direction = WARPAES_DECRYPT;
             message.input_len = padded_length;
-            ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
-            ASSERT_EQ(message.output_len, length);
+            ASSERT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
+            ASSERT_EQ(message.result.output_len, length);
             ASSERT_EQ(buffer.bytes(length), text);
             ASSERT_TRUE(buffer.intact_after(padded_length));
         }
@@ -71,21 +71,21 @@ TEST_P(Padding, WrongPaddingIsRefusedAndWiped) {
     const auto decrypt = [&](const Bytes& plaintext, std::size_t kept, bool right) {
         const Bytes input = expected(WARPAES_CBC, WARPAES_ENCRYPT, key_bytes, iv, plaintext);
         PoisonedBuffer output(input.size());
-        warpaes_message message = make_message(WARPAES_CBC, WARPAES_DECRYPT, key, iv, input.data(), input.size(),
-                                               output.data(), output.size());
+        Call message = make_message(WARPAES_CBC, WARPAES_DECRYPT, key, iv, input.data(), input.size(), output.data(),
+                                    output.size());
         message.flags = WARPAES_PKCS7;
-        const warpaes_status status = warpaes_crypt(engine_.get(), &message);
-        ASSERT_EQ(message.status, status);
+        const warpaes_status status = crypt(engine_, message);
+        ASSERT_EQ(message.result.status, status);
         ASSERT_TRUE(output.intact_after(output.size()));
         if (right) {
             ASSERT_EQ(status, WARPAES_OK) << warpaes_last_error();
-            ASSERT_EQ(message.output_len, kept);
+            ASSERT_EQ(message.result.output_len, kept);
             ASSERT_TRUE(
                 std::equal(plaintext.begin(), plaintext.begin() + static_cast<std::ptrdiff_t>(kept), output.data()));
         } else {
             ASSERT_EQ(status, WARPAES_ERROR_PADDING);
             ASSERT_NE(std::string(warpaes_last_error()).find("padding"), std::string::npos) << warpaes_last_error();
-            ASSERT_EQ(message.output_len, 0U);
+            ASSERT_EQ(message.result.output_len, 0U);
             ASSERT_EQ(output.bytes(output.size()), Bytes(output.size(), 0)) << "plaintext was left behind";
         }
     };
@@ -122,11 +122,11 @@ TEST_P(Padding, CapacityIsCheckedFirst) {
         const Bytes text = random.bytes(length);
         const std::size_t needed = length / 16 * 16 + 16;
         PoisonedBuffer output(needed);
-        warpaes_message message =
+        Call message =
             make_message(WARPAES_CBC, WARPAES_ENCRYPT, key, iv, text.data(), length, output.data(), needed - 1);
         message.flags = WARPAES_PKCS7;
-        EXPECT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_ERROR_BUFFER_TOO_SMALL);
-        EXPECT_EQ(message.output_len, needed);
+        EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_BUFFER_TOO_SMALL);
+        EXPECT_EQ(message.result.output_len, needed);
         EXPECT_TRUE(output.intact_after(0));
     }
 }

@@ -9,18 +9,18 @@
 namespace abi_tests {
 namespace {
 
-/// Every mode, direction, place, single or batch.
+/// Every mode, direction, memory, single or batch.
 std::vector<warpaes_work> every_work() {
     std::vector<warpaes_work> works;
     for (int mode = WARPAES_ECB; mode <= WARPAES_CMAC; ++mode) {
         for (const warpaes_direction direction : directions) {
-            for (const warpaes_place place :
-                 {WARPAES_PLACE_PAGEABLE, WARPAES_PLACE_PAGE_LOCKED, WARPAES_PLACE_DEVICE}) {
+            for (const warpaes_memory memory :
+                 {WARPAES_MEMORY_PAGEABLE, WARPAES_MEMORY_PAGE_LOCKED, WARPAES_MEMORY_DEVICE}) {
                 for (const int batch : {0, 1}) {
                     warpaes_work work = WARPAES_WORK_INIT;
                     work.mode = static_cast<warpaes_mode>(mode);
                     work.direction = direction;
-                    work.place = place;
+                    work.memory = memory;
                     work.batch = batch;
                     work.messages = batch == 1 ? 1000 : 1;
                     work.message_len = 1 << 20;
@@ -42,12 +42,12 @@ TEST(Plans, OfEveryWorkOnEveryBackend) {
         const Engine engine = make_engine(backend);
         for (const warpaes_work& work : every_work()) {
             SCOPED_TRACE(backend + ", mode " + std::to_string(work.mode) + ", direction " +
-                         std::to_string(work.direction) + ", place " + std::to_string(work.place) + ", batch " +
+                         std::to_string(work.direction) + ", memory " + std::to_string(work.memory) + ", batch " +
                          std::to_string(work.batch));
             warpaes_plan plan = {};
             plan.struct_size = sizeof plan;
             const warpaes_status status = warpaes_engine_plan(engine.get(), &work, &plan);
-            const bool on_device = work.place == WARPAES_PLACE_DEVICE;
+            const bool on_device = work.memory == WARPAES_MEMORY_DEVICE;
             if (on_device && (!has_gpu || (backend != "auto" && backend != "cuda"))) {
                 EXPECT_EQ(status, WARPAES_ERROR_BACKEND);
                 EXPECT_NE(std::string(warpaes_last_error()).find("device memory"), std::string::npos);
@@ -93,7 +93,9 @@ TEST(Plans, Refused) {
         refused(WARPAES_ERROR_ARGUMENT, "mode", [&](auto& w) { w.mode = static_cast<warpaes_mode>(mode); });
     }
     refused(WARPAES_ERROR_ARGUMENT, "direction", [](auto& w) { w.direction = static_cast<warpaes_direction>(3); });
-    refused(WARPAES_ERROR_ARGUMENT, "place", [](auto& w) { w.place = static_cast<warpaes_place>(3); });
+    for (const int memory : {int{WARPAES_MEMORY_SHARED}, -1, 4, 1000}) {
+        refused(WARPAES_ERROR_ARGUMENT, "memory", [&](auto& w) { w.memory = static_cast<warpaes_memory>(memory); });
+    }
     refused(WARPAES_ERROR_KEY_LENGTH, "key_bits", [](auto& w) { w.key_bits = 100; });
     refused(WARPAES_ERROR_ARGUMENT, "batch", [](auto& w) { w.batch = 2; });
     refused(WARPAES_ERROR_ARGUMENT, "messages", [](auto& w) { w.messages = 2; });
@@ -116,7 +118,7 @@ TEST(Plans, WhatIsMissingIsNamed) {
     EXPECT_STREQ(warpaes_last_error(), "engine: is null");
     EXPECT_EQ(warpaes_engine_predict(nullptr, &work, 0, &prediction), WARPAES_ERROR_ARGUMENT);
     EXPECT_STREQ(warpaes_last_error(), "engine: is null");
-    EXPECT_EQ(warpaes_engine_calibrate(nullptr, &calibration), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_engine_calibrate(nullptr, &calibration, nullptr), WARPAES_ERROR_ARGUMENT);
     EXPECT_STREQ(warpaes_last_error(), "engine: is null");
 }
 

@@ -24,17 +24,16 @@ protected:
     void check(const Engine& engine, const RangeMode& m, const Key& key, const Bytes& iv, const Bytes& input,
                const Bytes& whole, std::size_t offset, std::size_t length) {
         PoisonedBuffer output(length, offset % 16);
-        warpaes_message message =
-            make_message(m.mode, m.direction, key, iv, input.data(), input.size(), output.data(), length);
+        Call message = make_message(m.mode, m.direction, key, iv, input.data(), input.size(), output.data(), length);
         message.flags = WARPAES_RANGE;
         message.range_offset = offset;
         message.range_len = length;
         const std::string what = name_of(m.mode, m.direction, 16) + ", bytes " + std::to_string(offset) + " + " +
                                  std::to_string(length) + " of " + std::to_string(input.size());
-        ASSERT_EQ(warpaes_crypt(engine.get(), &message), WARPAES_OK) << what << ": " << warpaes_last_error();
-        ASSERT_EQ(message.output_len, length) << what;
+        ASSERT_EQ(crypt(engine, message), WARPAES_OK) << what << ": " << warpaes_last_error();
+        ASSERT_EQ(message.result.output_len, length) << what;
         if (length != 0) {
-            ASSERT_STREQ(message.backend, GetParam().c_str()) << what;
+            ASSERT_STREQ(message.result.backend, GetParam().c_str()) << what;
         }
         const auto first = whole.begin() + static_cast<std::ptrdiff_t>(offset);
         ASSERT_TRUE(output.bytes(length) == Bytes(first, first + static_cast<std::ptrdiff_t>(length))) << what;
@@ -124,12 +123,12 @@ TEST_P(Range, TouchesOnlyItsBlocks) {
                     const auto wanted = plain.begin() + static_cast<std::ptrdiff_t>(into_block);
 
                     PoisonedBuffer output(length);
-                    warpaes_message message =
+                    Call message =
                         make_message(m.mode, m.direction, key, iv, input.data(), size, output.data(), length);
                     message.flags = WARPAES_RANGE;
                     message.range_offset = offset;
                     message.range_len = length;
-                    ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
+                    ASSERT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
                     ASSERT_TRUE(output.bytes(length) == Bytes(wanted, wanted + static_cast<std::ptrdiff_t>(length)))
                         << name_of(m.mode, m.direction, 16) << ", " << into_block << " into its block, " << length
                         << " bytes";
@@ -157,12 +156,11 @@ TEST_P(Range, EndsWithItsMessage) {
             std::memcpy(at_end, input.data(), size);
             for (std::size_t length = 1; length <= 11; ++length) {
                 PoisonedBuffer output(length);
-                warpaes_message message =
-                    make_message(m.mode, m.direction, key, iv, at_end, size, output.data(), length);
+                Call message = make_message(m.mode, m.direction, key, iv, at_end, size, output.data(), length);
                 message.flags = WARPAES_RANGE;
                 message.range_offset = size - length;
                 message.range_len = length;
-                ASSERT_EQ(warpaes_crypt(engine_.get(), &message), WARPAES_OK) << warpaes_last_error();
+                ASSERT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
                 ASSERT_EQ(output.bytes(length), Bytes(whole.end() - static_cast<std::ptrdiff_t>(length), whole.end()))
                     << name_of(m.mode, m.direction, 16) << ", the last " << length << " of " << size;
             }

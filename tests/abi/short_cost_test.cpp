@@ -84,12 +84,15 @@ public:
             m.tag = tag_.data();
             m.tag_len = tag_.size();
         }
-        return warpaes_crypt(engine_.get(), &m);
+        warpaes_result result = WARPAES_RESULT_INIT;
+        with_result_ = !with_result_;
+        return warpaes_crypt(engine_.get(), &m, with_result_ ? &result : nullptr);
     }
 
 private:
     const Engine& engine_;
     warpaes_mode mode_;
+    bool with_result_ = false;
     Key key_, tweak_key_;
     Bytes text_ = Bytes(most), iv_ = Random(3).bytes(16), aad_ = Bytes(20), tag_ = Bytes(16);
 };

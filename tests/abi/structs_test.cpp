@@ -9,21 +9,23 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <type_traits>
 
 #include "support.hpp"
 
 namespace abi_tests {
 namespace {
 
-// The sizes and the order of fields are those of version 0.1, which callers rely on: never to be changed here.
-static_assert(sizeof(warpaes_engine_options) >= 32 && sizeof(warpaes_backend_info) >= 48 &&
-              sizeof(warpaes_message) >= 168 && sizeof(warpaes_segments) >= 144 &&
-              sizeof(warpaes_batch_options) >= 40 && sizeof(warpaes_batch_result) >= 56 && sizeof(warpaes_work) >= 48 &&
-              sizeof(warpaes_plan) >= 304 && sizeof(warpaes_prediction) >= 32 && sizeof(warpaes_calibration) >= 48 &&
-              sizeof(warpaes_key_info) >= 32 && sizeof(warpaes_file_job) >= 216 && sizeof(warpaes_file_info) >= 64 &&
-              sizeof(warpaes_source) >= 56 && sizeof(warpaes_sink) >= 32);
-static_assert(offsetof(warpaes_message, aad) == 120 && offsetof(warpaes_segments, failures) == 112 &&
-              offsetof(warpaes_file_job, keyset) == 184 && offsetof(warpaes_calibration, measurements) == 24);
+// The sizes and the order of fields are those of version 1.0, which callers rely on: never to be changed here.
+static_assert(sizeof(warpaes_engine_options) >= 40 && sizeof(warpaes_backend_info) >= 48 &&
+              sizeof(warpaes_message) >= 144 && sizeof(warpaes_result) >= 288 && sizeof(warpaes_batch_options) >= 56 &&
+              sizeof(warpaes_batch_result) >= 56 && sizeof(warpaes_context_options) >= 80 &&
+              sizeof(warpaes_work) >= 48 && sizeof(warpaes_plan) >= 304 && sizeof(warpaes_prediction) >= 32 &&
+              sizeof(warpaes_calibration) >= 24 && sizeof(warpaes_calibration_result) >= 32 &&
+              sizeof(warpaes_key_info) >= 32 && sizeof(warpaes_file_job) >= 176 && sizeof(warpaes_file_result) >= 304 &&
+              sizeof(warpaes_file_info) >= 64 && sizeof(warpaes_source) >= 56 && sizeof(warpaes_sink) >= 32);
+static_assert(offsetof(warpaes_file_job, keyset) == 152 && offsetof(warpaes_file_result, error) == 48 &&
+              offsetof(warpaes_calibration_result, median_error) == 16);
 
 /// The last bytes before memory that cannot be touched: what is read or written behind them is a crash.
 class EndOfMemory {
@@ -93,8 +95,61 @@ protected:
             EXPECT_NE(sentence.find(": struct_size is " + std::to_string(size) + "; "), std::string::npos) << sentence;
             EXPECT_NE(sentence.find(init), std::string::npos) << sentence;
         }
-        EXPECT_EQ(call(nullptr),
-                  std::string(init).find("OPTIONS") == std::string::npos ? WARPAES_ERROR_ARGUMENT : WARPAES_OK);
+        const bool may_be_missing =
+            std::is_same_v<Struct, warpaes_engine_options> || std::is_same_v<Struct, warpaes_batch_options>;
+        EXPECT_EQ(call(nullptr), may_be_missing ? WARPAES_OK : WARPAES_ERROR_ARGUMENT);
+    }
+
+    /// A result that is only written, and may be missing: `call` is given those of every size from `least` on, full of
+    /// what nobody writes. What there is room for is as in a whole one, but for what `differs` in every call.
+    template <typename Result>
+    static void check_result(
+        const char* init, std::size_t least, warpaes_status status, const std::function<warpaes_status(Result*)>& call,
+        const std::function<void(Result&)>& differs = [](Result&) {}) {
+        SCOPED_TRACE(init);
+        EXPECT_EQ(call(nullptr), status) << warpaes_last_error();
+        struct Newer {
+            Result known;
+            std::uint64_t more;
+        } newer;
+        std::memset(static_cast<void*>(&newer), 0x5a, sizeof newer);
+        newer.known.struct_size = sizeof newer;
+        EXPECT_EQ(call(&newer.known), status) << warpaes_last_error();
+        EXPECT_EQ(newer.known.struct_size, sizeof newer);
+        EXPECT_EQ(newer.more, 0x5a5a5a5a5a5a5a5aU) << "written, unknown as it is";
+        differs(newer.known);
+        EndOfMemory memory;
+        for (std::size_t size = least; size <= sizeof(Result); size += 8) {
+            auto* const its = static_cast<Result*>(memory.last(size));
+            std::memset(static_cast<void*>(its), 0xa5, size);
+            its->struct_size = static_cast<std::uint32_t>(size);
+            EXPECT_EQ(call(its), status) << size << ": " << warpaes_last_error();
+            EXPECT_EQ(its->struct_size, size);
+            Result got = newer.known;
+            std::memcpy(static_cast<void*>(&got), its, size);
+            got.struct_size = newer.known.struct_size;
+            differs(got);
+            if constexpr (requires { got.error; }) {  // behind its NUL is anything
+                if (size > offsetof(Result, error)) {
+                    const std::size_t room = size - offsetof(Result, error);
+                    EXPECT_EQ(std::string(got.error, strnlen(got.error, room)),
+                              std::string(newer.known.error).substr(0, room));
+                }
+                std::memcpy(got.error, newer.known.error, sizeof got.error);
+            }
+            EXPECT_EQ(std::memcmp(&got, &newer.known, sizeof got), 0) << "other results with a size of " << size;
+        }
+        for (const std::size_t size : {std::size_t{0}, std::size_t{4}, std::size_t{8}, least - 1}) {
+            auto* const its = static_cast<Result*>(memory.last(8));
+            std::memset(static_cast<void*>(its), 0x77, 8);
+            its->struct_size = static_cast<std::uint32_t>(size);
+            EXPECT_EQ(call(its), WARPAES_ERROR_ARGUMENT) << size;
+            EXPECT_EQ(std::string(warpaes_last_error()).find("result: struct_size is " + std::to_string(size) + "; "),
+                      0U)
+                << warpaes_last_error();
+            EXPECT_NE(std::string(warpaes_last_error()).find(init), std::string::npos) << warpaes_last_error();
+            EXPECT_EQ(std::memcmp(reinterpret_cast<std::uint8_t*>(its) + 4, "wwww", 4), 0) << "written";
+        }
     }
 
     Engine engine_ = make_engine("libcrypto");
@@ -103,7 +158,7 @@ protected:
 };
 
 TEST_F(Structs, OfEngines) {
-    check<warpaes_engine_options>("WARPAES_ENGINE_OPTIONS_INIT", 32, WARPAES_ENGINE_OPTIONS_INIT, [](auto* options) {
+    check<warpaes_engine_options>("WARPAES_ENGINE_OPTIONS_INIT", 40, WARPAES_ENGINE_OPTIONS_INIT, [](auto* options) {
         warpaes_engine* engine = nullptr;
         const warpaes_status status = warpaes_engine_create(options, &engine);
         warpaes_engine_destroy(engine);
@@ -123,23 +178,21 @@ TEST_F(Structs, OfMessages) {
     message.input = input_.data();
     message.output = output_.data();
     message.input_len = message.output_capacity = 64;
-    check<warpaes_message>("WARPAES_MESSAGE_INIT", 120, message,
-                           [&](auto* m) { return warpaes_crypt(engine_.get(), m); });
-    warpaes_segments segments = WARPAES_SEGMENTS_INIT;
-    segments.direction = WARPAES_DECRYPT;
-    segments.key = key_.get();
-    segments.nonces = nonce_.data();
-    segments.count = 1;
-    segments.segment_len = segments.last_len = 64;
-    segments.input = input_.data();
-    segments.output = output_.data();
-    segments.tags = tags_.data();
-    check<warpaes_segments>("WARPAES_SEGMENTS_INIT", 112, segments,
-                            [&](auto* s) { return warpaes_crypt_segments(engine_.get(), s); });
+    check<warpaes_message>("WARPAES_MESSAGE_INIT", 136, message,
+                           [&](auto* m) { return warpaes_crypt(engine_.get(), m, nullptr); });
+    check_result<warpaes_result>("WARPAES_RESULT_INIT", 32, WARPAES_OK,
+                                 [&](auto* r) { return warpaes_crypt(engine_.get(), &message, r); });
+    message.output_capacity = 63;
+    check_result<warpaes_result>("WARPAES_RESULT_INIT", 32, WARPAES_ERROR_BUFFER_TOO_SMALL,
+                                 [&](auto* r) { return warpaes_crypt(engine_.get(), &message, r); });
+    message.output_capacity = 64;
+    check_result<warpaes_result>("WARPAES_RESULT_INIT", 32, WARPAES_ERROR_ARGUMENT, [&](auto* r) {
+        return warpaes_crypt_async(engine_.get(), &message, nullptr, r);  // which wants device memory
+    });
 }
 
 TEST_F(Structs, OfBatches) {
-    check<warpaes_batch_options>("WARPAES_BATCH_OPTIONS_INIT", 40, WARPAES_BATCH_OPTIONS_INIT, [&](auto* options) {
+    check<warpaes_batch_options>("WARPAES_BATCH_OPTIONS_INIT", 56, WARPAES_BATCH_OPTIONS_INIT, [&](auto* options) {
         warpaes_batch* batch = nullptr;
         const warpaes_status status = warpaes_batch_submit(engine_.get(), options, nullptr, 0, &batch);
         warpaes_batch_destroy(batch);
@@ -151,6 +204,19 @@ TEST_F(Structs, OfBatches) {
     check<warpaes_batch_result>("WARPAES_BATCH_RESULT_INIT", 24, WARPAES_BATCH_RESULT_INIT,
                                 [&](auto* result) { return warpaes_batch_query(batch, result); });
     warpaes_batch_destroy(batch);
+}
+
+TEST_F(Structs, OfContexts) {
+    warpaes_context_options options = WARPAES_CONTEXT_OPTIONS_INIT;
+    options.mode = WARPAES_CCM;
+    options.direction = WARPAES_ENCRYPT;
+    options.key = key_.get();
+    options.iv = nonce_.data();
+    options.iv_len = 12;
+    options.tag_len = 16;
+    const Context context = make_context(engine_);
+    check<warpaes_context_options>("WARPAES_CONTEXT_OPTIONS_INIT", 80, options,
+                                   [&](auto* o) { return warpaes_context_init(context.get(), o); });
 }
 
 TEST_F(Structs, OfPlans) {
@@ -171,17 +237,23 @@ TEST_F(Structs, OfCalibrations) {
     calibration.flags = WARPAES_CALIBRATE_QUICK | WARPAES_CALIBRATE_CPU_ONLY | WARPAES_CALIBRATE_KEEP;
     calibration.progress = [](void*, std::uint64_t, std::uint64_t) { return 1; };
     check<warpaes_calibration>("WARPAES_CALIBRATION_INIT", 24, calibration, [&](auto* c) {
-        const warpaes_status status = warpaes_engine_calibrate(engine_.get(), c);
+        const warpaes_status status = warpaes_engine_calibrate(engine_.get(), c, nullptr);
         EXPECT_TRUE(status == WARPAES_ERROR_CANCELLED || status == WARPAES_ERROR_ARGUMENT);
         return status;
     });
     // One that is carried out.
     EndOfMemory memory;
-    auto* const its = static_cast<warpaes_calibration*>(memory.last(24));
+    auto* const its = static_cast<warpaes_calibration_result*>(memory.last(16));
     calibration.progress = nullptr;
-    std::memcpy(static_cast<void*>(its), &calibration, 24);
-    its->struct_size = 24;
-    EXPECT_EQ(warpaes_engine_calibrate(engine_.get(), its), WARPAES_OK) << warpaes_last_error();
+    its->struct_size = 16;
+    EXPECT_EQ(warpaes_engine_calibrate(engine_.get(), &calibration, its), WARPAES_OK) << warpaes_last_error();
+    EXPECT_GT(its->measurements, 0U);
+    EXPECT_EQ(its->struct_size, 16U);
+    for (const std::uint32_t size : {0U, 15U}) {
+        its->struct_size = size;
+        EXPECT_EQ(warpaes_engine_calibrate(engine_.get(), &calibration, its), WARPAES_ERROR_ARGUMENT);
+        EXPECT_NE(std::string(warpaes_last_error()).find("WARPAES_CALIBRATION_RESULT_INIT"), std::string::npos);
+    }
     // From now on the engine chooses by it.
     warpaes_work work = WARPAES_WORK_INIT;
     work.message_len = 1 << 20;
@@ -216,8 +288,13 @@ TEST_F(Structs, OfFilesAndStreams) {
     job.passphrase_len = 1;
     job.input_path = plain.c_str();
     job.output_path = sealed.c_str();
-    check<warpaes_file_job>("WARPAES_FILE_JOB_INIT", 184, job,
-                            [&](auto* j) { return warpaes_file_run(engine_.get(), j); });
+    check<warpaes_file_job>("WARPAES_FILE_JOB_INIT", 176, job,
+                            [&](auto* j) { return warpaes_file_run(engine_.get(), j, nullptr); });
+    check_result<warpaes_file_result>("WARPAES_FILE_RESULT_INIT", 40, WARPAES_OK,
+                                      [&](auto* r) { return warpaes_file_run(engine_.get(), &job, r); });
+    job.passphrase = nullptr;
+    check_result<warpaes_file_result>("WARPAES_FILE_RESULT_INIT", 40, WARPAES_ERROR_ARGUMENT,
+                                      [&](auto* r) { return warpaes_file_run(engine_.get(), &job, r); });
     check<warpaes_file_info>("WARPAES_FILE_INFO_INIT", 24, WARPAES_FILE_INFO_INIT,
                              [&](auto* info) { return warpaes_file_inspect(sealed.c_str(), nullptr, info); });
 
@@ -271,7 +348,8 @@ TEST_F(Structs, ZerosAreWhatTheMacrosSet) {
     EXPECT_TRUE(is_the_same_as_zeros(options));
     warpaes_batch_options batch = WARPAES_BATCH_OPTIONS_INIT;
     EXPECT_EQ(batch.entry_size, sizeof(warpaes_batch_entry));
-    batch.entry_size = 0;
+    EXPECT_EQ(batch.result_size, sizeof(warpaes_entry_result));
+    batch.entry_size = batch.result_size = 0;
     EXPECT_TRUE(is_the_same_as_zeros(batch));
     warpaes_work work = WARPAES_WORK_INIT;
     EXPECT_EQ(work.key_bits, 128U);
@@ -283,12 +361,8 @@ TEST_F(Structs, ZerosAreWhatTheMacrosSet) {
     work.messages = work.keys = 0;  // which mean 1
     EXPECT_TRUE(is_the_same_as_zeros(work));
 
-    warpaes_message message = WARPAES_MESSAGE_INIT;
-    message.device = 0;
-    EXPECT_TRUE(is_the_same_as_zeros(message));
-    warpaes_segments segments = WARPAES_SEGMENTS_INIT;
-    segments.device = 0;
-    EXPECT_TRUE(is_the_same_as_zeros(segments));
+    EXPECT_TRUE(is_the_same_as_zeros<warpaes_message>(WARPAES_MESSAGE_INIT));
+    EXPECT_TRUE(is_the_same_as_zeros<warpaes_context_options>(WARPAES_CONTEXT_OPTIONS_INIT));
     EXPECT_TRUE(is_the_same_as_zeros<warpaes_calibration>(WARPAES_CALIBRATION_INIT));
     EXPECT_TRUE(is_the_same_as_zeros<warpaes_file_job>(WARPAES_FILE_JOB_INIT));
     EXPECT_TRUE(is_the_same_as_zeros<warpaes_source>(WARPAES_SOURCE_INIT));

@@ -152,9 +152,9 @@ SparseBuffer::~SparseBuffer() {
     munmap(data_, size_);
 }
 
-warpaes_message make_message(warpaes_mode mode, warpaes_direction direction, const Key& key, const Bytes& iv,
-                             const void* input, std::uint64_t input_len, void* output, std::uint64_t capacity) {
-    warpaes_message message = WARPAES_MESSAGE_INIT;
+Call make_message(warpaes_mode mode, warpaes_direction direction, const Key& key, const Bytes& iv, const void* input,
+                  std::uint64_t input_len, void* output, std::uint64_t capacity) {
+    Call message;
     message.mode = mode;
     message.direction = direction;
     message.key = key.get();
@@ -169,19 +169,59 @@ warpaes_message make_message(warpaes_mode mode, warpaes_direction direction, con
     return message;
 }
 
+namespace {
+
+/// Everything but struct_size is something else than any call writes.
+void spoil(warpaes_result& result) {
+    std::memset(static_cast<void*>(&result), 0x5a, sizeof result);
+    result.struct_size = sizeof result;
+}
+
+warpaes_status checked(warpaes_status status, const warpaes_result& result) {
+    EXPECT_EQ(result.struct_size, sizeof result);
+    EXPECT_EQ(result.status, status);
+    const std::string sentence = status == WARPAES_OK ? "" : warpaes_last_error();
+    EXPECT_EQ(result.error, sentence.substr(0, WARPAES_ERROR_BYTES - 1));
+    EXPECT_TRUE(status == WARPAES_OK || !sentence.empty()) << "an error without a sentence";
+    EXPECT_TRUE(result.backend[0] != '\0' || result.device == -1);
+    return status;
+}
+
+}  // namespace
+
+warpaes_status crypt(const Engine& engine, Call& call) {
+    spoil(call.result);
+    return checked(warpaes_crypt(engine.get(), &call, &call.result), call.result);
+}
+
+warpaes_status crypt_async(const Engine& engine, Call& call) {
+    spoil(call.result);
+    return checked(warpaes_crypt_async(engine.get(), &call, nullptr, &call.result), call.result);
+}
+
+warpaes_status context_init(warpaes_context* context, warpaes_mode mode, warpaes_direction direction,
+                            const warpaes_key* key, const std::uint8_t* iv, std::size_t iv_len, std::uint32_t flags) {
+    warpaes_context_options options = WARPAES_CONTEXT_OPTIONS_INIT;
+    options.flags = flags;
+    options.mode = mode;
+    options.direction = direction;
+    options.key = key;
+    options.iv = iv;
+    options.iv_len = iv_len;
+    return warpaes_context_init(context, &options);
+}
+
 Bytes crypt(const Engine& engine, const std::string& backend, warpaes_mode mode, warpaes_direction direction,
             const Key& key, const Bytes& iv, const Bytes& input, std::uint32_t flags) {
     PoisonedBuffer output(input.size() + 16);
-    warpaes_message message =
-        make_message(mode, direction, key, iv, input.data(), input.size(), output.data(), output.size());
+    Call message = make_message(mode, direction, key, iv, input.data(), input.size(), output.data(), output.size());
     message.flags = flags;
-    EXPECT_EQ(warpaes_crypt(engine.get(), &message), WARPAES_OK) << warpaes_last_error();
-    EXPECT_EQ(message.status, WARPAES_OK);
+    EXPECT_EQ(crypt(engine, message), WARPAES_OK) << warpaes_last_error();
     if (!input.empty()) {
-        EXPECT_STREQ(message.backend, backend.c_str());
+        EXPECT_STREQ(message.result.backend, backend.c_str());
     }
-    EXPECT_TRUE(output.intact_after(message.output_len)) << "wrote outside its output";
-    return output.bytes(std::min<std::size_t>(message.output_len, output.size()));
+    EXPECT_TRUE(output.intact_after(message.result.output_len)) << "wrote outside its output";
+    return output.bytes(std::min<std::size_t>(message.result.output_len, output.size()));
 }
 
 Bytes expected(warpaes_mode mode, warpaes_direction direction, const Bytes& key, const Bytes& iv, const Bytes& input) {

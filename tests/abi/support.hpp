@@ -1,4 +1,5 @@
-// What the tests of the C ABI share. They see warpaes.h and nothing else of the library; the oracles are their own.
+// What the tests of the C ABI share. They see the public headers and nothing else of the library; the oracles are their
+// own.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "warpaes/files.h"
+#include "warpaes/planning.h"
 #include "warpaes/warpaes.h"
 
 namespace abi_tests {
@@ -108,9 +111,26 @@ private:
 
 // ----------------------------------------------------------------------------------------------------------- messages
 
+/// A message, and what became of it.
+struct Call : warpaes_message {
+    Call() : warpaes_message WARPAES_MESSAGE_INIT {}
+    warpaes_result result = WARPAES_RESULT_INIT;
+};
+
 /// A message of `input` to `output` that still lacks nothing but flags. The arguments must outlive it.
-warpaes_message make_message(warpaes_mode mode, warpaes_direction direction, const Key& key, const Bytes& iv,
-                             const void* input, std::uint64_t input_len, void* output, std::uint64_t capacity);
+Call make_message(warpaes_mode mode, warpaes_direction direction, const Key& key, const Bytes& iv, const void* input,
+                  std::uint64_t input_len, void* output, std::uint64_t capacity);
+
+/// warpaes_crypt of it. Nothing of what the result was before is left, and it says what the call says: that, too, is a
+/// test.
+warpaes_status crypt(const Engine& engine, Call& call);
+/// The same on the default stream.
+warpaes_status crypt_async(const Engine& engine, Call& call);
+
+/// warpaes_context_init with what every mode but XTS and CCM has.
+warpaes_status context_init(warpaes_context* context, warpaes_mode mode, warpaes_direction direction,
+                            const warpaes_key* key, const std::uint8_t* iv, std::size_t iv_len,
+                            std::uint32_t flags = 0);
 
 /// What the library makes of `input`; adds a failure to the test if it refuses or if another backend than `backend` ran
 /// it.

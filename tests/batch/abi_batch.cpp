@@ -105,7 +105,6 @@ AbiEntries::AbiEntries(const BatchCase& cases, KeyHandles& handles) : cases_(cas
         e.key = key_of(g.key);
         e.tweak_key = key_of(g.tweak_key);
         e.data_unit_len = g.data_unit;
-        e.status = WARPAES_ERROR_INTERNAL;
         if (g.failed != nullptr) {
             e.statuses = statuses_.emplace_back(g.count, WARPAES_ERROR_INTERNAL).data();
         }
@@ -115,14 +114,16 @@ AbiEntries::AbiEntries(const BatchCase& cases, KeyHandles& handles) : cases_(cas
 
 std::string AbiEntries::settle(const warpaes_batch* batch) {
     std::string wrong;
+    const std::vector<warpaes_entry_result> results = results_of(batch, entries_.size());
     for (std::size_t i = 0; i < entries_.size(); ++i) {
+        const warpaes_entry_result& r = results[i];
         const MessageGroup& g = cases_.groups()[i];
         const warpaes_batch_entry& e = entries_[i];
         const auto say = [&](const std::string& what) {
             wrong += "entry " + std::to_string(i) + " (mode " + std::to_string(e.mode) + "): " + what + "; ";
         };
-        if (e.status != (e.failures != 0 ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK)) {
-            say(std::string("status ") + std::to_string(e.status) + ": " + warpaes_batch_entry_error(batch, i));
+        if (r.status != (r.failures != 0 ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK)) {
+            say(std::string("status ") + std::to_string(r.status) + ": " + warpaes_batch_entry_error(batch, i));
         }
         if (g.failed == nullptr) continue;
         std::uint64_t failures = 0, first = ~std::uint64_t{0};
@@ -133,23 +134,33 @@ std::string AbiEntries::settle(const warpaes_batch* batch) {
             first = std::min(first, m);
             ++failures;
         }
-        if (failures != e.failures || (failures != 0 && first != e.first_failure)) say("failures");
+        if (failures != r.failures || (failures != 0 && first != r.first_failure)) say("failures");
     }
     return wrong;
 }
 
-std::string complaints_of_statuses(std::span<const warpaes_batch_entry> entries) {
+std::vector<warpaes_entry_result> results_of(const warpaes_batch* batch, std::size_t count) {
+    std::vector<warpaes_entry_result> results(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        EXPECT_EQ(warpaes_batch_query_entry(batch, i, &results[i]), WARPAES_OK) << warpaes_last_error();
+    }
+    return results;
+}
+
+std::string complaints_of_statuses(std::span<const warpaes_batch_entry> entries,
+                                   std::span<const warpaes_entry_result> results) {
     std::string wrong;
     for (std::size_t i = 0; i < entries.size(); ++i) {
         const warpaes_batch_entry& e = entries[i];
+        const warpaes_entry_result& r = results[i];
         if (e.statuses == nullptr) continue;
         // A wrong tag is a message's own; whatever else is wrong concerns them all.
-        const bool own = e.status == WARPAES_ERROR_AUTHENTICATION;
+        const bool own = r.status == WARPAES_ERROR_AUTHENTICATION;
         const std::span<const warpaes_status> all(e.statuses, e.count);
-        const auto n = static_cast<std::uint64_t>(std::count(all.begin(), all.end(), e.status));
+        const auto n = static_cast<std::uint64_t>(std::count(all.begin(), all.end(), r.status));
         const auto good = own ? static_cast<std::uint64_t>(std::count(all.begin(), all.end(), WARPAES_OK)) : 0;
-        if (n + good == e.count && (!own || (n != 0 && n == e.failures && all[e.first_failure] == e.status))) continue;
-        wrong += "entry " + std::to_string(i) + " has status " + std::to_string(e.status) + ", of its " +
+        if (n + good == e.count && (!own || (n != 0 && n == r.failures && all[r.first_failure] == r.status))) continue;
+        wrong += "entry " + std::to_string(i) + " has status " + std::to_string(r.status) + ", of its " +
                  std::to_string(e.count) + " messages " + std::to_string(n) + " have; ";
     }
     return wrong;

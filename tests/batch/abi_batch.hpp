@@ -26,7 +26,7 @@ using AbiBatchHandle = std::unique_ptr<warpaes_batch, Destroy>;
 /// Null if it cannot be made.
 AbiEngine make_engine(const std::string& backend, std::uint32_t threads = 0);
 AbiKey make_key(std::span<const std::uint8_t> bytes);
-AbiArena make_arena(const AbiEngine& engine, std::uint64_t bytes, warpaes_memory memory = WARPAES_MEMORY_HOST,
+AbiArena make_arena(const AbiEngine& engine, std::uint64_t bytes, warpaes_memory memory = WARPAES_MEMORY_PAGE_LOCKED,
                     int device = 0);
 
 /// Backends that can run here, each once.
@@ -73,8 +73,12 @@ private:
     std::vector<std::vector<warpaes_status>> statuses_;
 };
 
+/// What became of the first `count` entries of a finished batch.
+std::vector<warpaes_entry_result> results_of(const warpaes_batch* batch, std::size_t count);
+
 /// What is wrong with the statuses of messages, beside those of their finished entries; "" if nothing is.
-std::string complaints_of_statuses(std::span<const warpaes_batch_entry> entries);
+std::string complaints_of_statuses(std::span<const warpaes_batch_entry> entries,
+                                   std::span<const warpaes_entry_result> results);
 
 /// Runs them as a batch, and says everything that is wrong; "" if nothing is.
 std::string complaints_of_entries(warpaes_engine* engine, const BatchCase& cases, AbiEntries& entries);

@@ -206,15 +206,27 @@ TEST_P(AbiBatchErrors, ArgumentsOfTheCalls) {
     options = WARPAES_BATCH_OPTIONS_INIT;
     options.entry_size = 8;
     EXPECT_EQ(warpaes_batch_submit(engine_.get(), &options, &e, 1, &batch), WARPAES_ERROR_ARGUMENT);
+    warpaes_entry_result entry_result = {};
+    for (const std::uint64_t size : {std::uint64_t{0}, std::uint64_t{16}, sizeof entry_result + 4}) {
+        options = WARPAES_BATCH_OPTIONS_INIT;
+        options.result_size = size;
+        options.results = &entry_result;
+        EXPECT_EQ(warpaes_batch_submit(engine_.get(), &options, &e, 1, &batch), WARPAES_ERROR_ARGUMENT);
+        EXPECT_EQ(std::string(warpaes_last_error()).find("result_size: is " + std::to_string(size)), 0U);
+    }
     EXPECT_EQ(batch, nullptr);
     EXPECT_EQ(warpaes_batch_wait(nullptr, 0), WARPAES_ERROR_ARGUMENT);
     EXPECT_EQ(warpaes_batch_query(nullptr, nullptr), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_batch_query_entry(nullptr, 0, &entry_result), WARPAES_ERROR_ARGUMENT);
     EXPECT_EQ(warpaes_batch_poll(nullptr), 0);
     EXPECT_STREQ(warpaes_batch_entry_error(nullptr, 0), "");
     warpaes_batch_cancel(nullptr);
     warpaes_batch_destroy(nullptr);
     EXPECT_EQ(warpaes_batch_submit(engine_.get(), nullptr, &e, 1, &batch), WARPAES_OK);
     EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), WARPAES_OK);
+    EXPECT_EQ(warpaes_batch_query_entry(batch, 0, nullptr), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_batch_query_entry(batch, 1, &entry_result), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_batch_query_entry(batch, UINT64_MAX, &entry_result), WARPAES_ERROR_ARGUMENT);
     warpaes_batch_destroy(batch);
 }
 
@@ -308,13 +320,17 @@ TEST_P(AbiBatchErrors, WaitsForATimeAndIsCancelled) {
     warpaes_batch_result result = {};
     result.struct_size = sizeof result;
     EXPECT_EQ(warpaes_batch_query(second, &result), WARPAES_ERROR_STATE);
+    warpaes_entry_result early = {};
+    EXPECT_EQ(warpaes_batch_query_entry(second, 0, &early), WARPAES_ERROR_STATE);
+    EXPECT_EQ(warpaes_batch_query_entry(second, 2, &early), WARPAES_ERROR_ARGUMENT);
     EXPECT_STREQ(warpaes_batch_entry_error(second, 0), "");
     warpaes_batch_cancel(second);
     gate.open = true;
     EXPECT_EQ(warpaes_batch_wait(second, WARPAES_UNKNOWN), WARPAES_ERROR_CANCELLED);
-    EXPECT_EQ(entries[0].status, WARPAES_ERROR_CANCELLED);
-    EXPECT_EQ(entries[1].status, WARPAES_ERROR_OVERLAP);
-    EXPECT_EQ(complaints_of_statuses(entries), "");
+    const auto results = results_of(second, 2);
+    EXPECT_EQ(results[0].status, WARPAES_ERROR_CANCELLED);
+    EXPECT_EQ(results[1].status, WARPAES_ERROR_OVERLAP);
+    EXPECT_EQ(complaints_of_statuses(entries, results), "");
     EXPECT_TRUE(std::all_of(memory_.begin() + 256, memory_.begin() + 512, [](auto b) { return b == 0; }));
     warpaes_batch_destroy(second);
     warpaes_batch_destroy(first);
@@ -359,14 +375,14 @@ TEST_P(AbiBatchErrors, TheEngineIsDestroyedWhileClientsWait) {
         engine.reset();
         for (std::thread& client : clients) client.join();
         for (unsigned n = 0; n < entries.size(); ++n) {
-            for (const auto& e : entries[n]) EXPECT_EQ(e.status, WARPAES_OK);
+            for (const auto& r : results_of(batches[n], entries[n].size())) EXPECT_EQ(r.status, WARPAES_OK);
             warpaes_batch_destroy(batches[n]);
         }
     }
 }
 
 TEST_P(AbiBatchErrors, Arenas) {
-    for (const warpaes_memory kind : {WARPAES_MEMORY_HOST, WARPAES_MEMORY_SHARED}) {
+    for (const warpaes_memory kind : {WARPAES_MEMORY_PAGEABLE, WARPAES_MEMORY_PAGE_LOCKED, WARPAES_MEMORY_SHARED}) {
         const AbiArena arena = make_arena(engine_, 10000, kind);
         auto* data = static_cast<std::uint8_t*>(warpaes_arena_data(arena.get()));
         ASSERT_NE(data, nullptr);
@@ -376,16 +392,19 @@ TEST_P(AbiBatchErrors, Arenas) {
         EXPECT_EQ(warpaes_arena_fd(arena.get()) >= 0, kind == WARPAES_MEMORY_SHARED);
     }
     warpaes_arena* arena = nullptr;
-    EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_HOST, 0, 0, &arena), WARPAES_ERROR_ARGUMENT);
-    EXPECT_EQ(warpaes_arena_create(engine_.get(), static_cast<warpaes_memory>(3), 0, 1, &arena),
+    EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_PAGE_LOCKED, 0, 0, &arena), WARPAES_ERROR_ARGUMENT);
+    for (const int kind : {-1, 4}) {
+        EXPECT_EQ(warpaes_arena_create(engine_.get(), static_cast<warpaes_memory>(kind), 0, 1, &arena),
+                  WARPAES_ERROR_ARGUMENT);
+    }
+    EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_PAGE_LOCKED, 0, UINT64_MAX, &arena),
               WARPAES_ERROR_ARGUMENT);
-    EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_HOST, 0, UINT64_MAX, &arena), WARPAES_ERROR_ARGUMENT);
     EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_SHARED, 0, 1ULL << 60, &arena),
               WARPAES_ERROR_OUT_OF_MEMORY);
     EXPECT_EQ(arena, nullptr);
-    EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_HOST, 0, 1, nullptr), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_PAGE_LOCKED, 0, 1, nullptr), WARPAES_ERROR_ARGUMENT);
     EXPECT_STREQ(warpaes_last_error(), "arena: is null");
-    EXPECT_EQ(warpaes_arena_create(nullptr, WARPAES_MEMORY_HOST, 0, 1, &arena), WARPAES_ERROR_ARGUMENT);
+    EXPECT_EQ(warpaes_arena_create(nullptr, WARPAES_MEMORY_PAGE_LOCKED, 0, 1, &arena), WARPAES_ERROR_ARGUMENT);
     EXPECT_STREQ(warpaes_last_error(), "engine: is null");
     warpaes_arena_destroy(nullptr);
     EXPECT_EQ(warpaes_arena_fd(nullptr), -1);

@@ -47,7 +47,7 @@ public:
         ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, entries.data(), entries.size(), &handle), WARPAES_OK);
         const AbiBatchHandle batch(handle);
         (void)warpaes_batch_wait(handle, WARPAES_UNKNOWN);
-        for (std::size_t i = 0; i < 2; ++i) statuses_[i] = entries[i].status;
+        for (std::size_t i = 0; i < 2; ++i) statuses_[i] = results_of(handle, 2)[i].status;
     }
     /// A first batch of the mode under both keys.
     void use(Mode mode, Direction direction) {

@@ -47,10 +47,11 @@ TEST(BatchCpuFailure, OutputsOfWhatFailedShowNothing) {
         const AbiBatchHandle batch(handle);
         EXPECT_NE(warpaes_batch_wait(handle, 60000), WARPAES_ERROR_TIMEOUT);
         const bool came_so_far = until_failure.exchange(-1) < 0;
+        const auto results = results_of(handle, specs.size());
         for (std::size_t i = 0; i < specs.size(); ++i) {
-            if (entries.entries()[i].status == WARPAES_OK) continue;
+            if (results[i].status == WARPAES_OK) continue;
             ++failed;
-            EXPECT_EQ(entries.entries()[i].status, WARPAES_ERROR_OUT_OF_MEMORY);
+            EXPECT_EQ(results[i].status, WARPAES_ERROR_OUT_OF_MEMORY);
             EXPECT_FALSE(cases.shows_plaintext(i)) << specs[i];
         }
         if (!came_so_far) break;

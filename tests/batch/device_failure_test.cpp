@@ -66,10 +66,11 @@ protected:
         const AbiBatchHandle batch(handle);
         EXPECT_NE(warpaes_batch_wait(handle, 60000), WARPAES_ERROR_TIMEOUT);
         Ran ran;
-        for (const auto& e : entries.entries()) {
-            if (e.status != WARPAES_OK && e.status != WARPAES_ERROR_AUTHENTICATION) ran.statuses.insert(e.status);
+        const auto results = results_of(handle, specs.size());
+        for (const auto& r : results) {
+            if (r.status != WARPAES_OK && r.status != WARPAES_ERROR_AUTHENTICATION) ran.statuses.insert(r.status);
         }
-        EXPECT_EQ(complaints_of_statuses(entries.entries()), "");
+        EXPECT_EQ(complaints_of_statuses(entries.entries(), results), "");
         warpaes_batch_result result = {};
         result.struct_size = sizeof result;
         EXPECT_EQ(warpaes_batch_query(handle, &result), WARPAES_OK);
@@ -121,13 +122,11 @@ public:
     std::uint8_t* allocate(std::size_t bytes) override {
         void* memory = nullptr;
         const warpaes_status status =
-            device_ ? warpaes_device_alloc(engine_, 0, bytes, &memory) : warpaes_host_alloc(engine_, bytes, &memory);
+            warpaes_alloc(engine_, device_ ? WARPAES_MEMORY_DEVICE : WARPAES_MEMORY_PAGE_LOCKED, 0, bytes, &memory);
         EXPECT_EQ(status, WARPAES_OK) << warpaes_last_error();
         return static_cast<std::uint8_t*>(memory);
     }
-    void release(std::uint8_t* memory, std::size_t) noexcept override {
-        device_ ? warpaes_device_free(engine_, memory) : warpaes_host_free(engine_, memory);
-    }
+    void release(std::uint8_t* memory, std::size_t) noexcept override { warpaes_free(engine_, memory); }
     void write(std::uint8_t* to, std::span<const std::uint8_t> from) override {
         EXPECT_EQ(warpaes_copy(engine_, to, from.data(), from.size()), WARPAES_OK) << warpaes_last_error();
     }
@@ -176,8 +175,9 @@ TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
                 const bool came_so_far = simt::calls(function) >= static_cast<std::uint64_t>(nth);
                 simt::reset();
                 SCOPED_TRACE(std::string(function) + " " + std::to_string(nth) + (on_device ? " on the device" : ""));
+                const auto results = results_of(handle, specs.size());
                 for (std::size_t i = 0; i < specs.size(); ++i) {
-                    if (entries.entries()[i].status == WARPAES_OK) continue;
+                    if (results[i].status == WARPAES_OK) continue;
                     ++failed;
                     EXPECT_FALSE(cases.shows_plaintext(i)) << specs[i];
                 }

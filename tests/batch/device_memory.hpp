@@ -13,10 +13,11 @@ public:
     DeviceMemory(const AbiEngine& engine, int device) : engine_(engine.get()), device_(device) {}
     std::uint8_t* allocate(std::size_t bytes) override {
         void* memory = nullptr;
-        EXPECT_EQ(warpaes_device_alloc(engine_, device_, bytes, &memory), WARPAES_OK) << warpaes_last_error();
+        EXPECT_EQ(warpaes_alloc(engine_, WARPAES_MEMORY_DEVICE, device_, bytes, &memory), WARPAES_OK)
+            << warpaes_last_error();
         return static_cast<std::uint8_t*>(memory);
     }
-    void release(std::uint8_t* memory, std::size_t) noexcept override { warpaes_device_free(engine_, memory); }
+    void release(std::uint8_t* memory, std::size_t) noexcept override { warpaes_free(engine_, memory); }
     void write(std::uint8_t* to, std::span<const std::uint8_t> from) override {
         EXPECT_EQ(warpaes_copy(engine_, to, from.data(), from.size()), WARPAES_OK) << warpaes_last_error();
     }

@@ -32,7 +32,7 @@ Bytes encrypted_zeros(const AbiEngine& engine, warpaes_mode mode, std::size_t by
     m.iv_len = 16;
     m.input = m.output = data.data();
     m.input_len = m.output_capacity = data.size();
-    EXPECT_EQ(warpaes_crypt(engine.get(), &m), WARPAES_OK) << warpaes_last_error();
+    EXPECT_EQ(warpaes_crypt(engine.get(), &m, nullptr), WARPAES_OK) << warpaes_last_error();
     return data;
 }
 
@@ -88,6 +88,7 @@ private:
     std::vector<Bytes> texts_ = std::vector(4, Bytes(text));
     std::vector<std::vector<warpaes_status>> statuses_ = std::vector(4, std::vector(messages, WARPAES_ERROR_STATE));
     std::vector<warpaes_batch_entry> entries_ = std::vector<warpaes_batch_entry>(4);
+    std::vector<warpaes_entry_result> results_ = std::vector<warpaes_entry_result>(4);
     std::atomic<int> calls_{0};
     bool calls_back_ = false;
     warpaes_batch* batch_ = nullptr;
@@ -158,8 +159,13 @@ private:
             const Bytes iv(16);
             warpaes_context* context = nullptr;
             ASSERT_EQ(warpaes_context_create(engine_.get(), &context), WARPAES_OK);
-            EXPECT_EQ(warpaes_context_init(context, WARPAES_CTR, WARPAES_ENCRYPT, key.get(), iv.data(), 16, 0),
-                      WARPAES_OK);
+            warpaes_context_options options = WARPAES_CONTEXT_OPTIONS_INIT;
+            options.mode = WARPAES_CTR;
+            options.direction = WARPAES_ENCRYPT;
+            options.key = key.get();
+            options.iv = iv.data();
+            options.iv_len = iv.size();
+            EXPECT_EQ(warpaes_context_init(context, &options), WARPAES_OK);
             for (std::size_t at = 0, n = 0; at < message; at += n) {
                 n = std::min<std::size_t>(1 + random() % 40, message - at);
                 std::size_t written = 0;
@@ -203,6 +209,10 @@ private:
                     const warpaes_status status = warpaes_batch_query(batch, &result);
                     EXPECT_TRUE(status == WARPAES_OK || (!over && status == WARPAES_ERROR_STATE));
                     EXPECT_TRUE(status != WARPAES_OK || result.messages == 4 * messages);
+                    warpaes_entry_result entry = {};
+                    const warpaes_status of_entry = warpaes_batch_query_entry(batch, 3, &entry);
+                    EXPECT_TRUE(of_entry == WARPAES_OK || (!over && of_entry == WARPAES_ERROR_STATE));
+                    EXPECT_TRUE(of_entry != WARPAES_OK || entry.status == WARPAES_ERROR_DATA_LENGTH);
                     break;
                 }
                 case 5:
@@ -230,6 +240,7 @@ void Job::submit(warpaes_engine* engine, bool calls_back) {
     warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
     options.finished = calls_back ? finished : nullptr;
     options.user = this;
+    options.results = results_.data();
     EXPECT_EQ(warpaes_batch_submit(engine, &options, entries_.data(), entries_.size(), &batch_), WARPAES_OK)
         << warpaes_last_error();
 }
@@ -243,10 +254,10 @@ void Job::finished(void* user, warpaes_batch* batch) {
 
 void Job::check() const {
     EXPECT_EQ(calls_, calls_back_ ? 1 : 0);
-    EXPECT_EQ(complaints_of_statuses(entries_), "");
-    EXPECT_EQ(entries_[3].status, WARPAES_ERROR_DATA_LENGTH);
+    EXPECT_EQ(complaints_of_statuses(entries_, results_), "");
+    EXPECT_EQ(results_[3].status, WARPAES_ERROR_DATA_LENGTH);
     for (std::size_t i = 0; i < 3; ++i) {
-        const warpaes_status status = entries_[i].status, good = i == 2 ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK;
+        const warpaes_status status = results_[i].status, good = i == 2 ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK;
         EXPECT_TRUE(status == good || status == WARPAES_ERROR_CANCELLED) << status;
         if (status != good) continue;
         const Bytes wiped(message);

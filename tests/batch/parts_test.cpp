@@ -251,7 +251,8 @@ TEST(Clashes, OfMessagesInMemoriesFarApart) {
 
 /// Entries of a few messages, as a client leaves them, and the batch of them.
 struct OneBatch {
-    explicit OneBatch(std::uint64_t n) : entries(n), statuses(n, std::vector(3, WARPAES_ERROR_STATE)) {
+    explicit OneBatch(std::uint64_t n)
+        : entries(n), results(n, {WARPAES_ERROR_STATE, 0, 0, 0}), statuses(n, std::vector(3, WARPAES_ERROR_STATE)) {
         for (std::size_t i = 0; i < n; ++i) {
             entries[i].mode = WARPAES_CMAC;
             entries[i].direction = i % 3 == 0 ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
@@ -260,22 +261,26 @@ struct OneBatch {
             entries[i].keys.at.pointer = bytes.data();
             entries[i].tag.at.pointer = tags.data() + 48 * (i % 3 == 0 ? i + 1 : 0);
             entries[i].tag.stride = entries[i].tag_len = 16;
-            entries[i].status = WARPAES_ERROR_STATE;
             entries[i].statuses = statuses[i].data();
         }
     }
     [[nodiscard]] BatchRequest request() {
-        return {.entries = entries.data(), .count = entries.size(), .handles = {}, .finished = {}};
+        return {.entries = entries.data(),
+                .count = entries.size(),
+                .results = results.data(),
+                .handles = {},
+                .finished = {}};
     }
     void expect(warpaes_status status) const {
         for (std::size_t i = 0; i < entries.size(); ++i) {
-            EXPECT_TRUE(entries[i].status == status || entries[i].status == WARPAES_ERROR_KEY_LENGTH) << i;
-            EXPECT_EQ(statuses[i], std::vector(3, entries[i].status)) << i;
+            EXPECT_TRUE(results[i].status == status || results[i].status == WARPAES_ERROR_KEY_LENGTH) << i;
+            EXPECT_EQ(statuses[i], std::vector(3, results[i].status)) << i;
         }
     }
 
     std::vector<std::uint8_t> bytes = std::vector<std::uint8_t>(16), tags = std::vector<std::uint8_t>(48 * 100);
     std::vector<warpaes_batch_entry> entries;
+    std::vector<warpaes_entry_result> results;
     std::vector<std::vector<warpaes_status>> statuses;
 };
 
@@ -316,9 +321,9 @@ TEST(Batches, SayThatTheyAreCancelled) {
         batch.finish();
         unsigned cancelled = 0;
         for (std::size_t i = 0; i < 40; ++i) {
-            cancelled += one.entries[i].status == WARPAES_ERROR_CANCELLED;
-            if (one.entries[i].status == WARPAES_ERROR_CANCELLED || one.entries[i].status == WARPAES_OK) {
-                EXPECT_EQ(one.statuses[i], std::vector(3, one.entries[i].status)) << i;
+            cancelled += one.results[i].status == WARPAES_ERROR_CANCELLED;
+            if (one.results[i].status == WARPAES_ERROR_CANCELLED || one.results[i].status == WARPAES_OK) {
+                EXPECT_EQ(one.statuses[i], std::vector(3, one.results[i].status)) << i;
             }
         }
         EXPECT_GT(cancelled, 3U);
@@ -356,8 +361,8 @@ TEST(Batches, SayThatLongMessagesAreCancelled) {
     batch.cancel();
     EXPECT_EQ(batch.work_on_cpu(0, scratch), Batch::Step::last) << "all others at once";
     batch.finish();
-    EXPECT_EQ(entries[0].status, WARPAES_OK);
-    for (const std::size_t i : {1U, 2U}) EXPECT_EQ(entries[i].status, WARPAES_ERROR_CANCELLED) << i;
+    EXPECT_EQ(batch.outcomes().status_of(0), WARPAES_OK);
+    for (const std::size_t i : {1U, 2U}) EXPECT_EQ(batch.outcomes().status_of(i), WARPAES_ERROR_CANCELLED) << i;
 }
 
 // --------------------------------------------------------------------------------------------------------------- tasks

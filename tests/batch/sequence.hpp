@@ -1,4 +1,4 @@
-// Random sequences of batches, single calls, segments and contexts under a few keys, whose handles come and go, through
+// Random sequences of batches, single calls and contexts under a few keys, whose handles come and go, through
 // the C ABI: every result is compared with libcrypto's. What the library keeps of a key from one call to the next, for
 // whatever comes then, is all used here.
 #pragma once
@@ -27,7 +27,6 @@ private:
     [[nodiscard]] BatchMemory& any_memory();
     std::string batch();
     std::string message();
-    std::string segments();
     std::string context();
     std::string pieces(const MessageGroup& g, BatchMemory& text, std::uint64_t false_messages);
     void keys();

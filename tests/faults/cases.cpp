@@ -43,7 +43,7 @@ Bytes clean_run(const Bytes& input, const Configure& configure) {
     }
     warpaes_file_job job = job_between({.input_fd = in, .output_fd = out});
     configure(job);
-    (void)warpaes_file_run(engine.get(), &job);
+    (void)warpaes_file_run(engine.get(), &job, nullptr);
     Bytes output(static_cast<std::size_t>(::lseek(out, 0, SEEK_END)));
     if (::pread(out, output.data(), output.size(), 0) < 0) output.clear();
     ::close(in);
@@ -59,8 +59,9 @@ Case file_case(std::string name, Bytes input, Bytes exact, Configure configure) 
     c.run = [configure](warpaes_engine* engine, const Ends& ends, std::uint32_t& notes) {
         warpaes_file_job job = job_between(ends);
         configure(job);
-        const warpaes_status status = warpaes_file_run(engine, &job);
-        notes = job.notes;
+        warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
+        const warpaes_status status = warpaes_file_run(engine, &job, &result);
+        notes = result.notes;
         return status;
     };
     c.is_whole = [exact = c.exact](const Bytes& output) { return output == exact; };

@@ -43,7 +43,7 @@ class Processes(unittest.TestCase):
         # Found before the command's own library, by the same name.
         libraries = self.directory / "lib"
         libraries.mkdir()
-        (libraries / "libwarpaes.so.0").symlink_to(LIBRARY)
+        (libraries / "libwarpaes.so.1").symlink_to(LIBRARY)
         self.environment = {
             name: value
             for name, value in os.environ.items()

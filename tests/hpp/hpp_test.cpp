@@ -11,6 +11,7 @@
 
 #include "evp_oracle.hpp"
 #include "folder.hpp"
+#include "xts_oracle.hpp"
 
 warpaes::Key make_key_elsewhere(warpaes::ConstBytes bytes);
 
@@ -164,7 +165,7 @@ TEST_F(Hpp, StreamsInPieces) {
     cipher.resize(done);
     EXPECT_EQ(cipher, oracle::evp("CBC", true, key_bytes, iv, plain, true));
     EXPECT_EQ(failure_of([&] { context.update(plain, cipher); }).first, WARPAES_ERROR_STATE);
-    context.reset(iv);
+    context.set_iv(iv);
     EXPECT_EQ(context.final(cipher), 16u);
 }
 
@@ -184,6 +185,66 @@ TEST_F(Hpp, CopiesContextsThatGoOnApart) {
     copy.seek(33);
     copy.update({plain.data() + 33, 10}, sought);
     EXPECT_EQ(sought, Bytes(expected.begin() + 33, expected.begin() + 43));
+}
+
+TEST_F(Hpp, ContextsTakeKeysAndIvsApart) {
+    const Bytes plain = pattern(96), other_bytes = pattern(16);
+    const warpaes::Key other(other_bytes);
+    warpaes::Context context(engine);
+    context.init(Mode::cbc, Direction::encrypt, key, {});
+    Bytes out(96);
+    EXPECT_EQ(failure_of([&] { context.update(plain, out); }).first, WARPAES_ERROR_STATE);
+    context.set_iv(iv);
+    EXPECT_EQ(context.iv(), iv);
+    EXPECT_EQ(context.update({plain.data(), 48}, out), 48u);
+    // Another goes on from where this one stands.
+    warpaes::Context next(engine);
+    next.init(Mode::cbc, Direction::encrypt, key, context.iv());
+    EXPECT_EQ(next.update({plain.data() + 48, 48}, {out.data() + 48, 48}), 48u);
+    EXPECT_EQ(out, oracle::evp("CBC", true, key_bytes, iv, plain));
+    context.set_key(other);
+    EXPECT_EQ(failure_of([&] { (void)context.iv(); }).first, WARPAES_ERROR_STATE);
+    context.set_iv(iv);
+    EXPECT_EQ(context.update(plain, out), 96u);
+    EXPECT_EQ(out, oracle::evp("CBC", true, other_bytes, iv, plain));
+}
+
+TEST_F(Hpp, ContextsOfXtsAndCcm) {
+    const Bytes plain = pattern(100), tweak_bytes = pattern(33);
+    const warpaes::Key tweak(warpaes::ConstBytes{tweak_bytes.data() + 1, 32});
+    warpaes_context_options options = WARPAES_CONTEXT_OPTIONS_INIT;
+    options.mode = WARPAES_XTS;
+    options.direction = WARPAES_ENCRYPT;
+    options.data_unit_len = 40;
+    warpaes::Context context(engine);
+    context.init(options);
+    context.set_key(key, &tweak);
+    context.set_iv(iv);
+    Bytes out(100);
+    std::size_t done = context.update({plain.data(), 50}, out);
+    EXPECT_EQ(done, 40u);
+    done += context.update({plain.data() + 50, 50}, {out.data() + done, 60});
+    EXPECT_EQ(done, 80u);
+    EXPECT_EQ(context.final({out.data() + done, 20}), 20u);
+    EXPECT_EQ(out, oracle::xts(true, key_bytes, Bytes(tweak_bytes.begin() + 1, tweak_bytes.end()), iv, 40, plain));
+
+    options = WARPAES_CONTEXT_OPTIONS_INIT;
+    options.mode = WARPAES_CCM;
+    options.direction = WARPAES_ENCRYPT;
+    options.key = key.get();
+    options.iv = iv.data();
+    options.iv_len = 12;
+    options.text_len = 100;
+    options.aad_len = 16;
+    options.tag_len = 12;
+    context.init(options);
+    context.aad(iv);
+    EXPECT_EQ(context.update(plain, out), 100u);
+    EXPECT_EQ(context.final({}), 0u);
+    Bytes tag(12);
+    context.get_tag(tag);
+    out.insert(out.end(), tag.begin(), tag.end());
+    EXPECT_EQ(out, oracle::evp_ccm(key_bytes, Bytes(iv.begin(), iv.begin() + 12), plain, iv, 12));
 }
 
 TEST_F(Hpp, GivesHostMemory) {

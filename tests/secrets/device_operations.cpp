@@ -9,7 +9,7 @@ void World::on_device(warpaes_mode mode, warpaes_direction direction, const std:
     constexpr std::size_t length = 4096, aad_bytes = 48;
     const bool encrypts = direction == WARPAES_ENCRYPT, tagged = mode == WARPAES_GCM || mode == WARPAES_CCM;
     void* memory = nullptr;
-    expect(warpaes_device_alloc(engine_, 0, length + aad_bytes + 32, &memory), "device_alloc");
+    expect(warpaes_alloc(engine_, WARPAES_MEMORY_DEVICE, 0, length + aad_bytes + 32, &memory), "device_alloc");
     auto* const data = static_cast<std::uint8_t*>(memory);
     std::uint8_t *const aad = data + length, *const tag = aad + aad_bytes, *const iv = tag + 16;
     expect(warpaes_copy(engine_, data, encrypts ? plain_ : cipher_, length), "copy");
@@ -54,11 +54,12 @@ void World::on_device(warpaes_mode mode, warpaes_direction direction, const std:
             m.tag_len = 16;
         }
         const bool async = way == "crypt_async";
-        expect(async ? warpaes_crypt_async(engine_, &m, nullptr) : warpaes_crypt(engine_, &m), way.c_str());
+        expect(async ? warpaes_crypt_async(engine_, &m, nullptr, nullptr) : warpaes_crypt(engine_, &m, nullptr),
+               way.c_str());
     }
     expect(warpaes_copy(engine_, encrypts ? cipher_ : out_, data, length), "copy");
     if (encrypts) expect(warpaes_copy(engine_, tags_, tag, 16), "copy");
-    warpaes_device_free(engine_, memory);
+    warpaes_free(engine_, memory);
     warpaes_key_destroy(k);
 }
 

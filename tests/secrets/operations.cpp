@@ -185,7 +185,7 @@ void World::crypt(warpaes_mode mode, warpaes_direction direction, std::size_t le
         m.tag_len = 16;
     }
     if (forged) tags_[0] ^= 1;
-    expect(warpaes_crypt(engine != nullptr ? engine : engine_, &m), "crypt",
+    expect(warpaes_crypt(engine != nullptr ? engine : engine_, &m, nullptr), "crypt",
            forged ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
     if (forged) tags_[0] ^= 1;
     warpaes_key_destroy(k);
@@ -288,20 +288,27 @@ void World::cut_messages_into(std::vector<Operation>& all, warpaes_engine* cutti
 
 void World::segments(warpaes_direction direction, bool forged, std::uint8_t* input, std::uint8_t* output) {
     warpaes_key* const k = key(32);
-    warpaes_segments s = WARPAES_SEGMENTS_INIT;
-    s.direction = direction;
-    s.key = k;
-    s.nonces = ivs_;
-    s.count = 9;
-    s.segment_len = 1000;
-    s.last_len = 500;
-    s.input = input;
-    s.output = output;
-    s.plaintext_stride = 1000;
-    s.ciphertext_stride = 1000;
-    s.tags = tags_;
+    // The last is shorter.
+    warpaes_batch_entry entries[2] = {};
+    for (std::size_t i = 0; i < 2; ++i) {
+        warpaes_batch_entry& e = entries[i];
+        e.mode = WARPAES_GCM;
+        e.direction = direction;
+        e.key = k;
+        e.count = i == 0 ? 8 : 1;
+        e.length = i == 0 ? 1000 : 500;
+        e.input = {{input + 8000 * i}, 1000};
+        e.output = {{output + 8000 * i}, 1000};
+        e.iv = {{ivs_ + 12 * 8 * i}, 12};
+        e.iv_len = 12;
+        e.tag = {{tags_ + 16 * 8 * i}, 16};
+        e.tag_len = 16;
+    }
     if (forged) tags_[16] ^= 1;
-    expect(warpaes_crypt_segments(engine_, &s), "segments", forged ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
+    warpaes_batch* b = nullptr;
+    expect(warpaes_batch_submit(engine_, nullptr, entries, 2, &b), "segments");
+    expect(warpaes_batch_wait(b, WARPAES_UNKNOWN), "segments", forged ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
+    warpaes_batch_destroy(b);
     if (forged) tags_[16] ^= 1;
     warpaes_key_destroy(k);
 }
@@ -389,30 +396,47 @@ void World::batches_into(std::vector<Operation>& all) {
 
 void World::context(warpaes_mode mode, warpaes_direction direction, std::uint32_t flags) {
     const bool encrypts = direction == WARPAES_ENCRYPT;
-    const std::uint8_t* const input = encrypts ? plain_ : cipher_;
+    const std::uint8_t* const input = encrypts || mode == WARPAES_CMAC ? plain_ : cipher_;
     std::uint8_t* const output = encrypts ? cipher_ : out_;
     const std::size_t whole = encrypts && (flags & WARPAES_PKCS7) != 0 ? 1005 : 1008;
     warpaes_key* const k = key(32);
+    warpaes_key* tweak = nullptr;
     warpaes_context *c = nullptr, *copy = nullptr;
     std::size_t written = 0, at = 0;
     expect(warpaes_context_create(engine_, &c), "context_create");
-    expect(warpaes_context_init(c, mode, direction, k, iv_, static_cast<std::size_t>(iv_bytes(mode)), flags), "init");
+    warpaes_context_options o = WARPAES_CONTEXT_OPTIONS_INIT;
+    o.flags = flags;
+    o.mode = mode;
+    o.direction = direction;
+    o.key = k;
+    o.iv = iv_;
+    o.iv_len = static_cast<std::uint64_t>(iv_bytes(mode));
+    if (mode == WARPAES_XTS) {
+        expect(warpaes_key_create(tweak_keys_, 32, &tweak), "tweak key");
+        o.tweak_key = tweak;
+        o.data_unit_len = 512;
+    }
+    if (mode == WARPAES_CCM) {
+        o.text_len = whole;
+        o.tag_len = 16;
+    }
+    expect(warpaes_context_init(c, &o), "init");
     expect(warpaes_context_update(c, input, 5, output, 32, &written), "update");
     at += written;
     expect(warpaes_context_copy(c, &copy), "context_copy");
     expect(warpaes_context_update(c, input + 5, whole - 5, output + at, 1024, &written), "update");
     at += written;
-    if (mode == WARPAES_GCM && !encrypts) expect(warpaes_context_set_tag(c, tags_, 16), "set_tag");
-    expect(warpaes_context_final(c, output + at, 32, &written), "final");
-    if (mode == WARPAES_GCM && encrypts) expect(warpaes_context_get_tag(c, tags_, 16), "get_tag");
+    if (has_tag(mode) && !encrypts) expect(warpaes_context_set_tag(c, tags_, 16), "set_tag");
+    expect(warpaes_context_final(c, output + at, 512, &written), "final");
+    if (has_tag(mode) && encrypts) expect(warpaes_context_get_tag(c, tags_, 16), "get_tag");
     warpaes_context_destroy(c);
     warpaes_context_destroy(copy);
     warpaes_key_destroy(k);
+    warpaes_key_destroy(tweak);
 }
 
 void World::contexts_into(std::vector<Operation>& all) {
-    for (int m = WARPAES_ECB; m <= WARPAES_GCM; ++m) {
-        if (m == WARPAES_XTS) continue;
+    for (int m = WARPAES_ECB; m <= WARPAES_CMAC; ++m) {
         const auto mode = static_cast<warpaes_mode>(m);
         for (const std::uint32_t flags : {0u, std::uint32_t{WARPAES_PKCS7}}) {
             if (flags != 0 && mode != WARPAES_ECB && mode != WARPAES_CBC) continue;
@@ -476,7 +500,7 @@ void World::enc(warpaes_direction direction, warpaes_kdf kdf, std::uint32_t flag
     j.passphrase_len = passphrase_bytes;
     j.input_path = encrypts ? plain.c_str() : sealed.c_str();
     j.output_path = encrypts ? sealed.c_str() : opened.c_str();
-    expect(warpaes_file_run(engine_, &j), "enc");
+    expect(warpaes_file_run(engine_, &j, nullptr), "enc");
 }
 
 void World::seal(warpaes_direction direction, const char* name, std::uint32_t flags) {
@@ -493,7 +517,7 @@ void World::seal(warpaes_direction direction, const char* name, std::uint32_t fl
     j.range_last = 20000;
     j.input_path = encrypts ? plain.c_str() : sealed.c_str();
     j.output_path = encrypts ? sealed.c_str() : (flags & WARPAES_FILE_VERIFY) != 0 ? nullptr : opened.c_str();
-    expect(warpaes_file_run(engine_, &j), "file_run");
+    expect(warpaes_file_run(engine_, &j, nullptr), "file_run");
     warpaes_keyset_destroy(keyset);
 }
 
@@ -623,21 +647,23 @@ void World::streams_into(std::vector<Operation>& all) {
 // memory
 
 void World::memory_into(std::vector<Operation>& all) {
-    all.push_back({"page-locked memory",
-                   [this] {
-                       void* memory = nullptr;
-                       expect(warpaes_host_alloc(engine_, 300000, &memory), "host_alloc");
-                       std::memcpy(memory, plain_, 299008);
-                       crypt(WARPAES_CTR, WARPAES_ENCRYPT, 20000, 32, false, false, static_cast<std::uint8_t*>(memory),
-                             static_cast<std::uint8_t*>(memory) + 20000);
-                       warpaes_host_free(engine_, memory);
-                   },
-                   {}});
+    for (const warpaes_memory kind : {WARPAES_MEMORY_PAGEABLE, WARPAES_MEMORY_PAGE_LOCKED}) {
+        all.push_back({text("memory %d%.0d%.0zu%s", kind, 0, 0, ""),
+                       [=, this] {
+                           void* memory = nullptr;
+                           expect(warpaes_alloc(engine_, kind, 0, 300000, &memory), "alloc");
+                           std::memcpy(memory, plain_, 299008);
+                           auto* const bytes = static_cast<std::uint8_t*>(memory);
+                           crypt(WARPAES_CTR, WARPAES_ENCRYPT, 20000, 32, false, false, bytes, bytes + 20000);
+                           warpaes_free(engine_, memory);
+                       },
+                       {}});
+    }
     if (on_gpu_) {
         all.push_back({"device memory",
                        [this] {
                            void* memory = nullptr;
-                           expect(warpaes_device_alloc(engine_, 0, 60000, &memory), "device_alloc");
+                           expect(warpaes_alloc(engine_, WARPAES_MEMORY_DEVICE, 0, 60000, &memory), "alloc");
                            expect(warpaes_copy(engine_, memory, plain_, 50000), "copy");
                            auto* const bytes = static_cast<std::uint8_t*>(memory);
                            for (const warpaes_mode mode : {WARPAES_CTR, WARPAES_CBC, WARPAES_GCM, WARPAES_XTS}) {
@@ -646,11 +672,12 @@ void World::memory_into(std::vector<Operation>& all) {
                            }
                            segments(WARPAES_ENCRYPT, false, bytes, bytes + 20000);
                            segments(WARPAES_DECRYPT, false, bytes + 20000, bytes + 40000);
-                           warpaes_device_free(engine_, memory);
+                           warpaes_free(engine_, memory);
                        },
                        {}});
     }
-    for (const warpaes_memory kind : {WARPAES_MEMORY_HOST, WARPAES_MEMORY_SHARED, WARPAES_MEMORY_DEVICE}) {
+    for (const warpaes_memory kind :
+         {WARPAES_MEMORY_PAGEABLE, WARPAES_MEMORY_PAGE_LOCKED, WARPAES_MEMORY_SHARED, WARPAES_MEMORY_DEVICE}) {
         if (kind == WARPAES_MEMORY_DEVICE && !on_gpu_) continue;
         all.push_back({text("arena: memory %d%.0d%.0zu%s", kind, 0, 0, ""),
                        [=, this] {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "warpaes/warpaes.h"
+#include "warpaes/files.h"
 
 namespace secrets {
 

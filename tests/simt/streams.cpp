@@ -128,6 +128,32 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
     });
 }
 
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+    static thread_local cudaStreamCaptureMode now = cudaStreamCaptureModeGlobal;
+    return call("cudaThreadExchangeStreamCaptureMode", [&](Runtime&) {
+        std::swap(now, *mode);
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long*,
+                                     cudaGraph_t* graph, const cudaGraphNode_t**, const cudaGraphEdgeData**,
+                                     std::size_t*) {
+    return on_stream("cudaStreamGetCaptureInfo", stream, [&](Runtime&) {
+        *status = cudaStreamCaptureStatusNone;
+        *graph = nullptr;
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaUserObjectCreate(cudaUserObject_t*, void*, cudaHostFn_t, unsigned int, unsigned int) {
+    return call("cudaUserObjectCreate", [](Runtime&) { return cudaErrorNotSupported; });
+}
+
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t, cudaUserObject_t, unsigned int, unsigned int) {
+    return call("cudaGraphRetainUserObject", [](Runtime&) { return cudaErrorNotSupported; });
+}
+
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data) {
     const cudaError_t error = on_stream("cudaLaunchHostFunc", stream, [&](Runtime&) {
         return function == nullptr ? cudaErrorInvalidValue : cudaSuccess;

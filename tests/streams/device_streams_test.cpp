@@ -17,12 +17,12 @@ protected:
 
     struct Free {
         warpaes_engine* engine;
-        void operator()(std::uint8_t* pointer) const { warpaes_device_free(engine, pointer); }
+        void operator()(std::uint8_t* pointer) const { warpaes_free(engine, pointer); }
     };
     using Memory = std::unique_ptr<std::uint8_t, Free>;
     Memory on_device(const Bytes& bytes) {
         void* pointer = nullptr;
-        EXPECT_EQ(warpaes_device_alloc(engine_.get(), GetParam(), bytes.size(), &pointer), WARPAES_OK)
+        EXPECT_EQ(warpaes_alloc(engine_.get(), WARPAES_MEMORY_DEVICE, GetParam(), bytes.size(), &pointer), WARPAES_OK)
             << warpaes_last_error();
         EXPECT_EQ(warpaes_copy(engine_.get(), pointer, bytes.data(), bytes.size()), WARPAES_OK);
         return {static_cast<std::uint8_t*>(pointer), {engine_.get()}};

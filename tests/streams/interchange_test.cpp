@@ -25,7 +25,7 @@ protected:
         job.keyset = keyset.get();
         job.aad = aad_.data();
         job.aad_len = aad_.size();
-        ASSERT_EQ(warpaes_file_run(engine_.get(), &job), WARPAES_OK) << warpaes_last_error();
+        ASSERT_EQ(warpaes_file_run(engine_.get(), &job, nullptr), WARPAES_OK) << warpaes_last_error();
     }
 
     const Folder folder_;

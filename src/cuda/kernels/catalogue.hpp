@@ -43,6 +43,16 @@ SaveBoundaries save_boundaries_kernel();
 using XtsKernel = void (*)(XtsParams);
 XtsKernel xts_kernel_for(Direction direction, int rounds, int tables, bool plain);
 
+/// Of messages that were decrypted, whether they are authentic: from bytes to statuses.
+struct StatusParams {
+    const std::uint8_t* failed;
+    std::int32_t* statuses;
+    std::uint64_t count;
+    std::int32_t bad;
+};
+using StatusKernel = void (*)(StatusParams);
+StatusKernel statuses_kernel_for();
+
 using GcmCtrKernel = void (*)(GcmCtrParams);
 GcmCtrKernel gcm_ctr_kernel_for(int rounds, int tables, bool aligned);
 using RowKernel = void (*)(RowParams);

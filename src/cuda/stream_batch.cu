@@ -1,0 +1,97 @@
+#include <algorithm>
+
+#include "cuda/batch_work.hpp"
+#include "cuda/stream_batch.hpp"
+
+namespace warpaes::cuda {
+
+namespace {
+
+/// While a stream is captured CUDA refuses calls that could wait for it, allocations among them, unless the thread says
+/// that it knows what it does. Ours have nothing to do with what is captured.
+class RelaxedCapture {
+public:
+    RelaxedCapture() { check(cudaThreadExchangeStreamCaptureMode(&mode_), "setting the capture mode"); }
+    RelaxedCapture(const RelaxedCapture&) = delete;
+    RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+    ~RelaxedCapture() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+
+private:
+    cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
+/// The graph that `stream` is captured into, or null.
+cudaGraph_t graph_of(cudaStream_t stream) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    cudaGraph_t graph = nullptr;
+#if CUDART_VERSION >= 13000
+    check(cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, nullptr, nullptr, nullptr), "asking for a graph");
+#else
+    check(cudaStreamGetCaptureInfo_v2(stream, &status, nullptr, &graph, nullptr, nullptr), "asking for a graph");
+#endif
+    if (status == cudaStreamCaptureStatusInvalidated) {
+        throw Error(WARPAES_ERROR_DEVICE, "cuda_stream: its capture has failed before");
+    }
+    return status == cudaStreamCaptureStatusActive ? graph : nullptr;
+}
+
+}  // namespace
+
+StreamBatches::Slot& StreamBatches::take(bool captured) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& slot : slots_) {
+        if (slot->by_event && cudaEventQuery(slot->memory.done.get()) == cudaSuccess) {
+            slot->by_event = false;
+            slot->busy = false;
+        }
+        // Growing frees memory, which waits for the device: not in the middle of a capture.
+        if (!captured && !slot->busy.exchange(true)) return *slot;
+    }
+    (void)cudaGetLastError();  // cudaErrorNotReady
+    return *slots_.emplace_back(std::make_unique<Slot>());
+}
+
+void StreamBatches::let_go(void* slot) noexcept {
+    Slot& its = *static_cast<Slot*>(slot);
+    its.memory.side.wipe();
+    its.busy = false;
+}
+
+void StreamBatches::let_go_with(cudaGraph_t graph, Slot& slot) {
+    cudaUserObject_t object = nullptr;
+    check(cudaUserObjectCreate(
+              &object, &slot, [](void* its) { let_go(its); }, 1, cudaUserObjectNoDestructorSync),
+          "creating a graph's object");
+    check(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove), "handing an object to a graph");
+}
+
+void StreamBatches::enqueue(int device, const DeviceLimits& limits, CopyQueues& queues,
+                            std::span<const MessageGroup> groups, cudaStream_t stream) {
+    const RelaxedCapture relaxed;
+    const cudaGraph_t graph = graph_of(stream);
+    Slot& slot = take(graph != nullptr);
+    bool enqueued = false;
+    try {
+        if (graph != nullptr) let_go_with(graph, slot);
+        const BatchContext context{device, limits, queues, nullptr, stream, slot.memory, nullptr};
+        BatchWork work(context, slot.memory, MergedGroups(groups));
+        work.get_ready();
+        work.enqueue();
+        enqueued = true;
+        const bool secret = work.leave();
+        if (graph != nullptr) return;
+        if (secret) {
+            check(cudaLaunchHostFunc(
+                      stream, [](void* its) { let_go(its); }, &slot),
+                  "calling back");
+        } else {
+            slot.by_event = true;
+        }
+    } catch (...) {
+        // BatchWork has waited for what had been enqueued.
+        if (graph == nullptr && !enqueued) let_go(&slot);
+        throw;
+    }
+}
+
+}  // namespace warpaes::cuda

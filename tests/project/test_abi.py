@@ -1,0 +1,69 @@
+"""ABI 1 stays: a client of its first version runs, and no change of the headers' functions and types goes unnoticed.
+
+python3 tests/project/test_abi.py --record     after an addition: writes tests/abi/warpaes.abi anew
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HEADERS = sorted((ROOT / "include/warpaes").glob("*.h"))
+DUMP = ROOT / "tests/abi/warpaes.abi"
+COMPILER = os.environ.get("CC") or "cc"
+
+
+def run(*command, **options):
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
+
+
+def dump(to):
+    """What callers rely on, as the headers say it: a library of pointers to all functions. That the real library has
+    these functions, test_exports.py sees."""
+    text = "".join(path.read_text() for path in HEADERS)
+    names = sorted(set(re.findall(r"^WARPAES_API [^;(]*?(warpaes_\w+)\(", text, re.MULTILINE)))
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder) / "pointers.c", Path(folder) / "libpointers.so"
+        lines = [f"#include <warpaes/{path.name}>" for path in HEADERS]
+        source.write_text("\n".join(lines + [f"__typeof__({name})* pointer_to_{name} = {name};" for name in names]))
+        subprocess.run(
+            [COMPILER, "-g", "-shared", "-fPIC", "-I", ROOT / "include", source, "-o", library], check=True, cwd=folder
+        )
+        options = ["--no-show-locs", "--no-corpus-path", "--no-comp-dir-path", "--no-elf-needed"]
+        subprocess.run(["abidw", *options, "--out-file", to, library], check=True)
+
+
+@unittest.skipIf(os.environ.get("WARPAES_SANITIZE"), "of the library as it is installed; the default build runs this")
+class Abi(unittest.TestCase):
+    def test_a_client_of_the_first_version_runs(self):
+        library = Path(os.environ["WARPAES_LIBRARY"])
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "client"
+            first = ROOT / "tests/abi/first"
+            flags = ["-Wall", "-Wextra", "-Werror", "-I", first, f"-Wl,-rpath,{library.parent}"]
+            built = run(COMPILER, *flags, first / "client.c", library, "-o", program)
+            self.assertEqual(built.returncode, 0, built.stderr)
+            ran = run(program, folder, env={**os.environ, "WARPAES_CALIBRATION": "none"})
+            self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+
+    @unittest.skipUnless(shutil.which("abidiff"), "abidiff is missing; Debian's package abigail-tools has it")
+    def test_types_and_functions_are_those_of_the_record(self):
+        with tempfile.TemporaryDirectory() as folder:
+            now = Path(folder) / "now.abi"
+            dump(now)
+            diff = run("abidiff", DUMP, now)
+        self.assertEqual(
+            diff.returncode,
+            0,
+            f"{diff.stdout}{diff.stderr}\nAn addition is recorded with {Path(__file__).name} --record. Whatever else "
+            "would break callers; docs/abi.md says what may change.",
+        )
+
+
+if __name__ == "__main__":
+    dump(DUMP) if sys.argv[1:] == ["--record"] else unittest.main()
