@@ -47,12 +47,7 @@ Arena::Arena(const Engine& engine, Memory memory, bool shared, int device, std::
     }
     const bool may_use_gpu =
         memory == Memory::page_locked && (engine.forced() == nullptr || engine.forced() == &cuda) && cuda.usable();
-    if (!shared && may_use_gpu) {
-        data_ = static_cast<std::uint8_t*>(cuda.host_alloc(bytes));
-        std::memset(data_, 0, bytes);
-        return;
-    }
-    map(shared);
+    map(shared);  // whole pages, which cudaHostAlloc need not give
     if (!may_use_gpu) return;
     try {
         cuda.host_register(data_, bytes);
@@ -94,8 +89,6 @@ void Arena::close() noexcept {
         if (registered_) cuda.host_unregister(data_);
         wipe({data_, bytes_});
         (void)::munmap(data_, bytes_);
-    } else if (data_ != nullptr) {
-        cuda.host_free(data_);
     }
     if (descriptor_ >= 0) (void)::close(descriptor_);
 }

@@ -25,8 +25,11 @@ BatchPlan plan_batch(Engine& engine, std::span<const BatchPart> parts) {
     plan.gpus = crew.gpus;
     const bool pageable =
         std::any_of(parts.begin(), parts.end(), [](const BatchPart& p) { return p.memory == Memory::pageable; });
-    // A worker of a GPU copies pageable memory to page-locked staging and back itself.
-    plan.gpu_lanes = pageable ? std::clamp(engine.options().threads, plan.gpu_lanes, most_gpu_lanes) : plan.gpu_lanes;
+    if (pageable) {
+        // A worker of a GPU copies pageable memory to page-locked staging and back itself: more of them, with less each.
+        plan.gpu_lanes = std::clamp(engine.options().threads, plan.gpu_lanes, most_gpu_lanes);
+        plan.gpu_task_bytes = std::uint64_t{2} << 20;
+    }
     plan.reason = std::move(crew.reason);
     return plan;
 }
