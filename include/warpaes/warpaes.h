@@ -108,7 +108,10 @@ typedef enum warpaes_mode {
     WARPAES_XTS = 8,    /**< SP 800-38E, IEEE 1619: AES-128 and AES-256 */
     WARPAES_GCM = 9,    /**< SP 800-38D; with associated data alone it is GMAC */
     WARPAES_CCM = 10,   /**< SP 800-38C */
-    WARPAES_CMAC = 11   /**< SP 800-38B: a tag and no output; decryption compares it */
+    WARPAES_CMAC = 11,  /**< SP 800-38B: a tag and no output; decryption compares it */
+    WARPAES_KW = 12,    /**< SP 800-38F, RFC 3394: key wrapping. From here on for warpaes_crypt alone, on CPUs */
+    WARPAES_KWP = 13,   /**< SP 800-38F, RFC 5649: the same with padding */
+    WARPAES_SIV = 14    /**< RFC 5297: deterministic, or with a nonce that may repeat */
 } warpaes_mode;
 
 typedef enum warpaes_direction { WARPAES_ENCRYPT = 1, WARPAES_DECRYPT = 2 } warpaes_direction;
@@ -220,6 +223,12 @@ WARPAES_API void warpaes_key_destroy(warpaes_key* key);
 
 /* --------------------------------------------------------------------------------------------------------- message */
 
+/** Bytes, in host or device memory. */
+typedef struct warpaes_part {
+    const void* data;
+    uint64_t length;
+} warpaes_part;
+
 /**
  * The central notion: one message, whole, with everything that is needed to process it.
  *
@@ -241,6 +250,19 @@ WARPAES_API void warpaes_key_destroy(warpaes_key* key);
  * shorter but not below 16 bytes; a unit that is not whole blocks is handled by ciphertext stealing. `iv` is the tweak
  * of the first unit: its number as 16 little-endian bytes; it grows by one from unit to unit. A range consists of whole
  * units.
+ *
+ * KW: encryption wraps `input` of 16 bytes or more, a multiple of 8, and writes 8 bytes more; KWP takes 1 to 2^32 - 1
+ * bytes and writes them rounded up to a multiple of 8, and 8 more. `iv`: NULL, or a check value of one's own instead of
+ * the standard's, 8 bytes for KW and 4 for KWP. Decryption writes 8 bytes less than it reads, of which the result's
+ * output_len, of KWP up to 7 fewer, are the message; a wrong check value is WARPAES_ERROR_AUTHENTICATION, and the
+ * output is wiped.
+ *
+ * SIV: `mac_key` (K1 of RFC 5297) and `key` (K2), of the same length; `tag` of 16 bytes, V, which a file of RFC 5297
+ * has before its ciphertext. `aad` is one component of what is authenticated besides, and none if it is NULL; with
+ * `aad_list` there are `aad_count`. `iv`, of any length, comes after them, or is NULL; the list and it are 126 at most.
+ *
+ * KW and the modes after it are computed on CPUs, whole; data in device memory is copied to host memory and back. An
+ * engine that was asked for "cuda" refuses them with WARPAES_ERROR_BACKEND.
  */
 typedef struct warpaes_message {
     uint32_t struct_size;
@@ -268,12 +290,15 @@ typedef struct warpaes_message {
     /** Asynchronous decryption with a tag: where its status goes, in the memory of the buffers' device: WARPAES_OK or
         WARPAES_ERROR_AUTHENTICATION. Else NULL. */
     warpaes_status* device_status;
+    const warpaes_key* mac_key;   /**< SIV */
+    const warpaes_part* aad_list; /**< SIV: instead of `aad` */
+    uint64_t aad_count;           /**< of its parts */
 } warpaes_message;
 
 #define WARPAES_MESSAGE_INIT                                                                                      \
     {                                                                                                             \
         sizeof(warpaes_message), 0, (warpaes_mode)0, (warpaes_direction)0, NULL, NULL, 0, NULL, 0, NULL, 0, 0, 0, \
-            NULL, 0, NULL, 0, NULL, 0, NULL                                                                       \
+            NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, 0                                                        \
     }
 
 /** What became of a message. Filled by the library, but for struct_size. */

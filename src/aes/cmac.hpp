@@ -39,13 +39,6 @@ constexpr Block cmac_last_block(const CmacSubkeys& subkeys, std::span<const std:
     return block;
 }
 
-/// Tag lengths of CCM, in bytes (SP 800-38C, A.1).
-constexpr bool is_ccm_tag_length(std::uint64_t bytes) {
-    return bytes >= 4 && bytes <= 16 && bytes % 2 == 0;
-}
-constexpr bool is_ccm_nonce_length(std::uint64_t bytes) {
-    return bytes >= 7 && bytes <= 13;
-}
 /// Longest plaintext that a nonce of `nonce_bytes` leaves room to count: 2^(8q) - 1 with q = 15 - nonce_bytes.
 constexpr std::uint64_t ccm_most_bytes(std::uint64_t nonce_bytes) {
     const std::uint64_t q = 15 - nonce_bytes;

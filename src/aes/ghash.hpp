@@ -223,14 +223,8 @@ constexpr Block inc32(Block block, std::uint64_t times = 1) {
     return block;
 }
 
-/// Longest plaintext (SP 800-38D, 5.2.1.1): 2^39 - 256 bits.
-inline constexpr std::uint64_t gcm_most_bytes = (std::uint64_t{1} << 36) - 32;
-/// Longest associated data and IV: 2^64 - 1 bits, here whole bytes.
-inline constexpr std::uint64_t gcm_most_aad_bytes = (std::uint64_t{1} << 61) - 1;
-
-/// Tag lengths of SP 800-38D, 5.2.1.2, in bytes. 4 and 8 only with the limits of its appendix C.
-constexpr bool is_gcm_tag_length(std::uint64_t bytes) {
-    return bytes == 4 || bytes == 8 || (bytes >= 12 && bytes <= 16);
-}
+/// Longest plaintext, and longest associated data.
+inline constexpr std::uint64_t gcm_most_bytes = traits_of(Mode::gcm).most_text;
+inline constexpr std::uint64_t gcm_most_aad_bytes = traits_of(Mode::gcm).most_aad;
 
 }  // namespace warpaes

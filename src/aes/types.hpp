@@ -59,43 +59,168 @@ inline constexpr std::array modes{Mode::ecb, Mode::cbc, Mode::cfb128, Mode::cfb8
 /// Elements of a table that is indexed by the value of a mode.
 inline constexpr std::size_t mode_values = static_cast<std::size_t>(modes.back()) + 1;
 
+/// Modes that are made of others, of which no backend knows: `warpaes_crypt` takes their messages, whole
+/// (message/composed.hpp). Their values go on where those of Mode end.
+enum class ComposedMode : std::int32_t { kw = 12, kwp = 13, siv = 14 };
+
+/// What a mode is, in one place: everything that only asks looks here.
+struct ModeTraits {
+    const char* name;
+    bool encrypts_parallel, decrypts_parallel;  ///< see is_parallel()
+    bool whole_blocks = false;
+    /// Bytes of an IV, and a sentence that says so. `iv_optional`: or none.
+    std::uint64_t least_iv = 0, most_iv = 0;
+    bool iv_optional = false;
+    const char* iv_lengths = "must be 0 bytes for this mode";
+    /// Bytes of a tag: bit i for i; 0: a mode without tags.
+    std::uint32_t tags = 0;
+    const char* tag_lengths = "";
+    std::uint64_t most_aad = 0;
+    const char* longest_aad = "at most 2^61 - 1 bytes";
+    /// Bytes of a plaintext, and a sentence that says so. Of CCM's the IV says more.
+    std::uint64_t least_text = 0, most_text = std::uint64_t{1} << 60, text_unit = 1;
+    const char* text_lengths = "at most 2^60 bytes";
+    /// A composed mode's ciphertext is the plaintext, filled up to a multiple of this, and so much besides; and a
+    /// sentence on what it may have then.
+    std::uint64_t sealed_unit = 1, growth = 0;
+    const char* sealed_lengths = text_lengths;
+    bool aes_192 = true;
+};
+
+namespace detail {
+
+inline constexpr std::uint64_t most_sp800_38d = (std::uint64_t{1} << 61) - 1;  ///< 2^64 - 1 bits, in whole bytes
+
+constexpr ModeTraits with_block_iv(const char* name, bool encrypts_parallel, bool decrypts_parallel) {
+    return {.name = name,
+            .encrypts_parallel = encrypts_parallel,
+            .decrypts_parallel = decrypts_parallel,
+            .whole_blocks = false,
+            .least_iv = block_bytes,
+            .most_iv = block_bytes,
+            .iv_lengths = "must be 16 bytes for this mode"};
+}
+
+constexpr ModeTraits in_whole_blocks(ModeTraits traits) {
+    traits.whole_blocks = true;
+    return traits;
+}
+
+constexpr ModeTraits without_aes_192(ModeTraits traits) {
+    traits.aes_192 = false;
+    return traits;
+}
+
+/// In the order of their values, from 1 on.
+inline constexpr std::array mode_table{
+    ModeTraits{.name = "ECB", .encrypts_parallel = true, .decrypts_parallel = true, .whole_blocks = true},
+    in_whole_blocks(with_block_iv("CBC", false, true)),
+    with_block_iv("CFB128", false, true),
+    with_block_iv("CFB8", false, true),
+    with_block_iv("CFB1", false, true),
+    with_block_iv("OFB", false, false),
+    with_block_iv("CTR", true, true),
+    without_aes_192(with_block_iv("XTS", true, true)),
+    ModeTraits{.name = "GCM",
+               .encrypts_parallel = true,
+               .decrypts_parallel = true,
+               .least_iv = 1,
+               .most_iv = most_sp800_38d,
+               .iv_lengths = "must be 1 to 2^61 - 1 bytes for GCM, best 12",
+               .tags = 0x1f110,  // SP 800-38D, 5.2.1.2; 4 and 8 only with the limits of its appendix C
+               .tag_lengths = "must be 16, 15, 14, 13, 12, 8 or 4 bytes",
+               .most_aad = most_sp800_38d,
+               .most_text = (std::uint64_t{1} << 36) - 32,  // 2^39 - 256 bits (SP 800-38D, 5.2.1.1)
+               .text_lengths = "at most 2^36 - 32 bytes for GCM"},
+    ModeTraits{.name = "CCM",
+               .encrypts_parallel = false,
+               .decrypts_parallel = false,
+               .least_iv = 7,
+               .most_iv = 13,
+               .iv_lengths = "must be 7 to 13 bytes for CCM",
+               .tags = 0x15550,  // SP 800-38C, A.1
+               .tag_lengths = "must be 4, 6, 8, 10, 12, 14 or 16 bytes for CCM",
+               .most_aad = most_sp800_38d},
+    ModeTraits{.name = "CMAC",
+               .encrypts_parallel = false,
+               .decrypts_parallel = false,
+               .tags = 0x1fff0,
+               .tag_lengths = "must be 4 to 16 bytes for CMAC"},
+    // Composed modes.
+    ModeTraits{.name = "KW",
+               .encrypts_parallel = false,
+               .decrypts_parallel = false,
+               .least_iv = 8,
+               .most_iv = 8,
+               .iv_optional = true,
+               .iv_lengths = "must be 0 or 8 bytes for KW",
+               .least_text = 16,
+               .most_text = ((std::uint64_t{1} << 54) - 1) * 8,  // SP 800-38F, 5.3.1
+               .text_unit = 8,
+               .text_lengths = "KW takes multiples of 8 bytes, from 16 to 2^57 - 8 (KWP takes any length)",
+               .sealed_unit = 8,
+               .growth = 8,
+               .sealed_lengths = "what KW has wrapped has a multiple of 8 bytes, from 24 to 2^57"},
+    ModeTraits{.name = "KWP",
+               .encrypts_parallel = false,
+               .decrypts_parallel = false,
+               .least_iv = 4,
+               .most_iv = 4,
+               .iv_optional = true,
+               .iv_lengths = "must be 0 or 4 bytes for KWP",
+               .least_text = 1,
+               .most_text = (std::uint64_t{1} << 32) - 1,
+               .text_lengths = "KWP takes 1 to 2^32 - 1 bytes",
+               .sealed_unit = 8,
+               .growth = 8,
+               .sealed_lengths = "what KWP has wrapped has a multiple of 8 bytes, from 16 to 2^32 + 8"},
+    ModeTraits{.name = "SIV",
+               .encrypts_parallel = false,
+               .decrypts_parallel = false,
+               .most_iv = std::uint64_t{1} << 60,
+               .iv_lengths = "at most 2^60 bytes for SIV",
+               .tags = 0x10000,
+               .tag_lengths = "must be 16 bytes for SIV",
+               .most_aad = std::uint64_t{1} << 60,
+               .longest_aad = "at most 2^60 bytes for SIV"},
+};
+
+}  // namespace detail
+
+constexpr const ModeTraits& traits_of(Mode mode) {
+    return detail::mode_table[static_cast<std::size_t>(mode) - 1];
+}
+constexpr const ModeTraits& traits_of(ComposedMode mode) {
+    return detail::mode_table[static_cast<std::size_t>(mode) - 1];
+}
+
+/// Whether a value of `warpaes_mode` is one of them.
+constexpr bool is_composed(int value) {
+    return value >= static_cast<int>(mode_values) && value <= static_cast<int>(detail::mode_table.size());
+}
+
 /// Values are those of `warpaes_direction` in the C ABI.
 enum class Direction : std::int32_t { encrypt = 1, decrypt = 2 };
 
 /// Whether a single message can be cut anywhere and its pieces processed at once: the mode's input to the block
 /// cipher is known beforehand, from a counter or from ciphertext that is already there (SP 800-38A, section 6).
 constexpr bool is_parallel(Mode mode, Direction direction) {
-    switch (mode) {
-    case Mode::ecb:
-    case Mode::ctr:
-    case Mode::xts:
-    case Mode::gcm:
-        return true;
-    case Mode::cbc:
-    case Mode::cfb128:
-    case Mode::cfb8:
-    case Mode::cfb1:
-        return direction == Direction::decrypt;
-    case Mode::ofb:
-    case Mode::ccm:
-    case Mode::cmac:
-        return false;
-    }
-    return false;
+    const ModeTraits& traits = traits_of(mode);
+    return direction == Direction::encrypt ? traits.encrypts_parallel : traits.decrypts_parallel;
 }
 
 /// ECB and CBC process whole blocks only; every other mode takes a message of any length.
 constexpr bool needs_whole_blocks(Mode mode) {
-    return mode == Mode::ecb || mode == Mode::cbc;
+    return traits_of(mode).whole_blocks;
 }
 
 constexpr bool uses_iv(Mode mode) {
-    return mode != Mode::ecb && mode != Mode::cmac;
+    return traits_of(mode).most_iv != 0;
 }
 
 /// Modes whose messages carry a tag.
 constexpr bool uses_tag(Mode mode) {
-    return mode == Mode::gcm || mode == Mode::ccm || mode == Mode::cmac;
+    return traits_of(mode).tags != 0;
 }
 
 /// Only ECB, CBC and XTS decryption run the inverse cipher (FIPS 197, section 5.3).

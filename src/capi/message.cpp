@@ -3,17 +3,24 @@
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
 #include "message/checks.hpp"
+#include "message/composed.hpp"
 
 namespace {
 
 using namespace warpaes;
 using namespace warpaes::capi;
 
+[[noreturn, gnu::cold]] void refuse_siv_fields(const warpaes_message& m) {
+    (void)checked_mode(m.mode);  // which says more of what is no mode here
+    throw Error(WARPAES_ERROR_ARGUMENT, "mac_key, aad_list, aad_count: are for SIV");
+}
+
 MessageRequest to_request(const warpaes_message& m) {
     require(m.key, "key");
     if (m.iv == nullptr && m.iv_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "iv: is null");
     constexpr std::uint32_t known = WARPAES_PKCS7 | WARPAES_LENGTH_IN_BITS | WARPAES_RANGE;
     if ((m.flags & ~known) != 0) throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");
+    if (m.mac_key != nullptr || m.aad_list != nullptr || m.aad_count != 0) refuse_siv_fields(m);
     MessageRequest request{.mode = checked_mode(m.mode),
                            .direction = checked_direction(m.direction),
                            .key = &m.key->impl,
@@ -34,6 +41,50 @@ MessageRequest to_request(const warpaes_message& m) {
                            .device_status = reinterpret_cast<std::int32_t*>(m.device_status)};
     if ((m.flags & WARPAES_RANGE) != 0) request.range = Range{m.range_offset, m.range_len};
     return request;
+}
+
+/// What `name` names is for other modes, and there is some.
+void refuse_extra(bool some, const warpaes_message& m, const char* name) {
+    if (!some) return;
+    const char* const mode = traits_of(static_cast<ComposedMode>(m.mode)).name;
+    throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + " nothing that " + mode + " has");
+}
+
+/// The components of the associated data; `one` must outlive them.
+std::span<const warpaes_part> aad_of(const warpaes_message& m, warpaes_part& one) {
+    if (m.aad == nullptr && m.aad_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
+    if (m.aad_list != nullptr || m.aad_count != 0) {
+        refuse_extra(m.mode != WARPAES_SIV, m, "aad_list, aad_count: are");
+        if (m.aad != nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "aad, aad_list: one of them, not both");
+        require(m.aad_list, "aad_list");
+        return {m.aad_list, static_cast<std::size_t>(m.aad_count)};
+    }
+    one = {m.aad, m.aad_len};
+    return {&one, m.aad != nullptr ? 1u : 0u};
+}
+
+ComposedRequest to_composed_request(const warpaes_message& m, warpaes_part& aad) {
+    const auto mode = static_cast<ComposedMode>(m.mode);
+    require(m.key, "key");
+    if (m.iv == nullptr && m.iv_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "iv: is null");
+    refuse_extra(m.flags != 0, m, "flags: are");
+    refuse_extra(m.tweak_key != nullptr || m.data_unit_len != 0, m, "tweak_key, data_unit_len: are");
+    refuse_extra(m.device_status != nullptr, m, "device_status: is");
+    const bool has_tag = traits_of(mode).tags != 0;
+    refuse_extra(!has_tag && (m.tag != nullptr || m.tag_len != 0), m, "tag: is");
+    refuse_extra(!has_tag && (m.aad != nullptr || m.aad_len != 0), m, "aad: is");
+    return {.mode = mode,
+            .direction = checked_direction(m.direction),
+            .key = &m.key->impl,
+            .mac_key = m.mac_key != nullptr ? &m.mac_key->impl : nullptr,
+            .iv = {m.iv, static_cast<std::size_t>(m.iv_len)},
+            .input = static_cast<const std::uint8_t*>(m.input),
+            .input_length = m.input_len,
+            .output = static_cast<std::uint8_t*>(m.output),
+            .output_capacity = m.output_capacity,
+            .aad = aad_of(m, aad),
+            .tag = static_cast<std::uint8_t*>(m.tag),
+            .tag_length = m.tag_len};
 }
 
 void fill(warpaes_result& to, warpaes_status status, const MessageResult& result) {
@@ -57,9 +108,9 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
         require(engine, "engine");
         if (result != nullptr) check_size(*result, "result");
         if (message != nullptr && message->struct_size == sizeof(warpaes_message)) {
-            crypt(to_request(*message), made);
+            crypt(*message, made);
         } else {
-            crypt(to_request(read_struct(message, "message")), made);
+            crypt(read_struct(message, "message"), made);
         }
     });
     if (result != nullptr && result->struct_size == sizeof(warpaes_result)) {
@@ -77,14 +128,20 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
 extern "C" {
 
 warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_message* message, warpaes_result* result) {
-    return run(engine, message, result,
-               [engine](const MessageRequest& r, MessageResult& made) { crypt(engine->impl, r, made); });
+    return run(engine, message, result, [engine](const warpaes_message& m, MessageResult& made) {
+        if (is_composed(m.mode)) [[unlikely]] {
+            warpaes_part aad{};
+            crypt_composed(engine->impl, to_composed_request(m, aad), made);
+        } else {
+            crypt(engine->impl, to_request(m), made);
+        }
+    });
 }
 
 warpaes_status warpaes_crypt_async(warpaes_engine* engine, const warpaes_message* message, void* cuda_stream,
                                    warpaes_result* result) {
-    return run(engine, message, result, [engine, cuda_stream](const MessageRequest& r, MessageResult& made) {
-        crypt_async(engine->impl, r, made, CallerStream{cuda_stream});
+    return run(engine, message, result, [engine, cuda_stream](const warpaes_message& m, MessageResult& made) {
+        crypt_async(engine->impl, to_request(m), made, CallerStream{cuda_stream});
     });
 }
 

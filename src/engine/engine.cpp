@@ -256,6 +256,18 @@ Plan Engine::plan(const Work& work) const {
     return plan;
 }
 
+Plan Engine::plan_on_cpu(const Work& work, const char* what) const {
+    if (forced_ == &cuda_backend()) {
+        throw Error(WARPAES_ERROR_BACKEND,
+                    "backend: 'cuda' was asked for, but " + std::string(what) + " is for CPUs; ask for none");
+    }
+    Plan plan;
+    plan.backend = forced_ != nullptr ? forced_ : planner().best_cpu(work).backend;
+    plan.reason = forced_ != nullptr ? "asked for" : "CPUs alone do this";
+    shape(plan, work);
+    return plan;
+}
+
 Plan Engine::replacement(const Plan& plan) {
     Plan other = plan;
     other.backend = &best_cpu_backend();

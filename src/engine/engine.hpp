@@ -113,6 +113,9 @@ public:
     /// and writing is worth every worker.
     [[nodiscard]] Plan plan(Mode mode, Direction direction, std::uint64_t bytes,
                             Memory memory = Memory::pageable) const;
+    /// The same for work that only CPUs do, on data in host memory. Throws Error{BACKEND} if a GPU was asked for;
+    /// `what` is the sentence's subject.
+    [[nodiscard]] Plan plan_on_cpu(const Work& work, const char* what) const;
     /// Decides who carries out a batch of these parts, which lie in host memory. Thread-safe.
     [[nodiscard]] Crew crew(std::span<const Work> parts) const;
     /// What plan() would say now, and why. Looks at the GPUs, which plan() avoids for short messages; does not wake

@@ -3,11 +3,9 @@
 // wrong is found out, and said, elsewhere (`refuse_`).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "aes/cmac.hpp"
-#include "aes/ghash.hpp"
 #include "aes/types.hpp"
 #include "base/error.hpp"
 
@@ -15,13 +13,14 @@ namespace warpaes {
 
 [[noreturn]] void refuse_mode(int mode);
 [[noreturn]] void refuse_direction(int direction);
-[[noreturn]] void refuse_iv_length(Mode mode, std::uint64_t bytes, const char* name);
-[[noreturn]] void refuse_tag_length(Mode mode, std::uint64_t bytes);
-[[noreturn]] void refuse_aad_length(Mode mode, std::uint64_t bytes);
+[[noreturn]] void refuse_iv_length(const ModeTraits& mode, std::uint64_t bytes, const char* name);
+[[noreturn]] void refuse_tag_length(const ModeTraits& mode, std::uint64_t bytes);
+[[noreturn]] void refuse_aad_length(const ModeTraits& mode, std::uint64_t bytes);
 [[noreturn]] void refuse_memory(const char* name);
-[[noreturn]] void refuse_longest(Mode mode, std::uint64_t bytes, std::uint64_t iv_bytes, const char* name);
+[[noreturn]] void refuse_text_length(const ModeTraits& mode, std::uint64_t bytes, const char* name);
+[[noreturn]] void refuse_longest_of_ccm(std::uint64_t bytes, std::uint64_t iv_bytes, const char* name);
 
-/// Throw Error{ARGUMENT} if there is none such.
+/// Of a mode that backends have. Throws Error{ARGUMENT} if there is none such, or if it is made of others.
 inline Mode checked_mode(warpaes_mode mode) {
     static_assert(modes.size() + 1 == mode_values && modes.front() == Mode{1}, "their values have no gaps");
     const int value = mode;
@@ -35,24 +34,28 @@ inline Direction checked_direction(warpaes_direction direction) {
 }
 
 /// Throws Error{IV_LENGTH}.
-inline void check_iv_length(Mode mode, std::uint64_t bytes, const char* name) {
-    const bool right = mode == Mode::gcm   ? bytes != 0 && bytes <= gcm_most_aad_bytes
-                       : mode == Mode::ccm ? is_ccm_nonce_length(bytes)
-                                           : bytes == (uses_iv(mode) ? block_bytes : 0);
+inline void check_iv_length(const ModeTraits& mode, std::uint64_t bytes, const char* name) {
+    const bool right = (bytes >= mode.least_iv && bytes <= mode.most_iv) || (mode.iv_optional && bytes == 0);
     if (!right) refuse_iv_length(mode, bytes, name);
+}
+inline void check_iv_length(Mode mode, std::uint64_t bytes, const char* name) {
+    check_iv_length(traits_of(mode), bytes, name);
 }
 
 /// Of a mode that has tags. Throws Error{ARGUMENT}.
+inline void check_tag_length(const ModeTraits& mode, std::uint64_t bytes) {
+    if (bytes > block_bytes || (mode.tags >> bytes & 1) == 0) refuse_tag_length(mode, bytes);
+}
 inline void check_tag_length(Mode mode, std::uint64_t bytes) {
-    const bool right = mode == Mode::gcm   ? is_gcm_tag_length(bytes)
-                       : mode == Mode::ccm ? is_ccm_tag_length(bytes)
-                                           : bytes >= 4 && bytes <= block_bytes;
-    if (!right) refuse_tag_length(mode, bytes);
+    check_tag_length(traits_of(mode), bytes);
 }
 
-/// Of a mode that has tags. Throws Error{ARGUMENT} for CMAC, which has no associated data, and Error{DATA_LENGTH}.
+/// Of a mode that has tags. Throws Error{ARGUMENT} for one without associated data, as CMAC, and Error{DATA_LENGTH}.
+inline void check_aad_length(const ModeTraits& mode, std::uint64_t bytes) {
+    if (bytes > mode.most_aad) refuse_aad_length(mode, bytes);
+}
 inline void check_aad_length(Mode mode, std::uint64_t bytes) {
-    if (bytes > (mode == Mode::cmac ? 0 : gcm_most_aad_bytes)) refuse_aad_length(mode, bytes);
+    check_aad_length(traits_of(mode), bytes);
 }
 
 /// Memory that a caller can have. Throws Error{RANGE} where it would reach beyond the end of all addresses.
@@ -63,10 +66,9 @@ inline void check_memory(const void* begin, std::uint64_t bytes, const char* nam
 
 /// How long a message may be; `iv_bytes` matters to CCM. Throws Error{DATA_LENGTH}.
 inline void check_longest(Mode mode, std::uint64_t bytes, std::uint64_t iv_bytes, const char* name) {
-    const std::uint64_t most = mode == Mode::gcm   ? gcm_most_bytes
-                               : mode == Mode::ccm ? std::min(ccm_most_bytes(iv_bytes), std::uint64_t{1} << 60)
-                                                   : std::uint64_t{1} << 60;
-    if (bytes > most) refuse_longest(mode, bytes, iv_bytes, name);
+    const ModeTraits& traits = traits_of(mode);
+    if (bytes > traits.most_text) refuse_text_length(traits, bytes, name);
+    if (mode == Mode::ccm && bytes > ccm_most_bytes(iv_bytes)) refuse_longest_of_ccm(bytes, iv_bytes, name);
 }
 
 }  // namespace warpaes

@@ -29,12 +29,15 @@ static_assert(WARPAES_OK == 0 && WARPAES_ERROR_INTERNAL == 1 && WARPAES_ERROR_AR
               WARPAES_ERROR_FORMAT == 21 && WARPAES_ERROR_AUTHENTICATION == 22 && WARPAES_ERROR_KEYSET == 23 &&
               WARPAES_ERROR_TIMEOUT == 24 && WARPAES_ERROR_IV_REUSED == 25);
 static_assert(WARPAES_ECB == 1 && WARPAES_CBC == 2 && WARPAES_CFB128 == 3 && WARPAES_CFB8 == 4 && WARPAES_CFB1 == 5 &&
-              WARPAES_OFB == 6 && WARPAES_CTR == 7 && WARPAES_ENCRYPT == 1 && WARPAES_DECRYPT == 2);
+              WARPAES_OFB == 6 && WARPAES_CTR == 7 && WARPAES_XTS == 8 && WARPAES_GCM == 9 && WARPAES_CCM == 10 &&
+              WARPAES_CMAC == 11 && WARPAES_KW == 12 && WARPAES_KWP == 13 && WARPAES_SIV == 14 &&
+              WARPAES_ENCRYPT == 1 && WARPAES_DECRYPT == 2);
 static_assert(WARPAES_MEMORY_PAGEABLE == 0 && WARPAES_MEMORY_PAGE_LOCKED == 1 && WARPAES_MEMORY_DEVICE == 2 &&
               WARPAES_MEMORY_SHARED == 3 && WARPAES_ERROR_BYTES == 256);
 static_assert(offsetof(warpaes_message, key) == 16 && offsetof(warpaes_message, input) == 40 &&
               offsetof(warpaes_message, aad) == 88 && offsetof(warpaes_message, tweak_key) == 120 &&
-              offsetof(warpaes_message, device_status) == 136 && sizeof(warpaes_message) == 144);
+              offsetof(warpaes_message, device_status) == 136 && offsetof(warpaes_message, mac_key) == 144 &&
+              offsetof(warpaes_message, aad_count) == 160 && sizeof(warpaes_message) == 168);
 static_assert(offsetof(warpaes_result, output_len) == 8 && offsetof(warpaes_result, backend) == 24 &&
               offsetof(warpaes_result, error) == 32 && sizeof(warpaes_result) == 288);
 static_assert(offsetof(warpaes_context_options, key) == 16 && offsetof(warpaes_context_options, tweak_key) == 40 &&

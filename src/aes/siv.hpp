@@ -1,0 +1,42 @@
+// SIV (RFC 5297): the arithmetic around CMAC and CTR.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "aes/cmac.hpp"
+#include "aes/types.hpp"
+
+namespace warpaes {
+
+/// Components of S2V, the plaintext among them, above which it is not secure (RFC 5297, 2.6).
+inline constexpr std::uint64_t siv_most_components = 127;
+
+constexpr Block siv_sum(const Block& a, const Block& b) {
+    Block sum{};
+    for (std::size_t i = 0; i < block_bytes; ++i) sum[i] = static_cast<std::uint8_t>(a[i] ^ b[i]);
+    return sum;
+}
+
+/// D after one more component, whose CMAC is `mac`.
+constexpr Block siv_next(const Block& d, const Block& mac) {
+    return siv_sum(doubled(d), mac);
+}
+
+/// What of the last component goes into CMAC in the end: its last 16 bytes, if it has as many, else all of them.
+constexpr Block siv_end(const Block& d, std::span<const std::uint8_t> last) {
+    const bool whole = last.size() == block_bytes;
+    Block end = whole ? d : doubled(d);
+    for (std::size_t i = 0; i < last.size(); ++i) end[i] = static_cast<std::uint8_t>(end[i] ^ last[i]);
+    if (!whole) end[last.size()] = static_cast<std::uint8_t>(end[last.size()] ^ 0x80);
+    return end;
+}
+
+/// The first counter block, Q of RFC 5297, 2.6: V without two bits.
+constexpr Block siv_counter(Block v) {
+    v[8] &= 0x7f;
+    v[12] &= 0x7f;
+    return v;
+}
+
+}  // namespace warpaes

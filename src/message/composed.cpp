@@ -1,0 +1,373 @@
+#include "message/composed.hpp"
+
+#include <openssl/crypto.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "aes/counter.hpp"
+#include "aes/key_wrap.hpp"
+#include "aes/siv.hpp"
+#include "base/clean_stack.hpp"
+#include "base/error.hpp"
+#include "message/checks.hpp"
+#include "message/mac_stream.hpp"
+#include "message/tagged.hpp"
+#include "pipeline/memory.hpp"
+
+namespace warpaes {
+
+namespace {
+
+std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
+    return (bytes + unit - 1) / unit * unit;
+}
+
+/// What the output takes at the most.
+std::uint64_t output_length(const ComposedRequest& r) {
+    const ModeTraits& mode = traits_of(r.mode);
+    return r.direction == Direction::encrypt ? round_up(r.input_length, mode.sealed_unit) + mode.growth
+                                             : r.input_length - mode.growth;
+}
+
+void check_data_length(const ComposedRequest& r) {
+    const ModeTraits& mode = traits_of(r.mode);
+    const bool encrypt = r.direction == Direction::encrypt;
+    const std::uint64_t n = r.input_length, unit = encrypt ? mode.text_unit : mode.sealed_unit;
+    const std::uint64_t growth = encrypt ? 0 : mode.growth;
+    const std::uint64_t least = (encrypt ? mode.least_text : round_up(mode.least_text, unit)) + growth;
+    const std::uint64_t most = (encrypt ? mode.most_text : round_up(mode.most_text, unit)) + growth;
+    if (n >= least && n <= most && n % unit == 0) return;
+    throw Error(WARPAES_ERROR_DATA_LENGTH, std::string("input_len: ") +
+                                               (encrypt ? mode.text_lengths : mode.sealed_lengths) + ", got " +
+                                               std::to_string(n));
+}
+
+void check_keys(const ComposedRequest& r) {
+    const ModeTraits& mode = traits_of(r.mode);
+    if (!mode.aes_192 && r.key->bits() == 192) {
+        throw Error(WARPAES_ERROR_KEY_LENGTH, std::string("key: is one of AES-192, which ") + mode.name +
+                                                  " does not have; use 16 or 32 bytes");
+    }
+    if (r.mode != ComposedMode::siv) {
+        if (r.mac_key != nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "mac_key: is for SIV");
+        return;
+    }
+    if (r.mac_key == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "mac_key: is null; SIV takes two keys");
+    if (r.mac_key->bits() != r.key->bits()) {
+        throw Error(WARPAES_ERROR_KEY_LENGTH, "mac_key: has " + std::to_string(r.mac_key->bytes().size()) +
+                                                  " bytes, but key has " + std::to_string(r.key->bytes().size()));
+    }
+}
+
+void check_tagged(const ComposedRequest& r) {
+    const ModeTraits& mode = traits_of(r.mode);
+    check_tag_length(mode, r.tag_length);
+    if (r.tag == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "tag: is null");
+    if (overlap(r.tag, r.tag_length, r.output, r.input_length)) {
+        throw Error(WARPAES_ERROR_OVERLAP, "tag: lies in the output");
+    }
+    if (r.mode == ComposedMode::siv) {
+        const std::uint64_t most = siv_most_components - 1 - (r.iv.data() != nullptr ? 1 : 0);
+        if (r.aad.size() > most) {
+            throw Error(WARPAES_ERROR_ARGUMENT, "aad_count: at most " + std::to_string(most) + " parts, with iv " +
+                                                    std::to_string(siv_most_components - 1) + ", got " +
+                                                    std::to_string(r.aad.size()));
+        }
+    }
+    for (const warpaes_part& part : r.aad) {
+        check_aad_length(mode, part.length);
+        if (part.data == nullptr && part.length != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
+        check_memory(part.data, part.length, "aad");
+    }
+}
+
+/// All that can be checked without looking where the buffers lie. Sets `result.output_length`.
+void check(const ComposedRequest& r, MessageResult& result) {
+    const ModeTraits& mode = traits_of(r.mode);
+    check_keys(r);
+    check_iv_length(mode, r.iv.size(), "iv");
+    check_data_length(r);
+    result.output_length = output_length(r);
+    if (r.input == nullptr && r.input_length != 0) throw Error(WARPAES_ERROR_ARGUMENT, "input: is null");
+    if (r.output == nullptr && result.output_length != 0) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
+    check_memory(r.iv.data(), r.iv.size(), "iv");
+    check_memory(r.input, r.input_length, "input");
+    check_memory(r.output, result.output_length, "output");
+    if (r.output_capacity < result.output_length) {
+        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL,
+                    "output_capacity: the output takes " + std::to_string(result.output_length) +
+                        " bytes, there is room for " + std::to_string(r.output_capacity));
+    }
+    check_overlap(r.input, r.input_length, r.output, result.output_length);
+    if (mode.tags != 0) check_tagged(r);
+}
+
+/// Bytes that a CPU can read: a caller's, or a copy of them if they lie in device memory.
+class HostBytes {
+public:
+    HostBytes(const std::uint8_t* data, std::uint64_t bytes) : bytes_(data, static_cast<std::size_t>(bytes)) {
+        const int device = bytes == 0 ? -1 : device_of(cuda_backend().place(data));
+        if (device < 0) return;
+        copy_.resize(bytes_.size());
+        copy_memory(copy_.data(), data, bytes_.size(), device);
+        bytes_ = copy_;
+    }
+    [[nodiscard]] std::span<const std::uint8_t> span() const noexcept { return bytes_; }
+
+private:
+    std::span<const std::uint8_t> bytes_;
+    SecretVector copy_;
+};
+
+/// The same to write to: what was written gets to a device in the end.
+class HostOutput {
+public:
+    HostOutput(std::uint8_t* data, std::uint64_t bytes)
+        : caller_(data),
+          bytes_(static_cast<std::size_t>(bytes)),
+          device_(bytes == 0 ? -1 : device_of(cuda_backend().place(data))) {
+        if (device_ >= 0) copy_.resize(bytes_);
+    }
+    [[nodiscard]] std::uint8_t* data() noexcept { return device_ >= 0 ? copy_.data() : caller_; }
+    void finish() {
+        if (device_ >= 0) copy_memory(caller_, copy_.data(), bytes_, device_);
+    }
+    void clear() noexcept { clear_after_failure(caller_, bytes_, device_); }
+
+private:
+    std::uint8_t* caller_;
+    std::size_t bytes_;
+    int device_;
+    SecretVector copy_;
+};
+
+/// S2V (RFC 5297, 2.4).
+class S2v {
+public:
+    S2v(Engine& engine, const ExpandedKey& key) : engine_(engine), key_(key) {
+        constexpr Block zero{};
+        d_ = mac(zero, {});
+    }
+    void add(std::span<const std::uint8_t> component) { *d_ = siv_next(*d_, *mac(component, {})); }
+    /// V: with the last component.
+    [[nodiscard]] Secret<Block> value(std::span<const std::uint8_t> last) const {
+        const std::size_t rest = std::min(last.size(), block_bytes);
+        const Secret<Block> end(siv_end(*d_, last.last(rest)));
+        return mac(last.first(last.size() - rest), *end);
+    }
+
+private:
+    [[nodiscard]] Secret<Block> mac(std::span<const std::uint8_t> bytes, std::span<const std::uint8_t> more) const {
+        MacStream stream(engine_, key_);
+        stream.update(bytes.data(), bytes.size());
+        stream.update(more.data(), more.size());
+        return stream.cmac();
+    }
+
+    Engine& engine_;
+    const ExpandedKey& key_;
+    Secret<Block> d_;
+};
+
+/// A message whose buffers lie in host memory, on the CPU backend that runs it.
+class HostMessage {
+public:
+    struct Buffers {
+        std::span<const std::uint8_t> iv;
+        std::span<const std::uint8_t> input;
+        std::uint8_t* output;
+        std::span<const std::span<const std::uint8_t>> aad;
+        Block* tag;  ///< written, or expected
+    };
+
+    HostMessage(Engine& engine, const ComposedRequest& request, const Plan& plan, const Buffers& buffers)
+        : engine_(engine),
+          r_(request),
+          plan_(plan),
+          iv_(buffers.iv),
+          input_(buffers.input.data()),
+          output_(buffers.output),
+          aad_(buffers.aad),
+          tag_(*buffers.tag),
+          encrypt_(request.direction == Direction::encrypt) {}
+
+    /// Gives the length of the output. Throws Error{AUTHENTICATION}.
+    std::uint64_t run() {
+        switch (r_.mode) {
+        case ComposedMode::kw:
+        case ComposedMode::kwp:
+            return encrypt_ ? wrap_key() : unwrap_key();
+        case ComposedMode::siv:
+            siv();
+            break;
+        }
+        return r_.input_length;
+    }
+
+private:
+    /// What is short enough to be done without a lane, in place.
+    void run_short(Mode mode, Direction direction, const ExpandedKey& key, std::uint8_t* data,
+                   std::uint64_t bytes) const {
+        (void)plan_.backend->short_function(mode, direction)({.mode = mode,
+                                                              .direction = direction,
+                                                              .key = &key,
+                                                              .iv = nullptr,
+                                                              .input = data,
+                                                              .output = data,
+                                                              .length = bytes,
+                                                              .aad = nullptr,
+                                                              .aad_length = 0,
+                                                              .tag = nullptr,
+                                                              .tag_length = 0,
+                                                              .tweak_key = nullptr,
+                                                              .data_unit = 0});
+    }
+    /// Calls `work(lane, chunk, first byte, bytes)` for all of the message, side by side where that pays.
+    template <typename Work>
+    void for_each_chunk(const Work& work) const {
+        const std::uint64_t n = r_.input_length, chunk = plan_.chunk_bytes, chunks = n / chunk + (n % chunk != 0);
+        std::atomic<std::uint64_t> next{0};
+        const auto take = [&](std::size_t worker) {
+            const LaneLease lane = engine_.lease(plan_, static_cast<unsigned>(worker), 0);
+            for (std::uint64_t i = next++; i < chunks; i = next++) {
+                work(*lane, i, i * chunk, std::min(chunk, n - i * chunk));
+            }
+        };
+        if (std::min<std::uint64_t>(plan_.lanes, chunks) <= 1) return take(0);
+        engine_.pool().for_each(plan_.lanes, take);
+    }
+    [[nodiscard]] auto cipher() const {
+        return [this](Block& block) { run_short(Mode::ecb, r_.direction, *r_.key, block.data(), block_bytes); };
+    }
+
+    /// Of KW; of KWP the first four bytes.
+    [[nodiscard]] Semiblock check_value() const {
+        Semiblock icv = kw_icv;
+        if (r_.mode == ComposedMode::kwp) std::copy(kwp_icv.begin(), kwp_icv.end(), icv.begin());
+        std::copy(iv_.begin(), iv_.end(), icv.begin());
+        return icv;
+    }
+
+    std::uint64_t wrap_key() {
+        const std::uint64_t n = r_.input_length, padded = round_up(n, semiblock_bytes);
+        std::uint8_t* const text = output_ + semiblock_bytes;
+        Secret<Semiblock> a(check_value());
+        if (r_.mode == ComposedMode::kwp) *a = kwp_first(std::span<const std::uint8_t>(*a).first<4>(), n);
+        std::memmove(text, input_, static_cast<std::size_t>(n));
+        std::fill(text + n, text + padded, std::uint8_t{0});
+        Secret<Block> work;
+        if (padded == semiblock_bytes) {  // which KWP alone has: one block
+            std::copy(a->begin(), a->end(), work->begin());
+            std::copy_n(text, semiblock_bytes, work->begin() + semiblock_bytes);
+            cipher()(*work);
+            std::copy(work->begin(), work->end(), output_);
+        } else {
+            wrap(*a, text, padded / semiblock_bytes, cipher(), *work);
+            std::copy(a->begin(), a->end(), output_);
+        }
+        return padded + semiblock_bytes;
+    }
+
+    std::uint64_t unwrap_key() {
+        const std::uint64_t padded = r_.input_length - semiblock_bytes;
+        const Semiblock icv = check_value();  // which may lie in the output
+        Secret<Semiblock> a;
+        Secret<Block> work;
+        std::copy_n(input_, semiblock_bytes, a->begin());
+        if (padded == semiblock_bytes) {
+            std::copy_n(input_, block_bytes, work->begin());
+            cipher()(*work);
+            std::copy_n(work->begin(), semiblock_bytes, a->begin());
+            std::copy_n(work->begin() + semiblock_bytes, semiblock_bytes, output_);
+        } else {
+            std::memmove(output_, input_ + semiblock_bytes, static_cast<std::size_t>(padded));
+            unwrap(*a, output_, padded / semiblock_bytes, cipher(), *work);
+        }
+        if (r_.mode == ComposedMode::kw) {
+            if (CRYPTO_memcmp(a->data(), icv.data(), semiblock_bytes) != 0) throw wrong_check_value();
+            return padded;
+        }
+        using Last = std::span<const std::uint8_t, semiblock_bytes>;
+        const Secret<KwpEnd> end(kwp_end(*a, std::span<const std::uint8_t>(icv).first<4>(),
+                                         Last(output_ + padded - semiblock_bytes, semiblock_bytes), padded));
+        const std::uint8_t right = 0;
+        if (CRYPTO_memcmp(&end->wrong, &right, 1) != 0) throw wrong_check_value();
+        return end->bytes;
+    }
+
+    void siv() {
+        S2v s2v(engine_, *r_.mac_key);
+        for (const auto& component : aad_) s2v.add(component);
+        if (iv_.data() != nullptr) s2v.add(iv_);
+        const auto text = [&](const std::uint8_t* data) {
+            return std::span(data, static_cast<std::size_t>(r_.input_length));
+        };
+        if (encrypt_) tag_ = *s2v.value(text(input_));
+        const Block first = siv_counter(tag_);
+        for_each_chunk([&](Lane& lane, std::uint64_t /*chunk*/, std::uint64_t at, std::uint64_t bytes) {
+            const Block counter = add(first, at / block_bytes);
+            MessageGroup stretch =
+                stretch_of(Mode::ctr, Direction::encrypt, *r_.key, counter, input_ + at, output_ + at, bytes);
+            stretch.direct = true;
+            lane.run(stretch);
+        });
+        if (!encrypt_) compare_tags(*s2v.value(text(output_)), tag_);
+    }
+
+    static Error wrong_check_value() {
+        return {WARPAES_ERROR_AUTHENTICATION, "input: its check value is wrong: wrong key, wrong iv or altered data"};
+    }
+
+    Engine& engine_;
+    const ComposedRequest& r_;
+    const Plan& plan_;
+    const std::span<const std::uint8_t> iv_;
+    const std::uint8_t* const input_;
+    std::uint8_t* const output_;
+    const std::span<const std::span<const std::uint8_t>> aad_;
+    Block& tag_;
+    const bool encrypt_;
+};
+
+void run(Engine& engine, const ComposedRequest& r, MessageResult& result) {
+    const Plan plan = engine.plan_on_cpu(
+        {.mode = Mode::ctr, .direction = Direction::encrypt, .key_bits = r.key->bits(), .bytes = r.input_length},
+        traits_of(r.mode).name);
+    const HostBytes iv(r.iv.data(), r.iv.size()), input(r.input, r.input_length);
+    std::vector<HostBytes> parts;
+    std::vector<std::span<const std::uint8_t>> aad;
+    parts.reserve(r.aad.size());
+    for (const warpaes_part& part : r.aad) {
+        parts.emplace_back(static_cast<const std::uint8_t*>(part.data), part.length);
+        aad.push_back(parts.back().span());
+    }
+    HostOutput output(r.output, result.output_length);
+    const bool decrypt = r.direction == Direction::decrypt;
+    const auto tag_bytes = static_cast<std::size_t>(r.tag_length);
+    Secret<Block> tag;
+    try {
+        if (decrypt) copy_anywhere(tag->data(), r.tag, tag_bytes);
+        result.output_length =
+            HostMessage(engine, r, plan, {iv.span(), input.span(), output.data(), aad, &*tag}).run();
+        output.finish();
+    } catch (...) {
+        if (decrypt) output.clear();
+        throw;
+    }
+    if (!decrypt) copy_anywhere(r.tag, tag->data(), tag_bytes);
+    result.backend = plan.backend->name();
+}
+
+}  // namespace
+
+void crypt_composed(Engine& engine, const ComposedRequest& r, MessageResult& result) {
+    check(r, result);
+    clean_stack([&] { run(engine, r, result); });
+}
+
+}  // namespace warpaes

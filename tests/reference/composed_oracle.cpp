@@ -1,0 +1,98 @@
+#include "composed_oracle.hpp"
+
+#include <openssl/evp.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "evp_oracle.hpp"
+
+namespace oracle {
+
+namespace {
+
+using Context = std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)>;
+using Cipher = std::unique_ptr<EVP_CIPHER, decltype(&EVP_CIPHER_free)>;
+
+void require(int result) {
+    if (result != 1) throw std::runtime_error("libcrypto refused what the test asked of it");
+}
+
+Cipher fetch(std::size_t key_bytes, const std::string& mode) {
+    const std::string name = "AES-" + std::to_string(8 * key_bytes) + "-" + mode;
+    return {EVP_CIPHER_fetch(nullptr, name.c_str(), nullptr), EVP_CIPHER_free};
+}
+
+Bytes sum(Bytes a, const Bytes& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] ^= b[i];
+    return a;
+}
+
+/// RFC 5297, 2.3.
+Bytes dbl(const Bytes& s) {
+    Bytes out(16);
+    for (std::size_t i = 0; i < 16; ++i) {
+        out[i] = static_cast<std::uint8_t>(s[i] << 1 | (i + 1 < 16 ? s[i + 1] >> 7 : 0));
+    }
+    if ((s[0] & 0x80) != 0) out[15] ^= 0x87;
+    return out;
+}
+
+/// RFC 5297, 2.4.
+Bytes s2v(const Bytes& k1, const std::vector<Bytes>& components, const Bytes& last) {
+    Bytes d = evp_cmac(k1, Bytes(16, 0));
+    for (const Bytes& s : components) d = sum(dbl(d), evp_cmac(k1, s));
+    if (last.size() >= 16) {
+        Bytes t = last;
+        for (std::size_t i = 0; i < 16; ++i) t[t.size() - 16 + i] ^= d[i];  // xorend
+        return evp_cmac(k1, t);
+    }
+    Bytes padded = last;
+    padded.push_back(0x80);
+    padded.resize(16);
+    return evp_cmac(k1, sum(dbl(d), padded));
+}
+
+}  // namespace
+
+Bytes evp_wrap(bool padding, const Bytes& key, const Bytes& icv, const Bytes& text) {
+    const Cipher cipher = fetch(key.size(), padding ? "WRAP-PAD" : "WRAP");
+    const Context context(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free);
+    EVP_CIPHER_CTX_set_flags(context.get(), EVP_CIPHER_CTX_FLAG_WRAP_ALLOW);
+    require(EVP_EncryptInit_ex2(context.get(), cipher.get(), key.data(), icv.empty() ? nullptr : icv.data(), nullptr));
+    Bytes out(text.size() + 32);
+    int n = 0;
+    require(EVP_EncryptUpdate(context.get(), out.data(), &n, text.data(), static_cast<int>(text.size())));
+    out.resize(static_cast<std::size_t>(n));
+    return out;
+}
+
+Bytes evp_siv(const Bytes& k1, const Bytes& k2, const std::vector<Bytes>& components, const Bytes& text) {
+    const Cipher cipher = fetch(k1.size(), "SIV");
+    const Context context(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free);
+    Bytes key = k1;
+    key.insert(key.end(), k2.begin(), k2.end());
+    require(EVP_EncryptInit_ex2(context.get(), cipher.get(), key.data(), nullptr, nullptr));
+    int n = 0;
+    for (const Bytes& s : components) {
+        require(EVP_EncryptUpdate(context.get(), nullptr, &n, s.data(), static_cast<int>(s.size())));
+    }
+    Bytes out(16 + text.size());
+    require(EVP_EncryptUpdate(context.get(), out.data() + 16, &n, text.data(), static_cast<int>(text.size())));
+    require(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, 16, out.data()));
+    return out;
+}
+
+Bytes siv(const Bytes& k1, const Bytes& k2, const std::vector<Bytes>& components, const Bytes& text) {
+    Bytes out = s2v(k1, components, text);
+    Bytes counter = out;
+    counter[8] &= 0x7f;
+    counter[12] &= 0x7f;
+    if (text.empty()) return out;
+    const Bytes sealed = *evp("CTR", true, k2, counter, text);
+    out.insert(out.end(), sealed.begin(), sealed.end());
+    return out;
+}
+
+}  // namespace oracle
