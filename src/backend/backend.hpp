@@ -28,6 +28,8 @@ class ExpandedKey {
 public:
     /// `key`: 16, 24 or 32 bytes; throws Error{KEY_LENGTH} otherwise.
     explicit ExpandedKey(std::span<const std::uint8_t> key);
+    /// The same with another hash subkey than E(K, 0). For CPU lanes, and to hash alone.
+    ExpandedKey(std::span<const std::uint8_t> key, FieldElement hash_subkey);
     ExpandedKey(const ExpandedKey&) = delete;
     ExpandedKey& operator=(const ExpandedKey&) = delete;
     ~ExpandedKey();
@@ -43,6 +45,8 @@ public:
     [[nodiscard]] const RoundKeys& encrypt() const noexcept { return *encrypt_; }
     /// Round keys of the equivalent inverse cipher (FIPS 197, 5.3.5).
     [[nodiscard]] const RoundKeys& decrypt() const noexcept { return *decrypt_; }
+    /// Whether its hash subkey is another than E(K, 0).
+    [[nodiscard]] bool has_own_hash_subkey() const noexcept { return has_own_hash_subkey_; }
     /// What GHASH needs of this key; made when first asked for. Thread-safe.
     [[nodiscard]] const HashKey& hash_key() const {
         if (!hash_key_ready_.load(std::memory_order_acquire)) make_hash_key_once();
@@ -60,9 +64,11 @@ private:
 
     std::uint64_t serial_;
     int rounds_;
+    bool has_own_hash_subkey_ = false;
     Secret<std::array<std::uint8_t, 32>> bytes_;
     Secret<RoundKeys> encrypt_;
     Secret<RoundKeys> decrypt_;
+    Secret<Block> own_hash_subkey_;  // as a block: of the element g++ 12 thinks that its wiping is too long
     // std::call_once costs more than a short message's tag, even when all is done.
     mutable std::atomic<bool> hash_key_ready_{false}, first_round_ready_{false};
     mutable std::once_flag hash_key_made_;

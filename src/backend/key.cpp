@@ -35,6 +35,11 @@ ExpandedKey::ExpandedKey(std::span<const std::uint8_t> key)
     *decrypt_ = invert_round_keys(*encrypt_, rounds_);
 }
 
+ExpandedKey::ExpandedKey(std::span<const std::uint8_t> key, FieldElement hash_subkey) : ExpandedKey(key) {
+    has_own_hash_subkey_ = true;
+    *own_hash_subkey_ = store_element(hash_subkey);
+}
+
 ExpandedKey::~ExpandedKey() {
     if (const auto forget = forget_key.load()) forget(serial_);
 }
@@ -42,7 +47,8 @@ ExpandedKey::~ExpandedKey() {
 void ExpandedKey::make_hash_key_once() const {
     std::call_once(hash_key_made_, [this] {
         note_stack_depth();
-        const Secret<FieldElement> h(load_element(encrypt_block(*encrypt_, rounds_, Block{})));
+        const Secret<FieldElement> h(has_own_hash_subkey_ ? load_element(*own_hash_subkey_)
+                                                          : load_element(encrypt_block(*encrypt_, rounds_, Block{})));
         *hash_key_ = make_hash_key(*h);
         hash_key_ready_.store(true, std::memory_order_release);
     });

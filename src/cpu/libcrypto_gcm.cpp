@@ -142,9 +142,9 @@ public:
         : run_(run), key_(*run.key), encrypts_(run.direction == Direction::encrypt), h_(key_.hash_key().powers[0]) {}
 
     Block hash(const std::uint8_t* data, std::uint64_t bytes) {
-        // Up to here `multiply` is done before EVP and the division are.
+        // Up to here `multiply` is done before EVP and the division are. EVP knows no hash subkey but E(K, 0).
         constexpr std::uint64_t most_bytes_by_hand = 1536;
-        if (bytes > most_bytes_by_hand) {
+        if (bytes > most_bytes_by_hand && !key_.has_own_hash_subkey()) {
             start_mac(any_j0);
             mac_->update(data, nullptr, bytes);
             return digest_from_mac(mac_->finish(), any_j0, bytes);
