@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <ranges>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -131,7 +132,10 @@ enum class Mode {
     xts = WARPAES_XTS,
     gcm = WARPAES_GCM,
     ccm = WARPAES_CCM,
-    cmac = WARPAES_CMAC
+    cmac = WARPAES_CMAC,
+    kw = WARPAES_KW,
+    kwp = WARPAES_KWP,
+    siv = WARPAES_SIV
 };
 
 enum class Direction { encrypt = WARPAES_ENCRYPT, decrypt = WARPAES_DECRYPT };
@@ -162,20 +166,24 @@ struct Message {
     Direction direction{};
     const Key* key = nullptr;
     /// 16 bytes: IV; for CTR the initial counter block, for XTS the little-endian number of the first data unit; empty
-    /// for ECB. GCM: any length, best 12, never twice with a key.
+    /// for ECB. GCM: any length, best 12, never twice with a key. Without data, KW and KWP: the standard's check value;
+    /// SIV: no nonce.
     ConstBytes iv{};
     ConstBytes input{};  ///< the whole message, also with `range`
-    Bytes output{};      ///< at least as long; with PKCS#7 encryption up to 16 bytes longer; with `range` that long
+    /// At least as long; with PKCS#7 encryption up to 16 bytes longer, with KW 8, with KWP 15; with `range` that long.
+    Bytes output{};
     bool pkcs7 = false;
     /// Only these bytes of the result; only the blocks under them are read. ECB, CTR; decryption of CBC, CFB128, CFB8;
     /// XTS, there whole data units.
     std::optional<Range> range{};
     /// CFB1: how many bits of `input` are the message, if not all.
     std::optional<std::uint64_t> input_bits{};
-    const Key* tweak_key = nullptr;   ///< XTS: the second key
-    std::uint64_t data_unit_len = 0;  ///< XTS: 16 to 2^24 bytes; 0: the whole message is one data unit
-    ConstBytes aad{};                 ///< GCM: associated data
-    Bytes tag{};                      ///< GCM: written, or for decryption read; 16 bytes, or 15 … 12, 8 or 4
+    const Key* tweak_key = nullptr;            ///< XTS: the second key
+    std::uint64_t data_unit_len = 0;           ///< XTS: 16 to 2^24 bytes; 0: the whole message is one data unit
+    ConstBytes aad{};                          ///< GCM: associated data
+    Bytes tag{};                               ///< GCM: written, or for decryption read; 16 bytes, or 15 … 12, 8 or 4
+    const Key* mac_key = nullptr;              ///< SIV: K1; `key` is K2
+    std::span<const warpaes_part> aad_list{};  ///< SIV: components, instead of `aad`
 };
 
 /// What became of a message.
@@ -264,6 +272,9 @@ private:
         raw.aad_len = message.aad.size();
         raw.tag = message.tag.data();
         raw.tag_len = message.tag.size();
+        raw.mac_key = message.mac_key != nullptr ? message.mac_key->get() : nullptr;
+        raw.aad_list = message.aad_list.data();
+        raw.aad_count = message.aad_list.size();
         if (message.pkcs7) raw.flags |= WARPAES_PKCS7;
         if (message.range) {
             raw.flags |= WARPAES_RANGE;
@@ -329,7 +340,9 @@ inline std::vector<std::uint8_t> crypt(const Engine& engine, Mode mode, Directio
                                         .tweak_key = nullptr,
                                         .data_unit_len = 0,
                                         .aad = {},
-                                        .tag = {}});
+                                        .tag = {},
+                                        .mac_key = nullptr,
+                                        .aad_list = {}});
     output.resize(static_cast<std::size_t>(result.output_len));
     return output;
 }

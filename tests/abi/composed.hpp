@@ -136,8 +136,7 @@ protected:
     Random random_{71};
 };
 
-#define WARPAES_FOR_EVERY_CPU_BACKEND(Suite)                                               \
-    INSTANTIATE_TEST_SUITE_P(Backend, Suite, testing::ValuesIn(abi_tests::cpu_backends()), \
-                             abi_tests::backend_test_name)
+#define WARPAES_FOR_EVERY_CPU_BACKEND(Suite) \
+    INSTANTIATE_TEST_SUITE_P(Backend, Suite, testing::ValuesIn(abi_tests::cpu_backends()), abi_tests::backend_test_name)
 
 }  // namespace abi_tests

@@ -25,13 +25,13 @@ TEST_P(KeyWrap, Vectors) {
     const struct {
         std::size_t key, text;
         const char* sealed;
-    } rfc3394[] = {  // 4.1 to 4.6
-        {16, 16, "1fa68b0a8112b447aef34bd8fb5a7b829d3e862371d2cfe5"},
-        {24, 16, "96778b25ae6ca435f92b5b97c050aed2468ab8a17ad84e5d"},
-        {32, 16, "64e8c3f9ce0f5ba263e9777905818a2a93c8191e7d6e8ae7"},
-        {24, 24, "031d33264e15d33268f24ec260743edce1c6c7ddee725a936ba814915c6762d2"},
-        {32, 24, "a8f9bc1612c68b3ff6e6f4fbe30e71e4769c8b80a32cb8958cd5d17d6b254da1"},
-        {32, 32, "28c9f404c4b810f4cbccb35cfb87f8263f5786e2d80ed326cbc7f0e71a99f43bfb988b9b7a02dd21"}};
+    } rfc3394[] = {// 4.1 to 4.6
+                   {16, 16, "1fa68b0a8112b447aef34bd8fb5a7b829d3e862371d2cfe5"},
+                   {24, 16, "96778b25ae6ca435f92b5b97c050aed2468ab8a17ad84e5d"},
+                   {32, 16, "64e8c3f9ce0f5ba263e9777905818a2a93c8191e7d6e8ae7"},
+                   {24, 24, "031d33264e15d33268f24ec260743edce1c6c7ddee725a936ba814915c6762d2"},
+                   {32, 24, "a8f9bc1612c68b3ff6e6f4fbe30e71e4769c8b80a32cb8958cd5d17d6b254da1"},
+                   {32, 32, "28c9f404c4b810f4cbccb35cfb87f8263f5786e2d80ed326cbc7f0e71a99f43bfb988b9b7a02dd21"}};
     for (const auto& v : rfc3394) {
         check({.mode = WARPAES_KW,
                .key = counted(v.key),
@@ -121,7 +121,8 @@ TEST_P(KeyWrap, WhatCannotBeIsRefusedWithASentence) {
             say(WARPAES_ERROR_DATA_LENGTH, "input_len", [&](auto& m) { m.input_len = n; });
         }
         for (const std::uint64_t n : {0ULL, 8ULL, 15ULL, 25ULL, 1ULL << 61}) {
-            say(WARPAES_ERROR_DATA_LENGTH, "input_len", [&](auto& m) { m.input_len = n; }, WARPAES_DECRYPT);
+            say(
+                WARPAES_ERROR_DATA_LENGTH, "input_len", [&](auto& m) { m.input_len = n; }, WARPAES_DECRYPT);
         }
         for (const std::uint64_t n : {3ULL, 5ULL, 7ULL, 9ULL, 12ULL, 16ULL, padding ? 8ULL : 4ULL}) {
             say(WARPAES_ERROR_IV_LENGTH, "iv", [&](auto& m) {
@@ -143,12 +144,13 @@ TEST_P(KeyWrap, WhatCannotBeIsRefusedWithASentence) {
             say(WARPAES_ERROR_ARGUMENT, "flags", [&](auto& m) { m.flags = flag; });
         }
         say(WARPAES_ERROR_BUFFER_TOO_SMALL, "output_capacity", [](auto& m) { m.output_capacity = 39; });
-        say(WARPAES_ERROR_BUFFER_TOO_SMALL, "output_capacity", [](auto& m) { m.output_capacity = 31; }, WARPAES_DECRYPT);
+        say(
+            WARPAES_ERROR_BUFFER_TOO_SMALL, "output_capacity", [](auto& m) { m.output_capacity = 31; },
+            WARPAES_DECRYPT);
         say(WARPAES_ERROR_OVERLAP, "output", [](auto& m) { m.input = static_cast<std::uint8_t*>(m.output) + 8; });
         say(WARPAES_ERROR_OVERLAP, "output", [](auto& m) { m.input = static_cast<std::uint8_t*>(m.output) + 39; });
-        say(WARPAES_ERROR_RANGE, "input", [](auto& m) {
-            m.input = reinterpret_cast<const void*>(~std::uintptr_t{0} - 7);
-        });
+        say(WARPAES_ERROR_RANGE, "input",
+            [](auto& m) { m.input = reinterpret_cast<const void*>(~std::uintptr_t{0} - 7); });
         Bytes output(64);
         Message small(c, WARPAES_ENCRYPT, c.text.data(), 32, output.data(), 10, nullptr);
         EXPECT_EQ(crypt(engine_, small.call), WARPAES_ERROR_BUFFER_TOO_SMALL);

@@ -1,0 +1,68 @@
+// warpaes: random bits by CTR_DRBG (SP 800-90A). C++20 over warpaes/drbg.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <warpaes/drbg.h>
+
+#include <algorithm>
+#include <warpaes/warpaes.hpp>
+
+namespace warpaes {
+inline namespace cpp {
+
+struct DrbgOptions {
+    unsigned key_bits = 256;
+    bool derivation_function = true;
+    ConstBytes entropy{};  ///< without data: the kernel's, and its nonce
+    ConstBytes nonce{};
+    ConstBytes personalization{};
+};
+
+/// A generator of random bits. One thread at a time; its engine outlives it.
+class Drbg {
+public:
+    explicit Drbg(const Engine& engine, const DrbgOptions& options = {}) {
+        warpaes_drbg_options raw = WARPAES_DRBG_OPTIONS_INIT;
+        raw.key_bits = options.key_bits;
+        raw.flags = options.derivation_function ? 0 : WARPAES_DRBG_WITHOUT_DF;
+        raw.entropy = options.entropy.data();
+        raw.entropy_len = options.entropy.size();
+        raw.nonce = options.nonce.data();
+        raw.nonce_len = options.nonce.size();
+        raw.personalization = options.personalization.data();
+        raw.personalization_len = options.personalization.size();
+        char error[WARPAES_ERROR_BYTES];
+        raw.error = error;
+        warpaes_drbg* drbg = nullptr;
+        check(warpaes_drbg_create(engine.get(), &raw, &drbg), error);
+        handle_.reset(drbg);
+    }
+
+    /// Without `entropy` from the kernel.
+    void reseed(ConstBytes entropy = {}, ConstBytes additional = {}) {
+        check(warpaes_drbg_reseed(get(), entropy.data(), entropy.size(), additional.data(), additional.size()));
+    }
+
+    /// Fills `output`, of any length: requests of 65,536 bytes, each with the same additional input.
+    void generate(Bytes output, ConstBytes additional = {}, bool prediction_resistance = false) {
+        const std::uint32_t flags = prediction_resistance ? WARPAES_DRBG_PREDICTION_RESISTANCE : 0;
+        std::size_t done = 0;
+        do {
+            const std::size_t n = std::min<std::size_t>(output.size() - done, WARPAES_DRBG_MOST_BYTES);
+            check(warpaes_drbg_generate(get(), output.data() + done, n, additional.data(), additional.size(), flags));
+            done += n;
+        } while (done != output.size());
+    }
+
+    [[nodiscard]] warpaes_drbg* get() const noexcept { return handle_.get(); }
+
+private:
+    struct Destroy {
+        void operator()(warpaes_drbg* drbg) const noexcept { warpaes_drbg_destroy(drbg); }
+    };
+    std::unique_ptr<warpaes_drbg, Destroy> handle_;
+};
+
+}  // namespace cpp
+}  // namespace warpaes

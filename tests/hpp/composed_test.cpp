@@ -1,0 +1,69 @@
+// The C++ header: modes made of others, and the generator of random bits.
+#include <gtest/gtest.h>
+
+#include <vector>
+#include <warpaes/drbg.hpp>
+
+#include "composed_oracle.hpp"
+
+namespace {
+
+using oracle::Bytes;
+using warpaes::Direction;
+using warpaes::Mode;
+
+TEST(HppComposed, HandsItsFieldsOn) {
+    const warpaes::Engine engine;
+    const Bytes k1(16, 1), k2(16, 2), nonce(5, 3), a(7, 4), b(0), text(40, 6);
+    const warpaes::Key mac_key(k1), key(k2);
+    const std::vector<warpaes_part> parts{{a.data(), a.size()}, {text.data(), 0}};
+    Bytes out(40), tag(16);
+    (void)engine.crypt({.mode = Mode::siv,
+                        .direction = Direction::encrypt,
+                        .key = &key,
+                        .iv = nonce,
+                        .input = text,
+                        .output = out,
+                        .tag = tag,
+                        .mac_key = &mac_key,
+                        .aad_list = parts});
+    Bytes both = tag;
+    both.insert(both.end(), out.begin(), out.end());
+    EXPECT_EQ(both, oracle::siv(k1, k2, {a, b, nonce}, text));
+
+    Bytes wrapped(48);
+    for (const auto& [mode, padding] : {std::pair{Mode::kw, false}, {Mode::kwp, true}}) {
+        const auto result = engine.crypt(
+            {.mode = mode, .direction = Direction::encrypt, .key = &key, .input = text, .output = wrapped});
+        EXPECT_EQ(result.output_len, 48U);
+        EXPECT_EQ(wrapped, oracle::evp_wrap(padding, k2, {}, text));
+    }
+}
+
+TEST(HppDrbg, GivesWhatItIsSeededFor) {
+    const warpaes::Engine engine;
+    const Bytes entropy(48, 1), nonce(16, 2), personalization(3, 3);
+    const auto make = [&](const Bytes& p) {
+        return warpaes::Drbg(engine, {.entropy = entropy, .nonce = nonce, .personalization = p});
+    };
+    Bytes first(100000), second(100000);
+    make(personalization).generate(first);
+    warpaes::Drbg again = make(personalization);
+    again.generate(second);
+    EXPECT_EQ(first, second);
+    again.reseed(entropy);
+    again.generate(second);
+    EXPECT_NE(first, second);
+    make({}).generate(second);
+    EXPECT_NE(first, second);
+    make(personalization).generate(second, personalization);
+    EXPECT_NE(first, second);
+    make(personalization).generate(second, {}, true);
+    EXPECT_NE(first, second);
+    warpaes::Drbg seeded_by_the_kernel(engine, {.key_bits = 128, .derivation_function = false});
+    seeded_by_the_kernel.generate(first);
+    EXPECT_NE(first, second);
+    EXPECT_THROW(warpaes::Drbg(engine, {.key_bits = 64}), warpaes::Error);
+}
+
+}  // namespace
