@@ -39,6 +39,7 @@ private:
 
     void messages_into(std::vector<Operation>& all);
     void cut_messages_into(std::vector<Operation>& all, warpaes_engine* cutting);
+    void composed_into(std::vector<Operation>& all);
     void segments_into(std::vector<Operation>& all);
     void batches_into(std::vector<Operation>& all);
     void contexts_into(std::vector<Operation>& all);
@@ -50,6 +51,8 @@ private:
 
     void crypt(warpaes_mode mode, warpaes_direction direction, std::size_t length, unsigned key_length, bool forged,
                bool padded, std::uint8_t* input, std::uint8_t* output, warpaes_engine* engine = nullptr);
+    void composed(warpaes_mode mode, warpaes_direction direction, std::size_t length, unsigned key_length, bool forged);
+    void drbg(bool derives, bool briefly);
     void batch(warpaes_mode mode, warpaes_direction direction, std::size_t length, bool raw, bool forged);
     void context(warpaes_mode mode, warpaes_direction direction, std::uint32_t flags);
     void on_device(warpaes_mode mode, warpaes_direction direction, const std::string& way);
@@ -57,6 +60,7 @@ private:
     void enc(warpaes_direction direction, warpaes_kdf kdf, std::uint32_t flags);
     void seal(warpaes_direction direction, const char* name, std::uint32_t flags);
     void look_for_tag(warpaes_mode mode, const std::uint8_t* iv, std::size_t length, unsigned key_length) const;
+    void look_for_drbg() const;
     void look_for_chunks(unsigned key_length) const;
     void look_for_derived(const char* name) const;
     void look_for_derived(warpaes_kdf kdf, bool base64) const;
