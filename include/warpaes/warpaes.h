@@ -98,20 +98,21 @@ WARPAES_API const char* warpaes_last_error(void);
 /* ----------------------------------------------------------------------------------------------------------- modes */
 
 typedef enum warpaes_mode {
-    WARPAES_ECB = 1,    /**< SP 800-38A 6.1 */
-    WARPAES_CBC = 2,    /**< SP 800-38A 6.2 */
-    WARPAES_CFB128 = 3, /**< SP 800-38A 6.3, 128-bit segments */
-    WARPAES_CFB8 = 4,   /**< the same, 8-bit segments */
-    WARPAES_CFB1 = 5,   /**< the same, 1-bit segments, most significant bit of a byte first */
-    WARPAES_OFB = 6,    /**< SP 800-38A 6.4 */
-    WARPAES_CTR = 7,    /**< SP 800-38A 6.5, 128-bit big-endian increment (appendix B.1) */
-    WARPAES_XTS = 8,    /**< SP 800-38E, IEEE 1619: AES-128 and AES-256 */
-    WARPAES_GCM = 9,    /**< SP 800-38D; with associated data alone it is GMAC */
-    WARPAES_CCM = 10,   /**< SP 800-38C */
-    WARPAES_CMAC = 11,  /**< SP 800-38B: a tag and no output; decryption compares it */
-    WARPAES_KW = 12,    /**< SP 800-38F, RFC 3394: key wrapping. From here on for warpaes_crypt alone, on CPUs */
-    WARPAES_KWP = 13,   /**< SP 800-38F, RFC 5649: the same with padding */
-    WARPAES_SIV = 14    /**< RFC 5297: deterministic, or with a nonce that may repeat */
+    WARPAES_ECB = 1,     /**< SP 800-38A 6.1 */
+    WARPAES_CBC = 2,     /**< SP 800-38A 6.2 */
+    WARPAES_CFB128 = 3,  /**< SP 800-38A 6.3, 128-bit segments */
+    WARPAES_CFB8 = 4,    /**< the same, 8-bit segments */
+    WARPAES_CFB1 = 5,    /**< the same, 1-bit segments, most significant bit of a byte first */
+    WARPAES_OFB = 6,     /**< SP 800-38A 6.4 */
+    WARPAES_CTR = 7,     /**< SP 800-38A 6.5, 128-bit big-endian increment (appendix B.1) */
+    WARPAES_XTS = 8,     /**< SP 800-38E, IEEE 1619: AES-128 and AES-256 */
+    WARPAES_GCM = 9,     /**< SP 800-38D; with associated data alone it is GMAC */
+    WARPAES_CCM = 10,    /**< SP 800-38C */
+    WARPAES_CMAC = 11,   /**< SP 800-38B: a tag and no output; decryption compares it */
+    WARPAES_KW = 12,     /**< SP 800-38F, RFC 3394: key wrapping. From here on for warpaes_crypt alone, on CPUs */
+    WARPAES_KWP = 13,    /**< SP 800-38F, RFC 5649: the same with padding */
+    WARPAES_SIV = 14,    /**< RFC 5297: deterministic, or with a nonce that may repeat */
+    WARPAES_GCM_SIV = 15 /**< RFC 8452: AES-128 and AES-256; an IV that repeats tells equal messages, nothing else */
 } warpaes_mode;
 
 typedef enum warpaes_direction { WARPAES_ENCRYPT = 1, WARPAES_DECRYPT = 2 } warpaes_direction;
@@ -260,6 +261,8 @@ typedef struct warpaes_part {
  * SIV: `mac_key` (K1 of RFC 5297) and `key` (K2), of the same length; `tag` of 16 bytes, V, which a file of RFC 5297
  * has before its ciphertext. `aad` is one component of what is authenticated besides, and none if it is NULL; with
  * `aad_list` there are `aad_count`. `iv`, of any length, comes after them, or is NULL; the list and it are 126 at most.
+ *
+ * GCM-SIV: as GCM, but AES-128 or AES-256, `iv` of 12 bytes, `tag` of 16, message and `aad` of at most 2^36 bytes.
  *
  * KW and the modes after it are computed on CPUs, whole; data in device memory is copied to host memory and back. An
  * engine that was asked for "cuda" refuses them with WARPAES_ERROR_BACKEND.

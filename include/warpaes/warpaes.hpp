@@ -135,7 +135,8 @@ enum class Mode {
     cmac = WARPAES_CMAC,
     kw = WARPAES_KW,
     kwp = WARPAES_KWP,
-    siv = WARPAES_SIV
+    siv = WARPAES_SIV,
+    gcm_siv = WARPAES_GCM_SIV
 };
 
 enum class Direction { encrypt = WARPAES_ENCRYPT, decrypt = WARPAES_DECRYPT };

@@ -61,7 +61,7 @@ inline constexpr std::size_t mode_values = static_cast<std::size_t>(modes.back()
 
 /// Modes that are made of others, of which no backend knows: `warpaes_crypt` takes their messages, whole
 /// (message/composed.hpp). Their values go on where those of Mode end.
-enum class ComposedMode : std::int32_t { kw = 12, kwp = 13, siv = 14 };
+enum class ComposedMode : std::int32_t { kw = 12, kwp = 13, siv = 14, gcm_siv = 15 };
 
 /// What a mode is, in one place: everything that only asks looks here.
 struct ModeTraits {
@@ -183,6 +183,19 @@ inline constexpr std::array mode_table{
                .tag_lengths = "must be 16 bytes for SIV",
                .most_aad = std::uint64_t{1} << 60,
                .longest_aad = "at most 2^60 bytes for SIV"},
+    ModeTraits{.name = "GCM-SIV",
+               .encrypts_parallel = true,
+               .decrypts_parallel = true,
+               .least_iv = 12,
+               .most_iv = 12,
+               .iv_lengths = "must be 12 bytes for GCM-SIV",
+               .tags = 0x10000,
+               .tag_lengths = "must be 16 bytes for GCM-SIV",
+               .most_aad = std::uint64_t{1} << 36,  // RFC 8452, 4
+               .longest_aad = "at most 2^36 bytes for GCM-SIV",
+               .most_text = std::uint64_t{1} << 36,
+               .text_lengths = "at most 2^36 bytes for GCM-SIV",
+               .aes_192 = false},
 };
 
 }  // namespace detail

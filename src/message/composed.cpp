@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "aes/counter.hpp"
+#include "aes/gcm_siv.hpp"
 #include "aes/key_wrap.hpp"
 #include "aes/siv.hpp"
 #include "base/clean_stack.hpp"
@@ -25,6 +26,11 @@ namespace {
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
     return (bytes + unit - 1) / unit * unit;
+}
+
+/// How many times as long as CTR a mode takes of what is done side by side.
+std::uint64_t times_ctr(ComposedMode mode) {
+    return mode == ComposedMode::gcm_siv ? 4 : 1;
 }
 
 /// What the output takes at the most.
@@ -50,8 +56,8 @@ void check_data_length(const ComposedRequest& r) {
 void check_keys(const ComposedRequest& r) {
     const ModeTraits& mode = traits_of(r.mode);
     if (!mode.aes_192 && r.key->bits() == 192) {
-        throw Error(WARPAES_ERROR_KEY_LENGTH, std::string("key: is one of AES-192, which ") + mode.name +
-                                                  " does not have; use 16 or 32 bytes");
+        throw Error(WARPAES_ERROR_KEY_LENGTH,
+                    std::string("key: is one of AES-192, which ") + mode.name + " does not have; use 16 or 32 bytes");
     }
     if (r.mode != ComposedMode::siv) {
         if (r.mac_key != nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "mac_key: is for SIV");
@@ -174,6 +180,115 @@ private:
     Secret<Block> d_;
 };
 
+/// GCM-SIV under the keys of one nonce (RFC 8452, 4 and 5).
+class GcmSiv {
+public:
+    /// `encrypt(Block&)`: under the key-generating key.
+    template <typename Cipher>
+    GcmSiv(GcmSivNonce nonce, std::size_t key_bytes, const Cipher& encrypt) : key_(derive(nonce, key_bytes, encrypt)) {}
+
+    [[nodiscard]] const ExpandedKey& key() const noexcept { return key_.key; }
+    [[nodiscard]] FieldElement h() const noexcept { return *key_.h; }
+
+    /// The digest of `bytes` bytes after `digest`, if that has been of whole blocks.
+    [[nodiscard]] FieldElement digest(Lane& lane, FieldElement digest, const std::uint8_t* data,
+                                      std::uint64_t bytes) const {
+        Secret<Piece> piece;
+        for (std::uint64_t at = 0; at < bytes; at += piece_bytes) {
+            digest = add_piece(lane, digest, data + at, std::min<std::uint64_t>(piece_bytes, bytes - at), *piece);
+        }
+        return digest;
+    }
+
+    /// Encrypts or decrypts `bytes` bytes from byte `at` of the message on; with `hashed` the digest of the output.
+    FieldElement crypt(Lane& lane, const Block& tag, std::uint64_t at, const std::uint8_t* input, std::uint8_t* output,
+                       std::uint64_t bytes, bool hashed) const {
+        Secret<Piece> stream;
+        FieldElement digest;
+        for (std::uint64_t done = 0; done < bytes; done += piece_bytes) {
+            const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, bytes - done));
+            const std::uint64_t blocks = blocks_of(n);
+            gcm_siv_counters(tag, (at + done) / block_bytes, stream->data(), static_cast<std::size_t>(blocks));
+            MessageGroup group = stretch_of(Mode::ecb, Direction::encrypt, key(), tag, stream->data(), stream->data(),
+                                            blocks * block_bytes);
+            group.direct = true;
+            lane.run(group);
+            exclusive_or(output + done, input + done, stream->data(), n);
+            if (hashed) digest = add_piece(lane, digest, output + done, n, *stream);
+        }
+        return digest;
+    }
+
+private:
+    /// What stays in the first-level cache with what is read and written.
+    static constexpr std::size_t piece_bytes = 8192;
+    using Piece = std::array<std::uint8_t, piece_bytes>;
+    /// Up to here a table of powers costs more than it saves.
+    static constexpr std::size_t by_hand = 256;
+
+    struct Derived {
+        Derived(std::span<const std::uint8_t> bytes, FieldElement subkey) : key(bytes, subkey), h(subkey) {}
+        ExpandedKey key;
+        Secret<FieldElement> h;
+    };
+
+    template <typename Cipher>
+    static Derived derive(GcmSivNonce nonce, std::size_t key_bytes, const Cipher& encrypt) {
+        Secret<Block> authentication, block;
+        Secret<std::array<std::uint8_t, 32>> encryption;
+        for (unsigned i = 0; i < 2 + key_bytes / 8; ++i) {
+            *block = gcm_siv_key_block(nonce, i);
+            encrypt(*block);
+            std::copy_n(block->begin(), 8, i < 2 ? authentication->begin() + 8 * i : encryption->begin() + 8 * (i - 2));
+        }
+        return {std::span<const std::uint8_t>(*encryption).first(key_bytes), polyval_subkey(*authentication)};
+    }
+
+    FieldElement add_piece(Lane& lane, FieldElement digest, const std::uint8_t* data, std::uint64_t bytes,
+                           Piece& work) const {
+        reverse_blocks(work.data(), data, static_cast<std::size_t>(bytes));
+        const std::uint64_t blocks = blocks_of(bytes);
+        if (bytes <= by_hand) {
+            hash_blocks(h(), work.data(), blocks * block_bytes, digest);
+            return digest;
+        }
+        Secret<Block> sum;
+        lane.run({.mode = Mode::gcm,
+                  .direction = Direction::encrypt,
+                  .length = blocks * block_bytes,
+                  .input = Elements::of(work.data()),
+                  .output = {},
+                  .iv = {},
+                  .aad = {},
+                  .tag = {},
+                  .key = &key(),
+                  .keys = {},
+                  .digest = &*sum,
+                  .direct = true});
+        const bool whole = bytes == piece_bytes;
+        return multiply(digest, whole ? *piece_power_ : power(h(), blocks)) ^ load_element(*sum);
+    }
+
+    /// `to` may be `a`. Apart the compiler would not know which of the two it is, and do without vectors.
+    static void exclusive_or(std::uint8_t* to, const std::uint8_t* a, const std::uint8_t* b, std::size_t bytes) {
+        if (to == a) {
+            add_to(to, b, bytes);
+        } else {
+            add(to, a, b, bytes);
+        }
+    }
+    static void add_to(std::uint8_t* __restrict to, const std::uint8_t* __restrict b, std::size_t bytes) {
+        for (std::size_t i = 0; i < bytes; ++i) to[i] = static_cast<std::uint8_t>(to[i] ^ b[i]);
+    }
+    static void add(std::uint8_t* __restrict to, const std::uint8_t* __restrict a, const std::uint8_t* __restrict b,
+                    std::size_t bytes) {
+        for (std::size_t i = 0; i < bytes; ++i) to[i] = static_cast<std::uint8_t>(a[i] ^ b[i]);
+    }
+
+    Derived key_;
+    Secret<FieldElement> piece_power_{power(*key_.h, piece_bytes / block_bytes)};
+};
+
 /// A message whose buffers lie in host memory, on the CPU backend that runs it.
 class HostMessage {
 public:
@@ -205,6 +320,9 @@ public:
         case ComposedMode::siv:
             siv();
             break;
+        case ComposedMode::gcm_siv:
+            gcm_siv();
+            break;
         }
         return r_.input_length;
     }
@@ -227,10 +345,15 @@ private:
                                                               .tweak_key = nullptr,
                                                               .data_unit = 0});
     }
+    /// Bytes that take about as long as a chunk of CTR does.
+    [[nodiscard]] std::uint64_t chunk_bytes() const {
+        return std::max<std::uint64_t>(plan_.chunk_bytes / times_ctr(r_.mode), 4096);
+    }
     /// Calls `work(lane, chunk, first byte, bytes)` for all of the message, side by side where that pays.
     template <typename Work>
     void for_each_chunk(const Work& work) const {
-        const std::uint64_t n = r_.input_length, chunk = plan_.chunk_bytes, chunks = n / chunk + (n % chunk != 0);
+        const std::uint64_t n = r_.input_length, chunk = chunk_bytes(), chunks = n / chunk + (n % chunk != 0);
+        const auto lanes = static_cast<std::size_t>(std::min<std::uint64_t>(plan_.lanes, chunks));
         std::atomic<std::uint64_t> next{0};
         const auto take = [&](std::size_t worker) {
             const LaneLease lane = engine_.lease(plan_, static_cast<unsigned>(worker), 0);
@@ -238,8 +361,8 @@ private:
                 work(*lane, i, i * chunk, std::min(chunk, n - i * chunk));
             }
         };
-        if (std::min<std::uint64_t>(plan_.lanes, chunks) <= 1) return take(0);
-        engine_.pool().for_each(plan_.lanes, take);
+        if (lanes <= 1) return take(0);
+        engine_.pool().for_each(lanes, take);
     }
     [[nodiscard]] auto cipher() const {
         return [this](Block& block) { run_short(Mode::ecb, r_.direction, *r_.key, block.data(), block_bytes); };
@@ -319,6 +442,45 @@ private:
         if (!encrypt_) compare_tags(*s2v.value(text(output_)), tag_);
     }
 
+    void gcm_siv() {
+        std::array<std::uint8_t, gcm_siv_nonce_bytes> nonce;  // a copy, for it may lie in the output
+        std::copy_n(iv_.begin(), nonce.size(), nonce.begin());
+        const GcmSiv siv(nonce, r_.key->bytes().size(), [this](Block& block) {
+            run_short(Mode::ecb, Direction::encrypt, *r_.key, block.data(), block_bytes);
+        });
+        const std::uint64_t n = r_.input_length, chunk = chunk_bytes();
+        const auto aad = aad_.empty() ? std::span<const std::uint8_t>() : aad_.front();
+        Secret<FieldElement> digest;
+        *digest = siv.digest(*engine_.lease(plan_, 0, 0), {}, aad.data(), aad.size());
+        // Each chunk gives a digest of its own: those of plaintexts, so on decryption of the output.
+        SecretVector digests(static_cast<std::size_t>((n / chunk + 1) * sizeof(FieldElement)));
+        const auto add = [&] {
+            for (std::uint64_t at = 0; at < n; at += chunk) {
+                FieldElement part;
+                std::memcpy(&part, digests.data() + at / chunk * sizeof part, sizeof part);
+                *digest = multiply(*digest, power(siv.h(), blocks_of(std::min(chunk, n - at)))) ^ part;
+            }
+            *digest = multiply(*digest ^ gcm_siv_lengths(aad.size(), n), siv.h());
+            Secret<Block> tag(gcm_siv_tag_block(*digest, nonce));
+            run_short(Mode::ecb, Direction::encrypt, siv.key(), tag->data(), block_bytes);
+            return tag;
+        };
+        const auto note = [&](std::uint64_t i, FieldElement part) {
+            std::memcpy(digests.data() + i * sizeof part, &part, sizeof part);
+        };
+        if (encrypt_) {
+            for_each_chunk([&](Lane& lane, std::uint64_t i, std::uint64_t at, std::uint64_t bytes) {
+                note(i, siv.digest(lane, {}, input_ + at, bytes));
+            });
+            tag_ = *add();
+        }
+        for_each_chunk([&](Lane& lane, std::uint64_t i, std::uint64_t at, std::uint64_t bytes) {
+            const FieldElement part = siv.crypt(lane, tag_, at, input_ + at, output_ + at, bytes, !encrypt_);
+            if (!encrypt_) note(i, part);
+        });
+        if (!encrypt_) compare_tags(*add(), tag_);
+    }
+
     static Error wrong_check_value() {
         return {WARPAES_ERROR_AUTHENTICATION, "input: its check value is wrong: wrong key, wrong iv or altered data"};
     }
@@ -335,9 +497,11 @@ private:
 };
 
 void run(Engine& engine, const ComposedRequest& r, MessageResult& result) {
-    const Plan plan = engine.plan_on_cpu(
-        {.mode = Mode::ctr, .direction = Direction::encrypt, .key_bits = r.key->bits(), .bytes = r.input_length},
-        traits_of(r.mode).name);
+    const Plan plan = engine.plan_on_cpu({.mode = Mode::ctr,
+                                          .direction = Direction::encrypt,
+                                          .key_bits = r.key->bits(),
+                                          .bytes = r.input_length * times_ctr(r.mode)},
+                                         traits_of(r.mode).name);
     const HostBytes iv(r.iv.data(), r.iv.size()), input(r.input, r.input_length);
     std::vector<HostBytes> parts;
     std::vector<std::span<const std::uint8_t>> aad;
@@ -352,8 +516,7 @@ void run(Engine& engine, const ComposedRequest& r, MessageResult& result) {
     Secret<Block> tag;
     try {
         if (decrypt) copy_anywhere(tag->data(), r.tag, tag_bytes);
-        result.output_length =
-            HostMessage(engine, r, plan, {iv.span(), input.span(), output.data(), aad, &*tag}).run();
+        result.output_length = HostMessage(engine, r, plan, {iv.span(), input.span(), output.data(), aad, &*tag}).run();
         output.finish();
     } catch (...) {
         if (decrypt) output.clear();

@@ -319,11 +319,12 @@ void everything(const std::string& backend) {
                 mode_of_length(mode, key_bytes, iv_bytes, backend);
             }
         }
-        for (int mode = WARPAES_KW; mode <= WARPAES_SIV; ++mode) {
+        for (int mode = WARPAES_KW; mode <= WARPAES_GCM_SIV; ++mode) {
+            if (mode == WARPAES_GCM_SIV && key_bytes == 24) continue;
             for (const std::size_t length : {16, 40, 5000}) {
                 for (const int direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
-                    // CTR begins where V says, which everybody sees, and memcheck cannot know to be public.
-                    if (mode == WARPAES_SIV && direction == WARPAES_ENCRYPT) {
+                    // Counters begin where the tag says, which everybody sees, and memcheck cannot know to be public.
+                    if (mode >= WARPAES_SIV && direction == WARPAES_ENCRYPT) {
                         composed(mode, direction, key_bytes, length);
                         (void)VALGRIND_MAKE_MEM_DEFINED(secrets.tags[0], 16);
                         continue;

@@ -2,6 +2,7 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -94,5 +95,86 @@ Bytes siv(const Bytes& k1, const Bytes& k2, const std::vector<Bytes>& components
     out.insert(out.end(), sealed.begin(), sealed.end());
     return out;
 }
+
+namespace gcm_siv {
+
+Bytes dot(const Bytes& a, const Bytes& b) {
+    Bytes product(16, 0);
+    // Bit i of the field element is bit i % 8 of byte i / 8. From the least one on: add, divide by x.
+    for (unsigned i = 0; i < 128; ++i) {
+        if ((b[i / 8] >> i % 8 & 1) != 0) product = sum(product, a);
+        const bool carry = (product[0] & 1) != 0;
+        for (unsigned k = 0; k < 16; ++k) {
+            product[k] = static_cast<std::uint8_t>(product[k] >> 1 | (k < 15 ? product[k + 1] << 7 : 0));
+        }
+        // x^-1 = x^127 + x^126 + x^125 + x^120, as x^128 + x^127 + x^126 + x^121 + 1 = 0
+        if (carry) product[15] ^= 0xe1;
+    }
+    return product;
+}
+
+Bytes polyval(const Bytes& h, const Bytes& x) {
+    Bytes s(16, 0);
+    for (std::size_t at = 0; at < x.size(); at += 16) {
+        const auto block = x.begin() + static_cast<std::ptrdiff_t>(at);
+        s = dot(sum(s, Bytes(block, block + 16)), h);
+    }
+    return s;
+}
+
+Bytes inverse(const Bytes& a) {  // a^(2^128 - 2)
+    Bytes square = dot(a, a), result = square;
+    for (int i = 2; i < 128; ++i) {
+        square = dot(square, square);
+        result = dot(result, square);
+    }
+    return result;
+}
+
+Keys derive(const Bytes& key, const Bytes& nonce) {
+    Bytes all;
+    for (unsigned i = 0; i < 2 + key.size() / 8; ++i) {
+        Bytes block(16, 0);
+        block[0] = static_cast<std::uint8_t>(i);
+        std::copy(nonce.begin(), nonce.end(), block.begin() + 4);
+        const Bytes out = *evp("ECB", true, key, {}, block);
+        all.insert(all.end(), out.begin(), out.begin() + 8);
+    }
+    return {{all.begin(), all.begin() + 16}, {all.begin() + 16, all.end()}};
+}
+
+Bytes hashed(const Bytes& aad, const Bytes& text) {
+    Bytes all = aad;
+    all.resize((all.size() + 15) / 16 * 16);
+    all.insert(all.end(), text.begin(), text.end());
+    all.resize((all.size() + 15) / 16 * 16);
+    for (const std::uint64_t bits : {8 * std::uint64_t{aad.size()}, 8 * std::uint64_t{text.size()}}) {
+        for (unsigned i = 0; i < 8; ++i) all.push_back(static_cast<std::uint8_t>(bits >> 8 * i));
+    }
+    return all;
+}
+
+Bytes seal(const Bytes& key, const Bytes& nonce, const Bytes& aad, const Bytes& text) {
+    const Keys keys = derive(key, nonce);
+    Bytes s = polyval(keys.authentication, hashed(aad, text));
+    for (std::size_t i = 0; i < 12; ++i) s[i] ^= nonce[i];
+    s[15] &= 0x7f;
+    const Bytes tag = *evp("ECB", true, keys.encryption, {}, s);
+
+    Bytes out, block = tag;
+    block[15] |= 0x80;
+    for (std::size_t at = 0; at < text.size(); at += 16) {
+        const Bytes stream = *evp("ECB", true, keys.encryption, {}, block);
+        for (std::size_t i = at; i < std::min(text.size(), at + 16); ++i) {
+            out.push_back(static_cast<std::uint8_t>(text[i] ^ stream[i - at]));
+        }
+        for (unsigned i = 0; i < 4 && ++block[i] == 0; ++i) {
+        }
+    }
+    out.insert(out.end(), tag.begin(), tag.end());
+    return out;
+}
+
+}  // namespace gcm_siv
 
 }  // namespace oracle

@@ -18,4 +18,25 @@ Bytes evp_siv(const Bytes& k1, const Bytes& k2, const std::vector<Bytes>& compon
 /// The same by RFC 5297, 2.4 and 2.6, from CMAC and CTR, with empty ones.
 Bytes siv(const Bytes& k1, const Bytes& k2, const std::vector<Bytes>& components, const Bytes& text);
 
+/// RFC 8452 as it stands, slowly; libcrypto has it from version 3.2 on.
+namespace gcm_siv {
+
+/// Section 3: a * b * x^-128, and POLYVAL of whole blocks.
+Bytes dot(const Bytes& a, const Bytes& b);
+Bytes polyval(const Bytes& h, const Bytes& x);
+/// The inverse as to dot().
+Bytes inverse(const Bytes& a);
+
+/// Section 4: message-authentication key and message-encryption key.
+struct Keys {
+    Bytes authentication, encryption;
+};
+Keys derive(const Bytes& key, const Bytes& nonce);
+/// What POLYVAL takes: both padded, and their lengths.
+Bytes hashed(const Bytes& aad, const Bytes& text);
+/// Ciphertext and tag.
+Bytes seal(const Bytes& key, const Bytes& nonce, const Bytes& aad, const Bytes& text);
+
+}  // namespace gcm_siv
+
 }  // namespace oracle

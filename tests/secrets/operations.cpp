@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "composed_oracle.hpp"
 #include "evp_oracle.hpp"
 #include "memory.hpp"
 #include "patterns.hpp"
@@ -366,12 +367,33 @@ void World::drbg(bool derives, bool briefly) {
     warpaes_drbg_destroy(generator);
 }
 
+namespace {
+
+/// GCM-SIV's keys of a message.
+void look_for_derived_keys(Bytes key, Bytes nonce) {
+    const bool looked = apart([&] {
+        const auto derived = oracle::gcm_siv::derive({key.begin(), key.end()}, {nonce.begin(), nonce.end()});
+        look_for_key(derived.encryption, "key of GCM-SIV", {});
+        look_for_bytes(derived.authentication, "authentication key of GCM-SIV");
+        std::vector<std::uint8_t> reversed(derived.authentication.rbegin(), derived.authentication.rend());
+        look_for_bytes(reversed, "reversed authentication key of GCM-SIV");
+    });
+    if (!looked) std::abort();
+}
+
+}  // namespace
+
 void World::composed_into(std::vector<Operation>& all) {
     unsigned turn = 0;
-    for (int m = WARPAES_KW; m <= WARPAES_SIV; ++m) {
+    for (int m = WARPAES_KW; m <= WARPAES_GCM_SIV; ++m) {
         const auto mode = static_cast<warpaes_mode>(m);
         for (const std::size_t length : {32, 208, 5008, 40000}) {
-            const unsigned key_length = key_lengths[turn++ % 3];
+            unsigned key_length = key_lengths[turn++ % 3];
+            if (mode == WARPAES_GCM_SIV && key_length == 24) key_length = 32;
+            std::function<void()> look;
+            if (mode == WARPAES_GCM_SIV) {
+                look = [=, this] { look_for_derived_keys({keys_ + 32 * (key_length / 8 - 2), key_length}, {iv_, 12}); };
+            }
             for (const int what : {1, 2, 3}) {
                 const bool forged = what == 3;
                 const auto direction = what == 1 ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
