@@ -26,9 +26,12 @@ BatchPlan plan_batch(Engine& engine, std::span<const BatchPart> parts) {
     const bool pageable =
         std::any_of(parts.begin(), parts.end(), [](const BatchPart& p) { return p.memory == Memory::pageable; });
     if (pageable) {
-        // A worker of a GPU copies pageable memory to page-locked staging and back itself: more of them, with less each.
+        // A worker of a GPU copies pageable memory to page-locked staging and back itself: more of them, with less
+        // each.
         plan.gpu_lanes = std::clamp(engine.options().threads, plan.gpu_lanes, most_gpu_lanes);
-        plan.gpu_task_bytes = std::uint64_t{2} << 20;
+        std::uint64_t bytes = 0;
+        for (const BatchPart& p : parts) bytes += std::min(p.bytes, std::uint64_t{1} << 40);
+        plan.gpu_task_bytes = std::clamp(bytes / most_gpu_lanes, std::uint64_t{2} << 20, plan.gpu_task_bytes);
     }
     plan.reason = std::move(crew.reason);
     return plan;
