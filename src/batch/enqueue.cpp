@@ -19,8 +19,12 @@ void refuse(const std::string& sentence) {
 void check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked& checked) {
     const MessageGroup& g = checked.group;
     if (g.count == 0 || (g.length == 0 && !uses_tag(g.mode))) return;
-    const auto is_here = [&](const void* pointer) {
+    const auto lies_there = [&](const void* pointer) {
         return checked.device >= 0 && device_of(cuda_backend().place(pointer)) == checked.device;
+    };
+    // Of what the checker has seen, all is there unless it is split.
+    const auto is_here = [&](const void* pointer) {
+        return checked.device >= 0 && (!checked.split || lies_there(pointer));
     };
     if (g.length != 0 && (!is_here(g.input.first) || (g.output.first != nullptr && !is_here(g.output.first)))) {
         refuse("input, output: an enqueued batch takes data in the memory of one device");
@@ -30,7 +34,7 @@ void check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked&
         if (!is_here(g.tag.first)) refuse("tag: an enqueued batch writes tags to the memory of the data's device");
     } else if (e.statuses == nullptr) {
         refuse("statuses: is null; nobody would hear that a tag is wrong");
-    } else if (!is_here(e.statuses)) {
+    } else if (!lies_there(e.statuses)) {
         refuse("statuses: an enqueued batch writes them to the memory of the data's device");
     }
 }

@@ -19,11 +19,12 @@ BatchRequest to_request(const warpaes_batch_options& o, const warpaes_batch_entr
     if (count >= std::numeric_limits<std::uint32_t>::max()) {
         throw Error(WARPAES_ERROR_ARGUMENT, "count: must be below 2^32 - 1, got " + std::to_string(count));
     }
-    if (o.entry_size < sizeof(warpaes_batch_entry) || o.entry_size % alignof(warpaes_batch_entry) != 0) {
+    if (o.entry_size < first_entry_bytes || o.entry_size % alignof(warpaes_batch_entry) != 0) {
         throw Error(WARPAES_ERROR_ARGUMENT,
                     "entry_size: is " + std::to_string(o.entry_size) + "; set it to sizeof(warpaes_batch_entry)");
     }
-    if (o.results != nullptr && (o.result_size < sizeof(warpaes_entry_result) || o.result_size % 8 != 0)) {
+    if (o.results != nullptr &&
+        (o.result_size < first_entry_result_bytes || o.result_size % alignof(warpaes_entry_result) != 0)) {
         throw Error(WARPAES_ERROR_ARGUMENT,
                     "result_size: is " + std::to_string(o.result_size) + "; set it to sizeof(warpaes_entry_result)");
     }

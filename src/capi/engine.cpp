@@ -41,7 +41,8 @@ warpaes_status warpaes_engine_create(const warpaes_engine_options* options, warp
         *engine = nullptr;
         *engine = new warpaes_engine(to_options(options));
     });
-    if (options != nullptr && options->struct_size >= sizeof *options && options->error != nullptr) {
+    if (options != nullptr && options->struct_size >= struct_facts<warpaes_engine_options>.least &&
+        options->error != nullptr) {
         write_error(status, options->error);
     }
     return status;

@@ -63,9 +63,6 @@ extern "C" {
 
 warpaes_status warpaes_key_create(const uint8_t* bytes, size_t length, warpaes_key** key) {
     return guarded([&] {
-        // The C++ library, which keeps the list of living keys, binds its symbols when they are first called, and that
-        // saves vector registers further down than usual.
-        note_stack_depth(libcrypto_stack);
         require(key, "key");
         *key = nullptr;
         require(bytes, "bytes");

@@ -121,14 +121,14 @@ warpaes_status warpaes_keyset_write(const warpaes_keyset* keyset, char* json, si
         require(keyset, "keyset");
         require(length, "length");
         *length = 0;
-        const SecretBytes text = keyset->impl.to_json();
-        *length = text.get().size();
+        const SecretVector text = keyset->impl.to_json();
+        *length = text.size();
         if (capacity < *length) {
             throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "json: takes " + std::to_string(*length) +
                                                             " bytes, there is room for " + std::to_string(capacity));
         }
         require(json, "json");
-        std::copy(text.get().begin(), text.get().end(), json);
+        std::copy(text.begin(), text.end(), json);
     });
 }
 

@@ -113,7 +113,8 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
             crypt(read_struct(message, "message"), made);
         }
     });
-    if (result != nullptr && result->struct_size == sizeof(warpaes_result)) {
+    if (result == nullptr) return status;
+    if (result->struct_size == sizeof(warpaes_result)) {
         fill(*result, status, made);
     } else {
         warpaes_result copy{};

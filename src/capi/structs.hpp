@@ -15,6 +15,11 @@ struct StructFacts {
     const char* init = "";  ///< the macro that sets it right
 };
 
+/// Of what lies in arrays, whose `entry_size` and `result_size` a batch is told; nothing beyond these may be looked at.
+inline constexpr std::size_t first_entry_bytes = 176, first_entry_result_bytes = 24;
+static_assert(sizeof(warpaes_batch_entry) == first_entry_bytes, "a new field is 0 for who does not have it");
+static_assert(sizeof(warpaes_entry_result) == first_entry_result_bytes, "a new field is written for who has it");
+
 template <typename Struct>
 inline constexpr StructFacts struct_facts{};
 template <>

@@ -70,14 +70,12 @@ void StreamBatches::enqueue(int device, const DeviceLimits& limits, CopyQueues& 
     const RelaxedCapture relaxed;
     const cudaGraph_t graph = graph_of(stream);
     Slot& slot = take(graph != nullptr);
-    bool enqueued = false;
     try {
         if (graph != nullptr) let_go_with(graph, slot);
         const BatchContext context{device, limits, queues, nullptr, stream, slot.memory, nullptr};
         BatchWork work(context, slot.memory, MergedGroups(groups));
         work.get_ready();
         work.enqueue();
-        enqueued = true;
         const bool secret = work.leave();
         if (graph != nullptr) return;
         if (secret) {
@@ -88,8 +86,10 @@ void StreamBatches::enqueue(int device, const DeviceLimits& limits, CopyQueues& 
             slot.by_event = true;
         }
     } catch (...) {
-        // BatchWork has waited for what had been enqueued.
-        if (graph == nullptr && !enqueued) let_go(&slot);
+        if (graph == nullptr) {
+            (void)cudaStreamSynchronize(stream);
+            let_go(&slot);
+        }
         throw;
     }
 }

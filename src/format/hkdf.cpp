@@ -72,13 +72,13 @@ void Hmac::compute(std::initializer_list<std::span<const std::uint8_t>> parts, s
     std::copy_n(whole->begin(), std::min(mac.size(), length), mac.begin());
 }
 
-SecretBytes hkdf_expand(Hash hash, std::span<const std::uint8_t> prk,
-                        std::initializer_list<std::span<const std::uint8_t>> info, std::size_t length) {
+SecretVector hkdf_expand(Hash hash, std::span<const std::uint8_t> prk,
+                         std::initializer_list<std::span<const std::uint8_t>> info, std::size_t length) {
     std::vector<std::uint8_t> joined;
     for (const auto part : info) joined.insert(joined.end(), part.begin(), part.end());
     Hmac mac(hash, prk);
     Secret<std::array<std::uint8_t, Hmac::most_bytes>> block;
-    std::vector<std::uint8_t> bytes(length);
+    SecretVector bytes(length);
     std::uint8_t counter = 0;
     for (std::size_t at = 0; at < length; at += mac.bytes()) {
         ++counter;
@@ -87,11 +87,11 @@ SecretBytes hkdf_expand(Hash hash, std::span<const std::uint8_t> prk,
         std::copy_n(block->begin(), std::min(mac.bytes(), length - at),
                     bytes.begin() + static_cast<std::ptrdiff_t>(at));
     }
-    return SecretBytes(std::move(bytes));
+    return bytes;
 }
 
-SecretBytes hkdf(Hash hash, std::span<const std::uint8_t> key, std::span<const std::uint8_t> salt,
-                 std::span<const std::uint8_t> info, std::size_t length) {
+SecretVector hkdf(Hash hash, std::span<const std::uint8_t> key, std::span<const std::uint8_t> salt,
+                  std::span<const std::uint8_t> info, std::size_t length) {
     Hmac mac(hash, salt);
     Secret<std::array<std::uint8_t, Hmac::most_bytes>> prk;
     mac.compute({key}, *prk);

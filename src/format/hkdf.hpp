@@ -31,10 +31,10 @@ private:
 };
 
 /// HKDF-Expand; `info` in parts.
-SecretBytes hkdf_expand(Hash hash, std::span<const std::uint8_t> prk,
-                        std::initializer_list<std::span<const std::uint8_t>> info, std::size_t length);
+SecretVector hkdf_expand(Hash hash, std::span<const std::uint8_t> prk,
+                         std::initializer_list<std::span<const std::uint8_t>> info, std::size_t length);
 /// HKDF-Extract and HKDF-Expand.
-SecretBytes hkdf(Hash hash, std::span<const std::uint8_t> key, std::span<const std::uint8_t> salt,
-                 std::span<const std::uint8_t> info, std::size_t length);
+SecretVector hkdf(Hash hash, std::span<const std::uint8_t> key, std::span<const std::uint8_t> salt,
+                  std::span<const std::uint8_t> info, std::size_t length);
 
 }  // namespace warpaes

@@ -65,13 +65,13 @@ std::uint8_t JsonReader::escaped() {
     return static_cast<std::uint8_t>(value);
 }
 
-SecretBytes JsonReader::string() {
+SecretVector JsonReader::string() {
     expect('"');
     // Room for all of it beforehand: growing would leave copies behind.
     std::size_t most = 0;
     while (at_ + most < text_.size() && text_[at_ + most] != '"') most += text_[at_ + most] == '\\' ? 2 : 1;
-    Wiped bytes;
-    bytes->reserve(most);
+    SecretVector bytes;
+    bytes.reserve(most);
     for (;;) {
         const char c = at_ < text_.size() ? text_[at_] : '\0';
         if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) {
@@ -79,13 +79,13 @@ SecretBytes JsonReader::string() {
         }
         ++at_;
         if (c == '"') break;
-        bytes->push_back(c == '\\' ? escaped() : static_cast<std::uint8_t>(c));
+        bytes.push_back(c == '\\' ? escaped() : static_cast<std::uint8_t>(c));
     }
-    return SecretBytes(std::move(*bytes));
+    return bytes;
 }
 
 std::uint32_t JsonReader::number() {
-    SecretBytes quoted;
+    SecretVector quoted;
     std::string_view digits;
     if (peek() == '"') {
         quoted = string();

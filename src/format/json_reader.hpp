@@ -37,7 +37,7 @@ public:
         for (bool first = true; next(']', first); first = false) element();
     }
     /// ASCII, which is all that keysets have.
-    SecretBytes string();
+    SecretVector string();
     /// A number without sign, fraction and exponent, or as protobuf allows a string of its digits.
     std::uint32_t number();
     /// Nothing but white space follows.
@@ -46,8 +46,8 @@ public:
     /// For a value that is well-formed and yet not what it has to be.
     [[noreturn]] void refuse(const std::string& expected) const;
 
-    static std::string_view as_text(const SecretBytes& bytes) {
-        return {reinterpret_cast<const char*>(bytes.get().data()), bytes.get().size()};
+    static std::string_view as_text(const SecretVector& bytes) {
+        return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
     }
 
 private:

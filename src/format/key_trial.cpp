@@ -35,12 +35,12 @@ OpenedFile try_key(Engine& engine, const StreamKey& key, std::span<const std::ui
 
 void authenticate(Engine& engine, const SegmentCipher& cipher, const SegmentRange& range,
                   std::span<const std::uint8_t> sealed) {
-    Wiped text;
-    text->resize(static_cast<std::size_t>(text_bytes(cipher.layout(), range)));
+    SecretVector text;
+    text.resize(static_cast<std::size_t>(text_bytes(cipher.layout(), range)));
     const Plan plan = engine.plan(Mode::gcm, Direction::decrypt, 0);
     auto* input = const_cast<std::uint8_t*>(sealed.data());  // which process() only reads
     WorkerLane(engine, plan, 0, 0).run([&](Lane& lane) {
-        cipher.process(lane, Direction::decrypt, range, text->data(), input);
+        cipher.process(lane, Direction::decrypt, range, text.data(), input);
     });
 }
 

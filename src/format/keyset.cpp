@@ -18,7 +18,7 @@ constexpr std::size_t most_raw_bytes = 4096;
     throw Error(WARPAES_ERROR_ARGUMENT, "key_id: key " + std::to_string(key_id) + " " + why);
 }
 
-Keyset::Entry make_entry(const StreamParameters& parameters, SecretBytes key, std::uint32_t id) {
+Keyset::Entry make_entry(const StreamParameters& parameters, SecretVector key, std::uint32_t id) {
     Keyset::Entry entry;
     entry.key = {parameters, std::move(key), id};
     entry.data.type_url = tink_type_of(parameters.format);
@@ -41,7 +41,7 @@ Keyset Keyset::from_raw(std::string_view template_name, std::span<const std::uin
         throw Error(WARPAES_ERROR_KEY_LENGTH, sentence);
     }
     Keyset keyset;
-    keyset.insert(make_entry(parameters, SecretBytes({key.begin(), key.end()}), 1));
+    keyset.insert(make_entry(parameters, SecretVector(key.begin(), key.end()), 1));
     return keyset;
 }
 
@@ -55,9 +55,9 @@ std::uint32_t Keyset::add(std::string_view template_name) {
     while (id == 0 || std::any_of(entries_.begin(), entries_.end(), taken)) {
         make_key({reinterpret_cast<std::uint8_t*>(&id), sizeof id});
     }
-    std::vector<std::uint8_t> key(parameters.aes_key_bytes);
+    SecretVector key(parameters.aes_key_bytes);
     make_key(key);
-    insert(make_entry(parameters, SecretBytes(std::move(key)), id));
+    insert(make_entry(parameters, std::move(key), id));
     return id;
 }
 

@@ -29,7 +29,7 @@ public:
         std::string type_url;  ///< empty for a key that Tink has no type for
         std::string material = "SYMMETRIC";
         std::string output_prefix = "RAW";  ///< files have none
-        SecretBytes value;
+        SecretVector value;
     };
     struct Entry {
         StreamKey key;  ///< of a key of another kind, or a destroyed one, only its number
@@ -45,7 +45,7 @@ public:
     /// One key, which is the primary. Throws Error{ARGUMENT, KEY_LENGTH}.
     static Keyset from_raw(std::string_view template_name, std::span<const std::uint8_t> key);
     /// Throws Error{KEYSET} if the keyset holds keys that Tink's format has no room for (C2SP) or is empty.
-    [[nodiscard]] SecretBytes to_json() const;
+    [[nodiscard]] SecretVector to_json() const;
 
     /// Adds a random key and returns its number.
     std::uint32_t add(std::string_view template_name);

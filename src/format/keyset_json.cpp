@@ -34,28 +34,28 @@ bool is_base64(char c) {
 }
 
 /// RFC 4648, section 4, in canonical form: whole groups, unused bits zero.
-SecretBytes decode_base64(std::string_view text, const JsonReader& json) {
+SecretVector decode_base64(std::string_view text, const JsonReader& json) {
     const std::size_t padding = text.size() - std::min(text.find_last_not_of('=') + 1, text.size());
     const std::string_view digits = text.substr(0, text.size() - padding);
     if (text.size() % 4 != 0 || padding > 2 || !std::all_of(digits.begin(), digits.end(), is_base64)) {
         json.refuse("base64 before it");
     }
-    Wiped bytes;
-    bytes->resize(text.size() / 4 * 3);
+    SecretVector bytes;
+    bytes.resize(text.size() / 4 * 3);
     const auto* from = reinterpret_cast<const unsigned char*>(text.data());
-    EVP_DecodeBlock(bytes->data(), from, static_cast<int>(text.size()));
+    EVP_DecodeBlock(bytes.data(), from, static_cast<int>(text.size()));
     if (padding != 0 &&
-        std::any_of(bytes->end() - static_cast<std::ptrdiff_t>(padding), bytes->end(), [](auto b) { return b != 0; })) {
+        std::any_of(bytes.end() - static_cast<std::ptrdiff_t>(padding), bytes.end(), [](auto b) { return b != 0; })) {
         json.refuse("base64 before it");
     }
-    for (std::size_t i = 0; i < padding; ++i) bytes->pop_back();
-    return SecretBytes(std::move(*bytes));
+    for (std::size_t i = 0; i < padding; ++i) bytes.pop_back();
+    return bytes;
 }
 
 /// One of `choices`, as its index.
 template <std::size_t N>
 std::size_t read_choice(JsonReader& json, const std::array<std::string_view, N>& choices, const char* what) {
-    const SecretBytes text = json.string();
+    const SecretVector text = json.string();
     const auto found = std::find(choices.begin(), choices.end(), JsonReader::as_text(text));
     if (found == choices.end()) json.refuse(std::string(what) + " before it");
     return static_cast<std::size_t>(found - choices.begin());
@@ -66,7 +66,7 @@ void read_key_data(JsonReader& json, Keyset::KeyData& data) {
         if (name == "typeUrl") {
             data.type_url = JsonReader::as_text(json.string());
         } else if (name == "value") {
-            const SecretBytes text = json.string();
+            const SecretVector text = json.string();
             data.value = decode_base64(JsonReader::as_text(text), json);
         } else if (name == "keyMaterialType") {
             data.material = materials[read_choice(json, materials, "a kind of key material")];
@@ -92,7 +92,7 @@ void interpret(Keyset::Entry& entry) {
     }
     entry.for_files = format && entry.state != KeyState::destroyed;
     if (entry.for_files) {
-        entry.key = parse_tink_key(*format, entry.data.value.get());
+        entry.key = parse_tink_key(*format, entry.data.value);
         entry.key.id = id;
     }
 }
@@ -124,22 +124,22 @@ Keyset::Entry read_key(JsonReader& json) {
     return entry;
 }
 
-void append(std::vector<std::uint8_t>& text, std::string_view part) {
+void append(SecretVector& text, std::string_view part) {
     text.insert(text.end(), part.begin(), part.end());
 }
 
-std::size_t base64_length(const SecretBytes& bytes) {
-    return (bytes.get().size() + 2) / 3 * 4;
+std::size_t base64_length(const SecretVector& bytes) {
+    return (bytes.size() + 2) / 3 * 4;
 }
 
-void append_base64(std::vector<std::uint8_t>& text, const SecretBytes& bytes) {
+void append_base64(SecretVector& text, const SecretVector& bytes) {
     const std::size_t at = text.size();
     text.resize(at + base64_length(bytes) + 1);  // and a NUL
-    EVP_EncodeBlock(text.data() + at, bytes.get().data(), static_cast<int>(bytes.get().size()));
+    EVP_EncodeBlock(text.data() + at, bytes.data(), static_cast<int>(bytes.size()));
     text.pop_back();
 }
 
-void append_key(std::vector<std::uint8_t>& text, const Keyset::Entry& entry) {
+void append_key(SecretVector& text, const Keyset::Entry& entry) {
     append(text, "    {\n");
     if (entry.state != KeyState::destroyed) {
         append(text,
@@ -185,7 +185,7 @@ Keyset Keyset::parse(std::string_view text) {
     return keyset;
 }
 
-SecretBytes Keyset::to_json() const {
+SecretVector Keyset::to_json() const {
     if (entries_.empty()) refuse("is empty");
     std::size_t most = 64;
     for (const Entry& entry : entries_) {
@@ -194,15 +194,15 @@ SecretBytes Keyset::to_json() const {
         }
         most += 512 + entry.data.type_url.size() + base64_length(entry.data.value);
     }
-    Wiped text;
-    text->reserve(most);  // growing would leave copies behind
-    append(*text, "{\n  \"primaryKeyId\": " + std::to_string(*primary_) + ",\n  \"key\": [\n");
+    SecretVector text;
+    text.reserve(most);  // growing would leave copies behind
+    append(text, "{\n  \"primaryKeyId\": " + std::to_string(*primary_) + ",\n  \"key\": [\n");
     for (const Entry& entry : entries_) {
-        append_key(*text, entry);
-        append(*text, &entry == &entries_.back() ? "\n" : ",\n");
+        append_key(text, entry);
+        append(text, &entry == &entries_.back() ? "\n" : ",\n");
     }
-    append(*text, "  ]\n}\n");
-    return SecretBytes(std::move(*text));
+    append(text, "  ]\n}\n");
+    return text;
 }
 
 }  // namespace warpaes

@@ -70,17 +70,17 @@ bool ProtoReader::next(ProtoField& field) {
     return true;
 }
 
-void append_varint(std::vector<std::uint8_t>& message, std::uint64_t value) {
+void append_varint(SecretVector& message, std::uint64_t value) {
     for (; value >= 0x80; value >>= 7) message.push_back(static_cast<std::uint8_t>(value | 0x80));
     message.push_back(static_cast<std::uint8_t>(value));
 }
 
-void append_integer(std::vector<std::uint8_t>& message, std::uint32_t number, std::uint64_t value) {
+void append_integer(SecretVector& message, std::uint32_t number, std::uint64_t value) {
     append_varint(message, std::uint64_t{number} << 3 | varint_wire);
     append_varint(message, value);
 }
 
-void append_bytes(std::vector<std::uint8_t>& message, std::uint32_t number, std::span<const std::uint8_t> bytes) {
+void append_bytes(SecretVector& message, std::uint32_t number, std::span<const std::uint8_t> bytes) {
     append_varint(message, std::uint64_t{number} << 3 | bytes_wire);
     append_varint(message, bytes.size());
     message.insert(message.end(), bytes.begin(), bytes.end());

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "base/secret.hpp"
+
 namespace warpaes {
 
 struct ProtoField {
@@ -33,8 +35,8 @@ private:
     std::span<const std::uint8_t> rest_;
 };
 
-void append_varint(std::vector<std::uint8_t>& message, std::uint64_t value);
-void append_integer(std::vector<std::uint8_t>& message, std::uint32_t number, std::uint64_t value);
-void append_bytes(std::vector<std::uint8_t>& message, std::uint32_t number, std::span<const std::uint8_t> bytes);
+void append_varint(SecretVector& message, std::uint64_t value);
+void append_integer(SecretVector& message, std::uint32_t number, std::uint64_t value);
+void append_bytes(SecretVector& message, std::uint32_t number, std::span<const std::uint8_t> bytes);
 
 }  // namespace warpaes

@@ -30,31 +30,31 @@ std::unique_ptr<SegmentCipher> tink_cipher(const StreamKey& key, Bytes aad, std:
     const StreamParameters& p = key.parameters;
     const SegmentLayout layout = layout_of(p);
     const bool mac = p.format == SegmentFormat::ctr_hmac;
-    const SecretBytes derived = hkdf(p.hkdf_hash, key.key.get(), Bytes(header).subspan(1, p.aes_key_bytes), aad,
-                                     p.aes_key_bytes + (mac ? tink_mac_key_bytes : 0));
-    const Bytes aes_key = derived.get().first(p.aes_key_bytes);
+    const SecretVector derived = hkdf(p.hkdf_hash, key.key, Bytes(header).subspan(1, p.aes_key_bytes), aad,
+                                      p.aes_key_bytes + (mac ? tink_mac_key_bytes : 0));
+    const Bytes aes_key = Bytes(derived).first(p.aes_key_bytes);
     if (!mac) return std::make_unique<TinkGcmSegments>(layout, std::move(header), aes_key);
     return std::make_unique<CtrHmacSegments>(layout, std::move(header), aes_key, p.hmac_hash,
-                                             derived.get().subspan(p.aes_key_bytes));
+                                             Bytes(derived).subspan(p.aes_key_bytes));
 }
 
 /// key || base nonce || commitment.
-SecretBytes derive_c2sp(const StreamKey& key, Bytes aad, Bytes salt) {
+SecretVector derive_c2sp(const StreamKey& key, Bytes aad, Bytes salt) {
     constexpr std::string_view protocol = "c2sp.org/chunked-encryption@v1+";
     const std::string_view algorithm = key.parameters.aes_key_bytes == 32 ? "AEAD_AES_256_GCM" : "AEAD_AES_128_GCM";
     const auto bytes_of = [](std::string_view text) {
         return Bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
     };
     const std::uint8_t zero = 0;
-    return hkdf_expand(Hash::sha512, key.key.get(), {bytes_of(protocol), bytes_of(algorithm), {&zero, 1}, salt, aad},
+    return hkdf_expand(Hash::sha512, key.key, {bytes_of(protocol), bytes_of(algorithm), {&zero, 1}, salt, aad},
                        key.parameters.aes_key_bytes + c2sp_nonce_bytes + c2sp_commitment_bytes);
 }
 
-std::unique_ptr<SegmentCipher> c2sp_cipher(const StreamKey& key, const SecretBytes& derived,
+std::unique_ptr<SegmentCipher> c2sp_cipher(const StreamKey& key, const SecretVector& derived,
                                            std::vector<std::uint8_t> header) {
     const std::size_t n = key.parameters.aes_key_bytes;
-    return std::make_unique<C2spSegments>(layout_of(key.parameters), std::move(header), derived.get().first(n),
-                                          derived.get().subspan(n, c2sp_nonce_bytes));
+    return std::make_unique<C2spSegments>(layout_of(key.parameters), std::move(header), Bytes(derived).first(n),
+                                          Bytes(derived).subspan(n, c2sp_nonce_bytes));
 }
 
 }  // namespace
@@ -84,8 +84,8 @@ std::unique_ptr<SegmentCipher> make_segment_cipher(const StreamKey& key, Bytes a
     }
     const auto salt = std::span(header).first(c2sp_salt_bytes);
     make_salt(salt);
-    const SecretBytes derived = derive_c2sp(key, aad, salt);
-    const Bytes commitment = derived.get().last(c2sp_commitment_bytes);
+    const SecretVector derived = derive_c2sp(key, aad, salt);
+    const Bytes commitment = Bytes(derived).last(c2sp_commitment_bytes);
     std::copy(commitment.begin(), commitment.end(), header.end() - c2sp_commitment_bytes);
     return c2sp_cipher(key, derived, std::move(header));
 }
@@ -103,8 +103,8 @@ std::unique_ptr<SegmentCipher> open_segment_cipher(const StreamKey& key, Bytes a
     }
     std::vector<std::uint8_t> own(header.begin(), header.begin() + static_cast<std::ptrdiff_t>(needed));
     if (!c2sp) return tink_cipher(key, aad, std::move(own));
-    const SecretBytes derived = derive_c2sp(key, aad, Bytes(own).first(c2sp_salt_bytes));
-    if (CRYPTO_memcmp(derived.get().last(c2sp_commitment_bytes).data(), own.data() + c2sp_salt_bytes,
+    const SecretVector derived = derive_c2sp(key, aad, Bytes(own).first(c2sp_salt_bytes));
+    if (CRYPTO_memcmp(Bytes(derived).last(c2sp_commitment_bytes).data(), own.data() + c2sp_salt_bytes,
                       c2sp_commitment_bytes) != 0) {
         throw Error(WARPAES_ERROR_AUTHENTICATION,
                     "input: this is not the key that the file was encrypted with, or not its associated data, or the "

@@ -45,41 +45,9 @@ struct StreamTemplate {
     StreamParameters parameters;
 };
 
-/// Bytes that are wiped before they are released, copies included.
-class SecretBytes {
-public:
-    SecretBytes() = default;
-    explicit SecretBytes(std::vector<std::uint8_t> bytes) : bytes_(std::move(bytes)) {}
-    SecretBytes(const SecretBytes&) = default;
-    SecretBytes(SecretBytes&&) = default;
-    SecretBytes& operator=(SecretBytes other) noexcept {
-        bytes_.swap(other.bytes_);
-        return *this;
-    }
-    ~SecretBytes() { wipe(bytes_); }
-    [[nodiscard]] std::span<const std::uint8_t> get() const noexcept { return bytes_; }
-
-private:
-    std::vector<std::uint8_t> bytes_;
-};
-
-/// A vector that is wiped at the end of its scope, while it is filled. Room for all of it is reserved beforehand.
-class Wiped {
-public:
-    Wiped() = default;
-    Wiped(const Wiped&) = delete;
-    Wiped& operator=(const Wiped&) = delete;
-    ~Wiped() { wipe(bytes_); }
-    std::vector<std::uint8_t>& operator*() noexcept { return bytes_; }
-    std::vector<std::uint8_t>* operator->() noexcept { return &bytes_; }
-
-private:
-    std::vector<std::uint8_t> bytes_;
-};
-
 struct StreamKey {
     StreamParameters parameters;
-    SecretBytes key;  ///< input keying material
+    SecretVector key;  ///< input keying material
     std::uint32_t id = 0;
 };
 

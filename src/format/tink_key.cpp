@@ -120,27 +120,27 @@ StreamKey parse_tink_key(SegmentFormat format, std::span<const std::uint8_t> val
         if (field.number == key_value) bytes = field.as_bytes();
     }
     check_parameters(key.parameters, bytes.size());
-    key.key = SecretBytes({bytes.begin(), bytes.end()});
+    key.key = SecretVector(bytes.begin(), bytes.end());
     return key;
 }
 
-SecretBytes serialize_tink_key(const StreamKey& key) {
+SecretVector serialize_tink_key(const StreamKey& key) {
     const StreamParameters& p = key.parameters;
-    std::vector<std::uint8_t> parameters;
+    SecretVector parameters;
     append_integer(parameters, segment_size, p.segment_bytes);
     append_integer(parameters, derived_key_size, p.aes_key_bytes);
     append_integer(parameters, hkdf_hash_type, static_cast<std::uint32_t>(p.hkdf_hash));
     if (p.format == SegmentFormat::ctr_hmac) {
-        std::vector<std::uint8_t> hmac;
+        SecretVector hmac;
         append_integer(hmac, hmac_hash, static_cast<std::uint32_t>(p.hmac_hash));
         append_integer(hmac, hmac_tag_size, p.tag_bytes);
         append_bytes(parameters, hmac_params, hmac);
     }
-    Wiped message;
-    message->reserve(parameters.size() + key.key.get().size() + 16);
-    append_bytes(*message, key_params, parameters);
-    append_bytes(*message, key_value, key.key.get());
-    return SecretBytes(std::move(*message));
+    SecretVector message;
+    message.reserve(parameters.size() + key.key.size() + 16);
+    append_bytes(message, key_params, parameters);
+    append_bytes(message, key_value, key.key);
+    return message;
 }
 
 }  // namespace warpaes

@@ -16,7 +16,7 @@ std::optional<SegmentFormat> format_of_tink_type(std::string_view type_url);
 
 /// The key's parameters and bytes; its number stands elsewhere. Throws Error{KEYSET}.
 StreamKey parse_tink_key(SegmentFormat format, std::span<const std::uint8_t> value);
-SecretBytes serialize_tink_key(const StreamKey& key);
+SecretVector serialize_tink_key(const StreamKey& key);
 
 /// Whether segments of these sizes under these hashes exist, and a key of so many bytes goes with them; by Tink's
 /// rules, and segments are bounded, because one has to fit in memory. Throws Error{KEYSET}.

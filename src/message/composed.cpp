@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "message/checks.hpp"
 #include "message/mac_stream.hpp"
+#include "message/short.hpp"
 #include "message/tagged.hpp"
 #include "pipeline/memory.hpp"
 
@@ -328,23 +329,6 @@ public:
     }
 
 private:
-    /// What is short enough to be done without a lane, in place.
-    void run_short(Mode mode, Direction direction, const ExpandedKey& key, std::uint8_t* data,
-                   std::uint64_t bytes) const {
-        (void)plan_.backend->short_function(mode, direction)({.mode = mode,
-                                                              .direction = direction,
-                                                              .key = &key,
-                                                              .iv = nullptr,
-                                                              .input = data,
-                                                              .output = data,
-                                                              .length = bytes,
-                                                              .aad = nullptr,
-                                                              .aad_length = 0,
-                                                              .tag = nullptr,
-                                                              .tag_length = 0,
-                                                              .tweak_key = nullptr,
-                                                              .data_unit = 0});
-    }
     /// Bytes that take about as long as a chunk of CTR does.
     [[nodiscard]] std::uint64_t chunk_bytes() const {
         return std::max<std::uint64_t>(plan_.chunk_bytes / times_ctr(r_.mode), 4096);
@@ -365,7 +349,7 @@ private:
         engine_.pool().for_each(lanes, take);
     }
     [[nodiscard]] auto cipher() const {
-        return [this](Block& block) { run_short(Mode::ecb, r_.direction, *r_.key, block.data(), block_bytes); };
+        return [this](Block& block) { run_blocks(*plan_.backend, r_.direction, *r_.key, block); };
     }
 
     /// Of KW; of KWP the first four bytes.
@@ -445,9 +429,8 @@ private:
     void gcm_siv() {
         std::array<std::uint8_t, gcm_siv_nonce_bytes> nonce;  // a copy, for it may lie in the output
         std::copy_n(iv_.begin(), nonce.size(), nonce.begin());
-        const GcmSiv siv(nonce, r_.key->bytes().size(), [this](Block& block) {
-            run_short(Mode::ecb, Direction::encrypt, *r_.key, block.data(), block_bytes);
-        });
+        const GcmSiv siv(nonce, r_.key->bytes().size(),
+                         [this](Block& block) { run_blocks(*plan_.backend, Direction::encrypt, *r_.key, block); });
         const std::uint64_t n = r_.input_length, chunk = chunk_bytes();
         const auto aad = aad_.empty() ? std::span<const std::uint8_t>() : aad_.front();
         Secret<FieldElement> digest;
@@ -462,7 +445,7 @@ private:
             }
             *digest = multiply(*digest ^ gcm_siv_lengths(aad.size(), n), siv.h());
             Secret<Block> tag(gcm_siv_tag_block(*digest, nonce));
-            run_short(Mode::ecb, Direction::encrypt, siv.key(), tag->data(), block_bytes);
+            run_blocks(*plan_.backend, Direction::encrypt, siv.key(), *tag);
             return tag;
         };
         const auto note = [&](std::uint64_t i, FieldElement part) {

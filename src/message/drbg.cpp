@@ -12,6 +12,7 @@
 
 #include "aes/counter.hpp"
 #include "base/error.hpp"
+#include "message/short.hpp"
 #include "warpaes/drbg.h"
 
 namespace warpaes {
@@ -218,19 +219,7 @@ void Drbg::next_blocks(const ExpandedKey& key, Block& v, std::span<std::uint8_t>
 }
 
 void Drbg::encrypt(const ExpandedKey& key, std::span<std::uint8_t> blocks) const {
-    (void)backend_->short_function(Mode::ecb, Direction::encrypt)({.mode = Mode::ecb,
-                                                                   .direction = Direction::encrypt,
-                                                                   .key = &key,
-                                                                   .iv = nullptr,
-                                                                   .input = blocks.data(),
-                                                                   .output = blocks.data(),
-                                                                   .length = blocks.size(),
-                                                                   .aad = nullptr,
-                                                                   .aad_length = 0,
-                                                                   .tag = nullptr,
-                                                                   .tag_length = 0,
-                                                                   .tweak_key = nullptr,
-                                                                   .data_unit = 0});
+    run_blocks(*backend_, Direction::encrypt, key, blocks);
 }
 
 }  // namespace warpaes

@@ -62,4 +62,20 @@ bool crypt_short(Engine& engine, const MessageRequest& r, MessageResult& result)
     return true;
 }
 
+void run_blocks(const Backend& backend, Direction direction, const ExpandedKey& key, std::span<std::uint8_t> blocks) {
+    (void)backend.short_function(Mode::ecb, direction)({.mode = Mode::ecb,
+                                                        .direction = direction,
+                                                        .key = &key,
+                                                        .iv = nullptr,
+                                                        .input = blocks.data(),
+                                                        .output = blocks.data(),
+                                                        .length = blocks.size(),
+                                                        .aad = nullptr,
+                                                        .aad_length = 0,
+                                                        .tag = nullptr,
+                                                        .tag_length = 0,
+                                                        .tweak_key = nullptr,
+                                                        .data_unit = 0});
+}
+
 }  // namespace warpaes

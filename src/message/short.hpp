@@ -10,4 +10,7 @@ namespace warpaes {
 /// libcrypto fails with in a serial mode.
 bool crypt_short(Engine& engine, const MessageRequest& request, MessageResult& result);
 
+/// Blocks through the cipher itself, in place, where no lane is at hand. In host memory.
+void run_blocks(const Backend& backend, Direction direction, const ExpandedKey& key, std::span<std::uint8_t> blocks);
+
 }  // namespace warpaes

@@ -114,9 +114,9 @@ void compare_tags(const Block& tag, std::span<const std::uint8_t> expected) {
 void enqueue_tagged(Engine& engine, const MessageRequest& r, MessageResult& result, CallerStream stream) {
     MessageGroup message = tagged_group(r);
     CudaBackend& cuda = cuda_backend();
-    const int device =
-        is_simple(r) ? device_of(cuda.place(r.input_length != 0 ? r.input : r.output)) : device_for_stream(r);
-    if (is_simple(r)) {
+    const bool simple = is_simple(r);
+    const int device = simple ? device_of(cuda.place(r.input_length != 0 ? r.input : r.output)) : device_for_stream(r);
+    if (simple) {
         Executor executor(engine, r.input, r.output, stream);
         const Secret<Block> digest(store_element(gcm_digest(engine, *r.key, r.aad, r.aad_length)));
         const Secret<Block> j0(pre_counter(engine, *r.key, r.iv));

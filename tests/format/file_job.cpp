@@ -14,13 +14,13 @@ namespace warpaes::test {
 
 Keyset keyset_of(const std::vector<StreamKey>& keys) {
     if (keys.front().parameters.format == SegmentFormat::c2sp) {
-        return Keyset::from_raw(template_name_of(keys.front().parameters), keys.front().key.get());
+        return Keyset::from_raw(template_name_of(keys.front().parameters), keys.front().key);
     }
     std::string json = "{\"primaryKeyId\":" + std::to_string(keys.front().id) + ",\"key\":[";
     for (const StreamKey& key : keys) {
-        const SecretBytes value = serialize_tink_key(key);
-        Bytes text(value.get().size() * 2 + 8);
-        const int n = EVP_EncodeBlock(text.data(), value.get().data(), static_cast<int>(value.get().size()));
+        const SecretVector value = serialize_tink_key(key);
+        Bytes text(value.size() * 2 + 8);
+        const int n = EVP_EncodeBlock(text.data(), value.data(), static_cast<int>(value.size()));
         if (json.back() == '}') json += ",";
         json += "{\"keyData\":{\"typeUrl\":\"" + std::string(tink_type_of(key.parameters.format)) + "\",\"value\":\"" +
                 std::string(text.begin(), text.begin() + n) +

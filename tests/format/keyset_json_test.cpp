@@ -82,12 +82,12 @@ TEST(KeysetJson, WhatTinkWrites) {
     ASSERT_EQ(keyset.entries().size(), 2u);
     EXPECT_EQ(keyset.primary().id, 7u);
     EXPECT_EQ(keyset.primary().parameters, find_template("AES128_GCM_HKDF_4KB").parameters);
-    EXPECT_EQ(keyset.primary().key.get().size(), 16u);
-    EXPECT_EQ(keyset.primary().key.get()[0], 0x6d);
-    EXPECT_EQ(keyset.primary().key.get()[15], 0x13);
+    EXPECT_EQ(keyset.primary().key.size(), 16u);
+    EXPECT_EQ(keyset.primary().key[0], 0x6d);
+    EXPECT_EQ(keyset.primary().key[15], 0x13);
     const StreamKey& other = keyset.entries()[0].key;
     EXPECT_EQ(other.parameters, find_template("AES256_CTR_HMAC_SHA256_1MB").parameters);
-    EXPECT_EQ(other.key.get().size(), 32u);
+    EXPECT_EQ(other.key.size(), 32u);
     EXPECT_EQ(other.id, 4294967295u);
     ASSERT_EQ(keyset.usable().size(), 2u);
     EXPECT_EQ(keyset.usable()[0]->id, 7u);  // the primary first
@@ -118,7 +118,7 @@ TEST(KeysetJson, WrittenAndReadAgain) {
     keyset.set_state(destroyed, KeyState::destroyed);
     keyset.set_state(disabled, KeyState::disabled);
     keyset.promote(keyset.entries()[5].key.id);
-    const SecretBytes json = keyset.to_json();
+    const SecretVector json = keyset.to_json();
     const Keyset again = Keyset::parse(JsonReader::as_text(json));
     EXPECT_EQ(again.primary_id(), keyset.primary_id());
     ASSERT_EQ(again.entries().size(), 8u);
@@ -127,11 +127,10 @@ TEST(KeysetJson, WrittenAndReadAgain) {
         EXPECT_EQ(a.key.id, b.key.id);
         EXPECT_EQ(a.state, b.state);
         EXPECT_EQ(a.for_files, b.for_files);
-        EXPECT_TRUE(
-            std::equal(a.key.key.get().begin(), a.key.key.get().end(), b.key.key.get().begin(), b.key.key.get().end()));
+        EXPECT_TRUE(std::equal(a.key.key.begin(), a.key.key.end(), b.key.key.begin(), b.key.key.end()));
         EXPECT_EQ(a.key.parameters, b.key.parameters);
     }
-    const SecretBytes twice = again.to_json();
+    const SecretVector twice = again.to_json();
     EXPECT_EQ(JsonReader::as_text(json), JsonReader::as_text(twice));
 }
 
@@ -146,7 +145,7 @@ TEST(KeysetJson, WhatIsNotKnownIsKept) {
     EXPECT_FALSE(keyset.entries()[1].for_files);
     EXPECT_EQ(keyset.usable().size(), 1u);
     EXPECT_THROW(keyset.promote(8), Error);
-    const SecretBytes json = keyset.to_json();
+    const SecretVector json = keyset.to_json();
     const std::string written(JsonReader::as_text(json));
     for (const char* kept : {"eAU=", aead, "GhAAAQID", "TINK"})
         EXPECT_NE(written.find(kept), std::string::npos) << kept;

@@ -43,7 +43,7 @@ TEST(Keyset, RawKeys) {
         Bytes key(least + 1, 0x5a);
         const Keyset keyset = Keyset::from_raw(t.name, std::span(key).first(least));
         EXPECT_EQ(keyset.primary().parameters, t.parameters);
-        EXPECT_EQ(keyset.primary().key.get().size(), least);
+        EXPECT_EQ(keyset.primary().key.size(), least);
         EXPECT_EQ(keyset.usable().size(), 1u);
         refused(WARPAES_ERROR_KEY_LENGTH, std::to_string(least),
                 [&] { Keyset::from_raw(t.name, std::span(key).first(least - 1)); });
@@ -85,8 +85,8 @@ TEST(Keyset, Rotation) {
     keyset.set_state(first, KeyState::enabled);
     EXPECT_EQ(keyset.usable().size(), 2u);
     keyset.set_state(first, KeyState::destroyed);
-    EXPECT_TRUE(keyset.entries()[0].key.key.get().empty());
-    EXPECT_TRUE(keyset.entries()[0].data.value.get().empty());
+    EXPECT_TRUE(keyset.entries()[0].key.key.empty());
+    EXPECT_TRUE(keyset.entries()[0].data.value.empty());
     refused(WARPAES_ERROR_ARGUMENT, "is destroyed", [&] { keyset.set_state(first, KeyState::enabled); });
     EXPECT_NO_THROW(keyset.set_state(first, KeyState::destroyed));
     keyset.remove(first);
@@ -104,12 +104,12 @@ TEST(Keyset, KeysAndNumbersAreRandom) {
     std::set<std::uint32_t> ids;
     std::set<std::string> keys;
     for (int i = 0; i < 1000; ++i) ids.insert(keyset.add("AES128_GCM_HKDF_4KB"));
-    for (const auto& entry : keyset.entries()) keys.insert({entry.key.key.get().begin(), entry.key.key.get().end()});
+    for (const auto& entry : keyset.entries()) keys.insert({entry.key.key.begin(), entry.key.key.end()});
     EXPECT_EQ(ids.size(), 1000u);
     EXPECT_EQ(ids.count(0), 0u);
     EXPECT_EQ(keys.size(), 1000u);
     refused(WARPAES_ERROR_KEYSET, "1000 keys", [&] { keyset.add("AES128_GCM_HKDF_4KB"); });
-    EXPECT_LT(keyset.to_json().get().size(), 1u << 20);
+    EXPECT_LT(keyset.to_json().size(), 1u << 20);
 }
 
 }  // namespace

@@ -21,9 +21,14 @@ struct SegmentCase {
     StreamParameters parameters;
 };
 
+/// As the library keeps it.
+inline SecretVector secret(const Bytes& bytes) {
+    return {bytes.begin(), bytes.end()};
+}
+
 inline StreamKey key_of(const SegmentCase& c, unsigned seed = 1) {
     const bool c2sp = c.parameters.format == SegmentFormat::c2sp;  // which has the AES key's length and no other
-    return {c.parameters, SecretBytes(pseudorandom(c2sp ? c.parameters.aes_key_bytes : 32, seed)), seed};
+    return {c.parameters, secret(pseudorandom(c2sp ? c.parameters.aes_key_bytes : 32, seed)), seed};
 }
 
 inline constexpr SegmentCase segment_cases[] = {

@@ -100,7 +100,7 @@ Bytes part(const Bytes& bytes, std::size_t from, std::size_t to) {
 Bytes derive(const StreamKey& key, const Bytes& aad, const Bytes& header) {
     const StreamParameters& p = key.parameters;
     const std::size_t n = p.aes_key_bytes;
-    const Bytes secret(key.key.get().begin(), key.key.get().end());
+    const Bytes secret(key.key.begin(), key.key.end());
     if (p.format != SegmentFormat::c2sp) {
         const std::size_t mac_bytes = p.format == SegmentFormat::ctr_hmac ? 32 : 0;
         return hkdf(digest_name(p.hkdf_hash), secret, part(header, 1, 1 + n), aad, n + mac_bytes);

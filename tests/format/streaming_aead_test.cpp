@@ -251,7 +251,7 @@ TEST_F(StreamingAead, APartOfAPipe) {
 
 TEST_F(StreamingAead, LargeSegmentsAreTakenByFewWorkers) {
     const StreamKey key{
-        {SegmentFormat::gcm_hkdf, 32, 48u << 20, Hash::sha256, Hash::sha256, 16}, SecretBytes(pseudorandom(32, 17)), 5};
+        {SegmentFormat::gcm_hkdf, 32, 48u << 20, Hash::sha256, Hash::sha256, 16}, secret(pseudorandom(32, 17)), 5};
     const Keyset keyset = keyset_of({key});
     const Bytes plaintext = pseudorandom(1000, 18);
     const Piped sealed = run_piped(job(Direction::encrypt, keyset, "", ""), &plaintext);

@@ -52,7 +52,9 @@ class Abi(unittest.TestCase):
             ran = run(program, folder, env={**os.environ, "WARPAES_CALIBRATION": "none"})
             self.assertEqual((ran.returncode, ran.stderr), (0, ""))
 
-    @unittest.skipUnless(shutil.which("abidiff"), "abidiff is missing; Debian's package abigail-tools has it")
+    @unittest.skipUnless(
+        shutil.which("abidiff"), "abidiff is missing; a machine with Debian's package abigail-tools runs this"
+    )
     def test_types_and_functions_are_those_of_the_record(self):
         with tempfile.TemporaryDirectory() as folder:
             now = Path(folder) / "now.abi"

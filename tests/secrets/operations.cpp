@@ -22,12 +22,6 @@ namespace secrets {
 
 namespace {
 
-constexpr unsigned key_lengths[] = {16, 24, 32};
-constexpr std::size_t passphrase_bytes = 40;
-constexpr warpaes_direction directions[] = {WARPAES_ENCRYPT, WARPAES_DECRYPT};
-constexpr const char* templates[] = {"AES256_GCM_HKDF_4KB", "AES128_CTR_HMAC_SHA256_4KB", "C2SP_CHUNKED_256"};
-constexpr std::size_t file_bytes = 100000;
-
 std::uint64_t iv_bytes(warpaes_mode mode) {
     switch (mode) {
     case WARPAES_ECB:
@@ -45,12 +39,6 @@ bool has_tag(warpaes_mode mode) {
     return mode == WARPAES_GCM || mode == WARPAES_CCM || mode == WARPAES_CMAC;
 }
 
-std::string text(const char* format, int a, int b, std::size_t c, const char* d) {
-    char all[160];
-    std::snprintf(all, sizeof all, format, a, b, c, d);
-    return all;
-}
-
 void fill(std::uint8_t* to, std::size_t bytes, unsigned factor, unsigned start) {
     for (std::size_t i = 0; i < bytes; ++i) {
         to[i] = static_cast<std::uint8_t>((start + factor * i) ^ (i * i * 29 + 0x5a) ^ (factor * start >> 3));
@@ -58,6 +46,12 @@ void fill(std::uint8_t* to, std::size_t bytes, unsigned factor, unsigned start) 
 }
 
 }  // namespace
+
+std::string text(const char* format, int a, int b, std::size_t c, const char* d) {
+    char all[160];
+    std::snprintf(all, sizeof all, format, a, b, c, d);
+    return all;
+}
 
 World::World()
     : keys_(own(3 * 32)),
@@ -292,123 +286,6 @@ void World::cut_messages_into(std::vector<Operation>& all, warpaes_engine* cutti
 
 // ------------------------------------------------------------------------------------- modes that are made of others
 
-void World::composed(warpaes_mode mode, warpaes_direction direction, std::size_t length, unsigned key_length,
-                     bool forged) {
-    const bool wraps = mode == WARPAES_KW || mode == WARPAES_KWP, encrypts = direction == WARPAES_ENCRYPT;
-    warpaes_key* const k = key(key_length);
-    warpaes_key* mac_key = nullptr;
-    warpaes_message m = WARPAES_MESSAGE_INIT;
-    m.mode = mode;
-    m.direction = direction;
-    m.key = k;
-    m.input = encrypts ? plain_ : cipher_;
-    m.input_len = length + (wraps && !encrypts ? 8 : 0);
-    m.output = encrypts ? cipher_ : out_;
-    m.output_capacity = length + 8;
-    if (mode == WARPAES_SIV) {
-        (void)warpaes_key_create(tweak_keys_ + 32 * (key_length / 8 - 2), key_length, &mac_key);
-        m.mac_key = mac_key;
-    }
-    if (!wraps) {
-        m.iv = iv_;
-        m.iv_len = 12;
-        m.aad = plain_;
-        m.aad_len = 1000;
-        m.tag = tags_;
-        m.tag_len = 16;
-    }
-    std::uint8_t& changed = wraps ? cipher_[0] : tags_[0];
-    if (forged) changed ^= 1;
-    expect(warpaes_crypt(engine_, &m, nullptr), "crypt", forged ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
-    if (forged) changed ^= 1;
-    warpaes_key_destroy(k);
-    warpaes_key_destroy(mac_key);
-}
-
-/// The states of drbg(false, true): from the standard, 10.2.1.2, Key and V being zeros before.
-void World::look_for_drbg() const {
-    const bool looked = apart([&] {
-        std::vector<std::uint8_t> key(32), counter(16), next;
-        const auto count = [&](int steps) {
-            while (steps-- > 0) {
-                for (std::size_t i = 16; i-- > 0 && ++counter[i] == 0;) {
-                }
-            }
-        };
-        const auto update = [&](const std::vector<std::uint8_t>& provided) {
-            count(1);
-            next = *oracle::evp("CTR", true, key, counter, provided);
-            look_for_bytes({next.data() + 32, 16}, "V of CTR_DRBG");
-            key.assign(next.begin(), next.begin() + 32);
-            look_for_key({key.data(), 32}, "key of CTR_DRBG", {});
-            counter.assign(next.begin() + 32, next.end());
-        };
-        update({keys_, keys_ + 48});
-        count(4);  // what 64 bytes take
-        update(std::vector<std::uint8_t>(48));
-    });
-    if (!looked) std::abort();
-}
-
-void World::drbg(bool derives, bool briefly) {
-    warpaes_drbg_options o = WARPAES_DRBG_OPTIONS_INIT;
-    o.flags = derives ? 0 : WARPAES_DRBG_WITHOUT_DF;
-    o.entropy = keys_;
-    o.entropy_len = 48;
-    o.nonce = derives ? tweak_keys_ : nullptr;
-    o.nonce_len = derives ? 32 : 0;
-    warpaes_drbg* generator = nullptr;
-    expect(warpaes_drbg_create(engine_, &o, &generator), "drbg_create");
-    expect(warpaes_drbg_generate(generator, out_, 64, nullptr, 0, 0), "drbg_generate");
-    if (briefly) return warpaes_drbg_destroy(generator);
-    expect(warpaes_drbg_generate(generator, out_, 40000, plain_, 48, 0), "drbg_generate");
-    expect(warpaes_drbg_reseed(generator, keys_, 48, plain_, 16), "drbg_reseed");
-    expect(warpaes_drbg_generate(generator, out_, 40000, nullptr, 0, WARPAES_DRBG_PREDICTION_RESISTANCE), "drbg");
-    warpaes_drbg_destroy(generator);
-}
-
-namespace {
-
-/// GCM-SIV's keys of a message.
-void look_for_derived_keys(Bytes key, Bytes nonce) {
-    const bool looked = apart([&] {
-        const auto derived = oracle::gcm_siv::derive({key.begin(), key.end()}, {nonce.begin(), nonce.end()});
-        look_for_key(derived.encryption, "key of GCM-SIV", {});
-        look_for_bytes(derived.authentication, "authentication key of GCM-SIV");
-        std::vector<std::uint8_t> reversed(derived.authentication.rbegin(), derived.authentication.rend());
-        look_for_bytes(reversed, "reversed authentication key of GCM-SIV");
-    });
-    if (!looked) std::abort();
-}
-
-}  // namespace
-
-void World::composed_into(std::vector<Operation>& all) {
-    unsigned turn = 0;
-    for (int m = WARPAES_KW; m <= WARPAES_GCM_SIV; ++m) {
-        const auto mode = static_cast<warpaes_mode>(m);
-        for (const std::size_t length : {32, 208, 5008, 40000}) {
-            unsigned key_length = key_lengths[turn++ % 3];
-            if (mode == WARPAES_GCM_SIV && key_length == 24) key_length = 32;
-            std::function<void()> look;
-            if (mode == WARPAES_GCM_SIV) {
-                look = [=, this] { look_for_derived_keys({keys_ + 32 * (key_length / 8 - 2), key_length}, {iv_, 12}); };
-            }
-            for (const int what : {1, 2, 3}) {
-                const bool forged = what == 3;
-                const auto direction = what == 1 ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
-                all.push_back(
-                    {text("crypt: mode %d, direction %d, %zu bytes%s", m, direction, length, forged ? ", forged" : ""),
-                     [=, this] { composed(mode, direction, length, key_length, forged); },
-                     {}});
-            }
-        }
-    }
-    all.push_back({"CTR_DRBG, derived", [this] { drbg(true, false); }, {}});
-    all.push_back({"CTR_DRBG, state", [this] { drbg(false, true); }, [this] { look_for_drbg(); }});
-    all.push_back({"CTR_DRBG", [this] { drbg(false, false); }, {}});
-}
-
 void World::segments(warpaes_direction direction, bool forged, std::uint8_t* input, std::uint8_t* output) {
     warpaes_key* const k = key(32);
     // The last is shorter.
@@ -574,200 +451,6 @@ void World::contexts_into(std::vector<Operation>& all) {
 
 // -------------------------------------------------------------------------------------------------
 // keysets and files
-
-void World::keysets_into(std::vector<Operation>& all) {
-    all.push_back({"keyset: written",
-                   [this] {
-                       warpaes_keyset* keyset = nullptr;
-                       std::size_t length = 0;
-                       std::memset(json_, 0, 4096);
-                       expect(warpaes_keyset_from_raw(templates[0], keys_ + 64, 32, &keyset), "keyset_from_raw");
-                       expect(warpaes_keyset_write(keyset, json_, 4096, &length), "keyset_write");
-                       warpaes_keyset_destroy(keyset);
-                   },
-                   {}});
-    all.push_back({"keyset: parsed, with a new key, written again",
-                   [this] {
-                       warpaes_keyset* keyset = nullptr;
-                       std::size_t length = std::strlen(json_);
-                       expect(warpaes_keyset_parse(json_, length, &keyset), "keyset_parse");
-                       expect(warpaes_keyset_add(keyset, templates[1], nullptr), "keyset_add");
-                       expect(warpaes_keyset_write(keyset, json_, 4096, &length), "keyset_write");
-                       warpaes_keyset_destroy(keyset);
-                   },
-                   [this] {
-                       if (!apart([&] {
-                               const char* const value = std::strstr(json_, "\"value\":");
-                               const char* const begin = value == nullptr ? nullptr : std::strchr(value + 8, '"') + 1;
-                               if (begin == nullptr) std::abort();
-                               look_for_bytes({reinterpret_cast<const std::uint8_t*>(begin), std::strcspn(begin, "\"")},
-                                              "key in base64");
-                           })) {
-                           std::abort();
-                       }
-                   }});
-}
-
-void World::enc(warpaes_direction direction, warpaes_kdf kdf, std::uint32_t flags) {
-    const std::string plain = path("plain"), sealed = path("sealed"), opened = path("opened");
-    const bool encrypts = direction == WARPAES_ENCRYPT;
-    warpaes_file_job j = WARPAES_FILE_JOB_INIT;
-    j.format = WARPAES_FORMAT_OPENSSL_ENC;
-    j.mode = WARPAES_CBC;
-    j.direction = direction;
-    j.kdf = kdf;
-    j.key_bits = 256;
-    j.iterations = 1000;
-    j.flags = flags | WARPAES_FILE_OVERWRITE | WARPAES_FILE_PKCS7;
-    j.passphrase = passphrase_;
-    j.passphrase_len = passphrase_bytes;
-    j.input_path = encrypts ? plain.c_str() : sealed.c_str();
-    j.output_path = encrypts ? sealed.c_str() : opened.c_str();
-    expect(warpaes_file_run(engine_, &j, nullptr), "enc");
-}
-
-void World::seal(warpaes_direction direction, const char* name, std::uint32_t flags) {
-    const std::string plain = path("plain"), sealed = path("sealed"), opened = path("opened");
-    const bool encrypts = direction == WARPAES_ENCRYPT;
-    warpaes_keyset* keyset = nullptr;
-    expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
-    warpaes_file_job j = WARPAES_FILE_JOB_INIT;
-    j.format = WARPAES_FORMAT_STREAMING_AEAD;
-    j.direction = direction;
-    j.keyset = keyset;
-    j.flags = flags | ((flags & WARPAES_FILE_VERIFY) == 0 ? std::uint32_t{WARPAES_FILE_OVERWRITE} : 0u);
-    j.range_first = 5000;
-    j.range_last = 20000;
-    j.input_path = encrypts ? plain.c_str() : sealed.c_str();
-    j.output_path = encrypts ? sealed.c_str() : (flags & WARPAES_FILE_VERIFY) != 0 ? nullptr : opened.c_str();
-    expect(warpaes_file_run(engine_, &j, nullptr), "file_run");
-    warpaes_keyset_destroy(keyset);
-}
-
-/// The file's own key, which only its salt tells.
-void World::look_for_derived(const char* name) const {
-    const bool looked = apart([&] {
-        std::array<std::uint8_t, 64> header{};
-        std::FILE* const file = std::fopen(path("sealed").c_str(), "rb");
-        if (file == nullptr || std::fread(header.data(), 1, header.size(), file) != header.size()) std::abort();
-        const Bytes master{keys_ + 64, 32};
-        const bool c2sp = std::strncmp(name, "C2SP", 4) == 0, mac = std::strstr(name, "HMAC") != nullptr;
-        const std::size_t n = mac ? 16 : 32;
-        std::vector<std::uint8_t> derived;
-        if (c2sp) {
-            constexpr std::string_view protocol = "c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM";
-            std::vector<std::uint8_t> info(protocol.begin(), protocol.end());
-            info.push_back(0);
-            info.insert(info.end(), header.begin(), header.begin() + 24);
-            derived = hkdf("SHA512", true, master, {}, info, 32);
-        } else {
-            derived = hkdf("SHA256", false, master, {header.data() + 1, n}, {}, n + (mac ? 32 : 0));
-        }
-        look_for_key(Bytes(derived).first(n), std::string(name) + ": derived key", {});
-        if (mac) look_for_bytes(Bytes(derived).subspan(n), std::string(name) + ": derived HMAC key");
-    });
-    if (!looked) std::abort();
-}
-
-void World::look_for_derived(warpaes_kdf kdf, bool base64) const {
-    const bool looked = apart([&] {
-        if (base64) return;  // its salt is not readable as it stands; the code is the same
-        std::array<std::uint8_t, 16> header{};
-        std::FILE* const file = std::fopen(path("sealed").c_str(), "rb");
-        if (file == nullptr || std::fread(header.data(), 1, header.size(), file) != header.size()) std::abort();
-        const auto derived = from_passphrase({passphrase_, passphrase_bytes}, {header.data() + 8, 8},
-                                             kdf == WARPAES_KDF_PBKDF2 ? 1000 : 0, 32);
-        look_for_key(derived, kdf == WARPAES_KDF_PBKDF2 ? "PBKDF2's key" : "EVP_BytesToKey's key", {});
-    });
-    if (!looked) std::abort();
-}
-
-void World::files_into(std::vector<Operation>& all) {
-    const auto write_plain = [this] {
-        const int fd = open(path("plain").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        if (write(fd, plain_, file_bytes) != static_cast<ssize_t>(file_bytes)) std::abort();
-        close(fd);
-    };
-    for (const warpaes_kdf kdf : {WARPAES_KDF_PBKDF2, WARPAES_KDF_EVP_BYTESTOKEY}) {
-        for (const std::uint32_t flags : {0u, std::uint32_t{WARPAES_FILE_BASE64}}) {
-            all.push_back({text("enc: encryption, kdf %d, flags %d%.0zu%s", kdf, static_cast<int>(flags), 0, ""),
-                           [=, this] { enc(WARPAES_ENCRYPT, kdf, flags); }, write_plain});
-            all.push_back({text("enc: decryption, kdf %d, flags %d%.0zu%s", kdf, static_cast<int>(flags), 0, ""),
-                           [=, this] { enc(WARPAES_DECRYPT, kdf, flags); },
-                           [=, this] { look_for_derived(kdf, flags != 0); }});
-        }
-    }
-    for (const char* const name : templates) {
-        all.push_back({std::string("file: encryption, ") + name, [=, this] { seal(WARPAES_ENCRYPT, name, 0); }, {}});
-        all.push_back({std::string("file: decryption, ") + name, [=, this] { seal(WARPAES_DECRYPT, name, 0); },
-                       [=, this] { look_for_derived(name); }});
-        all.push_back(
-            {std::string("file: range, ") + name, [=, this] { seal(WARPAES_DECRYPT, name, WARPAES_FILE_RANGE); }, {}});
-        all.push_back({std::string("file: verified, ") + name,
-                       [=, this] { seal(WARPAES_DECRYPT, name, WARPAES_FILE_VERIFY); },
-                       {}});
-    }
-}
-
-void World::streams_into(std::vector<Operation>& all) {
-    for (const char* const name : templates) {
-        all.push_back({std::string("writer: ") + name,
-                       [=, this] {
-                           const std::string sealed = path("sealed");
-                           warpaes_keyset* keyset = nullptr;
-                           warpaes_writer* writer = nullptr;
-                           warpaes_sink sink = {};
-                           sink.struct_size = sizeof sink;
-                           sink.flags = WARPAES_FILE_OVERWRITE;
-                           sink.path = sealed.c_str();
-                           expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
-                           expect(warpaes_writer_open(engine_, &sink, keyset, nullptr, 0, &writer), "writer_open");
-                           for (const std::uint64_t bytes : {10u, 5000u, 60000u}) {
-                               expect(warpaes_writer_write(writer, plain_, bytes), "writer_write");
-                           }
-                           expect(warpaes_writer_finish(writer), "writer_finish");
-                           warpaes_writer_close(writer);
-                           warpaes_keyset_destroy(keyset);
-                       },
-                       {}});
-        all.push_back({std::string("writer, not finished: ") + name,
-                       [=, this] {
-                           const std::string other = path("other");
-                           warpaes_keyset* keyset = nullptr;
-                           warpaes_writer* writer = nullptr;
-                           warpaes_sink sink = {};
-                           sink.struct_size = sizeof sink;
-                           sink.path = other.c_str();
-                           expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
-                           expect(warpaes_writer_open(engine_, &sink, keyset, nullptr, 0, &writer), "writer_open");
-                           expect(warpaes_writer_write(writer, plain_, 1000), "writer_write");
-                           warpaes_writer_close(writer);
-                           warpaes_keyset_destroy(keyset);
-                       },
-                       {}});
-        all.push_back({std::string("reader: ") + name,
-                       [=, this] {
-                           const std::string sealed = path("sealed");
-                           warpaes_keyset* keyset = nullptr;
-                           warpaes_reader* reader = nullptr;
-                           warpaes_source source = {};
-                           source.struct_size = sizeof source;
-                           source.path = sealed.c_str();
-                           std::uint64_t read = 0;
-                           expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
-                           expect(warpaes_reader_open(engine_, &source, keyset, nullptr, 0, &reader), "reader_open");
-                           for (const std::uint64_t offset : {0u, 100u, 30000u}) {
-                               expect(warpaes_reader_read(reader, offset, out_, 9000, &read), "reader_read");
-                           }
-                           warpaes_reader_close(reader);
-                           warpaes_keyset_destroy(keyset);
-                       },
-                       [=, this] { look_for_derived(name); }});
-    }
-}
-
-// -------------------------------------------------------------------------------------------------------------
-// memory
 
 void World::memory_into(std::vector<Operation>& all) {
     for (const warpaes_memory kind : {WARPAES_MEMORY_PAGEABLE, WARPAES_MEMORY_PAGE_LOCKED}) {

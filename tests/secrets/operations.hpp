@@ -10,6 +10,15 @@
 
 namespace secrets {
 
+inline constexpr unsigned key_lengths[] = {16, 24, 32};
+inline constexpr std::size_t passphrase_bytes = 40;
+inline constexpr warpaes_direction directions[] = {WARPAES_ENCRYPT, WARPAES_DECRYPT};
+inline constexpr const char* templates[] = {"AES256_GCM_HKDF_4KB", "AES128_CTR_HMAC_SHA256_4KB", "C2SP_CHUNKED_256"};
+inline constexpr std::size_t file_bytes = 100000;
+
+/// The name of an operation: what std::snprintf makes of these.
+std::string text(const char* format, int a, int b, std::size_t c, const char* d);
+
 struct Operation {
     std::string name;
     std::function<void()> run;     ///< on the caller's thread

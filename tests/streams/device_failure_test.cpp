@@ -51,8 +51,9 @@ protected:
         simt::reset();
     }
 
+    const Bytes input_key_ = random_bytes(32, 1);
     const StreamKey key_{
-        {SegmentFormat::gcm_hkdf, 32, 4096, Hash::sha256, Hash::sha256, 16}, SecretBytes(random_bytes(32, 1)), 1};
+        {SegmentFormat::gcm_hkdf, 32, 4096, Hash::sha256, Hash::sha256, 16}, {input_key_.begin(), input_key_.end()}, 1};
     const std::vector<const StreamKey*> keys_{&key_};
     const Bytes aad_ = random_bytes(5, 2);
     const Bytes text_ = random_bytes(50000, 3);

@@ -69,7 +69,8 @@ Bytes seal_segments(const SegmentFormat& format, const Bytes& key, const Bytes& 
                     Bytes header) {
     header.resize(format.header_bytes());
     if (format.kind != Kind::c2sp) header[0] = static_cast<std::uint8_t>(header.size());
-    return warpaes::test::seal({parameters_of(format), warpaes::SecretBytes(format.input_key(key)), 0}, aad, header,
+    const Bytes input_key = format.input_key(key);
+    return warpaes::test::seal({parameters_of(format), {input_key.begin(), input_key.end()}, 0}, aad, header,
                                plaintext);
 }
 

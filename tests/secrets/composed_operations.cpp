@@ -1,0 +1,133 @@
+// Modes that are made of others, and the generator.
+#include "operations.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "composed_oracle.hpp"
+#include "evp_oracle.hpp"
+#include "memory.hpp"
+#include "patterns.hpp"
+#include "warpaes/drbg.h"
+
+namespace secrets {
+
+void World::composed(warpaes_mode mode, warpaes_direction direction, std::size_t length, unsigned key_length,
+                     bool forged) {
+    const bool wraps = mode == WARPAES_KW || mode == WARPAES_KWP, encrypts = direction == WARPAES_ENCRYPT;
+    warpaes_key* const k = key(key_length);
+    warpaes_key* mac_key = nullptr;
+    warpaes_message m = WARPAES_MESSAGE_INIT;
+    m.mode = mode;
+    m.direction = direction;
+    m.key = k;
+    m.input = encrypts ? plain_ : cipher_;
+    m.input_len = length + (wraps && !encrypts ? 8 : 0);
+    m.output = encrypts ? cipher_ : out_;
+    m.output_capacity = length + 8;
+    if (mode == WARPAES_SIV) {
+        (void)warpaes_key_create(tweak_keys_ + 32 * (key_length / 8 - 2), key_length, &mac_key);
+        m.mac_key = mac_key;
+    }
+    if (!wraps) {
+        m.iv = iv_;
+        m.iv_len = 12;
+        m.aad = plain_;
+        m.aad_len = 1000;
+        m.tag = tags_;
+        m.tag_len = 16;
+    }
+    std::uint8_t& changed = wraps ? cipher_[0] : tags_[0];
+    if (forged) changed ^= 1;
+    expect(warpaes_crypt(engine_, &m, nullptr), "crypt", forged ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
+    if (forged) changed ^= 1;
+    warpaes_key_destroy(k);
+    warpaes_key_destroy(mac_key);
+}
+
+/// The states of drbg(false, true): from the standard, 10.2.1.2, Key and V being zeros before.
+void World::look_for_drbg() const {
+    const bool looked = apart([&] {
+        std::vector<std::uint8_t> key(32), counter(16), next;
+        const auto count = [&](int steps) {
+            while (steps-- > 0) {
+                for (std::size_t i = 16; i-- > 0 && ++counter[i] == 0;) {
+                }
+            }
+        };
+        const auto update = [&](const std::vector<std::uint8_t>& provided) {
+            count(1);
+            next = *oracle::evp("CTR", true, key, counter, provided);
+            look_for_bytes({next.data() + 32, 16}, "V of CTR_DRBG");
+            key.assign(next.begin(), next.begin() + 32);
+            look_for_key({key.data(), 32}, "key of CTR_DRBG", {});
+            counter.assign(next.begin() + 32, next.end());
+        };
+        update({keys_, keys_ + 48});
+        count(4);  // what 64 bytes take
+        update(std::vector<std::uint8_t>(48));
+    });
+    if (!looked) std::abort();
+}
+
+void World::drbg(bool derives, bool briefly) {
+    warpaes_drbg_options o = WARPAES_DRBG_OPTIONS_INIT;
+    o.flags = derives ? 0 : WARPAES_DRBG_WITHOUT_DF;
+    o.entropy = keys_;
+    o.entropy_len = 48;
+    o.nonce = derives ? tweak_keys_ : nullptr;
+    o.nonce_len = derives ? 32 : 0;
+    warpaes_drbg* generator = nullptr;
+    expect(warpaes_drbg_create(engine_, &o, &generator), "drbg_create");
+    expect(warpaes_drbg_generate(generator, out_, 64, nullptr, 0, 0), "drbg_generate");
+    if (briefly) return warpaes_drbg_destroy(generator);
+    expect(warpaes_drbg_generate(generator, out_, 40000, plain_, 48, 0), "drbg_generate");
+    expect(warpaes_drbg_reseed(generator, keys_, 48, plain_, 16), "drbg_reseed");
+    expect(warpaes_drbg_generate(generator, out_, 40000, nullptr, 0, WARPAES_DRBG_PREDICTION_RESISTANCE), "drbg");
+    warpaes_drbg_destroy(generator);
+}
+
+namespace {
+
+/// GCM-SIV's keys of a message.
+void look_for_derived_keys(Bytes key, Bytes nonce) {
+    const bool looked = apart([&] {
+        const auto derived = oracle::gcm_siv::derive({key.begin(), key.end()}, {nonce.begin(), nonce.end()});
+        look_for_key(derived.encryption, "key of GCM-SIV", {});
+        look_for_bytes(derived.authentication, "authentication key of GCM-SIV");
+        std::vector<std::uint8_t> reversed(derived.authentication.rbegin(), derived.authentication.rend());
+        look_for_bytes(reversed, "reversed authentication key of GCM-SIV");
+    });
+    if (!looked) std::abort();
+}
+
+}  // namespace
+
+void World::composed_into(std::vector<Operation>& all) {
+    unsigned turn = 0;
+    for (int m = WARPAES_KW; m <= WARPAES_GCM_SIV; ++m) {
+        const auto mode = static_cast<warpaes_mode>(m);
+        for (const std::size_t length : {32, 208, 5008, 40000}) {
+            unsigned key_length = key_lengths[turn++ % 3];
+            if (mode == WARPAES_GCM_SIV && key_length == 24) key_length = 32;
+            std::function<void()> look;
+            if (mode == WARPAES_GCM_SIV) {
+                look = [=, this] { look_for_derived_keys({keys_ + 32 * (key_length / 8 - 2), key_length}, {iv_, 12}); };
+            }
+            for (const int what : {1, 2, 3}) {
+                const bool forged = what == 3;
+                const auto direction = what == 1 ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
+                all.push_back(
+                    {text("crypt: mode %d, direction %d, %zu bytes%s", m, direction, length, forged ? ", forged" : ""),
+                     [=, this] { composed(mode, direction, length, key_length, forged); },
+                     {}});
+            }
+        }
+    }
+    all.push_back({"CTR_DRBG, derived", [this] { drbg(true, false); }, {}});
+    all.push_back({"CTR_DRBG, state", [this] { drbg(false, true); }, [this] { look_for_drbg(); }});
+    all.push_back({"CTR_DRBG", [this] { drbg(false, false); }, {}});
+}
+
+}  // namespace secrets

@@ -1,0 +1,215 @@
+// Keysets, files, readers and writers.
+#include "operations.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "evp_oracle.hpp"
+#include "memory.hpp"
+#include "patterns.hpp"
+
+namespace secrets {
+
+void World::keysets_into(std::vector<Operation>& all) {
+    all.push_back({"keyset: written",
+                   [this] {
+                       warpaes_keyset* keyset = nullptr;
+                       std::size_t length = 0;
+                       std::memset(json_, 0, 4096);
+                       expect(warpaes_keyset_from_raw(templates[0], keys_ + 64, 32, &keyset), "keyset_from_raw");
+                       expect(warpaes_keyset_write(keyset, json_, 4096, &length), "keyset_write");
+                       warpaes_keyset_destroy(keyset);
+                   },
+                   {}});
+    all.push_back({"keyset: parsed, with a new key, written again",
+                   [this] {
+                       warpaes_keyset* keyset = nullptr;
+                       std::size_t length = std::strlen(json_);
+                       expect(warpaes_keyset_parse(json_, length, &keyset), "keyset_parse");
+                       expect(warpaes_keyset_add(keyset, templates[1], nullptr), "keyset_add");
+                       expect(warpaes_keyset_write(keyset, json_, 4096, &length), "keyset_write");
+                       warpaes_keyset_destroy(keyset);
+                   },
+                   [this] {
+                       if (!apart([&] {
+                               const char* const value = std::strstr(json_, "\"value\":");
+                               const char* const begin = value == nullptr ? nullptr : std::strchr(value + 8, '"') + 1;
+                               if (begin == nullptr) std::abort();
+                               look_for_bytes({reinterpret_cast<const std::uint8_t*>(begin), std::strcspn(begin, "\"")},
+                                              "key in base64");
+                           })) {
+                           std::abort();
+                       }
+                   }});
+}
+
+void World::enc(warpaes_direction direction, warpaes_kdf kdf, std::uint32_t flags) {
+    const std::string plain = path("plain"), sealed = path("sealed"), opened = path("opened");
+    const bool encrypts = direction == WARPAES_ENCRYPT;
+    warpaes_file_job j = WARPAES_FILE_JOB_INIT;
+    j.format = WARPAES_FORMAT_OPENSSL_ENC;
+    j.mode = WARPAES_CBC;
+    j.direction = direction;
+    j.kdf = kdf;
+    j.key_bits = 256;
+    j.iterations = 1000;
+    j.flags = flags | WARPAES_FILE_OVERWRITE | WARPAES_FILE_PKCS7;
+    j.passphrase = passphrase_;
+    j.passphrase_len = passphrase_bytes;
+    j.input_path = encrypts ? plain.c_str() : sealed.c_str();
+    j.output_path = encrypts ? sealed.c_str() : opened.c_str();
+    expect(warpaes_file_run(engine_, &j, nullptr), "enc");
+}
+
+void World::seal(warpaes_direction direction, const char* name, std::uint32_t flags) {
+    const std::string plain = path("plain"), sealed = path("sealed"), opened = path("opened");
+    const bool encrypts = direction == WARPAES_ENCRYPT;
+    warpaes_keyset* keyset = nullptr;
+    expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
+    warpaes_file_job j = WARPAES_FILE_JOB_INIT;
+    j.format = WARPAES_FORMAT_STREAMING_AEAD;
+    j.direction = direction;
+    j.keyset = keyset;
+    j.flags = flags | ((flags & WARPAES_FILE_VERIFY) == 0 ? std::uint32_t{WARPAES_FILE_OVERWRITE} : 0u);
+    j.range_first = 5000;
+    j.range_last = 20000;
+    j.input_path = encrypts ? plain.c_str() : sealed.c_str();
+    j.output_path = encrypts ? sealed.c_str() : (flags & WARPAES_FILE_VERIFY) != 0 ? nullptr : opened.c_str();
+    expect(warpaes_file_run(engine_, &j, nullptr), "file_run");
+    warpaes_keyset_destroy(keyset);
+}
+
+/// The file's own key, which only its salt tells.
+void World::look_for_derived(const char* name) const {
+    const bool looked = apart([&] {
+        std::array<std::uint8_t, 64> header{};
+        std::FILE* const file = std::fopen(path("sealed").c_str(), "rb");
+        if (file == nullptr || std::fread(header.data(), 1, header.size(), file) != header.size()) std::abort();
+        const Bytes master{keys_ + 64, 32};
+        const bool c2sp = std::strncmp(name, "C2SP", 4) == 0, mac = std::strstr(name, "HMAC") != nullptr;
+        const std::size_t n = mac ? 16 : 32;
+        std::vector<std::uint8_t> derived;
+        if (c2sp) {
+            constexpr std::string_view protocol = "c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM";
+            std::vector<std::uint8_t> info(protocol.begin(), protocol.end());
+            info.push_back(0);
+            info.insert(info.end(), header.begin(), header.begin() + 24);
+            derived = hkdf("SHA512", true, master, {}, info, 32);
+        } else {
+            derived = hkdf("SHA256", false, master, {header.data() + 1, n}, {}, n + (mac ? 32 : 0));
+        }
+        look_for_key(Bytes(derived).first(n), std::string(name) + ": derived key", {});
+        if (mac) look_for_bytes(Bytes(derived).subspan(n), std::string(name) + ": derived HMAC key");
+    });
+    if (!looked) std::abort();
+}
+
+void World::look_for_derived(warpaes_kdf kdf, bool base64) const {
+    const bool looked = apart([&] {
+        if (base64) return;  // its salt is not readable as it stands; the code is the same
+        std::array<std::uint8_t, 16> header{};
+        std::FILE* const file = std::fopen(path("sealed").c_str(), "rb");
+        if (file == nullptr || std::fread(header.data(), 1, header.size(), file) != header.size()) std::abort();
+        const auto derived = from_passphrase({passphrase_, passphrase_bytes}, {header.data() + 8, 8},
+                                             kdf == WARPAES_KDF_PBKDF2 ? 1000 : 0, 32);
+        look_for_key(derived, kdf == WARPAES_KDF_PBKDF2 ? "PBKDF2's key" : "EVP_BytesToKey's key", {});
+    });
+    if (!looked) std::abort();
+}
+
+void World::files_into(std::vector<Operation>& all) {
+    const auto write_plain = [this] {
+        const int fd = open(path("plain").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        if (write(fd, plain_, file_bytes) != static_cast<ssize_t>(file_bytes)) std::abort();
+        close(fd);
+    };
+    for (const warpaes_kdf kdf : {WARPAES_KDF_PBKDF2, WARPAES_KDF_EVP_BYTESTOKEY}) {
+        for (const std::uint32_t flags : {0u, std::uint32_t{WARPAES_FILE_BASE64}}) {
+            all.push_back({text("enc: encryption, kdf %d, flags %d%.0zu%s", kdf, static_cast<int>(flags), 0, ""),
+                           [=, this] { enc(WARPAES_ENCRYPT, kdf, flags); }, write_plain});
+            all.push_back({text("enc: decryption, kdf %d, flags %d%.0zu%s", kdf, static_cast<int>(flags), 0, ""),
+                           [=, this] { enc(WARPAES_DECRYPT, kdf, flags); },
+                           [=, this] { look_for_derived(kdf, flags != 0); }});
+        }
+    }
+    for (const char* const name : templates) {
+        all.push_back({std::string("file: encryption, ") + name, [=, this] { seal(WARPAES_ENCRYPT, name, 0); }, {}});
+        all.push_back({std::string("file: decryption, ") + name, [=, this] { seal(WARPAES_DECRYPT, name, 0); },
+                       [=, this] { look_for_derived(name); }});
+        all.push_back(
+            {std::string("file: range, ") + name, [=, this] { seal(WARPAES_DECRYPT, name, WARPAES_FILE_RANGE); }, {}});
+        all.push_back({std::string("file: verified, ") + name,
+                       [=, this] { seal(WARPAES_DECRYPT, name, WARPAES_FILE_VERIFY); },
+                       {}});
+    }
+}
+
+void World::streams_into(std::vector<Operation>& all) {
+    for (const char* const name : templates) {
+        all.push_back({std::string("writer: ") + name,
+                       [=, this] {
+                           const std::string sealed = path("sealed");
+                           warpaes_keyset* keyset = nullptr;
+                           warpaes_writer* writer = nullptr;
+                           warpaes_sink sink = {};
+                           sink.struct_size = sizeof sink;
+                           sink.flags = WARPAES_FILE_OVERWRITE;
+                           sink.path = sealed.c_str();
+                           expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
+                           expect(warpaes_writer_open(engine_, &sink, keyset, nullptr, 0, &writer), "writer_open");
+                           for (const std::uint64_t bytes : {10u, 5000u, 60000u}) {
+                               expect(warpaes_writer_write(writer, plain_, bytes), "writer_write");
+                           }
+                           expect(warpaes_writer_finish(writer), "writer_finish");
+                           warpaes_writer_close(writer);
+                           warpaes_keyset_destroy(keyset);
+                       },
+                       {}});
+        all.push_back({std::string("writer, not finished: ") + name,
+                       [=, this] {
+                           const std::string other = path("other");
+                           warpaes_keyset* keyset = nullptr;
+                           warpaes_writer* writer = nullptr;
+                           warpaes_sink sink = {};
+                           sink.struct_size = sizeof sink;
+                           sink.path = other.c_str();
+                           expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
+                           expect(warpaes_writer_open(engine_, &sink, keyset, nullptr, 0, &writer), "writer_open");
+                           expect(warpaes_writer_write(writer, plain_, 1000), "writer_write");
+                           warpaes_writer_close(writer);
+                           warpaes_keyset_destroy(keyset);
+                       },
+                       {}});
+        all.push_back({std::string("reader: ") + name,
+                       [=, this] {
+                           const std::string sealed = path("sealed");
+                           warpaes_keyset* keyset = nullptr;
+                           warpaes_reader* reader = nullptr;
+                           warpaes_source source = {};
+                           source.struct_size = sizeof source;
+                           source.path = sealed.c_str();
+                           std::uint64_t read = 0;
+                           expect(warpaes_keyset_from_raw(name, keys_ + 64, 32, &keyset), "keyset_from_raw");
+                           expect(warpaes_reader_open(engine_, &source, keyset, nullptr, 0, &reader), "reader_open");
+                           for (const std::uint64_t offset : {0u, 100u, 30000u}) {
+                               expect(warpaes_reader_read(reader, offset, out_, 9000, &read), "reader_read");
+                           }
+                           warpaes_reader_close(reader);
+                           warpaes_keyset_destroy(keyset);
+                       },
+                       [=, this] { look_for_derived(name); }});
+    }
+}
+
+// -------------------------------------------------------------------------------------------------------------
+// memory
+
+}  // namespace secrets
