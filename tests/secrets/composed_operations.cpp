@@ -1,6 +1,4 @@
 // Modes that are made of others, and the generator.
-#include "operations.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -8,6 +6,7 @@
 #include "composed_oracle.hpp"
 #include "evp_oracle.hpp"
 #include "memory.hpp"
+#include "operations.hpp"
 #include "patterns.hpp"
 #include "warpaes/drbg.h"
 

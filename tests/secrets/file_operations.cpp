@@ -1,6 +1,4 @@
 // Keysets, files, readers and writers.
-#include "operations.hpp"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +12,7 @@
 
 #include "evp_oracle.hpp"
 #include "memory.hpp"
+#include "operations.hpp"
 #include "patterns.hpp"
 
 namespace secrets {
