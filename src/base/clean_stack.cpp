@@ -27,9 +27,17 @@ void clear_vector_registers() noexcept {
             "vpxord %%zmm31, %%zmm31, %%zmm31\n" ::);
     }
     if (__builtin_cpu_supports("avx")) {
-        asm volatile("vzeroall" ::
-                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
-                           "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+        // An instruction on the lower part clears the upper ones too. Sixteen of them take a quarter of vzeroall's
+        // time.
+        asm volatile(
+            "vpxor %%xmm0, %%xmm0, %%xmm0\n vpxor %%xmm1, %%xmm1, %%xmm1\n vpxor %%xmm2, %%xmm2, %%xmm2\n"
+            "vpxor %%xmm3, %%xmm3, %%xmm3\n vpxor %%xmm4, %%xmm4, %%xmm4\n vpxor %%xmm5, %%xmm5, %%xmm5\n"
+            "vpxor %%xmm6, %%xmm6, %%xmm6\n vpxor %%xmm7, %%xmm7, %%xmm7\n vpxor %%xmm8, %%xmm8, %%xmm8\n"
+            "vpxor %%xmm9, %%xmm9, %%xmm9\n vpxor %%xmm10, %%xmm10, %%xmm10\n vpxor %%xmm11, %%xmm11, %%xmm11\n"
+            "vpxor %%xmm12, %%xmm12, %%xmm12\n vpxor %%xmm13, %%xmm13, %%xmm13\n vpxor %%xmm14, %%xmm14, %%xmm14\n"
+            "vpxor %%xmm15, %%xmm15, %%xmm15\n vzeroupper" ::
+                : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
+                  "xmm12", "xmm13", "xmm14", "xmm15");
     } else {
         asm volatile(
             "pxor %%xmm0, %%xmm0\n pxor %%xmm1, %%xmm1\n pxor %%xmm2, %%xmm2\n pxor %%xmm3, %%xmm3\n"
@@ -70,13 +78,22 @@ namespace detail {
     if (bytes <= 1024) {
         const std::size_t lines = (bytes + 64) / 64 * 64;
         auto* at = static_cast<std::uint8_t*>(alloca(lines));
-        asm volatile(
-            "pxor %%xmm0, %%xmm0\n"
-            "1: movups %%xmm0, (%0)\n movups %%xmm0, 16(%0)\n movups %%xmm0, 32(%0)\n movups %%xmm0, 48(%0)\n"
-            "add $64, %0\n cmp %1, %0\n jb 1b"
-            : "+r"(at)
-            : "r"(at + lines)
-            : "xmm0", "cc", "memory");
+        if (__builtin_cpu_supports("avx")) {
+            asm volatile(
+                "vpxor %%xmm0, %%xmm0, %%xmm0\n"
+                "1: vmovups %%ymm0, (%0)\n vmovups %%ymm0, 32(%0)\n add $64, %0\n cmp %1, %0\n jb 1b"
+                : "+r"(at)
+                : "r"(at + lines)
+                : "xmm0", "cc", "memory");
+        } else {
+            asm volatile(
+                "pxor %%xmm0, %%xmm0\n"
+                "1: movups %%xmm0, (%0)\n movups %%xmm0, 16(%0)\n movups %%xmm0, 32(%0)\n movups %%xmm0, 48(%0)\n"
+                "add $64, %0\n cmp %1, %0\n jb 1b"
+                : "+r"(at)
+                : "r"(at + lines)
+                : "xmm0", "cc", "memory");
+        }
         return;
     }
 #endif

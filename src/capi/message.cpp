@@ -4,6 +4,7 @@
 #include "capi/handles.hpp"
 #include "message/checks.hpp"
 #include "message/composed.hpp"
+#include "message/short.hpp"
 
 namespace {
 
@@ -130,7 +131,8 @@ extern "C" {
 
 warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_message* message, warpaes_result* result) {
     return run(engine, message, result, [engine](const warpaes_message& m, MessageResult& made) {
-        if (is_composed(m.mode)) [[unlikely]] {
+        if (m.key != nullptr && crypt_plain(engine->impl, m, m.key->impl, made)) return;
+        if (is_composed(m.mode)) {
             warpaes_part aad{};
             crypt_composed(engine->impl, to_composed_request(m, aad), made);
         } else {

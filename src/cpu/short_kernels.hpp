@@ -20,6 +20,12 @@ template <class V, int Rounds>
     std::uint64_t high = load_big_endian(m.iv), low = load_big_endian(m.iv + 8);
     const std::uint8_t* input = m.input;
     std::uint8_t* output = m.output;
+    if (m.length <= V::bytes && low < 0 - V::bytes / 16) {  // one vector: the loops' constants would take longer
+        PlainCounter<V, Rounds> counter(keys, high, low);
+        if (m.length == V::bytes) return counter.template step<1>(input, output, Whole{});
+        if (m.length != 0) return counter.template step<1>(input, output, Part{m.length});
+        return;
+    }
     for (std::size_t left = m.length; left != 0;) {
         const std::uint64_t until_carry = 0 - low;  // 0 stands for 2^64
         const std::size_t piece = until_carry == 0 || left / 16 < until_carry ? left : 16 * until_carry;

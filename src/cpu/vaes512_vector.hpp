@@ -35,9 +35,8 @@ struct Zmm {
     WARPAES_INLINE static Reg aesdeclast(Reg s, Reg k) { return _mm512_aesdeclast_epi128(s, k); }
 
     WARPAES_INLINE static Reg counters(std::uint64_t high, std::uint64_t low) {
-        const auto h = static_cast<long long>(high);
-        const auto l = [low](unsigned lane) { return static_cast<long long>(low + lane); };
-        return _mm512_set_epi64(h, l(3), h, l(2), h, l(1), h, l(0));
+        const auto first = _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
+        return _mm512_add_epi64(splat(first), lane_numbers());
     }
     WARPAES_INLINE static Reg next_counters(Reg v) {
         return _mm512_add_epi64(v, _mm512_set_epi64(0, 4, 0, 4, 0, 4, 0, 4));

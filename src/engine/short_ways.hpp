@@ -18,6 +18,11 @@ struct ShortWay {
     ShortFunction function = nullptr;
     std::uint64_t most_bytes = 0;
     std::string_view backend = {};
+    // What a plain message of the mode is (message/short.hpp); 0 bytes at the most where none is.
+    std::uint64_t most_plain_bytes = 0;
+    std::uint64_t iv_bytes = 0;
+    std::uint64_t odd_bytes = 0;  ///< bits of a length that must be 0
+    std::uint32_t tags = 0;       ///< as in ModeTraits
 };
 
 /// For every mode, direction and key length.
@@ -29,8 +34,9 @@ public:
         for (const Mode mode : modes) {
             for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
                 for (const int rounds : {10, 12, 14}) {
-                    ways_[index(mode, direction, rounds)] =
-                        find(mode, direction, static_cast<unsigned>(32 * (rounds - 6)));
+                    ShortWay& way = ways_[index(mode, direction, rounds)];
+                    way = find(mode, direction, static_cast<unsigned>(32 * (rounds - 6)));
+                    describe_plain(way, mode);
                 }
             }
         }
@@ -41,6 +47,16 @@ public:
     }
 
 private:
+    /// Lengths in bits, and a key for tweaks, are nothing plain.
+    static void describe_plain(ShortWay& way, Mode mode) noexcept {
+        if (way.function == nullptr || mode == Mode::cfb1 || mode == Mode::xts) return;
+        const ModeTraits& traits = traits_of(mode);
+        way.most_plain_bytes = way.most_bytes;
+        way.iv_bytes = mode == Mode::gcm ? gcm_nonce_bytes : traits.least_iv;
+        way.odd_bytes = traits.whole_blocks ? block_bytes - 1 : 0;
+        way.tags = traits.tags;
+    }
+
     static std::size_t index(Mode mode, Direction direction, int rounds) noexcept {
         return (2 * static_cast<std::size_t>(mode) + (direction == Direction::encrypt)) * 3 +
                static_cast<std::size_t>(rounds - 10) / 2;
