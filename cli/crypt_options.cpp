@@ -169,7 +169,8 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
     app.add_option("--device", o.device);
     app.add_option("--threads", o.threads);
     app.add_option("-j,--jobs", o.jobs);
-    app.add_flag("--progress,!--no-progress", o.progress);
+    // Of a flag that is a std::optional CLI11 makes false where it is not given.
+    app.add_flag_function("--progress,!--no-progress", [&o](std::int64_t given) { o.progress = given > 0; });
     app.add_flag("--json", o.json);
     if (!parse_options(app, argc, argv, help_for(action).c_str())) return std::nullopt;
     if (o.files.empty()) o.files = {"-"};

@@ -1,11 +1,35 @@
 #include "progress.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include <warpaes/files.h>
+
+#include <array>
 
 #include "command.hpp"
 
 namespace cli {
+
+namespace {
+
+/// Where standard error is a terminal that says how wide it is; a line in a file may be as long as it is.
+std::size_t columns() {
+    winsize size{};
+    if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return ~std::size_t{0};
+    return size.ws_col;
+}
+
+/// The first that leaves a column free, for some terminals begin a new line when the last one is written to.
+std::string fitting(const std::array<std::string, 3>& forms) {
+    const std::size_t room = columns() - 1;
+    for (const std::string& form : forms) {
+        if (form.size() <= room) return form;
+    }
+    return forms.back().substr(0, room);
+}
+
+}  // namespace
 
 std::string human_bytes(double bytes) {
     static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -28,14 +52,18 @@ void ProgressLine::update(std::uint64_t done, std::uint64_t total) {
     drawn_ = now;
     visible_ = true;
     const double rate = static_cast<double>(done) / seconds();
-    std::string line = human_bytes(static_cast<double>(done));
+    const std::string bytes = human_bytes(static_cast<double>(done)), speed = fmt::format("{:.2f} GB/s", rate / 1e9);
+    std::string line;
     if (total != WARPAES_UNKNOWN && total != 0) {
-        const double share = static_cast<double>(done) / static_cast<double>(total);
-        const double left = rate > 0 ? static_cast<double>(total - done) / rate : 0;
-        line += fmt::format(" of {}  {:3.0f} %  {:.2f} GB/s  {}:{:02} left", human_bytes(static_cast<double>(total)),
-                            100 * share, rate / 1e9, static_cast<long>(left) / 60, static_cast<long>(left) % 60);
+        const long left = rate > 0 ? static_cast<long>(static_cast<double>(total - done) / rate) : 0;
+        const std::string share =
+            fmt::format("{:3.0f} %", 100 * static_cast<double>(done) / static_cast<double>(total));
+        const std::string time = fmt::format("{}:{:02}", left / 60, left % 60);
+        const std::string of = human_bytes(static_cast<double>(total));
+        line = fitting({fmt::format("{} of {}  {}  {}  {} left", bytes, of, share, speed, time),
+                        fmt::format("{}  {}  {} left", share, speed, time), share});
     } else {
-        line += fmt::format("  {:.2f} GB/s", rate / 1e9);
+        line = fitting({fmt::format("{}  {}", bytes, speed), bytes, bytes});
     }
     say("\r\033[K" + line);
 }

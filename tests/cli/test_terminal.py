@@ -1,0 +1,73 @@
+"""What a person at a terminal sees of long work: a line that says how far it is, which never wraps."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+import time
+
+from support import WARPAES, CommandTest, data, main
+
+LINE = re.compile(rb"\r\x1b\[K([^\r\n\x1b]*)")
+
+
+class Terminal(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.warpaes("keygen", "-o", "keyset")
+
+    def seen(self, columns, *arguments, pause=0.6):
+        """What arrives on a terminal so wide while an input comes slowly through a pipe."""
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        with subprocess.Popen(
+            [WARPAES, *arguments], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=slave, cwd=self.directory
+        ) as command:
+            os.close(slave)
+            piece = data(4 << 20)
+            for _ in range(2):
+                command.stdin.write(piece)
+                command.stdin.flush()
+                time.sleep(pause)
+            command.stdin.close()
+        self.assertEqual(command.returncode, 0)
+        shown = b""
+        while True:
+            try:
+                part = os.read(master, 65536)
+            except OSError:  # nobody holds the other end any more
+                return shown
+            if not part:
+                return shown
+            shown += part
+
+    def test_progress_on_terminals_of_any_width(self):
+        for columns in (12, 30, 80, 200):
+            with self.subTest(columns):
+                shown = self.seen(columns, "encrypt", "-k", "keyset")
+                lines = LINE.findall(shown)
+                self.assertTrue(any(b"MiB" in line for line in lines), shown)
+                self.assertLess(max(map(len, lines)), columns)
+                self.assertEqual(lines[-1], b"", "the line is taken away in the end")
+                self.assertNotIn(b"\n", shown)
+
+    def test_progress_of_enc_too(self):
+        shown = self.seen(40, "enc", "-aes-128-ctr", "-pbkdf2", "-pass", "pass:x")
+        self.assertIn(b"MiB", shown)
+
+    def test_no_progress_when_it_is_not_wanted_or_nobody_looks(self):
+        self.assertEqual(self.seen(80, "encrypt", "-k", "keyset", "--no-progress"), b"")
+        result = self.run_command(WARPAES, "encrypt", "-k", "keyset", stdin=data(1 << 20))
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+
+    def test_progress_where_it_is_asked_for(self):
+        result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--progress", stdin=data(1 << 20))
+        self.assertIn(b"MiB in ", result.stderr)
+
+
+if __name__ == "__main__":
+    main()
