@@ -17,11 +17,13 @@
 #include "crypt_options.hpp"
 #include "enc_options.hpp"
 #include "file_list.hpp"
+#include "foreign_file.hpp"
 #include "interrupt.hpp"
 #include "key_files.hpp"
 #include "keyset_source.hpp"
 #include "progress.hpp"
 #include "record.hpp"
+#include "templates.hpp"
 
 namespace cli {
 
@@ -34,6 +36,7 @@ constexpr std::uint64_t large_file = 32u << 20;
 
 struct Outcome {
     warpaes_status status = WARPAES_ERROR_CANCELLED;
+    bool skipped = false;
     std::string error = "not begun";
     std::uint64_t bytes_read = 0;
     std::uint64_t bytes_written = 0;
@@ -85,7 +88,8 @@ public:
         : o_(options),
           keys_(load_keys(options.keys, options.format, argc, argv)),
           aad_(read_aad(options.aad, options.aad_file)),
-          tasks_(list_files(options)),
+          list_(list_files(options, is_raw_only(keys_.format))),
+          tasks_(list_.files),
           outcomes_(tasks_.size()),
           progress_(options.progress.value_or(::isatty(STDERR_FILENO) != 0), tasks_) {
         check_terminal();
@@ -97,9 +101,17 @@ public:
     }
 
     void run() {
+        // What is made of many files belongs to nobody else until it has its own permissions.
+        const mode_t before = o_.output_dir ? ::umask(0077) : 0;
+        for (const DirectoryTask& directory : list_.directories) make_directory(directory.output);
         std::vector<std::size_t> small, large;
         for (std::size_t i = 0; i < tasks_.size(); ++i) {
             if (tasks_[i].status != WARPAES_OK) continue;
+            if (o_.skip_existing && ::access(tasks_[i].output.c_str(), F_OK) == 0) {
+                outcomes_[i].status = WARPAES_OK;
+                outcomes_[i].skipped = true;
+                continue;
+            }
             (tasks_.size() > 1 && !tasks_[i].input.empty() && tasks_[i].bytes < large_file ? small : large)
                 .push_back(i);
         }
@@ -108,6 +120,11 @@ public:
             const Engine engine = engine_with(o_.threads);
             for (const std::size_t i : large) run_one(engine.get(), i);
         }
+        // The deepest first: what is made in a directory changes its time.
+        for (auto directory = list_.directories.rbegin(); directory != list_.directories.rend(); ++directory) {
+            keep_attributes(directory->input, directory->output);
+        }
+        if (o_.output_dir) ::umask(before);
         seconds_ = progress_.finish();
     }
 
@@ -133,6 +150,9 @@ public:
                             outcomes_[0].backend));
         }
         std::fflush(stdout);
+        const auto skipped =
+            std::count_if(outcomes_.begin(), outcomes_.end(), [](const Outcome& o) { return o.skipped; });
+        if (skipped != 0 && !o_.json) say(fmt::format("{} of {} results were there already\n", skipped, tasks_.size()));
         if (tasks_.size() == 1) {
             if (status() != WARPAES_OK) throw Failure(status(), outcomes_[0].error);
             return;
@@ -231,7 +251,7 @@ private:
         }
         job.progress = on_progress;
         job.progress_user = &progress;
-        if (o_.output_dir) make_directories(task.output);
+        if (o_.output_dir) make_directory(std::filesystem::path(task.output).parent_path());
         if (o_.action != Action::verify) refuse_needed_file(task.output);
         warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
         const warpaes_status status = warpaes_file_run(engine, &job, &result);
@@ -241,17 +261,20 @@ private:
         outcome.backend = result.backend;
         outcome.device = result.device;
         if (status == WARPAES_ERROR_EXISTS) throw Failure(status, std::string(warpaes_last_error()) + " with -f");
+        if (status == WARPAES_ERROR_FORMAT || status == WARPAES_ERROR_AUTHENTICATION) {
+            throw Failure(status, warpaes_last_error() + foreign_hint(task.input));
+        }
         check(status);
         if ((result.notes & WARPAES_NOTE_DEVICE_FAILED) != 0) {
             warn(
                 fmt::format("'{}': a GPU failed midway; the CPU did the rest, and the result is complete", task.input));
         }
         if ((result.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(task.input, result.bytes_read);
+        if (o_.output_dir) keep_attributes(task.input, task.output);
     }
 
-    static void make_directories(const std::string& output) {
+    static void make_directory(const std::filesystem::path& folder) {
         std::error_code error;
-        const auto folder = std::filesystem::path(output).parent_path();
         if (!folder.empty()) std::filesystem::create_directories(folder, error);
         if (error) {
             throw Failure(WARPAES_ERROR_WRITE,
@@ -273,6 +296,8 @@ private:
             if (o_.action != Action::verify) put_name(file, "output", tasks_[i].output);
             if (outcome.status != WARPAES_OK) {
                 file["error"] = outcome.error;
+            } else if (outcome.skipped) {
+                file["skipped"] = true;
             } else {
                 file["bytes_read"] = outcome.bytes_read;
                 file["bytes_written"] = outcome.bytes_written;
@@ -292,7 +317,8 @@ private:
     const CryptOptions& o_;
     Keys keys_;
     std::string aad_;
-    std::vector<FileTask> tasks_;
+    FileList list_;
+    const std::vector<FileTask>& tasks_;
     std::vector<Outcome> outcomes_;
     SharedProgress progress_;
     double seconds_ = 0;

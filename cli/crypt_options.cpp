@@ -22,8 +22,11 @@ Data
   FILE                   none, or '-': standard input
   -o, --output FILE      default, or '-': standard output
   --output-dir DIR       for several files, and for directories with everything below them: each
-                         result keeps its path and gets .warpaes behind its name. Symbolic links in
-                         directories are left out
+                         result keeps its path, permissions and time and gets .warpaes behind its
+                         name. Not kept: owners, links, attributes; tar keeps them
+  --exclude PATTERN      leave out of directories what is called so ('*.tmp', .git), or lies there
+                         ('photos/raw/*'); may be repeated
+  --skip-existing        with --output-dir: leave results that are there already as they are
   --aad TEXT, --aad-file FILE
                          associated data: not in the file, the same on both sides
   -f, --force            overwrite; write ciphertext to a terminal
@@ -45,7 +48,10 @@ Data
   FILE                   none, or '-': standard input
   -o, --output FILE      default, or '-': standard output
   --output-dir DIR       for several files, and for directories with everything below them: each
-                         result keeps its path and loses .warpaes behind its name
+                         result keeps its path, permissions and time and loses .warpaes behind its
+                         name. What does not look like an encrypted file is left out of directories
+  --exclude PATTERN, --skip-existing
+                         as for `warpaes encrypt`
   -r, --range FIRST:LAST only these bytes, both included (LAST may be left out); reads and checks
                          only the segments under them
   --aad TEXT, --aad-file FILE
@@ -65,8 +71,9 @@ constexpr const char* help_verify = R"(Usage: warpaes verify [-k KEYS] [FILE...]
 Authenticates files to their ends and writes nothing.
 
 Data
-  FILE                   files, and directories with everything below them; none, or '-': standard
-                         input
+  FILE                   files, and directories with everything below them that looks like an
+                         encrypted file; none, or '-': standard input
+  --exclude PATTERN      as for `warpaes encrypt`
   --aad TEXT, --aad-file FILE
                          associated data, as it was when the file was encrypted
 
@@ -137,6 +144,8 @@ void check_options(const CryptOptions& o) {
         throw UsageError("-k: standard input cannot be both the keys and the data");
     }
     if (o.action == Action::verify) return;
+    if (o.skip_existing && o.force) throw UsageError("--skip-existing: contradicts -f");
+    if (o.skip_existing && !o.output_dir) throw UsageError("--skip-existing: is for --output-dir");
     if (o.files.size() > 1 && !o.output_dir) {
         throw UsageError("several files: give --output-dir DIRECTORY to put the results in");
     }
@@ -164,6 +173,8 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
         app.add_option("--output-dir", o.output_dir);
         app.add_flag("-f,--force", o.force);
     }
+    if (action != Action::verify) app.add_flag("--skip-existing", o.skip_existing);
+    app.add_option("--exclude", o.exclude)->allow_extra_args(false);
     if (action == Action::decrypt) app.add_option("-r,--range", o.range);
     app.add_option("--backend", o.backend);
     app.add_option("--device", o.device);

@@ -17,6 +17,8 @@ struct CryptOptions {
     std::optional<std::string> format;
     std::optional<std::string> output;
     std::optional<std::string> output_dir;
+    std::vector<std::string> exclude;  ///< patterns
+    bool skip_existing = false;
     std::optional<std::string> range;
     std::optional<std::string> aad;
     std::optional<std::string> aad_file;

@@ -1,10 +1,15 @@
 #include "file_list.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <fnmatch.h>
 #include <linux/limits.h>
 #include <sys/stat.h>
+#include <warpaes/files.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -40,16 +45,25 @@ std::uint64_t size_of(const fs::path& path) {
     return error ? 0 : size;
 }
 
+/// By its name, or by its header.
+bool looks_encrypted(const fs::path& path) {
+    if (path.extension() == suffix) return true;
+    warpaes_file_info info{};
+    info.struct_size = sizeof info;
+    return warpaes_file_inspect(path.c_str(), nullptr, &info) == WARPAES_OK &&
+           info.format == WARPAES_FORMAT_STREAMING_AEAD;
+}
+
 class Lister {
 public:
-    explicit Lister(const CryptOptions& options) : options_(options) {}
+    Lister(const CryptOptions& options, bool unmarked) : options_(options), unmarked_(unmarked) {}
 
     void add(const std::string& argument) {
         const fs::path path(argument);
         std::error_code error;
         if (argument == "-") {
-            tasks_.push_back({.output = options_.output.value_or("-")});
-            if (tasks_.back().output == "-") tasks_.back().output.clear();
+            list_.files.push_back({.output = options_.output.value_or("-")});
+            if (list_.files.back().output == "-") list_.files.back().output.clear();
         } else if (fs::is_directory(path, error)) {
             if (!options_.output_dir && options_.action != Action::verify) {
                 throw Failure(
@@ -62,7 +76,7 @@ public:
         }
     }
 
-    std::vector<FileTask> take() { return std::move(tasks_); }
+    FileList take() { return std::move(list_); }
 
 private:
     void add_file(const fs::path& path, const fs::path& name) {
@@ -72,7 +86,7 @@ private:
         } else if (options_.action != Action::verify && options_.output && *options_.output != "-") {
             task.output = *options_.output;
         }
-        tasks_.push_back(std::move(task));
+        list_.files.push_back(std::move(task));
     }
 
     void add_directory(const fs::path& directory, const fs::path& name) {
@@ -81,19 +95,26 @@ private:
         for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
             entries.push_back(*at);
         if (error) {
-            tasks_.push_back({.input = directory.string(),
-                              .status = WARPAES_ERROR_NOT_FOUND,
-                              .error = fmt::format("cannot read the directory: {}", error.message())});
+            list_.files.push_back({.input = directory.string(),
+                                   .status = WARPAES_ERROR_NOT_FOUND,
+                                   .error = fmt::format("cannot read the directory: {}", error.message())});
+        } else if (options_.output_dir && options_.action != Action::verify && !name.empty()) {
+            list_.directories.push_back({directory.string(), (fs::path(*options_.output_dir) / name).string()});
         }
         std::sort(entries.begin(), entries.end());
         for (const auto& entry : entries) {
             const fs::path below = name / entry.path().filename();
+            if (is_excluded(below)) continue;
             if (entry.is_symlink(error)) {
                 warn(fmt::format("'{}' is a symbolic link: left out", entry.path().string()));
             } else if (entry.is_directory(error)) {
                 if (!is_output_directory(entry.path())) add_directory(entry.path(), below);
             } else if (entry.is_regular_file(error)) {
-                add_file(entry.path(), below);
+                if (options_.action == Action::encrypt || unmarked_ || looks_encrypted(entry.path())) {
+                    add_file(entry.path(), below);
+                } else {
+                    ++list_.foreign;
+                }
             } else {
                 warn(fmt::format("'{}' is no regular file: left out", entry.path().string()));
             }
@@ -106,8 +127,17 @@ private:
         return options_.output_dir && fs::equivalent(path, *options_.output_dir, error) && !error;
     }
 
+    /// A pattern with a slash is for the path, one without for the name.
+    [[nodiscard]] bool is_excluded(const fs::path& below) const {
+        return std::any_of(options_.exclude.begin(), options_.exclude.end(), [&](const std::string& pattern) {
+            const bool path = pattern.find('/') != std::string::npos;
+            return ::fnmatch(pattern.c_str(), path ? below.c_str() : below.filename().c_str(), FNM_PERIOD) == 0;
+        });
+    }
+
     const CryptOptions& options_;
-    std::vector<FileTask> tasks_;
+    const bool unmarked_;
+    FileList list_;
 };
 
 /// What a path leads to, whatever ways there are to it: a file, or as long as there is none, the nearest directory that
@@ -165,16 +195,34 @@ void refuse_clashes(const std::vector<FileTask>& tasks) {
 
 }  // namespace
 
-std::vector<FileTask> list_files(const CryptOptions& options) {
-    Lister lister(options);
+FileList list_files(const CryptOptions& options, bool unmarked) {
+    Lister lister(options, unmarked);
     for (const std::string& file : options.files) lister.add(file);
-    std::vector<FileTask> tasks = lister.take();
-    if (tasks.empty()) throw Failure(WARPAES_ERROR_NOT_FOUND, "there are no files in what was given");
-    if (std::count_if(tasks.begin(), tasks.end(), [](const FileTask& task) { return task.input.empty(); }) > 1) {
+    FileList list = lister.take();
+    if (list.files.empty()) {
+        throw Failure(WARPAES_ERROR_NOT_FOUND,
+                      list.foreign == 0 ? "there are no files in what was given"
+                                        : fmt::format("none of the {} files there looks encrypted; a file that is "
+                                                      "named itself is tried whatever it looks like",
+                                                      list.foreign));
+    }
+    if (std::count_if(list.files.begin(), list.files.end(), [](const FileTask& t) { return t.input.empty(); }) > 1) {
         throw UsageError("'-': standard input can be read only once");
     }
-    if (options.output_dir) refuse_clashes(tasks);
-    return tasks;
+    if (options.output_dir) refuse_clashes(list.files);
+    if (list.foreign != 0) {
+        warn(fmt::format("{} file{} not look encrypted: left out", list.foreign, list.foreign == 1 ? " does" : "s do"));
+    }
+    return list;
+}
+
+void keep_attributes(const std::string& input, const std::string& output) {
+    struct stat from {};
+    if (::stat(input.c_str(), &from) != 0) return;
+    const timespec times[] = {from.st_atim, from.st_mtim};
+    if (::chmod(output.c_str(), from.st_mode & 0777) != 0 || ::utimensat(AT_FDCWD, output.c_str(), times, 0) != 0) {
+        warn(fmt::format("'{}': cannot set permissions and time: {}", output, std::strerror(errno)));
+    }
 }
 
 }  // namespace cli

@@ -18,8 +18,24 @@ struct FileTask {
     std::string error{};
 };
 
-/// In the order of the command line, directories sorted. Throws Failure: nothing there, nothing to do, two results that
-/// would be one file, a result that would take the place of an input. Warns of what is left out.
-std::vector<FileTask> list_files(const CryptOptions& options);
+/// A directory that is to look like another.
+struct DirectoryTask {
+    std::string input;
+    std::string output;
+};
+
+struct FileList {
+    std::vector<FileTask> files;
+    std::vector<DirectoryTask> directories;  ///< each before what lies in it
+    std::size_t foreign = 0;                 ///< files in directories that are none of ours
+};
+
+/// In the order of the command line, directories sorted. `unmarked`: the files to decrypt have no mark by which they
+/// could be told from others. Throws Failure: nothing there, nothing to do, two results that would be one file, a
+/// result that would take the place of an input. Warns of what is left out.
+FileList list_files(const CryptOptions& options, bool unmarked);
+
+/// Gives `output` the permissions and the time of `input`, as far as possible; warns otherwise.
+void keep_attributes(const std::string& input, const std::string& output);
 
 }  // namespace cli

@@ -22,23 +22,22 @@ Makes a keyset with one new key, as Tink has them (cleartext JSON).
   -o, --output FILE      a new file, for its owner alone (mode 0600); never overwritten.
                          Default: standard output
   -t, --template NAME    what kind of key; the default is the first of those below. C2SP chunked
-                         encryption has no keysets: its key is written as hexadecimal digits, and --format
-                         names the template again wherever the key is used
+                         encryption has no keysets: the template's name is written, and its key in hexadecimal
 
 Example
   warpaes keygen -o keyset.json
 
 )";
 
-/// In hexadecimal, with the end of the line.
-SecretText random_key(std::size_t bytes) {
+/// Behind the template's name, in hexadecimal, with the end of the line.
+SecretText random_key(const std::string& format, std::size_t bytes) {
     SecretText text;
-    text.fill([bytes](char* room) {
+    text.fill([&format, bytes](char* room) {
         unsigned char key[32];
         if (::getrandom(key, bytes, 0) != static_cast<ssize_t>(bytes)) {
             throw Failure(WARPAES_ERROR_INTERNAL, "the system has no random numbers");
         }
-        char* at = room;
+        char* at = fmt::format_to(room, "{} ", format);
         for (std::size_t i = 0; i < bytes; ++i) at = fmt::format_to(at, "{:02x}", key[i]);
         explicit_bzero(key, sizeof key);
         *at++ = '\n';
@@ -79,7 +78,7 @@ int run_keygen(int argc, char** argv) {
         warpaes_key_info info{};
         info.struct_size = sizeof info;
         check(warpaes_keyset_query(keyset.get(), 0, &info));
-        put(output, random_key(info.key_bits / 8).view(), "A raw key for " + format);
+        put(output, random_key(format, info.key_bits / 8).view(), "A raw key for " + format);
         return 0;
     }
     put(output, keyset_text(keyset.get()).view(), fmt::format("Keyset with key {} ({})", id, format));

@@ -21,13 +21,24 @@ bool is_raw_length(std::size_t bytes) {
     return bytes == 16 || bytes == 32;
 }
 
-Keyset from_raw(const std::string& what, const unsigned char* key, std::size_t bytes,
-                const std::optional<std::string>& format) {
+Keys from_raw(const std::string& what, const unsigned char* key, std::size_t bytes,
+              const std::optional<std::string>& format) {
     const std::string name = format.value_or(default_formats[bytes == 32 ? 1 : 0]);
     warpaes_keyset* keyset = nullptr;
     const warpaes_status status = warpaes_keyset_from_raw(name.c_str(), key, bytes, &keyset);
     if (status != WARPAES_OK) throw Failure(status, fmt::format("{}: {}", what, warpaes_last_error()));
-    return Keyset(keyset);
+    return {Keyset(keyset), true, name};
+}
+
+/// The template that `warpaes keygen` writes before a key of a format without keysets, and a space.
+std::optional<std::string> take_template(std::string_view& digits) {
+    for (std::size_t i = 0; i < warpaes_template_count(); ++i) {
+        const std::string_view name = warpaes_template_name(i);
+        if (!digits.starts_with(name) || digits.size() <= name.size() || digits[name.size()] != ' ') continue;
+        digits = trimmed(digits.substr(name.size()));
+        return std::string(name);
+    }
+    return std::nullopt;
 }
 
 Keyset from_json(const std::string& what, std::string_view text) {
@@ -44,16 +55,20 @@ Keyset from_json(const std::string& what, std::string_view text) {
 }
 
 Keys interpret(const std::string& what, std::string_view text, const std::optional<std::string>& format) {
-    const std::string_view digits = trimmed(text);
+    std::string_view digits = trimmed(text);
+    const std::optional<std::string> own = take_template(digits);
+    if (own && format && *own != *format) {
+        throw UsageError(fmt::format("--format: the key in {} is for {}", what, *own));
+    }
     if (is_raw_length(digits.size() / 2) && digits.size() % 2 == 0 && is_hex(digits)) {
         SecretBytes key;
         for (std::size_t i = 0; i < digits.size() / 2; ++i) key.push_back('\0');
         decode_hex(digits, const_cast<unsigned char*>(key.bytes()));
-        return {from_raw(what, key.bytes(), key.size(), format), true};
+        return from_raw(what, key.bytes(), key.size(), own ? own : format);
     }
     // No keyset is so short, and no random key consists of hexadecimal digits.
     if (is_raw_length(text.size()) && !is_hex(text)) {
-        return {from_raw(what, reinterpret_cast<const unsigned char*>(text.data()), text.size(), format), true};
+        return from_raw(what, reinterpret_cast<const unsigned char*>(text.data()), text.size(), format);
     }
     Keys keys{from_json(what, text), false};
     if (format) {

@@ -36,7 +36,8 @@ private:
 
 struct Keys {
     Keyset keyset;
-    bool raw = false;  ///< a key and nothing else: it has no number
+    bool raw = false;      ///< a key and nothing else: it has no number
+    std::string format{};  ///< of a raw key, its template
 };
 
 /// `source`: a path, env:NAME or fd:N; nothing: what the environment variable WARPAES_KEYSET says in the same way.

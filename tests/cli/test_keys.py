@@ -53,7 +53,7 @@ class Keygen(CommandTest):
             made = {self.warpaes("keygen", "-t", f"C2SP_CHUNKED_{bits}") for _ in range(2)}
             self.assertEqual(len(made), 2)
             for text in made:
-                self.assertRegex(text.decode(), rf"^[0-9a-f]{{{bits // 4}}}\n$")
+                self.assertRegex(text.decode(), rf"^C2SP_CHUNKED_{bits} [0-9a-f]{{{bits // 4}}}\n$")
         self.refused(ARGUMENT, "C2SP_CHUNKED_256", "keygen", "-t", "C2SP_CHUNKED")
 
     def test_keys_are_for_their_owner_and_never_overwritten(self):

@@ -1,0 +1,55 @@
+#include "foreign_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <iterator>
+#include <string_view>
+
+#include "descriptor.hpp"
+
+namespace cli {
+
+namespace {
+
+struct Beginning {
+    std::string_view bytes;
+    const char* what;
+};
+
+constexpr Beginning beginnings[] = {
+    {"Salted__", "a file of `openssl enc`: `warpaes enc -d` opens it, with the flags it was made with"},
+    {"U2FsdGVkX1", "a file of `openssl enc -a`: `warpaes enc -d -a` opens it, with the flags it was made with"},
+    {"age-encryption.org/", "a file of age: `age -d` opens it"},
+    {"-----BEGIN AGE ENCRYPTED FILE-----", "a file of age: `age -d` opens it"},
+    {"-----BEGIN PGP MESSAGE-----", "a message of OpenPGP: `gpg -d` opens it"},
+    {"\x84\x5e", "a message of OpenPGP: `gpg -d` opens it"},  // encrypted to a key on curve 25519
+    {"\x85\x01\x0c\x03", "a message of OpenPGP: `gpg -d` opens it"},
+    {"\x85\x02\x0c\x03", "a message of OpenPGP: `gpg -d` opens it"},
+    {"\x8c\x0d\x04", "a message of OpenPGP: `gpg -d` opens it"},  // by a passphrase
+    {"LUKS\xba\xbe", "a LUKS volume: `cryptsetup open` opens it"},
+    {"PK\x03\x04", "a zip archive: `unzip` opens it"},
+    {"7z\xbc\xaf\x27\x1c", "a 7z archive: `7z x` opens it"},
+    {"\x1f\x8b", "compressed by gzip, and not encrypted"},
+    {"\x28\xb5\x2f\xfd", "compressed by zstd, and not encrypted"},
+    {"{\"primaryKeyId\"", "a keyset, which belongs behind -k"},
+    {"{\n  \"primaryKeyId\"", "a keyset, which belongs behind -k"},
+};
+
+}  // namespace
+
+std::string foreign_hint(const std::string& path) {
+    const Descriptor file(path.c_str(), O_RDONLY | O_NONBLOCK);
+    struct stat status {};
+    if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+    char begin[64];
+    const ssize_t n = ::read(file.get(), begin, sizeof begin);
+    const std::string_view seen(begin, n > 0 ? static_cast<std::size_t>(n) : 0);
+    for (const Beginning& known : beginnings) {
+        if (seen.starts_with(known.bytes)) return std::string("; it looks like ") + known.what;
+    }
+    return {};
+}
+
+}  // namespace cli
