@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <numeric>
 
 namespace cli {
 
@@ -37,6 +39,55 @@ bool is_bracketed(const std::string& text) {
     return begin != std::string::npos && text[begin] == '[' && text.back() == ']';
 }
 
+namespace {
+
+/// How many characters must be added, removed, replaced or swapped with their neighbour.
+std::size_t difference(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> before, last(b.size() + 1), now(b.size() + 1);
+    std::iota(last.begin(), last.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        now[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+            const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (swapped) now[j] = std::min(now[j], before[j - 2] + 1);
+        }
+        before = last;
+        last.swap(now);
+    }
+    return last[b.size()];
+}
+
+/// Of the first argument that is no option's name but looks like one.
+std::string hint_for_options(const CLI::App& app, int argc, char** argv) {
+    std::vector<std::string> names{"--help"};
+    for (const CLI::Option* option : app.get_options()) {
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+        for (const std::string& name : option->get_fnames()) names.push_back("--" + name);
+    }
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view name = std::string_view(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+        if (name == "--") break;
+        if (!name.starts_with("--") || std::find(names.begin(), names.end(), name) != names.end()) continue;
+        return did_you_mean(name, names);
+    }
+    return {};
+}
+
+}  // namespace
+
+std::string did_you_mean(std::string_view text, std::span<const std::string> known) {
+    const std::string* nearest = nullptr;
+    std::size_t least = std::max<std::size_t>(1, text.size() / 3);
+    for (const std::string& name : known) {
+        if (const std::size_t n = difference(text, name); n < least || (n == least && nearest == nullptr)) {
+            nearest = &name;
+            least = n;
+        }
+    }
+    return nearest != nullptr ? fmt::format("; did you mean '{}'?", *nearest) : std::string();
+}
+
 bool parse_options(CLI::App& app, int argc, char** argv, const char* help) {
     try {
         std::vector<std::string> backwards;
@@ -59,7 +110,8 @@ bool parse_options(CLI::App& app, int argc, char** argv, const char* help) {
         }
         return false;
     } catch (const CLI::ParseError& error) {
-        throw UsageError(fmt::format("{}; see `{} --help`", error.what(), app.get_name()));
+        const std::string hint = hint_for_options(app, argc, argv);
+        throw UsageError(fmt::format("{}{} see `{} --help`", error.what(), hint.empty() ? ";" : hint, app.get_name()));
     }
 }
 

@@ -5,8 +5,10 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "arguments.hpp"
@@ -83,6 +85,9 @@ void warn_of_growth(const std::string& input, std::uint64_t bytes);
 
 /// What warpaes_backend_query lists.
 std::vector<warpaes_backend_info> list_backends();
+
+/// "; did you mean 'X'?" for the one that is least different from `text`, if it is not very different; else nothing.
+std::string did_you_mean(std::string_view text, std::span<const std::string> known);
 
 /// False if the help was asked for, and printed: `help`, or what CLI11 makes of the options. Throws UsageError.
 bool parse_options(CLI::App& app, int argc, char** argv, const char* help = nullptr);

@@ -137,8 +137,11 @@ bool parse_cipher(const std::string& flag, EncOptions& options) {
             fmt::format("-{}: there is no ciphertext stealing here; cbc pads, ctr needs no padding", flag));
     }
     if (found == std::end(modes)) {
+        std::vector<std::string> names;
+        for (const NamedMode& m : modes) names.emplace_back(m.name);
         throw UsageError(
-            fmt::format("-{}: this mode is not known here; there are ecb, cbc, cfb, cfb8, cfb1, ofb and ctr", flag));
+            fmt::format("-{}: this mode is not known here; there are ecb, cbc, cfb, cfb8, cfb1, ofb and ctr{}", flag,
+                        did_you_mean(mode, names)));
     }
     options.mode = found->mode;
     return true;
@@ -165,7 +168,14 @@ EncOptions parse_enc_options(int argc, char** argv) {
             std::find_if(std::begin(flags), std::end(flags), [&](const Flag& f) { return name == f.name; });
         if (flag == std::end(flags)) {
             if (value == nullptr && parse_cipher(name, options)) continue;
-            throw UsageError(fmt::format("-{}: there is no such flag; see `warpaes enc -help`", without_secret(name)));
+            std::vector<std::string> names;
+            for (const Flag& f : flags) names.push_back(std::string("-") + f.name);
+            for (const NamedMode& m : modes) {
+                for (const char* bits : {"128", "192", "256"}) names.push_back(fmt::format("-aes-{}-{}", bits, m.name));
+            }
+            const std::string shown = without_secret(name), hint = shown == name ? did_you_mean("-" + name, names) : "";
+            throw UsageError(
+                fmt::format("-{}: there is no such flag{} see `warpaes enc -help`", shown, hint.empty() ? ";" : hint));
         }
         if (!flag->takes_value && value != nullptr) throw UsageError(fmt::format("-{}: takes no value", name));
         if (flag->takes_value && value == nullptr) {

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "command.hpp"
 #include "neighbour.hpp"
@@ -49,10 +51,19 @@ void print_help() {
     fmt::print("  {:>3}  ended by signal N\n", "128+N");
 }
 
+/// Without a look at GPUs, which takes a second.
+void print_version() {
+    warpaes_backend_info portable{};
+    portable.struct_size = sizeof portable;
+    cli::check(warpaes_backend_query(0, &portable));
+    fmt::print("warpaes {}\nwith {}; `warpaes devices` says what can run here\n", warpaes_version(),
+               portable.description);
+}
+
 int run(int argc, char** argv) {
     const char* name = argc > 1 ? argv[1] : "";
     if (std::strcmp(name, "--version") == 0 || std::strcmp(name, "version") == 0) {
-        fmt::print("warpaes {}\n", warpaes_version());
+        print_version();
         return 0;
     }
     if (std::strcmp(name, "--help") == 0 || std::strcmp(name, "-h") == 0 || std::strcmp(name, "help") == 0) {
@@ -62,8 +73,12 @@ int run(int argc, char** argv) {
     for (const Command& command : commands) {
         if (std::strcmp(name, command.name) == 0) return command.run(argc - 1, argv + 1);
     }
-    throw cli::UsageError(*name == '\0' ? "no command; see `warpaes --help`"
-                                        : fmt::format("'{}': there is no such command; see `warpaes --help`", name));
+    if (*name == '\0') throw cli::UsageError("no command; see `warpaes --help`");
+    std::vector<std::string> names;
+    for (const Command& command : commands) names.emplace_back(command.name);
+    const std::string hint = cli::did_you_mean(name, names);
+    throw cli::UsageError(
+        fmt::format("'{}': there is no such command{} see `warpaes --help`", name, hint.empty() ? ";" : hint));
 }
 
 }  // namespace

@@ -24,7 +24,9 @@ int run_program(int argc, char** argv, int (*run)(int argc, char** argv)) {
         code = run(argc, argv);
     } catch (const Failure& failure) {
         code = failure.status();
-        say(fmt::format("warpaes: {}\n", failure.what()));
+        // Whoever pressed the keys is no "caller".
+        const bool interrupted = code == WARPAES_ERROR_CANCELLED && caught_signal() != 0;
+        say(fmt::format("warpaes: {}\n", interrupted ? "interrupted" : failure.what()));
     } catch (const std::bad_alloc&) {
         code = WARPAES_ERROR_OUT_OF_MEMORY;
         say("warpaes: out of memory\n");

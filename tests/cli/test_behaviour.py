@@ -273,7 +273,7 @@ class Records(CommandTest):
             self.assertEqual(b"went on at 0" in result.stderr, wrapped)
 
     def test_version_help_devices_selftest(self):
-        self.assertRegex(self.warpaes("--version").decode(), r"^warpaes \d+\.\d+\.\d+\n$")
+        self.assertRegex(self.warpaes("--version").decode(), r"^warpaes \d+\.\d+\.\d+\nwith OpenSSL \d.+\n$")
         commands = ("encrypt", "decrypt", "verify", "inspect", "keygen", "keys", "enc", "devices", "selftest")
         helps = [["--help"], ["enc", "-help"], ["selftest", "-h"], ["keys", "add", "--help"]]
         for arguments in helps + [[command, "--help"] for command in commands]:

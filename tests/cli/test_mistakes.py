@@ -1,0 +1,63 @@
+"""Mistakes that people make, and what they are told: each in a line, with what to do next."""
+
+import os
+import signal
+import subprocess
+import time
+
+from support import ARGUMENT, WARPAES, CommandTest, data, main, wait_until_read
+
+
+class Misspelt(CommandTest):
+    def said(self, *arguments):
+        result = self.refused(ARGUMENT, "", *arguments)
+        lines = result.stderr.decode().splitlines()
+        self.assertEqual(len(lines), 1, lines)
+        return lines[0]
+
+    def test_commands(self):
+        for wrong, right in (("encyrpt", "encrypt"), ("decript", "decrypt"), ("key", "keys"), ("keygn", "keygen")):
+            self.assertIn(f"did you mean '{right}'?", self.said(wrong))
+        for nothing_like_it in ("frobnicate", "x", "ls"):
+            self.assertNotIn("did you mean", self.said(nothing_like_it))
+
+    def test_options(self):
+        for command in ("encrypt", "decrypt"):
+            self.assertIn("did you mean '--output'?", self.said(command, "--ouput", "x"))
+            self.assertIn("did you mean '--skip-existing'?", self.said(command, "--skip-exist", "x"))
+        self.assertIn("did you mean '--no-progress'?", self.said("verify", "--noprogress"))
+        self.assertNotIn("did you mean", self.said("encrypt", "--frobnicate"))
+        # An option that is right is not the one that is meant.
+        self.assertNotIn("did you mean", self.said("encrypt", "--output", "x", "--output-dir", "y"))
+
+    def test_flags_and_modes_of_enc(self):
+        self.assertIn("did you mean '-pbkdf2'?", self.said("enc", "-pkbdf2"))
+        self.assertIn("did you mean '--help'?", self.said("encrypt", "--hepl"))
+        self.assertIn("did you mean 'ctr'?", self.said("enc", "-aes-256-crt"))
+
+    def test_no_secret_is_repeated(self):
+        self.assertNotIn("hunter2", self.said("enc", "-passhunter2"))
+
+
+class Interrupted(CommandTest):
+    def test_nobody_is_called_a_caller(self):
+        self.warpaes("keygen", "-o", "keyset")
+        with subprocess.Popen(
+            [WARPAES, "encrypt", "-k", "keyset", "-o", "out"],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=self.directory,
+        ) as command:
+            command.stdin.write(data(1 << 20))
+            command.stdin.flush()
+            wait_until_read(command.stdin)
+            time.sleep(0.1)
+            command.send_signal(signal.SIGINT)
+            said = command.stderr.read()
+            self.assertEqual(command.wait(), -signal.SIGINT)
+        self.assertEqual(said, b"warpaes: interrupted\n")
+        self.assertEqual(os.listdir(self.directory), ["keyset"])
+
+
+if __name__ == "__main__":
+    main()
