@@ -4,12 +4,13 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 PREFIX ?= /usr/local
+GPU ?= auto
 
 sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' 'lab/*.js')
 
 each_source = printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 32
 
-.PHONY: help demo test gpu-test bench asan tsan faults fuzz cuda clang tidy docs format check-format install install-lab clean
+.PHONY: help demo test gpu-test bench asan tsan faults fuzz cuda clang tidy docs format check-format install uninstall install-lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -78,14 +79,17 @@ check-format: ## complain about what `make format` would change
 	@.venv/tools/bin/ruff format --check -q
 	@.venv/tools/bin/ruff check -q
 
-install: ## library and command into PREFIX (default /usr/local)
+install: ## library and command into PREFIX (default /usr/local); GPU=yes or GPU=no: with or without CUDA
 	@tools/setup demo
-	@tools/build release
+	@WARPAES_GPU=$(GPU) tools/build release
 	@cmake --install build/release --prefix $(PREFIX)
+
+uninstall: ## remove what `make install` and `make install-lab` have put there
+	@cat build/release*/install_manifest*.txt | while read -r file || [ -n "$$file" ]; do echo "-- Removing: $$file"; rm -f "$$file"; done
 
 install-lab: ## `warpaes lab` besides
 	@tools/setup demo
-	@tools/build release-lab warpaes_lab_program
+	@WARPAES_GPU=$(GPU) tools/build release-lab warpaes_lab_program
 	@cmake --install build/release-lab --prefix $(PREFIX) --component lab
 
 clean: ## remove build/
