@@ -13,17 +13,17 @@ namespace cli {
 
 namespace {
 
-constexpr const char* help_encrypt = R"(Usage: warpaes encrypt [-k KEYS] [-o FILE] [FILE...]
+constexpr const char* help_encrypt = R"(Usage: warpaes encrypt [-k KEYS] [-o RESULT] [FILE...]
 
 Encrypts files in segments with tags: whatever is altered, cut off or swapped is noticed, and any
 part can be read alone. The key says the format: Tink's streaming AEAD, or C2SP chunked encryption.
 
 Data
-  FILE                   none, or '-': standard input
-  -o, --output FILE      default, or '-': standard output
-  --output-dir DIR       for several files, and for directories with everything below them: each
-                         result keeps its path, permissions and time and gets .warpaes behind its
-                         name. Not kept: owners, links, attributes; tar keeps them
+  FILE                   becomes FILE.warpaes; none, or '-': standard input, to standard output
+  -o, --output FILE      another name for the result; '-': standard output
+  --output-dir DIR       for directories with everything below them, and for files: each result
+                         keeps its path, permissions and time and gets .warpaes behind its name.
+                         Not kept: owners, links, attributes; tar keeps them
   --exclude PATTERN      leave out of directories what is called so ('*.tmp', .git), or lies there
                          ('photos/raw/*'); may be repeated
   --skip-existing        with --output-dir: leave results that are there already as they are
@@ -96,7 +96,7 @@ How
 
 constexpr const char* examples_encrypt = R"(Examples
   warpaes keygen -o keyset.json
-  warpaes encrypt -k keyset.json -o photos.tar.warpaes photos.tar
+  warpaes encrypt -k keyset.json photos.tar          # makes photos.tar.warpaes
   tar c photos | warpaes encrypt -k keyset.json > photos.tar.warpaes
   warpaes encrypt -k keyset.json --output-dir backup photos letters notes.txt
 )";
@@ -146,7 +146,7 @@ void check_options(const CryptOptions& o) {
     if (o.action == Action::verify) return;
     if (o.skip_existing && o.force) throw UsageError("--skip-existing: contradicts -f");
     if (o.skip_existing && !o.output_dir) throw UsageError("--skip-existing: is for --output-dir");
-    if (o.files.size() > 1 && !o.output_dir) {
+    if (o.files.size() > 1 && !o.output_dir && (o.action == Action::decrypt || o.output || reads_stdin)) {
         throw UsageError("several files: give --output-dir DIRECTORY to put the results in");
     }
     if (o.range && (o.files.size() != 1 || o.output_dir)) {

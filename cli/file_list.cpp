@@ -83,8 +83,10 @@ private:
         FileTask task{.input = path.string(), .bytes = size_of(path)};
         if (options_.action != Action::verify && options_.output_dir) {
             task.output = (fs::path(*options_.output_dir) / result_name(name, options_.action)).string();
-        } else if (options_.action != Action::verify && options_.output && *options_.output != "-") {
-            task.output = *options_.output;
+        } else if (options_.action != Action::verify && options_.output) {
+            if (*options_.output != "-") task.output = *options_.output;
+        } else if (options_.action == Action::encrypt) {
+            task.output = result_name(path, Action::encrypt).string();
         }
         list_.files.push_back(std::move(task));
     }
@@ -209,7 +211,7 @@ FileList list_files(const CryptOptions& options, bool unmarked) {
     if (std::count_if(list.files.begin(), list.files.end(), [](const FileTask& t) { return t.input.empty(); }) > 1) {
         throw UsageError("'-': standard input can be read only once");
     }
-    if (options.output_dir) refuse_clashes(list.files);
+    if (options.output_dir || list.files.size() > 1) refuse_clashes(list.files);
     if (list.foreign != 0) {
         warn(fmt::format("{} file{} not look encrypted: left out", list.foreign, list.foreign == 1 ? " does" : "s do"));
     }

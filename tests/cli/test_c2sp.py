@@ -78,7 +78,7 @@ class C2sp(CommandTest):
     def test_a_new_key_is_one_for_the_other_library(self):
         for template, (_, key_bytes) in c2sp.AEADS.items():
             self.warpaes("keygen", "-t", template, "-o", template)
-            key = bytes.fromhex(self.read(template).decode())
+            key = bytes.fromhex(self.read(template).decode().split()[1])
             self.assertEqual(len(key), key_bytes)
             ours = self.warpaes("encrypt", "-k", template, "--format", template, stdin=b"plain")
             their = getattr(cobblestone, f"Cobblestone{template[-3:]}Decryptor")(key, context=b"")

@@ -271,8 +271,9 @@ class Trees(KeyedTest):
         )
 
     def test_directories_and_several_files_need_a_place(self):
-        for arguments in (["in"], ["in", "-o", "out"], ["in/notes.txt", "in/photos/a.jpg"]):
+        for arguments in (["in"], ["in", "-o", "out"], ["in/notes.txt", "in/photos/a.jpg", "-o", "out"]):
             self.refused(ARGUMENT, "--output-dir", "encrypt", "-k", "keyset", *arguments)
+        self.refused(ARGUMENT, "--output-dir", "decrypt", "-k", "keyset", "in/notes.txt", "in/photos/a.jpg")
         self.refused(ARGUMENT, "contradicts", "encrypt", "-k", "keyset", "in", "-o", "x", "--output-dir", "out")
         self.refused(ARGUMENT, "have names", "encrypt", "-k", "keyset", "--output-dir", "out")
         self.refused(ARGUMENT, "one FILE", "decrypt", "-k", "keyset", "--output-dir", "out", "-r", "0:1", "in")
@@ -324,7 +325,24 @@ class Outputs(KeyedTest):
         self.encrypt("-f", "-o", "old", "in")
         self.assertEqual(self.decrypt("old"), b"plain")
         with open("/dev/full", "wb") as full:
-            self.refused(WRITE, "No space left", "encrypt", "-k", "keyset", "in", stdout=full)
+            self.refused(WRITE, "No space left", "encrypt", "-k", "keyset", "-o", "-", "in", stdout=full)
+
+    def test_a_name_is_given_where_none_is_said(self):
+        os.mkdir(self.path("sub"))
+        for name in ("in", "sub/in"):
+            self.write(name, data(9, name.encode()))
+        self.assertEqual(self.encrypt("in"), b"")
+        self.assertEqual(self.decrypt("in.warpaes"), data(9, b"in"))
+        self.refused(EXISTS, "'in.warpaes' exists|with -f", "encrypt", "-k", "keyset", "in")
+        self.encrypt("-f", "in", "sub/in")
+        self.assertEqual(self.decrypt("sub/in.warpaes"), data(9, b"sub/in"))
+        self.assertEqual(self.decrypt("in.warpaes"), data(9, b"in"))
+        self.assertEqual(self.decrypt(stdin=self.encrypt("-o", "-", "in")), data(9, b"in"))
+        self.assertEqual(self.decrypt(stdin=self.encrypt(stdin=b"x")), b"x")
+        # No result takes the place of a file that is still to be read.
+        self.write("in.warpaes", b"of somebody else")
+        self.refused(SAME_FILE, "nothing was done", "encrypt", "-k", "keyset", "-f", "in", "in.warpaes")
+        self.assertEqual(self.read("in.warpaes"), b"of somebody else")
 
     def test_standard_input_is_named(self):
         with open(self.path("empty"), "wb") as only_written:
@@ -398,7 +416,7 @@ class Outputs(KeyedTest):
 
     def test_a_file_that_grows_meanwhile_is_warned_of(self):
         self.write("in", data(5_000_000))
-        command = [WARPAES, "encrypt", "-k", "keyset", "--threads", "1", "in"]
+        command = [WARPAES, "encrypt", "-k", "keyset", "--threads", "1", "-o", "-", "in"]
         options = {"cwd": self.directory, "env": os.environ | {"WARPAES_CALIBRATION": "none"}, "bufsize": 0}
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options) as p:
             first = p.stdout.read(1)  # it has begun, and waits for somebody who reads on
