@@ -34,7 +34,7 @@ RECIPES = [
     Recipe("encrypt with progress", ("encrypt", *K, "--progress", "-o", "out", "plain"), {"out": "sealed"}),
     Recipe("encrypt with a record", ("encrypt", *K, "--json", "-o", "out", "plain"), {"out": "sealed"}, prints=True),
     Recipe("encrypt a stream", ("encrypt", *K, "-o", "out"), {"out": "sealed"}, reads=True),
-    Recipe("encrypt to a stream", ("encrypt", *K, "plain"), prints=True),
+    Recipe("encrypt to a stream", ("encrypt", *K, "-o", "-", "plain"), prints=True),
     Recipe("encrypt several", ("encrypt", *K, "--output-dir", "out", "plain", "more"), TREE, threads=True),
     Recipe("decrypt", ("decrypt", *K, "-o", "out", "sealed"), {"out": "plain"}),
     Recipe("decrypt to a stream", ("decrypt", *K, "sealed"), prints=True, open_stdout=True),

@@ -113,7 +113,7 @@ WAITING = [
     (Recipe("verify a pipe", ("verify", *K, "fifo")), fifos("fifo")),
     (Recipe("keys from a pipe", ("verify", "-k", "fifo", "sealed")), fifos("fifo")),
     (Recipe("a keyset in use", ("keys", "add", "keys"), changes_keys=True), locked),
-    (Recipe("nobody reads what it writes", ("encrypt", *K, "big")), big_input),
+    (Recipe("nobody reads what it writes", ("encrypt", *K, "-o", "-", "big")), big_input),
     (
         Recipe(
             "weak passphrases",
