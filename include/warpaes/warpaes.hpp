@@ -93,6 +93,8 @@ public:
     ConstBytes(const void* data, std::size_t size) noexcept : data_(data), size_(size) {}
     template <ByteRange Range>
     ConstBytes(const Range& range) noexcept : data_(std::ranges::data(range)), size_(std::ranges::size(range)) {}
+    /// A text, without the zero at its end.
+    ConstBytes(const char* text) noexcept : data_(text), size_(std::char_traits<char>::length(text)) {}
 
     [[nodiscard]] const std::uint8_t* data() const noexcept { return static_cast<const std::uint8_t*>(data_); }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }

@@ -1,0 +1,157 @@
+"""Every block of code in README.md and in the pages for users does what it says, as it is written there."""
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ["WARPAES_BUILD"])
+LIBRARY = Path(os.environ["WARPAES_LIBRARY"])
+CC = os.environ.get("CC") or "cc"
+CXX = os.environ.get("CXX") or "c++"
+SANITIZE = [f"-fsanitize={os.environ['WARPAES_SANITIZE']}"] if os.environ.get("WARPAES_SANITIZE") else []
+TINK = ROOT / ".venv/tests/bin/python3"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+INCLUDE = re.compile(r"^#include .*\n", re.MULTILINE)
+
+#: What a block takes for granted. The end of the program looks at some of what it makes.
+C_BEGIN = """
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+static uint8_t key_bytes[32], nonce[12], data[1000];
+int main(void) {
+    const size_t size = sizeof data;
+"""
+C_ENDS = {
+    "README.md": "if (result.status != WARPAES_OK || data[0] == 0 && data[1] == 0 && data[2] == 0) return 1;",
+    "docs/batches.md": "if (records[0] == 0 && records[1] == 0 && records[2] == 0) return 1;",
+}
+BATCH = """
+    warpaes_engine* engine;
+    warpaes_key* key;
+    warpaes_engine_create(NULL, &engine);
+    warpaes_key_create(key_bytes, 32, &key);
+    uint8_t* records = calloc(1000000, 1544);
+    for (uint32_t i = 0; i < 1000000; ++i) *(uint32_t*)(records + 1544 * (size_t)i + 1500) = i;
+"""
+CPP_BEGIN = """
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+int main() {
+"""
+CPP = {
+    "README.md": (
+        "std::array<std::uint8_t, 32> key_bytes{}; std::array<std::uint8_t, 12> nonce{};"
+        "std::vector<std::uint8_t> plaintext(1000);",
+        "if (sealed.size() != 1016 || opened != plaintext) return 1;",
+    ),
+    "docs/readers.md": (
+        'std::string json; { warpaes::Keyset made; made.add("AES128_GCM_HKDF_4KB"); json = made.to_json(); }'
+        "std::vector<std::uint8_t> bytes(3000000, 7), output(3000000); const std::uint64_t offset = 0;",
+        "if (output != bytes) return 1;",
+    ),
+    "docs/batches.md": (
+        "const warpaes::Engine engine; const warpaes::Key key(std::array<std::uint8_t, 32>{});"
+        "std::vector<std::uint8_t> all(1544000000); std::uint8_t* records = all.data();"
+        "for (std::uint32_t i = 0; i < 1000000; ++i)"
+        "  std::copy_n(reinterpret_cast<const std::uint8_t*>(&i), 4, records + 1544 * std::size_t{i} + 1500);",
+        "if (std::count(all.begin(), all.begin() + 1500, 0) > 100) return 1;",
+    ),
+}
+
+
+def blocks(name, language):
+    return [text for kind, text in BLOCK.findall((ROOT / name).read_text()) if kind == language]
+
+
+class Snippets(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory(prefix="warpaes-snippets-")
+        self.addCleanup(self.temporary.cleanup)
+        self.dir = Path(self.temporary.name)
+
+    def run_here(self, *command, **options):
+        result = subprocess.run(command, cwd=self.dir, capture_output=True, check=False, timeout=200, **options)
+        self.assertEqual(result.returncode, 0, (command, result.stdout, result.stderr))
+        return result
+
+    def compile_and_run(self, compiler, suffix, source):
+        program = self.dir / "program"
+        (self.dir / f"program{suffix}").write_text(source)
+        self.run_here(
+            *compiler, "-Wall", "-Wextra", "-Werror", "-Wno-unused-variable", "-Wno-parentheses", *SANITIZE,
+            f"-I{ROOT}/include", f"program{suffix}", str(LIBRARY), f"-Wl,-rpath,{LIBRARY.parent}", "-o", str(program),
+        )  # fmt: skip
+        self.run_here(str(program))
+
+    def test_c(self):
+        for name, end in C_ENDS.items():
+            (block,) = blocks(name, "c")
+            before = BATCH if "entry" in block else ""
+            source = (
+                "#include <warpaes/warpaes.h>\n" + C_BEGIN + before + INCLUDE.sub("", block) + end + "\nreturn 0; }\n"
+            )
+            with self.subTest(name):
+                self.compile_and_run([CC, "-std=gnu99"], ".c", source)
+
+    def test_cpp(self):
+        for name, (before, end) in CPP.items():
+            (block,) = blocks(name, "cpp")
+            includes = "".join(INCLUDE.findall(block)) or "#include <warpaes/batch.hpp>\n"
+            source = includes + CPP_BEGIN + before + INCLUDE.sub("", block) + end + "\nreturn 0; }\n"
+            with self.subTest(name):
+                self.compile_and_run([CXX, "-std=c++20"], ".cpp", source)
+
+    @unittest.skipUnless(
+        (BUILD / "cli/warpaes").exists() and shutil.which("openssl"),
+        "built without the command, or there is no openssl; the default build (`make test`) runs this",
+    )
+    def test_readme_as_a_session(self):
+        first, *others = blocks("README.md", "sh")
+        content = hashlib.shake_128(b"disk").digest(2_500_000)
+        (self.dir / "disk.img").write_bytes(content)
+        for directory in ("photos", "letters"):
+            (self.dir / directory).mkdir()
+            (self.dir / directory / "one").write_bytes(directory.encode())
+        install, *rest = first.splitlines()
+        self.assertTrue(install.startswith("make install PREFIX="))  # tests/project/test_install.py
+        environment = {
+            "PATH": f"{BUILD}/cli:{os.environ['PATH']}",
+            "PASSPHRASE": "of the test",
+            "HOME": str(self.dir),
+            "WARPAES_CALIBRATION": "none",
+        }
+        script = "set -euo pipefail\n" + "\n".join([*rest, *others])
+        self.run_here("bash", "-c", script, env=environment)
+        for copy in ("copy.img", "again.img"):
+            self.assertEqual((self.dir / copy).read_bytes(), content, copy)
+        self.assertEqual((self.dir / "part").read_bytes(), content[1_000_000:1_000_100])
+        self.assertTrue((self.dir / "backup/photos/one.warpaes").exists())
+        # Each command that the page names does what it is named for.
+        for line in script.splitlines():
+            words = shlex.split(line, comments=True)
+            if words and words[0] == "warpaes":
+                self.run_here("warpaes", words[1], "--help", env=environment)
+
+        if not TINK.exists() or subprocess.run([TINK, "-c", "import tink"], capture_output=True).returncode != 0:
+            if os.environ.get("CI") == "true":
+                self.fail("tink is missing, which `tools/setup test` installs")
+            self.skipTest("the Python package tink is missing; `tools/setup test` installs it")
+        (block,) = blocks("README.md", "python")
+        (self.dir / "read.py").write_text(block + "print(len(content))\n")
+        self.assertEqual(self.run_here(TINK, "read.py").stdout, b"2500000\n")
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
