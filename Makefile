@@ -10,7 +10,7 @@ sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' 'lab/*
 
 each_source = printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 32
 
-.PHONY: help demo test gpu-test bench asan tsan faults fuzz cuda clang tidy docs format check-format install uninstall install-lab clean
+.PHONY: help demo test gpu-test bench asan tsan faults fuzz cuda clang tidy docs pages format check-format install uninstall install-lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -66,6 +66,11 @@ tidy: ## what clang-tidy finds (.clang-tidy); PATHS as for clang
 docs: ## figures of README.md and docs/ anew from bench/results
 	@python3 -B bench/report.py
 	@python3 -B bench/robustness.py
+
+pages: ## the command's man pages and completions anew from its help
+	@tools/setup demo
+	@tools/build default warpaes_cli
+	@tools/command_pages.py
 
 format: ## format C++, CUDA, JavaScript and Python
 	@tools/setup tools

@@ -213,7 +213,8 @@ authenticate: who can change the file can change what it decrypts to.
 Data
   -in FILE, -out FILE    default: standard input, standard output
   -e, -d                 encrypt (default), decrypt
-  -a, -base64            ciphertext in base64; with -A: in a single line
+  -a, -base64            ciphertext in base64
+  -A                     with -a: in a single line
   -nopad                 ECB, CBC: no PKCS#7 padding; the input is whole 16-byte blocks
   --range FIRST:LAST     only these bytes of the result, both included (LAST may be left out);
                          reads only the blocks under them. ECB, CTR; CBC and CFB with -d
@@ -231,7 +232,8 @@ Or from a passphrase (asked for on the terminal if neither is given)
   -pbkdf2, -iter N       PBKDF2, 10000 rounds unless N is given. Without: openssl's older, weak
                          derivation
   -md DIGEST             default sha256
-  -S HEX                 this salt (8 bytes), not in the file; -nosalt: none
+  -S HEX                 this salt (8 bytes), not in the file
+  -nosalt                no salt
 
 How
   --backend NAME         auto (default), libcrypto, aesni, vaes, cuda: see `warpaes devices`

@@ -1,0 +1,74 @@
+"""Man pages and completions: they say what the help says, and shells take them."""
+
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from support import WARPAES, CommandTest, main
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ROOT / "cli/pages"
+sys.path.insert(0, str(ROOT / "tools"))
+import command_pages  # noqa: E402
+
+
+class Pages(CommandTest):
+    def test_they_are_made_of_this_help(self):
+        files = command_pages.render(WARPAES)
+        self.assertEqual(sorted(files), sorted(os.listdir(PAGES)))
+        for name, content in files.items():
+            self.assertEqual((PAGES / name).read_text(), content, f"{name}: `make pages` makes it anew")
+
+    def test_every_option_that_is_taken_is_there(self):
+        """Whatever an option's line looks like: what the command takes is found in its page."""
+        for command, some in (
+            ("encrypt", "-k --keys --skip-existing --no-progress --json"),
+            ("enc", "-pbkdf2 -A -K --range"),
+            ("devices", "--json"),
+            ("bench", "--segment -o --quick"),
+            ("keys", "--primary -t"),
+        ):
+            names = [name for name, _ in command_pages.options_of(command_pages.help_of(WARPAES, command))]
+            self.assertLessEqual(set(some.split()), set(names), command)
+
+    @unittest.skipUnless(shutil.which("groff"), "there is no groff; a machine that has it runs this")
+    def test_groff_finds_no_fault(self):
+        for page in PAGES.glob("*.1"):
+            result = self.run_command("groff", "-man", "-ww", "-Tutf8", str(page))
+            self.assertEqual((result.returncode, result.stderr), (0, b""), page)
+
+    def completions(self, *words):
+        script = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _warpaes; printf "%s\\n" "${COMPREPLY[@]}"'
+        shell = subprocess.run(
+            ["bash", "-c", script, PAGES / "warpaes.bash", "warpaes", *words],
+            cwd=self.directory,
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        self.assertEqual(shell.stderr, "")
+        return shell.stdout.split("\n")[:-1]
+
+    def test_bash_completes(self):
+        self.write("a file", b"")
+        self.write("another", b"")
+        self.assertEqual(self.completions("enc"), ["encrypt", "enc"])
+        self.assertEqual(self.completions("encrypt", "--skip"), ["--skip-existing"])
+        self.assertEqual(self.completions("keys", "pro"), ["promote"])
+        self.assertEqual(sorted(self.completions("encrypt", "a")), ["a file", "another"])
+        self.assertEqual(sorted(self.completions("keys", "list", "a")), ["a file", "another"])
+        self.assertEqual(self.completions("enc", "-aes-256-ct"), ["-aes-256-ctr"])
+
+    def test_the_other_shells_take_theirs(self):
+        for shell, page in (("zsh", "_warpaes"), ("fish", "warpaes.fish")):
+            with self.subTest(shell):
+                if shutil.which(shell) is None:
+                    self.skipTest(f"there is no {shell}; a machine that has it runs this")
+                self.run_command(shell, "-n", str(PAGES / page), check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Makes the command's man pages and what shells complete from its help, so that all three say the same.
+
+tools/command_pages.py [--warpaes PROGRAM] [DIRECTORY]    default: cli/pages, which is committed and installed
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+#: One or more names, then two spaces or the end of the line, then what the option does.
+OPTION = re.compile(r"^ {2,4}(-\S.*?)(?: {2,}(\S.*))?$")
+NAME = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
+CIPHERS = [
+    f"-aes-{bits}-{mode}" for bits in (128, 192, 256) for mode in ["ecb", "cbc", "cfb", "cfb8", "cfb1", "ofb", "ctr"]
+]
+VERBS = ["list", "add", "promote", "disable", "enable", "destroy", "remove"]
+
+
+def help_of(warpaes: str, *command: str) -> str:
+    environment = os.environ | {"WARPAES_CALIBRATION": "none"}
+    return subprocess.run(
+        [warpaes, *command, "--help"], env=environment, capture_output=True, check=True, text=True
+    ).stdout
+
+
+def summaries(text: str) -> dict[str, str]:
+    """Of the commands, as `warpaes --help` lists them."""
+    return dict(re.findall(r"^  ([a-z]+) +(\S.*)$", text.split("`warpaes COMMAND")[0], re.MULTILINE))
+
+
+def options_of(text: str) -> list[tuple[str, str]]:
+    """Every name of an option in the help, and what is said of it in the same line."""
+    found: dict[str, str] = {"--help": "print the help and exit"}
+    for name in NAME.findall(text.partition("\n\n")[0]):  # the usage
+        found.setdefault(name, "")
+    for line in text.splitlines():
+        if match := OPTION.match(line):
+            for name in NAME.findall(match[1]):
+                found.setdefault(name, match[2] or "")
+    return sorted(item for item in found.items() if "BITS" not in item[0])
+
+
+def roff(text: str) -> str:
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return re.sub(r"^([.'])", r"\\&\1", text)
+
+
+def man_page(name: str, summary: str, text: str, version: str) -> str:
+    """The help as roff: its usage is the synopsis, its headings are sections, and the rest is left in its lines."""
+    lines = text.rstrip().splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("Usage:"))
+    usage, body = [lines[start].removeprefix("Usage:").strip()], lines[start + 1 :]
+    while body and body[0].startswith("       "):
+        usage.append(body.pop(0).strip())
+    page = [
+        f'.TH {name.upper()} 1 "" "warpaes {version}"',
+        ".SH NAME",
+        f"{name} \\- {roff(summary)}",
+        ".SH SYNOPSIS",
+        ".nf",
+    ]
+    page += [roff(line) for line in usage] + [".fi", ".SH DESCRIPTION", ".nf"]
+    for i, line in enumerate(body):
+        before = body[i - 1] if i else ""
+        heading = re.fullmatch(r"([A-Z][A-Za-z ,]{2,40}):?", line)
+        if heading and not before and i + 1 < len(body) and body[i + 1].startswith("  "):
+            page += [".fi", f'.SH "{heading[1].upper()}"', ".nf"]
+        elif line or page[-1] not in (".nf", ""):
+            page.append(roff(line))
+    others = (
+        "warpaes(1), openssl\\-enc(1)" if name != "warpaes" else "the page of each command, as warpaes\\-encrypt(1)"
+    )
+    return "\n".join([*page, ".fi", ".SH SEE ALSO", others]) + "\n"
+
+
+def words(command: str, text: str) -> list[str]:
+    names = [name for name, _ in options_of(text)]
+    return names + {"enc": CIPHERS, "keys": VERBS}.get(command, [])
+
+
+def bash(commands: dict[str, str]) -> str:
+    cases = "\n".join(f'        {name}) words="{" ".join(words(name, text))}" ;;' for name, text in commands.items())
+    return f"""# Completion of warpaes for bash. Made by tools/command_pages.py.
+_warpaes() {{
+    local current=${{COMP_WORDS[COMP_CWORD]}} words=
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        words="{" ".join(commands)} --help --version"
+    else
+        case ${{COMP_WORDS[1]}} in
+{cases}
+        esac
+        case $current in
+        -*) ;;
+        *) [ "${{COMP_WORDS[1]}}" = keys ] && [ "$COMP_CWORD" -eq 2 ] || words= ;;
+        esac
+    fi
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+    [ ${{#COMPREPLY[@]}} -ne 0 ] || mapfile -t COMPREPLY < <(compgen -f -- "$current")
+}}
+complete -o filenames -F _warpaes warpaes
+"""
+
+
+def quoted(text: str) -> str:
+    return text.replace("'", "").replace("[", "(").replace("]", ")").replace(":", ";")
+
+
+def zsh(commands: dict[str, str], said: dict[str, str]) -> str:
+    listed = "\n".join(f"        '{name}:{quoted(said[name])}'" for name in commands)
+    cases = "\n".join(f"    {name}) words=({' '.join(words(name, text))}) ;;" for name, text in commands.items())
+    return f"""#compdef warpaes
+# Completion of warpaes for zsh. Made by tools/command_pages.py.
+if (( CURRENT == 2 )); then
+    local -a commands=(
+{listed}
+    )
+    _describe command commands
+else
+    local -a words_of=()
+    case ${{words[2]}} in
+{cases.replace("words=", "words_of=")}
+    esac
+    if [[ $PREFIX == -* || ${{words[2]}} == keys && CURRENT -eq 3 ]]; then
+        compadd -- $words_of
+    else
+        _files
+    fi
+fi
+"""
+
+
+def fish(commands: dict[str, str], said: dict[str, str]) -> str:
+    lines = ["# Completion of warpaes for fish. Made by tools/command_pages.py."]
+    for name, text in commands.items():
+        lines.append(f"complete -c warpaes -n __fish_use_subcommand -a {name} -d '{quoted(said[name])}'")
+        inside = f"'__fish_seen_subcommand_from {name}'"
+        for option, what in options_of(text):
+            kind = (
+                f"-l {option[2:]}" if option.startswith("--") else f"-{'s' if len(option) == 2 else 'o'} {option[1:]}"
+            )
+            lines.append(f"complete -c warpaes -n {inside} {kind}" + (f" -d '{quoted(what)}'" if what else ""))
+        for word in {"enc": CIPHERS, "keys": VERBS}.get(name, []):
+            lines.append(f"complete -c warpaes -n {inside} -a {word}")
+    return "\n".join(lines) + "\n"
+
+
+def render(warpaes: str) -> dict[str, str]:
+    """File names and contents."""
+    version = subprocess.run([warpaes, "--version"], capture_output=True, check=True, text=True).stdout.split()[1]
+    main = help_of(warpaes)
+    said = summaries(main)
+    # The lab is a program of its own, and may not be there.
+    commands = {name: help_of(warpaes, name) for name in said if name != "lab"}
+    files = {"warpaes.1": man_page("warpaes", "AES on GPUs and CPUs", main, version)}
+    for name, text in commands.items():
+        files[f"warpaes-{name}.1"] = man_page(f"warpaes-{name}", said[name], text, version)
+    commands["lab"] = ""
+    files["warpaes.bash"] = bash(commands)
+    files["_warpaes"] = zsh(commands, said)
+    files["warpaes.fish"] = fish(commands, said)
+    return files
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--warpaes", default=str(ROOT / "build/default/cli/warpaes"))
+    parser.add_argument("directory", nargs="?", type=Path, default=ROOT / "cli/pages")
+    arguments = parser.parse_args()
+    arguments.directory.mkdir(parents=True, exist_ok=True)
+    files = render(arguments.warpaes)
+    for old in arguments.directory.iterdir():
+        if old.name not in files:
+            old.unlink()
+    for name, content in files.items():
+        (arguments.directory / name).write_text(content)
+
+
+if __name__ == "__main__":
+    main()
