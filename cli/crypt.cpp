@@ -262,7 +262,8 @@ private:
         outcome.device = result.device;
         if (status == WARPAES_ERROR_EXISTS) throw Failure(status, std::string(warpaes_last_error()) + " with -f");
         if (status == WARPAES_ERROR_FORMAT || status == WARPAES_ERROR_AUTHENTICATION) {
-            throw Failure(status, warpaes_last_error() + foreign_hint(task.input));
+            const std::string sentence = warpaes_last_error();
+            throw Failure(status, sentence + hint(engine, task.input));
         }
         check(status);
         if ((result.notes & WARPAES_NOTE_DEVICE_FAILED) != 0) {
@@ -271,6 +272,15 @@ private:
         }
         if ((result.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(task.input, result.bytes_read);
         if (o_.output_dir) keep_attributes(task.input, task.output);
+    }
+
+    /// What else is known of a file that nothing opens.
+    [[nodiscard]] std::string hint(warpaes_engine* engine, const std::string& path) const {
+        if (path.empty()) return {};
+        if (const auto id = disabled_key_of(engine, keys_.keyset.get(), path, aad_)) {
+            return fmt::format("; key {}, which is disabled, opens it: `warpaes keys enable KEYSET {}`", *id, *id);
+        }
+        return foreign_hint(path);
     }
 
     static void make_directory(const std::filesystem::path& folder) {

@@ -149,6 +149,26 @@ Keys load_keys(const std::optional<std::string>& source, const std::optional<std
     return interpret(what, text.view(), format);
 }
 
+std::optional<std::uint32_t> disabled_key_of(warpaes_engine* engine, const warpaes_keyset* keyset,
+                                             const std::string& path, const std::string& aad) {
+    warpaes_source source = WARPAES_SOURCE_INIT;
+    source.path = path.c_str();
+    for (std::size_t i = 0; i < warpaes_keyset_count(keyset); ++i) {
+        warpaes_key_info info = WARPAES_KEY_INFO_INIT;
+        check(warpaes_keyset_query(keyset, i, &info));
+        if (info.state != WARPAES_KEY_DISABLED || info.key_bits == 0) continue;
+        const SecretText text = keyset_text(keyset);
+        const Keyset with_it = from_json("the keyset", text.view());
+        check(warpaes_keyset_set_state(with_it.get(), info.key_id, WARPAES_KEY_ENABLED));
+        warpaes_reader* reader = nullptr;
+        if (warpaes_reader_open(engine, &source, with_it.get(), aad.data(), aad.size(), &reader) == WARPAES_OK) {
+            warpaes_reader_close(reader);
+            return info.key_id;
+        }
+    }
+    return std::nullopt;
+}
+
 SecretText keyset_text(const warpaes_keyset* keyset) {
     SecretText text;
     text.fill([&](char* room) {

@@ -49,6 +49,10 @@ Keys load_keys(const std::optional<std::string>& source, const std::optional<std
 /// The same from an open file, which `name` names.
 Keyset load_keyset_file(const std::string& name, int fd);
 
+/// The number of a disabled key that a file would open with, if there is one: for who wonders why none does.
+std::optional<std::uint32_t> disabled_key_of(warpaes_engine* engine, const warpaes_keyset* keyset,
+                                             const std::string& path, const std::string& aad);
+
 /// A keyset as JSON, for a file.
 SecretText keyset_text(const warpaes_keyset* keyset);
 

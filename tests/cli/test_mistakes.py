@@ -1,11 +1,12 @@
 """Mistakes that people make, and what they are told: each in a line, with what to do next."""
 
+import json
 import os
 import signal
 import subprocess
 import time
 
-from support import ARGUMENT, WARPAES, CommandTest, data, main, wait_until_read
+from support import ARGUMENT, AUTHENTICATION, WARPAES, CommandTest, data, main, wait_until_read
 
 
 class Misspelt(CommandTest):
@@ -37,6 +38,22 @@ class Misspelt(CommandTest):
 
     def test_no_secret_is_repeated(self):
         self.assertNotIn("hunter2", self.said("enc", "-passhunter2"))
+
+
+class DisabledKeys(CommandTest):
+    def test_the_one_that_opens_a_file_is_named(self):
+        self.warpaes("keygen", "-o", "keyset")
+        (old,) = json.loads(self.warpaes("keys", "list", "--json", "keyset"))
+        self.write("plain", data(3000))
+        self.warpaes("encrypt", "-k", "keyset", "plain")
+        self.warpaes("keys", "add", "--primary", "keyset")
+        self.warpaes("keys", "disable", "keyset", str(old["key_id"]))
+        said = f"key {old['key_id']}, which is disabled, opens it|warpaes keys enable KEYSET {old['key_id']}"
+        for command in ("decrypt", "verify"):
+            self.refused(AUTHENTICATION, said, command, "-k", "keyset", "plain.warpaes")
+        # Not if it is another key's file, or other associated data.
+        result = self.refused(AUTHENTICATION, "", "verify", "-k", "keyset", "--aad", "x", "plain.warpaes")
+        self.assertNotIn(b"disabled", result.stderr)
 
 
 class Interrupted(CommandTest):
