@@ -71,6 +71,12 @@ CPP = {
 }
 
 
+with_command = unittest.skipUnless(
+    (BUILD / "cli/warpaes").exists() and shutil.which("openssl"),
+    "built without the command, or there is no openssl; the default build (`make test`) runs this",
+)
+
+
 def blocks(name, language):
     return [text for kind, text in BLOCK.findall((ROOT / name).read_text()) if kind == language]
 
@@ -113,10 +119,30 @@ class Snippets(unittest.TestCase):
             with self.subTest(name):
                 self.compile_and_run([CXX, "-std=c++20"], ".cpp", source)
 
-    @unittest.skipUnless(
-        (BUILD / "cli/warpaes").exists() and shutil.which("openssl"),
-        "built without the command, or there is no openssl; the default build (`make test`) runs this",
-    )
+    def session(self, lines):
+        """Runs lines of a page in a shell of their own; `make install` is tests/project/test_install.py's."""
+        environment = {
+            "PATH": f"{BUILD}/cli:{os.environ['PATH']}",
+            "PASSPHRASE": "of the test",
+            "HOME": str(self.dir),
+            "WARPAES_CALIBRATION": "none",
+        }
+        lines = [line for line in lines if not line.startswith("make install PREFIX=")]
+        self.run_here("bash", "-c", "set -euo pipefail\n" + "\n".join(lines), env=environment)
+        # Each command that the page names is one that there is.
+        for line in lines:
+            words = shlex.split(line, comments=True)
+            if words and words[0] == "warpaes":
+                self.run_here("warpaes", words[1], "--help", env=environment)
+
+    @with_command
+    def test_tutorial_as_a_session(self):
+        lines = [line for block in blocks("docs/tutorial.md", "sh") for line in block.splitlines()]
+        self.assertGreater(len(lines), 15)
+        self.session(lines)
+        self.assertEqual((self.dir / "part").stat().st_size, 100)
+
+    @with_command
     def test_readme_as_a_session(self):
         first, *others = blocks("README.md", "sh")
         content = hashlib.shake_128(b"disk").digest(2_500_000)
@@ -124,26 +150,11 @@ class Snippets(unittest.TestCase):
         for directory in ("photos", "letters"):
             (self.dir / directory).mkdir()
             (self.dir / directory / "one").write_bytes(directory.encode())
-        install, *rest = first.splitlines()
-        self.assertTrue(install.startswith("make install PREFIX="))  # tests/project/test_install.py
-        environment = {
-            "PATH": f"{BUILD}/cli:{os.environ['PATH']}",
-            "PASSPHRASE": "of the test",
-            "HOME": str(self.dir),
-            "WARPAES_CALIBRATION": "none",
-        }
-        script = "set -euo pipefail\n" + "\n".join([*rest, *others])
-        self.run_here("bash", "-c", script, env=environment)
+        self.session("\n".join([first, *others]).splitlines())
         for copy in ("copy.img", "again.img"):
             self.assertEqual((self.dir / copy).read_bytes(), content, copy)
         self.assertEqual((self.dir / "part").read_bytes(), content[1_000_000:1_000_100])
         self.assertTrue((self.dir / "backup/photos/one.warpaes").exists())
-        # Each command that the page names does what it is named for.
-        for line in script.splitlines():
-            words = shlex.split(line, comments=True)
-            if words and words[0] == "warpaes":
-                self.run_here("warpaes", words[1], "--help", env=environment)
-
         if not TINK.exists() or subprocess.run([TINK, "-c", "import tink"], capture_output=True).returncode != 0:
             if os.environ.get("CI") == "true":
                 self.fail("tink is missing, which `tools/setup test` installs")
