@@ -22,6 +22,8 @@
 //   expand_key, invert                     key schedules, on the host or in a thread's registers    device/keys.cuh
 //   counter_prg                            a fresh key per thread: 1, 2 or 4 blocks of it           device/prg.cuh
 //   ctr_stream                             one key, many blocks: every thread its part of CTR       device/prg.cuh
+//   hash_cr, hash_ccr, hash_tccr           a block hashed under a fixed, public key                device/hash.cuh
+//   matyas_meyer_oseas                     a block hashed under a key that comes with it            device/hash.cuh
 //   encrypt_planes, to_planes, …           32 blocks a thread without tables device/bitsliced.cuh
 //
 // Rules for all of it:
@@ -42,6 +44,7 @@
 #pragma once
 
 #include <warpaes/device/bitsliced.cuh>
+#include <warpaes/device/hash.cuh>
 #include <warpaes/device/keys.cuh>
 #include <warpaes/device/prg.cuh>
 #include <warpaes/device/sbox.cuh>

@@ -241,6 +241,43 @@ TEST_F(DeviceCuh, PrgIsCounterModeUnderEveryKey) {
     }
 }
 
+Bytes sum(const Bytes& a, const Bytes& b) {
+    Bytes out(a);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::uint8_t>(out[i] ^ b[i]);
+    return out;
+}
+
+/// As Guo, Katz, Wang and Yu write them down, one block after the other.
+TEST_F(DeviceCuh, HashesOfTables) {
+    constexpr std::size_t n = 150;
+    const Bytes blocks = random_bytes(n * 16, 12), tweaks = random_bytes(n * 16, 13);
+    for (const int tables : table_counts()) {
+        for (const int key_bytes : key_lengths) {
+            const auto length = static_cast<std::size_t>(key_bytes);
+            const Bytes keys = random_bytes(n * length, 14), fixed = slice(keys, 0, length);
+            Bytes cr, ccr, tccr, mmo;
+            for (std::size_t i = 0; i < n; ++i) {
+                const Bytes x = slice(blocks, 16 * i, 16), tweak = slice(tweaks, 16 * i, 16);
+                const auto append = [](Bytes& to, const Bytes& block) {
+                    to.insert(to.end(), block.begin(), block.end());
+                };
+                append(cr, sum(ecb(fixed, x), x));
+                Bytes s = slice(x, 8, 8);  // what lies lower is l, what lies upper is l ^ r
+                append(s, sum(slice(x, 0, 8), slice(x, 8, 8)));
+                append(ccr, sum(ecb(fixed, s), s));
+                const Bytes p = ecb(fixed, x);
+                append(tccr, sum(ecb(fixed, sum(p, tweak)), p));
+                append(mmo, sum(ecb(slice(keys, i * length, length), x), x));
+            }
+            EXPECT_EQ(hash(Hash::cr, tables, key_bytes, keys, blocks, tweaks), cr) << tables << ", " << key_bytes;
+            EXPECT_EQ(hash(Hash::ccr, tables, key_bytes, keys, blocks, tweaks), ccr) << tables << ", " << key_bytes;
+            EXPECT_EQ(hash(Hash::tccr, tables, key_bytes, keys, blocks, tweaks), tccr) << tables << ", " << key_bytes;
+            EXPECT_EQ(hash(Hash::matyas_meyer_oseas, tables, key_bytes, keys, blocks, tweaks), mmo)
+                << tables << ", " << key_bytes;
+        }
+    }
+}
+
 /// Threads that take turns make the key stream of CTR in order.
 TEST_F(DeviceCuh, StreamsTogetherAreCtr) {
     const Shape shape{2, {32, 1, 1}};

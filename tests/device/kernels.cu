@@ -120,6 +120,21 @@ __global__ void prg_kernel(const unsigned char* keys, uint4 counter, uint4* out,
     }
 }
 
+template <int KeyBits, int Count>
+__global__ void hash_kernel(const __grid_constant__ aes::key_schedule<KeyBits> fixed, Hash kind,
+                            const unsigned char* keys, const uint4* in, const uint4* tweaks, uint4* out, unsigned n) {
+    const aes::tables<Count> t(dynamic_shared());
+    t.load();
+    for (unsigned i = thread_of_grid(); i < n; i += threads_of_grid()) {
+        if (kind == Hash::cr) out[i] = aes::hash_cr(t, fixed, in[i]);
+        if (kind == Hash::ccr) out[i] = aes::hash_ccr(t, fixed, in[i]);
+        if (kind == Hash::tccr) out[i] = aes::hash_tccr(t, fixed, in[i], tweaks[i]);
+        if (kind == Hash::matyas_meyer_oseas) {
+            out[i] = aes::matyas_meyer_oseas(t, aes::make_key<KeyBits>(keys + i * (KeyBits / 8)), in[i]);
+        }
+    }
+}
+
 template <int KeyBits>
 __global__ void ctr_kernel(const __grid_constant__ aes::key_schedule<KeyBits> keys, uint4 counter,
                            unsigned long long first, unsigned long long apart, unsigned long long stride, uint4* out,
@@ -298,6 +313,15 @@ Bytes prg(int tables, int key_bytes, int blocks, const Bytes& keys, const Bytes&
         if (blocks == 1) run(prg_kernel<bits, count, 1>);
         if (blocks == 2) run(prg_kernel<bits, count, 2>);
         if (blocks == 4) run(prg_kernel<bits, count, 4>);
+        return out.fetch();
+    });
+}
+
+Bytes hash(Hash kind, int tables, int key_bytes, const Bytes& keys, const Bytes& blocks, const Bytes& tweaks) {
+    return with_both(tables, static_cast<std::size_t>(key_bytes), [&](auto bits, auto count) {
+        const Buffer key(keys), in(blocks), tweak(tweaks), out(blocks.size());
+        launch(hash_kernel<bits, count>, {}, aes::tables<count>::bytes, schedule_of<bits>(keys), kind, key.bytes(),
+               in.blocks(), tweak.blocks(), out.blocks(), blocks_in(blocks));
         return out.fetch();
     });
 }

@@ -41,6 +41,10 @@ Bytes prg(int tables, int key_bytes, int blocks, const Bytes& keys, const Bytes&
 Bytes ctr(const Bytes& key, const Bytes& counter, std::uint64_t first, std::uint64_t apart, std::uint64_t stride,
           unsigned each, const Shape& shape = {});
 
+enum class Hash { cr, ccr, tccr, matyas_meyer_oseas };
+/// Of every block; with the tweak of its number, or under the key of its number.
+Bytes hash(Hash kind, int tables, int key_bytes, const Bytes& keys, const Bytes& blocks, const Bytes& tweaks);
+
 /// ECB of a multiple of 1,024 blocks by planes; one key for the grid, or one of `keys` for each 1,024 blocks.
 Bytes encrypt_planes(const Bytes& key, const Bytes& blocks);
 Bytes encrypt_planes_per_warp(int key_bytes, const Bytes& keys, const Bytes& blocks);
