@@ -115,12 +115,6 @@ private:
     const std::uint8_t* entry_;
 };
 
-WARPAES_INLINE std::uint64_t load_big_endian(const std::uint8_t* p) {
-    std::uint64_t v;
-    std::memcpy(&v, p, sizeof v);
-    return __builtin_bswap64(v);
-}
-
 /// CTR in pieces within which the counter keeps its upper 14 bytes.
 template <class V, int Rounds>
 [[gnu::noinline]] void ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8_t* input,

@@ -90,22 +90,12 @@ void gcm_messages(const SimdGcmMessages& run) {
     }
 }
 
-template <class V, int Rounds>
-void gcm_messages_of_rounds(const SimdGcmMessages& run) {
-    if (run.encrypt) return gcm_messages<V, Rounds, true>(run);
-    gcm_messages<V, Rounds, false>(run);
-}
-
 template <class V>
 void run_gcm_messages(const SimdGcmMessages& run) {
-    switch (run.rounds) {
-    case 10:
-        return gcm_messages_of_rounds<V, 10>(run);
-    case 12:
-        return gcm_messages_of_rounds<V, 12>(run);
-    default:
-        return gcm_messages_of_rounds<V, 14>(run);
-    }
+    with_rounds(run.rounds, [&]<int Rounds>() {
+        if (run.encrypt) return gcm_messages<V, Rounds, true>(run);
+        gcm_messages<V, Rounds, false>(run);
+    });
 }
 
 }  // namespace warpaes::cpu

@@ -289,9 +289,7 @@ private:
                       .input = input,
                       .output = output,
                       .length = static_cast<std::size_t>(length),
-                      .chain = chain.data(),
-                      .tweak_keys = nullptr,
-                      .data_unit = 0});
+                      .chain = chain.data()});
     }
 
     [[nodiscard]] Message& message(std::size_t s) { return messages_[place_[s]]; }

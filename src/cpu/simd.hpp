@@ -24,8 +24,8 @@ struct SimdRun {
     std::uint8_t* output;
     std::size_t length;
     const std::uint8_t* chain;
-    const std::uint8_t* tweak_keys;  ///< XTS: round keys of the cipher
-    std::size_t data_unit;           ///< XTS, in bytes
+    const std::uint8_t* tweak_keys = nullptr;  ///< XTS: round keys of the cipher
+    std::size_t data_unit = 0;                 ///< XTS, in bytes
 };
 
 /// A GcmRun.

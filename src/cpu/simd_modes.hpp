@@ -18,16 +18,7 @@ struct Ecb {
         const auto k0 = round_key<V>(keys, 0);
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(k0, V::load(input + i * V::bytes, access));
-        middle_rounds<V, Inverse, 1, Rounds>(s, keys);
-        const auto last = round_key<V>(keys, Rounds);
-        WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) {
-            if constexpr (Inverse) {
-                s[i] = V::aesdeclast(s[i], last);
-            } else {
-                s[i] = V::aesenclast(s[i], last);
-            }
-        }
+        all_rounds<V, Inverse, 1, Rounds>(s, keys);
         store_all<V>(output, s, access);
     }
 };
@@ -181,14 +172,7 @@ void run_rounds(const SimdRun& run) {
 
 template <class V>
 void run_vectors(const SimdRun& run) {
-    switch (run.rounds) {
-    case 10:
-        return run_rounds<V, 10>(run);
-    case 12:
-        return run_rounds<V, 12>(run);
-    default:
-        return run_rounds<V, 14>(run);
-    }
+    with_rounds(run.rounds, [&]<int Rounds>() { run_rounds<V, Rounds>(run); });
 }
 
 }  // namespace warpaes::cpu

@@ -45,6 +45,29 @@ WARPAES_INLINE typename V::Reg keep_first(typename V::Reg v, std::size_t n) {
     return V::band(v, V::load(mask + V::bytes - n, Whole{}));
 }
 
+WARPAES_INLINE std::uint64_t load_little_endian(const std::uint8_t* p) {
+    std::uint64_t v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+}
+
+WARPAES_INLINE std::uint64_t load_big_endian(const std::uint8_t* p) {
+    return __builtin_bswap64(load_little_endian(p));
+}
+
+/// Calls `f.template operator()<Rounds>()` for the run-time value.
+template <class F>
+WARPAES_INLINE void with_rounds(int rounds, const F& f) {
+    switch (rounds) {
+    case 10:
+        return f.template operator()<10>();
+    case 12:
+        return f.template operator()<12>();
+    default:
+        return f.template operator()<14>();
+    }
+}
+
 /// Round key `round` in every lane. Loaded where it is used: one load a round serves N vectors, and the registers are
 /// left to the states.
 template <class V>
@@ -70,23 +93,48 @@ WARPAES_INLINE void middle_rounds(typename V::Reg (&s)[N], const std::uint8_t* k
     }
 }
 
+/// `key`: the last round key, and what is to be added to the result.
+template <class V, bool Inverse>
+WARPAES_INLINE typename V::Reg last_round(typename V::Reg s, typename V::Reg key) {
+    if constexpr (Inverse) {
+        return V::aesdeclast(s, key);
+    } else {
+        return V::aesenclast(s, key);
+    }
+}
+
+/// Rounds `First` to `Rounds`.
+template <class V, bool Inverse, int First, int Rounds, std::size_t N>
+WARPAES_INLINE void all_rounds(typename V::Reg (&s)[N], const std::uint8_t* keys) {
+    middle_rounds<V, Inverse, First, Rounds>(s, keys);
+    const auto last = round_key<V>(keys, Rounds);
+    WARPAES_UNROLL
+    for (std::size_t i = 0; i < N; ++i) s[i] = last_round<V, Inverse>(s[i], last);
+}
+
+/// The same, and `addend(i)` is added to s[i].
+template <class V, bool Inverse, int First, int Rounds, std::size_t N, class Addend>
+WARPAES_INLINE void all_rounds(typename V::Reg (&s)[N], const std::uint8_t* keys, const Addend& addend) {
+    middle_rounds<V, Inverse, First, Rounds>(s, keys);
+    const auto last = round_key<V>(keys, Rounds);
+    WARPAES_UNROLL
+    for (std::size_t i = 0; i < N; ++i) s[i] = last_round<V, Inverse>(s[i], V::bxor(last, addend(i)));
+}
+
 template <class V, std::size_t N, class Access>
 WARPAES_INLINE void store_all(std::uint8_t* output, const typename V::Reg (&s)[N], Access access) {
     WARPAES_UNROLL
     for (std::size_t i = 0; i < N; ++i) V::store(output + i * V::bytes, s[i], access);
 }
 
-/// Takes `s` through rounds `First` … `Rounds` and stores its sum with the input: the addition is folded into the last
-/// round key.
+/// Takes `s` through rounds `First` to `Rounds` and stores its sum with the input.
 template <class V, int First, int Rounds, std::size_t N, class Access>
 WARPAES_INLINE void add_key_stream(typename V::Reg (&s)[N], const std::uint8_t* keys, const std::uint8_t* input,
                                    std::uint8_t* output, Access access) {
-    middle_rounds<V, false, First, Rounds>(s, keys);
-    const auto last = round_key<V>(keys, Rounds);
-    WARPAES_UNROLL
-    for (std::size_t i = 0; i < N; ++i) {
-        s[i] = V::aesenclast(s[i], V::bxor(last, V::load(input + i * V::bytes, access)));
-    }
+    const auto text = [&](std::size_t i) __attribute__((always_inline)) {
+        return V::load(input + i * V::bytes, access);
+    };
+    all_rounds<V, false, First, Rounds>(s, keys, text);
     store_all<V>(output, s, access);
 }
 

@@ -143,14 +143,7 @@ void step_streams_of_rounds(const SimdStreams& streams) {
 
 template <class V>
 void step_streams(const SimdStreams& streams) {
-    switch (streams.rounds) {
-    case 10:
-        return step_streams_of_rounds<V, 10>(streams);
-    case 12:
-        return step_streams_of_rounds<V, 12>(streams);
-    default:
-        return step_streams_of_rounds<V, 14>(streams);
-    }
+    with_rounds(streams.rounds, [&]<int Rounds>() { step_streams_of_rounds<V, Rounds>(streams); });
 }
 
 }  // namespace warpaes::cpu

@@ -60,10 +60,7 @@ struct UnitTweaks {
             s[i] = V::bxor(numbers, k0);
             numbers = V::next_counters(numbers);
         }
-        middle_rounds<V, false, 1, Rounds>(s, keys);
-        const auto last = round_key<V>(keys, Rounds);
-        WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) s[i] = V::aesenclast(s[i], last);
+        all_rounds<V, false, 1, Rounds>(s, keys);
         store_all<V>(output, s, access);
     }
 };
@@ -94,7 +91,7 @@ public:
             s[i] = V::bxor(V::bxor(tweaks_[i], k0), V::load(input + i * V::bytes, access));
         }
         if constexpr (tweaks_in_memory<V>) asm volatile("" : : "r"(tweaks_) : "memory");
-        finish(s, [this](std::size_t i) { return tweaks_[i]; });
+        all_rounds<V, Inverse, 1, Rounds>(s, keys_, [this](std::size_t i) { return tweaks_[i]; });
         store_all<V>(output, s, access);
         if constexpr (N == V::unroll) {
             WARPAES_UNROLL
@@ -128,24 +125,10 @@ public:
 private:
     static constexpr int step_bits = static_cast<int>(V::unroll * V::bytes / 16);
 
-    template <std::size_t N, class TweakOf>
-    WARPAES_INLINE void finish(typename V::Reg (&s)[N], TweakOf tweak) {
-        middle_rounds<V, Inverse, 1, Rounds>(s, keys_);
-        const auto last = round_key<V>(keys_, Rounds);
-        WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) {
-            if constexpr (Inverse) {
-                s[i] = V::aesdeclast(s[i], V::bxor(last, tweak(i)));
-            } else {
-                s[i] = V::aesenclast(s[i], V::bxor(last, tweak(i)));
-            }
-        }
-    }
-
     WARPAES_INLINE __m128i block(__m128i text, __m128i tweak) {
         const auto t = V::splat(tweak);
         typename V::Reg s[1] = {V::bxor(V::bxor(t, round_key<V>(keys_, 0)), V::splat(text))};
-        finish(s, [t](std::size_t) { return t; });
+        all_rounds<V, Inverse, 1, Rounds>(s, keys_, [t](std::size_t) { return t; });
         return V::first_block(s[0]);
     }
 
@@ -153,12 +136,6 @@ private:
     StepTweaks<V>& tweaks_;
     std::size_t blocks_into_vector_ = 0;
 };
-
-WARPAES_INLINE std::uint64_t load_little_endian(const std::uint8_t* p) {
-    std::uint64_t v;
-    std::memcpy(&v, p, sizeof v);
-    return v;
-}
 
 /// Data units encrypted or decrypted between two batches of tweaks: one step of the widest vectors.
 inline constexpr std::size_t xts_units_a_batch = 32;
