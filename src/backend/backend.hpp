@@ -45,6 +45,10 @@ public:
     [[nodiscard]] const RoundKeys& encrypt() const noexcept { return *encrypt_; }
     /// Round keys of the equivalent inverse cipher (FIPS 197, 5.3.5).
     [[nodiscard]] const RoundKeys& decrypt() const noexcept { return *decrypt_; }
+    /// What the mode takes in this direction.
+    [[nodiscard]] const RoundKeys& round_keys(Mode mode, Direction direction) const noexcept {
+        return uses_inverse_cipher(mode, direction) ? decrypt() : encrypt();
+    }
     /// Whether its hash subkey is another than E(K, 0).
     [[nodiscard]] bool has_own_hash_subkey() const noexcept { return has_own_hash_subkey_; }
     /// What GHASH needs of this key; made when first asked for. Thread-safe.

@@ -43,18 +43,15 @@ const std::uint8_t* bytes_of(const auto& words) {
 template <void (*Kernels)(const SimdRun&)>
 void run_simd(const Run& run) {
     if (!is_parallel(run.mode, run.direction)) return run_libcrypto(run);
-    const RoundKeys& keys = uses_inverse_cipher(run.mode, run.direction) ? run.key->decrypt() : run.key->encrypt();
     Kernels({.mode = run.mode,
              .direction = run.direction,
              .rounds = run.key->rounds(),
-             .keys = reinterpret_cast<const std::uint8_t*>(keys.words.data()),
+             .keys = bytes_of(run.key->round_keys(run.mode, run.direction).words),
              .input = run.input,
              .output = run.output,
              .length = run.length,
              .chain = run.chain.data(),
-             .tweak_keys = run.tweak_key == nullptr
-                               ? nullptr
-                               : reinterpret_cast<const std::uint8_t*>(run.tweak_key->encrypt().words.data()),
+             .tweak_keys = run.tweak_key == nullptr ? nullptr : bytes_of(run.tweak_key->encrypt().words),
              .data_unit = static_cast<std::size_t>(run.data_unit)});
 }
 
@@ -116,57 +113,43 @@ void run_batch_simd(StretchLane& lane, std::span<const MessageGroup> groups) {
     run_batch(lane, Kernels, groups);
 }
 
-constexpr ShortFunctions aesni_short = short_simd<run_simd<run_aesni>, short_ctr_aesni, short_gcm_aesni>;
-constexpr ShortFunctions vaes256_short = short_simd<run_simd<run_vaes256>, short_ctr_vaes256, short_gcm_vaes256>;
-constexpr ShortFunctions vaes512_short = short_simd<run_simd<run_vaes512>, short_ctr_vaes512, short_gcm_vaes512>;
-constexpr RunFunction aesni_run = run_simd<run_aesni>;
-constexpr RunFunction vaes256_run = run_simd<run_vaes256>;
-constexpr RunFunction vaes512_run = run_simd<run_vaes512>;
-constexpr GcmFunction aesni_gcm = run_gcm_simd<run_gcm_aesni>;
-constexpr GcmFunction vaes256_gcm = run_gcm_simd<run_gcm_vaes256>;
-constexpr GcmFunction vaes512_gcm = run_gcm_simd<run_gcm_vaes512>;
-constexpr BatchFunction aesni_batch = run_batch_simd<batch_kernels_aesni>;
-constexpr BatchFunction vaes256_batch = run_batch_simd<batch_kernels_vaes256>;
-constexpr BatchFunction vaes512_batch = run_batch_simd<batch_kernels_vaes512>;
+template <void (*Run)(const SimdRun&), void (*Gcm)(const SimdGcm&),
+          void (*ShortCtr)(const ShortMessage&, int, const std::uint8_t*),
+          void (*ShortGcm)(const ShortMessage&, int, const SimdShortGcm&, std::uint8_t*), const SimdBatchKernels& Batch>
+constexpr CpuFunctions simd_functions{run_simd<Run>, run_gcm_simd<Gcm>, short_simd<run_simd<Run>, ShortCtr, ShortGcm>,
+                                      run_batch_simd<Batch>};
+
+constexpr CpuFunctions aesni =
+    simd_functions<run_aesni, run_gcm_aesni, short_ctr_aesni, short_gcm_aesni, batch_kernels_aesni>;
+constexpr CpuFunctions vaes256 =
+    simd_functions<run_vaes256, run_gcm_vaes256, short_ctr_vaes256, short_gcm_vaes256, batch_kernels_vaes256>;
+constexpr CpuFunctions vaes512 =
+    simd_functions<run_vaes512, run_gcm_vaes512, short_ctr_vaes512, short_gcm_vaes512, batch_kernels_vaes512>;
 
 #else
 
-constexpr ShortFunctions aesni_short = nullptr;
-constexpr ShortFunctions vaes256_short = nullptr;
-constexpr ShortFunctions vaes512_short = nullptr;
-constexpr RunFunction aesni_run = nullptr;
-constexpr RunFunction vaes256_run = nullptr;
-constexpr RunFunction vaes512_run = nullptr;
-constexpr GcmFunction aesni_gcm = nullptr;
-constexpr GcmFunction vaes256_gcm = nullptr;
-constexpr GcmFunction vaes512_gcm = nullptr;
-constexpr BatchFunction aesni_batch = nullptr;
-constexpr BatchFunction vaes256_batch = nullptr;
-constexpr BatchFunction vaes512_batch = nullptr;
+constexpr CpuFunctions aesni, vaes256, vaes512;
 
 #endif
 
 }  // namespace
 
 Backend& vaes_backend(VaesWidth width) {
-    static CpuBackend bits256("vaes", "VAES, 256-bit (AVX2)", why_not_vaes256(), vaes256_run, vaes256_gcm,
-                              vaes256_batch, vaes256_short);
-    static CpuBackend bits512("vaes", "VAES, 512-bit (AVX-512)", why_not_vaes512(), vaes512_run, vaes512_gcm,
-                              vaes512_batch, vaes512_short);
+    static CpuBackend bits256("vaes", "VAES, 256-bit (AVX2)", why_not_vaes256(), vaes256);
+    static CpuBackend bits512("vaes", "VAES, 512-bit (AVX-512)", why_not_vaes512(), vaes512);
     return width == VaesWidth::bits512 ? bits512 : bits256;
 }
 
 }  // namespace cpu
 
 Backend& libcrypto_backend() {
-    static cpu::CpuBackend backend("libcrypto", cpu::libcrypto_version(), "", cpu::run_libcrypto,
-                                   cpu::run_gcm_libcrypto, cpu::run_batch_libcrypto, cpu::short_libcrypto);
+    static cpu::CpuBackend backend("libcrypto", cpu::libcrypto_version(), "",
+                                   {cpu::run_libcrypto, cpu::run_gcm_libcrypto, cpu::short_libcrypto});
     return backend;
 }
 
 Backend& aesni_backend() {
-    static cpu::CpuBackend backend("aesni", "AES-NI, 8 blocks in flight", cpu::why_not_aesni(), cpu::aesni_run,
-                                   cpu::aesni_gcm, cpu::aesni_batch, cpu::aesni_short);
+    static cpu::CpuBackend backend("aesni", "AES-NI, 8 blocks in flight", cpu::why_not_aesni(), cpu::aesni);
     return backend;
 }
 

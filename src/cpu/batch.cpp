@@ -34,9 +34,7 @@ void run_with_own_keys(const SimdBatchKernels& kernels, MessageKeys& keys, const
                      .input = g.input.at(i),
                      .output = g.output.at(i),
                      .length = static_cast<std::size_t>(g.length),
-                     .chain = g.iv.at(i),
-                     .tweak_keys = nullptr,
-                     .data_unit = 0});
+                     .chain = g.iv.at(i)});
     }
 }
 
@@ -59,10 +57,6 @@ void run_batch(StretchLane& lane, const SimdBatchKernels& kernels, std::span<con
         }
     }
     run_serial(kernels, streams);
-}
-
-void run_batch_libcrypto(StretchLane& lane, std::span<const MessageGroup> groups) {
-    lane.run_one_by_one(groups);
 }
 
 }  // namespace warpaes::cpu

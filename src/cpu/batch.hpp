@@ -9,6 +9,5 @@
 namespace warpaes::cpu {
 
 void run_batch(StretchLane& lane, const SimdBatchKernels& kernels, std::span<const MessageGroup> groups);
-void run_batch_libcrypto(StretchLane& lane, std::span<const MessageGroup> groups);
 
 }  // namespace warpaes::cpu

@@ -43,8 +43,8 @@ private:
 
 class CpuLane final : public StretchLane {
 public:
-    CpuLane(RunFunction run, GcmFunction run_gcm, BatchFunction run_batch, std::size_t staging_bytes)
-        : run_(run), run_gcm_(run_gcm), run_batch_(run_batch), input_(staging_bytes), output_(staging_bytes) {}
+    CpuLane(const CpuFunctions& functions, std::size_t staging_bytes)
+        : functions_(functions), input_(staging_bytes), output_(staging_bytes) {}
 
     std::span<std::uint8_t> input_staging() noexcept override { return input_.hand_out(); }
     std::span<std::uint8_t> output_staging() noexcept override { return output_.hand_out(); }
@@ -53,36 +53,33 @@ public:
         output_.wipe_first(bytes);
     }
     void run_stretch(const Run& run) override {
-        if (run.length != 0) run_(run);
+        if (run.length != 0) functions_.run(run);
     }
-    void run_gcm(const GcmRun& run) override { run_gcm_(run); }
+    void run_gcm(const GcmRun& run) override { functions_.run_gcm(run); }
     void run(std::span<const MessageGroup> groups) override {
         const bool one_by_one =
             std::all_of(groups.begin(), groups.end(), [](const MessageGroup& g) { return g.direct; });
-        if (one_by_one) return run_one_by_one(groups);
-        run_batch_(*this, groups);
+        if (one_by_one || functions_.run_batch == nullptr) return run_one_by_one(groups);
+        functions_.run_batch(*this, groups);
     }
 
 private:
-    RunFunction run_;
-    GcmFunction run_gcm_;
-    BatchFunction run_batch_;
+    CpuFunctions functions_;
     Staging input_;
     Staging output_;
 };
 
 }  // namespace
 
-CpuBackend::CpuBackend(std::string name, std::string description, std::string reason, RunFunction run,
-                       GcmFunction run_gcm, BatchFunction run_batch, ShortFunctions short_functions)
-    : run_(run), run_gcm_(run_gcm), run_batch_(run_batch), short_functions_(short_functions) {
+CpuBackend::CpuBackend(std::string name, std::string description, std::string reason, const CpuFunctions& functions)
+    : functions_(functions) {
     info_.push_back({.name = std::move(name), .description = std::move(description), .reason = std::move(reason)});
 }
 
 std::unique_ptr<Lane> CpuBackend::open_lane(int /*device*/, std::size_t staging_bytes, Pool* /*pool*/) {
     if (!usable()) throw Error(WARPAES_ERROR_BACKEND, info_.front().name + ": " + info_.front().reason);
     try {
-        return std::make_unique<CpuLane>(run_, run_gcm_, run_batch_, staging_bytes);
+        return std::make_unique<CpuLane>(functions_, staging_bytes);
     } catch (const std::bad_alloc&) {
         throw Error(WARPAES_ERROR_OUT_OF_MEMORY,
                     "staging: cannot allocate 2 x " + std::to_string(staging_bytes) + " bytes of memory");

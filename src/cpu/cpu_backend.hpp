@@ -16,26 +16,29 @@ using ShortFunctions = ShortFunction (*)(Mode, Direction) noexcept;
 /// Groups of many messages, for the lane.
 using BatchFunction = void (*)(StretchLane&, std::span<const MessageGroup>);
 
+struct CpuFunctions {
+    RunFunction run = nullptr;
+    GcmFunction run_gcm = nullptr;
+    ShortFunctions short_function = nullptr;
+    BatchFunction run_batch = nullptr;  ///< null: one message after the other
+};
+
 class CpuBackend final : public Backend {
 public:
     /// `reason`: why it cannot run here; empty if it can. The functions are never called if it cannot.
-    CpuBackend(std::string name, std::string description, std::string reason, RunFunction run, GcmFunction run_gcm,
-               BatchFunction run_batch, ShortFunctions short_functions);
+    CpuBackend(std::string name, std::string description, std::string reason, const CpuFunctions& functions);
 
     [[nodiscard]] std::string_view name() const noexcept override { return info_.front().name; }
     [[nodiscard]] const std::vector<BackendInfo>& info() const noexcept override { return info_; }
     /// Throws Error{BACKEND} if it cannot run here.
     [[nodiscard]] std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes, Pool* pool) override;
     [[nodiscard]] ShortFunction short_function(Mode mode, Direction direction) const noexcept override {
-        return short_functions_(mode, direction);
+        return functions_.short_function(mode, direction);
     }
 
 private:
     std::vector<BackendInfo> info_;
-    RunFunction run_;
-    GcmFunction run_gcm_;
-    BatchFunction run_batch_;
-    ShortFunctions short_functions_;
+    CpuFunctions functions_;
 };
 
 }  // namespace warpaes::cpu

@@ -90,7 +90,7 @@ TEST(CpuBackend, SaysWhyX86CannotRun) {
 #endif
 
 TEST(CpuBackend, WithAReasonNotToRunOpensNoLane) {
-    cpu::CpuBackend backend("sample", "a sample", "this CPU lacks something", nullptr, nullptr, nullptr, nullptr);
+    cpu::CpuBackend backend("sample", "a sample", "this CPU lacks something", {});
     EXPECT_FALSE(backend.usable());
     EXPECT_EQ(status_of_opening(backend, 0), WARPAES_ERROR_BACKEND);
 }
