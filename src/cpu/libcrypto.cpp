@@ -1,12 +1,10 @@
 #include "cpu/libcrypto.hpp"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <memory>
 #include <string>
 
 #include "aes/xts.hpp"
@@ -19,6 +17,10 @@ namespace {
 
 [[noreturn]] void fail(const std::string& call) {
     throw Error(WARPAES_ERROR_INTERNAL, "libcrypto: " + call + " failed");
+}
+
+void require(int result, const char* call) {
+    if (result != 1) fail(call);
 }
 
 const char* evp_name(Mode mode) {
@@ -57,67 +59,68 @@ OSSL_LIB_CTX* library_context() {
     return context;
 }
 
-namespace {
+EvpOperation::EvpOperation(Mode mode, Direction direction, int rounds, const std::uint8_t* key, const std::uint8_t* iv)
+    : context_(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free) {
+    note_stack_depth(libcrypto_stack);
+    if (!context_) throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "libcrypto: cannot allocate a cipher context");
+    require(EVP_CipherInit_ex2(context_.get(), libcrypto_cipher(mode, rounds), key, iv,
+                               direction == Direction::encrypt ? 1 : 0, nullptr),
+            "EVP_CipherInit_ex2");
+    // Where padding may come, decryption would hold back the last block.
+    const bool may_be_padded = direction == Direction::decrypt && (mode == Mode::ecb || mode == Mode::cbc);
+    if (may_be_padded) EVP_CIPHER_CTX_set_padding(context_.get(), 0);
+}
 
-/// A started EVP operation; EVP_CIPHER_CTX_free cleanses its key.
-class Operation {
-public:
-    explicit Operation(const Run& run) : Operation(run, run.key->bytes().data()) {}
-    Operation(const Run& run, const std::uint8_t* key) : context_(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free) {
-        note_stack_depth(libcrypto_stack);
-        if (!context_) throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "libcrypto: cannot allocate a cipher context");
-        if (EVP_CipherInit_ex2(context_.get(), libcrypto_cipher(run.mode, run.key->rounds()), key,
-                               uses_iv(run.mode) ? run.chain.data() : nullptr, run.direction == Direction::encrypt,
-                               nullptr) != 1) {
-            fail("EVP_CipherInit_ex2");
-        }
-        EVP_CIPHER_CTX_set_padding(context_.get(), 0);
-    }
+void EvpOperation::set_iv_length(std::size_t bytes) {
+    require(EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_SET_IVLEN, static_cast<int>(bytes), nullptr),
+            "EVP_CTRL_AEAD_SET_IVLEN");
+}
 
-    /// Another message with the same key.
-    void restart(const Block& iv) {
-        if (EVP_CipherInit_ex2(context_.get(), nullptr, nullptr, iv.data(), -1, nullptr) != 1) {
-            fail("EVP_CipherInit_ex2");
-        }
-    }
+void EvpOperation::start(const Block& iv) {
+    require(EVP_CipherInit_ex2(context_.get(), nullptr, nullptr, iv.data(), -1, nullptr), "EVP_CipherInit_ex2");
+}
 
-    void update(const std::uint8_t* input, std::uint8_t* output, std::uint64_t length) {
-        constexpr std::uint64_t most = std::uint64_t{1} << 30;  // lengths are int in EVP
-        while (length != 0) {
-            const std::uint64_t n = std::min(length, most);
-            int written = 0;
-            if (EVP_CipherUpdate(context_.get(), output, &written, input, static_cast<int>(n)) != 1 ||
-                static_cast<std::uint64_t>(written) != n) {
-                fail("EVP_CipherUpdate");
-            }
-            input += n;
-            output += n;
-            length -= n;
-        }
-    }
-
-    /// The last 1 to 7 bits of a CFB1 message; the unused bits of `output` become zero.
-    void update_bits(const std::uint8_t* input, std::uint8_t* output, int bits) {
-        EVP_CIPHER_CTX_set_flags(context_.get(), EVP_CIPH_FLAG_LENGTH_BITS);
-        std::uint8_t result = 0;
+void EvpOperation::update(const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
+    constexpr std::uint64_t most = std::uint64_t{1} << 30;  // lengths are int in EVP
+    while (bytes != 0) {
+        const std::uint64_t n = std::min(bytes, most);
         int written = 0;
-        if (EVP_CipherUpdate(context_.get(), &result, &written, input, bits) != 1) fail("EVP_CipherUpdate");
-        *output = result;
+        require(EVP_CipherUpdate(context_.get(), output, &written, input, static_cast<int>(n)), "EVP_CipherUpdate");
+        if (static_cast<std::uint64_t>(written) != n) fail("EVP_CipherUpdate");
+        input += n;
+        if (output != nullptr) output += n;
+        bytes -= n;
     }
+}
 
-private:
-    std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context_;
-};
+void EvpOperation::update_bits(const std::uint8_t* input, std::uint8_t* output, int bits) {
+    EVP_CIPHER_CTX_set_flags(context_.get(), EVP_CIPH_FLAG_LENGTH_BITS);
+    std::uint8_t result = 0;
+    int written = 0;
+    require(EVP_CipherUpdate(context_.get(), &result, &written, input, bits), "EVP_CipherUpdate");
+    *output = result;
+}
+
+Block EvpOperation::finish() {
+    Block tag{};
+    int written = 0;
+    require(EVP_CipherFinal_ex(context_.get(), tag.data(), &written), "EVP_CipherFinal_ex");
+    require(EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, block_bytes, tag.data()),
+            "EVP_CTRL_AEAD_GET_TAG");
+    return tag;
+}
+
+namespace {
 
 /// A message of EVP's is one data unit, given at once; its key is both keys, one behind the other.
 void run_xts(const Run& run) {
     Secret<std::array<std::uint8_t, 64>> keys;
     std::copy(run.tweak_key->bytes().begin(), run.tweak_key->bytes().end(),
               std::copy(run.key->bytes().begin(), run.key->bytes().end(), keys->begin()));
-    Operation operation(run, keys->data());
+    EvpOperation operation(run.mode, run.direction, run.key->rounds(), keys->data(), run.chain.data());
     Tweak number = load_tweak(run.chain);
     for (std::uint64_t at = 0; at < run.length; at += run.data_unit) {
-        if (at != 0) operation.restart(store_tweak(number));
+        if (at != 0) operation.start(store_tweak(number));
         operation.update(run.input + at, run.output + at, std::min(run.data_unit, run.length - at));
         number = add(number, 1);
     }
@@ -141,7 +144,8 @@ const EVP_CIPHER* libcrypto_cipher(Mode mode, int rounds) {
 
 void run_libcrypto(const Run& run) {
     if (run.mode == Mode::xts) return run_xts(run);
-    Operation operation(run);
+    EvpOperation operation(run.mode, run.direction, run.key->rounds(), run.key->bytes().data(),
+                           uses_iv(run.mode) ? run.chain.data() : nullptr);
     if (run.mode != Mode::cfb1) {
         operation.update(run.input, run.output, run.length);
         return;

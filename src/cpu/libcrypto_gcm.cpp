@@ -5,77 +5,22 @@
 // lengths) * H, which can be solved for the IV just as well. So encryption is one pass. EVP shows no tag when it
 // decrypts; there the ciphertext is hashed as the associated data of an empty message, piece by piece beside CTR. So
 // it is in both directions where counters are secrets; EVP branches where they wrap, so CTR is made of ECB there.
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <optional>
 
 #include "aes/counter.hpp"
-#include "base/error.hpp"
-#include "base/stack_depth.hpp"
 #include "cpu/libcrypto.hpp"
 
 namespace warpaes::cpu {
 
 namespace {
 
-void require(int result, const char* call) {
-    if (result != 1) throw Error(WARPAES_ERROR_INTERNAL, std::string("libcrypto: ") + call + " failed");
-}
-
-/// An EVP operation under one key that is started many times. EVP_CIPHER_CTX_free cleanses its key.
-class Operation {
-public:
-    Operation(Mode mode, const ExpandedKey& key, int iv_bytes) : context_(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free) {
-        note_stack_depth(libcrypto_stack);
-        if (!context_) throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "libcrypto: cannot allocate a cipher context");
-        require(EVP_EncryptInit_ex2(context_.get(), libcrypto_cipher(mode, key.rounds()), key.bytes().data(), nullptr,
-                                    nullptr),
-                "EVP_EncryptInit_ex2");
-        if (iv_bytes != EVP_CIPHER_CTX_get_iv_length(context_.get())) {
-            require(EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_SET_IVLEN, iv_bytes, nullptr),
-                    "EVP_CTRL_AEAD_SET_IVLEN");
-        }
-    }
-
-    void start(const Block& iv) {
-        require(EVP_EncryptInit_ex2(context_.get(), nullptr, nullptr, iv.data(), nullptr), "EVP_EncryptInit_ex2");
-    }
-
-    /// Null `output`: associated data.
-    void update(const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
-        constexpr std::uint64_t most = std::uint64_t{1} << 30;  // lengths are int in EVP
-        while (bytes != 0) {
-            const std::uint64_t n = std::min(bytes, most);
-            int written = 0;
-            require(EVP_EncryptUpdate(context_.get(), output, &written, input, static_cast<int>(n)),
-                    "EVP_EncryptUpdate");
-            input += n;
-            if (output != nullptr) output += n;
-            bytes -= n;
-        }
-    }
-
-    [[nodiscard]] Block finish() {
-        Block tag{};
-        int written = 0;
-        require(EVP_EncryptFinal_ex(context_.get(), tag.data(), &written), "EVP_EncryptFinal_ex");
-        require(EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_AEAD_GET_TAG, block_bytes, tag.data()),
-                "EVP_CTRL_AEAD_GET_TAG");
-        return tag;
-    }
-
-private:
-    std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context_;
-};
-
 /// CTR with counters that are public. Those of GCM have 32 bits and wrap without a carry, EVP's have 128: restarted
 /// there.
 class PublicCounters {
 public:
-    PublicCounters(Operation& ctr, const Block& first) : ctr_(ctr), next_(first) { ctr_.start(first); }
+    PublicCounters(EvpOperation& ctr, const Block& first) : ctr_(ctr), next_(first) { ctr_.start(first); }
 
     /// Whole blocks, but the last time.
     void add_key_stream(const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
@@ -93,14 +38,14 @@ public:
     }
 
 private:
-    Operation& ctr_;
+    EvpOperation& ctr_;
     Block next_;
 };
 
 /// The same in constant time.
 class SecretCounters {
 public:
-    SecretCounters(Operation& ecb, const Block& first, std::uint64_t bytes)
+    SecretCounters(EvpOperation& ecb, const Block& first, std::uint64_t bytes)
         : ecb_(ecb),
           next_(first),
           key_stream_(static_cast<std::size_t>(std::min(blocks_of(bytes), most)) * block_bytes) {}
@@ -125,7 +70,7 @@ public:
 private:
     static constexpr std::uint64_t most = 256;  ///< blocks at once
 
-    Operation& ecb_;
+    EvpOperation& ecb_;
     Secret<Block> next_;
     SecretBuffer key_stream_;
 };
@@ -162,8 +107,7 @@ public:
 private:
     Block encrypt(const Block& j0, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
         const bool usual = has_usual_iv(run_, j0);
-        Operation& operation =
-            usual ? opened(with_usual_iv_, Mode::gcm, gcm_nonce_bytes) : opened(with_long_iv_, Mode::gcm, block_bytes);
+        EvpOperation& operation = opened(usual ? with_usual_iv_ : with_long_iv_, Mode::gcm);
         operation.start(usual ? j0 : long_iv(j0));
         operation.update(input, output, bytes);
         const FieldElement tag = load_element(operation.finish());
@@ -176,10 +120,10 @@ private:
         const Block& mac_j0 = usual ? j0 : any_j0;
         start_mac(mac_j0);
         if (run_.public_counters && bytes != 0) {
-            PublicCounters counters(opened(counter_, Mode::ctr, block_bytes), inc32(j0));
+            PublicCounters counters(opened(counter_, Mode::ctr), inc32(j0));
             crypt_and_hash_text(counters, input, output, bytes);
         } else if (bytes != 0) {
-            SecretCounters counters(opened(ecb_, Mode::ecb, 0), inc32(j0), bytes);
+            SecretCounters counters(opened(ecb_, Mode::ecb), inc32(j0), bytes);
             crypt_and_hash_text(counters, input, output, bytes);
         }
         const Block mac = mac_->finish();
@@ -203,15 +147,18 @@ private:
         }
     }
 
-    Operation& opened(std::optional<Operation>& operation, Mode mode, std::size_t iv_bytes) {
-        if (!operation) operation.emplace(mode, key_, static_cast<int>(iv_bytes));
+    EvpOperation& opened(std::optional<EvpOperation>& operation, Mode mode) {
+        if (!operation) {
+            operation.emplace(mode, Direction::encrypt, key_.rounds(), key_.bytes().data());
+            if (&operation == &with_long_iv_) operation->set_iv_length(block_bytes);
+        }
         return *operation;
     }
 
     /// For tags that do not leave this file.
     static constexpr Block any_j0{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 
-    void start_mac(const Block& j0) { opened(mac_, Mode::gcm, gcm_nonce_bytes).start(j0); }
+    void start_mac(const Block& j0) { opened(mac_, Mode::gcm).start(j0); }
 
     Block digest_from_mac(const Block& mac, const Block& mac_j0, std::uint64_t bytes) {
         return store_element(divide(load_element(mac) ^ encrypted(mac_j0)) ^ length_block(bytes, 0));
@@ -230,7 +177,7 @@ private:
 
     FieldElement encrypted(const Block& block) {
         Secret<Block> out;
-        opened(ecb_, Mode::ecb, 0).update(block.data(), out->data(), block_bytes);
+        opened(ecb_, Mode::ecb).update(block.data(), out->data(), block_bytes);
         return load_element(*out);
     }
 
@@ -248,7 +195,7 @@ private:
     const bool encrypts_;
     Secret<FieldElement> h_;
     std::optional<Secret<FieldElement>> inverse_;
-    std::optional<Operation> with_usual_iv_, with_long_iv_, counter_, ecb_, mac_;
+    std::optional<EvpOperation> with_usual_iv_, with_long_iv_, counter_, ecb_, mac_;
     std::optional<FieldElement> aad_share_;
     std::uint64_t aad_share_bytes_ = 0;
 };
