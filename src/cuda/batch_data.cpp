@@ -148,7 +148,8 @@ void BatchData::place_output(const MessageGroup& g, Placed& placed) {
         output_at_ = offset + (g.count - 1) * placed.output_stride + g.bytes();
     }
     const bool foreign = place.kind == Memory::device;
-    if (place.kind == Memory::pageable) {
+    const bool worth_rows = !gaps || (g.bytes() >= least_row && g.output.stride <= most_pitch);
+    if (place.kind == Memory::pageable || (!foreign && !worth_rows)) {
         through_output_staging(g.output.first, g.output.stride, placed.output, placed.output_stride, g.bytes(),
                                g.count);
     } else if (!gaps) {
@@ -162,12 +163,9 @@ void BatchData::place_output(const MessageGroup& g, Placed& placed) {
         } else {
             out_.push_back({g.output.first, placed.output, bytes, 0, 0, 1, foreign, outputs_.first()});
         }
-    } else if (foreign || (g.bytes() >= least_row && g.output.stride <= most_pitch)) {
+    } else {
         out_.push_back(
             {g.output.first, placed.output, g.bytes(), g.output.stride, placed.output_stride, g.count, foreign});
-    } else {
-        through_output_staging(g.output.first, g.output.stride, placed.output, placed.output_stride, g.bytes(),
-                               g.count);
     }
 }
 

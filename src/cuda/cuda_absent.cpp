@@ -37,10 +37,7 @@ private:
 
     std::vector<BackendInfo> info_{{.name = "cuda",
                                     .description = "CUDA",
-                                    .reason = "this build of warpaes has no CUDA; rebuild with the cuda preset",
-                                    .device = -1,
-                                    .multiprocessors = 0,
-                                    .memory_bytes = 0}};
+                                    .reason = "this build of warpaes has no CUDA; rebuild with the cuda preset"}};
 };
 
 }  // namespace

@@ -46,15 +46,10 @@ public:
     bool is_awake() const noexcept override { return awake_.load(std::memory_order_relaxed); }
 
     MemoryPlace place(const void* pointer) noexcept override {
-        // Where nobody has loaded the driver, nobody has device memory; and asking would load it, which takes long.
-        if (!driver_loaded()) return {};
-        if (!usable()) return {};
-        return cuda::place_of(pointer);
+        return all_memory_is_the_hosts() ? MemoryPlace{} : cuda::place_of(pointer);
     }
-
     MemoryStretch stretch(const void* pointer, bool far) noexcept override {
-        if (!driver_loaded() || !usable()) return {-1, 0, UINTPTR_MAX};
-        return cuda::stretch_of(pointer, far);
+        return all_memory_is_the_hosts() ? MemoryStretch{-1, 0, UINTPTR_MAX} : cuda::stretch_of(pointer, far);
     }
 
     void enqueue(const MessageGroup& g, int device, void* stream) override {
@@ -110,13 +105,8 @@ public:
 
     void* host_alloc(std::size_t bytes) override {
         void* pointer = nullptr;
-        const cudaError_t error = cudaHostAlloc(&pointer, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable);
-        if (error == cudaErrorMemoryAllocation) {
-            (void)cudaGetLastError();
-            throw Error(WARPAES_ERROR_OUT_OF_MEMORY,
-                        "bytes: no " + std::to_string(bytes) + " bytes of page-locked memory");
-        }
-        check(error, "allocating page-locked memory");
+        check_locked(cudaHostAlloc(&pointer, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable), bytes,
+                     "of page-locked memory");
         remember(pointer, bytes);
         awake_.store(true, std::memory_order_relaxed);
         return pointer;
@@ -128,13 +118,7 @@ public:
     }
 
     void host_register(void* pointer, std::size_t bytes) override {
-        const cudaError_t error = cudaHostRegister(pointer, bytes, cudaHostRegisterPortable);
-        if (error == cudaErrorMemoryAllocation) {
-            (void)cudaGetLastError();
-            throw Error(WARPAES_ERROR_OUT_OF_MEMORY,
-                        "bytes: no " + std::to_string(bytes) + " bytes can be page-locked");
-        }
-        check(error, "page-locking memory");
+        check_locked(cudaHostRegister(pointer, bytes, cudaHostRegisterPortable), bytes, "can be page-locked");
     }
 
     void host_unregister(void* pointer) noexcept override { (void)cudaHostUnregister(pointer); }
@@ -175,6 +159,13 @@ public:
     }
 
 private:
+    /// For want of memory a sentence of its own: "no … bytes `what`".
+    static void check_locked(cudaError_t error, std::size_t bytes, const char* what) {
+        if (error != cudaErrorMemoryAllocation) return check(error, "page-locking memory");
+        (void)cudaGetLastError();
+        throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: no " + std::to_string(bytes) + " bytes " + what);
+    }
+
     static bool wipe_forgotten(int device, DeviceShare& share) noexcept {
         try {
             const CurrentDevice current(device);
@@ -210,11 +201,7 @@ private:
     }
 
     static BackendInfo no_device(const std::string& reason) {
-        BackendInfo info;
-        info.name = "cuda";
-        info.description = "CUDA";
-        info.reason = reason;
-        return info;
+        return {.name = "cuda", .description = "CUDA", .reason = reason};
     }
 
     void look_for_devices() const {
@@ -295,6 +282,7 @@ private:
 }  // namespace
 
 bool all_memory_is_the_hosts() noexcept {
+    // Where nobody has loaded the driver, nobody has device memory; and asking would load it, which takes long.
     return !cuda_backend().is_loaded() || !cuda_backend().usable();
 }
 
