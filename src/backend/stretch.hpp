@@ -25,6 +25,8 @@ struct Run {
     /// of a message may be shorter; none is shorter than 16 bytes.
     const ExpandedKey* tweak_key = nullptr;
     std::uint64_t data_unit = 0;
+
+    [[nodiscard]] std::uint64_t bytes() const noexcept { return mode == Mode::cfb1 ? (length + 7) / 8 : length; }
 };
 
 /// AES-GCM (SP 800-38D) under one key: `count` segments at equal distances, each a message of its own; or with

@@ -1,61 +1,34 @@
-// Batches of modes whose messages can be cut anywhere: blocks, counters, XTS, and byte by byte CFB8 and CFB1
-// decryption.
+// Batches of all modes but GCM: such as can be cut anywhere (blocks, counters, XTS, and byte by byte CFB8 and CFB1
+// decryption), and those in which each block waits for the one before.
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "cuda/batch_launch.hpp"
-#include "cuda/kernels/batch_block_params.cuh"
-#include "cuda/kernels/batch_counter_params.cuh"
-#include "cuda/kernels/batch_segment_params.cuh"
+#include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
 
 namespace warpaes::cuda {
 
 namespace {
 
-void copy_round_keys(std::uint32_t (&to)[60], const RoundKeys& keys) {
-    static_assert(sizeof to == sizeof keys.words);
-    std::memcpy(to, keys.words.data(), sizeof to);
-}
-
 std::uint64_t blocks_with_partial(const BatchGroup& g) {
     return g.length / block_bytes + (g.length % block_bytes != 0);
 }
 
-/// Warps of a persistent kernel's grid.
-std::uint64_t warps_of(const LaunchShape& shape) {
-    return static_cast<std::uint64_t>(shape.grid) * static_cast<std::uint64_t>(shape.threads) / 32;
-}
-
-template <typename Params>
-void set_batch(Secret<Params>& p, const Bucket& bucket) {
-    const Secret<BatchParams> batch = params_of(bucket);
-    std::memcpy(&p->batch, &*batch, sizeof *batch);
-}
-
 LaunchShape shape_for(const DeviceLimits& device, std::uint64_t units_of_threads) {
-    return launch_shape(device, false, (units_of_threads + 31) / 32);
+    return launch_shape(device, (units_of_threads + 31) / 32);
 }
 
-}  // namespace
-
-Secret<BatchParams> params_of(const Bucket& bucket) {
-    Secret<BatchParams> p;
-    p->groups = bucket.on_device;
-    p->group_count = static_cast<std::uint32_t>(bucket.groups.size());
-    p->one_key = bucket.one_key != nullptr ? 1 : 0;
-    p->messages = bucket.messages;
-    p->units = bucket.units;
-    p->ticket = bucket.tickets;
-    if (bucket.one_key != nullptr) {
-        const bool inverse = uses_inverse_cipher(bucket.mode, bucket.direction);
-        copy_round_keys(p->round_keys, inverse ? bucket.one_key->decrypt() : bucket.one_key->encrypt());
-    }
-    return p;
+/// What kernels are told of the bucket; round keys if it has one key.
+void set_batch(BatchParams& p, const Bucket& bucket) {
+    p.groups = bucket.on_device;
+    p.group_count = static_cast<std::uint32_t>(bucket.groups.size());
+    p.one_key = bucket.one_key != nullptr ? 1 : 0;
+    p.messages = bucket.messages;
+    p.units = bucket.units;
+    p.ticket = bucket.tickets;
+    if (bucket.one_key != nullptr) copy_round_keys(p.round_keys, *bucket.one_key, bucket.mode, bucket.direction);
 }
-
-namespace {
 
 /// Data units of a message and what else its kernel wants to know.
 XtsPart xts_part(const BatchGroup& g, const XtsPart& of_group) {
@@ -70,19 +43,16 @@ XtsPart xts_part(const BatchGroup& g, const XtsPart& of_group) {
 
 void enqueue_xts_batch(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream) {
     Secret<BatchXtsParams> p;
-    set_batch(p, bucket);
+    set_batch(p->batch, bucket);
     p->parts = bucket.xts_on_device;
     p->tweaks = reinterpret_cast<uint4*>(bucket.scratch);
     p->tweak_count = bucket.scratch_bytes / block_bytes;
-    if (bucket.one_key != nullptr) copy_round_keys(p->tweak_keys, bucket.one_tweak_key->encrypt());
-    if (bucket.units == 0) return;
     const bool one_key = bucket.one_key != nullptr;
-    const LaunchShape tweaks = shape_for(device, p->tweak_count);
-    launch(batch_tweaks_kernel_for(bucket.rounds, tweaks.tables, one_key), tweaks.grid, tweaks.threads,
-           tweaks.shared_bytes(), stream, *p);
-    const LaunchShape shape = shape_for(device, bucket.units);
-    launch(batch_xts_kernel_for(bucket.direction, bucket.rounds, shape.tables, one_key), shape.grid, shape.threads,
-           shape.shared_bytes(), stream, *p);
+    if (one_key) copy_round_keys(p->tweak_keys, *bucket.one_tweak_key, bucket.mode, Direction::encrypt);
+    if (bucket.units == 0) return;
+    const LaunchShape tweaks = shape_for(device, p->tweak_count), shape = shape_for(device, bucket.units);
+    launch(batch_tweaks_kernel_for(bucket.rounds, tweaks.tables, one_key), tweaks, stream, *p);
+    launch(batch_xts_kernel_for(bucket.direction, bucket.rounds, shape.tables, one_key), shape, stream, *p);
 }
 
 }  // namespace
@@ -104,7 +74,7 @@ void prepare_blocks(Bucket& bucket, const DeviceLimits& device) {
     const bool in_place = std::any_of(bucket.groups.begin(), bucket.groups.end(),
                                       [](const BatchGroup& g) { return g.input == g.output; });
     if (in_place && chains_on_ciphertext(bucket.mode, bucket.direction)) {
-        bucket.scratch_bytes = warps_of(shape_for(device, bucket.units)) * block_bytes;
+        bucket.scratch_bytes = shape_for(device, bucket.units).warps() * block_bytes;
     }
 }
 
@@ -112,16 +82,15 @@ void enqueue_blocks(const Bucket& bucket, const DeviceLimits& device, cudaStream
     if (bucket.mode == Mode::xts) return enqueue_xts_batch(bucket, device, stream);
     if (bucket.units == 0) return;
     Secret<BlockParams> p;
-    set_batch(p, bucket);
+    set_batch(p->batch, bucket);
     const LaunchShape shape = shape_for(device, bucket.units);
     if (bucket.scratch_bytes != 0) {
         p->boundaries = reinterpret_cast<uint4*>(bucket.scratch);
-        const std::uint64_t warps = warps_of(shape);
-        launch(batch_boundaries_kernel(), static_cast<int>((warps + 255) / 256), 256, 0, stream, *p, warps);
+        launch(batch_boundaries_kernel(), thread_each(device, shape.warps(), 256, 16), stream, *p, shape.warps());
     }
     launch(
         batch_blocks_kernel_for(bucket.mode, bucket.direction, bucket.rounds, shape.tables, bucket.one_key != nullptr),
-        shape.grid, shape.threads, shape.shared_bytes(), stream, *p);
+        shape, stream, *p);
 }
 
 void prepare_counters(Bucket& bucket, const DeviceLimits& device) {
@@ -160,14 +129,14 @@ void prepare_counters(Bucket& bucket, const DeviceLimits& device) {
 void enqueue_counters(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream, uint4* pads) {
     if (bucket.units == 0) return;
     Secret<CounterParams> p;
-    set_batch(p, bucket);
+    set_batch(p->batch, bucket);
     p->gcm = bucket.mode == Mode::gcm ? 1 : 0;
     p->at_once = bucket.at_once;
     p->pads = pads;
     const LaunchShape shape =
-        bucket.long_messages ? launch_shape(device, false, bucket.units) : shape_for(device, bucket.units);
-    launch(batch_ctr_kernel_for(bucket.rounds, shape.tables, bucket.one_key != nullptr, bucket.long_messages),
-           shape.grid, shape.threads, shape.shared_bytes(), stream, *p);
+        bucket.long_messages ? launch_shape(device, bucket.units) : shape_for(device, bucket.units);
+    launch(batch_ctr_kernel_for(bucket.rounds, shape.tables, bucket.one_key != nullptr, bucket.long_messages), shape,
+           stream, *p);
 }
 
 void prepare_segments(Bucket& bucket, const DeviceLimits&) {
@@ -179,13 +148,28 @@ void prepare_segments(Bucket& bucket, const DeviceLimits&) {
 void enqueue_segments(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream) {
     if (bucket.units == 0) return;
     Secret<SegmentParams> p;
-    set_batch(p, bucket);
+    set_batch(p->batch, bucket);
     p->ciphertext = bucket.scratch;
     p->bits = bucket.mode == Mode::cfb1 ? 1 : 0;
     const LaunchShape shape = shape_for(device, bucket.units);
-    launch(batch_copy_kernel_for(), shape.grid, 256, 0, stream, *p);
-    launch(batch_segments_kernel_for(bucket.mode, bucket.rounds, shape.tables, bucket.one_key != nullptr), shape.grid,
-           shape.threads, shape.shared_bytes(), stream, *p);
+    launch(batch_copy_kernel_for(), {shape.grid, 256}, stream, *p);
+    launch(batch_segments_kernel_for(bucket.mode, bucket.rounds, shape.tables, bucket.one_key != nullptr), shape,
+           stream, *p);
+}
+
+void prepare_serial(Bucket& bucket, const DeviceLimits&) {
+    sort_groups(bucket, [](const BatchGroup& g) { return g.length + g.aad_length; });
+    number_groups(bucket, [](const BatchGroup&) { return std::uint64_t{0}; });
+}
+
+void enqueue_serial(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream) {
+    const SerialBatchShape shape = serial_batch_shape(device, bucket.messages);
+    Secret<SerialParams> p;
+    set_batch(p->batch, bucket);
+    p->warps = static_cast<std::uint32_t>(shape.warps);
+    p->staged = shape.staged ? 1 : 0;
+    p->decrypts = bucket.direction == Direction::decrypt ? 1 : 0;
+    launch(serial_batch_kernel_for(bucket.mode, bucket.rounds, shape.tables), shape, stream, *p);
 }
 
 }  // namespace warpaes::cuda

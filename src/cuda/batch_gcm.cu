@@ -57,11 +57,8 @@ public:
     }
 
 private:
-    void a_thread_each(GcmBatchKernel kernel, const GcmBatchParams& p) const {
-        constexpr auto threads = static_cast<std::uint64_t>(GcmBatch::other_threads);
-        const std::uint64_t blocks = (p.end - p.first + threads - 1) / threads;
-        const auto most = static_cast<std::uint64_t>(device_.multiprocessors) * 16;
-        launch(kernel, static_cast<int>(std::min(blocks, most)), GcmBatch::other_threads, 0, stream_, p);
+    void a_thread_each(Kernel<GcmBatchParams> kernel, const GcmBatchParams& p) const {
+        launch(kernel, thread_each(device_, p.end - p.first, GcmBatch::other_threads, 16), stream_, p);
     }
 
     void add_key_stream() const {
@@ -81,7 +78,7 @@ private:
             g.count * g.length >= GcmBatch::least_bytes && g.aad_length <= GcmBatch::most_aad && stride >= g.length) {
             return Way::tensor_cores;
         }
-        return blocks_of(g.length) > 2 * ghash_piece_blocks ? Way::pieces : Way::short_messages;
+        return blocks_of(g.length) > 2 * GcmBatchParams::piece_blocks ? Way::pieces : Way::short_messages;
     }
 
     /// Neighbouring groups together, if they go the same way; those in pieces if their messages have about as many.
@@ -109,11 +106,8 @@ private:
         }
     }
 
-    void launch_ghash(GcmBatchKernel kernel, const GcmBatchParams& part, std::uint64_t threads) const {
-        constexpr auto at_once = static_cast<std::uint64_t>(GcmBatch::ghash_threads);
-        const auto most = static_cast<std::uint64_t>(device_.multiprocessors) * 2;
-        launch(kernel, static_cast<int>(std::min((threads + at_once - 1) / at_once, most)), GcmBatch::ghash_threads, 0,
-               stream_, part);
+    void launch_ghash(Kernel<GcmBatchParams> kernel, const GcmBatchParams& part, std::uint64_t threads) const {
+        launch(kernel, thread_each(device_, threads, GcmBatch::ghash_threads, 2), stream_, part);
     }
 
     void hash_short(const GcmBatchParams& part) const {
@@ -127,7 +121,7 @@ private:
         for (const BatchGroup& g : bucket_.groups.subspan(group, part.group_count)) {
             blocks = std::max(blocks, blocks_of(g.aad_length) + blocks_of(g.length) + 1);
         }
-        part.pieces = (blocks + ghash_piece_blocks - 1) / ghash_piece_blocks;
+        part.pieces = (blocks + GcmBatchParams::piece_blocks - 1) / GcmBatchParams::piece_blocks;
         const std::uint64_t messages = part.end - part.first;
         check(cudaMemsetAsync(part.digests + part.first, 0, messages * block_bytes, stream_), "clearing digests");
         launch_ghash(ghash_pieces_kernel_for(), part, messages * part.pieces * 32);

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "cuda/batch_keys.hpp"
-#include "cuda/kernels/batch_key_params.cuh"
+#include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
 
 namespace warpaes::cuda {
@@ -57,7 +57,7 @@ void BatchKeys::reserve(std::span<BucketPlan> plans) {
     }
 }
 
-void BatchKeys::fill_slots(BucketPlan& plan, const MessageGroup& g, BatchGroup& d) {
+void BatchKeys::fill(BucketPlan& plan, const MessageGroup& g, BatchGroup& d) {
     if (g.key != nullptr) {
         d.keys = slot_of(*g.key, plan.keys, plan.inverse());
         return;
@@ -104,11 +104,9 @@ void BatchKeys::enqueue(std::span<const BucketPlan> plans, const DeviceLimits& l
 void BatchKeys::expand(const BucketPlan& plan, const DeviceLimits& limits, cudaStream_t stream) const {
     const auto expand = [&](KeyParams p) {
         if (p.count == 0) return;
-        constexpr std::uint64_t threads = 256;
-        const std::uint64_t blocks = (p.count + threads - 1) / threads;
-        const auto most = 3 * static_cast<std::uint64_t>(limits.multiprocessors);
-        launch(batch_keys_kernel_for(plan.bucket.rounds), static_cast<int>(std::min(blocks, most)),
-               static_cast<int>(threads), std::size_t{batch_keys_tables} * 32 * 1024, stream, p);
+        LaunchShape shape = thread_each(limits, p.count, 256, 3);
+        shape.shared_bytes = batch_keys_tables * table_bytes_each;
+        launch(batch_keys_kernel_for(plan.bucket.rounds), shape, stream, p);
     };
     const auto expand_handles = [&](const Handles& handles, bool inverse) {
         KeyParams p{};

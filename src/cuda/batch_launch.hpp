@@ -13,7 +13,6 @@
 #include <span>
 
 #include "backend/backend.hpp"
-#include "cuda/kernels/batch_block_params.cuh"
 #include "cuda/kernels/batch_params.cuh"
 #include "cuda/launch_table.hpp"
 
@@ -77,9 +76,6 @@ void number_groups(Bucket& bucket, const UnitsOf& units_of) {
     bucket.messages = messages;
     bucket.units = units;
 }
-
-/// What kernels are told of the bucket; round keys if it has one key.
-[[nodiscard]] Secret<BatchParams> params_of(const Bucket& bucket);
 
 /// ECB; CBC and CFB128 decryption; XTS.
 void prepare_blocks(Bucket& bucket, const DeviceLimits& device);

@@ -48,16 +48,30 @@ public:
     /// From the next part on it comes back.
     void begin_back() { back_ = placed_; }
     /// Contents are undefined.
-    void reserve();
+    void reserve() {
+        host_.reserve(placed_);
+        device_.reserve(placed_);
+        bytes_ = placed_;  // from here on there is something to wipe
+    }
 
     [[nodiscard]] std::uint8_t* host() const { return host_.get(); }
     [[nodiscard]] std::uint8_t* device() const { return device_.get(); }
 
-    void copy_in(cudaStream_t stream) const;
-    void copy_out(cudaStream_t stream) const;
-    /// On both sides, on the device in the order of the stream.
-    void wipe(cudaStream_t stream) const noexcept;
-    void wipe_device(cudaStream_t stream) const noexcept;
+    void copy_in(cudaStream_t stream) const {
+        check(cudaMemcpyAsync(device(), host(), bytes_, cudaMemcpyHostToDevice, stream), "copying to the device");
+    }
+    void copy_out(cudaStream_t stream) const {
+        if (bytes_ <= back_) return;
+        check(cudaMemcpyAsync(host() + back_, device() + back_, bytes_ - back_, cudaMemcpyDeviceToHost, stream),
+              "copying from the device");
+    }
+    void wipe_host() const noexcept {
+        if (bytes_ > secret_) warpaes::wipe({host() + secret_, bytes_ - secret_});
+    }
+    /// In the order of the stream.
+    void wipe_device(cudaStream_t stream) const noexcept {
+        if (bytes_ > secret_) (void)cudaMemsetAsync(device() + secret_, 0, bytes_ - secret_, stream);
+    }
     /// Whether there is a key in it.
     [[nodiscard]] bool holds_keys() const noexcept { return back_ > secret_; }
 
@@ -99,8 +113,7 @@ public:
 private:
     [[nodiscard]] bool is_packed(const MessageGroup& g, const Elements& e, std::uint64_t length) {
         if (length == 0 || g.count == 0 || e.first == nullptr || g.device == device_) return false;
-        const MemoryPlace place = places_.of(e.first);
-        return place.kind != Memory::device || place.device != device_;
+        return device_of(places_.of(e.first)) != device_;
     }
 
     BatchSide& side_;

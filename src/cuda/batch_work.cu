@@ -1,10 +1,8 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <utility>
 
-#include "cuda/batch_launch.hpp"
 #include "cuda/batch_work.hpp"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
@@ -35,6 +33,7 @@ bool reports(const MessageGroup& g) {
 }
 
 constexpr std::size_t ticket_bytes = bucket_tickets * sizeof(unsigned long long);
+constexpr std::size_t scratch_alignment = 256;
 
 }  // namespace
 
@@ -80,9 +79,7 @@ bool BatchWork::leave() {
             if (bucket_of_[i] != no_bucket && reports(g)) tell(g, side_.device() + failed_.take(g.count));
         }
         secret = side_.holds_keys();
-        side_.wipe_device(context_.stream);
-        memory_.scratch.wipe(context_.stream);
-        memory_.slots.wipe(context_.stream);
+        wipe_device_secrets();
         check(cudaEventRecord(memory_.done.get(), context_.stream), "recording an event");
     }
     done_ = true;
@@ -91,11 +88,8 @@ bool BatchWork::leave() {
 
 void BatchWork::tell(const MessageGroup& g, const std::uint8_t* failed) const {
     if (g.statuses == nullptr) return;
-    constexpr std::uint64_t threads = 256;
-    const std::uint64_t blocks = (g.count + threads - 1) / threads;
-    const auto most = 16 * static_cast<std::uint64_t>(context_.limits.multiprocessors);
-    launch(statuses_kernel_for(), static_cast<int>(std::min(blocks, most)), static_cast<int>(threads), 0,
-           context_.stream, StatusParams{failed, g.statuses, g.count, WARPAES_ERROR_AUTHENTICATION});
+    launch(statuses_kernel_for(), thread_each(context_.limits, g.count, 256, 16), context_.stream,
+           StatusParams{failed, g.statuses, g.count, WARPAES_ERROR_AUTHENTICATION});
 }
 
 BucketPlan& BatchWork::plan_for(const MessageGroup& g, std::uint8_t& index) {
@@ -154,11 +148,16 @@ void BatchWork::lay_out() {
 }
 
 void BatchWork::fill() {
+    auto* tickets = reinterpret_cast<unsigned long long*>(side_.device() + tickets_at_);
     for (BucketPlan& plan : plans_) {
-        plan.bucket.groups = {reinterpret_cast<BatchGroup*>(side_.host() + plan.descriptors_at), plan.groups};
-        if (plan.bucket.mode == Mode::xts) {
-            plan.bucket.xts = {reinterpret_cast<XtsPart*>(side_.host() + plan.xts_at), plan.groups};
-        }
+        Bucket& bucket = plan.bucket;
+        bucket.tickets = tickets;
+        tickets += bucket_tickets;
+        bucket.groups = {reinterpret_cast<BatchGroup*>(side_.host() + plan.descriptors_at), plan.groups};
+        bucket.on_device = reinterpret_cast<const BatchGroup*>(side_.device() + plan.descriptors_at);
+        if (bucket.mode != Mode::xts) continue;
+        bucket.xts = {reinterpret_cast<XtsPart*>(side_.host() + plan.xts_at), plan.groups};
+        bucket.xts_on_device = reinterpret_cast<const XtsPart*>(side_.device() + plan.xts_at);
     }
     for (std::size_t i = 0; i < groups_.size(); ++i) {
         if (bucket_of_[i] != no_bucket) fill(plans_[bucket_of_[i]], i, groups_[i]);
@@ -172,6 +171,7 @@ void BatchWork::fill(BucketPlan& plan, std::size_t index, const MessageGroup& g)
     const BatchData::Placed placed = data_.place(index, g);
     const Elements iv = ivs_.put(g, g.iv, g.iv_length), aad = aads_.put(g, g.aad, g.aad_length);
     const Elements tag = tags_.put(g, g.tag, g.tag_length, g.direction == Direction::decrypt);
+    d = {};
     d.input = placed.input;
     d.output = placed.output;
     d.iv = iv.first;
@@ -186,13 +186,11 @@ void BatchWork::fill(BucketPlan& plan, std::size_t index, const MessageGroup& g)
     d.count = g.count;
     d.length = g.length;
     d.aad_length = g.aad_length;
-    d.first_message = d.first_unit = 0;
     d.iv_length = g.iv_length;
     d.tag_length = g.tag_length;
     d.alignment = alignment_of(reinterpret_cast<std::uintptr_t>(d.input) | reinterpret_cast<std::uintptr_t>(d.output) |
                                (g.count > 1 ? d.input_stride | d.output_stride : 0));
-    d.lanes = 0;
-    keys_.fill(plan, g, d);
+    if (plan.slots) keys_.fill(plan, g, d);
     if (g.mode == Mode::xts) {
         XtsPart& part = plan.bucket.xts[plan.filled];
         part = {};
@@ -207,40 +205,30 @@ void BatchWork::prepare() {
     for (BucketPlan& plan : plans_) {
         Bucket& bucket = plan.bucket;
         family_of(bucket.mode, bucket.direction).prepare(bucket, context_.limits);
-        scratch += (bucket.scratch_bytes + 255) / 256 * 256;
+        scratch += rounded_up(bucket.scratch_bytes, scratch_alignment);
     }
-    std::uint8_t* const base = scratch == 0 ? nullptr : memory_.scratch.reserve(scratch);
-    std::size_t at = 0, number = 0;
+    std::uint8_t* at = scratch == 0 ? nullptr : memory_.scratch.reserve(scratch);
     for (BucketPlan& plan : plans_) {
-        Bucket& bucket = plan.bucket;
-        bucket.scratch = base + at;
-        at += (bucket.scratch_bytes + 255) / 256 * 256;
-        bucket.tickets = reinterpret_cast<unsigned long long*>(side_.device() + tickets_at_ + number++ * ticket_bytes);
-        bucket.on_device = reinterpret_cast<const BatchGroup*>(side_.device() + plan.descriptors_at);
-        if (bucket.mode == Mode::xts) {
-            bucket.xts_on_device = reinterpret_cast<const XtsPart*>(side_.device() + plan.xts_at);
-        }
+        plan.bucket.scratch = at;
+        at += rounded_up(plan.bucket.scratch_bytes, scratch_alignment);
     }
 }
 
 void BatchWork::enqueue() {
     if (plans_.empty()) return;
     const cudaStream_t stream = context_.stream;
-    const bool queued = std::max(data_.bytes_in(), data_.bytes_out()) >= least_queued_bytes;
-    const cudaStream_t in = queued ? context_.queues.in.get() : stream,
-                       out = queued ? context_.queues.out.get() : stream;
-    const auto lock = queued ? std::unique_lock(context_.queues.mutex) : std::unique_lock<std::mutex>();
+    const CopyOrder copies(context_.queues, stream, std::max(data_.bytes_in(), data_.bytes_out()));
     // The stream may still hold the wiping of what is written now.
-    if (queued) memory_.event.order(stream, in);
-    side_.copy_in(in);
-    data_.copy_in(in);
-    if (queued) memory_.event.order(in, stream);
+    memory_.event.order(stream, copies.in);
+    side_.copy_in(copies.in);
+    data_.copy_in(copies.in);
+    memory_.event.order(copies.in, stream);
     keys_.enqueue(plans_, context_.limits, stream);
     enqueue_kernels();
-    if (queued) memory_.event.order(stream, out);
-    data_.copy_out(out);
-    side_.copy_out(out);
-    check(cudaEventRecord(memory_.done.get(), out), "recording an event");
+    memory_.event.order(stream, copies.out);
+    data_.copy_out(copies.out);
+    side_.copy_out(copies.out);
+    check(cudaEventRecord(memory_.done.get(), copies.out), "recording an event");
 }
 
 /// Serial messages first, and beside all others: they keep a few multiprocessors busy for long.
@@ -289,10 +277,7 @@ void BatchWork::deliver() {
 }
 
 void BatchWork::abandon() noexcept {
-    // What was enqueued before the failure must not touch the buffers after it.
-    for (const cudaStream_t s : {context_.queues.in.get(), context_.stream, context_.queues.out.get()}) {
-        (void)cudaStreamSynchronize(s);
-    }
+    context_.queues.wait(context_.stream);
     for (const auto& s : memory_.beside) {
         if (s != nullptr) (void)cudaStreamSynchronize(s->get());
     }
@@ -300,9 +285,15 @@ void BatchWork::abandon() noexcept {
     keys_.let_go(false);
 }
 
-/// Keys and tags on both sides, on the device in the order of the stream.
+/// Keys and tags.
 void BatchWork::wipe_secrets() noexcept {
-    side_.wipe(context_.stream);
+    side_.wipe_host();
+    wipe_device_secrets();
+}
+
+/// In the order of the stream.
+void BatchWork::wipe_device_secrets() noexcept {
+    side_.wipe_device(context_.stream);
     memory_.scratch.wipe(context_.stream);
     memory_.slots.wipe(context_.stream);
 }

@@ -12,7 +12,6 @@
 #include "cuda/batch_data.hpp"
 #include "cuda/batch_keys.hpp"
 #include "cuda/batch_merge.hpp"
-#include "cuda/batch_plan.hpp"
 #include "cuda/batch_side.hpp"
 
 namespace warpaes::cuda {
@@ -36,8 +35,6 @@ public:
 
 private:
     static constexpr std::uint8_t no_bucket = 0xff;
-    /// Below this a chunk is not worth the order of the queues.
-    static constexpr std::uint64_t least_queued_bytes = std::uint64_t{1} << 20;
 
     [[nodiscard]] BucketPlan& plan_for(const MessageGroup& g, std::uint8_t& index);
     void survey();
@@ -50,6 +47,7 @@ private:
     void tell(const MessageGroup& g, const std::uint8_t* failed) const;
     void abandon() noexcept;
     void wipe_secrets() noexcept;
+    void wipe_device_secrets() noexcept;
 
     const BatchContext& context_;
     BatchMemory& memory_;

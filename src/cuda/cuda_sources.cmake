@@ -7,8 +7,6 @@ set(WARPAES_CUDA_SOURCES
     batch_gcm.cu
     batch_keys.cu
     batch_merge.cpp
-    batch_serial.cu
-    batch_side.cpp
     batch_work.cu
     gcm.cu
     key_table.cpp

@@ -7,8 +7,8 @@
 
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
+#include "cuda/resources.hpp"
 #include "cuda/run.hpp"
-#include "cuda/scratch.hpp"
 
 namespace warpaes::cuda {
 
@@ -94,12 +94,6 @@ private:
         return blocks;
     }
 
-    [[nodiscard]] int grid_for(std::uint64_t work, int threads) const {
-        const std::uint64_t blocks = (work + static_cast<unsigned>(threads) - 1) / static_cast<unsigned>(threads);
-        return static_cast<int>(
-            std::min<std::uint64_t>(blocks, 16 * static_cast<std::uint64_t>(device_.multiprocessors)));
-    }
-
     void add_key_stream() {
         Secret<GcmCtrParams> p;
         p->input = segments_of(run_, run_.input, run_.input_stride);
@@ -121,12 +115,9 @@ private:
         p->pads = pads();
         p->tags = encrypts_ ? nullptr : reinterpret_cast<std::uint8_t*>(run_.results);
         p->tags_alignment = alignment_of(reinterpret_cast<std::uintptr_t>(run_.results));
-        const RoundKeys& keys = run_.key->encrypt();
-        static_assert(sizeof p->round_keys == sizeof keys.words);
-        std::memcpy(p->round_keys, keys.words.data(), sizeof p->round_keys);
-        const LaunchShape shape = launch_shape(device_, false, run_.count * windows.parts * (8 / gcm_ctr_width));
-        launch(gcm_ctr_kernel_for(run_.key->rounds(), shape.tables, p->input.alignment == 16), shape.grid,
-               shape.threads, shape.shared_bytes(), stream_, *p);
+        copy_round_keys(p->round_keys, *run_.key, Mode::gcm, run_.direction);
+        const LaunchShape shape = launch_shape(device_, run_.count * windows.parts * (8 / gcm_ctr_width));
+        launch(gcm_ctr_kernel_for(run_.key->rounds(), shape.tables, p->input.alignment == 16), shape, stream_, *p);
     }
 
     void hash() {
@@ -149,12 +140,9 @@ private:
             reinterpret_cast<std::uint8_t*>(tag_ && !encrypts_ ? pads() : static_cast<void*>(run_.results));
         p->finish.alignment = alignment_of(reinterpret_cast<std::uintptr_t>(p->finish.results));
         std::copy(key.powers.begin(), key.powers.end(), p->powers);
-        if (rows_.tensor_cores) {
-            launch(ghash_mma_kernel_for(GhashMma::wide(device_), p->text.alignment == 16), rows_.grid, rows_.threads,
-                   GhashMma::shared_bytes(device_), stream_, *p);
-        } else {
-            launch(ghash_rows_kernel_for(), rows_.grid, rows_.threads, 0, stream_, *p);
-        }
+        launch(rows_.tensor_cores ? ghash_mma_kernel_for(GhashMma::wide(device_), p->text.alignment == 16)
+                                  : ghash_rows_kernel_for(),
+               rows_.launch, stream_, *p);
         if (rows_.rows > 1) combine(*p);
     }
 
@@ -178,9 +166,8 @@ private:
                 *factor = square(*factor);
             }
             *factor = power(p->squares[p->log_lanes], p->steps);
-            constexpr int threads = GhashCombine::threads;
-            launch(ghash_combine_kernel_for(), grid_for(run_.count * p->outputs * lanes, threads), threads, 0, stream_,
-                   *p);
+            launch(ghash_combine_kernel_for(),
+                   thread_each(device_, run_.count * p->outputs * lanes, GhashCombine::threads, 16), stream_, *p);
         }
     }
 

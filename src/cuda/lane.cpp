@@ -2,16 +2,11 @@
 
 #include <algorithm>
 
-#include "cuda/memory_place.hpp"
 #include "cuda/run.hpp"
 
 namespace warpaes::cuda {
 
 namespace {
-
-std::uint64_t bytes_of(const Run& run) {
-    return run.mode == Mode::cfb1 ? (run.length + 7) / 8 : run.length;
-}
 
 Block* blocks_of(PageLockedBuffer& buffer, std::uint64_t count) {
     return reinterpret_cast<Block*>(buffer.reserve(count * sizeof(Block)));
@@ -71,32 +66,27 @@ void CudaLane::carry_out(const std::uint8_t* input, std::uint64_t input_bytes, s
     const std::uint8_t* const device_input = copy_in ? input_.reserve(input_bytes) : input;
     std::uint8_t* const device_output = copy_out ? output_.reserve(output_bytes) : output;
     try {
-        const bool queued = std::max(input_bytes, output_bytes) >= least_queued_bytes;
         const cudaStream_t stream = stream_.get();
-        const cudaStream_t in = queued ? queues_.in.get() : stream, out = queued ? queues_.out.get() : stream;
         {
-            const auto lock = queued ? std::unique_lock(queues_.mutex) : std::unique_lock<std::mutex>();
+            const CopyOrder copies(queues_, stream, std::max(input_bytes, output_bytes));
             if (copy_in) {
-                if (queued && wiping_) event_.order(stream, in);
-                check(cudaMemcpyAsync(input_.get(), input, input_bytes, cudaMemcpyDefault, in),
+                if (wiping_) event_.order(stream, copies.in);
+                check(cudaMemcpyAsync(input_.get(), input, input_bytes, cudaMemcpyDefault, copies.in),
                       "copying to the device");
-                if (queued) event_.order(in, stream);
+                event_.order(copies.in, stream);
             }
             wiping_ = false;
             work(device_input, device_output);
             if (copy_out) {
-                if (queued) event_.order(stream, out);
-                check(cudaMemcpyAsync(output, device_output, output_bytes, cudaMemcpyDefault, out),
+                event_.order(stream, copies.out);
+                check(cudaMemcpyAsync(output, device_output, output_bytes, cudaMemcpyDefault, copies.out),
                       "copying from the device");
             }
-            check(cudaEventRecord(done_.get(), copy_out ? out : stream), "recording an event");
+            check(cudaEventRecord(done_.get(), copy_out ? copies.out : stream), "recording an event");
         }
         check(cudaEventSynchronize(done_.get()), "waiting for the device");
     } catch (...) {
-        // What was enqueued before the failure must not touch the buffers after it.
-        for (const cudaStream_t stream : {queues_.in.get(), stream_.get(), queues_.out.get()}) {
-            (void)cudaStreamSynchronize(stream);
-        }
+        queues_.wait(stream_.get());
         throw;
     }
 }
@@ -115,13 +105,8 @@ bool CudaLane::is_worth_its_own_launches(const MessageGroup& g) const {
            (g.aad_length == 0 || (g.aad.stride == 0 && on_host(g.aad.first)));
 }
 
-bool CudaLane::is_here(const void* pointer) const {
-    const MemoryPlace place = place_of(pointer);
-    return place.kind == Memory::device && place.device == device_;
-}
-
 void CudaLane::run_stretch(const Run& run) {
-    const std::uint64_t bytes = bytes_of(run);
+    const std::uint64_t bytes = run.bytes();
     if (bytes == 0) return;
     carry_out(run.input, bytes, run.output, bytes, [&](const std::uint8_t* input, std::uint8_t* output) {
         Run on_device = run;

@@ -9,6 +9,7 @@
 #include "cuda/batch.hpp"
 #include "cuda/key_table.hpp"
 #include "cuda/launch_table.hpp"
+#include "cuda/memory_place.hpp"
 #include "cuda/resources.hpp"
 #include "cuda/stream_batch.hpp"
 
@@ -48,11 +49,8 @@ private:
     template <typename Work>
     void carry_out(const std::uint8_t* input, std::uint64_t input_bytes, std::uint8_t* output,
                    std::uint64_t output_bytes, const Work& work);
-    [[nodiscard]] bool is_here(const void* pointer) const;
+    [[nodiscard]] bool is_here(const void* pointer) const { return device_of(place_of(pointer)) == device_; }
     [[nodiscard]] bool is_worth_its_own_launches(const MessageGroup& g) const;
-
-    /// Below this a chunk is not worth the order of the queues, and its memory may be pageable.
-    static constexpr std::uint64_t least_queued_bytes = std::uint64_t{1} << 20;
 
     int device_;
     DeviceLimits limits_;

@@ -4,11 +4,14 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <utility>
 
+#include "backend/backend.hpp"
 #include "base/error.hpp"
 #include "base/stack_depth.hpp"
+#include "cuda/launch_table.hpp"
 
 namespace warpaes::cuda {
 
@@ -20,23 +23,24 @@ inline void check(cudaError_t error, const char* what) {
     throw Error(status, std::string("cuda: ") + what + ": " + cudaGetErrorString(error));
 }
 
-/// 16, 4 or 1: what every address is a multiple of whose bits are among `bits`.
-constexpr std::uint32_t alignment_of(std::uint64_t bits) {
-    return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 1;
+/// Into a kernel's parameters: what the mode takes in this direction.
+inline void copy_round_keys(std::uint32_t (&to)[60], const ExpandedKey& key, Mode mode, Direction direction) {
+    const RoundKeys& keys = key.round_keys(mode, direction);
+    static_assert(sizeof to == sizeof keys.words);
+    std::memcpy(to, keys.words.data(), sizeof to);
 }
 
 template <typename... Expected, typename... Actual>
-void launch(void (*kernel)(Expected...), int grid, int threads, std::size_t shared_bytes, cudaStream_t stream,
-            Actual&&... arguments) {
-    if (shared_bytes != 0) {
+void launch(void (*kernel)(Expected...), const LaunchShape& shape, cudaStream_t stream, Actual&&... arguments) {
+    if (shape.shared_bytes != 0) {
         check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(shared_bytes)),
+                                   static_cast<int>(shape.shared_bytes)),
               "reserving shared memory");
     }
     cudaLaunchConfig_t config{};
-    config.gridDim = dim3(static_cast<unsigned>(grid));
-    config.blockDim = dim3(static_cast<unsigned>(threads));
-    config.dynamicSmemBytes = shared_bytes;
+    config.gridDim = dim3(static_cast<unsigned>(shape.grid));
+    config.blockDim = dim3(static_cast<unsigned>(shape.threads));
+    config.dynamicSmemBytes = shape.shared_bytes;
     config.stream = stream;
     constexpr std::size_t of_the_runtime = 4096;  // which copies arguments, the round keys among them
     note_stack_depth(of_the_runtime);

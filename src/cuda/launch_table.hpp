@@ -25,21 +25,39 @@ struct DeviceLimits {
 };
 
 struct LaunchShape {
-    int tables;   ///< T-tables stored in shared memory: 4 or 2
-    int threads;  ///< per thread block
-    int grid;     ///< thread blocks; one a multiprocessor at most, they are persistent
+    int grid;                      ///< thread blocks
+    int threads;                   ///< of each
+    std::size_t shared_bytes = 0;  ///< of each
+    int tables = 0;                ///< T-tables stored in shared memory: 4 or 2, or the kernel has none
 
-    [[nodiscard]] constexpr std::size_t shared_bytes() const { return static_cast<std::size_t>(tables) * 32 * 1024; }
+    [[nodiscard]] constexpr std::uint64_t warps() const { return static_cast<std::uint64_t>(grid * threads / 32); }
 };
 
-/// `units`: pieces of work that a warp takes on its own.
-constexpr LaunchShape launch_shape(const DeviceLimits& device, bool serial, std::uint64_t units) {
-    const int tables = device.shared_bytes_per_block >= 128 * 1024 ? 4 : 2;
-    // One working thread; the others help to fill the tables.
-    if (serial) return {tables, 256, 1};
-    // H200, 2026-11, AES-128, 1 GiB, GB/s: 1024 threads: ECB 770, CTR 922; 768 threads: ECB 770, CTR 914.
+/// A thread for each of `count` things, in at most `most` thread blocks a multiprocessor.
+constexpr LaunchShape thread_each(const DeviceLimits& device, std::uint64_t count, int threads, int most) {
+    const auto in_block = static_cast<std::uint64_t>(threads);
+    const auto blocks = static_cast<std::uint64_t>(most * device.multiprocessors);
+    return {static_cast<int>(std::min((count + in_block - 1) / in_block, blocks)), threads};
+}
+
+inline constexpr std::size_t table_bytes_each = 32 * 1024;
+
+constexpr int tables_for(const DeviceLimits& device) {
+    return device.shared_bytes_per_block >= 128 * 1024 ? 4 : 2;
+}
+
+/// Persistent thread blocks with tables, one a multiprocessor at most. `units`: pieces of work that a warp takes on its
+/// own. H200, 2026-11, AES-128, 1 GiB, GB/s: 1024 threads: ECB 770, CTR 922; 768 threads: ECB 770, CTR 914.
+constexpr LaunchShape launch_shape(const DeviceLimits& device, std::uint64_t units) {
     const auto most = static_cast<std::uint64_t>(device.multiprocessors);
-    return {tables, 1024, static_cast<int>(units < most ? (units == 0 ? 1 : units) : most)};
+    const int tables = tables_for(device);
+    return {static_cast<int>(std::clamp<std::uint64_t>(units, 1, most)), 1024, tables * table_bytes_each, tables};
+}
+
+/// One working thread; the others help to fill the tables.
+constexpr LaunchShape serial_shape(const DeviceLimits& device) {
+    const int tables = tables_for(device);
+    return {1, 256, tables * table_bytes_each, tables};
 }
 
 /// How XTS cuts data units into pieces, which warps share out (see xts.cuh).
@@ -56,7 +74,7 @@ struct PieceShape {
 /// pieces of one group and of two to four: 1 MiB 9.6, 11.6; 4 MiB 13.7, 16.1; 8 MiB 19.5, 18.7; 16 MiB 31.0, 29.6.
 constexpr PieceShape piece_shape(const DeviceLimits& device, Direction direction, std::uint64_t units,
                                  std::uint32_t unit_blocks) {
-    constexpr std::size_t table = 32 * 1024;
+    constexpr std::size_t table = table_bytes_each;
     constexpr std::uint64_t for_equal_shares = 128, for_most_warps = 24;
     const std::size_t beside = direction == Direction::decrypt ? table : 0;
     int tables = 4;
@@ -103,8 +121,7 @@ struct RowShape {
     bool tensor_cores;
     std::uint64_t rows;    ///< of a segment
     std::uint64_t blocks;  ///< of a row
-    int threads;
-    int grid;
+    LaunchShape launch;
 };
 
 constexpr std::uint64_t rounded_up(std::uint64_t n, std::uint64_t step) {
@@ -113,16 +130,15 @@ constexpr std::uint64_t rounded_up(std::uint64_t n, std::uint64_t step) {
 
 /// A warp a row, in steps of 32 blocks. H200, 2026-11, 1 GiB: 445 GB/s.
 constexpr RowShape simt_row_shape(const DeviceLimits& device, std::uint64_t segments, std::uint64_t blocks) {
-    constexpr std::uint64_t step = 32, least = 8 * step, warps_per_block = 8;
-    const std::uint64_t warps = static_cast<std::uint64_t>(device.multiprocessors) * 2 * warps_per_block;
+    constexpr std::uint64_t step = 32, least = 8 * step;
+    constexpr int warps_per_block = 8, blocks_each = 2;  // thread blocks of a multiprocessor
+    const auto warps = static_cast<std::uint64_t>(device.multiprocessors * blocks_each * warps_per_block);
     const std::uint64_t wanted = segments >= warps ? 1 : warps / segments;
     std::uint64_t each = (blocks + wanted - 1) / wanted;
     if (each < least) each = blocks < least ? blocks : least;
     each = rounded_up(each, step);
     const std::uint64_t rows = each == 0 ? 1 : (blocks + each - 1) / each;
-    const std::uint64_t needed = (segments * rows + warps_per_block - 1) / warps_per_block;
-    const std::uint64_t most = warps / warps_per_block;
-    return {false, rows, each, 32 * static_cast<int>(warps_per_block), static_cast<int>(needed < most ? needed : most)};
+    return {false, rows, each, thread_each(device, 32 * segments * rows, 32 * warps_per_block, blocks_each)};
 }
 
 /// The kernel on tensor cores (ghash_mma.cuh). H200, 2026-11, 1 GiB in one segment, the kernel alone, GB/s: by wide_mma
@@ -158,12 +174,15 @@ constexpr RowShape mma_row_shape(const DeviceLimits& device, std::uint64_t segme
         const std::uint64_t time = rounds * (each + GhashMma::row_overhead);
         if (time >= least) continue;
         least = time;
-        best = {true, (blocks + each - 1) / each, each, GhashMma::threads, device.multiprocessors};
+        best = {true,
+                (blocks + each - 1) / each,
+                each,
+                {device.multiprocessors, GhashMma::threads, GhashMma::shared_bytes(device)}};
     }
     const std::uint64_t rows = segments * best.rows, needed = (rows + rows_per_block - 1) / rows_per_block;
-    if (needed < static_cast<std::uint64_t>(best.grid)) best.grid = static_cast<int>(needed);
+    if (needed < static_cast<std::uint64_t>(best.launch.grid)) best.launch.grid = static_cast<int>(needed);
     // Whole groups of four warps, which wide_mma takes.
-    if (needed == 1) best.threads = static_cast<int>(rounded_up(rows * 4, 128));
+    if (needed == 1) best.launch.threads = static_cast<int>(rounded_up(rows * 4, 128));
     return best;
 }
 
@@ -223,14 +242,11 @@ struct GhashCombine {
 
 /// Batches of serial modes (batch_serial.cuh). H200, 2026-11, a key each, 65,536 messages of 16 KiB, GB/s: CBC-128 668,
 /// not staged 403; CBC-256 502; CMAC-128 747; CCM-128 365.
-struct SerialBatchShape {
-    int tables;
+struct SerialBatchShape : LaunchShape {
     int warps;  ///< of a thread block that take messages
     bool staged;
-    int grid;
-    std::size_t shared_bytes;
 
-    static constexpr int threads = 512;
+    static constexpr int most_warps = 16;
     static constexpr std::size_t stage_bytes = 4096;  ///< of a warp
     /// A warp alone waits for its lookups; two take no longer, and leave multiprocessors to what runs beside them.
     /// H200, 2026-11, CBC-128, 4,096 messages of 16 KiB, by 1, 2, 3 and 4 warps a block, ms: 0.623, 0.627, 0.632,
@@ -239,20 +255,22 @@ struct SerialBatchShape {
 };
 
 constexpr SerialBatchShape serial_batch_shape(const DeviceLimits& device, std::uint64_t messages) {
-    const int tables = device.shared_bytes_per_block >= 128 * 1024 ? 4 : 2;
-    const std::size_t table_bytes = static_cast<std::size_t>(tables) * 32 * 1024;
+    const int tables = tables_for(device);
+    const std::size_t table_bytes = tables * table_bytes_each;
     const std::size_t left = static_cast<std::size_t>(device.shared_bytes_per_block) - table_bytes;
     const bool staged = left >= SerialBatchShape::least_warps * SerialBatchShape::stage_bytes;
     const std::uint64_t all = (messages + 31) / 32,
                         multiprocessors = static_cast<std::uint64_t>(device.multiprocessors);
     const std::uint64_t most =
-        staged ? std::min<std::uint64_t>(SerialBatchShape::threads / 32, left / SerialBatchShape::stage_bytes)
-               : SerialBatchShape::threads / 32;
+        staged ? std::min<std::uint64_t>(SerialBatchShape::most_warps, left / SerialBatchShape::stage_bytes)
+               : SerialBatchShape::most_warps;
     const std::uint64_t warps =
         std::clamp((all + multiprocessors - 1) / multiprocessors, SerialBatchShape::least_warps, most);
     const std::uint64_t grid = std::clamp<std::uint64_t>((all + warps - 1) / warps, 1, multiprocessors);
-    return {tables, static_cast<int>(warps), staged, static_cast<int>(grid),
-            table_bytes + (staged ? warps * SerialBatchShape::stage_bytes : 0)};
+    const std::size_t shared_bytes = table_bytes + (staged ? warps * SerialBatchShape::stage_bytes : 0);
+    return {{static_cast<int>(grid), 32 * SerialBatchShape::most_warps, shared_bytes, tables},
+            static_cast<int>(warps),
+            staged};
 }
 
 /// Batches of GCM (batch_gcm.cuh).

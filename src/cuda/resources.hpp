@@ -133,8 +133,9 @@ public:
     Event& operator=(const Event&) = delete;
     ~Event() { (void)cudaEventDestroy(event_); }
 
-    /// What is enqueued on `later` from here on waits for all that `earlier` holds now.
+    /// What is enqueued on `later` from here on waits for all that `earlier`, if it is another, holds now.
     void order(cudaStream_t earlier, cudaStream_t later) {
+        if (earlier == later) return;
         check(cudaEventRecord(event_, earlier), "recording an event");
         check(cudaStreamWaitEvent(later, event_, 0), "waiting for an event");
     }
@@ -151,6 +152,39 @@ private:
 struct CopyQueues {
     std::mutex mutex;  ///< held while a chunk is enqueued, so that both queues have the same order
     Stream in, out;
+
+    /// After a failure: what was enqueued before, on a lane's stream too, must not touch the buffers after it.
+    void wait(cudaStream_t stream) const noexcept {
+        for (const cudaStream_t s : {in.get(), stream, out.get()}) (void)cudaStreamSynchronize(s);
+    }
+};
+
+/// While a chunk of `bytes` is enqueued: where its copies go, to the queues or like its kernels to the lane's stream.
+struct CopyOrder {
+    CopyOrder(CopyQueues& queues, cudaStream_t stream, std::uint64_t bytes) : in(stream), out(stream) {
+        // Below this a chunk is not worth the order of the queues, and its memory may be pageable.
+        if (bytes < std::uint64_t{1} << 20) return;
+        in = queues.in.get();
+        out = queues.out.get();
+        lock = std::unique_lock(queues.mutex);
+    }
+    cudaStream_t in, out;
+    std::unique_lock<std::mutex> lock;
+};
+
+/// Device memory that lives from one point of a stream to another.
+class StreamScratch {
+public:
+    /// Whatever kernel reads a secret there for the last time overwrites it.
+    StreamScratch(std::size_t bytes, cudaStream_t stream);
+    StreamScratch(const StreamScratch&) = delete;
+    StreamScratch& operator=(const StreamScratch&) = delete;
+    ~StreamScratch();
+    [[nodiscard]] void* get() const noexcept { return pointer_; }
+
+private:
+    void* pointer_ = nullptr;
+    cudaStream_t stream_;
 };
 
 }  // namespace warpaes::cuda

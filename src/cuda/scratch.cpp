@@ -1,10 +1,8 @@
-#include "cuda/scratch.hpp"
-
 #include <cstdint>
 #include <map>
 #include <mutex>
 
-#include "cuda/launch.hpp"
+#include "cuda/resources.hpp"
 
 namespace warpaes::cuda {
 

@@ -1,6 +1,5 @@
 // XTS runs: one kernel, which makes the tweaks as it goes.
 #include <algorithm>
-#include <cstring>
 
 #include "aes/xts.hpp"
 #include "cuda/kernels/catalogue.hpp"
@@ -31,20 +30,17 @@ void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream
     const std::uint64_t pieces =
         (p->units - 1) * shape.per_unit + (p->last_unit_blocks + shape.blocks - 1) / shape.blocks;
 
-    const bool inverse = run.direction == Direction::decrypt;
-    const RoundKeys& keys = inverse ? run.key->decrypt() : run.key->encrypt();
-    static_assert(sizeof p->round_keys == sizeof keys.words && sizeof p->tweak_keys == sizeof keys.words);
-    std::memcpy(p->round_keys, keys.words.data(), sizeof p->round_keys);
-    std::memcpy(p->tweak_keys, run.tweak_key->encrypt().words.data(), sizeof p->tweak_keys);
+    copy_round_keys(p->round_keys, *run.key, run.mode, run.direction);
+    copy_round_keys(p->tweak_keys, *run.tweak_key, run.mode, Direction::encrypt);
 
     const bool plain = p->alignment == 16 && p->unit_rest == 0 && p->last_unit_rest == 0;
     const std::uint64_t at_once = 32 / p->width;
-    const LaunchShape grid = launch_shape(device, false, (pieces + at_once - 1) / at_once);
-    const auto blocks = static_cast<std::uint64_t>(grid.grid);
+    const int grid = launch_shape(device, (pieces + at_once - 1) / at_once).grid;
+    const auto blocks = static_cast<std::uint64_t>(grid);
     p->pieces_per_block = pieces / blocks;
     p->blocks_with_more = static_cast<std::uint32_t>(pieces % blocks);
-    launch(xts_kernel_for(run.direction, run.key->rounds(), shape.tables, plain), grid.grid, xts_threads,
-           shape.shared_bytes, stream, *p);
+    launch(xts_kernel_for(run.direction, run.key->rounds(), shape.tables, plain),
+           {grid, xts_threads, shape.shared_bytes}, stream, *p);
 }
 
 }  // namespace warpaes::cuda

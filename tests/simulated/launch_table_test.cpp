@@ -15,7 +15,7 @@ TEST(LaunchTable, SerialBatchesHaveAThreadForEachMessage) {
             for (std::uint64_t messages = 1; messages < std::uint64_t{1} << 32; messages *= 3) {
                 const SerialBatchShape shape = serial_batch_shape(device, messages);
                 EXPECT_GE(shape.warps, 1);
-                EXPECT_LE(32 * shape.warps, SerialBatchShape::threads) << messages;
+                EXPECT_LE(32 * shape.warps, shape.threads) << messages;
                 EXPECT_GE(shape.grid, 1);
                 EXPECT_LE(shape.grid, multiprocessors);
                 EXPECT_LE(shape.shared_bytes, static_cast<std::size_t>(shared));

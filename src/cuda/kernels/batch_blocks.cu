@@ -7,7 +7,7 @@ namespace {
 
 /// Before in-place CBC or CFB decryption: one thread a warp of the kernel that follows (`warps` of them).
 __global__ void batch_boundaries(const __grid_constant__ BlockParams p, std::uint64_t warps) {
-    const std::uint64_t warp = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    const std::uint64_t warp = global_thread();
     if (warp >= warps) return;
     const Stretch stretch(p.batch.units, warp, warps);
     if (stretch.first >= stretch.last) return;
@@ -16,27 +16,23 @@ __global__ void batch_boundaries(const __grid_constant__ BlockParams p, std::uin
     if (walk.block() == 0) return;
     const BatchGroup& g = p.batch.groups[walk.group()];
     const std::uint8_t* before = global(g.input) + walk.message() * g.input_stride + (walk.block() - 1) * block_bytes;
-    p.boundaries[warp] = load_block(before, alignment_of(before, before));
-}
-
-template <Mode M, Direction D, int Rounds, int Tables>
-BlockKernel choose(bool one_key) {
-    return one_key ? &batch_blocks_kernel<M, D, Rounds, Tables, true>
-                   : &batch_blocks_kernel<M, D, Rounds, Tables, false>;
+    p.boundaries[warp] = load_block(before);
 }
 
 }  // namespace
 
-BlockKernel batch_blocks_kernel_for(Mode mode, Direction direction, int rounds, int tables, bool one_key) {
-    return with_rounds_and_tables(rounds, tables, [&]<int Rounds, int Tables>() -> BlockKernel {
-        if (mode == Mode::cbc) return choose<Mode::cbc, Direction::decrypt, Rounds, Tables>(one_key);
-        if (mode == Mode::cfb128) return choose<Mode::cfb128, Direction::decrypt, Rounds, Tables>(one_key);
-        if (direction == Direction::encrypt) return choose<Mode::ecb, Direction::encrypt, Rounds, Tables>(one_key);
-        return choose<Mode::ecb, Direction::decrypt, Rounds, Tables>(one_key);
-    });
+Kernel<BlockParams> batch_blocks_kernel_for(Mode mode, Direction direction, int rounds, int tables, bool one_key) {
+    constexpr Direction encrypt = Direction::encrypt, decrypt = Direction::decrypt;
+    const auto choose = [&]<int Rounds, int Tables, bool OneKey>() -> Kernel<BlockParams> {
+        if (mode == Mode::cbc) return &batch_blocks_kernel<Mode::cbc, decrypt, Rounds, Tables, OneKey>;
+        if (mode == Mode::cfb128) return &batch_blocks_kernel<Mode::cfb128, decrypt, Rounds, Tables, OneKey>;
+        if (direction == encrypt) return &batch_blocks_kernel<Mode::ecb, encrypt, Rounds, Tables, OneKey>;
+        return &batch_blocks_kernel<Mode::ecb, decrypt, Rounds, Tables, OneKey>;
+    };
+    return with_rounds_and_tables(rounds, tables, one_key, choose);
 }
 
-BatchBoundaries batch_boundaries_kernel() {
+Kernel<BlockParams, std::uint64_t> batch_boundaries_kernel() {
     return &batch_boundaries;
 }
 

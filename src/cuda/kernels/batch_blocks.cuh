@@ -2,7 +2,6 @@
 // blocks, whatever messages they belong to. See blocks.cuh for the ciphertext before each block.
 #pragma once
 
-#include "cuda/kernels/batch_block_params.cuh"
 #include "cuda/kernels/batch_walk.cuh"
 #include "cuda/kernels/blocks.cuh"
 
@@ -40,8 +39,7 @@ __global__ void __launch_bounds__(1024, 1) batch_blocks_kernel(const __grid_cons
         const BatchGroup& g = p.batch.groups[walk.group()];
         const std::uint8_t* before =
             global(g.input) + walk.message() * g.input_stride + (walk.block() - 1) * block_bytes;
-        carried =
-            p.boundaries != nullptr ? p.boundaries[global_warp()] : load_block(before, alignment_of(before, before));
+        carried = p.boundaries != nullptr ? p.boundaries[global_warp()] : load_block(before);
     }
     if constexpr (chained) carried = shuffle(carried, 0);
 
@@ -62,10 +60,7 @@ __global__ void __launch_bounds__(1024, 1) batch_blocks_kernel(const __grid_cons
             previous = shuffle(lane == warp_lanes - 1 ? carried : text,
                                static_cast<int>((lane + warp_lanes - 1) % warp_lanes));
             carried = text;
-            if (works && offset == 0) {
-                const std::uint8_t* iv = global(g.iv) + walk.message() * g.iv_stride;
-                previous = load_block(iv, alignment_of(iv, iv));
-            }
+            if (works && offset == 0) previous = load_iv(g, walk.message());
         }
         if (works) {
             const auto key = key_of<OneKey>(p.batch, g, walk.message());

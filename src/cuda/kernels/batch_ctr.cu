@@ -3,14 +3,12 @@
 
 namespace warpaes::cuda {
 
-CounterKernel batch_ctr_kernel_for(int rounds, int tables, bool one_key, bool long_messages) {
-    return with_rounds_and_tables(rounds, tables, [&]<int Rounds, int Tables>() -> CounterKernel {
-        if (long_messages) {
-            return one_key ? &batch_long_ctr_kernel<Rounds, Tables, true>
-                           : &batch_long_ctr_kernel<Rounds, Tables, false>;
-        }
-        return one_key ? &batch_ctr_kernel<Rounds, Tables, true> : &batch_ctr_kernel<Rounds, Tables, false>;
-    });
+Kernel<CounterParams> batch_ctr_kernel_for(int rounds, int tables, bool one_key, bool long_messages) {
+    const auto choose = [&]<int Rounds, int Tables, bool OneKey>() -> Kernel<CounterParams> {
+        if (long_messages) return &batch_long_ctr_kernel<Rounds, Tables, OneKey>;
+        return &batch_ctr_kernel<Rounds, Tables, OneKey>;
+    };
+    return with_rounds_and_tables(rounds, tables, one_key, choose);
 }
 
 }  // namespace warpaes::cuda

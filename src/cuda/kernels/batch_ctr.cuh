@@ -12,7 +12,6 @@
 // wrapped, and g is one more.
 #pragma once
 
-#include "cuda/kernels/batch_counter_params.cuh"
 #include "cuda/kernels/batch_lookup.cuh"
 #include "cuda/kernels/ctr.cuh"
 

@@ -7,9 +7,8 @@ namespace {
 
 /// What GHASH of a long text, which is there already, lacks: associated data and lengths. A thread a message.
 __global__ void __launch_bounds__(128) gcm_finish_kernel(const __grid_constant__ GcmBatchParams p) {
-    const std::uint64_t threads = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
-    for (std::uint64_t number = p.first + static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-         number < p.end; number += threads) {
+    const std::uint64_t threads = global_threads();
+    for (std::uint64_t number = p.first + global_thread(); number < p.end; number += threads) {
         const BatchMessage m(p, number);
         const BatchGroup& g = *m.group;
         const FieldElement h = element_of(m.key_slot()[key_slot_h]);
@@ -31,9 +30,8 @@ __global__ void __launch_bounds__(128) gcm_finish_kernel(const __grid_constant__
 
 /// J0 of messages whose IV is not of 12 bytes (SP 800-38D, 7.1, step 2), a thread a message.
 __global__ void __launch_bounds__(256) gcm_j0_kernel(const __grid_constant__ GcmBatchParams p) {
-    const std::uint64_t threads = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
-    for (std::uint64_t number = p.first + static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-         number < p.end; number += threads) {
+    const std::uint64_t threads = global_threads();
+    for (std::uint64_t number = p.first + global_thread(); number < p.end; number += threads) {
         const BatchMessage m(p, number);
         const BatchGroup& g = *m.group;
         if (g.iv_length != 12) {
@@ -61,9 +59,8 @@ __global__ void __launch_bounds__(256) gcm_j0_kernel(const __grid_constant__ Gcm
 
 /// Tags of digests. In decryption they are compared, and what is not authentic is wiped, a warp together.
 __global__ void __launch_bounds__(256) gcm_settle_kernel(const __grid_constant__ GcmBatchParams p) {
-    const std::uint64_t threads = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
-    for (std::uint64_t first = p.first + static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x - lane_id();
-         first < p.end; first += threads) {
+    const std::uint64_t threads = global_threads();
+    for (std::uint64_t first = p.first + global_thread() - lane_id(); first < p.end; first += threads) {
         const std::uint64_t number = first + lane_id();
         bool authentic = true;
         if (number < p.end) {
@@ -80,25 +77,25 @@ __global__ void __launch_bounds__(256) gcm_settle_kernel(const __grid_constant__
 
 }  // namespace
 
-GcmBatchKernel ghash_batch_kernel_for(int lanes) {
+Kernel<GcmBatchParams> ghash_batch_kernel_for(int lanes) {
     return lanes == 1   ? &ghash_batch_kernel<1, false>
            : lanes == 4 ? &ghash_batch_kernel<4, false>
                         : &ghash_batch_kernel<32, false>;
 }
 
-GcmBatchKernel ghash_pieces_kernel_for() {
+Kernel<GcmBatchParams> ghash_pieces_kernel_for() {
     return &ghash_batch_kernel<32, true>;
 }
 
-GcmBatchKernel gcm_finish_kernel_for() {
+Kernel<GcmBatchParams> gcm_finish_kernel_for() {
     return &gcm_finish_kernel;
 }
 
-GcmBatchKernel gcm_j0_kernel_for() {
+Kernel<GcmBatchParams> gcm_j0_kernel_for() {
     return &gcm_j0_kernel;
 }
 
-GcmBatchKernel gcm_settle_kernel_for() {
+Kernel<GcmBatchParams> gcm_settle_kernel_for() {
     return &gcm_settle_kernel;
 }
 

@@ -7,7 +7,6 @@
 // then passed over the blocks behind it.
 #pragma once
 
-#include "cuda/kernels/batch_gcm_params.cuh"
 #include "cuda/kernels/batch_message.cuh"
 #include "cuda/kernels/field.cuh"
 #include "cuda/kernels/ghash.cuh"
@@ -78,8 +77,7 @@ __global__ void __launch_bounds__(256, 2) ghash_batch_kernel(const __grid_consta
     static_assert(warp_lanes % Lanes == 0 && (Lanes == warp_lanes || !Pieces));
     constexpr std::uint64_t per_warp = warp_lanes / Lanes;
     const unsigned lane = lane_id() % Lanes;
-    const std::uint64_t warp = (static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / warp_lanes;
-    const std::uint64_t warps = static_cast<std::uint64_t>(gridDim.x) * blockDim.x / warp_lanes;
+    const std::uint64_t warp = global_warp(), warps = global_warps();
     const std::uint64_t units = (p.end - p.first) * (Pieces ? p.pieces : 1);
     for (std::uint64_t first = warp * per_warp; first < units; first += warps * per_warp) {
         // Lanes without a message take the last one's part and leave it.
@@ -88,8 +86,8 @@ __global__ void __launch_bounds__(256, 2) ghash_batch_kernel(const __grid_consta
         const std::uint64_t number = p.first + (Pieces ? unit / p.pieces : present ? unit : units - 1);
         const BatchMessage m(p, number);
         const GhashRow row(*m.group, m.index, p.decrypts != 0);
-        const std::uint64_t begin = Pieces ? unit % p.pieces * ghash_piece_blocks : 0;
-        const std::uint64_t end = Pieces ? least(begin + ghash_piece_blocks, row.blocks()) : row.blocks();
+        const std::uint64_t begin = Pieces ? unit % p.pieces * p.piece_blocks : 0;
+        const std::uint64_t end = Pieces ? least(begin + p.piece_blocks, row.blocks()) : row.blocks();
         if (Pieces && begin >= end) continue;
 
         // H^(L - l) and H^L

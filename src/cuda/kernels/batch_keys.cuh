@@ -2,7 +2,6 @@
 // time depends on no key.
 #pragma once
 
-#include "cuda/kernels/batch_key_params.cuh"
 #include "cuda/kernels/batch_lookup.cuh"
 #include "cuda/kernels/memory.cuh"
 
@@ -66,9 +65,8 @@ __global__ void __launch_bounds__(256) batch_keys_kernel(const __grid_constant__
     // may have held before nothing is left; the others are this mode's alone, and wiped as a whole.
     const bool whole = p.batch.groups == nullptr;
     const bool hash_key = whole ? p.inverse == 0 : p.hash_key != 0;
-    const std::uint64_t step = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
-    for (std::uint64_t first = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x - lane_id();
-         first < p.count; first += step) {
+    const std::uint64_t step = global_threads();
+    for (std::uint64_t first = global_thread() - lane_id(); first < p.count; first += step) {
         const KeyPlace place(p, first + lane_id());
         std::uint32_t w[words] = {};
         if (place.raw != nullptr) {

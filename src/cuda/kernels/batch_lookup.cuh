@@ -8,19 +8,24 @@
 
 namespace warpaes::cuda {
 
-/// The last group that begins at or before `at`, in the numbering that `first` gives.
-template <std::uint64_t BatchGroup::*First, typename Params>
-__device__ inline std::uint32_t find_group(const Params& p, std::uint64_t at) {
-    std::uint32_t low = 0, high = p.group_count;
+/// The last group that begins at or before `at`, in the numbering of `array`, which has an element for each.
+template <auto First, typename Element>
+__device__ __forceinline__ std::uint32_t find_in(const Element* array, std::uint32_t groups, std::uint64_t at) {
+    std::uint32_t low = 0, high = groups;
     while (high - low > 1) {
         const std::uint32_t middle = low + (high - low) / 2;
-        if (p.groups[middle].*First <= at) {
+        if (array[middle].*First <= at) {
             low = middle;
         } else {
             high = middle;
         }
     }
     return low;
+}
+
+template <std::uint64_t BatchGroup::*First, typename Params>
+__device__ inline std::uint32_t find_group(const Params& p, std::uint64_t at) {
+    return find_in<First>(p.groups, p.group_count, at);
 }
 
 /// The same, from a group that begins at or before it.
@@ -82,6 +87,15 @@ __device__ __forceinline__ uint4 cipher_with(const SharedTables<Tables>& t, uint
 __device__ __forceinline__ std::uint32_t alignment_of(const void* a, const void* b) {
     const auto bits = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b));
     return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 1;
+}
+
+/// A block whose alignment nobody knows.
+__device__ __forceinline__ uint4 load_block(const std::uint8_t* p) {
+    return load_block(p, alignment_of(p, p));
+}
+
+__device__ __forceinline__ uint4 load_iv(const BatchGroup& group, std::uint64_t message) {
+    return load_block(global(group.iv) + message * group.iv_stride);
 }
 
 /// As xor_partial_block, by words where alignment lets it.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "cuda/kernels/batch_lookup.cuh"
-#include "cuda/kernels/batch_segment_params.cuh"
 #include "cuda/kernels/segments.cuh"
 
 namespace warpaes::cuda {
@@ -25,22 +24,16 @@ template <Mode M, int Rounds, int Tables, bool OneKey>
 __global__ void __launch_bounds__(1024, 1) batch_segments_kernel(const __grid_constant__ SegmentParams p) {
     const SharedTables<Tables> tables;
     tables.fill(te0_constant);
-    const std::uint64_t step = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
-    for (std::uint64_t unit = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; unit < p.batch.units;
-         unit += step) {
+    const std::uint64_t step = global_threads();
+    for (std::uint64_t unit = global_thread(); unit < p.batch.units; unit += step) {
         const BatchByte byte(p.batch, unit, M == Mode::cfb1);
         const BatchGroup& g = byte.group;
-        const std::uint8_t* iv = global(g.iv) + byte.message * g.iv_stride;
         const auto key = key_of<OneKey>(p.batch, g, byte.message);
         const std::uint8_t* text = p.ciphertext + (unit - byte.at);
-        const uint4 window = window_before(text, load_block(iv, alignment_of(iv, iv)), byte.at);
+        const uint4 window = window_before(text, load_iv(g, byte.message), byte.at);
         std::uint8_t* out = global(g.output) + byte.message * g.output_stride + byte.at;
         const auto encrypt = [&](uint4 block) { return cipher_with<false, Rounds>(tables, block, key); };
-        if constexpr (M == Mode::cfb8) {
-            *out = static_cast<std::uint8_t>(text[byte.at] ^ encrypt(window).x);
-        } else {
-            *out = cfb1_byte(window, text[byte.at], g.length - 8 * byte.at, encrypt);
-        }
+        *out = decrypted_byte<M>(window, text[byte.at], g.length - 8 * byte.at, encrypt);
     }
 }
 

@@ -3,8 +3,8 @@
 
 namespace warpaes::cuda {
 
-SerialBatchKernel serial_batch_kernel_for(Mode mode, int rounds, int tables) {
-    return with_rounds_and_tables(rounds, tables, [&]<int Rounds, int Tables>() -> SerialBatchKernel {
+Kernel<SerialParams> serial_batch_kernel_for(Mode mode, int rounds, int tables) {
+    return with_rounds_and_tables(rounds, tables, [&]<int Rounds, int Tables>() -> Kernel<SerialParams> {
         switch (mode) {
         case Mode::cbc:
             return &serial_batch_kernel<Mode::cbc, Rounds, Tables>;

@@ -14,13 +14,17 @@
 
 #include "aes/cmac.hpp"
 #include "cuda/kernels/batch_message.cuh"
-#include "cuda/kernels/batch_serial_params.cuh"
 #include "cuda/kernels/cipher.cuh"
 #include "cuda/kernels/copy_async.cuh"
 #include "cuda/kernels/field.cuh"
 #include "cuda/kernels/ghash.cuh"
 
 namespace warpaes::cuda {
+
+inline constexpr unsigned stage_blocks = 4;  ///< of each message at a time
+inline constexpr unsigned stage_bytes = warp_lanes * stage_blocks * static_cast<unsigned>(block_bytes);
+inline constexpr unsigned serial_stages = 2;
+inline constexpr unsigned serial_shared_bytes_per_warp = serial_stages * stage_bytes;
 
 /// Where a stage has block `block` of message `message`: eight lanes, of which each reads one block of its message, or
 /// four each a block of the same, meet eight different groups of four banks.

@@ -33,8 +33,6 @@ public:
     [[nodiscard]] __device__ __forceinline__ std::uint32_t group() const { return group_; }
     [[nodiscard]] __device__ __forceinline__ std::uint64_t message() const { return message_; }
     [[nodiscard]] __device__ __forceinline__ std::uint64_t block() const { return block_; }
-    /// Of a message of the group.
-    [[nodiscard]] __device__ __forceinline__ std::uint64_t blocks() const { return blocks_; }
 
 private:
     template <typename BlocksOf>

@@ -3,21 +3,19 @@
 
 namespace warpaes::cuda {
 
-BatchXtsKernel batch_xts_kernel_for(Direction direction, int rounds, int tables, bool one_key) {
-    return with_rounds_and_tables(rounds, tables, [&]<int Rounds, int Tables>() -> BatchXtsKernel {
-        if (direction == Direction::encrypt) {
-            return one_key ? &batch_xts_kernel<Direction::encrypt, Rounds, Tables, true>
-                           : &batch_xts_kernel<Direction::encrypt, Rounds, Tables, false>;
-        }
-        return one_key ? &batch_xts_kernel<Direction::decrypt, Rounds, Tables, true>
-                       : &batch_xts_kernel<Direction::decrypt, Rounds, Tables, false>;
-    });
+Kernel<BatchXtsParams> batch_xts_kernel_for(Direction direction, int rounds, int tables, bool one_key) {
+    const auto choose = [&]<int Rounds, int Tables, bool OneKey>() -> Kernel<BatchXtsParams> {
+        if (direction == Direction::encrypt) return &batch_xts_kernel<Direction::encrypt, Rounds, Tables, OneKey>;
+        return &batch_xts_kernel<Direction::decrypt, Rounds, Tables, OneKey>;
+    };
+    return with_rounds_and_tables(rounds, tables, one_key, choose);
 }
 
-BatchXtsKernel batch_tweaks_kernel_for(int rounds, int tables, bool one_key) {
-    return with_rounds_and_tables(rounds, tables, [&]<int Rounds, int Tables>() -> BatchXtsKernel {
-        return one_key ? &batch_tweaks_kernel<Rounds, Tables, true> : &batch_tweaks_kernel<Rounds, Tables, false>;
-    });
+Kernel<BatchXtsParams> batch_tweaks_kernel_for(int rounds, int tables, bool one_key) {
+    const auto choose = [&]<int Rounds, int Tables, bool OneKey>() -> Kernel<BatchXtsParams> {
+        return &batch_tweaks_kernel<Rounds, Tables, OneKey>;
+    };
+    return with_rounds_and_tables(rounds, tables, one_key, choose);
 }
 
 }  // namespace warpaes::cuda

@@ -3,7 +3,6 @@
 // that unit's, times x to the power of its block, which is below 32 then.
 #pragma once
 
-#include "cuda/kernels/batch_block_params.cuh"
 #include "cuda/kernels/batch_walk.cuh"
 #include "cuda/kernels/blocks.cuh"
 #include "cuda/kernels/xts.cuh"
@@ -24,31 +23,17 @@ template <int Rounds, int Tables, bool OneKey>
 __global__ void __launch_bounds__(1024, 1) batch_tweaks_kernel(const __grid_constant__ BatchXtsParams p) {
     const SharedTables<Tables> tables;
     tables.fill(te0_constant);
-    const std::uint64_t step = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
-    for (std::uint64_t i = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < p.tweak_count;
-         i += step) {
-        std::uint32_t low = 0, high = p.batch.group_count;
-        while (high - low > 1) {
-            const std::uint32_t middle = low + (high - low) / 2;
-            if (p.parts[middle].first_tweak <= i) {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        const XtsPart& part = p.parts[low];
-        const BatchGroup& group = p.batch.groups[low];
+    const std::uint64_t step = global_threads();
+    for (std::uint64_t i = global_thread(); i < p.tweak_count; i += step) {
+        const std::uint32_t at = find_in<&XtsPart::first_tweak>(p.parts, p.batch.group_count, i);
+        const XtsPart& part = p.parts[at];
+        const BatchGroup& group = p.batch.groups[at];
         const std::uint64_t message = (i - part.first_tweak) / part.message_units,
                             unit = (i - part.first_tweak) % part.message_units;
-        const std::uint8_t* iv = global(group.iv) + message * group.iv_stride;
-        const uint4 first = load_block(iv, alignment_of(iv, iv));
-        const Tweak number = add(Tweak{first.x | static_cast<std::uint64_t>(first.y) << 32,
-                                       first.z | static_cast<std::uint64_t>(first.w) << 32},
-                                 unit);
-        const uint4 block =
-            make_uint4(static_cast<std::uint32_t>(number.low), static_cast<std::uint32_t>(number.low >> 32),
-                       static_cast<std::uint32_t>(number.high), static_cast<std::uint32_t>(number.high >> 32));
-        p.tweaks[i] = cipher_with<false, Rounds>(tables, block, tweak_key_of<OneKey>(p, part));
+        const uint4 first = load_iv(group, message);
+        const Tweak number{first.x | static_cast<std::uint64_t>(first.y) << 32,
+                           first.z | static_cast<std::uint64_t>(first.w) << 32};
+        p.tweaks[i] = cipher_with<false, Rounds>(tables, unit_number(number, unit), tweak_key_of<OneKey>(p, part));
     }
 }
 

@@ -25,18 +25,6 @@ struct Stretch {
     }
 };
 
-__device__ __forceinline__ std::uint64_t global_warp() {
-    return (static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / warp_lanes;
-}
-
-__device__ __forceinline__ std::uint64_t global_warps() {
-    return static_cast<std::uint64_t>(gridDim.x) * blockDim.x / warp_lanes;
-}
-
-/// Before in-place CBC or CFB decryption: one thread a warp of the kernel that follows (`warps` of them).
-__global__ void save_boundaries(const std::uint8_t* input, std::uint64_t length, std::uint32_t alignment,
-                                std::uint64_t warps, uint4* boundaries);
-
 template <Mode M, Direction D, int Rounds, int Tables>
 __global__ void __launch_bounds__(1024, 1) blocks_kernel(const __grid_constant__ Params p) {
     constexpr bool inverse = uses_inverse_cipher(M, D);

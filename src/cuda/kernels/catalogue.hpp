@@ -2,15 +2,14 @@
 #pragma once
 
 #include "aes/types.hpp"
-#include "cuda/kernels/batch_gcm_params.cuh"
-#include "cuda/kernels/batch_serial_params.cuh"
+#include "cuda/kernels/batch_params.cuh"
 #include "cuda/kernels/gcm_params.cuh"
 #include "cuda/kernels/params.cuh"
-#include "cuda/kernels/xts_params.cuh"
 
 namespace warpaes::cuda {
 
-using Kernel = void (*)(Params);
+template <typename... P>
+using Kernel = void (*)(P...);
 
 /// Calls `f.template operator()<Rounds, Tables>()` for the run-time values of both.
 template <typename F>
@@ -25,14 +24,23 @@ auto with_rounds_and_tables(int rounds, int tables, F f) {
     return f.template operator()<14, 2>();
 }
 
+/// The same with a property that a kernel has or has not.
+template <typename F>
+auto with_rounds_and_tables(int rounds, int tables, bool property, F f) {
+    return with_rounds_and_tables(rounds, tables, [&]<int Rounds, int Tables>() {
+        return property ? f.template operator()<Rounds, Tables, true>()
+                        : f.template operator()<Rounds, Tables, false>();
+    });
+}
+
 /// ECB both ways, CBC and CFB128 decryption.
-Kernel blocks_kernel_for(Mode mode, Direction direction, int rounds, int tables);
+Kernel<Params> blocks_kernel_for(Mode mode, Direction direction, int rounds, int tables);
 /// `aligned`: both buffers on 16 bytes.
-Kernel ctr_kernel_for(int rounds, int tables, bool aligned);
+Kernel<Params> ctr_kernel_for(int rounds, int tables, bool aligned);
 /// CFB8 and CFB1 decryption.
-Kernel segments_kernel_for(Mode mode, int rounds, int tables);
+Kernel<Params> segments_kernel_for(Mode mode, int rounds, int tables);
 /// CBC, CFB128, CFB8, CFB1 encryption and OFB.
-Kernel serial_kernel_for(Mode mode, int rounds, int tables);
+Kernel<Params> serial_kernel_for(Mode mode, int rounds, int tables);
 
 using SaveBoundaries = void (*)(const std::uint8_t* input, std::uint64_t length, std::uint32_t alignment,
                                 std::uint64_t warps, uint4* boundaries);
@@ -40,39 +48,38 @@ SaveBoundaries save_boundaries_kernel();
 
 /// AES-128 and -256. `tables` of the cipher that the data takes: 4, 2 or in decryption 1. `plain`: whole blocks on 16
 /// bytes.
-using XtsKernel = void (*)(XtsParams);
-XtsKernel xts_kernel_for(Direction direction, int rounds, int tables, bool plain);
+Kernel<XtsParams> xts_kernel_for(Direction direction, int rounds, int tables, bool plain);
 
-/// Of messages that were decrypted, whether they are authentic: from bytes to statuses.
-struct StatusParams {
-    const std::uint8_t* failed;
-    std::int32_t* statuses;
-    std::uint64_t count;
-    std::int32_t bad;
-};
-using StatusKernel = void (*)(StatusParams);
-StatusKernel statuses_kernel_for();
-
-using GcmCtrKernel = void (*)(GcmCtrParams);
-GcmCtrKernel gcm_ctr_kernel_for(int rounds, int tables, bool aligned);
-using RowKernel = void (*)(RowParams);
-RowKernel ghash_rows_kernel_for();
+Kernel<GcmCtrParams> gcm_ctr_kernel_for(int rounds, int tables, bool aligned);
+Kernel<RowParams> ghash_rows_kernel_for();
 /// On tensor cores. `wide`: as compute capability 9.0 has them; `aligned`: every segment on 16 bytes.
-RowKernel ghash_mma_kernel_for(bool wide, bool aligned);
-using CombineKernel = void (*)(CombineParams);
-CombineKernel ghash_combine_kernel_for();
+Kernel<RowParams> ghash_mma_kernel_for(bool wide, bool aligned);
+Kernel<CombineParams> ghash_combine_kernel_for();
 
-/// Batches of CBC, CFB128, CFB8 and CFB1 encryption, OFB, CMAC and CCM.
-using SerialBatchKernel = void (*)(SerialParams);
-SerialBatchKernel serial_batch_kernel_for(Mode mode, int rounds, int tables);
+/// Batches of ECB both ways, CBC and CFB128 decryption.
+Kernel<BlockParams> batch_blocks_kernel_for(Mode mode, Direction direction, int rounds, int tables, bool one_key);
+Kernel<BlockParams, std::uint64_t> batch_boundaries_kernel();
+/// Of CTR, and GCM's key stream.
+Kernel<CounterParams> batch_ctr_kernel_for(int rounds, int tables, bool one_key, bool long_messages);
+/// Of XTS.
+Kernel<BatchXtsParams> batch_xts_kernel_for(Direction direction, int rounds, int tables, bool one_key);
+Kernel<BatchXtsParams> batch_tweaks_kernel_for(int rounds, int tables, bool one_key);
+/// Of CFB8 and CFB1 decryption.
+Kernel<SegmentParams> batch_segments_kernel_for(Mode mode, int rounds, int tables, bool one_key);
+/// Copies all messages to `ciphertext`, one behind the other.
+Kernel<SegmentParams> batch_copy_kernel_for();
+/// Of CBC, CFB128, CFB8 and CFB1 encryption, OFB, CMAC and CCM.
+Kernel<SerialParams> serial_batch_kernel_for(Mode mode, int rounds, int tables);
+Kernel<KeyParams> batch_keys_kernel_for(int rounds);
+/// Of its tables.
+inline constexpr int batch_keys_tables = 2;
 
-/// Batches of GCM, beside their key stream.
-using GcmBatchKernel = void (*)(GcmBatchParams);
-/// `lanes` a message: 1, 4 or 32.
-GcmBatchKernel ghash_batch_kernel_for(int lanes);
-GcmBatchKernel ghash_pieces_kernel_for();
-GcmBatchKernel gcm_finish_kernel_for();
-GcmBatchKernel gcm_j0_kernel_for();
-GcmBatchKernel gcm_settle_kernel_for();
+/// Batches of GCM, beside their key stream. `lanes` a message: 1, 4 or 32.
+Kernel<GcmBatchParams> ghash_batch_kernel_for(int lanes);
+Kernel<GcmBatchParams> ghash_pieces_kernel_for();
+Kernel<GcmBatchParams> gcm_finish_kernel_for();
+Kernel<GcmBatchParams> gcm_j0_kernel_for();
+Kernel<GcmBatchParams> gcm_settle_kernel_for();
+Kernel<StatusParams> statuses_kernel_for();
 
 }  // namespace warpaes::cuda

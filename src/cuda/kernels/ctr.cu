@@ -4,11 +4,11 @@
 
 namespace warpaes::cuda {
 
-Kernel ctr_kernel_for(int rounds, int tables, bool aligned) {
-    return with_rounds_and_tables(rounds, tables, [&]<int Rounds, int Tables>() -> Kernel {
-        if (aligned) return &ctr_kernel<Rounds, Tables, ctr_width, true>;
-        return &ctr_kernel<Rounds, Tables, ctr_width, false>;
-    });
+Kernel<Params> ctr_kernel_for(int rounds, int tables, bool aligned) {
+    const auto choose = [&]<int Rounds, int Tables, bool Aligned>() -> Kernel<Params> {
+        return &ctr_kernel<Rounds, Tables, ctr_width, Aligned>;
+    };
+    return with_rounds_and_tables(rounds, tables, aligned, choose);
 }
 
 }  // namespace warpaes::cuda

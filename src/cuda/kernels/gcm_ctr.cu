@@ -4,11 +4,11 @@
 
 namespace warpaes::cuda {
 
-GcmCtrKernel gcm_ctr_kernel_for(int rounds, int tables, bool aligned) {
-    return with_rounds_and_tables(rounds, tables, [&]<int Rounds, int Tables>() -> GcmCtrKernel {
-        if (aligned) return &gcm_ctr_kernel<Rounds, Tables, gcm_ctr_width, true>;
-        return &gcm_ctr_kernel<Rounds, Tables, gcm_ctr_width, false>;
-    });
+Kernel<GcmCtrParams> gcm_ctr_kernel_for(int rounds, int tables, bool aligned) {
+    const auto choose = [&]<int Rounds, int Tables, bool Aligned>() -> Kernel<GcmCtrParams> {
+        return &gcm_ctr_kernel<Rounds, Tables, gcm_ctr_width, Aligned>;
+    };
+    return with_rounds_and_tables(rounds, tables, aligned, choose);
 }
 
 }  // namespace warpaes::cuda

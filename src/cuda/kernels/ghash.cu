@@ -1,4 +1,3 @@
-#include "cuda/kernels/blocks.cuh"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/ghash.cuh"
 
@@ -65,11 +64,11 @@ __global__ void __launch_bounds__(128) ghash_combine_kernel(const __grid_constan
 
 }  // namespace
 
-RowKernel ghash_rows_kernel_for() {
+Kernel<RowParams> ghash_rows_kernel_for() {
     return &ghash_rows_kernel;
 }
 
-CombineKernel ghash_combine_kernel_for() {
+Kernel<CombineParams> ghash_combine_kernel_for() {
     return &ghash_combine_kernel;
 }
 

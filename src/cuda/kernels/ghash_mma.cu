@@ -4,7 +4,7 @@
 
 namespace warpaes::cuda {
 
-RowKernel ghash_mma_kernel_for(bool wide, bool aligned) {
+Kernel<RowParams> ghash_mma_kernel_for(bool wide, bool aligned) {
     using G = GhashMma;
     if (wide) {
         if (aligned) return &ghash_mma_kernel<G::stages, G::batch, G::slots, G::threads, true, true>;

@@ -29,7 +29,6 @@
 // the end of the chunk brings in. There the digest is added to the row's next block, Horner's rule.
 #pragma once
 
-#include "cuda/kernels/blocks.cuh"
 #include "cuda/kernels/ghash.cuh"
 #include "cuda/kernels/mma.cuh"
 

@@ -3,10 +3,10 @@
 
 namespace warpaes::cuda {
 
-Kernel segments_kernel_for(Mode mode, int rounds, int tables) {
-    return with_rounds_and_tables(rounds, tables, [&]<int Rounds, int Tables>() -> Kernel {
-        if (mode == Mode::cfb8) return &cfb8_decrypt_kernel<Rounds, Tables>;
-        return &cfb1_decrypt_kernel<Rounds, Tables>;
+Kernel<Params> segments_kernel_for(Mode mode, int rounds, int tables) {
+    return with_rounds_and_tables(rounds, tables, [&]<int Rounds, int Tables>() -> Kernel<Params> {
+        if (mode == Mode::cfb8) return &segments_kernel<Mode::cfb8, Rounds, Tables>;
+        return &segments_kernel<Mode::cfb1, Rounds, Tables>;
     });
 }
 

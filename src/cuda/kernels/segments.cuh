@@ -31,22 +31,12 @@ __device__ __forceinline__ uint4 shift_in(uint4 window, std::uint32_t next, unsi
                       byte_swap(__funnelshift_l(d, c, bits)), byte_swap(__funnelshift_l(next << 24, d, bits)));
 }
 
-template <int Rounds, int Tables>
-__global__ void __launch_bounds__(1024, 1) cfb8_decrypt_kernel(const __grid_constant__ Params p) {
-    const SharedTables<Tables> tables;
-    tables.fill(te0_constant);
-    const std::uint64_t step = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
-    for (std::uint64_t at = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; at < p.length;
-         at += step) {
-        const uint4 key_stream = cipher<false, Rounds>(tables, window_before(p.input, p.chain, at), p.round_keys);
-        p.output[at] = static_cast<std::uint8_t>(p.input[at] ^ key_stream.x);
-    }
-}
-
-/// CFB1: the byte `text` behind `window` decrypted, or the first `left` bits of it if those are fewer; others are zero.
-template <typename Encrypt>
-__device__ __forceinline__ std::uint8_t cfb1_byte(uint4 window, std::uint32_t text, std::uint64_t left,
-                                                  const Encrypt& encrypt) {
+/// The byte `text` behind `window` decrypted: by one encryption, or for CFB1 by eight. There the first `left` bits of
+/// it if those are fewer; others are zero.
+template <Mode M, typename Encrypt>
+__device__ __forceinline__ std::uint8_t decrypted_byte(uint4 window, std::uint32_t text, std::uint64_t left,
+                                                       const Encrypt& encrypt) {
+    if constexpr (M == Mode::cfb8) return static_cast<std::uint8_t>(text ^ encrypt(window).x);
     const unsigned bits = left < 8 ? static_cast<unsigned>(left) : 8;
     std::uint32_t out = 0;
     for (unsigned bit = 0; bit < bits; ++bit) {
@@ -56,16 +46,16 @@ __device__ __forceinline__ std::uint8_t cfb1_byte(uint4 window, std::uint32_t te
     return static_cast<std::uint8_t>(out);
 }
 
-/// A thread takes a byte, eight encryptions.
-template <int Rounds, int Tables>
-__global__ void __launch_bounds__(1024, 1) cfb1_decrypt_kernel(const __grid_constant__ Params p) {
+/// A thread takes a byte.
+template <Mode M, int Rounds, int Tables>
+__global__ void __launch_bounds__(1024, 1) segments_kernel(const __grid_constant__ Params p) {
     const SharedTables<Tables> tables;
     tables.fill(te0_constant);
-    const std::uint64_t bytes = (p.length + 7) / 8;
-    const std::uint64_t step = static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
-    for (std::uint64_t at = static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; at < bytes; at += step) {
-        p.output[at] = cfb1_byte(window_before(p.input, p.chain, at), p.input[at], p.length - 8 * at,
-                                 [&](uint4 block) { return cipher<false, Rounds>(tables, block, p.round_keys); });
+    const std::uint64_t bytes = M == Mode::cfb1 ? (p.length + 7) / 8 : p.length;
+    const auto encrypt = [&](uint4 block) { return cipher<false, Rounds>(tables, block, p.round_keys); };
+    const std::uint64_t step = global_threads();
+    for (std::uint64_t at = global_thread(); at < bytes; at += step) {
+        p.output[at] = decrypted_byte<M>(window_before(p.input, p.chain, at), p.input[at], p.length - 8 * at, encrypt);
     }
 }
 

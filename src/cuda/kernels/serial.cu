@@ -3,8 +3,8 @@
 
 namespace warpaes::cuda {
 
-Kernel serial_kernel_for(Mode mode, int rounds, int tables) {
-    return with_rounds_and_tables(rounds, tables, [&]<int Rounds, int Tables>() -> Kernel {
+Kernel<Params> serial_kernel_for(Mode mode, int rounds, int tables) {
+    return with_rounds_and_tables(rounds, tables, [&]<int Rounds, int Tables>() -> Kernel<Params> {
         switch (mode) {
         case Mode::cbc:
             return &serial_kernel<Mode::cbc, Rounds, Tables>;

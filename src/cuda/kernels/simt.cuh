@@ -25,6 +25,20 @@ __device__ __forceinline__ unsigned lane_id() {
     return threadIdx.x % warp_lanes;
 }
 
+/// Of the grid.
+__device__ __forceinline__ std::uint64_t global_thread() {
+    return static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ __forceinline__ std::uint64_t global_threads() {
+    return static_cast<std::uint64_t>(gridDim.x) * blockDim.x;
+}
+__device__ __forceinline__ std::uint64_t global_warp() {
+    return global_thread() / warp_lanes;
+}
+__device__ __forceinline__ std::uint64_t global_warps() {
+    return global_threads() / warp_lanes;
+}
+
 /// `pointer`, which leads to memory of the device: for pointers that the compiler finds in memory itself, of which it
 /// does not know that they lead to no shared memory.
 template <typename T>

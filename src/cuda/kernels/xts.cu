@@ -6,12 +6,12 @@ namespace warpaes::cuda {
 namespace {
 
 template <Direction D, int Rounds, int Tables>
-XtsKernel choose(bool plain) {
+Kernel<XtsParams> choose(bool plain) {
     return plain ? &xts_kernel<D, Rounds, Tables, true> : &xts_kernel<D, Rounds, Tables, false>;
 }
 
 template <int Rounds>
-XtsKernel choose(Direction direction, int tables, bool plain) {
+Kernel<XtsParams> choose(Direction direction, int tables, bool plain) {
     if (direction == Direction::encrypt) {
         return tables == 4 ? choose<Direction::encrypt, Rounds, 4>(plain)
                            : choose<Direction::encrypt, Rounds, 2>(plain);
@@ -22,7 +22,7 @@ XtsKernel choose(Direction direction, int tables, bool plain) {
 
 }  // namespace
 
-XtsKernel xts_kernel_for(Direction direction, int rounds, int tables, bool plain) {
+Kernel<XtsParams> xts_kernel_for(Direction direction, int rounds, int tables, bool plain) {
     return rounds == 10 ? choose<10>(direction, tables, plain) : choose<14>(direction, tables, plain);
 }
 
