@@ -17,6 +17,7 @@ text { font: 12px system-ui, sans-serif; fill: #24292f }
 .l0 { stroke: #0072b2 } .l1 { stroke: #e69f00 } .l2 { stroke: #009e73 } .l3 { stroke: #cc79a7 }
 .line { fill: none; stroke-width: 2 }
 .mark { stroke: #24292f; stroke-width: 2 }
+.in0 { fill: #ffffff } .in1 { fill: #24292f }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3 } .note { fill: #9198a1 } .mark { stroke: #e6edf3 }
 }
@@ -56,9 +57,15 @@ def _legend(x: float, y: float, names: list[str]) -> list[str]:
     return parts
 
 
+def _value(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[float | None]]], limits=None) -> str:
-    """A group of horizontal bars a row, one for each of `series`; `limits`: for each row values that a mark shows."""
-    width, left, right, bar, gap = 720, 175, 60, 14, 12
+    """A group of horizontal bars a row, one for each of `series`; `limits`: for each row values that a mark shows. A value
+    stands in its bar, where there is room, so that none stands beside another one's mark."""
+    left, right, bar, gap = 16 + 6.7 * max(len(label) for label, _ in rows), 60, 16, 10
+    width = 720
     top = 70 if len(series) > 1 or limits else 52
     values = [v for _, group in rows for v in group if v is not None]
     values += [v for group in limits or [] for v in group if v is not None]
@@ -72,14 +79,18 @@ def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[fl
         for j, value in enumerate(group):
             if value is None:
                 continue
+            end = left + value * scale
             body.append(
-                f'<rect x="{left}" y="{y + j * bar:g}" width="{value * scale:.1f}" height="{bar - 2}" class="c{j}"/>'
+                f'<rect x="{left:.1f}" y="{y + j * bar:g}" width="{value * scale:.1f}" height="{bar - 2}" class="c{j}"/>'
             )
-            end, limit = value, limits[i][j] if limits else None
-            if limit is not None:
-                end = max(value, limit)
-                body.append(_mark(left + limit * scale, y + j * bar - 1, bar))
-            body.append(text(round(left + end * scale + 5, 1), y + j * bar + 10, f"{value:.3g}"))
+            if limits and limits[i][j] is not None:
+                body.append(_mark(left + limits[i][j] * scale, y + j * bar - 1, bar))
+            inside = value * scale > 40 and j < 2
+            body.append(
+                text(round(end - 5, 1), y + j * bar + 11, _value(value), f"in{j}", "end")
+                if inside
+                else text(round(end + 5, 1), y + j * bar + 11, _value(value))
+            )
         y += len(group) * bar + gap
     return document(width, y, title, note, body)
 

@@ -283,6 +283,16 @@ def plot_name(record: dict, what: str) -> str:
     return f"{slug(machine(record))}-{what}.svg"
 
 
+def one_core(record: dict, key_bits: int, size: int | None = None) -> float | None:
+    """libcrypto's CTR on a core of the GPU's host, in the same run; at its best size if none is named."""
+    rows = [
+        row["baseline_gb_per_s"]
+        for row in rows_of(record, mode="ctr", key_bits=key_bits)
+        if row["backend"] in CPU_BACKENDS and row["baseline_gb_per_s"] and size in (None, row["bytes"])
+    ]
+    return max(rows, default=None)
+
+
 def draw(record: dict) -> dict[str, str]:
     """File name and content of each plot."""
     out = {}
@@ -290,7 +300,8 @@ def draw(record: dict) -> dict[str, str]:
     if rows:
         largest = max(row["bytes"] for row in rows)
         keys = sorted({row["key_bits"] for row in rows})
-        pairs = operations(rows)
+        # GMAC encrypts nothing, and would leave the others a fifth of the picture.
+        pairs = [pair for pair in operations(rows) if pair[0] != "gmac"]
         values = [
             (
                 operation(m, d),
@@ -302,6 +313,10 @@ def draw(record: dict) -> dict[str, str]:
             for m, d in pairs
         ]
         limits = [[limit(record, m, k) for k in keys] for m, _ in pairs]
+        baseline = [one_core(record, k) for k in keys]
+        if any(baseline):
+            values.append(("CTR, libcrypto, a core of the host", baseline))
+            limits.append([None for _ in keys])
         out[plot_name(record, "device")] = plots.bars(
             f"{human_bytes(largest)} in device memory, GB/s of plaintext",
             source(record, True),
@@ -317,6 +332,10 @@ def draw(record: dict) -> dict[str, str]:
         if points:
             series.append((name, points))
     if series:
+        sizes = sorted({x for _, points in series for x, _ in points})
+        points = [(size, value) for size in sizes if (value := one_core(record, 128, size))]
+        if points:
+            series.append(("libcrypto, one core", points))
         out[plot_name(record, "sizes")] = plots.lines(
             "CTR, AES-128, by size and place, GB/s of plaintext", source(record, True), series, human_bytes
         )

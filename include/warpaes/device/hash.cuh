@@ -1,9 +1,11 @@
-// Hash functions of one block from AES, as secure computation uses them. Part of <warpaes/device.cuh>, whose rules hold.
+// Hash functions of one block from AES, as secure computation uses them. Part of <warpaes/device.cuh>, whose rules
+// hold.
 //
 // With a key that is fixed and public for the whole protocol AES is taken for a random permutation P. Which property a
-// protocol needs, and that none of these may stand for another, is in C. Guo, J. Katz, X. Wang and Y. Yu, "Efficient and
-// Secure Multiparty Computation from Fixed-Key Block Ciphers", IEEE S&P 2020, whose names these are. Half-gates garbling
-// and correlated oblivious transfer need the last; x is secret, and the tweak, which is public, never comes twice.
+// protocol needs, and that none of these may stand for another, is in C. Guo, J. Katz, X. Wang and Y. Yu, "Efficient
+// and Secure Multiparty Computation from Fixed-Key Block Ciphers", IEEE S&P 2020, whose names these are. Half-gates
+// garbling and correlated oblivious transfer need the last; x is secret, and the tweak, which is public, never comes
+// twice.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,8 +14,8 @@
 
 namespace warpaes::device {
 
-/// The linear orthomorphism S(l || r) = (l ^ r) || l, where r is bytes 0 to 7 and l is bytes 8 to 15: as 128-bit numbers
-/// of a little-endian machine l is the upper half.
+/// The linear orthomorphism S(l || r) = (l ^ r) || l, where r is bytes 0 to 7 and l is bytes 8 to 15: as 128-bit
+/// numbers of a little-endian machine l is the upper half.
 __device__ __forceinline__ uint4 orthomorphism(uint4 x) {
     return make_uint4(x.z, x.w, x.x ^ x.z, x.y ^ x.w);
 }
@@ -39,7 +41,8 @@ __device__ __forceinline__ uint4 hash_tccr(const tables<Count>& t, const key_sch
 }
 
 /// The compression function of Matyas, Meyer and Oseas (ISO/IEC 10118-2): E_key(block) ^ block, under a key that comes
-/// with the block, such as a seed or the value before in a chain. Costs what one block of counter_prg does, key included.
+/// with the block, such as a seed or the value before in a chain. Costs what one block of counter_prg does, key
+/// included.
 template <int KeyBits, int Count>
 __device__ __forceinline__ uint4 matyas_meyer_oseas(const tables<Count>& t, const cipher_key<KeyBits>& key,
                                                     uint4 block) {
