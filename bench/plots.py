@@ -62,8 +62,10 @@ def _value(value: float) -> str:
 
 
 def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[float | None]]], limits=None) -> str:
-    """A group of horizontal bars a row, one for each of `series`; `limits`: for each row values that a mark shows. A value
-    stands in its bar, where there is room, so that none stands beside another one's mark."""
+    """A group of horizontal bars a row, one for each of `series`; `limits`: for each row values that a mark shows.
+
+    A value stands in its bar, where there is room, so that none stands beside another one's mark.
+    """
     left, right, bar, gap = 16 + 6.7 * max(len(label) for label, _ in rows), 60, 16, 10
     width = 720
     top = 70 if len(series) > 1 or limits else 52
@@ -80,9 +82,8 @@ def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[fl
             if value is None:
                 continue
             end = left + value * scale
-            body.append(
-                f'<rect x="{left:.1f}" y="{y + j * bar:g}" width="{value * scale:.1f}" height="{bar - 2}" class="c{j}"/>'
-            )
+            place = f'x="{left:.1f}" y="{y + j * bar:g}" width="{value * scale:.1f}" height="{bar - 2}"'
+            body.append(f'<rect {place} class="c{j}"/>')
             if limits and limits[i][j] is not None:
                 body.append(_mark(left + limits[i][j] * scale, y + j * bar - 1, bar))
             inside = value * scale > 40 and j < 2
