@@ -17,10 +17,11 @@ namespace {
 const std::vector<Experiment>& list() {
     using namespace experiments;
     static const std::vector<Experiment> experiments{
-        n_implementations, n_granularity,   n_tables,   n_layout, n_persistent, n_overlap,    g_schemes,  g_tables,
-        g_transfers,       g_breakdown,     p_threads,  p_memory, p_streams,    p_staging,    p_pipeline, p_encryption,
-        p_decryption,      p_random_access, d_surfaces, d_model,  d_occupancy,  h_reads,      h_tables,   h_ctr,
-        h_overhead,        h_rekeying,      h_serial,   h_mixing, w_leakage,    w_contenders,
+        n_implementations, n_granularity, n_tables,      n_layout,    n_persistent, n_overlap,    n_baselines,
+        g_schemes,         g_tables,      g_transfers,   g_breakdown, p_threads,    p_memory,     p_streams,
+        p_staging,         p_pipeline,    p_host_memory, p_modes,     p_encryption, p_decryption, p_random_access,
+        d_surfaces,        d_model,       d_occupancy,   h_reads,     h_tables,     h_ctr,        h_overhead,
+        h_rekeying,        h_serial,      h_mixing,      w_leakage,   w_contenders,
     };
     return experiments;
 }
@@ -55,7 +56,7 @@ const char* letter_of(Paper paper) {
 const char* citation_of(Paper paper) {
     switch (paper) {
     case Paper::gibadullin:
-        return "R. Gibadullin, A. Yakovlev, D. Novikov, D. Perukhin: Acceleration of AES encryption on the NVIDIA CUDA "
+        return "R. Gibadullin, A. Yakovlev, A. Novikov, M. Perukhin: Acceleration of AES encryption on the NVIDIA CUDA "
                "platform (in Russian), after K. Iwai, N. Nishikawa, T. Kurokawa, 2010; GeForce GTX 285, CUDA 2.3";
     case Paper::gu:
         return "Gu, Gao, Bao, Xiang: High-speed AES based on GPGPU and CUDA (in Chinese), 2011; GeForce GTX 285, CUDA "

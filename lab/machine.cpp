@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <system_error>
@@ -25,6 +27,7 @@ void read_cpu(Machine& machine) {
         if (colon == std::string::npos) continue;
         if (line.starts_with("model name") && machine.cpu.empty()) machine.cpu = line.substr(colon + 2);
         if (!line.starts_with("flags")) continue;
+        machine.is_virtual = (line + " ").find(" hypervisor ") != std::string::npos;
         for (const char* flag : {"aes", "vaes", "avx2", "avx512f", "pclmulqdq", "vpclmulqdq"}) {
             if ((line + " ").find(fmt::format(" {} ", flag)) != std::string::npos) {
                 machine.instructions.emplace_back(flag);
@@ -88,6 +91,30 @@ unsigned available_processors() {
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<unsigned>(CPU_COUNT(&set));
     return static_cast<unsigned>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+unsigned all_processors() {
+    return static_cast<unsigned>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+std::optional<double> processor_seconds() {
+    std::ifstream stat("/proc/stat");
+    std::string name;
+    double user = 0, nice = 0, system = 0, idle = 0, waiting = 0, interrupts = 0, soft = 0;
+    if (!(stat >> name >> user >> nice >> system >> idle >> waiting >> interrupts >> soft) || name != "cpu") return {};
+    return (user + nice + system + interrupts + soft) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+std::optional<double> processor_seconds_of_others() {
+    std::optional<double> seconds = processor_seconds();
+    for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+        rusage used{};
+        if (!seconds || getrusage(who, &used) != 0) return {};
+        for (const timeval& t : {used.ru_utime, used.ru_stime}) {
+            *seconds -= static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+        }
+    }
+    return seconds;
 }
 
 Machine look_around(int gpu) {

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <system_error>
 
@@ -48,7 +49,8 @@ json of(const Machine& machine) {
             {"instructions", machine.instructions},
             {"memory_bytes", machine.memory_bytes},
             {"os", machine.os},
-            {"openssl", machine.openssl}};
+            {"openssl", machine.openssl},
+            {"virtual", machine.is_virtual ? json(*machine.is_virtual) : json(nullptr)}};
 }
 
 Machine to_machine(const json& in) {
@@ -60,6 +62,7 @@ Machine to_machine(const json& in) {
     in.at("memory_bytes").get_to(machine.memory_bytes);
     in.at("os").get_to(machine.os);
     in.at("openssl").get_to(machine.openssl);
+    if (in.contains("virtual") && !in["virtual"].is_null()) machine.is_virtual = in["virtual"].get<bool>();
     return machine;
 }
 
@@ -73,19 +76,39 @@ Options to_options(const json& in) {
 }
 
 json of(const Entry& entry) {
-    return {{"key", entry.key},           {"paper", entry.paper},
-            {"citation", entry.citation}, {"title", entry.title},
-            {"question", entry.question}, {"status", statuses(entry.status)},
-            {"reason", entry.reason},     {"commit", entry.commit},
-            {"seconds", entry.seconds},   {"result", to_json(entry.result)}};
+    return {{"key", entry.key},
+            {"paper", entry.paper},
+            {"citation", entry.citation},
+            {"title", entry.title},
+            {"question", entry.question},
+            {"status", statuses(entry.status)},
+            {"reason", entry.reason},
+            {"commit", entry.commit},
+            {"seconds", entry.seconds},
+            {"load", entry.load ? json(*entry.load) : json(nullptr)},
+            {"result", to_json(entry.result)}};
 }
 
 Entry to_entry(const json& in) {
-    return {in.at("key"),      in.at("paper"),
-            in.at("citation"), in.at("title"),
-            in.at("question"), statuses.parse(in.at("status").get<std::string>()),
-            in.at("reason"),   in.at("commit"),
-            in.at("seconds"),  result_from_json(in.at("result"))};
+    Entry entry{in.at("key"),
+                in.at("paper"),
+                in.at("citation"),
+                in.at("title"),
+                in.at("question"),
+                statuses.parse(in.at("status").get<std::string>()),
+                in.at("reason"),
+                in.at("commit"),
+                in.at("seconds"),
+                std::nullopt,
+                {}};
+    if (entry.seconds < 0) throw RecordError(fmt::format("{}: it took less than no time", entry.key));
+    if (in.contains("load") && !in["load"].is_null()) entry.load = in["load"].get<double>();
+    try {
+        entry.result = result_from_json(in.at("result"));
+    } catch (const RecordError& error) {
+        throw RecordError(fmt::format("{}: {}", entry.key, error.what()));
+    }
+    return entry;
 }
 
 }  // namespace
@@ -121,19 +144,28 @@ Record record_from_json(const json& in) {
         in.at("seconds").get_to(record.seconds);
         record.machine = to_machine(in.at("machine"));
         record.options = to_options(in.at("options"));
-        for (const json& entry : in.at("experiments")) record.experiments.push_back(to_entry(entry));
+        if (record.seconds < 0) throw RecordError("it took less than no time");
+        std::set<std::string> keys;
+        for (const json& entry : in.at("experiments")) {
+            record.experiments.push_back(to_entry(entry));
+            const std::string& key = record.experiments.back().key;
+            if (!keys.insert(key).second) throw RecordError(fmt::format("{} is in it twice", key));
+        }
         return record;
-    } catch (const json::exception& error) {
-        throw RecordError(error.what());
+    } catch (const json::exception&) {
+        throw RecordError("what a record has is missing in it, or of another kind");
     }
 }
 
 Record load(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
     std::ostringstream text;
-    if (!file || !(text << file.rdbuf())) fail(path);
+    if (!file) fail(path);
+    text << file.rdbuf();
+    if (file.bad()) fail(path);
+    if (text.str().empty()) throw RecordError("the file is empty");
     json parsed = json::parse(text.str(), nullptr, false);
-    if (parsed.is_discarded() || !parsed.is_object()) throw RecordError("no JSON object");
+    if (parsed.is_discarded() || !parsed.is_object()) throw RecordError("it is no JSON object");
     return record_from_json(parsed);
 }
 

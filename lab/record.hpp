@@ -40,6 +40,7 @@ struct Machine {
     std::uint64_t memory_bytes = 0;
     std::string os;
     std::string openssl;
+    std::optional<bool> is_virtual;  ///< a machine on a hypervisor; none if it is not known
 };
 
 /// What was asked for.
@@ -67,6 +68,8 @@ struct Entry {
     std::string reason;
     std::string commit;  ///< of the build that ran it, as the record's; "" if it has not run
     double seconds = 0;
+    /// Share of the machine's processor time that others used meanwhile; none if it is not known.
+    std::optional<double> load;
     Result result;
 };
 Entry make_entry(const Experiment& experiment);

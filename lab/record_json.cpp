@@ -105,6 +105,9 @@ void check(const Panel& panel) {
             throw RecordError(fmt::format("{}: {} figures and {} spreads for {} places", name, series.values.size(),
                                           series.spread.size(), places));
         }
+        for (const auto& spread : series.spread) {
+            if (spread && spread->low > spread->high) throw RecordError(name + ": quartiles in the wrong order");
+        }
     }
 }
 
@@ -128,7 +131,8 @@ json to_json(const Result& result) {
                          {"published", figure(fact.published)}});
     }
     for (const Verdict& verdict : result.verdicts) {
-        verdicts.push_back({{"holds", holds_names(verdict.holds)}, {"sentence", verdict.sentence}});
+        verdicts.push_back(
+            {{"claim", verdict.claim}, {"holds", holds_names(verdict.holds)}, {"sentence", verdict.sentence}});
     }
     return {{"panels", panels}, {"facts", facts}, {"verdicts", verdicts}, {"notes", result.notes}};
 }
@@ -141,7 +145,8 @@ Result result_from_json(const json& in) {
             {fact.at("name"), to_number(fact.at("value")), fact.at("unit"), to_figure(fact.at("published"))});
     }
     for (const json& verdict : in.at("verdicts")) {
-        result.verdicts.push_back({holds_names.parse(verdict.at("holds").get<std::string>()), verdict.at("sentence")});
+        result.verdicts.push_back({holds_names.parse(verdict.at("holds").get<std::string>()), verdict.at("sentence"),
+                                   verdict.value("claim", "")});
     }
     in.at("notes").get_to(result.notes);
     check(result);

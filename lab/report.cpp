@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "lab/claims/claim.hpp"
 #include "lab/report_parts.hpp"
 
 namespace lab {
@@ -69,10 +70,13 @@ std::string filled(std::string_view page, std::initializer_list<std::pair<std::s
 
 }  // namespace
 
-std::string report_page(const Record& record) {
+std::string report_page(const Record& as_it_is) {
+    Record record = as_it_is;
+    refresh(record);
     return filled(report::page, {{"{{title}}", for_html(title_of(record))},
                                  {"{{style}}", report::style},
                                  {"{{record}}", for_script(to_json(record).dump())},
+                                 {"{{claims}}", for_script(claims_of(record).dump())},
                                  {"{{script}}", report::script}});
 }
 

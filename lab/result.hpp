@@ -58,6 +58,7 @@ struct Verdict {
     enum class Holds { yes, partly, no, open };
     Holds holds = Holds::open;
     std::string sentence;  ///< made of the figures, with the most important of them in it
+    std::string claim;     ///< which: `id` of lab/claims; empty in records of builds that knew none
 };
 
 /// A figure that is no row of a plot: an error of a fit, a share that was hidden.
@@ -71,7 +72,7 @@ struct Fact {
 struct Result {
     std::vector<Panel> panels;
     std::vector<Fact> facts;
-    std::vector<Verdict> verdicts;   ///< one for each published conclusion
+    std::vector<Verdict> verdicts;   ///< of lab/claims; an experiment leaves them out
     std::vector<std::string> notes;  ///< what was left out here, and why
 };
 

@@ -9,6 +9,7 @@
 #include <ctime>
 #include <exception>
 
+#include "lab/claims/claim.hpp"
 #include "lab/machine.hpp"
 
 namespace lab {
@@ -41,7 +42,9 @@ double estimate(const Experiment& experiment, const Context& context) {
 void run_one(const Experiment& experiment, const Context& context, const Conditions& conditions, Entry& entry) {
     entry.result = {};
     entry.reason.clear();
+    entry.load.reset();
     const auto start = Clock::now();
+    const std::optional<double> others = processor_seconds_of_others();
     try {
         if (experiment.needs == Experiment::Needs::gpu && context.gpu < 0) throw LeftOut(conditions.no_gpu);
         context.step(0, "");
@@ -63,6 +66,10 @@ void run_one(const Experiment& experiment, const Context& context, const Conditi
     const bool has_run = entry.status != Status::not_run;
     entry.seconds = has_run ? seconds_since(start) : 0;
     entry.commit = has_run ? commit_of_build() : "";
+    const std::optional<double> others_now = processor_seconds_of_others();
+    if (entry.status == Status::measured && others && others_now && entry.seconds > 0) {
+        entry.load = std::max(0.0, *others_now - *others) / (entry.seconds * all_processors());
+    }
 }
 
 }  // namespace
@@ -130,6 +137,7 @@ bool run(Record& record, const Conditions& conditions) {
             time_left.skipped(i);
         }
         record.seconds += entry.seconds;
+        judge(record);
         save(record, conditions.path);
         conditions.finished(entry);
         if (entry.status == Status::not_run) return false;

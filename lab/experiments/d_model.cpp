@@ -8,7 +8,6 @@
 #include "lab/compare.hpp"
 #include "lab/cpu/model_tree.hpp"
 #include "lab/experiments/experiments.hpp"
-#include "lab/experiments/file_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/surfaces.hpp"
 
@@ -143,19 +142,6 @@ Panel winners_panel(const Surfaces& surfaces, const std::vector<Model>& models) 
             "Share of all points of file, buffer, key size and direction."};
 }
 
-/// From which file on, through the largest buffer, the model expects `a` to be ahead of `b` for good.
-std::optional<std::uint64_t> ahead_from(const Surfaces& surfaces, const Model& a, const Model& b) {
-    std::optional<std::uint64_t> from;
-    for (auto file = surfaces.files.rbegin(); file != surfaces.files.rend(); ++file) {
-        const auto seconds = [&](const Model& m) {
-            return m.seconds(*file, surfaces.buffers.back(), 128, Direction::encrypt);
-        };
-        if (seconds(a) >= seconds(b)) break;
-        from = *file;
-    }
-    return from;
-}
-
 Result run_model(const Context& context) {
     const Surfaces& surfaces = measure_surfaces(context, 0.95);
     context.step(0.95, "fitting");
@@ -178,18 +164,6 @@ Result run_model(const Context& context) {
         for (std::size_t b = 0; b < a; ++b) result.panels.push_back(ratio_panel(surfaces, models[a], models[b]));
     }
     result.panels.push_back(winners_panel(surfaces, models));
-    std::vector<Fit> fits;
-    for (const Model& model : models) {
-        fits.push_back({model.implementation, model.quality.relative_absolute_error, model.quality.r_squared,
-                        model.unsmoothed_error, model.typical_factor});
-    }
-    result.verdicts.push_back(judge_fit(fits));
-    if (surfaces.has(on_cuda.name)) {
-        for (std::size_t i = 0; i + 1 < models.size(); ++i) {
-            result.verdicts.push_back(judge_use(ahead_from(surfaces, models.back(), models[i]),
-                                                models[i].implementation, surfaces.files.back()));
-        }
-    }
     result.notes = surfaces.notes;
     result.notes.push_back(
         fmt::format("Errors are of {}-fold cross-validation, of the logarithm of time; surfaces are of trees that have "

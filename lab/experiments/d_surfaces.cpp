@@ -3,8 +3,8 @@
 
 #include "lab/compare.hpp"
 #include "lab/experiments/experiments.hpp"
-#include "lab/experiments/file_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
+#include "lab/machine.hpp"
 #include "lab/surfaces.hpp"
 
 namespace lab::experiments {
@@ -33,6 +33,39 @@ Panel panel_of(const Surfaces& surfaces, unsigned key_bits, Direction direction)
     return panel;
 }
 
+/// What each takes of the machine's processors for a gigabyte, buffer after buffer; no file.
+Panel processor_seconds_of(const Context& context, const Surfaces& surfaces) {
+    Panel panel{"Processor seconds a gigabyte",
+                Panel::Kind::bars,
+                categories("implementation", surfaces.implementations),
+                numbers("processor seconds", "s/GB", Axis::Scale::linear, {}),
+                {},
+                {measured("largest file and buffer")},
+                "User and system time of the whole machine, whoever took it, while AES-128 encrypts the largest buffer "
+                "again and again; the GPU's copies included, no file."};
+    const std::uint64_t buffer = surfaces.buffers.back();
+    const std::vector<std::uint8_t> key(16, 0x2b);
+    for (const Implementation* one : {&in_plain_cpp, &with_aes_ni, &on_cuda}) {
+        if (!surfaces.has(one->name)) continue;
+        const auto cipher = one->make(context, key, Direction::encrypt, buffer);
+        cipher->run(buffer);
+        std::vector<double> samples;
+        for (int i = 0; i < 3; ++i) {
+            context.check();
+            double bytes = 0, seconds = 0;
+            const double before = processor_seconds().value_or(0);
+            // Ticks are of a hundredth of a second.
+            while (seconds < (context.quick ? 0.1 : 1)) {
+                seconds += time_of([&] { cipher->run(buffer); });
+                bytes += static_cast<double>(buffer);
+            }
+            samples.push_back((processor_seconds().value_or(0) - before) / (bytes / 1e9));
+        }
+        add(panel.series[0], summarize(samples));
+    }
+    return panel;
+}
+
 Result run_surfaces(const Context& context) {
     const Surfaces& surfaces = measure_surfaces(context, 1);
     Result result;
@@ -41,6 +74,7 @@ Result run_surfaces(const Context& context) {
             result.panels.push_back(panel_of(surfaces, key_bits, direction));
         }
     }
+    result.panels.push_back(processor_seconds_of(context, surfaces));
     for (const std::string& implementation : surfaces.implementations) {
         const auto last = [&](unsigned key_bits) {
             return surfaces.of(implementation, key_bits, Direction::encrypt).seconds.back().median;
@@ -49,13 +83,6 @@ Result run_surfaces(const Context& context) {
             {fmt::format("{}: AES-256 over AES-128, time at the largest file and buffer", implementation),
              last(256) / last(128), "", std::nullopt});
     }
-    if (surfaces.has(on_cuda.name)) {
-        result.verdicts = {judge_small_data(surfaces), judge_large_data(surfaces)};
-    } else {
-        result.verdicts.push_back(
-            {Verdict::Holds::open, "When to use the GPU cannot be said here: there is none to hold against the CPU."});
-    }
-    if (surfaces.has(with_aes_ni.name)) result.verdicts.push_back(judge_aes_ni(surfaces));
     result.notes = surfaces.notes;
     return result;
 }

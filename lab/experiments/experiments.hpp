@@ -11,6 +11,7 @@ extern const Experiment n_tables;
 extern const Experiment n_layout;
 extern const Experiment n_persistent;
 extern const Experiment n_overlap;
+extern const Experiment n_baselines;
 
 extern const Experiment g_schemes;
 extern const Experiment g_tables;
@@ -22,6 +23,8 @@ extern const Experiment p_memory;
 extern const Experiment p_streams;
 extern const Experiment p_staging;
 extern const Experiment p_pipeline;
+extern const Experiment p_host_memory;
+extern const Experiment p_modes;
 extern const Experiment p_encryption;
 extern const Experiment p_decryption;
 extern const Experiment p_random_access;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,9 @@ std::vector<std::uint64_t> fitting(const Context& context, const std::vector<Pla
 
 /// The fastest backend on the CPU, and `cuda` if the context has a GPU.
 std::vector<std::string> backends_of(const Context& context);
+
+/// [P]'s streams where its program has them, between reading and writing a file; none without a disk.
+std::optional<Panel> measure_streams_on_a_disk(const Context& context, std::span<const unsigned> streams);
 
 /// A sample of `work` a call, as long as the run goes on. Verifies the first, which is not counted (lab/measure.hpp).
 std::function<double()> verified_once(const Context& context, std::function<double()> work,

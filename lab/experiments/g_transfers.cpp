@@ -6,7 +6,6 @@
 #include <warpaes/warpaes.hpp>
 
 #include "lab/experiments/experiments.hpp"
-#include "lab/experiments/host_verdicts.hpp"
 #include "lab/experiments/support.hpp"
 #include "lab/gpu/catalogue.hpp"
 #include "lab/gpu/overlap.hpp"
@@ -181,7 +180,6 @@ Result transfers(const Context& context) {
     }
 
     Result result;
-    result.verdicts.push_back(judge_mapped(x, plain, overlapped, write_combined));
     const double published_most = published::gb_per_s_of_gbit(
         *std::max_element(published::gu::mapped_write_combined.begin(), published::gu::mapped_write_combined.end()));
     const double published_plain = published::gb_per_s_of_gbit(
@@ -273,7 +271,6 @@ Result breakdown(const Context& context) {
                     {}};
         panel.note = "Page-locked memory, one step after the other on one stream, AES-128-ECB; medians by events.";
         result.panels.push_back(std::move(panel));
-        if (result.verdicts.empty()) result.verdicts.push_back(judge_breakdown(x, b.compute));
     }
     return result;
 }

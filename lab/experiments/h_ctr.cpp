@@ -6,7 +6,6 @@
 #include <warpaes/warpaes.hpp>
 
 #include "lab/experiments/experiments.hpp"
-#include "lab/experiments/host_verdicts.hpp"
 #include "lab/experiments/support.hpp"
 #include "lab/published.hpp"
 
@@ -110,13 +109,10 @@ Result run(const Context& context) {
     const double published_with = published::gb_per_s_of_mbit(published::harrison::ctr_with_transfers_mbit_per_s);
 
     Result result;
-    result.verdicts.push_back(judge_counter_mode(alone, with, production, production_with));
     result.facts = {{"kernel alone, four tables in shared memory", alone, "GB/s", published_alone},
                     {"with transfers, one step after the other", with, "GB/s", published_with},
                     {"production, device memory", production, "GB/s", {}},
                     {"production, page-locked memory", production_with, "GB/s", {}}};
-    c.alone.insert(c.alone.begin(), published_everywhere("published, at most", published_alone, x.size()));
-    c.transfers.insert(c.transfers.begin(), published_everywhere("published, at most", published_with, x.size()));
     Panel kernels{"CTR, kernel alone",
                   Panel::Kind::lines,
                   numbers("text", "B", Axis::Scale::log, x),

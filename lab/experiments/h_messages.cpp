@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "lab/experiments/experiments.hpp"
-#include "lab/experiments/host_verdicts.hpp"
 #include "lab/experiments/messages.hpp"
 #include "lab/published.hpp"
 
@@ -76,8 +75,9 @@ double one_message(const warpaes::Engine& engine, const warpaes::Key& key, const
 
 /// The data model's kernel by events. What ran before may have left the GPU idle, and an idle one is slow to begin: a
 /// run goes before it that is not counted.
-double kernel_alone(const gpu::PayloadOnDevice& payload, const Messages& messages, const gpu::Stream& stream) {
-    const auto run = [&] { payload.run(messages.input(), messages.output(), gpu::ThreadMapping::natural, {}, stream); };
+double kernel_alone(const gpu::PayloadOnDevice& payload, const Messages& messages, const gpu::Stream& stream,
+                    gpu::ThreadMapping mapping = gpu::ThreadMapping::natural) {
+    const auto run = [&] { payload.run(messages.input(), messages.output(), mapping, {}, stream); };
     run();
     return gpu::seconds_of(stream, run);
 }
@@ -128,6 +128,35 @@ Series overhead(std::string name, const Series& one, const Series& many) {
         }
     }
     return out;
+}
+
+/// What striping the threads costs messages that gain nothing by it.
+Panel measure_striping(const Context& context, std::uint64_t bytes, std::uint64_t most) {
+    const std::uint64_t blocks = std::max<std::uint64_t>(std::min<std::uint64_t>(512, context.most_bytes / 16), 1);
+    Messages messages({.count = messages_for(bytes, blocks, most), .blocks = blocks});
+    KeySchedules schedules;
+    gpu::PayloadOnDevice payload;
+    payload.load(messages.prepare(schedules), schedules);
+    const gpu::Stream stream;
+    std::vector<Work> works;
+    for (const auto mapping : {gpu::ThreadMapping::natural, gpu::ThreadMapping::striped}) {
+        messages.poison();
+        kernel_alone(payload, messages, stream, mapping);
+        messages.check("threads by their mapping");
+        works.emplace_back([&, mapping] { return kernel_alone(payload, messages, stream, mapping); });
+    }
+    Panel panel{
+        "Natural and striped threads",
+        Panel::Kind::bars,
+        categories("threads", {"natural", "striped"}),
+        throughput(),
+        {},
+        {experiments::measured("[H]'s model, kernel alone")},
+        fmt::format("{} messages of {} blocks, CTR, AES-128, in device memory.", messages.shape().count, blocks)};
+    for (const Summary& seconds : sample_in_turns(effort(context.quick), works)) {
+        add(panel.series[0], rate(static_cast<double>(messages.shape().bytes()) / 1e9, seconds));
+    }
+    return panel;
 }
 
 Result measure_overhead(const Context& context) {
@@ -222,7 +251,6 @@ Result measure_overhead(const Context& context) {
             {fmt::format("a batch by itself beyond one message, messages of {} block{}", x[i], x[i] == 1 ? "" : "s"),
              beyond_us[i], "µs", std::nullopt});
     }
-    result.verdicts.push_back(judge_overhead(x, {model_from_host, model, production, message_us, beyond_us}));
     result.panels.push_back({"Overhead of many messages",
                              Panel::Kind::lines,
                              numbers("message", "blocks", Axis::Scale::log, x),
@@ -247,12 +275,12 @@ Result measure_overhead(const Context& context) {
         numbers("message", "blocks", Axis::Scale::log, x),
         wide_throughput(),
         {},
-        {published_everywhere("published, at most",
-                              published::gb_per_s_of_mbit(published::harrison::messages_mbit_per_s), x.size())},
+        {},
         "The same messages in page-locked memory, by the host's clock from the call, or from the descriptors, to "
         "the end. The model copies all in, runs, and copies all out, as the paper's runtime."};
     for (Subject& s : from_host) transfers.series.push_back(std::move(s.series));
     result.panels.push_back(std::move(transfers));
+    result.panels.push_back(measure_striping(context, bytes, most));
     return result;
 }
 
@@ -303,7 +331,6 @@ Result measure_rekeying(const Context& context) {
     }
 
     Result result;
-    result.verdicts.push_back(judge_rekeying(x, {shared[1].series, own[1].series}, {shared[0].series, own[0].series}));
     Panel panel{
         "A new key for every message",
         Panel::Kind::lines,

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "lab/experiments/experiments.hpp"
-#include "lab/experiments/host_verdicts.hpp"
 #include "lab/experiments/support.hpp"
 #include "lab/gpu/memory_reads.hpp"
+#include "lab/gpu/stream_reads.hpp"
 #include "lab/published.hpp"
 
 namespace lab::experiments {
@@ -32,6 +32,40 @@ struct Pattern {
 constexpr Pattern patterns[] = {{ReadPattern::same, "coherent: one word"},
                                 {ReadPattern::consecutive, "coherent: neighbouring words"},
                                 {ReadPattern::random, "random"}};
+
+/// Reads of threads that each have a stream of 128 blocks, by how far apart the streams of neighbours lie.
+Panel measure_distances(const Context& context) {
+    constexpr std::uint32_t stream_blocks = 128;
+    std::uint32_t most = context.quick ? 512 : 1024;
+    const std::size_t wanted = std::size_t{16} * 65'536 * most;
+    auto streams = static_cast<std::uint32_t>(room_for(context, wanted) / (std::size_t{16} * most));
+    if (streams < 256) most = stream_blocks, streams = 256;
+    gpu::StreamReads reads(streams, stream_blocks, most);
+    std::vector<double> distances;
+    Series rates{"16 bytes a thread", Series::Role::measured, {}, {}};
+    for (std::uint32_t distance = 1; distance <= most; distance *= context.quick ? 4 : 2) distances.push_back(distance);
+    if (context.quick) {
+        distances.push_back(stream_blocks);
+        std::sort(distances.begin(), distances.end());
+    }
+    for (const double distance : distances) {
+        context.check();
+        const Summary seconds =
+            sample(effort(context.quick), [&] { return reads.run(static_cast<std::uint32_t>(distance)); });
+        if (!reads.verify()) throw Mismatch("streams: the sum of what was read is wrong");
+        add(rates, rate(static_cast<double>(reads.bytes()) / 1e9, seconds));
+    }
+    return {"Reads by the distance of neighbouring threads",
+            Panel::Kind::lines,
+            numbers("distance", "blocks", Axis::Scale::log, distances),
+            wide_throughput(),
+            {},
+            {rates},
+            fmt::format(
+                "{} threads read {} blocks of 16 bytes each and do nothing else; every sum verified. Streams longer "
+                "than the distance lie in runs beside the others' runs.",
+                streams, stream_blocks)};
+}
 
 Result run(const Context& context) {
     const gpu::Properties properties = gpu_of(context);
@@ -73,7 +107,6 @@ Result run(const Context& context) {
     for (const Source& source : sources) names.emplace_back(source.name);
 
     Result result;
-    result.verdicts.push_back(judge_reads(per_clock[0], per_clock[2]));
     const std::string note = fmt::format(
         "{:.2g} reads of four bytes a launch, each sum verified. Tables of 4 KiB; {} in L2, {} in memory; 1,024 "
         "threads a "
@@ -94,6 +127,7 @@ Result run(const Context& context) {
                              {},
                              rates,
                              note});
+    result.panels.push_back(measure_distances(context));
     return result;
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "lab/experiments/experiments.hpp"
-#include "lab/experiments/host_verdicts.hpp"
 #include "lab/experiments/messages.hpp"
 #include "lab/published.hpp"
 
@@ -119,7 +118,6 @@ Result run(const Context& context) {
             add(model, f.model);
         }
     }
-    result.verdicts.push_back(judge_serial_counts(counts, production, lengths.size() / 2));
     const std::string left_out = fmt::format("Combinations of more than {} are left out.", size_name(most_bytes));
     for (const Series* series : {&production, &model}) {
         result.panels.push_back(
@@ -188,7 +186,6 @@ Result run(const Context& context) {
                               .production);
         }
     }
-    result.verdicts.push_back(judge_distance(distances, runs, ones));
     result.panels.push_back(
         {"Distance between neighbouring messages",
          Panel::Kind::lines,

@@ -3,7 +3,6 @@
 #include <array>
 
 #include "lab/experiments/experiments.hpp"
-#include "lab/experiments/kernel_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/gpu/catalogue.hpp"
 #include "lab/published.hpp"
@@ -44,7 +43,6 @@ Result run(const Context& context) {
     result.panels = {panel};
     result.facts = {{"fastest published way, the quad table in shared memory", plain, "GB/s", best_then},
                     {"quad table, one copy a bank over one copy", copies / plain, "times", std::nullopt}};
-    result.verdicts = judge_table_study(panel.series[1], panel.series[2]);
     return result;
 }
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 
+#include "lab/claims/figures.hpp"
 #include "lab/experiments/experiments.hpp"
-#include "lab/experiments/kernel_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/gpu/catalogue.hpp"
 #include "lab/published.hpp"
@@ -14,6 +14,11 @@ namespace lab::experiments {
 namespace {
 
 namespace paper = published::gibadullin;
+
+/// Of implementation `number`, in GB/s.
+double published_speed(int number) {
+    return published::gb_per_s_of_gbit(paper::implementations[static_cast<std::size_t>(number - 1)].gbit_per_s);
+}
 
 std::size_t text_bytes(const Context& context) {
     return allowed(context, (context.quick ? std::size_t{64} : std::size_t{256}) << 20);
@@ -84,12 +89,11 @@ Result run_implementations(const Context& context) {
     relative.series = {published("share, published", published_shares), shares};
     result.panels.push_back(relative);
 
-    const double correlation = rank_correlation(theirs, ours);
+    const double correlation = rank_correlation(places(theirs), places(ours)).value;
     result.facts = {{"rank correlation of the thirteen, published and here", correlation, "", std::nullopt},
                     {"best of the thirteen", ours[best], "GB/s", best_theirs},
                     {"production, ECB, on the same text", bar.median, "GB/s", std::nullopt},
                     {"production over the best of the thirteen", bar.median / ours[best], "times", std::nullopt}};
-    result.verdicts = judge_thirteen(ours);
     return result;
 }
 
@@ -115,20 +119,14 @@ Result run_granularity(const Context& context) {
     };
     const std::span<Series> by_exchange = std::span(panel.series).subspan(2);
     for (Series& s : by_exchange) s.values.resize(4), s.spread.resize(4);
-    std::array<double, 4> best{};
     const std::vector<Summary> speeds = best_speeds(context, trial, gpu::granularities);
     for (std::size_t i = 0; i < speeds.size(); ++i) {
         const gpu::Variant& v = gpu::granularities[i];
         const std::size_t place = v.bytes == 16 ? 0 : v.bytes == 8 ? 1 : v.bytes == 4 ? 2 : 3;
         put(by_exchange[static_cast<std::size_t>(v.exchange)], place, speeds[i]);
-        best[place] = std::max(best[place], speeds[i].median);
     }
     Result result;
     result.panels.push_back(panel);
-    const auto of_four = [&](gpu::Exchange e) { return *panel.series[2 + static_cast<std::size_t>(e)].values[2]; };
-    result.verdicts = {judge_granularity(best),
-                       judge_waiting(of_four(gpu::Exchange::barrier), of_four(gpu::Exchange::warp_synchronous),
-                                     of_four(gpu::Exchange::shuffle))};
     return result;
 }
 
@@ -154,15 +152,46 @@ Result run_tables(const Context& context) {
         Series& series = panel.series[v.table_count == 4 ? 2 : v.table_count == 1 ? 3 : 4];
         put(series, static_cast<std::size_t>(v.tables), speeds[i]);
     }
-    const auto value = [&](std::size_t series, gpu::TableMemory m) {
-        return *panel.series[series].values[static_cast<std::size_t>(m)];
-    };
-    using gpu::TableMemory;
     Result result;
     result.panels.push_back(panel);
-    result.verdicts = judge_tables({value(2, TableMemory::constant), value(2, TableMemory::shared),
-                                    value(3, TableMemory::shared), value(4, TableMemory::shared),
-                                    value(2, TableMemory::replicated), value(3, TableMemory::replicated)});
+    return result;
+}
+
+// ---------------------------------------------------------------------------------------------------------- baselines
+
+/// What the paper sets beside its own figures, the same way of computing on this GPU.
+Result run_baselines(const Context& context) {
+    use_gpu(context);
+    const auto s_box = std::find_if(gpu::table_places.begin(), gpu::table_places.end(), [](const gpu::Variant& v) {
+        return v.table_count == 0 && v.tables == gpu::TableMemory::shared;
+    });
+    struct Baseline {
+        const char* name;
+        double gbit_per_s;
+        gpu::Variant variant;
+        std::size_t bytes;
+    };
+    const Baseline list[] = {{"Manavski, 8 MB", 8.28, gpu::schemes[1], std::size_t{8} << 20},
+                             {"Di Biagio, 128 MB", 12.5, {}, std::size_t{128} << 20},
+                             {"without T-boxes", 6.25, *s_box, std::size_t{256} << 20}};
+    Panel panel =
+        bars("The paper's baselines", {}, throughput(),
+             "AES-128-ECB, kernels alone. Published: other people's programs on other GPUs. Here, the same way "
+             "of computing on this GPU: tables in constant memory, four threads a block; tables in shared "
+             "memory, a thread a block; the S-box and arithmetic.");
+    std::vector<std::string> labels;
+    panel.series = {published("published", {}), measured("here")};
+    const Trial trial({}, allowed(context, list[2].bytes));
+    for (std::size_t i = 0; i < std::size(list); ++i) {
+        context.step(static_cast<double>(i) / static_cast<double>(std::size(list)), list[i].name);
+        labels.emplace_back(list[i].name);
+        panel.series[0].values.emplace_back(published::gb_per_s_of_gbit(list[i].gbit_per_s));
+        add(panel.series[1], trial.speed(effort(context.quick), list[i].name, trial.variant(list[i].variant),
+                                         allowed(context, list[i].bytes)));
+    }
+    panel.x = categories("program", labels);
+    Result result;
+    result.panels.push_back(panel);
     return result;
 }
 
@@ -199,8 +228,6 @@ Result run_layout(const Context& context) {
 
     Result result;
     result.panels = {alone, together};
-    const auto of = [&](std::size_t i) { return speeds[i].median; };
-    result.verdicts = judge_layouts({of(0), of(1), of(2), of(8), of(6), of(9), of(7)});
     return result;
 }
 
@@ -265,7 +292,6 @@ Result run_persistent(const Context& context) {
     result.facts = {{"thread blocks a multiprocessor that reach 95 % of the best", static_cast<double>(blocks[enough]),
                      "", std::nullopt},
                     {"threads that stay over a thread a block", *stays[best] / once.median, "times", std::nullopt}};
-    result.verdicts = {judge_staying(blocks, few.series[0], once.median)};
     return result;
 }
 
@@ -296,6 +322,14 @@ const Experiment n_tables{"N.tables",
                           20,
                           1,
                           run_tables};
+const Experiment n_baselines{"N.baselines",
+                             Paper::gibadullin,
+                             "What the paper set beside its figures",
+                             "How fast are the earlier ways of computing on this GPU?",
+                             Experiment::Needs::gpu,
+                             5,
+                             1,
+                             run_baselines};
 const Experiment n_layout{"N.layout",
                           Paper::gibadullin,
                           "Layout of the state",

@@ -5,7 +5,6 @@
 #include <warpaes/warpaes.hpp>
 
 #include "lab/experiments/experiments.hpp"
-#include "lab/experiments/host_verdicts.hpp"
 #include "lab/experiments/support.hpp"
 #include "lab/gpu/catalogue.hpp"
 #include "lab/published.hpp"
@@ -21,8 +20,7 @@ constexpr int chunk_numbers[] = {1, 2, 4, 8, 16, 32, 64};
 /// One kernel's figures over the numbers of chunks.
 struct Curve {
     Series rate;
-    Series hidden;        ///< share of the transfers' time, per cent
-    double kernel_share;  ///< of the time in one chunk
+    Series hidden;  ///< share of the transfers' time, per cent
 };
 
 Curve measure(const Context& context, Progress& progress, const Text& text, const NamedKernel& kernel) {
@@ -31,18 +29,15 @@ Curve measure(const Context& context, Progress& progress, const Text& text, cons
     TextBuffers buffers(text, gpu::HostMemory::Kind::page_locked);
     gpu::Overlap overlap(bytes, most_lanes);
     const auto run = chunk_kernel(variants, kernel);
-    std::vector<double> transfers, kernels;
+    std::vector<double> transfers;
     sample(effort(context.quick), [&] {
         const gpu::Steps steps = overlap.steps(buffers.input.get(), buffers.output.get(), bytes, run);
         transfers.push_back(steps.in + steps.out);
-        kernels.push_back(steps.kernel);
         return steps.sum();
     });
-    const double transfer = summarize(transfers).median, alone = summarize(kernels).median;
+    const double transfer = summarize(transfers).median;
 
-    Curve curve{{kernel.name, Series::Role::measured, {}, {}},
-                {kernel.name, Series::Role::measured, {}, {}},
-                alone / (alone + transfer)};
+    Curve curve{{kernel.name, Series::Role::measured, {}, {}}, {kernel.name, Series::Role::measured, {}, {}}};
     double whole = 0;
     for (const int number : chunk_numbers) {
         progress.next(fmt::format("{}, {} chunks", kernel.name, number));
@@ -115,7 +110,14 @@ Result run(const Context& context) {
                  {}};
     hidden.note = "What the text takes in one chunk, less what it takes in so many, as a share of copying in and out.";
     result.panels = {std::move(rates), std::move(hidden)};
-    result.verdicts.push_back(judge_overlap(chunk_numbers, theirs.rate, theirs.hidden, theirs.kernel_share));
+    const gpu::Variants variants(text.key());
+    gpu::Overlap one(16, 1);
+    const auto kernel = chunk_kernel(variants, best_of_theirs);
+    const Summary copies = sample(effort(context.quick), [&] {
+        const gpu::Steps steps = one.steps(buffers.input.get(), buffers.output.get(), 16, kernel);
+        return steps.in + steps.out;
+    });
+    result.facts.push_back({"a copy of one block, in and out", 1e6 * copies.median, "µs", 80});
     return result;
 }
 

@@ -8,7 +8,6 @@
 #include "lab/cpu/pipelines.hpp"
 #include "lab/experiments/experiments.hpp"
 #include "lab/experiments/file_trials.hpp"
-#include "lab/experiments/file_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/files.hpp"
 #include "lab/published.hpp"
@@ -141,13 +140,15 @@ Result run_staging(const Context& context) {
          chunk *= context.quick ? 8 : 4) {
         chunks.push_back(chunk);
     }
+    const std::uint64_t theirs = published::paracrypt::best_staging_bytes;
+    const auto place = std::lower_bound(chunks.begin(), chunks.end(), theirs);
+    if (theirs <= bytes && (place == chunks.end() || *place != theirs)) chunks.insert(place, theirs);
     for (std::size_t i = 0; i < places.size(); ++i) {
         const double share = 1.0 / static_cast<double>(places.size());
         result.panels.push_back(
             measure_staging(context, places[i], bytes, chunks, share * static_cast<double>(i), share));
         const Panel& panel = result.panels.back();
         for (const Series& series : panel.series) {
-            result.verdicts.push_back(judge_staging(panel, series));
             const auto best = std::max_element(series.values.begin(), series.values.end()) - series.values.begin();
             result.facts.push_back({fmt::format("{}, {}: best chunk", panel.title, series.name),
                                     panel.x.values[static_cast<std::size_t>(best)], "B",
@@ -220,16 +221,44 @@ Result run_pipeline(const Context& context) {
     for (std::size_t i = 0; i < places.size(); ++i) {
         const double share = 1.0 / static_cast<double>(places.size());
         result.panels.push_back(measure_pipelines(context, places[i], bytes, share * static_cast<double>(i), share));
-        for (const Series& series : result.panels.back().series) {
-            result.verdicts.push_back(judge_reader_and_writer(result.panels.back(), series));
-            result.verdicts.push_back(judge_workers(result.panels.back(), series));
-        }
     }
     if (context.gpu < 0) result.notes.emplace_back("The GPU is left out: there is none.");
     return result;
 }
 
 }  // namespace
+
+std::optional<Panel> measure_streams_on_a_disk(const Context& context, std::span<const unsigned> streams) {
+    if (context.disk.empty()) return {};
+    const Place place{context.disk, "disk", true};
+    const std::uint64_t bytes = file_size(context, {place});
+    Panel panel{title_of(place, bytes) + ", by number of streams",
+                Panel::Kind::lines,
+                numbers("streams", "", Axis::Scale::log, {streams.begin(), streams.end()}),
+                throughput(),
+                {},
+                {measured("cuda")},
+                fmt::format("{} Production's file job on the GPU, in chunks of {}, of which so many are under way.",
+                            note_of(place), size_name(published::paracrypt::best_staging_bytes))};
+    const FileTrial trial(place, bytes);
+    std::vector<warpaes::Engine> engines;
+    std::vector<std::function<double()>> works;
+    engines.reserve(streams.size());
+    for (const unsigned n : streams) {
+        engines.emplace_back(warpaes::EngineOptions{.backend = "cuda",
+                                                    .device = context.gpu,
+                                                    .threads = 1,
+                                                    .depth = n,
+                                                    .chunk_bytes = published::paracrypt::best_staging_bytes});
+        works.push_back(verified_once(
+            context, [&trial, &engine = engines.back()] { return trial.by_production(engine); },
+            [&trial] { trial.verify("streams"); }));
+    }
+    for (const Summary& seconds : sample_in_turns(effort_of(context), works)) {
+        add(panel.series[0], rate(static_cast<double>(bytes) / 1e9, seconds));
+    }
+    return panel;
+}
 
 const Experiment p_staging{"P.staging",
                            Paper::paracrypt,

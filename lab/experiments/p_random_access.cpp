@@ -8,7 +8,6 @@
 #include "lab/compare.hpp"
 #include "lab/experiments/experiments.hpp"
 #include "lab/experiments/file_trials.hpp"
-#include "lab/experiments/file_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/files.hpp"
 #include "lab/reference.hpp"
@@ -144,7 +143,6 @@ Result run_random_access(const Context& context) {
         result.facts.push_back({fmt::format("{}: {} of the time of all for 16 bytes", series.name, "share"),
                                 100 * *series.values.front() / *series.values.back(), "%", std::nullopt});
     }
-    result.verdicts.push_back(judge_range(panel));
     result.panels.push_back(std::move(panel));
     return result;
 }

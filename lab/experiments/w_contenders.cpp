@@ -3,7 +3,6 @@
 #include <array>
 
 #include "lab/experiments/experiments.hpp"
-#include "lab/experiments/kernel_verdicts.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/gpu/bitsliced.hpp"
 #include "lab/gpu/catalogue.hpp"
@@ -67,7 +66,6 @@ Result run(const Context& context) {
         result.facts.push_back({fmt::format("production, {}, best over length", mode), best[3], "GB/s", std::nullopt});
         result.facts.push_back({fmt::format("registers a thread, bitsliced {}", mode),
                                 static_cast<double>(gpu::bitsliced_resources(ctr).registers), "", std::nullopt});
-        result.verdicts.push_back(judge_contenders(mode, best));
     }
     return result;
 }

@@ -5,4 +5,5 @@ set(WARPAES_LAB_GPU_SOURCES
     leakage.cu
     memory_reads.cu
     payload.cu
+    stream_reads.cu
     variants.cu)

@@ -10,6 +10,7 @@
 
 #include "command.hpp"
 #include "interrupt.hpp"
+#include "lab/claims/claim.hpp"
 #include "lab/compare.hpp"
 #include "lab/gpu/device.hpp"
 #include "lab/machine.hpp"
@@ -30,6 +31,7 @@ using nlohmann::json;
 constexpr const char* help = R"(Usage: warpaes lab list [--json]
        warpaes lab run [KEY...] [options]
        warpaes lab report RECORD.json [-o PAGE.html]
+       warpaes lab judge RECORD.json [--json]
        warpaes lab compare A.json B.json [--json]
 
 Runs the experiments of five published systems that encrypt with AES on GPUs, on this machine, and
@@ -81,6 +83,16 @@ beside the record).
 
 Example:
   warpaes lab report results/record.json -o h200.html
+)";
+
+constexpr const char* judge_help = R"(Usage: warpaes lab judge RECORD.json [--json]
+
+Judges the papers' conclusions by a record's figures, each once, and counts them by paper.
+--json prints every table, figure and sentence of the papers with what measures it, or why nothing
+does, and of conclusions the rule and the verdict.
+
+Example:
+  warpaes lab judge results/record.json
 )";
 
 constexpr const char* compare_help = R"(Usage: warpaes lab compare A.json B.json [--json]
@@ -256,9 +268,22 @@ void print_entry(const lab::Entry& entry) {
                                                       : lab::statuses(entry.status),
                human_duration(entry.seconds), entry.reason.empty() ? entry.title : entry.reason);
     for (const lab::Verdict& verdict : entry.result.verdicts) {
-        fmt::print("  {:<8}{}\n", lab::holds_names(verdict.holds), verdict.sentence);
+        fmt::print("  {:<8}{}: {}\n", lab::holds_names(verdict.holds), lab::claim_of(verdict.claim).says,
+                   verdict.sentence);
     }
     std::fflush(stdout);
+}
+
+/// "[N] 12 conclusions: 7 hold, 4 in part, 1 does not, 0 open", a line for each paper.
+void print_tally(const lab::Record& record) {
+    using lab::Paper;
+    for (const Paper paper :
+         {Paper::gibadullin, Paper::gu, Paper::paracrypt, Paper::damjanovic, Paper::harrison, Paper::ours}) {
+        const lab::Tally t = lab::tally(record, paper);
+        fmt::print("[{}] {:>2} conclusions: {:>2} hold, {:>2} in part, {:>2} do not, {:>2} open{}\n",
+                   lab::letter_of(paper), t.all(), t.yes, t.partly, t.no, t.open,
+                   paper == Paper::ours ? " (ours)" : "");
+    }
 }
 
 int run_run(int argc, char** argv) {
@@ -304,8 +329,10 @@ int run_run(int argc, char** argv) {
     if (o.as_json) {
         print_json(lab::to_json(record), 1);
     } else {
-        fmt::print("\n{} and report.html are in '{}'{}\n", "record.json", one_line(o.output),
-                   complete ? "" : "; `warpaes lab run --resume` goes on");
+        fmt::print("\n");
+        print_tally(record);
+        fmt::print("\nrecord.json and report.html are in '{}'{}\n", one_line(o.output),
+                   complete ? "" : fmt::format("; `warpaes lab run --resume -o {}` goes on", one_line(o.output)));
     }
     if (!complete) return WARPAES_ERROR_CANCELLED;
     for (const lab::Entry& entry : record.experiments) {
@@ -322,6 +349,30 @@ int run_report(int argc, char** argv) {
     if (!parse_options(app, argc, argv, report_help)) return 0;
     const std::filesystem::path beside = std::filesystem::path(input).replace_filename("report.html");
     write_page(load_record(input), output.empty() ? beside : std::filesystem::path(output));
+    return 0;
+}
+
+int run_judge(int argc, char** argv) {
+    CLI::App app{"", "warpaes lab judge"};
+    std::string input;
+    bool as_json = false;
+    app.add_option("RECORD", input)->required();
+    app.add_flag("--json", as_json);
+    if (!parse_options(app, argc, argv, judge_help)) return 0;
+    lab::Record record = load_record(input);
+    lab::refresh(record);
+    if (as_json) {
+        print_json(lab::claims_of(record), 1);
+        return 0;
+    }
+    for (const lab::Claim& claim : lab::all_claims()) {
+        if (claim.kind != lab::Claim::Kind::conclusion) continue;
+        const lab::Verdict verdict = lab::judge(claim, record);
+        fmt::print("{:<8}{}: {}\n        {}\n", lab::holds_names(verdict.holds), claim.id, claim.says,
+                   verdict.sentence);
+    }
+    fmt::print("\n");
+    print_tally(record);
     return 0;
 }
 
@@ -382,8 +433,9 @@ int run_lab(int argc, char** argv) {
     if (name == "list") return run_list(argc - 1, argv + 1);
     if (name == "run") return run_run(argc - 1, argv + 1);
     if (name == "report") return run_report(argc - 1, argv + 1);
+    if (name == "judge") return run_judge(argc - 1, argv + 1);
     if (name == "compare") return run_compare(argc - 1, argv + 1);
-    throw UsageError(name.empty() ? "lab: list, run, report or compare? See `warpaes lab --help`"
+    throw UsageError(name.empty() ? "lab: list, run, report, judge or compare? See `warpaes lab --help`"
                                   : fmt::format("lab: there is no '{}'; see `warpaes lab --help`", name));
 }
 

@@ -18,8 +18,9 @@ TEST_P(HostExperiments, YieldWholeResults) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Host, HostExperiments,
-                         testing::Values("N.overlap", "G.transfers", "G.breakdown", "P.streams", "H.reads", "H.ctr",
-                                         "H.overhead", "H.rekeying", "H.serial", "H.mixing"),
+                         testing::Values("N.overlap", "G.transfers", "G.breakdown", "P.streams", "P.host_memory",
+                                         "P.modes", "H.reads", "H.ctr", "H.overhead", "H.rekeying", "H.serial",
+                                         "H.mixing"),
                          [](const auto& info) {
                              std::string name = info.param;
                              name[1] = '_';

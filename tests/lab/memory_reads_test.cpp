@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lab/gpu/stream_reads.hpp"
+
 namespace lab::gpu {
 namespace {
 
@@ -38,6 +40,16 @@ TEST(MemoryReads, SumsThatAreWrongAreFound) {
 
 TEST(MemoryReads, TablesThatAreTooLargeAreRefused) {
     EXPECT_THROW(MemoryReads(0, 2048, 32, 32), Error);
+}
+
+TEST(StreamReads, ReadTheSameBlocksAtEveryDistance) {
+    StreamReads reads(300, 8, 32);
+    EXPECT_EQ(reads.bytes(), 16u * 512 * 8);
+    EXPECT_FALSE(reads.verify());  // nothing has been read
+    for (const std::uint32_t distance : {1u, 2u, 8u, 32u}) {
+        EXPECT_GT(reads.run(distance), 0);
+        EXPECT_TRUE(reads.verify()) << distance;
+    }
 }
 
 }  // namespace

@@ -24,8 +24,9 @@ TEST(Published, ThirteenImplementations) {
     EXPECT_NEAR(implementations[2].gbit_per_s / next, 1 + best_granularity_gain, 0.02);
     EXPECT_NEAR(implementations[1].gbit_per_s / implementations[0].gbit_per_s, constant_t_box_loss, 0.2);
     EXPECT_NEAR(implementations[2].gbit_per_s / implementations[1].gbit_per_s, 1 + constant_round_key_loss, 0.01);
-    // Of one table it says 40 %, and means how much the other loses.
-    EXPECT_NEAR(1 - implementations[3].gbit_per_s / implementations[2].gbit_per_s, four_tables_gain, 0.02);
+    EXPECT_NEAR(implementations[2].gbit_per_s / implementations[3].gbit_per_s, 1 + four_tables_gain, 0.01);
+    // One is 40 % slower, as it says.
+    EXPECT_NEAR(1 - implementations[3].gbit_per_s / implementations[2].gbit_per_s, 0.40, 0.02);
     EXPECT_NEAR(1 - implementations[4].gbit_per_s / implementations[2].gbit_per_s, registers_gain_least, 0.01);
     EXPECT_NEAR(overlap.gbit_per_s_with / overlap.gbit_per_s_without, 1.68, 0.01);
 }

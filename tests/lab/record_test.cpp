@@ -32,7 +32,7 @@ Record example() {
     record.machine.os = "Linux";
     record.machine.openssl = "OpenSSL 3";
     record.options = {{"N", "G.tables"}, true, 1, 16, "/disk", "/memory"};
-    Entry entry{"G.tables", "G", "Gu", "Tables", "Which?", Status::measured, "", "abc1", 1.25, {}};
+    Entry entry{"G.tables", "G", "Gu", "Tables", "Which?", Status::measured, "", "abc1", 1.25, 0.25, {}};
     Panel lines{"By size",
                 Panel::Kind::lines,
                 {"input", "B", Axis::Scale::log, {16, 256}, {}},
@@ -52,12 +52,13 @@ Record example() {
                   ""};
     entry.result.panels = {lines, surface};
     entry.result.facts = {{"hidden", 65.5, "%", 65}, {"error", 0.1, "", std::nullopt}};
-    entry.result.verdicts = {{Verdict::Holds::partly, "It \"holds\" partly."}, {Verdict::Holds::no, "not"}};
+    entry.result.verdicts = {{Verdict::Holds::partly, "It \"holds\" partly.", "G.a"}, {Verdict::Holds::no, "not", ""}};
     entry.result.notes = {"left out: ½"};
-    record.experiments = {entry,
-                          {"W.leakage", "W", "ours", "Leakage", "Does it?", Status::left_out, "no GPU", "abc1", 0, {}},
-                          {"N.tables", "N", "Iwai", "T", "?", Status::failed, "wrong output", "abc2+", 0.5, {}},
-                          {"N.layout", "N", "Iwai", "L", "?", Status::not_run, "", "", 0, {}}};
+    record.experiments = {
+        entry,
+        {"W.leakage", "W", "ours", "Leakage", "Does it?", Status::left_out, "no GPU", "abc1", 0, {}, {}},
+        {"N.tables", "N", "Iwai", "T", "?", Status::failed, "wrong output", "abc2+", 0.5, {}, {}},
+        {"N.layout", "N", "Iwai", "L", "?", Status::not_run, "", "", 0, {}, {}}};
     return record;
 }
 

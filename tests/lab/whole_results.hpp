@@ -6,10 +6,29 @@
 #include <cmath>
 #include <string>
 
+#include "lab/claims/claim.hpp"
 #include "lab/experiment.hpp"
 #include "lab/record.hpp"
 
 namespace lab {
+
+/// Every conclusion that the experiment is about is judged, or open for want of another experiment.
+inline void expect_verdicts(const Experiment& experiment, const Result& result) {
+    Record record;
+    record.experiments.push_back(make_entry(experiment));
+    record.experiments[0].status = Status::measured;
+    record.experiments[0].result = result;
+    judge(record);
+    for (const Verdict& verdict : record.experiments[0].result.verdicts) {
+        EXPECT_FALSE(verdict.claim.empty());
+        EXPECT_EQ(verdict.sentence.back(), '.') << verdict.sentence;
+        EXPECT_EQ(verdict.sentence.find("nan"), std::string::npos) << verdict.sentence;
+        EXPECT_EQ(verdict.sentence.find("inf "), std::string::npos) << verdict.sentence;
+        // What it says of itself is there.
+        const std::string missing = std::string("of ") + experiment.key + " is not in this record";
+        EXPECT_EQ(verdict.sentence.find(missing), std::string::npos) << verdict.claim << ": " << verdict.sentence;
+    }
+}
 
 /// Runs the experiment of that key in `context`, which has a GPU.
 inline void expect_whole_result(const std::string& key, Context context) {
@@ -44,12 +63,7 @@ inline void expect_whole_result(const std::string& key, Context context) {
         }
         EXPECT_TRUE(ours) << panel.title;
     }
-    EXPECT_FALSE(result.verdicts.empty());
-    for (const Verdict& verdict : result.verdicts) {
-        EXPECT_EQ(verdict.sentence.back(), '.') << verdict.sentence;
-        EXPECT_EQ(verdict.sentence.find("nan"), std::string::npos) << verdict.sentence;
-        EXPECT_EQ(verdict.sentence.find("inf"), std::string::npos) << verdict.sentence;
-    }
+    expect_verdicts(chosen[0], result);
     context.gpu = -1;
     EXPECT_THROW(chosen[0].run(context), LeftOut);
 }

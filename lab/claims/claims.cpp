@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "lab/claims/claim.hpp"
+#include "lab/names.hpp"
+
+namespace lab {
+
+namespace {
+
+const std::vector<Claim>& list() {
+    static const std::vector<Claim> all = [] {
+        std::vector<Claim> claims;
+        for (const auto& of : {claims::of_gibadullin, claims::of_gu, claims::of_paracrypt, claims::of_damjanovic,
+                               claims::of_harrison, claims::of_ours}) {
+            for (Claim& claim : of()) claims.push_back(std::move(claim));
+        }
+        return claims;
+    }();
+    return all;
+}
+
+/// Share of the machine's processors that others may use while an experiment runs.
+constexpr double busy_from = 0.2;
+
+}  // namespace
+
+std::span<const Claim> all_claims() {
+    return list();
+}
+
+const Claim& claim_of(const std::string& id) {
+    const auto found = std::find_if(list().begin(), list().end(), [&](const Claim& c) { return c.id == id; });
+    if (found == list().end()) throw std::out_of_range(fmt::format("there is no claim '{}'", id));
+    return *found;
+}
+
+Verdict judge(const Claim& claim, const Record& record) {
+    Verdict verdict;
+    try {
+        for (const Entry& entry : record.experiments) {
+            if (entry.key == claim.experiment && entry.load.value_or(0) > busy_from) {
+                throw Missing(fmt::format("others used {:.0f} % of the machine's processors while {} ran",
+                                          100 * *entry.load, entry.key));
+            }
+        }
+        verdict = claim.judge(Figures(record));
+        if (verdict.holds == Verdict::Holds::open) verdict.sentence += " The spread of the figures leaves it open.";
+    } catch (const Missing& why) {
+        verdict = {Verdict::Holds::open, fmt::format("Not judged: {}.", why.what()), {}};
+    }
+    verdict.claim = claim.id;
+    return verdict;
+}
+
+void judge(Record& record) {
+    for (Entry& entry : record.experiments) {
+        entry.result.verdicts.clear();
+        if (entry.status != Status::measured) continue;
+        for (const Claim& claim : list()) {
+            if (claim.kind == Claim::Kind::conclusion && claim.experiment == entry.key) {
+                entry.result.verdicts.push_back(judge(claim, record));
+            }
+        }
+    }
+}
+
+void Tally::add(Verdict::Holds holds) {
+    switch (holds) {
+    case Verdict::Holds::yes:
+        ++yes;
+        break;
+    case Verdict::Holds::partly:
+        ++partly;
+        break;
+    case Verdict::Holds::no:
+        ++no;
+        break;
+    case Verdict::Holds::open:
+        ++open;
+        break;
+    }
+}
+
+Tally tally(const Record& record, Paper paper) {
+    Tally tally;
+    for (const Claim& claim : list()) {
+        if (claim.kind == Claim::Kind::conclusion && claim.paper == paper) tally.add(judge(claim, record).holds);
+    }
+    return tally;
+}
+
+nlohmann::json claims_of(const Record& record) {
+    constexpr const char* kinds[] = {"conclusion", "figures", "unmeasured"};
+    nlohmann::json out = nlohmann::json::array();
+    for (const Claim& claim : list()) {
+        nlohmann::json one{{"id", claim.id},
+                           {"paper", letter_of(claim.paper)},
+                           {"kind", kinds[static_cast<std::size_t>(claim.kind)]},
+                           {"says", claim.says},
+                           {"experiment", claim.experiment},
+                           {"rule", claim.rule}};
+        if (claim.kind == Claim::Kind::conclusion) {
+            const Verdict verdict = judge(claim, record);
+            one["holds"] = holds_names(verdict.holds);
+            one["sentence"] = verdict.sentence;
+        }
+        out.push_back(std::move(one));
+    }
+    return out;
+}
+
+void refresh(Record& record) {
+    for (Entry& entry : record.experiments) {
+        const auto all = all_experiments();
+        const auto known =
+            std::find_if(all.begin(), all.end(), [&](const Experiment& e) { return e.key == entry.key; });
+        if (known != all.end()) {
+            const Entry today = make_entry(*known);
+            entry.citation = today.citation, entry.title = today.title, entry.question = today.question;
+        }
+        for (Panel& panel : entry.result.panels) {
+            // A maximum is no curve, and a share of our own figure not the paper's.
+            std::erase_if(panel.series, [](const Series& s) {
+                return s.role == Series::Role::published &&
+                       (s.name == "published, at most" || s.name == "published: at most 7 % more with four");
+            });
+        }
+        for (Fact& fact : entry.result.facts) {
+            if (fact.name == "fastest size of a thread block" || fact.name.ends_with(", large files")) {
+                fact.published.reset();
+            }
+        }
+    }
+    judge(record);
+}
+
+}  // namespace lab

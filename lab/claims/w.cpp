@@ -1,0 +1,224 @@
+// [W] Ours: what nobody published.
+#include <algorithm>
+
+#include "lab/claims/words.hpp"
+
+namespace lab::claims {
+
+namespace {
+
+constexpr const char* tables_title = "Tables by memory and number";
+
+Verdict copies(const Figures& figures) {
+    const Row four = figures.row("N.tables", tables_title, "4 tables");
+    const Figure each = four.at(std::string("shared, one copy a bank")), one = four.at(std::string("shared"));
+    const Ratio r = over(each, one);
+    return verdict(by_gain(r), fmt::format("A copy of the tables for each bank, {}, is {} one copy, {}.",
+                                           gb_per_s(each), compared(r), gb_per_s(one)));
+}
+
+Verdict s_box(const Figures& figures) {
+    const Figure s_box = figures.row("N.tables", tables_title, "S-box, arithmetic").at(std::string("shared")),
+                 four = figures.row("N.tables", tables_title, "4 tables").at(std::string("shared"));
+    const Ratio r = over(s_box, four);
+    return verdict(by_gain(r), fmt::format("With one copy, the S-box and arithmetic, {}, are {} four tables, {}.",
+                                           gb_per_s(s_box), compared(r), gb_per_s(four)));
+}
+
+Verdict shuffles(const Figures& figures) {
+    const char* title = "Bytes a thread, by how threads share a block";
+    const Row shuffled = figures.row("N.granularity", title, "registers, shuffled"),
+              shared = figures.row("N.granularity", title, "shared memory, thread block waits");
+    const Figure alone = figures.row("N.granularity", title, "alone").at(std::string("16"));
+    Count ahead;
+    for (const char* bytes : {"8", "4", "1"}) {
+        ahead.add_ahead(order_of(shuffled.at(std::string(bytes)), shared.at(std::string(bytes))));
+    }
+    return verdict(
+        by_count(ahead),
+        fmt::format("Shuffles are ahead of shared memory at {} of 3 sizes; 16 bytes a thread, {}, is {} the best "
+                    "of them, {}.",
+                    ahead.is, gb_per_s(alone), compared(over(alone, shuffled[shuffled.best()])),
+                    gb_per_s(shuffled[shuffled.best()])));
+}
+
+Verdict texture(const Figures& figures) {
+    const Row texture = figures.row("G.tables", "The lookup tables' memory", "texture"),
+              shared = figures.row("G.tables", "The lookup tables' memory", "shared");
+    const std::size_t last = shared.size() - 1;
+    const Ratio r = over(shared[last], texture[last]);
+    return verdict(by_gain(r), fmt::format("With {} tables in shared memory, {}, are {} tables in texture memory, {}.",
+                                           size_of(shared.x()[last]), gb_per_s(shared[last]), compared(r),
+                                           gb_per_s(texture[last])));
+}
+
+Verdict overlapped(const Figures& figures) {
+    const char* title = "From host memory to host memory, by input size";
+    const Row mapped = figures.row("G.transfers", title, "mapped, write-combined"),
+              overlapped = figures.row("G.transfers", title, "page-locked, overlapped");
+    std::size_t ahead = 0;
+    for (std::size_t i = 0; i < mapped.size(); ++i) {
+        ahead += order_of(mapped[i], overlapped[i]) == Order::ahead ? 1 : 0;
+    }
+    const std::size_t last = mapped.size() - 1;
+    const Ratio r = over(overlapped[last], mapped[last]);
+    return verdict(by_gain(r),
+                   fmt::format("With {} copies that overlap, {}, are {} mapped memory, {}, which is ahead at {} "
+                               "of {} sizes.",
+                               size_of(mapped.x()[last]), gb_per_s(overlapped[last]), compared(r),
+                               gb_per_s(mapped[last]), ahead, mapped.size()));
+}
+
+Verdict workers(const Figures& figures) {
+    const Panel& panel = figures.panel_like("P.pipeline", "A file of ");
+    const Row rates(panel, panel.series.front());
+    const Figure symmetrical = rates[rates.size() - 1], theirs = rates.at(std::string("reader, worker, writer"));
+    const Ratio r = over(symmetrical, theirs);
+    return verdict(
+        by_gain(r),
+        fmt::format("{}, {}: workers that each read and write, {}, are {} reader, worker and writer, "
+                    "{}.",
+                    panel.title, panel.series.front().name, gb_per_s(symmetrical), compared(r), gb_per_s(theirs)));
+}
+
+Verdict occupancy(const Figures& figures) {
+    const Row warps = figures.row("D.occupancy", "Warps that a multiprocessor holds", "the runtime, here"),
+              speed = figures.row("D.occupancy", "What the size of a thread block is worth", "speed");
+    const double most = warps[warps.best()].value;
+    double half = 0, full_least = 1e9, full_most = 0;
+    for (std::size_t i = 0; i < warps.size(); ++i) {
+        if (warps[i].value <= most / 2) half = std::max(half, speed[i].value);
+        if (warps[i].value < most) continue;
+        full_least = std::min(full_least, speed[i].value), full_most = std::max(full_most, speed[i].value);
+    }
+    if (half == 0) throw Missing("no size has half of the warps");
+    const double loss = 1 - half / full_most;
+    return verdict(
+        loss > 0.15   ? Holds::yes
+        : loss > 0.05 ? Holds::partly
+                      : Holds::no,
+        fmt::format("At half of the occupancy the kernel does {:.0f} GB/s, at full occupancy {:.0f} to {:.0f} GB/s: "
+                    "it hardly matters.",
+                    half, full_least, full_most));
+}
+
+Verdict ordering(const Figures& figures) {
+    const Row ours = figures.row("H.mixing", "Seven orders of the same messages", "production: the engine orders");
+    const Ratio r = over(ours[ours.best()], ours[ours.worst()]);
+    const double factor = r.value;
+    return verdict(factor <= 1.05   ? Holds::yes
+                   : factor <= 1.15 ? Holds::partly
+                                    : Holds::no,
+                   fmt::format("Of seven orders the best is {:.2f} times as fast as the worst.", factor));
+}
+
+Verdict contenders(const Figures& figures, const std::string& mode) {
+    const Panel& panel = figures.panel("W.contenders", "Contenders, " + mode);
+    const auto best_of = [&](const char* name) {
+        const Row row = Figures::row(panel, name);
+        return row[row.best()];
+    };
+    const Figure production = best_of("production");
+    Figure other;
+    for (const char* name :
+         {"published way: shared tables, one copy", "a copy of the tables for each bank", "bitsliced"}) {
+        if (best_of(name).value > other.value) other = best_of(name);
+    }
+    const Ratio r = over(production, other);
+    return verdict(
+        at_both_ends(r, [](double x) { return x >= 1 + tie  ? Holds::yes
+                                              : x > 1 - tie ? Holds::partly
+                                                            : Holds::no; }),
+        fmt::format("{}: production's kernels, {}, are {} the fastest contender, {}.", mode, gb_per_s(production),
+                    compared(r), gb_per_s(other)));
+}
+Verdict contenders_ecb(const Figures& figures) {
+    return contenders(figures, "ECB");
+}
+Verdict contenders_ctr(const Figures& figures) {
+    return contenders(figures, "CTR");
+}
+
+/// |t| above which times differ beyond chance, and beyond doubt.
+constexpr double chance = 4.5, doubt = 10;
+
+double t_of(const Figures& figures, const std::string& kernel) {
+    double most = 0;
+    bool any = false;
+    for (const char* what : {"text", "key"}) {
+        try {
+            most = std::max(most, figures.fact("W.leakage", fmt::format("|t|, {}, {}", kernel, what)));
+            any = true;
+        } catch (const Missing&) {
+        }
+    }
+    if (!any) throw Missing(fmt::format("'{}' of W.leakage is not in this record", kernel));
+    return most;
+}
+
+Verdict of_times(const Figures& figures, std::initializer_list<const char*> kernels, bool tells) {
+    std::string said;
+    std::size_t as_said = 0;
+    for (const char* kernel : kernels) {
+        const double t = t_of(figures, kernel);
+        as_said += (tells ? t > doubt : t < chance) ? 1 : 0;
+        said += fmt::format("{}{} {:.4g}", said.empty() ? "" : ", ", kernel, t);
+    }
+    std::string beyond;
+    if (!tells && as_said == kernels.size()) {
+        const double n = figures.fact("W.leakage", "measurements of each kernel");
+        // Twice the standard error of the difference of two means, with half of the times each.
+        beyond = fmt::format(" With {:.0f} times of each, no difference above {:.3f} standard deviations was found.", n,
+                             chance * 2 / std::sqrt(n));
+    }
+    const Holds holds = as_said == kernels.size() ? Holds::yes : tells && as_said > 0 ? Holds::partly : Holds::no;
+    return verdict(holds, fmt::format("|t|: {}.{}", said, beyond));
+}
+
+Verdict tables_tell(const Figures& figures) {
+    return of_times(figures, {"constant memory", "shared memory", "global memory", "texture memory"}, true);
+}
+Verdict apart_silent(const Figures& figures) {
+    return of_times(figures, {"one copy a bank", "bitsliced"}, false);
+}
+Verdict production_silent(const Figures& figures) {
+    return of_times(figures, {"production's functions", "production's launches, ECB", "production's launches, CTR"},
+                    false);
+}
+
+}  // namespace
+
+std::vector<Claim> of_ours() {
+    constexpr Paper p = Paper::ours;
+    std::vector<Claim> claims;
+    const auto add = [&](const char* id, const char* says, const char* experiment, const char* rule,
+                         Verdict (*judge)(const Figures&)) {
+        claims.push_back({id, p, Kind::conclusion, says, experiment, rule, judge});
+    };
+    add("W.copies", "A copy of the tables for each bank is faster than one", "N.tables", lead_rule, copies);
+    add("W.s-box", "With one copy, the S-box and arithmetic are faster than four tables", "N.tables", lead_rule, s_box);
+    add("W.shuffles", "Threads that share a block are faster with shuffles than through shared memory", "N.granularity",
+        "yes if ahead by 1.5 % or more with 8, 4 and 1 bytes a thread, in part with most", shuffles);
+    add("W.texture", "Tables in shared memory are faster than in texture memory", "G.tables", lead_rule, texture);
+    add("W.overlapped", "Copies that overlap are faster than mapped memory for long texts", "G.transfers", lead_rule,
+        overlapped);
+    add("W.workers", "Workers that each read and write are faster than reader, worker and writer, on a disk",
+        "P.pipeline", lead_rule, workers);
+    add("W.occupancy", "Occupancy decides how fast the kernel is", "D.occupancy",
+        "yes if half of it loses more than 15 %, in part more than 5 %", occupancy);
+    add("W.ordering", "Production orders messages itself: the client's order does not matter", "H.mixing",
+        "yes if the best order is within 5 % of the worst, in part within 15 %", ordering);
+    add("W.tables-tell", "Tables in which lanes meet tell by their time what is looked up", "W.leakage",
+        "yes if |t| is above 10 for all, in part for some", tables_tell);
+    add("W.apart-silent", "Where no lane waits for another, no difference in time is found", "W.leakage",
+        "yes if |t| is below 4.5 for all", apart_silent);
+    add("W.production-silent", "Of production's kernels no difference in time is found", "W.leakage",
+        "yes if |t| is below 4.5 for all", production_silent);
+    add("W.contenders-ecb", "Production's kernels are the fastest in ECB", "W.contenders",
+        "yes if ahead by 1.5 % or more, in part if a tie", contenders_ecb);
+    add("W.contenders-ctr", "Production's kernels are the fastest in CTR", "W.contenders",
+        "yes if ahead by 1.5 % or more, in part if a tie", contenders_ctr);
+    return claims;
+}
+
+}  // namespace lab::claims

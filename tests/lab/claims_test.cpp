@@ -1,0 +1,324 @@
+// Verdicts on made-up figures: each judges the series, the range and the condition that its sentence is about.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "lab/claims/claim.hpp"
+#include "lab/experiment.hpp"
+#include "made_record.hpp"
+
+namespace {
+
+using namespace lab;
+using Holds = Verdict::Holds;
+
+const std::vector<std::string> thirteen_labels{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13"};
+constexpr const char* thirteen_title = "Thirteen implementations";
+const std::vector<double> as_published{5.0, 34.4, 35.2, 21.54, 29.9, 21.7, 26.9, 23.9, 23.4, 25.3, 25.0, 17.1, 2.9};
+
+MadeRecord thirteen(std::vector<double> speeds, double spread = 0) {
+    MadeRecord made;
+    made.bars("N.implementations", thirteen_title, thirteen_labels, "speed", speeds, spread);
+    return made;
+}
+
+// ---------------------------------------------------------------------------------------------------------- the list
+
+TEST(Claims, EachHasAnIdentityAndAnExperimentOrAReason) {
+    std::set<std::string> ids, keys;
+    for (const Experiment& e : all_experiments()) keys.insert(e.key);
+    std::size_t published = 0;
+    for (const Claim& claim : all_claims()) {
+        EXPECT_TRUE(ids.insert(claim.id).second) << claim.id;
+        EXPECT_EQ(claim.id.substr(0, 2), std::string(letter_of(claim.paper)) + ".") << claim.id;
+        EXPECT_FALSE(claim.says.empty()) << claim.id;
+        EXPECT_FALSE(claim.rule.empty()) << claim.id;
+        EXPECT_EQ(claim.judge != nullptr, claim.kind == Claim::Kind::conclusion) << claim.id;
+        EXPECT_EQ(claim.experiment.empty(), claim.kind == Claim::Kind::unmeasured) << claim.id;
+        EXPECT_TRUE(claim.experiment.empty() || keys.contains(claim.experiment)) << claim.id;
+        published += claim.paper != Paper::ours ? 1 : 0;
+    }
+    EXPECT_GE(published, 87u);
+}
+
+TEST(Claims, AnEmptyRecordLeavesAllOpen) {
+    const Record none;
+    for (const Claim& claim : all_claims()) {
+        if (claim.kind != Claim::Kind::conclusion) continue;
+        const Verdict verdict = judge(claim, none);
+        EXPECT_EQ(verdict.holds, Holds::open) << claim.id;
+        EXPECT_EQ(verdict.claim, claim.id);
+        EXPECT_NE(verdict.sentence.find("in this record"), std::string::npos) << verdict.sentence;
+    }
+}
+
+TEST(Claims, EachIsCountedOnceWhereverItIsMeasured) {
+    MadeRecord made;
+    for (const char* place : {"On a disk", "On a tmpfs"}) {
+        made.lines("P.encryption", place, {16384, 67108864}, "warpaes enc on the GPU", {0.1, 2});
+        made.lines("P.encryption", place, {16384, 67108864}, "warpaes enc", {3, 2});
+        made.lines("P.encryption", place, {16384, 67108864},
+                   std::string(place) == "On a disk" ? "openssl enc, then fsync" : "openssl enc", {1, 1});
+    }
+    judge(made.record);
+    std::multiset<std::string> ids;
+    for (const Verdict& v : made.of("P.encryption").result.verdicts) ids.insert(v.claim);
+    EXPECT_EQ(ids.count("P.encryption-large"), 1u);
+    EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()).size(), ids.size());
+    const Tally theirs = tally(made.record, Paper::paracrypt), ours = tally(made.record, Paper::ours);
+    EXPECT_EQ(theirs.yes, 2u) << "ahead, and AES-NI similar";
+    EXPECT_EQ(ours.yes + ours.partly + ours.no, 0u);
+    unsigned conclusions = 0;
+    for (const Claim& c : all_claims()) {
+        conclusions += c.paper == Paper::paracrypt && c.kind == Claim::Kind::conclusion ? 1 : 0;
+    }
+    EXPECT_EQ(theirs.all(), conclusions);
+}
+
+TEST(Claims, AMachineUnderLoadYieldsNoVerdict) {
+    MadeRecord made = thirteen(as_published);
+    EXPECT_EQ(made.holds("N.four-tables"), Holds::yes);
+    made.of("N.implementations").load = 0.5;
+    const Verdict verdict = made.judged("N.four-tables");
+    EXPECT_EQ(verdict.holds, Holds::open);
+    EXPECT_NE(verdict.sentence.find("others used 50 %"), std::string::npos) << verdict.sentence;
+}
+
+TEST(Claims, WhatWasLeftOutIsOpenAndSaysWhy) {
+    MadeRecord made;
+    made.of("N.implementations").status = Status::left_out;
+    made.of("N.implementations").reason = "it needs a GPU, and there is none";
+    const Verdict verdict = made.judged("N.order");
+    EXPECT_EQ(verdict.holds, Holds::open);
+    EXPECT_NE(verdict.sentence.find("there is none"), std::string::npos);
+}
+
+// ----------------------------------------------------------------------------------------------------------- spreads
+
+TEST(Claims, AGainThatTheSpreadLeavesOpenIsOpen) {
+    EXPECT_EQ(by_gain(over({1.5, 1.45, 1.55}, {1, 0.99, 1.01}), 1.5), Holds::yes);
+    EXPECT_EQ(by_gain(over({1.1, 1.09, 1.11}, {1, 0.99, 1.01}), 1.5), Holds::partly);
+    EXPECT_EQ(by_gain(over({1.01, 1.01, 1.01}, {1, 1, 1}), 1.5), Holds::no) << "a tie";
+    EXPECT_EQ(by_gain(over({1.1, 0.9, 1.3}, {1, 0.9, 1.1}), 1.5), Holds::open);
+    EXPECT_EQ(order_of({1.1, 0.9, 1.3}, {1, 0.9, 1.1}), Order::unclear);
+    EXPECT_EQ(order_of({1.1, 1.09, 1.11}, {1, 0.99, 1.01}), Order::ahead);
+    EXPECT_EQ(order_of({1.01, 1.008, 1.012}, {1, 1, 1}), Order::even);
+}
+
+TEST(Claims, PlacesWithinOnePercentAreTies) {
+    EXPECT_EQ(places({100, 99.5, 50}), (std::vector<double>{1.5, 1.5, 3}));
+    EXPECT_EQ(places({1, 3, 2}), (std::vector<double>{3, 1, 2}));
+}
+
+TEST(Claims, TheRankCorrelationHasAnInterval) {
+    const Ratio r =
+        rank_correlation({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, {2, 1, 4, 3, 6, 5, 8, 7, 10, 9, 12, 11, 13});
+    EXPECT_GT(r.value, 0.9);
+    EXPECT_LT(r.low, r.value);
+    EXPECT_GT(r.high, r.value);
+    const Verdict verdict = thirteen(as_published).judged("N.order");
+    EXPECT_EQ(verdict.holds, Holds::yes);
+    EXPECT_NE(verdict.sentence.find("n = 13"), std::string::npos);
+    // The extremes as published and everything between at random is not the published order.
+    EXPECT_EQ(thirteen({1, 8, 4, 9, 5, 10, 6, 11, 7, 12, 3, 13, 0.5}).holds("N.order"), Holds::no);
+}
+
+// ---------------------------------------------------------------------------------------------------------------- [N]
+
+TEST(Claims, FourTablesAndOneAreATieEverywhere) {
+    std::vector<double> speeds = as_published;
+    speeds[2] = 243.3, speeds[3] = 245.7;
+    MadeRecord made = thirteen(speeds, 0.001);
+    made.bars("H.tables", "A single table or four", {"texture", "constant", "shared", "shared, one copy a bank"},
+              "single table, rotations", {79.7, 16.3, 290.7, 480.9}, 0.002);
+    made.bars("H.tables", "A single table or four", {"texture", "constant", "shared", "shared, one copy a bank"},
+              "quad table", {79.6, 5.0, 291.7, 761.3}, 0.002);
+    EXPECT_EQ(made.holds("N.four-tables"), Holds::no);
+    EXPECT_EQ(made.holds("H.quad-table"), Holds::no);
+    EXPECT_EQ(made.holds("H.shared-fastest"), Holds::yes);
+    EXPECT_EQ(made.holds("H.copies"), Holds::no);
+    EXPECT_NE(made.judged("H.quad-table").sentence.find("as fast as"), std::string::npos);
+}
+
+TEST(Claims, LayoutsHoldInPartIfOneOfThreeIsATie) {
+    std::vector<double> speeds = as_published;
+    EXPECT_EQ(thirteen(speeds).holds("N.layouts"), Holds::yes);
+    speeds[8] = speeds[6];
+    EXPECT_EQ(thirteen(speeds).holds("N.layouts"), Holds::partly);
+}
+
+TEST(Claims, GranularityIsJudgedWithoutShuffles) {
+    std::vector<double> speeds = as_published;
+    MadeRecord made = thirteen(speeds);
+    const char* title = "Bytes a thread, by how threads share a block";
+    made.bars("N.granularity", title, {"16", "8", "4", "1"}, "registers, shuffled", {0, 35, 30, 10});
+    made.bars("N.granularity", title, {"16", "8", "4", "1"}, "shared memory, thread block waits", {0, 26, 25, 3});
+    made.bars("N.granularity", title, {"16", "8", "4", "1"}, "alone", {35, 0, 0, 0});
+    EXPECT_EQ(made.holds("N.granularity"), Holds::yes);
+    EXPECT_EQ(made.holds("W.shuffles"), Holds::yes) << "what its GPU lacked is ours";
+}
+
+TEST(Claims, ThreadsThatStayAreJudgedAtEveryLength) {
+    const auto made = [](double at_first) {
+        MadeRecord m;
+        m.lines("N.persistent", "By length of the text", {65536, 268435456}, "threads that stay", {at_first, 257});
+        m.lines("N.persistent", "By length of the text", {65536, 268435456}, "a thread a block of text", {12.93, 253});
+        return m.holds("N.persistent");
+    };
+    EXPECT_EQ(made(12.93), Holds::yes);
+    EXPECT_EQ(made(12.36), Holds::partly);
+}
+
+// ---------------------------------------------------------------------------------------------------------------- [G]
+
+TEST(Claims, SchemesAreJudgedInThePapersRange) {
+    MadeRecord made;
+    const std::vector<double> x{2048, 8388608, 134217728};
+    for (const char* title : {"Three schemes, ECB", "Three schemes, tables in shared memory"}) {
+        made.lines("G.schemes", title, x, "1: a thread a block, text moved together", {1, 1, 9});
+        made.lines("G.schemes", title, x, "2: four threads a block, no barrier", {2, 2, 2});
+        made.lines("G.schemes", title, x, "3: sixteen threads a block, a lookup each", {1, 1, 1});
+    }
+    EXPECT_EQ(made.holds("G.schemes"), Holds::yes) << "128 MiB is none of its sizes";
+}
+
+TEST(Claims, MappedMemoryIsJudgedAgainstCopiesWithoutStreams) {
+    MadeRecord made;
+    const char* title = "From host memory to host memory, by input size";
+    made.lines("G.transfers", title, {2048, 1 << 30}, "mapped, write-combined", {2, 40});
+    made.lines("G.transfers", title, {2048, 1 << 30}, "page-locked, one step after the other", {1, 26});
+    made.lines("G.transfers", title, {2048, 1 << 30}, "page-locked, overlapped", {1, 46});
+    EXPECT_EQ(made.holds("G.mapped"), Holds::yes);
+    EXPECT_EQ(made.holds("W.overlapped"), Holds::yes);
+}
+
+TEST(Claims, TheCurveOfTextureMemoryHasThreeParts) {
+    MadeRecord made;
+    made.lines("G.tables", "The lookup tables' memory", {2048, 65536, 8388608}, "constant", {1, 1, 1});
+    made.lines("G.tables", "The lookup tables' memory", {2048, 65536, 8388608}, "texture", {2, 2, 2});
+    EXPECT_EQ(made.holds("G.texture-shape"), Holds::partly) << "at 64 KB constant memory was ahead";
+}
+
+// ---------------------------------------------------------------------------------------------------------------- [P]
+
+TEST(Claims, FilesAreJudgedByTheGpu) {
+    MadeRecord made;
+    made.lines("P.encryption", "On a disk", {16384, 67108864, 268435456}, "warpaes enc", {9, 9, 9});
+    made.lines("P.encryption", "On a disk", {16384, 67108864, 268435456}, "openssl enc, then fsync", {1, 1, 1});
+    EXPECT_EQ(made.holds("P.encryption-large"), Holds::open) << "no GPU";
+    made.lines("P.encryption", "On a disk", {16384, 67108864, 268435456}, "warpaes enc on the GPU", {0.03, 0.4, 0.9});
+    EXPECT_EQ(made.holds("P.encryption-large"), Holds::no);
+    made.lines("P.decryption", "On a disk", {16384, 268435456}, "warpaes enc on the GPU", {0.03, 1.6});
+    made.lines("P.decryption", "On a disk", {16384, 268435456}, "openssl enc, then fsync", {1, 1});
+    EXPECT_EQ(made.holds("P.decryption-large"), Holds::yes);
+    EXPECT_EQ(made.holds("P.small-files"), Holds::yes);
+}
+
+TEST(Claims, StagingOfEightMebibytesHasToBeMeasured) {
+    const char* title = "A file of 256 MiB on a disk";
+    MadeRecord without, with;
+    without.lines("P.staging", title, {16384, 4194304, 16777216}, "cuda", {1, 2, 1});
+    EXPECT_EQ(without.holds("P.staging"), Holds::open);
+    EXPECT_EQ(without.holds("P.staging-ends"), Holds::yes);
+    with.lines("P.staging", title, {16384, 8388608, 67108864}, "cuda", {1, 2, 1});
+    EXPECT_EQ(with.holds("P.staging"), Holds::yes);
+}
+
+TEST(Claims, StreamsAreJudgedFromDiskToDisk) {
+    MadeRecord made;
+    made.lines("P.streams", "Throughput with transfers, by number of streams", {1, 2, 4, 8},
+               "one thread a block, tables in shared memory", {23, 43, 46, 45});
+    EXPECT_EQ(made.holds("P.streams"), Holds::open);
+    made.lines("P.streams", "A file of 256 MiB on a disk, by number of streams", {1, 2, 4, 8}, "cuda",
+               {1, 1.05, 1.06, 1});
+    EXPECT_EQ(made.holds("P.streams"), Holds::yes);
+}
+
+// ---------------------------------------------------------------------------------------------------------------- [D]
+
+TEST(Claims, SurfacesAreJudgedEachAtItsBestBuffer) {
+    MadeRecord made;
+    const auto surface = [&](const char* name, std::vector<double> values) {
+        made.surface("D.surfaces", "AES-128 encryption", {1024, 67108864}, {1024, 33554432}, name, std::move(values));
+    };
+    // At the largest buffer the GPU is ahead; AES-NI is better through a small one.
+    surface("C++ with T-tables", {0.25, 0.25, 0.25, 0.25});
+    surface("AES-NI", {0.65, 2.2, 0.65, 1.7});
+    surface("CUDA", {0.05, 0.05, 0.05, 2.1});
+    EXPECT_EQ(made.holds("D.large-aes-ni"), Holds::yes);
+    EXPECT_EQ(made.holds("D.aes-ni-faster"), Holds::yes);
+    EXPECT_EQ(made.holds("D.large-cpp"), Holds::yes);
+    EXPECT_EQ(made.holds("D.small-data"), Holds::yes);
+    EXPECT_EQ(made.holds("D.small-buffers"), Holds::yes);
+}
+
+TEST(Claims, OccupancyIsOursAndJudgedByWhatHalfOfItLoses) {
+    MadeRecord made;
+    made.lines("D.occupancy", "Warps that a multiprocessor holds", {32, 64, 1024}, "the runtime, here", {32, 64, 64});
+    made.lines("D.occupancy", "What the size of a thread block is worth", {32, 64, 1024}, "speed", {216, 226, 213});
+    EXPECT_EQ(made.holds("W.occupancy"), Holds::no);
+    EXPECT_EQ(claim_of("W.occupancy").paper, Paper::ours);
+}
+
+// ---------------------------------------------------------------------------------------------------------------- [H]
+
+TEST(Claims, OverheadThatVanishedDoesNotHold) {
+    MadeRecord made;
+    made.lines("H.overhead", "Overhead of many messages", {16, 512, 16384}, "[H]'s model, with transfers",
+               {62.9, 1.0, 0.1});
+    EXPECT_EQ(made.holds("H.overhead-long"), Holds::no);
+    EXPECT_EQ(made.holds("H.overhead-short"), Holds::yes);
+}
+
+TEST(Claims, TheStrideIsAReadTestAndNoCipher) {
+    MadeRecord made;
+    made.lines("H.serial", "Distance between neighbouring messages", {1, 128, 1024},
+               "[H]'s model, messages of 128 blocks", {226, 205, 205});
+    made.of("H.reads");
+    EXPECT_EQ(made.holds("H.stride"), Holds::open);
+    made.lines("H.reads", "Reads by the distance of neighbouring threads", {1, 128}, "16 bytes a thread", {4000, 900});
+    EXPECT_EQ(made.holds("H.stride"), Holds::yes);
+}
+
+TEST(Claims, OrdersAreJudgedStripedAndWhereNoChainHidesThem) {
+    MadeRecord made;
+    const std::vector<std::string> orders{"1", "2", "3", "4", "5", "6", "7"};
+    made.bars("H.mixing", "Seven orders of the same messages", orders, "[H]'s model, striped threads",
+              {7, 4.7, 7.9, 5.5, 6.8, 6.9, 6.6});
+    for (const char* id : {"H.mixing-packed", "H.mixing-groups", "H.mixing-spread", "H.mixing-size"}) {
+        const Verdict verdict = made.judged(id);
+        EXPECT_EQ(verdict.holds, Holds::open) << id;
+        EXPECT_NE(verdict.sentence.find("chain"), std::string::npos) << verdict.sentence;
+    }
+    const char* title = "Seven orders, many times the messages";
+    made.bars("H.mixing", title, orders, "[H]'s model, natural threads", {9, 1, 1, 9, 1, 9, 1});
+    made.bars("H.mixing", title, orders, "[H]'s model, striped threads", {1, 1, 3, 1, 2, 3, 4}, 0.01);
+    for (const char* id : {"H.mixing-packed", "H.mixing-groups", "H.mixing-spread", "H.mixing-size"}) {
+        EXPECT_EQ(made.holds(id), Holds::yes) << id;
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------------ records
+
+TEST(Claims, WhatOldRecordsSayOfPapersIsBroughtUpToDate) {
+    MadeRecord made;
+    made.lines("H.ctr", "CTR, kernel alone", {1024, 4096}, "four tables in shared memory", {1, 2});
+    made.lines("H.ctr", "CTR, kernel alone", {1024, 4096}, "published, at most", {1.9, 1.9});
+    made.panel("H.ctr", "CTR, kernel alone").series[1].role = Series::Role::published;
+    made.of("H.ctr").citation = "somebody else";
+    made.of("D.occupancy").result.facts = {{"fastest size of a thread block", 128, "threads", 256}};
+    made.of("H.ctr").result.verdicts = {{Holds::yes, "of an older rule", ""}};
+    refresh(made.record);
+    EXPECT_EQ(made.panel("H.ctr", "CTR, kernel alone").series.size(), 1u) << "a maximum is no curve";
+    EXPECT_EQ(made.of("H.ctr").citation, citation_of(Paper::harrison));
+    EXPECT_FALSE(made.of("D.occupancy").result.facts[0].published) << "no such size was published";
+    for (const Verdict& v : made.of("H.ctr").result.verdicts) EXPECT_FALSE(v.claim.empty());
+}
+
+TEST(Claims, TheAuthorsAreThoseOfThePaper) {
+    EXPECT_NE(std::string(citation_of(Paper::gibadullin)).find("R. Gibadullin, A. Yakovlev, A. Novikov, M. Perukhin"),
+              std::string::npos);
+}
+
+}  // namespace
