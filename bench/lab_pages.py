@@ -59,104 +59,67 @@ def values_of(panel: dict | None, series: str) -> list:
     return next((one["values"] for one in panel["series"] if one["name"] == series), []) if panel else []
 
 
-def fact_of(record: dict, key: str, name: str) -> float | None:
-    result = result_of(record, key)
-    return next((fact["value"] for fact in result["facts"] if fact["name"] == name), None) if result else None
-
-
 def rate(value: float) -> str:
     return f"{value:.3g}" if value < 100 else f"{value:.0f}"
-
-
-def of_the_thirteen(record: dict) -> str | None:
-    best = fact_of(record, "N.implementations", "best of the thirteen")
-    ours = fact_of(record, "N.implementations", "production, ECB, on the same text")
-    order = fact_of(record, "N.implementations", "rank correlation of the thirteen, published and here")
-    if None in (best, ours, order):
-        return None
-    return (
-        f"Of thirteen kernels of 2010 the fastest did 4.4 GB/s and the fastest here does {rate(best)}, production "
-        f"{rate(ours)}; their order then and now have a rank correlation of {order:.2f}."
-    )
-
-
-def of_tables(record: dict) -> str | None:
-    panel = panel_of(record, "N.tables", "Tables by memory and number")
-    four, s_box = values_of(panel, "4 tables"), values_of(panel, "S-box, arithmetic")
-    if not four or None in (four[0], four[1], four[4], s_box[1]):
-        return None
-    return (
-        f"Four T-tables in shared memory do {rate(four[1])} GB/s and in constant memory {rate(four[0])}; the S-box and "
-        f"arithmetic do {rate(s_box[1])}, tables with a copy for each bank {rate(four[4])}."
-    )
-
-
-def of_leakage(record: dict) -> str | None:
-    result = result_of(record, "W.leakage")
-    if not result:
-        return None
-    t = {fact["name"]: fact["value"] for fact in result["facts"] if fact["name"].startswith("|t|")}
-    shared = [value for name, value in t.items() if "shared memory" in name]
-    ours = [value for name, value in t.items() if "production" in name]
-    if not shared or not ours:
-        return None
-    return (
-        f"T-tables in shared memory tell text and key by their time (|t| {rate(max(shared))}); of production's kernels "
-        f"|t| is at most {max(ours):.1f}, where chance ends at 4.5."
-    )
-
-
-def of_serial(record: dict) -> str | None:
-    panel = panel_of(record, "H.serial", "Serial modes by number of messages")
-    cbc = values_of(panel, "CBC")
-    real = [(value, int(count)) for value, count in zip(cbc, panel["x"]["values"]) if value] if panel else []
-    if len(real) < 2:
-        return None
-    (few, least), (many, most) = real[0], max(real)
-    return f"CBC encryption does {few:.2g} GB/s with {least:,} messages at once and {rate(many)} with {most:,}."
-
-
-def of_transfers(record: dict) -> str | None:
-    names = ("page-locked, one step after the other", "mapped, write-combined", "page-locked, overlapped")
-    rates = [fact_of(record, "G.transfers", f"{name}, at most") for name in names]
-    if None in rates:
-        return None
-    plain, mapped, overlapped = map(rate, rates)
-    return (
-        f"From host to host, kernels that read and write host memory do {mapped} GB/s, copies one after the other "
-        f"{plain}, and copies that overlap {overlapped}."
-    )
-
-
-FINDINGS = (of_the_thirteen, of_tables, of_leakage, of_serial, of_transfers)
-
-
-def findings(record: dict) -> list[str]:
-    return [said for finding in FINDINGS if (said := finding(record))]
 
 
 def page_name(record: dict) -> str:
     return f"lab-{slug(name_of(record))}.html"
 
 
-def summary(records: list[dict], profiled: bool, folder: str = "") -> str:
-    """Findings of each record, and where its page is. `folder`: of docs, seen from the page that says this."""
+def tally(tallies: list[dict]) -> str:
+    """ "of 64 published conclusions 32 hold, …; of 13 of ours …"."""
+    theirs, ours = [t for t in tallies if t["paper"] != "W"], [t for t in tallies if t["paper"] == "W"]
+
+    def said(some: list[dict]) -> tuple[int, str]:
+        yes, partly, no, open_ = (sum(t[how] for t in some) for how in ("yes", "partly", "no", "open"))
+        words = f"{yes} hold, {partly} in part, {no} do not"
+        return yes + partly + no + open_, words + (f", {open_} are open" if open_ else "")
+
+    (count, words), (own, own_words) = said(theirs), said(ours)
+    return f"of {count} published conclusions {words}" + (f"; of {own} of our own {own_words}" if own else "")
+
+
+def summary(records: list[dict], summaries: list[dict | None], profiled: bool, folder: str = "") -> str:
+    """Findings of each record, and where its page is. `summaries`: the lab's own, as in its page. `folder`: of docs,
+    seen from the page that says this."""
     out = []
-    for record in records:
-        holds = [v["holds"] for e in record["experiments"] for v in e["result"]["verdicts"]]
+    for record, said in zip(records, summaries):
         effort = "a quick run, " if record["options"]["quick"] else ""
+        builds = {e.get("commit", "") for e in record["experiments"] if e["status"] == "measured"} - {record["commit"]}
         commit = (
             f"commit {record['commit'][:12] or 'unknown'}{' with changes' if record['commit'].endswith('+') else ''}"
         )
-        out.append(
-            f"{name_of(record)}, {effort}{record['date'][:10]}, {commit}: of {len(holds)} conclusions "
-            f"{holds.count('yes')} hold, {holds.count('partly')} in part, {holds.count('no')} do not "
-            f"([every figure, as a page]({folder}{page_name(record)}))."
-        )
-        out.append("\n".join(f"- {said}" for said in findings(record)))
+        if builds:
+            commit += f" and, of some experiments, {', '.join(sorted(b[:12] or 'unknown' for b in builds))}"
+        where = f"[every figure, as a page]({folder}{page_name(record)})"
+        counted = f": {tally(said['tallies'])}" if said else ""
+        out.append(f"{name_of(record)}, {effort}{record['date'][:10]}, {commit}{counted} ({where}).")
+        if said:
+            out.append("\n".join(f"- {finding}" for finding in said["findings"]))
+            if not folder:
+                out.append("When is the GPU worth it there?")
+                out.append("\n".join(f"- {sentence}" for sentence in said["worth"]["sentences"]))
     if profiled:
         out.append(f"Why the order of the thirteen changed: [the kernels' profile]({folder}lab-profile.md).")
     return "\n\n".join(filter(None, out))
+
+
+HOLDS = {"yes": "holds", "partly": "in part", "no": "does not hold", "open": "open"}
+
+
+def claims_table(claims: list[dict], machine: str) -> str:
+    """Every table, figure and sentence of the papers, with what measures it, or why nothing does."""
+    rows = []
+    for claim in claims:
+        if claim["kind"] == "unmeasured":
+            where, verdict = f"not measured: {claim['rule']}", ""
+        else:
+            where, verdict = f"{claim['experiment']}: {claim['rule']}", HOLDS.get(claim.get("holds"), "figures")
+        rows.append([claim["id"], claim["says"], where, verdict])
+    cells = [["id", "published", "measured by, and the rule", machine], *rows]
+    escaped = [[str(cell).replace("|", "\\|") for cell in row] for row in cells]
+    return table(escaped[0], escaped[1:], ("---", "---"))
 
 
 # ------------------------------------------------------------------------------------------------------- the profile
@@ -348,12 +311,35 @@ def profile_page(record: dict, profile: dict) -> str:
 # ------------------------------------------------------------------------------------------------------ what is made
 
 
-def embedded(page: Path) -> dict | None:
-    """The record that a page holds."""
+def embedded(page: Path, name: str = "record") -> dict | None:
+    """The record that a page holds, or the summary."""
     if not page.exists():
         return None
-    found = re.search(r'<script type="application/json" id="record">(.*?)</script>', page.read_text(), re.DOTALL)
+    found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page.read_text(), re.DOTALL)
     return json.loads(found[1]) if found else None
+
+
+def summary_of(record: dict) -> dict | None:
+    return embedded(ROOT / "docs" / page_name(record), "summary")
+
+
+def measured_part(record: dict | None) -> dict | None:
+    """What a page may not change: it judges a record by today's rules, and says of papers what is known today."""
+    if not record:
+        return record
+    experiments = [
+        {
+            "key": e["key"],
+            "status": e["status"],
+            "commit": e["commit"],
+            "panels": [
+                {**p, "series": [s for s in p["series"] if s["role"] != "published"]} for p in e["result"]["panels"]
+            ],
+            "facts": [f["value"] for f in e["result"]["facts"]],
+        }
+        for e in record["experiments"]
+    ]
+    return {"date": record["date"], "commit": record["commit"], "experiments": experiments}
 
 
 def find_command() -> Path | None:
@@ -368,14 +354,18 @@ def write_pages() -> None:
         page = ROOT / "docs" / page_name(record)
         if command:
             subprocess.run([command, "report", path, "-o", page], check=True, stdout=subprocess.DEVNULL)
-        elif embedded(page) != record:
+        elif measured_part(embedded(page)) != measured_part(record):
             print(f"{page}: needs the lab; `tools/build default warpaes_lab_program` builds it")
 
 
 def wrong_pages() -> list[str]:
     """Those that do not hold their record."""
     pages = {page_name(record): record for _, record in load().values()}
-    return [f"docs/{name}" for name, record in pages.items() if embedded(ROOT / "docs" / name) != record]
+    return [
+        f"docs/{name}"
+        for name, record in pages.items()
+        if measured_part(embedded(ROOT / "docs" / name)) != measured_part(record) or not summary_of(record)
+    ]
 
 
 def render(records: list[dict], profiles: dict[str, dict]) -> dict[str, str]:

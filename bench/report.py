@@ -381,16 +381,24 @@ def everything() -> dict[str, str]:
     """The same of what is committed here."""
     of_lab, studies = [record for _, record in lab_pages.load().values()], lab_pages.load_profiles()
     profile = lab_pages.render(of_lab, studies)
-    said, beside = (lab_pages.summary(of_lab, bool(profile), folder) for folder in ("docs/", ""))
+    summaries = [lab_pages.summary_of(record) for record in of_lab]
+    said, beside = (lab_pages.summary(of_lab, summaries, bool(profile), folder) for folder in ("docs/", ""))
     if said:
         said = f"Five published studies of AES on GPUs, measured again by [the lab](docs/lab.md):\n\n{said}"
     files = render(load(), (ROOT / "README.md").read_text(), said)
     files |= planner.render(planner.load(), (ROOT / "docs/planner.md").read_text())
     none = "There is no record yet: `warpaes lab run` makes one of the machine it runs on."
-    return files | profile | {"docs/lab.md": with_figures((ROOT / "docs/lab.md").read_text(), beside or none)}
+    page = with_figures((ROOT / "docs/lab.md").read_text(), beside or none)
+    for record, summary in zip(of_lab, summaries):
+        if summary:
+            marks = "<!-- claims: begin -->", "<!-- claims: end -->"
+            page = with_figures(page, lab_pages.claims_table(summary["claims"], lab_pages.name_of(record)), marks)
+    return files | profile | {"docs/lab.md": page}
 
 
 def main() -> int:
+    if "--check" not in sys.argv[1:]:
+        lab_pages.write_pages()  # first: documents say what they hold
     files = everything()
     made = [*(ROOT / "docs").glob("*.svg"), *(ROOT / "docs").glob("lab-profile.md")]
     old = {f"docs/{path.name}" for path in made} - files.keys()
@@ -406,7 +414,6 @@ def main() -> int:
         (ROOT / name).write_text(text)
     for name in old:
         (ROOT / name).unlink()
-    lab_pages.write_pages()
     return 0
 
 

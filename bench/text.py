@@ -75,8 +75,9 @@ def table(header: list[str], rows: list[list], rule: tuple[str, str] = ("---", "
     return "\n".join([lines[0], "|" + "|".join([first] + [others] * (len(header) - 1)) + "|", *lines[1:]])
 
 
-def with_figures(page: str, figures: str) -> str:
+def with_figures(page: str, figures: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
     """A page that people write, with other figures between its two marks."""
-    before, rest = page.split(BEGIN)
-    _, after = rest.split(END)
-    return f"{before}{BEGIN}\n{figures}\n{END}{after}"
+    begin, end = marks
+    before, rest = page.split(begin)
+    _, after = rest.split(end)
+    return f"{before}{begin}\n{figures}\n{end}{after}"

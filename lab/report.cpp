@@ -51,6 +51,37 @@ std::string for_html(std::string_view text) {
     return out;
 }
 
+/// The summary and every verdict as plain HTML, for those without JavaScript.
+std::string plain_part(const nlohmann::json& summary) {
+    const auto text = [](const nlohmann::json& value) { return for_html(value.get<std::string>()); };
+    std::string out = "<h1>Published experiments with AES on GPUs, measured again</h1>\n";
+    const auto list = [&](const char* title, const nlohmann::json& sentences) {
+        out.append("<h2>").append(title).append("</h2>\n<ul>\n");
+        for (const auto& sentence : sentences) out.append("<li>").append(text(sentence)).append("</li>\n");
+        out.append("</ul>\n");
+    };
+    list("When is the GPU worth it here?", summary["worth"]["sentences"]);
+    list("What it found", summary["findings"]);
+    out.append("<h2>Do the published conclusions hold?</h2>\n<ul>\n");
+    for (const auto& tally : summary["tallies"]) {
+        const auto count = [&](const char* how) { return std::to_string(tally[how].get<unsigned>()); };
+        out.append("<li>[" + text(tally["paper"]) + "] " + count("yes") + " hold, " + count("partly") + " in part, " +
+                   count("no") + " do not, " + count("open") + " are open</li>\n");
+    }
+    out.append("</ul>\n<dl>\n");
+    for (const auto& claim : summary["claims"]) {
+        if (claim["kind"] != "conclusion") continue;
+        const std::string holds = claim["holds"];
+        const char* word = holds == "yes"      ? "Holds"
+                           : holds == "partly" ? "Holds in part"
+                           : holds == "no"     ? "Does not hold"
+                                               : "Open";
+        out.append("<dt>[" + text(claim["id"]) + "] " + text(claim["says"]) + "</dt>\n<dd><strong>" + word +
+                   ".</strong> " + text(claim["sentence"]) + "</dd>\n");
+    }
+    return out.append("</dl>\n");
+}
+
 std::string title_of(const Record& record) {
     const std::string& where = record.machine.gpu ? record.machine.gpu->name : record.machine.cpu;
     return "warpaes lab: " + where + ", " + record.date.substr(0, 10);
@@ -73,10 +104,12 @@ std::string filled(std::string_view page, std::initializer_list<std::pair<std::s
 std::string report_page(const Record& as_it_is) {
     Record record = as_it_is;
     refresh(record);
+    const nlohmann::json summary = summary_of(record);
     return filled(report::page, {{"{{title}}", for_html(title_of(record))},
                                  {"{{style}}", report::style},
+                                 {"{{plain}}", plain_part(summary)},
                                  {"{{record}}", for_script(to_json(record).dump())},
-                                 {"{{claims}}", for_script(claims_of(record).dump())},
+                                 {"{{summary}}", for_script(summary.dump())},
                                  {"{{script}}", report::script}});
 }
 

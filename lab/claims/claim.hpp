@@ -50,11 +50,16 @@ Tally tally(const Record& record, Paper paper);
 /// For every claim what it is and, of conclusions, its verdict on the record: what the page and the documents have.
 nlohmann::json claims_of(const Record& record);
 
+/// The same, with what the page begins with: when the GPU is worth it, findings, and the tally of each paper.
+nlohmann::json summary_of(const Record& record);
+
 /// A record as what is published about it: citations, titles and questions as they are today, and without the figures
 /// that older builds drew as the papers' although no paper has them. What was measured stays. Then it is judged.
 void refresh(Record& record);
 
 namespace claims {
+/// Of [N]'s thirteen, published and here; all, and without the two that are last in both.
+std::pair<Ratio, Ratio> correlation_of_thirteen(const Figures& figures);
 std::vector<Claim> of_gibadullin();
 std::vector<Claim> of_gu();
 std::vector<Claim> of_paracrypt();

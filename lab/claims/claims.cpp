@@ -132,6 +132,12 @@ void refresh(Record& record) {
             if (fact.name == "fastest size of a thread block" || fact.name.ends_with(", large files")) {
                 fact.published.reset();
             }
+            // It is the backend that warpaes chooses, and not the GPU that the paper is about.
+            const std::string ahead = ": ahead of ";
+            if (const auto at = fact.name.find(ahead);
+                at != std::string::npos && fact.name.ends_with(", large files")) {
+                fact.name.replace(at, ahead.size(), ": warpaes as it chooses ahead of ");
+            }
         }
     }
     judge(record);

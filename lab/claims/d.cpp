@@ -100,8 +100,8 @@ Verdict ni_faster(const Figures& figures) {
     }
     return verdict(by_count(ahead),
                    fmt::format("AES-NI on one thread is ahead of the GPU, or as fast, at {} of {} file "
-                               "sizes, each through its best buffer; at {} more the spread leaves it open.",
-                               ahead.is, ahead.of, ahead.may));
+                               "sizes, each through its best buffer.",
+                               ahead.is, ahead.of));
 }
 
 Verdict other_keys(const Figures& figures) {

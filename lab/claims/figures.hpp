@@ -96,8 +96,8 @@ struct Count {
     }
     /// Ahead by more than a tie.
     void add_ahead(Order order) { add(order == Order::ahead, order == Order::unclear); }
-    /// Ahead or a tie.
-    void add_not_behind(Order order) { add(order != Order::behind, order == Order::unclear); }
+    /// Ahead or a tie, which intervals that overlap are too.
+    void add_not_behind(Order order) { add(order != Order::behind); }
 };
 /// "Everywhere": yes at all places, in part at more than half; open if the spread decides.
 Holds by_count(const Count& count);

@@ -43,10 +43,8 @@ Verdict schemes(const Figures& figures) {
     return verdict(
         by_count(shared),
         fmt::format("With tables in shared memory the second scheme leads, or is as fast as the best, at {} of {} "
-                    "of the paper's sizes, 2 KB to 8 MB{}; with tables in constant memory at {} of {}.",
-                    shared.is, shared.of,
-                    shared.may == 0 ? "" : fmt::format(" (at {} more the spread leaves it open)", shared.may),
-                    constant.is, constant.of));
+                    "of the paper's sizes, 2 KB to 8 MB; with tables in constant memory at {} of {}.",
+                    shared.is, shared.of, constant.is, constant.of));
 }
 
 Verdict no_barrier(const Figures& figures) {

@@ -43,15 +43,8 @@ Verdict by_pair(const std::string& a, const Figure& of_a, const std::string& b, 
 
 Verdict order(const Figures& figures) {
     const Thirteen of(figures);
-    std::vector<double> theirs, here, theirs_apart, here_apart;
-    for (int i = 1; i <= 13; ++i) {
-        theirs.push_back(paper::implementations[static_cast<std::size_t>(i - 1)].gbit_per_s);
-        here.push_back(of(i).value);
-        if (i != 1 && i != 13) theirs_apart.push_back(theirs.back()), here_apart.push_back(here.back());
-    }
-    const Ratio all = rank_correlation(places(theirs), places(here));
-    const Ratio apart = rank_correlation(places(theirs_apart), places(here_apart));
-    const auto best = static_cast<int>(std::max_element(here.begin(), here.end()) - here.begin()) + 1;
+    const auto [all, apart] = correlation_of_thirteen(figures);
+    const auto best = static_cast<int>(of.row.best()) + 1;
     const Holds holds = all.low >= 0.5 ? Holds::yes : all.low > 0 ? Holds::partly : Holds::no;
     return verdict(
         holds, fmt::format("Spearman's ρ of the thirteen is {:.2f} (n = 13, 95 %: {:.2f} to {:.2f}, speeds within 1 % "
@@ -156,14 +149,13 @@ Verdict persistent(const Figures& figures) {
     Count not_behind;
     for (std::size_t i = 0; i < stays.size(); ++i) {
         not_behind.add_not_behind(order_of(stays[i], once[i]));
-        if (stays[i].value < once[i].value / (1 + tie)) behind_to = stays.x()[i];
+        if (order_of(stays[i], once[i]) == Order::behind) behind_to = stays.x()[i];
     }
     const std::size_t last = stays.size() - 1;
     const Order at_last = order_of(stays[last], once[last]);
-    const Holds holds = at_last == Order::behind                         ? Holds::no
-                        : not_behind.is == not_behind.of                 ? Holds::yes
-                        : not_behind.is + not_behind.may < not_behind.of ? Holds::partly
-                                                                         : Holds::open;
+    const Holds holds = at_last == Order::behind         ? Holds::no
+                        : not_behind.is == not_behind.of ? Holds::yes
+                                                         : Holds::partly;
     return verdict(
         holds,
         fmt::format("Few thread blocks whose threads stay do {} with {}, a thread for each block of text {}{}.",
@@ -199,6 +191,17 @@ Verdict overlap_hidden(const Figures& figures) {
 }
 
 }  // namespace
+
+std::pair<Ratio, Ratio> correlation_of_thirteen(const Figures& figures) {
+    const Thirteen of(figures);
+    std::vector<double> theirs, here, theirs_apart, here_apart;
+    for (int i = 1; i <= 13; ++i) {
+        theirs.push_back(paper::implementations[static_cast<std::size_t>(i - 1)].gbit_per_s);
+        here.push_back(of(i).value);
+        if (i != 1 && i != 13) theirs_apart.push_back(theirs.back()), here_apart.push_back(here.back());
+    }
+    return {rank_correlation(places(theirs), places(here)), rank_correlation(places(theirs_apart), places(here_apart))};
+}
 
 std::vector<Claim> of_gibadullin() {
     constexpr Paper p = Paper::gibadullin;

@@ -41,6 +41,7 @@ extern const Experiment h_rekeying;
 extern const Experiment h_serial;
 extern const Experiment h_mixing;
 
+extern const Experiment w_worth;
 extern const Experiment w_leakage;
 extern const Experiment w_contenders;
 

@@ -88,8 +88,8 @@ Example:
 constexpr const char* judge_help = R"(Usage: warpaes lab judge RECORD.json [--json]
 
 Judges the papers' conclusions by a record's figures, each once, and counts them by paper.
---json prints every table, figure and sentence of the papers with what measures it, or why nothing
-does, and of conclusions the rule and the verdict.
+--json prints when the GPU is worth it, findings, tallies, and every table, figure and sentence of the
+papers with what measures it, or why nothing does, and of conclusions the rule and the verdict.
 
 Example:
   warpaes lab judge results/record.json
@@ -362,7 +362,7 @@ int run_judge(int argc, char** argv) {
     lab::Record record = load_record(input);
     lab::refresh(record);
     if (as_json) {
-        print_json(lab::claims_of(record), 1);
+        print_json(lab::summary_of(record), 1);
         return 0;
     }
     for (const lab::Claim& claim : lab::all_claims()) {

@@ -84,10 +84,11 @@ function plotOf(panel) {
   const styles = stylesOf(panel);
   if (panel.kind !== "surface") {
     const draw = {bars: drawBars, lines: drawLines, stacked: drawStacked}[panel.kind];
-    return [legendOf(panel, styles), redrawn(html("div", {class: "plot"}), width => [draw(panel, styles, width)])];
+    const plot = redrawn(html("div", {class: "plot"}), width => [draw(panel, styles, width)]);
+    return [html("div", {class: "whole"}, legendOf(panel, styles), plot)];
   }
   const scale = heatScale(panel);
-  const small = placesOf(panel.x).length <= 7 && panel.series.length > 1;
+  const small = placesOf(panel.x).length <= 9 && panel.series.length > 1;
   const maps =
     panel.series.map(one => html("div", {class: "map"}, html("p", {class: "map-name"}, nameWithRole(one)),
                        redrawn(html("div", {class: "plot"}), width => [drawSurface(panel, one, scale, width)])));
@@ -110,6 +111,23 @@ function panelOf(panel, i, key) {
   if (panel.note) box.append(html("figcaption", null, prose(panel.note)));
   box.append(tablesOf(panel));
   return box;
+}
+
+/** A panel that is folded until somebody asks for it: its plot is drawn when there is room for it. */
+function foldedPanelOf(panel, i, key) {
+  const box = html("details", {class: "more"}, html("summary", null, panel.title), panelOf(panel, i, key));
+  box.addEventListener("toggle", () => drawAll());
+  return box;
+}
+
+/** Of a long record only these have a plot that stands open; a verdict's figures are in its sentence. */
+const WITH_PLOT = ["N.implementations", "G.transfers", "P.encryption", "D.surfaces", "D.model", "W.worth"];
+
+/** The first panel; of a model the map of how two implementations compare. */
+function isOpen(i, experiment) {
+  if (experiment.isOneOfMany && !WITH_PLOT.includes(experiment.key)) return false;
+  const {panels} = experiment.result, ratio = panels.findIndex(panel => / against AES-NI$/.test(panel.title));
+  return i === Math.max(ratio, 0);
 }
 
 // Experiments
@@ -138,13 +156,17 @@ function othersOf(experiments) {
   return [...groups.values()];
 }
 
+const SUMMARY = JSON.parse(document.getElementById("summary").textContent);
+const CLAIMS = new Map(SUMMARY.claims.map(claim => [claim.id, claim]));
+
 function verdictsOf(experiment) {
   const {verdicts} = experiment.result;
   if (!verdicts.length) return null;
+  const word = holds => `${HOLDS[holds][0].toUpperCase()}${HOLDS[holds].slice(1)}`;
+  const said = claim => CLAIMS.has(claim) ? [html("cite", {title: claim}, prose(CLAIMS.get(claim).says)), ". "] : [];
   return html("ul", {class: "verdicts"},
-    verdicts.map(({holds, sentence}) => html("li", {class: holds}, holdsMark(holds),
-                   html("p", null, html("strong", null, `${HOLDS[holds][0].toUpperCase()}${HOLDS[holds].slice(1)}. `),
-                     prose(sentence)))));
+    verdicts.map(({claim, holds, sentence}) => html("li", {class: holds}, holdsMark(holds),
+                   html("p", null, said(claim), html("strong", null, `${word(holds)}. `), prose(sentence)))));
 }
 
 function experimentOf(experiment, commit) {
@@ -153,6 +175,8 @@ function experimentOf(experiment, commit) {
     html("h3", {id: `${key}-title`}, html("a", {href: `#${key}`}, experiment.title)),
     html("p", {class: "key-line"}, html("code", null, key),
       wasRun(experiment) ? html("span", null, duration(experiment.seconds)) : null,
+      experiment.load > 0.05 ? html("span", null, `others used ${Math.round(100 * experiment.load)} % of the CPU`) :
+                               null,
       wasRun(experiment) && experiment.commit !== commit ?
         html("span", null, "commit ", html("code", null, experiment.commit.slice(0, 12))) :
         null),
@@ -167,8 +191,15 @@ function experimentOf(experiment, commit) {
     article.append(
       html("h4", {class: "label"}, experiment.paper === "W" ? "What it shows" : "Does the published conclusion hold?"),
       verdicts);
-  article.append(...experiment.result.panels.map((panel, i) => panelOf(panel, i, key)));
-  if (experiment.result.facts.length) article.append(factsTable(experiment.result.facts));
+  article.append(
+    ...experiment.result.panels.map((panel, i) => (isOpen(i, experiment) ? panelOf : foldedPanelOf)(panel, i, key)));
+  const {facts} = experiment.result;
+  if (facts.length > 2) {
+    article.append(
+      html("details", {class: "more"}, html("summary", null, `${facts.length} other figures`), factsTable(facts)));
+  } else if (facts.length) {
+    article.append(factsTable(facts));
+  }
   if (experiment.result.notes.length) {
     article.append(html("h4", {class: "label"}, "Notes"),
       html("ul", {class: "notes"}, experiment.result.notes.map(note => html("li", null, prose(note)))));
@@ -220,7 +251,7 @@ function described(title, rows) {
       value]) => html("div", null, html("dt", null, name), html("dd", null, value)))));
 }
 
-function machineOf({gpu, cpu, threads, instructions, memory_bytes, os, openssl}) {
+function machineOf({gpu, cpu, threads, instructions, memory_bytes, os, openssl, virtual: isVirtual}) {
   const mhz = value => value ? `${value} MHz` : "";
   return [
     described("GPU",
@@ -234,17 +265,20 @@ function machineOf({gpu, cpu, threads, instructions, memory_bytes, os, openssl})
         [["", "none that could be used"]]),
     described("Host",
       [
-        ["CPU", cpu], ["threads", String(threads)], ["instructions", instructions.join(" ")],
-        ["memory", bytes(memory_bytes)], ["system", os], ["libcrypto", openssl]
+        ["CPU", cpu], ["machine", isVirtual ? "virtual" : ""], ["threads", String(threads)],
+        ["instructions", instructions.join(" ")], ["memory", bytes(memory_bytes)], ["system", os],
+        ["libcrypto", openssl]
       ]),
   ];
 }
 
-function runOf({date, seconds, warpaes, commit, options}) {
+function runOf({date, seconds, warpaes, commit, options, experiments}) {
+  const others = [...new Set(experiments.filter(wasRun).map(one => one.commit))].filter(one => one !== commit);
   const folder = path => path ? html("code", null, path) : "none";
   return described("Run", [
     ["date", date.replace("T", " ").replace("Z", " UTC")], ["took", duration(seconds)], ["warpaes", warpaes],
     ["commit", commit ? html("code", null, commit) : "not known"],
+    ["and, in part, of", others.length ? html("code", null, others.join(" ")) : ""],
     ["effort", options.quick ? "quick: few points, few samples" : "full"],
     ["experiments", options.keys.length ? html("code", null, options.keys.join(" ")) : "all"],
     ["device", options.gpu < 0 ? "none" : String(options.gpu)], ["CPU threads", String(options.threads)],
@@ -252,18 +286,59 @@ function runOf({date, seconds, warpaes, commit, options}) {
   ]);
 }
 
+/** The first screen: the question that everybody has, with a chart and a sentence for each region. */
+function worthOf({worth}) {
+  const series = worth.series.map(one => ({name: one.name, role: "measured", values: one.values, spread: []}));
+  const panel = {
+    kind: "lines",
+    title: "Throughput by size",
+    x: {name: "text", unit: "B", scale: "log", values: worth.sizes},
+    y: {name: "throughput", unit: "GB/s", scale: "log", values: []},
+    series
+  };
+  return html("section", {class: "worth", "aria-labelledby": "worth-title"},
+    html("h2", {id: "worth-title"}, "When is the GPU worth it here?"),
+    html("div", {class: "worth-columns"}, series.length ? html("div", {class: "chart"}, plotOf(panel)) : null,
+      html("ul", {class: "regions"}, worth.sentences.map(sentence => html("li", null, prose(sentence))))),
+    worth.from ? html("p", {class: "from"}, `From ${worth.from}.`) : "");
+}
+
+function findingsOf({findings}) {
+  if (!findings.length) return null;
+  return html("section", {class: "findings", "aria-labelledby": "findings-title"},
+    html("h2", {id: "findings-title"}, "What it found"),
+    html("ul", null, findings.map(finding => html("li", null, prose(finding)))));
+}
+
+function talliesOf({tallies}, papers) {
+  const nameOf = letter => {
+    const paper = papers.find(one => one.letter === letter);
+    return letter === "W" ? "Ours" : paper ? shortNameOf(paper.experiments[0]) : `[${letter}]`;
+  };
+  const hows = Object.keys(HOLDS);
+  const total = hows.map(how => tallies.filter(one => one.paper !== "W").reduce((sum, one) => sum + one[how], 0));
+  const row = (name, counts, attributes) => html("tr", attributes, html("th", {scope: "row"}, name),
+    counts.map((count, i) => html("td", {class: hows[i]}, String(count))));
+  return html("section", {class: "tallies", "aria-labelledby": "tally-title"},
+    html("h2", {id: "tally-title"}, "Do the published conclusions hold?"),
+    scrolling("Tally",
+      html("table", null,
+        html("thead", null,
+          html("tr", null, html("th", {scope: "col"}, "Each counted once"),
+            hows.map(how => html("th", {scope: "col"}, holdsMark(how), " ", HOLDS[how])))),
+        html("tbody", null,
+          tallies.filter(one => one.paper !== "W").map(one => row(nameOf(one.paper), hows.map(how => one[how]))),
+          row("Published, together", total, {class: "sum"}),
+          tallies.filter(one => one.paper === "W").map(one => row(nameOf("W"), hows.map(how => one[how])))))));
+}
+
 function summaryOf({experiments, seconds}) {
-  const run = experiments.filter(wasRun), verdicts = run.flatMap(({result}) => result.verdicts);
-  const count = holds => verdicts.filter(verdict => verdict.holds === holds).length;
-  const others = othersOf(experiments);
+  const run = experiments.filter(wasRun), others = othersOf(experiments);
   const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
   return [
-    html("ul", {class: "tally", "aria-label": "Do the conclusions hold?"},
-      Object.keys(HOLDS).map(holds => html("li", {class: holds}, html("b", null, String(count(holds))),
-                               html("span", null, holdsMark(holds), HOLDS[holds])))),
     html("p", null,
-      `${plural(verdicts.length, "conclusion")}, from ${run.length} of ${plural(experiments.length, "experiment")}, ` +
-        `run in ${duration(seconds)}. ` + (others.length ? "" : "Nothing was left out.")),
+      `${run.length} of ${plural(experiments.length, "experiment")}, run in ${duration(seconds)}. ` +
+        (others.length ? "" : "Nothing was left out.")),
     others.length ?
       html("div", {class: "others", id: "others"}, html("h3", null, "Left out, or failed"),
         html("ul", null,
@@ -281,11 +356,13 @@ function failed(error) {
 
 function show(record) {
   const {experiments, machine} = record, papers = papersOf(experiments);
+  for (const one of experiments) one.isOneOfMany = experiments.length > 8;
   const where = [machine.gpu && machine.gpu.name, machine.cpu].filter(Boolean).join(" and ");
   document.body.append(
     html("header", null, html("p", {class: "over"}, "warpaes lab"),
       html("h1", null, "Published experiments with AES on GPUs, measured again"),
-      html("p", {class: "where"}, `on ${where}`),
+      html("p", {class: "where"}, `on ${where}`), worthOf(SUMMARY),
+      html("div", {class: "second"}, findingsOf(SUMMARY), talliesOf(SUMMARY, papers)),
       html("section", {"aria-label": "Summary", class: "summary"}, summaryOf(record)),
       html("section", {"aria-label": "Machine and options", class: "machine"}, machineOf(machine), runOf(record))),
     html("div", {class: "columns"}, contentsOf(papers),
@@ -302,7 +379,7 @@ function show(record) {
 function drawAll(width = 0) {
   for (const item of drawn) {
     try {
-      item.at(width || item.place.clientWidth);
+      item.at(width || item.place.clientWidth);  // of what is folded there is no width
     } catch (error) {
       failed(error);
       item.place.replaceChildren(html("p", {class: "callout failed"},
@@ -314,6 +391,7 @@ function drawAll(width = 0) {
   root.dataset.plots = String(drawn.length);
 }
 
+document.getElementById("plain")?.remove();  // what stands there for those without JavaScript
 document.documentElement.dataset.errors = "0";
 window.addEventListener("error", event => failed(event.error || event.message));
 show(JSON.parse(document.getElementById("record").textContent));
@@ -323,7 +401,8 @@ window.addEventListener("resize", () => requestAnimationFrame(() => drawAll()));
 // On paper: tables are open, and plots are as wide as paper is.
 const opened = [];
 window.addEventListener("beforeprint", () => {
-  for (const details of document.querySelectorAll("details:not([open])")) {
+  for (const details of document.querySelectorAll("details.figures:not([open])")) {
+    if (details.closest("details.more:not([open])")) continue;  // what is folded stays so
     details.open = true;
     opened.push(details);
   }

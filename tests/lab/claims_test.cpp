@@ -316,6 +316,29 @@ TEST(Claims, WhatOldRecordsSayOfPapersIsBroughtUpToDate) {
     for (const Verdict& v : made.of("H.ctr").result.verdicts) EXPECT_FALSE(v.claim.empty());
 }
 
+TEST(Summary, SaysFromWhichSizeOnTheGpuIsWorthIt) {
+    MadeRecord made;
+    const char* title = "Throughput by size and place";
+    made.lines("W.worth", title, {1024, 1048576, 1073741824}, "vaes, all threads", {1, 20, 20});
+    made.lines("W.worth", title, {1024, 1048576, 1073741824}, "GPU, page-locked memory", {0.1, 21, 40});
+    made.lines("W.worth", title, {1024, 1048576, 1073741824}, "GPU, pageable memory", {0.1, 5, 10});
+    made.lines("W.worth", title, {1024, 1048576, 1073741824}, "GPU, device memory", {0.1, 100, 900});
+    const nlohmann::json worth = summary_of(made.record)["worth"];
+    EXPECT_EQ(worth["series"].size(), 4u);
+    const std::string all = worth["sentences"].dump();
+    EXPECT_NE(all.find("page-locked memory: worth it from 1 MiB on"), std::string::npos) << all;
+    EXPECT_NE(all.find("pageable memory: not worth it at any size"), std::string::npos) << all;
+    EXPECT_NE(all.find("the GPU's memory: always"), std::string::npos) << all;
+}
+
+TEST(Summary, CountsByPaperAndHasEveryClaim) {
+    const nlohmann::json summary = summary_of(thirteen(as_published).record);
+    EXPECT_EQ(summary["claims"].size(), all_claims().size());
+    EXPECT_EQ(summary["tallies"].size(), 6u);
+    EXPECT_GT(summary["tallies"][0]["yes"], 5);
+    EXPECT_EQ(summary["tallies"][5]["paper"], "W");
+}
+
 TEST(Claims, TheAuthorsAreThoseOfThePaper) {
     EXPECT_NE(std::string(citation_of(Paper::gibadullin)).find("R. Gibadullin, A. Yakovlev, A. Novikov, M. Perukhin"),
               std::string::npos);

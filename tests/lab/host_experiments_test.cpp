@@ -19,8 +19,8 @@ TEST_P(HostExperiments, YieldWholeResults) {
 
 INSTANTIATE_TEST_SUITE_P(Host, HostExperiments,
                          testing::Values("N.overlap", "G.transfers", "G.breakdown", "P.streams", "P.host_memory",
-                                         "P.modes", "H.reads", "H.ctr", "H.overhead", "H.rekeying", "H.serial",
-                                         "H.mixing"),
+                                         "P.modes", "W.worth", "H.reads", "H.ctr", "H.overhead", "H.rekeying",
+                                         "H.serial", "H.mixing"),
                          [](const auto& info) {
                              std::string name = info.param;
                              name[1] = '_';

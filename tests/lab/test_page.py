@@ -32,6 +32,22 @@ def page_of(record: dict, folder: Path, name: str = "page") -> Path:
     return page
 
 
+def embedded(page: Path, name: str = "record") -> dict:
+    (found,) = re.findall(rf'<script type="application/json" id="{name}">(.*?)</script>', page.read_text(), re.S)
+    return json.loads(found)
+
+
+def measured(record: dict) -> dict:
+    """Without what the page says anew: what papers said, and verdicts."""
+    out = copy.deepcopy(record)
+    out["machine"].pop("virtual", None)
+    for experiment in out["experiments"]:
+        experiment["result"].pop("verdicts")
+        for name in ("citation", "title", "question", "load"):
+            experiment.pop(name, None)
+    return out
+
+
 def panels_of(record: dict) -> list[tuple[str, dict]]:
     """Every panel with the id that it has in the page."""
     return [
@@ -103,7 +119,8 @@ class Text(unittest.TestCase):
     def setUpClass(cls):
         cls.sample = json.loads(SAMPLE.read_text())
         with tempfile.TemporaryDirectory() as folder:
-            cls.text = page_of(cls.sample, Path(folder)).read_text()
+            page = page_of(cls.sample, Path(folder))
+            cls.text, cls.shown, cls.summary = page.read_text(), embedded(page), embedded(page, "summary")
 
     def test_the_sample_has_one_of_everything(self):
         def found(values):
@@ -121,11 +138,32 @@ class Text(unittest.TestCase):
         self.assertTrue(any(s["spread"] for s in series))
 
     def test_the_record_is_in_the_page_and_cannot_leave_its_script(self):
-        (embedded,) = re.findall(r'<script type="application/json" id="record">(.*?)</script>', self.text, re.S)
-        self.assertEqual(json.loads(embedded), self.sample)
+        (found,) = re.findall(r'<script type="application/json" id="record">(.*?)</script>', self.text, re.S)
+        self.assertEqual(measured(self.shown), measured(self.sample))
         self.assertIn("</script><b>", SAMPLE.read_text())  # which is what this is about
-        self.assertIsNone(re.search("[<>&\u2028\u2029]", embedded))
-        self.assertEqual(self.text.count("</script>"), 2)
+        self.assertIsNone(re.search("[<>&\u2028\u2029]", found))
+        self.assertEqual(self.text.count("</script>"), 3)
+
+    def test_verdicts_are_those_of_today_and_readable_without_javascript(self):
+        plain = html.unescape(self.text.split('<main id="plain">')[1].split("</main>")[0])
+        conclusions = [claim for claim in self.summary["claims"] if claim["kind"] == "conclusion"]
+        self.assertGreater(len(conclusions), 60)
+        for claim in conclusions:
+            self.assertIn(claim["says"], plain)
+            self.assertIn(claim["sentence"], plain)
+        for sentence in (*self.summary["findings"], *self.summary["worth"]["sentences"]):
+            self.assertIn(sentence, plain)
+        said = {v["claim"]: v for e in self.shown["experiments"] for v in e["result"]["verdicts"]}
+        for claim in conclusions:
+            if claim["id"] in said:
+                self.assertEqual(said[claim["id"]]["sentence"], claim["sentence"])
+
+    def test_committed_pages_are_judged_by_todays_rules(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for page in sorted((RECORDS.parents[2] / "docs").glob("lab-*.html")):
+                record = embedded(page)
+                anew = page_of(record, Path(folder), page.stem)
+                self.assertEqual(embedded(page, "summary"), embedded(anew, "summary"), "run `make docs`")
 
     def test_it_needs_nothing_else(self):
         self.assertEqual(set(re.findall(r"https?://[^\s\"']+", self.text)), {"http://www.w3.org/2000/svg"})
@@ -201,6 +239,7 @@ class Drawn(unittest.TestCase):
         cls.sample = json.loads(SAMPLE.read_text())
         cls.folder = tempfile.TemporaryDirectory()
         cls.page = page_of(cls.sample, Path(cls.folder.name))
+        cls.sample = embedded(cls.page)
         cls.browser = browser.Browser(browser.find())
 
     @classmethod
@@ -212,6 +251,13 @@ class Drawn(unittest.TestCase):
         self.browser.problems.clear()
         self.browser.open(page or self.page, width, **how)
         return self.browser
+
+    def unfolded(self, width: int, page: Path | None = None, **how) -> browser.Browser:
+        window = self.opened(width, page, **how)
+        window.value(
+            "document.querySelectorAll('details.more').forEach(details => { details.open = true; }); drawAll()"
+        )
+        return window
 
     def well(self, window: browser.Browser, width: int) -> None:
         self.assertEqual(window.problems, [])
@@ -235,7 +281,7 @@ class Drawn(unittest.TestCase):
     def test_every_figure_is_drawn_and_in_a_table(self):
         for width in WIDTHS:
             with self.subTest(width=width):
-                window = self.opened(width)
+                window = self.unfolded(width)
                 self.well(window, width)
                 self.all_drawn(self.sample, window)
 
@@ -248,9 +294,36 @@ class Drawn(unittest.TestCase):
             page = page_of(record, Path(self.folder.name), source.stem)
             for width in WIDTHS:
                 with self.subTest(source.name, width=width):
-                    window = self.opened(width, page)
+                    window = self.unfolded(width, page)
                     self.well(window, width)
-                    self.all_drawn(record, window)
+                    self.all_drawn(embedded(page), window)
+
+    def test_pages_of_the_repository_are_short_and_begin_with_the_answer(self):
+        for source in sorted(RECORDS.glob("*.json")):
+            if "experiments" not in json.loads(source.read_text()):
+                continue
+            with self.subTest(source.name):
+                window = self.opened(1440, page_of(json.loads(source.read_text()), Path(self.folder.name), source.stem))
+                self.assertLessEqual(window.value("document.documentElement.scrollHeight"), 25 * 900)
+                places = window.value(
+                    "['.worth', '.findings', '.tallies', '.machine', 'main article']"
+                    ".map(one => document.querySelector(one).getBoundingClientRect().bottom)"
+                )
+                self.assertLessEqual(places[0], 900, "when the GPU is worth it stands on the first screen")
+                self.assertEqual(places[3:], sorted(places[3:]))
+                self.assertLess(max(places[:3]), places[3])
+                self.assertLessEqual(len(re.findall(rb"/Type\s*/Page\b", window.pdf())), 30)
+
+    def test_without_javascript_verdicts_are_there(self):
+        self.browser.call("Emulation.setScriptExecutionDisabled", value=True)
+        try:
+            self.browser.problems.clear()
+            self.browser.open(self.page, 390)
+            text = self.browser.value("document.body.innerText")
+            self.assertIn("When is the GPU worth it here?", text)
+            self.assertIn("Four tables beat one", text)
+        finally:
+            self.browser.call("Emulation.setScriptExecutionDisabled", value=False)
 
     def test_an_experiment_of_another_build_says_so(self):
         window = self.opened(390)
@@ -263,20 +336,20 @@ class Drawn(unittest.TestCase):
         page = page_of(record, Path(self.folder.name), "extremes")
         for width in WIDTHS:
             with self.subTest(width=width):
-                window = self.opened(width, page)
+                window = self.unfolded(width, page)
                 self.well(window, width)
-                self.all_drawn(record, window)
+                self.all_drawn(embedded(page), window)
 
     def test_a_window_that_changes_is_drawn_anew(self):
-        window = self.opened(1440)
+        window = self.unfolded(1440)
         window.call("Emulation.setDeviceMetricsOverride", width=390, height=900, deviceScaleFactor=1, mobile=True)
         window.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         self.well(window, 390)
         self.all_drawn(self.sample, window)
 
     def test_nothing_is_skipped_in_silence(self):
-        window = self.opened(1440)
-        text = window.value("document.body.innerText")
+        window = self.unfolded(1440)
+        text = window.value("document.body.innerText").replace("\u00a0", " ")
         contents = window.value("document.querySelector('nav').innerText")
         for experiment in self.sample["experiments"]:
             with self.subTest(experiment["key"]):
@@ -356,7 +429,9 @@ class Drawn(unittest.TestCase):
         closed = "document.querySelectorAll('details:not([open])').length"
         before = window.value(closed)
         window.value("dispatchEvent(new Event('beforeprint'))")
-        self.assertEqual((before > 0, window.value(closed)), (True, 0))
+        open_to_all = "document.querySelectorAll('details.figures:not([open])').length"
+        hidden = window.value("document.querySelectorAll('details.more:not([open]) details').length")
+        self.assertEqual((before > 0, window.value(open_to_all)), (True, hidden))
         window.value("dispatchEvent(new Event('afterprint'))")
         self.assertEqual(window.value(closed), before)
         self.assertTrue(window.pdf().startswith(b"%PDF"))
@@ -366,7 +441,7 @@ class Drawn(unittest.TestCase):
         spoil = "CanvasRenderingContext2D.prototype.measureText = () => { throw new Error('spoiled') }"
         script = self.browser.call("Page.addScriptToEvaluateOnNewDocument", source=spoil)["identifier"]
         try:
-            window = self.opened(1440)
+            window = self.unfolded(1440)
             panels = len(panels_of(self.sample))
             self.assertGreaterEqual(int(window.value("document.documentElement.dataset.errors")), panels)
             self.assertGreaterEqual(len(window.problems), panels)

@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 import lab_pages
 import profile_lab
+from records import ROOT
 
 METRICS = {
     "gpu__time_duration.sum": ("nsecond", "268,000"),
@@ -230,56 +231,74 @@ class Page(unittest.TestCase):
         self.assertEqual(lab_pages.render([], {"NVIDIA H200": profile()}), {})
 
     def test_the_summary_counts_and_links(self):
-        text = lab_pages.summary([lab_record()], True, "docs/")
-        self.assertIn("a quick run, 2026-01-02, commit 0123456789ab: of 5 conclusions 2 hold, 1 in part", text)
+        said = {
+            "findings": ["One.", "Two."],
+            "worth": {"sentences": ["From 1 MiB on."]},
+            "tallies": [
+                {"paper": "N", "yes": 2, "partly": 1, "no": 0, "open": 0},
+                {"paper": "H", "yes": 1, "partly": 0, "no": 1, "open": 4},
+                {"paper": "W", "yes": 7, "partly": 0, "no": 1, "open": 0},
+            ],
+            "claims": [],
+        }
+        text = lab_pages.summary([lab_record()], [said], True, "docs/")
+        self.assertIn("a quick run, 2026-01-02, commit 0123456789ab", text)
+        self.assertIn(
+            "of 9 published conclusions 3 hold, 1 in part, 1 do not, 4 are open; of 8 of our own 7 hold", text
+        )
         self.assertIn("(docs/lab-nvidia-h200.html)", text)
         self.assertIn("(docs/lab-profile.md)", text)
-        self.assertEqual(text.count("\n- "), 1)
-        self.assertIn(
-            "- Of thirteen kernels of 2010 the fastest did 4.4 GB/s and the fastest here does 248, production 715;",
-            text,
-        )
-        self.assertNotIn("profile", lab_pages.summary([lab_record()], False))
-        self.assertEqual(lab_pages.summary([], False), "")
+        self.assertIn("- One.\n- Two.", text)
+        self.assertNotIn("From 1 MiB on.", text)
+        self.assertIn("- From 1 MiB on.", lab_pages.summary([lab_record()], [said], True))
+        self.assertNotIn("profile", lab_pages.summary([lab_record()], [said], False))
+        self.assertNotIn("conclusions", lab_pages.summary([lab_record()], [None], False), "a page of an older lab")
+        self.assertEqual(lab_pages.summary([], [], False), "")
 
-    def test_findings_of_all_experiments(self):
+    def test_experiments_of_another_build_are_said(self):
         record = lab_record()
-        x = ("constant", "shared", "global", "texture", "copies")
-        tables = {
-            "title": "Tables by memory and number",
-            "x": {"labels": list(x)},
-            "series": [
-                {"name": "4 tables", "values": [4.46, 248, 247, 69, 692]},
-                {"name": "S-box, arithmetic", "values": [14, 346, 282, 97, None]},
-            ],
-        }
-        serial = {
-            "title": "Serial modes by number of messages",
-            "x": {"values": [32, 1024, 8192]},
-            "series": [{"name": "CBC", "values": [0.515, 17, 126]}],
-        }
-        names = ("mapped, write-combined", "page-locked, overlapped", "page-locked, one step after the other")
-        record["experiments"] += [
-            experiment("N.tables", [tables]),
-            experiment("H.serial", [serial]),
-            experiment(
-                "W.leakage", [], [fact("|t|, shared memory, key", 586), fact("|t|, production's functions, text", 2)]
-            ),
-            experiment("G.transfers", [], [fact(f"{name}, at most", 41.8) for name in names]),
+        record["experiments"][0]["commit"] = "b414bd85aaaaaaaa"
+        self.assertIn("of some experiments, b414bd85aaaa", lab_pages.summary([record], [None], False))
+
+    def test_the_table_has_every_claim_with_its_experiment_or_a_reason(self):
+        claims = [
+            {
+                "id": "N.a",
+                "says": "a | b",
+                "kind": "conclusion",
+                "experiment": "N.x",
+                "rule": "yes if so",
+                "holds": "no",
+            },
+            {"id": "N.b", "says": "b", "kind": "figures", "experiment": "N.y", "rule": "a panel"},
+            {"id": "N.c", "says": "c", "kind": "unmeasured", "experiment": "", "rule": "no such GPU"},
         ]
-        said = "\n".join(lab_pages.findings(record))
-        self.assertEqual(len(lab_pages.findings(record)), 5, said)
-        self.assertIn(
-            "do 248 GB/s and in constant memory 4.46; the S-box and arithmetic do 346, "
-            "tables with a copy for each bank 692",
-            said,
-        )
-        self.assertIn("0.52 GB/s with 32 messages at once and 126 with 8,192", said)
-        self.assertIn("(|t| 586); of production's kernels |t| is at most 2.0", said)
-        left_out = copy.deepcopy(record)
-        for one in left_out["experiments"]:
-            one["status"] = "left_out"
-        self.assertEqual(lab_pages.findings(left_out), [])
+        rows = lab_pages.claims_table(claims, "A GPU").splitlines()
+        self.assertEqual(rows[2], "| N.a | a \\| b | N.x: yes if so | does not hold |")
+        self.assertEqual(rows[3], "| N.b | b | N.y: a panel | figures |")
+        self.assertEqual(rows[4], "| N.c | c | not measured: no such GPU |  |")
+
+    def test_the_committed_table_misses_nothing(self):
+        text = (ROOT / "docs/lab.md").read_text()
+        table = text.split("<!-- claims: begin -->")[1].split("<!-- claims: end -->")[0]
+        rows = [line.split(" | ") for line in table.strip().splitlines()[2:]]
+        published = [row for row in rows if not row[0].startswith("| W.")]
+        self.assertGreaterEqual(len(published), 87)
+        for row in rows:
+            self.assertEqual(len(row), 4, row)
+            self.assertRegex(row[2], r"^([NGPDHW]\.[a-z_]+|not measured): .+")
+
+    def test_a_page_holds_its_record_if_what_was_measured_is_the_same(self):
+        series = {"name": "speed", "role": "measured", "values": [1], "spread": []}
+        one = {"key": "N.a", "status": "measured", "commit": "", "citation": "A", "result": None}
+        one["result"] = {"panels": [{"title": "P", "series": [series]}], "facts": [], "verdicts": [], "notes": []}
+        record = {"date": "d", "commit": "c", "experiments": [one]}
+        other = copy.deepcopy(record)
+        other["experiments"][0]["citation"] = "B"
+        other["experiments"][0]["result"]["verdicts"] = [{"holds": "yes"}]
+        self.assertEqual(lab_pages.measured_part(record), lab_pages.measured_part(other))
+        other["experiments"][0]["result"]["panels"][0]["series"][0]["values"] = [2]
+        self.assertNotEqual(lab_pages.measured_part(record), lab_pages.measured_part(other))
 
     def test_the_newest_record_of_a_machine_and_its_page(self):
         with tempfile.TemporaryDirectory() as folder:
