@@ -86,23 +86,27 @@ json of(const Entry& entry) {
             {"commit", entry.commit},
             {"seconds", entry.seconds},
             {"load", entry.load ? json(*entry.load) : json(nullptr)},
+            {"clocks",
+             entry.clocks ? json::array({entry.clocks->low, entry.clocks->median, entry.clocks->high}) : json(nullptr)},
             {"result", to_json(entry.result)}};
 }
 
 Entry to_entry(const json& in) {
-    Entry entry{in.at("key"),
-                in.at("paper"),
-                in.at("citation"),
-                in.at("title"),
-                in.at("question"),
-                statuses.parse(in.at("status").get<std::string>()),
-                in.at("reason"),
-                in.at("commit"),
-                in.at("seconds"),
-                std::nullopt,
-                {}};
+    Entry entry;
+    entry.key = in.at("key");
+    entry.paper = in.at("paper");
+    entry.citation = in.at("citation");
+    entry.title = in.at("title");
+    entry.question = in.at("question");
+    entry.status = statuses.parse(in.at("status").get<std::string>());
+    entry.reason = in.at("reason");
+    entry.commit = in.at("commit");
+    entry.seconds = in.at("seconds");
     if (entry.seconds < 0) throw RecordError(fmt::format("{}: it took less than no time", entry.key));
     if (in.contains("load") && !in["load"].is_null()) entry.load = in["load"].get<double>();
+    if (in.contains("clocks") && !in["clocks"].is_null()) {
+        entry.clocks = Clocks{in["clocks"].at(0), in["clocks"].at(1), in["clocks"].at(2)};
+    }
     try {
         entry.result = result_from_json(in.at("result"));
     } catch (const RecordError& error) {

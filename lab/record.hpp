@@ -59,6 +59,11 @@ enum class Status {
     not_run    ///< its turn has not come, or it was interrupted
 };
 
+/// Of a GPU's multiprocessors, MHz, while something ran.
+struct Clocks {
+    double low, median, high;
+};
+
 /// An experiment of the run.
 struct Entry {
     std::string key;
@@ -70,6 +75,7 @@ struct Entry {
     double seconds = 0;
     /// Share of the machine's processor time that others used meanwhile; none if it is not known.
     std::optional<double> load;
+    std::optional<Clocks> clocks;  ///< none without a GPU, or if they could not be read
     Result result;
 };
 Entry make_entry(const Experiment& experiment);

@@ -43,6 +43,8 @@ void run_one(const Experiment& experiment, const Context& context, const Conditi
     entry.result = {};
     entry.reason.clear();
     entry.load.reset();
+    entry.clocks.reset();
+    ClockWatch watch(conditions.clock);
     const auto start = Clock::now();
     const std::optional<double> others = processor_seconds_of_others();
     try {
@@ -63,6 +65,8 @@ void run_one(const Experiment& experiment, const Context& context, const Conditi
         entry.status = conditions.interrupted() ? Status::not_run : Status::failed;
         entry.reason = conditions.interrupted() ? "interrupted" : error.what();
     }
+    const std::optional<Clocks> clocks = watch.stop();
+    if (entry.status == Status::measured) entry.clocks = clocks;
     const bool has_run = entry.status != Status::not_run;
     entry.seconds = has_run ? seconds_since(start) : 0;
     entry.commit = has_run ? commit_of_build() : "";

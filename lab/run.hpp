@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/clocks.hpp"
 #include "lab/record.hpp"
 
 namespace lab {
@@ -42,6 +43,7 @@ struct Conditions {
     std::span<const Experiment> experiments;  ///< at least those of the record
     Context context;                          ///< for each experiment; its `step` is not used
     std::string no_gpu = "there is no GPU";   ///< why, if context.gpu is -1
+    ClockReader clock;                        ///< of the GPU; none: clocks are not known
     std::filesystem::path path;               ///< where the record is stored
     std::function<void(const Progress&)> progress = [](const Progress&) {};
     std::function<void(const Entry&)> finished = [](const Entry&) {};  ///< an experiment, however it ended

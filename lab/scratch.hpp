@@ -5,7 +5,9 @@
 
 namespace lab {
 
-/// A new folder, removed in the end with what is in it. Of an empty parent there is none, and its path is empty.
+/// A new folder, removed in the end with what is in it. Of an empty parent there is none, and its path is empty. A
+/// process that was killed leaves its folder, and the next that makes one beside it removes it: whoever lives holds a
+/// lock in its own.
 class ScratchFolder {
 public:
     /// Throws std::system_error.
@@ -17,6 +19,7 @@ public:
 
 private:
     std::filesystem::path path_;
+    int lock_ = -1;
 };
 
 /// Whether files there are in memory.

@@ -6,10 +6,10 @@
 
 #include "aes/key_schedule.hpp"
 #include "lab/experiments/experiments.hpp"
+#include "lab/experiments/launch_leaks.hpp"
 #include "lab/experiments/panels.hpp"
 #include "lab/gpu/leakage.hpp"
 #include "lab/leak_test.hpp"
-#include "lab/production.hpp"
 #include "lab/reference.hpp"
 #include "lab/trial.hpp"
 
@@ -102,77 +102,25 @@ OfKernels test_warps(const Context& context, Secret secret, std::size_t count, d
     return outcomes;
 }
 
-/// Of whole launches of production's kernels, texts of 64 KiB. Each is copied to where the kernel reads it before the
-/// clock starts: memory elsewhere would take another time.
-class LaunchTest {
-public:
-    LaunchTest(const Context& context, bool counter)
-        : bytes_(allowed(context, std::size_t{64} << 10)),
-          counter_(counter ? random_bytes(16, 21) : std::vector<std::uint8_t>{}),
-          key_(random_bytes(16, 22)),
-          production_(context.gpu, key_) {
-        for (std::size_t i = 0; i < buffers; ++i) {
-            for (const std::uint64_t random : {0u, 1u}) {
-                const std::vector<std::uint8_t> text = random_bytes(bytes_, random == 0 ? 23 : 24 + i);
-                sources_[random].push_back(gpu::on_device(text));
-                check(sources_[random].back(), text);
-            }
-        }
-    }
+/// Whole launches: production's, and T-tables launched the same way, which have to be found.
+const std::vector<LaunchSubject>& launch_subjects() {
+    using Secret = LaunchSubject::Secret;
+    static const std::vector<LaunchSubject> list{
+        {.name = "production's launches, ECB"},
+        {.name = "production's launches, CTR", .counter = true},
+        {.name = "production's launches, CTR", .secret = Secret::key, .counter = true},
+        {.name = "production's launches, ECB, decryption", .encrypt = false},
+        {.name = "production's launches, ECB, AES-256", .key_bytes = 32},
+        {.name = "production's launches, ECB, equal blocks", .secret = Secret::equal_blocks},
+        {.name = "T-tables' launches, ECB", .tables = true},
+    };
+    return list;
+}
 
-    LeakTest::Outcome run(const Context& context, std::size_t count, double from, double to) {
-        std::optional<LeakTest> test;
-        const std::size_t batch = std::min(most_at_once, count);
-        for (std::size_t done = 0, n = 0; done < count + batch; done += n) {
-            context.step(from + (to - from) * static_cast<double>(done) / static_cast<double>(count + batch),
-                         counter_.empty() ? "production's launches, ECB" : "production's launches, CTR");
-            n = std::min(batch, count + batch - done);
-            const std::vector<std::uint8_t> classes = draw_classes(n, 1000 + done);
-            const std::vector<double> seconds = times_of(classes);
-            if (!test) {
-                test.emplace(seconds);
-            } else {
-                for (std::size_t i = 0; i < n; ++i) test->add(classes[i], seconds[i]);
-            }
-        }
-        return test->outcome();
-    }
-
-private:
-    static constexpr std::size_t buffers = 32, most_at_once = 1000;
-
-    void take(const gpu::DeviceMemory& source) const { gpu::copy(input_.get(), source.get(), bytes_, stream_); }
-    void enqueue() const { production_.enqueue(true, counter_, input_.get(), output_.get(), bytes_, stream_.get()); }
-    void check(const gpu::DeviceMemory& source, std::span<const std::uint8_t> text) {
-        gpu::fill(output_.get(), 0xc3, bytes_, stream_);
-        take(source);
-        enqueue();
-        stream_.synchronize();
-        const Mode mode = counter_.empty() ? Mode::ecb : Mode::ctr;
-        require_equal(Reference(mode, Direction::encrypt, key_).run(counter_, text), gpu::fetch(output_), "production");
-    }
-    std::vector<double> times_of(const std::vector<std::uint8_t>& classes) {
-        while (starts_.size() < classes.size()) starts_.emplace_back(), ends_.emplace_back();
-        for (std::size_t i = 0; i < classes.size(); ++i) {
-            take(sources_[classes[i]][i % buffers]);
-            starts_[i].record(stream_);
-            enqueue();
-            ends_[i].record(stream_);
-        }
-        stream_.synchronize();
-        std::vector<double> seconds;
-        for (std::size_t i = 0; i < classes.size(); ++i) seconds.push_back(ends_[i].since(starts_[i]));
-        return seconds;
-    }
-
-    std::size_t bytes_;
-    std::vector<std::uint8_t> counter_, key_;
-    Production production_;
-    gpu::Stream stream_;
-    std::array<std::vector<gpu::DeviceMemory>, 2> sources_;
-    gpu::DeviceMemory input_{bytes_}, output_{bytes_};
-    std::vector<gpu::Event> starts_, ends_;
-};
+/// Of the difference of two means that a test of so many times would tell from chance.
+double least_found(const LeakTest::Outcome& outcome) {
+    return leaks_from * 2 * outcome.deviation / std::sqrt(static_cast<double>(std::max<std::size_t>(outcome.times, 1)));
+}
 
 double magnitude(const LeakTest::Outcome& outcome) {
     return std::min(std::abs(outcome.t), 1e6);
@@ -194,10 +142,11 @@ Result run(const Context& context) {
     }
     // Launches are a thousand times as long; a quick run takes fewer.
     const std::size_t launches = context.quick ? std::min<std::size_t>(count, 20'000) : count;
-    std::array<LeakTest::Outcome, 2> whole;
-    for (const bool counter : {false, true}) {
-        LaunchTest test(context, counter);
-        whole[counter] = test.run(context, launches, counter ? 0.7 : 0.4, counter ? 0.999 : 0.7);
+    std::vector<LeakTest::Outcome> whole;
+    for (const LaunchSubject& subject : launch_subjects()) {
+        const double share = 0.599 / static_cast<double>(launch_subjects().size());
+        const double from = 0.4 + share * static_cast<double>(whole.size());
+        whole.push_back(test_launches(context, subject, launches, from, from + share));
     }
 
     std::vector<std::string> labels;
@@ -214,28 +163,38 @@ Result run(const Context& context) {
         random.values.emplace_back(f.text.random_mean);
         for (const auto& [what, o] : {std::pair("text", f.text), std::pair("key", f.key)}) {
             result.facts.push_back({fmt::format("|t|, {}, {}", f.name, what), magnitude(o), "", std::nullopt});
+            result.facts.push_back({fmt::format("least difference that would be found, {}, {}", f.name, what),
+                                    least_found(o), "clocks", std::nullopt});
         }
     }
-    for (const bool counter : {false, true}) {
-        const char* mode = counter ? "CTR" : "ECB";
-        labels.push_back(fmt::format("production's launches, {}", mode));
-        text.values.emplace_back(drawn(whole[counter]));
-        key.values.emplace_back();
-        fixed.values.emplace_back();
-        random.values.emplace_back();
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+        const LaunchSubject& subject = launch_subjects()[i];
+        const bool of_key = subject.secret == LaunchSubject::Secret::key;
+        const bool again = !labels.empty() && labels.back() == subject.name;
+        if (!again) {
+            labels.push_back(subject.name);
+            for (Series* series : {&text, &key, &fixed, &random}) series->values.emplace_back();
+        }
+        (of_key ? key : text).values.back() = drawn(whole[i]);
         result.facts.push_back(
-            {fmt::format("|t|, production's launches, {}, text", mode), magnitude(whole[counter]), "", std::nullopt});
+            {fmt::format("|t|, {}, {}", subject.name, name_of(subject.secret)), magnitude(whole[i]), "", std::nullopt});
         result.facts.push_back(
-            {fmt::format("microseconds a launch, {}", mode), whole[counter].random_mean * 1e6, "µs", std::nullopt});
+            {fmt::format("least difference that would be found, {}, {}", subject.name, name_of(subject.secret)),
+             least_found(whole[i]) * 1e9, "ns", std::nullopt});
+        if (i < 2) {
+            result.facts.push_back({fmt::format("microseconds a launch, {}", i == 0 ? "ECB" : "CTR"),
+                                    whole[i].random_mean * 1e6, "µs", std::nullopt});
+        }
     }
-    Panel panel =
-        bars("Whose time tells: |t|", categories("kernel", labels), {"|t|", "", Axis::Scale::log, {}, {}},
-             fmt::format("The largest |t| of 102 tests, all times, cropped at 100 thresholds and of squared "
-                         "distances, as dudect does; {} measurements each, {} of launches. Above {} times differ "
-                         "beyond chance. The first five: T-tables, four of them, by memory. Production's kernels do "
-                         "not read the clock, so their functions are timed in a kernel around "
-                         "<warpaes/device.cuh>, and their launches by events. What is below 0.01 is drawn there.",
-                         count, launches, leaks_from));
+    Panel panel = bars(
+        "Whose time tells: |t|", categories("kernel", labels), {"|t|", "", Axis::Scale::log, {}, {}},
+        fmt::format("The largest |t| of 102 tests, all times, cropped at 100 thresholds and of squared "
+                    "distances, as dudect does; {} measurements each, {} of launches. Above {} times differ "
+                    "beyond chance. The first five: T-tables, four of them, by memory. Production's kernels do "
+                    "not read the clock, so their functions are timed in a kernel around "
+                    "<warpaes/device.cuh>, and their launches by events, beside launches of T-tables, which the same "
+                    "test has to find. What is below 0.01 is drawn there.",
+                    count, launches, leaks_from));
     panel.series = {text, key, model("beyond chance", std::vector<std::optional<double>>(labels.size(), leaks_from))};
     times.x = categories("kernel", labels);
     times.series = {fixed, random};
@@ -252,8 +211,8 @@ const Experiment w_leakage{"W.leakage",
                            "Timing leakage",
                            "Whose time depends on the text or on the key?",
                            Experiment::Needs::gpu,
-                           90,
-                           3,
+                           150,
+                           8,
                            run};
 
 }  // namespace lab::experiments

@@ -161,19 +161,14 @@ struct RunOptions {
 bool parse_run_options(int argc, char** argv, RunOptions& o) {
     CLI::App app{"", "warpaes lab run"};
     app.add_option("KEY", o.lab.keys);
-    auto* quick = app.add_flag("--quick", o.lab.quick);
+    app.add_flag("--quick", o.lab.quick);
     auto* device = app.add_option("--device", o.device)->check(CLI::Range(0, 1 << 20));
     auto* no_gpu = app.add_flag("--no-gpu", o.no_gpu)->excludes(device);
     o.lab.threads = lab::available_processors();
     auto* threads = app.add_option("--threads", o.lab.threads)->check(CLI::Range(1, 1 << 20));
     app.add_option("-o,--output", o.output);
     auto* force = app.add_flag("-f,--force", o.force);
-    app.add_flag("--resume", o.resume)
-        ->excludes(quick)
-        ->excludes(device)
-        ->excludes(no_gpu)
-        ->excludes(threads)
-        ->excludes(force);
+    app.add_flag("--resume", o.resume)->excludes(device)->excludes(no_gpu)->excludes(threads)->excludes(force);
     app.add_option("--disk", o.lab.disk)->check(CLI::ExistingDirectory);
     app.add_option("--memory", o.lab.memory)->check(CLI::ExistingDirectory);
     app.add_flag("--json", o.as_json);
@@ -210,6 +205,9 @@ lab::Record begin(RunOptions& o, const std::filesystem::path& path) {
         const std::vector<std::string> keys = o.lab.keys;
         record.options.disk = o.lab.disk.empty() ? record.options.disk : o.lab.disk;
         record.options.memory = o.lab.memory.empty() ? record.options.memory : o.lab.memory;
+        if (o.lab.quick && !record.options.quick) {
+            throw UsageError("--quick: the record was begun without it; -f begins another");
+        }
         o.lab = record.options;
         if (o.lab.gpu >= lab::gpu::count()) {
             throw Failure(WARPAES_ERROR_BACKEND, fmt::format("--resume: there is no device {} here", o.lab.gpu));
@@ -309,6 +307,7 @@ int run_run(int argc, char** argv) {
     const std::filesystem::path command = neighbour("warpaes");
     if (std::filesystem::exists(command)) conditions.context.command = command;
     conditions.no_gpu = o.no_gpu ? "it needs a GPU, and --no-gpu was given" : "it needs a GPU, and there is none";
+    conditions.clock = lab::clock_reader(o.lab.gpu);
     conditions.path = path;
     conditions.progress = [&](const lab::Progress& p) { progress.update(p); };
     conditions.finished = [&](const lab::Entry& entry) {

@@ -169,12 +169,16 @@ function verdictsOf(experiment) {
                    html("p", null, said(claim), html("strong", null, `${word(holds)}. `), prose(sentence)))));
 }
 
+/** The GPU's clock while it ran: one number if it stood still. */
+function clocksOf([low, median, high]) { return low === high ? `${median} MHz` : `${median} MHz (${low} to ${high})`; }
+
 function experimentOf(experiment, commit) {
   const {key} = experiment;
   const article = html("article", {id: key, "data-status": experiment.status, "aria-labelledby": `${key}-title`},
     html("h3", {id: `${key}-title`}, html("a", {href: `#${key}`}, experiment.title)),
     html("p", {class: "key-line"}, html("code", null, key),
       wasRun(experiment) ? html("span", null, duration(experiment.seconds)) : null,
+      experiment.clocks ? html("span", null, clocksOf(experiment.clocks)) : null,
       experiment.load > 0.05 ? html("span", null, `others used ${Math.round(100 * experiment.load)} % of the CPU`) :
                                null,
       wasRun(experiment) && experiment.commit !== commit ?

@@ -55,7 +55,10 @@ class Lab(CommandTest):
     def test_one_experiment(self):
         out = self.run_quickly("p.random")
         self.assertRegex(out, r"(?m)^P\.random_access +measured +[\d.]+ s")
-        self.assertIn("16 bytes of", out)
+        self.assertIn("A range of an encrypted file costs", out)
+        # Each paper's conclusions are counted in the end.
+        self.assertRegex(out, r"(?m)^\[P\] +\d+ conclusions: +\d+ hold, +\d+ in part, +\d+ do not, +\d+ open$")
+        self.assertRegex(out, r"(?m)^\[W\] .*\(ours\)$")
         record = self.record()
         self.assertEqual(record["schema"], 1)
         self.assertEqual(record["options"]["quick"], True)
@@ -85,6 +88,12 @@ class Lab(CommandTest):
             before = self.read("out/record.json")
             self.lab("run", "--resume", "-o", "out")
             self.assertEqual(self.read("out/record.json"), before)
+            self.lab("run", "--quick", "--resume", "-o", "out")
+            slow = json.loads(before)
+            slow["options"]["quick"] = False
+            self.write("out/record.json", json.dumps(slow).encode())
+            self.refused(ARGUMENT, "--quick|-f", "lab", "run", "--quick", "--resume", "-o", "out")
+            self.write("out/record.json", before)
         with self.subTest("once more, with another build"):
             environment = {"WARPAES_COMMIT": "0123abcd", "WARPAES_DIRTY": "1"}
             self.lab("run", "P.random", "--resume", "-o", "out", env=environment)
@@ -97,6 +106,35 @@ class Lab(CommandTest):
             record["machine"]["cpu"] = "another"
             self.write("out/record.json", json.dumps(record).encode())
             self.refused(ARGUMENT, "--resume|another machine", "lab", "run", "--resume", "-o", "out")
+
+    def test_judge(self):
+        self.run_quickly("N")
+        text = self.lab("judge", "out/record.json")
+        self.assertRegex(text, r"(?m)^open +N\.four-tables: Four tables beat one")
+        self.assertIn("Not judged: N.implementations was left out", text)
+        said = json.loads(self.lab("judge", "out/record.json", "--json"))
+        self.assertEqual([t["paper"] for t in said["tallies"]], list(PAPERS))
+        kinds = {claim["kind"] for claim in said["claims"]}
+        self.assertEqual(kinds, {"conclusion", "figures", "unmeasured"})
+        self.assertGreaterEqual(sum(claim["paper"] != "W" for claim in said["claims"]), 87)
+        keys = {e["key"] for e in json.loads(self.lab("list", "--json"))}
+        for claim in said["claims"]:
+            self.assertTrue(claim["experiment"] in keys or (claim["kind"] == "unmeasured" and claim["rule"]), claim)
+
+    def test_what_a_killed_run_left_is_removed_by_the_next(self):
+        command = [WARPAES, "lab", "run", "P.random_access", *self.quick("killed")]
+        run = subprocess.Popen(command, cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 60
+        while not list(Path(self.directory).glob("warpaes-lab-*/.lock")):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+        run.kill()
+        run.communicate(timeout=60)
+        left = list(Path(self.directory).glob("warpaes-lab-*"))
+        if not left:
+            self.skipTest("it was done before it was killed")
+        self.run_quickly("N")
+        self.assertEqual(list(Path(self.directory).glob("warpaes-lab-*")), [])
 
     def test_what_needs_a_gpu_says_so(self):
         out = self.run_quickly("N")
@@ -118,7 +156,7 @@ class Lab(CommandTest):
         finally:
             run.kill()
         self.assertEqual(run.returncode, -signal.SIGINT, err)
-        self.assertIn(b"--resume", out)
+        self.assertIn(b"`warpaes lab run --resume -o out` goes on", out)
         states = [e["status"] for e in self.record()["experiments"]]
         self.assertGreater(len(states), 1)
         self.assertEqual(states[-1], "not_run")
@@ -165,14 +203,15 @@ class Lab(CommandTest):
     def test_bad_arguments(self):
         self.write("text", b"text")
         self.write("list.json", b"[1, 2]")
+        self.write("empty.json", b"")
+        self.write("foreign.json", b'{"schema": 1, "experiments": [], "name": "something else"}')
         self.write("other.json", b'{"schema": 99, "experiments": []}')
         for status, words, arguments in (
-            (ARGUMENT, "list, run, report or compare", []),
+            (ARGUMENT, "list, run, report, judge or compare", []),
             (ARGUMENT, "'walk'|warpaes lab --help", ["walk"]),
             (ARGUMENT, "--walk", ["list", "--walk"]),
             (ARGUMENT, "KEY|'X'|warpaes lab list", ["run", "X", "-o", "out"]),
             (ARGUMENT, "KEY|''", ["run", "", "-o", "out"]),
-            (ARGUMENT, "--resume|--quick", ["run", "--resume", "--quick"]),
             (ARGUMENT, "--device|--no-gpu", ["run", "--device", "0", "--no-gpu"]),
             (ARGUMENT, "--threads", ["run", "--threads", "0"]),
             (ARGUMENT, "--disk", ["run", "--disk", "absent"]),
@@ -184,6 +223,9 @@ class Lab(CommandTest):
             (FORMAT, "'text'|no record", ["report", "text"]),
             (FORMAT, "list.json", ["report", "list.json"]),
             (FORMAT, "other.json|schema", ["report", "other.json"]),
+            (FORMAT, "empty", ["report", "empty.json"]),
+            (FORMAT, "foreign.json|missing in it", ["judge", "foreign.json"]),
+            (NOT_FOUND, "absent.json", ["judge", "absent.json"]),
             (ARGUMENT, "B", ["compare", "text"]),
             (FORMAT, "text", ["compare", "text", "text"]),
         ):
@@ -191,7 +233,7 @@ class Lab(CommandTest):
                 self.refused(status, words, "lab", *arguments)
 
     def test_help(self):
-        for arguments in ([], ["list"], ["run"], ["report"], ["compare"]):
+        for arguments in ([], ["list"], ["run"], ["report"], ["judge"], ["compare"]):
             self.assertIn("Usage: warpaes lab", self.lab(*arguments, "--help"))
 
 

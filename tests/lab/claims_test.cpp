@@ -1,4 +1,5 @@
 // Verdicts on made-up figures: each judges the series, the range and the condition that its sentence is about.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -297,6 +298,32 @@ TEST(Claims, OrdersAreJudgedStripedAndWhereNoChainHidesThem) {
     for (const char* id : {"H.mixing-packed", "H.mixing-groups", "H.mixing-spread", "H.mixing-size"}) {
         EXPECT_EQ(made.holds(id), Holds::yes) << id;
     }
+}
+
+// ---------------------------------------------------------------------------------------------------------------- [W]
+
+TEST(Claims, SilenceOfLaunchesIsWorthWhatTheControlIs) {
+    MadeRecord made;
+    made.fact("W.leakage", "measurements of each kernel", 1e6);
+    for (const char* name : {"ECB", "CTR", "ECB, decryption", "ECB, AES-256", "ECB, equal blocks"}) {
+        made.fact("W.leakage", fmt::format("|t|, production's launches, {}, text", name), 2);
+    }
+    EXPECT_EQ(made.holds("W.launches-silent"), Holds::open) << "no control";
+    made.fact("W.leakage", "|t|, T-tables' launches, ECB, text", 3);
+    EXPECT_EQ(made.holds("W.launches-silent"), Holds::open) << "a control that was not found";
+    made.of("W.leakage").result.facts.back().value = 300;
+    EXPECT_EQ(made.holds("W.launches-silent"), Holds::yes);
+    made.fact("W.leakage", "|t|, production's launches, CTR, key", 12);
+    EXPECT_EQ(made.holds("W.launches-silent"), Holds::no);
+}
+
+TEST(Claims, SilenceSaysWhatWouldHaveBeenFound) {
+    MadeRecord made;
+    made.fact("W.leakage", "|t|, production's functions, text", 1);
+    made.fact("W.leakage", "least difference that would be found, production's functions, text", 0.25);
+    made.of("W.leakage").result.facts.back().unit = "clocks";
+    EXPECT_NE(made.judged("W.production-silent").sentence.find("No difference above 0.25 clocks was found"),
+              std::string::npos);
 }
 
 // ------------------------------------------------------------------------------------------------------------ records

@@ -51,4 +51,21 @@ TEST(Scratch, IsRemovedWithWhatIsInIt) {
     EXPECT_THROW(ScratchFolder(parent.path() / "absent"), std::system_error);
 }
 
+TEST(Scratch, WhatAKilledProcessLeftIsRemovedAndNothingElse) {
+    const oracle::Folder parent;
+    const auto left = parent.path() / "warpaes-lab-killed", others = parent.path() / "warpaes-lab-without-lock",
+               file = parent.path() / "warpaes-lab-file";
+    std::filesystem::create_directory(left);
+    std::ofstream(left / ".lock") << "";
+    std::ofstream(left / "input") << "x";
+    std::filesystem::create_directory(others);
+    std::ofstream(file) << "x";
+    const ScratchFolder first(parent.path());
+    EXPECT_FALSE(std::filesystem::exists(left)) << "nobody holds its lock";
+    EXPECT_TRUE(std::filesystem::exists(others));
+    EXPECT_TRUE(std::filesystem::exists(file));
+    const ScratchFolder second(parent.path());
+    EXPECT_TRUE(std::filesystem::exists(first.path())) << "it is in use";
+}
+
 }  // namespace

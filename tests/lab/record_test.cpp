@@ -32,7 +32,9 @@ Record example() {
     record.machine.os = "Linux";
     record.machine.openssl = "OpenSSL 3";
     record.options = {{"N", "G.tables"}, true, 1, 16, "/disk", "/memory"};
-    Entry entry{"G.tables", "G", "Gu", "Tables", "Which?", Status::measured, "", "abc1", 1.25, 0.25, {}};
+    Entry entry{
+        "G.tables", "G", "Gu", "Tables", "Which?", Status::measured, "", "abc1", 1.25, 0.25, Clocks{1200, 1980, 1980},
+        {}};
     Panel lines{"By size",
                 Panel::Kind::lines,
                 {"input", "B", Axis::Scale::log, {16, 256}, {}},
@@ -56,10 +58,34 @@ Record example() {
     entry.result.notes = {"left out: ½"};
     record.experiments = {
         entry,
-        {"W.leakage", "W", "ours", "Leakage", "Does it?", Status::left_out, "no GPU", "abc1", 0, {}, {}},
-        {"N.tables", "N", "Iwai", "T", "?", Status::failed, "wrong output", "abc2+", 0.5, {}, {}},
-        {"N.layout", "N", "Iwai", "L", "?", Status::not_run, "", "", 0, {}, {}}};
+        {"W.leakage", "W", "ours", "Leakage", "Does it?", Status::left_out, "no GPU", "abc1", 0, {}, {}, {}},
+        {"N.tables", "N", "Iwai", "T", "?", Status::failed, "wrong output", "abc2+", 0.5, {}, {}, {}},
+        {"N.layout", "N", "Iwai", "L", "?", Status::not_run, "", "", 0, {}, {}, {}}};
     return record;
+}
+
+TEST(Record, WhatCannotBeIsRefused) {
+    const auto refused = [](const auto& damage, const std::string& said) {
+        json damaged = to_json(example());
+        damage(damaged);
+        try {
+            (void)record_from_json(damaged);
+            ADD_FAILURE() << said;
+        } catch (const RecordError& error) {
+            EXPECT_NE(std::string(error.what()).find(said), std::string::npos) << error.what();
+            EXPECT_EQ(std::string(error.what()).find("json.exception"), std::string::npos) << error.what();
+        }
+    };
+    refused([](json& r) { r["experiments"].push_back(r["experiments"][0]); }, "G.tables is in it twice");
+    refused([](json& r) { r["seconds"] = -1; }, "less than no time");
+    refused([](json& r) { r["experiments"][0]["seconds"] = -0.5; }, "G.tables: it took less than no time");
+    refused(
+        [](json& r) {
+            r["experiments"][0]["result"]["panels"][0]["series"][1]["spread"][0] = {0.5, 0.25};
+        },
+        "quartiles in the wrong order");
+    refused([](json& r) { r.erase("machine"); }, "missing");
+    refused([](json& r) { r["experiments"] = "none"; }, "another kind");
 }
 
 TEST(Record, SurvivesJsonWhole) {
@@ -77,7 +103,10 @@ TEST(Record, SurvivesJsonWhole) {
     EXPECT_EQ(entry["result"]["panels"][1]["z"]["unit"], "s");
     EXPECT_EQ(entry["result"]["panels"][1]["y"]["labels"], json::parse(R"(["small", "large"])"));
     EXPECT_EQ(entry["result"]["facts"][1]["published"], nullptr);
+    EXPECT_EQ(entry["load"], 0.25);
+    EXPECT_EQ(entry["clocks"], json::parse("[1200, 1980, 1980]"));
     EXPECT_EQ(entry["result"]["verdicts"][0]["holds"], "partly");
+    EXPECT_EQ(entry["result"]["verdicts"][0]["claim"], "G.a");
     EXPECT_EQ(first["experiments"][1]["reason"], "no GPU");
     EXPECT_EQ(first["experiments"][2]["commit"], "abc2+");
     EXPECT_EQ(first["machine"]["gpu"]["memory_bytes"], 150'000'000'000);

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 
 #include "folder.hpp"
 #include "lab/machine.hpp"
@@ -226,6 +229,34 @@ TEST(TimeLeft, AnExperimentKnowsBestNearItsEnd) {
     const TimeLeft left({10});
     EXPECT_DOUBLE_EQ(left.seconds(0, 30, 1), 0);
     EXPECT_NEAR(left.seconds(0, 90, 0.9), 9, 0.1);  // by its estimate it would have been over
+}
+
+TEST(ClockWatch, KnowsTheLeastAndTheMostOfWhatItSaw) {
+    std::atomic<int> reads = 0;
+    ClockWatch watch([&]() -> std::optional<double> { return ++reads == 2 ? 1200 : 1980; });
+    while (reads < 3) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const auto clocks = watch.stop();
+    ASSERT_TRUE(clocks);
+    EXPECT_EQ(clocks->low, 1200);
+    EXPECT_EQ(clocks->median, 1980);
+    EXPECT_EQ(clocks->high, 1980);
+}
+
+TEST(ClockWatch, SaysNothingWhereNothingCanBeRead) {
+    EXPECT_FALSE(ClockWatch({}).stop());
+    EXPECT_FALSE(ClockWatch([]() -> std::optional<double> { return {}; }).stop());
+    EXPECT_FALSE(clock_reader(-1));
+}
+
+TEST_F(Run, TheRecordHasTheClocksOfWhatWasMeasured) {
+    const std::vector<Experiment> list{a, b};
+    Conditions conditions = conditions_for(list);
+    conditions.clock = [] { return 1500.0; };
+    Record record = make_record(list, {}, {});
+    EXPECT_TRUE(run(record, conditions));
+    ASSERT_TRUE(record.experiments[0].clocks);
+    EXPECT_EQ(record.experiments[0].clocks->median, 1500);
+    EXPECT_FALSE(record.experiments[1].clocks) << "it was left out";
 }
 
 }  // namespace

@@ -1,0 +1,131 @@
+#include "lab/experiments/launch_leaks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "lab/gpu/variants.hpp"
+#include "lab/production.hpp"
+#include "lab/reference.hpp"
+#include "lab/trial.hpp"
+
+namespace lab::experiments {
+
+namespace {
+
+/// Random ones; one random text could be as special as the fixed one.
+constexpr std::size_t most_texts = 512, most_keys = 64, most_at_once = 1000;
+
+/// Each text is copied to where the kernel reads it before the clock starts: memory elsewhere would take another time.
+class LaunchTest {
+public:
+    LaunchTest(const Context& context, const LaunchSubject& subject)
+        : subject_(subject),
+          bytes_(allowed(context, std::size_t{64} << 10)),
+          counter_(subject.counter ? random_bytes(16, 21) : std::vector<std::uint8_t>{}) {
+        const bool small = bytes_ < (1 << 10);  // a test
+        const std::size_t texts = subject.secret == LaunchSubject::Secret::key ? 0 : small ? 4 : most_texts;
+        const std::size_t keys = subject.secret == LaunchSubject::Secret::key ? (small ? 4 : most_keys) : 0;
+        for (std::size_t i = 0; i <= keys; ++i) add_key(context, random_bytes(subject.key_bytes, 22 + 1000 * i));
+        std::vector<std::uint8_t> fixed = random_bytes(bytes_, 23);
+        if (subject.secret == LaunchSubject::Secret::equal_blocks) {
+            for (std::size_t i = 16; i < bytes_; ++i) fixed[i] = fixed[i - 16];
+        }
+        add_text(fixed);
+        for (std::size_t i = 0; i < texts; ++i) add_text(random_bytes(bytes_, 24 + i));
+    }
+
+    LeakTest::Outcome run(const Context& context, std::size_t count, double from, double to) {
+        std::optional<LeakTest> test;
+        const std::size_t batch = std::min(most_at_once, count);
+        for (std::size_t done = 0, n = 0; done < count + batch; done += n) {
+            context.step(from + (to - from) * static_cast<double>(done) / static_cast<double>(count + batch),
+                         subject_.name);
+            n = std::min(batch, count + batch - done);
+            std::vector<std::uint8_t> classes = random_bytes(n, 1000 + done);
+            for (auto& c : classes) c &= 1;
+            const std::vector<double> seconds = times_of(classes, done);
+            if (!test) {
+                test.emplace(seconds);
+            } else {
+                for (std::size_t i = 0; i < n; ++i) test->add(classes[i], seconds[i]);
+            }
+        }
+        return test->outcome();
+    }
+
+private:
+    void add_key(const Context& context, std::vector<std::uint8_t> key) {
+        if (subject_.tables) {
+            tables_.push_back(std::make_unique<gpu::Variants>(key));
+        } else {
+            production_.push_back(std::make_unique<Production>(context.gpu, key));
+        }
+        keys_.push_back(std::move(key));
+    }
+    void add_text(std::span<const std::uint8_t> text) {
+        texts_.push_back(gpu::on_device(text));
+        const Mode mode = subject_.counter ? Mode::ctr : Mode::ecb;
+        for (std::size_t k = 0; k < keys_.size(); ++k) {
+            gpu::fill(output_.get(), 0xc3, bytes_, stream_);
+            gpu::copy(input_.get(), texts_.back().get(), bytes_, stream_);
+            enqueue(k);
+            stream_.synchronize();
+            require_equal(Reference(mode, subject_.encrypt ? Direction::encrypt : Direction::decrypt, keys_[k])
+                              .run(counter_, text),
+                          gpu::fetch(output_), subject_.name);
+        }
+    }
+    void enqueue(std::size_t key) const {
+        if (subject_.tables) {
+            tables_[key]->run({gpu::Variant{}, {}}, {256, 0}, input_.get(), output_.get(), bytes_, {}, stream_);
+        } else {
+            production_[key]->enqueue(subject_.encrypt, counter_, input_.get(), output_.get(), bytes_, stream_.get());
+        }
+    }
+    /// 0 if it is fixed, else one of the others.
+    static std::size_t pick(std::size_t count, bool random, std::size_t i) {
+        return random && count > 1 ? 1 + i % (count - 1) : 0;
+    }
+    std::vector<double> times_of(const std::vector<std::uint8_t>& classes, std::size_t first) {
+        while (starts_.size() < classes.size()) starts_.emplace_back(), ends_.emplace_back();
+        for (std::size_t i = 0; i < classes.size(); ++i) {
+            const bool random = classes[i] != 0;
+            gpu::copy(input_.get(), texts_[pick(texts_.size(), random, first + i)].get(), bytes_, stream_);
+            const std::size_t key = pick(keys_.size(), random, first + i);
+            starts_[i].record(stream_);
+            enqueue(key);
+            ends_[i].record(stream_);
+        }
+        stream_.synchronize();
+        std::vector<double> seconds;
+        for (std::size_t i = 0; i < classes.size(); ++i) seconds.push_back(ends_[i].since(starts_[i]));
+        return seconds;
+    }
+
+    LaunchSubject subject_;
+    std::size_t bytes_;
+    std::vector<std::uint8_t> counter_;
+    std::vector<std::vector<std::uint8_t>> keys_;
+    std::vector<std::unique_ptr<Production>> production_;
+    std::vector<std::unique_ptr<gpu::Variants>> tables_;
+    gpu::Stream stream_;
+    std::vector<gpu::DeviceMemory> texts_;
+    gpu::DeviceMemory input_{bytes_}, output_{bytes_};
+    std::vector<gpu::Event> starts_, ends_;
+};
+
+}  // namespace
+
+const char* name_of(LaunchSubject::Secret secret) {
+    return secret == LaunchSubject::Secret::key ? "key" : "text";
+}
+
+LeakTest::Outcome test_launches(const Context& context, const LaunchSubject& subject, std::size_t count, double from,
+                                double to) {
+    return LaunchTest(context, subject).run(context, count, from, to);
+}
+
+}  // namespace lab::experiments
