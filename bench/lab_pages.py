@@ -92,6 +92,8 @@ def summary(records: list[dict], summaries: list[dict | None], profiled: bool, f
         )
         if builds:
             commit += f" and, of some experiments, {', '.join(sorted(b[:12] or 'unknown' for b in builds))}"
+        if record["machine"].get("virtual"):
+            commit += ", a virtual machine"
         where = f"[every figure, as a page]({folder}{page_name(record)})"
         counted = f": {tally(said['tallies'])}" if said else ""
         out.append(f"{name_of(record)}, {effort}{record['date'][:10]}, {commit}{counted} ({where}).")
@@ -333,7 +335,8 @@ def measured_part(record: dict | None) -> dict | None:
             "status": e["status"],
             "commit": e["commit"],
             "panels": [
-                {**p, "series": [s for s in p["series"] if s["role"] != "published"]} for p in e["result"]["panels"]
+                {**p, "note": "", "series": [s for s in p["series"] if s["role"] != "published"]}
+                for p in e["result"]["panels"]
             ],
             "facts": [f["value"] for f in e["result"]["facts"]],
         }

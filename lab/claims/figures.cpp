@@ -8,6 +8,13 @@
 
 namespace lab {
 
+namespace {
+
+/// Share of the machine's processors that others may use while an experiment runs.
+constexpr double busy_from = 0.2;
+
+}  // namespace
+
 Figure Row::operator[](std::size_t i) const {
     if (!has(i)) throw Missing(fmt::format("'{}' of '{}' has no such figure", series_->name, panel_->title));
     const double value = *series_->values[i];
@@ -48,6 +55,10 @@ const Entry& Figures::measured(const std::string& experiment) const {
     if (entry == all.end()) throw Missing(fmt::format("{} is not in this record", experiment));
     switch (entry->status) {
     case Status::measured:
+        if (entry->load.value_or(0) > busy_from) {
+            throw Missing(fmt::format("others used {:.0f} % of the machine's processors while {} ran",
+                                      100 * *entry->load, experiment));
+        }
         return *entry;
     case Status::left_out:
         throw Missing(fmt::format("{} was left out: {}", experiment, entry->reason));
@@ -66,11 +77,12 @@ const Panel& Figures::panel(const std::string& experiment, const std::string& ti
     return *panel;
 }
 
-const Panel& Figures::panel_like(const std::string& experiment, const std::string& begin) const {
+const Panel& Figures::panel_like(const std::string& experiment, const std::string& begin,
+                                 const std::string& end) const {
     for (const Panel& panel : measured(experiment).result.panels) {
-        if (panel.title.starts_with(begin)) return panel;
+        if (panel.title.starts_with(begin) && panel.title.ends_with(end)) return panel;
     }
-    throw Missing(fmt::format("'{}' of {} is not in this record", begin, experiment));
+    throw Missing(fmt::format("'{}{}' of {} is not in this record", begin, end, experiment));
 }
 
 Row Figures::row(const Panel& panel, const std::string& series) {

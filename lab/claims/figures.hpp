@@ -55,8 +55,9 @@ public:
     [[nodiscard]] const Panel& panel(const std::string& experiment, const std::string& title) const;
     [[nodiscard]] Row row(const std::string& experiment, const std::string& title, const std::string& series) const;
     [[nodiscard]] double fact(const std::string& experiment, const std::string& name) const;
-    /// The first panel whose title begins so.
-    [[nodiscard]] const Panel& panel_like(const std::string& experiment, const std::string& begin) const;
+    /// The first panel whose title begins and ends so.
+    [[nodiscard]] const Panel& panel_like(const std::string& experiment, const std::string& begin,
+                                          const std::string& end = "") const;
     static Row row(const Panel& panel, const std::string& series);
 
 private:

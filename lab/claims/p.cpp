@@ -94,14 +94,7 @@ constexpr const char* on_a_disk_begin = "A file of ";
 
 /// The panel of a file on a disk.
 const Panel& of_disk(const Figures& figures, const std::string& experiment) {
-    const auto& all = figures.record().experiments;
-    for (const Entry& entry : all) {
-        if (entry.key != experiment) continue;
-        for (const Panel& panel : entry.result.panels) {
-            if (panel.title.starts_with(on_a_disk_begin) && panel.title.ends_with("on a disk")) return panel;
-        }
-    }
-    return figures.panel_like(experiment, "A file on a disk");  // throws
+    return figures.panel_like(experiment, on_a_disk_begin, "on a disk");
 }
 
 Verdict staging_best(const Figures& figures) {

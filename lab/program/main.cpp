@@ -414,10 +414,16 @@ int run_compare(int argc, char** argv) {
     app.add_option("B", b)->required();
     app.add_flag("--json", as_json);
     if (!parse_options(app, argc, argv, compare_help)) return 0;
-    const lab::Comparison comparison = lab::compare(load_record(a), load_record(b));
+    const lab::Record first = load_record(a), second = load_record(b);
+    const lab::Comparison comparison = lab::compare(first, second);
     if (as_json) {
         print_json(to_json(comparison), 1);
     } else {
+        const auto machine = [](const lab::Record& r) {
+            return fmt::format("{}{}, {}, commit {}", r.machine.gpu ? r.machine.gpu->name + " and " : "", r.machine.cpu,
+                               r.date.substr(0, 10), r.commit.substr(0, 12));
+        };
+        fmt::print("A: {}\nB: {}\n", machine(first), machine(second));
         print(comparison);
     }
     return 0;

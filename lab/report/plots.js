@@ -111,14 +111,33 @@ function valueAxis(scale, axis, left, bottom, width, top = 0) {
   ];
 }
 
+const bestOf = some => Math.max(0, ...some.flatMap(one => one.values.filter(exists)));
+
+/**
+ * Published bars beside ones a hundred times as long would vanish: then bars are as long as their share of the best of
+ * the published ones, or of the others. Null where that is not so.
+ */
+function sharesOf({y, series}) {
+  const published = series.filter(one => one.role === "published"),
+        others = series.filter(one => one.role !== "published");
+  const then = bestOf(published), now = bestOf(others);
+  if (y.scale === "log" || y.unit === "%" || !then || !now || Math.max(then, now) < 20 * Math.min(then, now))
+    return null;
+  return one => 100 / (one.role === "published" ? then : now);
+}
+
 function drawBars(panel, styles, width) {
-  const rowHeight = 17, {x, y, series} = panel;
+  const rowHeight = 17, {x, series} = panel;
+  const shares = sharesOf(panel), long = one => shares ? shares(one) : 1;
+  const y =
+    shares ? {...panel.y, name: `share of the best, published or here (figures: ${panel.y.unit})`, unit: "%"} : panel.y;
   const places = placesOf(x).map((_, i) => i), names = places.map(i => placeWithUnit(x, i));
   // A series of few figures, such as one bar to hold the others against, takes no room where it has none.
   const sparse = one => one.values.filter(exists).length < places.length / 2;
   const rows = i => series.filter(one => exists(one.values[i]) || !sparse(one));
   const {groups, left, bottom} = layOut(names, rows, width, rowHeight);
-  const all = series.flatMap(one => [...one.values, ...one.spread.flat()]);
+  const all = series.flatMap(
+    one => [...one.values, ...one.spread.flat()].map(value => exists(value) ? value * long(one) : value));
   const widest = Math.max(...series.flatMap(one => one.values.map(value => textWidth(figure(value), SMALL))));
   const right = width - widest - 12, log = y.scale === "log";
   const scale = resultScale(y, all, left + 1, right, Math.max(2, (right - left) / 70));
@@ -133,7 +152,7 @@ function drawBars(panel, styles, width) {
         out.push(text(scale.at(scale.base) + 5, middle + 4, "no figure", {cls: "tick", size: SMALL}));
         return;
       }
-      const spread = one.spread[i], from = scale.at(scale.base), to = scale.at(value),
+      const spread = one.spread[i], from = scale.at(scale.base), to = scale.at(value * long(one)),
             title = hint(panel, one, i, names[i]);
       if (log) {  // a bar's length would mean nothing
         out.push(stroke(style, {d: `M${from} ${middle}H${to}`, opacity: 0.55, "stroke-width": 1.5}),
@@ -143,7 +162,7 @@ function drawBars(panel, styles, width) {
       }
       let end = Math.max(to, from);
       if (spread) {
-        const [low, high] = [scale.at(Math.max(spread[0], scale.low)), scale.at(spread[1])];
+        const [low, high] = [scale.at(Math.max(spread[0] * long(one), scale.low)), scale.at(spread[1] * long(one))];
         end = Math.max(end, high);
         if (high - low > (log ? 12 : 3))
           out.push(svg(
@@ -269,9 +288,12 @@ function drawLines(panel, styles, width) {
 const HEAT =
   [[0, 34, 78], [42, 63, 110], [87, 93, 109], [125, 124, 120], [166, 157, 117], [211, 193, 100], [254, 232, 56]];
 
-function heat(share) {
-  const at = Math.max(0, Math.min(1, share)) * (HEAT.length - 1), i = Math.min(HEAT.length - 2, Math.floor(at));
-  return HEAT[i].map((low, c) => Math.round(low + (HEAT[i + 1][c] - low) * (at - i)));
+// Of ratios: one colour below 1, another above, and 1 itself pale.
+const RATIO = [[20, 66, 128], [96, 145, 196], [240, 240, 238], [233, 150, 80], [150, 62, 6]];
+
+function heat(share, colours = HEAT) {
+  const at = Math.max(0, Math.min(1, share)) * (colours.length - 1), i = Math.min(colours.length - 2, Math.floor(at));
+  return colours[i].map((low, c) => Math.round(low + (colours[i + 1][c] - low) * (at - i)));
 }
 
 /** The ink that has more contrast on a colour. */
@@ -289,7 +311,12 @@ function heatScale(panel) {
   const scale = z.scale === "log" ? logScale(low, high, 0, 1, 6, {tight: true}) :
                                     linearScale(low, high, 0, 1, 6, {zero: false, tight: true});
   const ratio = z.scale === "log" && ["", "×", "x", "times"].includes(z.unit) && low < 1 && high > 1;
-  return {...scale, ratio, shown: value => exists(value) && (z.scale !== "log" || value > 0)};
+  if (ratio) {  // as far to either side of 1
+    const far = Math.max(high, 1 / low);
+    const around = logScale(1 / far, far, 0, 1, 6, {tight: true});
+    return {...around, ratio, colours: RATIO, shown: value => exists(value) && value > 0};
+  }
+  return {...scale, ratio, colours: HEAT, shown: value => exists(value) && (z.scale !== "log" || value > 0)};
 }
 
 function drawSurface(panel, one, scale, width) {
@@ -330,7 +357,7 @@ function drawSurface(panel, one, scale, width) {
           cell < 8 ? "" : text(...middle, NONE, {anchor: "middle", cls: "tick", size: SMALL}));
         continue;
       }
-      const colour = heat(scale.at(value)), ink = inkOn(colour);
+      const colour = heat(scale.at(value), scale.colours), ink = inkOn(colour);
       out.push(svg("rect", {...here, class: "mark cell", style: `fill:rgb(${colour})`},
         svg("title", {}, hint(panel, one, i, `${x.name} ${placeWithUnit(x, c)}, ${y.name} ${placeWithUnit(y, r)}`))));
       if (scale.ratio && value > 1) {
@@ -357,7 +384,7 @@ function drawHeatLegend(panel, scale, width) {
       y: 20,
       width: (right - left) / steps + 0.6,
       height: 12,
-      style: `fill:rgb(${heat((i + 0.5) / steps)})`
+      style: `fill:rgb(${heat((i + 0.5) / steps, scale.colours)})`
     }));
   }
   for (const value of scale.ticks) {

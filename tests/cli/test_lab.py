@@ -199,6 +199,7 @@ class Lab(CommandTest):
         self.assertRegex(text, r"ours, 1 KiB +2 +3 GB/s +1\.50 \*\n")
         self.assertRegex(text, r"ours, 1536 B +4 +4\.1 GB/s +1\.02\n")
         self.assertIn("2 figures in both, 1 of them", text)
+        self.assertRegex(text, r"^A: .*\d{4}-\d\d-\d\d, commit .*\nB: ")
 
     def test_bad_arguments(self):
         self.write("text", b"text")

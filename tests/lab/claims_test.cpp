@@ -84,6 +84,13 @@ TEST(Claims, AMachineUnderLoadYieldsNoVerdict) {
     const Verdict verdict = made.judged("N.four-tables");
     EXPECT_EQ(verdict.holds, Holds::open);
     EXPECT_NE(verdict.sentence.find("others used 50 %"), std::string::npos) << verdict.sentence;
+    // Nor does an experiment that another's verdict needs.
+    MadeRecord two;
+    two.bars("P.memory", "Tables by memory, keys by memory", {"a"}, "keys", {5});
+    two.bars("P.pipeline", "A file of 1 MiB on a disk", {"one thread"}, "cuda", {1});
+    EXPECT_EQ(two.holds("P.memories"), Holds::yes);
+    two.of("P.pipeline").load = 0.5;
+    EXPECT_EQ(two.holds("P.memories"), Holds::open);
 }
 
 TEST(Claims, WhatWasLeftOutIsOpenAndSaysWhy) {
