@@ -129,8 +129,7 @@ function sharesOf({y, series}) {
 function drawBars(panel, styles, width) {
   const rowHeight = 17, {x, series} = panel;
   const shares = sharesOf(panel), long = one => shares ? shares(one) : 1;
-  const y =
-    shares ? {...panel.y, name: `share of the best, published or here (figures: ${panel.y.unit})`, unit: "%"} : panel.y;
+  const y = shares ? {...panel.y, name: `share of the best (figures: ${panel.y.unit})`, unit: "%"} : panel.y;
   const places = placesOf(x).map((_, i) => i), names = places.map(i => placeWithUnit(x, i));
   // A series of few figures, such as one bar to hold the others against, takes no room where it has none.
   const sparse = one => one.values.filter(exists).length < places.length / 2;
