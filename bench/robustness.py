@@ -24,7 +24,7 @@ Generated from `bench/results/robustness` by `bench/robustness.py`; not for edit
 FAULTS = """
 ## The fault matrix
 
-`tests/faults`, `make faults`. All I/O of the library goes through `src/pipeline/os.hpp`; tests link another
+`tests/faults`, `make faults`. All I/O of the library goes through `src/engine/pipeline/os.hpp`; tests link another
 implementation of it, in which any call fails, moves one byte or half of what was asked for, finds the end, or is slow.
 A clean run of a job counts its calls; then the job runs again for every call and every fault, the fault once, a few
 times, and from there on for good. Jobs: `openssl enc`'s formats and files of authenticated segments (three formats),

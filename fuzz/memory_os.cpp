@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "pipeline/os.hpp"
+#include "engine/pipeline/os.hpp"
 
 namespace fuzz::memory_os {
 

@@ -1,4 +1,5 @@
-// The system calls of src/pipeline/os.hpp over files in memory, any of which fails or is short if a test says so.
+// The system calls of src/engine/pipeline/os.hpp over files in memory, any of which fails or is short if a test says
+// so.
 #pragma once
 
 #include <cstdint>

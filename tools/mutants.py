@@ -2,7 +2,7 @@
 """Do the tests notice? Changes one line at a time and runs the tests of its room that come by it.
 
     tools/mutants.py --count 200               so many mutants, spread over the rooms of src, include and cli
-    tools/mutants.py --each 5 src/batch/*.cpp  so many of each of these files, and others only with --count
+    tools/mutants.py --each 5 src/message/*.cpp  so many of each of these files, and others only with --count
     tools/mutants.py --count 20 --room batch   of this room
     tools/mutants.py --wiping 25               so many of lines that overwrite secrets: without them
     tools/mutants.py --list mutants.json       these: [{"file", "line", "after"}]
@@ -48,17 +48,18 @@ ROOMS = {
     "src/aes": f"cpu/test_cpu batch/test_batch {ABI} {SIMULATED} {SECRETS} ^constant_time",
     "src/backend": f"{ENGINE} base/test_base cpu/test_cpu {ABI} {SIMULATED} {SECRETS}",
     "src/base": f"base/test_base {ENGINE} {FILES} {ABI} {SECRETS} {COMMAND}",
-    "src/batch": f"{ENGINE} {ABI} {SIMULATED} batch/test_batch_faults {SECRETS}",
-    "src/calibration": f"planner/test_planner planner/test_planner_simulated {SECRETS} ^cli.plan",
     "src/capi": f"hpp/test_hpp {ABI} {FILES} planner/test_planner {SECRETS} {COMMAND}",
     "src/cpu": f"cpu/test_cpu batch/test_batch {ABI} {SECRETS} ^constant_time",
     "src/cuda": f"{SIMULATED} pipeline/test_pipeline_simulated {SECRETS} batch/test_batch_faults"
     " message/test_message_simulated format/test_format_simulated abi/test_abi_simulated"
     " ^simulated.gcm_ ^simulated.batch_ ^cli.bad_input",
     "src/engine": f"{ENGINE} planner/test_planner_simulated {ABI} {FILES} {SIMULATED} {SECRETS} ^cli.plan",
+    "src/engine/calibration": f"planner/test_planner planner/test_planner_simulated {SECRETS} ^cli.plan",
+    "src/engine/pipeline": f"{FILES} pipeline/test_pipeline_simulated {ABI} {SECRETS} faults/test_faults {COMMAND}",
     "src/format": f"{FILES} {SECRETS} faults/test_faults {COMMAND}",
-    "src/message": f"hpp/test_hpp {ABI} abi/test_abi_simulated message/test_message_simulated {SIMULATED} {SECRETS}",
-    "src/pipeline": f"{FILES} pipeline/test_pipeline_simulated {ABI} {SECRETS} faults/test_faults {COMMAND}",
+    "src/message": f"hpp/test_hpp {ABI} abi/test_abi_simulated message/test_message_simulated {SIMULATED} {SECRETS}"
+    " planner/test_planner planner/test_planner_simulated",
+    "src/message/batch": f"{ENGINE} {ABI} {SIMULATED} batch/test_batch_faults {SECRETS}",
     "include/warpaes": "hpp/test_hpp hpp/test_hpp_simulated streams/test_streams batch/test_abi_batch",
     "cli": f"{COMMAND}",
 }
@@ -78,7 +79,8 @@ def room_of(path: str) -> str:
 
 def files_of(room: str) -> list[str]:
     names = output_of("git", "ls-files", room).splitlines()
-    return [name for name in names if re.search(r"\.(cpp|hpp|cu|cuh)$", name) and not NOT_HERE.search(name)]
+    here = [name for name in names if room_of(name) == room and not NOT_HERE.search(name)]
+    return [name for name in here if re.search(r"\.(cpp|hpp|cu|cuh)$", name)]
 
 
 def is_code(line: str) -> bool:

@@ -1,11 +1,11 @@
-#include "batch/batch.hpp"
+#include "message/batch/batch.hpp"
 
 #include <limits>
 #include <memory>
 
-#include "batch/enqueue.hpp"
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
+#include "message/batch/enqueue.hpp"
 
 using namespace warpaes;
 using namespace warpaes::capi;

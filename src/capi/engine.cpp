@@ -1,10 +1,11 @@
+#include "engine/engine.hpp"
+
 #include <algorithm>
 #include <memory>
 
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
-#include "cuda/cuda_backend.hpp"
-#include "pipeline/memory.hpp"
+#include "engine/pipeline/memory.hpp"
 
 namespace {
 

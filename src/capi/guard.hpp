@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "backend/backend.hpp"
 #include "base/clean_stack.hpp"
 #include "base/error.hpp"
 #include "capi/structs.hpp"
+#include "engine/engine.hpp"
 
 namespace warpaes::capi {
 

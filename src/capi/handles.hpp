@@ -5,12 +5,12 @@
 #include <memory>
 #include <mutex>
 
-#include "batch/arena.hpp"
-#include "batch/batch_engine.hpp"
+#include "engine/arena.hpp"
 #include "engine/engine.hpp"
 #include "format/keyset.hpp"
 #include "format/reader.hpp"
 #include "format/writer.hpp"
+#include "message/batch/batch_engine.hpp"
 #include "message/context.hpp"
 #include "warpaes/files.h"
 

@@ -3,11 +3,11 @@
 #include <cstdio>
 #include <functional>
 
-#include "calibration/measure.hpp"
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
-#include "engine/calibration_file.hpp"
+#include "engine/calibration/file.hpp"
 #include "message/checks.hpp"
+#include "message/measure.hpp"
 #include "warpaes/planning.h"
 
 namespace {

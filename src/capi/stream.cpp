@@ -2,9 +2,9 @@
 
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
-#include "cuda/cuda_backend.hpp"
-#include "pipeline/file.hpp"
-#include "pipeline/memory.hpp"
+#include "engine/engine.hpp"
+#include "engine/pipeline/file.hpp"
+#include "engine/pipeline/memory.hpp"
 
 namespace {
 

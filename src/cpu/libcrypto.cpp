@@ -9,6 +9,7 @@
 
 #include "aes/xts.hpp"
 #include "base/error.hpp"
+#include "base/library_context.hpp"
 #include "base/stack_depth.hpp"
 
 namespace warpaes::cpu {
@@ -52,12 +53,6 @@ const char* evp_name(Mode mode) {
 }
 
 }  // namespace
-
-OSSL_LIB_CTX* library_context() {
-    static OSSL_LIB_CTX* const context = OSSL_LIB_CTX_new();
-    if (context == nullptr) fail("OSSL_LIB_CTX_new");
-    return context;
-}
 
 EvpOperation::EvpOperation(Mode mode, Direction direction, int rounds, const std::uint8_t* key, const std::uint8_t* iv)
     : context_(EVP_CIPHER_CTX_new(), EVP_CIPHER_CTX_free) {

@@ -13,10 +13,7 @@ namespace warpaes::cpu {
 void run_libcrypto(const Run& run);
 void run_gcm_libcrypto(const GcmRun& run);
 
-/// A library context of our own, with OpenSSL's default provider. In the process-wide one the application may have
-/// replaced AES, even by a provider that calls this library. Lives as long as the process, as what is fetched does.
-OSSL_LIB_CTX* library_context();
-/// The cipher in that context. Fetched once: that takes longer than encrypting a kilobyte. Thread-safe.
+/// The cipher in library_context(). Fetched once: that takes longer than encrypting a kilobyte. Thread-safe.
 const EVP_CIPHER* libcrypto_cipher(Mode mode, int rounds);
 
 /// An EVP operation under one key, started once or many times. EVP_CIPHER_CTX_free cleanses its key.

@@ -1,6 +1,6 @@
 // The `cuda` backend of a build without a CUDA compiler: it exists, it is listed, and it says why it cannot run.
+#include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
-#include "cuda/cuda_backend.hpp"
 
 namespace warpaes {
 

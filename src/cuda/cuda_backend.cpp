@@ -1,5 +1,5 @@
 // The CUDA backend: devices, lanes with a stream of their own, and memory that it recognises.
-#include "cuda/cuda_backend.hpp"
+#include "backend/cuda_backend.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "cuda/cuda_backend.hpp"
+#include "backend/cuda_backend.hpp"
 
 namespace warpaes::cuda {
 

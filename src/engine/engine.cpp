@@ -6,8 +6,7 @@
 #include <cstdlib>
 
 #include "base/error.hpp"
-#include "cuda/cuda_backend.hpp"
-#include "engine/calibration_file.hpp"
+#include "engine/calibration/file.hpp"
 #include "engine/planner.hpp"
 
 namespace warpaes {

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/cuda_backend.hpp"
 #include "engine/cost_model.hpp"
 #include "engine/short_ways.hpp"
 

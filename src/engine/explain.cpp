@@ -1,7 +1,6 @@
 // Plans in words.
 #include <cstdio>
 
-#include "cuda/cuda_backend.hpp"
 #include "engine/engine.hpp"
 #include "engine/planner.hpp"
 

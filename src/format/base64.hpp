@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "pipeline/stream.hpp"
+#include "engine/pipeline/stream.hpp"
 
 namespace warpaes {
 

@@ -4,15 +4,13 @@
 #include <array>
 #include <memory>
 
-#include "aes/counter.hpp"
-#include "aes/pkcs7.hpp"
 #include "base/error.hpp"
 #include "engine/chain.hpp"
+#include "engine/pipeline/cipher_stage.hpp"
+#include "engine/pipeline/file.hpp"
+#include "engine/pipeline/memory.hpp"
 #include "format/base64.hpp"
 #include "format/random.hpp"
-#include "pipeline/cipher_stage.hpp"
-#include "pipeline/file.hpp"
-#include "pipeline/worker_lane.hpp"
 
 namespace warpaes {
 
@@ -90,19 +88,14 @@ Block chain_for(const Cipher& cipher, Source& content, std::uint64_t offset) {
 }
 
 /// Length of a padded plaintext, from its last block.
-std::uint64_t unpadded_size(Engine& engine, const Cipher& cipher, Source& content) {
+std::uint64_t unpadded_size(Engine& engine, Cipher cipher, Source& content) {
     const std::uint64_t at = content.size() - block_bytes;
-    const Block last = read_block(content, at);
+    cipher.iv = chain_for(cipher, content, at);
     Secret<Block> plain;
+    SourceSlice last(content, at);
+    MemorySink sink({plain->data(), block_bytes, true, -1});
     const Plan plan = engine.plan(cipher.mode, cipher.direction, block_bytes);
-    const Block chain = chain_for(cipher, content, at);
-    MessageGroup stretch =
-        stretch_of(cipher.mode, cipher.direction, *cipher.key, chain, last.data(), plain->data(), block_bytes);
-    stretch.direct = true;
-    WorkerLane(engine, plan, 0, 0).run([&](Lane& lane) { lane.run(stretch); });
-    const std::size_t kept = pkcs7_unpad(*plain);
-    if (kept == block_bytes) refuse_padding();
-    return at + kept;
+    return at + run_cipher(engine, plan, cipher, last, sink, {}).bytes_written;
 }
 
 /// The part of a file that a range needs: whole blocks of ciphertext, and what is to be kept of their plaintext.
@@ -209,8 +202,6 @@ EncResult run_enc(Engine& engine, const EncJob& job) {
     result.device = plan.devices.front();
     result.notes = totals.notes;
     if (!job.range && file.has_grown()) result.notes |= WARPAES_NOTE_INPUT_GREW;
-    const std::uint64_t counters = totals.bytes_read / block_bytes + (totals.bytes_read % block_bytes != 0);
-    if (job.mode == Mode::ctr && wraps(cipher.iv, counters)) result.notes |= WARPAES_NOTE_COUNTER_WRAPPED;
     return result;
 }
 

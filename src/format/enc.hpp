@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "engine/engine.hpp"
+#include "engine/pipeline/pipeline.hpp"
 #include "format/key_derivation.hpp"
 #include "format/place.hpp"
-#include "pipeline/pipeline.hpp"
 
 namespace warpaes {
 

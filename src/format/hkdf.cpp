@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/library_context.hpp"
 #include "base/stack_depth.hpp"
-#include "cpu/libcrypto.hpp"
 
 namespace warpaes {
 
@@ -38,7 +38,7 @@ void require(bool ok, const char* call) {
 
 /// Fetched once, and kept as long as the process lives.
 EVP_MAC* hmac() {
-    static EVP_MAC* const mac = EVP_MAC_fetch(cpu::library_context(), "HMAC", nullptr);
+    static EVP_MAC* const mac = EVP_MAC_fetch(library_context(), "HMAC", nullptr);
     require(mac != nullptr, "EVP_MAC_fetch");
     return mac;
 }

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "engine/pipeline/file.hpp"
 #include "format/enc.hpp"
 #include "format/segment_cipher.hpp"
-#include "pipeline/file.hpp"
 
 namespace warpaes {
 

@@ -13,6 +13,8 @@ namespace warpaes {
 
 namespace {
 
+constexpr std::size_t iv_bytes = std::tuple_size_v<decltype(DerivedKey::iv)>;
+
 using Digest = std::unique_ptr<EVP_MD, decltype(&EVP_MD_free)>;
 
 Digest fetch_digest(const std::string& name) {
@@ -49,13 +51,13 @@ Secret<DerivedKey> derive_key(const KeyDerivation& how, std::span<const std::uin
     const auto length = static_cast<int>(passphrase.size());
     bool ok = false;
     if (how.kdf == Kdf::pbkdf2) {
-        Secret<std::array<std::uint8_t, 32 + block_bytes>> both;
-        const std::size_t wanted = derived->key_bytes + block_bytes;
+        Secret<std::array<std::uint8_t, 32 + iv_bytes>> both;
+        const std::size_t wanted = derived->key_bytes + iv_bytes;
         ok = PKCS5_PBKDF2_HMAC(reinterpret_cast<const char*>(passphrase.data()), length, salt.data(),
                                static_cast<int>(salt.size()), static_cast<int>(how.iterations), digest.get(),
                                static_cast<int>(wanted), both->data()) == 1;
         std::copy_n(both->begin(), derived->key_bytes, derived->key.begin());
-        std::copy_n(both->begin() + static_cast<std::ptrdiff_t>(derived->key_bytes), block_bytes, derived->iv.begin());
+        std::copy_n(both->begin() + static_cast<std::ptrdiff_t>(derived->key_bytes), iv_bytes, derived->iv.begin());
     } else {
         ok = EVP_BytesToKey(cipher, digest.get(), salt.empty() ? nullptr : salt.data(), passphrase.data(), length, 1,
                             derived->key.data(), derived->iv.data()) == static_cast<int>(derived->key_bytes);

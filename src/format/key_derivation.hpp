@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 
-#include "aes/types.hpp"
 #include "base/secret.hpp"
 
 namespace warpaes {
@@ -24,7 +23,7 @@ struct KeyDerivation {
 struct DerivedKey {
     std::size_t key_bytes = 0;
     std::array<std::uint8_t, 32> key{};
-    Block iv{};
+    std::array<std::uint8_t, 16> iv{};
 };
 
 /// `salt` is empty or 8 bytes. Throws Error{ARGUMENT} for an unknown digest, Error{KEY_LENGTH} for an odd key_bits.

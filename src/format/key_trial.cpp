@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "engine/pipeline/worker_lane.hpp"
 #include "format/segment_stage.hpp"
-#include "pipeline/worker_lane.hpp"
 
 namespace warpaes {
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "engine/pipeline/stream.hpp"
 #include "format/segment_cipher.hpp"
-#include "pipeline/stream.hpp"
 
 namespace warpaes {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "pipeline/file.hpp"
-#include "pipeline/pipeline.hpp"
+#include "engine/pipeline/file.hpp"
+#include "engine/pipeline/pipeline.hpp"
 
 namespace warpaes {
 

@@ -4,10 +4,10 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "cuda/cuda_backend.hpp"
+#include "engine/engine.hpp"
+#include "engine/pipeline/memory.hpp"
 #include "format/key_trial.hpp"
 #include "format/segment_stage.hpp"
-#include "pipeline/memory.hpp"
 
 namespace warpaes {
 

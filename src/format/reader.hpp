@@ -9,8 +9,8 @@
 
 #include "base/secret.hpp"
 #include "engine/engine.hpp"
+#include "engine/pipeline/stream.hpp"
 #include "format/segment_cipher.hpp"
-#include "pipeline/stream.hpp"
 
 namespace warpaes {
 

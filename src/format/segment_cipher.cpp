@@ -8,14 +8,14 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "cuda/cuda_backend.hpp"
+#include "engine/engine.hpp"
+#include "engine/pipeline/memory.hpp"
 #include "format/ctr_hmac_segments.hpp"
 #include "format/gcm_segments.hpp"
 #include "format/hkdf.hpp"
 #include "format/random.hpp"
 #include "format/segment_stage.hpp"
 #include "format/segments.hpp"
-#include "pipeline/memory.hpp"
 
 namespace warpaes {
 

@@ -1,8 +1,8 @@
 // Segments as a stage of the pipeline: a chunk is a few neighbouring ones, which are one batch for a lane.
 #pragma once
 
+#include "engine/pipeline/pipeline.hpp"
 #include "format/segment_cipher.hpp"
-#include "pipeline/pipeline.hpp"
 
 namespace warpaes {
 

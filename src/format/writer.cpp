@@ -4,9 +4,9 @@
 
 #include "base/error.hpp"
 #include "base/secret.hpp"
-#include "cuda/cuda_backend.hpp"
+#include "engine/engine.hpp"
+#include "engine/pipeline/memory.hpp"
 #include "format/segment_stage.hpp"
-#include "pipeline/memory.hpp"
 
 namespace warpaes {
 

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "engine/engine.hpp"
+#include "engine/pipeline/stream.hpp"
 #include "format/segment_cipher.hpp"
-#include "pipeline/stream.hpp"
 
 namespace warpaes {
 

@@ -15,11 +15,11 @@
 #include "aes/siv.hpp"
 #include "base/clean_stack.hpp"
 #include "base/error.hpp"
+#include "engine/pipeline/memory.hpp"
 #include "message/checks.hpp"
 #include "message/mac_stream.hpp"
 #include "message/short.hpp"
 #include "message/tagged.hpp"
-#include "pipeline/memory.hpp"
 
 namespace warpaes {
 

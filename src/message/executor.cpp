@@ -2,8 +2,8 @@
 
 #include "base/error.hpp"
 #include "engine/chain.hpp"
-#include "pipeline/group.hpp"
-#include "pipeline/memory.hpp"
+#include "engine/pipeline/group.hpp"
+#include "engine/pipeline/memory.hpp"
 
 namespace warpaes {
 

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string_view>
 
-#include "cuda/cuda_backend.hpp"
 #include "engine/engine.hpp"
 #include "message/message.hpp"
 

@@ -8,12 +8,12 @@
 #include "base/clean_stack.hpp"
 #include "base/error.hpp"
 #include "engine/chain.hpp"
+#include "engine/pipeline/memory.hpp"
 #include "message/checks.hpp"
 #include "message/executor.hpp"
 #include "message/short.hpp"
 #include "message/tagged.hpp"
 #include "message/xts.hpp"
-#include "pipeline/memory.hpp"
 
 namespace warpaes {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "engine/engine.hpp"
-#include "pipeline/memory.hpp"
+#include "engine/pipeline/memory.hpp"
 
 namespace warpaes {
 

@@ -1,10 +1,9 @@
 #include "message/short.hpp"
 
 #include "aes/ghash.hpp"
-#include "backend/short.hpp"
 #include "base/clean_stack.hpp"
 #include "base/secret.hpp"
-#include "cuda/cuda_backend.hpp"
+#include "engine/engine.hpp"
 #include "message/tagged.hpp"
 #include "message/xts.hpp"
 

@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "cuda/cuda_backend.hpp"
+#include "engine/engine.hpp"
+#include "engine/pipeline/memory.hpp"
 #include "message/checks.hpp"
 #include "message/executor.hpp"
-#include "pipeline/memory.hpp"
 
 namespace warpaes {
 

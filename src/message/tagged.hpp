@@ -8,9 +8,9 @@
 #include "aes/ghash.hpp"
 #include "base/error.hpp"
 #include "engine/engine.hpp"
+#include "engine/pipeline/group.hpp"
 #include "message/executor.hpp"
 #include "message/message.hpp"
-#include "pipeline/group.hpp"
 
 namespace warpaes {
 

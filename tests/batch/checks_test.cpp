@@ -5,8 +5,8 @@
 #include <set>
 #include <vector>
 
-#include "batch/clashes.hpp"
-#include "batch/nonces.hpp"
+#include "message/batch/clashes.hpp"
+#include "message/batch/nonces.hpp"
 
 namespace warpaes {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "../why_skipped.hpp"
+#include "backend/cuda_backend.hpp"
 #include "batch_cases.hpp"
-#include "cuda/cuda_backend.hpp"
 #include "evp_oracle.hpp"
 #include "standards.hpp"
 

@@ -13,11 +13,11 @@
 #include <set>
 #include <thread>
 
-#include "batch/batch.hpp"
-#include "batch/clashes.hpp"
-#include "batch/strip.hpp"
-#include "batch/tasks.hpp"
 #include "engine/key_table.hpp"
+#include "engine/tasks.hpp"
+#include "message/batch/batch.hpp"
+#include "message/batch/clashes.hpp"
+#include "message/batch/strip.hpp"
 
 namespace warpaes {
 namespace {

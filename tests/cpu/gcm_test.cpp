@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "aes/ghash.hpp"
+#include "backend/cuda_backend.hpp"
 #include "backend/stretch.hpp"
 #include "cpu_backends.hpp"
-#include "cuda/cuda_backend.hpp"
 #include "reference.hpp"
 
 namespace warpaes::test {

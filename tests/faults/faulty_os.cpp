@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/os.hpp"
+#include "engine/pipeline/os.hpp"
 
 namespace faults {
 

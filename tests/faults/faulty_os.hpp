@@ -1,4 +1,5 @@
-// The system calls of src/pipeline/os.hpp, failing on request: linked in their place by the tests of this folder.
+// The system calls of src/engine/pipeline/os.hpp, failing on request: linked in their place by the tests of this
+// folder.
 #pragma once
 
 #include <cstdint>

@@ -10,11 +10,11 @@
 #include <limits>
 #include <random>
 
+#include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
-#include "cuda/cuda_backend.hpp"
+#include "engine/pipeline/memory.hpp"
 #include "evp_oracle.hpp"
 #include "message/context.hpp"
-#include "pipeline/memory.hpp"
 #include "simt.hpp"
 
 namespace warpaes {

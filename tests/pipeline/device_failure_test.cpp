@@ -2,10 +2,10 @@
 // the rest, and the bytes are the same.
 #include <gtest/gtest.h>
 
-#include "cuda/cuda_backend.hpp"
+#include "backend/cuda_backend.hpp"
 #include "engine/chain.hpp"
+#include "engine/pipeline/group.hpp"
 #include "failures.hpp"
-#include "pipeline/group.hpp"
 #include "simt.hpp"
 #include "support.hpp"
 

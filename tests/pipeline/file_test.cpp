@@ -1,5 +1,5 @@
 // Files as ends of a pipeline: what is there after success, after failure, and who is refused.
-#include "pipeline/file.hpp"
+#include "engine/pipeline/file.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "engine/chain.hpp"
-#include "pipeline/group.hpp"
+#include "engine/pipeline/group.hpp"
 #include "simt.hpp"
 
 namespace warpaes {

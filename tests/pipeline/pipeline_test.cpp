@@ -1,5 +1,5 @@
 // The pipeline between sources and sinks of every kind, against libcrypto; its failures; its cancellation.
-#include "pipeline/pipeline.hpp"
+#include "engine/pipeline/pipeline.hpp"
 
 #include <gtest/gtest.h>
 

@@ -13,8 +13,8 @@
 
 #include "base/error.hpp"
 #include "engine/engine.hpp"
+#include "engine/pipeline/cipher_stage.hpp"
 #include "evp_oracle.hpp"
-#include "pipeline/cipher_stage.hpp"
 
 namespace warpaes::test {
 

@@ -1,6 +1,4 @@
 // Calibrations on their way from process to process.
-#include "engine/calibration_file.hpp"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "engine/calibration/file.hpp"
 
 namespace warpaes {
 namespace {

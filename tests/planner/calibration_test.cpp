@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "calibration/calibrate.hpp"
+#include "engine/calibration/calibrate.hpp"
 #include "engine/planner.hpp"
 
 namespace warpaes {

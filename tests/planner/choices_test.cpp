@@ -1,8 +1,8 @@
 // CPU or GPU, where there is a GPU: the simulated one, with costs made up.
 #include <gtest/gtest.h>
 
+#include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
-#include "cuda/cuda_backend.hpp"
 #include "engine/engine.hpp"
 #include "engine/planner.hpp"
 

@@ -1,5 +1,5 @@
 // Parameters come back from measurements that were made up of them.
-#include "calibration/fit.hpp"
+#include "engine/calibration/fit.hpp"
 
 #include <gtest/gtest.h>
 

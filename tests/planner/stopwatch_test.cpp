@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "../why_skipped.hpp"
-#include "calibration/measure.hpp"
-#include "cuda/cuda_backend.hpp"
+#include "backend/cuda_backend.hpp"
 #include "engine/engine.hpp"
+#include "message/measure.hpp"
 
 namespace warpaes {
 namespace {

@@ -5,9 +5,9 @@
 #include <memory>
 #include <set>
 
+#include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
 #include "batch_cases.hpp"
-#include "cuda/cuda_backend.hpp"
 #include "simt.hpp"
 
 namespace warpaes::test {

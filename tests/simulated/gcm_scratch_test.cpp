@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "cuda/cuda_backend.hpp"
+#include "backend/cuda_backend.hpp"
 #include "cuda/run.hpp"
 #include "simt.hpp"
 

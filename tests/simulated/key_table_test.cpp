@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "cuda/cuda_backend.hpp"
+#include "backend/cuda_backend.hpp"
 #include "evp_oracle.hpp"
 #include "simt.hpp"
 

@@ -7,10 +7,10 @@
 
 #include "../format/segment_oracle.hpp"
 #include "../pipeline/support.hpp"
-#include "cuda/cuda_backend.hpp"
+#include "backend/cuda_backend.hpp"
+#include "engine/pipeline/memory.hpp"
 #include "format/reader.hpp"
 #include "format/writer.hpp"
-#include "pipeline/memory.hpp"
 #include "simt.hpp"
 
 namespace warpaes::test {

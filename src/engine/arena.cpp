@@ -1,0 +1,100 @@
+#include "engine/arena.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "backend/cuda_backend.hpp"
+#include "base/error.hpp"
+
+namespace warpaes {
+
+namespace {
+
+/// `fd`: -1 for memory that nobody else maps.
+std::uint8_t* map_memory(std::uint64_t bytes, int fd) {
+    const int flags = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+    void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+    if (memory == MAP_FAILED) {
+        throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: no " + std::to_string(bytes) + " bytes of host memory");
+    }
+    if (fd < 0) (void)::madvise(memory, bytes, MADV_HUGEPAGE);
+    return static_cast<std::uint8_t*>(memory);
+}
+
+}  // namespace
+
+Arena::Arena(const Engine& engine, Memory memory, bool shared, int device, std::uint64_t bytes) : bytes_(bytes) {
+    constexpr std::uint64_t most = std::uint64_t{1} << 60;
+    if (bytes == 0 || bytes > most) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "bytes: must be 1 to 2^60, got " + std::to_string(bytes));
+    }
+    CudaBackend& cuda = cuda_backend();
+    if (memory == Memory::device) {
+        data_ = static_cast<std::uint8_t*>(cuda.device_alloc(device, bytes));
+        device_ = device;
+        try {
+            cuda.clear(data_, bytes, device, nullptr);
+        } catch (...) {
+            close();
+            throw;
+        }
+        return;
+    }
+    const bool may_use_gpu =
+        memory == Memory::page_locked && (engine.forced() == nullptr || engine.forced() == &cuda) && cuda.usable();
+    map(shared);  // whole pages, which cudaHostAlloc need not give
+    if (!may_use_gpu) return;
+    try {
+        cuda.host_register(data_, bytes);
+        registered_ = true;
+    } catch (...) {
+        close();
+        throw;
+    }
+}
+
+void Arena::map(bool shared) {
+    if (!shared) {
+        data_ = map_memory(bytes_, -1);
+        mapped_ = true;
+        return;
+    }
+    descriptor_ = ::memfd_create("warpaes arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    // Who has the descriptor may write, but could otherwise cut the file too: touching what is gone is a SIGBUS.
+    if (descriptor_ < 0 || ::ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0 ||
+        ::fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+        const std::string why = std::strerror(errno);
+        close();
+        throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: no shared memory: " + why);
+    }
+    try {
+        data_ = map_memory(bytes_, descriptor_);
+    } catch (...) {
+        close();
+        throw;
+    }
+    mapped_ = true;
+}
+
+void Arena::close() noexcept {
+    CudaBackend& cuda = cuda_backend();
+    if (device_ >= 0) {
+        cuda.device_free(data_);
+    } else if (mapped_) {
+        if (registered_) cuda.host_unregister(data_);
+        wipe({data_, bytes_});
+        (void)::munmap(data_, bytes_);
+    }
+    if (descriptor_ >= 0) (void)::close(descriptor_);
+}
+
+Arena::~Arena() {
+    close();
+}
+
+}  // namespace warpaes

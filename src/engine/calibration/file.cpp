@@ -1,0 +1,148 @@
+#include "engine/calibration/file.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "base/error.hpp"
+
+namespace warpaes {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t most_bytes = 4 << 20;
+
+std::string cpu_model() {
+    std::ifstream info("/proc/cpuinfo");
+    for (std::string line; std::getline(info, line);) {
+        const std::size_t colon = line.find(": ");
+        if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+    }
+    return "unknown";
+}
+
+unsigned usable_processors() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
+}
+
+/// FNV-1a, 64 bits: for a file's name, which only has to be another for another machine.
+std::string digest(const std::string& text) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    static constexpr char digits[] = "0123456789abcdef";
+    std::string out;
+    for (int shift = 60; shift >= 0; shift -= 4) out += digits[hash >> shift & 15];
+    return out;
+}
+
+std::string variable(const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr ? value : "";
+}
+
+/// Of a regular file: everything else may have no end, or keep who opens it waiting.
+std::string read_text(const fs::path& path) {
+    std::error_code error;
+    if (!fs::is_regular_file(path, error)) throw Error(WARPAES_ERROR_FORMAT, "calibration: is no regular file");
+    const std::uintmax_t bytes = fs::file_size(path, error);
+    if (!error && bytes > most_bytes) throw Error(WARPAES_ERROR_FORMAT, "calibration: the file is too long");
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    if (!file) throw Error(WARPAES_ERROR_FORMAT, "calibration: the file cannot be read");
+    return std::move(text).str();
+}
+
+/// What a calibration begins with, or the beginning of that: everything else is somebody's file.
+bool begins_as_calibration(const fs::path& path) {
+    constexpr std::string_view beginning = "{\"schema\":";
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return false;
+    for (const char wanted : beginning) {
+        char c = 0;
+        if (!(file >> c)) break;  // without white space
+        if (c != wanted) return false;
+    }
+    return true;
+}
+
+[[noreturn]] void refuse_to_write(const fs::path& path, const std::string& why) {
+    throw Error(WARPAES_ERROR_WRITE, "calibration: cannot write '" + path.string() + "': " + why);
+}
+
+}  // namespace
+
+const Machine& Machine::here() {
+    static const Machine machine{cpu_model(), usable_processors(), WARPAES_VERSION};
+    return machine;
+}
+
+std::string calibration_path(const Machine& machine) {
+    if (const std::string given = variable("WARPAES_CALIBRATION"); !given.empty()) return given == "none" ? "" : given;
+    std::string folder = variable("XDG_CACHE_HOME");
+    if (folder.empty() || folder.front() != '/') {  // XDG: paths that are not absolute are to be ignored
+        const std::string home = variable("HOME");
+        if (home.empty()) return "";
+        folder = home + "/.cache";
+    }
+    const std::string name = machine.cpu + '\n' + std::to_string(machine.processors) + '\n' + machine.version;
+    return folder + "/warpaes/calibration-" + digest(name) + ".json";
+}
+
+std::shared_ptr<const CostModel> load_calibration(const std::string& path, const Machine& machine) {
+    auto model = std::make_shared<CostModel>();
+    std::error_code error;
+    if (path.empty() || !fs::exists(path, error)) return model;
+    try {
+        *model = read_calibration(read_text(path), machine);
+    } catch (const Error& e) {
+        model->note = "the calibration in '" + path + "' is not used: " + e.what();
+    }
+    return model;
+}
+
+void store_calibration(const CostModel& model, const std::string& path, const Machine& machine) {
+    if (path.empty()) {
+        throw Error(WARPAES_ERROR_WRITE, "calibration: there is no place for it (WARPAES_CALIBRATION, HOME)");
+    }
+    CostModel merged = model;
+    merged.keep_gpus(*load_calibration(path, machine));
+    const fs::path target(path);
+    std::error_code error;
+    if (fs::exists(target, error)) {
+        if (!fs::is_regular_file(target, error)) refuse_to_write(target, "it is no regular file");
+        if (!begins_as_calibration(target)) refuse_to_write(target, "it is no calibration, and not overwritten");
+    }
+    if (target.has_parent_path()) fs::create_directories(target.parent_path(), error);
+    if (error) refuse_to_write(target, error.message());
+    std::random_device random;
+    const fs::path temporary = path + "." + digest(std::to_string(random()) + std::to_string(::getpid()));
+    {
+        std::ofstream file(temporary, std::ios::binary);
+        file << write_calibration(merged, machine);
+        file.close();
+        if (!file) {
+            fs::remove(temporary, error);
+            refuse_to_write(target, "the folder is not writable or full");
+        }
+    }
+    fs::rename(temporary, target, error);
+    if (error) {
+        const std::string why = error.message();
+        fs::remove(temporary, error);
+        refuse_to_write(target, why);
+    }
+}
+
+}  // namespace warpaes

@@ -1,0 +1,466 @@
+#include "engine/pipeline/file.hpp"
+
+#include <fcntl.h>
+#include <linux/limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+#include <random>
+#include <system_error>
+#include <vector>
+
+#include "base/error.hpp"
+#include "engine/pipeline/os.hpp"
+
+namespace warpaes {
+
+namespace {
+
+std::string explain(int error) {
+    return std::system_category().message(error);
+}
+
+/// Repeats a call that a signal interrupted.
+template <typename Call>
+auto restarting(Call call) {
+    decltype(call()) result;
+    do {
+        result = call();
+    } while (result < 0 && errno == EINTR);
+    return result;
+}
+
+std::string quoted(const std::string& path) {
+    return "'" + path + "'";
+}
+
+std::string directory_of(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string::npos) return ".";
+    return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// Follows links to the file itself, so that writing through a link replaces the file and not the link.
+std::string resolved(const std::string& path) {
+    char* real = ::realpath(path.c_str(), nullptr);
+    std::string result = real != nullptr ? real : path;
+    std::free(real);
+    return result;
+}
+
+/// What is read there is what was written. (A terminal or a socket has two ends.)
+bool same_file(const struct stat& a, const struct stat& b) {
+    return a.st_dev == b.st_dev && a.st_ino == b.st_ino &&
+           (S_ISREG(a.st_mode) || S_ISBLK(a.st_mode) || S_ISFIFO(a.st_mode));
+}
+
+/// Opening a pipe waits for its other end. A hook is asked ten times a second whether to go on; without one a signal is
+/// the way out.
+int open_waiting(const std::string& path, int flags, const WaitHook& hook) {
+    struct stat status {};
+    const bool asks = hook && os::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
+    for (;;) {
+        const int fd = os::open(path.c_str(), flags | O_CLOEXEC | (asks ? O_NONBLOCK : 0));
+        if (fd < 0 && errno == EINTR) throw Error(WARPAES_ERROR_CANCELLED, "interrupted while opening " + quoted(path));
+        if (fd >= 0 || !asks || errno != ENXIO) return fd;
+        os::poll(nullptr, 0, 100);
+        hook();
+    }
+}
+
+/// Until `fd` can be read or written, calling `hook`, if there is one, ten times a second.
+void wait_until_ready(int fd, short events, const WaitHook& hook) {
+    for (;;) {
+        pollfd ready{fd, events, 0};
+        const int n = os::poll(&ready, 1, hook ? 100 : -1);
+        if (n > 0 || (n < 0 && errno != EINTR)) return;  // ready, or an error that read() or write() will report
+        if (hook) hook();
+    }
+}
+
+/// As long as it lives, a write of this thread that fails raises no signal: an error is told, and the process is the
+/// caller's to end.
+class NoSignals {
+public:
+    NoSignals() {
+        sigset_t raised;
+        sigemptyset(&raised);
+        sigaddset(&raised, SIGPIPE);
+        sigaddset(&raised, SIGXFSZ);
+        sigpending(&pending_);
+        pthread_sigmask(SIG_BLOCK, &raised, &before_);
+    }
+    NoSignals(const NoSignals&) = delete;
+    NoSignals& operator=(const NoSignals&) = delete;
+    ~NoSignals() {
+        const int error = errno;
+        if (error == EPIPE) drop(SIGPIPE);
+        if (error == EFBIG) drop(SIGXFSZ);
+        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+        errno = error;
+    }
+
+private:
+    /// Unless it was there before.
+    void drop(int signal) const {
+        if (sigismember(&pending_, signal) != 0) return;
+        sigset_t one;
+        sigemptyset(&one);
+        sigaddset(&one, signal);
+        const timespec now{};
+        (void)restarting([&] { return sigtimedwait(&one, nullptr, &now); });
+    }
+
+    sigset_t pending_{}, before_{};
+};
+
+/// Where an open file can be found as long as it has no name.
+std::string path_of(int fd) {
+    return "/proc/self/fd/" + std::to_string(fd);
+}
+
+std::string random_name() {
+    static constexpr char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    std::random_device random;
+    std::string name = ".warpaes-";
+    for (int i = 0; i < 10; ++i) name += letters[random() % (sizeof letters - 1)];
+    return name;
+}
+
+}  // namespace
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+    if (this != &other) {
+        close();
+        fd_ = std::exchange(other.fd_, -1);
+        owned_ = std::exchange(other.owned_, false);
+    }
+    return *this;
+}
+
+void Descriptor::close() noexcept {
+    if (owned_ && fd_ >= 0) os::close(fd_);
+    fd_ = -1;
+    owned_ = false;
+}
+
+std::optional<int> descriptor_named_by(const std::string& path) {
+    if (path == "/dev/stdin") return STDIN_FILENO;
+    if (path == "/dev/stdout") return STDOUT_FILENO;
+    if (path == "/dev/stderr") return STDERR_FILENO;
+    for (const std::string prefix : {"/dev/fd/", "/proc/self/fd/"}) {
+        if (path.compare(0, prefix.size(), prefix) != 0) continue;
+        int fd = -1;
+        const char* end = path.data() + path.size();
+        const auto [at, error] = std::from_chars(path.data() + prefix.size(), end, fd);
+        if (error == std::errc() && at == end && fd >= 0) return fd;
+    }
+    return std::nullopt;
+}
+
+TemporaryName::~TemporaryName() {
+    if (!path_.empty()) os::unlink(path_.c_str());
+}
+
+// ------------------------------------------------------------------------------------------------------------ source
+
+FileSource::FileSource(const std::string& path, WaitHook hook) : name_(quoted(path)), hook_(std::move(hook)) {
+    if (const auto named = descriptor_named_by(path)) {
+        fd_ = Descriptor(*named, false);
+    } else {
+        fd_ = Descriptor(open_waiting(path, O_RDONLY, hook_), true);
+        if (fd_.get() < 0) {
+            throw Error(WARPAES_ERROR_NOT_FOUND, "input: cannot open " + name_ + ": " + explain(errno));
+        }
+    }
+    inspect();
+}
+
+FileSource::FileSource(int fd, std::string name, WaitHook hook)
+    : fd_(fd, false), name_(std::move(name)), hook_(std::move(hook)) {
+    inspect();
+}
+
+void FileSource::inspect() {
+    if (os::fstat(fd_.get(), &status_) != 0) {
+        throw Error(WARPAES_ERROR_NOT_FOUND, "input: cannot read " + name_ + ": " + explain(errno));
+    }
+    if (S_ISDIR(status_.st_mode)) {
+        throw Error(WARPAES_ERROR_NOT_FOUND, "input: " + name_ + " is a directory; give a file");
+    }
+    if (const int flags = os::status_flags(fd_.get()); flags >= 0 && (flags & O_ACCMODE) == O_WRONLY) {
+        throw Error(WARPAES_ERROR_NOT_FOUND, "input: " + name_ + " is not open for reading");
+    }
+    // The files of /proc and the like say that they are empty; only reading tells.
+    if (!S_ISREG(status_.st_mode) || status_.st_size == 0) return;
+    const off_t position = os::lseek(fd_.get(), 0, SEEK_CUR);
+    if (position < 0) return;
+    sequential_ = false;
+    base_ = static_cast<std::uint64_t>(position);
+    const auto end = static_cast<std::uint64_t>(status_.st_size);
+    size_ = end > base_ ? end - base_ : 0;
+}
+
+std::size_t FileSource::read(std::uint64_t offset, std::span<std::uint8_t> buffer) {
+    std::size_t have = 0;
+    while (have < buffer.size()) {
+        if (sequential_) wait_until_ready(fd_.get(), POLLIN, hook_);
+        const ssize_t n = restarting([&] {
+            return sequential_ ? os::read(fd_.get(), buffer.data() + have, buffer.size() - have)
+                               : os::pread(fd_.get(), buffer.data() + have, buffer.size() - have,
+                                           static_cast<off_t>(base_ + offset + have));
+        });
+        if (n < 0 && errno == EAGAIN && sequential_) continue;  // someone else has read what was ready
+        if (n < 0) throw Error(WARPAES_ERROR_READ, "input: cannot read " + name_ + ": " + explain(errno));
+        if (n == 0) break;
+        have += static_cast<std::size_t>(n);
+    }
+    return have;
+}
+
+bool FileSource::has_grown() const {
+    struct stat now {};
+    return !sequential_ && os::fstat(fd_.get(), &now) == 0 && static_cast<std::uint64_t>(now.st_size) > base_ + size_;
+}
+
+// -------------------------------------------------------------------------------------------------------------- sink
+
+FileSink::FileSink(const std::string& path, bool overwrite, const struct stat* input, WaitHook hook)
+    : name_(quoted(path)), overwrite_(overwrite), hook_(std::move(hook)) {
+    if (const auto named = descriptor_named_by(path)) {
+        fd_ = Descriptor(*named, false);
+        inspect(input);
+        return;
+    }
+    struct stat old {};
+    if (os::stat(path.c_str(), &old) == 0) {
+        if (input != nullptr && same_file(old, *input)) {
+            throw Error(WARPAES_ERROR_SAME_FILE,
+                        "output: " + name_ + " is the input file; write to another file and rename it afterwards");
+        }
+        open_existing(path, old);
+        if (!replaced_) return;
+        target_ = resolved(path);
+    } else {
+        // Not to be known is no licence to replace it: it may be the input.
+        if (errno != ENOENT && errno != ENOTDIR) fail("cannot look at", errno);
+        if (os::lstat(path.c_str(), &old) == 0 && S_ISLNK(old.st_mode)) {
+            throw Error(WARPAES_ERROR_WRITE, "output: " + name_ +
+                                                 " is a symbolic link to what does not exist; remove it, or name the "
+                                                 "file that it is to lead to");
+        }
+        target_ = path;
+    }
+    directory_ = directory_of(target_);
+    create_temporary();
+    sequential_ = false;
+}
+
+FileSink::FileSink(int fd, std::string name, const FileSource& input, WaitHook hook)
+    : fd_(fd, false), name_(std::move(name)), hook_(std::move(hook)) {
+    inspect(&input.status());
+}
+
+/// A regular file is to be replaced; everything else is opened and written as it is.
+void FileSink::open_existing(const std::string& path, const struct stat& status) {
+    if (S_ISDIR(status.st_mode)) {
+        throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " is a directory; give a file name");
+    }
+    if (S_ISBLK(status.st_mode) && !overwrite_) {
+        throw Error(WARPAES_ERROR_EXISTS,
+                    "output: " + name_ + " is a disk or the like, whose content would be lost; allow overwriting it");
+    }
+    if (S_ISREG(status.st_mode) && !overwrite_) {
+        throw Error(WARPAES_ERROR_EXISTS, "output: " + name_ + " exists; choose another name or allow overwriting it");
+    }
+    if (S_ISREG(status.st_mode)) {
+        replaced_ = status;
+        return;
+    }
+    fd_ = Descriptor(open_waiting(path, O_WRONLY, hook_), true);
+    if (fd_.get() < 0) fail("cannot open", errno);
+    if (S_ISFIFO(status.st_mode)) write_without_blocking();
+}
+
+void FileSink::inspect(const struct stat* input) {
+    struct stat status {};
+    if (os::fstat(fd_.get(), &status) != 0) fail("cannot write to", errno);
+    if (input != nullptr && same_file(status, *input)) {
+        throw Error(WARPAES_ERROR_SAME_FILE, "output: " + name_ + " is the input file; write to another file");
+    }
+    const int flags = os::status_flags(fd_.get());
+    if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY) {
+        throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " is not open for writing");
+    }
+    if (S_ISFIFO(status.st_mode)) write_without_blocking();
+    if (!S_ISREG(status.st_mode)) return;
+    const off_t position = os::lseek(fd_.get(), 0, SEEK_CUR);
+    if (flags < 0 || (flags & O_APPEND) != 0 || position < 0) return;  // pwrite() would append too, out of order
+    sequential_ = false;
+    base_ = static_cast<std::uint64_t>(position);
+}
+
+/// A write to a full pipe would not come back before somebody reads, not even to be cancelled. O_NONBLOCK on a
+/// descriptor that others share would surprise them, so the pipe is opened once more.
+void FileSink::write_without_blocking() {
+    const int fd = os::open(path_of(fd_.get()).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0) fd_ = Descriptor(fd, true);
+}
+
+/// Calls `take(path)` with random names in the directory until one is free: `take` returns -1 with EEXIST for the
+/// others.
+template <typename Take>
+void FileSink::take_name(TemporaryName& name, const Take& take) const {
+    for (int attempt = 0; attempt < 100; ++attempt) {
+        const std::string candidate = directory_ + "/" + random_name();
+        if (restarting([&] { return take(candidate.c_str()); }) >= 0) return name.set(candidate);
+        if (errno != EEXIST) break;
+    }
+    fail("cannot create a file in " + quoted(directory_) + " for", errno);
+}
+
+/// A new file: without a name, or if it could never get one, under `name`.
+Descriptor FileSink::create(mode_t mode, TemporaryName& name) const {
+    struct stat status {};
+    Descriptor unnamed(restarting([&] { return os::open(directory_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode); }),
+                       true);
+    if (unnamed.get() >= 0 && os::stat(path_of(unnamed.get()).c_str(), &status) == 0) return unnamed;
+    int fd = -1;
+    take_name(name, [&](const char* path) {
+        return fd = os::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    });
+    return {fd, true};
+}
+
+void FileSink::create_temporary() {
+    if (replaced_) {
+        mode_ = replaced_->st_mode & 0777;
+    } else {
+        // What the umask and the directory's access list make of a new file is told by one that stays empty: umask()
+        // can be asked only by setting it, for all threads.
+        TemporaryName name;
+        const Descriptor probe = create(0666, name);
+        struct stat status {};
+        if (os::fstat(probe.get(), &status) != 0) fail("cannot create", errno);
+        mode_ = status.st_mode & 0777;
+    }
+    fd_ = create(0600, temporary_);
+}
+
+void FileSink::fail(const std::string& what, int error) const {
+    std::string sentence = "output: " + what + " " + name_ + ": " + explain(error);
+    if (error == ENOSPC || error == EDQUOT) sentence += "; free some space or write to another place";
+    if (error == EPIPE) sentence += "; its reader went away";
+    if (error == EFBIG) sentence += "; a limit on file sizes was reached";
+    throw Error(WARPAES_ERROR_WRITE, sentence);
+}
+
+void FileSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+        if (sequential_) wait_until_ready(fd_.get(), POLLOUT, hook_);
+        const ssize_t n = restarting([&] {
+            const NoSignals here;
+            return sequential_ ? os::write(fd_.get(), bytes.data() + done, bytes.size() - done)
+                               : os::pwrite(fd_.get(), bytes.data() + done, bytes.size() - done,
+                                            static_cast<off_t>(base_ + offset + done));
+        });
+        if (n < 0 && errno == EAGAIN) continue;
+        if (n < 0) fail("cannot write to", errno);
+        done += static_cast<std::size_t>(n);
+    }
+    const std::uint64_t end = offset + bytes.size();
+    std::uint64_t seen = end_.load();
+    while (seen < end && !end_.compare_exchange_weak(seen, end)) {
+    }
+}
+
+void FileSink::commit() {
+    if (target_.empty()) {
+        // Whoever shares the descriptor goes on behind what was written.
+        if (!sequential_ && os::lseek(fd_.get(), static_cast<off_t>(base_ + end_), SEEK_SET) < 0) {
+            fail("cannot go to the end of", errno);
+        }
+        return;
+    }
+    set_owner_and_permissions();
+    sync();
+    publish();
+}
+
+void FileSink::set_owner_and_permissions() {
+    if (replaced_) {
+        struct stat now {};
+        if (os::fstat(fd_.get(), &now) != 0) fail("cannot look at", errno);
+        const bool same = now.st_uid == replaced_->st_uid && now.st_gid == replaced_->st_gid;
+        const bool group_kept = same || os::fchown(fd_.get(), replaced_->st_uid, replaced_->st_gid) == 0 ||
+                                now.st_gid == replaced_->st_gid ||
+                                os::fchown(fd_.get(), static_cast<uid_t>(-1), replaced_->st_gid) == 0;
+        // Else those who were in the old group are others now, and others may be in the new one.
+        // A list that is lost may have refused somebody, who is one of the others now.
+        const bool listed = has_access_list();
+        if (!set_access_list(group_kept) || !group_kept) {
+            mode_ = (mode_ & 0700) | (listed ? 0 : (mode_ >> 3 & mode_ & 07) * 011);
+        }
+    }
+    if (os::fchmod(fd_.get(), mode_) != 0) fail("cannot set the permissions of", errno);
+}
+
+bool FileSink::has_access_list() const {
+    const ssize_t n = os::getxattr(target_.c_str(), "system.posix_acl_access", nullptr, 0);
+    return n > 0 || (n < 0 && errno != ENODATA && errno != EOPNOTSUPP);
+}
+
+/// The replaced file's, or none, in the place of what the directory has given the new file. Returns whether it is so.
+bool FileSink::set_access_list(bool keep) {
+    constexpr const char* name = "system.posix_acl_access";
+    std::vector<char> list(keep ? XATTR_SIZE_MAX : 0);
+    const ssize_t n = keep ? os::getxattr(target_.c_str(), name, list.data(), list.size()) : 0;
+    if (n > 0) return os::fsetxattr(fd_.get(), name, list.data(), static_cast<std::size_t>(n)) == 0;
+    if (n < 0 && errno != ENODATA && errno != EOPNOTSUPP) return false;
+    return os::fremovexattr(fd_.get(), name) == 0 || errno == ENODATA || errno == EOPNOTSUPP;
+}
+
+void FileSink::sync() {
+    if (restarting([&] { return os::fsync(fd_.get()); }) != 0 && errno != EINVAL && errno != EROFS) {
+        fail("cannot complete", errno);
+    }
+}
+
+void FileSink::publish() {
+    const int result = take_place();
+    if (result != 0 && errno == EEXIST) {
+        throw Error(WARPAES_ERROR_EXISTS,
+                    "output: " + name_ + " was created by someone else meanwhile; nothing was overwritten");
+    }
+    if (result != 0) fail("cannot give its name to", errno);
+    temporary_.keep();
+    const Descriptor directory(os::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), true);
+    if (directory.get() >= 0) os::fsync(directory.get());
+}
+
+int FileSink::take_place() {
+    const std::string unnamed = path_of(fd_.get());
+    if (overwrite_) {
+        if (temporary_.empty()) {  // only what has a name can be put in the place of another
+            take_name(temporary_, [&](const char* path) { return os::link(unnamed.c_str(), path); });
+        }
+        return os::rename(temporary_.path(), target_.c_str(), 0);
+    }
+    if (temporary_.empty()) return os::link(unnamed.c_str(), target_.c_str());
+    int result = os::rename(temporary_.path(), target_.c_str(), RENAME_NOREPLACE);
+    if (result != 0 && (errno == EINVAL || errno == ENOSYS)) {
+        // A file system without RENAME_NOREPLACE: link() does not replace either.
+        result = os::link(temporary_.path(), target_.c_str());
+        if (result == 0) os::unlink(temporary_.path());
+    }
+    return result;
+}
+
+}  // namespace warpaes

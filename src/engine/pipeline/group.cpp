@@ -1,0 +1,133 @@
+#include "engine/pipeline/group.hpp"
+
+#include <openssl/crypto.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "backend/cuda_backend.hpp"
+#include "engine/pipeline/cipher_stage.hpp"
+#include "engine/pipeline/memory.hpp"
+#include "engine/pipeline/worker_lane.hpp"
+
+namespace warpaes {
+
+namespace {
+
+/// A message of GCM, or a stretch of one: every chunk gives the digest of its own ciphertext.
+class GcmStage final : public EvenStage {
+public:
+    GcmStage(const MessageGroup& group, const Block& j0, std::uint64_t chunk_bytes)
+        : EvenStage({.staging_bytes = static_cast<std::size_t>(chunk_bytes)}, chunk_bytes),
+          group_(group),
+          j0_(j0),
+          chunk_blocks_(chunk_bytes / block_bytes),
+          digests_(static_cast<std::size_t>(chunks(group.length))) {}
+    GcmStage(const GcmStage&) = delete;
+    GcmStage& operator=(const GcmStage&) = delete;
+    /// With the ciphertext they tell H.
+    ~GcmStage() override { wipe({digests_.front().data(), digests_.size() * block_bytes}); }
+
+    void process(Lane& lane, Chunk& chunk) override {
+        MessageGroup part = group_;
+        part.length = chunk.input_bytes;
+        part.input = Elements::of(chunk.input);
+        part.first_block = group_.first_block + chunk.index * chunk_blocks_;
+        part.digest = &digests_[static_cast<std::size_t>(chunk.index)];
+        part.direct = true;
+        if (group_.output.first != nullptr) {
+            part.output = {chunk.output, 0};
+            chunk.output_bytes = chunk.input_bytes;
+        }
+        lane.run(part);
+    }
+
+    /// What all chunks come to: the stretch's digest, or the message's tag, written or compared.
+    void finish(const MemoryBuffer& output) const {
+        const MessageGroup& g = group_;
+        const FieldElement sum = digest();
+        if (g.digest != nullptr) {
+            *g.digest = store_element(sum);
+            return;
+        }
+        const Secret<Block> tag(gcm_tag(*g.key, j0_, *g.aad_digest, g.aad_length, sum, g.length));
+        if (g.direction == Direction::encrypt) {
+            std::copy_n(tag->begin(), g.tag_length, g.tag.first);
+        } else if (CRYPTO_memcmp(tag->data(), g.tag.first, g.tag_length) != 0) {
+            *g.failed = 1;
+            clear_memory(output.data, static_cast<std::size_t>(output.bytes), output.device);
+        }
+    }
+
+private:
+    [[nodiscard]] FieldElement digest() const {
+        const FieldElement h = group_.key->hash_key().powers[0];
+        FieldElement sum = load_element(digests_.front());
+        FieldElement factor = power(h, chunk_blocks_);
+        for (std::size_t i = 1; i < digests_.size(); ++i) {
+            if (i + 1 == digests_.size()) {
+                factor = power(h, blocks_of(group_.length - i * chunk_blocks_ * block_bytes));
+            }
+            sum = multiply(sum, factor) ^ load_element(digests_[i]);
+        }
+        return sum;
+    }
+
+    const MessageGroup& group_;
+    const Block& j0_;
+    const std::uint64_t chunk_blocks_;
+    std::vector<Block> digests_;
+};
+
+std::uint32_t run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
+    MemorySource source(ends.in);
+    MemorySink sink(ends.out);
+    if (g.mode == Mode::gcm) {
+        const Block j0 = g.digest == nullptr ? pre_counter(g) : Block{};
+        GcmStage stage(g, j0, ends.plan.chunk_bytes);
+        const std::uint32_t notes = run_pipeline(engine, ends.plan, stage, source, sink).notes;
+        stage.finish(ends.out);
+        return notes;
+    }
+    Cipher cipher{.mode = g.mode,
+                  .direction = g.direction,
+                  .key = g.key,
+                  .iv = {},
+                  .pkcs7 = false,
+                  .unused_bits = g.mode == Mode::cfb1 ? static_cast<unsigned>(g.bytes() * 8 - g.length) : 0,
+                  .in_place = g.input.first == g.output.first,
+                  .tweak_key = g.tweak_key,
+                  .data_unit = g.data_unit};
+    if (g.mode != Mode::ecb) std::copy_n(g.iv.first, block_bytes, cipher.iv.begin());
+    return run_cipher(engine, ends.plan, cipher, source, sink).notes;
+}
+
+}  // namespace
+
+Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
+    const auto bytes = static_cast<std::size_t>(g.bytes());
+    const bool chained = g.mode == Mode::ccm || g.mode == Mode::cmac;
+    Ends ends =
+        plan_ends(engine, {.mode = g.mode, .direction = g.direction, .key_bits = g.key->bits(), .memory = memory},
+                  {g.input.first, bytes}, {g.output.first, g.output.first != nullptr ? bytes : 0}, device);
+    if (g.output.first == nullptr) ends.out = ends.in;
+    Plan& plan = ends.plan;
+    // What a GPU may fail to do is not begun there if it could not be done again.
+    if (chained && plan.replaceable) plan = Engine::replacement(plan);
+    Outcome outcome{plan.backend->name(), plan.devices.front()};
+    // Cutting a message pays if the pieces run side by side, or if they are copied to a GPU and back.
+    const bool on_cpu = plan.backend != &cuda_backend();
+    const bool in_device = g.mode == Mode::gcm && ends.in.device >= 0 && ends.out.device >= 0;
+    const bool one_lane = on_cpu && (plan.lanes == 1 || !is_parallel(g.mode, g.direction));
+    g.direct = !chained && ends.in.direct && ends.out.direct;
+    if (chained || (g.direct && (bytes <= plan.chunk_bytes || one_lane || in_device))) {
+        WorkerLane worker(engine, plan, 0, 0);
+        worker.run([&](Lane& lane) { lane.run(g); });
+        if (worker.device_failed()) outcome.notes |= WARPAES_NOTE_DEVICE_FAILED;
+    } else {
+        outcome.notes |= run_cut(engine, ends, g);
+    }
+    return outcome;
+}
+
+}  // namespace warpaes

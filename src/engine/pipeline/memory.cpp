@@ -1,0 +1,88 @@
+#include "engine/pipeline/memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backend/cuda_backend.hpp"
+#include "base/secret.hpp"
+
+namespace warpaes {
+
+namespace {
+
+/// Pageable memory up to this size is left to the driver's own staging, which costs less than a worker's copy.
+constexpr std::uint64_t copied_by_the_driver = 64 * 1024;
+
+}  // namespace
+
+void copy_memory(void* to, const void* from, std::size_t bytes, int device, void* stream) {
+    if (bytes == 0) return;
+    if (device >= 0) {
+        cuda_backend().copy(to, from, bytes, device, stream);
+    } else {
+        std::memmove(to, from, bytes);
+    }
+}
+
+void copy_anywhere(void* to, const void* from, std::size_t bytes) {
+    if (bytes == 0) return;
+    const int there = device_of(cuda_backend().place(to)), here = device_of(cuda_backend().place(from));
+    copy_memory(to, from, bytes, there >= 0 ? there : here);
+}
+
+void clear_memory(void* memory, std::size_t bytes, int device) {
+    if (bytes == 0) return;
+    if (device >= 0) {
+        cuda_backend().clear(memory, bytes, device, nullptr);
+    } else {
+        wipe({static_cast<std::uint8_t*>(memory), bytes});
+    }
+}
+
+void clear_after_failure(void* memory, std::size_t bytes, int device) noexcept {
+    try {
+        clear_memory(memory, bytes, device);
+    } catch (const std::exception&) {
+        // The device is gone, and its memory with it.
+    }
+}
+
+MemoryBuffer locate(const Plan& plan, const std::uint8_t* data, std::uint64_t bytes, bool parallel) {
+    MemoryBuffer buffer{const_cast<std::uint8_t*>(data), bytes, true, -1};
+    if (plan.backend != &cuda_backend()) return buffer;
+    const MemoryPlace place = cuda_backend().place(data);
+    buffer.device = device_of(place);
+    if (place.kind == Memory::device) {
+        buffer.direct = parallel;  // a serial mode's chaining value is taken from the data by the host
+    } else {
+        buffer.direct = place.kind == Memory::page_locked || bytes <= copied_by_the_driver;
+    }
+    return buffer;
+}
+
+Ends plan_ends(Engine& engine, Work work, std::span<const std::uint8_t> input, std::span<std::uint8_t> output,
+               const int& device) {
+    const bool in_place = input.data() == output.data();
+    const bool apart = in_place && engine.forced() == nullptr && work.memory == Memory::page_locked;
+    work.bytes = input.size();
+    if (apart) work.memory = Memory::pageable;
+    Ends ends{.plan = engine.plan(work), .in = {}, .out = {}};
+    if (device >= 0) ends.plan.devices = {&device, 1};
+    const bool parallel = is_parallel(work.mode, work.direction);
+    ends.in = locate(ends.plan, input.data(), input.size(), parallel);
+    ends.out = locate(ends.plan, output.data(), output.size(), parallel);
+    if (in_place && ends.plan.replaceable) ends.out.direct = false;
+    return ends;
+}
+
+std::size_t MemorySource::read(std::uint64_t offset, std::span<std::uint8_t> to) {
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(to.size(), buffer_.bytes - offset));
+    copy_memory(to.data(), buffer_.data + offset, n, buffer_.device);
+    return n;
+}
+
+void MemorySink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
+    copy_memory(buffer_.data + offset, bytes.data(), bytes.size(), buffer_.device);
+}
+
+}  // namespace warpaes

@@ -1,0 +1,74 @@
+#include "engine/pipeline/os.hpp"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+namespace warpaes::os {
+
+int open(const char* path, int flags, mode_t mode) {
+    return ::open(path, flags, mode);
+}
+int close(int fd) {
+    return ::close(fd);
+}
+ssize_t read(int fd, void* buffer, std::size_t bytes) {
+    return ::read(fd, buffer, bytes);
+}
+ssize_t pread(int fd, void* buffer, std::size_t bytes, off_t offset) {
+    return ::pread(fd, buffer, bytes, offset);
+}
+ssize_t write(int fd, const void* buffer, std::size_t bytes) {
+    return ::write(fd, buffer, bytes);
+}
+ssize_t pwrite(int fd, const void* buffer, std::size_t bytes, off_t offset) {
+    return ::pwrite(fd, buffer, bytes, offset);
+}
+off_t lseek(int fd, off_t offset, int whence) {
+    return ::lseek(fd, offset, whence);
+}
+int poll(pollfd* fds, nfds_t count, int milliseconds) {
+    return ::poll(fds, count, milliseconds);
+}
+int stat(const char* path, struct stat* status) {
+    return ::stat(path, status);
+}
+int lstat(const char* path, struct stat* status) {
+    return ::lstat(path, status);
+}
+int fstat(int fd, struct stat* status) {
+    return ::fstat(fd, status);
+}
+int status_flags(int fd) {
+    return ::fcntl(fd, F_GETFL);
+}
+int fchmod(int fd, mode_t mode) {
+    return ::fchmod(fd, mode);
+}
+int fchown(int fd, uid_t owner, gid_t group) {
+    return ::fchown(fd, owner, group);
+}
+ssize_t getxattr(const char* path, const char* name, void* value, std::size_t bytes) {
+    return ::getxattr(path, name, value, bytes);
+}
+int fsetxattr(int fd, const char* name, const void* value, std::size_t bytes) {
+    return ::fsetxattr(fd, name, value, bytes, 0);
+}
+int fremovexattr(int fd, const char* name) {
+    return ::fremovexattr(fd, name);
+}
+int fsync(int fd) {
+    return ::fsync(fd);
+}
+int rename(const char* from, const char* to, unsigned flags) {
+    return ::renameat2(AT_FDCWD, from, AT_FDCWD, to, flags);
+}
+int link(const char* from, const char* to) {
+    return ::linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW);
+}
+int unlink(const char* path) {
+    return ::unlink(path);
+}
+
+}  // namespace warpaes::os

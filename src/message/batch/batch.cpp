@@ -1,0 +1,470 @@
+#include "message/batch/batch.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+
+#include "base/clean_stack.hpp"
+#include "base/pool.hpp"
+#include "engine/pipeline/memory.hpp"
+#include "message/message.hpp"
+
+namespace warpaes {
+
+namespace {
+
+/// Whatever a lane throws.
+Error as_error(std::exception_ptr thrown) {
+    try {
+        std::rethrow_exception(std::move(thrown));
+    } catch (const Error& e) {
+        return e;
+    } catch (const std::bad_alloc&) {
+        return {WARPAES_ERROR_OUT_OF_MEMORY, "out of host memory"};
+    } catch (const std::exception& e) {
+        return {WARPAES_ERROR_INTERNAL, e.what()};
+    } catch (...) {
+        return {WARPAES_ERROR_INTERNAL, "unknown failure"};
+    }
+}
+
+Error cancelled() {
+    return {WARPAES_ERROR_CANCELLED, "cancelled by the caller"};
+}
+
+bool opens(const MessageGroup& g) {
+    return g.direction == Direction::decrypt && uses_tag(g.mode);
+}
+
+bool in_place(const MessageGroup& g) {
+    return g.output.first != nullptr && g.input.first == g.output.first;
+}
+
+}  // namespace
+
+LaneLease& BatchScratch::lane(Engine& engine, Backend& backend, int device, std::size_t staging_bytes) {
+    if (lane_ && backend_ == &backend && device_ == device && staging_bytes_ == staging_bytes) return *lane_;
+    lane_.reset();
+    Plan plan;
+    plan.backend = &backend;
+    plan.devices = {&device, 1};
+    lane_.emplace(engine.lease(plan, 0, staging_bytes));
+    backend_ = &backend;
+    device_ = device;
+    staging_bytes_ = staging_bytes;
+    return *lane_;
+}
+
+void BatchScratch::discard_lane() noexcept {
+    if (lane_) lane_->discard();
+    lane_.reset();
+}
+
+Batch::Batch(Engine& engine, KeyTable& keys, BatchRequest request)
+    : engine_(engine),
+      keys_(keys),
+      request_(std::move(request)),
+      own_results_(request_.results == nullptr ? request_.count : 0),
+      outcomes_(request_),
+      shapes_(request_.count) {
+    if (request_.results == nullptr) {
+        request_.results = own_results_.data();
+        request_.result_bytes = sizeof(warpaes_entry_result);
+    }
+}
+
+Batch::~Batch() {
+    if (descriptor_ >= 0) (void)::close(descriptor_);
+}
+
+bool Batch::needs_cpu() const noexcept {
+    return !solos_.empty() || (plan_.cpu != nullptr && host_.size() != 0);
+}
+
+std::uint64_t Batch::wants_of(int device) const {
+    const auto its = device_tasks_.find(device);
+    const std::uint64_t tasks = its != device_tasks_.end() ? its->second.list.size() : 0;
+    const bool planned = std::find(plan_.gpus.begin(), plan_.gpus.end(), device) != plan_.gpus.end();
+    return tasks + (planned ? host_.size() : 0);
+}
+
+std::vector<int> Batch::devices() const {
+    std::vector<int> devices(plan_.gpus.begin(), plan_.gpus.end());
+    for (const auto& [device, tasks] : device_tasks_) {
+        if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
+    }
+    return devices;
+}
+
+MessageGroup Batch::group(std::uint32_t entry) const {
+    MessageGroup g = group_of(request_, request_.entry(entry));
+    g.device = shapes_[entry].split ? -1 : shapes_[entry].place;
+    if (g.key == nullptr && !table_keys_.empty()) {
+        if (const auto it = table_keys_.find(entry); it != table_keys_.end()) {
+            g.key = it->second.get();
+            g.keys = {};
+            g.key_bytes = 0;
+        }
+    }
+    return g;
+}
+
+Claim Batch::take_host(unsigned worker, std::uint32_t most) {
+    if (returned_any_.load(std::memory_order_acquire)) {
+        const std::lock_guard lock(mutex_);
+        if (!returned_.empty()) {
+            Claim& back = returned_.back();
+            const Claim taken{back.begin, back.begin + std::min(most, back.size())};
+            back.begin = taken.end;
+            if (back.empty()) returned_.pop_back();
+            returned_any_ = !returned_.empty();
+            return taken;
+        }
+    }
+    return shares_->take(worker, most);
+}
+
+bool Batch::leave_out(std::span<const Slice> slices) {
+    if (!cancelled_) return false;
+    give_up(slices, cancelled());
+    return true;
+}
+
+void Batch::count(std::span<const Slice> slices, std::atomic<std::uint64_t>& where) noexcept {
+    std::uint64_t messages = 0;
+    for (const Slice& s : slices) messages += s.count;
+    where += messages;
+}
+
+std::uint64_t Batch::most_at_once(const Slice& slice, std::uint64_t bytes) const noexcept {
+    // No fewer than a task has that is not too large (prepare.cpp).
+    constexpr std::uint64_t least = 64;
+    return std::max(bytes / shapes_[slice.entry].cost + 1, least);
+}
+
+// ---------------------------------------------------------------------------------------------------------- one claim
+
+void Batch::gather(std::span<const Slice> slices, std::span<std::uint8_t> staging, BatchScratch& scratch) {
+    scratch.groups.clear();
+    scratch.origins.clear();
+    std::size_t flags = 0;
+    std::size_t staged = 0;
+    for (auto s = slices.begin(); s != slices.end();) {
+        Slice slice = *s++;
+        for (; s != slices.end() && s->entry == slice.entry && s->first == slice.first + slice.count; ++s)
+            slice.count += s->count;
+        MessageGroup& g = scratch.groups.emplace_back(group(slice.entry));
+        if (slice.first != 0 || slice.count != g.count) g = g.slice(slice.first, slice.count);
+        BatchScratch::Origin origin{.slice = slice};
+        if (in_place(g) && !staging.empty()) {
+            origin.output = g.output;
+            g.output = {staging.data() + staged, g.bytes()};
+            staged += g.count * g.bytes();
+        }
+        if (opens(g)) {
+            origin.failed = flags;
+            flags += g.count;
+        }
+        scratch.origins.push_back(origin);
+    }
+    scratch.failed.assign(flags, 0);
+    for (std::size_t i = 0; i < scratch.groups.size(); ++i) {
+        if (opens(scratch.groups[i])) scratch.groups[i].failed = scratch.failed.data() + scratch.origins[i].failed;
+    }
+}
+
+void Batch::settle(BatchScratch& scratch) {
+    for (std::size_t i = 0; i < scratch.groups.size(); ++i) {
+        const MessageGroup& g = scratch.groups[i];
+        const auto& [slice, output, failed] = scratch.origins[i];
+        for (std::uint64_t m = 0; output.first != nullptr && m < g.count; ++m) {
+            std::copy_n(g.output.at(m), g.bytes(), output.at(m));
+        }
+        if (g.failed == nullptr) continue;
+        const auto begin = scratch.failed.begin() + static_cast<std::ptrdiff_t>(failed);
+        const auto end = begin + static_cast<std::ptrdiff_t>(g.count);
+        for (auto it = std::find(begin, end, 1); it != end; it = std::find(it + 1, end, 1)) {
+            outcomes_.reject(slice.entry, slice.first + static_cast<std::uint64_t>(it - begin));
+        }
+    }
+}
+
+std::size_t Batch::staging_bytes() const noexcept {
+    // Of few sizes, for the engine keeps lanes by size.
+    constexpr std::uint64_t least = std::uint64_t{1} << 16;
+    return std::bit_ceil(static_cast<std::size_t>(std::min(std::max(host_.bytes(), least), plan_.gpu_task_bytes)));
+}
+
+std::size_t Batch::bytes_in_place(std::span<const Slice> slices) const {
+    std::uint64_t bytes = 0;
+    for (const Slice& s : slices) {
+        const MessageGroup g = group(s.entry);
+        if (in_place(g)) bytes += s.count * g.bytes();
+    }
+    return static_cast<std::size_t>(bytes);
+}
+
+void Batch::wipe_outputs(std::span<const Slice> slices, bool staged, int device) noexcept {
+    for (const Slice& s : slices) {
+        const MessageGroup g = group(s.entry).slice(s.first, s.count);
+        if (!opens(g) || g.output.first == nullptr || (staged && in_place(g))) continue;
+        const int its = shapes_[s.entry].output_on_host ? -1 : device;
+        for (std::uint64_t m = 0; m < g.count; ++m) {
+            clear_after_failure(g.output.at(m), static_cast<std::size_t>(g.bytes()), its);
+        }
+    }
+}
+
+void Batch::give_up(std::span<const Slice> slices, const Error& error) {
+    for (const Slice& s : slices) outcomes_.fail(s.entry, error);
+}
+
+// ------------------------------------------------------------------------------------------------------------ on a CPU
+
+Batch::Step Batch::work_on_cpu(unsigned worker, BatchScratch& scratch) {
+    const std::uint64_t solos = solo_ends_.empty() ? 0 : solo_ends_.back();
+    if (const std::uint64_t left_out = cancelled_ && next_solo_ < solos ? leave_out_solos() : 0; left_out != 0) {
+        return done(left_out);
+    }
+    const std::uint64_t solo = next_solo_ < solos ? next_solo_++ : solos;
+    if (solo < solos) {
+        clean_stack([&] { run_solo(solo); });
+        return done(1);
+    }
+    if (plan_.cpu == nullptr && !cpu_takes_over_) return Step::nothing;
+    const Claim claim = take_host(worker, cancelled_ ? host_.size() : 1);
+    if (claim.empty()) return Step::nothing;
+    return run_on_cpu(claim, scratch);
+}
+
+Batch::Step Batch::run_on_cpu(Claim claim, BatchScratch& scratch) {
+    const std::span<const Slice> slices = host_.slices(claim);
+    if (leave_out(slices)) return done(claim.size());
+    try {
+        run_pieces_on_cpu(Pieces(slices), scratch);
+    } catch (...) {
+        wipe_outputs(slices, false, -1);
+        give_up(slices, as_error(std::current_exception()));
+    }
+    return done(claim.size());
+}
+
+void Batch::run_pieces_on_cpu(Pieces pieces, BatchScratch& scratch) {
+    Backend* const backend = plan_.cpu != nullptr ? plan_.cpu : Engine::replacement({}).backend;
+    LaneLease& lane = scratch.lane(engine_, *backend, -1, 0);
+    const auto most = [&](const Slice& s) { return most_at_once(s, 4 * plan_.cpu_task_bytes); };
+    for (auto piece = pieces.next(most); !piece.empty(); piece = pieces.next(most)) {
+        if (leave_out(piece) && leave_out(pieces.rest())) break;
+        gather(piece, {}, scratch);
+        clean_stack([&] { lane->run(scratch.groups); });
+        settle(scratch);
+        count(piece, on_cpu_);
+    }
+}
+
+std::uint64_t Batch::leave_out_solos() {
+    const std::uint64_t all = solo_ends_.back(), first = std::min(next_solo_.exchange(all), all);
+    if (first == all) return 0;
+    const auto slice = std::upper_bound(solo_ends_.begin(), solo_ends_.end(), first) - solo_ends_.begin();
+    (void)leave_out(std::span(solos_).subspan(static_cast<std::size_t>(slice)));
+    return all - first;
+}
+
+void Batch::run_solo(std::uint64_t number) {
+    const auto slice = std::upper_bound(solo_ends_.begin(), solo_ends_.end(), number) - solo_ends_.begin();
+    const auto& [first, messages, entry] = solos_[static_cast<std::size_t>(slice)];
+    const std::uint64_t message = first + (number - (solo_ends_[static_cast<std::size_t>(slice)] - messages));
+    MessageResult result;
+    const auto count = [&] { ++(result.device >= 0 ? on_gpu_ : on_cpu_); };
+    try {
+        const MessageGroup g = group(entry).slice(message, 1);
+        const auto own = g.key == nullptr ? keys_.get({g.keys.first, g.key_bytes}) : nullptr;
+        crypt(engine_,
+              {.mode = g.mode,
+               .direction = g.direction,
+               .key = own != nullptr ? own.get() : g.key,
+               .iv = {g.iv.first, g.iv_length},
+               .input = g.input.first,
+               .input_length = g.length,
+               .output = g.output.first,
+               .output_capacity = g.bytes(),
+               .range = std::nullopt,
+               .length_in_bits = g.mode == Mode::cfb1,
+               .aad = g.aad.first,
+               .aad_length = g.aad_length,
+               .tag = g.tag.first,
+               .tag_length = g.tag_length,
+               .tweak_key = g.tweak_key,
+               .data_unit_length = g.data_unit},
+              result);
+        notes_ |= result.notes & WARPAES_NOTE_DEVICE_FAILED;
+        count();
+    } catch (...) {
+        const Error error = as_error(std::current_exception());
+        if (error.status() == WARPAES_ERROR_AUTHENTICATION) {
+            outcomes_.reject(entry, message);
+            count();
+        } else {
+            outcomes_.fail(entry, error);
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------------ on a GPU
+
+bool Batch::lost(int device) noexcept {
+    const std::lock_guard lock(mutex_);
+    return std::find(lost_.begin(), lost_.end(), device) != lost_.end();
+}
+
+Batch::Step Batch::work_on_gpu(int device, std::optional<unsigned> worker, BatchScratch& scratch) {
+    if (const auto its = device_tasks_.find(device); its != device_tasks_.end()) {
+        auto& [list, next] = its->second;
+        const std::uint32_t task = next < list.size() ? next++ : list.size();
+        if (task < list.size()) return run_on_device(device, list, task, scratch);
+    }
+    const bool planned = std::find(plan_.gpus.begin(), plan_.gpus.end(), device) != plan_.gpus.end();
+    if (!worker || !planned || lost(device)) return Step::nothing;
+    // As much as is worth a launch, but near the end less, so that all workers end at about the same time.
+    const std::uint64_t tasks = host_.size(), workers = std::uint64_t{2} * plan_.gpus.size() * plan_.gpu_lanes;
+    const std::uint64_t full = tasks * plan_.gpu_task_bytes / std::max<std::uint64_t>(1, host_.bytes());
+    constexpr std::uint64_t least = 4;
+    const std::uint64_t most = std::max<std::uint64_t>(std::min(full, std::max(shares_->left() / workers, least)), 1);
+    const Claim claim = take_host(*worker, cancelled_ ? host_.size() : static_cast<std::uint32_t>(most));
+    if (claim.empty()) return Step::nothing;
+    return run_on_gpu(device, claim, scratch);
+}
+
+Batch::Step Batch::run_on_gpu(int device, Claim claim, BatchScratch& scratch) {
+    const std::span<const Slice> slices = host_.slices(claim);
+    if (leave_out(slices)) return done(claim.size());
+    // Work that may have to be done again leaves its input as it is: what lies in place gets another output.
+    bool staged = replaceable_ && stages_;
+    Pieces left(slices);
+    bool some_done = false;
+    try {
+        try {
+            run_pieces_on_gpu(device, left, some_done, staged, scratch);
+        } catch (...) {
+            const Error error = as_error(std::current_exception());
+            scratch.discard_lane();
+            if (!replaceable_ || !is_failure_of_device(error)) throw;
+            lose(device, some_done ? Claim{} : claim);
+            if (!some_done) return Step::worked;
+            staged = false;
+            run_pieces_on_cpu(left, scratch);  // what is done must not be done again, so nobody else can have the rest
+        }
+    } catch (...) {
+        scratch.discard_lane();
+        wipe_outputs(slices, staged, -1);
+        give_up(slices, as_error(std::current_exception()));
+    }
+    return done(claim.size());
+}
+
+/// Leaves in `left` what is not done.
+void Batch::run_pieces_on_gpu(int device, Pieces& left, bool& some_done, bool staged, BatchScratch& scratch) {
+    const std::size_t room = staged ? staging_bytes() : 0;
+    LaneLease& lane = scratch.lane(engine_, cuda_backend(), device, room);
+    lane.used(room);
+    const auto most = [&](const Slice& s) { return most_at_once(s, plan_.gpu_task_bytes); };
+    for (;;) {
+        Pieces after = left;
+        const auto piece = after.next(most);
+        if (piece.empty()) return;
+        if (leave_out(piece) && leave_out(after.rest())) return;
+        try {
+            std::optional<SecretBuffer> more;
+            if (const std::size_t needed = staged ? bytes_in_place(piece) : 0; needed > room) more.emplace(needed);
+            gather(piece, more ? std::span(more->data(), more->size()) : lane->output_staging().first(room), scratch);
+            clean_stack([&] { lane->run(scratch.groups); });
+        } catch (...) {
+            wipe_outputs(piece, staged, -1);
+            throw;
+        }
+        settle(scratch);
+        count(piece, on_gpu_);
+        some_done = true;
+        left = after;
+    }
+}
+
+Batch::Step Batch::run_on_device(int device, const TaskList& list, std::uint32_t task, BatchScratch& scratch) {
+    const std::span<const Slice> slices = list.slices({task, task + 1});
+    // As long as it takes to notice: what is launched at once is done at once.
+    constexpr std::uint64_t bytes_at_once = std::uint64_t{1} << 33;
+    const auto most = [&](const Slice& s) { return most_at_once(s, bytes_at_once); };
+    try {
+        // A lane's stream waits for no other, so what the default stream does to the messages must be done before.
+        if (!cancelled_) cuda_backend().synchronize(device, nullptr);
+        Pieces pieces(slices);
+        for (auto piece = pieces.next(most); !piece.empty(); piece = pieces.next(most)) {
+            if (leave_out(piece) && leave_out(pieces.rest())) break;
+            LaneLease& lane = scratch.lane(engine_, cuda_backend(), device, 0);
+            gather(piece, {}, scratch);
+            clean_stack([&] { lane->run(scratch.groups); });
+            settle(scratch);
+            count(piece, on_gpu_);
+        }
+    } catch (...) {
+        scratch.discard_lane();
+        wipe_outputs(slices, false, device);
+        give_up(slices, as_error(std::current_exception()));
+    }
+    return done(1);
+}
+
+void Batch::lose(int device, Claim claim) noexcept {
+    notes_ |= WARPAES_NOTE_DEVICE_FAILED;
+    const std::lock_guard lock(mutex_);
+    if (std::find(lost_.begin(), lost_.end(), device) == lost_.end()) lost_.push_back(device);
+    if (lost_.size() >= plan_.gpus.size()) cpu_takes_over_ = true;
+    if (!claim.empty()) returned_.push_back(claim);
+    returned_any_ = !returned_.empty();
+    returned_note_ = true;
+}
+
+// ---------------------------------------------------------------------------------------------------------- the client
+
+void Batch::abandon(warpaes_status status, const char* sentence) noexcept {
+    for (std::uint32_t i = 0; i < request_.count; ++i) {
+        if (shapes_[i].place == unseen) outcomes_.begin(i);
+        if (shapes_[i].place != refused) outcomes_.fail(i, status, sentence);
+    }
+}
+
+void Batch::finish() noexcept {
+    table_keys_.clear();
+    outcomes_.close();
+    complete_ = true;
+    if (request_.finished) request_.finished();
+    const std::lock_guard lock(mutex_);
+    finished_ = true;
+    if (descriptor_ >= 0) (void)::eventfd_write(descriptor_, 1);
+    finish_condition_.notify_all();
+}
+
+int Batch::descriptor() noexcept {
+    const std::lock_guard lock(mutex_);
+    if (descriptor_ < 0) descriptor_ = ::eventfd(finished_ ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return descriptor_;
+}
+
+bool Batch::wait(std::uint64_t milliseconds) {
+    const auto done = [this] { return finished_.load(); };
+    if (milliseconds == 0) return done();
+    if (poll(std::chrono::microseconds(200), done)) return true;
+    // CUDA's own functions wait for a GPU like this too; longer ones are not worth it.
+    if (on_gpus_alone_ && milliseconds > 2 && poll(std::chrono::microseconds(1800), done)) return true;
+    std::unique_lock lock(mutex_);
+    if (milliseconds < forever) {
+        return finish_condition_.wait_for(lock, std::chrono::milliseconds(milliseconds), done);
+    }
+    finish_condition_.wait(lock, done);
+    return true;
+}
+
+}  // namespace warpaes

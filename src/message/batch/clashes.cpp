@@ -1,0 +1,169 @@
+#include "message/batch/clashes.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "message/batch/rectangles.hpp"
+
+namespace warpaes {
+
+void Clashes::add(std::uint32_t entry, const std::array<Strip, 2>& writes) {
+    if (writes[0].empty() && writes[1].empty()) return;
+    if (ascending_) {
+        std::uintptr_t begin = UINTPTR_MAX, end = 0;
+        for (const Strip& strip : writes) {
+            if (strip.empty()) continue;
+            begin = std::min(begin, strip.begin);
+            end = std::max(end, strip.end());
+        }
+        ascending_ = begin >= last_;
+        if (ascending_) {
+            if (entries_.empty()) first_ = begin;
+            last_ = end;
+            entries_.push_back(entry);
+            return;
+        }
+    }
+    keep(entry, writes);
+}
+
+void Clashes::keep(std::uint32_t entry, const std::array<Strip, 2>& writes) {
+    for (const Strip& strip : writes) {
+        if (!strip.empty()) writes_.push_back({strip, entry});
+    }
+}
+
+void Clashes::append(const Clashes& next) {
+    if (next.entries_.empty()) return;
+    ascending_ = ascending_ && next.ascending_ && next.first_ >= last_;
+    if (entries_.empty()) first_ = next.first_;
+    last_ = next.last_;
+    entries_.insert(entries_.end(), next.entries_.begin(), next.entries_.end());
+    writes_.insert(writes_.end(), next.writes_.begin(), next.writes_.end());
+}
+
+/// Numbers of writes by where they begin. First into as many drawers as there are writes: what is spread evenly, as
+/// messages mostly are, is all but in order then, and sorting all by comparisons took longer than checking the entries.
+std::vector<std::uint32_t> Clashes::by_address() const {
+    std::uintptr_t least = UINTPTR_MAX, most = 0;
+    for (const Write& write : writes_) {
+        least = std::min(least, write.strip.begin);
+        most = std::max(most, write.strip.begin);
+    }
+    const auto width = std::bit_width(most - least), enough = std::bit_width(std::uintptr_t{writes_.size()});
+    const auto shift = width > enough ? width - enough : 0;
+    const auto drawer = [&](const Write& write) { return (write.strip.begin - least) >> shift; };
+    std::vector<std::uint32_t> ends(drawer({{most, 0, 0, 0}, 0}) + 2), order(writes_.size());
+    for (const Write& write : writes_) ++ends[drawer(write) + 1];
+    std::partial_sum(ends.begin(), ends.end(), ends.begin());
+    for (std::uint32_t i = 0; i < order.size(); ++i) order[ends[drawer(writes_[i])]++] = i;
+    const auto before = [&](std::uint32_t a, std::uint32_t b) {
+        return writes_[a].strip.begin < writes_[b].strip.begin;
+    };
+    for (std::size_t first = 0, d = 0; first < order.size(); first = ends[d++]) {
+        const auto begin = order.begin() + static_cast<std::ptrdiff_t>(first);
+        const auto end = order.begin() + static_cast<std::ptrdiff_t>(ends[d]);
+        if (end - begin > 1) std::sort(begin, end, before);
+    }
+    return order;
+}
+
+/// Those without gaps, among each other.
+void Clashes::compare_solids(std::span<const Write* const> writes, const Clash& clash) {
+    const Write *farthest = nullptr, *next = nullptr;  // what reaches farthest of all, and of all other entries
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+        const Write& write = *writes[i];
+        const Write* before = farthest != nullptr && farthest->entry != write.entry ? farthest : next;
+        if (before != nullptr && before->strip.end() > write.strip.begin) clash(write.entry);
+        // An entry writes two strips.
+        for (std::size_t k = i + 1; k < std::min(i + 3, writes.size()); ++k) {
+            if (writes[k]->entry != write.entry && writes[k]->strip.begin < write.strip.end()) clash(write.entry);
+        }
+        if (farthest == nullptr || write.strip.end() > farthest->strip.end()) {
+            if (farthest != nullptr && farthest->entry != write.entry) next = farthest;
+            farthest = &write;
+        } else if (write.entry != farthest->entry && (next == nullptr || write.strip.end() > next->strip.end())) {
+            next = &write;
+        }
+    }
+}
+
+/// The same for few, each with each.
+void Clashes::compare_few_at_stride(std::span<const Write* const> writes, std::span<const Write* const> solids,
+                                    const Clash& clash) {
+    const auto compare_two = [&](const Write& a, const Write& b) {
+        if (a.entry == b.entry || meet(a.strip, b.strip) != Meeting::yes) return;
+        clash(a.entry);
+        clash(b.entry);
+    };
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+        for (std::size_t k = 0; k < i; ++k) compare_two(*writes[k], *writes[i]);
+        for (const Write* solid : solids) compare_two(*solid, *writes[i]);
+    }
+}
+
+/// Those at one stride, among each other and with `solids`, which have no gaps.
+void Clashes::compare_at_stride(std::span<const Write* const> writes, std::span<const Write* const> solids,
+                                const Clash& clash) {
+    if (writes.size() <= few) return compare_few_at_stride(writes, solids, clash);
+    const std::uint64_t stride = writes.front()->strip.stride;
+    std::vector<Rectangle> rectangles;
+    std::uintptr_t begin = UINTPTR_MAX, end = 0;
+    for (const Write* write : writes) {
+        cut_into_rows(write->strip, stride, write->entry, rectangles);
+        begin = std::min(begin, write->strip.begin);
+        end = std::max(end, write->strip.end());
+    }
+    for (const Write* solid : solids) {
+        if (solid->strip.begin >= end || solid->strip.end() <= begin) continue;
+        cut_into_rows(solid->strip, stride, solid->entry, rectangles);
+    }
+    find_overlaps(std::move(rectangles), clash);
+}
+
+/// What lies between each other, in the order of where it begins.
+void Clashes::compare(std::span<const Write* const> writes, const Clash& clash, const std::function<bool()>& stop) {
+    if (stop()) return;
+    const auto is_first = [&](const Write* write) { return write->entry == writes.front()->entry; };
+    if (std::all_of(writes.begin(), writes.end(), is_first)) return;
+    std::vector<const Write*> sorted(writes.begin(), writes.end());
+    const auto gaps =
+        std::stable_partition(sorted.begin(), sorted.end(), [](const Write* w) { return w->strip.solid(); });
+    const auto stride = [](const Write* w) { return w->strip.stride; };
+    std::ranges::sort(gaps, sorted.end(), {}, stride);
+    const std::span<const Write* const> solids(sorted.begin(), gaps);
+    compare_solids(solids, clash);
+    std::size_t strides = 0;
+    for (auto first = gaps; first != sorted.end() && !stop();) {
+        const auto last = std::ranges::upper_bound(first, sorted.end(), stride(*first), {}, stride);
+        compare_at_stride({first, last}, strides++ < most_strides ? solids : solids.first(0), clash);
+        first = last;
+    }
+}
+
+std::vector<std::uint32_t> Clashes::find(const Again& again, const Clash& clash, const std::function<bool()>& stop) {
+    if (ascending_) return {};
+    for (const std::uint32_t entry : entries_) keep(entry, again(entry));
+    entries_.clear();
+    std::vector<std::uint32_t> entries;
+    std::vector<bool> listed;
+    std::vector<const Write*> together;  // each begins before one of those before it ends
+    std::uintptr_t end = 0;
+    for (const std::uint32_t number : by_address()) {
+        const Write& write = writes_[number];
+        if (write.entry >= listed.size()) listed.resize(std::size_t{2} * write.entry + 1);
+        if (!listed[write.entry]) entries.push_back(write.entry);
+        listed[write.entry] = true;
+        if (write.strip.begin >= end) {
+            if (together.size() > 1) compare(together, clash, stop);
+            together.clear();
+        }
+        together.push_back(&write);
+        end = std::max(end, write.strip.end());
+    }
+    if (together.size() > 1) compare(together, clash, stop);
+    return entries;
+}
+
+}  // namespace warpaes

@@ -1,0 +1,275 @@
+#include "message/batch/entries.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "aes/xts.hpp"
+#include "base/error.hpp"
+#include "message/checks.hpp"
+#include "message/xts.hpp"
+
+namespace warpaes {
+
+namespace {
+
+using std::to_string;
+
+constexpr std::uint64_t most_messages = std::uint64_t{1} << 48;
+
+/// One of those that make up an entry.
+struct Part {
+    const warpaes_elements* elements;
+    std::uint64_t bytes;  ///< of each
+    const char* name;
+};
+
+std::uint64_t data_bytes(const warpaes_batch_entry& e, Mode mode) {
+    return mode == Mode::cfb1 ? e.length / 8 + (e.length % 8 != 0) : e.length;
+}
+
+std::array<Part, 6> parts_of(const warpaes_batch_entry& e, Mode mode) {
+    const std::uint64_t bytes = data_bytes(e, mode);
+    return {{{&e.input, bytes, "input"},
+             {&e.output, mode == Mode::cmac ? 0 : bytes, "output"},
+             {&e.iv, e.iv_len, "iv"},
+             {&e.aad, e.aad_len, "aad"},
+             {&e.tag, e.tag_len, "tag"},
+             {&e.keys, e.key == nullptr ? e.key_len : 0, "keys"}}};
+}
+
+Strip strip_of(const Elements& elements, std::uint64_t count, std::uint64_t bytes) {
+    return {reinterpret_cast<std::uintptr_t>(elements.first), elements.stride, count, bytes};
+}
+
+/// Bytes from the beginning of the first to the end of the last; false if that is more than there can be.
+bool extent(const warpaes_elements& e, std::uint64_t count, std::uint64_t bytes, std::uint64_t& all) {
+    return !__builtin_mul_overflow(count - 1, e.stride, &all) && !__builtin_add_overflow(all, bytes, &all);
+}
+
+void check_tag(const warpaes_batch_entry& e, Mode mode) {
+    if (uses_tag(mode)) {
+        check_tag_length(mode, e.tag_len);
+        check_aad_length(mode, e.aad_len);
+    } else if (e.tag_len != 0 || e.aad_len != 0) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "aad_len, tag_len: are for GCM, CCM and CMAC");
+    }
+}
+
+void check_length(const warpaes_batch_entry& e, Mode mode) {
+    check_longest(mode, data_bytes(e, mode), e.iv_len, "length");
+    if (needs_whole_blocks(mode) && e.length % block_bytes != 0) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH,
+                    "length: must be a multiple of 16 for ECB and CBC, got " + to_string(e.length));
+    }
+}
+
+void check_count(const warpaes_batch_entry& e) {
+    if (e.reserved != 0) throw Error(WARPAES_ERROR_ARGUMENT, "reserved: must be 0");
+    if (e.count > most_messages) throw Error(WARPAES_ERROR_ARGUMENT, "count: at most 2^48, got " + to_string(e.count));
+    if (e.statuses != nullptr) check_memory(e.statuses, e.count * sizeof(warpaes_status), "statuses");
+}
+
+}  // namespace
+
+MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& e) {
+    const auto mode = static_cast<Mode>(e.mode);
+    const bool data = e.length != 0;
+    const auto given = [&](const warpaes_elements& elements, bool there) {
+        return there && e.count != 0 ? request.elements(elements) : Elements{};
+    };
+    return {.mode = mode,
+            .direction = static_cast<Direction>(e.direction),
+            .count = e.count,
+            .length = e.length,
+            .input = given(e.input, data),
+            .output = given(e.output, data && mode != Mode::cmac),
+            .iv = given(e.iv, e.iv_len != 0),
+            .iv_length = e.iv_len,
+            .aad_length = e.aad_len,
+            .aad = given(e.aad, e.aad_len != 0),
+            .tag = given(e.tag, e.tag_len != 0),
+            .tag_length = e.tag_len,
+            .key = e.key != nullptr ? &request.handles.key(e.key) : nullptr,
+            .keys = given(e.keys, e.key == nullptr),
+            .key_bytes = e.key == nullptr ? e.key_len : 0,
+            .tweak_key = e.tweak_key != nullptr ? &request.handles.key(e.tweak_key) : nullptr,
+            .data_unit = mode == Mode::xts && e.data_unit_len == 0 ? e.length : e.data_unit_len,
+            .failed = nullptr,
+            .device = -1};
+}
+
+std::span<warpaes_status> statuses_of(const warpaes_batch_entry& e) noexcept {
+    const auto room = (UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(e.statuses)) / sizeof(warpaes_status);
+    if (e.statuses == nullptr || e.count > most_messages || e.count > room) return {};
+    return {e.statuses, static_cast<std::size_t>(e.count)};
+}
+
+std::array<Strip, 2> writes_of(const MessageGroup& g) {
+    const bool tags = g.direction == Direction::encrypt && g.tag_length != 0;
+    return {strip_of(g.output, g.count, g.output.first != nullptr ? g.bytes() : 0),
+            strip_of(g.tag, g.count, tags ? g.tag_length : 0)};
+}
+
+EntryChecker::Checked EntryChecker::check(const warpaes_batch_entry& e) {
+    const Mode mode = checked_mode(e.mode);
+    const Direction direction = checked_direction(e.direction);
+    check_count(e);
+    check_iv_length(mode, e.iv_len, "iv_len");
+    check_tag(e, mode);
+    check_length(e, mode);
+    check_keys(e, mode);
+    if (mode == Mode::xts || e.tweak_key != nullptr || e.data_unit_len != 0) check_tweak(e, mode, direction);
+    if (e.count == 0) return {group_of(request_, e), -1};
+    check_ranges(e, mode);
+    Checked checked{group_of(request_, e), -1};
+    check_overlaps(checked.group);
+    place(checked);
+    if (checked.device >= 0 && engine_.forced() != nullptr && engine_.forced() != &cuda_backend()) {
+        throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(engine_.forced()->name()) +
+                                               "' was asked for, but the data lies in device memory");
+    }
+    return checked;
+}
+
+void EntryChecker::check_alive(const warpaes_key* key, const char* name) {
+    const warpaes_key*& seen = alive_[(reinterpret_cast<std::uintptr_t>(key) >> 6) % alive_.size()];
+    if (seen == key) return;
+    if (!request_.handles.alive(key)) {
+        throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + ": is no key, or one that was destroyed");
+    }
+    seen = key;
+}
+
+void EntryChecker::check_keys(const warpaes_batch_entry& e, Mode mode) {
+    if (e.key != nullptr) {
+        check_alive(e.key, "key");
+        if (e.key_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "key, key_len: a handle or raw keys, not both");
+    } else if (mode == Mode::xts) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "key: is null; XTS takes handles");
+    } else if (e.key_len == 0) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "key: is null, and there are no raw keys");
+    } else if (rounds_for_key_bytes(e.key_len) == 0) {
+        throw Error(WARPAES_ERROR_KEY_LENGTH, "key_len: must be 16, 24 or 32 bytes, got " + to_string(e.key_len));
+    }
+}
+
+void EntryChecker::check_tweak(const warpaes_batch_entry& e, Mode mode, Direction direction) {
+    if (e.tweak_key != nullptr) check_alive(e.tweak_key, "tweak_key");
+    // What XTS takes of keys and data units is known in one place.
+    check_xts({.mode = mode,
+               .direction = direction,
+               .key = e.key != nullptr ? &request_.handles.key(e.key) : nullptr,
+               .iv = {},
+               .input = nullptr,
+               .input_length = e.length,
+               .output = nullptr,
+               .output_capacity = 0,
+               .range = std::nullopt,
+               .tweak_key = e.tweak_key != nullptr ? &request_.handles.key(e.tweak_key) : nullptr,
+               .data_unit_length = e.data_unit_len});
+}
+
+void EntryChecker::check_ranges(const warpaes_batch_entry& e, Mode mode) const {
+    for (const Part& part : parts_of(e, mode)) {
+        if (part.bytes == 0) continue;
+        std::uint64_t all = 0;
+        bool fits = extent(*part.elements, e.count, part.bytes, all);
+        if (request_.offsets) {
+            const std::uint64_t size = request_.arena->bytes(), at = part.elements->at.offset;
+            fits = fits && at <= size && all <= size - at;
+            if (!fits) {
+                throw Error(WARPAES_ERROR_RANGE, std::string(part.name) + ": offset " + to_string(at) + ", " +
+                                                     to_string(e.count) + " times " + to_string(part.bytes) +
+                                                     " bytes at a stride of " + to_string(part.elements->stride) +
+                                                     " reach beyond the arena of " + to_string(size) + " bytes");
+            }
+            continue;
+        }
+        if (part.elements->at.pointer == nullptr) {
+            throw Error(WARPAES_ERROR_ARGUMENT, std::string(part.name) + ": is null");
+        }
+        check_memory(part.elements->at.pointer, fits ? all : UINT64_MAX, part.name);
+    }
+}
+
+void EntryChecker::check_overlaps(const MessageGroup& g) const {
+    const bool encrypt = g.direction == Direction::encrypt;
+    if (g.count > 1 && encrypt && g.iv_length != 0 && g.iv.stride == 0 &&
+        (g.mode == Mode::gcm || g.mode == Mode::ccm) && (g.key != nullptr || g.keys.stride == 0)) {
+        throw Error(WARPAES_ERROR_IV_REUSED, "iv: has stride 0, so that all messages would share IV and key");
+    }
+    const auto [output, tag] = writes_of(g);
+    if (output.overlaps_itself()) {
+        throw Error(WARPAES_ERROR_OVERLAP,
+                    "output: a stride of " + to_string(output.stride) + " bytes is less than a message has");
+    }
+    if (tag.overlaps_itself()) {
+        throw Error(WARPAES_ERROR_OVERLAP,
+                    "tag: a stride of " + to_string(tag.stride) + " bytes is less than a tag has");
+    }
+    const Strip input = strip_of(g.input, g.count, g.input.first != nullptr ? g.bytes() : 0);
+    if (meet(output, tag) != Meeting::no) throw Error(WARPAES_ERROR_OVERLAP, "tag: lies in the output");
+    const bool in_place = g.input.first == g.output.first && (g.count == 1 || g.input.stride == g.output.stride);
+    const struct {
+        Strip strip;
+        const char* name;
+    } reads[] = {{in_place ? Strip{} : input, "input"},
+                 {strip_of(g.iv, g.count, g.iv_length), "iv"},
+                 {strip_of(g.aad, g.count, g.aad_length), "aad"},
+                 {strip_of(g.tag, g.count, encrypt ? 0 : g.tag_length), "tag"},
+                 {strip_of(g.keys, g.count, g.key_bytes), "keys"}};
+    for (const auto& read : reads) {
+        if (meet(output, read.strip) != Meeting::no) {
+            throw Error(WARPAES_ERROR_OVERLAP, std::string("output: overlaps ") + read.name +
+                                                   (&read == reads ? " without being the same buffer" : ""));
+        }
+        if (meet(tag, read.strip) != Meeting::no) {
+            throw Error(WARPAES_ERROR_OVERLAP, std::string("tag: overlaps ") + read.name);
+        }
+    }
+    if (in_place && meet(tag, input) != Meeting::no) throw Error(WARPAES_ERROR_OVERLAP, "tag: overlaps input");
+}
+
+int EntryChecker::place(const void* pointer, MemoryStretch& last) {
+    if (last.holds(pointer)) return last.device;
+    if (request_.arena != nullptr && request_.arena->holds(pointer)) return request_.arena->device();
+    MemoryStretch& known = places_[(reinterpret_cast<std::uintptr_t>(pointer) >> 16) % places_.size()];
+    if (!known.holds(pointer)) {
+        // Asking takes longer than looking through all that is known; and how far allocations reach is worth asking
+        // only while they are few.
+        constexpr unsigned few = 64;
+        const auto there = std::find_if(places_.begin(), places_.end(),
+                                        [&](const MemoryStretch& stretch) { return stretch.holds(pointer); });
+        known = there != places_.end() ? *there : cuda_backend().stretch(pointer, asked_++ < few);
+    }
+    last = known;
+    return known.device;
+}
+
+void EntryChecker::place(Checked& checked) {
+    const MessageGroup& g = checked.group;
+    const struct {
+        const std::uint8_t* pointer;
+        const char* name;
+    } parts[] = {{g.input.first, "input"}, {g.output.first, "output"}, {g.iv.first, "iv"},
+                 {g.aad.first, "aad"},     {g.tag.first, "tag"},       {g.keys.first, "keys"}};
+    const char* there = nullptr;  // the first part that lies on a device
+    bool host = false;
+    for (std::size_t i = 0; i < std::size(parts); ++i) {
+        if (parts[i].pointer == nullptr) continue;
+        const int its = place(parts[i].pointer, last_[i]);
+        if (its < 0) {
+            host = true;
+            checked.output_on_host |= i == 1;
+        } else if (there == nullptr) {
+            there = parts[i].name;
+            checked.device = its;
+        } else if (its != checked.device) {
+            throw Error(WARPAES_ERROR_ARGUMENT, std::string(parts[i].name) + ": lies on another device than " + there);
+        }
+    }
+    checked.split = host && there != nullptr;
+}
+
+}  // namespace warpaes

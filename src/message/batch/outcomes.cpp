@@ -1,0 +1,91 @@
+#include "message/batch/outcomes.hpp"
+
+#include <algorithm>
+
+namespace warpaes {
+
+namespace {
+
+template <typename Atomic>
+void lower_to(Atomic&& value, std::uint64_t to) noexcept {
+    std::uint64_t seen = value.load(std::memory_order_relaxed);
+    while (to < seen && !value.compare_exchange_weak(seen, to, std::memory_order_relaxed)) {
+    }
+}
+
+}  // namespace
+
+void Outcomes::begin(std::uint64_t entry) noexcept {
+    request_.result(entry) = {.status = WARPAES_OK, .reserved = 0, .failures = 0, .first_failure = none};
+}
+
+void Outcomes::admit(std::uint64_t entry) noexcept {
+    std::ranges::fill(statuses_of(request_.entry(entry)), WARPAES_OK);
+}
+
+bool Outcomes::spoil(std::uint64_t entry, warpaes_status status) noexcept {
+    const std::atomic_ref its(request_.result(entry).status);
+    warpaes_status before = WARPAES_OK;
+    if (its.compare_exchange_strong(before, status, std::memory_order_relaxed)) {
+        failed_entries_.fetch_add(1, std::memory_order_relaxed);
+        lower_to(first_failed_, entry);
+        return true;
+    }
+    // That a tag is wrong is a message's own; that work ended concerns the entry.
+    return before == WARPAES_ERROR_AUTHENTICATION && status != before &&
+           its.compare_exchange_strong(before, status, std::memory_order_relaxed);
+}
+
+void Outcomes::fail(std::uint64_t entry, warpaes_status status, const char* sentence) noexcept {
+    if (!spoil(entry, status)) return;
+    lower_to(first_refused_, entry);
+    const std::lock_guard lock(mutex_);
+    if (sentences_.size() >= most_sentences) return;
+    try {
+        sentences_.try_emplace(entry, sentence);
+    } catch (const std::bad_alloc&) {
+        // The status says enough.
+    }
+}
+
+void Outcomes::reject(std::uint64_t entry, std::uint64_t message) noexcept {
+    warpaes_entry_result& its = request_.result(entry);
+    std::atomic_ref(its.failures).fetch_add(1, std::memory_order_relaxed);
+    lower_to(std::atomic_ref(its.first_failure), message);
+    warpaes_status* const statuses = request_.entry(entry).statuses;
+    if (statuses != nullptr) statuses[message] = WARPAES_ERROR_AUTHENTICATION;
+    (void)spoil(entry, WARPAES_ERROR_AUTHENTICATION);
+}
+
+void Outcomes::close() noexcept {
+    for (std::uint64_t i = first_refused_; i < request_.count; ++i) {
+        const warpaes_status status = status_of(i);
+        if (status == WARPAES_OK || status == WARPAES_ERROR_AUTHENTICATION) continue;
+        std::ranges::fill(statuses_of(request_.entry(i)), status);
+    }
+}
+
+warpaes_status Outcomes::status() const noexcept {
+    return first_failed_ == none ? WARPAES_OK : status_of(first_failed_);
+}
+
+const char* Outcomes::sentence(std::uint64_t entry) const {
+    const warpaes_entry_result& its = request_.result(entry);
+    if (its.status == WARPAES_OK) return "";
+    const std::lock_guard lock(mutex_);
+    auto it = sentences_.find(entry);
+    if (it == sentences_.end()) {
+        if (its.status != WARPAES_ERROR_AUTHENTICATION || sentences_.size() >= most_sentences) {
+            return nullptr;
+        }
+        it = sentences_
+                 .try_emplace(entry, "tag: of " + std::to_string(request_.entry(entry).count) + " messages " +
+                                         std::to_string(its.failures) + " are not authentic, the first is message " +
+                                         std::to_string(its.first_failure) +
+                                         ": wrong key, wrong IV, wrong associated data, or data that was altered")
+                 .first;
+    }
+    return it->second.c_str();
+}
+
+}  // namespace warpaes

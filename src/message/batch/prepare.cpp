@@ -1,0 +1,346 @@
+// From entries to tasks.
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <set>
+
+#include "message/batch/batch.hpp"
+#include "message/batch/clashes.hpp"
+#include "message/batch/nonces.hpp"
+
+namespace warpaes {
+
+namespace {
+
+/// A message in a parallel mode that is longer than this is cut and spread over all workers by itself.
+constexpr std::uint64_t solo_bytes = std::uint64_t{16} << 20;
+
+/// What a message costs beside its bytes, in bytes; so that tasks of tiny messages are no larger than others.
+constexpr std::uint64_t message_cost = 64;
+
+/// Serial modes are fast when many messages are interleaved: so many lie in a task at least, if there are enough for
+/// all workers, and at most.
+constexpr std::uint64_t serial_least = 16, serial_most = 64;
+constexpr std::uint64_t serial_task_bytes = std::uint64_t{64} << 20;
+
+constexpr std::uint64_t least_task_bytes = std::uint64_t{16} << 10;
+
+/// Entries worth a thread to check them, which takes 0.1 to 0.2 us each where starting a thread and waiting for it
+/// takes 20, in a virtual machine 100; threads at most.
+constexpr std::uint64_t piece_entries = 2048;
+constexpr unsigned most_pieces = 8;
+
+/// One for everything that is best worked on together: mode, direction, key length, and for serial modes about the same
+/// length, the longest first.
+constexpr std::size_t lengths = 256, classes = mode_values * 2 * 3 * lengths;
+std::size_t class_of(const MessageGroup& g) {
+    const auto mode = static_cast<std::size_t>(g.mode), direction = static_cast<std::size_t>(g.direction) - 1;
+    const auto rounds = static_cast<std::size_t>((g.rounds() - 10) / 2);
+    std::size_t length = 0;
+    if (!is_parallel(g.mode, g.direction)) {
+        const std::uint64_t n = g.bytes() + 8;  // four classes from one power of two to the next
+        const auto width = static_cast<unsigned>(std::bit_width(n));
+        length = lengths - 1 - (4 * std::size_t{width} + static_cast<std::size_t>((n >> (width - 3)) & 3));
+    }
+    return ((mode * 2 + direction) * 3 + rounds) * lengths + length;
+}
+
+/// Sums and products that stay where they are when they get too large.
+constexpr std::uint64_t most_counted = std::uint64_t{1} << 62;
+std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
+    std::uint64_t product = 0;
+    return __builtin_mul_overflow(a, b, &product) ? most_counted : std::min(product, most_counted);
+}
+void add_saturating(std::uint64_t& sum, std::uint64_t more) {
+    sum = std::min(sum + more, most_counted);
+}
+
+/// Bytes that somebody has to touch.
+std::uint64_t work_of(const MessageGroup& g) {
+    return g.bytes() + g.aad_length;
+}
+
+bool has_work(const MessageGroup& g) {
+    return g.count != 0 && (g.length != 0 || uses_tag(g.mode));
+}
+
+}  // namespace
+
+/// What the planner wants to know, and what the cutting of tasks needs besides.
+struct Batch::Survey {
+    std::vector<BatchPart> parts;
+    std::uint64_t cost = 0;
+    std::uint64_t serial_messages = 0;
+    bool in_place = false;
+    std::vector<std::uint32_t> by_address;  ///< entries that write; none if they do so in their own order
+
+    void add(const MessageGroup& g) {
+        BatchPart& part = part_for(g.mode, g.direction, g.rounds(), g.input.first);
+        const std::uint64_t bytes = saturating_product(work_of(g), g.count);
+        const bool stays = g.output.first != nullptr && g.input.first == g.output.first;
+        part.messages += g.count;
+        add_saturating(part.bytes, bytes);
+        part.longest = std::max(part.longest, work_of(g));
+        if (g.key == nullptr) part.own_keys += g.count;
+        add_saturating(cost, bytes);
+        add_saturating(cost, saturating_product(message_cost, g.count));
+        if (!is_parallel(g.mode, g.direction)) serial_messages += g.count;
+        in_place = in_place || stays;
+    }
+
+    void add(const Survey& other) {
+        for (const BatchPart& p : other.parts) {
+            BatchPart& part = part_for(p.mode, p.direction, p.rounds, p.memory);
+            part.messages += p.messages;
+            add_saturating(part.bytes, p.bytes);
+            part.longest = std::max(part.longest, p.longest);
+            part.own_keys += p.own_keys;
+        }
+        add_saturating(cost, other.cost);
+        serial_messages += other.serial_messages;
+        in_place = in_place || other.in_place;
+    }
+
+private:
+    static Memory memory_of(const std::uint8_t* input) { return cuda_backend().place(input).kind; }
+    static Memory memory_of(Memory memory) { return memory; }
+
+    /// `lies`: memory, or what lies in it; where the first of a part's messages lie counts for all of them.
+    template <typename Lies>
+    BatchPart& part_for(Mode mode, Direction direction, int rounds, Lies lies) {
+        const auto it = std::find_if(parts.begin(), parts.end(), [&](const BatchPart& p) {
+            return p.mode == mode && p.direction == direction && p.rounds == rounds;
+        });
+        if (it != parts.end()) return *it;
+        return parts.emplace_back(
+            BatchPart{.mode = mode, .direction = direction, .rounds = rounds, .memory = memory_of(lies)});
+    }
+};
+
+/// What is found out about neighbouring entries.
+struct Batch::Piece {
+    Survey survey;
+    Clashes clashes;
+    std::uint64_t messages = 0;
+    std::vector<std::pair<std::uint32_t, std::shared_ptr<const ExpandedKey>>> keys;  ///< for table_keys_
+};
+
+bool Batch::prepare() {
+    try {
+        Survey survey;
+        check_entries(survey);
+        check_nonces();
+        if (!cancelled_) {
+            make_tasks(survey);
+            return left_ == 0;
+        }
+        abandon(WARPAES_ERROR_CANCELLED, "cancelled by the caller");
+    } catch (const Error& e) {
+        abandon(e.status(), e.what());
+    } catch (const std::bad_alloc&) {
+        abandon(WARPAES_ERROR_OUT_OF_MEMORY, "out of host memory");
+    } catch (const std::exception& e) {
+        abandon(WARPAES_ERROR_INTERNAL, e.what());
+    }
+    return true;
+}
+
+void Batch::refuse(std::uint32_t entry, const Error& error) {
+    refuse(entry, error.status(), error.what());
+}
+
+void Batch::refuse(std::uint32_t entry, warpaes_status status, const char* sentence) noexcept {
+    shapes_[entry].place = refused;
+    outcomes_.fail(entry, status, sentence);
+}
+
+void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
+    EntryChecker checker(engine_, request_);
+    for (std::uint32_t i = begin; i < end; ++i) {
+        outcomes_.begin(i);
+        const warpaes_batch_entry& e = request_.entry(i);
+        piece.messages += e.count;
+        try {
+            const auto [g, device, split, output_on_host] = checker.check(e);
+            const bool in_host = device < 0;
+            shapes_[i] = {.count = g.count,
+                          .cost = work_of(g) + message_cost,
+                          .kind = static_cast<std::uint16_t>(class_of(g)),
+                          .place = static_cast<std::int16_t>(device),
+                          .work = !has_work(g)                        ? Shape::Work::none
+                                  : !is_parallel(g.mode, g.direction) ? Shape::Work::serial
+                                  : in_host && g.bytes() > solo_bytes ? Shape::Work::solo
+                                                                      : Shape::Work::parallel,
+                          .split = split,
+                          .output_on_host = output_on_host};
+            outcomes_.admit(i);
+            piece.clashes.add(i, writes_of(g));
+            if (has_work(g) && in_host) piece.survey.add(g);
+            // One key for all of them, brought as bytes: worth to be expanded once.
+            if (g.key == nullptr && g.count != 0 && in_host) {
+                const std::span<const std::uint8_t> bytes(g.keys.first, g.key_bytes);
+                auto key = g.count == 1 ? keys_.get_if_seen(bytes) : g.keys.stride == 0 ? keys_.get(bytes) : nullptr;
+                if (key != nullptr) piece.keys.emplace_back(i, std::move(key));
+            }
+        } catch (const Error& error) {
+            refuse(i, error);
+        } catch (const std::bad_alloc&) {
+            refuse(i, WARPAES_ERROR_OUT_OF_MEMORY, "out of host memory");
+        }
+    }
+}
+
+void Batch::check_entries(Survey& survey) {
+    std::vector<Piece> pieces(
+        std::clamp<std::size_t>(request_.count / piece_entries, 1, std::min(engine_.options().threads, most_pieces)));
+    const auto border = [&](std::size_t i) { return static_cast<std::uint32_t>(request_.count * i / pieces.size()); };
+    engine_.pool().for_each(pieces.size(), [&](std::size_t i) { check_piece(border(i), border(i + 1), pieces[i]); });
+    Clashes clashes;
+    for (Piece& piece : pieces) {
+        survey.add(piece.survey);
+        clashes.append(piece.clashes);
+        messages_ += piece.messages;
+        for (auto& [entry, key] : piece.keys) table_keys_.emplace(entry, std::move(key));
+    }
+    survey.by_address =
+        clashes.find([&](std::uint32_t i) { return writes_of(group_of(request_, request_.entry(i))); },
+                     [&](std::uint32_t i) {
+                         if (shapes_[i].place == refused) return;
+                         refuse(i, WARPAES_ERROR_OVERLAP, "output, tag: overlap those of another entry");
+                     },
+                     [&] { return cancelled_.load(); });
+}
+
+void Batch::check_nonces() {
+    if (!request_.check_nonces) return;
+    NonceCheck nonces;
+    for (std::uint32_t i = 0; i < request_.count; ++i) {
+        if (cancelled_) return;
+        if (shapes_[i].place == refused) continue;
+        try {
+            nonces.add(i, group_of(request_, request_.entry(i)), shapes_[i].place);
+        } catch (const Error& error) {
+            refuse(i, error);
+        }
+    }
+    nonces.find([&](std::uint32_t i) { return group_of(request_, request_.entry(i)); },
+                [&](std::uint32_t i) {
+                    if (shapes_[i].place == refused) return;
+                    refuse(i, WARPAES_ERROR_IV_REUSED, "iv: is used twice with one key in this batch");
+                });
+}
+
+/// By kind, and within a kind by address: a GPU takes messages at equal distances as one group, whatever order a client
+/// has handed them over in.
+std::vector<std::uint32_t> Batch::in_order(const Survey& survey) const {
+    std::vector<std::uint32_t> order;
+    order.reserve(request_.count);
+    std::size_t least = classes, most = 0;
+    const auto take = [&](std::uint32_t i) {
+        if (shapes_[i].place == refused) return;
+        order.push_back(i);
+        least = std::min<std::size_t>(least, shapes_[i].kind);
+        most = std::max<std::size_t>(most, shapes_[i].kind);
+    };
+    std::vector<bool> taken(request_.count);
+    for (const std::uint32_t i : survey.by_address) {
+        take(i);
+        taken[i] = true;
+    }
+    for (std::uint32_t i = 0; i < request_.count; ++i) {
+        if (!taken[i]) take(i);
+    }
+    if (least >= most) return order;
+    std::vector<std::uint32_t> begins(most - least + 2);
+    for (const std::uint32_t i : order) ++begins[shapes_[i].kind - least + 1];
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    std::vector<std::uint32_t> sorted(order.size());
+    for (const std::uint32_t i : order) sorted[begins[shapes_[i].kind - least]++] = i;
+    return sorted;
+}
+
+std::set<int> Batch::devices_with_long_chains() const {
+    constexpr std::uint64_t long_chain = 4096, many_entries = 256;
+    std::map<int, std::pair<std::uint64_t, std::uint64_t>> seen;  ///< of a device: the longest chain, other entries
+    for (const Shape& shape : shapes_) {
+        if (shape.place < 0) continue;
+        auto& [longest, others] = seen[shape.place];
+        if (shape.work == Shape::Work::serial) longest = std::max(longest, shape.cost);
+        if (shape.work == Shape::Work::parallel) ++others;
+    }
+    std::set<int> devices;
+    for (const auto& [device, what] : seen) {
+        if (what.first >= long_chain && what.second >= many_entries) devices.insert(device);
+    }
+    return devices;
+}
+
+void Batch::make_tasks(const Survey& survey) {
+    const std::vector<std::uint32_t> order = in_order(survey);
+    stages_ = survey.in_place;
+    plan_ = plan_batch(engine_, survey.parts);
+    replaceable_ = engine_.forced() == nullptr;
+
+    std::vector<unsigned> workers;
+    const unsigned threads = engine_.options().threads;
+    for (unsigned w = 0; plan_.cpu != nullptr && w < threads; ++w) workers.push_back(w);
+    for (std::size_t device = 0; device < plan_.gpus.size(); ++device) {
+        for (unsigned lane = 0; lane < plan_.gpu_lanes; ++lane) {
+            workers.push_back(gpu_worker(threads, static_cast<unsigned>(device), lane));
+        }
+    }
+    const std::uint64_t shares = 4 * std::max<std::uint64_t>(1, workers.size());
+    const TaskList::Limits parallel{.bytes = std::clamp(survey.cost / shares, least_task_bytes, plan_.cpu_task_bytes),
+                                    .messages = std::uint64_t{1} << 20};
+    const std::uint64_t fair = std::max<std::uint64_t>(1, survey.serial_messages * 4 / shares);
+    const TaskList::Limits serial{
+        .bytes = serial_task_bytes,
+        .messages = std::clamp(survey.serial_messages / shares + 1, std::min(serial_least, fair), serial_most)};
+    constexpr TaskList::Limits whole{
+        .bytes = std::uint64_t{1} << 62, .messages = std::uint64_t{1} << 62, .slices = std::size_t{1} << 16};
+
+    // A GPU computes a long chain of blocks for longer than it takes to prepare many entries: chains are a task of
+    // their own then, and run while another worker prepares the rest.
+    const std::set<int> chains_first = devices_with_long_chains();
+    const auto is_begun = [&](const Shape& shape) {
+        return shape.work == Shape::Work::serial && chains_first.contains(shape.place);
+    };
+    const auto add_to_device = [&](std::uint32_t i) {
+        const Shape& shape = shapes_[i];
+        device_tasks_[shape.place].list.add(i, shape.count, shape.cost, whole);
+    };
+    for (const std::uint32_t i : order) {
+        if (is_begun(shapes_[i])) add_to_device(i);
+    }
+    for (const int device : chains_first) device_tasks_[device].list.close();
+    std::uint64_t solos = 0;
+    for (const std::uint32_t i : order) {
+        if (cancelled_) throw Error(WARPAES_ERROR_CANCELLED, "cancelled by the caller");
+        const Shape& shape = shapes_[i];
+        if (shape.work == Shape::Work::none) {
+            on_cpu_ += shape.count;
+        } else if (shape.place >= 0) {
+            if (!is_begun(shape)) add_to_device(i);
+        } else if (shape.work == Shape::Work::solo) {
+            solos += shape.count;
+            solos_.push_back({0, shape.count, i});
+            solo_ends_.push_back(solos);
+        } else {
+            host_.add(i, shape.count, shape.cost, shape.work == Shape::Work::serial ? serial : parallel);
+        }
+    }
+    host_.close();
+    std::uint64_t all = host_.size() + solos;
+    for (auto& [device, tasks] : device_tasks_) {
+        tasks.list.close();
+        all += tasks.list.size();
+    }
+    shares_.emplace(host_.size(), gpu_worker(threads, static_cast<unsigned>(engine_.gpus().size()), 0), workers);
+    // Nothing may fail where a GPU has failed: each of its workers hands back what it holds, and maybe once more.
+    returned_.reserve(2 * most_gpu_lanes * plan_.gpus.size());
+    lost_.reserve(plan_.gpus.size());
+    left_ = all;
+    on_gpus_alone_ = !needs_cpu();
+}
+
+}  // namespace warpaes

@@ -1,0 +1,39 @@
+"""Rooms of src/: which includes headers of which, as docs/architecture.md draws them. An arrow only points down."""
+
+import re
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FLOORS = [["capi"], ["format", "message"], ["engine"], ["cpu", "cuda"], ["backend"], ["aes", "base"]]
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def arrows() -> dict[tuple[str, str], Path]:
+    """From a room to one whose headers it includes, with a file that does."""
+    found = {}
+    for path in (ROOT / "src").glob("*/**/*.[ch]*"):
+        room = path.relative_to(ROOT / "src").parts[0]
+        for other in re.findall(r'^#\s*include "(\w+)/', path.read_text(), re.MULTILINE):
+            if other not in (room, "warpaes"):
+                found[room, other] = path.relative_to(ROOT)
+    return found
+
+
+class Rooms(unittest.TestCase):
+    def test_every_room_has_its_floor(self):
+        rooms = {path.name for path in (ROOT / "src").iterdir() if path.is_dir()}
+        self.assertEqual(rooms, set(FLOOR))
+        self.assertLessEqual(len(rooms), 9)
+        drawing = (ROOT / "docs/architecture.md").read_text().split("```")[1]
+        self.assertEqual(set(re.findall(r"src/(\w+)/", drawing)), rooms)
+
+    def test_arrows_point_down_and_are_few(self):
+        found = arrows()
+        for (room, other), path in found.items():
+            self.assertLess(FLOOR[room], FLOOR.get(other, -1), f"{path} includes a header of src/{other}")
+        self.assertLessEqual(len(found), 20, sorted(found))
+
+
+if __name__ == "__main__":
+    unittest.main()
