@@ -65,8 +65,8 @@ __device__ __forceinline__ void exchange(std::uint32_t* a) {
             a[i] = __byte_perm(low, high, 0x6240);
             a[i + Step] = __byte_perm(low, high, 0x7351);
         } else {
-            a[i] = lut3<0xca>(mask, low, high << Step);  // mask ? low : high << Step, bit by bit
-            a[i + Step] = lut3<0xca>(mask, low >> Step, high);
+            a[i] = Lop3::lut3<0xca>(mask, low, high << Step);  // mask ? low : high << Step, bit by bit
+            a[i + Step] = Lop3::lut3<0xca>(mask, low >> Step, high);
         }
     }
 }
@@ -82,7 +82,7 @@ __device__ __forceinline__ void transpose(std::uint32_t* a) {
 
 /// One LOP3, whatever the compiler makes of longer sums.
 __device__ __forceinline__ std::uint32_t xor3(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
-    return lut3<0x96>(a, b, c);
+    return Lop3::lut3<0x96>(a, b, c);
 }
 
 /// SubBytes without its constant, and ShiftRows of column `c`: four bytes, out[8 r + b] bit b of row r.
