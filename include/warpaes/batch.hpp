@@ -24,11 +24,9 @@ enum class Memory {
 class Arena {
 public:
     /// `device`: for Memory::device, its number.
-    Arena(const Engine& engine, std::uint64_t bytes, Memory memory = Memory::host, int device = 0) {
-        warpaes_arena* arena = nullptr;
-        check(warpaes_arena_create(engine.get(), static_cast<warpaes_memory>(memory), device, bytes, &arena));
-        handle_.reset(arena);
-    }
+    Arena(const Engine& engine, std::uint64_t bytes, Memory memory = Memory::host, int device = 0)
+        : handle_(detail::made<warpaes_arena>(warpaes_arena_create, engine.get(), static_cast<warpaes_memory>(memory),
+                                              device, bytes)) {}
     /// In this process, or on the device.
     [[nodiscard]] std::uint8_t* data() const noexcept {
         return static_cast<std::uint8_t*>(warpaes_arena_data(handle_.get()));
@@ -41,10 +39,7 @@ public:
     [[nodiscard]] const warpaes_arena* get() const noexcept { return handle_.get(); }
 
 private:
-    struct Destroy {
-        void operator()(warpaes_arena* arena) const noexcept { warpaes_arena_destroy(arena); }
-    };
-    std::unique_ptr<warpaes_arena, Destroy> handle_;
+    detail::Handle<warpaes_arena, warpaes_arena_destroy> handle_;
 };
 
 /// Where something of each message of an entry lies: that of message i is i * stride bytes behind the first.
@@ -146,9 +141,6 @@ private:
         std::vector<warpaes_entry_result> results;
         std::promise<void> finished;
     };
-    struct Destroy {
-        void operator()(warpaes_batch* batch) const noexcept { warpaes_batch_destroy(batch); }
-    };
 
     Batch(const Engine& engine, std::unique_ptr<State> state, Flags flags, const Arena* arena)
         : state_(std::move(state)) {
@@ -158,9 +150,8 @@ private:
         options.results = state_->results.data();
         options.finished = [](void* user, warpaes_batch*) { static_cast<State*>(user)->finished.set_value(); };
         options.user = state_.get();
-        warpaes_batch* batch = nullptr;
-        check(warpaes_batch_submit(engine.get(), &options, state_->entries.data(), state_->entries.size(), &batch));
-        handle_.reset(batch);
+        handle_.reset(detail::made<warpaes_batch>(warpaes_batch_submit, engine.get(), &options, state_->entries.data(),
+                                                  state_->entries.size()));
     }
 
     [[nodiscard]] BatchResult result() const {
@@ -204,7 +195,7 @@ private:
     }
 
     std::unique_ptr<State> state_;
-    std::unique_ptr<warpaes_batch, Destroy> handle_;
+    detail::Handle<warpaes_batch, warpaes_batch_destroy> handle_;
 };
 
 }  // namespace cpp

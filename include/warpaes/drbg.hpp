@@ -58,10 +58,7 @@ public:
     [[nodiscard]] warpaes_drbg* get() const noexcept { return handle_.get(); }
 
 private:
-    struct Destroy {
-        void operator()(warpaes_drbg* drbg) const noexcept { warpaes_drbg_destroy(drbg); }
-    };
-    std::unique_ptr<warpaes_drbg, Destroy> handle_;
+    detail::Handle<warpaes_drbg, warpaes_drbg_destroy> handle_;
 };
 
 }  // namespace cpp

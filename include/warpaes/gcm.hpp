@@ -17,13 +17,8 @@ inline constexpr std::size_t gcm_tag_bytes = 16;
 inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, ConstBytes iv, ConstBytes plaintext,
                                       ConstBytes aad = {}) {
     std::vector<std::uint8_t> sealed(plaintext.size() + gcm_tag_bytes);
-    Message message;
-    message.mode = Mode::gcm;
-    message.direction = Direction::encrypt;
-    message.key = &key;
-    message.iv = iv;
-    message.input = plaintext;
-    message.output = Bytes(sealed.data(), plaintext.size());
+    Message message =
+        detail::message_of(Mode::gcm, Direction::encrypt, key, iv, plaintext, Bytes(sealed.data(), plaintext.size()));
     message.aad = aad;
     message.tag = Bytes(sealed.data() + plaintext.size(), gcm_tag_bytes);
     engine.crypt(message);
@@ -38,13 +33,8 @@ inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, Cons
     }
     const std::size_t length = sealed.size() - gcm_tag_bytes;
     std::vector<std::uint8_t> plaintext(length);
-    Message message;
-    message.mode = Mode::gcm;
-    message.direction = Direction::decrypt;
-    message.key = &key;
-    message.iv = iv;
-    message.input = ConstBytes(sealed.data(), length);
-    message.output = plaintext;
+    Message message =
+        detail::message_of(Mode::gcm, Direction::decrypt, key, iv, ConstBytes(sealed.data(), length), plaintext);
     message.aad = aad;
     message.tag = Bytes(const_cast<std::uint8_t*>(sealed.data()) + length, gcm_tag_bytes);  // which is only read
     engine.crypt(message);
@@ -95,14 +85,17 @@ inline std::uint64_t crypt_segments(const Engine& engine, const Segments& segmen
     if (!inline_tags && segments.tags.size() / gcm_tag_bytes < count) {
         throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "tags: not 16 bytes for each segment");
     }
-    const auto span = [&](bool plaintext) {
-        const std::uint64_t tag = !plaintext && inline_tags ? gcm_tag_bytes : 0;
+    const auto tag_of = [&](bool plaintext) { return !plaintext && inline_tags ? gcm_tag_bytes : 0; };
+    const auto stride_of = [&](bool plaintext) {
         const std::uint64_t given = plaintext ? segments.plaintext_stride : segments.ciphertext_stride;
-        const std::uint64_t stride = given != 0 ? given : segments.segment_len + tag;
+        return given != 0 ? given : segments.segment_len + tag_of(plaintext);
+    };
+    const auto span = [&](bool plaintext) {
+        const std::uint64_t stride = stride_of(plaintext);
         if (stride != 0 && count - 1 > (std::uint64_t{1} << 60) / stride) {
             throw Error(WARPAES_ERROR_DATA_LENGTH, "nonces: the segments take more than 2^60 bytes");
         }
-        return (count - 1) * stride + segments.last_len + tag;
+        return (count - 1) * stride + segments.last_len + tag_of(plaintext);
     };
     if (segments.input.size() < span(encrypt)) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "input: shorter than its segments");
@@ -110,10 +103,6 @@ inline std::uint64_t crypt_segments(const Engine& engine, const Segments& segmen
     if (segments.output.size() < span(!encrypt)) {
         throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "output: shorter than its segments");
     }
-    const auto stride_of = [&](bool plaintext) {
-        const std::uint64_t given = plaintext ? segments.plaintext_stride : segments.ciphertext_stride;
-        return given != 0 ? given : segments.segment_len + (!plaintext && inline_tags ? gcm_tag_bytes : 0);
-    };
     // Segments first to end - 1, each of `length` bytes.
     std::vector<Entry> entries;
     const auto add = [&](std::uint64_t first, std::uint64_t end, std::uint64_t length) {

@@ -11,18 +11,22 @@ namespace warpaes {
 inline namespace cpp {
 
 namespace detail {
-struct DestroyStream {
-    void operator()(warpaes_keyset* keyset) const noexcept { warpaes_keyset_destroy(keyset); }
-    void operator()(warpaes_reader* reader) const noexcept { warpaes_reader_close(reader); }
-    void operator()(warpaes_writer* writer) const noexcept { warpaes_writer_close(writer); }
-};
-
-/// What a caller's function has thrown, on whatever thread, until it is thrown again on the caller's.
-class Thrown {
+/// A caller's function, and what it has thrown, on whatever thread, until it is thrown again on the caller's.
+template <typename... Arguments>
+class Caller {
 public:
-    void keep() noexcept {
-        const std::lock_guard lock(mutex_);
-        if (!exception_) exception_ = std::current_exception();
+    std::function<void(Arguments...)> function;
+
+    /// As the C ABI has it: 0 for success.
+    int call(Arguments... arguments) noexcept {
+        try {
+            function(arguments...);
+            return 0;
+        } catch (...) {
+            const std::lock_guard lock(mutex_);
+            if (!exception_) exception_ = std::current_exception();
+            return 1;
+        }
     }
     void check(warpaes_status status) {
         if (status == WARPAES_OK) return;
@@ -47,22 +51,15 @@ private:
 class Keyset {
 public:
     /// Empty.
-    Keyset() {
-        warpaes_keyset* keyset = nullptr;
-        check(warpaes_keyset_create(&keyset));
-        handle_.reset(keyset);
-    }
+    Keyset() : Keyset(detail::made<warpaes_keyset>(warpaes_keyset_create)) {}
     /// From Tink's JSON. Throws Error{WARPAES_ERROR_KEYSET}.
     [[nodiscard]] static Keyset parse(std::string_view json) {
-        warpaes_keyset* keyset = nullptr;
-        check(warpaes_keyset_parse(json.data(), json.size(), &keyset));
-        return Keyset(keyset);
+        return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_parse, json.data(), json.size()));
     }
     /// Of one raw key. Throws Error{WARPAES_ERROR_ARGUMENT, WARPAES_ERROR_KEY_LENGTH}.
     [[nodiscard]] static Keyset from_raw(const std::string& template_name, ConstBytes key) {
-        warpaes_keyset* keyset = nullptr;
-        check(warpaes_keyset_from_raw(template_name.c_str(), key.data(), key.size(), &keyset));
-        return Keyset(keyset);
+        return Keyset(
+            detail::made<warpaes_keyset>(warpaes_keyset_from_raw, template_name.c_str(), key.data(), key.size()));
     }
 
     /// Adds a random key and returns its number; the first becomes the primary.
@@ -90,7 +87,7 @@ public:
 
 private:
     explicit Keyset(warpaes_keyset* keyset) : handle_(keyset) {}
-    std::unique_ptr<warpaes_keyset, detail::DestroyStream> handle_;
+    detail::Handle<warpaes_keyset, warpaes_keyset_destroy> handle_;
 };
 
 /// Random access to a file of authenticated segments. read() is thread-safe. The engine outlives it.
@@ -104,14 +101,14 @@ public:
 
     [[nodiscard]] static Reader of_file(const Engine& engine, const Keyset& keyset, const std::string& path,
                                         ConstBytes aad = {}) {
-        warpaes_source source = empty_source();
+        warpaes_source source = WARPAES_SOURCE_INIT;
         source.path = path.c_str();
         return Reader(engine, keyset, source, aad, {});
     }
     /// `memory` stays as long as the reader.
     [[nodiscard]] static Reader of_memory(const Engine& engine, const Keyset& keyset, ConstBytes memory,
                                           ConstBytes aad = {}) {
-        warpaes_source source = empty_source();
+        warpaes_source source = WARPAES_SOURCE_INIT;
         source.memory = memory.data();
         source.memory_len = memory.size();
         return Reader(engine, keyset, source, aad, {});
@@ -119,7 +116,7 @@ public:
     /// A file of `size` bytes that only `function` can reach. What it throws is thrown by the call that needed it.
     [[nodiscard]] static Reader of_function(const Engine& engine, const Keyset& keyset, std::uint64_t size,
                                             Function function, ConstBytes aad = {}) {
-        warpaes_source source = empty_source();
+        warpaes_source source = WARPAES_SOURCE_INIT;
         source.size = size;
         return Reader(engine, keyset, source, aad, std::move(function));
     }
@@ -131,17 +128,14 @@ public:
     std::size_t read(std::uint64_t offset, Bytes output) const {
         std::uint64_t read = 0;
         const warpaes_status status = warpaes_reader_read(get(), offset, output.data(), output.size(), &read);
-        caller_->thrown.check(status);
+        caller_->check(status);
         return static_cast<std::size_t>(read);
     }
 
     [[nodiscard]] warpaes_reader* get() const noexcept { return handle_.get(); }
 
 private:
-    struct Caller {
-        Function function;
-        detail::Thrown thrown;
-    };
+    using Caller = detail::Caller<std::uint64_t, Bytes>;
 
     Reader(const Engine& engine, const Keyset& keyset, warpaes_source source, ConstBytes aad, Function function)
         : caller_(std::make_unique<Caller>()) {
@@ -149,29 +143,16 @@ private:
             caller_->function = std::move(function);
             source.user = caller_.get();
             source.read = [](void* user, std::uint64_t offset, void* buffer, std::uint64_t length) noexcept -> int {
-                auto* caller = static_cast<Caller*>(user);
-                try {
-                    caller->function(offset, Bytes(buffer, static_cast<std::size_t>(length)));
-                    return 0;
-                } catch (...) {
-                    caller->thrown.keep();
-                    return 1;
-                }
+                return static_cast<Caller*>(user)->call(offset, Bytes(buffer, static_cast<std::size_t>(length)));
             };
         }
         warpaes_reader* reader = nullptr;
-        caller_->thrown.check(
-            warpaes_reader_open(engine.get(), &source, keyset.get(), aad.data(), aad.size(), &reader));
+        caller_->check(warpaes_reader_open(engine.get(), &source, keyset.get(), aad.data(), aad.size(), &reader));
         handle_.reset(reader);
-    }
-    static warpaes_source empty_source() noexcept {
-        warpaes_source source{};
-        source.struct_size = sizeof source;
-        return source;
     }
 
     std::unique_ptr<Caller> caller_;
-    std::unique_ptr<warpaes_reader, detail::DestroyStream> handle_;
+    detail::Handle<warpaes_reader, warpaes_reader_close> handle_;
 };
 
 /// Writes a file of authenticated segments, front to back, with the keyset's primary key. One thread at a time. The
@@ -184,8 +165,7 @@ public:
     /// The file appears under its name when finish() has returned. Throws Error{WARPAES_ERROR_EXISTS, …}.
     [[nodiscard]] static Writer to_file(const Engine& engine, const Keyset& keyset, const std::string& path,
                                         ConstBytes aad = {}, bool overwrite = false) {
-        warpaes_sink sink{};
-        sink.struct_size = sizeof sink;
+        warpaes_sink sink = WARPAES_SINK_INIT;
         sink.flags = overwrite ? WARPAES_FILE_OVERWRITE : 0;
         sink.path = path.c_str();
         return Writer(engine, keyset, sink, aad, {});
@@ -193,23 +173,19 @@ public:
     /// What `function` throws is thrown by the call that needed it.
     [[nodiscard]] static Writer to_function(const Engine& engine, const Keyset& keyset, Function function,
                                             ConstBytes aad = {}) {
-        warpaes_sink sink{};
-        sink.struct_size = sizeof sink;
+        const warpaes_sink sink = WARPAES_SINK_INIT;
         return Writer(engine, keyset, sink, aad, std::move(function));
     }
 
     /// The next bytes of plaintext, from host or device memory. After an error, destroying it is all that is left.
-    void write(ConstBytes input) { caller_->thrown.check(warpaes_writer_write(get(), input.data(), input.size())); }
+    void write(ConstBytes input) { caller_->check(warpaes_writer_write(get(), input.data(), input.size())); }
     /// Ends the file. Without it nothing appears.
-    void finish() { caller_->thrown.check(warpaes_writer_finish(get())); }
+    void finish() { caller_->check(warpaes_writer_finish(get())); }
 
     [[nodiscard]] warpaes_writer* get() const noexcept { return handle_.get(); }
 
 private:
-    struct Caller {
-        Function function;
-        detail::Thrown thrown;
-    };
+    using Caller = detail::Caller<ConstBytes>;
 
     Writer(const Engine& engine, const Keyset& keyset, warpaes_sink sink, ConstBytes aad, Function function)
         : caller_(std::make_unique<Caller>()) {
@@ -217,23 +193,16 @@ private:
             caller_->function = std::move(function);
             sink.user = caller_.get();
             sink.write = [](void* user, const void* bytes, std::uint64_t length) noexcept -> int {
-                auto* caller = static_cast<Caller*>(user);
-                try {
-                    caller->function(ConstBytes(bytes, static_cast<std::size_t>(length)));
-                    return 0;
-                } catch (...) {
-                    caller->thrown.keep();
-                    return 1;
-                }
+                return static_cast<Caller*>(user)->call(ConstBytes(bytes, static_cast<std::size_t>(length)));
             };
         }
         warpaes_writer* writer = nullptr;
-        caller_->thrown.check(warpaes_writer_open(engine.get(), &sink, keyset.get(), aad.data(), aad.size(), &writer));
+        caller_->check(warpaes_writer_open(engine.get(), &sink, keyset.get(), aad.data(), aad.size(), &writer));
         handle_.reset(writer);
     }
 
     std::unique_ptr<Caller> caller_;
-    std::unique_ptr<warpaes_writer, detail::DestroyStream> handle_;
+    detail::Handle<warpaes_writer, warpaes_writer_close> handle_;
 };
 
 }  // namespace cpp

@@ -52,22 +52,29 @@ inline void check(warpaes_status status, const char* sentence) {
 }
 
 namespace detail {
-struct Destroy {
-    void operator()(warpaes_engine* engine) const noexcept { warpaes_engine_destroy(engine); }
-    void operator()(warpaes_key* key) const noexcept { warpaes_key_destroy(key); }
-    void operator()(warpaes_context* context) const noexcept { warpaes_context_destroy(context); }
+template <auto Function>
+struct Calls {
+    template <typename Type>
+    void operator()(Type* handle) const noexcept {
+        Function(handle);
+    }
 };
+/// Ends with `Destroy(handle)`.
+template <typename Type, auto Destroy>
+using Handle = std::unique_ptr<Type, Calls<Destroy>>;
+
+/// What `create(arguments…, &made)` makes.
+template <typename Type, typename Create, typename... Arguments>
+Type* made(const Create& create, const Arguments&... arguments) {
+    Type* made = nullptr;
+    check(create(arguments..., &made));
+    return made;
+}
 
 struct Free {
     warpaes_engine* engine = nullptr;
     void operator()(void* pointer) const noexcept { warpaes_free(engine, pointer); }
 };
-
-inline void* allocate(warpaes_engine* engine, warpaes_memory memory, int device, std::size_t bytes) {
-    void* pointer = nullptr;
-    check(warpaes_alloc(engine, memory, device, bytes, &pointer));
-    return pointer;
-}
 }  // namespace detail
 
 // -------------------------------------------------------------------------------------------------------------- bytes
@@ -152,15 +159,12 @@ struct Range {
 class Key {
 public:
     /// `bytes`: 16, 24 or 32, copied. Throws Error{WARPAES_ERROR_KEY_LENGTH}.
-    explicit Key(ConstBytes bytes) {
-        warpaes_key* key = nullptr;
-        check(warpaes_key_create(bytes.data(), bytes.size(), &key));
-        handle_.reset(key);
-    }
+    explicit Key(ConstBytes bytes)
+        : handle_(detail::made<warpaes_key>(warpaes_key_create, bytes.data(), bytes.size())) {}
     [[nodiscard]] const warpaes_key* get() const noexcept { return handle_.get(); }
 
 private:
-    std::unique_ptr<warpaes_key, detail::Destroy> handle_;
+    detail::Handle<warpaes_key, warpaes_key_destroy> handle_;
 };
 
 /// One message, whole. Made with designated initialisers: {.mode = Mode::ctr, .key = &key, …}.
@@ -298,7 +302,7 @@ private:
         return {raw.output_len, raw.notes, raw.backend != nullptr ? raw.backend : "", raw.device};
     }
 
-    std::unique_ptr<warpaes_engine, detail::Destroy> handle_;
+    detail::Handle<warpaes_engine, warpaes_engine_destroy> handle_;
 };
 
 /// One backend as this machine sees it, or one of its devices.
@@ -327,26 +331,25 @@ inline std::vector<BackendInfo> backends() {
 // --------------------------------------------------------------------------------------------------- message in one go
 
 namespace detail {
+inline Message message_of(Mode mode, Direction direction, const Key& key, ConstBytes iv, ConstBytes input,
+                          Bytes output) {
+    Message message;
+    message.mode = mode;
+    message.direction = direction;
+    message.key = &key;
+    message.iv = iv;
+    message.input = input;
+    message.output = output;
+    return message;
+}
+
 inline std::vector<std::uint8_t> crypt(const Engine& engine, Mode mode, Direction direction, const Key& key,
                                        ConstBytes iv, ConstBytes input, bool pkcs7) {
     const bool grows = pkcs7 && direction == Direction::encrypt;
     std::vector<std::uint8_t> output(input.size() + (grows ? 16 : 0));
-    const Result result = engine.crypt({.mode = mode,
-                                        .direction = direction,
-                                        .key = &key,
-                                        .iv = iv,
-                                        .input = input,
-                                        .output = output,
-                                        .pkcs7 = pkcs7,
-                                        .range = {},
-                                        .input_bits = {},
-                                        .tweak_key = nullptr,
-                                        .data_unit_len = 0,
-                                        .aad = {},
-                                        .tag = {},
-                                        .mac_key = nullptr,
-                                        .aad_list = {}});
-    output.resize(static_cast<std::size_t>(result.output_len));
+    Message message = message_of(mode, direction, key, iv, input, output);
+    message.pkcs7 = pkcs7;
+    output.resize(static_cast<std::size_t>(engine.crypt(message).output_len));
     return output;
 }
 }  // namespace detail
@@ -368,16 +371,9 @@ inline std::vector<std::uint8_t> decrypt(const Engine& engine, Mode mode, const 
 /// A message that arrives in pieces of any size. One thread at a time. A copy goes on independently.
 class Context {
 public:
-    explicit Context(const Engine& engine) {
-        warpaes_context* context = nullptr;
-        check(warpaes_context_create(engine.get(), &context));
-        handle_.reset(context);
-    }
-    Context(const Context& other) {
-        warpaes_context* copy = nullptr;
-        check(warpaes_context_copy(other.get(), &copy));
-        handle_.reset(copy);
-    }
+    explicit Context(const Engine& engine)
+        : handle_(detail::made<warpaes_context>(warpaes_context_create, engine.get())) {}
+    Context(const Context& other) : handle_(detail::made<warpaes_context>(warpaes_context_copy, other.get())) {}
     Context& operator=(const Context& other) { return *this = Context(other); }
     Context(Context&&) noexcept = default;
     Context& operator=(Context&&) noexcept = default;
@@ -435,7 +431,7 @@ public:
     [[nodiscard]] warpaes_context* get() const noexcept { return handle_.get(); }
 
 private:
-    std::unique_ptr<warpaes_context, detail::Destroy> handle_;
+    detail::Handle<warpaes_context, warpaes_context_destroy> handle_;
 };
 
 // ------------------------------------------------------------------------------------------------------------- memory
@@ -444,7 +440,7 @@ private:
 class HostBuffer {
 public:
     HostBuffer(const Engine& engine, std::size_t bytes) : size_(bytes) {
-        void* const pointer = detail::allocate(engine.get(), WARPAES_MEMORY_PAGE_LOCKED, 0, bytes);
+        void* const pointer = detail::made<void>(warpaes_alloc, engine.get(), WARPAES_MEMORY_PAGE_LOCKED, 0, bytes);
         memory_ = {static_cast<std::uint8_t*>(pointer), {engine.get()}};
     }
     [[nodiscard]] std::uint8_t* data() const noexcept { return memory_.get(); }
@@ -462,7 +458,8 @@ class DeviceBuffer {
 public:
     /// Throws Error{WARPAES_ERROR_BACKEND, WARPAES_ERROR_DEVICE_MEMORY}.
     DeviceBuffer(const Engine& engine, int device, std::size_t bytes) : size_(bytes) {
-        memory_ = {detail::allocate(engine.get(), WARPAES_MEMORY_DEVICE, device, bytes), {engine.get()}};
+        memory_ = {detail::made<void>(warpaes_alloc, engine.get(), WARPAES_MEMORY_DEVICE, device, bytes),
+                   {engine.get()}};
     }
     /// Not for the host to read: see Engine::copy.
     [[nodiscard]] Bytes bytes() const noexcept { return {memory_.get(), size_}; }

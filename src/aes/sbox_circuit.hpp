@@ -1,5 +1,6 @@
-// The S-box on bit planes: plane i holds bit i of many bytes at once. No table and no branch, so its time and its memory
-// accesses say nothing about what it substitutes. A test compares it with the table in gf256.hpp for all 256 inputs.
+// The S-box on bit planes: plane i holds bit i of many bytes at once. No table and no branch, so its time and its
+// memory accesses say nothing about what it substitutes. A test compares it with the table in gf256.hpp for all 256
+// inputs.
 #pragma once
 
 #include "aes/types.hpp"
