@@ -9,11 +9,6 @@ struct warpaes_drbg {
     warpaes::Drbg impl;
 };
 
-namespace warpaes::capi {
-template <>
-inline constexpr StructFacts struct_facts<warpaes_drbg_options>{72, "WARPAES_DRBG_OPTIONS_INIT"};
-}  // namespace warpaes::capi
-
 using namespace warpaes;
 using namespace warpaes::capi;
 
@@ -23,10 +18,6 @@ Drbg::Input input_of(const void* data, std::uint64_t length, const char* name) {
     if (data == nullptr && length != 0) refuse_null(name);
     check_memory(data, length, name);
     return {static_cast<const std::uint8_t*>(data), static_cast<std::size_t>(length)};
-}
-
-void check_flags(std::uint32_t flags, std::uint32_t known) {
-    if ((flags & ~known) != 0) throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this call does not know");
 }
 
 }  // namespace

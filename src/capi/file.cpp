@@ -59,7 +59,7 @@ std::optional<ByteRange> to_range(const warpaes_file_job& j) {
 EncJob to_enc_job(const warpaes_file_job& j) {
     constexpr std::uint32_t known = WARPAES_FILE_PKCS7 | WARPAES_FILE_BASE64 | WARPAES_FILE_BASE64_ONE_LINE |
                                     WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SALT | WARPAES_FILE_RANGE;
-    if ((j.flags & ~known) != 0) throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");
+    check_flags(j.flags, known);
     EncJob job;
     job.mode = checked_mode(j.mode);
     if (uses_tag(job.mode)) {

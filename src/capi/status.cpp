@@ -1,3 +1,4 @@
+#include <array>
 #include <cstdio>
 
 #include "capi/guard.hpp"
@@ -15,6 +16,10 @@ void remember_error(const char* sentence) noexcept {
 
 void write_error(warpaes_status status, char* error) noexcept {
     std::snprintf(error, WARPAES_ERROR_BYTES, "%.*s", WARPAES_ERROR_BYTES - 1, status == WARPAES_OK ? "" : last_error);
+}
+
+void check_flags(std::uint32_t flags, std::uint32_t known) {
+    if ((flags & ~known) != 0) throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");
 }
 
 Memory checked_memory(warpaes_memory memory) {
@@ -47,61 +52,37 @@ const char* warpaes_last_error(void) {
 }
 
 const char* warpaes_status_message(warpaes_status status) {
-    switch (status) {
-    case WARPAES_OK:
-        return "success";
-    case WARPAES_ERROR_INTERNAL:
-        return "internal error";
-    case WARPAES_ERROR_ARGUMENT:
-        return "invalid argument";
-    case WARPAES_ERROR_KEY_LENGTH:
-        return "wrong key length";
-    case WARPAES_ERROR_IV_LENGTH:
-        return "wrong IV length";
-    case WARPAES_ERROR_DATA_LENGTH:
-        return "data length not a multiple of the block";
-    case WARPAES_ERROR_PADDING:
-        return "wrong padding";
-    case WARPAES_ERROR_BUFFER_TOO_SMALL:
-        return "output buffer too small";
-    case WARPAES_ERROR_OVERLAP:
-        return "input and output overlap";
-    case WARPAES_ERROR_RANGE:
-        return "range outside the message";
-    case WARPAES_ERROR_BACKEND:
-        return "backend not available";
-    case WARPAES_ERROR_OUT_OF_MEMORY:
-        return "out of host memory";
-    case WARPAES_ERROR_DEVICE_MEMORY:
-        return "out of device memory";
-    case WARPAES_ERROR_DEVICE:
-        return "CUDA failure";
-    case WARPAES_ERROR_STATE:
-        return "called out of order";
-    case WARPAES_ERROR_CANCELLED:
-        return "cancelled";
-    case WARPAES_ERROR_NOT_FOUND:
-        return "input not found or not readable";
-    case WARPAES_ERROR_EXISTS:
-        return "output exists already";
-    case WARPAES_ERROR_SAME_FILE:
-        return "input and output are the same file";
-    case WARPAES_ERROR_READ:
-        return "read failure";
-    case WARPAES_ERROR_WRITE:
-        return "write failure";
-    case WARPAES_ERROR_FORMAT:
-        return "not the expected format";
-    case WARPAES_ERROR_AUTHENTICATION:
-        return "authentication failure: wrong key, wrong associated data, altered or cut off";
-    case WARPAES_ERROR_KEYSET:
-        return "keyset not usable";
-    case WARPAES_ERROR_TIMEOUT:
-        return "not finished yet";
-    case WARPAES_ERROR_IV_REUSED:
-        return "IV used twice with one key";
-    }
-    return "unknown status";
+    // By their values.
+    static constexpr std::array sentences{
+        "success",
+        "internal error",
+        "invalid argument",
+        "wrong key length",
+        "wrong IV length",
+        "data length not a multiple of the block",
+        "wrong padding",
+        "output buffer too small",
+        "input and output overlap",
+        "range outside the message",
+        "backend not available",
+        "out of host memory",
+        "out of device memory",
+        "CUDA failure",
+        "called out of order",
+        "cancelled",
+        "input not found or not readable",
+        "output exists already",
+        "input and output are the same file",
+        "read failure",
+        "write failure",
+        "not the expected format",
+        "authentication failure: wrong key, wrong associated data, altered or cut off",
+        "keyset not usable",
+        "not finished yet",
+        "IV used twice with one key"};
+    static_assert(sentences.size() == WARPAES_ERROR_IV_REUSED + 1);
+    const auto value = static_cast<std::size_t>(status);
+    return value < sentences.size() ? sentences[value] : "unknown status";
 }
 
 }  // extern "C"

@@ -134,9 +134,7 @@ warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* s
         require(keyset, "keyset");
         const auto s = read_struct(sink, "sink");
         require_one_place((s.path != nullptr) + (s.write != nullptr), "sink", "path or function");
-        if ((s.flags & ~std::uint32_t{WARPAES_FILE_OVERWRITE}) != 0) {
-            throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that a sink does not know");
-        }
+        check_flags(s.flags, WARPAES_FILE_OVERWRITE);
         const auto text = checked_aad(aad, aad_len);
         const StreamKey& key = keyset->impl.primary();
         if (s.write != nullptr) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <tuple>
 
+#include "warpaes/drbg.h"
 #include "warpaes/files.h"
 #include "warpaes/planning.h"
 
@@ -21,42 +23,30 @@ static_assert(sizeof(warpaes_batch_entry) == first_entry_bytes, "a new field is 
 static_assert(sizeof(warpaes_entry_result) == first_entry_result_bytes, "a new field is written for who has it");
 
 template <typename Struct>
-inline constexpr StructFacts struct_facts{};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_engine_options>{40, "WARPAES_ENGINE_OPTIONS_INIT"};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_backend_info>{32, "WARPAES_BACKEND_INFO_INIT"};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_message>{136, "WARPAES_MESSAGE_INIT"};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_result>{32, "WARPAES_RESULT_INIT"};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_batch_options>{56, "WARPAES_BATCH_OPTIONS_INIT"};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_batch_result>{24, "WARPAES_BATCH_RESULT_INIT"};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_context_options>{80, "WARPAES_CONTEXT_OPTIONS_INIT"};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_work>{48, "WARPAES_WORK_INIT"};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_plan>{24, "WARPAES_PLAN_INIT"};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_prediction>{16, "WARPAES_PREDICTION_INIT"};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_calibration>{24, "WARPAES_CALIBRATION_INIT"};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_calibration_result>{16, "WARPAES_CALIBRATION_RESULT_INIT"};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_key_info>{24, "WARPAES_KEY_INFO_INIT"};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_file_job>{176, "WARPAES_FILE_JOB_INIT"};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_file_result>{40, "WARPAES_FILE_RESULT_INIT"};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_file_info>{24, "WARPAES_FILE_INFO_INIT"};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_source>{56, "WARPAES_SOURCE_INIT"};
-template <>
-inline constexpr StructFacts struct_facts<warpaes_sink>{32, "WARPAES_SINK_INIT"};
+struct FactsOf : StructFacts {};
+
+inline constexpr std::tuple all_struct_facts{
+    FactsOf<warpaes_engine_options>{{40, "WARPAES_ENGINE_OPTIONS_INIT"}},
+    FactsOf<warpaes_backend_info>{{32, "WARPAES_BACKEND_INFO_INIT"}},
+    FactsOf<warpaes_message>{{136, "WARPAES_MESSAGE_INIT"}},
+    FactsOf<warpaes_result>{{32, "WARPAES_RESULT_INIT"}},
+    FactsOf<warpaes_batch_options>{{56, "WARPAES_BATCH_OPTIONS_INIT"}},
+    FactsOf<warpaes_batch_result>{{24, "WARPAES_BATCH_RESULT_INIT"}},
+    FactsOf<warpaes_context_options>{{80, "WARPAES_CONTEXT_OPTIONS_INIT"}},
+    FactsOf<warpaes_work>{{48, "WARPAES_WORK_INIT"}},
+    FactsOf<warpaes_plan>{{24, "WARPAES_PLAN_INIT"}},
+    FactsOf<warpaes_prediction>{{16, "WARPAES_PREDICTION_INIT"}},
+    FactsOf<warpaes_calibration>{{24, "WARPAES_CALIBRATION_INIT"}},
+    FactsOf<warpaes_calibration_result>{{16, "WARPAES_CALIBRATION_RESULT_INIT"}},
+    FactsOf<warpaes_key_info>{{24, "WARPAES_KEY_INFO_INIT"}},
+    FactsOf<warpaes_file_job>{{176, "WARPAES_FILE_JOB_INIT"}},
+    FactsOf<warpaes_file_result>{{40, "WARPAES_FILE_RESULT_INIT"}},
+    FactsOf<warpaes_file_info>{{24, "WARPAES_FILE_INFO_INIT"}},
+    FactsOf<warpaes_source>{{56, "WARPAES_SOURCE_INIT"}},
+    FactsOf<warpaes_sink>{{32, "WARPAES_SINK_INIT"}},
+    FactsOf<warpaes_drbg_options>{{72, "WARPAES_DRBG_OPTIONS_INIT"}}};
+
+template <typename Struct>
+inline constexpr StructFacts struct_facts = std::get<FactsOf<Struct>>(all_struct_facts);
 
 }  // namespace warpaes::capi
