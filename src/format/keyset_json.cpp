@@ -7,7 +7,7 @@
 #include <array>
 
 #include "base/error.hpp"
-#include "format/json_reader.hpp"
+#include "base/json_reader.hpp"
 #include "format/keyset.hpp"
 #include "format/tink_key.hpp"
 
@@ -157,7 +157,7 @@ void append_key(SecretVector& text, const Keyset::Entry& entry) {
 Keyset Keyset::parse(std::string_view text) {
     if (text.size() > most_text) refuse("is longer than 1 MiB");
     Keyset keyset;
-    JsonReader json(text);
+    JsonReader json(text, WARPAES_ERROR_KEYSET, "keyset");
     json.object([&](std::string_view name) {
         if (name == "primaryKeyId") {
             keyset.primary_ = json.number();

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "format/json_reader.hpp"
+#include "base/json_reader.hpp"
 #include "format/keyset.hpp"
 
 namespace warpaes::test {

@@ -8,14 +8,16 @@
 #include <string_view>
 #include <vector>
 
-#include "format/stream_key.hpp"
+#include "base/error.hpp"
+#include "base/secret.hpp"
 
 namespace warpaes {
 
-/// Throws Error{KEYSET} with the position and what was expected there, nothing of the text.
+/// Throws Error{status} with the position and what was expected there, nothing of the text; `subject` is what it is.
 class JsonReader {
 public:
-    explicit JsonReader(std::string_view text) : text_(text) {}
+    JsonReader(std::string_view text, warpaes_status status, const char* subject)
+        : text_(text), status_(status), subject_(subject) {}
 
     /// Calls `member(name)` for each, which reads the value. Names do not repeat.
     template <typename Member>
@@ -36,10 +38,12 @@ public:
         open('[');
         for (bool first = true; next(']', first); first = false) element();
     }
-    /// ASCII, which is all that keysets have.
+    /// ASCII, which is all that such documents have.
     SecretVector string();
     /// A number without sign, fraction and exponent, or as protobuf allows a string of its digits.
     std::uint32_t number();
+    /// Any number.
+    double real();
     /// Nothing but white space follows.
     void end();
 
@@ -58,6 +62,8 @@ private:
     std::uint8_t escaped();
 
     std::string_view text_;
+    warpaes_status status_;
+    const char* subject_;
     std::size_t at_ = 0;
 };
 

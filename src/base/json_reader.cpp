@@ -1,9 +1,7 @@
-#include "format/json_reader.hpp"
+#include "base/json_reader.hpp"
 
 #include <charconv>
 #include <limits>
-
-#include "base/error.hpp"
 
 namespace warpaes {
 
@@ -16,7 +14,7 @@ bool is_digit(char c) {
 }  // namespace
 
 void JsonReader::refuse(const std::string& expected) const {
-    throw Error(WARPAES_ERROR_KEYSET, "keyset: byte " + std::to_string(at_) + ": expected " + expected);
+    throw Error(status_, std::string(subject_) + ": byte " + std::to_string(at_) + ": expected " + expected);
 }
 
 /// The next character that is no white space; at the end NUL, with which nothing begins.
@@ -103,6 +101,15 @@ std::uint32_t JsonReader::number() {
     const auto [last, error] = whole ? std::from_chars(digits.data(), end, value)
                                      : std::from_chars_result{digits.data(), std::errc::invalid_argument};
     if (error != std::errc() || last != end) refuse("a whole number below 2^32");
+    return value;
+}
+
+double JsonReader::real() {
+    peek();
+    double value = 0;
+    const auto [last, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+    if (error != std::errc()) refuse("a number");
+    at_ = static_cast<std::size_t>(last - text_.data());
     return value;
 }
 
