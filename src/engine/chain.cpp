@@ -9,15 +9,6 @@ namespace warpaes {
 
 namespace {
 
-/// The last 16 bytes of `first` followed by `second`.
-Block last_block(const Block& first, std::span<const std::uint8_t> second) {
-    Block out = first;
-    const auto n = static_cast<std::ptrdiff_t>(std::min(second.size(), block_bytes));
-    std::copy(out.begin() + n, out.end(), out.begin());
-    std::copy(second.end() - n, second.end(), out.end() - n);
-    return out;
-}
-
 std::span<const std::uint8_t> tail(const std::uint8_t* data, std::uint64_t bytes) {
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, block_bytes));
     return {data + (bytes - n), n};
@@ -35,6 +26,14 @@ Block chain_of(const MessageGroup& stretch) {
 }
 
 }  // namespace
+
+Block last_block(const Block& first, std::span<const std::uint8_t> second) {
+    Block out = first;
+    const auto n = static_cast<std::ptrdiff_t>(std::min(second.size(), block_bytes));
+    std::copy(out.begin() + n, out.end(), out.begin());
+    std::copy(second.end() - n, second.end(), out.end() - n);
+    return out;
+}
 
 Block chain_at(Mode mode, const Block& iv, std::uint64_t offset, std::span<const std::uint8_t> before) {
     if (mode == Mode::ctr) return add(iv, offset / block_bytes);

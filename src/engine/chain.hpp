@@ -9,6 +9,9 @@
 
 namespace warpaes {
 
+/// The last 16 bytes of `first` followed by `second`.
+Block last_block(const Block& first, std::span<const std::uint8_t> second);
+
 /// The chaining value for the part of a message that starts at byte `offset`, in a direction that can start anywhere
 /// (`is_parallel`). `before`: the ciphertext just before `offset`, min(offset, 16) bytes of it; ECB and CTR ignore it.
 /// For ECB, CBC, CFB128 and CTR `offset` is a multiple of 16.

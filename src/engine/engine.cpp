@@ -1,7 +1,5 @@
 #include "engine/engine.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdlib>
 
@@ -29,13 +27,6 @@ constexpr unsigned gpu_lanes_pageable = 16;
 std::uint64_t gpu_chunk_page_locked(std::uint64_t bytes) {
     const std::uint64_t share = (bytes / 32 + 4095) / 4096 * 4096;
     return std::clamp(share, gpu_chunk_page_locked_least, gpu_chunk_page_locked_most);
-}
-
-unsigned available_processors() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-    return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
 }
 
 std::string names_of_backends() {
@@ -104,7 +95,7 @@ Engine::Engine(const EngineOptions& options) : options_(options) {
         throw Error(WARPAES_ERROR_BACKEND,
                     "device: there is no usable CUDA device " + std::to_string(options_.device) + " here");
     }
-    if (options_.threads == 0) options_.threads = available_processors();
+    if (options_.threads == 0) options_.threads = usable_processors();
     if (forced_ != nullptr) {
         forced_short_ways_ =
             std::make_unique<const ShortWays>([this](Mode mode, Direction direction, unsigned /*key_bits*/) {

@@ -35,43 +35,22 @@ bool is_chained(WorkClass work_class) {
 }
 
 bool is_batch(Way way) {
-    return way == Way::batch || way == Way::pageable_batch || way == Way::page_locked_batch || way == Way::device_batch;
+    return way == Way::batch || way >= Way::pageable_batch;
 }
 
 Memory memory_of(Way way) {
-    switch (way) {
-    case Way::page_locked:
-    case Way::page_locked_batch:
-        return Memory::page_locked;
-    case Way::device:
-    case Way::device_batch:
-        return Memory::device;
-    default:
-        return Memory::pageable;
+    for (const Memory memory : {Memory::page_locked, Memory::device}) {
+        if (way == gpu_way(memory, is_batch(way))) return memory;
     }
+    return Memory::pageable;
 }
 
-/// The mode that stands for a class.
+/// The mode that stands for a class: the first of its modes.
 std::pair<Mode, Direction> example_of(WorkClass work_class) {
-    switch (work_class) {
-    case WorkClass::ecb:
-        return {Mode::ecb, Direction::encrypt};
-    case WorkClass::ctr:
-        return {Mode::ctr, Direction::encrypt};
-    case WorkClass::xts:
-        return {Mode::xts, Direction::encrypt};
-    case WorkClass::gcm_encrypt:
-        return {Mode::gcm, Direction::encrypt};
-    case WorkClass::gcm_decrypt:
-        return {Mode::gcm, Direction::decrypt};
-    case WorkClass::cbc_decrypt:
-        return {Mode::cbc, Direction::decrypt};
-    case WorkClass::chained:
-        return {Mode::cbc, Direction::encrypt};
-    case WorkClass::cmac:
-        return {Mode::cmac, Direction::encrypt};
-    case WorkClass::ccm:
-        return {Mode::ccm, Direction::encrypt};
+    for (const Mode mode : modes) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            if (class_of(mode, direction) == work_class) return {mode, direction};
+        }
     }
     return {Mode::ctr, Direction::encrypt};
 }

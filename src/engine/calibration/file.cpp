@@ -29,13 +29,6 @@ std::string cpu_model() {
     return "unknown";
 }
 
-unsigned usable_processors() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-    return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
-}
-
 /// FNV-1a, 64 bits: for a file's name, which only has to be another for another machine.
 std::string digest(const std::string& text) {
     std::uint64_t hash = 0xcbf29ce484222325;
@@ -82,6 +75,13 @@ bool begins_as_calibration(const fs::path& path) {
 }
 
 }  // namespace
+
+unsigned usable_processors() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
+}
 
 const Machine& Machine::here() {
     static const Machine machine{cpu_model(), usable_processors(), WARPAES_VERSION};

@@ -8,6 +8,9 @@
 
 namespace warpaes {
 
+/// Processors that this process may run on.
+unsigned usable_processors();
+
 /// What a calibration holds for. GPUs are told apart inside the file, by the names of their costs.
 struct Machine {
     std::string cpu;

@@ -11,6 +11,7 @@
 
 #include "base/clean_stack.hpp"
 #include "base/error.hpp"
+#include "engine/chain.hpp"
 #include "engine/pipeline/turns.hpp"
 #include "engine/pipeline/worker_lane.hpp"
 
@@ -54,13 +55,6 @@ private:
     std::mutex mutex_;
     std::optional<std::chrono::steady_clock::time_point> told_;
 };
-
-/// The last 16 bytes of `block` followed by `bytes`.
-void shift_in(Block& block, std::span<const std::uint8_t> bytes) {
-    const std::size_t n = std::min(bytes.size(), block_bytes);
-    std::copy(block.begin() + static_cast<std::ptrdiff_t>(n), block.end(), block.begin());
-    std::copy(bytes.end() - static_cast<std::ptrdiff_t>(n), bytes.end(), block.end() - static_cast<std::ptrdiff_t>(n));
-}
 
 class Pipeline {
 public:
@@ -250,7 +244,7 @@ bool Pipeline::read_in_turn(Chunk& chunk, WorkerLane& lane) {
     chunk.input = staging.data();
     fill(chunk, staging);
     chunk.before = tail_;
-    shift_in(tail_, staging.first(chunk.input_bytes));
+    tail_ = last_block(tail_, staging.first(chunk.input_bytes));
     read_ += chunk.input_bytes;
     if (ended_) stage_.check_length(chunk.input_offset + chunk.input_bytes);
     return true;
