@@ -51,9 +51,13 @@ Progress to_progress(const warpaes_file_job& j) {
     };
 }
 
-std::optional<ByteRange> to_range(const warpaes_file_job& j) {
-    if ((j.flags & WARPAES_FILE_RANGE) == 0) return std::nullopt;
-    return ByteRange{j.range_first, j.range_last};
+/// What all formats have, but for the output, which not all jobs have.
+void read_common(const warpaes_file_job& j, FileJob& job) {
+    job.direction = checked_direction(j.direction);
+    job.overwrite = (j.flags & WARPAES_FILE_OVERWRITE) != 0;
+    if ((j.flags & WARPAES_FILE_RANGE) != 0) job.range = ByteRange{j.range_first, j.range_last};
+    job.input = to_place(j.input_path, j.input_fd, "input");
+    job.progress = to_progress(j);
 }
 
 EncJob to_enc_job(const warpaes_file_job& j) {
@@ -69,7 +73,6 @@ EncJob to_enc_job(const warpaes_file_job& j) {
     if (job.mode == Mode::xts) {
         throw Error(WARPAES_ERROR_ARGUMENT, "mode: XTS is for data units of storage, not for files as a whole");
     }
-    job.direction = checked_direction(j.direction);
     if (j.key != nullptr) job.key = &j.key->impl;
     if (j.format == WARPAES_FORMAT_OPENSSL_ENC) {
         job.passphrase = to_passphrase(j);
@@ -84,11 +87,8 @@ EncJob to_enc_job(const warpaes_file_job& j) {
     job.pkcs7 = (j.flags & WARPAES_FILE_PKCS7) != 0;
     job.base64 = (j.flags & WARPAES_FILE_BASE64) != 0;
     job.one_line = (j.flags & WARPAES_FILE_BASE64_ONE_LINE) != 0;
-    job.overwrite = (j.flags & WARPAES_FILE_OVERWRITE) != 0;
-    job.range = to_range(j);
-    job.input = to_place(j.input_path, j.input_fd, "input");
+    read_common(j, job);
     job.output = to_place(j.output_path, j.output_fd, "output");
-    job.progress = to_progress(j);
     return job;
 }
 
@@ -99,26 +99,22 @@ AeadJob to_aead_job(const warpaes_file_job& j) {
     }
     require(j.keyset, "keyset");
     AeadJob job;
-    job.direction = checked_direction(j.direction);
     job.keyset = &j.keyset->impl;
     job.aad = checked_bytes(j.aad, j.aad_len, "aad");
-    job.overwrite = (j.flags & WARPAES_FILE_OVERWRITE) != 0;
     job.verify = (j.flags & WARPAES_FILE_VERIFY) != 0;
-    job.range = to_range(j);
-    job.input = to_place(j.input_path, j.input_fd, "input");
+    read_common(j, job);
     if (!job.verify) job.output = to_place(j.output_path, j.output_fd, "output");
-    job.progress = to_progress(j);
     return job;
 }
 
 /// Fills in what the call writes.
-template <typename Result>
-void note_result(warpaes_file_result& to, const Result& result) {
+void note_result(warpaes_file_result& to, const FileResult& result) {
     to.bytes_read = result.bytes_read;
     to.bytes_written = result.bytes_written;
     to.notes = result.notes;
     to.device = result.device;
     to.backend = result.backend.data();
+    to.key_id = result.key_id;
 }
 
 }  // namespace
@@ -133,13 +129,8 @@ warpaes_status warpaes_file_run(warpaes_engine* engine, const warpaes_file_job* 
         require(engine, "engine");
         if (result != nullptr) check_size(*result, "result");
         const warpaes_file_job j = read_struct(job, "job");
-        if (j.format == WARPAES_FORMAT_STREAMING_AEAD) {
-            const AeadResult aead = run_aead(engine->impl, to_aead_job(j));
-            note_result(made, aead);
-            made.key_id = aead.key_id;
-        } else {
-            note_result(made, run_enc(engine->impl, to_enc_job(j)));
-        }
+        note_result(made, j.format == WARPAES_FORMAT_STREAMING_AEAD ? run_aead(engine->impl, to_aead_job(j))
+                                                                    : run_enc(engine->impl, to_enc_job(j)));
     });
     write_error(made.status, made.error);
     write_result(made, result);

@@ -149,7 +149,7 @@ void settle_keys(const EncJob& job, std::span<const std::uint8_t> salt, KeyMater
 
 }  // namespace
 
-EncResult run_enc(Engine& engine, const EncJob& job) {
+FileResult run_enc(Engine& engine, const EncJob& job) {
     check(job);
     const bool encrypt = job.direction == Direction::encrypt;
     FileSource file = open_source(job.input, job.progress);
@@ -195,13 +195,8 @@ EncResult run_enc(Engine& engine, const EncJob& job) {
     const Totals totals = run_cipher(engine, plan, cipher, *source, *sink, job.progress);
     output->commit();
 
-    EncResult result;
-    result.bytes_read = totals.bytes_read + (header && !encrypt ? header->size() : 0);
-    result.bytes_written = output->bytes_written();
-    result.backend = plan.backend->name();
-    result.device = plan.devices.front();
-    result.notes = totals.notes;
-    if (!job.range && file.has_grown()) result.notes |= WARPAES_NOTE_INPUT_GREW;
+    FileResult result = result_of(plan, totals, header && !encrypt ? header->size() : 0, file, output.get());
+    if (job.range) result.notes &= ~std::uint32_t{WARPAES_NOTE_INPUT_GREW};
     return result;
 }
 

@@ -10,8 +10,8 @@
 
 #include "engine/engine.hpp"
 #include "engine/pipeline/pipeline.hpp"
+#include "format/file_job.hpp"
 #include "format/key_derivation.hpp"
-#include "format/place.hpp"
 
 namespace warpaes {
 
@@ -26,31 +26,17 @@ struct PassphraseSecret {
     std::span<const std::uint8_t> salt;
 };
 
-struct EncJob {
+struct EncJob : FileJob {
     Mode mode = Mode::ctr;
-    Direction direction = Direction::encrypt;
     const ExpandedKey* key = nullptr;  ///< takes precedence over the passphrase's
     std::optional<Block> iv;           ///< likewise
     std::optional<PassphraseSecret> passphrase;
     bool pkcs7 = false;
     bool base64 = false;
     bool one_line = false;
-    bool overwrite = false;
-    std::optional<ByteRange> range;
-    Place input;
-    Place output;
-    Progress progress;
-};
-
-struct EncResult {
-    std::uint64_t bytes_read = 0;     ///< as the cipher saw them, and the header
-    std::uint64_t bytes_written = 0;  ///< to the file
-    std::uint32_t notes = 0;
-    std::string_view backend;
-    int device = -1;
 };
 
 /// Throws Error; then there is no output file.
-EncResult run_enc(Engine& engine, const EncJob& job);
+FileResult run_enc(Engine& engine, const EncJob& job);
 
 }  // namespace warpaes

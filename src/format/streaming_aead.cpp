@@ -43,18 +43,7 @@ void check(const AeadJob& job) {
     check_range(*job.range);
 }
 
-AeadResult result_of(const Plan& plan, const Totals& totals, const StreamKey& key, const FileSource& input) {
-    AeadResult result;
-    result.bytes_read = totals.bytes_read;
-    result.notes = totals.notes;
-    if (input.has_grown()) result.notes |= WARPAES_NOTE_INPUT_GREW;
-    result.backend = plan.backend->name();
-    result.device = plan.devices.front();
-    result.key_id = key.id;
-    return result;
-}
-
-AeadResult encrypt(Engine& engine, const AeadJob& job) {
+FileResult encrypt(Engine& engine, const AeadJob& job) {
     const StreamKey& key = job.keyset->primary();
     const std::unique_ptr<SegmentCipher> cipher = make_segment_cipher(key, job.aad);
     FileSource source = open_source(job.input, job.progress);
@@ -68,8 +57,8 @@ AeadResult encrypt(Engine& engine, const AeadJob& job) {
     const Totals totals = run_segments(engine, plan, stage, source, sink, job.progress);
     output->commit();
 
-    AeadResult result = result_of(plan, totals, key, source);
-    result.bytes_written = output->bytes_written();
+    FileResult result = result_of(plan, totals, 0, source, output.get());
+    result.key_id = key.id;
     return result;
 }
 
@@ -117,7 +106,7 @@ Window find_window(Engine& engine, const SegmentCipher& cipher, const ByteRange&
     return window;
 }
 
-AeadResult decrypt(Engine& engine, const AeadJob& job) {
+FileResult decrypt(Engine& engine, const AeadJob& job) {
     FileSource file = open_source(job.input, job.progress);
     const std::vector<const StreamKey*> keys = job.keyset->usable();
     RewoundSource rewound(file, beginning_needed(keys));
@@ -153,15 +142,14 @@ AeadResult decrypt(Engine& engine, const AeadJob& job) {
     const Totals totals = run_segments(engine, plan, stage, *content, *sink, job.progress);
     if (output != nullptr) output->commit();
 
-    AeadResult result = result_of(plan, totals, *opened.key, file);
-    result.bytes_read += header;
-    if (output != nullptr) result.bytes_written = output->bytes_written();
+    FileResult result = result_of(plan, totals, header, file, output.get());
+    result.key_id = opened.key->id;
     return result;
 }
 
 }  // namespace
 
-AeadResult run_aead(Engine& engine, const AeadJob& job) {
+FileResult run_aead(Engine& engine, const AeadJob& job) {
     check(job);
     return job.direction == Direction::encrypt ? encrypt(engine, job) : decrypt(engine, job);
 }

@@ -57,7 +57,7 @@ TEST_F(FileDeviceFailure, TheCpuFinishesWhatTheGpuBegan) {
         AeadJob seal_job = job(Direction::encrypt, keyset, "plain", "sealed");
         seal_job.overwrite = true;
         fail_every_call("auto", [&](std::unique_ptr<Engine> engine) {
-            const AeadResult result = run_aead(*engine, seal_job);
+            const FileResult result = run_aead(*engine, seal_job);
             const Bytes file = read_file("sealed");
             ASSERT_EQ(file, seal(key, {}, std::span(file).first(header_bytes), plaintext_));
             ASSERT_EQ(result.backend, "cuda");
@@ -69,7 +69,7 @@ TEST_F(FileDeviceFailure, TheCpuFinishesWhatTheGpuBegan) {
         AeadJob open_job = job(Direction::decrypt, keyset, "sealed", "opened");
         open_job.overwrite = true;
         fail_every_call("auto", [&](std::unique_ptr<Engine> engine) {
-            const AeadResult result = run_aead(*engine, open_job);
+            const FileResult result = run_aead(*engine, open_job);
             ASSERT_EQ(read_file("opened"), plaintext_);
             failures += (result.notes & WARPAES_NOTE_DEVICE_FAILED) != 0;
         });

@@ -38,7 +38,7 @@ protected:
         warpaes_status status = WARPAES_OK;
         std::string sentence;
         Bytes output;
-        AeadResult result;
+        FileResult result;
     };
     Piped run_piped(AeadJob job, const Bytes* input = nullptr);
 

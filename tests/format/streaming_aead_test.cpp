@@ -44,14 +44,14 @@ TEST_F(StreamingAead, ThereAndBackByFilesAndPipes) {
             seal_job.aad = open_job.aad = aad;
             seal_job.overwrite = open_job.overwrite = true;
 
-            const AeadResult sealed = run_aead(engine_, seal_job);
+            const FileResult sealed = run_aead(engine_, seal_job);
             const Bytes file = read_file("sealed");
             ASSERT_EQ(file, seal(key, aad, header_of(key, file), plaintext));
             ASSERT_EQ(sealed.bytes_read, length);
             ASSERT_EQ(sealed.bytes_written, file.size());
             ASSERT_EQ(sealed.key_id, keyset.primary().id);
 
-            const AeadResult opened = run_aead(engine_, open_job);
+            const FileResult opened = run_aead(engine_, open_job);
             ASSERT_EQ(read_file("opened"), plaintext);
             ASSERT_EQ(opened.bytes_read, file.size());
             ASSERT_EQ(opened.bytes_written, length);
@@ -69,7 +69,7 @@ TEST_F(StreamingAead, ThereAndBackByFilesAndPipes) {
             AeadJob verify = open_job;
             verify.verify = true;
             verify.output = {};
-            const AeadResult verified = run_aead(engine_, verify);
+            const FileResult verified = run_aead(engine_, verify);
             ASSERT_EQ(verified.bytes_read, file.size());
             ASSERT_EQ(verified.bytes_written, 0u);
         }
@@ -95,7 +95,7 @@ TEST_F(StreamingAead, RangesReadOnlyWhatTheyNeed) {
                 AeadJob part = job(Direction::decrypt, keyset, "sealed", "part");
                 part.range = {first, last};
                 const Piped piped = run_piped(part);
-                const AeadResult& result = piped.result;
+                const FileResult& result = piped.result;
                 ASSERT_EQ(piped.output, Bytes(plaintext.begin() + static_cast<std::ptrdiff_t>(first),
                                               plaintext.begin() + static_cast<std::ptrdiff_t>(last) + 1))
                     << c.name << " " << first << "-" << last;

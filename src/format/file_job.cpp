@@ -1,4 +1,4 @@
-#include "format/place.hpp"
+#include "format/file_job.hpp"
 
 #include <algorithm>
 
@@ -29,6 +29,15 @@ std::unique_ptr<FileSink> open_sink(const Place& place, bool overwrite, const Fi
     if (!place.path.empty()) return std::make_unique<FileSink>(place.path, overwrite, input, hook);
     return std::make_unique<FileSink>(place.fd, place.fd == 1 ? "standard output" : "the output descriptor", input,
                                       hook);
+}
+
+FileResult result_of(const Plan& plan, const Totals& totals, std::uint64_t header, const FileSource& input,
+                     const FileSink* output) {
+    return {.bytes_read = totals.bytes_read + header,
+            .bytes_written = output != nullptr ? output->bytes_written() : 0,
+            .notes = totals.notes | (input.has_grown() ? WARPAES_NOTE_INPUT_GREW : 0),
+            .backend = plan.backend->name(),
+            .device = plan.devices.front()};
 }
 
 void check_range(const ByteRange& range) {
