@@ -41,22 +41,6 @@ void SegmentCache::keep(std::uint64_t segment, Text text) {
 
 namespace {
 
-/// A part of the file for one of several readers at once: a SourceSlice would hand on the hook of each.
-class SourcePart final : public Source {
-public:
-    SourcePart(Source& source, std::uint64_t begin, std::uint64_t size) : source_(source), begin_(begin), size_(size) {}
-    std::uint64_t size() const noexcept override { return size_; }
-    bool is_sequential() const noexcept override { return false; }
-    std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override {
-        return source_.read(begin_ + offset, buffer);
-    }
-
-private:
-    Source& source_;
-    std::uint64_t begin_;
-    std::uint64_t size_;
-};
-
 /// Opens the segments of `range`, with whose first `source` begins, into `output`.
 void open_segments(Engine& engine, const SegmentCipher& cipher, const SegmentRange& range, Source& source,
                    const Plan& plan, std::uint8_t* output) {
@@ -205,7 +189,7 @@ void SegmentReader::open(const SegmentRange& range, const Output& output) {
         MemorySource source(locate(plan, memory + at, bytes));
         open_segments(engine_, *cipher_, range, source, plan, output.data);
     } else {
-        SourcePart source(*source_, at, bytes);
+        SourceSlice source(*source_, at, bytes);
         open_segments(engine_, *cipher_, range, source, plan, output.data);
     }
 }

@@ -57,7 +57,10 @@ public:
     std::uint64_t size() const noexcept override { return size_; }
     bool is_sequential() const noexcept override { return sequential_; }
     std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override;
-    void on_wait(WaitHook hook) override { hook_ = std::move(hook); }
+    /// What is read by many threads is never waited for.
+    void on_wait(WaitHook hook) override {
+        if (sequential_) hook_ = std::move(hook);
+    }
 
     [[nodiscard]] const struct stat& status() const noexcept { return status_; }
     /// It is longer now than size(), at which reading ends.

@@ -16,21 +16,6 @@ namespace warpaes {
 
 namespace {
 
-/// Whatever a lane throws.
-Error as_error(std::exception_ptr thrown) {
-    try {
-        std::rethrow_exception(std::move(thrown));
-    } catch (const Error& e) {
-        return e;
-    } catch (const std::bad_alloc&) {
-        return {WARPAES_ERROR_OUT_OF_MEMORY, "out of host memory"};
-    } catch (const std::exception& e) {
-        return {WARPAES_ERROR_INTERNAL, e.what()};
-    } catch (...) {
-        return {WARPAES_ERROR_INTERNAL, "unknown failure"};
-    }
-}
-
 Error cancelled() {
     return {WARPAES_ERROR_CANCELLED, "cancelled by the caller"};
 }
@@ -247,7 +232,7 @@ Batch::Step Batch::run_on_cpu(Claim claim, BatchScratch& scratch) {
         run_pieces_on_cpu(Pieces(slices), scratch);
     } catch (...) {
         wipe_outputs(slices, false, -1);
-        give_up(slices, as_error(std::current_exception()));
+        give_up(slices, current_error());
     }
     return done(claim.size());
 }
@@ -303,7 +288,7 @@ void Batch::run_solo(std::uint64_t number) {
         notes_ |= result.notes & WARPAES_NOTE_DEVICE_FAILED;
         count();
     } catch (...) {
-        const Error error = as_error(std::current_exception());
+        const Error error = current_error();
         if (error.status() == WARPAES_ERROR_AUTHENTICATION) {
             outcomes_.reject(entry, message);
             count();
@@ -349,7 +334,7 @@ Batch::Step Batch::run_on_gpu(int device, Claim claim, BatchScratch& scratch) {
         try {
             run_pieces_on_gpu(device, left, some_done, staged, scratch);
         } catch (...) {
-            const Error error = as_error(std::current_exception());
+            const Error error = current_error();
             scratch.discard_lane();
             if (!replaceable_ || !is_failure_of_device(error)) throw;
             lose(device, some_done ? Claim{} : claim);
@@ -360,7 +345,7 @@ Batch::Step Batch::run_on_gpu(int device, Claim claim, BatchScratch& scratch) {
     } catch (...) {
         scratch.discard_lane();
         wipe_outputs(slices, staged, -1);
-        give_up(slices, as_error(std::current_exception()));
+        give_up(slices, current_error());
     }
     return done(claim.size());
 }
@@ -412,7 +397,7 @@ Batch::Step Batch::run_on_device(int device, const TaskList& list, std::uint32_t
     } catch (...) {
         scratch.discard_lane();
         wipe_outputs(slices, false, device);
-        give_up(slices, as_error(std::current_exception()));
+        give_up(slices, current_error());
     }
     return done(1);
 }

@@ -15,6 +15,20 @@ void lower_to(Atomic&& value, std::uint64_t to) noexcept {
 
 }  // namespace
 
+Error current_error() {
+    try {
+        throw;
+    } catch (const Error& e) {
+        return e;
+    } catch (const std::bad_alloc&) {
+        return {WARPAES_ERROR_OUT_OF_MEMORY, "out of host memory"};
+    } catch (const std::exception& e) {
+        return {WARPAES_ERROR_INTERNAL, e.what()};
+    } catch (...) {
+        return {WARPAES_ERROR_INTERNAL, "unknown failure"};
+    }
+}
+
 void Outcomes::begin(std::uint64_t entry) noexcept {
     request_.result(entry) = {.status = WARPAES_OK, .reserved = 0, .failures = 0, .first_failure = none};
 }

@@ -13,6 +13,9 @@
 
 namespace warpaes {
 
+/// What is being caught, whatever it is.
+Error current_error();
+
 class Outcomes {
 public:
     explicit Outcomes(const BatchRequest& request) : request_(request) {}

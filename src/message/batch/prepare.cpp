@@ -135,12 +135,9 @@ bool Batch::prepare() {
             return left_ == 0;
         }
         abandon(WARPAES_ERROR_CANCELLED, "cancelled by the caller");
-    } catch (const Error& e) {
-        abandon(e.status(), e.what());
-    } catch (const std::bad_alloc&) {
-        abandon(WARPAES_ERROR_OUT_OF_MEMORY, "out of host memory");
-    } catch (const std::exception& e) {
-        abandon(WARPAES_ERROR_INTERNAL, e.what());
+    } catch (...) {
+        const Error error = current_error();
+        abandon(error.status(), error.what());
     }
     return true;
 }
