@@ -51,9 +51,8 @@ Progress to_progress(const warpaes_file_job& j) {
     };
 }
 
-/// What all formats have, but for the output, which not all jobs have.
+/// What all formats have, but for the output, which not all jobs have. What a message may be is checked in the end.
 void read_common(const warpaes_file_job& j, FileJob& job) {
-    job.direction = checked_direction(j.direction);
     job.overwrite = (j.flags & WARPAES_FILE_OVERWRITE) != 0;
     if ((j.flags & WARPAES_FILE_RANGE) != 0) job.range = ByteRange{j.range_first, j.range_last};
     job.input = to_place(j.input_path, j.input_fd, "input");
@@ -65,14 +64,6 @@ EncJob to_enc_job(const warpaes_file_job& j) {
                                     WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SALT | WARPAES_FILE_RANGE;
     check_flags(j.flags, known);
     EncJob job;
-    job.mode = checked_mode(j.mode);
-    if (uses_tag(job.mode)) {
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    "mode: a raw file has no place for a tag; WARPAES_FORMAT_STREAMING_AEAD has");
-    }
-    if (job.mode == Mode::xts) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "mode: XTS is for data units of storage, not for files as a whole");
-    }
     if (j.key != nullptr) job.key = &j.key->impl;
     if (j.format == WARPAES_FORMAT_OPENSSL_ENC) {
         job.passphrase = to_passphrase(j);
@@ -81,14 +72,23 @@ EncJob to_enc_job(const warpaes_file_job& j) {
     } else {
         require(j.key, "key");
     }
-    if (j.iv != nullptr || (j.format == WARPAES_FORMAT_RAW)) {
-        job.iv = checked_iv(job.mode, checked_bytes(j.iv, j.iv_len, "iv"));
-    }
+    const auto iv = checked_bytes(j.iv, j.iv_len, "iv");
     job.pkcs7 = (j.flags & WARPAES_FILE_PKCS7) != 0;
     job.base64 = (j.flags & WARPAES_FILE_BASE64) != 0;
     job.one_line = (j.flags & WARPAES_FILE_BASE64_ONE_LINE) != 0;
     read_common(j, job);
     job.output = to_place(j.output_path, j.output_fd, "output");
+
+    job.mode = checked_mode(j.mode);
+    job.direction = checked_direction(j.direction);
+    if (uses_tag(job.mode)) {
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "mode: a raw file has no place for a tag; WARPAES_FORMAT_STREAMING_AEAD has");
+    }
+    if (job.mode == Mode::xts) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "mode: XTS is for data units of storage, not for files as a whole");
+    }
+    if (j.iv != nullptr || j.format == WARPAES_FORMAT_RAW) job.iv = checked_iv(job.mode, iv);
     return job;
 }
 
@@ -104,6 +104,7 @@ AeadJob to_aead_job(const warpaes_file_job& j) {
     job.verify = (j.flags & WARPAES_FILE_VERIFY) != 0;
     read_common(j, job);
     if (!job.verify) job.output = to_place(j.output_path, j.output_fd, "output");
+    job.direction = checked_direction(j.direction);
     return job;
 }
 

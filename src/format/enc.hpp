@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "engine/engine.hpp"
+#include "engine/pipeline/file_job.hpp"
 #include "engine/pipeline/pipeline.hpp"
-#include "format/file_job.hpp"
 #include "format/key_derivation.hpp"
 
 namespace warpaes {

@@ -123,6 +123,7 @@ FileResult decrypt(Engine& engine, const AeadJob& job) {
         content.emplace(rewound, header);
     }
 
+    const Plan plan = plan_segments(engine, opened.key->parameters.format, job.direction, content->size());
     std::unique_ptr<FileSink> output;
     NoSink nowhere;
     Sink* sink = &nowhere;
@@ -135,7 +136,6 @@ FileResult decrypt(Engine& engine, const AeadJob& job) {
         if (job.range) sink = &kept.emplace(*sink, window.skip, window.keep);
     }
 
-    const Plan plan = plan_segments(engine, opened.key->parameters.format, job.direction, content->size());
     SegmentStage stage(
         cipher, job.direction,
         {.chunk_bytes = plan.chunk_bytes, .first = window.first, .ends = window.ends, .input_bytes = content->size()});

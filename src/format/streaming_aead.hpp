@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "format/file_job.hpp"
+#include "engine/pipeline/file_job.hpp"
 #include "format/keyset.hpp"
 
 namespace warpaes {

@@ -1,4 +1,4 @@
-#include "format/file_job.hpp"
+#include "engine/pipeline/file_job.hpp"
 
 #include <algorithm>
 
