@@ -72,7 +72,8 @@ EncJob to_enc_job(const warpaes_file_job& j) {
     } else {
         require(j.key, "key");
     }
-    const auto iv = checked_bytes(j.iv, j.iv_len, "iv");
+    const bool has_iv = j.iv != nullptr || j.format == WARPAES_FORMAT_RAW;
+    const auto iv = has_iv ? checked_bytes(j.iv, j.iv_len, "iv") : std::span<const std::uint8_t>();
     job.pkcs7 = (j.flags & WARPAES_FILE_PKCS7) != 0;
     job.base64 = (j.flags & WARPAES_FILE_BASE64) != 0;
     job.one_line = (j.flags & WARPAES_FILE_BASE64_ONE_LINE) != 0;
@@ -88,7 +89,7 @@ EncJob to_enc_job(const warpaes_file_job& j) {
     if (job.mode == Mode::xts) {
         throw Error(WARPAES_ERROR_ARGUMENT, "mode: XTS is for data units of storage, not for files as a whole");
     }
-    if (j.iv != nullptr || j.format == WARPAES_FORMAT_RAW) job.iv = checked_iv(job.mode, iv);
+    if (has_iv) job.iv = checked_iv(job.mode, iv);
     return job;
 }
 

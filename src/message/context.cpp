@@ -165,56 +165,34 @@ void Context::update(const std::uint8_t* input, std::size_t length, std::uint8_t
     if (length != 0 && input == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "input: is null");
     check_memory(input, length, "input");
     if (needs_whole_blocks(kind_.mode)) {
-        Secret<State> next = state_;
-        update_blocks(*next, input, length, output, capacity, written);
-        *state_ = *next;
-        return;
+        return change(state_, [&](auto& next) { update_blocks(*next, input, length, output, capacity, written); });
     }
-    if (kind_.mode == Mode::cmac) {
-        MacStream next = mac_;
-        next.update(input, length);
-        mac_ = next;
-        return;
-    }
+    if (kind_.mode == Mode::cmac) return change(mac_, [&](auto& next) { next.update(input, length); });
     written = kind_.mode == Mode::xts ? static_cast<std::size_t>(units_.output_of(length)) : length;
     check_capacity(written, capacity);
     if (written != 0 && output == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
     check_overlap(input, length, output, written);
     if (length == 0) return;
     switch (kind_.mode) {
-    case Mode::gcm: {
-        GcmStream next = gcm_;
-        next.update(input, length, output);
-        gcm_ = next;
-        break;
-    }
+    case Mode::gcm:
+        return change(gcm_, [&](auto& next) { next.update(input, length, output); });
     case Mode::ccm:
-        update_ccm(input, length, output);
-        break;
-    case Mode::xts: {
-        UnitStream next = units_;
-        next.update(input, length, output);
-        units_ = std::move(next);
-        break;
-    }
-    default: {
-        Secret<State> next = state_;
-        update_stream(*next, input, length, output);
-        *state_ = *next;
-    }
+        return change(ccm_, [&](auto& next) { update_ccm(next, input, length, output); });
+    case Mode::xts:
+        return change(units_, [&](auto& next) { next.update(input, length, output); });
+    default:
+        return change(state_, [&](auto& next) { update_stream(*next, input, length, output); });
     }
 }
 
 /// The MAC is that of the plaintext, which in place is there before encryption and after decryption.
-void Context::update_ccm(const std::uint8_t* input, std::size_t length, std::uint8_t* output) {
-    CcmStream ccm = ccm_;
-    Secret<State> next = state_;
+void Context::update_ccm(CcmStream& ccm, const std::uint8_t* input, std::size_t length, std::uint8_t* output) {
     ccm.check_text(length);
     if (kind_.direction == Direction::encrypt) ccm.text(input, length);
-    update_stream(*next, input, length, output);
-    if (kind_.direction == Direction::decrypt) ccm.text(output, length);
-    ccm_ = ccm;
-    *state_ = *next;
+    change(state_, [&](auto& next) {
+        update_stream(*next, input, length, output);
+        if (kind_.direction == Direction::decrypt) ccm.text(output, length);
+    });
 }
 
 void Context::update_blocks(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output,
@@ -371,15 +349,8 @@ void Context::aad(const std::uint8_t* data, std::size_t length) {
     require_open();
     if (length != 0 && data == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
     check_memory(data, length, "aad");
-    if (kind_.mode == Mode::ccm) {
-        CcmStream next = ccm_;
-        next.aad(data, length);
-        ccm_ = next;
-    } else {
-        GcmStream next = gcm_;
-        next.aad(data, length);
-        gcm_ = next;
-    }
+    const auto add = [&](auto& next) { next.aad(data, length); };
+    kind_.mode == Mode::ccm ? change(ccm_, add) : change(gcm_, add);
 }
 
 /// Throws Error{ARGUMENT}: a tag that CCM was not told of is as wrong as one that no mode has.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "base/secret.hpp"
 #include "engine/engine.hpp"
@@ -57,6 +58,14 @@ private:
         std::size_t used = 0;  ///< bytes of `partial` that are there (ECB, CBC) or spent (the others)
     };
 
+    /// Calls `step` with a copy of `part`, which takes its place if nothing was thrown.
+    template <typename Part, typename Step>
+    static void change(Part& part, const Step& step) {
+        Part next = part;
+        step(next);
+        part = std::move(next);
+    }
+
     void require_open() const;
     void require_tagged() const;
     void check_tag(std::size_t length) const;
@@ -68,7 +77,7 @@ private:
                                         std::uint64_t bytes) const;
     void update_blocks(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output,
                        std::size_t capacity, std::size_t& written) const;
-    void update_ccm(const std::uint8_t* input, std::size_t length, std::uint8_t* output);
+    void update_ccm(CcmStream& ccm, const std::uint8_t* input, std::size_t length, std::uint8_t* output);
     void update_stream(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output) const;
     void next_key_stream_block(State& state) const;
 
