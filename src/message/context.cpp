@@ -256,6 +256,7 @@ void Context::update_stream(State& state, const std::uint8_t* input, std::size_t
 
     // The next bytes of the block in hand: `partial` is its key stream from `used` on.
     const auto spend = [&](std::size_t n) {
+        if (state.used == 0) next_key_stream_block(state);
         Secret<Block> in, out;
         executor.read(in->data() + state.used, input, n);
         for (std::size_t i = 0; i < block_bytes; ++i) {
@@ -274,21 +275,13 @@ void Context::update_stream(State& state, const std::uint8_t* input, std::size_t
         }
         input += n;
         output += n;
-        length -= n;
     };
-
-    if (state.used != 0) spend(std::min(block_bytes - state.used, length));
-    const std::size_t whole = has_key_stream(stretch_mode()) ? length / block_bytes * block_bytes : length;
-    if (whole != 0) {
-        state.chain = run_and_chain(executor, run_from(state, input, output, whole));
-        input += whole;
-        output += whole;
-        length -= whole;
-    }
-    if (length != 0) {
-        next_key_stream_block(state);
-        spend(length);
-    }
+    const auto run = [&](std::uint64_t n) {
+        state.chain = run_and_chain(executor, run_from(state, input, output, n));
+        input += n;
+        output += n;
+    };
+    has_key_stream(stretch_mode()) ? by_blocks(state.used, length, spend, run) : run(length);
 }
 
 void Context::final(std::uint8_t* output, std::size_t capacity, std::size_t& written) {

@@ -1,6 +1,8 @@
 // Runs stretches of a message wherever its buffers lie, so that the code above need not know.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -8,6 +10,17 @@
 #include "message/message.hpp"
 
 namespace warpaes {
+
+/// A piece of `length` bytes behind `used` bytes of a block: `partial(n)` for what fills that block, `whole(n)` for
+/// whole blocks and `partial(n)` for the rest, where there is any of them.
+template <typename Partial, typename Whole>
+void by_blocks(std::size_t used, std::uint64_t length, const Partial& partial, const Whole& whole) {
+    const std::uint64_t first = used == 0 ? 0 : std::min<std::uint64_t>(block_bytes - used, length);
+    const std::uint64_t rest = (length - first) % block_bytes, blocks = length - first - rest;
+    if (first != 0) partial(static_cast<std::size_t>(first));
+    if (blocks != 0) whole(blocks);
+    if (rest != 0) partial(static_cast<std::size_t>(rest));
+}
 
 class Executor {
 public:

@@ -58,18 +58,12 @@ void GcmStream::aad(const std::uint8_t* data, std::uint64_t length) {
         take(piece->data(), state.aad_bytes % block_bytes, n);
         state.aad_bytes += n;
         data += n;
-        length -= n;
     };
-    const std::size_t used = state.aad_bytes % block_bytes;
-    if (used != 0) take_next(static_cast<std::size_t>(std::min<std::uint64_t>(block_bytes - used, length)));
-    const std::uint64_t whole = length / block_bytes * block_bytes;
-    if (whole != 0) {
+    by_blocks(state.aad_bytes % block_bytes, length, take_next, [&](std::uint64_t whole) {
         append(gcm_digest(*engine_, *key_, data, whole), whole / block_bytes);
         state.aad_bytes += whole;
         data += whole;
-        length -= whole;
-    }
-    if (length != 0) take_next(static_cast<std::size_t>(length));
+    });
 }
 
 void GcmStream::next_key_stream_block() {
@@ -90,6 +84,7 @@ void GcmStream::update(const std::uint8_t* input, std::uint64_t length, std::uin
 
     const auto take_next = [&](std::size_t n) {
         const std::size_t used = state.text_bytes % block_bytes;
+        if (used == 0) next_key_stream_block();
         Secret<Block> in, out;
         executor.read(in->data(), input, n);
         for (std::size_t i = 0; i < n; ++i) {
@@ -100,12 +95,8 @@ void GcmStream::update(const std::uint8_t* input, std::uint64_t length, std::uin
         state.text_bytes += n;
         input += n;
         output += n;
-        length -= n;
     };
-    const std::size_t used = state.text_bytes % block_bytes;
-    if (used != 0) take_next(static_cast<std::size_t>(std::min<std::uint64_t>(block_bytes - used, length)));
-    const std::uint64_t whole = length / block_bytes * block_bytes;
-    if (whole != 0) {
+    by_blocks(state.text_bytes % block_bytes, length, take_next, [&](std::uint64_t whole) {
         Secret<Block> digest;
         MessageGroup stretch = stretch_of(Mode::gcm, direction_, *key_, state.j0, input, output, whole);
         if (state.public_counters) {
@@ -120,12 +111,7 @@ void GcmStream::update(const std::uint8_t* input, std::uint64_t length, std::uin
         state.text_bytes += whole;
         input += whole;
         output += whole;
-        length -= whole;
-    }
-    if (length != 0) {
-        next_key_stream_block();
-        take_next(static_cast<std::size_t>(length));
-    }
+    });
 }
 
 Secret<Block> GcmStream::tag() const {
