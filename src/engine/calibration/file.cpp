@@ -1,16 +1,15 @@
 #include "engine/calibration/file.hpp"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <sstream>
 
 #include "base/error.hpp"
+#include "engine/pipeline/file.hpp"
 
 namespace warpaes {
 
@@ -126,22 +125,13 @@ void store_calibration(const CostModel& model, const std::string& path, const Ma
     }
     if (target.has_parent_path()) fs::create_directories(target.parent_path(), error);
     if (error) refuse_to_write(target, error.message());
-    std::random_device random;
-    const fs::path temporary = path + "." + digest(std::to_string(random()) + std::to_string(::getpid()));
-    {
-        std::ofstream file(temporary, std::ios::binary);
-        file << write_calibration(merged, machine);
-        file.close();
-        if (!file) {
-            fs::remove(temporary, error);
-            refuse_to_write(target, "the folder is not writable or full");
-        }
-    }
-    fs::rename(temporary, target, error);
-    if (error) {
-        const std::string why = error.message();
-        fs::remove(temporary, error);
-        refuse_to_write(target, why);
+    const std::string text = write_calibration(merged, machine);
+    try {
+        FileSink file(path, true, nullptr);
+        file.write(0, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+        file.commit();
+    } catch (const Error& e) {
+        throw Error(e.status(), std::string("calibration: ") + e.what());
     }
 }
 
