@@ -122,9 +122,7 @@ void Engine::use_planner(std::shared_ptr<const CostModel> costs) const {
     planners_.push_back(std::make_unique<const Planner>(std::move(costs), options_.threads, longest_short()));
     const Planner* const planner = planners_.back().get();
     planner_.store(planner, std::memory_order_release);
-    // Who says from where on a GPU is to be used has plans for all.
-    if (forced_ != nullptr || options_.gpu_least_bytes) return;
-    short_ways_.store(&planner->short_ways(), std::memory_order_release);
+    if (forced_ == nullptr) short_ways_.store(&planner->short_ways(), std::memory_order_release);
 }
 
 const Planner& Engine::planner() const {
@@ -172,7 +170,6 @@ bool Engine::gpu_pays(Memory memory, double cpu_seconds, bool counts,
 Plan Engine::choose(const Work& work, bool counts) const {
     Plan plan;
     CudaBackend& cuda = cuda_backend();
-    const bool parallel = is_parallel(work.mode, work.direction);
     if (work.memory == Memory::device) {
         if (forced_ != nullptr && forced_ != &cuda) {
             throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(forced_->name()) +
@@ -190,10 +187,6 @@ Plan Engine::choose(const Work& work, bool counts) const {
     } else if (work.bytes == unknown_length) {
         plan.backend = &best_cpu_backend();
         plan.reason = "best CPU backend: nobody knows how long it is";
-    } else if (options_.gpu_least_bytes) {
-        const bool gpu = parallel && work.bytes >= *options_.gpu_least_bytes && cuda.usable();
-        plan.backend = gpu ? &cuda : &best_cpu_backend();
-        plan.reason = gpu ? "a GPU is here and the message is long and can be cut" : "best CPU backend";
     } else {
         const Planner::Best cpu = planner().best_cpu(work);
         const bool gpu = gpu_pays(work.memory, cpu.prediction.seconds, counts, [&] {

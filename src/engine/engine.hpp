@@ -26,8 +26,6 @@ struct EngineOptions {
     unsigned threads = 0;
     unsigned depth = 0;
     std::uint64_t chunk_bytes = 0;
-    /// Instead of the cost model: host data of at least so many bytes, in a direction that can be cut, goes to the GPU.
-    std::optional<std::uint64_t> gpu_least_bytes = std::nullopt;
     /// Instead of this machine's calibration.
     std::shared_ptr<const CostModel> costs = nullptr;
     /// So long at least, and about twice as long at most, stays what a batch has made of a key for those to come.

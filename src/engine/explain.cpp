@@ -54,12 +54,6 @@ Crew Engine::crew(std::span<const Work> parts, bool counts) const {
         bytes += part.bytes;
         if (part.memory == Memory::pageable) memory = Memory::pageable;
     }
-    if (options_.gpu_least_bytes) {
-        if (bytes >= *options_.gpu_least_bytes && !gpus().empty()) {
-            return {nullptr, gpus(), 0, "a GPU is here and there is enough to do"};
-        }
-        return {replacement({}).backend, {}, 0, "best CPU backend"};
-    }
     const Planner::Best cpu = planner().best_cpu(parts);
     const double on_cpu = cpu.prediction.seconds;
     double on_gpu = 0;

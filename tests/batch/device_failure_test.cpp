@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "../gpu_first.hpp"
 #include "abi_batch.hpp"
 #include "capi/handles.hpp"
 #include "failures.hpp"
@@ -29,7 +30,7 @@ constexpr const char* functions[] = {"cudaEventCreateWithFlags",
                                      "cudaStreamWaitEvent"};
 
 AbiEngine engine_with_gpu(bool forced) {
-    const EngineOptions options{.backend = forced ? "cuda" : "auto", .device = -1, .threads = 2, .gpu_least_bytes = 1};
+    const EngineOptions options{.backend = forced ? "cuda" : "auto", .device = -1, .threads = 2, .costs = gpu_first()};
     return AbiEngine(new warpaes_engine(options));
 }
 

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <tuple>
 
+#include "../gpu_first.hpp"
 #include "capi/handles.hpp"
 #include "failures.hpp"
 #include "record.hpp"
@@ -48,7 +49,7 @@ Engine make_gpu_engine(bool forced) {
                                          .threads = 1,
                                          .depth = 2,
                                          .chunk_bytes = 8192,
-                                         .gpu_least_bytes = 1};
+                                         .costs = warpaes::gpu_first()};
     return Engine(new warpaes_engine(options));
 }
 

@@ -1,6 +1,7 @@
 // File jobs on a GPU that fails midway, on the simulated GPU: every CUDA call at each of its turns, once and for good.
 #include <limits>
 
+#include "../gpu_first.hpp"
 #include "file_job.hpp"
 #include "format/segment_cipher.hpp"
 #include "simt.hpp"
@@ -20,7 +21,7 @@ protected:
     ~FileDeviceFailure() override { simt::reset(); }
 
     static EngineOptions options(const char* backend) {
-        return {.backend = backend, .threads = 2, .depth = 2, .chunk_bytes = 16384, .gpu_least_bytes = 1};
+        return {.backend = backend, .threads = 2, .depth = 2, .chunk_bytes = 16384, .costs = gpu_first()};
     }
 
     static constexpr int for_good = std::numeric_limits<int>::max() / 2;

@@ -10,6 +10,7 @@
 #include <limits>
 #include <random>
 
+#include "../gpu_first.hpp"
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
 #include "engine/pipeline/memory.hpp"
@@ -46,7 +47,7 @@ protected:
                 .threads = 2,
                 .depth = 2,
                 .chunk_bytes = 32768,
-                .gpu_least_bytes = 1};
+                .costs = gpu_first()};
     }
 
     /// Buffers of a kind; the same twice for work in place.

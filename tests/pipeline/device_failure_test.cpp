@@ -2,6 +2,7 @@
 // the rest, and the bytes are the same.
 #include <gtest/gtest.h>
 
+#include "../gpu_first.hpp"
 #include "backend/cuda_backend.hpp"
 #include "engine/chain.hpp"
 #include "engine/pipeline/group.hpp"
@@ -19,7 +20,7 @@ protected:
 
     /// Chooses the GPU for anything, because it is long enough, and not because it was asked for.
     static EngineOptions automatic() {
-        return {.backend = "auto", .threads = 2, .depth = 2, .chunk_bytes = 65536, .gpu_least_bytes = 1};
+        return {.backend = "auto", .threads = 2, .depth = 2, .chunk_bytes = 65536, .costs = gpu_first()};
     }
 
     /// `work` with each call to CUDA failing in turn.

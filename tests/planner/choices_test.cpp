@@ -105,16 +105,6 @@ TEST_F(Choices, ForcedIsForced) {
     EXPECT_THROW((void)cpu.explain({.bytes = 1, .memory = Memory::device}), Error);
 }
 
-TEST_F(Choices, AFixedLimitReplacesTheModel) {
-    EngineOptions options = automatic(costs(10));
-    options.gpu_least_bytes = 1000;
-    const Engine engine(options);
-    EXPECT_NE(choice(engine, 999, Memory::pageable), "cuda");
-    EXPECT_EQ(choice(engine, 1000, Memory::pageable), "cuda");
-    EXPECT_TRUE(engine.plan({.bytes = 1000}).replaceable);
-    EXPECT_EQ(engine.crew(std::vector<Work>{{.bytes = 1000}}).seconds, 0);
-}
-
 TEST_F(Choices, PredictionsAreOfWhatIsPossible) {
     const Engine engine(automatic(costs()));
     const Work on_device{.bytes = mib, .memory = Memory::device};

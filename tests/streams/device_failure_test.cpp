@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "../format/segment_oracle.hpp"
+#include "../gpu_first.hpp"
 #include "../pipeline/support.hpp"
 #include "backend/cuda_backend.hpp"
 #include "engine/pipeline/memory.hpp"
@@ -23,7 +24,7 @@ protected:
 
     /// Chooses the GPU for anything, because it is long enough, and not because it was asked for.
     static EngineOptions automatic() {
-        return {.backend = "auto", .threads = 2, .depth = 2, .chunk_bytes = 8192, .gpu_least_bytes = 1};
+        return {.backend = "auto", .threads = 2, .depth = 2, .chunk_bytes = 8192, .costs = gpu_first()};
     }
     static std::unique_ptr<Source> source(const Bytes& file) {
         return std::make_unique<MemorySource>(
