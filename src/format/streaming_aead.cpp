@@ -107,9 +107,10 @@ Window find_window(Engine& engine, const SegmentCipher& cipher, const ByteRange&
 }
 
 FileResult decrypt(Engine& engine, const AeadJob& job) {
-    FileSource file = open_source(job.input, job.progress);
     const std::vector<const StreamKey*> keys = job.keyset->usable();
-    RewoundSource rewound(file, beginning_needed(keys));
+    const std::size_t beginning = beginning_needed(keys);
+    FileSource file = open_source(job.input, job.progress);
+    RewoundSource rewound(file, beginning);
     const OpenedFile opened = open_file(engine, keys, job.aad, rewound);
     const SegmentCipher& cipher = *opened.cipher;
 

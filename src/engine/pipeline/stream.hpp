@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "engine/engine.hpp"
 
@@ -64,6 +65,26 @@ private:
     Source& source_;
     std::uint64_t skip_;
     std::uint64_t size_;
+};
+
+/// A source whose beginning was read already, and is read once more.
+class RewoundSource final : public Source {
+public:
+    /// Reads the first `bytes` bytes of `source`, or all that it has.
+    RewoundSource(Source& source, std::size_t bytes);
+
+    std::uint64_t size() const noexcept override { return source_.size(); }
+    bool is_sequential() const noexcept override { return source_.is_sequential(); }
+    std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override;
+    void on_wait(WaitHook hook) override { source_.on_wait(std::move(hook)); }
+
+    [[nodiscard]] std::span<const std::uint8_t> beginning() const noexcept { return beginning_; }
+    [[nodiscard]] bool is_whole() const noexcept { return whole_; }
+
+private:
+    Source& source_;
+    std::vector<std::uint8_t> beginning_;
+    bool whole_;
 };
 
 /// Puts `shift` bytes, which its maker has written, in front of what it passes on to `sink`.
