@@ -7,9 +7,7 @@
 namespace warpaes {
 
 /// A stretch of one message, processed in one go: `length` bytes from `input` to `output`, which are equal or disjoint.
-///
-/// ECB and CBC: whole blocks. CTR, OFB, CFB128: any length, but a stretch that does not end on a block boundary is the
-/// last one of its message. CFB8: any number of bytes. CFB1: `length` counts bits; full bytes unless it is the last.
+/// What MessageGroup says of lengths and chaining values goes for it.
 struct Run {
     Mode mode;
     Direction direction;
@@ -17,12 +15,8 @@ struct Run {
     const std::uint8_t* input;
     std::uint8_t* output;
     std::uint64_t length;
-    /// Chaining value before the first block: IV, counter, or previous ciphertext (for CFB8 and CFB1 the shift
-    /// register). A run does not change it: see `chain_after`. XTS: the first data unit's tweak before its encryption,
-    /// a little-endian number that grows by one from unit to unit (IEEE 1619, 5.1).
-    Block chain;
-    /// XTS: the key that encrypts the tweaks, and the bytes of a data unit. The run is whole units, of which the last
-    /// of a message may be shorter; none is shorter than 16 bytes.
+    Block chain;  ///< before the first block
+    /// XTS: the key that encrypts the tweaks, and the bytes of a data unit.
     const ExpandedKey* tweak_key = nullptr;
     std::uint64_t data_unit = 0;
 
@@ -32,9 +26,8 @@ struct Run {
 /// AES-GCM (SP 800-38D) under one key: `count` segments at equal distances, each a message of its own; or with
 /// `count` = 1 a stretch of one message, or only its authentication.
 ///
-/// GHASH is linear: the sum over the blocks of a message can be cut anywhere, each part starting from zero, and put
-/// together as `part * H^(blocks after it)`. So a stretch yields the digest of its own ciphertext, padded with zeros to
-/// whole blocks, and whoever cut the message adds the digests up (aes/ghash.hpp).
+/// A stretch yields the digest of its own ciphertext, padded with zeros to whole blocks, and whoever cut the message
+/// adds the digests up (see MessageGroup::digest).
 struct GcmRun {
     Direction direction;
     const ExpandedKey* key;

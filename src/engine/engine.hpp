@@ -114,8 +114,9 @@ public:
     /// The same for work that only CPUs do, on data in host memory. Throws Error{BACKEND} if a GPU was asked for;
     /// `what` is the sentence's subject.
     [[nodiscard]] Plan plan_on_cpu(const Work& work, const char* what) const;
-    /// Decides who carries out a batch of these parts, which lie in host memory. Thread-safe.
-    [[nodiscard]] Crew crew(std::span<const Work> parts) const;
+    /// Decides who carries out a batch of these parts, which lie in host memory. `counts`: it is going to be done; if
+    /// on the CPU, it is one call more that a GPU might have done faster. Thread-safe.
+    [[nodiscard]] Crew crew(std::span<const Work> parts, bool counts = true) const;
     /// What plan() would say now, and why. Looks at the GPUs, which plan() avoids for short messages; does not wake
     /// them. Throws Error{BACKEND}.
     [[nodiscard]] Explanation explain(const Work& work) const;
@@ -157,12 +158,11 @@ private:
         bool operator==(const LaneKey&) const = default;
     };
     [[nodiscard]] const Planner& planner() const;
-    /// `counts`: the work is going to be done; if on the CPU, it is one call more that a GPU might have done faster.
+    /// `counts`: as with crew().
     [[nodiscard]] Plan choose(const Work& work, bool counts) const;
     /// `gpu_seconds()`: what it would take GPUs that are awake, asked when there are some.
     [[nodiscard]] bool gpu_pays(Memory memory, double cpu_seconds, bool counts,
                                 const std::function<double()>& gpu_seconds) const;
-    [[nodiscard]] Crew crew(std::span<const Work> parts, bool counts) const;
     [[nodiscard]] const BackendInfo& gpu_info() const;
     /// The lock is held.
     void use_planner(std::shared_ptr<const CostModel> costs) const;

@@ -82,10 +82,6 @@ Crew Engine::crew(std::span<const Work> parts, bool counts) const {
             cpu_name + ": " + in_words(on_cpu) + " predicted against " + in_words(on_gpu) + " by cuda" + basis};
 }
 
-Crew Engine::crew(std::span<const Work> parts) const {
-    return crew(parts, true);
-}
-
 Explanation Engine::explain(const Work& work) const {
     Explanation e;
     const bool shared_out = work.batch && work.memory != Memory::device;

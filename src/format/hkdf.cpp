@@ -17,18 +17,9 @@ namespace warpaes {
 namespace {
 
 const char* digest_name(Hash hash) {
-    switch (hash) {
-    case Hash::sha1:
-        return "SHA1";
-    case Hash::sha224:
-        return "SHA2-224";
-    case Hash::sha256:
-        return "SHA2-256";
-    case Hash::sha384:
-        return "SHA2-384";
-    case Hash::sha512:
-        return "SHA2-512";
-    }
+    static constexpr std::array names{"SHA1", "SHA2-384", "SHA2-256", "SHA2-512", "SHA2-224"};  // by value
+    const auto index = static_cast<std::size_t>(hash) - 1;
+    if (index < names.size()) return names[index];
     throw Error(WARPAES_ERROR_KEYSET, "keyset: a key names a hash that does not exist");
 }
 
