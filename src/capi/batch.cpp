@@ -54,11 +54,9 @@ extern "C" {
 
 warpaes_status warpaes_arena_create(warpaes_engine* engine, warpaes_memory memory, int32_t device, uint64_t bytes,
                                     warpaes_arena** arena) {
-    return guarded([&] {
-        require(arena, "arena");
-        *arena = nullptr;
+    return created(arena, "arena", [&] {
         require(engine, "engine");
-        *arena = new warpaes_arena{
+        return new warpaes_arena{
             Arena(engine->impl, checked_memory(memory), memory == WARPAES_MEMORY_SHARED, device, bytes)};
     });
 }
@@ -81,9 +79,7 @@ int warpaes_arena_fd(const warpaes_arena* arena) {
 
 warpaes_status warpaes_batch_submit(warpaes_engine* engine, const warpaes_batch_options* options,
                                     const warpaes_batch_entry* entries, uint64_t count, warpaes_batch** batch) {
-    return guarded([&] {
-        require(batch, "batch");
-        *batch = nullptr;
+    return created(batch, "batch", [&] {
         require(engine, "engine");
         warpaes_batch_options o = WARPAES_BATCH_OPTIONS_INIT;
         if (options != nullptr) o = read_struct(options, "options");
@@ -94,7 +90,7 @@ warpaes_status warpaes_batch_submit(warpaes_engine* engine, const warpaes_batch_
         }
         made->engine = engine->batches;
         engine->batches->submit(std::move(request), made->impl);
-        *batch = made.release();
+        return made.release();
     });
 }
 

@@ -59,11 +59,9 @@ ContextKind to_kind(const warpaes_context_options& o) {
 extern "C" {
 
 warpaes_status warpaes_context_create(warpaes_engine* engine, warpaes_context** context) {
-    return guarded([&] {
-        require(context, "context");
-        *context = nullptr;
+    return created(context, "context", [&] {
         require(engine, "engine");
-        *context = new warpaes_context{Context(engine->impl)};
+        return new warpaes_context{Context(engine->impl)};
     });
 }
 
@@ -72,11 +70,9 @@ void warpaes_context_destroy(warpaes_context* context) {
 }
 
 warpaes_status warpaes_context_copy(const warpaes_context* context, warpaes_context** copy) {
-    return guarded([&] {
-        require(copy, "copy");
-        *copy = nullptr;
+    return created(copy, "copy", [&] {
         require(context, "context");
-        *copy = new warpaes_context(*context);
+        return new warpaes_context(*context);
     });
 }
 

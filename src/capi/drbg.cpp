@@ -26,16 +26,14 @@ extern "C" {
 
 warpaes_status warpaes_drbg_create(warpaes_engine* engine, const warpaes_drbg_options* options, warpaes_drbg** drbg) {
     char* error = nullptr;
-    const warpaes_status status = guarded([&] {
-        require(drbg, "drbg");
-        *drbg = nullptr;
+    const warpaes_status status = created(drbg, "drbg", [&] {
         warpaes_drbg_options o = WARPAES_DRBG_OPTIONS_INIT;
         if (options != nullptr) o = read_struct(options, "options");
         error = o.error;
         require(engine, "engine");
         check_flags(o.flags, WARPAES_DRBG_WITHOUT_DF);
         if (o.reserved != 0) throw Error(WARPAES_ERROR_ARGUMENT, "reserved: must be 0");
-        *drbg = new warpaes_drbg{Drbg(
+        return new warpaes_drbg{Drbg(
             engine->impl, {.key_bits = o.key_bits,
                            .derives = (o.flags & WARPAES_DRBG_WITHOUT_DF) == 0,
                            .entropy = input_of(o.entropy, o.entropy_len, "entropy"),

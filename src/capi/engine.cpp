@@ -23,25 +23,23 @@ EngineOptions to_options(const warpaes_engine_options* given) {
             .chunk_bytes = o.chunk_bytes};
 }
 
-const BackendInfo* info_at(std::size_t index) {
+}  // namespace
+
+const BackendInfo& capi::backend_at(std::size_t index) {
+    std::size_t rest = index;
     for (const Backend* backend : all_backends()) {
         const auto& entries = backend->info();
-        if (index < entries.size()) return &entries[index];
-        index -= entries.size();
+        if (rest < entries.size()) return entries[rest];
+        rest -= entries.size();
     }
-    return nullptr;
+    throw Error(WARPAES_ERROR_ARGUMENT,
+                "index: there are " + std::to_string(index - rest) + " entries, got " + std::to_string(index));
 }
-
-}  // namespace
 
 extern "C" {
 
 warpaes_status warpaes_engine_create(const warpaes_engine_options* options, warpaes_engine** engine) {
-    const warpaes_status status = guarded([&] {
-        require(engine, "engine");
-        *engine = nullptr;
-        *engine = new warpaes_engine(to_options(options));
-    });
+    const warpaes_status status = created(engine, "engine", [&] { return new warpaes_engine(to_options(options)); });
     if (options != nullptr && options->struct_size >= struct_facts<warpaes_engine_options>.least &&
         options->error != nullptr) {
         write_error(status, options->error);
@@ -71,34 +69,28 @@ size_t warpaes_backend_count(void) {
 warpaes_status warpaes_backend_query(size_t index, warpaes_backend_info* info) {
     return guarded([&] {
         auto out = read_struct(info, "info");
-        const BackendInfo* entry = info_at(index);
-        if (entry == nullptr) {
-            throw Error(WARPAES_ERROR_ARGUMENT, "index: there are " + std::to_string(warpaes_backend_count()) +
-                                                    " entries, got " + std::to_string(index));
-        }
+        const BackendInfo& entry = backend_at(index);
         const auto size = out.struct_size;
         out = {.struct_size = size,
-               .usable = entry->usable() ? 1 : 0,
-               .name = entry->name.c_str(),
-               .description = entry->description.c_str(),
-               .reason = entry->reason.c_str(),
-               .device = entry->device,
-               .multiprocessors = entry->multiprocessors,
-               .memory_bytes = entry->memory_bytes};
+               .usable = entry.usable() ? 1 : 0,
+               .name = entry.name.c_str(),
+               .description = entry.description.c_str(),
+               .reason = entry.reason.c_str(),
+               .device = entry.device,
+               .multiprocessors = entry.multiprocessors,
+               .memory_bytes = entry.memory_bytes};
         write_struct(out, info, size);
     });
 }
 
 warpaes_status warpaes_alloc(warpaes_engine* engine, warpaes_memory memory, int32_t device, uint64_t bytes,
                              void** pointer) {
-    return guarded([&] {
-        require(pointer, "pointer");
-        *pointer = nullptr;
+    return created(pointer, "pointer", [&] {
         require(engine, "engine");
         if (memory == WARPAES_MEMORY_SHARED) {
             throw Error(WARPAES_ERROR_ARGUMENT, "memory: what other processes may map is an arena's");
         }
-        *pointer = engine->memory.add(
+        return engine->memory.add(
             std::make_unique<Arena>(engine->impl, checked_memory(memory), false, device, std::max(bytes, 1UL)));
     });
 }

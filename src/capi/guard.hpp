@@ -52,6 +52,17 @@ inline void require(const void* pointer, const char* name) {
     if (pointer == nullptr) refuse_null(name);
 }
 
+/// guarded(), for a call that makes something: `make()` gives what `to`, the argument of that name, gets; null if it
+/// throws.
+template <typename Type, typename Make>
+warpaes_status created(Type** to, const char* name, const Make& make) noexcept {
+    return guarded([&] {
+        require(to, name);
+        *to = nullptr;
+        *to = make();
+    });
+}
+
 /// Throws Error{ARGUMENT} for a struct whose size nobody has set, or smaller than its first version.
 template <typename Struct>
 void check_size(const Struct& given, const char* name) {
@@ -87,6 +98,9 @@ void check_flags(std::uint32_t flags, std::uint32_t known);
 
 /// The sentence that goes with `status`, which this thread has just caught, to `error`, WARPAES_ERROR_BYTES bytes.
 void write_error(warpaes_status status, char* error) noexcept;
+
+/// Of all backends' lists, one behind the other. Throws Error{ARGUMENT} if there are not so many.
+const BackendInfo& backend_at(std::size_t index);
 
 /// Throws Error{ARGUMENT} if there is no such memory. SHARED is page-locked.
 Memory checked_memory(warpaes_memory memory);

@@ -62,13 +62,11 @@ using namespace warpaes::capi;
 extern "C" {
 
 warpaes_status warpaes_key_create(const uint8_t* bytes, size_t length, warpaes_key** key) {
-    return guarded([&] {
-        require(key, "key");
-        *key = nullptr;
+    return created(key, "key", [&] {
         require(bytes, "bytes");
         std::unique_ptr<warpaes_key> made(new warpaes_key{ExpandedKey({bytes, length})});
         living().add(made.get());
-        *key = made.release();
+        return made.release();
     });
 }
 

@@ -28,30 +28,22 @@ const char* warpaes_template_name(size_t index) {
 }
 
 warpaes_status warpaes_keyset_create(warpaes_keyset** keyset) {
-    return guarded([&] {
-        require(keyset, "keyset");
-        *keyset = nullptr;
-        *keyset = new warpaes_keyset{};
-    });
+    return created(keyset, "keyset", [] { return new warpaes_keyset{}; });
 }
 
 warpaes_status warpaes_keyset_parse(const char* json, size_t length, warpaes_keyset** keyset) {
-    return guarded([&] {
-        require(keyset, "keyset");
-        *keyset = nullptr;
+    return created(keyset, "keyset", [&] {
         require(json, "json");
-        *keyset = new warpaes_keyset{Keyset::parse({json, length})};
+        return new warpaes_keyset{Keyset::parse({json, length})};
     });
 }
 
 warpaes_status warpaes_keyset_from_raw(const char* template_name, const uint8_t* key, size_t length,
                                        warpaes_keyset** keyset) {
-    return guarded([&] {
-        require(keyset, "keyset");
-        *keyset = nullptr;
+    return created(keyset, "keyset", [&] {
         require(template_name, "template");
         require(key, "key");
-        *keyset = new warpaes_keyset{Keyset::from_raw(template_name, {key, length})};
+        return new warpaes_keyset{Keyset::from_raw(template_name, {key, length})};
     });
 }
 

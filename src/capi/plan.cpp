@@ -40,16 +40,6 @@ Work to_work(const warpaes_work* given) {
             .batch = w.batch == 1};
 }
 
-const BackendInfo& entry_at(std::size_t index) {
-    for (const Backend* backend : all_backends()) {
-        const auto& entries = backend->info();
-        if (index < entries.size()) return entries[index];
-        index -= entries.size();
-    }
-    throw Error(WARPAES_ERROR_ARGUMENT,
-                "index: there are only " + std::to_string(warpaes_backend_count()) + " entries");
-}
-
 CalibrationReport measure(const warpaes_calibration& c) {
     std::function<bool(std::uint64_t, std::uint64_t)> progress;
     if (c.progress != nullptr) {
@@ -87,7 +77,7 @@ warpaes_status warpaes_engine_predict(warpaes_engine* engine, const warpaes_work
     return guarded([&] {
         require(engine, "engine");
         auto out = read_struct(prediction, "prediction");
-        const auto found = engine->impl.predict(to_work(work), entry_at(index));
+        const auto found = engine->impl.predict(to_work(work), backend_at(index));
         const BackendPrediction p = found.value_or(BackendPrediction{});
         out = {.struct_size = out.struct_size,
                .possible = found ? 1 : 0,

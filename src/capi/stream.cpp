@@ -95,14 +95,12 @@ extern "C" {
 
 warpaes_status warpaes_reader_open(warpaes_engine* engine, const warpaes_source* source, const warpaes_keyset* keyset,
                                    const void* aad, size_t aad_len, warpaes_reader** reader) {
-    return guarded([&] {
-        require(reader, "reader");
-        *reader = nullptr;
+    return created(reader, "reader", [&] {
         require(engine, "engine");
         require(keyset, "keyset");
         const auto s = read_struct(source, "source");
         const auto text = checked_aad(aad, aad_len);
-        *reader = new warpaes_reader{{engine->impl, to_source(s), keyset->impl.usable(), text}};
+        return new warpaes_reader{{engine->impl, to_source(s), keyset->impl.usable(), text}};
     });
 }
 
@@ -127,9 +125,7 @@ void warpaes_reader_close(warpaes_reader* reader) {
 
 warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* sink, const warpaes_keyset* keyset,
                                    const void* aad, size_t aad_len, warpaes_writer** writer) {
-    return guarded([&] {
-        require(writer, "writer");
-        *writer = nullptr;
+    return created(writer, "writer", [&] {
         require(engine, "engine");
         require(keyset, "keyset");
         const auto s = read_struct(sink, "sink");
@@ -138,19 +134,18 @@ warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* s
         const auto text = checked_aad(aad, aad_len);
         const StreamKey& key = keyset->impl.primary();
         if (s.write != nullptr) {
-            *writer = new warpaes_writer{{engine->impl, std::make_unique<CallerSink>(s), [] {}, key, text}};
-            return;
+            return new warpaes_writer{{engine->impl, std::make_unique<CallerSink>(s), [] {}, key, text}};
         }
         note_stack_depth(files_stack);
         const bool overwrite = (s.flags & WARPAES_FILE_OVERWRITE) != 0;
         auto file = std::make_unique<FileSink>(checked_path(s.path, "sink"), overwrite, nullptr);
         FileSink* const output = file.get();
-        *writer = new warpaes_writer{{engine->impl, std::move(file),
-                                      [output] {
-                                          note_stack_depth(files_stack);
-                                          output->commit();
-                                      },
-                                      key, text}};
+        return new warpaes_writer{{engine->impl, std::move(file),
+                                   [output] {
+                                       note_stack_depth(files_stack);
+                                       output->commit();
+                                   },
+                                   key, text}};
     });
 }
 
