@@ -14,7 +14,7 @@ namespace {
 
 BatchRequest to_request(const warpaes_batch_options& o, const warpaes_batch_entry* entries, std::uint64_t count) {
     constexpr std::uint32_t known = WARPAES_BATCH_OFFSETS | WARPAES_BATCH_CHECK_NONCES;
-    check_flags(o.flags, known);
+    refuse_unknown_flags(o.flags, known);
     if (count != 0) require(entries, "entries");
     if (count >= std::numeric_limits<std::uint32_t>::max()) {
         throw Error(WARPAES_ERROR_ARGUMENT, "count: must be below 2^32 - 1, got " + std::to_string(count));

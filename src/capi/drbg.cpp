@@ -31,7 +31,7 @@ warpaes_status warpaes_drbg_create(warpaes_engine* engine, const warpaes_drbg_op
         if (options != nullptr) o = read_struct(options, "options");
         error = o.error;
         require(engine, "engine");
-        check_flags(o.flags, WARPAES_DRBG_WITHOUT_DF);
+        refuse_unknown_flags(o.flags, WARPAES_DRBG_WITHOUT_DF);
         if (o.reserved != 0) throw Error(WARPAES_ERROR_ARGUMENT, "reserved: must be 0");
         return new warpaes_drbg{Drbg(
             engine->impl, {.key_bits = o.key_bits,
@@ -61,7 +61,7 @@ warpaes_status warpaes_drbg_generate(warpaes_drbg* drbg, void* output, uint64_t 
                                      uint64_t additional_len, uint32_t flags) {
     return guarded([&] {
         require(drbg, "drbg");
-        check_flags(flags, WARPAES_DRBG_PREDICTION_RESISTANCE);
+        refuse_unknown_flags(flags, WARPAES_DRBG_PREDICTION_RESISTANCE);
         (void)input_of(output, output_len, "output");
         drbg->impl.generate({static_cast<std::uint8_t*>(output), static_cast<std::size_t>(output_len)},
                             input_of(additional, additional_len, "additional"),

@@ -62,7 +62,7 @@ void read_common(const warpaes_file_job& j, FileJob& job) {
 EncJob to_enc_job(const warpaes_file_job& j) {
     constexpr std::uint32_t known = WARPAES_FILE_PKCS7 | WARPAES_FILE_BASE64 | WARPAES_FILE_BASE64_ONE_LINE |
                                     WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SALT | WARPAES_FILE_RANGE;
-    check_flags(j.flags, known);
+    refuse_unknown_flags(j.flags, known);
     EncJob job;
     if (j.key != nullptr) job.key = &j.key->impl;
     if (j.format == WARPAES_FORMAT_OPENSSL_ENC) {
@@ -131,8 +131,13 @@ warpaes_status warpaes_file_run(warpaes_engine* engine, const warpaes_file_job* 
         require(engine, "engine");
         if (result != nullptr) check_size(*result, "result");
         const warpaes_file_job j = read_struct(job, "job");
-        note_result(made, j.format == WARPAES_FORMAT_STREAMING_AEAD ? run_aead(engine->impl, to_aead_job(j))
-                                                                    : run_enc(engine->impl, to_enc_job(j)));
+        if (j.format == WARPAES_FORMAT_STREAMING_AEAD) {
+            const AeadJob aead = to_aead_job(j);
+            note_result(made, run_aead(engine->impl, aead));
+        } else {
+            const EncJob enc = to_enc_job(j);
+            note_result(made, run_enc(engine->impl, enc));
+        }
     });
     write_error(made.status, made.error);
     write_result(made, result);

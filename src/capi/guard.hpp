@@ -93,8 +93,8 @@ Struct read_struct(const Struct* from, const char* name) {
     return copy;
 }
 
-/// Throws Error{ARGUMENT} for any other bit than those of `known`.
-void check_flags(std::uint32_t flags, std::uint32_t known);
+/// Throws Error{ARGUMENT} if there is any other bit than those of `known`.
+void refuse_unknown_flags(std::uint32_t flags, std::uint32_t known);
 
 /// The sentence that goes with `status`, which this thread has just caught, to `error`, WARPAES_ERROR_BYTES bytes.
 void write_error(warpaes_status status, char* error) noexcept;

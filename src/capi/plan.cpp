@@ -96,7 +96,7 @@ warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, const warpaes_ca
         if (result != nullptr) check_size(*result, "result");
         const auto c = read_struct(calibration, "calibration");
         constexpr std::uint32_t known = WARPAES_CALIBRATE_QUICK | WARPAES_CALIBRATE_CPU_ONLY | WARPAES_CALIBRATE_KEEP;
-        check_flags(c.flags, known);
+        refuse_unknown_flags(c.flags, known);
         const auto start = std::chrono::steady_clock::now();
         CalibrationReport report = measure(c);
         report.model.keep_gpus(engine->impl.costs());

@@ -18,7 +18,7 @@ void write_error(warpaes_status status, char* error) noexcept {
     std::snprintf(error, WARPAES_ERROR_BYTES, "%.*s", WARPAES_ERROR_BYTES - 1, status == WARPAES_OK ? "" : last_error);
 }
 
-void check_flags(std::uint32_t flags, std::uint32_t known) {
+void refuse_unknown_flags(std::uint32_t flags, std::uint32_t known) {
     if ((flags & ~known) != 0) throw Error(WARPAES_ERROR_ARGUMENT, "flags: has bits that this version does not know");
 }
 

@@ -130,7 +130,7 @@ warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* s
         require(keyset, "keyset");
         const auto s = read_struct(sink, "sink");
         require_one_place((s.path != nullptr) + (s.write != nullptr), "sink", "path or function");
-        check_flags(s.flags, WARPAES_FILE_OVERWRITE);
+        refuse_unknown_flags(s.flags, WARPAES_FILE_OVERWRITE);
         const auto text = checked_aad(aad, aad_len);
         const StreamKey& key = keyset->impl.primary();
         if (s.write != nullptr) {
