@@ -7,6 +7,8 @@
     tools/mutants.py --wiping 25               so many of lines that overwrite secrets: without them
     tools/mutants.py --list mutants.json       these: [{"file", "line", "after"}]
     tools/mutants.py --again                   those of the last run that have not been killed, with the tests of now
+    tools/mutants.py --count 200 --draws 3     three draws, of this seed and the next two, in a build; runs the first
+    tools/mutants.py --next                    the next of them, with the tests of now
     tools/mutants.py --record                  the score to bench/results/robustness
 
 The mutants are universalmutator's (PyPI), one a line, drawn with --seed; of lines that a record has already, none. All
@@ -29,6 +31,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import switches
 from recording import ROOT, file_for, output_of, processor, stamp
 from switched_tree import LIMIT, Slot, Tree
 from switches import Switch
@@ -57,8 +60,8 @@ ROOMS = {
     "src/engine/calibration": f"planner/test_planner planner/test_planner_simulated {SECRETS} ^cli.plan",
     "src/engine/pipeline": f"{FILES} pipeline/test_pipeline_simulated {ABI} {SECRETS} faults/test_faults {COMMAND}",
     "src/format": f"{FILES} {SECRETS} faults/test_faults {COMMAND}",
-    "src/message": f"hpp/test_hpp {ABI} abi/test_abi_simulated message/test_message_simulated {SIMULATED} {SECRETS}"
-    " planner/test_planner planner/test_planner_simulated",
+    "src/message": f"hpp/test_hpp message/test_message {ABI} abi/test_abi_simulated message/test_message_simulated"
+    f" {SIMULATED} {SECRETS} planner/test_planner planner/test_planner_simulated",
     "src/message/batch": f"{ENGINE} {ABI} {SIMULATED} batch/test_batch_faults {SECRETS}",
     "include/warpaes": "hpp/test_hpp hpp/test_hpp_simulated streams/test_streams batch/test_abi_batch",
     "cli": f"{COMMAND}",
@@ -69,7 +72,7 @@ NOT_HERE = re.compile(r"include/warpaes/device|include/warpaes/warpaes\.h$|cli/b
 WIPING = re.compile(
     r"((?:\(void\)|check\()?(?:\w|\.|->|::)*\b"
     r"(?:wipe|clear_memory|clear_after_failure|clear_rows|clear_vector_registers|end_clean_stack|explicit_bzero|cudaMemset"
-    r"|cudaMemsetAsync)\([^{]*\);|(?:std::)?\bmemset\([^{]*'\*'.*;)"
+    r"|cudaMemsetAsync)\((?:\{[^{}]*\}|[^{]*)\);|(?:std::)?\bmemset\([^{]*'\*'.*;)"
 )
 
 
@@ -228,18 +231,45 @@ def try_out(tree: Tree, slot: Slot, tests: list[str], baseline: dict[str, dict])
 
 
 def save(tree: Tree, state: dict) -> None:
-    state["slots"] = [{"number": s.number, "mutant": s.mutant, "switch": vars(s.ways[0])} for s in tree.slots]
+    state["slots"] = [
+        {
+            "number": s.number,
+            "mutant": s.mutant,
+            "switch": vars(s.ways[0]),
+            "line_at": switches.start_of(tree.code(s.mutant["file"]).text, s.mutant["line"]),
+        }
+        for s in tree.slots
+    ]
     state["passed_over"] = tree.passed_over
     STATE.write_text(json.dumps(state, indent=1))
 
 
-def write_record(state: dict, slots: list[Slot]) -> None:
-    results = [state["results"][str(slot.number)] for slot in slots if str(slot.number) in state["results"]]
-    results.sort(key=lambda mutant: (mutant["file"], mutant["line"]))
+def load(tree: Tree, state: dict) -> None:
+    """The slots of the last run, wherever their lines are by now; without those whose lines are no longer there."""
+    tree.passed_over = state["passed_over"]
+    for saved in state["slots"]:
+        mutant, switch = saved["mutant"], Switch(**saved["switch"])
+        path = ROOT / mutant["file"]
+        text = tree.code(mutant["file"]).text if path.exists() else ""
+        lines = [number for number, line in enumerate(text.split("\n"), 1) if line.strip() == mutant["before"]]
+        if lines:
+            line = min(lines, key=lambda number: abs(number - mutant["line"]))
+            moved = switches.start_of(text, line) - saved["line_at"]
+            switch.begin, switch.end = switch.begin + moved, switch.end + moved
+            if text[switch.begin : switch.end] == switch.before:
+                slot = Slot(saved["number"], [{**mutant, "line": line}])
+                slot.ways = [switch]
+                tree.slots.append(slot)
+                continue
+        print(f"no longer there: {saved['number']} {mutant['file']}:{mutant['line']} {mutant['before']}", flush=True)
+
+
+def write_record(state: dict) -> None:
+    results = sorted(state["results"].values(), key=lambda mutant: (mutant["file"], mutant["line"]))
     for mutant in results:
         if mutant["killed_by"] is None:
             mutant.setdefault("because", "")
-    why = [passed["why"] for passed in state["passed_over"]]
+    why = [passed["why"] for passed in state["passed_over"] if passed["slot"] in state["draws"][state["draw"]]]
     record = {"schema": 1, "kind": "mutants", **state["stamp"], "cpu": processor(), "seed": state["seed"]}
     record["passed_over"] = {reason: why.count(reason) for reason in sorted(set(why))}
     record["mutants"] = results
@@ -257,6 +287,8 @@ def main() -> int:
     parser.add_argument("--wiping", type=int, default=0, help="lines that overwrite secrets")
     parser.add_argument("--list", metavar="FILE", help="mutants chosen by hand")
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--draws", type=int, default=1, help="so many draws in one build")
+    parser.add_argument("--next", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=600, help="no new mutant after these")
@@ -266,16 +298,18 @@ def main() -> int:
     subprocess.run([ROOT / "tools/setup", "mutants"], check=True)
     BUILD.mkdir(parents=True, exist_ok=True)
     tree = Tree(BUILD / "tree")
-    if arguments.again:
+    if arguments.again or arguments.next:
         state = json.loads(STATE.read_text())
-        tree.passed_over = state["passed_over"]
-        for saved in state["slots"]:
-            slot = Slot(saved["number"], [saved["mutant"]])
-            slot.ways = [Switch(**saved["switch"])]
-            tree.slots.append(slot)
+        load(tree, state)
+        if arguments.next:
+            state |= {"stamp": stamp(), "seed": state["seed"] + 1, "draw": state["draw"] + 1, "results": {}}
     else:
-        state = {"stamp": stamp(), "seed": arguments.seed, "results": {}}
-        lists = choose(arguments, Draw(arguments.seed))
+        state = {"stamp": stamp(), "seed": arguments.seed, "draw": 0, "draws": [], "results": {}}
+        lists: list[list[dict]] = []
+        for seed in range(arguments.seed, arguments.seed + arguments.draws):
+            before = len(lists)
+            lists += choose(arguments, Draw(seed))
+            state["draws"].append(list(range(before + 1, len(lists) + 1)))
         tree.take(lists)
         print(f"{len(tree.slots)} mutants of {len(lists)} wanted", flush=True)
     tree.write()
@@ -283,8 +317,9 @@ def main() -> int:
     rooms = {room_of(slot.mutant["file"]) for slot in tree.slots}
     tree.make(targets_of(rooms))
     save(tree, state)
+    drawn = [slot for slot in tree.slots if slot.number in state["draws"][state["draw"]]]
     tests = {room: tests_of(room, tree) for room in rooms}
-    todo = [slot for slot in tree.slots if (state["results"].get(str(slot.number)) or {}).get("killed_by") is None]
+    todo = [slot for slot in drawn if (state["results"].get(str(slot.number)) or {}).get("killed_by") is None]
     baseline = tree.baseline(sorted({t for slot in todo for t in tests[room_of(slot.mutant["file"])]}))
     state["baseline"] = baseline
     save(tree, state)
@@ -305,7 +340,7 @@ def main() -> int:
     results = state["results"].values()
     print(f"{len(results)} mutants, {sum(mutant['killed_by'] is not None for mutant in results)} killed")
     if arguments.record:
-        write_record(state, tree.slots)
+        write_record(state)
     return 0
 
 

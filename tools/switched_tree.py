@@ -59,7 +59,7 @@ class Tree:
         return self.codes[file]
 
     def pass_over(self, slot: Slot, why: str) -> None:
-        self.passed_over.append({**slot.candidates.pop(0), "why": why})
+        self.passed_over.append({**slot.candidates.pop(0), "slot": slot.number, "why": why})
         slot.ways = []
 
     def settle(self, slot: Slot) -> bool:

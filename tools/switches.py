@@ -427,6 +427,11 @@ def finder(code: Code, line: int, after: str) -> Finder:
     return Finder(code, Code("\n".join(lines)), line)
 
 
+def start_of(text: str, line: int) -> int:
+    """Where a line begins."""
+    return sum(len(before) + 1 for before in text.split("\n")[: line - 1])
+
+
 def lines_of(text: str, switch: Switch) -> range:
     """The lines that a switch takes."""
     return range(text.count("\n", 0, switch.begin) + 1, text.count("\n", 0, switch.end) + 2)
