@@ -229,6 +229,43 @@ TEST(BatchOnALostGpu, ShowsNothingOfWhatItHasBegun) {
     EXPECT_GT(failed, 2U) << "nothing has failed: this tests nothing";
 }
 
+// On a caller's stream a call that fails says so; what it held is the next one's, which is right.
+TEST(EnqueuedBatch, ThatFailsIsToldAndTheNextIsRight) {
+    std::vector<GroupSpec> specs;
+    for (const Mode mode : {Mode::ctr, Mode::cbc, Mode::gcm}) {
+        specs.push_back({.mode = mode, .count = 6, .length = 64, .iv_length = mode == Mode::gcm ? 12U : 16U});
+    }
+    specs.push_back({.mode = Mode::ecb, .count = 3, .length = 32, .raw_keys = true});
+    unsigned failed = 0;
+    for (const char* const function :
+         {"cudaEventRecord", "cudaLaunchHostFunc", "cudaLaunchKernelEx", "cudaMemcpyAsync", "cudaMemsetAsync",
+          "cudaStreamGetCaptureInfo", "cudaStreamWaitEvent", "cudaThreadExchangeStreamCaptureMode"}) {
+        for (int nth = 1;; ++nth) {
+            SCOPED_TRACE(std::string(function) + " " + std::to_string(nth));
+            simt::reset();
+            const AbiEngine engine = engine_with_gpu(true);
+            OutputMemory memory(engine, true);
+            const BatchCase cases(specs, 15, memory, memory);
+            AbiEntries entries(cases);
+            const auto enqueue = [&] {
+                return warpaes_batch_enqueue(engine.get(), nullptr, entries.entries().data(), specs.size(), nullptr);
+            };
+            simt::fail_call(function, nth, cudaErrorUnknown);
+            const warpaes_status status = enqueue();
+            const bool came_so_far = simt::calls(function) >= static_cast<std::uint64_t>(nth);
+            simt::reset();
+            if (status != WARPAES_OK) {
+                EXPECT_EQ(status, WARPAES_ERROR_DEVICE);
+                ++failed;
+                EXPECT_EQ(enqueue(), WARPAES_OK) << warpaes_last_error();
+            }
+            EXPECT_EQ(cases.complaints(), "");
+            if (!came_so_far) break;
+        }
+    }
+    EXPECT_GT(failed, 10U) << "nothing has failed: this tests nothing";
+}
+
 // What is larger than a task for a GPU is a task all the same.
 TEST(BatchOnAGpu, TakesAMessageThatIsLargerThanATask) {
     simt::reset();
@@ -250,6 +287,15 @@ TEST(BatchOnAGpu, TakesAMessageThatIsLargerThanATask) {
     ASSERT_EQ(warpaes_batch_submit(engine.get(), nullptr, &entry, 1, &handle), WARPAES_OK);
     const AbiBatchHandle batch(handle);
     EXPECT_EQ(warpaes_batch_wait(handle, 60000), WARPAES_ERROR_DEVICE);
+    simt::reset();
+}
+
+// Nor has the lane's staging room for it, where it lies in place and the engine chose the GPU.
+TEST(BatchOnAGpu, StagesAMessageThatIsLargerThanATask) {
+    simt::reset();
+    const AbiEngine engine = engine_with_gpu(false);
+    EXPECT_EQ(complaints_of_abi_batch(engine, std::vector<GroupSpec>{{.length = 5 << 19, .in_place = true}}, 14), "");
+    EXPECT_GT(simt::calls("cudaLaunchKernelEx"), 0U) << "not on the GPU";
     simt::reset();
 }
 

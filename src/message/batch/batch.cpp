@@ -361,8 +361,8 @@ void Batch::run_pieces_on_gpu(int device, Pieces& left, bool& some_done, bool st
         const auto piece = after.next(most);
         if (piece.empty()) return;
         if (leave_out(piece) && leave_out(after.rest())) return;
+        std::optional<SecretBuffer> more;  // which settle() reads
         try {
-            std::optional<SecretBuffer> more;
             if (const std::size_t needed = staged ? bytes_in_place(piece) : 0; needed > room) more.emplace(needed);
             gather(piece, more ? std::span(more->data(), more->size()) : lane->output_staging().first(room), scratch);
             clean_stack([&] { lane->run(scratch.groups); });
