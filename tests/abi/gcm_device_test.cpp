@@ -56,6 +56,21 @@ TEST_P(GcmDevice, WhereverTheBuffersLie) {
     }
 }
 
+/// Nobody encrypts twice what warps share among them.
+TEST_P(GcmDevice, ALongMessageInPlace) {
+    const GcmCase c = make_gcm_case(random_, 16, 12, 0, 600001);
+    const Key key = make_key(c.key);
+    for (const warpaes_direction direction : directions) {
+        const bool encrypt = direction == WARPAES_ENCRYPT;
+        const Buffer data = on_device(encrypt ? c.text : c.sealed);
+        Bytes tag = c.tag;
+        Call message = gcm_message(c, key, direction, data.data(), data.data(), tag.data());
+        run(message);
+        EXPECT_TRUE(read(data, c.text.size()) == (encrypt ? c.sealed : c.text));
+        EXPECT_EQ(tag, c.tag);
+    }
+}
+
 TEST_P(GcmDevice, AssociatedDataAlone) {
     for (const std::size_t length : {1U, 40U, 5000U}) {
         const GcmCase c = make_gcm_case(random_, 16, 12, length, 0);

@@ -122,5 +122,23 @@ TEST(Plans, WhatIsMissingIsNamed) {
     EXPECT_STREQ(warpaes_last_error(), "engine: is null");
 }
 
+// No more than there is room for, with the zero at the end.
+TEST(Plans, ThePathOfTheCalibrationFitsOrIsAnError) {
+    const std::string where = "some/where.json";
+    setenv("WARPAES_CALIBRATION", where.c_str(), 1);
+    for (std::size_t capacity = 0; capacity <= where.size() + 2; ++capacity) {
+        PoisonedBuffer path(capacity);
+        const warpaes_status status = warpaes_calibration_path(reinterpret_cast<char*>(path.data()), capacity);
+        EXPECT_EQ(status, capacity > where.size() ? WARPAES_OK : WARPAES_ERROR_BUFFER_TOO_SMALL) << capacity;
+        EXPECT_TRUE(path.intact_after(capacity));
+        if (status == WARPAES_OK) {
+            EXPECT_EQ(std::string(reinterpret_cast<const char*>(path.data())), where);
+        } else {
+            EXPECT_NE(std::string(warpaes_last_error()).find(std::to_string(where.size() + 1)), std::string::npos);
+        }
+    }
+    setenv("WARPAES_CALIBRATION", "none", 1);
+}
+
 }  // namespace
 }  // namespace abi_tests

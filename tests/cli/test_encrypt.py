@@ -414,6 +414,20 @@ class Outputs(KeyedTest):
         self.assertGreater(drawn, 1)
         self.assertLessEqual(drawn, (time.monotonic() - begin) / 0.1 + 2)
 
+    def test_progress_says_of_how_much(self):
+        """All files that have a length; of a pipe nobody knows it."""
+        self.write("in", data(3 << 20))
+        os.mkfifo(self.path("pipe"))
+        command = [WARPAES, "encrypt", "-k", "keyset", "--progress", "--output-dir", "out", "in", "pipe"]
+        with subprocess.Popen(command, cwd=self.directory, stderr=subprocess.PIPE) as process:
+            with open(self.path("pipe"), "wb") as pipe:
+                pipe.write(bytes(1 << 20))
+                pipe.flush()
+                time.sleep(0.6)
+            told = process.communicate()[1].decode()
+        self.assertEqual(process.returncode, 0, told)
+        self.assertIn("MiB of 3.00 MiB ", told)
+
     def test_a_file_that_grows_meanwhile_is_warned_of(self):
         self.write("in", data(5_000_000))
         command = [WARPAES, "encrypt", "-k", "keyset", "--threads", "1", "-o", "-", "in"]

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
+#include "engine/pipeline/memory.hpp"
 #include "support.hpp"
 
 namespace warpaes::test {
@@ -203,6 +205,17 @@ TEST_F(PipelineTest, ProgressHearsTheEndAndCanCancel) {
     }
 }
 
+TEST_F(PipelineTest, ProgressIsToldNowAndThen) {
+    const Bytes input = random_bytes(200 * 4096, 10);
+    TestSource source(input, TestSource::Kind::positional);
+    TestSink sink(TestSink::Kind::positional);
+    std::atomic<int> told = 0;
+    const auto begin = std::chrono::steady_clock::now();
+    run(cipher(Mode::ctr, Direction::encrypt), source, sink, [&](std::uint64_t, std::uint64_t) { return ++told != 0; });
+    const auto took = std::chrono::steady_clock::now() - begin;
+    EXPECT_LE(told, took / std::chrono::milliseconds(20) + 2);  // and of the end
+}
+
 constexpr int patience = 10000;  // milliseconds; whoever waits in vain gives up
 
 /// Waits for another end that never comes, and asks the hook meanwhile.
@@ -278,6 +291,22 @@ TEST_F(PipelineTest, ManyEmptyAndShortRunsLeaveNothingBehind) {
         TestSink sink(TestSink::Kind::sequential);
         run(cipher(Mode::ctr, Direction::encrypt), source, sink);
         ASSERT_EQ(sink.bytes(), *oracle::evp("CTR", true, key_bytes, iv_bytes, input));
+    }
+}
+
+TEST(Overlap, IsAByteThatTwoRangesHaveInCommon) {
+    const Bytes memory(12);
+    for (std::size_t a = 0; a < 6; ++a) {
+        for (std::size_t a_bytes = 0; a_bytes < 4; ++a_bytes) {
+            for (std::size_t b = 0; b < 6; ++b) {
+                for (std::size_t b_bytes = 0; b_bytes < 4; ++b_bytes) {
+                    bool common = false;
+                    for (std::size_t i = a; i < a + a_bytes; ++i) common = common || (i >= b && i < b + b_bytes);
+                    EXPECT_EQ(overlap(memory.data() + a, a_bytes, memory.data() + b, b_bytes), common)
+                        << a << " + " << a_bytes << ", " << b << " + " << b_bytes;
+                }
+            }
+        }
     }
 }
 
