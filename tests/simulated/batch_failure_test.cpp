@@ -105,6 +105,31 @@ TEST(BatchFailures, NothingIsLeft) {
     EXPECT_EQ(dirty, 0u);
 }
 
+/// Nor where there are so many groups that several threads make them ready, each in memory of its own.
+TEST(BatchFailures, NothingIsLeftOfWhatSeveralThreadsMadeReady) {
+    constexpr std::size_t count = std::size_t{2} << 15;
+    const ExpandedKey key(std::vector<std::uint8_t>(16, 3));
+    const Block text{'A', ' ', 's', 'e', 'c', 'r', 'e', 't', '\'', 's', ' ', 't', 'e', 'x', 't', '!'};
+    std::vector<Block> plain(count, text), cipher(count);
+    MessageGroup group;
+    group.direction = Direction::encrypt;
+    group.length = block_bytes;
+    group.key = &key;
+    std::vector<MessageGroup> groups(count, group);
+    for (std::size_t i = 0; i < count; ++i) {
+        groups[i].input = Elements::of(plain[i].data());
+        groups[i].output = {cipher[i].data(), 0};
+    }
+    Pool pool;
+    auto lane = cuda_backend().open_lane(0, 0, &pool);
+    simt::reset();
+    lane->run(groups);
+    EXPECT_EQ(std::count(cipher.begin(), cipher.end(), cipher[0]), static_cast<std::ptrdiff_t>(count));
+    EXPECT_NE(found({text}), 0u) << "they are elsewhere: this tests nothing";
+    lane->wipe_staging(0);
+    EXPECT_EQ(found({text}), 0u);
+}
+
 /// Nor does one that is closed at once, as after a failure.
 TEST(BatchFailures, NothingIsLeftOfALaneThatIsDiscarded) {
     auto lane = cuda_backend().open_lane(0, 4096);
