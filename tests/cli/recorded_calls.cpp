@@ -1,11 +1,13 @@
 // Preloaded into the command: writes down, in their order, the calls that make a file durable and give it its name.
 // $RECORDED_CALLS names the file. With $OLD_FILE_SYSTEM renameat2() is not to be had; with $LITTLE_MEMORY no block of
-// memory of 100,000 bytes or more. What the command leaves in its memory in the end goes to the file $MEMORY_LEFT.
+// memory of 100,000 bytes or more. What the command leaves in its memory in the end goes to the file $MEMORY_LEFT. The
+// call of warpaes_crypt() that has the number $WRONG_CALL gets its result wrong.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdint>
@@ -13,6 +15,8 @@
 #include <cstring>
 #include <new>
 #include <string>
+
+#include "warpaes/warpaes.h"
 
 namespace {
 
@@ -80,6 +84,23 @@ int renameat2(int from_folder, const char* from, int to_folder, const char* to, 
 int link(const char* from, const char* to) noexcept {
     record("link", to);
     return real<int(const char*, const char*)>("link")(from, to);
+}
+
+warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_message* m, warpaes_result* result) {
+    static const char* const wrong = std::getenv("WRONG_CALL");
+    static std::atomic<int> calls{0};
+    const auto crypt = real<warpaes_status(warpaes_engine*, const warpaes_message*, warpaes_result*)>("warpaes_crypt");
+    const warpaes_status status = crypt(engine, m, result);
+    if (wrong == nullptr || ++calls != std::atoi(wrong)) return status;
+    if (status == WARPAES_ERROR_AUTHENTICATION) return WARPAES_OK;
+    if (m->input_len != 0 && m->mode != WARPAES_CMAC) {
+        static_cast<unsigned char*>(m->output)[m->input_len - 1] ^= 1;
+    } else if (m->direction == WARPAES_ENCRYPT) {
+        static_cast<unsigned char*>(m->tag)[0] ^= 1;
+    } else {
+        return WARPAES_ERROR_AUTHENTICATION;
+    }
+    return status;
 }
 
 }  // extern "C"
