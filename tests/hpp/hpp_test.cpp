@@ -1,11 +1,13 @@
 // The C++ header: that it hands everything on as it is, owns what it says it owns, and turns statuses into exceptions.
 #include <gtest/gtest.h>
+#include <warpaes/planning.h>
 
 #include <array>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 #include <warpaes/warpaes.hpp>
 
@@ -260,7 +262,48 @@ TEST_F(Hpp, ListsBackends) {
     const auto list = warpaes::backends();
     ASSERT_EQ(list.size(), warpaes_backend_count());
     EXPECT_EQ(list.front().name, "libcrypto");
-    for (const auto& info : list) EXPECT_EQ(info.usable, info.reason.empty()) << info.name;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        const auto& info = list[i];
+        EXPECT_EQ(info.usable, info.reason.empty()) << info.name;
+        warpaes_backend_info raw{};
+        raw.struct_size = sizeof raw;
+        ASSERT_EQ(warpaes_backend_query(i, &raw), WARPAES_OK);
+        EXPECT_EQ(std::tuple(info.name, info.description, info.reason, info.usable ? 1U : 0U),
+                  std::tuple(raw.name, raw.description, raw.reason, static_cast<unsigned>(raw.usable)));
+        EXPECT_EQ(std::tuple(info.device, info.multiprocessors, info.memory_bytes),
+                  std::tuple(raw.device, raw.multiprocessors, raw.memory_bytes));
+    }
+}
+
+TEST_F(Hpp, EnginesTakeEveryOption) {
+    const auto plan_of = [](const warpaes::EngineOptions& options) {
+        const warpaes::Engine made(options);
+        warpaes_work work = WARPAES_WORK_INIT;
+        work.mode = WARPAES_CTR;
+        work.direction = WARPAES_ENCRYPT;
+        work.message_len = std::uint64_t{1} << 30;
+        warpaes_plan plan = {};
+        plan.struct_size = sizeof plan;
+        EXPECT_EQ(warpaes_engine_plan(made.get(), &work, &plan), WARPAES_OK) << warpaes_last_error();
+        return plan;
+    };
+    EXPECT_STREQ(plan_of({.backend = "libcrypto"}).backend, "libcrypto");
+    EXPECT_EQ(plan_of({.backend = "libcrypto", .threads = 1}).lanes, 1U);
+    EXPECT_EQ(plan_of({.backend = "libcrypto", .threads = 3}).lanes, 3U);
+    EXPECT_EQ(plan_of({.backend = "libcrypto", .threads = 4, .depth = 2}).lanes, 2U);
+    EXPECT_EQ(plan_of({.backend = "libcrypto", .chunk_bytes = 8192}).chunk_bytes, 8192U);
+    const auto refused = failure_of([] { warpaes::Engine{{.device = 99}}; });
+    EXPECT_EQ(refused.first, WARPAES_ERROR_BACKEND);
+    EXPECT_NE(refused.second.find("99"), std::string::npos) << refused.second;
+}
+
+TEST_F(Hpp, CopiesNoMoreThanThereIsRoomFor) {
+    const Bytes from = pattern(20);
+    Bytes to(20);
+    engine.copy(to, from);
+    EXPECT_EQ(to, from);
+    const auto refused = failure_of([&] { engine.copy(warpaes::Bytes(to.data(), 19), from); });
+    EXPECT_EQ(refused, std::pair(WARPAES_ERROR_BUFFER_TOO_SMALL, std::string("to: shorter than from")));
 }
 
 TEST_F(Hpp, ThrowsWithoutADevice) {
@@ -318,6 +361,51 @@ TEST_F(HppFile, ComesBackFromAPassphraseAndARange) {
                                .iterations = 1000,
                                .range = warpaes::Range{1'000'000, 5}});
     EXPECT_EQ(content(out()), Bytes(plain.begin() + 1'000'000, plain.begin() + 1'000'005));
+}
+
+TEST_F(HppFile, TakesEveryOptionAndTellsWhatItDid) {
+    const warpaes::Engine libcrypto({.backend = "libcrypto"});
+    const Bytes last_counter(16, 0xff);
+    warpaes::FileJob job{.direction = Direction::encrypt,
+                         .input = in(),
+                         .output = out(),
+                         .key = &key,
+                         .iv = last_counter,
+                         .progress = {}};
+    const auto wrapped = warpaes::run_file(libcrypto, job);
+    EXPECT_EQ(std::tuple(wrapped.bytes_read, wrapped.bytes_written, wrapped.notes, wrapped.backend, wrapped.device),
+              std::tuple(plain.size(), plain.size(), WARPAES_NOTE_COUNTER_WRAPPED, "libcrypto", -1));
+    EXPECT_EQ(failure_of([&] { warpaes::run_file(libcrypto, job); }).first, WARPAES_ERROR_EXISTS);
+    job.overwrite = true;
+    job.iv = iv;
+    EXPECT_EQ(warpaes::run_file(libcrypto, job).notes, 0U);
+    job.mode = Mode::cbc;
+    EXPECT_EQ(failure_of([&] { warpaes::run_file(libcrypto, job); }).first, WARPAES_ERROR_DATA_LENGTH);
+    job.pkcs7 = true;
+    EXPECT_EQ(warpaes::run_file(libcrypto, job).bytes_written, plain.size() / 16 * 16 + 16);
+    EXPECT_EQ(content(out()), oracle::evp("CBC", true, key_bytes, iv, plain, true));
+    job.range = warpaes::Range{0, 0};
+    EXPECT_EQ(failure_of([&] { warpaes::run_file(libcrypto, job); }).first, WARPAES_ERROR_RANGE);
+
+    // What is derived of a passphrase depends on each of these.
+    const auto crypt = [&](Direction direction, const std::string& from, const std::string& to, unsigned key_bits,
+                           std::uint32_t iterations, std::string_view passphrase) {
+        warpaes::run_file(libcrypto, {.direction = direction,
+                                      .input = from,
+                                      .output = to,
+                                      .passphrase = passphrase,
+                                      .key_bits = key_bits,
+                                      .iterations = iterations,
+                                      .overwrite = true,
+                                      .progress = {}});
+        return content(to);
+    };
+    const std::string sealed = folder / "sealed";
+    (void)crypt(Direction::encrypt, in(), sealed, 128, 20, "horse");
+    EXPECT_EQ(crypt(Direction::decrypt, sealed, out(), 128, 20, "horse"), plain);
+    EXPECT_NE(crypt(Direction::decrypt, sealed, out(), 256, 20, "horse"), plain);
+    EXPECT_NE(crypt(Direction::decrypt, sealed, out(), 128, 21, "horse"), plain);
+    EXPECT_NE(crypt(Direction::decrypt, sealed, out(), 128, 20, "horses"), plain);
 }
 
 TEST_F(HppFile, IsCancelledByProgressWithoutATrace) {
