@@ -40,6 +40,7 @@ BUILD = ROOT / "build/mutants"
 STATE = BUILD / "state.json"
 RESULTS = ROOT / "bench/results/robustness"
 
+PARTS = 8
 # A room's tests, the quickest first: programs of GoogleTest's below build/tests, or names for `ctest -R`.
 ENGINE = "batch/test_batch_parts batch/test_batch planner/test_planner hpp/test_hpp"
 ABI = "batch/test_abi_batch abi/test_abi"
@@ -194,9 +195,14 @@ def choose(arguments, draw: Draw) -> list[list[dict]]:
 
 
 def tests_of(room: str, tree: Tree) -> list[str]:
+    """Programs of many tests in parts, of which a mutant is run with those that come by it."""
     found = []
     for test in ROOMS[room].split():
-        found += ["^" + name for name in tree.listed(test)] if test.startswith("^") else [test]
+        if test.startswith("^"):
+            found += ["^" + name for name in tree.listed(test)]
+        else:
+            parts = 1 if "secrets/" in test else PARTS
+            found += [f"{test} {part}/{parts}" for part in range(parts)]
     return found
 
 
@@ -225,7 +231,7 @@ def try_out(tree: Tree, slot: Slot, tests: list[str], baseline: dict[str, dict])
         "room": room_of(mutant["file"]),
         **mutant,
         "after": mutant["after"].strip(),
-        "killed_by": killer.lstrip("^") if killer else None,
+        "killed_by": killer.lstrip("^").split()[0] if killer else None,
         "seconds": seconds,
     }
 
@@ -315,7 +321,7 @@ def main() -> int:
     tree.write()
     tree.configure()
     rooms = {room_of(slot.mutant["file"]) for slot in tree.slots}
-    tree.make(targets_of(rooms))
+    tree.make(targets_of(rooms), checked=arguments.again or arguments.next)
     save(tree, state)
     drawn = [slot for slot in tree.slots if slot.number in state["draws"][state["draw"]]]
     tests = {room: tests_of(room, tree) for room in rooms}

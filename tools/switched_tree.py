@@ -195,10 +195,12 @@ class Tree:
         done = subprocess.run(command, shell=True, cwd=entry["directory"], capture_output=True, text=True)
         return done.stderr if done.returncode != 0 else ""
 
-    def make(self, targets: list[str]) -> None:
-        """Builds; a switch that does not compile makes room for another."""
+    def make(self, targets: list[str], checked: bool = False) -> None:
+        """Builds; a switch that does not compile makes room for another. `checked`: all compile, or did before."""
         while True:
-            self.check()
+            if not checked:
+                self.check()
+            checked = False
             command = ["nice", "cmake", "--build", self.build, "--target", *targets, "--", "-k", "0"]
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
             self.log.write_text(done.stdout)
@@ -218,16 +220,23 @@ class Tree:
         return re.findall(r"Test +#\d+: (\S+)", found)
 
     def passes(self, test: str, number: int, limit: float = LIMIT, reached: Path | None = None) -> bool:
-        """A test with one mutant, or 0 for none: a program of GoogleTest's, or with a ^ a test by its name."""
+        """A test with one mutant, or 0 for none: part of a program of GoogleTest's, "name 2/8", or a test, "^name"."""
         environment = os.environ | {"WARPAES_MUTANT": str(number)}
         if reached is not None:
             environment["WARPAES_MUTANTS_REACHED"] = str(reached)
         if test.startswith("^"):
             command = ["ctest", "--test-dir", self.build, "-R", f"^{re.escape(test[1:])}$", "--timeout", LIMIT]
         else:
-            filter_ = FILTERS.get(test.split("/")[-1], "-*soak*:*MonteCarlo*")
-            command = [self.build / "tests" / test, "--gtest_brief=1", "--gtest_fail_fast", f"--gtest_filter={filter_}"]
-            if test.endswith("_simulated"):
+            program, part = test.split()
+            environment["GTEST_SHARD_INDEX"], environment["GTEST_TOTAL_SHARDS"] = part.split("/")
+            filter_ = FILTERS.get(program.split("/")[-1], "-*soak*:*MonteCarlo*")
+            command = [
+                self.build / "tests" / program,
+                "--gtest_brief=1",
+                "--gtest_fail_fast",
+                f"--gtest_filter={filter_}",
+            ]
+            if program.endswith("_simulated"):
                 environment["WARPAES_TEST_SIMULATED"] = "1"
         log_name = f"{number}.log" if reached is None else f"{reached.stem}.log"
         with (self.folder.parent / log_name).open("w") as log:
