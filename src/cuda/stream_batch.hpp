@@ -25,7 +25,7 @@ private:
     struct Slot {
         BatchMemory memory;
         std::atomic<bool> busy{true};
-        bool by_event = false;  ///< it is free when `memory.done` has come
+        std::atomic<bool> by_event{false};  ///< it is free when `memory.done` has come
     };
     [[nodiscard]] Slot& take(bool captured);
     /// Called when the stream is through, or the graph gone. Calls nothing of CUDA.
