@@ -188,6 +188,15 @@ class Terminal(CommandTest):
         self.assertEqual(code, 0, shown)
         self.assertEqual(self.read("again"), data(1000))
 
+    def test_a_key_is_asked_for(self):
+        self.write("plain", data(1000))
+        code, shown = self.on_terminal(
+            *CTR, "-K", "prompt", "-in", "plain", "-out", "out", answers=[KEYS[128].encode()]
+        )
+        self.assertEqual(code, 0, shown)
+        self.assertNotIn(KEYS[128].encode(), shown)
+        self.assertEqual(self.read("out"), self.warpaes(*CTR, "-K", KEYS[128], "-in", "plain"))
+
     def test_prompts_that_differ(self):
         code, shown = self.on_terminal(
             "enc", "-aes-128-ctr", "-pbkdf2", "-in", "/dev/null", "-out", "cipher", answers=[b"one", b"two"]

@@ -5,7 +5,7 @@ import os
 import re
 import unittest
 
-from support import KEYS, CommandTest, data, main
+from support import ARGUMENT, KEYS, CommandTest, data, main
 
 NONE = {"WARPAES_CALIBRATION": "none"}
 RECORDER = os.environ.get("RECORDED_CALLS_LIBRARY")
@@ -136,6 +136,62 @@ class Texts(CommandTest):
             [[c["template"], str(c["segments"]), str(c["plaintext_bytes"])] for c in record["candidates"]],
         )
         self.assertGreater(len(record["candidates"]), 2)
+
+    def test_keys(self):
+        self.warpaes("keygen", "-o", "keyset")
+        for template in ("AES128_CTR_HMAC_SHA256_4KB", "AES256_GCM_HKDF_4KB", "AES128_GCM_HKDF_1MB"):
+            self.warpaes("keys", "add", "-t", template, "keyset")
+        keyset = json.loads(self.read("keyset"))
+        keyset["key"][1]["keyData"]["typeUrl"] = "type.googleapis.com/google.crypto.tink.AesGcmKey"
+        self.write("keyset", json.dumps(keyset).encode())
+        numbers = [key["keyId"] for key in keyset["key"]]
+        self.warpaes("keys", "disable", "keyset", str(numbers[2]))
+        self.warpaes("keys", "destroy", "keyset", str(numbers[3]))
+        records = json.loads(self.warpaes("keys", "list", "keyset", "--json"))
+        self.assertEqual([record["key_id"] for record in records], numbers)
+        self.assertEqual([record["template"] for record in records[1:]], ["", "AES256_GCM_HKDF_4KB", ""])
+        self.assertEqual([record["key_bits"] for record in records], [256, 0, 256, 0])
+        self.assertEqual([record["segment_bytes"] for record in records], [1 << 20, 0, 4096, 0])
+        lines = [line.split() for line in self.warpaes("keys", "list", "keyset").decode().splitlines()]
+        self.assertEqual(
+            lines,
+            [
+                ["key", "state", "primary", "template"],
+                [str(numbers[0]), "enabled", "yes", records[0]["template"]],
+                [str(numbers[1]), "enabled", "(not", "for", "files)"],
+                [str(numbers[2]), "disabled", "AES256_GCM_HKDF_4KB"],
+                [str(numbers[3]), "destroyed"],
+            ],
+        )
+
+    def test_every_name_of_an_option(self):
+        self.write("in", data(100_000))
+        enc = ("enc", "-aes-128-ctr", "-K", KEYS[128], "-iv", "00" * 16, "-in", "in", "-out", "out")
+        sealed = self.warpaes(*enc[:-2])
+        for options in (
+            (),
+            ("-force", "-depth", "2", "-chunk", "8K"),
+            ("-f", "--no-progress"),
+            ("-f", "-bufsize", "1"),
+        ):
+            self.assertEqual(self.run_command(WARPAES, *enc, *options).returncode, 0, options)
+            self.assertEqual(self.read("out"), sealed)
+        self.refused(ARGUMENT, "-chunk|many", *enc, "-f", "-chunk", "many")
+        self.refused(ARGUMENT, "depth", *enc, "-f", "-depth", "1025")
+        self.refused(ARGUMENT, "-threads|many", *enc, "-f", "-threads", "many")
+        for option in ("-h", "-help", "--help"):
+            self.assertIn(b"Usage: warpaes enc", self.warpaes("enc", option))
+        self.warpaes("keygen", "-o", "keyset")
+        self.refused(ARGUMENT, "standard input can be read only once", "verify", "-k", "keyset", "-", "-")
+
+    def test_secrets_that_are_too_long(self):
+        self.write("in", data(100))
+        long = "ab" * 3000
+        self.write("long", long.encode())
+        enc = ("enc", "-aes-128-ctr", "-iv", "00" * 16, "-in", "in", "-out", "out")
+        for what, env in (("file:long", {}), ("env:LONG", {"LONG": long}), (long, {})):
+            self.refused(ARGUMENT, "-K|longer than 4096 bytes", *enc, "-K", what, env=env)
+        self.refused(ARGUMENT, "-k|longer than 4096 bytes", *enc[:-6], "-in", "in", "-out", "out", "-k", long)
 
     def test_what_a_job_did(self):
         self.write("in", data(100_000))
