@@ -155,16 +155,14 @@ class Tree:
         while refused:
             self.write()
             files = {slot.mutant["file"] for slot in self.slots}
-            wanted = files & commands.keys()
-            for header in sorted(files - wanted):
+            wanted = {name: [name] for name in files & commands.keys()}
+            for header in sorted(files - commands.keys()):
                 users = [name for name, closure in closures.items() if header in closure]
                 stem = header.rsplit("/", 1)[-1].split(".")[0]
                 users.sort(key=lambda name: (stem not in name, name not in wanted, len(closures[name])))
-                wanted |= set(users[:1])
-            state = {
-                name: "".join((self.folder / part).read_text() for part in sorted({name} | closures[name] & files))
-                for name in wanted
-            }
+                for user in users[:1]:
+                    wanted.setdefault(user, [user]).append(header)
+            state = {name: "".join((self.folder / part).read_text() for part in wanted[name]) for name in wanted}
             todo = [name for name in sorted(wanted) if self.checked.get(name) != state[name]]
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 outputs = list(pool.map(lambda name: self.syntax(commands[name]), todo))
