@@ -144,8 +144,9 @@ class Tree:
                     break
         return found
 
-    def check(self) -> None:
-        """Compiles what is changed without making code of it, which is quick; a header in one file that has it."""
+    def check(self, done: bool = False) -> None:
+        """Compiles what is changed without making code of it, which is quick; a header in one file that has it. `done`:
+        it was, before."""
         commands = {
             os.path.relpath(os.path.join(entry["directory"], entry["file"]), self.folder): entry
             for entry in json.loads((self.build / "compile_commands.json").read_text())
@@ -163,6 +164,9 @@ class Tree:
                 for user in users[:1]:
                     wanted.setdefault(user, [user]).append(header)
             state = {name: "".join((self.folder / part).read_text() for part in wanted[name]) for name in wanted}
+            if done:
+                self.checked |= state
+                return
             todo = [name for name in sorted(wanted) if self.checked.get(name) != state[name]]
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 outputs = list(pool.map(lambda name: self.syntax(commands[name]), todo))
@@ -196,8 +200,7 @@ class Tree:
     def make(self, targets: list[str], checked: bool = False) -> None:
         """Builds; a switch that does not compile makes room for another. `checked`: all compile, or did before."""
         while True:
-            if not checked:
-                self.check()
+            self.check(checked)
             checked = False
             command = ["nice", "cmake", "--build", self.build, "--target", *targets, "--", "-k", "0"]
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
