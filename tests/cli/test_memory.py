@@ -33,7 +33,8 @@ class Memory(CommandTest):
         """Of a file of keys: whatever a key looks like on its way."""
         text = self.read(name)
         if not text.startswith(b"{"):
-            return {"digits": text.strip(), "bytes": bytes.fromhex(text.strip().decode())}
+            digits = text.split()[-1]  # the template's name stands before it
+            return {"digits": digits, "bytes": bytes.fromhex(digits.decode())}
         found = {}
         for number, key in enumerate(json.loads(text)["key"]):
             value = key["keyData"]["value"]
