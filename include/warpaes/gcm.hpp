@@ -4,6 +4,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <warpaes/batch.hpp>
 
 namespace warpaes {
@@ -39,6 +44,32 @@ inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, Cons
     message.tag = Bytes(const_cast<std::uint8_t*>(sealed.data()) + length, gcm_tag_bytes);  // which is only read
     engine.crypt(message);
     return plaintext;
+}
+
+/// Bytes of the nonce before a message that was sealed without one.
+inline constexpr std::size_t gcm_nonce_bytes = 12;
+
+/// The same with a random nonce, which comes first: nonce, ciphertext, tag. Not more than 2^32 messages with one key
+/// (SP 800-38D, 8.3). Thread-safe. Throws Error{WARPAES_ERROR_INTERNAL} if the system has no random numbers.
+inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, ConstBytes plaintext) {
+    std::array<std::uint8_t, gcm_nonce_bytes> nonce;
+    for (std::size_t have = 0; have < nonce.size();) {
+        const ssize_t n = ::getrandom(nonce.data() + have, nonce.size() - have, 0);
+        if (n < 0 && errno != EINTR) throw Error(WARPAES_ERROR_INTERNAL, "the system has no random numbers");
+        if (n > 0) have += static_cast<std::size_t>(n);
+    }
+    std::vector<std::uint8_t> sealed = seal(engine, key, nonce, plaintext);
+    sealed.insert(sealed.begin(), nonce.begin(), nonce.end());
+    return sealed;
+}
+
+/// The plaintext of what `seal` gave without a nonce of the caller's. As above.
+inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, ConstBytes sealed) {
+    if (sealed.size() < gcm_nonce_bytes + gcm_tag_bytes) {
+        throw Error(WARPAES_ERROR_AUTHENTICATION, "sealed: shorter than its nonce and its tag");
+    }
+    return open(engine, key, ConstBytes(sealed.data(), gcm_nonce_bytes),
+                ConstBytes(sealed.data() + gcm_nonce_bytes, sealed.size() - gcm_nonce_bytes));
 }
 
 /// Many AES-GCM messages of one key at equal distances, of which the last may be shorter: the segments of a file or of

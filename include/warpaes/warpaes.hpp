@@ -10,6 +10,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#if __cplusplus < 202002L
+#error "the C++ headers of warpaes need C++20 (-std=c++20); the C header warpaes.h needs nothing"
+#endif
+
 #include <warpaes/files.h>
 
 #include <cstddef>

@@ -56,6 +56,18 @@ class DisabledKeys(CommandTest):
         self.assertNotIn(b"disabled", result.stderr)
 
 
+class Damage(CommandTest):
+    def test_where_it_is_and_that_it_is_not_the_key(self):
+        self.warpaes("keygen", "-t", "AES128_GCM_HKDF_4KB", "-o", "keyset")
+        self.warpaes("keygen", "-t", "AES128_GCM_HKDF_4KB", "-o", "other")
+        sealed = bytearray(self.warpaes("encrypt", "-k", "keyset", stdin=data(30_000)))
+        sealed[5 * 4096 + 100] ^= 1
+        self.write("damaged", sealed)
+        said = "segment 5, at byte 20480, was altered or cut off|opens with this key"
+        self.refused(AUTHENTICATION, said, "verify", "-k", "keyset", "damaged")
+        self.refused(AUTHENTICATION, "segment 0, at byte 24, is not authentic|key", "verify", "-k", "other", "damaged")
+
+
 class Interrupted(CommandTest):
     def test_nobody_is_called_a_caller(self):
         self.warpaes("keygen", "-o", "keyset")

@@ -127,8 +127,9 @@ TEST_P(SegmentCipherTest, AnyAlteredBitIsFoundAndTheWholeRangeWiped) {
             } catch (const Error& e) {
                 ASSERT_EQ(e.status(), WARPAES_ERROR_AUTHENTICATION);
                 const std::uint64_t segment = 3 + std::min<std::uint64_t>(2, at / (layout.text + layout.tag));
-                ASSERT_NE(std::string(e.what()).find("segment " + std::to_string(segment) + " "), std::string::npos)
-                    << e.what();
+                const std::string where = "segment " + std::to_string(segment) + ", at byte " +
+                                          std::to_string(layout.file_offset(segment)) + ", ";
+                ASSERT_NE(std::string(e.what()).find(where), std::string::npos) << e.what();
             }
             ASSERT_EQ(out, Bytes(out.size(), 0)) << c.name << " " << at;
         }

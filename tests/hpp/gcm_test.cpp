@@ -50,6 +50,24 @@ TEST_F(HppGcm, SealsAndOpens) {
     EXPECT_EQ(status_of([&] { warpaes::seal(engine, key, {}, text); }), WARPAES_ERROR_IV_LENGTH);
 }
 
+TEST_F(HppGcm, SealsWithANonceOfItsOwn) {
+    const Bytes one = warpaes::seal(engine, key, text), other = warpaes::seal(engine, key, text);
+    ASSERT_EQ(one.size(), 12 + text.size() + 16);
+    EXPECT_NE(Bytes(one.begin(), one.begin() + 12), Bytes(other.begin(), other.begin() + 12));
+    EXPECT_EQ(Bytes(one.begin() + 12, one.end()),
+              oracle::evp_gcm(key_bytes, Bytes(one.begin(), one.begin() + 12), text, {}));
+    EXPECT_EQ(warpaes::open(engine, key, one), text);
+    EXPECT_TRUE(warpaes::open(engine, key, warpaes::seal(engine, key, {})).empty());
+    for (const std::size_t at : {std::size_t{0}, std::size_t{12}, one.size() - 1}) {
+        Bytes bad = one;
+        bad[at] ^= 1;
+        EXPECT_EQ(status_of([&] { warpaes::open(engine, key, bad); }), WARPAES_ERROR_AUTHENTICATION);
+    }
+    for (const std::size_t length : {std::size_t{0}, std::size_t{27}}) {
+        EXPECT_EQ(status_of([&] { warpaes::open(engine, key, Bytes(length)); }), WARPAES_ERROR_AUTHENTICATION);
+    }
+}
+
 TEST_F(HppGcm, ShorterTagsInMessages) {
     Bytes output(text.size()), tag(12);
     warpaes::Message message;

@@ -52,9 +52,8 @@ int main() {
 """
 CPP = {
     "README.md": (
-        "std::array<std::uint8_t, 32> key_bytes{}; std::array<std::uint8_t, 12> nonce{};"
-        "std::vector<std::uint8_t> plaintext(1000);",
-        "if (sealed.size() != 1016 || opened != plaintext) return 1;",
+        "std::array<std::uint8_t, 32> key_bytes{};std::vector<std::uint8_t> plaintext(1000);",
+        "if (sealed.size() != 1028 || opened != plaintext) return 1;",
     ),
     "docs/readers.md": (
         'std::string json; { warpaes::Keyset made; made.add("AES128_GCM_HKDF_4KB"); json = made.to_json(); }'
