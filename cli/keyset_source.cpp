@@ -153,6 +153,13 @@ std::optional<std::uint32_t> disabled_key_of(warpaes_engine* engine, const warpa
                                              const std::string& path, const std::string& aad) {
     warpaes_source source = WARPAES_SOURCE_INIT;
     source.path = path.c_str();
+    const auto opens = [&](const warpaes_keyset* keys) {
+        warpaes_reader* reader = nullptr;
+        const warpaes_status status = warpaes_reader_open(engine, &source, keys, aad.data(), aad.size(), &reader);
+        warpaes_reader_close(reader);
+        return status == WARPAES_OK;
+    };
+    if (opens(keyset)) return std::nullopt;  // damage further on
     for (std::size_t i = 0; i < warpaes_keyset_count(keyset); ++i) {
         warpaes_key_info info = WARPAES_KEY_INFO_INIT;
         check(warpaes_keyset_query(keyset, i, &info));
@@ -160,11 +167,7 @@ std::optional<std::uint32_t> disabled_key_of(warpaes_engine* engine, const warpa
         const SecretText text = keyset_text(keyset);
         const Keyset with_it = from_json("the keyset", text.view());
         check(warpaes_keyset_set_state(with_it.get(), info.key_id, WARPAES_KEY_ENABLED));
-        warpaes_reader* reader = nullptr;
-        if (warpaes_reader_open(engine, &source, with_it.get(), aad.data(), aad.size(), &reader) == WARPAES_OK) {
-            warpaes_reader_close(reader);
-            return info.key_id;
-        }
+        if (opens(with_it.get())) return info.key_id;
     }
     return std::nullopt;
 }

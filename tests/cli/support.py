@@ -127,3 +127,20 @@ class CommandTest(unittest.TestCase):
         self.assertTrue(message.splitlines()[-1].startswith("warpaes: "), message)
         self.assertEqual(sorted(os.listdir(self.directory)), before)
         return result
+
+
+class KeyedTest(CommandTest):
+    """With a keyset of small segments."""
+
+    def setUp(self):
+        super().setUp()
+        self.warpaes("keygen", "-t", "AES128_GCM_HKDF_4KB", "-o", "keyset")
+
+    def private(self, name, content):
+        os.chmod(self.write(name, content), 0o600)
+
+    def encrypt(self, *arguments, **options):
+        return self.warpaes("encrypt", "-k", "keyset", *arguments, **options)
+
+    def decrypt(self, *arguments, **options):
+        return self.warpaes("decrypt", "-k", "keyset", *arguments, **options)

@@ -4,13 +4,128 @@ import json
 import os
 import stat
 
-from support import ARGUMENT, AUTHENTICATION, FORMAT, NOT_FOUND, WARPAES, CommandTest, data, main
+from support import ARGUMENT, EXISTS, FORMAT, NOT_FOUND, WARPAES, KeyedTest, data, main
+
+FILES = {
+    "photos/a.jpg": 10_000,
+    "photos/2020/b.jpg": 0,
+    "photos/2020/very deep/c": 1,
+    "photos/with.warpaes": 5,
+    "notes.txt": 4096,
+}
 
 
-class Directories(CommandTest):
+class Trees(KeyedTest):
     def setUp(self):
         super().setUp()
-        self.warpaes("keygen", "-t", "AES128_GCM_HKDF_4KB", "-o", "keyset")
+        for name, length in FILES.items():
+            os.makedirs(os.path.dirname(self.path("in/" + name)), exist_ok=True)
+            self.write("in/" + name, data(length, name.encode()))
+
+    def tree(self, root):
+        found = {}
+        for folder, _, files in os.walk(self.path(root)):
+            for file in files:
+                path = os.path.join(folder, file)
+                found[os.path.relpath(path, self.path(root))] = path
+        return found
+
+    def test_there_and_back(self):
+        self.encrypt("--output-dir", "out/deep", "in/photos", "in/notes.txt")
+        self.assertEqual(set(self.tree("out/deep")), {name + ".warpaes" for name in FILES})
+        self.decrypt("--output-dir", "back", "out/deep/photos/", "out/deep/notes.txt.warpaes", "--jobs", "3")
+        self.assertEqual(set(self.tree("back")), set(FILES))
+        for name, path in self.tree("back").items():
+            self.assertEqual(self.read(path), data(FILES[name], name.encode()))
+        text = self.warpaes("verify", "-k", "keyset", "out").decode()
+        self.assertEqual(text.count(": authentic\n"), len(FILES))
+
+    def test_the_content_of_dot_appears_itself(self):
+        self.warpaes("encrypt", "-k", "../keyset", "--output-dir", "../out", ".", cwd=self.path("in"))
+        self.assertEqual(set(self.tree("out")), {name + ".warpaes" for name in FILES})
+
+    def test_an_output_directory_in_the_input_is_left_out(self):
+        for _ in range(2):
+            self.encrypt("--output-dir", "in/out", "-f", "in")
+        self.assertEqual(set(self.tree("in/out")), {f"in/{name}.warpaes" for name in FILES})
+
+    def test_links_and_other_things_are_left_out(self):
+        os.symlink("a.jpg", self.path("in/photos/link"))
+        os.symlink("..", self.path("in/photos/loop"))
+        os.mkfifo(self.path("in/photos/fifo"))
+        result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--output-dir", "out", "in")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(set(self.tree("out")), {f"in/{name}.warpaes" for name in FILES})
+        for name in ("link", "loop", "fifo"):
+            self.assertIn(f"photos/{name}' is".encode(), result.stderr)
+
+    def test_existing_files_stay_and_the_others_are_done(self):
+        os.makedirs(self.path("out/in"))
+        self.write("out/in/notes.txt.warpaes", b"old")
+        result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--output-dir", "out", "in", "--json")
+        self.assertEqual(result.returncode, EXISTS, result.stderr)
+        self.assertIn(b"1 of 5 files failed", result.stderr)
+        self.assertIn(b"with -f", result.stderr)
+        self.assertEqual(self.read("out/in/notes.txt.warpaes"), b"old")
+        self.assertEqual(len(self.tree("out")), 5)
+        record = json.loads(result.stdout)
+        self.assertEqual(record["status"], EXISTS)
+        self.assertEqual(sorted(file["status"] for file in record["files"]), [0, 0, 0, 0, EXISTS])
+        self.encrypt("--output-dir", "out", "in", "-f")
+        self.assertNotEqual(self.read("out/in/notes.txt.warpaes"), b"old")
+
+    def test_results_of_one_name(self):
+        os.mkdir(self.path("other"))
+        self.write("other/notes.txt", b"other")
+        words = "in/notes.txt|other/notes.txt|would both become"
+        self.refused(
+            ARGUMENT, words, "encrypt", "-k", "keyset", "--output-dir", "out", "in/notes.txt", "other/notes.txt"
+        )
+
+    def test_directories_and_several_files_need_a_place(self):
+        for arguments in (["in"], ["in", "-o", "out"], ["in/notes.txt", "in/photos/a.jpg", "-o", "out"]):
+            self.refused(ARGUMENT, "--output-dir", "encrypt", "-k", "keyset", *arguments)
+        self.refused(ARGUMENT, "--output-dir", "decrypt", "-k", "keyset", "in/notes.txt", "in/photos/a.jpg")
+        self.refused(ARGUMENT, "contradicts", "encrypt", "-k", "keyset", "in", "-o", "x", "--output-dir", "out")
+        self.refused(ARGUMENT, "have names", "encrypt", "-k", "keyset", "--output-dir", "out")
+        self.refused(ARGUMENT, "one FILE", "decrypt", "-k", "keyset", "--output-dir", "out", "-r", "0:1", "in")
+        os.mkdir(self.path("empty"))
+        self.refused(NOT_FOUND, "no files", "encrypt", "-k", "keyset", "--output-dir", "out", "empty")
+
+    def test_a_missing_file_among_others(self):
+        result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--output-dir", "out", "nowhere", "in/notes.txt")
+        self.assertEqual(result.returncode, NOT_FOUND)
+        self.assertIn(b"'nowhere': ", result.stderr)
+        self.assertEqual(set(self.tree("out")), {"notes.txt.warpaes"})
+
+    def test_a_directory_that_cannot_be_read_among_others(self):
+        # The names of what lies in it are too long, for root too.
+        at = os.open(self.path("in"), os.O_RDONLY)
+        for _ in range(20):
+            os.mkdir("d" * 250, dir_fd=at)
+            below = os.open("d" * 250, os.O_RDONLY, dir_fd=at)
+            os.close(at)
+            at = below
+        os.close(at)
+        result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--output-dir", "out", "in", "--json")
+        self.assertEqual(result.returncode, NOT_FOUND, result.stderr)
+        self.assertIn(b"cannot read the directory", result.stderr)
+        self.assertEqual(set(self.tree("out")), {f"in/{name}.warpaes" for name in FILES})
+        statuses = [file["status"] for file in json.loads(result.stdout)["files"]]
+        self.assertEqual(sorted(statuses), [0] * len(FILES) + [NOT_FOUND])
+
+    def test_large_and_small_files_together(self):
+        with open(self.path("in/large"), "wb") as file:
+            file.truncate(40 << 20)
+        record = json.loads(self.encrypt("--output-dir", "out", "in", "--json"))
+        self.assertEqual(len(record["files"]), 6)
+        self.assertEqual(record["bytes_read"], sum(FILES.values()) + (40 << 20))
+        self.assertEqual(self.decrypt("-r", f"{(40 << 20) - 5}:", "out/in/large.warpaes"), bytes(5))
+
+
+class Attributes(KeyedTest):
+    def setUp(self):
+        super().setUp()
         os.makedirs(self.path("in/sub/empty"))
         self.write("in/a", data(10))
         self.write("in/sub/b.tmp", data(5000))
@@ -26,7 +141,7 @@ class Directories(CommandTest):
             os.utime(self.path(name), (time, time))
 
     def encrypt(self, *arguments, **options):
-        return self.warpaes("encrypt", "-k", "keyset", "--output-dir", "out", *arguments, **options)
+        return super().encrypt("--output-dir", "out", *arguments, **options)
 
     def attributes(self, name):
         status = os.stat(self.path(name))
@@ -102,44 +217,6 @@ class Directories(CommandTest):
         result = self.run_command(WARPAES, "verify", "-k", "raw", "in")
         self.assertIn(b"in/unmarked: authentic", result.stdout)
         self.assertIn(b"3 of 4 files failed", result.stderr)
-
-
-class ForeignFiles(CommandTest):
-    def test_what_they_are_is_said(self):
-        self.warpaes("keygen", "-o", "keyset")
-        for begin, words in (
-            (b"Salted__" + data(40), "warpaes enc -d"),
-            (b"U2FsdGVkX19" + b"A" * 40, "warpaes enc -d -a"),
-            (b"age-encryption.org/v1\n" + data(40), "age -d"),
-            (b"-----BEGIN PGP MESSAGE-----\n", "gpg -d"),
-            (b"PK\x03\x04" + data(40), "unzip"),
-            (b"\x1f\x8b\x08" + data(40), "not encrypted"),
-        ):
-            self.write("foreign", begin)
-            for command in ("decrypt", "verify"):
-                self.refused(FORMAT, words, command, "-k", "keyset", "foreign")
-        self.write("foreign", b"(" + data(100))
-        result = self.refused(AUTHENTICATION, "input", "verify", "-k", "keyset", "foreign")
-        self.assertNotIn(b"looks like", result.stderr)
-
-
-class RawKeys(CommandTest):
-    def test_a_key_says_what_it_is_for(self):
-        for template in ("C2SP_CHUNKED_256", "C2SP_CHUNKED_128"):
-            self.warpaes("keygen", "-t", template, "-o", template)
-            self.assertTrue(self.read(template).startswith(template.encode() + b" "))
-            plain = self.write("plain", data(50_000))
-            self.warpaes("encrypt", "-k", template, "-o", f"{template}.file", plain)
-            self.assertEqual(self.warpaes("decrypt", "-k", template, f"{template}.file"), data(50_000))
-            # The key alone is the same, with its template named.
-            self.write("bare", self.read(template).split()[1])
-            os.chmod(self.path("bare"), 0o600)
-            again = self.warpaes("decrypt", "-k", "bare", "--format", template, f"{template}.file")
-            self.assertEqual(again, data(50_000))
-        self.refused(
-            ARGUMENT, "--format|C2SP_CHUNKED_128",
-            *("verify", "-k", "C2SP_CHUNKED_128", "--format", "AES128_GCM_HKDF_1MB", "plain"),
-        )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -25,27 +25,12 @@ from support import (
     TEMPLATES,
     WARPAES,
     WRITE,
-    CommandTest,
+    KeyedTest,
     data,
     wait_until_read,
 )
 
 TINK = [name for name in TEMPLATES if name.startswith("AES")]
-
-
-class KeyedTest(CommandTest):
-    def setUp(self):
-        super().setUp()
-        self.warpaes("keygen", "-t", "AES128_GCM_HKDF_4KB", "-o", "keyset")
-
-    def private(self, name, content):
-        os.chmod(self.write(name, content), 0o600)
-
-    def encrypt(self, *arguments, **options):
-        return self.warpaes("encrypt", "-k", "keyset", *arguments, **options)
-
-    def decrypt(self, *arguments, **options):
-        return self.warpaes("decrypt", "-k", "keyset", *arguments, **options)
 
 
 class RoundTrips(KeyedTest):
@@ -192,123 +177,6 @@ class Keys(KeyedTest):
         self.assertIn(b"mode 604", result.stderr)
         os.chmod(self.path("keyset"), 0o400)
         self.assertEqual(self.run_command(WARPAES, "encrypt", "-k", "keyset", stdin=b"plain").stderr, b"")
-
-
-FILES = {
-    "photos/a.jpg": 10_000,
-    "photos/2020/b.jpg": 0,
-    "photos/2020/very deep/c": 1,
-    "photos/with.warpaes": 5,
-    "notes.txt": 4096,
-}
-
-
-class Trees(KeyedTest):
-    def setUp(self):
-        super().setUp()
-        for name, length in FILES.items():
-            os.makedirs(os.path.dirname(self.path("in/" + name)), exist_ok=True)
-            self.write("in/" + name, data(length, name.encode()))
-
-    def tree(self, root):
-        found = {}
-        for folder, _, files in os.walk(self.path(root)):
-            for file in files:
-                path = os.path.join(folder, file)
-                found[os.path.relpath(path, self.path(root))] = path
-        return found
-
-    def test_there_and_back(self):
-        self.encrypt("--output-dir", "out/deep", "in/photos", "in/notes.txt")
-        self.assertEqual(set(self.tree("out/deep")), {name + ".warpaes" for name in FILES})
-        self.decrypt("--output-dir", "back", "out/deep/photos/", "out/deep/notes.txt.warpaes", "--jobs", "3")
-        self.assertEqual(set(self.tree("back")), set(FILES))
-        for name, path in self.tree("back").items():
-            self.assertEqual(self.read(path), data(FILES[name], name.encode()))
-        text = self.warpaes("verify", "-k", "keyset", "out").decode()
-        self.assertEqual(text.count(": authentic\n"), len(FILES))
-
-    def test_the_content_of_dot_appears_itself(self):
-        self.warpaes("encrypt", "-k", "../keyset", "--output-dir", "../out", ".", cwd=self.path("in"))
-        self.assertEqual(set(self.tree("out")), {name + ".warpaes" for name in FILES})
-
-    def test_an_output_directory_in_the_input_is_left_out(self):
-        for _ in range(2):
-            self.encrypt("--output-dir", "in/out", "-f", "in")
-        self.assertEqual(set(self.tree("in/out")), {f"in/{name}.warpaes" for name in FILES})
-
-    def test_links_and_other_things_are_left_out(self):
-        os.symlink("a.jpg", self.path("in/photos/link"))
-        os.symlink("..", self.path("in/photos/loop"))
-        os.mkfifo(self.path("in/photos/fifo"))
-        result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--output-dir", "out", "in")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual(set(self.tree("out")), {f"in/{name}.warpaes" for name in FILES})
-        for name in ("link", "loop", "fifo"):
-            self.assertIn(f"photos/{name}' is".encode(), result.stderr)
-
-    def test_existing_files_stay_and_the_others_are_done(self):
-        os.makedirs(self.path("out/in"))
-        self.write("out/in/notes.txt.warpaes", b"old")
-        result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--output-dir", "out", "in", "--json")
-        self.assertEqual(result.returncode, EXISTS, result.stderr)
-        self.assertIn(b"1 of 5 files failed", result.stderr)
-        self.assertIn(b"with -f", result.stderr)
-        self.assertEqual(self.read("out/in/notes.txt.warpaes"), b"old")
-        self.assertEqual(len(self.tree("out")), 5)
-        record = json.loads(result.stdout)
-        self.assertEqual(record["status"], EXISTS)
-        self.assertEqual(sorted(file["status"] for file in record["files"]), [0, 0, 0, 0, EXISTS])
-        self.encrypt("--output-dir", "out", "in", "-f")
-        self.assertNotEqual(self.read("out/in/notes.txt.warpaes"), b"old")
-
-    def test_results_of_one_name(self):
-        os.mkdir(self.path("other"))
-        self.write("other/notes.txt", b"other")
-        words = "in/notes.txt|other/notes.txt|would both become"
-        self.refused(
-            ARGUMENT, words, "encrypt", "-k", "keyset", "--output-dir", "out", "in/notes.txt", "other/notes.txt"
-        )
-
-    def test_directories_and_several_files_need_a_place(self):
-        for arguments in (["in"], ["in", "-o", "out"], ["in/notes.txt", "in/photos/a.jpg", "-o", "out"]):
-            self.refused(ARGUMENT, "--output-dir", "encrypt", "-k", "keyset", *arguments)
-        self.refused(ARGUMENT, "--output-dir", "decrypt", "-k", "keyset", "in/notes.txt", "in/photos/a.jpg")
-        self.refused(ARGUMENT, "contradicts", "encrypt", "-k", "keyset", "in", "-o", "x", "--output-dir", "out")
-        self.refused(ARGUMENT, "have names", "encrypt", "-k", "keyset", "--output-dir", "out")
-        self.refused(ARGUMENT, "one FILE", "decrypt", "-k", "keyset", "--output-dir", "out", "-r", "0:1", "in")
-        os.mkdir(self.path("empty"))
-        self.refused(NOT_FOUND, "no files", "encrypt", "-k", "keyset", "--output-dir", "out", "empty")
-
-    def test_a_missing_file_among_others(self):
-        result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--output-dir", "out", "nowhere", "in/notes.txt")
-        self.assertEqual(result.returncode, NOT_FOUND)
-        self.assertIn(b"'nowhere': ", result.stderr)
-        self.assertEqual(set(self.tree("out")), {"notes.txt.warpaes"})
-
-    def test_a_directory_that_cannot_be_read_among_others(self):
-        # The names of what lies in it are too long, for root too.
-        at = os.open(self.path("in"), os.O_RDONLY)
-        for _ in range(20):
-            os.mkdir("d" * 250, dir_fd=at)
-            below = os.open("d" * 250, os.O_RDONLY, dir_fd=at)
-            os.close(at)
-            at = below
-        os.close(at)
-        result = self.run_command(WARPAES, "encrypt", "-k", "keyset", "--output-dir", "out", "in", "--json")
-        self.assertEqual(result.returncode, NOT_FOUND, result.stderr)
-        self.assertIn(b"cannot read the directory", result.stderr)
-        self.assertEqual(set(self.tree("out")), {f"in/{name}.warpaes" for name in FILES})
-        statuses = [file["status"] for file in json.loads(result.stdout)["files"]]
-        self.assertEqual(sorted(statuses), [0] * len(FILES) + [NOT_FOUND])
-
-    def test_large_and_small_files_together(self):
-        with open(self.path("in/large"), "wb") as file:
-            file.truncate(40 << 20)
-        record = json.loads(self.encrypt("--output-dir", "out", "in", "--json"))
-        self.assertEqual(len(record["files"]), 6)
-        self.assertEqual(record["bytes_read"], sum(FILES.values()) + (40 << 20))
-        self.assertEqual(self.decrypt("-r", f"{(40 << 20) - 5}:", "out/in/large.warpaes"), bytes(5))
 
 
 class Outputs(KeyedTest):

@@ -428,5 +428,24 @@ class Inspect(CommandTest):
         self.assertEqual(done.returncode, WRITE)
 
 
+class RawKeys(CommandTest):
+    def test_a_key_says_what_it_is_for(self):
+        for template in ("C2SP_CHUNKED_256", "C2SP_CHUNKED_128"):
+            self.warpaes("keygen", "-t", template, "-o", template)
+            self.assertTrue(self.read(template).startswith(template.encode() + b" "))
+            plain = self.write("plain", data(50_000))
+            self.warpaes("encrypt", "-k", template, "-o", f"{template}.file", plain)
+            self.assertEqual(self.warpaes("decrypt", "-k", template, f"{template}.file"), data(50_000))
+            # The key alone is the same, with its template named.
+            self.write("bare", self.read(template).split()[1])
+            os.chmod(self.path("bare"), 0o600)
+            again = self.warpaes("decrypt", "-k", "bare", "--format", template, f"{template}.file")
+            self.assertEqual(again, data(50_000))
+        self.refused(
+            ARGUMENT, "--format|C2SP_CHUNKED_128",
+            *("verify", "-k", "C2SP_CHUNKED_128", "--format", "AES128_GCM_HKDF_1MB", "plain"),
+        )  # fmt: skip
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from support import ARGUMENT, AUTHENTICATION, WARPAES, CommandTest, data, main, wait_until_read
+from support import ARGUMENT, AUTHENTICATION, FORMAT, WARPAES, CommandTest, data, main, wait_until_read
 
 
 class Misspelt(CommandTest):
@@ -51,7 +51,16 @@ class DisabledKeys(CommandTest):
         said = f"key {old['key_id']}, which is disabled, opens it|warpaes keys enable KEYSET {old['key_id']}"
         for command in ("decrypt", "verify"):
             self.refused(AUTHENTICATION, said, command, "-k", "keyset", "plain.warpaes")
-        # Not if it is another key's file, or other associated data.
+        # Not if it is damage, or other associated data.
+        self.warpaes("keys", "enable", "keyset", str(old["key_id"]))
+        unused = self.warpaes("keys", "add", "keyset").decode().strip()
+        self.warpaes("keys", "disable", "keyset", unused)
+        sealed = bytearray(self.warpaes("encrypt", "-k", "keyset", stdin=data(3_000_000)))
+        sealed[1_500_000] ^= 1
+        self.write("damaged", sealed)
+        result = self.refused(AUTHENTICATION, "segment 1", "verify", "-k", "keyset", "damaged")
+        self.assertNotIn(b"disabled", result.stderr)
+        self.warpaes("keys", "disable", "keyset", str(old["key_id"]))
         result = self.refused(AUTHENTICATION, "", "verify", "-k", "keyset", "--aad", "x", "plain.warpaes")
         self.assertNotIn(b"disabled", result.stderr)
 
@@ -66,6 +75,25 @@ class Damage(CommandTest):
         said = "segment 5, at byte 20480, was altered or cut off|opens with this key"
         self.refused(AUTHENTICATION, said, "verify", "-k", "keyset", "damaged")
         self.refused(AUTHENTICATION, "segment 0, at byte 24, is not authentic|key", "verify", "-k", "other", "damaged")
+
+
+class ForeignFiles(CommandTest):
+    def test_what_they_are_is_said(self):
+        self.warpaes("keygen", "-o", "keyset")
+        for begin, words in (
+            (b"Salted__" + data(40), "warpaes enc -d"),
+            (b"U2FsdGVkX19" + b"A" * 40, "warpaes enc -d -a"),
+            (b"age-encryption.org/v1\n" + data(40), "age -d"),
+            (b"-----BEGIN PGP MESSAGE-----\n", "gpg -d"),
+            (b"PK\x03\x04" + data(40), "unzip"),
+            (b"\x1f\x8b\x08" + data(40), "not encrypted"),
+        ):
+            self.write("foreign", begin)
+            for command in ("decrypt", "verify"):
+                self.refused(FORMAT, words, command, "-k", "keyset", "foreign")
+        self.write("foreign", b"(" + data(100))
+        result = self.refused(AUTHENTICATION, "input", "verify", "-k", "keyset", "foreign")
+        self.assertNotIn(b"looks like", result.stderr)
 
 
 class Interrupted(CommandTest):
