@@ -110,11 +110,18 @@ def summary(records: list[dict], summaries: list[dict | None], profiled: bool, f
 HOLDS = {"yes": "holds", "partly": "in part", "no": "does not hold", "open": "open"}
 
 
-def claims_table(claims: list[dict], machine: str) -> str:
-    """Every table, figure and sentence of the papers, with what measures it, or why nothing does."""
+# What the profiler counts and no experiment measures.
+PROFILED = ("G.fig4-instructions", "G.fig4-memory")
+
+
+def claims_table(claims: list[dict], machine: str, profile: dict | None = None) -> str:
+    """Every table, figure and sentence of the papers, with what measures it, or why nothing does. `profile`: of that
+    machine."""
     rows = []
     for claim in claims:
-        if claim["kind"] == "unmeasured":
+        if claim["id"] in PROFILED and profile and profile.get("schemes"):
+            where, verdict = "the profiler: [the three schemes](lab-profile.md#the-three-schemes)", "figures"
+        elif claim["kind"] == "unmeasured":
             where, verdict = f"not measured: {claim['rule']}", ""
         else:
             where, verdict = f"{claim['experiment']}: {claim['rule']}", HOLDS.get(claim.get("holds"), "figures")
@@ -241,6 +248,41 @@ def moves(labels: list[str], published: list[float], here: list[float], profile:
     return out
 
 
+SCHEME_NAMES = {1: "1: a thread a block", 2: "2: four threads a block", 3: "3: sixteen threads a block"}
+
+
+def schemes_section(profile: dict) -> list[str]:
+    """[G]'s Fig. 4, if they were profiled."""
+    rows = []
+    for kernel in profile.get("schemes", []):
+        time = kernel.get("nanoseconds")
+
+        def by_time(name: str, kernel: dict = kernel, time: float | None = time) -> str:
+            return number(kernel[name] / time if time and name in kernel else None)
+
+        rows.append(
+            [
+                f"{SCHEME_NAMES[kernel['scheme']]}, tables in {kernel['tables']} memory",
+                by_time("instructions"),
+                number(kernel.get("issue_percent")),
+                by_time("dram_bytes"),
+                number(kernel.get("dram_percent")),
+                *(number(kernel.get(name)) for name in ("shared_percent", "constant_percent")),
+                number(time / 1e3 if time else None),
+                ", ".join(waits(kernel)[:2]),
+            ]
+        )
+    if not rows:
+        return []
+    size = profile["schemes_text_bytes"] >> 20
+    head = ["scheme", "instructions, 10^9/s", "issue, %", "device memory, GB/s", "device memory, %"]
+    head += ["shared memory, %", "constant cache, %", "µs", "warps wait for"]
+    said = (
+        f"[G]'s Fig. 4, instruction and memory throughput by scheme, counted here: AES-128-ECB of {size} MiB, a launch"
+    )
+    return ["## The three schemes", f"{said} each. An instruction is a warp's.", table(head, rows)]
+
+
 def profile_page(record: dict, profile: dict) -> str:
     panel = panel_of(record, "N.implementations", "Thirteen implementations")
     published, here = values_of(panel, "speed, published"), values_of(panel, "speed")
@@ -304,6 +346,7 @@ def profile_page(record: dict, profile: dict) -> str:
                 ),
                 "## Whose place changed",
                 "\n".join(changed) if changed else "Nobody's.",
+                *schemes_section(profile),
             ]
         )
         + "\n"

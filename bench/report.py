@@ -392,7 +392,8 @@ def everything() -> dict[str, str]:
     for record, summary in zip(of_lab, summaries):
         if summary:
             marks = "<!-- claims: begin -->", "<!-- claims: end -->"
-            page = with_figures(page, lab_pages.claims_table(summary["claims"], lab_pages.name_of(record)), marks)
+            name = lab_pages.name_of(record)
+            page = with_figures(page, lab_pages.claims_table(summary["claims"], name, studies.get(name)), marks)
     return files | profile | {"docs/lab.md": page}
 
 

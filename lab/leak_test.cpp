@@ -29,7 +29,9 @@ LeakTest::LeakTest(std::vector<double> first) {
 
 void LeakTest::add(unsigned kind, double time) {
     const double x = time - origin_;
-    const auto bucket = std::upper_bound(thresholds_.begin(), thresholds_.end(), x) - thresholds_.begin();
+    // A crop keeps what is as long as its threshold: times that hardly vary are mostly one value, and without it what
+    // is left is nothing but the odd ones.
+    const auto bucket = std::lower_bound(thresholds_.begin(), thresholds_.end(), x) - thresholds_.begin();
     buckets_[static_cast<std::size_t>(bucket)][kind].add(x);
     // The mean is not known before there are times.
     if (all_[kind].count() >= enough / 2) {

@@ -62,7 +62,7 @@ private:
     using Both = std::array<Moments, 2>;
     double origin_;  ///< taken off every time, so that sums of squares lose nothing
     std::array<double, crops> thresholds_{};
-    std::array<Both, crops + 1> buckets_{};  ///< by the first threshold that a time is below
+    std::array<Both, crops + 1> buckets_{};  ///< by the first threshold that a time is not above
     Both squared_{};
     Both all_{};
 };

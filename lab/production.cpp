@@ -5,12 +5,17 @@
 namespace lab {
 
 struct Production::State {
-    warpaes::Engine engine;
+    std::shared_ptr<const warpaes::Engine> engine;
     warpaes::Key key;
 };
 
 Production::Production(int device, std::span<const std::uint8_t> key)
-    : state_(new State{warpaes::Engine({.backend = "cuda", .device = device}), warpaes::Key(key)}) {}
+    : state_(new State{
+          std::make_shared<const warpaes::Engine>(warpaes::EngineOptions{.backend = "cuda", .device = device}),
+          warpaes::Key(key)}) {}
+
+Production::Production(const Production& other, std::span<const std::uint8_t> key)
+    : state_(new State{other.state_->engine, warpaes::Key(key)}) {}
 
 Production::~Production() = default;
 
@@ -23,7 +28,7 @@ void Production::enqueue(bool encrypt, std::span<const std::uint8_t> counter, co
     message.iv = counter;
     message.input = {input, bytes};
     message.output = {output, bytes};
-    state_->engine.crypt_async(message, stream);
+    state_->engine->crypt_async(message, stream);
 }
 
 }  // namespace lab

@@ -12,6 +12,8 @@ class Production {
 public:
     /// An engine of the cuda backend on `device`, and a key of 16, 24 or 32 bytes. Throws warpaes's Error.
     Production(int device, std::span<const std::uint8_t> key);
+    /// Another key on the same engine.
+    Production(const Production& other, std::span<const std::uint8_t> key);
     ~Production();
     Production(const Production&) = delete;
     Production& operator=(const Production&) = delete;

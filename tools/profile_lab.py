@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Profiles the thirteen kernels of the lab's N.implementations with Nsight Compute and stores what it counts.
+"""Profiles kernels of the lab with Nsight Compute and stores what it counts: the thirteen of N.implementations, and the
+three schemes of G.schemes with tables in constant and in shared memory.
 
-Each kernel once, in the run that the experiment begins with, in which every kernel is verified: instructions, work of
+Each kernel once, in the run that its experiment begins with, in which every kernel is verified: instructions, work of
 shared memory and of constant memory, occupancy, what warps wait for. The record goes to bench/results/lab; `make docs`
 makes docs/lab-profile.md of it and of the lab's newest record. A metric that this GPU does not have is left out.
 
     tools/profile_lab.py                     on a machine with a GPU and ncu
     tools/profile_lab.py --no-build          with the programs that lie in build/cuda, made elsewhere
-    tools/profile_lab.py --csv FILE          of what `ncu --csv --page raw` printed there
+    tools/profile_lab.py --csv FILE          of what `ncu --csv --page raw` printed there of the thirteen;
+                                             --schemes-csv FILE, of the schemes
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ from recording import ROOT, environment_of, file_for, find_gpu, rounded, stamp
 
 KERNELS = 13
 TEXT_BYTES = 64 << 20  # of N.implementations --quick
+SCHEMES = [(scheme, tables) for tables in ("constant", "shared") for scheme in (1, 2, 3)]  # as G.schemes begins
+SCHEMES_TEXT_BYTES = 128 << 20
 
 STALLS = (
     "barrier",
@@ -177,17 +181,27 @@ def kernels_of(text: str) -> list[dict]:
     return [found[number] for number in sorted(found)]
 
 
-def run_ncu(ncu: str, build: Path, limit: int) -> str:
+def schemes_of(text: str) -> list[dict]:
+    """[G]'s, by their order."""
+    kernels = [metrics for name, metrics in launches(text) if "variant_kernel" in name]
+    return [
+        {"scheme": scheme, "tables": tables, **profile_of(metrics)}
+        for (scheme, tables), metrics in zip(SCHEMES, kernels)
+    ]
+
+
+def run_ncu(ncu: str, build: Path, limit: int, experiment: str, count: int) -> str:
+    """Of the first launches of the experiment's kernels."""
     environment, scratch = environment_of(build), build / "profile_lab"
     query = subprocess.run(
         [ncu, "--query-metrics"], env=environment, capture_output=True, text=True, check=False, timeout=limit
     )
     names = metrics_to_ask(known_metrics(query.stdout) if query.returncode == 0 else set())
     command = [ncu, "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
-    # Every kernel is verified before any is measured, in the order of the table: the first thirteen launches.
-    command += ["--kernel-name", "regex:variant_kernel", "--launch-count", str(KERNELS)]
+    # Every kernel is verified before any is measured, in the order of the experiment's table.
+    command += ["--kernel-name", "regex:variant_kernel", "--launch-count", str(count)]
     command += ["--print-kernel-base", "demangled", "--metrics", ",".join(names)]
-    command += [build / "cli/warpaes-lab", "run", "N.implementations", "--quick", "--force", "-o", scratch]
+    command += [build / "cli/warpaes-lab", "run", experiment, "--quick", "--force", "-o", scratch]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=limit)
     if done.returncode != 0 or not launches(done.stdout):
         print(done.stdout[-4000:], done.stderr[-4000:], file=sys.stderr)
@@ -199,7 +213,8 @@ def main() -> int:
     parser.add_argument("--no-build", action="store_true", help="use the build as it is")
     parser.add_argument("--build", type=Path, default=ROOT / "build/cuda", help="with --no-build, another build")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="what ncu printed, instead of running it")
-    parser.add_argument("--limit", type=int, default=600, metavar="SECONDS", help="for ncu")
+    parser.add_argument("--schemes-csv", type=Path, metavar="FILE", help="the same of the three schemes")
+    parser.add_argument("--limit", type=int, default=600, metavar="SECONDS", help="for each of two runs of ncu")
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results/lab", help="folder for the record")
     options = parser.parse_args()
 
@@ -212,20 +227,31 @@ def main() -> int:
     if not options.no_build and not options.csv:
         subprocess.run([ROOT / "tools/build", "cuda", "warpaes_lab_program"], check=True, stdout=subprocess.DEVNULL)
     made = stamp()
-    text = options.csv.read_text() if options.csv else run_ncu(ncu, build, options.limit)
-    kernels = kernels_of(text)
+    if options.csv:
+        text = options.csv.read_text()
+        of_schemes = options.schemes_csv.read_text() if options.schemes_csv else ""
+    else:
+        text = run_ncu(ncu, build, options.limit, "N.implementations", KERNELS)
+        of_schemes = run_ncu(ncu, build, options.limit, "G.schemes", len(SCHEMES))
+    kernels, schemes = kernels_of(text), schemes_of(of_schemes)
     if not kernels:
         print("profile_lab: ncu said nothing of the thirteen; it may need more rights", file=sys.stderr)
         return 1
     gpu = {**gpu, "cuda": cuda_version(build)}
     record = {"schema": 1, **made, "gpu": gpu, "text_bytes": TEXT_BYTES, "kernels": rounded(kernels)}
+    if schemes:
+        record |= {"schemes_text_bytes": SCHEMES_TEXT_BYTES, "schemes": rounded(schemes)}
     path = file_for(record, f"profile {gpu['name']}", options.output)
     path.write_text(json.dumps(record, indent=1) + "\n")
     print(path)
     absent = sorted(set(range(1, KERNELS + 1)) - {kernel["number"] for kernel in kernels})
     if absent:
         print(f"profile_lab: ncu said nothing of {', '.join(map(str, absent))}", file=sys.stderr)
-    return 1 if absent else 0
+    if len(schemes) < len(SCHEMES):
+        print(
+            f"profile_lab: ncu said nothing of {len(SCHEMES) - len(schemes)} of the schemes' kernels", file=sys.stderr
+        )
+    return 1 if absent or len(schemes) < len(SCHEMES) else 0
 
 
 if __name__ == "__main__":

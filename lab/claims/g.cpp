@@ -192,9 +192,9 @@ std::vector<Claim> of_gu() {
     shown("G.headline-kernel", "20 Gbit/s of the kernel alone above 1 MB", "G.schemes",
           "fact: the fastest of all, kernel alone");
     unmeasured("G.fig4-instructions", "Fig. 4: instruction throughput, by scheme",
-               "no profile of these kernels is in the record: tools/profile_lab.py profiles the thirteen of [N]");
+               "a profiler counts it, not the lab: tools/profile_lab.py, docs/lab-profile.md");
     unmeasured("G.fig4-memory", "Fig. 4: memory throughput, by scheme",
-               "no profile of these kernels is in the record: tools/profile_lab.py profiles the thirteen of [N]");
+               "a profiler counts it, not the lab: tools/profile_lab.py, docs/lab-profile.md");
     unmeasured("G.14.6-59.6", "The figures 14.6 and 59.6 of its text", "what they are of is not known here");
     unmeasured("G.host-keys", "Round keys are expanded on the host", "every kernel here takes expanded keys, too");
     return claims;

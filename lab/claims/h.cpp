@@ -256,6 +256,26 @@ Verdict striping(const Figures& figures) {
                     compared(r), gb_per_s(rate.at(std::string("striped")))));
 }
 
+Verdict registers(const Figures& figures) {
+    const char* title = "Registers a thread, by what the kernel knows";
+    const Row alone = figures.row("H.modes", title, "this mode alone"),
+              all = figures.row("H.modes", title, "all modes");
+    const char* speeds = "A kernel for one mode, and the one for all";
+    const Row own = figures.row("H.modes", speeds, "this mode alone"),
+              mixed = figures.row("H.modes", speeds, "all modes");
+    Count more;
+    std::string by_mode, by_speed;
+    for (std::size_t i = 0; i < alone.size(); ++i) {
+        more.add(all[i].value > alone[i].value);
+        by_mode += fmt::format("{}{} {:.0f}", i == 0 ? "" : ", ", alone.labels()[i], alone[i].value);
+        by_speed += fmt::format("{}{:.2f}", i == 0 ? "" : ", ", mixed[i].value / own[i].value);
+    }
+    return verdict(by_count(more),
+                   fmt::format("The kernel of all modes takes {:.0f} registers a thread, those of one mode {}; its "
+                               "speed is {} times theirs.",
+                               all[0].value, by_mode, by_speed));
+}
+
 Verdict page_locked(const Figures& figures) {
     const char* title = "Copies in and out around the kernel";
     const Row locked = figures.row("P.host_memory", title, "page-locked"),
@@ -307,8 +327,7 @@ std::vector<Claim> of_harrison() {
     unmeasured("H.baselines", "1,151 and 870 Mbit/s of others", "other people's programs; no code");
     add("H.page-locked", "Page-locked host memory matters: ahead of pageable memory at every size", "P.host_memory",
         "yes if ahead by 1.5 % or more at every size, in part at most", page_locked);
-    unmeasured("H.text-memory", "Text read from global memory or through textures",
-               "one path since compute capability 3.5; H.reads has both for tables");
+    shown("H.text-memory", "Text read from global memory or through textures", "H.tables", "Text by memory");
     shown("H.messages", "Parallel modes in the data model: 5,810 Mbit/s at most", "H.overhead",
           "Throughput by message size, with transfers");
     add("H.overhead-long", "The data model costs 16 % with messages of 16,384 blocks, 22 % with 512", "H.overhead",
@@ -329,11 +348,11 @@ std::vector<Claim> of_harrison() {
     add("H.stride",
         "Reads collapse where neighbouring threads' streams lie 128 blocks and more apart (a pure read test)",
         "H.reads", "yes if below half of the best distance, in part below 80 %", stride);
-    unmeasured("H.serial-parallel-2048", "Serial beside parallel messages of 2,048 blocks",
-               "H.serial and H.overhead have both, at other numbers of messages");
-    unmeasured("H.cpu-ofb", "OFB on a CPU", "not coded; a CPU's serial modes are in `warpaes bench`");
-    unmeasured("H.registers", "Mixed modes in one kernel need more registers",
-               "the model's kernel is one for all modes");
+    shown("H.serial-parallel-2048", "Serial beside parallel messages of 2,048 blocks", "H.modes",
+          "Serial beside parallel messages of 2,048 blocks");
+    shown("H.cpu-ofb", "OFB on a CPU", "H.modes", "OFB on processors and GPU");
+    add("H.registers", "Mixed modes in one kernel need more registers", "H.modes",
+        "yes if the kernel of all modes takes more than each mode's own, in part than most", registers);
     shown("H.mixing", "960 parallel messages of 512 blocks, 992 of 32, 1,024 serial ones in seven orders", "H.mixing",
           "Seven orders of the same messages");
     add("H.mixing-packed", "Order 3 is much faster than 1 and 2", "H.mixing",

@@ -112,6 +112,67 @@ Verdict ordering(const Figures& figures) {
                    fmt::format("Of seven orders the best is {:.2f} times as fast as the worst.", factor));
 }
 
+Verdict text_paths(const Figures& figures) {
+    const Row rates = figures.row("H.tables", "Text by memory", "tables in shared memory");
+    const Figure global = rates.at(std::string("global memory")), texture = rates.at(std::string("texture"));
+    const Ratio r = over(texture, global);
+    return verdict(by_sameness(r),
+                   fmt::format("With text through textures the kernel does {}, from global memory {}, by the read-only "
+                               "path {}.",
+                               gb_per_s(texture), gb_per_s(global),
+                               gb_per_s(rates.at(std::string("global memory, read-only path")))));
+}
+
+Verdict staged_text(const Figures& figures) {
+    const char* title = "Tables, keys and text by memory";
+    const Figure staged = figures.row("D.memory", title, "text through shared memory").at(std::string("both shared")),
+                 straight =
+                     figures.row("D.memory", title, "text straight from global memory").at(std::string("both shared"));
+    const Ratio r = over(straight, staged);
+    return verdict(by_gain(r),
+                   fmt::format("In [D]'s kernel text straight from global memory, {}, is {} text through shared "
+                               "memory, {}.",
+                               gb_per_s(straight), compared(r), gb_per_s(staged)));
+}
+
+/// Two series of H.modes where there are the most messages.
+std::pair<Figure, Figure> at_most_messages(const Figures& figures, const std::string& title, const char* a,
+                                           const char* b) {
+    const Panel& panel = figures.panel_like("H.modes", title);
+    const Row one = Figures::row(panel, a), other = Figures::row(panel, b);
+    return {one[one.size() - 1], other[other.size() - 1]};
+}
+
+Verdict serial_reaches(const Figures& figures) {
+    const auto [serial, parallel] = at_most_messages(figures, "Serial beside parallel messages",
+                                                     "production, CBC (serial)", "production, CTR (parallel)");
+    const Panel& panel = figures.panel_like("H.modes", "Serial beside parallel messages");
+    const Ratio r = over(serial, parallel);
+    return verdict(
+        at_both_ends(r, [](double x) { return x >= 0.8   ? Holds::yes
+                                              : x >= 0.5 ? Holds::partly
+                                                         : Holds::no; }),
+        fmt::format("With {:.0f} messages of 2,048 blocks production's CBC does {}, {} of its CTR, {}.",
+                    panel.x.values.back(), gb_per_s(serial), percent(r.value), gb_per_s(parallel)));
+}
+
+Verdict ofb_ahead(const Figures& figures) {
+    const Panel& panel = figures.panel_like("H.modes", "OFB on processors and GPU");
+    const std::size_t last = panel.x.size() - 1;
+    const Figure gpu = Figures::row(panel, "GPU, page-locked memory")[last];
+    Figure cpu;
+    std::string name;
+    for (const Series& s : panel.series) {
+        if (!s.name.ends_with(", all threads")) continue;
+        const Figure here = Figures::row(panel, s.name)[last];
+        if (here.value > cpu.value) cpu = here, name = s.name;
+    }
+    if (name.empty()) throw Missing("no processor was measured in this record");
+    const Ratio r = over(gpu, cpu);
+    return verdict(by_gain(r), fmt::format("With {:.0f} messages in OFB the GPU, with transfers, {}, is {} {}, {}.",
+                                           panel.x.values.back(), gb_per_s(gpu), compared(r), name, gb_per_s(cpu)));
+}
+
 Verdict contenders(const Figures& figures, const std::string& mode) {
     const Panel& panel = figures.panel("W.contenders", "Contenders, " + mode);
     const auto best_of = [&](const char* name) {
@@ -245,6 +306,14 @@ std::vector<Claim> of_ours() {
         "yes if half of it loses more than 15 %, in part more than 5 %", occupancy);
     add("W.ordering", "Production orders messages itself: the client's order does not matter", "H.mixing",
         "yes if the best order is within 5 % of the worst, in part within 15 %", ordering);
+    add("W.text-paths", "It does not matter by which path text is read", "H.tables", same_rule, text_paths);
+    add("W.text-straight", "Text straight from global memory is faster than text through shared memory", "D.memory",
+        lead_rule, staged_text);
+    add("W.serial-reaches", "With enough messages serial modes come close to parallel ones", "H.modes",
+        "yes from 80 % of the parallel mode's speed on, in part from half, where there are the most messages",
+        serial_reaches);
+    add("W.ofb", "With enough messages the GPU is faster in OFB than all processors, with transfers", "H.modes",
+        lead_rule, ofb_ahead);
     add("W.tables-tell", "Tables in which lanes meet tell by their time what is looked up", "W.leakage",
         "yes if |t| is above 10 for all, in part for some", tables_tell);
     add("W.apart-silent", "Where no lane waits for another, no difference in time is found", "W.leakage",

@@ -32,6 +32,7 @@ extern const Experiment p_random_access;
 extern const Experiment d_surfaces;
 extern const Experiment d_model;
 extern const Experiment d_occupancy;
+extern const Experiment d_memory;
 
 extern const Experiment h_reads;
 extern const Experiment h_tables;
@@ -40,6 +41,7 @@ extern const Experiment h_overhead;
 extern const Experiment h_rekeying;
 extern const Experiment h_serial;
 extern const Experiment h_mixing;
+extern const Experiment h_modes;
 
 extern const Experiment w_worth;
 extern const Experiment w_leakage;

@@ -20,31 +20,6 @@ struct NamedMode {
 };
 constexpr NamedMode modes[] = {{Mode::cbc, "CBC"}, {Mode::ofb, "OFB"}, {Mode::cfb128, "CFB"}};
 
-struct Figures {
-    Summary production, model;
-};
-
-/// Throughput of production's batch and of the data model's kernel; both verified.
-Figures measure(const Context& context, const warpaes::Engine& engine, const Shape& shape) {
-    Messages messages(shape);
-    const warpaes::Key key(messages.keys());
-    auto entries = messages.entries(key, false);
-    KeySchedules schedules;
-    gpu::PayloadOnDevice payload;
-    payload.load(messages.prepare(schedules), schedules);
-    const gpu::Stream stream;
-    const auto amount = static_cast<double>(shape.bytes()) / 1e9;
-    const Summary production = sample(effort(context.quick), [&] { return time_batch(engine, entries); });
-    messages.check("production's batch");
-    messages.poison();
-    const Summary model = sample(effort(context.quick), [&] {
-        return gpu::seconds_of(
-            stream, [&] { payload.run(messages.input(), messages.output(), gpu::ThreadMapping::natural, {}, stream); });
-    });
-    messages.check("the data model's kernel");
-    return {rate(amount, production), rate(amount, model)};
-}
-
 /// The data model's kernel on `count` messages of `blocks` blocks in CBC, neighbours `distance` blocks apart: where a
 /// message is longer than that, it lies in runs of so many blocks, each beside the other messages' runs.
 Summary measure_distance(const Context& context, std::uint64_t count, std::uint64_t blocks, std::uint64_t distance) {
@@ -110,10 +85,10 @@ Result run(const Context& context) {
                 add_none(model);
                 continue;
             }
-            const Figures f = measure(context, engine,
-                                      {.mode = Mode::cbc,
-                                       .count = static_cast<std::uint64_t>(count),
-                                       .blocks = static_cast<std::uint64_t>(length)});
+            const MessageRates f = rates_of_messages(context, engine,
+                                                     {.mode = Mode::cbc,
+                                                      .count = static_cast<std::uint64_t>(count),
+                                                      .blocks = static_cast<std::uint64_t>(length)});
             add(production, f.production);
             add(model, f.model);
         }
@@ -156,10 +131,10 @@ Result run(const Context& context) {
                 continue;
             }
             progress.next(fmt::format("{} messages in {}", count, mode.name));
-            add(series, measure(context, engine,
-                                {.mode = mode.mode,
-                                 .count = static_cast<std::uint64_t>(count),
-                                 .blocks = static_cast<std::uint64_t>(length)})
+            add(series, rates_of_messages(context, engine,
+                                          {.mode = mode.mode,
+                                           .count = static_cast<std::uint64_t>(count),
+                                           .blocks = static_cast<std::uint64_t>(length)})
                             .production);
         }
         alike.series.push_back(std::move(series));
@@ -177,13 +152,15 @@ Result run(const Context& context) {
         add(runs, measure_distance(context, near, per_thread, d));
         progress.next(fmt::format("messages {} blocks apart, production", d));
         add(ones,
-            measure(context, engine, {.mode = Mode::cbc, .count = near, .blocks = 1, .stride_blocks = d}).production);
+            rates_of_messages(context, engine, {.mode = Mode::cbc, .count = near, .blocks = 1, .stride_blocks = d})
+                .production);
         progress.next(fmt::format("messages {} blocks apart, production", d));
         if (d < 16) {
             add_none(sixteens);
         } else {
-            add(sixteens, measure(context, engine, {.mode = Mode::cbc, .count = near, .blocks = 16, .stride_blocks = d})
-                              .production);
+            add(sixteens,
+                rates_of_messages(context, engine, {.mode = Mode::cbc, .count = near, .blocks = 16, .stride_blocks = d})
+                    .production);
         }
     }
     result.panels.push_back(

@@ -1,4 +1,5 @@
-// [H]'s table study: a single table or four, in three memories and with a copy for each bank.
+// [H]'s table study: a single table or four, in three memories and with a copy for each bank; and text from global
+// memory or through textures.
 #include <algorithm>
 #include <array>
 
@@ -11,6 +12,25 @@
 namespace lab::experiments {
 
 namespace {
+
+Panel measure_text(const Context& context, const Trial& trial, std::size_t bytes) {
+    Panel panel =
+        bars("Text by memory", categories("text from", {"global memory", "global memory, read-only path", "texture"}),
+             throughput(),
+             fmt::format("AES-128-CTR, {}, kernels alone, four tables, threads that stay, 256 a thread "
+                         "block. Read-only path: __ldg; texture: an object over the text, read a block at a "
+                         "time.",
+                         size_name(bytes)));
+    panel.series = {measured("tables in shared memory"), measured("tables in texture memory")};
+    std::vector<Trial::Subject> subjects;
+    for (const gpu::Variant& v : gpu::text_paths) {
+        subjects.push_back({std::string(gpu::name_of(v).view()), trial.variant(v)});
+    }
+    const std::vector<Summary> speeds =
+        trial.speeds(effort(context.quick), subjects, bytes, Trial::part_of(context, 0.6, 1));
+    for (std::size_t i = 0; i < speeds.size(); ++i) add(panel.series[i / 3], speeds[i]);
+    return panel;
+}
 
 Result run(const Context& context) {
     use_gpu(context, shared_for_copies);
@@ -32,7 +52,7 @@ Result run(const Context& context) {
     }
     subjects.push_back({"production", trial.production(context)});
     const std::vector<Summary> speeds =
-        trial.speeds(effort(context.quick), subjects, bytes, Trial::part_of(context, 0, 1));
+        trial.speeds(effort(context.quick), subjects, bytes, Trial::part_of(context, 0, 0.6));
     for (std::size_t i = 0; i < gpu::table_study.size(); ++i) {
         add(panel.series[gpu::table_study[i].table_count == 4 ? 2 : 1], speeds[i]);
     }
@@ -40,7 +60,7 @@ Result run(const Context& context) {
 
     const double copies = *panel.series[2].values[3], plain = *panel.series[2].values[2];
     Result result;
-    result.panels = {panel};
+    result.panels = {panel, measure_text(context, trial, bytes)};
     result.facts = {{"fastest published way, the quad table in shared memory", plain, "GB/s", best_then},
                     {"quad table, one copy a bank over one copy", copies / plain, "times", std::nullopt}};
     return result;

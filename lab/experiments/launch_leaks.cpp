@@ -27,8 +27,14 @@ public:
           counter_(subject.counter ? random_bytes(16, 21) : std::vector<std::uint8_t>{}) {
         const bool small = bytes_ < (1 << 10);  // a test
         const std::size_t texts = subject.secret == LaunchSubject::Secret::key ? 0 : small ? 4 : most_texts;
-        const std::size_t keys = subject.secret == LaunchSubject::Secret::key ? (small ? 4 : most_keys) : 0;
-        for (std::size_t i = 0; i <= keys; ++i) add_key(context, random_bytes(subject.key_bytes, 22 + 1000 * i));
+        random_keys_ = subject.secret == LaunchSubject::Secret::key ? (small ? 4 : most_keys) : 0;
+        // The fixed key as often as there are random ones: what the host has to touch is as cold in both classes.
+        for (std::size_t i = 0; i < std::max<std::size_t>(random_keys_, 1); ++i) {
+            add_key(context, random_bytes(subject.key_bytes, 22));
+        }
+        for (std::size_t i = 0; i < random_keys_; ++i) {
+            add_key(context, random_bytes(subject.key_bytes, 1022 + 1000 * i));
+        }
         std::vector<std::uint8_t> fixed = random_bytes(bytes_, 23);
         if (subject.secret == LaunchSubject::Secret::equal_blocks) {
             for (std::size_t i = 16; i < bytes_; ++i) fixed[i] = fixed[i - 16];
@@ -61,7 +67,9 @@ private:
         if (subject_.tables) {
             tables_.push_back(std::make_unique<gpu::Variants>(key));
         } else {
-            production_.push_back(std::make_unique<Production>(context.gpu, key));
+            // One engine for all: with one each, the host would take longer for those that it uses less often.
+            production_.push_back(production_.empty() ? std::make_unique<Production>(context.gpu, key)
+                                                      : std::make_unique<Production>(*production_.front(), key));
         }
         keys_.push_back(std::move(key));
     }
@@ -86,15 +94,18 @@ private:
         }
     }
     /// 0 if it is fixed, else one of the others.
-    static std::size_t pick(std::size_t count, bool random, std::size_t i) {
-        return random && count > 1 ? 1 + i % (count - 1) : 0;
+    [[nodiscard]] std::size_t pick_text(bool random, std::size_t i) const {
+        return random && texts_.size() > 1 ? 1 + i % (texts_.size() - 1) : 0;
+    }
+    [[nodiscard]] std::size_t pick_key(bool random, std::size_t i) const {
+        return random_keys_ == 0 ? 0 : (random ? random_keys_ : 0) + i % random_keys_;
     }
     std::vector<double> times_of(const std::vector<std::uint8_t>& classes, std::size_t first) {
         while (starts_.size() < classes.size()) starts_.emplace_back(), ends_.emplace_back();
         for (std::size_t i = 0; i < classes.size(); ++i) {
             const bool random = classes[i] != 0;
-            gpu::copy(input_.get(), texts_[pick(texts_.size(), random, first + i)].get(), bytes_, stream_);
-            const std::size_t key = pick(keys_.size(), random, first + i);
+            gpu::copy(input_.get(), texts_[pick_text(random, first + i)].get(), bytes_, stream_);
+            const std::size_t key = pick_key(random, first + i);
             starts_[i].record(stream_);
             enqueue(key);
             ends_[i].record(stream_);
@@ -108,6 +119,7 @@ private:
     LaunchSubject subject_;
     std::size_t bytes_;
     std::vector<std::uint8_t> counter_;
+    std::size_t random_keys_ = 0;
     std::vector<std::vector<std::uint8_t>> keys_;
     std::vector<std::unique_ptr<Production>> production_;
     std::vector<std::unique_ptr<gpu::Variants>> tables_;

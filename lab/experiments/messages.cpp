@@ -177,6 +177,26 @@ double time_batches(const warpaes::Engine& engine, std::vector<warpaes_batch_ent
     return seconds / calls;
 }
 
+MessageRates rates_of_messages(const Context& context, const warpaes::Engine& engine, const Shape& shape) {
+    Messages messages(shape);
+    const warpaes::Key key(messages.keys());
+    auto entries = messages.entries(key, false);
+    KeySchedules schedules;
+    gpu::PayloadOnDevice payload;
+    payload.load(messages.prepare(schedules), schedules);
+    const gpu::Stream stream;
+    const auto amount = static_cast<double>(shape.bytes()) / 1e9;
+    const Summary production = sample(effort(context.quick), [&] { return time_batch(engine, entries); });
+    messages.check("production's batch");
+    messages.poison();
+    const Summary model = sample(effort(context.quick), [&] {
+        return gpu::seconds_of(
+            stream, [&] { payload.run(messages.input(), messages.output(), gpu::ThreadMapping::natural, {}, stream); });
+    });
+    messages.check("the data model's kernel");
+    return {rate(amount, production), rate(amount, model)};
+}
+
 std::uint64_t messages_for(std::uint64_t bytes, std::uint64_t blocks, std::uint64_t most) {
     return std::clamp<std::uint64_t>(bytes / (block * blocks), 1, most);
 }

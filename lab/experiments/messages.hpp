@@ -72,6 +72,13 @@ double time_batch(const warpaes::Engine& engine, std::vector<warpaes_batch_entry
 /// Of each of `calls` such batches, four of them on their way at a time, which read and write the same.
 double time_batches(const warpaes::Engine& engine, std::vector<warpaes_batch_entry>& entries, unsigned calls);
 
+/// Throughput in GB/s of production's batch, by the host's clock, and of the data model's kernel, by events; of
+/// messages in device memory, both verified.
+struct MessageRates {
+    Summary production, model;
+};
+MessageRates rates_of_messages(const Context& context, const warpaes::Engine& engine, const Shape& shape);
+
 /// As many messages of `blocks` blocks as make `bytes` bytes; at least one, at most `most`.
 std::uint64_t messages_for(std::uint64_t bytes, std::uint64_t blocks, std::uint64_t most);
 

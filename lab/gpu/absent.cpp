@@ -153,6 +153,14 @@ void PayloadOnDevice::run(const std::uint8_t*, std::uint8_t*, ThreadMapping, con
     leave_out();
 }
 
+void PayloadOnDevice::run_freely(std::optional<Mode>, const std::uint8_t*, std::uint8_t*, const Stream&) const {
+    leave_out();
+}
+
+Resources PayloadOnDevice::resources(std::optional<Mode>) {
+    leave_out();
+}
+
 std::span<const Entry> variants() {
     return {};
 }

@@ -156,9 +156,40 @@ inline constexpr std::array<Variant, 3> orders{{
 /// [D]: one thread a block, tables, keys and text in shared memory, 16 thread blocks that stay.
 inline constexpr Variant damjanovic{.keys = KeyMemory::shared, .persistent = true, .staged = true};
 
+/// [D]'s kernel by memory: tables and keys in both, text moved together through shared memory and not; then the S-box
+/// alone, with arithmetic, in both.
+inline constexpr std::array<Variant, 12> damjanovic_memories = [] {
+    constexpr std::array<Variant, 6> places{{
+        {.tables = TableMemory::shared, .keys = KeyMemory::shared},
+        {.tables = TableMemory::shared, .keys = KeyMemory::global},
+        {.tables = TableMemory::global, .keys = KeyMemory::shared},
+        {.tables = TableMemory::global, .keys = KeyMemory::global},
+        {.tables = TableMemory::shared, .table_count = 0, .keys = KeyMemory::shared},
+        {.tables = TableMemory::global, .table_count = 0, .keys = KeyMemory::global},
+    }};
+    std::array<Variant, 12> all{};
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        all[i] = places[i % places.size()];
+        all[i].persistent = true;
+        all[i].staged = i < places.size();
+    }
+    return all;
+}();
+
+/// [H]: text from global memory and through textures, and by the path that came later; tables in shared memory, then in
+/// textures, which share that path.
+inline constexpr std::array<Variant, 6> text_paths{{
+    {.persistent = true},
+    {.persistent = true, .text = TextMemory::read_only},
+    {.persistent = true, .text = TextMemory::texture},
+    {.tables = TableMemory::texture, .persistent = true},
+    {.tables = TableMemory::texture, .persistent = true, .text = TextMemory::read_only},
+    {.tables = TableMemory::texture, .persistent = true, .text = TextMemory::texture},
+}};
+
 namespace detail {
 
-inline constexpr std::size_t most_entries = 128;
+inline constexpr std::size_t most_entries = 160;
 
 struct Collected {
     std::array<Entry, most_entries> entries{};
@@ -196,6 +227,8 @@ constexpr Collected collect() {
     all.add(teams);
     all.add(teams, {.inverse = true});
     all.add(table_study, {.counter = true});
+    all.add(damjanovic_memories);
+    all.add(text_paths, {.counter = true});
     return all;
 }
 

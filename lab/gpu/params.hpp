@@ -34,6 +34,7 @@ struct Params {
     std::uint64_t blocks;
     const Tables* tables;        ///< in device memory, of the kernel's direction
     Texture words, bytes;        ///< the same tables: t as 32-bit words, s as bytes
+    Texture text;                ///< the input as blocks, if the kernel reads it so
     const std::uint32_t* keys;   ///< in device memory
     std::uint64_t counter_high;  ///< CTR: the first counter block as a number
     std::uint64_t counter_low;

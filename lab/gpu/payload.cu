@@ -1,4 +1,8 @@
+#include <algorithm>
+#include <array>
 #include <bit>
+#include <stdexcept>
+#include <utility>
 
 #include "lab/gpu/lookup.cuh"
 #include "lab/gpu/payload.hpp"
@@ -75,26 +79,41 @@ __device__ __forceinline__ std::uint64_t place_of(const PayloadParams& p, const 
     return m.text + (j >> p.run_shift) * p.run_distance + (j & ((1u << p.run_shift) - 1)) * 16;
 }
 
+/// What a kernel is compiled for: a mode, or all, of which each message says its own.
+constexpr int all_modes = -1;
+constexpr std::array<Mode, 5> modes{Mode::ecb, Mode::ctr, Mode::cbc, Mode::cfb128, Mode::ofb};
+
+template <int Only>
+__device__ __forceinline__ Mode mode_of(const LogicalMessage& m) {
+    if constexpr (Only == all_modes) {
+        return m.mode;
+    } else {
+        return static_cast<Mode>(Only);
+    }
+}
+
+template <int Only>
 __device__ __forceinline__ void run_serial(const PayloadParams& p, const SharedLookup& tables, const LogicalMessage& m,
                                            const uint4* keys) {
+    const Mode mode = mode_of<Only>(m);
     uint4 chain = *reinterpret_cast<const uint4*>(p.input + m.iv);
     for (std::uint32_t j = 0; j < m.blocks; ++j) {
         const std::uint64_t at = place_of(p, m, j);
         const uint4 text = *reinterpret_cast<const uint4*>(p.input + at);
         uint4 out;
-        if (m.mode == Mode::cbc) {
+        if (mode == Mode::cbc) {
             out = chain = encrypt(tables, text ^ chain, keys);
         } else {
             chain = encrypt(tables, chain, keys);
             out = text ^ chain;
-            if (m.mode == Mode::cfb128) chain = out;
+            if (mode == Mode::cfb128) chain = out;
         }
         *reinterpret_cast<uint4*>(p.output + at) = out;
     }
 }
 
-__global__ void __launch_bounds__(PayloadOnDevice::threads_per_block)
-    run_payload(const __grid_constant__ PayloadParams p) {
+template <int Only>
+__device__ __forceinline__ void run_thread(const PayloadParams& p) {
     const SharedLookup tables(p.tables);
     tables.load();
     __syncthreads();
@@ -107,17 +126,44 @@ __global__ void __launch_bounds__(PayloadOnDevice::threads_per_block)
     const std::uint32_t number = message_of(p, logical);
     const LogicalMessage m = p.messages[number];
     const uint4* const keys = p.schedules + m.schedule * (KeySchedules::words / 4);
-    if (is_serial(m.mode)) {
-        run_serial(p, tables, m, keys);
+    const Mode mode = mode_of<Only>(m);
+    if (is_serial(mode)) {
+        run_serial<Only>(p, tables, m, keys);
         return;
     }
     const std::uint32_t j = logical - __ldg(p.first + number);
     const std::uint64_t at = place_of(p, m, j);
     const uint4 text = *reinterpret_cast<const uint4*>(p.input + at);
-    const bool ctr = m.mode == Mode::ctr;
+    const bool ctr = mode == Mode::ctr;
     const uint4 in = ctr ? counter(*reinterpret_cast<const uint4*>(p.input + m.iv), j) : text;
     const uint4 out = encrypt(tables, in, keys);
     *reinterpret_cast<uint4*>(p.output + at) = ctr ? out ^ text : out;
+}
+
+/// The model's: as many registers as let a multiprocessor hold all threads it can.
+__global__ void __launch_bounds__(PayloadOnDevice::threads_per_block)
+    run_payload(const __grid_constant__ PayloadParams p) {
+    run_thread<all_modes>(p);
+}
+
+/// With as many registers as the compiler likes, so that it can be seen what a mode needs.
+template <int Only>
+__global__ void __launch_bounds__(PayloadOnDevice::threads_per_block, 1)
+    run_freely(const __grid_constant__ PayloadParams p) {
+    run_thread<Only>(p);
+}
+
+using Kernel = void (*)(PayloadParams);
+
+template <std::size_t... I>
+constexpr std::array<Kernel, sizeof...(I)> list_kernels(std::index_sequence<I...>) {
+    return {&run_freely<static_cast<int>(modes[I])>...};
+}
+
+Kernel free_kernel(std::optional<Mode> alone) {
+    static constexpr auto kernels = list_kernels(std::make_index_sequence<modes.size()>());
+    if (!alone) return &run_freely<all_modes>;
+    return kernels[static_cast<std::size_t>(std::find(modes.begin(), modes.end(), *alone) - modes.begin())];
 }
 
 /// Copies `values` to memory that grows if it must.
@@ -140,10 +186,26 @@ void PayloadOnDevice::load(const PreparedPayload& payload, const KeySchedules& s
     put(schedules_, schedules.schedules());
     count_ = static_cast<std::uint32_t>(payload.messages.size());
     threads_ = payload.threads;
+    mode_.reset();
+    const auto alike = [&](const LogicalMessage& m) { return m.mode == payload.messages[0].mode; };
+    if (count_ != 0 && std::all_of(payload.messages.begin(), payload.messages.end(), alike)) {
+        mode_ = payload.messages[0].mode;
+    }
 }
 
 void PayloadOnDevice::run(const std::uint8_t* input, std::uint8_t* output, ThreadMapping mapping, const Runs& runs,
                           const Stream& stream) const {
+    enqueue(reinterpret_cast<const void*>(&run_payload), input, output, mapping, runs, stream);
+}
+
+void PayloadOnDevice::run_freely(std::optional<Mode> alone, const std::uint8_t* input, std::uint8_t* output,
+                                 const Stream& stream) const {
+    if (alone && mode_ != alone) throw std::invalid_argument("alone: the payload has messages of another mode");
+    enqueue(reinterpret_cast<const void*>(free_kernel(alone)), input, output, ThreadMapping::natural, {}, stream);
+}
+
+void PayloadOnDevice::enqueue(const void* kernel, const std::uint8_t* input, std::uint8_t* output,
+                              ThreadMapping mapping, const Runs& runs, const Stream& stream) const {
     if (threads_ == 0) return;
     if (runs.blocks != 0 && !std::has_single_bit(runs.blocks)) throw Error("a run is a power of two of blocks");
     PayloadParams p{};
@@ -159,7 +221,19 @@ void PayloadOnDevice::run(const std::uint8_t* input, std::uint8_t* output, Threa
     p.run_shift = runs.blocks == 0 ? 31 : static_cast<std::uint32_t>(std::countr_zero(runs.blocks));
     p.run_distance = runs.distance;
     const unsigned blocks = (threads_ + threads_per_block - 1) / threads_per_block;
-    launch(run_payload, blocks, threads_per_block, table_bytes(published), stream, p);
+    launch(reinterpret_cast<Kernel>(const_cast<void*>(kernel)), blocks, threads_per_block, table_bytes(published),
+           stream, p);
+}
+
+Resources PayloadOnDevice::resources(std::optional<Mode> alone) {
+    const auto* const kernel = reinterpret_cast<const void*>(free_kernel(alone));
+    const std::size_t shared = table_bytes(published);
+    cudaFuncAttributes attributes{};
+    check(cudaFuncGetAttributes(&attributes, kernel), "asking for a kernel's attributes");
+    int blocks = 0;
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, static_cast<int>(threads_per_block), shared),
+          "asking for a kernel's occupancy");
+    return {attributes.numRegs, attributes.localSizeBytes, attributes.sharedSizeBytes + shared, blocks};
 }
 
 }  // namespace lab::gpu

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "lab/gpu/device.hpp"
+#include "lab/gpu/variants.hpp"
 #include "lab/payload.hpp"
 
 namespace lab::gpu {
@@ -35,9 +37,20 @@ public:
     void run(const std::uint8_t* input, std::uint8_t* output, ThreadMapping mapping, const Runs& runs,
              const Stream& stream) const;
 
+    /// The same by a kernel that is compiled for one mode, or for all, and has as many registers as it likes. Throws
+    /// std::invalid_argument if the payload has other modes.
+    void run_freely(std::optional<Mode> alone, const std::uint8_t* input, std::uint8_t* output,
+                    const Stream& stream) const;
+    /// Of that kernel.
+    [[nodiscard]] static Resources resources(std::optional<Mode> alone);
+
 private:
+    void enqueue(const void* kernel, const std::uint8_t* input, std::uint8_t* output, ThreadMapping mapping,
+                 const Runs& runs, const Stream& stream) const;
+
     DeviceMemory tables_, messages_, first_, schedules_;
     std::uint32_t count_ = 0, threads_ = 0;
+    std::optional<Mode> mode_;  ///< of all messages, if they have one
 };
 
 }  // namespace lab::gpu

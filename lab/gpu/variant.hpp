@@ -31,6 +31,12 @@ enum class Access : std::uint8_t {
     words,
     bytes  ///< text and a state in shared memory are read and written a byte at a time
 };
+/// By which path text is read; it is always written the usual way.
+enum class TextMemory : std::uint8_t {
+    global,     ///< as memory that others may write to
+    read_only,  ///< as memory that nobody writes to (__ldg)
+    texture     ///< through a texture object
+};
 /// Which part of the text a thread block takes.
 enum class Order : std::uint8_t {
     natural,
@@ -49,6 +55,7 @@ struct Variant {
     Order order = Order::natural;
     bool persistent = false;  ///< threads go on until the text is done; else one thread block a part of it
     bool staged = false;      ///< the thread block moves text together, word by word, through shared memory
+    TextMemory text = TextMemory::global;
     constexpr bool operator==(const Variant&) const = default;
 };
 
@@ -101,6 +108,9 @@ constexpr std::string_view objection(const Variant& v) {
         if (v.access == Access::bytes) return "staging is there to read words";
         if (v.order == Order::striped) return "a thread block's text must lie together to be moved together";
     }
+    if (v.text != TextMemory::global && (!alone || v.staged || v.access == Access::bytes)) {
+        return "text comes by another path a block at a time";
+    }
     return {};
 }
 
@@ -145,6 +155,10 @@ constexpr std::string_view name_of(Exchange e) {
     constexpr std::string_view names[] = {"none", "barrier", "warp", "shuffle"};
     return names[static_cast<int>(e)];
 }
+constexpr std::string_view name_of(TextMemory m) {
+    constexpr std::string_view names[] = {"global", "read-only", "texture"};
+    return names[static_cast<int>(m)];
+}
 constexpr std::string_view name_of(Order o) {
     constexpr std::string_view names[] = {"natural", "reversed", "striped"};
     return names[static_cast<int>(o)];
@@ -160,6 +174,7 @@ constexpr Name name_of(const Variant& v) {
     if (v.order != Order::natural) n << " " << name_of(v.order);
     if (v.persistent) n << " persistent";
     if (v.staged) n << " staged";
+    if (v.text != TextMemory::global) n << " text." << name_of(v.text);
     return n;
 }
 

@@ -82,10 +82,21 @@ struct Variants::State {
         return found->second;
     }
 
+    /// A texture over a text, kept: kernels that read it may still be on their way.
+    cudaTextureObject_t texture_of(const std::uint8_t* text, std::size_t bytes) {
+        const auto [found, is_new] = texts.try_emplace({text, bytes});
+        if (is_new) found->second = make_texture(reinterpret_cast<const uint4*>(text), bytes);
+        return found->second;
+    }
+    ~State() {
+        for (const auto& [text, texture] : texts) (void)cudaDestroyTextureObject(texture);
+    }
+
     int rounds;
     OfDirection forward, inverse;
     int multiprocessors = 0;
     std::map<std::pair<std::size_t, unsigned>, std::uint64_t> at_once;
+    std::map<std::pair<const std::uint8_t*, std::size_t>, cudaTextureObject_t> texts;
 };
 
 Variants::Variants(std::span<const std::uint8_t> key) {
@@ -107,6 +118,9 @@ void Variants::run(const Entry& entry, const Geometry& geometry, const std::uint
     }
     if (bytes % 16 != 0) throw std::invalid_argument("bytes: whole blocks");
     if (counter.size() != (cipher.counter ? 16u : 0u)) throw std::invalid_argument("counter: 16 bytes, for CTR alone");
+    if (variant.text != TextMemory::global && input == output) {
+        throw std::invalid_argument("output: must not be the input, which this kernel reads as what nobody writes to");
+    }
     if (bytes == 0) return;
 
     const State::OfDirection& direction = cipher.inverse ? state_->inverse : state_->forward;
@@ -115,6 +129,7 @@ void Variants::run(const Entry& entry, const Geometry& geometry, const std::uint
     p.output = output;
     p.blocks = bytes / 16;
     direction.tables.tell(p);
+    if (variant.text == TextMemory::texture) p.text = state_->texture_of(input, bytes);
     p.keys = reinterpret_cast<const std::uint32_t*>(direction.keys.get());
     for (std::size_t i = 0; i < counter.size(); ++i) {
         std::uint64_t& half = i < 8 ? p.counter_high : p.counter_low;

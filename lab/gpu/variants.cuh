@@ -27,6 +27,14 @@ __device__ __forceinline__ void read_text(const std::uint8_t* at, std::uint32_t 
     }
 }
 
+/// Block `block` of the text, by the variant's path.
+template <TextMemory M>
+__device__ __forceinline__ uint4 read_block(const Params& p, std::uint64_t block) {
+    static_assert(M != TextMemory::global);
+    if constexpr (M == TextMemory::texture) return tex1Dfetch<uint4>(p.text, static_cast<int>(block));
+    return __ldg(reinterpret_cast<const uint4*>(p.input) + block);
+}
+
 template <Access A, int Words>
 __device__ __forceinline__ void write_text(std::uint8_t* at, const std::uint32_t (&from)[Words]) {
     if constexpr (A == Access::bytes) {
@@ -94,6 +102,9 @@ __device__ __forceinline__ void run_part(const Params& p, const Lookup<E.variant
         if constexpr (v.staged) {
             move_together<true>(p, first, staging);
             read_text<v.access>(reinterpret_cast<std::uint8_t*>(staging + 4 * threadIdx.x), text);
+        } else if constexpr (v.text != TextMemory::global) {
+            const uint4 b = read_block<v.text>(p, block);
+            text[0] = b.x, text[1] = b.y, text[2] = b.z, text[3] = b.w;
         } else if (mine) {
             read_text<v.access>(p.input + at, text);
         }

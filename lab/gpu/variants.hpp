@@ -38,8 +38,9 @@ public:
     ~Variants();
 
     /// `bytes` of text, whole blocks, both pointers on the device and multiples of 16. `counter`: the first counter
-    /// block, 16 bytes; of ECB none. In place is allowed. Throws std::invalid_argument if there is no such kernel, or
-    /// if the key is of another length.
+    /// block, 16 bytes; of ECB none. In place is allowed if text is read as global memory. Throws std::invalid_argument
+    /// if there is no such kernel, or if the key is of another length. Text that is read through a texture stays where
+    /// it is as long as this.
     void run(const Entry& entry, const Geometry& geometry, const std::uint8_t* input, std::uint8_t* output,
              std::size_t bytes, std::span<const std::uint8_t> counter, const Stream& stream) const;
     [[nodiscard]] static Resources resources(const Entry& entry, unsigned threads);

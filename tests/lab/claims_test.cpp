@@ -307,7 +307,48 @@ TEST(Claims, OrdersAreJudgedStripedAndWhereNoChainHidesThem) {
     }
 }
 
+TEST(Claims, RegistersAreComparedModeByMode) {
+    MadeRecord made;
+    const std::vector<std::string> modes{"ECB", "CTR", "CBC", "CFB", "OFB"};
+    const char *registers = "Registers a thread, by what the kernel knows",
+               *speed = "A kernel for one mode, and the one for all";
+    made.bars("H.modes", registers, modes, "this mode alone", {30, 32, 40, 38, 38});
+    made.bars("H.modes", registers, modes, "all modes", {40, 40, 40, 40, 40});
+    EXPECT_EQ(made.holds("H.registers"), Holds::open) << "what it costs is not known";
+    made.bars("H.modes", speed, modes, "this mode alone", {200, 200, 100, 100, 100});
+    made.bars("H.modes", speed, modes, "all modes", {200, 190, 100, 100, 100});
+    EXPECT_EQ(made.holds("H.registers"), Holds::partly) << "CBC alone takes as many";
+    made.panel("H.modes", registers).series[1].values.assign(5, 42.0);
+    EXPECT_EQ(made.holds("H.registers"), Holds::yes);
+    made.panel("H.modes", registers).series[1].values.assign(5, 30.0);
+    EXPECT_EQ(made.holds("H.registers"), Holds::no);
+}
+
 // ---------------------------------------------------------------------------------------------------------------- [W]
+
+TEST(Claims, OfbIsHeldAgainstTheBestProcessorBackendWhereThereAreTheMostMessages) {
+    MadeRecord made;
+    const char* title = "OFB on processors and GPU";
+    made.lines("H.modes", title, {32, 65536}, "libcrypto, all threads", {1, 9});
+    made.lines("H.modes", title, {32, 65536}, "vaes, all threads", {4, 30});
+    made.lines("H.modes", title, {32, 65536}, "GPU, device memory", {2, 200});
+    made.lines("H.modes", title, {32, 65536}, "GPU, page-locked memory", {0.1, 25});
+    EXPECT_EQ(made.holds("W.ofb"), Holds::no) << "vaes is ahead";
+    made.panel("H.modes", title).series[3].values[1] = 45;
+    EXPECT_EQ(made.holds("W.ofb"), Holds::yes);
+}
+
+TEST(Claims, SerialModesAreHeldAgainstParallelOnesWhereThereAreTheMostMessages) {
+    MadeRecord made;
+    const char* title = "Serial beside parallel messages of 2,048 blocks";
+    made.lines("H.modes", title, {32, 32768}, "production, CTR (parallel)", {300, 400});
+    made.lines("H.modes", title, {32, 32768}, "production, CBC (serial)", {1, 210});
+    EXPECT_EQ(made.holds("W.serial-reaches"), Holds::partly);
+    made.panel("H.modes", title).series[1].values[1] = 350;
+    EXPECT_EQ(made.holds("W.serial-reaches"), Holds::yes);
+    made.panel("H.modes", title).series[1].values[1] = 100;
+    EXPECT_EQ(made.holds("W.serial-reaches"), Holds::no);
+}
 
 TEST(Claims, SilenceOfLaunchesIsWorthWhatTheControlIs) {
     MadeRecord made;

@@ -67,6 +67,28 @@ TEST(Payload, EveryModeAndMapping) {
     }
 }
 
+TEST(Payload, AKernelOfOneModeDoesThatMode) {
+    const Bytes data = random_bytes(4240, 8), keys = random_bytes(16, 9);
+    for (const Mode mode : {Mode::ecb, Mode::ctr, Mode::cbc, Mode::cfb128, Mode::ofb}) {
+        const Elements ivs = mode == Mode::ecb ? Elements{} : Elements{4224, 16, 1};
+        const PayloadDescriptor payload{1, {{mode, {0, 48, 70}, ivs, {}, {}, 0, 1}}};
+        KeySchedules schedules;
+        gpu::PayloadOnDevice on_device;
+        on_device.load(prepare(payload, data.size(), keys, schedules), schedules);
+        const gpu::DeviceMemory in = gpu::on_device(data), out(data.size());
+        const gpu::Stream stream;
+        for (const std::optional<Mode> alone : {std::optional(mode), std::optional<Mode>()}) {
+            gpu::fill(out.get(), 0x5c, out.size());
+            on_device.run_freely(alone, in.get(), out.get(), stream);
+            stream.synchronize();
+            EXPECT_EQ(gpu::fetch(out), expected(payload, keys, data)) << static_cast<int>(mode) << alone.has_value();
+            EXPECT_GT(gpu::PayloadOnDevice::resources(alone).registers, 0);
+        }
+        const Mode other = mode == Mode::ecb ? Mode::ctr : Mode::ecb;
+        EXPECT_THROW(on_device.run_freely(other, in.get(), out.get(), stream), std::invalid_argument);
+    }
+}
+
 TEST(Payload, SeveralThreadBlocks) {
     const PayloadDescriptor payload{1,
                                     {{Mode::ctr, {16, 16 * 300, 2}, {0, 16, 1}, {}, {}, 0, 1},

@@ -37,6 +37,8 @@ static_assert(!Compiles<entry({.tables = TableMemory::replicated, .table_count =
 static_assert(!Compiles<entry({.bytes = 8, .exchange = Exchange::shuffle, .staged = true})>);
 static_assert(!Compiles<entry({.bytes = 1, .table_count = 0, .exchange = Exchange::shuffle, .access = Access::bytes})>);
 static_assert(!Compiles<entry({.bytes = 1, .exchange = Exchange::shuffle})>, "words of a byte");
+static_assert(!Compiles<entry({.bytes = 8, .exchange = Exchange::shuffle, .text = TextMemory::texture})>);
+static_assert(!Compiles<entry({.staged = true, .text = TextMemory::read_only})>);
 
 Bytes random_bytes(std::size_t size, unsigned seed) {
     Bytes bytes(size);
@@ -135,10 +137,14 @@ TEST_P(EveryVariant, AllSizesRoundWarpsAndThreadBlocks) {
 TEST_P(EveryVariant, InPlaceAndWithFewThreadBlocks) {
     const Variants variants(key);
     Job job{key, counter, {}, {}};
-    job.in_place = true;
     for (const unsigned blocks : {1u, 3u}) {
         job.geometry = {64, blocks};
         job.text = random_bytes(16 * 300, blocks);
+        job.in_place = true;
+        if (e.variant.text != TextMemory::global) {
+            EXPECT_THROW(run(variants, e, job), std::invalid_argument);
+            job.in_place = false;
+        }
         EXPECT_EQ(run(variants, e, job), wanted(e, job)) << blocks << " thread blocks";
     }
 }

@@ -452,7 +452,44 @@ def step(better: int, than: int):
     return lambda r: gain(over(orders_of(r)(better), orders_of(r)(than)))
 
 
+def h_registers(r: Record):
+    title = "Registers a thread, by what the kernel knows"
+    alone, mixed = (r.series("H.modes", title, name) for name in ("this mode alone", "all modes"))
+    r.series("H.modes", "A kernel for one mode, and the one for all", "all modes")
+    return share(sum(mixed[mode][0] > alone[mode][0] for mode in ("ECB", "CTR", "CBC", "CFB", "OFB")), 5)
+
+
 # -------------------------------------------------------------------------------------------------------------- [W]
+
+
+def w_text_paths(r: Record):
+    rates = r.series("H.tables", "Text by memory", "tables in shared memory")
+    return same(over(rates["texture"], rates["global memory"]))
+
+
+def w_text_straight(r: Record):
+    straight, staged = (
+        r.series("D.memory", "Tables, keys and text by memory", name)["both shared"]
+        for name in ("text straight from global memory", "text through shared memory")
+    )
+    return gain(over(straight, staged))
+
+
+def w_serial_reaches(r: Record):
+    serial, parallel = (
+        r.series("H.modes", "Serial beside parallel messages", f"production, {mode}").last()
+        for mode in ("CBC (serial)", "CTR (parallel)")
+    )
+    return both_ends(over(serial, parallel), steps(lambda x: x >= 0.8, lambda x: x >= 0.5))
+
+
+def w_ofb(r: Record):
+    title = "OFB on processors and GPU"
+    panel = r.panels("H.modes", title)[0]
+    cpu = [Series(panel, s).last() for s in panel["series"] if s["name"].endswith(", all threads")]
+    if not cpu:
+        raise MissingError("processors")
+    return gain(over(r.series("H.modes", title, "GPU, page-locked memory").last(), max(cpu)))
 
 
 def w_tables(a: tuple[str, str], b: tuple[str, str]):
@@ -602,6 +639,7 @@ RULES = {
     "H.serial-counts": h_serial_counts,
     "H.serial-alike": h_serial_alike,
     "H.stride": h_stride,
+    "H.registers": h_registers,
     "H.mixing-packed": h_packed,
     "H.mixing-groups": step(5, 4),
     "H.mixing-spread": step(6, 5),
@@ -614,6 +652,10 @@ RULES = {
     "W.workers": w_workers,
     "W.occupancy": w_occupancy,
     "W.ordering": w_ordering,
+    "W.text-paths": w_text_paths,
+    "W.text-straight": w_text_straight,
+    "W.serial-reaches": w_serial_reaches,
+    "W.ofb": w_ofb,
     "W.tables-tell": w_tables_tell,
     "W.apart-silent": silent("one copy a bank", "bitsliced"),
     "W.production-silent": silent("production's functions"),

@@ -112,17 +112,36 @@ class Profile(unittest.TestCase):
 
     def test_a_record(self):
         gpu = {"name": "NVIDIA H200", "driver": "1", "count": 1, "clock_mhz": 1980}
-        for kernels, status in ((range(13), 0), (range(12), 1)):
+        for kernels, schemes, status in (
+            (range(13), range(40, 46), 0),
+            (range(12), range(40, 46), 1),
+            (range(13), (), 1),
+        ):
             with (
                 tempfile.TemporaryDirectory() as folder,
                 mock.patch.object(profile_lab, "find_gpu", return_value=gpu),
-                mock.patch.object(sys, "argv", ["profile_lab", "--csv", f"{folder}/ncu.csv", "--output", folder]),
+                mock.patch.object(
+                    sys,
+                    "argv",
+                    [
+                        "profile_lab",
+                        "--csv",
+                        f"{folder}/ncu.csv",
+                        "--schemes-csv",
+                        f"{folder}/g.csv",
+                        "--output",
+                        folder,
+                    ],
+                ),
             ):
                 Path(folder, "ncu.csv").write_text(raw_page([kernel_name(i) for i in kernels]))
+                Path(folder, "g.csv").write_text(raw_page([kernel_name(i) for i in schemes]))
                 self.assertEqual(profile_lab.main(), status)
                 (record,) = lab_pages.load_profiles(Path(folder)).values()
                 self.assertEqual(len(record["kernels"]), len(kernels))
                 self.assertEqual(record["text_bytes"], 64 << 20)
+                found = [(one["scheme"], one["tables"]) for one in record.get("schemes", [])]
+                self.assertEqual(found, profile_lab.SCHEMES[: len(schemes)])
                 self.assertTrue({"date", "commit", "dirty", "gpu"} <= record.keys())
 
     def test_without_a_gpu_it_says_so(self):
@@ -224,6 +243,19 @@ class Page(unittest.TestCase):
             kernel["shared_percent"] = 50
         (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": idle}).values()
         self.assertIn("No unit is busy all the time: shared memory for 50 %, issuing instructions for 41 %.", page)
+
+    def test_the_schemes_have_their_figure(self):
+        studied = profile()
+        (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": studied}).values()
+        self.assertNotIn("The three schemes", page)
+        studied["schemes_text_bytes"] = 128 << 20
+        studied["schemes"] = profile_lab.schemes_of(raw_page([kernel_name(i) for i in range(40, 46)]))
+        (page,) = lab_pages.render([lab_record()], {"NVIDIA H200": studied}).values()
+        # 104,857,600 instructions in 268,000 ns.
+        self.assertIn("| 3: sixteen threads a block, tables in shared memory | 391 | 41.2 |  |  | 93.5 |", page)
+        claim = {"id": "G.fig4-memory", "kind": "unmeasured", "says": "s", "experiment": "", "rule": "why"}
+        self.assertIn("not measured: why", lab_pages.claims_table([claim], "H", profile()))
+        self.assertIn("lab-profile.md", lab_pages.claims_table([claim], "H", studied))
 
     def test_no_page_without_both_records(self):
         self.assertEqual(lab_pages.render([lab_record()], {}), {})

@@ -1,0 +1,52 @@
+// [D]: its kernel with tables, keys and text in global and in shared memory.
+#include <array>
+
+#include "lab/experiments/experiments.hpp"
+#include "lab/experiments/panels.hpp"
+#include "lab/gpu/catalogue.hpp"
+#include "lab/published.hpp"
+#include "lab/trial.hpp"
+
+namespace lab::experiments {
+
+namespace {
+
+const std::vector<std::string> places{"both shared", "tables shared, keys global", "tables global, keys shared",
+                                      "both global", "S-box and keys shared",      "S-box and keys global"};
+
+Result run(const Context& context) {
+    use_gpu(context);
+    const std::size_t bytes = allowed(context, (context.quick ? std::size_t{64} : std::size_t{256}) << 20);
+    const Trial trial({}, bytes);
+    Panel panel = bars("Tables, keys and text by memory", categories("tables and keys", places), throughput(),
+                       fmt::format("AES-128-ECB of {}, kernel alone, {} threads a thread block and as many thread "
+                                   "blocks as the GPU holds. Four tables, which hold the S-box, too; the last two: the "
+                                   "S-box without tables, MixColumns by arithmetic. Text through shared memory is "
+                                   "moved by the thread block together; ECB needs no IV.",
+                                   size_name(bytes), published::damjanovic::threads));
+    panel.series = {measured("text through shared memory"), measured("text straight from global memory")};
+    std::vector<Trial::Subject> subjects;
+    for (const gpu::Variant& v : gpu::damjanovic_memories) {
+        subjects.push_back(
+            {std::string(gpu::name_of(v).view()), trial.variant(v, {published::damjanovic::threads, 0})});
+    }
+    const std::vector<Summary> speeds =
+        trial.speeds(effort(context.quick), subjects, bytes, Trial::part_of(context, 0, 1));
+    for (std::size_t i = 0; i < speeds.size(); ++i) add(panel.series[i / places.size()], speeds[i]);
+    Result result;
+    result.panels = {panel};
+    return result;
+}
+
+}  // namespace
+
+const Experiment d_memory{"D.memory",
+                          Paper::damjanovic,
+                          "Tables, keys and text by memory",
+                          "Does it matter where the kernel has its tables, its keys and its text?",
+                          Experiment::Needs::gpu,
+                          8,
+                          1,
+                          run};
+
+}  // namespace lab::experiments
