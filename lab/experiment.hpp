@@ -33,6 +33,8 @@ struct Context {
     std::size_t most_bytes = ~std::size_t{0};  ///< no text longer than this: of tests, on a GPU that is simulated
     std::filesystem::path disk, memory;        ///< folders for files, on a disk and on a tmpfs; empty if there is none
     std::filesystem::path command;             ///< `warpaes`, for experiments that start it; empty if it is not known
+    /// What an experiment of the same run yielded, if it was measured, now or before the run was resumed; else null.
+    std::function<const Result*(const std::string& key)> measured = [](const std::string&) { return nullptr; };
     /// Called between measurements with the share of the experiment that is done, 0 to 1, and what comes next.
     std::function<void(double done, const std::string& next)> step = [](double, const std::string&) {};
     /// Called between samples that take long: throws Interrupted if the user interrupted the run.

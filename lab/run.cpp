@@ -117,25 +117,41 @@ bool run(Record& record, const Conditions& conditions) {
         const double seconds = estimate(find(conditions.experiments, entry.key), conditions.context);
         estimates.push_back(is_to_run(entry) ? seconds : 0);
     }
-    TimeLeft time_left(std::move(estimates));
+    TimeLeft time_left(estimates);
+    const auto begin = Clock::now();
+    const auto over = [&](double after) { return conditions.seconds && after > *conditions.seconds; };
+    bool first = true, complete = true;
     save(record, conditions.path);
     for (std::size_t i = 0; i < record.experiments.size(); ++i) {
         Entry& entry = record.experiments[i];
         if (!is_to_run(entry)) continue;
         if (conditions.interrupted()) return false;
+        if (!first && over(seconds_since(begin) + estimates[i])) {
+            // It waits for the next call; a shorter one behind it may still have its turn.
+            time_left.skipped(i);
+            complete = false;
+            continue;
+        }
         const auto start = Clock::now();
         Context context = conditions.context;
         context.check = [&] {
-            if (conditions.interrupted()) throw Interrupted();
+            if (conditions.interrupted() || over(seconds_since(begin))) throw Interrupted();
         };
         context.step = [&](double done, const std::string& next) {
             context.check();
             const double left = time_left.seconds(i, seconds_since(start), std::clamp(done, 0.0, 1.0));
             conditions.progress({entry, i, record.experiments.size(), done, next, left});
         };
+        context.measured = [&](const std::string& key) -> const Result* {
+            for (const Entry& other : record.experiments) {
+                if (other.key == key && other.status == Status::measured) return &other.result;
+            }
+            return nullptr;
+        };
         record.seconds -= entry.seconds;  // of a run that failed or is repeated
         run_one(find(conditions.experiments, entry.key), context, conditions, entry);
         if (entry.status == Status::measured) {
+            first = false;
             time_left.finished(i, entry.seconds);
         } else {
             time_left.skipped(i);
@@ -146,7 +162,7 @@ bool run(Record& record, const Conditions& conditions) {
         conditions.finished(entry);
         if (entry.status == Status::not_run) return false;
     }
-    return true;
+    return complete;
 }
 
 }  // namespace lab

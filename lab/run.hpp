@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +46,9 @@ struct Conditions {
     std::string no_gpu = "there is no GPU";   ///< why, if context.gpu is -1
     ClockReader clock;                        ///< of the GPU; none: clocks are not known
     std::filesystem::path path;               ///< where the record is stored
+    /// Of this call: what would take longer, by its estimate, is not begun, unless it would be the first; and what is
+    /// not done by then is interrupted. None: as long as it takes.
+    std::optional<double> seconds;
     std::function<void(const Progress&)> progress = [](const Progress&) {};
     std::function<void(const Entry&)> finished = [](const Entry&) {};  ///< an experiment, however it ended
     std::function<bool()> interrupted = [] { return false; };
@@ -53,7 +57,8 @@ struct Conditions {
 /// A record in which nothing has run yet.
 Record make_record(std::span<const Experiment> experiments, Machine machine, Options options);
 
-/// Runs what has not run, and what failed. True when all had their turn, false after an interrupt. Throws
+/// Runs what has not run, and what failed. True when all had their turn, false after an interrupt or if the seconds did
+/// not suffice; the record stored says what has not run, and another call goes on with it. Throws
 /// std::system_error if the record cannot be stored, RecordError if it names an experiment that there is not.
 bool run(Record& record, const Conditions& conditions);
 

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <list>
 #include <stdexcept>
-#include <tuple>
 #include <warpaes/warpaes.hpp>
 
 #include "lab/cpu/ttable.hpp"
@@ -105,7 +103,9 @@ std::vector<Implementation> here(const Context& context, std::vector<std::string
     return list;
 }
 
-Surfaces measure(const Context& context, double most_done) {
+}  // namespace
+
+Surfaces measure_surfaces(const Context& context, double most_done) {
     const std::filesystem::path& folder = context.memory.empty() ? context.disk : context.memory;
     if (folder.empty()) throw LeftOut("it needs a folder for files, and there is none");
     Surfaces surfaces;
@@ -165,8 +165,6 @@ Surfaces measure(const Context& context, double most_done) {
     return surfaces;
 }
 
-}  // namespace
-
 const Implementation in_plain_cpp{"C++ with T-tables",
                                   [](const Context&, std::span<const std::uint8_t> key, Direction direction,
                                      std::size_t bytes) -> std::unique_ptr<BufferCipher> {
@@ -190,14 +188,32 @@ bool Surfaces::has(const std::string& implementation) const {
     return std::find(implementations.begin(), implementations.end(), implementation) != implementations.end();
 }
 
-const Surfaces& measure_surfaces(const Context& context, double most_done) {
-    using Key = std::tuple<bool, int, std::size_t, std::filesystem::path, std::filesystem::path>;
-    static std::list<std::pair<Key, Surfaces>> known;
-    const Key key{context.quick, context.gpu, context.most_bytes, context.disk, context.memory};
-    for (const auto& [of, surfaces] : known) {
-        if (of == key) return surfaces;
+Surfaces surfaces_of(const Result& result) {
+    Surfaces surfaces;
+    surfaces.notes = result.notes;
+    for (const unsigned key_bits : {128u, 192u, 256u}) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            const auto panel = std::find_if(result.panels.begin(), result.panels.end(),
+                                            [&](const Panel& p) { return p.title == name_of(key_bits, direction); });
+            if (panel == result.panels.end()) throw std::invalid_argument("result: not of D.surfaces");
+            surfaces.files.assign(panel->x.values.begin(), panel->x.values.end());
+            surfaces.buffers.assign(panel->y.values.begin(), panel->y.values.end());
+            surfaces.implementations.clear();
+            for (const Series& series : panel->series) {
+                surfaces.implementations.push_back(series.name);
+                Surface surface{series.name, key_bits, direction, {}};
+                for (std::size_t i = 0; i < series.values.size(); ++i) {
+                    const double speed = series.values[i].value();
+                    const auto spread =
+                        i < series.spread.size() && series.spread[i] ? *series.spread[i] : Series::Spread{speed, speed};
+                    const double gigabytes = panel->x.values[i % panel->x.size()] / 1e9;
+                    surface.seconds.push_back(rate(gigabytes, {speed, spread.low, spread.high, 0}));
+                }
+                surfaces.list.push_back(std::move(surface));
+            }
+        }
     }
-    return known.emplace_back(key, measure(context, most_done)).second;
+    return surfaces;
 }
 
 std::string name_of(unsigned key_bits, Direction direction) {

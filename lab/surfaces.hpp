@@ -55,10 +55,12 @@ struct Surfaces {
     [[nodiscard]] bool has(const std::string& implementation) const;
 };
 
-/// Measured once in a process for each context, since two experiments are about the same surfaces. Every output is
-/// compared with libcrypto's. Tells `context.step` of shares of the experiment up to `most_done`. Throws LeftOut if
-/// there is no folder for the files.
-const Surfaces& measure_surfaces(const Context& context, double most_done);
+/// Every output is compared with libcrypto's. Tells `context.step` of shares of the experiment up to `most_done`.
+/// Throws LeftOut if there is no folder for the files.
+Surfaces measure_surfaces(const Context& context, double most_done);
+
+/// Those that the result of D.surfaces was made of, so that what is made of them is made of what is in the record.
+Surfaces surfaces_of(const Result& result);
 
 /// "AES-192 decryption".
 std::string name_of(unsigned key_bits, Direction direction);

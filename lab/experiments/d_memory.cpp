@@ -45,7 +45,7 @@ const Experiment d_memory{"D.memory",
                           "Tables, keys and text by memory",
                           "Does it matter where the kernel has its tables, its keys and its text?",
                           Experiment::Needs::gpu,
-                          8,
+                          2,
                           1,
                           run};
 

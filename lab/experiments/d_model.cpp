@@ -143,7 +143,8 @@ Panel winners_panel(const Surfaces& surfaces, const std::vector<Model>& models) 
 }
 
 Result run_model(const Context& context) {
-    const Surfaces& surfaces = measure_surfaces(context, 0.95);
+    const Result* const before = context.measured("D.surfaces");
+    const Surfaces surfaces = before != nullptr ? surfaces_of(*before) : measure_surfaces(context, 0.95);
     context.step(0.95, "fitting");
     std::vector<Model> models;
     for (const std::string& name : surfaces.implementations) models.push_back(make_model(surfaces, name));

@@ -90,7 +90,7 @@ const Experiment d_occupancy{"D.occupancy",
                              "Occupancy",
                              "How many threads should a thread block have, and does the occupancy calculator know?",
                              Experiment::Needs::gpu,
-                             8,
+                             2,
                              1,
                              run};
 

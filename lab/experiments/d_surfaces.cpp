@@ -67,7 +67,7 @@ Panel processor_seconds_of(const Context& context, const Surfaces& surfaces) {
 }
 
 Result run_surfaces(const Context& context) {
-    const Surfaces& surfaces = measure_surfaces(context, 1);
+    const Surfaces surfaces = measure_surfaces(context, 1);
     Result result;
     for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
         for (const unsigned key_bits : {128u, 192u, 256u}) {
@@ -94,7 +94,7 @@ const Experiment d_surfaces{"D.surfaces",
                             "C++, AES-NI and CUDA over the lengths of buffer and file",
                             "When should one use the GPU rather than C++ or AES-NI?",
                             Experiment::Needs::either,
-                            150,
+                            200,
                             12,
                             run_surfaces};
 

@@ -155,7 +155,7 @@ const Experiment g_schemes{"G.schemes",
                            "Three schemes",
                            "Should one, four or sixteen threads work on a block, and need they wait for each other?",
                            Experiment::Needs::gpu,
-                           30,
+                           8,
                            3,
                            run_schemes};
 const Experiment g_tables{"G.tables",
@@ -163,7 +163,7 @@ const Experiment g_tables{"G.tables",
                           "Constant or texture memory",
                           "Where should the lookup tables lie, by length of the text?",
                           Experiment::Needs::gpu,
-                          20,
+                          3,
                           1,
                           run_tables};
 

@@ -289,7 +289,7 @@ const Experiment g_transfers{"G.transfers",
                              "Is it faster to copy text to the GPU and back, or to let kernels read and write it in "
                              "host memory?",
                              Experiment::Needs::gpu,
-                             60,
+                             14,
                              4,
                              transfers};
 const Experiment g_breakdown{"G.breakdown",
@@ -297,7 +297,7 @@ const Experiment g_breakdown{"G.breakdown",
                              "Copying in, computing, copying out",
                              "Which part of the time goes into transfers, and from what size on is it most of it?",
                              Experiment::Needs::gpu,
-                             15,
+                             2,
                              1,
                              breakdown};
 

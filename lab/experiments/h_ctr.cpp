@@ -138,7 +138,7 @@ const Experiment h_ctr{"H.ctr",
                        "Counter mode by size of the text",
                        "How fast is CTR on the chip, and what do transfers leave of it?",
                        Experiment::Needs::gpu,
-                       40,
+                       9,
                        2,
                        run};
 

@@ -356,7 +356,7 @@ const Experiment h_overhead{"H.overhead",
                             "What many messages cost",
                             "How much slower are many messages than one message of the same bytes?",
                             Experiment::Needs::gpu,
-                            90,
+                            65,
                             3,
                             measure_overhead};
 const Experiment h_rekeying{"H.rekeying",
@@ -364,7 +364,7 @@ const Experiment h_rekeying{"H.rekeying",
                             "A new key for every message",
                             "What does it cost to change the key with every message?",
                             Experiment::Needs::gpu,
-                            60,
+                            13,
                             2,
                             measure_rekeying};
 

@@ -295,7 +295,7 @@ const Experiment h_mixing{"H.mixing",
                           "Serial and parallel messages in one payload",
                           "Does the order matter in which a client hands over serial and parallel messages?",
                           Experiment::Needs::gpu,
-                          15,
+                          10,
                           1,
                           run};
 

@@ -192,7 +192,7 @@ const Experiment h_modes{"H.modes",
                          "What do serial modes reach beside parallel ones and processors, and what does a kernel for "
                          "every mode cost?",
                          Experiment::Needs::gpu,
-                         40,
+                         30,
                          4,
                          run};
 

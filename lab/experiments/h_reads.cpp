@@ -138,7 +138,7 @@ const Experiment h_reads{"H.reads",
                          "Five billion reads",
                          "How many reads do constant, shared, texture and global memory answer, coherent and random?",
                          Experiment::Needs::gpu,
-                         25,
+                         6,
                          3,
                          run};
 

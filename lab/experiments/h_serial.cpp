@@ -184,7 +184,7 @@ const Experiment h_serial{"H.serial",
                           "Messages in serial modes",
                           "How do serial modes fare by size and number of messages, and by their distance?",
                           Experiment::Needs::gpu,
-                          120,
+                          33,
                           3,
                           run};
 

@@ -73,7 +73,7 @@ const Experiment h_tables{"H.tables",
                           "Table study",
                           "Should there be one table or four, in which memory, and does a copy for each bank pay?",
                           Experiment::Needs::gpu,
-                          10,
+                          5,
                           1,
                           run};
 

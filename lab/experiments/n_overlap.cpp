@@ -128,7 +128,7 @@ const Experiment n_overlap{"N.overlap",
                            "Chunks that overlap",
                            "How much of the transfers does it hide to split the text into chunks?",
                            Experiment::Needs::gpu,
-                           12,
+                           7,
                            1,
                            run};
 

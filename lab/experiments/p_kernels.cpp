@@ -122,7 +122,7 @@ const Experiment p_threads{"P.threads",
                            "Threads a block",
                            "How many threads should work on a block, and how large should a thread block be?",
                            Experiment::Needs::gpu,
-                           12,
+                           3,
                            1,
                            run_threads};
 const Experiment p_memory{"P.memory",
@@ -130,7 +130,7 @@ const Experiment p_memory{"P.memory",
                           "Tables and keys by memory",
                           "Does it matter where tables and keys lie, and how text is read?",
                           Experiment::Needs::gpu,
-                          12,
+                          4,
                           1,
                           run_memory};
 

@@ -212,7 +212,7 @@ const Experiment p_encryption{"P.encryption",
                               "Encryption of files against openssl, by size (CTR)",
                               "From which file size on is warpaes ahead of openssl, and by how much?",
                               Experiment::Needs::either,
-                              150,
+                              60,
                               10,
                               run_encryption};
 
@@ -221,7 +221,7 @@ const Experiment p_decryption{"P.decryption",
                               "Decryption of files against openssl, by size (CBC)",
                               "From which file size on is it ahead in a mode that only decrypts in parallel?",
                               Experiment::Needs::either,
-                              150,
+                              60,
                               10,
                               run_decryption};
 

@@ -265,7 +265,7 @@ const Experiment p_staging{"P.staging",
                            "The size of the staging buffers",
                            "Are chunks of 8 MiB best, and do smaller and larger ones lose?",
                            Experiment::Needs::either,
-                           120,
+                           65,
                            10,
                            run_staging};
 
@@ -274,7 +274,7 @@ const Experiment p_pipeline{"P.pipeline",
                             "Threads for reading and writing",
                             "Do a reader and a writer, joined to the worker by queues, hide the disk?",
                             Experiment::Needs::either,
-                            60,
+                            38,
                             8,
                             run_pipeline};
 

@@ -169,7 +169,7 @@ const Experiment p_random_access{"P.random_access",
                                  "A part of an encrypted file",
                                  "Does a range cost what its own blocks cost?",
                                  Experiment::Needs::either,
-                                 20,
+                                 6,
                                  1,
                                  run_random_access};
 

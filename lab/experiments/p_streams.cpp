@@ -87,7 +87,7 @@ const Experiment p_streams{"P.streams",
                            "Streams",
                            "What do one, two, four and eight streams gain that overlap copies with kernels?",
                            Experiment::Needs::gpu,
-                           12,
+                           7,
                            1,
                            run};
 

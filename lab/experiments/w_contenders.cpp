@@ -78,7 +78,7 @@ const Experiment w_contenders{
     "Contenders",
     "Are production's kernels faster than the best published way and than a bitsliced cipher?",
     Experiment::Needs::gpu,
-    25,
+    5,
     2,
     run};
 

@@ -211,7 +211,7 @@ const Experiment w_leakage{"W.leakage",
                            "Timing leakage",
                            "Whose time depends on the text or on the key?",
                            Experiment::Needs::gpu,
-                           150,
+                           100,
                            8,
                            run};
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <system_error>
 
 #include "command.hpp"
@@ -58,22 +59,24 @@ report.html in the folder; the record is stored after each experiment. What cann
 out, and the record says why; what fails does not end the run. After an interrupt, --resume goes on,
 tries again what failed, and runs what KEY names once more; the record says which build ran what.
 
-  --quick            few points and few samples: minutes instead of an hour
+  --quick            few points and few samples: a minute or two instead of a quarter of an hour
   --device N         CUDA device to use (default: 0 if there is one)
   --no-gpu           only what needs none
   --threads N        CPU threads that may be used (default: all processors)
   -o, --output DIR   where record and report go (default: warpaes-lab)
   -f, --force        replace a record that is there
   --resume           go on with the record in that folder, as it was begun
+  --seconds N        end after about N seconds; --resume goes on with what has not run
   --disk DIR         for files on a disk (default: /var/tmp, or where there is a disk)
   --memory DIR       for files in memory (default: /dev/shm)
   --json             print the record
 
-Exit status 0 if nothing failed, 1 if an experiment did.
+Exit status 0 if nothing failed, 1 if an experiment did; another if --resume has something to go on with.
 
 Examples:
   warpaes lab run --quick
   warpaes lab run D P.encryption --no-gpu -o cpu
+  warpaes lab run -o results --seconds 570; warpaes lab run -o results --resume --seconds 570
 )";
 
 constexpr const char* report_help = R"(Usage: warpaes lab report RECORD.json [-o PAGE.html]
@@ -152,6 +155,7 @@ int run_list(int argc, char** argv) {
 
 struct RunOptions {
     lab::Options lab;
+    std::optional<double> seconds;
     bool no_gpu = false, force = false, resume = false, as_json = false;
     int device = -1;
     std::string output = "warpaes-lab";
@@ -169,6 +173,7 @@ bool parse_run_options(int argc, char** argv, RunOptions& o) {
     app.add_option("-o,--output", o.output);
     auto* force = app.add_flag("-f,--force", o.force);
     app.add_flag("--resume", o.resume)->excludes(device)->excludes(no_gpu)->excludes(threads)->excludes(force);
+    app.add_option("--seconds", o.seconds)->check(CLI::PositiveNumber);
     app.add_option("--disk", o.lab.disk)->check(CLI::ExistingDirectory);
     app.add_option("--memory", o.lab.memory)->check(CLI::ExistingDirectory);
     app.add_flag("--json", o.as_json);
@@ -309,6 +314,7 @@ int run_run(int argc, char** argv) {
     conditions.no_gpu = o.no_gpu ? "it needs a GPU, and --no-gpu was given" : "it needs a GPU, and there is none";
     conditions.clock = lab::clock_reader(o.lab.gpu);
     conditions.path = path;
+    conditions.seconds = o.seconds;
     conditions.progress = [&](const lab::Progress& p) { progress.update(p); };
     conditions.finished = [&](const lab::Entry& entry) {
         progress.clear();

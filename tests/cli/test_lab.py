@@ -8,7 +8,7 @@ import time
 import unittest
 from pathlib import Path
 
-from support import ARGUMENT, BACKEND, EXISTS, FORMAT, NOT_FOUND, WARPAES, WRITE, CommandTest
+from support import ARGUMENT, BACKEND, CANCELLED, EXISTS, FORMAT, NOT_FOUND, WARPAES, WRITE, CommandTest
 
 PAPERS = "NGPDHW"
 
@@ -167,6 +167,18 @@ class Lab(CommandTest):
         self.assertEqual(out, self.record())
         self.assertEqual(out["options"]["keys"], ["P.random_access", "H"])
         self.assertGreater(out["seconds"], 0)
+
+    def test_a_run_that_is_to_end_in_time(self):
+        # P.random_access is begun, as it is the first; P.modes would take longer than what is left.
+        command = [WARPAES, "lab", "run", "P.random_access", "P.modes", *self.quick("out"), "--seconds", "0.5"]
+        run = subprocess.run(command, cwd=self.directory, capture_output=True, timeout=60, check=False)
+        self.assertEqual(run.returncode, CANCELLED, run.stderr)
+        self.assertIn(b"`warpaes lab run --resume -o out` goes on", run.stdout)
+        self.assertEqual({e["key"]: e["status"] for e in self.record()["experiments"]}["P.modes"], "not_run")
+        self.lab("run", "--resume", "-o", "out", "--seconds", "1000")
+        self.assertEqual([e["status"] for e in self.record()["experiments"]], ["measured"] * 2)
+        for wrong in ("0", "-1", "x"):
+            self.refused(ARGUMENT, "--seconds", "lab", "run", "--seconds", wrong)
 
     def test_compare(self):
         series = {"name": "ours", "role": "measured", "values": [2, 4], "spread": [[1.9, 2.1], [3, 5]]}

@@ -81,7 +81,6 @@ TEST_P(FileExperiments, YieldsPanelsAndVerdicts) {
 TEST_P(FileExperiments, StopWhereTheyAreTold) {
     const std::string keys[] = {GetParam()};
     Context here = context();
-    here.most_bytes = most_bytes - 1;  // not what the other test has measured already
     here.step = [](double, const std::string&) { throw Interrupted(); };
     EXPECT_THROW(
         {
@@ -103,6 +102,31 @@ TEST_P(FileExperiments, WithoutAFolderAreLeftOut) {
     EXPECT_THROW(select(keys).front().run(here), LeftOut);
 }
 
+class TheModel : public FileExperiments {};
+
+TEST_P(TheModel, IsOfTheSurfacesThatTheRunHas) {
+    const std::string surfaces_key[] = {"D.surfaces"}, model_key[] = {"D.model"};
+    Context here = context();
+    const Result surfaces = result_from_json(to_json(select(surfaces_key).front().run(here)));
+    here.disk.clear();  // nothing could be measured
+    here.memory.clear();
+    EXPECT_THROW(select(model_key).front().run(here), LeftOut);
+    here.measured = [&](const std::string& key) { return key == "D.surfaces" ? &surfaces : nullptr; };
+    const Result model = select(model_key).front().run(here);
+    check(model);
+    const Panel &speed = surfaces.panels[0], &time = model.panels[0];
+    ASSERT_EQ(speed.title, "AES-128 encryption");
+    ASSERT_EQ(time.title, speed.series[0].name + ": AES-128 encryption");
+    EXPECT_EQ(time.y.values, speed.y.values);
+    for (std::size_t i = 0; i < speed.series[0].values.size(); ++i) {
+        const double microseconds = speed.x.values[i % speed.x.size()] / *speed.series[0].values[i] / 1e3;
+        EXPECT_NEAR(*time.series[0].values[i], microseconds, 1e-6 * microseconds) << i;
+        EXPECT_LE(time.series[0].spread[i]->low, time.series[0].spread[i]->high);
+    }
+    EXPECT_EQ(model.panels.size(), surfaces.panels.back().x.size() * (surfaces.panels.back().x.size() + 1) / 2 + 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lab, TheModel, testing::Values("D.model"), [](const auto&) { return "D_model"; });
 INSTANTIATE_TEST_SUITE_P(Lab, FileExperiments, testing::ValuesIn(tried), [](const auto& info) {
     std::string name = info.param;
     name[1] = '_';

@@ -166,6 +166,52 @@ TEST_F(Run, AnInterruptIsNoticedBetweenSamples) {
     EXPECT_EQ(record.experiments[0].status, Status::not_run);
 }
 
+TEST_F(Run, WhatWouldTakeTooLongWaitsForTheNextCall) {
+    // By their estimates: 10 s each but the last, which takes one.
+    Experiment brief = on_gpu;
+    brief.needs = cpu;
+    brief.seconds = 1;
+    const std::vector<Experiment> experiments{b, a, c, brief};
+    Record record = make_record(experiments, {}, {});
+    Conditions conditions = conditions_for(experiments);
+    conditions.seconds = 5;
+    EXPECT_FALSE(run(record, conditions)) << "a and c have not run";
+    EXPECT_EQ(calls, "bag") << "what was left out was not the first, and a shorter one has its turn";
+    calls.clear();
+    Record resumed = load(folder_ / "record.json");
+    EXPECT_EQ(resumed.experiments[2].status, Status::not_run);
+    EXPECT_EQ(resumed.experiments[3].status, Status::measured);
+    EXPECT_TRUE(run(resumed, conditions));
+    EXPECT_EQ(calls, "c");
+}
+
+TEST_F(Run, WhatIsNotDoneInTimeIsInterrupted) {
+    std::vector<Experiment> experiments{a, c};
+    experiments[0].run = [](const Context& context) -> Result {
+        for (;;) context.check();
+    };
+    Record record = make_record(experiments, {}, {});
+    Conditions conditions = conditions_for(experiments);
+    conditions.seconds = 0.05;
+    EXPECT_FALSE(run(record, conditions));
+    EXPECT_EQ(calls, "");
+    EXPECT_EQ(record.experiments[0].status, Status::not_run);
+    EXPECT_EQ(record.experiments[0].reason, "interrupted");
+}
+
+TEST_F(Run, AnExperimentSeesWhatWasMeasuredBefore) {
+    std::vector<Experiment> experiments{a, b, c};
+    experiments[2].run = [](const Context& context) -> Result {
+        EXPECT_EQ(context.measured("N.b"), nullptr) << "left out";
+        EXPECT_EQ(context.measured("N.z"), nullptr);
+        const Result* const before = context.measured("N.a");
+        return before != nullptr ? *before : Result{};
+    };
+    Record record = make_record(experiments, {}, {});
+    EXPECT_TRUE(run(record, conditions_for(experiments)));
+    EXPECT_EQ(record.experiments[2].result.notes, std::vector<std::string>{"a"});
+}
+
 TEST_F(Run, WhatFailedIsTriedAgain) {
     c_fails = true;
     const std::vector<Experiment> experiments{a, c};

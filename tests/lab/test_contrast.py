@@ -1,5 +1,5 @@
-"""Contrast of the lab's page, light and dark: text at least 4.5 to 1, marks that carry figures at least 3 to 1 (WCAG 2.2,
-1.4.3 and 1.4.11).
+"""Contrast of the lab's page, light and dark: text at least 4.5 to 1, marks that carry figures at least 3 to 1 (WCAG
+2.2, 1.4.3 and 1.4.11).
 
 Colours stand once, as custom properties at the head of page.css; everything else names them. So pairs of them are what
 there is to check: no browser is needed, and test_page.py looks at what one makes of them. Grid, rules between rows and
@@ -43,7 +43,7 @@ def contrast(a: Colour, b: Colour) -> float:
 
 
 def palettes() -> dict[str, dict[str, Colour]]:
-    """The custom properties that are colours, of each scheme: the first block is light, the second is what dark changes."""
+    """The custom properties that are colours, of each scheme: the first block is light, the second changes it."""
     blocks = re.findall(r":root\s*{(.*?)}", CSS, re.S)
     light, dark = ({name: parsed(c) for name, c in re.findall(r"--([\w-]+):\s*(#\w+)", block)} for block in blocks)
     return {"light": light, "dark": light | dark}
