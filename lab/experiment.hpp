@@ -65,6 +65,7 @@ struct Experiment {
     } needs;                                ///< either: does without a GPU what can be done, and says what is left out
     double seconds, quick_seconds;          ///< about how long it takes, on an H200 or, for `cpu`, on two cores
     Result (*run)(const Context& context);  ///< throws LeftOut, Interrupted, or std::exception: a failure
+    const char* after = "";                 ///< key of one whose result it takes; it waits while that one waits
 };
 
 /// Every experiment, in the order of the papers.

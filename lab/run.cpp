@@ -8,6 +8,8 @@
 #include <chrono>
 #include <ctime>
 #include <exception>
+#include <set>
+#include <string>
 
 #include "lab/claims/claim.hpp"
 #include "lab/machine.hpp"
@@ -120,16 +122,18 @@ bool run(Record& record, const Conditions& conditions) {
     TimeLeft time_left(estimates);
     const auto begin = Clock::now();
     const auto over = [&](double after) { return conditions.seconds && after > *conditions.seconds; };
-    bool first = true, complete = true;
+    bool first = true;
+    std::set<std::string> waiting;  // for the next call
     save(record, conditions.path);
     for (std::size_t i = 0; i < record.experiments.size(); ++i) {
         Entry& entry = record.experiments[i];
         if (!is_to_run(entry)) continue;
         if (conditions.interrupted()) return false;
-        if (!first && over(seconds_since(begin) + estimates[i])) {
-            // It waits for the next call; a shorter one behind it may still have its turn.
+        const Experiment& experiment = find(conditions.experiments, entry.key);
+        if ((!first && over(seconds_since(begin) + estimates[i])) || waiting.contains(experiment.after)) {
+            // A shorter one behind it may still have its turn.
             time_left.skipped(i);
-            complete = false;
+            waiting.insert(entry.key);
             continue;
         }
         const auto start = Clock::now();
@@ -149,7 +153,7 @@ bool run(Record& record, const Conditions& conditions) {
             return nullptr;
         };
         record.seconds -= entry.seconds;  // of a run that failed or is repeated
-        run_one(find(conditions.experiments, entry.key), context, conditions, entry);
+        run_one(experiment, context, conditions, entry);
         if (entry.status == Status::measured) {
             first = false;
             time_left.finished(i, entry.seconds);
@@ -162,7 +166,7 @@ bool run(Record& record, const Conditions& conditions) {
         conditions.finished(entry);
         if (entry.status == Status::not_run) return false;
     }
-    return complete;
+    return waiting.empty();
 }
 
 }  // namespace lab

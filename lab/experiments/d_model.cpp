@@ -180,8 +180,9 @@ const Experiment d_model{"D.model",
                          "The surfaces as a regression tree with linear leaves (M5')",
                          "Can a model tree say which implementation to use for which buffer and file?",
                          Experiment::Needs::either,
-                         2,  // after D.surfaces, whose measurements it takes
+                         2,
                          1,
-                         run_model};
+                         run_model,
+                         "D.surfaces"};
 
 }  // namespace lab::experiments

@@ -34,6 +34,14 @@ TEST(Experiments, SayWhatTheyAskAndHowLongTheyTake) {
     }
 }
 
+TEST(Experiments, WhatTheyTakeComesBeforeThem) {
+    std::set<std::string> before;
+    for (const Experiment& e : all_experiments()) {
+        EXPECT_TRUE(std::string(e.after).empty() || before.contains(e.after)) << e.key;
+        before.insert(e.key);
+    }
+}
+
 TEST(Experiments, AllPapersAreCited) {
     for (int paper = 0; paper <= static_cast<int>(Paper::ours); ++paper) {
         EXPECT_NE(std::string(citation_of(static_cast<Paper>(paper))), "");

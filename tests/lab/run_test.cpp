@@ -185,6 +185,22 @@ TEST_F(Run, WhatWouldTakeTooLongWaitsForTheNextCall) {
     EXPECT_EQ(calls, "c");
 }
 
+TEST_F(Run, WhoTakesAnothersResultWaitsWithIt) {
+    Experiment model = c;
+    model.seconds = 1;
+    model.after = "N.long";
+    const Experiment surfaces{"N.long", Paper::gibadullin, "L", "l?", cpu, 10, 1, run_b};
+    const std::vector<Experiment> experiments{a, surfaces, model};
+    Record record = make_record(experiments, {}, {});
+    Conditions conditions = conditions_for(experiments);
+    conditions.seconds = 5;
+    EXPECT_FALSE(run(record, conditions));
+    EXPECT_EQ(calls, "a");
+    conditions.seconds = 15;
+    EXPECT_TRUE(run(record, conditions)) << "left out is not waiting";
+    EXPECT_EQ(calls, "abc");
+}
+
 TEST_F(Run, WhatIsNotDoneInTimeIsInterrupted) {
     std::vector<Experiment> experiments{a, c};
     experiments[0].run = [](const Context& context) -> Result {
