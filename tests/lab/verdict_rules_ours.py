@@ -1,0 +1,158 @@
+"""The rules of our own conclusions, [W], by their sentences; verdict_rules.py has the papers'."""
+
+from __future__ import annotations
+
+from record_figures import (
+    NO,
+    PARTLY,
+    TIE,
+    YES,
+    MissingError,
+    Record,
+    Series,
+    both_ends,
+    everywhere,
+    gain,
+    order,
+    over,
+    same,
+    steps,
+)
+
+
+def w_text_paths(r: Record):
+    rates = r.series("H.tables", "Text by memory", "tables in shared memory")
+    return same(over(rates["texture"], rates["global memory"]))
+
+
+def w_text_straight(r: Record):
+    straight, staged = (
+        r.series("D.memory", "Tables, keys and text by memory", name)["both shared"]
+        for name in ("text straight from global memory", "text through shared memory")
+    )
+    return gain(over(straight, staged))
+
+
+def w_serial_reaches(r: Record):
+    serial, parallel = (
+        r.series("H.modes", "Serial beside parallel messages", f"production, {mode}").last()
+        for mode in ("CBC (serial)", "CTR (parallel)")
+    )
+    return both_ends(over(serial, parallel), steps(lambda x: x >= 0.8, lambda x: x >= 0.5))
+
+
+def w_ofb(r: Record):
+    title = "OFB on processors and GPU"
+    panel = r.panels("H.modes", title)[0]
+    cpu = [Series(panel, s).last() for s in panel["series"] if s["name"].endswith(", all threads")]
+    if not cpu:
+        raise MissingError("processors")
+    return gain(over(r.series("H.modes", title, "GPU, page-locked memory").last(), max(cpu)))
+
+
+def w_tables(a: tuple[str, str], b: tuple[str, str]):
+    def rule(r: Record):
+        at = [r.series("N.tables", "Tables by memory and number", name)[place] for name, place in (a, b)]
+        return gain(over(*at))
+
+    return rule
+
+
+def w_shuffles(r: Record):
+    title = "Bytes a thread, by how threads share a block"
+    shuffled = r.series("N.granularity", title, "registers, shuffled")
+    shared = r.series("N.granularity", title, "shared memory, thread block waits")
+    return everywhere([order(shuffled[x], shared[x]) for x in ("8", "4", "1")])
+
+
+def w_texture(r: Record):
+    title = "The lookup tables' memory"
+    return gain(over(r.series("G.tables", title, "shared").last(), r.series("G.tables", title, "texture").last()))
+
+
+def w_overlapped(r: Record):
+    title = "From host memory to host memory, by input size"
+    overlapped = r.series("G.transfers", title, "page-locked, overlapped").last()
+    return gain(over(overlapped, r.series("G.transfers", title, "mapped, write-combined").last()))
+
+
+def w_workers(r: Record):
+    panel = r.panels("P.pipeline", "A file of ")[0]
+    rates = Series(panel, panel["series"][0])
+    return gain(over(rates.last(), rates["reader, worker, writer"]))
+
+
+def w_occupancy(r: Record):
+    warps = r.series("D.occupancy", "Warps that a multiprocessor holds", "the runtime, here")
+    speed = r.series("D.occupancy", "What the size of a thread block is worth", "speed")
+    most = warps.best()[0]
+    half = [speed[x][0] for x in warps.x if warps[x][0] <= most / 2]
+    if not half:
+        raise MissingError("half")
+    loss = 1 - max(half) / max(speed[x][0] for x in warps.x if warps[x][0] == most)
+    return YES if loss > 0.15 else PARTLY if loss > 0.05 else NO
+
+
+def w_ordering(r: Record):
+    ours = [f[0] for _, f in r.series("H.mixing", "Seven orders of the same", "production: the engine orders").pairs()]
+    factor = max(ours) / min(ours)
+    return YES if factor <= 1.05 else PARTLY if factor <= 1.15 else NO
+
+
+def largest_t(r: Record, kernel: str) -> float:
+    facts = {f["name"]: f["value"] for f in r.result("W.leakage")["facts"]}
+    return max(facts[name] for what in ("text", "key") if (name := f"|t|, {kernel}, {what}") in facts)
+
+
+def silent(*kernels):
+    return lambda r: YES if all(largest_t(r, k) < 4.5 for k in kernels) else NO
+
+
+def w_launches(r: Record):
+    """Worth something only if the same test finds a kernel that leaks."""
+    if "|t|, T-tables' launches, ECB, text" not in {f["name"] for f in r.result("W.leakage")["facts"]}:
+        raise MissingError("control")
+    if largest_t(r, "T-tables' launches, ECB") <= 10:
+        raise MissingError("control")
+    names = ("ECB", "CTR", "ECB, decryption", "ECB, AES-256", "ECB, equal blocks")
+    return silent(*(f"production's launches, {name}" for name in names))(r)
+
+
+def w_tables_tell(r: Record):
+    tell = [largest_t(r, f"{m} memory") > 10 for m in ("constant", "shared", "global", "texture")]
+    return YES if all(tell) else PARTLY if any(tell) else NO
+
+
+def w_contenders(mode: str):
+    def rule(r: Record):
+        def best(name):
+            return r.series("W.contenders", f"Contenders, {mode}", name).best()
+
+        others = max(
+            map(best, ("published way: shared tables, one copy", "a copy of the tables for each bank", "bitsliced"))
+        )
+        return both_ends(over(best("production"), others), steps(lambda x: x >= 1 + TIE, lambda x: x > 1 - TIE))
+
+    return rule
+
+
+RULES = {
+    "W.copies": w_tables(("4 tables", "shared, one copy a bank"), ("4 tables", "shared")),
+    "W.s-box": w_tables(("S-box, arithmetic", "shared"), ("4 tables", "shared")),
+    "W.shuffles": w_shuffles,
+    "W.texture": w_texture,
+    "W.overlapped": w_overlapped,
+    "W.workers": w_workers,
+    "W.occupancy": w_occupancy,
+    "W.ordering": w_ordering,
+    "W.text-paths": w_text_paths,
+    "W.text-straight": w_text_straight,
+    "W.serial-reaches": w_serial_reaches,
+    "W.ofb": w_ofb,
+    "W.tables-tell": w_tables_tell,
+    "W.apart-silent": silent("one copy a bank", "bitsliced"),
+    "W.production-silent": silent("production's functions"),
+    "W.launches-silent": w_launches,
+    "W.contenders-ecb": w_contenders("ECB"),
+    "W.contenders-ctr": w_contenders("CTR"),
+}
