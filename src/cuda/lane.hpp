@@ -7,6 +7,7 @@
 
 #include "backend/stretch.hpp"
 #include "cuda/batch.hpp"
+#include "cuda/kernels/gcm_sum.hpp"
 #include "cuda/key_table.hpp"
 #include "cuda/launch_table.hpp"
 #include "cuda/memory_place.hpp"
@@ -46,11 +47,20 @@ public:
     void wipe_staging(std::size_t bytes) noexcept override;
 
 private:
+    /// One side of a run. `once`: no byte of it is come by a second time.
+    template <typename Byte>
+    struct End {
+        Byte* first;
+        std::uint64_t bytes;
+        bool once;
+    };
+    template <typename Byte>
+    [[nodiscard]] bool is_in_reach(const End<Byte>& end) const;
     template <typename Work>
-    void carry_out(const std::uint8_t* input, std::uint64_t input_bytes, std::uint8_t* output,
-                   std::uint64_t output_bytes, const Work& work);
+    void carry_out(const End<const std::uint8_t>& input, const End<std::uint8_t>& output, const Work& work);
     [[nodiscard]] bool is_here(const void* pointer) const { return device_of(place_of(pointer)) == device_; }
     [[nodiscard]] bool is_worth_its_own_launches(const MessageGroup& g) const;
+    [[nodiscard]] GcmSum* gcm_sum();
 
     int device_;
     DeviceLimits limits_;
@@ -61,7 +71,7 @@ private:
     Event event_, done_;
     std::uint8_t* staging_ = nullptr;
     std::size_t staging_bytes_;
-    DeviceBuffer input_, output_, scratch_;
+    DeviceBuffer input_, output_, scratch_, gcm_sum_;
     PageLockedBuffer results_, j0s_;
     BatchMemory batch_;
     bool wiping_ = false;  ///< the stream still holds the wiping of both

@@ -234,6 +234,49 @@ struct BatchCounters {
     }
 };
 
+/// GCM in one launch (gcm_short.cuh).
+struct GcmShort {
+    static constexpr int threads = 512;
+    static constexpr unsigned warps = threads / 32, rows = 8 * warps;
+    static constexpr unsigned slots = 16, half_row = 2 * slots;  ///< a row is one or two of these, in blocks
+    static constexpr unsigned radix = 16;                        ///< of the number of a thread block
+    static constexpr std::uint64_t least_share = 256, most_share = 2 * rows * half_row;  ///< blocks of a thread block
+    static constexpr std::uint64_t share_for_two_tables = 1024;  ///< up to which filling four takes longer
+
+    /// Of shared memory, behind the tables: powers, a weight and a sum for each warp, and two elements more.
+    static constexpr std::size_t shared_bytes(bool wide) {
+        return slots * (wide ? 4096 : 1024) + (2 * warps + 2) * block_bytes;
+    }
+};
+
+struct GcmShortShape {
+    LaunchShape launch;
+    std::uint32_t share;       ///< blocks of a thread block; of the first what is left
+    std::uint32_t row_blocks;  ///< of a row
+
+    /// Whether a message of so many blocks can go this way.
+    static constexpr bool takes(const DeviceLimits& device, std::uint64_t blocks) {
+        return device.compute_capability >= 80 && blocks <= GcmShort::most_share * grid_limit(device);
+    }
+    static constexpr std::uint64_t grid_limit(const DeviceLimits& device) {
+        return std::min<std::uint64_t>(static_cast<std::uint64_t>(device.multiprocessors),
+                                       GcmShort::radix * GcmShort::radix);
+    }
+};
+
+/// `blocks`: whole ones.
+constexpr GcmShortShape gcm_short_shape(const DeviceLimits& device, std::uint64_t blocks) {
+    const std::uint64_t wanted = std::clamp<std::uint64_t>((blocks + GcmShort::least_share - 1) / GcmShort::least_share,
+                                                           1, GcmShortShape::grid_limit(device));
+    const std::uint64_t share = (blocks + wanted - 1) / wanted;
+    const std::uint64_t grid = share == 0 ? 1 : (blocks + share - 1) / share;
+    const int tables = share <= GcmShort::share_for_two_tables ? 2 : tables_for(device);
+    return {{static_cast<int>(grid), GcmShort::threads,
+             tables * table_bytes_each + GcmShort::shared_bytes(GhashMma::wide(device)), tables},
+            static_cast<std::uint32_t>(share),
+            share <= GcmShort::rows * GcmShort::half_row ? GcmShort::half_row : 2 * GcmShort::half_row};
+}
+
 /// Putting digests together: a product after the other takes a warp 0.75 µs, a launch 3 (H200, 2026-11), so few levels.
 struct GhashCombine {
     static constexpr std::uint64_t most = 256;  ///< digests that become one

@@ -3,11 +3,12 @@
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
-#include <functional>
+#include <cstdint>
 
 #include "backend/stretch.hpp"
+#include "cuda/kernels/gcm_sum.hpp"
 #include "cuda/launch_table.hpp"
+#include "cuda/resources.hpp"
 
 namespace warpaes::cuda {
 
@@ -19,10 +20,13 @@ bool has_code_for(int major, int minor);
 void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream);
 /// The same for a run of XTS.
 void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream);
-/// The same for GCM. `results` is memory that the device can write. With `reserve`, which gives device memory that
-/// nobody else uses until the stream is through, the caller keeps `j0` as long; without it the scratch memory is the
-/// stream's, and `j0` has been read when this returns.
-void enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream,
-             const std::function<void*(std::size_t)>& reserve = {});
+/// Device memory that nobody else uses until the stream is through.
+struct GcmScratch {
+    DeviceBuffer& buffer;
+    GcmSum* sum;  ///< zeros, and again when the stream is through
+};
+/// The same for GCM. `results` is memory that the device can write. With `scratch` the caller keeps `j0` until the
+/// stream is through; without it the scratch memory is the stream's, and `j0` has been read when this returns.
+void enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch = nullptr);
 
 }  // namespace warpaes::cuda

@@ -27,12 +27,13 @@ protected:
         simt::reset();
     }
 
-    /// Encrypts `bytes` bytes on a new engine, whose lanes are closed when it goes.
+    /// Encrypts `bytes` bytes on a new engine, whose lanes are closed when it goes, in a mode for which everything is
+    /// copied to the device and back.
     Bytes encrypt(std::size_t bytes) {
         Engine engine({.backend = "cuda", .device = -1, .threads = 2, .depth = 2, .chunk_bytes = 65536});
         Bytes out(bytes);
         const Block iv{1, 2, 3};
-        run_group(engine, stretch_of(Mode::ctr, Direction::encrypt, key_, iv, plaintext_.data(), out.data(), bytes));
+        run_group(engine, stretch_of(Mode::cfb8, Direction::decrypt, key_, iv, plaintext_.data(), out.data(), bytes));
         return out;
     }
 
@@ -78,7 +79,7 @@ TEST_F(GpuMemory, AFailingCallIsAnErrorAndLeavesNothingBehind) {
     const Bytes right = encrypt(200000);
     for (const char* function :
          {"cudaStreamCreateWithFlags", "cudaEventCreateWithFlags", "cudaHostAlloc", "cudaMalloc", "cudaMemcpyAsync",
-          "cudaFuncSetAttribute", "cudaLaunchKernelEx", "cudaEventRecord", "cudaEventSynchronize"}) {
+          "cudaFuncSetAttribute", "cudaLaunchKernelEx", "cudaStreamSynchronize"}) {
         simt::reset();
         encrypt(200000);
         const std::uint64_t calls = simt::calls(function);

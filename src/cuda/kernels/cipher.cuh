@@ -56,11 +56,18 @@ public:
     /// All threads of the block, before any lookup; ends with a barrier. Eight lanes write 16 bytes each of a 128-byte
     /// copy, so a warp writes two rows of two tables at a time.
     __device__ __forceinline__ void fill(const TTable& t0) const {
-        const unsigned rows = 256 * (Tables / 2);
-        for (unsigned i = threadIdx.x; i < rows * 16; i += blockDim.x) {
-            const unsigned row = i / 16, half = row / 256, table = 2 * half + (i % 16) / 8;
-            const std::uint32_t v = rotl(t0.entry[row % 256], 8 * table);
-            *reinterpret_cast<uint4*>(base_ + row * 256 + (i % 16) * 16) = make_uint4(v, v, v, v);
+        constexpr unsigned steps = 256 * (Tables / 2) * 16, at_once = 4;
+        // Four entries are on their way at a time: constant memory takes as long for one.
+        for (unsigned first = threadIdx.x; first < steps; first += at_once * blockDim.x) {
+            std::uint32_t v[at_once];
+#pragma unroll
+            for (unsigned k = 0; k < at_once; ++k) v[k] = t0.entry[(first + k * blockDim.x) / 16 % 256];
+#pragma unroll
+            for (unsigned k = 0; k < at_once; ++k) {
+                const unsigned i = first + k * blockDim.x, row = i / 16, table = 2 * (row / 256) + (i % 16) / 8;
+                const std::uint32_t w = rotl(v[k], 8 * table);
+                if (i < steps) *reinterpret_cast<uint4*>(base_ + row * 256 + (i % 16) * 16) = make_uint4(w, w, w, w);
+            }
         }
         __syncthreads();
     }
@@ -158,6 +165,16 @@ __device__ __forceinline__ uint4 rounds_from(const SharedTables<Tables>& t, uint
 #pragma unroll
     for (int r = First; r < Rounds; ++r) s = cipher_round<Inverse>(t, s, keys + 4 * r);
     return last_round<Inverse>(t, s, keys + 4 * Rounds);
+}
+
+/// The same of the cipher as a loop: where a warp has one block a lane to do, fetching instructions takes longer than
+/// what they do.
+template <int Rounds, int Tables>
+__device__ __forceinline__ uint4 rounds_in_a_loop(const SharedTables<Tables>& t, uint4 s, int first,
+                                                  const std::uint32_t* keys) {
+#pragma unroll 1
+    for (int r = first; r < Rounds; ++r) s = cipher_round<false>(t, s, keys + 4 * r);
+    return last_round<false>(t, s, keys + 4 * Rounds);
 }
 
 template <bool Inverse, int Rounds, int Tables>

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "aes/ghash.hpp"
+#include "cuda/kernels/gcm_sum.hpp"
 #include "cuda/kernels/simt.cuh"
+#include "cuda/launch_table.hpp"
 
 namespace warpaes::cuda {
 
@@ -70,6 +72,29 @@ struct GcmCtrParams {
     uint4* pads;                 ///< E(J0) goes here, or null
     std::uint8_t* tags;          ///< or here, to what is in `pads` already
     std::uint32_t tags_alignment;
+    std::uint32_t round_keys[60];
+};
+
+/// A message, or a stretch of one, in one launch (gcm_short.cuh).
+struct GcmShortParams {
+    const std::uint8_t* input;
+    std::uint8_t* output;
+    std::uint64_t bytes;
+    std::uint32_t alignment;  ///< of both
+    bool encrypts;
+    bool tag;                   ///< what is wanted; or else the digest
+    std::uint32_t first_block;  ///< as in GcmRun
+    std::uint32_t share;        ///< blocks of each thread block; of the first what is left
+    std::uint32_t row_blocks;
+    uint4 j0;
+    FieldElement addend;  ///< of a tag: the share of associated data and lengths
+    GcmSum* sum;
+    std::uint8_t* result;  ///< 16 bytes
+    std::uint32_t result_alignment;
+    FieldElement powers[HashKey::count];  ///< H^1 …
+    /// What passes over i rows, warps' rows, shares, and `radix` * i shares and what follows the last of them.
+    FieldElement row_weights[8], warp_weights[GcmShort::warps];
+    FieldElement inner_weights[GcmShort::radix], outer_weights[GcmShort::radix];
     std::uint32_t round_keys[60];
 };
 

@@ -101,20 +101,25 @@ struct RowCounts {
 template <int Slots, bool Wide>
 class Powers {
 public:
-    static constexpr unsigned bytes = Slots * 1024;
+    static constexpr unsigned slot_bytes = 1024;
 
-    __device__ __forceinline__ Powers() : at_(reinterpret_cast<uint4*>(dynamic_shared())) {}
+    /// `offset`: where in the thread block's shared memory.
+    __device__ __forceinline__ explicit Powers(unsigned offset = 0)
+        : at_(reinterpret_cast<uint4*>(dynamic_shared() + offset)) {}
 
-    /// All threads of the block; ends with a barrier. `powers`: H^1 …
+    /// All threads of the block; a barrier has to follow. `powers`: H^1 …
     __device__ __forceinline__ void fill(const FieldElement* powers) const {
         for (unsigned i = threadIdx.x; i < Slots * warp_lanes; i += blockDim.x) {
-            const unsigned slot = i / warp_lanes, lane = i % warp_lanes, g = lane / 4, q = lane % 4;
-            std::uint32_t v[8];
-            sequence_of(powers[4 * slot + 3 - q], g, v);
-            at_[2 * slot * warp_lanes + lane] = make_uint4(v[0], v[1], v[2], v[3]);
-            at_[(2 * slot + 1) * warp_lanes + lane] = make_uint4(v[4], v[5], v[6], v[7]);
+            const unsigned slot = i / warp_lanes, lane = i % warp_lanes;
+            set(slot, lane, powers[4 * slot + 3 - lane % 4]);
         }
-        __syncthreads();
+    }
+    /// What `lane` holds of a slot: of block q the columns g of all tiles.
+    __device__ __forceinline__ void set(unsigned slot, unsigned lane, FieldElement power) const {
+        std::uint32_t v[8];
+        sequence_of(power, lane / 4, v);
+        at_[2 * slot * warp_lanes + lane] = make_uint4(v[0], v[1], v[2], v[3]);
+        at_[(2 * slot + 1) * warp_lanes + lane] = make_uint4(v[4], v[5], v[6], v[7]);
     }
 
     /// Adds four blocks of each row, of which this lane has block q of row g; or begins with them.
@@ -144,28 +149,30 @@ private:
 template <int Slots>
 class Powers<Slots, true> {
 public:
-    static constexpr unsigned bytes = Slots * 4096;
+    static constexpr unsigned slot_bytes = 4096;
 
-    __device__ __forceinline__ Powers() : at_(dynamic_shared()) {}
+    __device__ __forceinline__ explicit Powers(unsigned offset = 0) : at_(dynamic_shared() + offset) {}
 
     __device__ __forceinline__ void fill(const FieldElement* powers) const {
         for (unsigned i = threadIdx.x; i < Slots * warp_lanes; i += blockDim.x) {
-            const unsigned slot = i / warp_lanes, lane = i % warp_lanes, g = lane / 4, q = lane % 4;
-            std::uint32_t v[8];
-            sequence_of(powers[4 * slot + 3 - q], g, v);
-            auto* words = reinterpret_cast<std::uint32_t*>(at_ + slot * 4096) + lane;
+            const unsigned slot = i / warp_lanes, lane = i % warp_lanes;
+            set(slot, lane, powers[4 * slot + 3 - lane % 4]);
+        }
+    }
+    __device__ __forceinline__ void set(unsigned slot, unsigned lane, FieldElement power) const {
+        std::uint32_t v[8];
+        sequence_of(power, lane / 4, v);
+        auto* words = reinterpret_cast<std::uint32_t*>(at_ + slot * slot_bytes) + lane;
 #pragma unroll
-            for (unsigned m = 0; m < 16; ++m) {
-                words[m * warp_lanes] = bytes_from(v, m);
-                words[m * warp_lanes + 512] = bytes_from(v, m + 8);
-            }
+        for (unsigned m = 0; m < 16; ++m) {
+            words[m * warp_lanes] = bytes_from(v, m);
+            words[m * warp_lanes + 512] = bytes_from(v, m + 8);
         }
         wide_fence();
-        __syncthreads();
     }
 
     __device__ __forceinline__ void multiply(RowCounts& counts, uint4 block, unsigned slot, bool add) const {
-        wide_mma(counts.count, block, at_ + slot * 4096, add);
+        wide_mma(counts.count, block, at_ + slot * slot_bytes, add);
     }
 
     __device__ __forceinline__ void begin() const {
@@ -202,6 +209,7 @@ __global__ void __launch_bounds__(Threads, 1) ghash_mma_kernel(const __grid_cons
     const std::uint32_t alignment = Aligned ? 16 : p.text.alignment;
     const Powers<Slots, Wide && has_wide_mma> powers;
     powers.fill(p.powers);
+    __syncthreads();
 
     constexpr unsigned rows_per_warp = 8;
     const unsigned lane = lane_id(), g = lane / 4, q = lane % 4;

@@ -28,6 +28,18 @@ __device__ __forceinline__ uint4 load_block(const std::uint8_t* p, std::uint32_t
                       load_word_bytewise(p + 12));
 }
 
+/// The same, and here: a compiler puts a load beside its first use, however far behind.
+__device__ __forceinline__ uint4 load_block_early(const std::uint8_t* p, std::uint32_t alignment) {
+#if defined(__CUDA_ARCH__)
+    if (alignment == 16) {
+        uint4 v;
+        asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+        return v;
+    }
+#endif
+    return load_block(p, alignment);
+}
+
 __device__ __forceinline__ void store_block(std::uint8_t* p, uint4 v, std::uint32_t alignment) {
     if (alignment == 16) {
         *reinterpret_cast<uint4*>(p) = v;

@@ -1,0 +1,183 @@
+// GCM of one message of medium length in one launch, from the text to the tag.
+//
+// Every thread block has a contiguous share of the message's whole blocks, which it encrypts and, out of its
+// multiprocessor's caches, hashes: in up to `rows` rows of a chunk, or half of one, on the tensor cores (ghash_mma.cuh), eight of them a
+// warp, the last of which ends where the share ends. What is missing of the first row are zeros in front, which change no
+// sum. Decryption, which may be in place, hashes before it decrypts.
+//
+// The end. A product takes a warp most of a microsecond, so few may come one after the other. A row's digest is
+// multiplied by its weight in its warp, H^chunk to the power of the rows behind it; a warp's sum by the warp's weight,
+// which passes over all that comes behind and has been made before the text was there; and so the thread blocks' sums
+// are only added, by atomic operations. E(J0) and what does not depend on the text the first thread block adds; the last
+// one to come writes the result.
+#pragma once
+
+#include "cuda/kernels/ctr.cuh"
+#include "cuda/kernels/ghash_mma.cuh"
+#include "cuda/launch_table.hpp"
+
+namespace warpaes::cuda {
+
+__device__ __forceinline__ void add_to(GcmSum* sum, FieldElement e) {
+    atomicXor(&sum->high, static_cast<unsigned long long>(e.high));
+    atomicXor(&sum->low, static_cast<unsigned long long>(e.low));
+}
+
+template <int Rounds, int Tables, bool Wide>
+__global__ void __launch_bounds__(GcmShort::threads, 1) gcm_short_kernel(const __grid_constant__ GcmShortParams p) {
+    using G = GcmShort;
+    using H = Powers<G::slots, Wide && has_wide_mma>;
+    const SharedTables<Tables> tables;
+    const H powers(table_bytes<Tables>);
+    auto* const weights =
+        reinterpret_cast<FieldElement*>(dynamic_shared() + table_bytes<Tables> + G::slots * H::slot_bytes);
+    auto* const sums = weights + G::warps;
+    auto* const extra = sums + G::warps;  // E(J0); the last, partial block of ciphertext
+    const unsigned warp = threadIdx.x / warp_lanes, lane = lane_id(), g = lane / 4, q = lane % 4;
+
+    // The share: blocks `begin` … `end`.
+    const std::uint64_t whole = p.bytes / block_bytes;
+    const auto rest = static_cast<unsigned>(p.bytes % block_bytes);
+    const unsigned behind = gridDim.x - 1 - blockIdx.x;
+    const std::uint64_t end = whole - behind * std::uint64_t{p.share};
+    const std::uint64_t begin = blockIdx.x == 0 ? 0 : end - p.share;
+    const bool is_first = blockIdx.x == 0, has_tail = behind == 0 && rest != 0;
+    const std::uint32_t base = byte_swap(p.j0.w) + p.first_block;
+    const std::uint64_t warp_blocks = 8 * p.row_blocks;  // of what a warp hashes
+
+    powers.fill(p.powers);
+    tables.fill(te0_constant);  // ends with a barrier
+
+    // One warp sees to the blocks that are not whole and not text, another to the weights.
+    if (warp + 1 == G::warps) {
+        const std::uint32_t behind_text = base + 1 + static_cast<std::uint32_t>(whole);
+        const uint4 counter = make_uint4(p.j0.x, p.j0.y, p.j0.z, lane == 0 ? p.j0.w : byte_swap(behind_text));
+        const std::uint32_t* const k = p.round_keys;
+        uint4 key_stream{};
+        if (is_first || has_tail) {
+            key_stream = rounds_in_a_loop<Rounds>(tables, counter ^ make_uint4(k[0], k[1], k[2], k[3]), 1, k);
+        }
+        if (lane == 0) extra[0] = is_first && p.tag ? element_of(key_stream) ^ p.addend : FieldElement{};
+        if (lane == 1) {
+            uint4 tail{};
+            if (has_tail) {
+                const std::uint8_t* const in = p.input + whole * block_bytes;
+                std::uint8_t* const out = p.output + whole * block_bytes;
+                if (!p.encrypts) tail = load_tail(in, rest);
+                xor_partial_block(out, in, key_stream, rest);
+                if (p.encrypts) tail = load_tail(out, rest);
+            }
+            extra[1] = element_of(tail);
+        }
+    } else if (warp + 2 == G::warps) {
+        FieldElement weight = p.outer_weights[behind / G::radix];
+        if (behind % G::radix != 0) weight = product_by_four(weight, p.inner_weights[behind % G::radix]);
+        if (lane == 0) weights[G::warps - 1] = weight;
+        // Of the warps in front of the last, eight at a time.
+        for (unsigned first = 0; (first + 1) * warp_blocks < end - begin; first += 8) {
+            const unsigned its = first + g + 1;
+            const FieldElement e = product_by_four(weight, p.warp_weights[its % G::warps]);
+            if (q == 0 && its < G::warps) weights[G::warps - 1 - its] = e;
+        }
+    }
+
+    const auto encrypt_or_decrypt = [&] {
+        // Counters in windows of 256 (see ctr.cuh), of which a warp takes an eighth; J0's position is `skew`, block i has
+        // position skew + 1 + i.
+        constexpr unsigned units = 256 / warp_lanes;
+        const std::uint32_t skew = base & 0xffffu;
+        const auto end_window = static_cast<std::uint32_t>((skew + 1 + end + 255) >> 8);
+        const std::uint32_t j = warp % units * warp_lanes + lane;
+        std::uint32_t prefix_of = ~0u;
+        CounterPrefix<Tables> prefix;
+        uint4 a{};
+        for (std::uint32_t w = static_cast<std::uint32_t>((skew + 1 + begin) >> 8) + warp / units; w < end_window;
+             w += G::warps / units) {
+            // Wraps below the message's first block, and is then no valid index.
+            const std::uint64_t index = std::uint64_t{w} * 256 + j - skew - 1;
+            const bool is_mine = index - begin < end - begin;
+            uint4 text{};
+            if (is_mine) text = load_block_early(p.input + index * block_bytes, p.alignment);
+            if ((w >> 8) != prefix_of) {
+                prefix_of = w >> 8;
+                const std::uint32_t counter = (base & 0xffff0000u) + (prefix_of << 16);
+                prefix.set(tables, make_uint4(p.j0.x, p.j0.y, p.j0.z, byte_swap(counter)), p.round_keys);
+                a = prefix.a(tables, j, p.round_keys);
+            }
+            const uint4 state = a ^ prefix.b(tables, w & 0xff, p.round_keys);
+            const uint4 key_stream = rounds_in_a_loop<Rounds>(tables, state, 3, p.round_keys);
+            if (is_mine) store_block(p.output + index * block_bytes, key_stream ^ text, p.alignment);
+        }
+    };
+
+    FieldElement sum;  // of this warp's rows, in all lanes
+    const auto hash = [&] {
+        // Wraps below the message's first block. Four warps stay together: wide_mma takes them so.
+        const std::uint64_t first = end - G::warps * warp_blocks;
+        const std::uint64_t behind_four = first + (warp / 4 + 1) * 4 * warp_blocks;
+        if (static_cast<std::int64_t>(behind_four) <= static_cast<std::int64_t>(begin)) return;
+        const std::uint8_t* const text = p.encrypts ? p.output : p.input;
+        std::uint64_t at = first + warp * warp_blocks + g * p.row_blocks + q;
+        constexpr unsigned quads = G::half_row / 4;
+        RowCounts counts;
+#pragma unroll 1
+        for (unsigned slot = p.row_blocks / 4; slot != 0; slot -= quads, at += G::half_row) {
+            uint4 x[quads];
+#pragma unroll
+            for (unsigned u = 0; u < quads; ++u) {
+                const std::uint64_t block = at + 4 * u;
+                x[u] = static_cast<std::int64_t>(block) >= static_cast<std::int64_t>(begin)
+                           ? load_block(text + block * block_bytes, p.alignment)
+                           : make_uint4(0, 0, 0, 0);
+            }
+            powers.begin();
+#pragma unroll
+            for (unsigned u = 0; u < quads; ++u) {
+                powers.multiply(counts, x[u], slot - 1 - u, u != 0 || 4 * slot != p.row_blocks);
+            }
+            powers.end();
+        }
+        sum = element_of(counts.digest(q));
+    };
+
+    // One piece of code for each of both, whichever comes first.
+#pragma unroll 1
+    for (unsigned step = 0; step < 2; ++step) {
+        if ((step == 0) == p.encrypts) {
+            encrypt_or_decrypt();
+        } else {
+            hash();
+        }
+        if (step == 0) __syncthreads();
+    }
+
+    if (warp + 1 == G::warps && g == 7) sum = sum ^ extra[1];
+    const bool is_used = warp + 1 == G::warps || (G::warps - 1 - warp) * warp_blocks < end - begin;
+    if (is_used) {
+        sum = product_by_four(sum, p.row_weights[7 - g]);
+#pragma unroll
+        for (unsigned lanes = 4; lanes < warp_lanes; lanes *= 2) {
+            sum.high ^= __shfl_xor_sync(full_warp, static_cast<unsigned long long>(sum.high), lanes);
+            sum.low ^= __shfl_xor_sync(full_warp, static_cast<unsigned long long>(sum.low), lanes);
+        }
+        sum = product_by_four(sum, weights[warp]);
+    }
+    if (lane == 0) sums[warp] = is_used ? sum : FieldElement{};
+    __syncthreads();
+    if (warp != 0) return;
+    FieldElement y = lane < G::warps ? sums[lane] : FieldElement{};
+    if (lane == 0) y = y ^ extra[0];
+    y = sum_over_warp(y);
+    if (lane != 0) return;
+    if (gridDim.x > 1) {
+        add_to(p.sum, y);
+        __threadfence();
+        if (atomicAdd(&p.sum->arrived, 1u) != gridDim.x - 1) return;
+        __threadfence();
+        y = {atomicExch(&p.sum->high, 0ull), atomicExch(&p.sum->low, 0ull)};
+        p.sum->arrived = 0;
+    }
+    store_block(p.result, block_of(y), p.result_alignment);
+}
+
+}  // namespace warpaes::cuda
