@@ -10,7 +10,7 @@ sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' 'lab/*
 
 each_source = printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 32
 
-.PHONY: help demo test gpu-test bench asan tsan faults fuzz cuda clang tidy docs pages format check-format install uninstall install-lab clean
+.PHONY: help demo test gpu-test bench asan tsan faults fuzz cuda clang tidy docs pages format check-format wheel install uninstall install-lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -83,6 +83,10 @@ check-format: ## complain about what `make format` would change
 	@$(each_source) .venv/tools/bin/clang-format --dry-run --Werror
 	@.venv/tools/bin/ruff format --check -q
 	@.venv/tools/bin/ruff check -q
+
+wheel: ## the Python package as a wheel in build/dist; GPU=yes or GPU=no: with or without CUDA
+	@tools/setup wheel
+	@WARPAES_GPU=$(GPU) tools/wheel
 
 install: ## library and command into PREFIX (default /usr/local); GPU=yes or GPU=no: with or without CUDA
 	@tools/setup demo

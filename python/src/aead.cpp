@@ -1,0 +1,280 @@
+// AESGCM, AESCCM and AESGCMSIV: the names and rules of pyca/cryptography, whose tests they pass.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "aead.hpp"
+
+#include <sys/random.h>
+
+#include <cerrno>
+
+namespace warpaes::python {
+
+const AeadKind gcm_kind = {"AESGCM", WARPAES_GCM, 8, 128, true};
+const AeadKind ccm_kind = {"AESCCM", WARPAES_CCM, 7, 13, true};
+const AeadKind gcm_siv_kind = {"AESGCMSIV", WARPAES_GCM_SIV, 12, 12, false};
+
+Object random_bytes(std::size_t count) {
+    Object bytes = new_bytes(count);
+    std::size_t filled = 0;
+    while (filled < count) {
+        const ssize_t got = getrandom(bytes_of(bytes) + filled, count - filled, 0);
+        if (got > 0) {
+            filled += static_cast<std::size_t>(got);
+        } else if (errno != EINTR) {
+            PyErr_SetFromErrno(PyExc_OSError);
+            throw Raised();
+        }
+    }
+    return bytes;
+}
+
+void check_nonce(const Aead& aead, std::size_t nonce) {
+    const AeadKind& kind = *aead.kind;
+    if (nonce < kind.least_nonce || nonce > kind.most_nonce) {
+        if (kind.least_nonce == kind.most_nonce) {
+            raise(PyExc_ValueError, "Nonce must be %zu bytes long", kind.least_nonce);
+        }
+        raise(PyExc_ValueError, "Nonce must be between %zu and %zu bytes", kind.least_nonce, kind.most_nonce);
+    }
+}
+
+void check_length(const Aead& aead, std::size_t nonce, std::size_t data) {
+    if (aead.kind->mode == WARPAES_CCM && nonce > 7 && data >> (8 * (15 - nonce)) != 0) {
+        raise(PyExc_ValueError, "Data too long for nonce: with one of %zu bytes, less than 2^%zu bytes", nonce,
+              8 * (15 - nonce));
+    }
+}
+
+namespace {
+
+warpaes_message aead_message(const Aead& aead, warpaes_direction direction, const View& nonce, const View& aad,
+                             const void* input, std::size_t size, void* output, void* tag) {
+    warpaes_message message = WARPAES_MESSAGE_INIT;
+    message.mode = aead.kind->mode;
+    message.direction = direction;
+    message.key = aead.key.get();
+    message.iv = nonce.bytes();
+    message.iv_len = nonce.size();
+    message.aad = aad.data();
+    message.aad_len = aad.size();
+    message.input = input;
+    message.input_len = message.output_capacity = size;
+    message.output = output;
+    message.tag = tag;
+    message.tag_len = aead.tag_bytes;
+    return message;
+}
+
+const Aead& aead_of(PyObject* self) { return state_of<Aead>(self); }
+
+View optional_view(PyObject* object, const char* name) {
+    return object == nullptr || object == Py_None ? View() : View(object, name);
+}
+
+/// Nonce and data of a call, checked; associated data come with them.
+struct Operands {
+    Operands(const Aead& aead, PyObject* nonce_object, PyObject* data_object, PyObject* aad_object)
+        : nonce(nonce_object, "nonce"), data(data_object, "data"), aad(optional_view(aad_object, "associated_data")) {
+        if (nonce.on_device()) raise(PyExc_TypeError, "nonce must lie in host memory");
+        check_nonce(aead, nonce.size());
+    }
+    void must_lie_here(const char* instead) const {
+        if (data.on_device() || aad.on_device()) {
+            raise(PyExc_TypeError, "data lies in device memory, and the result would be bytes: use %s", instead);
+        }
+    }
+    View nonce;
+    View data;
+    View aad;
+};
+
+Object encrypt(PyObject* self, const Call& call) {
+    const auto [nonce, data, aad] = arguments(call, "encrypt", {"nonce", "data", "associated_data"});
+    const Aead& aead = aead_of(self);
+    const Operands in(aead, nonce, data, aad);
+    in.must_lie_here("encrypt_into");
+    check_length(aead, in.nonce.size(), in.data.size());
+    Object out = new_bytes(in.data.size() + aead.tag_bytes);
+    const warpaes_message message = aead_message(aead, WARPAES_ENCRYPT, in.nonce, in.aad, in.data.data(), in.data.size(),
+                                                 bytes_of(out), bytes_of(out) + in.data.size());
+    check(run_here(message, in.data.size() + in.aad.size()));
+    return out;
+}
+
+Object decrypt(PyObject* self, const Call& call) {
+    const auto [nonce, data, aad] = arguments(call, "decrypt", {"nonce", "data", "associated_data"});
+    const Aead& aead = aead_of(self);
+    const Operands in(aead, nonce, data, aad);
+    in.must_lie_here("decrypt_into");
+    if (in.data.size() < aead.tag_bytes) raise_status(WARPAES_ERROR_AUTHENTICATION, "data is shorter than a tag");
+    const std::size_t size = in.data.size() - aead.tag_bytes;
+    check_length(aead, in.nonce.size(), size);
+    Object out = new_bytes(size);
+    const warpaes_message message = aead_message(aead, WARPAES_DECRYPT, in.nonce, in.aad, in.data.data(), size,
+                                                 bytes_of(out), in.data.bytes() + size);
+    check(run_here(message, size + in.aad.size()));
+    return out;
+}
+
+void check_buffer(std::size_t found, std::size_t expected) {
+    if (found != expected) raise(PyExc_ValueError, "buffer must be %zu bytes", expected);
+}
+
+/// A tag of its own, if there is one, and what decryption says on a GPU.
+struct Extras {
+    Extras(const Aead& aead, PyObject* tag_object, Access access, PyObject* status_object)
+        : has_tag(tag_object != nullptr && tag_object != Py_None),
+          has_status(status_object != nullptr && status_object != Py_None) {
+        if (has_tag) {
+            tag = View(tag_object, "tag", access);
+            if (tag.size() != aead.tag_bytes) raise(PyExc_ValueError, "tag must be %zu bytes", aead.tag_bytes);
+        }
+        if (has_status) {
+            status = View(status_object, "status", Access::write);
+            if (!status.on_device() || status.size() != sizeof(warpaes_status)) {
+                raise(PyExc_ValueError, "status must be one 32-bit integer in the memory of the data's device");
+            }
+        }
+    }
+    bool has_tag;
+    bool has_status;
+    View tag;
+    View status;
+};
+
+/// Runs a message whose data, output and tag are set.
+void run(const Aead& aead, warpaes_message& message, const Operands& in, const View& out, const Extras& extras,
+         PyObject* stream) {
+    const Place place = place_of(in.data, out, stream);
+    if (!place.device) {
+        if (extras.has_status) raise(PyExc_ValueError, "status is for tensors in device memory; here a wrong tag raises");
+        check(run_here(message, message.input_len + in.aad.size()));
+        return;
+    }
+    if (!aead.kind->on_gpus) {
+        raise(PyExc_TypeError, "%s is computed on CPUs: pass host memory", aead.kind->name);
+    }
+    if (extras.has_tag && message.direction == WARPAES_ENCRYPT && !extras.tag.on_device()) {
+        raise(PyExc_ValueError, "tag must lie in the memory of the data's device");
+    }
+    if (extras.has_status) message.device_status = static_cast<warpaes_status*>(extras.status.data());
+    check(run_on_device(message, place));
+}
+
+Object encrypt_into(PyObject* self, const Call& call) {
+    const auto [nonce, data, aad, buf, tag, stream] = arguments(
+        call, "encrypt_into", {"nonce", "data", "associated_data", "buf", "tag", "stream"}, 4, 2);
+    const Aead& aead = aead_of(self);
+    const Operands in(aead, nonce, data, aad);
+    const View out(buf, "buf", Access::write);
+    const Extras extras(aead, tag, Access::write, nullptr);
+    const std::size_t size = in.data.size();
+    check_length(aead, in.nonce.size(), size);
+    check_buffer(out.size(), extras.has_tag ? size : size + aead.tag_bytes);
+    warpaes_message message = aead_message(aead, WARPAES_ENCRYPT, in.nonce, in.aad, in.data.data(), size, out.data(),
+                                           extras.has_tag ? extras.tag.data() : out.bytes() + size);
+    run(aead, message, in, out, extras, stream);
+    return Object(PyLong_FromSize_t(out.size()));
+}
+
+Object decrypt_into(PyObject* self, const Call& call) {
+    const auto [nonce, data, aad, buf, tag, status, stream] = arguments(
+        call, "decrypt_into", {"nonce", "data", "associated_data", "buf", "tag", "status", "stream"}, 4, 3);
+    const Aead& aead = aead_of(self);
+    const Operands in(aead, nonce, data, aad);
+    const View out(buf, "buf", Access::write);
+    const Extras extras(aead, tag, Access::read, status);
+    const std::size_t behind = extras.has_tag ? 0 : aead.tag_bytes;
+    if (in.data.size() < behind) raise_status(WARPAES_ERROR_AUTHENTICATION, "data is shorter than a tag");
+    const std::size_t size = in.data.size() - behind;
+    check_length(aead, in.nonce.size(), size);
+    check_buffer(out.size(), size);
+    warpaes_message message = aead_message(aead, WARPAES_DECRYPT, in.nonce, in.aad, in.data.data(), size, out.data(),
+                                           extras.has_tag ? extras.tag.data() : in.data.bytes() + size);
+    run(aead, message, in, out, extras, stream);
+    return Object(PyLong_FromSize_t(size));
+}
+
+Object generate_key(PyObject*, const Call& call) {
+    const auto [bit_length] = arguments(call, "generate_key", {"bit_length"});
+    const std::uint64_t bits = to_u64(bit_length, "bit_length");
+    if (bits != 128 && bits != 192 && bits != 256) raise(PyExc_ValueError, "bit_length must be 128, 192, or 256");
+    return random_bytes(bits / 8);
+}
+
+template <const AeadKind& kind>
+void init(AeadObject& self, PyObject* args, PyObject* kwargs) {
+    constexpr bool is_ccm = &kind == &ccm_kind;
+    PyObject* key_object = nullptr;
+    PyObject* tag_length = nullptr;
+    static const char* names[] = {"key", is_ccm ? "tag_length" : nullptr, nullptr};
+    if (PyArg_ParseTupleAndKeywords(args, kwargs, is_ccm ? "O|O" : "O", const_cast<char**>(names), &key_object,
+                                    &tag_length) == 0) {
+        throw Raised();
+    }
+    Aead& aead = self.state;
+    aead.kind = &kind;
+    const View key(key_object, "key");
+    if (key.size() != 16 && key.size() != 24 && key.size() != 32) {
+        raise(PyExc_ValueError, "%s key must be 128, 192, or 256 bits.", kind.name);
+    }
+    if (kind.mode == WARPAES_GCM_SIV && key.size() == 24) {
+        raise(exceptions.unsupported_algorithm, "AES-GCM-SIV has keys of 128 and 256 bits (RFC 8452), none of 192");
+    }
+    if (tag_length != nullptr) {
+        const long bytes = PyLong_AsLong(tag_length);
+        if (bytes == -1 && PyErr_Occurred() != nullptr) throw Raised();
+        if (bytes < 4 || bytes > 16 || bytes % 2 != 0) {
+            raise(PyExc_ValueError, "Invalid tag_length: it is 4, 6, 8, 10, 12, 14 or 16");
+        }
+        aead.tag_bytes = static_cast<std::size_t>(bytes);
+    }
+    aead.key = Key(key.bytes(), key.size());
+}
+
+PyMethodDef methods[] = {
+    method_def<generate_key>("generate_key", "generate_key(bit_length)\n--\n\nA random key of 128, 192 or 256 bits.",
+                             METH_STATIC),
+    method_def<encrypt>("encrypt",
+                        "encrypt(nonce, data, associated_data)\n--\n\n"
+                        "The ciphertext of data with its tag behind it, as bytes."),
+    method_def<decrypt>("decrypt",
+                        "decrypt(nonce, data, associated_data)\n--\n\n"
+                        "The plaintext of data, a ciphertext with its tag behind it. InvalidTag if it is not authentic."),
+    method_def<encrypt_into>("encrypt_into",
+                             "encrypt_into(nonce, data, associated_data, buf, *, tag=None, stream=None)\n--\n\n"
+                             "Write ciphertext and tag to buf, or the tag to `tag`; returns the bytes written to buf."),
+    method_def<decrypt_into>(
+        "decrypt_into",
+        "decrypt_into(nonce, data, associated_data, buf, *, tag=None, status=None, stream=None)\n--\n\n"
+        "Write the plaintext to buf; returns its length. InvalidTag, and buf is wiped, if data is not authentic."),
+    {nullptr, nullptr, 0, nullptr},
+};
+
+template <const AeadKind& kind>
+void add(PyObject* module, const char* name, const char* doc, PyMethodDef* all) {
+    static PyType_Slot slots[] = {
+        {Py_tp_doc, const_cast<char*>(doc)},
+        {Py_tp_new, reinterpret_cast<void*>(construct<AeadObject, init<kind>>)},
+        {Py_tp_dealloc, reinterpret_cast<void*>(destruct<AeadObject>)},
+        {Py_tp_methods, all},
+        {0, nullptr},
+    };
+    static PyType_Spec spec = {name, sizeof(AeadObject), 0, Py_TPFLAGS_DEFAULT, slots};
+    add_type(module, spec);
+}
+
+}  // namespace
+
+void add_aead(PyObject* module) {
+    add<gcm_kind>(module, "warpaes.aead.AESGCM", "AESGCM(key)\n--\n\nAES-GCM (SP 800-38D), tags of 16 bytes.", methods);
+    add<ccm_kind>(module, "warpaes.aead.AESCCM",
+                  "AESCCM(key, tag_length=16)\n--\n\nAES-CCM (SP 800-38C), tags of 4 to 16 bytes.", methods);
+    add<gcm_siv_kind>(module, "warpaes.aead.AESGCMSIV",
+                      "AESGCMSIV(key)\n--\n\nAES-GCM-SIV (RFC 8452): a nonce that repeats tells equal messages, "
+                      "nothing else.",
+                      methods);
+    add_siv(module);
+}
+
+}  // namespace warpaes::python

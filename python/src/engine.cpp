@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+
+namespace warpaes::python {
+namespace {
+
+std::atomic<warpaes_engine*> current{nullptr};
+std::atomic<unsigned> fork_count{0};
+
+// What configure() has asked for.
+std::string wanted_backend;
+std::uint32_t wanted_threads = 0;
+std::int32_t wanted_device = -1;
+
+/// "vaes", "aesni" or "libcrypto": the best that runs here.
+std::string best_cpu_backend() {
+    std::string best = "libcrypto";
+    for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
+        warpaes_backend_info info = WARPAES_BACKEND_INFO_INIT;
+        check(warpaes_backend_query(i, &info));
+        const std::string name = info.name;
+        if (name == "cuda") break;
+        if (info.usable != 0) best = name;
+    }
+    return best;
+}
+
+warpaes_engine* create() {
+    std::string backend = wanted_backend;
+    if (fork_count.load() != 0 && (backend.empty() || backend == "cuda")) backend = best_cpu_backend();
+    char error[WARPAES_ERROR_BYTES] = "";
+    warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
+    options.threads = wanted_threads;
+    options.backend = backend.empty() ? nullptr : backend.c_str();
+    options.device = wanted_device;
+    options.error = error;
+    warpaes_engine* made = nullptr;
+    const warpaes_status status = warpaes_engine_create(&options, &made);
+    if (status != WARPAES_OK) raise_status(status, error);
+    current.store(made);
+    return made;
+}
+
+Object configure(PyObject*, const Call& call) {
+    const auto [backend, threads, device] =
+        arguments(call, "configure", {"backend", "threads", "device"}, 0, 0);
+    if (current.load() != nullptr) {
+        raise(exceptions.error, "the engine of this process is already at work: call configure() before anything else");
+    }
+    if (backend != nullptr) wanted_backend = backend == Py_None ? "" : to_text(backend, "backend");
+    if (threads != nullptr) {
+        const std::uint64_t number = to_u64(threads, "threads");
+        if (number > 65536) raise(PyExc_ValueError, "threads must be at most 65536; 0 means one per processor");
+        wanted_threads = static_cast<std::uint32_t>(number);
+    }
+    if (device != nullptr) {
+        const long number = PyLong_AsLong(device);
+        if (number == -1 && PyErr_Occurred() != nullptr) throw Raised();
+        wanted_device = static_cast<std::int32_t>(number);
+    }
+    create();
+    return none();
+}
+
+Object backends(PyObject*, const Call& call) {
+    read_call(call, "backends", nullptr, nullptr, 0, 0, 0);
+    Object list(PyList_New(0));
+    for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
+        warpaes_backend_info info = WARPAES_BACKEND_INFO_INIT;
+        check(warpaes_backend_query(i, &info));
+        const Object entry(Py_BuildValue("{s:s,s:s,s:O,s:s,s:i,s:K}", "name", info.name, "description",
+                                         info.description, "usable", info.usable != 0 ? Py_True : Py_False, "reason",
+                                         info.reason, "device", info.device, "memory_bytes",
+                                         static_cast<unsigned long long>(info.memory_bytes)));
+        check(PyList_Append(list.get(), entry.get()));
+    }
+    return list;
+}
+
+PyMethodDef functions[] = {
+    method_def<configure>("configure",
+                          "configure(backend=None, threads=0, device=-1)\n--\n\n"
+                          "Make the engine of this process: the backend that everything is computed on, host threads "
+                          "(0: one per processor), CUDA device (-1: every one). Only before anything else."),
+    method_def<backends>("backends", "backends()\n--\n\nWhat this machine can compute on, as a list of dictionaries."),
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+warpaes_engine* engine() {
+    warpaes_engine* found = current.load(std::memory_order_acquire);
+    return found != nullptr ? found : create();
+}
+
+unsigned forks() noexcept { return fork_count.load(std::memory_order_relaxed); }
+
+void check_process(unsigned made, const char* thing) {
+    if (made != forks()) {
+        raise(exceptions.error, "%s was made before fork(), and cannot be used in the child process: make it there", thing);
+    }
+}
+
+void add_engine(PyObject* module) {
+    pthread_atfork(nullptr, nullptr, [] {
+        ++fork_count;
+        current.store(nullptr);  // what it holds is the parent's
+    });
+    check(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace warpaes::python

@@ -1,0 +1,389 @@
+// Readers and writers of sealed files, over paths, memory and Python's functions.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "files.hpp"
+
+#include <algorithm>
+
+#include "message.hpp"
+#include "module.hpp"
+
+namespace warpaes::python {
+namespace {
+
+/// A Python function that the library calls from its threads, and what it has raised on whatever thread.
+class Callback {
+public:
+    Callback() = default;
+    Callback(const Callback&) = delete;
+    Callback& operator=(const Callback&) = delete;
+    ~Callback() {
+        Py_XDECREF(function_);
+        drop(raised_);
+    }
+    void set(PyObject* function) {
+        if (PyCallable_Check(function) == 0) raise(PyExc_TypeError, "a path, a buffer or a function was expected");
+        function_ = Py_NewRef(function);
+    }
+    [[nodiscard]] bool is_set() const { return function_ != nullptr; }
+
+    /// Runs `use` with the interpreter's lock; it returns 0, or anything else with an exception set.
+    template <typename Use>
+    int call(const Use& use) noexcept {
+        const PyGILState_STATE state = PyGILState_Ensure();
+        const int result = guarded(-1, [&] { return use(function_); });
+        if (result != 0) keep();
+        PyGILState_Release(state);
+        return result;
+    }
+    /// What the status of a library's call means: the function's own exception first.
+    void check(warpaes_status status) {
+        if (status == WARPAES_OK) {
+            drop(raised_);
+            return;
+        }
+        const std::string sentence = warpaes_last_error();
+        if (raised_.type == nullptr) raise_status(status, sentence.c_str());
+        PyErr_Restore(std::exchange(raised_.type, nullptr), std::exchange(raised_.value, nullptr),
+                      std::exchange(raised_.traceback, nullptr));
+        throw Raised();
+    }
+
+private:
+    struct Exception {
+        PyObject* type = nullptr;
+        PyObject* value = nullptr;
+        PyObject* traceback = nullptr;
+    };
+    static void drop(Exception& exception) {
+        Py_CLEAR(exception.type);
+        Py_CLEAR(exception.value);
+        Py_CLEAR(exception.traceback);
+    }
+    /// The first of them counts.
+    void keep() {
+        if (raised_.type == nullptr) {
+            PyErr_Fetch(&raised_.type, &raised_.value, &raised_.traceback);
+        } else {
+            PyErr_Clear();
+        }
+    }
+    PyObject* function_ = nullptr;
+    Exception raised_;
+};
+
+View optional_bytes(PyObject* object, const char* name) {
+    if (object == nullptr || object == Py_None) return {};
+    View view(object, name);
+    if (view.on_device()) raise(PyExc_TypeError, "%s must lie in host memory", name);
+    return view;
+}
+
+// ------------------------------------------------------------------------------------------------------- reader
+
+struct ReaderState {
+    warpaes_reader* handle = nullptr;
+    unsigned forks = 0;
+    Callback callback;
+    View memory;
+    unsigned users = 0;  ///< calls in progress; with the lock held
+    bool closed = false;
+
+    ReaderState() = default;
+    ReaderState(const ReaderState&) = delete;
+    ReaderState& operator=(const ReaderState&) = delete;
+    ~ReaderState() { close(); }
+    void close() {
+        if (forks == python::forks()) warpaes_reader_close(handle);
+        handle = nullptr;
+        memory = View();
+    }
+};
+using ReaderObject = Instance<ReaderState>;
+
+/// The function is given (offset, memoryview) and fills all of it.
+int read_source(void* user, std::uint64_t offset, void* buffer, std::uint64_t length) {
+    return static_cast<Callback*>(user)->call([&](PyObject* function) {
+        const Object view(PyMemoryView_FromMemory(static_cast<char*>(buffer), static_cast<Py_ssize_t>(length),
+                                                  PyBUF_WRITE));
+        const Object result(PyObject_CallFunction(function, "KO", static_cast<unsigned long long>(offset), view.get()));
+        // The memory is the library's: a view that the function has kept must not reach it.
+        const Object released(PyObject_CallMethod(view.get(), "release", nullptr));
+        return 0;
+    });
+}
+
+void init_reader(ReaderObject& self, PyObject* args, PyObject* kwargs) {
+    PyObject* source_object = nullptr;
+    PyObject* keyset = nullptr;
+    PyObject* aad_object = nullptr;
+    PyObject* size = nullptr;
+    static const char* names[] = {"source", "keyset", "associated_data", "size", nullptr};
+    if (PyArg_ParseTupleAndKeywords(args, kwargs, "OO|OO", const_cast<char**>(names), &source_object, &keyset,
+                                    &aad_object, &size) == 0) {
+        throw Raised();
+    }
+    ReaderState& reader = self.state;
+    reader.forks = forks();
+    const warpaes_keyset* keys = keyset_of(keyset);
+    const View aad = optional_bytes(aad_object, "associated_data");
+    warpaes_source source = WARPAES_SOURCE_INIT;
+    Object path;
+    if (PyUnicode_Check(source_object)) {
+        PyObject* encoded = nullptr;
+        if (PyUnicode_FSConverter(source_object, &encoded) == 0) throw Raised();
+        path = Object(encoded);
+        source.path = PyBytes_AsString(path.get());
+    } else if (PyObject_CheckBuffer(source_object) != 0) {
+        reader.memory = View(source_object, "source");
+        source.memory = reader.memory.data();
+        source.memory_len = reader.memory.size();
+    } else {
+        reader.callback.set(source_object);
+        if (size == nullptr) raise(PyExc_TypeError, "a function needs `size`, the bytes of the file");
+        source.size = to_u64(size, "size");
+        source.read = read_source;
+        source.user = &reader.callback;
+    }
+    warpaes_engine* with = engine();
+    reader.callback.check(unlocked([&] {
+        return warpaes_reader_open(with, &source, keys, aad.data(), aad.size(), &reader.handle);
+    }));
+}
+
+ReaderState& open_reader(PyObject* self) {
+    ReaderState& reader = state_of<ReaderState>(self);
+    if (reader.closed || reader.handle == nullptr) raise(PyExc_ValueError, "I/O operation on a closed reader");
+    check_process(reader.forks, "this reader");
+    return reader;
+}
+
+/// A call on a reader: what closes it meanwhile leaves the rest to the last of them.
+class Use {
+public:
+    explicit Use(ReaderState& reader) : reader_(reader) { ++reader.users; }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    ~Use() {
+        if (--reader_.users == 0 && reader_.closed) reader_.close();
+    }
+
+private:
+    ReaderState& reader_;
+};
+
+Object read_into(PyObject* self, const Call& call) {
+    const auto [offset_object, buf] = arguments(call, "read_into", {"offset", "buf"});
+    ReaderState& reader = open_reader(self);
+    const std::uint64_t offset = to_u64(offset_object, "offset");
+    const View out(buf, "buf", Access::write);
+    const Use use(reader);
+    std::uint64_t got = 0;
+    // Always without the lock: the library's threads may need it for a source of the caller's.
+    reader.callback.check(
+        unlocked([&] { return warpaes_reader_read(reader.handle, offset, out.data(), out.size(), &got); }));
+    return Object(PyLong_FromUnsignedLongLong(got));
+}
+
+Object read(PyObject* self, const Call& call) {
+    const auto [offset_object, length_object] = arguments(call, "read", {"offset", "length"});
+    ReaderState& reader = open_reader(self);
+    const std::uint64_t offset = to_u64(offset_object, "offset");
+    const std::uint64_t size = warpaes_reader_size(reader.handle);
+    std::uint64_t length = to_u64(length_object, "length");
+    length = offset >= size ? 0 : std::min(length, size - offset);
+    Object out = new_bytes(length);
+    if (length == 0) return out;
+    const Use use(reader);
+    std::uint64_t got = 0;
+    reader.callback.check(
+        unlocked([&] { return warpaes_reader_read(reader.handle, offset, bytes_of(out), length, &got); }));
+    return out;
+}
+
+Object close_reader(PyObject* self, const Call& call) {
+    read_call(call, "close", nullptr, nullptr, 0, 0, 0);
+    ReaderState& reader = state_of<ReaderState>(self);
+    reader.closed = true;
+    if (reader.users == 0) reader.close();
+    return none();
+}
+
+PyObject* reader_size(PyObject* self, void*) {
+    return guarded(static_cast<PyObject*>(nullptr),
+                   [&] { return PyLong_FromUnsignedLongLong(warpaes_reader_size(open_reader(self).handle)); });
+}
+
+PyMethodDef reader_methods[] = {
+    method_def<read>("read", "read(offset, length)\n--\n\nBytes at an offset; fewer only at the end."),
+    method_def<read_into>("read_into",
+                          "read_into(offset, buf)\n--\n\nFill a buffer or a tensor from an offset on; returns how much."),
+    method_def<close_reader>("close", "close()\n--\n\nFree it."),
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef reader_properties[] = {{"size", reader_size, nullptr, "Bytes of plaintext.", nullptr},
+                                   {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyType_Slot reader_slots[] = {
+    {Py_tp_doc, const_cast<char*>("Reader(source, keyset, associated_data=None, size=None)\n--\n\n"
+                                  "Random access to a sealed file: a path, a buffer, or a function (offset, buffer) "
+                                  "with the file's size. Any number of threads may read at once.")},
+    {Py_tp_new, reinterpret_cast<void*>(construct<ReaderObject, init_reader>)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(destruct<ReaderObject>)},
+    {Py_tp_methods, reader_methods},
+    {Py_tp_getset, reader_properties},
+    {0, nullptr},
+};
+PyType_Spec reader_spec = {"warpaes.Reader", sizeof(ReaderObject), 0, Py_TPFLAGS_DEFAULT, reader_slots};
+
+// ------------------------------------------------------------------------------------------------------- writer
+
+struct WriterState {
+    warpaes_writer* handle = nullptr;
+    unsigned forks = 0;
+    Callback callback;
+    bool busy = false;
+
+    WriterState() = default;
+    WriterState(const WriterState&) = delete;
+    WriterState& operator=(const WriterState&) = delete;
+    ~WriterState() { close(); }
+    void close() {
+        if (forks == python::forks()) warpaes_writer_close(handle);
+        handle = nullptr;
+    }
+};
+using WriterObject = Instance<WriterState>;
+
+int write_sink(void* user, const void* bytes, std::uint64_t length) {
+    return static_cast<Callback*>(user)->call([&](PyObject* function) {
+        const Object view(PyMemoryView_FromMemory(static_cast<char*>(const_cast<void*>(bytes)),
+                                                  static_cast<Py_ssize_t>(length), PyBUF_READ));
+        const Object result(PyObject_CallFunctionObjArgs(function, view.get(), nullptr));
+        const Object released(PyObject_CallMethod(view.get(), "release", nullptr));
+        return 0;
+    });
+}
+
+void init_writer(WriterObject& self, PyObject* args, PyObject* kwargs) {
+    PyObject* sink_object = nullptr;
+    PyObject* keyset = nullptr;
+    PyObject* aad_object = nullptr;
+    int overwrite = 0;
+    static const char* names[] = {"sink", "keyset", "associated_data", "overwrite", nullptr};
+    if (PyArg_ParseTupleAndKeywords(args, kwargs, "OO|Op", const_cast<char**>(names), &sink_object, &keyset,
+                                    &aad_object, &overwrite) == 0) {
+        throw Raised();
+    }
+    WriterState& writer = self.state;
+    writer.forks = forks();
+    const warpaes_keyset* keys = keyset_of(keyset);
+    const View aad = optional_bytes(aad_object, "associated_data");
+    warpaes_sink sink = WARPAES_SINK_INIT;
+    Object path;
+    if (PyUnicode_Check(sink_object)) {
+        PyObject* encoded = nullptr;
+        if (PyUnicode_FSConverter(sink_object, &encoded) == 0) throw Raised();
+        path = Object(encoded);
+        sink.path = PyBytes_AsString(path.get());
+        sink.flags = overwrite != 0 ? static_cast<std::uint32_t>(WARPAES_FILE_OVERWRITE) : 0;
+    } else {
+        writer.callback.set(sink_object);
+        sink.write = write_sink;
+        sink.user = &writer.callback;
+    }
+    warpaes_engine* with = engine();
+    writer.callback.check(unlocked([&] {
+        return warpaes_writer_open(with, &sink, keys, aad.data(), aad.size(), &writer.handle);
+    }));
+}
+
+/// One call at a time on a writer.
+class Turn {
+public:
+    explicit Turn(PyObject* self) : writer(state_of<WriterState>(self)) {
+        if (writer.handle == nullptr) raise(PyExc_ValueError, "I/O operation on a closed writer");
+        check_process(writer.forks, "this writer");
+        if (writer.busy) raise(exceptions.error, "another thread is writing to this file: one at a time");
+        writer.busy = true;
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn() { writer.busy = false; }
+    WriterState& writer;
+};
+
+Object write(PyObject* self, const Call& call) {
+    const auto [data] = arguments(call, "write", {"data"});
+    const View view(data, "data");
+    const Turn turn(self);
+    turn.writer.callback.check(
+        unlocked([&] { return warpaes_writer_write(turn.writer.handle, view.data(), view.size()); }));
+    return Object(PyLong_FromSize_t(view.size()));
+}
+
+Object finish(PyObject* self, const Call& call) {
+    read_call(call, "finish", nullptr, nullptr, 0, 0, 0);
+    const Turn turn(self);
+    turn.writer.callback.check(unlocked([&] { return warpaes_writer_finish(turn.writer.handle); }));
+    turn.writer.close();
+    return none();
+}
+
+Object abort(PyObject* self, const Call& call) {
+    read_call(call, "abort", nullptr, nullptr, 0, 0, 0);
+    WriterState& writer = state_of<WriterState>(self);
+    if (writer.busy) raise(exceptions.error, "another thread is writing to this file: one at a time");
+    writer.close();
+    return none();
+}
+
+PyMethodDef writer_methods[] = {
+    method_def<write>("write", "write(data)\n--\n\nThe next bytes of plaintext; returns how many."),
+    method_def<finish>("finish", "finish()\n--\n\nEnd the file. A path appears under its name now."),
+    method_def<abort>("abort", "abort()\n--\n\nGive the file up; at a path nothing appears."),
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot writer_slots[] = {
+    {Py_tp_doc, const_cast<char*>("Writer(sink, keyset, associated_data=None, overwrite=False)\n--\n\n"
+                                  "Writes a sealed file, front to back, to a path or to a function of each next piece.")},
+    {Py_tp_new, reinterpret_cast<void*>(construct<WriterObject, init_writer>)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(destruct<WriterObject>)},
+    {Py_tp_methods, writer_methods},
+    {0, nullptr},
+};
+PyType_Spec writer_spec = {"warpaes.Writer", sizeof(WriterObject), 0, Py_TPFLAGS_DEFAULT, writer_slots};
+
+Object inspect(PyObject*, const Call& call) {
+    const auto [path_object, name] = arguments(call, "inspect", {"path", "template"}, 1);
+    PyObject* encoded = nullptr;
+    if (PyUnicode_FSConverter(path_object, &encoded) == 0) throw Raised();
+    const Object path(encoded);
+    const std::string text = name == nullptr || name == Py_None ? "" : to_text(name, "template");
+    warpaes_file_info info = WARPAES_FILE_INFO_INIT;
+    check(warpaes_file_inspect(PyBytes_AsString(path.get()), text.empty() ? nullptr : text.c_str(), &info));
+    const char* format = info.format == WARPAES_FORMAT_STREAMING_AEAD ? "streaming AEAD"
+                         : info.format == WARPAES_FORMAT_OPENSSL_ENC  ? "openssl enc"
+                                                                      : "raw";
+    return Object(Py_BuildValue("{s:s,s:s,s:K,s:K,s:K,s:K}", "format", format, "template", info.template_name,
+                                "file_bytes", static_cast<unsigned long long>(info.file_bytes), "header_bytes",
+                                static_cast<unsigned long long>(info.header_bytes), "segment_bytes",
+                                static_cast<unsigned long long>(info.segment_bytes), "segments",
+                                static_cast<unsigned long long>(info.segments)));
+}
+
+PyMethodDef functions[] = {
+    method_def<inspect>("inspect",
+                           "inspect(path, template=None)\n--\n\nWhat can be said about a sealed file without a key."),
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_files(PyObject* module) {
+    add_keysets(module);
+    add_type(module, reader_spec);
+    add_type(module, writer_spec);
+    check(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace warpaes::python

@@ -1,0 +1,213 @@
+// Keysets, as Tink has them.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <vector>
+
+#include "files.hpp"
+
+namespace warpaes::python {
+namespace {
+
+using KeysetObject = Instance<KeysetState>;
+
+PyTypeObject* keyset_type;
+
+warpaes_keyset* handle_of(PyObject* self) { return state_of<KeysetState>(self).handle; }
+
+Object new_keyset(PyObject* type) {
+    auto* cls = reinterpret_cast<PyTypeObject*>(type);
+    const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(cls, Py_tp_alloc));
+    Object made(allocate(cls, 0));
+    new (&state_of<KeysetState>(made.get())) KeysetState();
+    return made;
+}
+
+void init(KeysetObject& self, PyObject* args, PyObject* kwargs) {
+    static const char* names[] = {nullptr};
+    if (PyArg_ParseTupleAndKeywords(args, kwargs, "", const_cast<char**>(names)) == 0) throw Raised();
+    check(warpaes_keyset_create(&self.state.handle));
+}
+
+Object generate(PyObject* type, const Call& call) {
+    const auto [name] = arguments(call, "generate", {"template"}, 0);
+    Object made = new_keyset(type);
+    KeysetState& keyset = state_of<KeysetState>(made.get());
+    const std::string text = name == nullptr ? "AES256_GCM_HKDF_1MB" : to_text(name, "template");
+    check(warpaes_keyset_create(&keyset.handle));
+    check(warpaes_keyset_add(keyset.handle, text.c_str(), nullptr));
+    return made;
+}
+
+Object parse(PyObject* type, const Call& call) {
+    const auto [json] = arguments(call, "parse", {"json"});
+    Object made = new_keyset(type);
+    warpaes_keyset*& handle = state_of<KeysetState>(made.get()).handle;
+    if (PyUnicode_Check(json)) {
+        Py_ssize_t length = 0;
+        const char* text = PyUnicode_AsUTF8AndSize(json, &length);
+        if (text == nullptr) throw Raised();
+        check(warpaes_keyset_parse(text, static_cast<std::size_t>(length), &handle));
+    } else {
+        const View view(json, "json");
+        if (view.on_device()) raise(PyExc_TypeError, "json must lie in host memory");
+        check(warpaes_keyset_parse(static_cast<const char*>(view.data()), view.size(), &handle));
+    }
+    return made;
+}
+
+Object from_raw(PyObject* type, const Call& call) {
+    const auto [name, key] = arguments(call, "from_raw", {"template", "key"});
+    const std::string text = to_text(name, "template");
+    const View view(key, "key");
+    if (view.on_device()) raise(PyExc_TypeError, "key must lie in host memory");
+    Object made = new_keyset(type);
+    check(warpaes_keyset_from_raw(text.c_str(), view.bytes(), view.size(), &state_of<KeysetState>(made.get()).handle));
+    return made;
+}
+
+std::uint32_t to_key_id(PyObject* object) {
+    const std::uint64_t id = to_u64(object, "key_id");
+    if (id > UINT32_MAX) raise(PyExc_ValueError, "key_id must be less than 2^32");
+    return static_cast<std::uint32_t>(id);
+}
+
+Object add(PyObject* self, const Call& call) {
+    const auto [name] = arguments(call, "add", {"template"});
+    std::uint32_t id = 0;
+    check(warpaes_keyset_add(handle_of(self), to_text(name, "template").c_str(), &id));
+    return Object(PyLong_FromUnsignedLong(id));
+}
+
+Object promote(PyObject* self, const Call& call) {
+    const auto [id] = arguments(call, "promote", {"key_id"});
+    check(warpaes_keyset_promote(handle_of(self), to_key_id(id)));
+    return none();
+}
+
+Object remove(PyObject* self, const Call& call) {
+    const auto [id] = arguments(call, "remove", {"key_id"});
+    check(warpaes_keyset_remove(handle_of(self), to_key_id(id)));
+    return none();
+}
+
+template <warpaes_key_state state>
+Object set_state(PyObject* self, const Call& call) {
+    const auto [id] = arguments(call, "set_state", {"key_id"});
+    check(warpaes_keyset_set_state(handle_of(self), to_key_id(id), state));
+    return none();
+}
+
+/// A new key that is the primary; the one before stays, to decrypt.
+Object rotate(PyObject* self, const Call& call) {
+    const auto [name] = arguments(call, "rotate", {"template"}, 0);
+    warpaes_keyset* keyset = handle_of(self);
+    std::string text;
+    if (name != nullptr) {
+        text = to_text(name, "template");
+    } else {
+        for (std::size_t i = 0; i < warpaes_keyset_count(keyset); ++i) {
+            warpaes_key_info info = WARPAES_KEY_INFO_INIT;
+            check(warpaes_keyset_query(keyset, i, &info));
+            if (info.primary != 0) text = info.template_name;
+        }
+        if (text.empty()) raise(PyExc_ValueError, "there is no primary key of a known template: name a template");
+    }
+    std::uint32_t id = 0;
+    check(warpaes_keyset_add(keyset, text.c_str(), &id));
+    check(warpaes_keyset_promote(keyset, id));
+    return Object(PyLong_FromUnsignedLong(id));
+}
+
+const char* name_of(warpaes_key_state state) {
+    switch (state) {
+        case WARPAES_KEY_ENABLED: return "enabled";
+        case WARPAES_KEY_DISABLED: return "disabled";
+        case WARPAES_KEY_DESTROYED: return "destroyed";
+    }
+    return "";
+}
+
+Object keys(PyObject* self, const Call& call) {
+    read_call(call, "keys", nullptr, nullptr, 0, 0, 0);
+    const warpaes_keyset* keyset = handle_of(self);
+    Object list(PyList_New(0));
+    for (std::size_t i = 0; i < warpaes_keyset_count(keyset); ++i) {
+        warpaes_key_info info = WARPAES_KEY_INFO_INIT;
+        check(warpaes_keyset_query(keyset, i, &info));
+        const Object entry(Py_BuildValue("{s:I,s:s,s:O,s:s,s:I,s:I}", "key_id", info.key_id, "state",
+                                         name_of(info.state), "primary", info.primary != 0 ? Py_True : Py_False,
+                                         "template", info.template_name, "key_bits", info.key_bits, "segment_bytes",
+                                         info.segment_bytes));
+        check(PyList_Append(list.get(), entry.get()));
+    }
+    return list;
+}
+
+Object to_json(PyObject* self, const Call& call) {
+    read_call(call, "to_json", nullptr, nullptr, 0, 0, 0);
+    std::size_t length = 0;
+    const warpaes_status status = warpaes_keyset_write(handle_of(self), nullptr, 0, &length);
+    if (status != WARPAES_ERROR_BUFFER_TOO_SMALL) check(status);
+    Object json(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(length)));
+    check(warpaes_keyset_write(handle_of(self), PyBytes_AsString(json.get()), length, &length));
+    return json;
+}
+
+Object templates(PyObject*, const Call& call) {
+    read_call(call, "templates", nullptr, nullptr, 0, 0, 0);
+    Object list(PyList_New(0));
+    for (std::size_t i = 0; i < warpaes_template_count(); ++i) {
+        check(PyList_Append(list.get(), Object(PyUnicode_FromString(warpaes_template_name(i))).get()));
+    }
+    return list;
+}
+
+Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(warpaes_keyset_count(handle_of(self))); }
+
+PyMethodDef methods[] = {
+    method_def<generate>("generate",
+                         "generate(template='AES256_GCM_HKDF_1MB')\n--\n\nA keyset of one new random key.", METH_CLASS),
+    method_def<parse>("parse", "parse(json)\n--\n\nA cleartext keyset of Tink's, as JSON.", METH_CLASS),
+    method_def<from_raw>("from_raw", "from_raw(template, key)\n--\n\nA keyset of one raw key.", METH_CLASS),
+    method_def<templates>("templates", "templates()\n--\n\nThe names of templates.", METH_STATIC),
+    method_def<add>("add", "add(template)\n--\n\nAdd a new random key; returns its number."),
+    method_def<rotate>("rotate",
+                       "rotate(template=None)\n--\n\n"
+                       "Add a new random key and make it the primary; returns its number. None: the template of the "
+                       "primary until now."),
+    method_def<promote>("promote", "promote(key_id)\n--\n\nMake a key the primary."),
+    method_def<remove>("remove", "remove(key_id)\n--\n\nRemove a key that is not the primary."),
+    method_def<set_state<WARPAES_KEY_ENABLED>>("enable", "enable(key_id)\n--\n\nUse a key again."),
+    method_def<set_state<WARPAES_KEY_DISABLED>>("disable", "disable(key_id)\n--\n\nKeep a key and do not use it."),
+    method_def<set_state<WARPAES_KEY_DESTROYED>>("destroy",
+                                                 "destroy(key_id)\n--\n\nDestroy a key; its number stays."),
+    method_def<keys>("keys", "keys()\n--\n\nWhat can be said about the keys, as a list of dictionaries."),
+    method_def<to_json>("to_json", "to_json()\n--\n\nTink's JSON, with the secret keys, as bytes."),
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_doc, const_cast<char*>("Keyset()\n--\n\nKeys for files, of which one, the primary, encrypts.")},
+    {Py_tp_new, reinterpret_cast<void*>(construct<KeysetObject, init>)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(destruct<KeysetObject>)},
+    {Py_tp_methods, methods},
+    {Py_sq_length, reinterpret_cast<void*>(length)},
+    {0, nullptr},
+};
+PyType_Spec spec = {"warpaes.Keyset", sizeof(KeysetObject), 0, Py_TPFLAGS_DEFAULT, slots};
+
+}  // namespace
+
+const warpaes_keyset* keyset_of(PyObject* object) {
+    const int is_keyset = PyObject_IsInstance(object, reinterpret_cast<PyObject*>(keyset_type));
+    check(is_keyset);
+    if (is_keyset == 0) raise(PyExc_TypeError, "keyset must be a warpaes.Keyset");
+    return state_of<KeysetState>(object).handle;
+}
+
+void add_keysets(PyObject* module) {
+    keyset_type = reinterpret_cast<PyTypeObject*>(add_type(module, spec).release());
+}
+
+}  // namespace warpaes::python

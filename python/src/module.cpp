@@ -1,0 +1,45 @@
+// warpaes._native: the C ABI as Python has it.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "module.hpp"
+
+namespace warpaes::python {
+namespace {
+
+void find_exceptions() {
+    const Object module(PyImport_ImportModule("warpaes.exceptions"));
+    const auto find = [&](const char* name) { return Object(PyObject_GetAttrString(module.get(), name)).release(); };
+    exceptions.error = find("Error");
+    exceptions.invalid_tag = find("InvalidTag");
+    exceptions.invalid_signature = find("InvalidSignature");
+    exceptions.invalid_unwrap = find("InvalidUnwrap");
+    exceptions.already_finalized = find("AlreadyFinalized");
+    exceptions.already_updated = find("AlreadyUpdated");
+    exceptions.not_yet_finalized = find("NotYetFinalized");
+    exceptions.unsupported_algorithm = find("UnsupportedAlgorithm");
+    exceptions.format_error = find("FormatError");
+    exceptions.keyset_error = find("KeysetError");
+}
+
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "warpaes._native", "The C ABI of warpaes.", -1, nullptr, nullptr, nullptr, nullptr, nullptr,
+};
+
+PyObject* initialize() {
+    return guarded(static_cast<PyObject*>(nullptr), [] {
+        if (warpaes_abi_version() != WARPAES_ABI_VERSION) {
+            raise(PyExc_ImportError, "libwarpaes has ABI %u, and this extension was made for %d",
+                  warpaes_abi_version(), WARPAES_ABI_VERSION);
+        }
+        Object module(PyModule_Create(&definition));
+        find_exceptions();
+        check(PyModule_AddStringConstant(module.get(), "version", warpaes_version()));
+        for (const auto add : {add_engine, add_aead, add_ciphers, add_cmac, add_keywrap, add_files}) add(module.get());
+        return module.release();
+    });
+}
+
+}  // namespace
+}  // namespace warpaes::python
+
+PyMODINIT_FUNC PyInit__native() { return warpaes::python::initialize(); }

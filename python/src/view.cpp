@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "view.hpp"
+
+#include <cstring>
+
+#include "dlpack.h"
+
+namespace warpaes::python {
+namespace {
+
+/// The attribute, or nothing if there is none.
+Object attribute(PyObject* object, const char* name) {
+    PyObject* found = PyObject_GetAttrString(object, name);
+    if (found != nullptr) return Object(found);
+    if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) throw Raised();
+    PyErr_Clear();
+    return {};
+}
+
+bool is_true(PyObject* object, const char* method) {
+    const Object answer(PyObject_CallMethod(object, method, nullptr));
+    const int truth = PyObject_IsTrue(answer.get());
+    check(truth);
+    return truth != 0;
+}
+
+void* to_pointer(PyObject* number) {
+    void* pointer = PyLong_AsVoidPtr(number);
+    if (pointer == nullptr && PyErr_Occurred() != nullptr) throw Raised();
+    return pointer;
+}
+
+long to_long(PyObject* number) {
+    const long value = PyLong_AsLong(number);
+    if (value == -1 && PyErr_Occurred() != nullptr) throw Raised();
+    return value;
+}
+
+/// A module that the process has loaded, or nothing: nothing is imported for its sake.
+Object loaded_module(const char* name) {
+    PyObject* modules = PyImport_GetModuleDict();
+    PyObject* module = PyDict_GetItemString(modules, name);
+    return module != nullptr ? Object::borrowed(module) : Object();
+}
+
+/// torch.Tensor, once torch is loaded.
+PyObject* torch_tensor_type() {
+    static PyObject* type = nullptr;
+    if (type == nullptr) {
+        const Object torch = loaded_module("torch");
+        if (torch) type = attribute(torch.get(), "Tensor").release();  // not there while torch is being imported
+    }
+    return type;
+}
+
+void* torch_stream(long device) {
+    static PyObject* current = nullptr;  // a function of the device that gives the stream as an integer
+    const Object torch = loaded_module("torch");
+    if (current == nullptr) {
+        const Object c = attribute(torch.get(), "_C");
+        if (c) current = attribute(c.get(), "_cuda_getCurrentRawStream").release();
+    }
+    if (current != nullptr) return to_pointer(Object(PyObject_CallFunction(current, "l", device)).get());
+    const Object cuda(PyObject_GetAttrString(torch.get(), "cuda"));
+    const Object stream(PyObject_CallMethod(cuda.get(), "current_stream", "l", device));
+    return to_pointer(Object(PyObject_GetAttrString(stream.get(), "cuda_stream")).get());
+}
+
+void* cupy_stream() {
+    const Object cupy = loaded_module("cupy");
+    if (!cupy) return nullptr;
+    const Object cuda(PyObject_GetAttrString(cupy.get(), "cuda"));
+    const Object stream(PyObject_CallMethod(cuda.get(), "get_current_stream", nullptr));
+    return to_pointer(Object(PyObject_GetAttrString(stream.get(), "ptr")).get());
+}
+
+bool is_of(PyObject* object, const char* package) {
+    const Object module = attribute(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__module__");
+    if (!module || !PyUnicode_Check(module.get())) return false;
+    const std::string name = to_text(module.get(), "__module__");
+    const std::size_t length = std::strlen(package);
+    return name.compare(0, length, package) == 0 && (name.size() == length || name[length] == '.');
+}
+
+/// Stream numbers of the array interface and of DLPack: 1 is the legacy default stream, 2 that of the thread, which
+/// CUDA has by the same numbers.
+void* from_protocol(long long stream) {
+    return stream == 1 ? nullptr : reinterpret_cast<void*>(static_cast<std::uintptr_t>(stream));
+}
+
+[[noreturn]] void not_contiguous(const char* name) {
+    raise(PyExc_BufferError, "%s is not contiguous; make a contiguous copy of it", name);
+}
+
+/// Product of a shape, and whether strides, in units of `unit`, are those of contiguous memory.
+std::uint64_t elements(const std::int64_t* shape, const std::int64_t* strides, int dimensions, std::int64_t unit,
+                       const char* name) {
+    std::uint64_t count = 1;
+    for (int i = 0; i < dimensions; ++i) count *= static_cast<std::uint64_t>(shape[i]);
+    if (count == 0 || strides == nullptr) return count;
+    std::int64_t expected = unit;
+    for (int i = dimensions - 1; i >= 0; --i) {
+        if (shape[i] != 1 && strides[i] != expected) not_contiguous(name);
+        expected *= shape[i];
+    }
+    return count;
+}
+
+}  // namespace
+
+void View::check_format(const char* name) const {
+    if (std::strchr(buffer_.format, 'O') != nullptr) {
+        raise(PyExc_TypeError, "%s holds Python objects, not bytes", name);
+    }
+}
+
+void View::open_tensor(PyObject* object, const char* name, Access access) {
+    buffer_.obj = nullptr;
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) {
+        // A buffer, but not contiguous or read-only: NumPy says ValueError for the first.
+        if (PyErr_ExceptionMatches(PyExc_ValueError) != 0) {
+            PyErr_Clear();
+            raise(PyExc_BufferError, "%s is not contiguous, or read-only where it must be written to", name);
+        }
+        throw Raised();
+    }
+    PyErr_Clear();
+    if (open_torch(object, name, access) || open_array_interface(object, name, access) ||
+        open_dlpack(object, name, access)) {
+        return;
+    }
+    raise(PyExc_TypeError, "%s: cannot convert \"%R\" instance to a buffer.%s", name,
+          reinterpret_cast<PyObject*>(Py_TYPE(object)),
+          PyUnicode_Check(object) ? "\nDid you mean to pass a bytestring instead?" : "");
+}
+
+bool View::open_torch(PyObject* object, const char* name, Access access) {
+    PyObject* type = torch_tensor_type();
+    if (type == nullptr) return false;
+    const int is_tensor = PyObject_IsInstance(object, type);
+    check(is_tensor);
+    if (is_tensor == 0) return false;
+    if (!is_true(object, "is_contiguous")) not_contiguous(name);
+    if (is_true(object, "is_conj") || is_true(object, "is_neg")) {
+        raise(PyExc_BufferError, "%s is a lazy conjugate or negative; call resolve_conj() or resolve_neg() first", name);
+    }
+    const Object grad(PyObject_GetAttrString(object, "requires_grad"));
+    if (access == Access::write && PyObject_IsTrue(grad.get()) != 0) {
+        raise(PyExc_BufferError, "%s requires grad, and would be written to; pass %s.detach()", name, name);
+    }
+    size_ = static_cast<std::size_t>(to_u64(Object(PyObject_GetAttrString(object, "nbytes")).get(), "nbytes"));
+    data_ = to_pointer(Object(PyObject_CallMethod(object, "data_ptr", nullptr)).get());
+    const Object device(PyObject_GetAttrString(object, "device"));
+    const Object kind(PyObject_GetAttrString(device.get(), "type"));
+    if (PyUnicode_CompareWithASCIIString(kind.get(), "cuda") == 0) {
+        device_ = static_cast<int>(to_long(Object(PyObject_CallMethod(object, "get_device", nullptr)).get()));
+        stream_ = torch_stream(device_);
+    } else if (PyUnicode_CompareWithASCIIString(kind.get(), "cpu") != 0) {
+        raise(PyExc_BufferError, "%s is on a device of the kind '%U'; warpaes knows cpu and cuda", name, kind.get());
+    }
+    tensor_ = Py_NewRef(object);
+    owner_ = Owner::torch;
+    return true;
+}
+
+bool View::open_array_interface(PyObject* object, const char* name, Access access) {
+    const Object interface = attribute(object, "__cuda_array_interface__");
+    if (!interface) return false;
+    if (!PyDict_Check(interface.get())) raise(PyExc_TypeError, "%s: __cuda_array_interface__ is not a dict", name);
+    PyObject* data = PyDict_GetItemString(interface.get(), "data");
+    PyObject* shape = PyDict_GetItemString(interface.get(), "shape");
+    PyObject* type = PyDict_GetItemString(interface.get(), "typestr");
+    if (data == nullptr || shape == nullptr || type == nullptr || !PyTuple_Check(data) || !PyTuple_Check(shape) ||
+        PyTuple_Size(data) != 2) {
+        raise(PyExc_TypeError, "%s: __cuda_array_interface__ lacks data, shape or typestr", name);
+    }
+    if (PyObject* mask = PyDict_GetItemString(interface.get(), "mask"); mask != nullptr && mask != Py_None) {
+        raise(PyExc_BufferError, "%s has a mask; pass its data", name);
+    }
+    const std::string format = to_text(type, "typestr");
+    const long unit = format.size() > 2 ? std::strtol(format.c_str() + 2, nullptr, 10) : 0;
+    if (unit <= 0 || format[1] == 'O') raise(PyExc_TypeError, "%s has the dtype '%s', not bytes", name, format.c_str());
+    if (access == Access::write && PyObject_IsTrue(PyTuple_GetItem(data, 1)) != 0) {
+        raise(PyExc_BufferError, "%s is read-only", name);
+    }
+    std::int64_t lengths[64];
+    std::int64_t steps[64];
+    const Py_ssize_t dimensions = PyTuple_Size(shape);
+    if (dimensions > 64) raise(PyExc_BufferError, "%s has more than 64 dimensions", name);
+    PyObject* strides = PyDict_GetItemString(interface.get(), "strides");
+    const bool has_strides = strides != nullptr && strides != Py_None;
+    for (Py_ssize_t i = 0; i < dimensions; ++i) {
+        lengths[i] = to_long(PyTuple_GetItem(shape, i));
+        if (has_strides) steps[i] = to_long(PyTuple_GetItem(strides, i));
+    }
+    size_ = elements(lengths, has_strides ? steps : nullptr, static_cast<int>(dimensions), unit, name) *
+            static_cast<std::uint64_t>(unit);
+    data_ = to_pointer(PyTuple_GetItem(data, 0));
+    PyObject* stream = PyDict_GetItemString(interface.get(), "stream");
+    if (stream != nullptr && stream != Py_None) {
+        stream_ = from_protocol(to_long(stream));
+    } else if (is_of(object, "cupy")) {
+        stream_ = cupy_stream();
+    }
+    // The number is not in the interface: the pointer tells the library. It is asked for again where it matters.
+    device_ = 0;
+    if (const Object device = attribute(object, "device"); device && PyLong_Check(device.get())) {
+        device_ = static_cast<int>(to_long(device.get()));
+    }
+    tensor_ = Py_NewRef(object);
+    return true;
+}
+
+bool View::open_dlpack(PyObject* object, const char* name, Access access) {
+    const Object device_of = attribute(object, "__dlpack_device__");
+    const Object exporter = attribute(object, "__dlpack__");
+    if (!device_of || !exporter) return false;
+    const Object place(PyObject_CallNoArgs(device_of.get()));
+    int kind = 0;
+    int number = 0;
+    if (PyArg_ParseTuple(place.get(), "ii", &kind, &number) == 0) throw Raised();
+    const bool cuda = kind == dlpack_cuda || kind == dlpack_cuda_managed;
+    if (!cuda && kind != dlpack_cpu && kind != dlpack_cuda_host) {
+        raise(PyExc_BufferError, "%s is on a device of DLPack's kind %d; warpaes knows host and CUDA memory", name, kind);
+    }
+    // On a GPU its owner makes the legacy default stream, on which the work will be, wait for its own.
+    const Object no_arguments(PyTuple_New(0));
+    Object options(PyDict_New());
+    const Object version(Py_BuildValue("(ii)", 1, 0));
+    check(PyDict_SetItemString(options.get(), "max_version", version.get()));
+    if (cuda) check(PyDict_SetItemString(options.get(), "stream", Object(PyLong_FromLong(1)).get()));
+    PyObject* made = PyObject_Call(exporter.get(), no_arguments.get(), options.get());
+    if (made == nullptr && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {  // from before version 1
+        PyErr_Clear();
+        check(PyDict_DelItemString(options.get(), "max_version"));
+        made = PyObject_Call(exporter.get(), no_arguments.get(), options.get());
+    }
+    Object capsule(made);
+    const DLTensor* tensor = nullptr;
+    bool read_only = false;
+    if (PyCapsule_IsValid(capsule.get(), "dltensor_versioned") != 0) {
+        auto* managed = static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.get(), "dltensor_versioned"));
+        tensor = &managed->dl_tensor;
+        read_only = (managed->flags & dlpack_read_only) != 0;
+    } else {
+        auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.get(), "dltensor"));
+        if (managed == nullptr) throw Raised();
+        tensor = &managed->dl_tensor;
+    }
+    if (access == Access::write && read_only) raise(PyExc_BufferError, "%s is read-only", name);
+    const std::uint64_t count = elements(tensor->shape, tensor->strides, tensor->ndim, 1, name);
+    size_ = (count * tensor->dtype.bits * tensor->dtype.lanes + 7) / 8;
+    data_ = static_cast<std::uint8_t*>(tensor->data) + tensor->byte_offset;
+    if (cuda) device_ = tensor->device.device_id;
+    tensor_ = capsule.release();  // never consumed: what made it frees the tensor with the capsule
+    return true;
+}
+
+void* to_stream(PyObject* object) {
+    if (PyLong_Check(object)) return to_pointer(object);
+    for (const char* name : {"cuda_stream", "ptr"}) {
+        if (const Object pointer = attribute(object, name)) return to_pointer(pointer.get());
+    }
+    if (const Object protocol = attribute(object, "__cuda_stream__")) {
+        const Object pair(PyObject_CallNoArgs(protocol.get()));
+        return to_pointer(Object(PySequence_GetItem(pair.get(), 1)).get());
+    }
+    raise(PyExc_TypeError, "stream must be an integer or a stream of PyTorch, CuPy or another with __cuda_stream__");
+}
+
+}  // namespace warpaes::python

@@ -1,0 +1,81 @@
+// A caller's bytes where they lie: buffers, and tensors in host or device memory.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "python.hpp"
+
+namespace warpaes::python {
+
+enum class Access { read, write };
+
+/// Contiguous bytes of an object, held as long as this is: anything with the buffer protocol, with __dlpack__ or with
+/// __cuda_array_interface__.
+class View {
+public:
+    View() = default;
+    View(PyObject* object, const char* name, Access access = Access::read) {
+        if (PyObject_GetBuffer(object, &buffer_, flags(access)) == 0) {
+            data_ = buffer_.buf;
+            size_ = static_cast<std::size_t>(buffer_.len);
+            if (buffer_.format != nullptr && buffer_.format[0] != 'B') check_format(name);
+        } else {
+            open_tensor(object, name, access);
+        }
+    }
+    View(View&& other) noexcept { *this = std::move(other); }
+    View& operator=(View&& other) noexcept {
+        std::swap(buffer_, other.buffer_);
+        std::swap(tensor_, other.tensor_);
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        std::swap(device_, other.device_);
+        std::swap(stream_, other.stream_);
+        std::swap(owner_, other.owner_);
+        return *this;
+    }
+    View(const View&) = delete;
+    View& operator=(const View&) = delete;
+    ~View() {
+        if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
+        Py_XDECREF(tensor_);
+    }
+
+    [[nodiscard]] void* data() const noexcept { return data_; }
+    [[nodiscard]] std::uint8_t* bytes() const noexcept { return static_cast<std::uint8_t*>(data_); }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+    // Of tensors in device memory:
+
+    [[nodiscard]] bool on_device() const noexcept { return device_ >= 0; }
+    [[nodiscard]] int device() const noexcept { return device_; }
+    /// The stream that its owner works on now.
+    [[nodiscard]] void* stream() const noexcept { return stream_; }
+    /// The object, if it is a tensor of PyTorch; not a reference of the caller's.
+    [[nodiscard]] PyObject* torch_tensor() const noexcept { return owner_ == Owner::torch ? tensor_ : nullptr; }
+
+private:
+    enum class Owner { other, torch };
+
+    static constexpr int flags(Access access) {
+        return PyBUF_ND | PyBUF_FORMAT | (access == Access::write ? PyBUF_WRITABLE : 0);
+    }
+    void check_format(const char* name) const;
+    void open_tensor(PyObject* object, const char* name, Access access);
+    bool open_torch(PyObject* object, const char* name, Access access);
+    bool open_array_interface(PyObject* object, const char* name, Access access);
+    bool open_dlpack(PyObject* object, const char* name, Access access);
+
+    Py_buffer buffer_ = {};
+    PyObject* tensor_ = nullptr;  ///< what holds the memory: the object, or a capsule
+    void* data_ = nullptr;
+    std::size_t size_ = 0;
+    int device_ = -1;
+    void* stream_ = nullptr;
+    Owner owner_ = Owner::other;
+};
+
+/// A stream that a caller names: an integer, or an object of PyTorch, CuPy or with __cuda_stream__.
+void* to_stream(PyObject* object);
+
+}  // namespace warpaes::python

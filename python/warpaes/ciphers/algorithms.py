@@ -1,0 +1,73 @@
+"""AES, and what an algorithm is."""
+
+from __future__ import annotations
+
+import abc
+from typing import ClassVar
+
+from .._typing import Buffer
+
+__all__ = ["AES", "AES128", "AES256", "BlockCipherAlgorithm", "CipherAlgorithm"]
+
+
+class CipherAlgorithm(abc.ABC):
+    """Anything with a name, key sizes and a key."""
+
+    name: str
+    key_size: int
+    key: Buffer
+
+
+class BlockCipherAlgorithm(CipherAlgorithm):
+    """One with a block, whose size is in bits."""
+
+    block_size: int
+
+
+def _checked_key(name: str, key: Buffer, sizes: frozenset[int]) -> Buffer:
+    try:
+        view = memoryview(key)
+    except TypeError:
+        raise TypeError("key must be bytes") from None
+    if view.nbytes * 8 not in sizes:
+        raise ValueError(f"Invalid key size ({view.nbytes * 8}) for {name}.")
+    return key
+
+
+class AES(BlockCipherAlgorithm):
+    """AES with a key of 128, 192 or 256 bits, or for XTS with both its keys."""
+
+    name = "AES"
+    block_size = 128
+    key_sizes: ClassVar[frozenset[int]] = frozenset([128, 192, 256, 512])
+
+    def __init__(self, key: Buffer) -> None:
+        """Take the key, which is not copied."""
+        self.key = _checked_key(self.name, key, self.key_sizes)
+        self.key_size = memoryview(key).nbytes * 8
+
+
+class AES128(BlockCipherAlgorithm):
+    """AES with a key of 128 bits."""
+
+    name = "AES"
+    block_size = 128
+    key_size = 128
+    key_sizes: ClassVar[frozenset[int]] = frozenset([128])
+
+    def __init__(self, key: Buffer) -> None:
+        """Take the key, which is not copied."""
+        self.key = _checked_key(self.name, key, self.key_sizes)
+
+
+class AES256(BlockCipherAlgorithm):
+    """AES with a key of 256 bits."""
+
+    name = "AES"
+    block_size = 128
+    key_size = 256
+    key_sizes: ClassVar[frozenset[int]] = frozenset([256])
+
+    def __init__(self, key: Buffer) -> None:
+        """Take the key, which is not copied."""
+        self.key = _checked_key(self.name, key, self.key_sizes)

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Run pyca/cryptography's own test modules for ciphers, AEAD, key wrap and CMAC against warpaes.
+
+Its source distribution, of the version that is installed here, is copied with other imports: every name that warpaes
+has comes from warpaes. What is left out stands in EXCEPTIONS with the reason; docs/python.md has the same list.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# What their modules are called here.
+MODULES = {
+    "cryptography.exceptions": "warpaes.exceptions",
+    "cryptography.hazmat.decrepit.ciphers.modes": "warpaes.ciphers.modes",
+    "cryptography.hazmat.primitives": "warpaes",
+    "cryptography.hazmat.primitives.ciphers": "warpaes.ciphers",
+    "cryptography.hazmat.primitives.ciphers.aead": "warpaes.aead",
+    "cryptography.hazmat.primitives.ciphers.algorithms": "warpaes.ciphers.algorithms",
+    "cryptography.hazmat.primitives.ciphers.modes": "warpaes.ciphers.modes",
+    "cryptography.hazmat.primitives.cmac": "warpaes.cmac",
+    "cryptography.hazmat.primitives.keywrap": "warpaes.keywrap",
+}
+
+# Copied and run; the others are what they need.
+TESTS = [
+    "tests/hazmat/primitives/test_aead.py",
+    "tests/hazmat/primitives/test_aes.py",
+    "tests/hazmat/primitives/test_aes_gcm.py",
+    "tests/hazmat/primitives/test_block.py",
+    "tests/hazmat/primitives/test_ciphers.py",
+    "tests/hazmat/primitives/test_cmac.py",
+    "tests/hazmat/primitives/test_keywrap.py",
+]
+HELPERS = [
+    "tests/__init__.py",
+    "tests/doubles.py",
+    "tests/utils.py",
+    "tests/hazmat/__init__.py",
+    "tests/hazmat/primitives/__init__.py",
+    "tests/hazmat/primitives/utils.py",
+]
+
+# Part of a test's name → why it is not run.
+EXCEPTIONS = {
+    "TestChaCha20Poly1305": "not AES",
+    "test_chacha20poly1305_unsupported": "not AES",
+    "TestAESOCB3": "OCB is not a mode of warpaes",
+    "TestCamellia": "not AES",
+    "3des": "not AES",
+    "test_deprecated_ciphers_import_with_warning": "about names of ciphers that are not AES",
+    "test_data_too_large": "warpaes takes messages of 2^31 bytes and more",
+    "test_gcm_ciphertext_limit": "sets a private counter of pyca's; the limit is tested in tests/abi",
+    "test_gcm_aad_limit": "sets a private counter of pyca's",
+}
+
+CONFTEST = '''
+import contextlib
+
+import pytest
+
+from warpaes import ciphers, exceptions
+
+from .utils import check_backend_support
+
+
+class Backend:
+    _fips_enabled = False
+
+    def cipher_supported(self, algorithm, mode):
+        if algorithm.name == "RC4":  # which a test asks for, to hand it to CMAC
+            return True
+        try:
+            ciphers.Cipher(algorithm, mode)._supported_mode()
+        except (exceptions.UnsupportedAlgorithm, TypeError):
+            return False
+        return True
+
+    def cmac_algorithm_supported(self, algorithm):
+        return algorithm.name == "AES"
+
+
+@pytest.fixture(autouse=True)
+def backend(request):
+    check_backend_support(Backend(), request)
+    yield Backend()
+
+
+class SubTests:
+    @contextlib.contextmanager
+    def test(self):
+        try:
+            yield
+        except pytest.skip.Exception:
+            pass
+
+
+@pytest.fixture()
+def subtests():
+    yield SubTests()
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "supported: what a backend must support")
+    config.addinivalue_line("markers", "skip_fips: not in FIPS mode")
+    config.addinivalue_line("markers", "malloc_failure: needs memory")
+'''
+
+
+def has(module: str, name: str) -> bool:
+    if hasattr(importlib.import_module(module), name):
+        return True
+    try:
+        importlib.import_module(f"{module}.{name}")
+    except ModuleNotFoundError:
+        return False
+    return True
+
+
+def with_other_imports(source: str) -> str:
+    """The same module, with every name that warpaes has imported from there."""
+    lines = source.splitlines()
+    for node in sorted(ast.walk(ast.parse(source)), key=lambda node: -getattr(node, "lineno", 0)):
+        if not isinstance(node, ast.ImportFrom) or node.module not in MODULES or node.level:
+            continue
+        module = MODULES[node.module]
+        ours = [name for name in node.names if has(module, name.name)]
+        theirs = [name for name in node.names if name not in ours]
+        new = [
+            " " * node.col_offset + ast.unparse(ast.ImportFrom(origin, names, 0))
+            for origin, names in ((module, ours), (node.module, theirs))
+            if names
+        ]
+        lines[node.lineno - 1 : node.end_lineno] = new
+    return "\n".join(lines) + "\n"
+
+
+def copy_tests(source: pathlib.Path, folder: pathlib.Path) -> None:
+    for name in TESTS + HELPERS:
+        text = with_other_imports((source / name).read_text())
+        if name == "tests/utils.py":
+            # Reasons are private there; what is raised is compared all the same.
+            text, count = re.subn(r"\n    assert exc_info\.value\._reason == reason\n", "\n", text)
+            assert count == 1
+        # As builds of pyca without AES-192 in GCM-SIV, which RFC 8452 has not: their tests leave its vectors out.
+        text = text.replace("rust_openssl.CRYPTOGRAPHY_IS_BORINGSSL", "True")
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+    (folder / "tests" / "conftest.py").write_text(CONFTEST)
+
+
+def unpacked(archive: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+    return next(folder.iterdir())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sdist", nargs="?", type=pathlib.Path, help="cryptography-*.tar.gz")
+    arguments, options = parser.parse_known_args()
+    import cryptography
+
+    name = f"cryptography-{cryptography.__version__}.tar.gz"
+    sdist = arguments.sdist or ROOT / ".venv" / "tests" / "pyca" / name
+    if not sdist.exists():
+        print(f"{sdist} is not there: tools/setup test fetches it")
+        return 77
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="warpaes-pyca-"))
+    try:
+        copy_tests(unpacked(sdist, folder / "source"), folder)
+        deselected = " and ".join(f"not {part}" for part in EXCEPTIONS)
+        pytest = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", deselected, *options]
+        return subprocess.run([*pytest, *TESTS], cwd=folder, check=False).returncode
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""What an installed wheel must be able to do in an environment that has nothing else; `tools/wheel` runs it there."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+
+import warpaes
+from warpaes.aead import AESGCM
+
+assert pathlib.Path(warpaes.__file__).is_relative_to(sys.prefix), "another warpaes is in the way"
+for module in ("numpy", "torch", "cryptography"):
+    assert module not in sys.modules
+
+# NIST's test case 4 of the GCM specification.
+key = bytes.fromhex("feffe9928665731c6d6a8f9467308308")
+nonce = bytes.fromhex("cafebabefacedbaddecaf888")
+text = bytes.fromhex(
+    "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72"
+    "1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39"
+)
+aad = bytes.fromhex("feedfacedeadbeeffeedfacedeadbeefabaddad2")
+sealed = AESGCM(key).encrypt(nonce, text, aad)
+assert sealed[-16:].hex() == "5bc94fbc3221a5db94fae95ae7121a47", sealed[-16:].hex()
+assert AESGCM(key).decrypt(nonce, sealed, aad) == text
+
+assert (pathlib.Path(warpaes.get_include()) / "warpaes" / "warpaes.h").exists()
+assert pathlib.Path(warpaes.get_library()).exists()
+version = subprocess.run([sys.argv[1], "--version"], capture_output=True, text=True, check=True).stdout
+assert version.startswith(f"warpaes {warpaes.__version__}"), version
+libraries = subprocess.run(["ldd", warpaes.get_library()], capture_output=True, text=True, check=True).stdout
+assert "libcrypto" not in libraries and "not found" not in libraries, libraries
+print(f"warpaes {warpaes.__version__} works from the wheel")
