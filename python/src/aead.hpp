@@ -34,8 +34,10 @@ void add_siv(PyObject* module);
 /// warpaes.aead's `generate_key`.
 Object random_bytes(std::size_t count);
 
-// What AESGCM, AESCCM and AESGCMSIV have for many messages (batch.cpp).
+// What AESGCM and AESCCM have for many messages (batch.cpp).
 Object encrypt_batch(PyObject* self, const Call& call);
 Object decrypt_batch(PyObject* self, const Call& call);
+Object submit_batch(PyObject* self, const Call& call);
+Object submit_batch_into(PyObject* self, const Call& call);
 
 }  // namespace warpaes::python

@@ -9,20 +9,31 @@ from __future__ import annotations
 import pathlib
 
 from . import aead, ciphers, cmac, exceptions, keywrap
-from ._native import backends, configure
+from ._native import Memory, backends, configure, copy
+from ._native import inspect
 from ._native import version as __version__
+from .files import Keyset, Reader, SealedReader, SealedWriter, Writer, open
 
 __all__ = [
+    "Keyset",
+    "Memory",
+    "Reader",
+    "SealedReader",
+    "SealedWriter",
+    "Writer",
     "__version__",
     "aead",
     "backends",
     "ciphers",
     "cmac",
     "configure",
+    "copy",
     "exceptions",
     "get_include",
     "get_library",
+    "inspect",
     "keywrap",
+    "open",
 ]
 
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ._native import AESCCM, AESGCM, AESGCMSIV, AESSIV
+from ._native import AESCCM, AESGCM, AESGCMSIV, AESSIV, Batch
 
-__all__ = ["AESCCM", "AESGCM", "AESGCMSIV", "AESSIV"]
+__all__ = ["AESCCM", "AESGCM", "AESGCMSIV", "AESSIV", "Batch"]

@@ -133,8 +133,9 @@ class _RawReader(io.RawIOBase):
         return rest
 
     def close(self) -> None:
-        if not self.closed:
-            self._reader.close()
+        reader = getattr(self, "_reader", None)
+        if reader is not None and not self.closed:
+            reader.close()
         super().close()
 
     def _check_open(self) -> None:

@@ -1,0 +1,364 @@
+// Many messages at once: lists of buffers, or one buffer with offsets and lengths; to wait for, or to await.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <vector>
+
+#include "aead.hpp"
+#include "module.hpp"
+
+namespace warpaes::python {
+namespace {
+
+struct BatchState {
+    warpaes_batch* handle = nullptr;
+    unsigned forks = 0;
+    std::vector<View> views;     ///< what the entries point to
+    Object owner;                ///< the AEAD object, for its key
+    Object outputs;              ///< a list of bytes; none if the results lie in the caller's buffer
+    std::vector<warpaes_batch_entry> entries;
+    std::vector<warpaes_entry_result> results;
+
+    BatchState() = default;
+    BatchState(const BatchState&) = delete;
+    BatchState& operator=(const BatchState&) = delete;
+    ~BatchState() {
+        if (handle == nullptr || forks != python::forks()) return;
+        warpaes_batch_cancel(handle);
+        PyThreadState* thread = PyEval_SaveThread();
+        warpaes_batch_destroy(handle);
+        PyEval_RestoreThread(thread);
+    }
+};
+using BatchObject = Instance<BatchState>;
+
+PyTypeObject* batch_type;
+
+Object new_batch(PyObject* aead) {
+    const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(batch_type, Py_tp_alloc));
+    Object made(allocate(batch_type, 0));
+    BatchState& batch = *new (&state_of<BatchState>(made.get())) BatchState();
+    batch.forks = forks();
+    batch.owner = Object::borrowed(aead);
+    return made;
+}
+
+View here(PyObject* object, const char* name, Access access = Access::read) {
+    View view(object, name, access);
+    if (view.on_device()) raise(PyExc_TypeError, "%s must lie in host memory", name);
+    return view;
+}
+
+bool is_list(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
+
+Py_ssize_t length_of(PyObject* list) {
+    const Py_ssize_t length = PySequence_Size(list);
+    if (length < 0) throw Raised();
+    return length;
+}
+
+/// One part of each message: nothing, one for all, a list with one each, or one buffer with `each` bytes for each.
+class Parts {
+public:
+    Parts(BatchState& batch, PyObject* object, const char* name, std::size_t count, bool one_for_all)
+        : list_(object != nullptr && is_list(object)) {
+        if (object == nullptr || object == Py_None) return;
+        if (!list_) {
+            batch.views.push_back(here(object, name));
+            at_ = batch.views.back().bytes();
+            size_ = batch.views.back().size();
+            if (!one_for_all) {
+                if (count == 0 ? size_ != 0 : size_ % count != 0) {
+                    raise(PyExc_ValueError, "%s: %zu bytes are not equally many for each of %zu messages", name, size_,
+                          count);
+                }
+                size_ = count == 0 ? 0 : size_ / count;
+                step_ = size_;
+            }
+            return;
+        }
+        if (static_cast<std::size_t>(length_of(object)) != count) {
+            raise(PyExc_ValueError, "%s: there are %zd for %zu messages", name, length_of(object), count);
+        }
+        parts_.reserve(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            const Object item(PySequence_GetItem(object, static_cast<Py_ssize_t>(i)));
+            batch.views.push_back(here(item.get(), name));
+            parts_.push_back({batch.views.back().data(), batch.views.back().size()});
+        }
+    }
+    [[nodiscard]] warpaes_part operator[](std::size_t i) const {
+        return list_ ? parts_[i] : warpaes_part{at_ == nullptr ? nullptr : at_ + i * step_, size_};
+    }
+
+private:
+    bool list_;
+    std::vector<warpaes_part> parts_;
+    const std::uint8_t* at_ = nullptr;
+    std::size_t size_ = 0;
+    std::size_t step_ = 0;
+};
+
+warpaes_elements at(const void* pointer) {
+    warpaes_elements elements = {};
+    elements.at.pointer = const_cast<void*>(pointer);
+    return elements;
+}
+
+warpaes_batch_entry entry_of(const Aead& aead, warpaes_direction direction, const warpaes_part& nonce,
+                             const warpaes_part& aad, const void* input, void* output, const void* tag,
+                             std::uint64_t length) {
+    check_nonce(aead, nonce.length);
+    check_length(aead, nonce.length, length);
+    warpaes_batch_entry entry = {};
+    entry.mode = aead.kind->mode;
+    entry.direction = direction;
+    entry.count = 1;
+    entry.length = length;
+    entry.key = aead.key.get();
+    entry.input = at(input);
+    entry.output = at(output);
+    entry.iv = at(nonce.data);
+    entry.iv_len = static_cast<std::uint32_t>(nonce.length);
+    entry.aad = at(aad.data);
+    entry.aad_len = aad.length;
+    entry.tag = at(tag);
+    entry.tag_len = static_cast<std::uint32_t>(aead.tag_bytes);
+    return entry;
+}
+
+void submit(BatchState& batch, bool check_nonces) {
+    batch.results.resize(batch.entries.size());
+    warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+    options.flags = check_nonces ? static_cast<std::uint32_t>(WARPAES_BATCH_CHECK_NONCES) : 0;
+    options.results = batch.results.data();
+    check(warpaes_batch_submit(engine(), &options, batch.entries.data(), batch.entries.size(), &batch.handle));
+}
+
+bool truth(PyObject* object, bool unless_said) {
+    if (object == nullptr) return unless_said;
+    const int answer = PyObject_IsTrue(object);
+    check(answer);
+    return answer != 0;
+}
+
+/// A batch of a list of messages, submitted.
+Object of_list(PyObject* self, warpaes_direction direction, PyObject* nonces_object, PyObject* data_object,
+               PyObject* aad_object, bool check_nonces) {
+    const Aead& aead = state_of<Aead>(self);
+    if (!is_list(data_object)) raise(PyExc_TypeError, "data must be a list of buffers; one buffer: submit_into");
+    Object made = new_batch(self);
+    BatchState& batch = state_of<BatchState>(made.get());
+    const auto count = static_cast<std::size_t>(length_of(data_object));
+    batch.views.reserve(3 * count + 3);
+    batch.entries.reserve(count);
+    const Parts data(batch, data_object, "data", count, false);
+    const Parts nonces(batch, nonces_object, "nonces", count, false);
+    const Parts aad(batch, aad_object, "associated_data", count, true);
+    const bool encrypts = direction == WARPAES_ENCRYPT;
+    batch.outputs = Object(PyList_New(static_cast<Py_ssize_t>(count)));
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto* input = static_cast<const std::uint8_t*>(data[i].data);
+        std::size_t size = data[i].length;
+        if (!encrypts && size < aead.tag_bytes) {
+            raise(exceptions.invalid_tag, "message %zu is shorter than a tag", i);
+        }
+        if (!encrypts) size -= aead.tag_bytes;
+        Object out = new_bytes(encrypts ? size + aead.tag_bytes : size);
+        batch.entries.push_back(entry_of(aead, direction, nonces[i], aad[i], input, bytes_of(out),
+                                         encrypts ? bytes_of(out) + size : input + size, size));
+        check(PyList_SetItem(batch.outputs.get(), static_cast<Py_ssize_t>(i), out.release()));
+    }
+    submit(batch, check_nonces && encrypts);
+    return made;
+}
+
+/// Integers of 8 bytes each, as NumPy's int64 and uint64 have them.
+struct Numbers {
+    Numbers(BatchState& batch, PyObject* object, const char* name) {
+        batch.views.push_back(here(object, name));
+        const View& view = batch.views.back();
+        if (view.size() % 8 != 0) raise(PyExc_ValueError, "%s must be integers of 64 bits", name);
+        values = static_cast<const std::uint64_t*>(view.data());
+        count = view.size() / 8;
+    }
+    const std::uint64_t* values;
+    std::size_t count;
+};
+
+Object submit_into(PyObject* self, const Call& call) {
+    const auto [direction_object, nonces_object, data_object, offsets_object, lengths_object, buf, tags_object,
+                aad_object, check_object] =
+        arguments(call, "submit_into",
+                  {"direction", "nonces", "data", "offsets", "lengths", "buf", "tags", "associated_data",
+                   "check_nonces"},
+                  7, 1);
+    const std::string word = to_text(direction_object, "direction");
+    if (word != "encrypt" && word != "decrypt") raise(PyExc_ValueError, "direction must be 'encrypt' or 'decrypt'");
+    const bool encrypts = word == "encrypt";
+    const Aead& aead = state_of<Aead>(self);
+    Object made = new_batch(self);
+    BatchState& batch = state_of<BatchState>(made.get());
+    batch.views.reserve(8);
+    const Numbers offsets(batch, offsets_object, "offsets");
+    const Numbers lengths(batch, lengths_object, "lengths");
+    const std::size_t count = offsets.count;
+    if (lengths.count != count) raise(PyExc_ValueError, "offsets and lengths must be equally many");
+    View data = here(data_object, "data");
+    View out = here(buf, "buf", Access::write);
+    View tags = here(tags_object, "tags", encrypts ? Access::write : Access::read);
+    if (out.size() != data.size()) raise(PyExc_ValueError, "buffer must be %zu bytes", data.size());
+    if (tags.size() != count * aead.tag_bytes) raise(PyExc_ValueError, "tags must be %zu bytes", count * aead.tag_bytes);
+    const Parts nonces(batch, nonces_object, "nonces", count, false);
+    const Parts aad(batch, aad_object, "associated_data", count, true);
+    batch.entries.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t offset = offsets.values[i];
+        const std::uint64_t length = lengths.values[i];
+        if (offset > data.size() || length > data.size() - offset) {
+            raise(PyExc_ValueError, "message %zu reaches beyond the end of data", i);
+        }
+        batch.entries.push_back(entry_of(aead, encrypts ? WARPAES_ENCRYPT : WARPAES_DECRYPT, nonces[i], aad[i],
+                                         data.bytes() + offset, out.bytes() + offset, tags.bytes() + i * aead.tag_bytes,
+                                         length));
+    }
+    submit(batch, encrypts && truth(check_object, true));
+    // Held until it is finished; what the entries point to does not move with the views.
+    for (View* view : {&data, &out, &tags}) batch.views.push_back(std::move(*view));
+    return made;
+}
+
+BatchState& alive(PyObject* self) {
+    BatchState& batch = state_of<BatchState>(self);
+    check_process(batch.forks, "this batch");
+    return batch;
+}
+
+/// Waits, without the interpreter's lock; false if it is not finished in time.
+bool wait_for(BatchState& batch, std::uint64_t milliseconds) {
+    return unlocked([&] { return warpaes_batch_wait(batch.handle, milliseconds); }) != WARPAES_ERROR_TIMEOUT;
+}
+
+/// The exception of entry `i`, as an object.
+Object exception_of(const BatchState& batch, std::size_t i) {
+    const char* sentence = warpaes_batch_entry_error(batch.handle, i);
+    const std::string text = "message " + std::to_string(i) + ": " +
+                             (sentence[0] != '\0' ? sentence : warpaes_status_message(batch.results[i].status));
+    set_status_error(batch.results[i].status, text.c_str());
+    PyObject* type = nullptr;
+    PyObject* value = nullptr;
+    PyObject* traceback = nullptr;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    return Object(value);
+}
+
+/// What a finished batch has come to.
+Object outcome(BatchState& batch, bool return_exceptions) {
+    const bool has_outputs = batch.outputs.get() != nullptr;
+    Object list = has_outputs ? Object::borrowed(batch.outputs.get())
+                              : Object(PyList_New(static_cast<Py_ssize_t>(batch.entries.size())));
+    for (std::size_t i = 0; i < batch.results.size(); ++i) {
+        const bool failed = batch.results[i].status != WARPAES_OK;
+        if (!failed && has_outputs) continue;
+        Object item = failed ? exception_of(batch, i) : none();
+        if (failed && !return_exceptions) {
+            PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(item.get())), item.get());
+            throw Raised();
+        }
+        check(PyList_SetItem(list.get(), static_cast<Py_ssize_t>(i), item.release()));
+    }
+    return list;
+}
+
+Object at_once(PyObject* self, const Call& call, const char* function, warpaes_direction direction) {
+    const auto [nonces, data, aad, return_exceptions, check_nonces] =
+        arguments(call, function, {"nonces", "data", "associated_data", "return_exceptions", "check_nonces"}, 2, 2);
+    const Object made = of_list(self, direction, nonces, data, aad, truth(check_nonces, true));
+    BatchState& batch = state_of<BatchState>(made.get());
+    wait_for(batch, WARPAES_UNKNOWN);
+    return outcome(batch, truth(return_exceptions, false));
+}
+
+Object submit_list(PyObject* self, const Call& call) {
+    const auto [word_object, nonces, data, aad, check_nonces] =
+        arguments(call, "submit", {"direction", "nonces", "data", "associated_data", "check_nonces"}, 3, 1);
+    const std::string word = to_text(word_object, "direction");
+    if (word != "encrypt" && word != "decrypt") raise(PyExc_ValueError, "direction must be 'encrypt' or 'decrypt'");
+    return of_list(self, word == "encrypt" ? WARPAES_ENCRYPT : WARPAES_DECRYPT, nonces, data, aad,
+                   truth(check_nonces, true));
+}
+
+Object done(PyObject* self, const Call& call) {
+    read_call(call, "done", nullptr, nullptr, 0, 0, 0);
+    return Object(PyBool_FromLong(warpaes_batch_poll(alive(self).handle)));
+}
+
+Object fileno(PyObject* self, const Call& call) {
+    read_call(call, "fileno", nullptr, nullptr, 0, 0, 0);
+    return Object(PyLong_FromLong(warpaes_batch_fd(alive(self).handle)));
+}
+
+Object result(PyObject* self, const Call& call) {
+    const auto [timeout, return_exceptions] = arguments(call, "result", {"timeout", "return_exceptions"}, 0, 1);
+    BatchState& batch = alive(self);
+    std::uint64_t milliseconds = WARPAES_UNKNOWN;
+    if (timeout != nullptr && timeout != Py_None) {
+        const double seconds = PyFloat_AsDouble(timeout);
+        if (seconds == -1.0 && PyErr_Occurred() != nullptr) throw Raised();
+        milliseconds = seconds <= 0 ? 0 : static_cast<std::uint64_t>(seconds * 1000);
+    }
+    if (!wait_for(batch, milliseconds)) raise(PyExc_TimeoutError, "the batch is not finished yet");
+    return outcome(batch, truth(return_exceptions, false));
+}
+
+Object cancel(PyObject* self, const Call& call) {
+    read_call(call, "cancel", nullptr, nullptr, 0, 0, 0);
+    warpaes_batch_cancel(alive(self).handle);
+    return none();
+}
+
+PyObject* await_batch(PyObject* self) {
+    return guarded(static_cast<PyObject*>(nullptr), [&] {
+        const Object module(PyImport_ImportModule("warpaes._asyncio"));
+        const Object coroutine(PyObject_CallMethod(module.get(), "wait", "O", self));
+        return PyObject_CallMethod(coroutine.get(), "__await__", nullptr);
+    });
+}
+
+PyMethodDef methods[] = {
+    method_def<done>("done", "done()\n--\n\nWhether it is finished."),
+    method_def<fileno>("fileno", "fileno()\n--\n\nA descriptor that can be read from once it is finished."),
+    method_def<result>("result",
+                       "result(timeout=None, *, return_exceptions=False)\n--\n\n"
+                       "Wait, at most `timeout` seconds. A list of bytes, or of None where the caller gave a buffer; "
+                       "the first exception is raised, or with return_exceptions each stands in the list."),
+    method_def<cancel>("cancel", "cancel()\n--\n\nLeave out what has not begun."),
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot slots[] = {
+    {Py_tp_doc, const_cast<char*>("Messages on their way, to wait for or to await.")},
+    {Py_tp_dealloc, reinterpret_cast<void*>(destruct<BatchObject>)},
+    {Py_tp_methods, methods},
+    {Py_am_await, reinterpret_cast<void*>(await_batch)},
+    {0, nullptr},
+};
+PyType_Spec spec = {"warpaes.aead.Batch", sizeof(BatchObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+
+}  // namespace
+
+Object encrypt_batch(PyObject* self, const Call& call) {
+    return at_once(self, call, "encrypt_batch", WARPAES_ENCRYPT);
+}
+Object decrypt_batch(PyObject* self, const Call& call) {
+    return at_once(self, call, "decrypt_batch", WARPAES_DECRYPT);
+}
+Object submit_batch(PyObject* self, const Call& call) { return submit_list(self, call); }
+Object submit_batch_into(PyObject* self, const Call& call) { return submit_into(self, call); }
+
+void add_batches(PyObject* module) { batch_type = reinterpret_cast<PyTypeObject*>(add_type(module, spec).release()); }
+
+}  // namespace warpaes::python

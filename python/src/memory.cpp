@@ -1,0 +1,121 @@
+// Memory that the library hands out: page-locked, which copies to a GPU at full speed, or a device's.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "message.hpp"
+#include "module.hpp"
+
+namespace warpaes::python {
+namespace {
+
+struct MemoryState {
+    void* data = nullptr;
+    std::uint64_t size = 0;
+    bool device = false;
+    int number = 0;
+    unsigned forks = 0;
+
+    MemoryState() = default;
+    MemoryState(const MemoryState&) = delete;
+    MemoryState& operator=(const MemoryState&) = delete;
+    ~MemoryState() {
+        if (data != nullptr && forks == python::forks()) warpaes_free(engine(), data);
+    }
+};
+using MemoryObject = Instance<MemoryState>;
+
+void init(MemoryObject& self, PyObject* args, PyObject* kwargs) {
+    unsigned long long size = 0;
+    const char* kind = "page-locked";
+    int device = 0;
+    static const char* names[] = {"nbytes", "kind", "device", nullptr};
+    if (PyArg_ParseTupleAndKeywords(args, kwargs, "K|si", const_cast<char**>(names), &size, &kind, &device) == 0) {
+        throw Raised();
+    }
+    const std::string name = kind;
+    if (name != "page-locked" && name != "device") raise(PyExc_ValueError, "kind must be 'page-locked' or 'device'");
+    if (size == 0 || size > static_cast<unsigned long long>(PY_SSIZE_T_MAX)) {
+        raise(PyExc_ValueError, "nbytes must be between 1 and 2^63 - 1");
+    }
+    MemoryState& memory = self.state;
+    memory.forks = forks();
+    memory.size = size;
+    memory.device = name == "device";
+    memory.number = device;
+    check(warpaes_alloc(engine(), memory.device ? WARPAES_MEMORY_DEVICE : WARPAES_MEMORY_PAGE_LOCKED,
+                        memory.device ? device : -1, size, &memory.data));
+}
+
+int get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
+    const MemoryState& memory = state_of<MemoryState>(self);
+    buffer->obj = nullptr;
+    if (memory.device) {
+        PyErr_SetString(PyExc_TypeError, "this memory is a device's: the processor cannot reach it; warpaes.copy can");
+        return -1;
+    }
+    return PyBuffer_FillInfo(buffer, self, memory.data, static_cast<Py_ssize_t>(memory.size), 0, flags);
+}
+
+PyObject* array_interface(PyObject* self, void*) {
+    const MemoryState& memory = state_of<MemoryState>(self);
+    if (!memory.device) {
+        PyErr_SetString(PyExc_AttributeError, "__cuda_array_interface__ is there for memory of a device");
+        return nullptr;
+    }
+    return Py_BuildValue("{s:(K),s:s,s:(KO),s:i,s:O}", "shape", static_cast<unsigned long long>(memory.size), "typestr",
+                         "|u1", "data", static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(memory.data)),
+                         Py_False, "version", 3, "stream", Py_None);
+}
+
+PyObject* device_number(PyObject* self, void*) {
+    const MemoryState& memory = state_of<MemoryState>(self);
+    return PyLong_FromLong(memory.device ? memory.number : -1);
+}
+
+Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(state_of<MemoryState>(self).size); }
+
+Object copy(PyObject*, const Call& call) {
+    const auto [to, from] = arguments(call, "copy", {"to", "source"});
+    const View out(to, "to", Access::write);
+    const View in(from, "source");
+    if (out.size() != in.size()) {
+        raise(PyExc_ValueError, "to has %zu bytes, and source %zu: they must be equally long", out.size(), in.size());
+    }
+    warpaes_engine* with = engine();
+    check(unlocked([&] { return warpaes_copy(with, out.data(), in.data(), in.size()); }));
+    return none();
+}
+
+PyMethodDef functions[] = {
+    method_def<copy>("copy",
+                     "copy(to, source)\n--\n\nCopy bytes between host and device memory, after all work that was "
+                     "enqueued on the default stream; complete on return."),
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyGetSetDef properties[] = {
+    {"__cuda_array_interface__", array_interface, nullptr, "Of memory of a device.", nullptr},
+    {"device", device_number, nullptr, "The number of the device, or -1.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_doc, const_cast<char*>("Memory(nbytes, kind='page-locked', device=0)\n--\n\n"
+                                  "Zeroed memory, wiped when it goes: 'page-locked', which copies to and from a GPU at "
+                                  "full speed, or of a 'device'.")},
+    {Py_tp_new, reinterpret_cast<void*>(construct<MemoryObject, init>)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(destruct<MemoryObject>)},
+    {Py_tp_getset, properties},
+    {Py_sq_length, reinterpret_cast<void*>(length)},
+    {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+    {0, nullptr},
+};
+PyType_Spec spec = {"warpaes.Memory", sizeof(MemoryObject), 0, Py_TPFLAGS_DEFAULT, slots};
+
+}  // namespace
+
+void add_memory(PyObject* module) {
+    add_type(module, spec);
+    check(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace warpaes::python
