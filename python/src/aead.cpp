@@ -235,18 +235,18 @@ void init(AeadObject& self, PyObject* args, PyObject* kwargs) {
 const PyMethodDef generate_def = method_def<generate_key>(
     "generate_key", "generate_key(bit_length)\n--\n\nA random key of 128, 192 or 256 bits.", METH_STATIC);
 const PyMethodDef encrypt_def = method_def<encrypt>(
-    "encrypt", "encrypt(nonce, data, associated_data)\n--\n\nThe ciphertext of data with its tag behind it, as bytes.");
+    "encrypt", "encrypt($self, nonce, data, associated_data)\n--\n\nThe ciphertext of data with its tag behind it, as bytes.");
 const PyMethodDef decrypt_def = method_def<decrypt>(
     "decrypt",
-    "decrypt(nonce, data, associated_data)\n--\n\n"
+    "decrypt($self, nonce, data, associated_data)\n--\n\n"
     "The plaintext of data, a ciphertext with its tag behind it. InvalidTag if it is not authentic.");
 const PyMethodDef encrypt_into_def = method_def<encrypt_into>(
     "encrypt_into",
-    "encrypt_into(nonce, data, associated_data, buf, *, tag=None, stream=None)\n--\n\n"
+    "encrypt_into($self, nonce, data, associated_data, buf, *, tag=None, stream=None)\n--\n\n"
     "Write ciphertext and tag to buf, or the tag to `tag`; returns the bytes written to buf.");
 const PyMethodDef decrypt_into_def = method_def<decrypt_into>(
     "decrypt_into",
-    "decrypt_into(nonce, data, associated_data, buf, *, tag=None, status=None, stream=None)\n--\n\n"
+    "decrypt_into($self, nonce, data, associated_data, buf, *, tag=None, status=None, stream=None)\n--\n\n"
     "Write the plaintext to buf; returns its length. InvalidTag, and buf is wiped, if data is not authentic.");
 const PyMethodDef end_of_methods = {nullptr, nullptr, 0, nullptr};
 
@@ -255,18 +255,18 @@ PyMethodDef single_methods[] = {generate_def,     encrypt_def,      decrypt_def,
 PyMethodDef methods[] = {
     generate_def, encrypt_def, decrypt_def, encrypt_into_def, decrypt_into_def,
     method_def<encrypt_batch>("encrypt_batch",
-                              "encrypt_batch(nonces, data, associated_data=None, *, return_exceptions=False, "
+                              "encrypt_batch($self, nonces, data, associated_data=None, *, return_exceptions=False, "
                               "check_nonces=True)\n--\n\n"
                               "Encrypt a list of messages at once; a list of ciphertexts with their tags."),
     method_def<decrypt_batch>("decrypt_batch",
-                              "decrypt_batch(nonces, data, associated_data=None, *, return_exceptions=False, "
+                              "decrypt_batch($self, nonces, data, associated_data=None, *, return_exceptions=False, "
                               "check_nonces=True)\n--\n\nDecrypt a list of messages at once; a list of plaintexts."),
     method_def<submit_batch>("submit",
-                             "submit(direction, nonces, data, associated_data=None, *, check_nonces=True)\n--\n\n"
+                             "submit($self, direction, nonces, data, associated_data=None, *, check_nonces=True)\n--\n\n"
                              "Begin to 'encrypt' or 'decrypt' a list of messages; a Batch to wait for or to await."),
     method_def<submit_batch_into>(
         "submit_into",
-        "submit_into(direction, nonces, data, offsets, lengths, buf, tags, associated_data=None, *, "
+        "submit_into($self, direction, nonces, data, offsets, lengths, buf, tags, associated_data=None, *, "
         "check_nonces=True)\n--\n\n"
         "Begin on messages that lie in one buffer, to the same offsets of another; tags lie one behind the other."),
     end_of_methods,

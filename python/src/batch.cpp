@@ -25,9 +25,10 @@ struct BatchState {
     ~BatchState() {
         if (handle == nullptr || forks != python::forks()) return;
         warpaes_batch_cancel(handle);
-        PyThreadState* thread = PyEval_SaveThread();
-        warpaes_batch_destroy(handle);
-        PyEval_RestoreThread(thread);
+        unlocked([this] {
+            warpaes_batch_destroy(handle);
+            return 0;
+        });
     }
 };
 using BatchObject = Instance<BatchState>;
@@ -329,13 +330,13 @@ PyObject* await_batch(PyObject* self) {
 }
 
 PyMethodDef methods[] = {
-    method_def<done>("done", "done()\n--\n\nWhether it is finished."),
-    method_def<fileno>("fileno", "fileno()\n--\n\nA descriptor that can be read from once it is finished."),
+    method_def<done>("done", "done($self)\n--\n\nWhether it is finished."),
+    method_def<fileno>("fileno", "fileno($self)\n--\n\nA descriptor that can be read from once it is finished."),
     method_def<result>("result",
-                       "result(timeout=None, *, return_exceptions=False)\n--\n\n"
+                       "result($self, timeout=None, *, return_exceptions=False)\n--\n\n"
                        "Wait, at most `timeout` seconds. A list of bytes, or of None where the caller gave a buffer; "
                        "the first exception is raised, or with return_exceptions each stands in the list."),
-    method_def<cancel>("cancel", "cancel()\n--\n\nLeave out what has not begun."),
+    method_def<cancel>("cancel", "cancel($self)\n--\n\nLeave out what has not begun."),
     {nullptr, nullptr, 0, nullptr},
 };
 PyType_Slot slots[] = {

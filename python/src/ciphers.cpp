@@ -208,25 +208,25 @@ PyObject* get_tag(PyObject* self, void*) {
     });
 }
 
-const PyMethodDef update_def = method_def<update>("update", "update(data)\n--\n\nThe next piece, as bytes.");
+const PyMethodDef update_def = method_def<update>("update", "update($self, data)\n--\n\nThe next piece, as bytes.");
 const PyMethodDef update_into_def =
-    method_def<update_into>("update_into", "update_into(data, buf)\n--\n\nThe next piece; returns the bytes written.");
-const PyMethodDef finalize_def = method_def<finalize>("finalize", "finalize()\n--\n\nEnd the message.");
+    method_def<update_into>("update_into", "update_into($self, data, buf)\n--\n\nThe next piece; returns the bytes written.");
+const PyMethodDef finalize_def = method_def<finalize>("finalize", "finalize($self)\n--\n\nEnd the message.");
 const PyMethodDef reset_def =
-    method_def<reset_nonce>("reset_nonce", "reset_nonce(nonce)\n--\n\nCTR: begin another message.");
+    method_def<reset_nonce>("reset_nonce", "reset_nonce($self, nonce)\n--\n\nCTR: begin another message.");
 const PyMethodDef authenticate_def = method_def<authenticate>(
-    "authenticate_additional_data", "authenticate_additional_data(data)\n--\n\nAssociated data, before any update.");
+    "authenticate_additional_data", "authenticate_additional_data($self, data)\n--\n\nAssociated data, before any update.");
 const PyMethodDef end_of_methods = {nullptr, nullptr, 0, nullptr};
 
 PyMethodDef cipher_methods[] = {
     update_def, update_into_def, finalize_def, reset_def,
-    method_def<seek>("seek", "seek(offset)\n--\n\nCTR: go to byte `offset` of the message."), end_of_methods};
+    method_def<seek>("seek", "seek($self, offset)\n--\n\nCTR: go to byte `offset` of the message."), end_of_methods};
 PyMethodDef encryption_methods[] = {update_def, update_into_def, finalize_def, reset_def, authenticate_def,
                                     end_of_methods};
 PyMethodDef decryption_methods[] = {
     update_def, update_into_def, finalize_def, reset_def, authenticate_def,
     method_def<finalize_with_tag>("finalize_with_tag",
-                                  "finalize_with_tag(tag)\n--\n\nEnd the message, of which this is the tag."),
+                                  "finalize_with_tag($self, tag)\n--\n\nEnd the message, of which this is the tag."),
     end_of_methods};
 PyGetSetDef tag_property[] = {{"tag", get_tag, nullptr, "The message's tag, once it is finalized.", nullptr},
                               {nullptr, nullptr, nullptr, nullptr, nullptr}};

@@ -110,10 +110,10 @@ Object copy(PyObject* self, const Call& call) {
 }
 
 PyMethodDef methods[] = {
-    method_def<update>("update", "update(data)\n--\n\nThe next bytes of the message."),
-    method_def<finalize>("finalize", "finalize()\n--\n\nThe tag, 16 bytes."),
-    method_def<verify>("verify", "verify(signature)\n--\n\nInvalidSignature if it is not the message's tag."),
-    method_def<copy>("copy", "copy()\n--\n\nA second one that goes on independently from here."),
+    method_def<update>("update", "update($self, data)\n--\n\nThe next bytes of the message."),
+    method_def<finalize>("finalize", "finalize($self)\n--\n\nThe tag, 16 bytes."),
+    method_def<verify>("verify", "verify($self, signature)\n--\n\nInvalidSignature if it is not the message's tag."),
+    method_def<copy>("copy", "copy($self)\n--\n\nA second one that goes on independently from here."),
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -30,6 +30,7 @@ public:
     /// Runs `use` with the interpreter's lock; it returns 0, or anything else with an exception set.
     template <typename Use>
     int call(const Use& use) noexcept {
+        stop_at_end();
         const PyGILState_STATE state = PyGILState_Ensure();
         const int result = guarded(-1, [&] { return use(function_); });
         if (result != 0) keep();
@@ -140,7 +141,7 @@ void init_reader(ReaderObject& self, PyObject* args, PyObject* kwargs) {
         source.memory_len = reader.memory.size();
     } else {
         reader.callback.set(source_object);
-        if (size == nullptr) raise(PyExc_TypeError, "a function needs `size`, the bytes of the file");
+        if (size == nullptr || size == Py_None) raise(PyExc_TypeError, "a function needs `size`, the bytes of the file");
         source.size = to_u64(size, "size");
         source.read = read_source;
         source.user = &reader.callback;
@@ -215,10 +216,10 @@ PyObject* reader_size(PyObject* self, void*) {
 }
 
 PyMethodDef reader_methods[] = {
-    method_def<read>("read", "read(offset, length)\n--\n\nBytes at an offset; fewer only at the end."),
+    method_def<read>("read", "read($self, offset, length)\n--\n\nBytes at an offset; fewer only at the end."),
     method_def<read_into>("read_into",
-                          "read_into(offset, buf)\n--\n\nFill a buffer or a tensor from an offset on; returns how much."),
-    method_def<close_reader>("close", "close()\n--\n\nFree it."),
+                          "read_into($self, offset, buf)\n--\n\nFill a buffer or a tensor from an offset on; returns how much."),
+    method_def<close_reader>("close", "close($self)\n--\n\nFree it."),
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef reader_properties[] = {{"size", reader_size, nullptr, "Bytes of plaintext.", nullptr},
@@ -338,9 +339,9 @@ Object abort(PyObject* self, const Call& call) {
 }
 
 PyMethodDef writer_methods[] = {
-    method_def<write>("write", "write(data)\n--\n\nThe next bytes of plaintext; returns how many."),
-    method_def<finish>("finish", "finish()\n--\n\nEnd the file. A path appears under its name now."),
-    method_def<abort>("abort", "abort()\n--\n\nGive the file up; at a path nothing appears."),
+    method_def<write>("write", "write($self, data)\n--\n\nThe next bytes of plaintext; returns how many."),
+    method_def<finish>("finish", "finish($self)\n--\n\nEnd the file. A path appears under its name now."),
+    method_def<abort>("abort", "abort($self)\n--\n\nGive the file up; at a path nothing appears."),
     {nullptr, nullptr, 0, nullptr},
 };
 PyType_Slot writer_slots[] = {

@@ -167,23 +167,23 @@ Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(warpaes_keyse
 
 PyMethodDef methods[] = {
     method_def<generate>("generate",
-                         "generate(template='AES256_GCM_HKDF_1MB')\n--\n\nA keyset of one new random key.", METH_CLASS),
-    method_def<parse>("parse", "parse(json)\n--\n\nA cleartext keyset of Tink's, as JSON.", METH_CLASS),
-    method_def<from_raw>("from_raw", "from_raw(template, key)\n--\n\nA keyset of one raw key.", METH_CLASS),
+                         "generate($type, template='AES256_GCM_HKDF_1MB')\n--\n\nA keyset of one new random key.", METH_CLASS),
+    method_def<parse>("parse", "parse($type, json)\n--\n\nA cleartext keyset of Tink's, as JSON.", METH_CLASS),
+    method_def<from_raw>("from_raw", "from_raw($type, template, key)\n--\n\nA keyset of one raw key.", METH_CLASS),
     method_def<templates>("templates", "templates()\n--\n\nThe names of templates.", METH_STATIC),
-    method_def<add>("add", "add(template)\n--\n\nAdd a new random key; returns its number."),
+    method_def<add>("add", "add($self, template)\n--\n\nAdd a new random key; returns its number."),
     method_def<rotate>("rotate",
-                       "rotate(template=None)\n--\n\n"
+                       "rotate($self, template=None)\n--\n\n"
                        "Add a new random key and make it the primary; returns its number. None: the template of the "
                        "primary until now."),
-    method_def<promote>("promote", "promote(key_id)\n--\n\nMake a key the primary."),
-    method_def<remove>("remove", "remove(key_id)\n--\n\nRemove a key that is not the primary."),
-    method_def<set_state<WARPAES_KEY_ENABLED>>("enable", "enable(key_id)\n--\n\nUse a key again."),
-    method_def<set_state<WARPAES_KEY_DISABLED>>("disable", "disable(key_id)\n--\n\nKeep a key and do not use it."),
+    method_def<promote>("promote", "promote($self, key_id)\n--\n\nMake a key the primary."),
+    method_def<remove>("remove", "remove($self, key_id)\n--\n\nRemove a key that is not the primary."),
+    method_def<set_state<WARPAES_KEY_ENABLED>>("enable", "enable($self, key_id)\n--\n\nUse a key again."),
+    method_def<set_state<WARPAES_KEY_DISABLED>>("disable", "disable($self, key_id)\n--\n\nKeep a key and do not use it."),
     method_def<set_state<WARPAES_KEY_DESTROYED>>("destroy",
-                                                 "destroy(key_id)\n--\n\nDestroy a key; its number stays."),
-    method_def<keys>("keys", "keys()\n--\n\nWhat can be said about the keys, as a list of dictionaries."),
-    method_def<to_json>("to_json", "to_json()\n--\n\nTink's JSON, with the secret keys, as bytes."),
+                                                 "destroy($self, key_id)\n--\n\nDestroy a key; its number stays."),
+    method_def<keys>("keys", "keys($self)\n--\n\nWhat can be said about the keys, as a list of dictionaries."),
+    method_def<to_json>("to_json", "to_json($self)\n--\n\nTink's JSON, with the secret keys, as bytes."),
     {nullptr, nullptr, 0, nullptr},
 };
 

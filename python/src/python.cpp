@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python.hpp"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <cerrno>
 #include <cstdarg>
 #include <cstring>
+#include <thread>
 
 namespace warpaes::python {
 
@@ -106,6 +110,30 @@ Object add_type(PyObject* module, PyType_Spec& spec) {
     const char* name = std::strrchr(spec.name, '.') + 1;
     check(PyModule_AddObjectRef(module, name, type.get()));
     return type;
+}
+
+namespace {
+
+std::atomic<bool> ending{false};
+std::thread::id ending_thread;
+
+Object at_end(PyObject*, const Call&) {
+    ending_thread = std::this_thread::get_id();
+    ending.store(true);
+    return none();
+}
+
+}  // namespace
+
+void stop_at_end() {
+    while (ending.load() && std::this_thread::get_id() != ending_thread) pause();
+}
+
+void watch_end(PyObject* module) {
+    static PyMethodDef function = method_def<at_end>("_at_end", nullptr);
+    const Object callback(PyCFunction_NewEx(&function, module, nullptr));
+    const Object atexit(PyImport_ImportModule("atexit"));
+    const Object registered(PyObject_CallMethod(atexit.get(), "register", "O", callback.get()));
 }
 
 std::uint64_t to_u64(PyObject* object, const char* name) {

@@ -171,10 +171,15 @@ Object add_type(PyObject* module, PyType_Spec& spec);
 /// Work without the interpreter's lock if it is long: giving it up and getting it back costs more than a short message.
 inline constexpr std::size_t long_work = std::size_t{16} << 10;
 
+/// Once the interpreter ends, a thread that it does not wait for must not ask for its lock: it would be ended amid C++.
+/// Such a thread stays here until the process is gone; the one that ends the interpreter returns.
+void stop_at_end();
+
 template <typename Function>
 auto unlocked(const Function& function) {
     PyThreadState* thread = PyEval_SaveThread();
     const auto result = function();
+    stop_at_end();
     PyEval_RestoreThread(thread);
     return result;
 }
@@ -182,6 +187,9 @@ template <typename Function>
 auto unlocked_if(bool is_long, const Function& function) {
     return is_long ? unlocked(function) : function();
 }
+
+/// Notices when the interpreter ends.
+void watch_end(PyObject* module);
 
 /// Integers and text of the caller.
 std::uint64_t to_u64(PyObject* object, const char* name);

@@ -127,14 +127,14 @@ void init(AeadObject& self, PyObject* args, PyObject* kwargs) {
 PyMethodDef methods[] = {
     method_def<generate_key>("generate_key", "generate_key(bit_length)\n--\n\nA random key of 256, 384 or 512 bits.",
                              METH_STATIC),
-    method_def<encrypt>("encrypt", "encrypt(data, associated_data)\n--\n\nTag and ciphertext of data, as bytes."),
+    method_def<encrypt>("encrypt", "encrypt($self, data, associated_data)\n--\n\nTag and ciphertext of data, as bytes."),
     method_def<decrypt>("decrypt",
-                        "decrypt(data, associated_data)\n--\n\n"
+                        "decrypt($self, data, associated_data)\n--\n\n"
                         "The plaintext of data, a tag with its ciphertext. InvalidTag if it is not authentic."),
     method_def<encrypt_into>("encrypt_into",
-                             "encrypt_into(data, associated_data, buf)\n--\n\nWrite tag and ciphertext to buf."),
+                             "encrypt_into($self, data, associated_data, buf)\n--\n\nWrite tag and ciphertext to buf."),
     method_def<decrypt_into>("decrypt_into",
-                             "decrypt_into(data, associated_data, buf)\n--\n\nWrite the plaintext to buf."),
+                             "decrypt_into($self, data, associated_data, buf)\n--\n\nWrite the plaintext to buf."),
     {nullptr, nullptr, 0, nullptr},
 };
 

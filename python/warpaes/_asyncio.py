@@ -8,6 +8,11 @@ from typing import Any
 __all__ = ["wait"]
 
 
+def _finish(finished: asyncio.Future[None]) -> None:
+    if not finished.done():
+        finished.set_result(None)
+
+
 async def wait(batch: Any) -> Any:
     """Return a batch's result once it is finished; it is cancelled if whoever awaits it is."""
     loop = asyncio.get_running_loop()
@@ -16,7 +21,7 @@ async def wait(batch: Any) -> Any:
         if descriptor < 0:
             return await loop.run_in_executor(None, batch.result)
         finished = loop.create_future()
-        loop.add_reader(descriptor, lambda: finished.done() or finished.set_result(None))
+        loop.add_reader(descriptor, _finish, finished)
         try:
             await finished
         except asyncio.CancelledError:

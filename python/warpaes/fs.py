@@ -49,7 +49,7 @@ class _ClosingWriter(SealedWriter):
                 self._below.close()
 
 
-class WarpaesFileSystem(ChainedFileSystem):
+class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
     """Plaintexts of the sealed files of another file system, by the same paths.
 
     ``keyset``: a Keyset, or the JSON of one. ``associated_data``: bytes for all files, or a function of a path.

@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""mypy --strict over the package, and stubtest: what the stubs say of the extension is what it is."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+
+def main() -> int:
+    if importlib.util.find_spec("mypy") is None:
+        print("mypy is not installed: tools/setup test brings it")
+        return 77
+    folder = pathlib.Path(sys.argv[1])
+    settings = ["--config-file", str(folder / "mypy.ini")]
+    with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | {"MYPYPATH": str(folder)}
+        subprocess.run(
+            [sys.executable, "-m", "mypy", *settings, "--cache-dir", cache, str(folder / "warpaes")],
+            env=environment,
+            check=True,
+        )
+        subprocess.run(
+            [sys.executable, "-m", "mypy.stubtest", "--mypy-config-file", settings[1], "--concise"]
+            + ["--allowlist", str(folder / "stubtest-allowlist.txt"), "warpaes._native"],
+            env=environment,
+            cwd=cache,
+            check=True,
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""What several tests of the Python package use."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+import unittest
+from typing import Any
+
+# A file's length that is no multiple of anything, and those around a segment of 4 KiB.
+LENGTHS = [0, 1, 15, 16, 17, 4055, 4056, 4057, 8192, 100_003]
+
+
+def needed(name: str) -> Any:
+    """A module, or a test that is skipped; `tools/setup test` installs it."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        raise unittest.SkipTest(f"{name} is not installed: tools/setup test brings it") from None
+
+
+def run_python(program: str, **environment: str) -> str:
+    """What a program says in a process of its own, which must succeed."""
+    done = subprocess.run(
+        [sys.executable, "-B", "-X", "dev", "-c", program],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    if done.returncode != 0:
+        raise AssertionError(f"exit status {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def resident_bytes() -> int:
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def growth(action: Any, times: int) -> int:
+    """By how many bytes the process is larger after so many times more."""
+    for _ in range(times):
+        action()
+    before = resident_bytes()
+    for _ in range(times):
+        action()
+    return resident_bytes() - before

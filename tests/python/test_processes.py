@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""One engine a process: made when it is needed, again in a child of fork, and no trouble at the end."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import unittest
+
+import warpaes
+from support import run_python
+from warpaes import exceptions
+from warpaes.aead import AESGCM
+from warpaes.ciphers import Cipher, algorithms, modes
+
+NONCE = bytes(12)
+DATA = bytes(1 << 20)
+GCM = AESGCM(bytes(16))
+
+
+def seal(number: int) -> bytes:
+    return GCM.encrypt(NONCE, DATA + bytes([number]), None)[-16:]
+
+
+class Import(unittest.TestCase):
+    def test_nothing_else_is_loaded(self) -> None:
+        said = run_python(
+            "import sys, threading, warpaes\n"
+            "print([name for name in ('numpy', 'torch', 'fsspec', 'cryptography', 'asyncio') if name in sys.modules])\n"
+            "import os\n"
+            "print(len(os.listdir('/proc/self/task')))"
+        )
+        self.assertEqual(said.split("\n")[:2], ["[]", "1"])
+
+    def test_the_backend_can_be_chosen(self) -> None:
+        said = run_python(
+            "import warpaes\n"
+            "warpaes.configure(backend='libcrypto', threads=1)\n"
+            "from warpaes.aead import AESGCM\n"
+            "print(AESGCM(bytes(16)).encrypt(bytes(12), b'', None).hex())"
+        )
+        self.assertEqual(said.strip(), GCM.encrypt(NONCE, b"", None).hex())
+
+    def test_a_backend_that_is_not_there(self) -> None:
+        said = run_python(
+            "import warpaes\n"
+            "from warpaes.exceptions import Error\n"
+            "for backend in ('abacus', None):\n"
+            "    try:\n"
+            "        warpaes.configure(backend=backend)\n"
+            "        print('made')\n"
+            "    except Error as error:\n"
+            "        print(error)"
+        )
+        self.assertIn("abacus", said.split("\n")[0])
+        self.assertEqual(said.split("\n")[1], "made")
+
+    def test_what_there_is(self) -> None:
+        names = [backend["name"] for backend in warpaes.backends()]
+        self.assertIn("libcrypto", names)
+
+    def test_end_with_work_in_flight(self) -> None:
+        run_python(
+            "import threading, warpaes\n"
+            "from warpaes.aead import AESGCM\n"
+            "gcm, data = AESGCM(bytes(16)), bytes(1 << 22)\n"
+            "def work():\n"
+            "    while True: gcm.encrypt(bytes(12), data, None)\n"
+            "for _ in range(3): threading.Thread(target=work, daemon=True).start()\n"
+            "batch = gcm.submit('encrypt', [i.to_bytes(12, 'big') for i in range(9)], [data] * 9)\n"
+            "import time; time.sleep(0.2)"
+        )
+
+
+class Fork(unittest.TestCase):
+    def in_child(self, action: object) -> str:
+        """What the action says in a child of fork."""
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                said = str(action())  # type: ignore[operator]
+            except BaseException as error:
+                said = f"{type(error).__name__}: {error}"
+            os.write(write, said.encode())
+            os._exit(0)
+        os.close(write)
+        with os.fdopen(read) as pipe:
+            said = pipe.read()
+        os.waitpid(child, 0)
+        return said
+
+    def test_keys_and_classes_go_on(self) -> None:
+        expected = seal(1)
+        self.assertEqual(self.in_child(lambda: seal(1) == expected), "True")
+
+    def test_a_child_of_a_child(self) -> None:
+        expected = seal(2)
+        self.assertEqual(self.in_child(lambda: self.in_child(lambda: seal(2) == expected)), "True")
+
+    def test_what_belongs_to_the_parents_engine(self) -> None:
+        context = Cipher(algorithms.AES(bytes(16)), modes.CTR(bytes(16))).encryptor()
+        context.update(b"x")
+        self.assertIn("made before fork", self.in_child(lambda: context.update(b"x")))
+        batch = GCM.submit("encrypt", [NONCE], [b"x"])
+        self.assertIn("made before fork", self.in_child(batch.result))
+        self.assertEqual(len(context.update(b"x")), 1)
+        self.assertEqual(batch.result(), [GCM.encrypt(NONCE, b"x", None)])
+
+    def test_a_child_cannot_be_given_the_parents_file(self) -> None:
+        import io
+
+        keyset = warpaes.Keyset.generate()
+        file = io.BytesIO()
+        with warpaes.open(file, "wb", keyset=keyset) as writer:
+            writer.write(b"text")
+        reader = warpaes.open(file, keyset=keyset)
+        self.assertIn("made before fork", self.in_child(reader.read))
+        self.assertEqual(reader.read(), b"text")
+
+    def test_while_others_are_at_work(self) -> None:
+        stop = threading.Event()
+
+        def work() -> None:
+            while not stop.is_set():
+                seal(0)
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        try:
+            expected = seal(3)
+            for _ in range(10):
+                self.assertEqual(self.in_child(lambda: seal(3) == expected), "True")
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+
+    def test_multiprocessing(self) -> None:
+        expected = [seal(i) for i in range(4)]
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            self.assertEqual(pool.map(seal, range(4)), expected)
+
+    def test_configure_in_a_child(self) -> None:
+        seal(0)
+        self.assertEqual(self.in_child(lambda: warpaes.configure(backend="libcrypto") or len(seal(0))), "16")
+
+
+class Threads(unittest.TestCase):
+    def test_many_at_once(self) -> None:
+        expected = [seal(i) for i in range(8)]
+        found: list[bytes] = [b""] * 8
+
+        def work(i: int) -> None:
+            for _ in range(20):
+                found[i] = seal(i)
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(found, expected)
+
+    def test_a_writer_is_for_one(self) -> None:
+        entered, go = threading.Event(), threading.Event()
+
+        def slow(piece: memoryview) -> None:
+            if len(piece) < 100:  # the header, which comes when the file is begun
+                return
+            entered.set()
+            go.wait(60)
+
+        writer = warpaes.Writer(slow, warpaes.Keyset.generate("AES128_GCM_HKDF_4KB"))
+        thread = threading.Thread(target=lambda: writer.write(bytes(64 << 20)))
+        thread.start()
+        entered.wait(60)
+        try:
+            with self.assertRaisesRegex(exceptions.Error, "one at a time"):
+                writer.write(b"x")
+            with self.assertRaisesRegex(exceptions.Error, "one at a time"):
+                writer.abort()
+        finally:
+            go.set()
+            thread.join()
+        writer.abort()
+
+
+if __name__ == "__main__":
+    unittest.main()

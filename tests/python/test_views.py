@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Data where it lies: buffers, NumPy's arrays, and tensors by DLPack and the CUDA array interface, in host memory."""
+
+from __future__ import annotations
+
+import array
+import mmap
+import unittest
+from typing import Any
+
+from support import growth, needed
+from warpaes.aead import AESGCM
+
+GCM = AESGCM(bytes(16))
+NONCE = bytes(12)
+
+
+class DlpackOnly:
+    """A tensor that has nothing but DLPack, as PyTorch's had for long; `versions`: whether it knows version 1."""
+
+    def __init__(self, array: Any, *, versions: bool = True, device: tuple[int, int] = (1, 0)) -> None:
+        self.array = array
+        self.versions = versions
+        self.device = device
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if "max_version" in options and not self.versions:
+            raise TypeError("unexpected keyword argument 'max_version'")
+        return self.array.__dlpack__(**options)
+
+
+class Buffers(unittest.TestCase):
+    def test_any_buffer(self) -> None:
+        expected = GCM.encrypt(NONCE, b"abcdefgh", b"aad")
+        page = mmap.mmap(-1, 8)
+        page[:] = b"abcdefgh"
+        for data in (bytearray(b"abcdefgh"), memoryview(b"abcdefgh"), array.array("b", b"abcdefgh"), page):
+            self.assertEqual(GCM.encrypt(NONCE, data, memoryview(b"aad")), expected)
+
+    def test_a_view_with_steps(self) -> None:
+        with self.assertRaisesRegex(BufferError, "contiguous"):
+            GCM.encrypt(NONCE, memoryview(b"abcdefgh")[::2], None)
+
+    def test_what_is_held_is_released(self) -> None:
+        data, out = bytearray(b"x" * 100_000), bytearray(100_016)
+        GCM.encrypt_into(NONCE, data, None, out)
+        data.extend(b"y")
+        with self.assertRaises(ValueError):
+            GCM.encrypt_into(NONCE, data, None, out)
+        out.extend(b"y")
+
+
+class Arrays(unittest.TestCase):
+    def setUp(self) -> None:
+        self.numpy = needed("numpy")
+
+    def test_any_dtype_and_shape(self) -> None:
+        np = self.numpy
+        for dtype in ("u1", "<i4", ">f8", "f2", "c16", "?"):
+            data = np.arange(24).reshape(2, 3, 4).astype(dtype)
+            sealed = GCM.encrypt(NONCE, data, None)
+            self.assertEqual(sealed, GCM.encrypt(NONCE, data.tobytes(), None))
+            out = np.empty_like(data)
+            GCM.decrypt_into(NONCE, sealed, None, out)
+            self.assertTrue((out == data).all())
+
+    def test_refused(self) -> None:
+        np = self.numpy
+        out = np.zeros(16, np.uint8)
+        out.flags.writeable = False
+        with self.assertRaises(BufferError):
+            GCM.encrypt_into(NONCE, b"", None, out)
+        with self.assertRaisesRegex(BufferError, "contiguous"):
+            GCM.encrypt(NONCE, np.zeros((4, 4))[:, 1], None)
+        with self.assertRaisesRegex(BufferError, "contiguous"):
+            GCM.encrypt(NONCE, np.asfortranarray(np.zeros((4, 4))), None)
+        with self.assertRaisesRegex(TypeError, "Python objects"):
+            GCM.encrypt(NONCE, np.array([object()]), None)
+
+    def test_dlpack(self) -> None:
+        data = self.numpy.arange(1000, dtype="f4")
+        expected = GCM.encrypt(NONCE, data.tobytes(), None)
+        for versions in (True, False):
+            self.assertEqual(GCM.encrypt(NONCE, DlpackOnly(data, versions=versions), None), expected)
+            out = self.numpy.zeros(4016, "u1")
+            GCM.encrypt_into(NONCE, DlpackOnly(data), None, DlpackOnly(out, versions=versions))
+            self.assertEqual(out.tobytes(), expected)
+
+    def test_dlpack_refused(self) -> None:
+        data = self.numpy.zeros((4, 4))
+        with self.assertRaisesRegex(BufferError, "contiguous"):
+            GCM.encrypt(NONCE, DlpackOnly(data.T), None)
+        with self.assertRaisesRegex(BufferError, "kind 7"):
+            GCM.encrypt(NONCE, DlpackOnly(data, device=(7, 0)), None)
+        data.flags.writeable = False
+        with self.assertRaises(BufferError):
+            GCM.encrypt_into(NONCE, b"", None, DlpackOnly(data.reshape(-1)[:2]))
+
+    def test_nothing_leaks(self) -> None:
+        data = self.numpy.zeros(100_000, "u1")
+
+        def once() -> None:
+            GCM.encrypt(NONCE, DlpackOnly(data.copy()), None)
+            GCM.encrypt(NONCE, DlpackOnly(data.copy(), versions=False), None)
+            try:
+                GCM.encrypt(NONCE, DlpackOnly(data.copy().reshape(10, -1).T), None)
+            except BufferError:
+                return
+            raise AssertionError("not contiguous")
+
+        self.assertLess(growth(once, 200), 2 << 20)
+
+
+class Torch(unittest.TestCase):
+    """With PyTorch, where it is installed: it is too large for the tests' environment."""
+
+    def setUp(self) -> None:
+        try:
+            import torch
+        except ModuleNotFoundError:
+            self.skipTest("torch is not installed; a machine that has it runs this")
+        self.torch = torch
+
+    def test_tensors(self) -> None:
+        torch = self.torch
+        data = torch.arange(1000, dtype=torch.bfloat16).reshape(10, 100)
+        expected = GCM.encrypt(NONCE, data.view(torch.uint8).numpy(), None)
+        self.assertEqual(GCM.encrypt(NONCE, data, None), expected)
+        out, tag = torch.empty_like(data), torch.empty(16, dtype=torch.uint8)
+        GCM.encrypt_into(NONCE, data, None, out, tag=tag)
+        self.assertEqual(bytes(out.view(torch.uint8).numpy()) + bytes(tag.numpy()), expected)
+        with self.assertRaisesRegex(BufferError, "contiguous"):
+            GCM.encrypt(NONCE, data.T, None)
+        with self.assertRaisesRegex(BufferError, "requires grad"):
+            GCM.encrypt_into(NONCE, data, None, torch.zeros(10, 100, requires_grad=True), tag=tag)
+
+
+if __name__ == "__main__":
+    unittest.main()
