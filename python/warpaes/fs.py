@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -38,15 +39,13 @@ class _ClosingWriter(SealedWriter):
         if not self.closed:
             super().close()
             self._below.close()
+            self._below.commit()
 
     def abort(self) -> None:
         if not self.closed:
             super().abort()
-            # A store that uploads in parts can forget them; elsewhere a file is left that no reader opens.
-            if hasattr(self._below, "discard"):
-                self._below.discard()
-            else:
-                self._below.close()
+            self._below.close()
+            self._below.discard()
 
 
 class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
@@ -115,7 +114,9 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         if mode == "rb":
             return _ClosingReader(self.fs.open(path, "rb"), self.keyset, self._associated_data(path))
         if mode in ("wb", "xb"):
-            return _ClosingWriter(self.fs.open(path, mode), self.keyset, self._associated_data(path))
+            # It appears when it is whole: the store is told so, or to forget it.
+            below = self.fs.open(path, mode, autocommit=False)
+            return _ClosingWriter(below, self.keyset, self._associated_data(path))
         raise ValueError(f"mode must be rb, wb or xb, not {mode!r}: nothing can be added to a sealed file")
 
     def _plain(self, entry: dict[str, Any]) -> dict[str, Any]:
@@ -203,8 +204,16 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         """Remove a file."""
         return self._rm(path)
 
+    def cp_file(self, path1: str, path2: str, **options: Any) -> Any:
+        """Copy a file; where associated data are those of its path, sealed anew."""
+        if not callable(self.associated_data):
+            return self.fs.cp_file(self._strip_protocol(path1), self._strip_protocol(path2), **options)
+        with self.open(path1, "rb") as source, self.open(path2, "wb") as target:
+            shutil.copyfileobj(source, target, 16 << 20)
+        return None
+
     def mv(self, path1: str, path2: str, **options: Any) -> Any:
-        """Move a file; not where associated data are those of its path."""
+        """Move a file; where associated data are those of its path, sealed anew."""
         if callable(self.associated_data):
             return super().mv(path1, path2, **options)
         return self.fs.mv(self._strip_protocol(path1), self._strip_protocol(path2), **options)

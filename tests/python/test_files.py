@@ -113,7 +113,9 @@ class Reading(Files):
             self.assertEqual(file.reader.read(0, 4000), TEXT[:4000])
             buffer = bytearray(b"x" * len(TEXT))
             with self.assertRaisesRegex(exceptions.InvalidTag, "segment 12"):
-                file.readinto(buffer)
+                file.read()
+            with self.assertRaisesRegex(exceptions.InvalidTag, "segment 12"):
+                file.reader.read_into(0, buffer)
             self.assertEqual(bytes(buffer), bytes(len(TEXT)))
         for wrong in (bytes(sealed[:-1]), bytes(sealed[:4096]), bytes(10), b""):
             with self.assertRaises((exceptions.InvalidTag, exceptions.FormatError)):
@@ -183,7 +185,7 @@ class Sources(Files):
 
     def test_one_that_raises(self) -> None:
         class Broken(io.BytesIO):
-            good = 3
+            good = 2
 
             def readinto(self, buffer: Any) -> int:
                 self.good -= 1
@@ -286,7 +288,7 @@ class Writing(Files):
 
         class Full(io.BytesIO):
             def write(self, data: Any) -> int:
-                if len(self.getbuffer()) > 10_000:
+                if len(self.getbuffer()) > 10:
                     raise OSError(28, "No space left on device")
                 return super().write(data)
 
@@ -314,7 +316,7 @@ class Keysets(Files):
         with warpaes.open(self.path, keyset=again) as file:
             self.assertEqual(file.read(), b"old")
         again.disable(first["key_id"])
-        with self.assertRaises(exceptions.KeysetError):
+        with self.assertRaises(exceptions.InvalidTag):
             warpaes.open(self.path, keyset=again)
         again.enable(first["key_id"])
         again.remove(first["key_id"])
@@ -344,22 +346,26 @@ class Keysets(Files):
 class WithTink(Files):
     def setUp(self) -> None:
         super().setUp()
-        self.tink = needed("tink")
-        self.streaming = needed("tink.streaming_aead")
-        self.streaming.register()
+        needed("tink")
+        from tink import json_proto_keyset_format, secret_key_access, streaming_aead
 
-    def primitive(self) -> Any:
-        secrets = needed("tink.secret_key_access")
-        handle = needed("tink.json_proto_keyset_format").parse(self.keyset.to_json().decode(), secrets.TOKEN)
-        return handle.primitive(self.streaming.StreamingAead)
+        streaming_aead.register()
+        handle = json_proto_keyset_format.parse(self.keyset.to_json().decode(), secret_key_access.TOKEN)
+        self.primitive = handle.primitive(streaming_aead.StreamingAead)
 
     def test_both_directions(self) -> None:
-        self.write(TEXT, associated_data=b"aad")
-        with self.primitive().new_decrypting_stream(open(self.path, "rb"), b"aad") as stream:
+        class KeepOpen(io.BytesIO):
+            def close(self) -> None:
+                """Tink closes what it is given."""
+
+        sealed = KeepOpen()
+        self.write(TEXT, sealed, associated_data=b"aad")
+        with self.primitive.new_decrypting_stream(io.BytesIO(sealed.getvalue()), b"aad") as stream:
             self.assertEqual(stream.read(), TEXT)
-        with self.primitive().new_encrypting_stream(open(self.path, "wb"), b"aad") as stream:
+        sealed = KeepOpen()
+        with self.primitive.new_encrypting_stream(sealed, b"aad") as stream:
             stream.write(TEXT)
-        with warpaes.open(self.path, keyset=self.keyset, associated_data=b"aad") as file:
+        with warpaes.open(sealed, keyset=self.keyset, associated_data=b"aad") as file:
             self.assertEqual(file.read(), TEXT)
 
 
@@ -483,8 +489,9 @@ class Fsspec(Files):
             files.cat_file(str(self.folder / "elsewhere"))
 
     def test_an_exception_leaves_nothing_that_opens(self) -> None:
-        with self.assertRaises(KeyError), self.fsspec.open(f"warpaes::file://{self.path}", "wb", keyset=self.keyset) as f:
-            f.write(TEXT)
+        files = self.fsspec.filesystem("warpaes", keyset=self.keyset, target_protocol="file")
+        with self.assertRaises(KeyError), files.open(str(self.path), "wb") as file:
+            file.write(TEXT)
             raise KeyError
         with self.assertRaises((OSError, exceptions.FormatError, exceptions.InvalidTag)):
             warpaes.open(self.path, keyset=self.keyset)

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""Tensors in device memory, on the simulated GPU (tests/simulated): the same library otherwise, loaded before it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import unittest
+from typing import Any
+
+import warpaes
+from support import run_python
+from warpaes import Memory, exceptions
+from warpaes.aead import AESCCM, AESGCM, AESGCMSIV, AESSIV
+from warpaes.ciphers import Cipher, algorithms, modes
+
+SIMULATED = os.environ.get("WARPAES_SIMULATED", "")
+KEY = bytes(range(32))
+NONCE = bytes(12)
+LENGTHS = (1, 15, 16, 17, 1000, 4096, 100_003)
+
+
+def text(length: int) -> bytes:
+    return bytes(i * 7 % 251 for i in range(length))
+
+
+def on_device(data: bytes) -> Memory:
+    memory = Memory(max(len(data), 1), "device")
+    if data:
+        warpaes.copy(Part(memory, 0, len(data)), data)
+    return memory
+
+
+class Part:
+    """Bytes of a device's memory, as CuPy's and Numba's arrays show them."""
+
+    def __init__(self, memory: Memory, at: int, length: int, *, writable: bool = True, **more: Any) -> None:
+        self.memory = memory
+        address = memory.__cuda_array_interface__["data"][0]
+        self.__cuda_array_interface__ = {
+            "shape": (length,),
+            "typestr": "|u1",
+            "data": (address + at, not writable),
+            "version": 3,
+            **more,
+        }
+
+
+def bytes_of(memory: Any, at: int, length: int) -> bytes:
+    out = bytearray(length)
+    warpaes.copy(out, Part(memory, at, length))
+    return bytes(out)
+
+
+class Whole(unittest.TestCase):
+    def test_gcm_and_ccm(self) -> None:
+        for aead in (AESGCM(KEY), AESCCM(KEY)):
+            for length in LENGTHS:
+                if isinstance(aead, AESCCM) and length > 5000:
+                    continue
+                data = on_device(text(length))
+                sealed = Memory(length + 16, "device")
+                self.assertEqual(aead.encrypt_into(NONCE, data, b"aad", sealed), length + 16)
+                expected = aead.encrypt(NONCE, text(length), b"aad")
+                self.assertEqual(bytes_of(sealed, 0, length + 16), expected)
+                out = Memory(length, "device")
+                aead.decrypt_into(NONCE, sealed, b"aad", out)
+                self.assertEqual(bytes_of(out, 0, length), text(length))
+
+    def test_in_place_with_a_tag_of_its_own(self) -> None:
+        gcm = AESGCM(KEY)
+        data, tag = on_device(text(4096)), Memory(16, "device")
+        gcm.encrypt_into(NONCE, data, None, data, tag=tag)
+        self.assertEqual(bytes_of(data, 0, 4096) + bytes_of(tag, 0, 16), gcm.encrypt(NONCE, text(4096), None))
+        gcm.decrypt_into(NONCE, data, None, data, tag=tag)
+        self.assertEqual(bytes_of(data, 0, 4096), text(4096))
+        gcm.encrypt_into(NONCE, data, None, data, tag=tag)
+        gcm.decrypt_into(NONCE, data, None, data, tag=bytes_of(tag, 0, 16))
+        self.assertEqual(bytes_of(data, 0, 4096), text(4096))
+
+    def test_a_wrong_tag_raises_or_is_told(self) -> None:
+        gcm = AESGCM(KEY)
+        sealed = bytearray(gcm.encrypt(NONCE, text(1000), None))
+        sealed[0] ^= 1
+        out = on_device(b"x" * 1000)
+        for _ in range(3):
+            with self.assertRaises(exceptions.InvalidTag):
+                gcm.decrypt_into(NONCE, on_device(bytes(sealed)), None, out)
+            self.assertEqual(bytes_of(out, 0, 1000), bytes(1000))
+        status = on_device(b"\xff" * 4)
+        gcm.decrypt_into(NONCE, on_device(bytes(sealed)), None, out, status=status)
+        self.assertEqual(int.from_bytes(bytes_of(status, 0, 4), sys.byteorder), 22)
+        sealed[0] ^= 1
+        gcm.decrypt_into(NONCE, on_device(bytes(sealed)), None, out, status=status)
+        self.assertEqual(int.from_bytes(bytes_of(status, 0, 4), sys.byteorder), 0)
+        self.assertEqual(bytes_of(out, 0, 1000), text(1000))
+
+    def test_modes(self) -> None:
+        for mode in (modes.CTR(NONCE + bytes(4)), modes.CBC(bytes(16)), modes.ECB(), modes.XTS(bytes(16))):
+            cipher = Cipher(algorithms.AES(KEY), mode)
+            expected = bytearray(4096)
+            cipher.encrypt_into(text(4096), expected)
+            data = on_device(text(4096))
+            cipher.encrypt_into(data, data)
+            self.assertEqual(bytes_of(data, 0, 4096), bytes(expected), mode.name)
+            cipher.decrypt_into(data, data)
+            self.assertEqual(bytes_of(data, 0, 4096), text(4096))
+
+    def test_a_named_stream(self) -> None:
+        class Stream:
+            ptr = 0
+
+        class Protocol:
+            def __cuda_stream__(self) -> tuple[int, int]:
+                return (0, 0)
+
+        for stream in (0, Stream(), Protocol(), None):
+            data = on_device(text(100))
+            Cipher(algorithms.AES(KEY), modes.CTR(bytes(16))).encrypt_into(data, data, stream=stream)
+        with self.assertRaisesRegex(TypeError, "stream must be"):
+            Cipher(algorithms.AES(KEY), modes.CTR(bytes(16))).encrypt_into(data, data, stream="default")
+
+
+class Mistakes(unittest.TestCase):
+    def setUp(self) -> None:
+        self.gcm = AESGCM(KEY)
+        self.data = on_device(text(100))
+
+    def refused(self, kind: type[BaseException], words: str, data: Any, buf: Any, **named: Any) -> None:
+        with self.assertRaisesRegex(kind, words):
+            self.gcm.encrypt_into(NONCE, data, None, buf, **named)
+
+    def test_places(self) -> None:
+        here = bytearray(116)
+        self.refused(ValueError, "one of input and output lies in device memory", self.data, here)
+        self.refused(ValueError, "one of input and output lies in device memory", bytes(100), Memory(116, "device"))
+        self.refused(ValueError, "tag must lie in the memory", self.data, self.data, tag=bytearray(16))
+        with self.assertRaisesRegex(TypeError, "use encrypt_into"):
+            self.gcm.encrypt(NONCE, self.data, None)
+        with self.assertRaisesRegex(TypeError, "nonce must lie in host memory"):
+            self.gcm.encrypt(on_device(NONCE), b"", None)
+        with self.assertRaisesRegex(TypeError, "AESGCMSIV is computed on CPUs"):
+            AESGCMSIV(KEY).encrypt_into(NONCE, self.data, None, Memory(116, "device"))
+        with self.assertRaisesRegex(TypeError, "AESSIV is computed on CPUs"):
+            AESSIV(KEY).encrypt(self.data, None)
+        with self.assertRaisesRegex(TypeError, "pieces come from host memory"):
+            Cipher(algorithms.AES(KEY), modes.CTR(bytes(16))).encryptor().update(self.data)
+        with self.assertRaisesRegex(TypeError, "must lie in host memory"):
+            self.gcm.encrypt_batch([NONCE], [self.data])
+
+    def test_array_interfaces(self) -> None:
+        out = Memory(116, "device")
+        part = Part(self.data, 0, 50, strides=(2,))
+        self.refused(BufferError, "not contiguous", part, out)
+        self.refused(BufferError, "read-only", self.data, Part(out, 0, 116, writable=False))
+        self.refused(BufferError, "mask", Part(self.data, 0, 100, mask=self.data), out)
+        self.refused(TypeError, "not bytes", Part(self.data, 0, 100, typestr="|O8"), out)
+        self.refused(TypeError, "lacks data", Part(self.data, 0, 100, shape=None), out)
+        self.refused(ValueError, "buffer must be 116 bytes", self.data, self.data)
+        self.refused(ValueError, "overlap", Part(self.data, 0, 50), Part(self.data, 20, 66))
+
+    def test_the_processor_cannot_reach_it(self) -> None:
+        with self.assertRaisesRegex(TypeError, "device"):
+            memoryview(self.data)  # type: ignore[arg-type]
+        with self.assertRaises(AttributeError):
+            _ = Memory(4).__cuda_array_interface__
+        with self.assertRaises(ValueError):
+            Memory(4, "nowhere")  # type: ignore[arg-type]
+        with self.assertRaisesRegex(ValueError, "equally long"):
+            warpaes.copy(bytearray(3), self.data)
+
+
+class Files(unittest.TestCase):
+    def test_read_into_device_memory(self) -> None:
+        keyset = warpaes.Keyset.generate("AES128_GCM_HKDF_4KB")
+        pieces: list[bytes] = []
+        writer = warpaes.Writer(lambda piece: pieces.append(bytes(piece)), keyset)
+        writer.write(on_device(text(20_000)))
+        writer.finish()
+        reader = warpaes.Reader(b"".join(pieces), keyset)
+        out = Memory(20_000, "device")
+        self.assertEqual(reader.read_into(0, out), 20_000)
+        self.assertEqual(bytes_of(out, 0, 20_000), text(20_000))
+
+
+class NoDevice(unittest.TestCase):
+    def test_said(self) -> None:
+        """Without the simulator, on a machine that has no GPU."""
+        said = run_python(
+            "import warpaes\n"
+            "if all(backend['device'] < 0 for backend in warpaes.backends()):\n"
+            "    try: warpaes.Memory(16, 'device')\n"
+            "    except Exception as error: print(type(error).__name__, error)\n"
+            "    try: warpaes.configure(backend='cuda')\n"
+            "    except Exception as error: print(type(error).__name__, error)\n"
+            "else: print('Error a GPU is here')",
+            LD_PRELOAD="",
+        )
+        for line in said.strip().split("\n"):
+            self.assertTrue(line.startswith("Error "), said)
+
+
+if __name__ == "__main__":
+    if not os.path.exists(SIMULATED):
+        print("the simulated GPU is not built")
+        sys.exit(77)
+    if os.environ.get("LD_PRELOAD") != SIMULATED:
+        os.execve(sys.executable, [sys.executable, "-B", "-X", "dev", *sys.argv], os.environ | {"LD_PRELOAD": SIMULATED})
+    unittest.main()
