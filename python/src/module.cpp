@@ -35,7 +35,10 @@ PyObject* initialize() {
         find_exceptions();
         watch_end(module.get());
         check(PyModule_AddStringConstant(module.get(), "version", warpaes_version()));
-        for (const auto add : {add_engine, add_aead, add_ciphers, add_cmac, add_keywrap, add_files, add_batches, add_memory}) add(module.get());
+        for (const auto add : {add_engine, add_aead, add_ciphers, add_cmac, add_keywrap, add_files, add_batches, add_memory,
+                               add_random}) {
+            add(module.get());
+        }
         return module.release();
     });
 }

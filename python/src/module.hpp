@@ -15,5 +15,6 @@ void add_cmac(PyObject* module);
 void add_keywrap(PyObject* module);
 void add_files(PyObject* module);
 void add_batches(PyObject* module);
+void add_random(PyObject* module);
 
 }  // namespace warpaes::python

@@ -12,9 +12,11 @@ from . import aead, ciphers, cmac, exceptions, keywrap
 from ._native import Memory, backends, configure, copy
 from ._native import inspect
 from ._native import version as __version__
+from .random import Generator
 from .files import Keyset, Reader, SealedReader, SealedWriter, Writer, open
 
 __all__ = [
+    "Generator",
     "Keyset",
     "Memory",
     "Reader",

@@ -170,6 +170,13 @@ class Mistakes(unittest.TestCase):
             warpaes.copy(bytearray(3), self.data)
 
 
+class Random(unittest.TestCase):
+    def test_the_same_bits_there(self) -> None:
+        memory = Memory(1000, "device")
+        warpaes.Generator(KEY, stream=3).fill(memory)
+        self.assertEqual(bytes_of(memory, 0, 1000), warpaes.Generator(KEY, stream=3).bytes(1000))
+
+
 class Files(unittest.TestCase):
     def test_read_into_device_memory(self) -> None:
         keyset = warpaes.Keyset.generate("AES128_GCM_HKDF_4KB")

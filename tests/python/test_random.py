@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""Random numbers: the keystream, known answers of what is made of it, and that it is distributed as it should be."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+import unittest
+from fractions import Fraction
+from typing import Any
+
+import warpaes
+from support import needed
+from warpaes.ciphers import Cipher, algorithms, modes
+
+KEY = bytes(range(32))
+
+
+def keystream(length: int, stream: int = 0, at: int = 0) -> bytes:
+    counter = (stream << 64 | at // 16).to_bytes(16, "big")
+    return Cipher(algorithms.AES(KEY), modes.CTR(counter)).encryptor().update(bytes(length))
+
+
+def series(z: float, factors: list[float]) -> float:
+    total = factors[0]
+    for factor in factors[1:]:
+        total = total * z + factor
+    return total
+
+
+def normal_pair(first: int, second: int) -> tuple[float, float]:
+    """What docs/python.md says, in Python's numbers, each operation of which is rounded by itself."""
+    mantissa, exponent = math.frexp(((first >> 11) + 1) * 2.0**-53)
+    if mantissa < math.sqrt(0.5):
+        mantissa, exponent = mantissa * 2.0, exponent - 1
+    s = (mantissa - 1.0) / (mantissa + 1.0)
+    half = s * (s * s) * series(s * s, [1.0 / n for n in range(23, 1, -2)]) + s
+    radius = math.sqrt(-2.0 * (exponent * math.log(2) + (half + half)))
+    x = ((second >> 11 & (1 << 51) - 1) * 2.0**-51 - 0.5) * (math.pi / 2)
+    z = x * x
+    sine = x * z * series(z, [(-1) ** n / math.factorial(2 * n + 1) for n in range(7, 0, -1)]) + x
+    cosine = z * series(z, [(-1) ** n / math.factorial(2 * n) for n in range(8, 0, -1)]) + 1.0
+    c, s = (cosine - sine) * math.sqrt(0.5), (cosine + sine) * math.sqrt(0.5)
+    turned = [(c, s), (-s, c), (-c, -s), (s, -c)][second >> 62]
+    return radius * turned[0], radius * turned[1]
+
+
+class Bits(unittest.TestCase):
+    def test_the_keystream(self) -> None:
+        generator = warpaes.Generator(KEY, stream=5)
+        self.assertEqual(generator.bytes(100), keystream(100, 5))
+        self.assertEqual(generator.position, 112)
+        self.assertEqual(generator.bytes(20), keystream(20, 5, 112))
+        generator.position = 16
+        self.assertEqual(generator.bytes(33), keystream(33, 5, 16))
+        self.assertEqual(generator.spawn(6).bytes(16), keystream(16, 6))
+        generator.position = (1 << 68) - 16
+        self.assertEqual(generator.bytes(16), keystream(16, 5, (1 << 68) - 16))
+        with self.assertRaisesRegex(ValueError, "used up"):
+            generator.bytes(1)
+
+    def test_a_key_of_its_own(self) -> None:
+        self.assertNotEqual(warpaes.Generator().bytes(16), warpaes.Generator().bytes(16))
+
+    def test_mistakes(self) -> None:
+        for wrong in (dict(key=bytes(15)), dict(stream=-1), dict(stream=1 << 64)):
+            with self.assertRaises(ValueError):
+                warpaes.Generator(**wrong)  # type: ignore[arg-type]
+        with self.assertRaises(ValueError):
+            warpaes.Generator(KEY).position = 8
+        with self.assertRaises((TypeError, BufferError)):
+            warpaes.Generator(KEY).fill(bytes(8))
+
+    def test_threads_share_it(self) -> None:
+        generator, found = warpaes.Generator(KEY), []
+
+        def take() -> None:
+            for _ in range(100):
+                found.append(generator.bytes(16))
+
+        threads = [threading.Thread(target=take) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        whole = keystream(6400)
+        self.assertEqual(sorted(found), sorted(whole[at : at + 16] for at in range(0, 6400, 16)))
+
+
+class Numbers(unittest.TestCase):
+    def setUp(self) -> None:
+        self.numpy = needed("numpy")
+
+    def test_uniform_by_definition(self) -> None:
+        np = self.numpy
+        words = np.frombuffer(keystream(8000), "<u8")
+        expected = (words >> np.uint64(11)).astype("f8") * 2.0**-53
+        self.assertTrue((warpaes.Generator(KEY).random(1000) == expected).all())
+        words = np.frombuffer(keystream(4000), "<u4")
+        expected = (words >> np.uint32(8)).astype("f4") * np.float32(2.0**-24)
+        found = warpaes.Generator(KEY).random((10, 100), "float32")
+        self.assertEqual(found.shape, (10, 100))
+        self.assertTrue((found.reshape(-1) == expected).all())
+        scaled = warpaes.Generator(KEY).uniform(-3, 5, 1000)
+        self.assertTrue((scaled == warpaes.Generator(KEY).random(1000) * 8.0 + -3.0).all())
+
+    def test_integers_by_definition(self) -> None:
+        bits = keystream(16_000)
+        numbers = [int.from_bytes(bits[at : at + 16], "little") for at in range(0, len(bits), 16)]
+        for low, high, dtype in ((0, 6, "i8"), (-5, 5, "i4"), (-(2**63), 2**63, "i8"), (0, 2**64, "u8"), (7, 8, "u1")):
+            found = warpaes.Generator(KEY).integers(low, high, 1000, dtype)
+            self.assertEqual(found.dtype, self.numpy.dtype(dtype))
+            self.assertEqual([int(x) for x in found], [low + (x * (high - low) >> 128) for x in numbers])
+
+    def test_normal_is_what_it_is_everywhere(self) -> None:
+        """Against the logarithm, sine and cosine of the machine, to the last few bits; and bits that never change."""
+        np = self.numpy
+        words = np.frombuffer(keystream(160_000), "<u8").reshape(-1, 2)
+        first = ((words[:, 0] >> np.uint64(11)) + np.uint64(1)).astype("f8") * 2.0**-53
+        angle = 2 * math.pi * ((words[:, 1] >> np.uint64(11)).astype("f8") * 2.0**-53)
+        radius = np.sqrt(-2 * np.log(first))
+        expected = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1).reshape(-1)
+        found = warpaes.Generator(KEY).normal(size=20_000)
+        self.assertLess(float(np.abs(found - expected).max()), 4e-15)
+        by_definition = [number for pair in words[:500] for number in normal_pair(int(pair[0]), int(pair[1]))]
+        self.assertEqual(found[:1000].tolist(), by_definition)
+        digest = hashlib.sha256(found.astype("<f8").tobytes()).hexdigest()
+        self.assertEqual(digest, "03824272a8557cf928509a4b230492e1c69a99146801e9d8db29c0dd89775034")
+
+    def test_normal_at_the_edges(self) -> None:
+        np, native = self.numpy, __import__("warpaes._native")._native
+        edges = np.array([0, 2**64 - 1, 2**11, 2**63], "u8")
+        angles = np.array([0, 2**61, 2**62, 2**63, 3 << 62, 2**64 - 1], "u8")
+        words = np.array([[a, b] for a in edges for b in angles], "u8")
+        numbers = words.view("f8").copy()
+        native.shape("normal", numbers, 0, 0)
+        self.assertTrue(np.isfinite(numbers).all())
+        # The smallest of (0, 1] is 2^-53, so that nothing is further out than this.
+        self.assertLess(float(np.abs(numbers).max()), math.sqrt(2 * 53 * math.log(2)) + 1e-9)
+
+    def test_distributions(self) -> None:
+        """Mean, variance and counts of a million, within six standard deviations."""
+        generator, count = warpaes.Generator(KEY), 1_000_000
+        uniform = generator.random(count)
+        self.assertLess(abs(uniform.mean() - 0.5), 6 * math.sqrt(1 / 12 / count))
+        for dtype in ("f8", "f4"):
+            normal = generator.normal(3, 2, count, dtype)
+            self.assertLess(abs(normal.mean() - 3), 6 * 2 / math.sqrt(count))
+            self.assertLess(abs(normal.var() - 4), 6 * 4 * math.sqrt(2 / count))
+            inside = (abs(normal - 3) < 2).mean()
+            self.assertLess(abs(inside - math.erf(1 / math.sqrt(2))), 6 * math.sqrt(0.25 / count))
+        counts = self.numpy.bincount(generator.integers(10, size=count))
+        self.assertLess(float((counts - count / 10).__abs__().max()), 6 * math.sqrt(count * 0.09))
+
+    def test_frequencies_of_bits(self) -> None:
+        """SP 800-22, 2.1 and 2.3: ones, and runs, of eight million bits."""
+        bits = self.numpy.unpackbits(self.numpy.frombuffer(warpaes.Generator(KEY).bytes(1_000_000), "u1"))
+        ones = int(bits.sum())
+        self.assertLess(abs(ones - len(bits) / 2), 6 * math.sqrt(len(bits)) / 2)
+        runs = 1 + int((bits[1:] != bits[:-1]).sum())
+        share = Fraction(ones, len(bits))
+        expected = 2 * len(bits) * float(share * (1 - share))
+        self.assertLess(abs(runs - expected), 6 * 2 * math.sqrt(2 * len(bits)) * float(share * (1 - share)))
+
+    def test_mistakes(self) -> None:
+        generator: Any = warpaes.Generator(KEY)
+        for action in (lambda: generator.integers(0), lambda: generator.integers(0, 300, 1, "u1")):
+            with self.assertRaises(ValueError):
+                action()
+        for action in (lambda: generator.random(1, "f2"), lambda: generator.integers(3, dtype="f8")):
+            with self.assertRaises(TypeError):
+                action()
+
+
+if __name__ == "__main__":
+    unittest.main()
