@@ -30,8 +30,8 @@ public:
     /// Runs `use` with the interpreter's lock; it returns 0, or anything else with an exception set.
     template <typename Use>
     int call(const Use& use) noexcept {
-        stop_at_end();
-        const PyGILState_STATE state = PyGILState_Ensure();
+        PyGILState_STATE state;
+        if (!lock_for_callback(state)) return -1;
         const int result = guarded(-1, [&] { return use(function_); });
         if (result != 0) keep();
         PyGILState_Release(state);

@@ -115,18 +115,42 @@ Object add_type(PyObject* module, PyType_Spec& spec) {
 namespace {
 
 std::atomic<bool> ending{false};
+std::atomic<unsigned> waiting{0};  ///< threads that are about to get the lock
 std::thread::id ending_thread;
 
+/// Whether to ask for the lock; if so, `waiting` counts this thread.
+bool may_lock() {
+    ++waiting;
+    if (!ending.load() || std::this_thread::get_id() == ending_thread) return true;
+    --waiting;
+    return false;
+}
+
+/// Called before the interpreter ends. Threads that wait for the lock get it once more; later ones do not ask.
 Object at_end(PyObject*, const Call&) {
     ending_thread = std::this_thread::get_id();
     ending.store(true);
+    while (waiting.load() != 0) {
+        PyThreadState* thread = PyEval_SaveThread();
+        usleep(100);
+        PyEval_RestoreThread(thread);
+    }
     return none();
 }
 
 }  // namespace
 
-void stop_at_end() {
-    while (ending.load() && std::this_thread::get_id() != ending_thread) pause();
+void lock_again(PyThreadState* thread) {
+    while (!may_lock()) pause();
+    PyEval_RestoreThread(thread);
+    --waiting;
+}
+
+bool lock_for_callback(PyGILState_STATE& state) {
+    if (!may_lock()) return false;
+    state = PyGILState_Ensure();
+    --waiting;
+    return true;
 }
 
 void watch_end(PyObject* module) {

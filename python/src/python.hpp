@@ -171,16 +171,17 @@ Object add_type(PyObject* module, PyType_Spec& spec);
 /// Work without the interpreter's lock if it is long: giving it up and getting it back costs more than a short message.
 inline constexpr std::size_t long_work = std::size_t{16} << 10;
 
-/// Once the interpreter ends, a thread that it does not wait for must not ask for its lock: it would be ended amid C++.
-/// Such a thread stays here until the process is gone; the one that ends the interpreter returns.
-void stop_at_end();
+/// Takes the interpreter's lock back. Once the interpreter ends, a thread that it does not wait for would be ended
+/// amid C++ by asking for it: it stays here instead until the process is gone.
+void lock_again(PyThreadState* thread);
+/// The same for a thread of the library's; false if it is too late to call Python.
+bool lock_for_callback(PyGILState_STATE& state);
 
 template <typename Function>
 auto unlocked(const Function& function) {
     PyThreadState* thread = PyEval_SaveThread();
     const auto result = function();
-    stop_at_end();
-    PyEval_RestoreThread(thread);
+    lock_again(thread);
     return result;
 }
 template <typename Function>

@@ -15,7 +15,7 @@ def main() -> int:
     if importlib.util.find_spec("mypy") is None:
         print("mypy is not installed: tools/setup test brings it")
         return 77
-    folder = pathlib.Path(sys.argv[1])
+    folder = pathlib.Path(sys.argv[1]).resolve()
     settings = ["--config-file", str(folder / "mypy.ini")]
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | {"MYPYPATH": str(folder)}

@@ -148,8 +148,8 @@ class Reading(Files):
             f"file = warpaes.open({str(self.path)!r}, keyset=warpaes.Keyset.parse(open({str(keyset)!r}).read()))\n"
             f"first = file.read(10)\n"
             f"child = os.fork()\n"
-            f"print(file.read(10).hex(), flush=True)\n"
-            f"if child: os.waitpid(child, 0)"
+            f"if child: os.waitpid(child, 0)\n"
+            f"print(file.read(10).hex(), flush=True)"
         )
         self.assertEqual(said.split(), [TEXT[10:20].hex()] * 2)
 

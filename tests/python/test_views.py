@@ -114,29 +114,5 @@ class Arrays(unittest.TestCase):
         self.assertLess(growth(once, 200), 2 << 20)
 
 
-class Torch(unittest.TestCase):
-    """With PyTorch, where it is installed: it is too large for the tests' environment."""
-
-    def setUp(self) -> None:
-        try:
-            import torch
-        except ModuleNotFoundError:
-            self.skipTest("torch is not installed; a machine that has it runs this")
-        self.torch = torch
-
-    def test_tensors(self) -> None:
-        torch = self.torch
-        data = torch.arange(1000, dtype=torch.bfloat16).reshape(10, 100)
-        expected = GCM.encrypt(NONCE, data.view(torch.uint8).numpy(), None)
-        self.assertEqual(GCM.encrypt(NONCE, data, None), expected)
-        out, tag = torch.empty_like(data), torch.empty(16, dtype=torch.uint8)
-        GCM.encrypt_into(NONCE, data, None, out, tag=tag)
-        self.assertEqual(bytes(out.view(torch.uint8).numpy()) + bytes(tag.numpy()), expected)
-        with self.assertRaisesRegex(BufferError, "contiguous"):
-            GCM.encrypt(NONCE, data.T, None)
-        with self.assertRaisesRegex(BufferError, "requires grad"):
-            GCM.encrypt_into(NONCE, data, None, torch.zeros(10, 100, requires_grad=True), tag=tag)
-
-
 if __name__ == "__main__":
     unittest.main()
