@@ -65,7 +65,9 @@ warpaes_message aead_message(const Aead& aead, warpaes_direction direction, cons
     return message;
 }
 
-const Aead& aead_of(PyObject* self) { return state_of<Aead>(self); }
+const Aead& aead_of(PyObject* self) {
+    return state_of<Aead>(self);
+}
 
 View optional_view(PyObject* object, const char* name) {
     return object == nullptr || object == Py_None ? View() : View(object, name);
@@ -95,8 +97,8 @@ Object encrypt(PyObject* self, const Call& call) {
     in.must_lie_here("encrypt_into");
     check_length(aead, in.nonce.size(), in.data.size());
     Object out = new_bytes(in.data.size() + aead.tag_bytes);
-    const warpaes_message message = aead_message(aead, WARPAES_ENCRYPT, in.nonce, in.aad, in.data.data(), in.data.size(),
-                                                 bytes_of(out), bytes_of(out) + in.data.size());
+    const warpaes_message message = aead_message(aead, WARPAES_ENCRYPT, in.nonce, in.aad, in.data.data(),
+                                                 in.data.size(), bytes_of(out), bytes_of(out) + in.data.size());
     check(run_here(message, in.data.size() + in.aad.size()));
     return out;
 }
@@ -147,7 +149,8 @@ void run(const Aead& aead, warpaes_message& message, const Operands& in, const V
          PyObject* stream) {
     const Place place = place_of(in.data, out, stream);
     if (!place.device) {
-        if (extras.has_status) raise(PyExc_ValueError, "status is for tensors in device memory; here a wrong tag raises");
+        if (extras.has_status)
+            raise(PyExc_ValueError, "status is for tensors in device memory; here a wrong tag raises");
         check(run_here(message, message.input_len + in.aad.size()));
         return;
     }
@@ -162,8 +165,8 @@ void run(const Aead& aead, warpaes_message& message, const Operands& in, const V
 }
 
 Object encrypt_into(PyObject* self, const Call& call) {
-    const auto [nonce, data, aad, buf, tag, stream] = arguments(
-        call, "encrypt_into", {"nonce", "data", "associated_data", "buf", "tag", "stream"}, 4, 2);
+    const auto [nonce, data, aad, buf, tag, stream] =
+        arguments(call, "encrypt_into", {"nonce", "data", "associated_data", "buf", "tag", "stream"}, 4, 2);
     const Aead& aead = aead_of(self);
     const Operands in(aead, nonce, data, aad);
     const View out(buf, "buf", Access::write);
@@ -178,8 +181,8 @@ Object encrypt_into(PyObject* self, const Call& call) {
 }
 
 Object decrypt_into(PyObject* self, const Call& call) {
-    const auto [nonce, data, aad, buf, tag, status, stream] = arguments(
-        call, "decrypt_into", {"nonce", "data", "associated_data", "buf", "tag", "status", "stream"}, 4, 3);
+    const auto [nonce, data, aad, buf, tag, status, stream] =
+        arguments(call, "decrypt_into", {"nonce", "data", "associated_data", "buf", "tag", "status", "stream"}, 4, 3);
     const Aead& aead = aead_of(self);
     const Operands in(aead, nonce, data, aad);
     const View out(buf, "buf", Access::write);
@@ -235,15 +238,16 @@ void init(AeadObject& self, PyObject* args, PyObject* kwargs) {
 const PyMethodDef generate_def = method_def<generate_key>(
     "generate_key", "generate_key(bit_length)\n--\n\nA random key of 128, 192 or 256 bits.", METH_STATIC);
 const PyMethodDef encrypt_def = method_def<encrypt>(
-    "encrypt", "encrypt($self, nonce, data, associated_data)\n--\n\nThe ciphertext of data with its tag behind it, as bytes.");
+    "encrypt",
+    "encrypt($self, nonce, data, associated_data)\n--\n\nThe ciphertext of data with its tag behind it, as bytes.");
 const PyMethodDef decrypt_def = method_def<decrypt>(
     "decrypt",
     "decrypt($self, nonce, data, associated_data)\n--\n\n"
     "The plaintext of data, a ciphertext with its tag behind it. InvalidTag if it is not authentic.");
-const PyMethodDef encrypt_into_def = method_def<encrypt_into>(
-    "encrypt_into",
-    "encrypt_into($self, nonce, data, associated_data, buf, *, tag=None, stream=None)\n--\n\n"
-    "Write ciphertext and tag to buf, or the tag to `tag`; returns the bytes written to buf.");
+const PyMethodDef encrypt_into_def =
+    method_def<encrypt_into>("encrypt_into",
+                             "encrypt_into($self, nonce, data, associated_data, buf, *, tag=None, stream=None)\n--\n\n"
+                             "Write ciphertext and tag to buf, or the tag to `tag`; returns the bytes written to buf.");
 const PyMethodDef decrypt_into_def = method_def<decrypt_into>(
     "decrypt_into",
     "decrypt_into($self, nonce, data, associated_data, buf, *, tag=None, status=None, stream=None)\n--\n\n"
@@ -253,7 +257,11 @@ const PyMethodDef end_of_methods = {nullptr, nullptr, 0, nullptr};
 PyMethodDef single_methods[] = {generate_def,     encrypt_def,      decrypt_def,
                                 encrypt_into_def, decrypt_into_def, end_of_methods};
 PyMethodDef methods[] = {
-    generate_def, encrypt_def, decrypt_def, encrypt_into_def, decrypt_into_def,
+    generate_def,
+    encrypt_def,
+    decrypt_def,
+    encrypt_into_def,
+    decrypt_into_def,
     method_def<encrypt_batch>("encrypt_batch",
                               "encrypt_batch($self, nonces, data, associated_data=None, *, return_exceptions=False, "
                               "check_nonces=True)\n--\n\n"
@@ -261,9 +269,10 @@ PyMethodDef methods[] = {
     method_def<decrypt_batch>("decrypt_batch",
                               "decrypt_batch($self, nonces, data, associated_data=None, *, return_exceptions=False, "
                               "check_nonces=True)\n--\n\nDecrypt a list of messages at once; a list of plaintexts."),
-    method_def<submit_batch>("submit",
-                             "submit($self, direction, nonces, data, associated_data=None, *, check_nonces=True)\n--\n\n"
-                             "Begin to 'encrypt' or 'decrypt' a list of messages; a Batch to wait for or to await."),
+    method_def<submit_batch>(
+        "submit",
+        "submit($self, direction, nonces, data, associated_data=None, *, check_nonces=True)\n--\n\n"
+        "Begin to 'encrypt' or 'decrypt' a list of messages; a Batch to wait for or to await."),
     method_def<submit_batch_into>(
         "submit_into",
         "submit_into($self, direction, nonces, data, offsets, lengths, buf, tags, associated_data=None, *, "

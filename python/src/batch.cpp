@@ -13,9 +13,9 @@ namespace {
 struct BatchState {
     warpaes_batch* handle = nullptr;
     unsigned forks = 0;
-    std::vector<View> views;     ///< what the entries point to
-    Object owner;                ///< the AEAD object, for its key
-    Object outputs;              ///< a list of bytes; none if the results lie in the caller's buffer
+    std::vector<View> views;  ///< what the entries point to
+    Object owner;             ///< the AEAD object, for its key
+    Object outputs;           ///< a list of bytes; none if the results lie in the caller's buffer
     std::vector<warpaes_batch_entry> entries;
     std::vector<warpaes_entry_result> results;
 
@@ -50,7 +50,9 @@ View here(PyObject* object, const char* name, Access access = Access::read) {
     return view;
 }
 
-bool is_list(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
+bool is_list(PyObject* object) {
+    return PyList_Check(object) || PyTuple_Check(object);
+}
 
 Py_ssize_t length_of(PyObject* list) {
     const Py_ssize_t length = PySequence_Size(list);
@@ -189,11 +191,10 @@ struct Numbers {
 
 Object submit_into(PyObject* self, const Call& call) {
     const auto [direction_object, nonces_object, data_object, offsets_object, lengths_object, buf, tags_object,
-                aad_object, check_object] =
-        arguments(call, "submit_into",
-                  {"direction", "nonces", "data", "offsets", "lengths", "buf", "tags", "associated_data",
-                   "check_nonces"},
-                  7, 1);
+                aad_object, check_object] = arguments(call, "submit_into",
+                                                      {"direction", "nonces", "data", "offsets", "lengths", "buf",
+                                                       "tags", "associated_data", "check_nonces"},
+                                                      7, 1);
     const std::string word = to_text(direction_object, "direction");
     if (word != "encrypt" && word != "decrypt") raise(PyExc_ValueError, "direction must be 'encrypt' or 'decrypt'");
     const bool encrypts = word == "encrypt";
@@ -209,7 +210,8 @@ Object submit_into(PyObject* self, const Call& call) {
     View out = here(buf, "buf", Access::write);
     View tags = here(tags_object, "tags", encrypts ? Access::write : Access::read);
     if (out.size() != data.size()) raise(PyExc_ValueError, "buffer must be %zu bytes", data.size());
-    if (tags.size() != count * aead.tag_bytes) raise(PyExc_ValueError, "tags must be %zu bytes", count * aead.tag_bytes);
+    if (tags.size() != count * aead.tag_bytes)
+        raise(PyExc_ValueError, "tags must be %zu bytes", count * aead.tag_bytes);
     const Parts nonces(batch, nonces_object, "nonces", count, false);
     const Parts aad(batch, aad_object, "associated_data", count, true);
     batch.entries.reserve(count);
@@ -357,9 +359,15 @@ Object encrypt_batch(PyObject* self, const Call& call) {
 Object decrypt_batch(PyObject* self, const Call& call) {
     return at_once(self, call, "decrypt_batch", WARPAES_DECRYPT);
 }
-Object submit_batch(PyObject* self, const Call& call) { return submit_list(self, call); }
-Object submit_batch_into(PyObject* self, const Call& call) { return submit_into(self, call); }
+Object submit_batch(PyObject* self, const Call& call) {
+    return submit_list(self, call);
+}
+Object submit_batch_into(PyObject* self, const Call& call) {
+    return submit_into(self, call);
+}
 
-void add_batches(PyObject* module) { batch_type = reinterpret_cast<PyTypeObject*>(add_type(module, spec).release()); }
+void add_batches(PyObject* module) {
+    batch_type = reinterpret_cast<PyTypeObject*>(add_type(module, spec).release());
+}
 
 }  // namespace warpaes::python

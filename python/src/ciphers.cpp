@@ -79,8 +79,10 @@ Context& alive(PyObject* self) {
 View host_view(PyObject* object, const char* name, Access access = Access::read) {
     View view(object, name, access);
     if (view.on_device()) {
-        raise(PyExc_TypeError, "%s lies in device memory: pieces come from host memory; Cipher.encrypt_into and "
-              "decrypt_into take whole tensors", name);
+        raise(PyExc_TypeError,
+              "%s lies in device memory: pieces come from host memory; Cipher.encrypt_into and "
+              "decrypt_into take whole tensors",
+              name);
     }
     return view;
 }
@@ -91,7 +93,8 @@ std::size_t piece(Context& context, const View& data, std::uint8_t* output, std:
         return warpaes_context_update(context.handle, data.data(), data.size(), output, capacity, &written);
     });
     if (status == WARPAES_ERROR_DATA_LENGTH && context.setting.mode == WARPAES_XTS && data.size() < 16) {
-        raise(PyExc_ValueError, "In XTS mode you must supply at least a full block in the first update call. For AES "
+        raise(PyExc_ValueError,
+              "In XTS mode you must supply at least a full block in the first update call. For AES "
               "this is 16 bytes.");
     }
     check_context(context, status);
@@ -170,9 +173,8 @@ Object authenticate(PyObject* self, const Call& call) {
     const View data = host_view(object, "data");
     Context& context = alive(self);
     if (context.updated) raise(exceptions.already_updated, "Update has been called on this context.");
-    check_context(context, unlocked_if(data.size() >= long_work, [&] {
-        return warpaes_context_aad(context.handle, data.data(), data.size());
-    }));
+    check_context(context, unlocked_if(data.size() >= long_work,
+                                       [&] { return warpaes_context_aad(context.handle, data.data(), data.size()); }));
     return none();
 }
 
@@ -209,22 +211,31 @@ PyObject* get_tag(PyObject* self, void*) {
 }
 
 const PyMethodDef update_def = method_def<update>("update", "update($self, data)\n--\n\nThe next piece, as bytes.");
-const PyMethodDef update_into_def =
-    method_def<update_into>("update_into", "update_into($self, data, buf)\n--\n\nThe next piece; returns the bytes written.");
+const PyMethodDef update_into_def = method_def<update_into>(
+    "update_into", "update_into($self, data, buf)\n--\n\nThe next piece; returns the bytes written.");
 const PyMethodDef finalize_def = method_def<finalize>("finalize", "finalize($self)\n--\n\nEnd the message.");
 const PyMethodDef reset_def =
     method_def<reset_nonce>("reset_nonce", "reset_nonce($self, nonce)\n--\n\nCTR: begin another message.");
-const PyMethodDef authenticate_def = method_def<authenticate>(
-    "authenticate_additional_data", "authenticate_additional_data($self, data)\n--\n\nAssociated data, before any update.");
+const PyMethodDef authenticate_def =
+    method_def<authenticate>("authenticate_additional_data",
+                             "authenticate_additional_data($self, data)\n--\n\nAssociated data, before any update.");
 const PyMethodDef end_of_methods = {nullptr, nullptr, 0, nullptr};
 
 PyMethodDef cipher_methods[] = {
-    update_def, update_into_def, finalize_def, reset_def,
-    method_def<seek>("seek", "seek($self, offset)\n--\n\nCTR: go to byte `offset` of the message."), end_of_methods};
-PyMethodDef encryption_methods[] = {update_def, update_into_def, finalize_def, reset_def, authenticate_def,
-                                    end_of_methods};
+    update_def,
+    update_into_def,
+    finalize_def,
+    reset_def,
+    method_def<seek>("seek", "seek($self, offset)\n--\n\nCTR: go to byte `offset` of the message."),
+    end_of_methods};
+PyMethodDef encryption_methods[] = {update_def, update_into_def,  finalize_def,
+                                    reset_def,  authenticate_def, end_of_methods};
 PyMethodDef decryption_methods[] = {
-    update_def, update_into_def, finalize_def, reset_def, authenticate_def,
+    update_def,
+    update_into_def,
+    finalize_def,
+    reset_def,
+    authenticate_def,
     method_def<finalize_with_tag>("finalize_with_tag",
                                   "finalize_with_tag($self, tag)\n--\n\nEnd the message, of which this is the tag."),
     end_of_methods};
@@ -269,8 +280,8 @@ Object make_context(PyObject*, const Call& call) {
 
 /// crypt(mode, encrypt, key, iv, data, buf, data_unit_bytes, stream): a whole message of a mode without tags.
 Object crypt(PyObject*, const Call& call) {
-    const auto [mode, encrypt, key, iv, data_object, buf, unit, stream] = arguments(
-        call, "crypt", {"mode", "encrypt", "key", "iv", "data", "buf", "data_unit_bytes", "stream"});
+    const auto [mode, encrypt, key, iv, data_object, buf, unit, stream] =
+        arguments(call, "crypt", {"mode", "encrypt", "key", "iv", "data", "buf", "data_unit_bytes", "stream"});
     const Setting setting = setting_of(mode, key, iv);
     const View data(data_object, "data");
     const View out(buf, "buf", Access::write);
@@ -319,9 +330,9 @@ PyTypeObject* add_context_type(PyObject* module, const char* name, const char* d
 void add_ciphers(PyObject* module) {
     cipher_type = add_context_type<0>(module, "warpaes.ciphers.CipherContext", "A message that arrives in pieces.",
                                       cipher_methods, nullptr);
-    encryption_type = add_context_type<1>(module, "warpaes.ciphers.AEADEncryptionContext",
-                                          "A message that arrives in pieces and gets a tag.", encryption_methods,
-                                          tag_property);
+    encryption_type =
+        add_context_type<1>(module, "warpaes.ciphers.AEADEncryptionContext",
+                            "A message that arrives in pieces and gets a tag.", encryption_methods, tag_property);
     decryption_type = add_context_type<2>(module, "warpaes.ciphers.AEADDecryptionContext",
                                           "A message with a tag that arrives in pieces. What update returns is not "
                                           "authentic before finalize has returned.",

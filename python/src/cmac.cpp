@@ -61,8 +61,8 @@ Object update(PyObject* self, const Call& call) {
     const Mac& mac = alive(self);
     std::size_t written = 0;
     check_mac(mac, unlocked_if(data.size() >= long_work / 8, [&] {
-        return warpaes_context_update(mac.handle, data.data(), data.size(), nullptr, 0, &written);
-    }));
+                  return warpaes_context_update(mac.handle, data.data(), data.size(), nullptr, 0, &written);
+              }));
     return none();
 }
 
@@ -128,6 +128,8 @@ PyType_Spec spec = {"warpaes._native.Mac", sizeof(MacObject), 0, Py_TPFLAGS_DEFA
 
 }  // namespace
 
-void add_cmac(PyObject* module) { add_type(module, spec); }
+void add_cmac(PyObject* module) {
+    add_type(module, spec);
+}
 
 }  // namespace warpaes::python

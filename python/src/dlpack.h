@@ -1,5 +1,6 @@
 /*
- * DLPack's structs as far as they are needed to borrow a tensor: dmlc's dlpack.h, versions 0.x and 1.x, whose layout is fixed.
+ * DLPack's structs as far as they are needed to borrow a tensor: dmlc's dlpack.h, versions 0.x and 1.x, whose layout is
+ * fixed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

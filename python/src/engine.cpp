@@ -46,8 +46,7 @@ warpaes_engine* create() {
 }
 
 Object configure(PyObject*, const Call& call) {
-    const auto [backend, threads, device] =
-        arguments(call, "configure", {"backend", "threads", "device"}, 0, 0);
+    const auto [backend, threads, device] = arguments(call, "configure", {"backend", "threads", "device"}, 0, 0);
     if (current.load() != nullptr) {
         raise(exceptions.error, "the engine of this process is already at work: call configure() before anything else");
     }
@@ -97,11 +96,14 @@ warpaes_engine* engine() {
     return found != nullptr ? found : create();
 }
 
-unsigned forks() noexcept { return fork_count.load(std::memory_order_relaxed); }
+unsigned forks() noexcept {
+    return fork_count.load(std::memory_order_relaxed);
+}
 
 void check_process(unsigned made, const char* thing) {
     if (made != forks()) {
-        raise(exceptions.error, "%s was made before fork(), and cannot be used in the child process: make it there", thing);
+        raise(exceptions.error, "%s was made before fork(), and cannot be used in the child process: make it there",
+              thing);
     }
 }
 

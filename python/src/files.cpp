@@ -105,8 +105,8 @@ using ReaderObject = Instance<ReaderState>;
 /// The function is given (offset, memoryview) and fills all of it.
 int read_source(void* user, std::uint64_t offset, void* buffer, std::uint64_t length) {
     return static_cast<Callback*>(user)->call([&](PyObject* function) {
-        const Object view(PyMemoryView_FromMemory(static_cast<char*>(buffer), static_cast<Py_ssize_t>(length),
-                                                  PyBUF_WRITE));
+        const Object view(
+            PyMemoryView_FromMemory(static_cast<char*>(buffer), static_cast<Py_ssize_t>(length), PyBUF_WRITE));
         const Object result(PyObject_CallFunction(function, "KO", static_cast<unsigned long long>(offset), view.get()));
         // The memory is the library's: a view that the function has kept must not reach it.
         const Object released(PyObject_CallMethod(view.get(), "release", nullptr));
@@ -141,15 +141,15 @@ void init_reader(ReaderObject& self, PyObject* args, PyObject* kwargs) {
         source.memory_len = reader.memory.size();
     } else {
         reader.callback.set(source_object);
-        if (size == nullptr || size == Py_None) raise(PyExc_TypeError, "a function needs `size`, the bytes of the file");
+        if (size == nullptr || size == Py_None)
+            raise(PyExc_TypeError, "a function needs `size`, the bytes of the file");
         source.size = to_u64(size, "size");
         source.read = read_source;
         source.user = &reader.callback;
     }
     warpaes_engine* with = engine();
-    reader.callback.check(unlocked([&] {
-        return warpaes_reader_open(with, &source, keys, aad.data(), aad.size(), &reader.handle);
-    }));
+    reader.callback.check(
+        unlocked([&] { return warpaes_reader_open(with, &source, keys, aad.data(), aad.size(), &reader.handle); }));
 }
 
 ReaderState& open_reader(PyObject* self) {
@@ -217,8 +217,9 @@ PyObject* reader_size(PyObject* self, void*) {
 
 PyMethodDef reader_methods[] = {
     method_def<read>("read", "read($self, offset, length)\n--\n\nBytes at an offset; fewer only at the end."),
-    method_def<read_into>("read_into",
-                          "read_into($self, offset, buf)\n--\n\nFill a buffer or a tensor from an offset on; returns how much."),
+    method_def<read_into>(
+        "read_into",
+        "read_into($self, offset, buf)\n--\n\nFill a buffer or a tensor from an offset on; returns how much."),
     method_def<close_reader>("close", "close($self)\n--\n\nFree it."),
     {nullptr, nullptr, 0, nullptr},
 };
@@ -293,9 +294,8 @@ void init_writer(WriterObject& self, PyObject* args, PyObject* kwargs) {
         sink.user = &writer.callback;
     }
     warpaes_engine* with = engine();
-    writer.callback.check(unlocked([&] {
-        return warpaes_writer_open(with, &sink, keys, aad.data(), aad.size(), &writer.handle);
-    }));
+    writer.callback.check(
+        unlocked([&] { return warpaes_writer_open(with, &sink, keys, aad.data(), aad.size(), &writer.handle); }));
 }
 
 /// One call at a time on a writer.
@@ -345,8 +345,9 @@ PyMethodDef writer_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 PyType_Slot writer_slots[] = {
-    {Py_tp_doc, const_cast<char*>("Writer(sink, keyset, associated_data=None, overwrite=False)\n--\n\n"
-                                  "Writes a sealed file, front to back, to a path or to a function of each next piece.")},
+    {Py_tp_doc,
+     const_cast<char*>("Writer(sink, keyset, associated_data=None, overwrite=False)\n--\n\n"
+                       "Writes a sealed file, front to back, to a path or to a function of each next piece.")},
     {Py_tp_new, reinterpret_cast<void*>(construct<WriterObject, init_writer>)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destruct<WriterObject>)},
     {Py_tp_methods, writer_methods},
@@ -374,7 +375,7 @@ Object inspect(PyObject*, const Call& call) {
 
 PyMethodDef functions[] = {
     method_def<inspect>("inspect",
-                           "inspect(path, template=None)\n--\n\nWhat can be said about a sealed file without a key."),
+                        "inspect(path, template=None)\n--\n\nWhat can be said about a sealed file without a key."),
     {nullptr, nullptr, 0, nullptr},
 };
 

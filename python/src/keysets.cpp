@@ -13,7 +13,9 @@ using KeysetObject = Instance<KeysetState>;
 
 PyTypeObject* keyset_type;
 
-warpaes_keyset* handle_of(PyObject* self) { return state_of<KeysetState>(self).handle; }
+warpaes_keyset* handle_of(PyObject* self) {
+    return state_of<KeysetState>(self).handle;
+}
 
 Object new_keyset(PyObject* type) {
     auto* cls = reinterpret_cast<PyTypeObject*>(type);
@@ -121,9 +123,12 @@ Object rotate(PyObject* self, const Call& call) {
 
 const char* name_of(warpaes_key_state state) {
     switch (state) {
-        case WARPAES_KEY_ENABLED: return "enabled";
-        case WARPAES_KEY_DISABLED: return "disabled";
-        case WARPAES_KEY_DESTROYED: return "destroyed";
+    case WARPAES_KEY_ENABLED:
+        return "enabled";
+    case WARPAES_KEY_DISABLED:
+        return "disabled";
+    case WARPAES_KEY_DESTROYED:
+        return "destroyed";
     }
     return "";
 }
@@ -163,11 +168,14 @@ Object templates(PyObject*, const Call& call) {
     return list;
 }
 
-Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(warpaes_keyset_count(handle_of(self))); }
+Py_ssize_t length(PyObject* self) {
+    return static_cast<Py_ssize_t>(warpaes_keyset_count(handle_of(self)));
+}
 
 PyMethodDef methods[] = {
     method_def<generate>("generate",
-                         "generate($type, template='AES256_GCM_HKDF_1MB')\n--\n\nA keyset of one new random key.", METH_CLASS),
+                         "generate($type, template='AES256_GCM_HKDF_1MB')\n--\n\nA keyset of one new random key.",
+                         METH_CLASS),
     method_def<parse>("parse", "parse($type, json)\n--\n\nA cleartext keyset of Tink's, as JSON.", METH_CLASS),
     method_def<from_raw>("from_raw", "from_raw($type, template, key)\n--\n\nA keyset of one raw key.", METH_CLASS),
     method_def<templates>("templates", "templates()\n--\n\nThe names of templates.", METH_STATIC),
@@ -179,7 +187,8 @@ PyMethodDef methods[] = {
     method_def<promote>("promote", "promote($self, key_id)\n--\n\nMake a key the primary."),
     method_def<remove>("remove", "remove($self, key_id)\n--\n\nRemove a key that is not the primary."),
     method_def<set_state<WARPAES_KEY_ENABLED>>("enable", "enable($self, key_id)\n--\n\nUse a key again."),
-    method_def<set_state<WARPAES_KEY_DISABLED>>("disable", "disable($self, key_id)\n--\n\nKeep a key and do not use it."),
+    method_def<set_state<WARPAES_KEY_DISABLED>>("disable",
+                                                "disable($self, key_id)\n--\n\nKeep a key and do not use it."),
     method_def<set_state<WARPAES_KEY_DESTROYED>>("destroy",
                                                  "destroy($self, key_id)\n--\n\nDestroy a key; its number stays."),
     method_def<keys>("keys", "keys($self)\n--\n\nWhat can be said about the keys, as a list of dictionaries."),

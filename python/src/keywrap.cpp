@@ -64,8 +64,12 @@ Object unwrap(const Call& call, const char* function, warpaes_mode mode) {
                                             static_cast<Py_ssize_t>(result.output_len)));
 }
 
-Object aes_key_wrap(PyObject*, const Call& call) { return wrap(call, "aes_key_wrap", WARPAES_KW); }
-Object aes_key_unwrap(PyObject*, const Call& call) { return unwrap(call, "aes_key_unwrap", WARPAES_KW); }
+Object aes_key_wrap(PyObject*, const Call& call) {
+    return wrap(call, "aes_key_wrap", WARPAES_KW);
+}
+Object aes_key_unwrap(PyObject*, const Call& call) {
+    return unwrap(call, "aes_key_unwrap", WARPAES_KW);
+}
 Object aes_key_wrap_with_padding(PyObject*, const Call& call) {
     return wrap(call, "aes_key_wrap_with_padding", WARPAES_KWP);
 }
@@ -89,6 +93,8 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-void add_keywrap(PyObject* module) { check(PyModule_AddFunctions(module, functions)); }
+void add_keywrap(PyObject* module) {
+    check(PyModule_AddFunctions(module, functions));
+}
 
 }  // namespace warpaes::python

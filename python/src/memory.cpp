@@ -71,7 +71,9 @@ PyObject* device_number(PyObject* self, void*) {
     return PyLong_FromLong(memory.device ? memory.number : -1);
 }
 
-Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(state_of<MemoryState>(self).size); }
+Py_ssize_t length(PyObject* self) {
+    return static_cast<Py_ssize_t>(state_of<MemoryState>(self).size);
+}
 
 Object copy(PyObject*, const Call& call) {
     const auto [to, from] = arguments(call, "copy", {"to", "source"});

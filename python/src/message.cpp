@@ -89,7 +89,8 @@ warpaes_status run_on_device(warpaes_message& message, const Place& place) {
     message.device_status = slot.get();
     const warpaes_status enqueued = warpaes_crypt_async(with, &message, place.stream, nullptr);
     if (enqueued != WARPAES_OK) return enqueued;
-    if (!wait_for(place.stream)) raise(exceptions.error, "waiting for the stream failed; is it one of the data's device?");
+    if (!wait_for(place.stream))
+        raise(exceptions.error, "waiting for the stream failed; is it one of the data's device?");
     warpaes_status status = WARPAES_OK;
     check(warpaes_copy(with, &status, slot.get(), sizeof status));
     return status;

@@ -28,15 +28,15 @@ PyModuleDef definition = {
 PyObject* initialize() {
     return guarded(static_cast<PyObject*>(nullptr), [] {
         if (warpaes_abi_version() != WARPAES_ABI_VERSION) {
-            raise(PyExc_ImportError, "libwarpaes has ABI %u, and this extension was made for %d",
-                  warpaes_abi_version(), WARPAES_ABI_VERSION);
+            raise(PyExc_ImportError, "libwarpaes has ABI %u, and this extension was made for %d", warpaes_abi_version(),
+                  WARPAES_ABI_VERSION);
         }
         Object module(PyModule_Create(&definition));
         find_exceptions();
         watch_end(module.get());
         check(PyModule_AddStringConstant(module.get(), "version", warpaes_version()));
-        for (const auto add : {add_engine, add_aead, add_ciphers, add_cmac, add_keywrap, add_files, add_batches, add_memory,
-                               add_random}) {
+        for (const auto add : {add_engine, add_aead, add_ciphers, add_cmac, add_keywrap, add_files, add_batches,
+                               add_memory, add_random}) {
             add(module.get());
         }
         return module.release();
@@ -46,4 +46,6 @@ PyObject* initialize() {
 }  // namespace
 }  // namespace warpaes::python
 
-PyMODINIT_FUNC PyInit__native() { return warpaes::python::initialize(); }
+PyMODINIT_FUNC PyInit__native() {
+    return warpaes::python::initialize();
+}

@@ -25,32 +25,42 @@ namespace {
 
 PyObject* exception_of(warpaes_status status) {
     switch (status) {
-        case WARPAES_ERROR_ARGUMENT:
-        case WARPAES_ERROR_KEY_LENGTH:
-        case WARPAES_ERROR_IV_LENGTH:
-        case WARPAES_ERROR_DATA_LENGTH:
-        case WARPAES_ERROR_PADDING:
-        case WARPAES_ERROR_BUFFER_TOO_SMALL:
-        case WARPAES_ERROR_OVERLAP:
-        case WARPAES_ERROR_RANGE:
-        case WARPAES_ERROR_IV_REUSED: return PyExc_ValueError;
-        case WARPAES_ERROR_OUT_OF_MEMORY:
-        case WARPAES_ERROR_DEVICE_MEMORY: return PyExc_MemoryError;
-        case WARPAES_ERROR_NOT_FOUND: return PyExc_FileNotFoundError;
-        case WARPAES_ERROR_EXISTS: return PyExc_FileExistsError;
-        case WARPAES_ERROR_SAME_FILE:
-        case WARPAES_ERROR_READ:
-        case WARPAES_ERROR_WRITE: return PyExc_OSError;
-        case WARPAES_ERROR_FORMAT: return exceptions.format_error;
-        case WARPAES_ERROR_AUTHENTICATION: return exceptions.invalid_tag;
-        case WARPAES_ERROR_KEYSET: return exceptions.keyset_error;
-        case WARPAES_ERROR_TIMEOUT: return PyExc_TimeoutError;
-        case WARPAES_OK:
-        case WARPAES_ERROR_INTERNAL:
-        case WARPAES_ERROR_BACKEND:
-        case WARPAES_ERROR_DEVICE:
-        case WARPAES_ERROR_STATE:
-        case WARPAES_ERROR_CANCELLED: break;
+    case WARPAES_ERROR_ARGUMENT:
+    case WARPAES_ERROR_KEY_LENGTH:
+    case WARPAES_ERROR_IV_LENGTH:
+    case WARPAES_ERROR_DATA_LENGTH:
+    case WARPAES_ERROR_PADDING:
+    case WARPAES_ERROR_BUFFER_TOO_SMALL:
+    case WARPAES_ERROR_OVERLAP:
+    case WARPAES_ERROR_RANGE:
+    case WARPAES_ERROR_IV_REUSED:
+        return PyExc_ValueError;
+    case WARPAES_ERROR_OUT_OF_MEMORY:
+    case WARPAES_ERROR_DEVICE_MEMORY:
+        return PyExc_MemoryError;
+    case WARPAES_ERROR_NOT_FOUND:
+        return PyExc_FileNotFoundError;
+    case WARPAES_ERROR_EXISTS:
+        return PyExc_FileExistsError;
+    case WARPAES_ERROR_SAME_FILE:
+    case WARPAES_ERROR_READ:
+    case WARPAES_ERROR_WRITE:
+        return PyExc_OSError;
+    case WARPAES_ERROR_FORMAT:
+        return exceptions.format_error;
+    case WARPAES_ERROR_AUTHENTICATION:
+        return exceptions.invalid_tag;
+    case WARPAES_ERROR_KEYSET:
+        return exceptions.keyset_error;
+    case WARPAES_ERROR_TIMEOUT:
+        return PyExc_TimeoutError;
+    case WARPAES_OK:
+    case WARPAES_ERROR_INTERNAL:
+    case WARPAES_ERROR_BACKEND:
+    case WARPAES_ERROR_DEVICE:
+    case WARPAES_ERROR_STATE:
+    case WARPAES_ERROR_CANCELLED:
+        break;
     }
     return exceptions.error;
 }
@@ -58,9 +68,12 @@ PyObject* exception_of(warpaes_status status) {
 /// OSError's own types have an errno, which tells programs more than a sentence.
 int errno_of(warpaes_status status) {
     switch (status) {
-        case WARPAES_ERROR_NOT_FOUND: return ENOENT;
-        case WARPAES_ERROR_EXISTS: return EEXIST;
-        default: return 0;
+    case WARPAES_ERROR_NOT_FOUND:
+        return ENOENT;
+    case WARPAES_ERROR_EXISTS:
+        return EEXIST;
+    default:
+        return 0;
     }
 }
 

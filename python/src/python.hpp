@@ -7,7 +7,6 @@
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
-
 #include <warpaes/files.h>
 #include <warpaes/warpaes.h>
 
@@ -52,7 +51,9 @@ private:
     PyObject* object_ = nullptr;
 };
 
-inline Object none() { return Object::borrowed(Py_None); }
+inline Object none() {
+    return Object::borrowed(Py_None);
+}
 
 /// Throws if a call has returned a negative number.
 inline void check(int result) {
@@ -124,8 +125,9 @@ std::array<PyObject*, count> arguments(const Call& call, const char* function, c
 /// A method `Object f(PyObject* self, const Call&)` as the C API wants it.
 template <auto function>
 PyObject* method(PyObject* self, PyObject* const* values, Py_ssize_t count, PyObject* names) {
-    return guarded(static_cast<PyObject*>(nullptr),
-                   [&] { return function(self, Call{values, count, names}).release(); });
+    return guarded(static_cast<PyObject*>(nullptr), [&] {
+        return function(self, Call{values, count, names}).release();
+    });
 }
 template <auto function>
 PyMethodDef method_def(const char* name, const char* doc, int flags = 0) {
@@ -156,8 +158,7 @@ void destruct(PyObject* self) {
 /// An object of the extension: the head, and what it is.
 template <typename State>
 struct Instance {
-    PyObject_HEAD
-    State state;
+    PyObject_HEAD State state;
 };
 
 template <typename State>

@@ -1,6 +1,6 @@
 // Random numbers of random bits, in place, by arithmetic that gives the same on every machine: integers, IEEE 754
-// addition, multiplication, division and square roots, each rounded by itself. python/CMakeLists.txt forbids the compiler
-// to contract them. docs/python.md says what they are.
+// addition, multiplication, division and square roots, each rounded by itself. python/CMakeLists.txt forbids the
+// compiler to contract them. docs/python.md says what they are.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
@@ -27,11 +27,16 @@ void store(std::uint8_t* at, T value) {
 }
 
 /// [0, 1): the 53 highest bits of 64.
-double unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
+double unit(std::uint64_t bits) {
+    return static_cast<double>(bits >> 11) * 0x1p-53;
+}
 /// (0, 1].
-double positive_unit(std::uint64_t bits) { return static_cast<double>((bits >> 11) + 1) * 0x1p-53; }
+double positive_unit(std::uint64_t bits) {
+    return static_cast<double>((bits >> 11) + 1) * 0x1p-53;
+}
 
-/// The natural logarithm of a number in (0, 1]: m · 2^e with m in [√½, √2), and 2 artanh((m - 1) / (m + 1)) as a series.
+/// The natural logarithm of a number in (0, 1]: m · 2^e with m in [√½, √2), and 2 artanh((m - 1) / (m + 1)) as a
+/// series.
 double natural_logarithm(double x) {
     const auto bits = std::bit_cast<std::uint64_t>(x);
     auto exponent = static_cast<int>(bits >> 52) - 1022;
@@ -52,7 +57,8 @@ double natural_logarithm(double x) {
 double small_sine(double x) {
     const double z = x * x;
     double sum = -1.0 / 1307674368000.0;
-    for (const double c : {1.0 / 6227020800.0, -1.0 / 39916800.0, 1.0 / 362880.0, -1.0 / 5040.0, 1.0 / 120.0, -1.0 / 6.0}) {
+    for (const double c :
+         {1.0 / 6227020800.0, -1.0 / 39916800.0, 1.0 / 362880.0, -1.0 / 5040.0, 1.0 / 120.0, -1.0 / 6.0}) {
         sum = sum * z + c;
     }
     return x * z * sum + x;
@@ -67,8 +73,8 @@ double small_cosine(double x) {
     return z * sum + 1.0;
 }
 
-/// Two normal numbers of two words, by Box and Muller: the angle is the highest two bits' quarter, and what the other 51
-/// of 53 say within it, about its middle.
+/// Two normal numbers of two words, by Box and Muller: the angle is the highest two bits' quarter, and what the other
+/// 51 of 53 say within it, about its middle.
 void normal_pair(std::uint8_t* at) {
     const double radius = std::sqrt(-2.0 * natural_logarithm(positive_unit(load<std::uint64_t>(at))));
     const auto angle = load<std::uint64_t>(at + 8);
@@ -82,10 +88,17 @@ void normal_pair(std::uint8_t* at) {
     double first = c;
     double second = s;
     switch (angle >> 62) {
-        case 1: first = -s, second = c; break;
-        case 2: first = -c, second = -s; break;
-        case 3: first = s, second = -c; break;
-        default: break;
+    case 1:
+        first = -s, second = c;
+        break;
+    case 2:
+        first = -c, second = -s;
+        break;
+    case 3:
+        first = s, second = -c;
+        break;
+    default:
+        break;
     }
     store(at, radius * first);
     store(at + 8, radius * second);
@@ -94,8 +107,7 @@ void normal_pair(std::uint8_t* at) {
 /// shape(kind, buf, low, range): random bits become numbers where they lie. Integers take 16 bytes each and leave 8,
 /// from the beginning of the buffer on.
 Object shape(PyObject*, const Call& call) {
-    const auto [kind_object, buf, low_object, range_object] =
-        arguments(call, "shape", {"kind", "buf", "low", "range"});
+    const auto [kind_object, buf, low_object, range_object] = arguments(call, "shape", {"kind", "buf", "low", "range"});
     const std::string kind = to_text(kind_object, "kind");
     const View view(buf, "buf", Access::write);
     if (view.on_device()) raise(PyExc_TypeError, "buf must lie in host memory");
@@ -139,6 +151,8 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-void add_random(PyObject* module) { check(PyModule_AddFunctions(module, functions)); }
+void add_random(PyObject* module) {
+    check(PyModule_AddFunctions(module, functions));
+}
 
 }  // namespace warpaes::python

@@ -127,7 +127,8 @@ void init(AeadObject& self, PyObject* args, PyObject* kwargs) {
 PyMethodDef methods[] = {
     method_def<generate_key>("generate_key", "generate_key(bit_length)\n--\n\nA random key of 256, 384 or 512 bits.",
                              METH_STATIC),
-    method_def<encrypt>("encrypt", "encrypt($self, data, associated_data)\n--\n\nTag and ciphertext of data, as bytes."),
+    method_def<encrypt>("encrypt",
+                        "encrypt($self, data, associated_data)\n--\n\nTag and ciphertext of data, as bytes."),
     method_def<decrypt>("decrypt",
                         "decrypt($self, data, associated_data)\n--\n\n"
                         "The plaintext of data, a tag with its ciphertext. InvalidTag if it is not authentic."),
@@ -149,6 +150,8 @@ PyType_Spec spec = {"warpaes.aead.AESSIV", sizeof(AeadObject), 0, Py_TPFLAGS_DEF
 
 }  // namespace
 
-void add_siv(PyObject* module) { add_type(module, spec); }
+void add_siv(PyObject* module) {
+    add_type(module, spec);
+}
 
 }  // namespace warpaes::python

@@ -142,7 +142,8 @@ bool View::open_torch(PyObject* object, const char* name, Access access) {
     if (is_tensor == 0) return false;
     if (!is_true(object, "is_contiguous")) not_contiguous(name);
     if (is_true(object, "is_conj") || is_true(object, "is_neg")) {
-        raise(PyExc_BufferError, "%s is a lazy conjugate or negative; call resolve_conj() or resolve_neg() first", name);
+        raise(PyExc_BufferError, "%s is a lazy conjugate or negative; call resolve_conj() or resolve_neg() first",
+              name);
     }
     const Object grad(PyObject_GetAttrString(object, "requires_grad"));
     if (access == Access::write && PyObject_IsTrue(grad.get()) != 0) {
@@ -221,7 +222,8 @@ bool View::open_dlpack(PyObject* object, const char* name, Access access) {
     if (PyArg_ParseTuple(place.get(), "ii", &kind, &number) == 0) throw Raised();
     const bool cuda = kind == dlpack_cuda || kind == dlpack_cuda_managed;
     if (!cuda && kind != dlpack_cpu && kind != dlpack_cuda_host) {
-        raise(PyExc_BufferError, "%s is on a device of DLPack's kind %d; warpaes knows host and CUDA memory", name, kind);
+        raise(PyExc_BufferError, "%s is on a device of DLPack's kind %d; warpaes knows host and CUDA memory", name,
+              kind);
     }
     // On a GPU its owner makes the legacy default stream, on which the work will be, wait for its own.
     const Object no_arguments(PyTuple_New(0));
@@ -239,7 +241,8 @@ bool View::open_dlpack(PyObject* object, const char* name, Access access) {
     const DLTensor* tensor = nullptr;
     bool read_only = false;
     if (PyCapsule_IsValid(capsule.get(), "dltensor_versioned") != 0) {
-        auto* managed = static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.get(), "dltensor_versioned"));
+        auto* managed =
+            static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.get(), "dltensor_versioned"));
         tensor = &managed->dl_tensor;
         read_only = (managed->flags & dlpack_read_only) != 0;
     } else {

@@ -9,11 +9,10 @@ from __future__ import annotations
 import pathlib
 
 from . import aead, ciphers, cmac, exceptions, keywrap
-from ._native import Memory, backends, configure, copy
-from ._native import inspect
+from ._native import Memory, backends, configure, copy, inspect
 from ._native import version as __version__
-from .random import Generator
 from .files import Keyset, Reader, SealedReader, SealedWriter, Writer, open
+from .random import Generator
 
 __all__ = [
     "Generator",

@@ -1,7 +1,7 @@
 """Exceptions, by the names that pyca/cryptography gives them.
 
-Where a mistake is the caller's, ``TypeError``, ``ValueError`` and ``BufferError`` are raised; where a file is missing or
-cannot be read or written, ``OSError`` and its kinds.
+Where a mistake is the caller's, ``TypeError``, ``ValueError`` and ``BufferError`` are raised; where a file is missing
+or cannot be read or written, ``OSError`` and its kinds.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
     """Plaintexts of the sealed files of another file system, by the same paths.
 
     ``keyset``: a Keyset, or the JSON of one. ``associated_data``: bytes for all files, or a function of a path.
-    Sizes are those of plaintexts; to tell them, and that the end is there, a file is opened, which takes two reads of a few bytes and a
-    segment. What is no sealed file of the keyset is listed with the size None.
+    Sizes are those of plaintexts; to tell them, and that the end is there, a file is opened, which takes two reads, of
+    a few bytes and of a segment. What is no sealed file of the keyset is listed with the size None.
     """
 
     protocol = "warpaes"
@@ -124,7 +124,8 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         if entry["type"] != "file":
             return entry
         path, size = entry["name"], entry["size"]
-        version = (path, size, str(entry.get("ETag") or entry.get("mtime") or entry.get("LastModified") or entry.get("created")))
+        stamps = [entry.get(name) for name in ("ETag", "mtime", "LastModified", "created")]
+        version = (path, size, str(next((stamp for stamp in stamps if stamp), None)))
         if version not in self._sizes:
             try:
                 reader = self._reader(path, size)
@@ -148,7 +149,13 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
         return self._ranges(self._strip_protocol(path), [(start, end)])[0]
 
     def cat_ranges(
-        self, paths: list[str], starts: Any, ends: Any, max_gap: int | None = None, on_error: str = "return", **options: Any
+        self,
+        paths: list[str],
+        starts: Any,
+        ends: Any,
+        max_gap: int | None = None,
+        on_error: str = "return",
+        **options: Any,
     ) -> list[Any]:
         """Read ranges of plaintexts; only the segments under them are fetched, and every file is opened once."""
         if not isinstance(starts, (list, tuple)):

@@ -1,8 +1,8 @@
 """Random numbers of a key: AES-CTR, at any position, the same on every machine.
 
-Bits are the keystream of AES-CTR under the key, whose first counter block is the stream's number (8 bytes, big-endian) and 8
-zero bytes. Who has the key has all of them: ``Generator()`` takes one from the operating system. Numbers other than bits
-need NumPy. How they are made of bits stands in docs/python.md, and does not change.
+Bits are the keystream of AES-CTR under the key, whose first counter block is the stream's number (8 bytes, big-endian)
+and 8 zero bytes. Who has the key has all of them: ``Generator()`` takes one from the operating system. Numbers other
+than bits need NumPy. How they are made of bits stands in docs/python.md, and does not change.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Encrypted model weights: CryptoTensors, version 2, which the package cryptotensors reads and writes.
 
-The layout is that of safetensors, with ciphertext where the tensors are; keys, tags and a signature stand in the header. Every
-tensor has a key of its own, wrapped with yours. Keys are JSON Web Keys: ``{"kty": "oct", "alg": "aes256gcm", "k": …,
-"kid": …}`` with ``k`` in base64, and for signatures ``{"kty": "okp", "alg": "ed25519", "x": …, "d": …, "kid": …}``. Signatures are made
-and verified by the package cryptography.
+The layout is that of safetensors, with ciphertext where the tensors are; keys, tags and a signature stand in the
+header. Every tensor has a key of its own, wrapped with yours. Keys are JSON Web Keys: ``{"kty": "oct", "alg":
+"aes256gcm", "k": …, "kid": …}`` with ``k`` in base64, and for signatures ``{"kty": "okp", "alg": "ed25519", "x": …,
+"d": …, "kid": …}``. Signatures are made and verified by the package cryptography.
 
 Access policies are programs, which warpaes does not run: a file whose policy is not the one that allows everything is
 refused.
@@ -125,7 +125,7 @@ def _verify(key: Key, signature: bytes, message: bytes) -> None:
     try:
         public.verify(signature, message)
     except Exception:
-        raise InvalidSignature("the header's signature is not that of sign_key: it was altered, or is another's") from None
+        raise InvalidSignature("the signature is not sign_key's: the header was altered, or is another's") from None
 
 
 def _nonces(base: bytes, first: int, count: int) -> bytes:
@@ -187,9 +187,8 @@ def save_file(
         raise ValueError("metadata: names that begin with two underscores are the format's")
     if "__metadata__" in tensors:
         raise ValueError("no tensor can be called __metadata__")
-    ordered = sorted(
-        (_Tensor(name, value) for name, value in tensors.items()), key=lambda tensor: (-_RANK[tensor.dtype], tensor.name)
-    )
+    ordered = [_Tensor(name, value) for name, value in tensors.items()]
+    ordered.sort(key=lambda tensor: (-_RANK[tensor.dtype], tensor.name))
     entries: dict[str, Any] = {}
     at = 0
     for tensor in ordered:

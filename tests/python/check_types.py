@@ -17,6 +17,7 @@ def main() -> int:
         return 77
     folder = pathlib.Path(sys.argv[1]).resolve()
     settings = ["--config-file", str(folder / "mypy.ini")]
+    allowed = ["--concise", "--allowlist", str(folder / "stubtest-allowlist.txt")]
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | {"MYPYPATH": str(folder)}
         subprocess.run(
@@ -25,8 +26,7 @@ def main() -> int:
             check=True,
         )
         subprocess.run(
-            [sys.executable, "-m", "mypy.stubtest", "--mypy-config-file", settings[1], "--concise"]
-            + ["--allowlist", str(folder / "stubtest-allowlist.txt"), "warpaes._native"],
+            [sys.executable, "-m", "mypy.stubtest", "--mypy-config-file", settings[1], *allowed, "warpaes._native"],
             env=environment,
             cwd=cache,
             check=True,

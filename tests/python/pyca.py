@@ -65,7 +65,7 @@ EXCEPTIONS = {
     "test_gcm_aad_limit": "sets a private counter of pyca's",
 }
 
-CONFTEST = '''
+CONFTEST = """
 import contextlib
 
 import pytest
@@ -115,7 +115,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "supported: what a backend must support")
     config.addinivalue_line("markers", "skip_fips: not in FIPS mode")
     config.addinivalue_line("markers", "malloc_failure: needs memory")
-'''
+"""
 
 
 def has(module: str, name: str) -> bool:

@@ -137,7 +137,8 @@ class Mistakes(unittest.TestCase):
     def test_stream_and_status_are_for_gpus(self) -> None:
         gcm, out = aead.AESGCM(KEY), bytearray(17)
         self.refused(ValueError, "stream is for tensors", gcm.encrypt_into, NONCE, b"x", None, out, stream=1)
-        self.refused(ValueError, "status must be", gcm.decrypt_into, NONCE, out, None, bytearray(1), status=bytearray(4))
+        status = bytearray(4)
+        self.refused(ValueError, "status must be", gcm.decrypt_into, NONCE, out, None, bytearray(1), status=status)
 
     def test_a_wrong_tag_wipes(self) -> None:
         gcm = aead.AESGCM(KEY)
@@ -149,9 +150,7 @@ class Mistakes(unittest.TestCase):
 
     def test_overlap(self) -> None:
         buffer = memoryview(bytearray(1000))
-        self.refused(
-            ValueError, "overlap", aead.AESGCM(KEY).encrypt_into, NONCE, buffer[8:108], None, buffer[100:216]
-        )
+        self.refused(ValueError, "overlap", aead.AESGCM(KEY).encrypt_into, NONCE, buffer[8:108], None, buffer[100:216])
 
     def test_in_place(self) -> None:
         gcm = aead.AESGCM(KEY)
@@ -167,7 +166,8 @@ class Mistakes(unittest.TestCase):
         self.assertEqual(bytes(out + tag), gcm.encrypt(NONCE, text(1000), b"a"))
         gcm.decrypt_into(NONCE, out, b"a", out, tag=tag)
         self.assertEqual(bytes(out), text(1000))
-        self.refused(ValueError, "tag must be 16 bytes", gcm.encrypt_into, NONCE, b"", None, bytearray(), tag=bytearray(12))
+        short = bytearray(12)
+        self.refused(ValueError, "tag must be 16 bytes", gcm.encrypt_into, NONCE, b"", None, bytearray(), tag=short)
 
     def test_a_context_that_failed_goes_on(self) -> None:
         context = Cipher(algorithms.AES(KEY), modes.CBC(text(16))).encryptor()

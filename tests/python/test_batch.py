@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import select
 import unittest
 
@@ -109,10 +110,8 @@ class Waiting(unittest.TestCase):
 
     def test_time_out(self) -> None:
         batch = GCM.submit("encrypt", NONCES[:8], [bytes(32 << 20)] * 8)
-        try:
+        with contextlib.suppress(TimeoutError):
             batch.result(timeout=0)
-        except TimeoutError:
-            pass
         batch.cancel()
         results = batch.result(return_exceptions=True)
         self.assertEqual(len(results), 8)

@@ -212,5 +212,6 @@ if __name__ == "__main__":
         print("the simulated GPU is not built")
         sys.exit(77)
     if os.environ.get("LD_PRELOAD") != SIMULATED:
-        os.execve(sys.executable, [sys.executable, "-B", "-X", "dev", *sys.argv], os.environ | {"LD_PRELOAD": SIMULATED})
+        environment = os.environ | {"LD_PRELOAD": SIMULATED}
+        os.execve(sys.executable, [sys.executable, "-B", "-X", "dev", *sys.argv], environment)
     unittest.main()

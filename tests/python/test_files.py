@@ -42,7 +42,7 @@ class Reading(Files):
         for length in LENGTHS:
             self.write(TEXT[:length], associated_data=b"aad")
             sealed = self.path.read_bytes()
-            for source in (self.path, str(self.path), sealed, io.BytesIO(sealed), open(self.path, "rb")):
+            for source in (self.path, str(self.path), sealed, io.BytesIO(sealed), open(self.path, "rb")):  # noqa: SIM115
                 with warpaes.open(source, keyset=self.keyset, associated_data=b"aad") as file:
                     self.assertEqual(file.size, length)
                     self.assertEqual(file.read(), TEXT[:length])
@@ -309,7 +309,8 @@ class Keysets(Files):
         self.write(b"old")
         number = self.keyset.rotate()
         self.assertEqual(len(self.keyset), 2)
-        primary = [key for key in self.keyset.keys() if key["primary"]]
+        every = self.keyset.keys()
+        primary = [key for key in every if key["primary"]]
         self.assertEqual([(key["key_id"], key["template"]) for key in primary], [(number, TEMPLATE)])
         again = Keyset.parse(self.keyset.to_json())
         self.assertEqual(again.keys(), self.keyset.keys())
@@ -391,7 +392,7 @@ class Users(Files):
             self.assertEqual(content.read(), TEXT)
 
     def test_text(self) -> None:
-        self.write("eins\nzwei\n".encode())
+        self.write(b"eins\nzwei\n")
         with io.TextIOWrapper(warpaes.open(self.path, keyset=self.keyset), "utf-8") as lines:
             self.assertEqual(list(lines), ["eins\n", "zwei\n"])
 

@@ -117,7 +117,7 @@ class BothWays(SafetensorsTest):
             header = json.loads(file[8 : 8 + struct.unpack("<Q", file[:8])[0]])
             metadata = header["__metadata__"]
             encryption = json.loads(metadata.pop("__encryption__"))
-            lengths = {name: {field: len(value) for field, value in fields.items()} for name, fields in encryption.items()}
+            lengths = {name: {field: len(value) for field, value in of.items()} for name, of in encryption.items()}
             signature = len(metadata.pop("__signature__"))
             shapes.append((header, list(header), lengths, list(lengths), signature, metadata))
         self.assertEqual(*shapes)
@@ -162,8 +162,8 @@ class Altered(SafetensorsTest):
         needed("cryptotensors")
         from cryptotensors.numpy import save_file
 
-        config = self.keys | {"policy": {"local": "package model\nallow = false", "remote": "package model\nallow = true"}}
-        save_file(self.tensors, str(self.path), config=config)
+        policy = {"local": "package model\nallow = false", "remote": "package model\nallow = true"}
+        save_file(self.tensors, str(self.path), config=self.keys | {"policy": policy})
         self.refused(exceptions.FormatError, "access policy")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tensors of PyTorch, which is too large for the tests' environment: run by hand where it is installed, GPU or not.
 
-    PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch.py
+PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch.py
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import unittest
 from typing import Any
 
 import torch
-
 import warpaes
 from warpaes.aead import AESGCM
 from warpaes.ciphers import Cipher, algorithms, modes

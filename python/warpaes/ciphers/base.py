@@ -116,6 +116,4 @@ class Cipher:
         mode = self._supported_mode()
         if isinstance(mode, ModeWithAuthenticationTag):
             raise UnsupportedAlgorithm("whole messages of GCM: warpaes.aead.AESGCM")
-        return _native.crypt(
-            mode._number, encrypt, self.algorithm.key, mode._iv, data, buf, data_unit_bytes, stream
-        )
+        return _native.crypt(mode._number, encrypt, self.algorithm.key, mode._iv, data, buf, data_unit_bytes, stream)
