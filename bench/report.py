@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes docs/performance.md, docs/lab-profile.md, the plots, the lab's pages and the figures of README.md,
-docs/planner.md and docs/lab.md from bench/results.
+docs/planner.md, docs/python.md and docs/lab.md from bench/results.
 
 report.py          writes them
 report.py --check  fails if they are not what the records say
@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import lab_pages
 import planner
 import plots
+import python_page
 from batches import batches_section, gpus_section, kernels_section
 from records import ROOT, limit, load, operations, order, rate, rows_of
 from text import commit_of, gpu_of, human_bytes, machine, number, operation, slug, stamp, table, with_figures
@@ -386,6 +387,7 @@ def everything() -> dict[str, str]:
     if said:
         said = f"Five published studies of AES on GPUs, measured again by [the lab](docs/lab.md):\n\n{said}"
     files = render(load(), (ROOT / "README.md").read_text(), said)
+    files |= python_page.render((ROOT / python_page.PAGE).read_text())
     files |= planner.render(planner.load(), (ROOT / "docs/planner.md").read_text())
     none = "There is no record yet: `warpaes lab run` makes one of the machine it runs on."
     page = with_figures((ROOT / "docs/lab.md").read_text(), beside or none)
