@@ -76,8 +76,9 @@ View optional_view(PyObject* object, const char* name) {
 /// Nonce and data of a call, checked; associated data come with them.
 struct Operands {
     Operands(const Aead& aead, PyObject* nonce_object, PyObject* data_object, PyObject* aad_object)
-        : nonce(nonce_object, "nonce"), data(data_object, "data"), aad(optional_view(aad_object, "associated_data")) {
-        if (nonce.on_device()) raise(PyExc_TypeError, "nonce must lie in host memory");
+        : nonce(host_view(nonce_object, "nonce")),
+          data(data_object, "data"),
+          aad(optional_view(aad_object, "associated_data")) {
         check_nonce(aead, nonce.size());
     }
     void must_lie_here(const char* instead) const {
@@ -148,17 +149,20 @@ struct Extras {
 void run(const Aead& aead, warpaes_message& message, const Operands& in, const View& out, const Extras& extras,
          PyObject* stream) {
     const Place place = place_of(in.data, out, stream);
+    // Decryption on a device compares with a tag that lies here, too.
+    const bool either = place.device && message.direction == WARPAES_DECRYPT;
+    if (extras.has_tag && !either && extras.tag.on_device() != place.device) {
+        raise(PyExc_ValueError, "tag must lie in the memory that data lies in");
+    }
     if (!place.device) {
-        if (extras.has_status)
+        if (extras.has_status) {
             raise(PyExc_ValueError, "status is for tensors in device memory; here a wrong tag raises");
+        }
         check(run_here(message, message.input_len + in.aad.size()));
         return;
     }
     if (!aead.kind->on_gpus) {
         raise(PyExc_TypeError, "%s is computed on CPUs: pass host memory", aead.kind->name);
-    }
-    if (extras.has_tag && message.direction == WARPAES_ENCRYPT && !extras.tag.on_device()) {
-        raise(PyExc_ValueError, "tag must lie in the memory of the data's device");
     }
     if (extras.has_status) message.device_status = static_cast<warpaes_status*>(extras.status.data());
     check(run_on_device(message, place));
@@ -217,7 +221,7 @@ void init(AeadObject& self, PyObject* args, PyObject* kwargs) {
     }
     Aead& aead = self.state;
     aead.kind = &kind;
-    const View key(key_object, "key");
+    const View key = host_view(key_object, "key");
     if (key.size() != 16 && key.size() != 24 && key.size() != 32) {
         raise(PyExc_ValueError, "%s key must be 128, 192, or 256 bits.", kind.name);
     }

@@ -44,12 +44,6 @@ Object new_batch(PyObject* aead) {
     return made;
 }
 
-View here(PyObject* object, const char* name, Access access = Access::read) {
-    View view(object, name, access);
-    if (view.on_device()) raise(PyExc_TypeError, "%s must lie in host memory", name);
-    return view;
-}
-
 bool is_list(PyObject* object) {
     return PyList_Check(object) || PyTuple_Check(object);
 }
@@ -67,7 +61,7 @@ public:
         : list_(object != nullptr && is_list(object)) {
         if (object == nullptr || object == Py_None) return;
         if (!list_) {
-            batch.views.push_back(here(object, name));
+            batch.views.push_back(host_view(object, name));
             at_ = batch.views.back().bytes();
             size_ = batch.views.back().size();
             if (!one_for_all) {
@@ -86,7 +80,7 @@ public:
         parts_.reserve(count);
         for (std::size_t i = 0; i < count; ++i) {
             const Object item(PySequence_GetItem(object, static_cast<Py_ssize_t>(i)));
-            batch.views.push_back(here(item.get(), name));
+            batch.views.push_back(host_view(item.get(), name));
             parts_.push_back({batch.views.back().data(), batch.views.back().size()});
         }
     }
@@ -179,7 +173,7 @@ Object of_list(PyObject* self, warpaes_direction direction, PyObject* nonces_obj
 /// Integers of 8 bytes each, as NumPy's int64 and uint64 have them.
 struct Numbers {
     Numbers(BatchState& batch, PyObject* object, const char* name) {
-        batch.views.push_back(here(object, name));
+        batch.views.push_back(host_view(object, name));
         const View& view = batch.views.back();
         if (view.size() % 8 != 0) raise(PyExc_ValueError, "%s must be integers of 64 bits", name);
         values = static_cast<const std::uint64_t*>(view.data());
@@ -206,9 +200,9 @@ Object submit_into(PyObject* self, const Call& call) {
     const Numbers lengths(batch, lengths_object, "lengths");
     const std::size_t count = offsets.count;
     if (lengths.count != count) raise(PyExc_ValueError, "offsets and lengths must be equally many");
-    View data = here(data_object, "data");
-    View out = here(buf, "buf", Access::write);
-    View tags = here(tags_object, "tags", encrypts ? Access::write : Access::read);
+    View data = host_view(data_object, "data");
+    View out = host_view(buf, "buf", Access::write);
+    View tags = host_view(tags_object, "tags", encrypts ? Access::write : Access::read);
     if (out.size() != data.size()) raise(PyExc_ValueError, "buffer must be %zu bytes", data.size());
     if (tags.size() != count * aead.tag_bytes)
         raise(PyExc_ValueError, "tags must be %zu bytes", count * aead.tag_bytes);

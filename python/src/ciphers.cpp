@@ -26,7 +26,7 @@ struct Setting {
 Setting setting_of(PyObject* mode_object, PyObject* key_object, PyObject* iv_object) {
     Setting setting;
     setting.mode = static_cast<warpaes_mode>(to_u64(mode_object, "mode"));
-    const View key(key_object, "key");
+    const View key = host_view(key_object, "key");
     if (setting.mode == WARPAES_XTS) {
         const std::size_t half = key.size() / 2;
         if (key.size() % 2 == 0 && std::memcmp(key.bytes(), key.bytes() + half, half) == 0) {
@@ -38,7 +38,7 @@ Setting setting_of(PyObject* mode_object, PyObject* key_object, PyObject* iv_obj
         setting.key = Key(key.bytes(), key.size());
     }
     if (iv_object != Py_None) {
-        const View iv(iv_object, "initialization_vector");
+        const View iv = host_view(iv_object, "initialization_vector");
         setting.iv.assign(reinterpret_cast<const char*>(iv.bytes()), iv.size());
     }
     return setting;
@@ -76,12 +76,13 @@ Context& alive(PyObject* self) {
     return context;
 }
 
-View host_view(PyObject* object, const char* name, Access access = Access::read) {
+/// Pieces come from host memory.
+View piece_view(PyObject* object, const char* name, Access access = Access::read) {
     View view(object, name, access);
     if (view.on_device()) {
         raise(PyExc_TypeError,
-              "%s lies in device memory: pieces come from host memory; Cipher.encrypt_into and "
-              "decrypt_into take whole tensors",
+              "%s lies in device memory: pieces come from host memory; Cipher.encrypt_into and decrypt_into take whole "
+              "tensors",
               name);
     }
     return view;
@@ -105,7 +106,7 @@ std::size_t piece(Context& context, const View& data, std::uint8_t* output, std:
 
 Object update(PyObject* self, const Call& call) {
     const auto [object] = arguments(call, "update", {"data"});
-    const View data = host_view(object, "data");
+    const View data = piece_view(object, "data");
     Context& context = alive(self);
     std::size_t size = data.size();
     if (context.setting.whole_blocks()) size = (context.pending + size) / 16 * 16;
@@ -116,8 +117,8 @@ Object update(PyObject* self, const Call& call) {
 
 Object update_into(PyObject* self, const Call& call) {
     const auto [object, buf] = arguments(call, "update_into", {"data", "buf"});
-    const View data = host_view(object, "data");
-    const View out = host_view(buf, "buf", Access::write);
+    const View data = piece_view(object, "data");
+    const View out = piece_view(buf, "buf", Access::write);
     Context& context = alive(self);
     const std::size_t needed = data.size() + (context.setting.whole_blocks() ? 15 : 0);
     if (out.size() < needed) raise(PyExc_ValueError, "buffer must be at least %zu bytes for this payload", needed);
@@ -170,7 +171,7 @@ Object finalize_with_tag(PyObject* self, const Call& call) {
 
 Object authenticate(PyObject* self, const Call& call) {
     const auto [object] = arguments(call, "authenticate_additional_data", {"data"});
-    const View data = host_view(object, "data");
+    const View data = piece_view(object, "data");
     Context& context = alive(self);
     if (context.updated) raise(exceptions.already_updated, "Update has been called on this context.");
     check_context(context, unlocked_if(data.size() >= long_work,
@@ -271,7 +272,7 @@ Object make_context(PyObject*, const Call& call) {
     options.iv_len = context.setting.iv.size();
     check_context(context, warpaes_context_init(context.handle, &options));
     if (tag != Py_None) {
-        const View expected(tag, "tag");
+        const View expected = host_view(tag, "tag");
         context.tag.assign(reinterpret_cast<const char*>(expected.bytes()), expected.size());
         check_context(context, warpaes_context_set_tag(context.handle, expected.bytes(), expected.size()));
     }

@@ -41,7 +41,7 @@ void init(MacObject& self, PyObject* args, PyObject* kwargs) {
     PyObject* object = nullptr;
     static const char* names[] = {"key", nullptr};
     if (PyArg_ParseTupleAndKeywords(args, kwargs, "O", const_cast<char**>(names), &object) == 0) throw Raised();
-    const View key(object, "key");
+    const View key = host_view(object, "key");
     Mac& mac = self.state;
     mac.forks = forks();
     mac.key = std::make_shared<const Key>(key.bytes(), key.size());
@@ -56,8 +56,7 @@ void init(MacObject& self, PyObject* args, PyObject* kwargs) {
 
 Object update(PyObject* self, const Call& call) {
     const auto [object] = arguments(call, "update", {"data"});
-    const View data(object, "data");
-    if (data.on_device()) raise(PyExc_TypeError, "data lies in device memory: CMAC takes host memory");
+    const View data = host_view(object, "data");
     const Mac& mac = alive(self);
     std::size_t written = 0;
     check_mac(mac, unlocked_if(data.size() >= long_work / 8, [&] {
@@ -82,8 +81,7 @@ Object finalize(PyObject* self, const Call& call) {
 
 Object verify(PyObject* self, const Call& call) {
     const auto [object] = arguments(call, "verify", {"signature"});
-    const View signature(object, "signature");
-    if (signature.on_device()) raise(PyExc_TypeError, "signature must lie in host memory");
+    const View signature = host_view(object, "signature");
     std::uint8_t tag[tag_bytes];
     end(alive(self), tag);
     std::uint8_t different = signature.size() != tag_bytes ? 1 : 0;

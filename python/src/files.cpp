@@ -75,9 +75,7 @@ private:
 
 View optional_bytes(PyObject* object, const char* name) {
     if (object == nullptr || object == Py_None) return {};
-    View view(object, name);
-    if (view.on_device()) raise(PyExc_TypeError, "%s must lie in host memory", name);
-    return view;
+    return host_view(object, name);
 }
 
 // ------------------------------------------------------------------------------------------------------- reader
@@ -136,7 +134,7 @@ void init_reader(ReaderObject& self, PyObject* args, PyObject* kwargs) {
         path = Object(encoded);
         source.path = PyBytes_AsString(path.get());
     } else if (PyObject_CheckBuffer(source_object) != 0) {
-        reader.memory = View(source_object, "source");
+        reader.memory = host_view(source_object, "source");
         source.memory = reader.memory.data();
         source.memory_len = reader.memory.size();
     } else {

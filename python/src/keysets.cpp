@@ -51,8 +51,7 @@ Object parse(PyObject* type, const Call& call) {
         if (text == nullptr) throw Raised();
         check(warpaes_keyset_parse(text, static_cast<std::size_t>(length), &handle));
     } else {
-        const View view(json, "json");
-        if (view.on_device()) raise(PyExc_TypeError, "json must lie in host memory");
+        const View view = host_view(json, "json");
         check(warpaes_keyset_parse(static_cast<const char*>(view.data()), view.size(), &handle));
     }
     return made;
@@ -61,8 +60,7 @@ Object parse(PyObject* type, const Call& call) {
 Object from_raw(PyObject* type, const Call& call) {
     const auto [name, key] = arguments(call, "from_raw", {"template", "key"});
     const std::string text = to_text(name, "template");
-    const View view(key, "key");
-    if (view.on_device()) raise(PyExc_TypeError, "key must lie in host memory");
+    const View view = host_view(key, "key");
     Object made = new_keyset(type);
     check(warpaes_keyset_from_raw(text.c_str(), view.bytes(), view.size(), &state_of<KeysetState>(made.get()).handle));
     return made;

@@ -29,8 +29,8 @@ warpaes_message message_of(warpaes_mode mode, warpaes_direction direction, const
 
 Object wrap(const Call& call, const char* function, warpaes_mode mode) {
     const auto [wrapping, plain, backend] = arguments(call, function, {"wrapping_key", "key_to_wrap", "backend"}, 2);
-    const View key_view(wrapping, "wrapping_key");
-    const View data(plain, "key_to_wrap");
+    const View key_view = host_view(wrapping, "wrapping_key");
+    const View data = host_view(plain, "key_to_wrap");
     const Key key = wrapping_key(key_view);
     if (mode == WARPAES_KW) {
         if (data.size() < 16) raise(PyExc_ValueError, "The key to wrap must be at least 16 bytes");
@@ -46,8 +46,8 @@ Object wrap(const Call& call, const char* function, warpaes_mode mode) {
 
 Object unwrap(const Call& call, const char* function, warpaes_mode mode) {
     const auto [wrapping, wrapped, backend] = arguments(call, function, {"wrapping_key", "wrapped_key", "backend"}, 2);
-    const View key_view(wrapping, "wrapping_key");
-    const View data(wrapped, "wrapped_key");
+    const View key_view = host_view(wrapping, "wrapping_key");
+    const View data = host_view(wrapped, "wrapped_key");
     const std::size_t least = mode == WARPAES_KW ? 24 : 16;
     if (data.size() < least) raise(exceptions.invalid_unwrap, "Must be at least %zu bytes", least);
     if (data.size() % 8 != 0) raise(exceptions.invalid_unwrap, "The wrapped key must be a multiple of 8 bytes");

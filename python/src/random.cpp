@@ -109,8 +109,7 @@ void normal_pair(std::uint8_t* at) {
 Object shape(PyObject*, const Call& call) {
     const auto [kind_object, buf, low_object, range_object] = arguments(call, "shape", {"kind", "buf", "low", "range"});
     const std::string kind = to_text(kind_object, "kind");
-    const View view(buf, "buf", Access::write);
-    if (view.on_device()) raise(PyExc_TypeError, "buf must lie in host memory");
+    const View view = host_view(buf, "buf", Access::write);
     const std::uint64_t low = to_u64(low_object, "low");
     const std::uint64_t range = to_u64(range_object, "range");  // 0: 2^64
     const std::size_t unit_bytes = kind == "float32" ? 4 : kind == "float64" ? 8 : 16;

@@ -21,8 +21,7 @@ struct Components {
         const Py_ssize_t count = PyList_Size(list);
         views.reserve(static_cast<std::size_t>(count));
         for (Py_ssize_t i = 0; i < count; ++i) {
-            views.emplace_back(PyList_GetItem(list, i), "associated_data");
-            if (views.back().on_device()) raise(PyExc_TypeError, "associated_data must lie in host memory");
+            views.push_back(host_view(PyList_GetItem(list, i), "associated_data"));
             parts.push_back({views.back().data(), views.back().size()});
             bytes += views.back().size();
         }
@@ -31,12 +30,6 @@ struct Components {
     std::vector<warpaes_part> parts;
     std::size_t bytes = 0;
 };
-
-View host_view(PyObject* object, const char* name, Access access = Access::read) {
-    View view(object, name, access);
-    if (view.on_device()) raise(PyExc_TypeError, "AESSIV is computed on CPUs: %s must lie in host memory", name);
-    return view;
-}
 
 void run(PyObject* self, warpaes_direction direction, const Components& components, const void* input, void* output,
          std::size_t size, std::uint8_t* tag) {
@@ -114,7 +107,7 @@ void init(AeadObject& self, PyObject* args, PyObject* kwargs) {
     PyObject* object = nullptr;
     static const char* names[] = {"key", nullptr};
     if (PyArg_ParseTupleAndKeywords(args, kwargs, "O", const_cast<char**>(names), &object) == 0) throw Raised();
-    const View key(object, "key");
+    const View key = host_view(object, "key");
     if (key.size() != 32 && key.size() != 48 && key.size() != 64) {
         raise(PyExc_ValueError, "AESSIV key must be 256, 384, or 512 bits.");
     }

@@ -205,8 +205,9 @@ bool View::open_array_interface(PyObject* object, const char* name, Access acces
     }
     // The number is not in the interface: the pointer tells the library. It is asked for again where it matters.
     device_ = 0;
-    if (const Object device = attribute(object, "device"); device && PyLong_Check(device.get())) {
-        device_ = static_cast<int>(to_long(device.get()));
+    if (Object device = attribute(object, "device")) {
+        if (!PyLong_Check(device.get())) device = attribute(device.get(), "id");  // CuPy's
+        if (device && PyLong_Check(device.get())) device_ = static_cast<int>(to_long(device.get()));
     }
     tensor_ = Py_NewRef(object);
     return true;
@@ -257,6 +258,12 @@ bool View::open_dlpack(PyObject* object, const char* name, Access access) {
     if (cuda) device_ = tensor->device.device_id;
     tensor_ = capsule.release();  // never consumed: what made it frees the tensor with the capsule
     return true;
+}
+
+View host_view(PyObject* object, const char* name, Access access) {
+    View view(object, name, access);
+    if (view.on_device()) raise(PyExc_TypeError, "%s must lie in host memory", name);
+    return view;
 }
 
 void* to_stream(PyObject* object) {

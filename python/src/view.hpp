@@ -75,6 +75,9 @@ private:
     Owner owner_ = Owner::other;
 };
 
+/// The same of what must lie in host memory, as keys and nonces.
+View host_view(PyObject* object, const char* name, Access access = Access::read);
+
 /// A stream that a caller names: an integer, or an object of PyTorch, CuPy or with __cuda_stream__.
 void* to_stream(PyObject* object);
 

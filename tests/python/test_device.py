@@ -52,6 +52,10 @@ def bytes_of(memory: Any, at: int, length: int) -> bytes:
     return bytes(out)
 
 
+def algorithms_key(key: Any) -> Any:
+    return Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+
+
 class Whole(unittest.TestCase):
     def test_gcm_and_ccm(self) -> None:
         for aead in (AESGCM(KEY), AESCCM(KEY)):
@@ -137,11 +141,18 @@ class Mistakes(unittest.TestCase):
         self.refused(ValueError, "tag must lie in the memory", self.data, self.data, tag=bytearray(16))
         with self.assertRaisesRegex(TypeError, "use encrypt_into"):
             self.gcm.encrypt(NONCE, self.data, None)
+        with self.assertRaisesRegex(ValueError, "tag must lie in the memory"):
+            self.gcm.encrypt_into(NONCE, b"x", None, bytearray(1), tag=Memory(16, "device"))
+        with self.assertRaisesRegex(ValueError, "tag must lie in the memory"):
+            self.gcm.decrypt_into(NONCE, b"x", None, bytearray(1), tag=Memory(16, "device"))
         with self.assertRaisesRegex(TypeError, "nonce must lie in host memory"):
             self.gcm.encrypt(on_device(NONCE), b"", None)
+        for secret in (AESGCM, AESSIV, algorithms_key):
+            with self.assertRaisesRegex(TypeError, "key must"):
+                secret(on_device(KEY))
         with self.assertRaisesRegex(TypeError, "AESGCMSIV is computed on CPUs"):
             AESGCMSIV(KEY).encrypt_into(NONCE, self.data, None, Memory(116, "device"))
-        with self.assertRaisesRegex(TypeError, "AESSIV is computed on CPUs"):
+        with self.assertRaisesRegex(TypeError, "data must lie in host memory"):
             AESSIV(KEY).encrypt(self.data, None)
         with self.assertRaisesRegex(TypeError, "pieces come from host memory"):
             Cipher(algorithms.AES(KEY), modes.CTR(bytes(16))).encryptor().update(self.data)
