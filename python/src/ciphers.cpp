@@ -52,6 +52,7 @@ struct Context {
     std::size_t pending = 0;  ///< bytes of a block that is not whole yet
     bool updated = false;
     bool finished = false;
+    bool busy = false;
     std::size_t least_tag = 16;
     std::string tag;  ///< expected, or once finished the message's
 
@@ -108,6 +109,7 @@ Object update(PyObject* self, const Call& call) {
     const auto [object] = arguments(call, "update", {"data"});
     const View data = piece_view(object, "data");
     Context& context = alive(self);
+    const Turn turn(context.busy, "this context");
     std::size_t size = data.size();
     if (context.setting.whole_blocks()) size = (context.pending + size) / 16 * 16;
     Object out = new_bytes(size);
@@ -120,6 +122,7 @@ Object update_into(PyObject* self, const Call& call) {
     const View data = piece_view(object, "data");
     const View out = piece_view(buf, "buf", Access::write);
     Context& context = alive(self);
+    const Turn turn(context.busy, "this context");
     const std::size_t needed = data.size() + (context.setting.whole_blocks() ? 15 : 0);
     if (out.size() < needed) raise(PyExc_ValueError, "buffer must be at least %zu bytes for this payload", needed);
     return Object(PyLong_FromSize_t(piece(context, data, out.bytes(), out.size())));
@@ -140,6 +143,7 @@ Object end(Context& context) {
 Object finalize(PyObject* self, const Call& call) {
     read_call(call, "finalize", nullptr, nullptr, 0, 0, 0);
     Context& context = alive(self);
+    const Turn turn(context.busy, "this context");
     const bool gcm = context.setting.mode == WARPAES_GCM;
     if (gcm && context.direction == WARPAES_DECRYPT && context.tag.empty()) {
         raise(PyExc_ValueError, "Authentication tag must be provided when decrypting.");
@@ -158,6 +162,7 @@ Object finalize_with_tag(PyObject* self, const Call& call) {
     const auto [object] = arguments(call, "finalize_with_tag", {"tag"});
     const View tag = host_view(object, "tag");
     Context& context = alive(self);
+    const Turn turn(context.busy, "this context");
     if (!context.tag.empty()) raise(PyExc_ValueError, "Authentication tag must be provided only once.");
     if (tag.size() < context.least_tag) {
         raise(PyExc_ValueError, "Authentication tag must be %zu bytes or longer.", context.least_tag);
@@ -173,6 +178,7 @@ Object authenticate(PyObject* self, const Call& call) {
     const auto [object] = arguments(call, "authenticate_additional_data", {"data"});
     const View data = piece_view(object, "data");
     Context& context = alive(self);
+    const Turn turn(context.busy, "this context");
     if (context.updated) raise(exceptions.already_updated, "Update has been called on this context.");
     check_context(context, unlocked_if(data.size() >= long_work,
                                        [&] { return warpaes_context_aad(context.handle, data.data(), data.size()); }));
@@ -182,6 +188,7 @@ Object authenticate(PyObject* self, const Call& call) {
 Object reset_nonce(PyObject* self, const Call& call) {
     const auto [object] = arguments(call, "reset_nonce", {"nonce"});
     Context& context = alive(self);
+    const Turn turn(context.busy, "this context");
     if (context.setting.mode != WARPAES_CTR) {
         raise(exceptions.unsupported_algorithm, "This algorithm or mode does not support resetting the nonce.");
     }
@@ -194,6 +201,7 @@ Object reset_nonce(PyObject* self, const Call& call) {
 Object seek(PyObject* self, const Call& call) {
     const auto [object] = arguments(call, "seek", {"offset"});
     Context& context = alive(self);
+    const Turn turn(context.busy, "this context");
     if (context.setting.mode != WARPAES_CTR) {
         raise(exceptions.unsupported_algorithm, "Only CTR can be entered anywhere.");
     }

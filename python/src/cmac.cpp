@@ -16,6 +16,7 @@ struct Mac {
     warpaes_context* handle = nullptr;
     unsigned forks = 0;
     bool finished = false;
+    bool busy = false;
 
     Mac() = default;
     Mac(const Mac&) = delete;
@@ -57,7 +58,8 @@ void init(MacObject& self, PyObject* args, PyObject* kwargs) {
 Object update(PyObject* self, const Call& call) {
     const auto [object] = arguments(call, "update", {"data"});
     const View data = host_view(object, "data");
-    const Mac& mac = alive(self);
+    Mac& mac = alive(self);
+    const Turn turn(mac.busy, "this CMAC");
     std::size_t written = 0;
     check_mac(mac, unlocked_if(data.size() >= long_work / 8, [&] {
                   return warpaes_context_update(mac.handle, data.data(), data.size(), nullptr, 0, &written);
@@ -75,7 +77,9 @@ void end(Mac& mac, std::uint8_t* tag) {
 Object finalize(PyObject* self, const Call& call) {
     read_call(call, "finalize", nullptr, nullptr, 0, 0, 0);
     std::uint8_t tag[tag_bytes];
-    end(alive(self), tag);
+    Mac& mac = alive(self);
+    const Turn turn(mac.busy, "this CMAC");
+    end(mac, tag);
     return Object(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(tag), tag_bytes));
 }
 
@@ -83,7 +87,9 @@ Object verify(PyObject* self, const Call& call) {
     const auto [object] = arguments(call, "verify", {"signature"});
     const View signature = host_view(object, "signature");
     std::uint8_t tag[tag_bytes];
-    end(alive(self), tag);
+    Mac& mac = alive(self);
+    const Turn turn(mac.busy, "this CMAC");
+    end(mac, tag);
     std::uint8_t different = signature.size() != tag_bytes ? 1 : 0;
     if (different == 0) {
         for (std::size_t i = 0; i < tag_bytes; ++i) {
@@ -96,7 +102,8 @@ Object verify(PyObject* self, const Call& call) {
 
 Object copy(PyObject* self, const Call& call) {
     read_call(call, "copy", nullptr, nullptr, 0, 0, 0);
-    const Mac& mac = alive(self);
+    Mac& mac = alive(self);
+    const Turn turn(mac.busy, "this CMAC");
     PyTypeObject* type = Py_TYPE(self);
     const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
     Object made(allocate(type, 0));

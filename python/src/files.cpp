@@ -124,7 +124,7 @@ void init_reader(ReaderObject& self, PyObject* args, PyObject* kwargs) {
     }
     ReaderState& reader = self.state;
     reader.forks = forks();
-    const warpaes_keyset* keys = keyset_of(keyset);
+    const KeysetUse keys(keyset);
     const View aad = optional_bytes(aad_object, "associated_data");
     warpaes_source source = WARPAES_SOURCE_INIT;
     Object path;
@@ -146,8 +146,8 @@ void init_reader(ReaderObject& self, PyObject* args, PyObject* kwargs) {
         source.user = &reader.callback;
     }
     warpaes_engine* with = engine();
-    reader.callback.check(
-        unlocked([&] { return warpaes_reader_open(with, &source, keys, aad.data(), aad.size(), &reader.handle); }));
+    reader.callback.check(unlocked(
+        [&] { return warpaes_reader_open(with, &source, keys.get(), aad.data(), aad.size(), &reader.handle); }));
 }
 
 ReaderState& open_reader(PyObject* self) {
@@ -194,9 +194,9 @@ Object read(PyObject* self, const Call& call) {
     Object out = new_bytes(length);
     if (length == 0) return out;
     const Use use(reader);
+    std::uint8_t* const bytes = bytes_of(out);
     std::uint64_t got = 0;
-    reader.callback.check(
-        unlocked([&] { return warpaes_reader_read(reader.handle, offset, bytes_of(out), length, &got); }));
+    reader.callback.check(unlocked([&] { return warpaes_reader_read(reader.handle, offset, bytes, length, &got); }));
     return out;
 }
 
@@ -276,7 +276,7 @@ void init_writer(WriterObject& self, PyObject* args, PyObject* kwargs) {
     }
     WriterState& writer = self.state;
     writer.forks = forks();
-    const warpaes_keyset* keys = keyset_of(keyset);
+    const KeysetUse keys(keyset);
     const View aad = optional_bytes(aad_object, "associated_data");
     warpaes_sink sink = WARPAES_SINK_INIT;
     Object path;
@@ -293,45 +293,38 @@ void init_writer(WriterObject& self, PyObject* args, PyObject* kwargs) {
     }
     warpaes_engine* with = engine();
     writer.callback.check(
-        unlocked([&] { return warpaes_writer_open(with, &sink, keys, aad.data(), aad.size(), &writer.handle); }));
+        unlocked([&] { return warpaes_writer_open(with, &sink, keys.get(), aad.data(), aad.size(), &writer.handle); }));
 }
 
-/// One call at a time on a writer.
-class Turn {
-public:
-    explicit Turn(PyObject* self) : writer(state_of<WriterState>(self)) {
-        if (writer.handle == nullptr) raise(PyExc_ValueError, "I/O operation on a closed writer");
-        check_process(writer.forks, "this writer");
-        if (writer.busy) raise(exceptions.error, "another thread is writing to this file: one at a time");
-        writer.busy = true;
-    }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-    ~Turn() { writer.busy = false; }
-    WriterState& writer;
-};
+WriterState& open_writer(PyObject* self) {
+    WriterState& writer = state_of<WriterState>(self);
+    if (writer.handle == nullptr) raise(PyExc_ValueError, "I/O operation on a closed writer");
+    check_process(writer.forks, "this writer");
+    return writer;
+}
 
 Object write(PyObject* self, const Call& call) {
     const auto [data] = arguments(call, "write", {"data"});
     const View view(data, "data");
-    const Turn turn(self);
-    turn.writer.callback.check(
-        unlocked([&] { return warpaes_writer_write(turn.writer.handle, view.data(), view.size()); }));
+    WriterState& writer = open_writer(self);
+    const Turn turn(writer.busy, "this writer");
+    writer.callback.check(unlocked([&] { return warpaes_writer_write(writer.handle, view.data(), view.size()); }));
     return Object(PyLong_FromSize_t(view.size()));
 }
 
 Object finish(PyObject* self, const Call& call) {
     read_call(call, "finish", nullptr, nullptr, 0, 0, 0);
-    const Turn turn(self);
-    turn.writer.callback.check(unlocked([&] { return warpaes_writer_finish(turn.writer.handle); }));
-    turn.writer.close();
+    WriterState& writer = open_writer(self);
+    const Turn turn(writer.busy, "this writer");
+    writer.callback.check(unlocked([&] { return warpaes_writer_finish(writer.handle); }));
+    writer.close();
     return none();
 }
 
 Object abort(PyObject* self, const Call& call) {
     read_call(call, "abort", nullptr, nullptr, 0, 0, 0);
     WriterState& writer = state_of<WriterState>(self);
-    if (writer.busy) raise(exceptions.error, "another thread is writing to this file: one at a time");
+    const Turn turn(writer.busy, "this writer");
     writer.close();
     return none();
 }

@@ -9,6 +9,7 @@ namespace warpaes::python {
 /// A keyset of the C ABI, wiped and freed with this.
 struct KeysetState {
     warpaes_keyset* handle = nullptr;
+    unsigned users = 0;  ///< that read it without the interpreter's lock
 
     KeysetState() = default;
     KeysetState(const KeysetState&) = delete;
@@ -16,8 +17,21 @@ struct KeysetState {
     ~KeysetState() { warpaes_keyset_destroy(handle); }
 };
 
-/// The handle of an argument that must be a Keyset.
-const warpaes_keyset* keyset_of(PyObject* object);
+/// The state of an argument that must be a Keyset.
+KeysetState& keyset_of(PyObject* object);
+
+/// A keyset that is not changed as long as this is there.
+class KeysetUse {
+public:
+    explicit KeysetUse(PyObject* object) : keyset_(keyset_of(object)) { ++keyset_.users; }
+    KeysetUse(const KeysetUse&) = delete;
+    KeysetUse& operator=(const KeysetUse&) = delete;
+    ~KeysetUse() { --keyset_.users; }
+    [[nodiscard]] const warpaes_keyset* get() const { return keyset_.handle; }
+
+private:
+    KeysetState& keyset_;
+};
 
 void add_keysets(PyObject* module);
 

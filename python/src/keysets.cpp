@@ -17,6 +17,13 @@ warpaes_keyset* handle_of(PyObject* self) {
     return state_of<KeysetState>(self).handle;
 }
 
+/// To change it.
+warpaes_keyset* own(PyObject* self) {
+    const KeysetState& keyset = state_of<KeysetState>(self);
+    if (keyset.users != 0) raise(exceptions.error, "another thread is using this keyset: change it afterwards");
+    return keyset.handle;
+}
+
 Object new_keyset(PyObject* type) {
     auto* cls = reinterpret_cast<PyTypeObject*>(type);
     const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(cls, Py_tp_alloc));
@@ -75,33 +82,33 @@ std::uint32_t to_key_id(PyObject* object) {
 Object add(PyObject* self, const Call& call) {
     const auto [name] = arguments(call, "add", {"template"});
     std::uint32_t id = 0;
-    check(warpaes_keyset_add(handle_of(self), to_text(name, "template").c_str(), &id));
+    check(warpaes_keyset_add(own(self), to_text(name, "template").c_str(), &id));
     return Object(PyLong_FromUnsignedLong(id));
 }
 
 Object promote(PyObject* self, const Call& call) {
     const auto [id] = arguments(call, "promote", {"key_id"});
-    check(warpaes_keyset_promote(handle_of(self), to_key_id(id)));
+    check(warpaes_keyset_promote(own(self), to_key_id(id)));
     return none();
 }
 
 Object remove(PyObject* self, const Call& call) {
     const auto [id] = arguments(call, "remove", {"key_id"});
-    check(warpaes_keyset_remove(handle_of(self), to_key_id(id)));
+    check(warpaes_keyset_remove(own(self), to_key_id(id)));
     return none();
 }
 
 template <warpaes_key_state state>
 Object set_state(PyObject* self, const Call& call) {
     const auto [id] = arguments(call, "set_state", {"key_id"});
-    check(warpaes_keyset_set_state(handle_of(self), to_key_id(id), state));
+    check(warpaes_keyset_set_state(own(self), to_key_id(id), state));
     return none();
 }
 
 /// A new key that is the primary; the one before stays, to decrypt.
 Object rotate(PyObject* self, const Call& call) {
     const auto [name] = arguments(call, "rotate", {"template"}, 0);
-    warpaes_keyset* keyset = handle_of(self);
+    warpaes_keyset* keyset = own(self);
     std::string text;
     if (name != nullptr) {
         text = to_text(name, "template");
@@ -206,11 +213,11 @@ PyType_Spec spec = {"warpaes.Keyset", sizeof(KeysetObject), 0, Py_TPFLAGS_DEFAUL
 
 }  // namespace
 
-const warpaes_keyset* keyset_of(PyObject* object) {
+KeysetState& keyset_of(PyObject* object) {
     const int is_keyset = PyObject_IsInstance(object, reinterpret_cast<PyObject*>(keyset_type));
     check(is_keyset);
     if (is_keyset == 0) raise(PyExc_TypeError, "keyset must be a warpaes.Keyset");
-    return state_of<KeysetState>(object).handle;
+    return state_of<KeysetState>(object);
 }
 
 void add_keysets(PyObject* module) {

@@ -190,6 +190,21 @@ auto unlocked_if(bool is_long, const Function& function) {
     return is_long ? unlocked(function) : function();
 }
 
+/// While one thread works on something without the interpreter's lock, others are told so instead of getting at it.
+class Turn {
+public:
+    Turn(bool& busy, const char* thing) : busy_(busy) {
+        if (busy) raise(exceptions.error, "another thread is using %s: one at a time", thing);
+        busy = true;
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn() { busy_ = false; }
+
+private:
+    bool& busy_;
+};
+
 /// Notices when the interpreter ends.
 void watch_end(PyObject* module);
 

@@ -164,6 +164,46 @@ class Threads(unittest.TestCase):
             thread.join()
         self.assertEqual(found, expected)
 
+    def test_a_context_is_for_one(self) -> None:
+        """Of two threads one is told so, or comes before or after the other; the message is whole in any case."""
+        context = Cipher(algorithms.AES(bytes(16)), modes.CTR(bytes(16))).encryptor()
+        data, done, told = bytes(8 << 20), [0], [0]
+
+        def work() -> None:
+            for _ in range(10):
+                try:
+                    context.update(data)
+                    done[0] += 1
+                except exceptions.Error as error:
+                    self.assertIn("one at a time", str(error))
+                    told[0] += 1
+
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(done[0] + told[0], 20)
+        expected = Cipher(algorithms.AES(bytes(16)), modes.CTR(bytes(16))).encryptor()
+        expected.seek(done[0] * len(data))
+        self.assertEqual(context.update(bytes(100)), expected.update(bytes(100)))
+
+    def test_a_keyset_is_not_changed_while_it_is_read(self) -> None:
+        keyset = warpaes.Keyset.generate()
+        changed: list[BaseException] = []
+
+        def read(offset: int, buffer: memoryview) -> None:
+            try:
+                keyset.rotate()
+            except exceptions.Error as error:
+                changed.append(error)
+
+        with self.assertRaises((exceptions.FormatError, exceptions.InvalidTag)):
+            warpaes.Reader(read, keyset, size=1000)
+        self.assertIn("change it afterwards", str(changed[0]))
+        self.assertEqual(len(keyset), 1)
+        keyset.rotate()
+
     def test_a_writer_is_for_one(self) -> None:
         entered, go = threading.Event(), threading.Event()
 
