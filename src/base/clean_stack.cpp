@@ -13,7 +13,11 @@ namespace warpaes {
 namespace {
 
 /// The lowest address that was noted; 0: nobody wants to know it.
-[[gnu::tls_model("initial-exec")]] constinit thread_local std::uintptr_t deepest = 0;
+#if !defined(WARPAES_CUDA_RUNTIME)
+[[gnu::tls_model(
+    "initial-exec")]]  // the quickest; with CUDA's runtime inside there is too much for it to be loaded late
+#endif
+constinit thread_local std::uintptr_t deepest = 0;
 
 void clear_vector_registers() noexcept {
 #if defined(__x86_64__)
