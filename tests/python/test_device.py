@@ -8,6 +8,7 @@ import sys
 import unittest
 from typing import Any
 
+import fake_torch
 import warpaes
 from support import run_python
 from warpaes import Memory, exceptions
@@ -186,6 +187,36 @@ class Random(unittest.TestCase):
         memory = Memory(1000, "device")
         warpaes.Generator(KEY, stream=3).fill(memory)
         self.assertEqual(bytes_of(memory, 0, 1000), warpaes.Generator(KEY, stream=3).bytes(1000))
+
+
+class Torch(unittest.TestCase):
+    """Tensors as PyTorch's, over memory of the simulated GPU."""
+
+    def setUp(self) -> None:
+        self.asked = fake_torch.install()
+
+    def tensor(self, memory: Memory) -> Any:
+        address = memory.__cuda_array_interface__["data"][0]
+        return fake_torch.Tensor(address, len(memory), "cuda", memory)
+
+    def test_on_the_current_stream(self) -> None:
+        gcm, memory, tag = AESGCM(KEY), on_device(text(4096)), Memory(16, "device")
+        data = self.tensor(memory)
+        gcm.encrypt_into(NONCE, data, None, data, tag=self.tensor(tag))
+        self.assertEqual(bytes_of(memory, 0, 4096) + bytes_of(tag, 0, 16), gcm.encrypt(NONCE, text(4096), None))
+        self.assertTrue(self.asked)
+        self.assertEqual(set(self.asked), {0})
+        self.assertEqual(data.recorded, [])
+
+    def test_another_stream_is_told_to_the_allocator(self) -> None:
+        data = self.tensor(on_device(text(4096)))
+        stream = fake_torch.Stream(1)  # the legacy default stream by its other name
+        Cipher(algorithms.AES(KEY), modes.CTR(bytes(16))).encrypt_into(data, data, stream=stream)
+        self.assertIn(stream, data.recorded)
+        self.assertEqual(bytes_of(data.owner, 0, 16), self.ctr(text(16)))
+
+    def ctr(self, data: bytes) -> bytes:
+        return Cipher(algorithms.AES(KEY), modes.CTR(bytes(16))).encryptor().update(data)
 
 
 class Files(unittest.TestCase):

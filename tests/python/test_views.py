@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import array
 import mmap
+import sys
 import unittest
 from typing import Any
 
@@ -112,6 +113,45 @@ class Arrays(unittest.TestCase):
             raise AssertionError("not contiguous")
 
         self.assertLess(growth(once, 200), 2 << 20)
+
+
+class Torch(unittest.TestCase):
+    """What is asked of PyTorch's tensors; test_torch.py has real ones, where PyTorch is installed."""
+
+    def tensor(self, array: Any, **flags: Any) -> Any:
+        import fake_torch
+
+        return fake_torch.Tensor(array.__array_interface__["data"][0], array.nbytes, owner=array, **flags)
+
+    def setUp(self) -> None:
+        self.numpy = needed("numpy")
+        if "torch" not in sys.modules:
+            import fake_torch
+
+            fake_torch.install()
+
+    def test_tensors(self) -> None:
+        data = self.numpy.arange(1000, dtype="f4")
+        out, tag = self.numpy.zeros(4000, "u1"), self.numpy.zeros(16, "u1")
+        expected = GCM.encrypt(NONCE, data, None)
+        self.assertEqual(GCM.encrypt(NONCE, self.tensor(data), None), expected)
+        GCM.encrypt_into(NONCE, self.tensor(data), None, self.tensor(out), tag=self.tensor(tag))
+        self.assertEqual(out.tobytes() + tag.tobytes(), expected)
+        # Reading one that requires grad changes nothing that autograd knows.
+        self.assertEqual(GCM.encrypt(NONCE, self.tensor(data, requires_grad=True), None), expected)
+
+    def test_refused(self) -> None:
+        data, out = self.numpy.zeros(16, "u1"), self.numpy.zeros(32, "u1")
+        for words, flags in (
+            ("not contiguous", {"contiguous": False}),
+            ("lazy conjugate", {"conj": True}),
+            ("lazy conjugate", {"neg": True}),
+            ("kind 'mps'", {"device": "mps"}),
+        ):
+            with self.assertRaisesRegex(BufferError, words):
+                GCM.encrypt(NONCE, self.tensor(data, **flags), None)
+        with self.assertRaisesRegex(BufferError, r"pass buf\.detach"):
+            GCM.encrypt_into(NONCE, data, None, self.tensor(out, requires_grad=True))
 
 
 if __name__ == "__main__":

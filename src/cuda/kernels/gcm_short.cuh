@@ -1,15 +1,15 @@
 // GCM of one message of medium length in one launch, from the text to the tag.
 //
 // Every thread block has a contiguous share of the message's whole blocks, which it encrypts and, out of its
-// multiprocessor's caches, hashes: in up to `rows` rows of a chunk, or half of one, on the tensor cores (ghash_mma.cuh), eight of them a
-// warp, the last of which ends where the share ends. What is missing of the first row are zeros in front, which change no
-// sum. Decryption, which may be in place, hashes before it decrypts.
+// multiprocessor's caches, hashes: in up to `rows` rows of a chunk, or half of one, on the tensor cores
+// (ghash_mma.cuh), eight of them a warp, the last of which ends where the share ends. What is missing of the first row
+// are zeros in front, which change no sum. Decryption, which may be in place, hashes before it decrypts.
 //
 // The end. A product takes a warp most of a microsecond, so few may come one after the other. A row's digest is
 // multiplied by its weight in its warp, H^chunk to the power of the rows behind it; a warp's sum by the warp's weight,
 // which passes over all that comes behind and has been made before the text was there; and so the thread blocks' sums
-// are only added, by atomic operations. E(J0) and what does not depend on the text the first thread block adds; the last
-// one to come writes the result.
+// are only added, by atomic operations. E(J0) and what does not depend on the text the first thread block adds; the
+// last one to come writes the result.
 #pragma once
 
 #include "cuda/kernels/ctr.cuh"
@@ -82,8 +82,8 @@ __global__ void __launch_bounds__(GcmShort::threads, 1) gcm_short_kernel(const _
     }
 
     const auto encrypt_or_decrypt = [&] {
-        // Counters in windows of 256 (see ctr.cuh), of which a warp takes an eighth; J0's position is `skew`, block i has
-        // position skew + 1 + i.
+        // Counters in windows of 256 (see ctr.cuh), of which a warp takes an eighth; J0's position is `skew`, block i
+        // has position skew + 1 + i.
         constexpr unsigned units = 256 / warp_lanes;
         const std::uint32_t skew = base & 0xffffu;
         const auto end_window = static_cast<std::uint32_t>((skew + 1 + end + 255) >> 8);
