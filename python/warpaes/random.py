@@ -7,6 +7,7 @@ than bits need NumPy. How they are made of bits stands in docs/python.md, and do
 
 from __future__ import annotations
 
+import builtins
 import os
 import threading
 from typing import TYPE_CHECKING, Any
@@ -59,20 +60,23 @@ class Generator:
 
     def fill(self, buf: Data, *, stream: Any = None) -> None:
         """Fill a buffer or a tensor with bits, in host or device memory; ``stream``: of a GPU, as in AESGCM."""
-        size = _zero(buf)
+        counter = self._take(_zero(buf))
+        _native.crypt(_CTR, True, self._key, counter, buf, buf, 0, stream)
+
+    def _take(self, size: int) -> bytes:
+        """Return the counter block with which the next bytes begin, and go behind them."""
         with self._lock:
             first = self._position
             if first + size > _STREAM_BYTES:
                 raise ValueError("this stream is used up: spawn another")
             self._position = first + (size + 15) // 16 * 16
-        counter = (self._stream << 64 | first // 16).to_bytes(16, "big")
-        _native.crypt(_CTR, True, self._key, counter, buf, buf, 0, stream)
+        return (self._stream << 64 | first // 16).to_bytes(16, "big")
 
     def bytes(self, length: int) -> bytes:
         """Return random bytes."""
-        out = bytearray(length)
-        self.fill(out)
-        return bytes(out)
+        context = _native.context(_CTR, True, self._key, self._take(length), None, 16)
+        out: builtins.bytes = context.update(builtins.bytes(length))
+        return out
 
     def random(self, size: int | tuple[int, ...], dtype: Any = "float64") -> NDArray[Any]:
         """Return numbers in [0, 1): multiples of 2^-53, in float32 of 2^-24."""
