@@ -86,7 +86,7 @@ class Run {
 public:
     Run(const CryptOptions& options, int argc, char** argv)
         : o_(options),
-          keys_(load_keys(options.keys, options.format, argc, argv)),
+          keys_(load_keys(options.keys, argc, argv)),
           aad_(read_aad(options.aad, options.aad_file)),
           list_(list_files(options, is_raw_only(keys_.format))),
           tasks_(list_.files),

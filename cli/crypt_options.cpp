@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstring>
 
 #include "command.hpp"
 #include "descriptor.hpp"
 #include "key_files.hpp"
+#include "secrets.hpp"
 #include "templates.hpp"
 
 namespace cli {
@@ -35,8 +37,10 @@ Keys
   -k, --keys PLACE       a keyset (Tink's JSON; `warpaes keygen` makes one) or a raw key of 16 or 32
                          bytes or twice as many hexadecimal digits; a path, env:NAME or fd:N.
                          Default: what WARPAES_KEYSET says
-  --format TEMPLATE      of a raw key, as in `warpaes keygen --help`; default AES256_GCM_HKDF_1MB,
+  -t, --template NAME    of a raw key, as in `warpaes keygen --help`; default AES256_GCM_HKDF_1MB,
                          for 16 bytes AES128_GCM_HKDF_1MB
+  --passphrase-from PLACE
+                         of a keyset under a passphrase: a path, env:NAME or fd:N. Default: asked for
 )";
 
 constexpr const char* help_decrypt = R"(Usage: warpaes decrypt [-k KEYS] [-r RANGE] [-o FILE] [FILE...]
@@ -62,8 +66,10 @@ Keys
   -k, --keys PLACE       a keyset (Tink's JSON), of which every enabled key is tried, or a raw key of
                          16 or 32 bytes or twice as many hexadecimal digits; a path, env:NAME or fd:N.
                          Default: what WARPAES_KEYSET says
-  --format TEMPLATE      of a raw key, as in `warpaes keygen --help`; default AES256_GCM_HKDF_1MB,
+  -t, --template NAME    of a raw key, as in `warpaes keygen --help`; default AES256_GCM_HKDF_1MB,
                          for 16 bytes AES128_GCM_HKDF_1MB
+  --passphrase-from PLACE
+                         of a keyset under a passphrase: a path, env:NAME or fd:N. Default: asked for
 )";
 
 constexpr const char* help_verify = R"(Usage: warpaes verify [-k KEYS] [FILE...]
@@ -78,7 +84,7 @@ Data
                          associated data, as it was when the file was encrypted
 
 Keys
-  -k, --keys PLACE, --format TEMPLATE
+  -k, --keys PLACE, -t, --template NAME, --passphrase-from PLACE
                          as for `warpaes decrypt`
 )";
 
@@ -133,6 +139,21 @@ const char* name_of(Action action) {
                                        : "warpaes verify";
 }
 
+/// What other programs have, and what there is instead.
+void refuse_passphrase(int argc, char** argv) {
+    for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
+        for (const char* name : {"--passphrase", "--password", "--pass"}) {
+            const char* rest = after(argv[i], name);
+            if (rest == nullptr || (*rest != '\0' && *rest != '=')) continue;
+            conceal(argv[i] + std::strlen(name) + (*rest == '=' ? 1 : 0));
+            throw UsageError(
+                fmt::format("{}: it is the keyset that has a passphrase: `warpaes keygen --passphrase -o "
+                            "keyset.json` makes one, which -k then asks for",
+                            name));
+        }
+    }
+}
+
 void check_options(const CryptOptions& o) {
     const bool unnamed = std::find(o.files.begin(), o.files.end(), "") != o.files.end();
     if (unnamed || o.output == "" || o.output_dir == "") {
@@ -140,7 +161,7 @@ void check_options(const CryptOptions& o) {
     }
     if (o.output && o.output_dir) throw UsageError("--output-dir: contradicts -o");
     const bool reads_stdin = std::find(o.files.begin(), o.files.end(), "-") != o.files.end();
-    if (reads_stdin && (o.keys == "fd:0" || o.keys == "/dev/stdin")) {
+    if (reads_stdin && (o.keys.keys == "fd:0" || o.keys.keys == "/dev/stdin")) {
         throw UsageError("-k: standard input cannot be both the keys and the data");
     }
     if (o.action == Action::verify) return;
@@ -161,11 +182,11 @@ void check_options(const CryptOptions& o) {
 
 std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** argv) {
     CLI::App app{"", name_of(action)};
+    refuse_passphrase(argc, argv);
     CryptOptions o;
     o.action = action;
     app.add_option("FILE", o.files);
-    app.add_option("-k,--keys", o.keys);
-    app.add_option("--format", o.format);
+    add_key_options(app, o.keys);
     app.add_option("--aad", o.aad);
     app.add_option("--aad-file", o.aad_file);
     if (action != Action::verify) {

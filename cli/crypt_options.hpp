@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "keyset_source.hpp"
+
 namespace cli {
 
 enum class Action { encrypt, decrypt, verify };
@@ -13,8 +15,7 @@ enum class Action { encrypt, decrypt, verify };
 struct CryptOptions {
     Action action = Action::encrypt;
     std::vector<std::string> files;  ///< "-": standard input
-    std::optional<std::string> keys;
-    std::optional<std::string> format;
+    KeyOptions keys;
     std::optional<std::string> output;
     std::optional<std::string> output_dir;
     std::vector<std::string> exclude;  ///< patterns

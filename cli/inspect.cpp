@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* help = R"(Usage: warpaes inspect [-k KEYS] [--format TEMPLATE] FILE...
+constexpr const char* help = R"(Usage: warpaes inspect [-k KEYS] [--template NAME] FILE...
 
 What an encrypted file says of itself, without a key: format, header, segments, length of the
 plaintext. Files of Tink's streaming AEAD name neither their key nor the size of their segments, so
@@ -27,13 +27,16 @@ every template that fits is listed. Nothing is authenticated: this is what someb
                          the answer exact
   --aad TEXT, --aad-file FILE
                          with -k: associated data, as it was when the file was encrypted
-  --format TEMPLATE      take it for a file of this template (`warpaes keygen --help` lists them)
+  --passphrase-from PLACE
+                         with -k: of a keyset under a passphrase, as for `warpaes decrypt`
+  -t, --template NAME    take it for a file of this template (`warpaes keygen --help` lists them)
   --json                 the same for programs
 )";
 
 struct InspectOptions {
     std::vector<std::string> files;
-    std::optional<std::string> keys, format, aad, aad_file;
+    KeyOptions keys;
+    std::optional<std::string> aad, aad_file;
     bool json = false;
 };
 
@@ -169,8 +172,8 @@ json inspect_file(const std::string& path, const InspectOptions& o, const Keys* 
         // Tink's segments are cut from the beginning of the file; parameters that no template has are Tink's.
         if (*name == '\0') info.segments = (info.file_bytes + info.segment_bytes - 1) / info.segment_bytes;
     } else {
-        info = inspect(path, o.format ? o.format->c_str() : nullptr);
-        if (!o.format && info.key_bits != 0) guesses = candidates(path, info);
+        info = inspect(path, o.keys.template_name ? o.keys.template_name->c_str() : nullptr);
+        if (!o.keys.template_name && info.key_bits != 0) guesses = candidates(path, info);
     }
     if (!o.json) print(path, info, guesses, key);
     json record = to_json(info);
@@ -188,8 +191,7 @@ int run_inspect(int argc, char** argv) {
     CLI::App app{"", "warpaes inspect"};
     InspectOptions o;
     app.add_option("FILE", o.files)->required();
-    app.add_option("-k,--keys", o.keys);
-    app.add_option("--format", o.format);
+    add_key_options(app, o.keys);
     app.add_option("--aad", o.aad);
     app.add_option("--aad-file", o.aad_file);
     app.add_flag("--json", o.json);
@@ -198,8 +200,8 @@ int run_inspect(int argc, char** argv) {
     Keys keys;
     Engine engine;
     const std::string aad = read_aad(o.aad, o.aad_file);
-    if (o.keys) {
-        keys = load_keys(o.keys, o.format, argc, argv);
+    if (o.keys.keys) {
+        keys = load_keys(o.keys, argc, argv);
         engine = create_engine("", -1, 1);
     }
     json records = json::array();
@@ -207,7 +209,7 @@ int run_inspect(int argc, char** argv) {
     std::string sentence;
     for (const std::string& path : o.files) {
         try {
-            records.push_back(inspect_file(path, o, o.keys ? &keys : nullptr, aad, engine.get()));
+            records.push_back(inspect_file(path, o, o.keys.keys ? &keys : nullptr, aad, engine.get()));
         } catch (const Failure& failure) {
             json record = {{"status", failure.status()}, {"error", failure.what()}};
             put_name(record, "file", without_keys(path));

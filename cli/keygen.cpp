@@ -3,29 +3,36 @@
 #include <sys/random.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 
 #include "command.hpp"
 #include "key_files.hpp"
 #include "keyset_file.hpp"
 #include "keyset_source.hpp"
+#include "passphrase.hpp"
 #include "templates.hpp"
 
 namespace cli {
 
 namespace {
 
-constexpr const char* help = R"(Usage: warpaes keygen [-t TEMPLATE] [-o FILE]
+constexpr const char* help = R"(Usage: warpaes keygen [-t TEMPLATE] [--passphrase] [-o FILE]
 
-Makes a keyset with one new key, as Tink has them (cleartext JSON).
+Makes a keyset with one new key, as Tink has them (JSON).
 
   -o, --output FILE      a new file, for its owner alone (mode 0600); never overwritten.
                          Default: standard output
+  --passphrase           encrypted under a passphrase, which is asked for: whoever has the file alone has nothing
+  --passphrase-from PLACE
+                         the same, without asking: a file, env:NAME or fd:N
+  --passphrase-seconds S what a guess shall take on this machine; default 1, and never less than 128 MiB
   -t, --template NAME    what kind of key; the default is the first of those below. C2SP chunked
                          encryption has no keysets: the template's name is written, and its key in hexadecimal
 
 Example
   warpaes keygen -o keyset.json
+  warpaes keygen --passphrase -o keyset.json
 
 )";
 
@@ -46,13 +53,25 @@ SecretText random_key(const std::string& format, std::size_t bytes) {
     return text;
 }
 
+bool is_file(const std::string& path) {
+    return !path.empty() && path != "-";
+}
+
+/// What would fail in the end fails before anything is asked for or derived.
+void check_output(const std::string& path) {
+    if (is_file(path)) {
+        refuse_existing_key_file(path);
+    } else if (::isatty(STDOUT_FILENO) != 0) {
+        throw UsageError("keys are not for a terminal: give -o FILE, or a pipe");
+    }
+}
+
 void put(const std::string& path, std::string_view text, const std::string& what) {
-    if (!path.empty() && path != "-") {
+    if (is_file(path)) {
         create_key_file(path, text);
         say(fmt::format("{} in '{}', for you alone to read: who loses it loses the files\n", what, path));
         return;
     }
-    if (::isatty(STDOUT_FILENO) != 0) throw UsageError("keys are not for a terminal: give -o FILE, or a pipe");
     warn_if_others_can_read("the file that standard output is", STDOUT_FILENO);
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
         throw Failure(WARPAES_ERROR_WRITE, fmt::format("cannot write to standard output: {}", std::strerror(errno)));
@@ -65,10 +84,20 @@ void put(const std::string& path, std::string_view text, const std::string& what
 int run_keygen(int argc, char** argv) {
     CLI::App app{"", "warpaes keygen"};
     std::string output, format = default_template();
+    NewPassphrase passphrase("--passphrase-from");
+    bool ask = false;
     app.add_option("-t,--template", format);
     app.add_option("-o,--output", output);
+    app.add_flag("--passphrase", ask);
+    passphrase.add_options(app);
+    refuse_passphrase_in_argument(argc, argv);
     if (!parse_options(app, argc, argv, (std::string(help) + template_list()).c_str())) return 0;
 
+    const bool wrapped = ask || passphrase.is_given();
+    if (wrapped && is_raw_only(format)) {
+        throw UsageError(fmt::format("--passphrase: {} has raw keys, and no keyset to encrypt", format));
+    }
+    check_output(output);
     warpaes_keyset* made = nullptr;
     check(warpaes_keyset_create(&made));
     const Keyset keyset(made);
@@ -81,7 +110,20 @@ int run_keygen(int argc, char** argv) {
         put(output, random_key(format, info.key_bits / 8).view(), "A raw key for " + format);
         return 0;
     }
-    put(output, keyset_text(keyset.get()).view(), fmt::format("Keyset with key {} ({})", id, format));
+    std::string what = fmt::format("Keyset with key {} ({})", id, format);
+    std::optional<Lock> lock;
+    if (wrapped) {
+        lock = passphrase.take("the new keyset");
+        what += " under a passphrase";
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    const SecretText text = keyset_text(keyset.get(), lock);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    put(output, text.view(), what);
+    if (lock) {
+        say(fmt::format("A guess at the passphrase takes {:.2f} s here and {}; who forgets it loses the files too\n",
+                        taken.count(), cost_text(lock->cost)));
+    }
     return 0;
 }
 

@@ -30,9 +30,10 @@ const char* state_name(warpaes_key_state state) {
     return state == WARPAES_KEY_ENABLED ? "enabled" : state == WARPAES_KEY_DISABLED ? "disabled" : "destroyed";
 }
 
-void list_keys(const std::string& path, bool as_json) {
-    const Keys keys = load_keys(path, std::nullopt, 0, nullptr);
-    if (keys.raw) throw UsageError(fmt::format("'{}' is a raw key, not a keyset", path));
+void list_keys(KeyOptions options, bool as_json) {
+    options.peek = true;
+    const Keys keys = load_keys(options, 0, nullptr);
+    if (keys.raw) throw UsageError("what is there is a raw key, not a keyset");
     json list = json::array();
     if (!as_json) fmt::print("{:<10}  {:<9}  {:<7}  {}\n", "key", "state", "primary", "template");
     for (const warpaes_key_info& key : keys_of(keys.keyset.get())) {
@@ -40,7 +41,7 @@ void list_keys(const std::string& path, bool as_json) {
         if (what.empty() && key.key_bits != 0) {
             what = fmt::format("AES-{}, segments of {} bytes", key.key_bits, key.segment_bytes);
         } else if (what.empty() && key.state != WARPAES_KEY_DESTROYED) {
-            what = "(not for files)";
+            what = keys.peeked ? "(behind the passphrase)" : "(not for files)";
         }
         list.push_back({{"key_id", key.key_id},
                         {"state", state_name(key.state)},
@@ -53,30 +54,44 @@ void list_keys(const std::string& path, bool as_json) {
         }
     }
     if (as_json) print_json(list, 2);
+    if (keys.lock && !as_json) {
+        std::fflush(stdout);
+        say(fmt::format("Under a passphrase, of which a guess takes {}{}\n", cost_text(keys.lock->cost),
+                        keys.peeked ? "; without it nothing says that this list is true" : ""));
+    }
 }
 
 constexpr const char* help = R"(Usage: warpaes keys list [--json] KEYSET
        warpaes keys add [-t TEMPLATE] [--primary] KEYSET
        warpaes keys promote|disable|enable|destroy|remove KEYSET ID
+       warpaes keys passphrase [--remove] KEYSET
 
 What a keyset holds, and the rotation of its keys. Encryption uses the primary key, decryption every
 enabled one. The file is replaced whole, with mode 0600.
 
-  list                   the keys, without their secrets
+  list                   the keys, without their secrets; it asks for no passphrase
   add                    a new key, whose number is printed; --primary: which is used from now on
   promote                makes this key the primary
   disable, enable        keeps a key, unused; uses it again
   destroy                forgets the key for ever; its number stays
   remove                 forgets the key and its number
+  passphrase             encrypts the keyset under a new passphrase; --remove: leaves it in clear
+
+  --passphrase-from PLACE
+                         the passphrase of a keyset that has one: a file, env:NAME or fd:N. Default: asked for
+  --new-passphrase-from PLACE, --passphrase-seconds S
+                         of `passphrase`: where the new one is, and what a guess shall take, as of `keygen`
 
 A rotation: what is written from now on is encrypted with a new key, what was written can be read.
   warpaes keys add --primary keyset.json
 
 )";
 
-void change(const std::string& path, const std::function<void(warpaes_keyset*)>& step) {
-    KeysetFile file(path);
-    step(file.keyset());
+using Step = std::function<void(KeysetFile&)>;
+
+void change(const KeyOptions& options, const Step& step) {
+    KeysetFile file(*options.keys, options);
+    step(file);
     file.save();
 }
 
@@ -85,34 +100,53 @@ void change(const std::string& path, const std::function<void(warpaes_keyset*)>&
 int run_keys(int argc, char** argv) {
     CLI::App app{"", "warpaes keys"};
     app.require_subcommand(1);
-    std::string path, format = default_template();
+    KeyOptions options;
+    std::string format = default_template();
+    NewPassphrase passphrase("--new-passphrase-from");
     std::uint32_t id = 0;
-    bool as_json = false, primary = false;
+    bool as_json = false, primary = false, remove = false;
+    const auto command = [&](const char* name, const std::function<void()>& run) {
+        auto* made = app.add_subcommand(name);
+        made->add_option("KEYSET", options.keys)->required();
+        made->add_option("--passphrase-from", options.passphrase_from);
+        made->callback(run);
+        return made;
+    };
 
-    auto* list = app.add_subcommand("list");
-    list->add_option("KEYSET", path)->required();
-    list->add_flag("--json", as_json);
-    list->callback([&] { list_keys(path, as_json); });
+    command("list", [&] { list_keys(options, as_json); })->add_flag("--json", as_json);
 
-    auto* add = app.add_subcommand("add");
-    add->add_option("KEYSET", path)->required();
-    add->add_option("-t,--template", format);
-    add->add_flag("--primary", primary);
-    add->callback([&] {
+    auto* add = command("add", [&] {
         if (is_raw_only(format)) throw UsageError(fmt::format("--template: {} has raw keys and no keyset", format));
-        change(path, [&](warpaes_keyset* keyset) {
-            check(warpaes_keyset_add(keyset, format.c_str(), &id));
-            if (primary) check(warpaes_keyset_promote(keyset, id));
+        change(options, [&](KeysetFile& file) {
+            check(warpaes_keyset_add(file.keyset(), format.c_str(), &id));
+            if (primary) check(warpaes_keyset_promote(file.keyset(), id));
         });
         fmt::print("{}\n", id);
     });
+    add->add_option("-t,--template", format);
+    add->add_flag("--primary", primary);
+
+    auto* lock = command("passphrase", [&] {
+        if (remove && passphrase.is_given()) throw UsageError("--remove: contradicts --new-passphrase-from");
+        change(options, [&](KeysetFile& file) {
+            if (remove && !file.lock()) throw UsageError(fmt::format("'{}' has no passphrase", *options.keys));
+            if (remove) {
+                file.lock().reset();
+            } else {
+                file.lock() = passphrase.take("'" + *options.keys + "'");
+            }
+        });
+        say(remove ? "The keys are in clear now\n"
+                   : "The keys are under the new passphrase now; copies of the file as it was are not\n");
+    });
+    lock->add_flag("--remove", remove);
+    passphrase.add_options(*lock);
 
     const auto on_key = [&](const char* name, auto step) {
-        auto* command = app.add_subcommand(name);
-        command->add_option("KEYSET", path)->required();
-        command->add_option("ID", id)->required();
-        command->callback(
-            [&path, &id, step] { change(path, [&](warpaes_keyset* keyset) { check(step(keyset, id)); }); });
+        command(name,
+                [&options, &id, step] { change(options, [&](KeysetFile& file) { check(step(file.keyset(), id)); }); })
+            ->add_option("ID", id)
+            ->required();
     };
     const auto to_state = [](warpaes_key_state state) {
         return

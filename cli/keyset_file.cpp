@@ -10,8 +10,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include "keyset_source.hpp"
-
 namespace cli {
 
 namespace {
@@ -106,19 +104,26 @@ Descriptor open_locked(const std::string& path) {
 
 }  // namespace
 
-void create_key_file(const std::string& path, std::string_view content) {
+void refuse_existing_key_file(const std::string& path) {
     struct stat status {};
     if (::lstat(path.c_str(), &status) == 0) {
         throw Failure(WARPAES_ERROR_EXISTS, fmt::format("'{}' exists, and keys are never overwritten", path));
     }
+}
+
+void create_key_file(const std::string& path, std::string_view content) {
+    refuse_existing_key_file(path);
     Draft(path, content).appear();
 }
 
-KeysetFile::KeysetFile(const std::string& path)
-    : path_(resolved(path)), file_(open_locked(path_)), keyset_(load_keyset_file(path, file_.get())) {}
+KeysetFile::KeysetFile(const std::string& path, const KeyOptions& options)
+    : path_(resolved(path)), file_(open_locked(path_)), keys_(load_keyset_file(path, file_.get(), options)) {}
 
 void KeysetFile::save() {
-    const SecretText text = keyset_text(keyset_.get());
+    // A cost that is too little for new keysets is raised.
+    constexpr warpaes_scrypt least = WARPAES_SCRYPT_INIT;
+    if (keys_.lock && keys_.lock->cost.n * keys_.lock->cost.r < least.n * least.r) keys_.lock->cost = least;
+    const SecretText text = keyset_text(keyset(), keys_.lock);
     struct stat old {};
     if (::fstat(file_.get(), &old) != 0) fail(WARPAES_ERROR_WRITE, "replace", path_);
     Draft(path_, text.view(), &old).replace();

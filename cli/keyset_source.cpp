@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -54,11 +55,30 @@ Keyset from_json(const std::string& what, std::string_view text) {
     return Keyset(keyset);
 }
 
-Keys interpret(const std::string& what, std::string_view text, const std::optional<std::string>& format) {
+Keys unwrap(const std::string& what, std::string_view text, const KeyOptions& options) {
+    Keys keys;
+    Lock& lock = keys.lock.emplace();
+    const auto checked = [&](warpaes_status status) {
+        if (status != WARPAES_OK) throw Failure(status, fmt::format("{}: {}", what, warpaes_last_error()));
+    };
+    // What is none, or would take all memory, is refused before anybody is asked.
+    warpaes_keyset* keyset = nullptr;
+    checked(warpaes_keyset_peek(text.data(), text.size(), &lock.cost, &keyset));
+    keys.keyset.reset(keyset);
+    keys.peeked = options.peek && !options.passphrase_from;
+    if (keys.peeked) return keys;
+    lock.passphrase = take_passphrase("--passphrase-from", options.passphrase_from, "Passphrase of " + what, false);
+    checked(warpaes_keyset_unwrap(text.data(), text.size(), lock.passphrase.data(), lock.passphrase.size(), &keyset));
+    keys.keyset.reset(keyset);
+    return keys;
+}
+
+Keys interpret(const std::string& what, std::string_view text, const KeyOptions& options) {
+    const std::optional<std::string>& format = options.template_name;
     std::string_view digits = trimmed(text);
     const std::optional<std::string> own = take_template(digits);
     if (own && format && *own != *format) {
-        throw UsageError(fmt::format("--format: the key in {} is for {}", what, *own));
+        throw UsageError(fmt::format("--template: the key in {} is for {}", what, *own));
     }
     if (is_raw_length(digits.size() / 2) && digits.size() % 2 == 0 && is_hex(digits)) {
         SecretBytes key;
@@ -70,11 +90,11 @@ Keys interpret(const std::string& what, std::string_view text, const std::option
     if (is_raw_length(text.size()) && !is_hex(text)) {
         return from_raw(what, reinterpret_cast<const unsigned char*>(text.data()), text.size(), format);
     }
-    Keys keys{from_json(what, text), false};
     if (format) {
-        throw UsageError(fmt::format("--format: is for raw keys; the keys of {} say their formats themselves", what));
+        throw UsageError(fmt::format("--template: is for raw keys; the keys of {} say their formats themselves", what));
     }
-    return keys;
+    if (is_wrapped(text)) return unwrap(what, text, options);
+    return {from_json(what, text), false};
 }
 
 /// Shell histories and process lists have seen it: it must not seem to be fine.
@@ -108,15 +128,26 @@ void SecretText::read(const std::string& what, int fd) {
     }
 }
 
-Keyset load_keyset_file(const std::string& name, int fd) {
+bool is_wrapped(std::string_view text) {
+    return text.find("\"encryptedKeyset\"") != std::string_view::npos;
+}
+
+void add_key_options(CLI::App& app, KeyOptions& options) {
+    app.add_option("-k,--keys", options.keys);
+    app.add_option("-t,--template,--format", options.template_name);
+    app.add_option("--passphrase-from", options.passphrase_from);
+}
+
+Keys load_keyset_file(const std::string& name, int fd, const KeyOptions& options) {
     const std::string what = fmt::format("'{}'", name);
     SecretText text;
     text.read(what, fd);
-    return from_json(what, text.view());
+    if (is_wrapped(text.view())) return unwrap(what, text.view(), options);
+    return {from_json(what, text.view()), false};
 }
 
-Keys load_keys(const std::optional<std::string>& source, const std::optional<std::string>& format, int argc,
-               char** argv) {
+Keys load_keys(const KeyOptions& options, int argc, char** argv) {
+    const std::optional<std::string>& source = options.keys;
     const char* variable = std::getenv("WARPAES_KEYSET");
     if (!source && (variable == nullptr || *variable == '\0')) {
         throw UsageError(
@@ -127,7 +158,7 @@ Keys load_keys(const std::optional<std::string>& source, const std::optional<std
     if (const char* name = after(place.c_str(), "env:")) {
         const char* value = std::getenv(name);
         if (value == nullptr) throw UsageError(fmt::format("{}: there is no environment variable {}", option, name));
-        return interpret(name, value, format);
+        return interpret(name, value, options);
     }
     SecretText text;
     std::string what;
@@ -146,7 +177,7 @@ Keys load_keys(const std::optional<std::string>& source, const std::optional<std
         note_key_file(what, file.get());
         text.read(what, file.get());
     }
-    return interpret(what, text.view(), format);
+    return interpret(what, text.view(), options);
 }
 
 std::optional<std::uint32_t> disabled_key_of(warpaes_engine* engine, const warpaes_keyset* keyset,
@@ -172,11 +203,17 @@ std::optional<std::uint32_t> disabled_key_of(warpaes_engine* engine, const warpa
     return std::nullopt;
 }
 
-SecretText keyset_text(const warpaes_keyset* keyset) {
+SecretText keyset_text(const warpaes_keyset* keyset, const std::optional<Lock>& lock) {
     SecretText text;
     text.fill([&](char* room) {
         std::size_t length = 0;
-        check(warpaes_keyset_write(keyset, room, SecretText::capacity, &length));
+        if (lock) {
+            const SecretBytes& passphrase = lock->passphrase;
+            check(warpaes_keyset_wrap(keyset, passphrase.data(), passphrase.size(), &lock->cost, room,
+                                      SecretText::capacity, &length));
+        } else {
+            check(warpaes_keyset_write(keyset, room, SecretText::capacity, &length));
+        }
         return length;
     });
     return text;

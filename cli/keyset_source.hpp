@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "command.hpp"
+#include "passphrase.hpp"
 
 namespace cli {
 
@@ -36,24 +37,35 @@ private:
 
 struct Keys {
     Keyset keyset;
-    bool raw = false;      ///< a key and nothing else: it has no number
-    std::string format{};  ///< of a raw key, its template
+    bool raw = false;            ///< a key and nothing else: it has no number
+    std::string format{};        ///< of a raw key, its template
+    std::optional<Lock> lock{};  ///< of a keyset under a passphrase
+    bool peeked = false;         ///< it stayed closed: numbers and states of its keys, and the lock's cost
 };
 
-/// `source`: a path, env:NAME or fd:N; nothing: what the environment variable WARPAES_KEYSET says in the same way.
-/// `format`: the template of a raw key; nothing: by its length. Throws Failure; a key where its place belongs is
-/// refused and hidden in `argv`. Warns of a file that others can read.
-Keys load_keys(const std::optional<std::string>& source, const std::optional<std::string>& format, int argc,
-               char** argv);
+/// Where keys are, as the command line says it.
+struct KeyOptions {
+    std::optional<std::string> keys;             ///< a path, env:NAME or fd:N; nothing: what WARPAES_KEYSET says
+    std::optional<std::string> template_name;    ///< of a raw key; nothing: by its length
+    std::optional<std::string> passphrase_from;  ///< of a keyset under a passphrase; nothing: asked for
+    bool peek = false;                           ///< without that, what can be seen is enough
+};
+void add_key_options(CLI::App& app, KeyOptions& options);
 
-/// The same from an open file, which `name` names.
-Keyset load_keyset_file(const std::string& name, int fd);
+/// Throws Failure; a key where its place belongs is refused and hidden in `argv`. Warns of a file that others can read.
+Keys load_keys(const KeyOptions& options, int argc, char** argv);
+
+/// The same from an open file of a keyset, which `name` names.
+Keys load_keyset_file(const std::string& name, int fd, const KeyOptions& options);
+
+/// Whether it is a keyset that is encrypted, under whatever.
+bool is_wrapped(std::string_view text);
 
 /// The number of a disabled key that a file would open with, if there is one: for who wonders why none does.
 std::optional<std::uint32_t> disabled_key_of(warpaes_engine* engine, const warpaes_keyset* keyset,
                                              const std::string& path, const std::string& aad);
 
-/// A keyset as JSON, for a file.
-SecretText keyset_text(const warpaes_keyset* keyset);
+/// A keyset as JSON, for a file; encrypted if there is a lock.
+SecretText keyset_text(const warpaes_keyset* keyset, const std::optional<Lock>& lock = std::nullopt);
 
 }  // namespace cli

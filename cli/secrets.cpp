@@ -110,12 +110,6 @@ SecretBytes copy(const std::string& what, const char* text) {
     return bytes;
 }
 
-SecretBytes read_environment(const std::string& what, const std::string& name) {
-    const char* value = std::getenv(name.c_str());
-    if (value == nullptr) throw UsageError(fmt::format("{}: there is no environment variable {}", what, name));
-    return copy(what, value);
-}
-
 int hex_digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';
     if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -178,6 +172,16 @@ SecretBytes ask(int terminal, const std::string& question) {
 }
 
 }  // namespace
+
+SecretBytes read_secret(const std::string& what, int fd) {
+    return read_all(what, fd);
+}
+
+SecretBytes read_environment(const std::string& what, const std::string& name) {
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr) throw UsageError(fmt::format("{}: there is no environment variable {}", what, name));
+    return copy(what, value);
+}
 
 std::string_view trimmed(std::string_view text) {
     constexpr const char* space = " \t\r\n";

@@ -29,6 +29,10 @@ SecretBytes read_passphrase_file(const std::string& what, const std::string& pat
 /// openssl's -k: the argument itself.
 SecretBytes take_argument(const std::string& what, char* argument, const std::string& advice);
 
+/// All that can be read from `fd`, and a variable of the environment.
+SecretBytes read_secret(const std::string& what, int fd);
+SecretBytes read_environment(const std::string& what, const std::string& name);
+
 /// Overwrites an argument, which may be null, with stars: other processes can read the command line.
 void conceal(char* argument);
 

@@ -31,6 +31,35 @@ Keyset parse(const std::string& text) {
     return Keyset(made);
 }
 
+/// Any text as an encrypted keyset: what can be seen of it. What it costs is small enough to be paid.
+void peek(const std::string& text) {
+    const std::vector<char> exact(text.begin(), text.end());
+    warpaes_scrypt cost = WARPAES_SCRYPT_INIT;
+    warpaes_keyset* made = nullptr;
+    const warpaes_status status = warpaes_keyset_peek(exact.data(), exact.size(), &cost, &made);
+    const Keyset keyset(made);
+    if (status != WARPAES_OK) {
+        require(status == WARPAES_ERROR_KEYSET, "another status than KEYSET");
+        require(made == nullptr, "an error and a keyset");
+        return;
+    }
+    require(cost.n >= 2 && cost.r != 0 && cost.p != 0, "a cost that is none");
+    require(cost.n <= (1u << 30) / 128 / cost.r && cost.n * cost.r <= (std::uint64_t{1} << 33) / 128 / cost.p,
+            "a cost that nobody should pay");
+    std::size_t length = 0;
+    require(warpaes_keyset_write(made, nullptr, 0, &length) == WARPAES_ERROR_KEYSET, "a closed keyset is written");
+    for (std::size_t i = 0; i < warpaes_keyset_count(made); ++i) {
+        warpaes_key_info info = WARPAES_KEY_INFO_INIT;
+        expect_ok(warpaes_keyset_query(made, i, &info), "keyset_query");
+    }
+    if (cost.n * cost.r * cost.p > 4096) return;
+    made = nullptr;
+    const warpaes_status opened = warpaes_keyset_unwrap(exact.data(), exact.size(), "x", 1, &made);
+    const Keyset inside(made);
+    require(opened == WARPAES_ERROR_AUTHENTICATION || opened == WARPAES_OK || opened == WARPAES_ERROR_KEYSET,
+            "another status");
+}
+
 std::vector<warpaes_key_info> query(const Keyset& keyset) {
     std::vector<warpaes_key_info> keys(warpaes_keyset_count(keyset.get()));
     int primaries = 0;
@@ -121,6 +150,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (size != 0 && data[0] == '{') {
         keyset = parse(std::string(reinterpret_cast<const char*>(data), size));
         if (keyset) check_fixed_point(keyset);
+        peek(std::string(reinterpret_cast<const char*>(data), size));
         return 0;
     }
     Input in(data, size);

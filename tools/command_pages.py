@@ -19,7 +19,7 @@ NAME = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 CIPHERS = [
     f"-aes-{bits}-{mode}" for bits in (128, 192, 256) for mode in ["ecb", "cbc", "cfb", "cfb8", "cfb1", "ofb", "ctr"]
 ]
-VERBS = ["list", "add", "promote", "disable", "enable", "destroy", "remove"]
+VERBS = ["list", "add", "promote", "disable", "enable", "destroy", "remove", "passphrase"]
 
 
 def help_of(warpaes: str, *command: str) -> str:

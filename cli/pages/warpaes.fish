@@ -6,7 +6,6 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l backend -d 'auto
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l device -d 'this CUDA device; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l exclude -d 'leave out of directories what is called so (*.tmp, .git), or lies there'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l force -d 'overwrite; write ciphertext to a terminal'
-complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l format -d 'of a raw key, as in `warpaes keygen --help`; default AES256_GCM_HKDF_1MB,'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l jobs -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l json -d 'a record of the run; on standard output unless the data goes there'
@@ -14,13 +13,16 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l keys -d 'a keyse
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l output -d 'another name for the result; -; standard output'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l output-dir -d 'for directories with everything below them, and for files; each result'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l progress
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l skip-existing -d 'with --output-dir; leave results that are there already as they are'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l template -d 'of a raw key, as in `warpaes keygen --help`; default AES256_GCM_HKDF_1MB,'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l threads -d 'workers on a large file; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s f -d 'overwrite; write ciphertext to a terminal'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s j -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s k
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s o
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s t -d 'of a raw key, as in `warpaes keygen --help`; default AES256_GCM_HKDF_1MB,'
 complete -c warpaes -n __fish_use_subcommand -a decrypt -d 'decrypt them, or a part of one'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l aad-file
@@ -28,7 +30,6 @@ complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l backend -d 'auto
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l device -d 'this CUDA device; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l exclude
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l force -d 'overwrite'
-complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l format -d 'of a raw key, as in `warpaes keygen --help`; default AES256_GCM_HKDF_1MB,'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l jobs -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l json -d 'a record of the run; on standard output unless the data goes there'
@@ -36,49 +37,63 @@ complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l keys -d 'a keyse
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l output -d 'default, or -; standard output'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l output-dir -d 'for several files, and for directories with everything below them; each'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l progress
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l range
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l skip-existing
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l template -d 'of a raw key, as in `warpaes keygen --help`; default AES256_GCM_HKDF_1MB,'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l threads -d 'workers on a large file; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s f -d 'overwrite'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s j -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s k
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s o
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s r
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s t -d 'of a raw key, as in `warpaes keygen --help`; default AES256_GCM_HKDF_1MB,'
 complete -c warpaes -n __fish_use_subcommand -a verify -d 'authenticate them and write nothing'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l aad-file
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l backend -d 'auto (default), libcrypto, aesni, vaes, cuda; see `warpaes devices`'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l device -d 'this CUDA device; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l exclude -d 'as for `warpaes encrypt`'
-complete -c warpaes -n '__fish_seen_subcommand_from verify' -l format
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l jobs -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l json -d 'a record of the run; on standard output unless the data goes there'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l keys
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l no-progress
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -l passphrase-from
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l progress
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -l template
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l threads -d 'workers on a large file; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -s j -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -s k
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -s t
 complete -c warpaes -n __fish_use_subcommand -a inspect -d 'what an encrypted file says of itself'
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l aad-file
-complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l format
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l json -d 'the same for programs'
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l keys -d 'keys as for `warpaes decrypt`; finds the one that opens the file, which makes'
+complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l passphrase-from
+complete -c warpaes -n '__fish_seen_subcommand_from inspect' -l template
 complete -c warpaes -n '__fish_seen_subcommand_from inspect' -s k
+complete -c warpaes -n '__fish_seen_subcommand_from inspect' -s t -d 'take it for a file of this template (`warpaes keygen --help` lists them)'
 complete -c warpaes -n __fish_use_subcommand -a keygen -d 'make a keyset'
 complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l output -d 'a new file, for its owner alone (mode 0600); never overwritten.'
+complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l passphrase
+complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l passphrase-from
+complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l passphrase-seconds
 complete -c warpaes -n '__fish_seen_subcommand_from keygen' -l template -d 'what kind of key; the default is the first of those below. C2SP chunked'
 complete -c warpaes -n '__fish_seen_subcommand_from keygen' -s o
 complete -c warpaes -n '__fish_seen_subcommand_from keygen' -s t
 complete -c warpaes -n __fish_use_subcommand -a keys -d 'what a keyset holds, and the rotation of its keys'
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l json
+complete -c warpaes -n '__fish_seen_subcommand_from keys' -l new-passphrase-from
+complete -c warpaes -n '__fish_seen_subcommand_from keys' -l passphrase-from
+complete -c warpaes -n '__fish_seen_subcommand_from keys' -l passphrase-seconds
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -l primary
+complete -c warpaes -n '__fish_seen_subcommand_from keys' -l remove
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -s t
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -a list
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -a add
@@ -87,6 +102,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from keys' -a disable
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -a enable
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -a destroy
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -a remove
+complete -c warpaes -n '__fish_seen_subcommand_from keys' -a passphrase
 complete -c warpaes -n __fish_use_subcommand -a enc -d 'encrypt and decrypt files as `openssl enc` does'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -l backend -d 'auto (default), libcrypto, aesni, vaes, cuda; see `warpaes devices`'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -l chunk

@@ -64,6 +64,15 @@ def keysets() -> None:
         write("keyset", f"{name}.json", text.encode())
     write("keyset", "spaces.json", json.dumps({"key": [gcm], "primaryKeyId": 7}, indent=1).encode())
     write("keyset", "escapes.json", b'{"primaryKeyId":7,"k\\u0065y":[{"\\ud83d\\ude00":[1e3,-0.5,true,null,"\\n"]}]}')
+    info = {name: gcm[name] for name in ("status", "keyId", "outputPrefixType")}
+    wrapped = {
+        "encryptedKeyset": base64.b64encode(bytes(60)).decode(),
+        "keysetInfo": {"primaryKeyId": 7, "keyInfo": [info | {"typeUrl": gcm["keyData"]["typeUrl"]}]},
+        "keyEncryptionKey": {"kdf": "scrypt", "salt": "AAAA", "n": 16, "r": 8, "p": 1},
+    }
+    write("keyset", "wrapped.json", json.dumps(wrapped).encode())
+    wrapped["keyEncryptionKey"]["n"] = 1 << 31
+    write("keyset", "costly.json", json.dumps(wrapped).encode())
     write("keyset", "operations", bytes([0, 0, 1, 0, 0, 2, 0, 1, 2, 2, 1, 2, 1, 3, 1, 4, 3, 40]) + bytes(range(60)))
 
 

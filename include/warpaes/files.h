@@ -72,6 +72,39 @@ WARPAES_API warpaes_status warpaes_keyset_query(const warpaes_keyset* keyset, si
 WARPAES_API warpaes_status warpaes_keyset_write(const warpaes_keyset* keyset, char* json, size_t capacity,
                                                 size_t* length);
 
+/* ------------------------------------------------------------------------------------ keysets under a passphrase */
+
+/** What a guess at a passphrase costs: scrypt's parameters (RFC 7914). 128 n r bytes of memory, p times over. */
+typedef struct warpaes_scrypt {
+    uint32_t struct_size;
+    uint32_t r;
+    uint32_t p;
+    uint32_t reserved;
+    uint64_t n; /**< a power of two */
+} warpaes_scrypt;
+
+/** 128 MiB, the least for a new keyset. */
+#define WARPAES_SCRYPT_INIT \
+    { sizeof(warpaes_scrypt), 8, 1, 0, 131072 }
+
+/** The cost that takes about `seconds` on this machine, which is measured: from INIT's to 1 GiB, with r = 8, p = 1. */
+WARPAES_API warpaes_status warpaes_scrypt_choose(double seconds, warpaes_scrypt* cost);
+
+/** The keyset encrypted under a passphrase, of any bytes: Tink's JSON of an encrypted keyset, and beside it how the
+    passphrase becomes its key (docs/formats.md). `cost`: NULL for what takes a second; a new salt every time. `*length`
+    as for warpaes_keyset_write; with too small a capacity nothing is derived. */
+WARPAES_API warpaes_status warpaes_keyset_wrap(const warpaes_keyset* keyset, const char* passphrase,
+                                               size_t passphrase_len, const warpaes_scrypt* cost, char* json,
+                                               size_t capacity, size_t* length);
+/** From such JSON. WARPAES_ERROR_AUTHENTICATION: another passphrase, or altered. WARPAES_ERROR_KEYSET, before any
+   memory is taken, for a cost beyond 1 GiB and some seconds. */
+WARPAES_API warpaes_status warpaes_keyset_unwrap(const char* json, size_t length, const char* passphrase,
+                                                 size_t passphrase_len, warpaes_keyset** keyset);
+/** What such JSON says without its passphrase, which nothing has authenticated: the numbers and states of its keys, in
+   a keyset that can be queried and is refused for all else, and the cost of a guess. Either may be NULL. */
+WARPAES_API warpaes_status warpaes_keyset_peek(const char* json, size_t length, warpaes_scrypt* cost,
+                                               warpaes_keyset** keyset);
+
 /* ------------------------------------------------------------------------------------------------ files and streams */
 
 typedef enum warpaes_format {

@@ -56,6 +56,12 @@ public:
     [[nodiscard]] static Keyset parse(std::string_view json) {
         return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_parse, json.data(), json.size()));
     }
+    /// From Tink's JSON of one that wrap() has encrypted. Throws Error{WARPAES_ERROR_AUTHENTICATION} for
+    /// another passphrase.
+    [[nodiscard]] static Keyset unwrap(std::string_view json, std::string_view passphrase) {
+        return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_unwrap, json.data(), json.size(), passphrase.data(),
+                                                   passphrase.size()));
+    }
     /// Of one raw key. Throws Error{WARPAES_ERROR_ARGUMENT, WARPAES_ERROR_KEY_LENGTH}.
     [[nodiscard]] static Keyset from_raw(const std::string& template_name, ConstBytes key) {
         return Keyset(
@@ -81,6 +87,28 @@ public:
         std::string json(length, '\0');
         check(warpaes_keyset_write(get(), json.data(), json.size(), &length));
         return json;
+    }
+
+    /// As Tink's JSON, encrypted under a passphrase whose every guess takes a second, or as much as `cost` says.
+    [[nodiscard]] std::string wrap(std::string_view passphrase) const { return wrap(passphrase, scrypt_cost(1)); }
+    [[nodiscard]] std::string wrap(std::string_view passphrase, const warpaes_scrypt& cost) const {
+        const auto into = [&](std::string& json, std::size_t& length) {
+            return warpaes_keyset_wrap(get(), passphrase.data(), passphrase.size(), &cost, json.data(), json.size(),
+                                       &length);
+        };
+        std::string json;
+        std::size_t length = 0;
+        const warpaes_status status = into(json, length);
+        if (status != WARPAES_ERROR_BUFFER_TOO_SMALL) check(status);
+        json.resize(length);
+        check(into(json, length));
+        return json;
+    }
+    /// What takes about so long on this machine.
+    [[nodiscard]] static warpaes_scrypt scrypt_cost(double seconds) {
+        warpaes_scrypt cost = WARPAES_SCRYPT_INIT;
+        check(warpaes_scrypt_choose(seconds, &cost));
+        return cost;
     }
 
     [[nodiscard]] warpaes_keyset* get() const noexcept { return handle_.get(); }

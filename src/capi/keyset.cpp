@@ -2,6 +2,7 @@
 
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
+#include "format/keyset_wrap.hpp"
 
 using namespace warpaes;
 using namespace warpaes::capi;
@@ -13,6 +14,29 @@ KeyState checked_state(warpaes_key_state state) {
         throw Error(WARPAES_ERROR_ARGUMENT, "state: there is no state " + std::to_string(static_cast<int>(state)));
     }
     return static_cast<KeyState>(state);
+}
+
+/// `text` to a caller who has room for `capacity` bytes.
+void hand_out(const SecretVector& text, char* json, std::size_t capacity, std::size_t* length) {
+    *length = text.size();
+    if (capacity < *length) {
+        throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL,
+                    "json: takes " + std::to_string(*length) + " bytes, there is room for " + std::to_string(capacity));
+    }
+    require(json, "json");
+    std::copy(text.begin(), text.end(), json);
+}
+
+std::span<const std::uint8_t> passphrase_bytes(const char* passphrase, std::size_t length) {
+    if (length != 0) require(passphrase, "passphrase");
+    return {reinterpret_cast<const std::uint8_t*>(passphrase), length};
+}
+
+warpaes_scrypt public_cost(const Scrypt& cost, warpaes_scrypt to) {
+    to.n = cost.n;
+    to.r = cost.r;
+    to.p = cost.p;
+    return to;
 }
 
 }  // namespace
@@ -113,14 +137,51 @@ warpaes_status warpaes_keyset_write(const warpaes_keyset* keyset, char* json, si
         require(keyset, "keyset");
         require(length, "length");
         *length = 0;
-        const SecretVector text = keyset->impl.to_json();
-        *length = text.size();
-        if (capacity < *length) {
-            throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "json: takes " + std::to_string(*length) +
-                                                            " bytes, there is room for " + std::to_string(capacity));
+        hand_out(keyset->impl.to_json(), json, capacity, length);
+    });
+}
+
+warpaes_status warpaes_scrypt_choose(double seconds, warpaes_scrypt* cost) {
+    return guarded([&] {
+        const warpaes_scrypt given = read_struct(cost, "cost");
+        write_struct(public_cost(choose_scrypt(seconds), given), cost, given.struct_size);
+    });
+}
+
+warpaes_status warpaes_keyset_wrap(const warpaes_keyset* keyset, const char* passphrase, size_t passphrase_len,
+                                   const warpaes_scrypt* cost, char* json, size_t capacity, size_t* length) {
+    return guarded([&] {
+        require(keyset, "keyset");
+        require(length, "length");
+        *length = 0;
+        Scrypt paid;
+        if (cost != nullptr) {
+            const warpaes_scrypt given = read_struct(cost, "cost");
+            paid = {given.n, given.r, given.p};
+        } else {
+            paid = choose_scrypt(1);
         }
+        hand_out(wrap_keyset(keyset->impl, passphrase_bytes(passphrase, passphrase_len), paid, capacity), json,
+                 capacity, length);
+    });
+}
+
+warpaes_status warpaes_keyset_unwrap(const char* json, size_t length, const char* passphrase, size_t passphrase_len,
+                                     warpaes_keyset** keyset) {
+    return created(keyset, "keyset", [&] {
         require(json, "json");
-        std::copy(text.begin(), text.end(), json);
+        return new warpaes_keyset{unwrap_keyset({json, length}, passphrase_bytes(passphrase, passphrase_len))};
+    });
+}
+
+warpaes_status warpaes_keyset_peek(const char* json, size_t length, warpaes_scrypt* cost, warpaes_keyset** keyset) {
+    return guarded([&] {
+        if (keyset != nullptr) *keyset = nullptr;
+        require(json, "json");
+        const warpaes_scrypt given = cost != nullptr ? read_struct(cost, "cost") : warpaes_scrypt{};
+        PeekedKeyset peeked = peek_keyset({json, length});
+        if (keyset != nullptr) *keyset = new warpaes_keyset{std::move(peeked.keyset)};
+        if (cost != nullptr) write_struct(public_cost(peeked.cost, given), cost, given.struct_size);
     });
 }
 

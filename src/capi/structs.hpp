@@ -39,6 +39,7 @@ inline constexpr std::tuple all_struct_facts{
     FactsOf<warpaes_calibration>{{24, "WARPAES_CALIBRATION_INIT"}},
     FactsOf<warpaes_calibration_result>{{16, "WARPAES_CALIBRATION_RESULT_INIT"}},
     FactsOf<warpaes_key_info>{{24, "WARPAES_KEY_INFO_INIT"}},
+    FactsOf<warpaes_scrypt>{{24, "WARPAES_SCRYPT_INIT"}},
     FactsOf<warpaes_file_job>{{176, "WARPAES_FILE_JOB_INIT"}},
     FactsOf<warpaes_file_result>{{40, "WARPAES_FILE_RESULT_INIT"}},
     FactsOf<warpaes_file_info>{{24, "WARPAES_FILE_INFO_INIT"}},

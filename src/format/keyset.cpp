@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "format/keyset_parts.hpp"
 #include "format/random.hpp"
 #include "format/tink_key.hpp"
 
@@ -45,7 +46,41 @@ Keyset Keyset::from_raw(std::string_view template_name, std::span<const std::uin
     return keyset;
 }
 
+Keyset Keyset::of(std::vector<Entry> entries, std::optional<std::uint32_t> primary_id) {
+    using keyset_parts::refuse, keyset_parts::refuse_key;
+    if (entries.empty()) refuse("is empty");
+    if (!primary_id) refuse("names no primary key");
+    std::vector<std::uint32_t> ids;
+    for (const Entry& entry : entries) ids.push_back(entry.key.id);
+    std::sort(ids.begin(), ids.end());
+    if (const auto twice = std::adjacent_find(ids.begin(), ids.end()); twice != ids.end()) {
+        refuse("has two keys of number " + std::to_string(*twice));
+    }
+    const auto primary =
+        std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.key.id == primary_id; });
+    if (primary == entries.end()) refuse("its primary, key " + std::to_string(*primary_id) + ", is not there");
+    if (primary->state != KeyState::enabled) refuse_key(*primary, "is the primary and not enabled");
+    Keyset keyset;
+    keyset.entries_ = std::move(entries);
+    keyset.primary_ = primary_id;
+    if (keyset.usable().empty()) refuse("holds no enabled key for files: none is of Tink's streaming AEAD");
+    return keyset;
+}
+
+Keyset Keyset::locked(std::vector<Entry> entries, std::optional<std::uint32_t> primary_id) {
+    Keyset keyset;
+    keyset.entries_ = std::move(entries);
+    keyset.primary_ = primary_id;
+    keyset.locked_ = true;
+    return keyset;
+}
+
+void Keyset::require_open() const {
+    if (locked_) keyset_parts::refuse("is encrypted, and was only looked at; its passphrase opens it");
+}
+
 std::uint32_t Keyset::add(std::string_view template_name) {
+    require_open();
     const StreamParameters& parameters = find_template(template_name).parameters;
     if (entries_.size() >= most_keys) {
         throw Error(WARPAES_ERROR_KEYSET, "keyset: holds " + std::to_string(most_keys) + " keys, which is the most");
@@ -67,6 +102,7 @@ void Keyset::insert(Entry entry) {
 }
 
 Keyset::Entry& Keyset::find(std::uint32_t key_id) {
+    require_open();
     const auto found =
         std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.key.id == key_id; });
     if (found == entries_.end()) refuse_id(key_id, "is not in the keyset");
@@ -101,6 +137,7 @@ void Keyset::remove(std::uint32_t key_id) {
 }
 
 const StreamKey& Keyset::primary() const {
+    require_open();
     for (const Entry& entry : entries_) {
         if (entry.key.id == primary_ && entry.usable()) return entry.key;
     }
@@ -109,6 +146,7 @@ const StreamKey& Keyset::primary() const {
 }
 
 std::vector<const StreamKey*> Keyset::usable() const {
+    require_open();
     std::vector<const StreamKey*> keys;
     for (const Entry& entry : entries_) {
         if (entry.usable()) keys.insert(entry.key.id == primary_ ? keys.begin() : keys.end(), &entry.key);

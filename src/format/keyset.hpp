@@ -42,6 +42,10 @@ public:
 
     /// Throws Error{KEYSET}, with what is wrong and nothing of the text.
     static Keyset parse(std::string_view json);
+    /// Of entries that have been interpreted. Throws Error{KEYSET} if they are no keyset together.
+    static Keyset of(std::vector<Entry> entries, std::optional<std::uint32_t> primary_id);
+    /// Of what can be seen of an encrypted one: to be looked at, and refused by whatever would use or change it.
+    static Keyset locked(std::vector<Entry> entries, std::optional<std::uint32_t> primary_id);
     /// One key, which is the primary. Throws Error{ARGUMENT, KEY_LENGTH}.
     static Keyset from_raw(std::string_view template_name, std::span<const std::uint8_t> key);
     /// Throws Error{KEYSET} if the keyset holds keys that Tink's format has no room for (C2SP) or is empty.
@@ -61,11 +65,14 @@ public:
     [[nodiscard]] std::vector<const StreamKey*> usable() const;
 
 private:
+    /// Throws Error{KEYSET} if it is locked.
+    void require_open() const;
     Entry& find(std::uint32_t key_id);
     void insert(Entry entry);
 
     std::vector<Entry> entries_;
     std::optional<std::uint32_t> primary_;
+    bool locked_ = false;
 };
 
 }  // namespace warpaes

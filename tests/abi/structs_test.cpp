@@ -56,7 +56,9 @@ protected:
     template <typename Struct>
     static void check(
         const char* init, std::size_t least, const Struct& good, const std::function<warpaes_status(Struct*)>& call,
-        const std::function<void(Struct&)>& differs = [](Struct&) {}) {
+        const std::function<void(Struct&)>& differs = [](Struct&) {},
+        bool may_be_missing = std::is_same_v<Struct, warpaes_engine_options> ||
+                              std::is_same_v<Struct, warpaes_batch_options>) {
         SCOPED_TRACE(init);
         Struct whole = good;
         const warpaes_status status = call(&whole);
@@ -95,8 +97,6 @@ protected:
             EXPECT_NE(sentence.find(": struct_size is " + std::to_string(size) + "; "), std::string::npos) << sentence;
             EXPECT_NE(sentence.find(init), std::string::npos) << sentence;
         }
-        const bool may_be_missing =
-            std::is_same_v<Struct, warpaes_engine_options> || std::is_same_v<Struct, warpaes_batch_options>;
         EXPECT_EQ(call(nullptr), may_be_missing ? WARPAES_OK : WARPAES_ERROR_ARGUMENT);
     }
 
@@ -268,6 +268,18 @@ TEST_F(Structs, OfKeysets) {
     ASSERT_EQ(warpaes_keyset_add(keyset, "AES128_GCM_HKDF_4KB", nullptr), WARPAES_OK);
     check<warpaes_key_info>("WARPAES_KEY_INFO_INIT", 24, WARPAES_KEY_INFO_INIT,
                             [&](auto* info) { return warpaes_keyset_query(keyset, 0, info); });
+    std::string json(4096, ' ');
+    std::size_t length = 0;
+    const auto unchanged = [](warpaes_scrypt&) {};
+    check<warpaes_scrypt>(
+        "WARPAES_SCRYPT_INIT", 24, WARPAES_SCRYPT_INIT,
+        [&](auto* cost) { return warpaes_keyset_wrap(keyset, "x", 1, cost, json.data(), json.size(), &length); },
+        unchanged, true);
+    check<warpaes_scrypt>(
+        "WARPAES_SCRYPT_INIT", 24, WARPAES_SCRYPT_INIT,
+        [&](auto* cost) { return warpaes_keyset_peek(json.data(), length, cost, nullptr); }, unchanged, true);
+    check<warpaes_scrypt>("WARPAES_SCRYPT_INIT", 24, WARPAES_SCRYPT_INIT,
+                          [](auto* cost) { return warpaes_scrypt_choose(0, cost); });
     warpaes_keyset_destroy(keyset);
 }
 

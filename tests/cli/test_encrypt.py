@@ -154,7 +154,7 @@ class Keys(KeyedTest):
         self.private("long", data(32))
         words = "takes 16 bytes, got 32|0.1 took 32"
         self.refused(KEY_LENGTH, words, "encrypt", "-k", "long", "--format", "C2SP_CHUNKED_128")
-        self.refused(ARGUMENT, "--format", "encrypt", "-k", "keyset", "--format", "AES128_GCM_HKDF_4KB")
+        self.refused(ARGUMENT, "--template", "encrypt", "-k", "keyset", "--format", "AES128_GCM_HKDF_4KB")
         for length in (0, 15, 17, 24, 31, 33, 100):
             self.private("raw", data(length))
             self.refused(KEYSET, "neither a keyset", "encrypt", "-k", "raw")

@@ -442,7 +442,7 @@ class RawKeys(CommandTest):
             again = self.warpaes("decrypt", "-k", "bare", "--format", template, f"{template}.file")
             self.assertEqual(again, data(50_000))
         self.refused(
-            ARGUMENT, "--format|C2SP_CHUNKED_128",
+            ARGUMENT, "--template|C2SP_CHUNKED_128",
             *("verify", "-k", "C2SP_CHUNKED_128", "--format", "AES128_GCM_HKDF_1MB", "plain"),
         )  # fmt: skip
 

@@ -208,7 +208,7 @@ TEST(KeysetJson, MembersThatAreMissingUnknownOrTwice) {
     refused(keyset_json(7, key_json(7, gcm_type, gcm_value) + "," + key_json(7, gcm_type, gcm_value)),
             "two keys of number 7");
     refused(replaced(usual(), "\"status\": \"ENABLED\", ", ""), "no status");
-    refused(replaced(usual(), "ENABLED", "UNKNOWN_STATUS"), "no status");
+    refused(replaced(usual(), "ENABLED", "UNKNOWN_STATUS"), "a status");
     refused(replaced(usual(), "ENABLED", "enabled"), "a status");
     refused(replaced(usual(), ", \"outputPrefixType\": \"RAW\"", ""), "no outputPrefixType");
     refused(replaced(usual(), "RAW", "RAWER"), "prefix");
@@ -218,7 +218,7 @@ TEST(KeysetJson, MembersThatAreMissingUnknownOrTwice) {
     refused(replaced(usual(), "SYMMETRIC", "UNKNOWN"), "key material");
     refused(replaced(usual(), "\"status\"", "\"keyId\": 7, \"status\""), "not there already");
     refused(replaced(usual(), "\"status\"", "\"comment\": \"x\", \"status\""), "before it");
-    refused(replaced(usual(), "\"primaryKeyId\"", "\"encryptedKeyset\": \"AAAA\", \"primaryKeyId\""), "before it");
+    refused(replaced(usual(), "\"primaryKeyId\"", "\"encryptedKeyset\": \"AAAA\", \"primaryKeyId\""), "is encrypted");
     refused(replaced(usual(), "AesGcm", "\\\"esGcm"), "a type that is none");
 }
 

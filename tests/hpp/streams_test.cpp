@@ -130,6 +130,21 @@ TEST_F(HppStreams, RefusalsAreErrors) {
     EXPECT_EQ(status_of(keyset, aad), WARPAES_OK);
 }
 
+TEST_F(HppStreams, KeysetsUnderAPassphrase) {
+    const warpaes_scrypt least = WARPAES_SCRYPT_INIT;
+    const std::string json = keyset.wrap("correct horse", least);
+    EXPECT_EQ(warpaes::Keyset::unwrap(json, "correct horse").to_json(), keyset.to_json());
+    try {
+        (void)warpaes::Keyset::unwrap(json, "correct hors");
+        FAIL();
+    } catch (const warpaes::Error& e) {
+        EXPECT_EQ(e.status(), WARPAES_ERROR_AUTHENTICATION);
+    }
+    EXPECT_EQ(warpaes::Keyset::scrypt_cost(0).n, least.n);
+    EXPECT_NE(keyset.wrap("x").find("scrypt"), std::string::npos);
+    EXPECT_THROW((void)keyset.wrap("", least), warpaes::Error);
+}
+
 TEST_F(HppStreams, KeysetsRotate) {
     const Bytes file = encrypted();
     const std::uint32_t newer = keyset.add("AES256_GCM_HKDF_1MB");

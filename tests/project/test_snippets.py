@@ -134,6 +134,27 @@ class Snippets(unittest.TestCase):
             if words and words[0] == "warpaes":
                 self.run_here("warpaes", words[1], "--help", env=environment)
 
+    def require_tink(self):
+        if not TINK.exists() or subprocess.run([TINK, "-c", "import tink"], capture_output=True).returncode != 0:
+            if os.environ.get("CI") == "true":
+                self.fail("tink is missing, which `tools/setup test` installs")
+            self.skipTest("the Python package tink is missing; `tools/setup test` installs it")
+
+    @with_command
+    def test_formats_in_python(self):
+        self.require_tink()
+        (block,) = blocks("docs/formats.md", "python")
+        (self.dir / "read.py").write_text(block)
+        (self.dir / "notes.txt").write_text("some notes")
+        (self.dir / "passphrase").write_text("correct horse\n")
+        self.session(
+            [
+                "warpaes keygen --passphrase-from passphrase -o keyset.json",
+                "warpaes encrypt -k keyset.json --passphrase-from passphrase notes.txt",
+            ]
+        )
+        self.assertEqual(self.run_here(TINK, "read.py").stdout, b"some notes")
+
     @with_command
     def test_tutorial_as_a_session(self):
         lines = [line for block in blocks("docs/tutorial.md", "sh") for line in block.splitlines()]
@@ -154,10 +175,7 @@ class Snippets(unittest.TestCase):
             self.assertEqual((self.dir / copy).read_bytes(), content, copy)
         self.assertEqual((self.dir / "part").read_bytes(), content[1_000_000:1_000_100])
         self.assertTrue((self.dir / "backup/photos/one.warpaes").exists())
-        if not TINK.exists() or subprocess.run([TINK, "-c", "import tink"], capture_output=True).returncode != 0:
-            if os.environ.get("CI") == "true":
-                self.fail("tink is missing, which `tools/setup test` installs")
-            self.skipTest("the Python package tink is missing; `tools/setup test` installs it")
+        self.require_tink()
         (block,) = blocks("README.md", "python")
         (self.dir / "read.py").write_text(block + "print(len(content))\n")
         self.assertEqual(self.run_here(TINK, "read.py").stdout, b"2500000\n")

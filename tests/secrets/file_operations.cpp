@@ -1,5 +1,6 @@
 // Keysets, files, readers and writers.
 #include <fcntl.h>
+#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,6 +49,46 @@ void World::keysets_into(std::vector<Operation>& all) {
                            std::abort();
                        }
                    }});
+}
+
+void World::passphrases_into(std::vector<Operation>& all) {
+    all.push_back({"keyset: under a passphrase",
+                   [this] {
+                       warpaes_keyset* keyset = nullptr;
+                       std::size_t length = 0;
+                       const warpaes_scrypt cost = WARPAES_SCRYPT_INIT;
+                       std::memset(json_, 0, 4096);
+                       expect(warpaes_keyset_from_raw(templates[0], keys_ + 64, 32, &keyset), "keyset_from_raw");
+                       expect(warpaes_keyset_wrap(keyset, passphrase_, passphrase_bytes, &cost, json_, 4096, &length),
+                              "keyset_wrap");
+                       warpaes_keyset_destroy(keyset);
+                   },
+                   {}});
+    all.push_back({"keyset: opened with its passphrase",
+                   [this] {
+                       warpaes_keyset* keyset = nullptr;
+                       expect(warpaes_keyset_unwrap(json_, std::strlen(json_), passphrase_, passphrase_bytes, &keyset),
+                              "keyset_unwrap");
+                       warpaes_keyset_destroy(keyset);
+                   },
+                   [this] { look_for_kek(); }});
+}
+
+/// Which only the salt tells: what wrapping has left of it is found after the next operation.
+void World::look_for_kek() const {
+    const bool looked = apart([&] {
+        const char* const label = std::strstr(json_, "\"salt\": \"");
+        if (label == nullptr) std::abort();
+        std::array<std::uint8_t, 18> salt{};
+        if (EVP_DecodeBlock(salt.data(), reinterpret_cast<const unsigned char*>(label + 9), 24) != 18) std::abort();
+        std::array<std::uint8_t, 32> kek{};
+        if (EVP_PBE_scrypt(passphrase_, passphrase_bytes, salt.data(), 16, 131072, 8, 1, 1u << 30, kek.data(),
+                           kek.size()) != 1) {
+            std::abort();
+        }
+        look_for_bytes(kek, "key-encryption key");
+    });
+    if (!looked) std::abort();
 }
 
 void World::enc(warpaes_direction direction, warpaes_kdf kdf, std::uint32_t flags) {

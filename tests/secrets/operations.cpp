@@ -148,6 +148,7 @@ std::vector<Operation> World::operations(warpaes_engine* engine, warpaes_engine*
     batches_into(all);
     contexts_into(all);
     keysets_into(all);
+    passphrases_into(all);
     files_into(all);
     streams_into(all);
     memory_into(all);

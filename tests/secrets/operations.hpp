@@ -53,6 +53,7 @@ private:
     void batches_into(std::vector<Operation>& all);
     void contexts_into(std::vector<Operation>& all);
     void keysets_into(std::vector<Operation>& all);
+    void passphrases_into(std::vector<Operation>& all);
     void files_into(std::vector<Operation>& all);
     void streams_into(std::vector<Operation>& all);
     void memory_into(std::vector<Operation>& all);
@@ -70,6 +71,7 @@ private:
     void seal(warpaes_direction direction, const char* name, std::uint32_t flags);
     void look_for_tag(warpaes_mode mode, const std::uint8_t* iv, std::size_t length, unsigned key_length) const;
     void look_for_drbg() const;
+    void look_for_kek() const;
     void look_for_chunks(unsigned key_length) const;
     void look_for_derived(const char* name) const;
     void look_for_derived(warpaes_kdf kdf, bool base64) const;

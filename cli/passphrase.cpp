@@ -1,0 +1,91 @@
+#include "passphrase.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "command.hpp"
+#include "descriptor.hpp"
+#include "key_files.hpp"
+#include "secrets.hpp"
+
+namespace cli {
+
+namespace {
+
+SecretBytes checked(const std::string& option, SecretBytes text) {
+    if (text.view().ends_with('\n')) text.truncate(text.size() - 1);
+    if (text.view().ends_with('\r')) text.truncate(text.size() - 1);
+    if (text.size() == 0) throw UsageError(option + ": the passphrase there is empty");
+    if (text.view().find('\n') != std::string_view::npos) {
+        throw UsageError(option + ": there are several lines; a passphrase is one");
+    }
+    return text;
+}
+
+}  // namespace
+
+SecretBytes take_passphrase(const std::string& option, const std::optional<std::string>& place,
+                            const std::string& question, bool new_one) {
+    if (!place) {
+        auto answer = prompt(question, new_one);
+        if (!answer) {
+            throw UsageError(
+                fmt::format("{}: there is no terminal to ask on; give {} FILE, env:NAME or fd:N", question, option));
+        }
+        return *answer;
+    }
+    if (const char* name = after(place->c_str(), "env:")) {
+        return checked(option, read_environment(option, name));
+    }
+    if (const char* number = after(place->c_str(), "fd:")) {
+        const int fd = parse_fd(option, number);
+        note_key_file(fmt::format("{} fd:{}", option, fd), fd);
+        return checked(option, read_secret(option, fd));
+    }
+    const Descriptor file(place->c_str(), O_RDONLY);
+    if (file.get() < 0) {
+        throw Failure(WARPAES_ERROR_NOT_FOUND,
+                      fmt::format("{}: takes the place of a passphrase (a file, env:NAME or fd:N), and cannot open the "
+                                  "file of that name: {}",
+                                  option, std::strerror(errno)));
+    }
+    note_key_file("'" + *place + "'", file.get());
+    return checked(option, read_secret(option, file.get()));
+}
+
+void NewPassphrase::add_options(CLI::App& app) {
+    app.add_option(from_option_, from_);
+    app.add_option("--passphrase-seconds", seconds_);
+}
+
+Lock NewPassphrase::take(const std::string& what) const {
+    Lock lock;
+    lock.passphrase = take_passphrase(from_option_, from_, "New passphrase of " + what, true);
+    check(warpaes_scrypt_choose(seconds_, &lock.cost));
+    return lock;
+}
+
+void refuse_passphrase_in_argument(int argc, char** argv) {
+    for (int i = 1; i < argc; ++i) {
+        if (std::strcmp(argv[i], "--") == 0) return;
+        char* value = nullptr;
+        if (std::strncmp(argv[i], "--passphrase=", 13) == 0) value = argv[i] + 13;
+        if (std::strcmp(argv[i], "--passphrase") == 0 && i + 1 < argc && argv[i + 1][0] != '-') value = argv[i + 1];
+        if (value == nullptr) continue;
+        conceal(value);
+        throw UsageError(
+            "--passphrase: asks on the terminal and takes no value: other processes can read command lines. A "
+            "passphrase "
+            "that lies somewhere: --passphrase-from FILE, env:NAME or fd:N");
+    }
+}
+
+std::string cost_text(const warpaes_scrypt& cost) {
+    return fmt::format("{} MiB (scrypt, n = {}, r = {}, p = {})", 128 * cost.n * cost.r >> 20, cost.n, cost.r, cost.p);
+}
+
+}  // namespace cli

@@ -1,0 +1,213 @@
+// Keysets under a passphrase: what somebody else's program wrote opens, what was altered does not, and nobody's file
+// takes all memory.
+#include "format/keyset_wrap.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace warpaes::test {
+namespace {
+
+// Made with Python's hashlib.scrypt, `cryptography` and Tink's protobuf messages (tests/cli/test_passphrase.py has the
+// other direction): AES128_GCM_HKDF_4KB, and a destroyed key, under "correct horse", n = 1024.
+constexpr const char* sealed =
+    "ZGVmZ2hpamtsbW5vo+9VgpcvQH1y1PH8DN9YkRZ8vRnpb3Mf8zwZVK6H8MIzp+34rN/Xs4bHlFWoshO4fn4bsXAJNmzopQoyv+8H"
+    "P2TDY5IhSO4uSkpLa7KWFSKBKM+CRmQRfoqOmi3VjFCDKTAy7AD7JiEmUeeO9z134cX3Z2HxkH+3nS9idVAXbu51vQ==";
+constexpr const char* salt = "AAECAwQFBgcICQoLDA0ODw==";
+constexpr const char* info =
+    "{\"primaryKeyId\": 7, \"keyInfo\": [{\"typeUrl\": "
+    "\"type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey\", "
+    "\"status\": \"ENABLED\", \"keyId\": 7, \"outputPrefixType\": \"RAW\"}, {\"status\": \"DESTROYED\", \"keyId\": 8, "
+    "\"outputPrefixType\": \"RAW\"}]}";
+
+std::string wrapped(const std::string& n = "1024", const std::string& r = "8", const std::string& p = "1") {
+    return std::string("{\"encryptedKeyset\": \"") + sealed + "\", \"keysetInfo\": " + info +
+           ", \"keyEncryptionKey\": {\"kdf\": \"scrypt\", \"salt\": \"" + salt + "\", \"n\": " + n + ", \"r\": " + r +
+           ", \"p\": " + p + "}}";
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return text.replace(at, from.size(), to);
+}
+
+std::span<const std::uint8_t> bytes(std::string_view text) {
+    return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+std::string text(const SecretVector& v) {
+    return {v.begin(), v.end()};
+}
+
+Keyset open(const std::string& json, std::string_view passphrase = "correct horse") {
+    return unwrap_keyset(json, bytes(passphrase));
+}
+
+void refused(warpaes_status status, const std::string& words, const std::function<void()>& body) {
+    try {
+        body();
+        FAIL() << "taken, where this was expected: " << words;
+    } catch (const Error& e) {
+        EXPECT_EQ(e.status(), status) << e.what();
+        EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << e.what();
+    }
+}
+
+constexpr const char* wrong = "passphrase: wrong, or the keyset was altered";
+constexpr std::size_t plenty = 1 << 20;
+const Scrypt least{131072, 8, 1};
+
+TEST(KeysetWrap, SomebodyElsesOpens) {
+    const Keyset keyset = open(wrapped());
+    ASSERT_EQ(keyset.entries().size(), 2u);
+    EXPECT_EQ(keyset.primary().id, 7u);
+    EXPECT_EQ(template_name_of(keyset.primary().parameters), "AES128_GCM_HKDF_4KB");
+    EXPECT_EQ(keyset.primary().key, SecretVector(16, 0x5a));
+    EXPECT_EQ(keyset.entries()[1].state, KeyState::destroyed);
+    EXPECT_EQ(open(replaced(wrapped(), std::string("\"keysetInfo\": ") + info + ", ", "")).entries().size(), 2u);
+}
+
+TEST(KeysetWrap, AnyPassphraseButTheRightOneIsToldInTheSameWords) {
+    const std::string nul("correct\0horse", 13), far(100000, 'x');
+    for (const std::string& guess :
+         {std::string("correct hors"), std::string("Correct horse"), std::string("\xff"), nul, far}) {
+        refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped(), guess); });
+    }
+    refused(WARPAES_ERROR_ARGUMENT, "passphrase: is empty", [&] { open(wrapped(), ""); });
+}
+
+TEST(KeysetWrap, WhatWasAlteredIsToldInTheSameWords) {
+    for (std::size_t i = 0; i + 2 < std::string_view(sealed).size(); i += 5) {
+        std::string altered(sealed);
+        altered[i] = altered[i] == 'A' ? 'B' : 'A';
+        refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(replaced(wrapped(), sealed, altered)); });
+    }
+    refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(replaced(wrapped(), salt, "AQECAwQFBgcICQoLDA0ODw==")); });
+    refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped("2048")); });
+    refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped("1024", "9")); });
+    refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped("1024", "8", "2")); });
+}
+
+TEST(KeysetWrap, WhatEverybodySeesIsWhatIsInside) {
+    const char* altered[][2] = {{"\"primaryKeyId\": 7", "\"primaryKeyId\": 8"},
+                                {"\"keyId\": 7", "\"keyId\": 9"},
+                                {"ENABLED", "DISABLED"},
+                                {"AesGcmHkdf", "AesCtrHmac"},
+                                {"\"outputPrefixType\": \"RAW\"", "\"outputPrefixType\": \"TINK\""}};
+    for (const auto& [from, to] : altered) {
+        refused(WARPAES_ERROR_KEYSET, "somebody has altered it", [&] { open(replaced(wrapped(), from, to)); });
+    }
+}
+
+TEST(KeysetWrap, NoCostTakesAllMemoryOrHours) {
+    // Nothing is allocated: the first would be a terabyte, and would not come back with this sentence.
+    for (const auto& [n, r, p] : {std::array{"2147483648", "4", "1"},
+                                  {"1048576", "9", "1"},
+                                  {"2", "4294967295", "1"},
+                                  {"2147483648", "4294967295", "4294967295"}}) {
+        refused(WARPAES_ERROR_KEYSET, "1024 MiB", [&] { open(wrapped(n, r, p)); });
+        refused(WARPAES_ERROR_KEYSET, "1024 MiB", [&] { (void)peek_keyset(wrapped(n, r, p)); });
+    }
+    refused(WARPAES_ERROR_KEYSET, "8 times the work", [&] { open(wrapped("1048576", "8", "9")); });
+    refused(WARPAES_ERROR_KEYSET, "8 times the work", [&] { open(wrapped("1024", "8", "8193")); });
+    for (const char* n : {"0", "1", "1023", "3"}) {
+        refused(WARPAES_ERROR_KEYSET, "a power of two", [&] { open(wrapped(n)); });
+    }
+    refused(WARPAES_ERROR_KEYSET, "1 or more", [&] { open(wrapped("1024", "0")); });
+    refused(WARPAES_ERROR_KEYSET, "1 or more", [&] { open(wrapped("1024", "8", "0")); });
+    refused(WARPAES_ERROR_KEYSET, "below 2^32", [&] { open(wrapped("4294967296")); });
+}
+
+TEST(KeysetWrap, WhatIsNoneIsToldBeforeAnythingIsDerived) {
+    const std::string whole = wrapped();
+    refused(WARPAES_ERROR_KEYSET, "another derivation than scrypt",
+            [&] { open(replaced(whole, "\"scrypt\"", "\"argon2id\"")); });
+    refused(WARPAES_ERROR_KEYSET, "a kdf before it", [&] { open(replaced(whole, "\"kdf\": \"scrypt\", ", "")); });
+    refused(WARPAES_ERROR_KEYSET, "a salt before it", [&] { open(replaced(whole, salt, "")); });
+    refused(WARPAES_ERROR_KEYSET, "base64", [&] { open(replaced(whole, salt, "AAE")); });
+    refused(WARPAES_ERROR_KEYSET, "\"keyEncryptionKey\" before it",
+            [&] { open(replaced(whole, "keysetInfo", "keysetinfo")); });
+    refused(WARPAES_ERROR_KEYSET, "no encryptedKeyset", [&] { open(replaced(whole, sealed, "AAAA")); });
+    const std::string of_a_kms =
+        replaced(whole, whole.substr(whole.find(", \"keyEncryptionKey\""), std::string::npos), "}");
+    refused(WARPAES_ERROR_KEYSET, "under a key, not under a passphrase", [&] { open(of_a_kms); });
+    refused(WARPAES_ERROR_KEYSET, "is encrypted", [&] { (void)Keyset::parse(whole); });
+    for (std::size_t length = 0; length < whole.size(); ++length) {
+        refused(WARPAES_ERROR_KEYSET, "keyset: ", [&] { open(whole.substr(0, length)); });
+    }
+}
+
+TEST(KeysetWrap, OnlyLookedAt) {
+    const PeekedKeyset peeked = peek_keyset(wrapped("2048", "4", "2"));
+    EXPECT_EQ(peeked.cost.n, 2048u);
+    EXPECT_EQ(peeked.cost.r, 4u);
+    EXPECT_EQ(peeked.cost.p, 2u);
+    Keyset keyset = peeked.keyset;
+    ASSERT_EQ(keyset.entries().size(), 2u);
+    EXPECT_EQ(keyset.primary_id(), 7u);
+    EXPECT_FALSE(keyset.entries()[0].for_files);
+    constexpr const char* closed = "was only looked at";
+    refused(WARPAES_ERROR_KEYSET, closed, [&] { (void)keyset.primary(); });
+    refused(WARPAES_ERROR_KEYSET, closed, [&] { (void)keyset.usable(); });
+    refused(WARPAES_ERROR_KEYSET, closed, [&] { (void)keyset.to_json(); });
+    refused(WARPAES_ERROR_KEYSET, closed, [&] { keyset.add("AES128_GCM_HKDF_4KB"); });
+    refused(WARPAES_ERROR_KEYSET, closed, [&] { keyset.promote(7); });
+    refused(WARPAES_ERROR_KEYSET, closed, [&] { keyset.set_state(8, KeyState::destroyed); });
+    refused(WARPAES_ERROR_KEYSET, closed, [&] { keyset.remove(8); });
+    refused(WARPAES_ERROR_KEYSET, closed, [&] { (void)wrap_keyset(keyset, bytes("x"), least, plenty); });
+}
+
+TEST(KeysetWrap, WhatIsWrittenOpensAndIsNeverTheSame) {
+    Keyset keyset;
+    const std::uint32_t first = keyset.add("AES256_CTR_HMAC_SHA256_1MB");
+    keyset.add("AES128_GCM_HKDF_4KB");
+    keyset.set_state(keyset.entries()[1].key.id, KeyState::disabled);
+    keyset.set_state(keyset.add("AES128_GCM_HKDF_1MB"), KeyState::destroyed);
+    const std::string a = text(wrap_keyset(keyset, bytes("x"), least, plenty));
+    const std::string b = text(wrap_keyset(keyset, bytes("x"), least, plenty));
+    EXPECT_NE(a, b);
+    EXPECT_EQ(a.find("AAAAAAAA"), std::string::npos);
+    for (const std::string& json : {a, b}) EXPECT_EQ(text(open(json, "x").to_json()), text(keyset.to_json()));
+    EXPECT_EQ(peek_keyset(a).keyset.primary_id(), first);
+    refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(a, "y"); });
+    // Without room only the length is told.
+    EXPECT_EQ(wrap_keyset(keyset, bytes("x"), least, a.size() - 1).size(), a.size());
+}
+
+TEST(KeysetWrap, WhatCannotBeWritten) {
+    Keyset keyset;
+    refused(WARPAES_ERROR_KEYSET, "is empty", [&] { (void)wrap_keyset(keyset, bytes("x"), least, plenty); });
+    keyset.add("AES128_GCM_HKDF_4KB");
+    refused(WARPAES_ERROR_ARGUMENT, "passphrase: is empty", [&] { (void)wrap_keyset(keyset, {}, least, plenty); });
+    refused(WARPAES_ERROR_ARGUMENT, "at least 128 MiB", [&] {
+        (void)wrap_keyset(keyset, bytes("x"), {65536, 8, 1}, plenty);
+    });
+    refused(WARPAES_ERROR_ARGUMENT, "a power of two", [&] {
+        (void)wrap_keyset(keyset, bytes("x"), {131073, 8, 1}, plenty);
+    });
+    refused(WARPAES_ERROR_ARGUMENT, "1024 MiB", [&] {
+        (void)wrap_keyset(keyset, bytes("x"), {1u << 21, 8, 1}, plenty);
+    });
+    keyset.add("C2SP_CHUNKED_256");
+    refused(WARPAES_ERROR_KEYSET, "C2SP", [&] { (void)wrap_keyset(keyset, bytes("x"), least, plenty); });
+}
+
+TEST(KeysetWrap, TheCostIsBetweenItsBounds) {
+    const Scrypt none = choose_scrypt(0);
+    EXPECT_EQ(none.n, 131072u);
+    EXPECT_EQ(none.r, 8u);
+    EXPECT_EQ(none.p, 1u);
+    EXPECT_EQ(choose_scrypt(1e9).memory(), most_scrypt_memory);
+    for (const double seconds :
+         {-1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+        refused(WARPAES_ERROR_ARGUMENT, "seconds", [&] { (void)choose_scrypt(seconds); });
+    }
+}
+
+}  // namespace
+}  // namespace warpaes::test
