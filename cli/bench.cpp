@@ -338,14 +338,15 @@ void parse_options(CLI::App& app, Options& o) {
                    "only these: ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, gmac (default: the parallel ones)")
         ->delimiter(',');
     app.add_option("--direction", o.directions, "only encrypt or decrypt")->delimiter(',');
-    app.add_option("--key", o.key_bits, "key sizes in bits (default 128,256)")
+    app.add_option("--key-bits,--key", o.key_bits, "key sizes in bits (default 128,256)")
         ->delimiter(',')
         ->check(CLI::IsMember({128, 192, 256}));
     app.add_option("--size", o.sizes, "message sizes, like 64K,1M,1G")->delimiter(',');
     app.add_option("--segment", o.segments, "GCM also in segments of these sizes (default 1M,16K, from 64M on)")
         ->delimiter(',');
     app.add_option("--data-unit", o.data_unit, "data units of XTS (default 4K)");
-    app.add_option("--memory", o.places, "where the data lies: device, page_locked (--messages: arena), pageable")
+    app.add_option("--from,--memory", o.places,
+                   "where the data lies: device, page-locked (--messages: arena), pageable")
         ->delimiter(',');
     app.add_option("--messages", o.messages, "batches of so many messages, each of --size bytes, any number")
         ->delimiter(',')
@@ -373,7 +374,7 @@ void parse_options(CLI::App& app, Options& o) {
         "Examples:\n"
         "  warpaes bench --quick\n"
         "  warpaes bench --backend vaes --mode ctr --size 1M\n"
-        "  warpaes bench --backend cuda --memory device --size 1G --json -o h200.json\n"
+        "  warpaes bench --backend cuda --from device --size 1G --json -o h200.json\n"
         "  warpaes bench --messages 1000000 --size 1500 --mode gcm --aad 13 --keys each");
 }
 
@@ -385,6 +386,7 @@ int run_bench(int argc, char** argv) {
     parse_options(app, o);
     try {
         app.parse(argc, argv);
+        std::replace(o.places.begin(), o.places.end(), std::string("page-locked"), std::string("page_locked"));
         const RecordFile file(o.output, o.force);
         const Found found = look_around();
         for (const auto& name : o.backends) {

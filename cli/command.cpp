@@ -1,10 +1,13 @@
 #include "command.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 
@@ -15,8 +18,32 @@ void say(const std::string& text) noexcept {
     (void)std::fflush(stderr);
 }
 
+std::string painted(Colour colour, const std::string& text) {
+    const char* off = std::getenv("NO_COLOR");
+    const char* terminal = std::getenv("TERM");
+    const bool wanted = (off == nullptr || *off == '\0') && terminal != nullptr && std::strcmp(terminal, "dumb") != 0 &&
+                        ::isatty(STDERR_FILENO) != 0;
+    return wanted ? fmt::format("\033[1;{}m{}\033[0m", static_cast<int>(colour), text) : text;
+}
+
+namespace {
+std::atomic<bool> quiet{false};
+}
+
+void be_quiet() noexcept {
+    quiet = true;
+}
+
+bool is_quiet() noexcept {
+    return quiet;
+}
+
+void note(const std::string& text) noexcept {
+    if (!quiet) say(text);
+}
+
 void warn(const std::string& sentence) {
-    say(fmt::format("warpaes: warning: {}\n", one_line(sentence)));
+    note(fmt::format("{} {}\n", painted(Colour::yellow, "warpaes: warning:"), one_line(sentence)));
 }
 
 void warn_of_growth(const std::string& input, std::uint64_t bytes) {
@@ -60,7 +87,7 @@ std::size_t difference(std::string_view a, std::string_view b) {
 
 /// Of the first argument that is no option's name but looks like one.
 std::string hint_for_options(const CLI::App& app, int argc, char** argv) {
-    std::vector<std::string> names{"--help"};
+    std::vector<std::string> names{"--help", "--help-all"};
     for (const CLI::Option* option : app.get_options()) {
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
         for (const std::string& name : option->get_fnames()) names.push_back("--" + name);
@@ -113,6 +140,15 @@ bool parse_options(CLI::App& app, int argc, char** argv, const char* help) {
         const std::string hint = hint_for_options(app, argc, argv);
         throw UsageError(fmt::format("{}{} see `{} --help`", error.what(), hint.empty() ? ";" : hint, app.get_name()));
     }
+}
+
+bool parse_options(CLI::App& app, int argc, char** argv, const Help& help) {
+    for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
+        if (std::strcmp(argv[i], "--help-all") != 0) continue;
+        fmt::print("{}", help.full);
+        return false;
+    }
+    return parse_options(app, argc, argv, help.brief.c_str());
 }
 
 std::optional<bool> parse_json_option(int argc, char** argv, const char* help) {

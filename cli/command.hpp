@@ -77,7 +77,17 @@ inline Engine create_engine(const std::string& backend, int device, unsigned thr
 /// On standard error. What cannot be written there is no failure: there is nobody to tell.
 void say(const std::string& text) noexcept;
 
-/// A warning on standard error.
+/// `text`, in bold and a colour if standard error is a terminal that has them and nobody has set NO_COLOR.
+enum class Colour { red = 31, yellow = 33 };
+std::string painted(Colour colour, const std::string& text);
+
+/// From now on nothing is said but errors.
+void be_quiet() noexcept;
+[[nodiscard]] bool is_quiet() noexcept;
+/// On standard error, unless the command is to be quiet.
+void note(const std::string& text) noexcept;
+
+/// A warning on standard error, unless the command is to be quiet.
 void warn(const std::string& sentence);
 
 /// WARPAES_NOTE_INPUT_GREW. An `input` without a name is standard input.
@@ -89,8 +99,15 @@ std::vector<warpaes_backend_info> list_backends();
 /// "; did you mean 'X'?" for the one that is least different from `text`, if it is not very different; else nothing.
 std::string did_you_mean(std::string_view text, std::span<const std::string> known);
 
+/// What `--help` says, at most a screen, and what `--help-all` does, of which the man page is made.
+struct Help {
+    std::string brief;
+    std::string full;
+};
+
 /// False if the help was asked for, and printed: `help`, or what CLI11 makes of the options. Throws UsageError.
 bool parse_options(CLI::App& app, int argc, char** argv, const char* help = nullptr);
+bool parse_options(CLI::App& app, int argc, char** argv, const Help& help);
 
 /// For subcommands whose only option is --json: whether it is there; nothing if the help was asked for, and printed.
 std::optional<bool> parse_json_option(int argc, char** argv, const char* help);
@@ -100,11 +117,14 @@ struct Command {
     const char* summary;
     /// argv[0] is the subcommand's name. Returns the exit code or throws.
     int (*run)(int argc, char** argv);
+    bool has_more_help = false;  ///< --help-all says more than --help
 };
 
 int run_encrypt(int argc, char** argv);
 int run_decrypt(int argc, char** argv);
 int run_verify(int argc, char** argv);
+int run_cat(int argc, char** argv);
+int run_reencrypt(int argc, char** argv);
 int run_inspect(int argc, char** argv);
 int run_keygen(int argc, char** argv);
 int run_keys(int argc, char** argv);

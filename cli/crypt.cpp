@@ -1,4 +1,4 @@
-// `warpaes encrypt`, `decrypt` and `verify`: files of authenticated segments, one or many.
+// `warpaes encrypt`, `decrypt`, `cat`, `verify` and `reencrypt`: files of authenticated segments, one or many.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <new>
@@ -23,6 +24,7 @@
 #include "keyset_source.hpp"
 #include "progress.hpp"
 #include "record.hpp"
+#include "reencrypt.hpp"
 #include "templates.hpp"
 
 namespace cli {
@@ -84,15 +86,17 @@ int on_progress(void* user, std::uint64_t done, std::uint64_t total) {
 
 class Run {
 public:
-    Run(const CryptOptions& options, int argc, char** argv)
+    explicit Run(const CryptOptions& options)
         : o_(options),
-          keys_(load_keys(options.keys, argc, argv)),
+          keys_(load_keys(options.keys)),
+          to_(options.to.keys.empty() ? Keys{} : load_keys(options.to)),
           aad_(read_aad(options.aad, options.aad_file)),
           list_(list_files(options, is_raw_only(keys_.format))),
           tasks_(list_.files),
           outcomes_(tasks_.size()),
           progress_(options.progress.value_or(::isatty(STDERR_FILENO) != 0), tasks_) {
         check_terminal();
+        if (o_.action == Action::reencrypt) choose_new_key();
         for (std::size_t i = 0; i < tasks_.size(); ++i) {
             if (tasks_[i].status == WARPAES_OK) continue;
             outcomes_[i].status = tasks_[i].status;
@@ -115,10 +119,14 @@ public:
             (tasks_.size() > 1 && !tasks_[i].input.empty() && tasks_[i].bytes < large_file ? small : large)
                 .push_back(i);
         }
-        if (!small.empty()) run_side_by_side(small);
-        if (!large.empty()) {
-            const Engine engine = engine_with(o_.threads);
-            for (const std::size_t i : large) run_one(engine.get(), i);
+        if (o_.action == Action::cat) {
+            run_in_order();
+        } else {
+            if (!small.empty()) run_side_by_side(small);
+            if (!large.empty()) {
+                const Engine engine = engine_with(o_.threads);
+                for (const std::size_t i : large) run_one(engine.get(), i);
+            }
         }
         // The deepest first: what is made in a directory changes its time.
         for (auto directory = list_.directories.rbegin(); directory != list_.directories.rend(); ++directory) {
@@ -150,9 +158,16 @@ public:
                             outcomes_[0].backend));
         }
         std::fflush(stdout);
+        for (std::size_t i = 0; o_.verbose && i < tasks_.size(); ++i) {
+            if (outcomes_[i].status == WARPAES_OK) say(one_line(without_keys(what_became_of(i))) + "\n");
+        }
         const auto skipped =
             std::count_if(outcomes_.begin(), outcomes_.end(), [](const Outcome& o) { return o.skipped; });
-        if (skipped != 0 && !o_.json) say(fmt::format("{} of {} results were there already\n", skipped, tasks_.size()));
+        if (skipped != 0 && !o_.json) {
+            note(
+                fmt::format("{} of {} {}\n", skipped, tasks_.size(),
+                            o_.action == Action::reencrypt ? "had the new key already" : "results were there already"));
+        }
         if (tasks_.size() == 1) {
             if (status() != WARPAES_OK) throw Failure(status(), outcomes_[0].error);
             return;
@@ -162,7 +177,7 @@ public:
             if (outcomes_[i].status == WARPAES_OK) continue;
             ++failed;
             if (outcomes_[i].status != WARPAES_ERROR_CANCELLED) {
-                say(fmt::format("warpaes: {}\n",
+                say(fmt::format("{} {}\n", painted(Colour::red, "warpaes:"),
                                 one_line(without_keys(fmt::format("'{}': {}", name_of(i), outcomes_[i].error)))));
             }
         }
@@ -172,7 +187,8 @@ public:
 private:
     [[nodiscard]] bool data_on_stdout() const {
         // A directory that cannot be read has no output either.
-        return o_.action != Action::verify && tasks_[0].output.empty() && tasks_[0].status == WARPAES_OK;
+        if (o_.action == Action::cat) return true;
+        return makes_files(o_.action) && tasks_[0].output.empty() && tasks_[0].status == WARPAES_OK;
     }
 
     [[nodiscard]] std::string name_of(std::size_t i) const {
@@ -209,6 +225,52 @@ private:
         work();
     }
 
+    /// One behind the other, up to the first that fails: nothing follows a gap.
+    void run_in_order() {
+        const Engine engine = engine_with(o_.threads);
+        for (std::size_t i = 0; i < tasks_.size(); ++i) {
+            if (outcomes_[i].error.empty() || tasks_[i].status == WARPAES_OK) run_one(engine.get(), i);
+            if (outcomes_[i].status != WARPAES_OK) return;
+        }
+    }
+
+    /// Of the keys that there are, that of the files from now on.
+    void choose_new_key() {
+        const Keys& from = o_.to.keys.empty() ? keys_ : to_;
+        if (o_.to.keys.empty() && keys_.raw) {
+            throw UsageError("--to: is missing: a raw key has no successor; `warpaes keygen -o new.json` makes one");
+        }
+        new_primary_ = from.raw ? nullptr : primary_of(from);
+        new_key_ = from.raw ? from.keyset.get() : new_primary_.get();
+        for (std::size_t i = 0; i < warpaes_keyset_count(new_key_); ++i) {
+            warpaes_key_info info = WARPAES_KEY_INFO_INIT;
+            check(warpaes_keyset_query(new_key_, i, &info));
+            if (info.primary != 0) new_id_ = info.key_id;
+        }
+    }
+
+    void reencrypt(warpaes_engine* engine, const FileTask& task, Outcome& outcome) {
+        refuse_needed_file(task.input);
+        outcome.key_id = new_id_;
+        if (!o_.force && opens(engine, new_key_, task.input, aad_)) {
+            outcome.skipped = true;
+            return;
+        }
+        std::uint64_t before = 0;
+        const Reencryption how{
+            engine, keys_.keyset.get(), new_key_, aad_, !o_.no_sync, [&](std::uint64_t done, std::uint64_t total) {
+                progress_.update(before, done, total);
+                return caught_signal() == 0;
+            }};
+        try {
+            outcome.bytes_read = task.bytes;
+            outcome.bytes_written = reencrypt_file(how, task.input);
+        } catch (const Failure& failure) {
+            outcome.bytes_read = 0;
+            throw with_hint(failure.status(), failure.what(), engine, task.input);
+        }
+    }
+
     /// Never throws: one bad file does not keep the others from being done.
     void run_one(warpaes_engine* engine, std::size_t i) noexcept {
         if (caught_signal() != 0) return;
@@ -230,6 +292,7 @@ private:
     }
 
     void crypt(warpaes_engine* engine, const FileTask& task, Outcome& outcome) {
+        if (o_.action == Action::reencrypt) return reencrypt(engine, task, outcome);
         warpaes_file_job job = WARPAES_FILE_JOB_INIT;
         FileProgress progress{progress_};
         job.format = WARPAES_FORMAT_STREAMING_AEAD;
@@ -242,6 +305,7 @@ private:
         if (!task.input.empty()) job.input_path = task.input.c_str();
         if (!task.output.empty()) job.output_path = task.output.c_str();
         if (o_.force) job.flags |= WARPAES_FILE_OVERWRITE;
+        if (o_.no_sync) job.flags |= WARPAES_FILE_NO_SYNC;
         if (o_.action == Action::verify) job.flags |= WARPAES_FILE_VERIFY;
         if (o_.range) {
             const FirstLast range = parse_range(*o_.range);
@@ -261,11 +325,7 @@ private:
         outcome.backend = result.backend;
         outcome.device = result.device;
         if (status == WARPAES_ERROR_EXISTS) throw Failure(status, std::string(warpaes_last_error()) + " with -f");
-        if (status == WARPAES_ERROR_FORMAT || status == WARPAES_ERROR_AUTHENTICATION) {
-            const std::string sentence = warpaes_last_error();
-            throw Failure(status, sentence + hint(engine, task.input));
-        }
-        check(status);
+        if (status != WARPAES_OK) throw with_hint(status, warpaes_last_error(), engine, task.input);
         if ((result.notes & WARPAES_NOTE_DEVICE_FAILED) != 0) {
             warn(
                 fmt::format("'{}': a GPU failed midway; the CPU did the rest, and the result is complete", task.input));
@@ -274,13 +334,16 @@ private:
         if (o_.output_dir) keep_attributes(task.input, task.output);
     }
 
-    /// What else is known of a file that nothing opens.
-    [[nodiscard]] std::string hint(warpaes_engine* engine, const std::string& path) const {
-        if (path.empty()) return {};
-        if (const auto id = disabled_key_of(engine, keys_.keyset.get(), path, aad_)) {
-            return fmt::format("; key {}, which is disabled, opens it: `warpaes keys enable KEYSET {}`", *id, *id);
+    /// With what else is known of a file that nothing opens.
+    [[nodiscard]] Failure with_hint(warpaes_status status, std::string sentence, warpaes_engine* engine,
+                                    const std::string& path) const {
+        if ((status == WARPAES_ERROR_FORMAT || status == WARPAES_ERROR_AUTHENTICATION) && !path.empty()) {
+            const auto id = disabled_key_of(engine, keys_.keyset.get(), path, aad_);
+            sentence +=
+                id ? fmt::format("; key {}, which is disabled, opens it: `warpaes keys enable KEYSET {}`", *id, *id)
+                   : foreign_hint(path);
         }
-        return foreign_hint(path);
+        return {status, sentence};
     }
 
     static void make_directory(const std::filesystem::path& folder) {
@@ -297,13 +360,30 @@ private:
                                [](std::uint64_t sum, const Outcome& outcome) { return sum + outcome.bytes_read; });
     }
 
+    [[nodiscard]] bool is_raw(std::uint32_t key_id) const {
+        return o_.to.keys.empty() ? cli::is_raw(keys_, key_id) : to_.raw;
+    }
+
+    /// A line for -v.
+    [[nodiscard]] std::string what_became_of(std::size_t i) const {
+        const Outcome& outcome = outcomes_[i];
+        std::string line = name_of(i);
+        if (makes_files(o_.action)) {
+            line += " -> " + (tasks_[i].output.empty() ? std::string("standard output") : tasks_[i].output);
+        }
+        if (outcome.skipped) return line + ": left as it is";
+        line += fmt::format(": {}", human_bytes(static_cast<double>(outcome.bytes_read)));
+        line += is_raw(outcome.key_id) ? ", the raw key" : fmt::format(", key {}", outcome.key_id);
+        return outcome.backend.empty() ? line : line + ", " + outcome.backend;
+    }
+
     [[nodiscard]] json record() const {
         json files = json::array();
         for (std::size_t i = 0; i < tasks_.size(); ++i) {
             const Outcome& outcome = outcomes_[i];
             json file = {{"status", outcome.status}};
             put_name(file, "input", without_keys(tasks_[i].input));
-            if (o_.action != Action::verify) put_name(file, "output", tasks_[i].output);
+            if (makes_files(o_.action)) put_name(file, "output", tasks_[i].output);
             if (outcome.status != WARPAES_OK) {
                 file["error"] = outcome.error;
             } else if (outcome.skipped) {
@@ -311,7 +391,7 @@ private:
             } else {
                 file["bytes_read"] = outcome.bytes_read;
                 file["bytes_written"] = outcome.bytes_written;
-                file["key_id"] = keys_.raw ? json() : json(outcome.key_id);
+                file["key_id"] = is_raw(outcome.key_id) ? json() : json(outcome.key_id);
                 file["backend"] = outcome.backend;
                 file["device"] = outcome.device;
             }
@@ -326,6 +406,10 @@ private:
 
     const CryptOptions& o_;
     Keys keys_;
+    Keys to_;                                  ///< reencrypt: of --to
+    Keyset new_primary_;                       ///< reencrypt: what holds the new key alone, if it is not a raw one
+    const warpaes_keyset* new_key_ = nullptr;  ///< reencrypt
+    std::uint32_t new_id_ = 0;
     std::string aad_;
     FileList list_;
     const std::vector<FileTask>& tasks_;
@@ -338,7 +422,7 @@ int run_action(Action action, int argc, char** argv) {
     const auto options = parse_crypt_options(action, argc, argv);
     if (!options) return 0;
     if (options->range) parse_range(*options->range);
-    Run run(*options, argc, argv);
+    Run run(*options);
     run.run();
     run.report();
     return 0;
@@ -347,7 +431,21 @@ int run_action(Action action, int argc, char** argv) {
 }  // namespace
 
 int run_encrypt(int argc, char** argv) {
+    // tar -I puts -d behind the command that encrypts.
+    for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
+        if (std::strcmp(argv[i], "-d") == 0 || std::strcmp(argv[i], "--decrypt") == 0) {
+            return run_action(Action::decrypt, argc, argv);
+        }
+    }
     return run_action(Action::encrypt, argc, argv);
+}
+
+int run_cat(int argc, char** argv) {
+    return run_action(Action::cat, argc, argv);
+}
+
+int run_reencrypt(int argc, char** argv) {
+    return run_action(Action::reencrypt, argc, argv);
 }
 
 int run_decrypt(int argc, char** argv) {

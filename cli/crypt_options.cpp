@@ -15,128 +15,20 @@ namespace cli {
 
 namespace {
 
-constexpr const char* help_encrypt = R"(Usage: warpaes encrypt [-k KEYS] [-o RESULT] [FILE...]
-
-Encrypts files in segments with tags: whatever is altered, cut off or swapped is noticed, and any
-part can be read alone. The key says the format: Tink's streaming AEAD, or C2SP chunked encryption.
-
-Data
-  FILE                   becomes FILE.warpaes; none, or '-': standard input, to standard output
-  -o, --output FILE      another name for the result; '-': standard output
-  --output-dir DIR       for directories with everything below them, and for files: each result
-                         keeps its path, permissions and time and gets .warpaes behind its name.
-                         Not kept: owners, links, attributes; tar keeps them
-  --exclude PATTERN      leave out of directories what is called so ('*.tmp', .git), or lies there
-                         ('photos/raw/*'); may be repeated
-  --skip-existing        with --output-dir: leave results that are there already as they are
-  --aad TEXT, --aad-file FILE
-                         associated data: not in the file, the same on both sides
-  -f, --force            overwrite; write ciphertext to a terminal
-
-Keys
-  -k, --keys PLACE       a keyset (Tink's JSON; `warpaes keygen` makes one) or a raw key of 16 or 32
-                         bytes or twice as many hexadecimal digits; a path, env:NAME or fd:N.
-                         Default: what WARPAES_KEYSET says
-  -t, --template NAME    of a raw key, as in `warpaes keygen --help`; default AES256_GCM_HKDF_1MB,
-                         for 16 bytes AES128_GCM_HKDF_1MB
-  --passphrase-from PLACE
-                         of a keyset under a passphrase: a path, env:NAME or fd:N. Default: asked for
-)";
-
-constexpr const char* help_decrypt = R"(Usage: warpaes decrypt [-k KEYS] [-r RANGE] [-o FILE] [FILE...]
-
-Decrypts what `warpaes encrypt` or a Tink library has written. A named file appears when everything
-was authenticated. A pipe receives authenticated segments only; exit status 0 says that they were all.
-
-Data
-  FILE                   none, or '-': standard input
-  -o, --output FILE      default, or '-': standard output
-  --output-dir DIR       for several files, and for directories with everything below them: each
-                         result keeps its path, permissions and time and loses .warpaes behind its
-                         name. What does not look like an encrypted file is left out of directories
-  --exclude PATTERN, --skip-existing
-                         as for `warpaes encrypt`
-  -r, --range FIRST:LAST only these bytes, both included (LAST may be left out); reads and checks
-                         only the segments under them
-  --aad TEXT, --aad-file FILE
-                         associated data, as it was when the file was encrypted
-  -f, --force            overwrite
-
-Keys
-  -k, --keys PLACE       a keyset (Tink's JSON), of which every enabled key is tried, or a raw key of
-                         16 or 32 bytes or twice as many hexadecimal digits; a path, env:NAME or fd:N.
-                         Default: what WARPAES_KEYSET says
-  -t, --template NAME    of a raw key, as in `warpaes keygen --help`; default AES256_GCM_HKDF_1MB,
-                         for 16 bytes AES128_GCM_HKDF_1MB
-  --passphrase-from PLACE
-                         of a keyset under a passphrase: a path, env:NAME or fd:N. Default: asked for
-)";
-
-constexpr const char* help_verify = R"(Usage: warpaes verify [-k KEYS] [FILE...]
-
-Authenticates files to their ends and writes nothing.
-
-Data
-  FILE                   files, and directories with everything below them that looks like an
-                         encrypted file; none, or '-': standard input
-  --exclude PATTERN      as for `warpaes encrypt`
-  --aad TEXT, --aad-file FILE
-                         associated data, as it was when the file was encrypted
-
-Keys
-  -k, --keys PLACE, -t, --template NAME, --passphrase-from PLACE
-                         as for `warpaes decrypt`
-)";
-
-constexpr const char* help_how = R"(
-How
-  --backend NAME         auto (default), libcrypto, aesni, vaes, cuda: see `warpaes devices`
-  --device N             this CUDA device; default: all
-  --threads N            workers on a large file; default: one per processor
-  -j, --jobs N           small files at a time; default: one per processor
-  --progress, --no-progress
-                         default: if standard error is a terminal
-  --json                 a record of the run; on standard output unless the data goes there
-
-)";
-
-constexpr const char* examples_encrypt = R"(Examples
-  warpaes keygen -o keyset.json
-  warpaes encrypt -k keyset.json photos.tar          # makes photos.tar.warpaes
-  tar c photos | warpaes encrypt -k keyset.json > photos.tar.warpaes
-  warpaes encrypt -k keyset.json --output-dir backup photos letters notes.txt
-)";
-constexpr const char* examples_decrypt = R"(Examples
-  warpaes decrypt -k keyset.json -o photos.tar photos.tar.warpaes
-  warpaes decrypt -k keyset.json photos.tar.warpaes | tar x
-  warpaes decrypt -k keyset.json -r 1000000:1000099 disk.img.warpaes
-  warpaes decrypt -k keyset.json --output-dir restored backup/photos backup/notes.txt.warpaes
-)";
-constexpr const char* examples_verify = R"(Example
-  warpaes verify -k keyset.json backup/photos backup/notes.txt.warpaes
-)";
-
-constexpr const char* help_end = R"(
-Exit status: 0, or the warpaes_status of what went wrong (`warpaes --help` lists them), of several
-files that of the first; 128 + N after signal N. A failed run leaves no output file.
-)";
-
-std::string help_for(Action action) {
+const char* name_of(Action action) {
     switch (action) {
     case Action::encrypt:
-        return std::string(help_encrypt) + help_how + examples_encrypt + help_end;
+        return "warpaes encrypt";
     case Action::decrypt:
-        return std::string(help_decrypt) + help_how + examples_decrypt + help_end;
+        return "warpaes decrypt";
+    case Action::cat:
+        return "warpaes cat";
+    case Action::reencrypt:
+        return "warpaes reencrypt";
     case Action::verify:
         break;
     }
-    return std::string(help_verify) + help_how + examples_verify + help_end;
-}
-
-const char* name_of(Action action) {
-    return action == Action::encrypt   ? "warpaes encrypt"
-           : action == Action::decrypt ? "warpaes decrypt"
-                                       : "warpaes verify";
+    return "warpaes verify";
 }
 
 /// What other programs have, and what there is instead.
@@ -161,10 +53,20 @@ void check_options(const CryptOptions& o) {
     }
     if (o.output && o.output_dir) throw UsageError("--output-dir: contradicts -o");
     const bool reads_stdin = std::find(o.files.begin(), o.files.end(), "-") != o.files.end();
-    if (reads_stdin && (o.keys.keys == "fd:0" || o.keys.keys == "/dev/stdin")) {
+    const auto takes_stdin = [](const std::string& place) { return place == "fd:0" || place == "/dev/stdin"; };
+    if (reads_stdin && std::any_of(o.keys.keys.begin(), o.keys.keys.end(), takes_stdin)) {
         throw UsageError("-k: standard input cannot be both the keys and the data");
     }
-    if (o.action == Action::verify) return;
+    if (o.to.keys.size() > 1) throw UsageError("--to: is given twice");
+    if (o.to.template_name && o.to.keys.empty()) throw UsageError("--to-template: is of --to, which is missing");
+    if (o.action == Action::reencrypt && reads_stdin) {
+        throw UsageError(
+            "FILE: is replaced, and standard input cannot be: `warpaes decrypt | warpaes encrypt` does that");
+    }
+    if (o.action == Action::cat && o.range && o.files.size() != 1) {
+        throw UsageError("--range: takes one FILE");
+    }
+    if (!makes_files(o.action)) return;
     if (o.skip_existing && o.force) throw UsageError("--skip-existing: contradicts -f");
     if (o.skip_existing && !o.output_dir) throw UsageError("--skip-existing: is for --output-dir");
     if (o.files.size() > 1 && !o.output_dir && (o.action == Action::decrypt || o.output || reads_stdin)) {
@@ -183,20 +85,32 @@ void check_options(const CryptOptions& o) {
 std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** argv) {
     CLI::App app{"", name_of(action)};
     refuse_passphrase(argc, argv);
+    refuse_keys_in_arguments(argc, argv);
     CryptOptions o;
     o.action = action;
     app.add_option("FILE", o.files);
     add_key_options(app, o.keys);
+    if (action == Action::reencrypt) {
+        app.add_option("--to", o.to.keys)->allow_extra_args(false);
+        app.add_option("--to-template", o.to.template_name);
+    }
+    bool quiet = false;
+    app.add_flag("-q,--quiet", quiet);
+    app.add_flag("-v,--verbose", o.verbose);
     app.add_option("--aad", o.aad);
     app.add_option("--aad-file", o.aad_file);
-    if (action != Action::verify) {
+    if (makes_files(action)) {
         app.add_option("-o,--output", o.output);
         app.add_option("--output-dir", o.output_dir);
-        app.add_flag("-f,--force", o.force);
+        app.add_flag("--skip-existing", o.skip_existing);
+        app.add_flag("-d,--decrypt", [](std::int64_t) {});  // which run_encrypt has seen
     }
-    if (action != Action::verify) app.add_flag("--skip-existing", o.skip_existing);
-    app.add_option("--exclude", o.exclude)->allow_extra_args(false);
-    if (action == Action::decrypt) app.add_option("-r,--range", o.range);
+    if (makes_files(action) || action == Action::reencrypt) {
+        app.add_flag("-f,--force", o.force);
+        app.add_flag("--no-sync", o.no_sync);
+    }
+    if (action != Action::cat) app.add_option("--exclude", o.exclude)->allow_extra_args(false);
+    if (action == Action::decrypt || action == Action::cat) app.add_option("-r,--range", o.range);
     app.add_option("--backend", o.backend);
     app.add_option("--device", o.device);
     app.add_option("--threads", o.threads);
@@ -204,8 +118,18 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
     // Of a flag that is a std::optional CLI11 makes false where it is not given.
     app.add_flag_function("--progress,!--no-progress", [&o](std::int64_t given) { o.progress = given > 0; });
     app.add_flag("--json", o.json);
-    if (!parse_options(app, argc, argv, help_for(action).c_str())) return std::nullopt;
+    if (!parse_options(app, argc, argv, help_of(action))) return std::nullopt;
+    if (o.files.empty() && (action == Action::cat || action == Action::reencrypt)) {
+        throw UsageError("FILE: is missing: which files?");
+    }
     if (o.files.empty()) o.files = {"-"};
+    if (quiet && (o.verbose || o.progress.value_or(false))) throw UsageError("-q: contradicts -v and --progress");
+    if (quiet) {
+        be_quiet();
+        o.progress = false;
+    }
+    o.to.passphrase_from = o.keys.passphrase_from;
+    o.to.passphrase = o.keys.passphrase;
     check_options(o);
     return o;
 }

@@ -1,4 +1,4 @@
-// The command lines of `warpaes encrypt`, `decrypt` and `verify`.
+// The command lines of `warpaes encrypt`, `decrypt`, `cat`, `verify` and `reencrypt`.
 #pragma once
 
 #include <cstdint>
@@ -6,16 +6,23 @@
 #include <string>
 #include <vector>
 
+#include "command.hpp"
 #include "keyset_source.hpp"
 
 namespace cli {
 
-enum class Action { encrypt, decrypt, verify };
+enum class Action { encrypt, decrypt, cat, verify, reencrypt };
+
+/// Whether it makes files, or a stream, each of its own, rather than nothing, one stream of all, or successors.
+constexpr bool makes_files(Action action) {
+    return action == Action::encrypt || action == Action::decrypt;
+}
 
 struct CryptOptions {
     Action action = Action::encrypt;
     std::vector<std::string> files;  ///< "-": standard input
     KeyOptions keys;
+    KeyOptions to;  ///< reencrypt: the new ones, if they are not among `keys`
     std::optional<std::string> output;
     std::optional<std::string> output_dir;
     std::vector<std::string> exclude;  ///< patterns
@@ -24,6 +31,8 @@ struct CryptOptions {
     std::optional<std::string> aad;
     std::optional<std::string> aad_file;
     bool force = false;
+    bool no_sync = false;
+    bool verbose = false;
 
     std::string backend;
     std::optional<std::uint32_t> device;
@@ -35,6 +44,8 @@ struct CryptOptions {
 
 /// Nothing if the help was asked for, and printed. Throws UsageError.
 std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** argv);
+
+Help help_of(Action action);
 
 /// The text of --aad, or the content of --aad-file. Throws Failure.
 std::string read_aad(const std::optional<std::string>& text, const std::optional<std::string>& file);

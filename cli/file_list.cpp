@@ -65,7 +65,11 @@ public:
             list_.files.push_back({.output = options_.output.value_or("-")});
             if (list_.files.back().output == "-") list_.files.back().output.clear();
         } else if (fs::is_directory(path, error)) {
-            if (!options_.output_dir && options_.action != Action::verify) {
+            if (options_.action == Action::cat) {
+                throw Failure(WARPAES_ERROR_ARGUMENT,
+                              fmt::format("'{}' is a directory: give the files in it", argument));
+            }
+            if (!options_.output_dir && makes_files(options_.action)) {
                 throw Failure(
                     WARPAES_ERROR_ARGUMENT,
                     fmt::format("'{}' is a directory: give --output-dir DIRECTORY to put the results in", argument));
@@ -81,9 +85,9 @@ public:
 private:
     void add_file(const fs::path& path, const fs::path& name) {
         FileTask task{.input = path.string(), .bytes = size_of(path)};
-        if (options_.action != Action::verify && options_.output_dir) {
+        if (makes_files(options_.action) && options_.output_dir) {
             task.output = (fs::path(*options_.output_dir) / result_name(name, options_.action)).string();
-        } else if (options_.action != Action::verify && options_.output) {
+        } else if (makes_files(options_.action) && options_.output) {
             if (*options_.output != "-") task.output = *options_.output;
         } else if (options_.action == Action::encrypt) {
             task.output = result_name(path, Action::encrypt).string();
@@ -100,7 +104,7 @@ private:
             list_.files.push_back({.input = directory.string(),
                                    .status = WARPAES_ERROR_NOT_FOUND,
                                    .error = fmt::format("cannot read the directory: {}", error.message())});
-        } else if (options_.output_dir && options_.action != Action::verify && !name.empty()) {
+        } else if (options_.output_dir && makes_files(options_.action) && !name.empty()) {
             list_.directories.push_back({directory.string(), (fs::path(*options_.output_dir) / name).string()});
         }
         std::sort(entries.begin(), entries.end());

@@ -154,14 +154,29 @@ void print(const std::string& path, const warpaes_file_info& info, const std::ve
     }
 }
 
-json inspect_file(const std::string& path, const InspectOptions& o, const Keys* keys, const std::string& aad,
-                  warpaes_engine* engine) {
+/// By the first of `all` that opens the file.
+std::pair<Opened, const Keys*> open_with_any(const std::string& path, const std::vector<Keys>& all,
+                                             const std::string& aad, warpaes_engine* engine) {
+    for (const Keys& keys : all) {
+        try {
+            return {open_with(path, keys, aad, engine), &keys};
+        } catch (const Failure& failure) {
+            const bool other_key =
+                failure.status() == WARPAES_ERROR_AUTHENTICATION || failure.status() == WARPAES_ERROR_FORMAT;
+            if (!other_key || &keys == &all.back()) throw;
+        }
+    }
+    throw UsageError("no keys");
+}
+
+json inspect_file(const std::string& path, const InspectOptions& o, const std::vector<Keys>& all,
+                  const std::string& aad, warpaes_engine* engine) {
     std::string key = "not named: a file of this format does not say which key it was made with";
     json key_id;
     warpaes_file_info info{};
     std::vector<warpaes_file_info> guesses;
-    if (keys != nullptr) {
-        const Opened opened = open_with(path, *keys, aad, engine);
+    if (!all.empty()) {
+        const auto [opened, keys] = open_with_any(path, all, aad, engine);
         if (!keys->raw) key_id = opened.key.key_id;
         key = keys->raw ? "the one given" : fmt::format("{}, which opens it", opened.key.key_id);
         const char* name = opened.key.template_name;
@@ -195,13 +210,14 @@ int run_inspect(int argc, char** argv) {
     app.add_option("--aad", o.aad);
     app.add_option("--aad-file", o.aad_file);
     app.add_flag("--json", o.json);
+    refuse_keys_in_arguments(argc, argv);
     if (!parse_options(app, argc, argv, help)) return 0;
 
-    Keys keys;
+    std::vector<Keys> keys;
     Engine engine;
     const std::string aad = read_aad(o.aad, o.aad_file);
-    if (o.keys.keys) {
-        keys = load_keys(o.keys, argc, argv);
+    if (!o.keys.keys.empty()) {
+        keys = load_each(o.keys);
         engine = create_engine("", -1, 1);
     }
     json records = json::array();
@@ -209,7 +225,7 @@ int run_inspect(int argc, char** argv) {
     std::string sentence;
     for (const std::string& path : o.files) {
         try {
-            records.push_back(inspect_file(path, o, o.keys.keys ? &keys : nullptr, aad, engine.get()));
+            records.push_back(inspect_file(path, o, keys, aad, engine.get()));
         } catch (const Failure& failure) {
             json record = {{"status", failure.status()}, {"error", failure.what()}};
             put_name(record, "file", without_keys(path));

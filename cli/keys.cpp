@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdio>
 #include <functional>
 
@@ -9,6 +10,7 @@
 #include "keyset_file.hpp"
 #include "keyset_source.hpp"
 #include "record.hpp"
+#include "secrets.hpp"
 #include "templates.hpp"
 
 namespace cli {
@@ -32,7 +34,7 @@ const char* state_name(warpaes_key_state state) {
 
 void list_keys(KeyOptions options, bool as_json) {
     options.peek = true;
-    const Keys keys = load_keys(options, 0, nullptr);
+    const Keys keys = load_keys(options);
     if (keys.raw) throw UsageError("what is there is a raw key, not a keyset");
     json list = json::array();
     if (!as_json) fmt::print("{:<10}  {:<9}  {:<7}  {}\n", "key", "state", "primary", "template");
@@ -77,20 +79,49 @@ enabled one. The file is replaced whole, with mode 0600.
   remove                 forgets the key and its number
   passphrase             encrypts the keyset under a new passphrase; --remove: leaves it in clear
 
+  -k, --keys PLACE       the keyset, where KEYSET is not given; default: what WARPAES_KEYSET says
   --passphrase-from PLACE
                          the passphrase of a keyset that has one: a file, env:NAME or fd:N. Default: asked for
   --new-passphrase-from PLACE, --passphrase-seconds S
-                         of `passphrase`: where the new one is, and what a guess shall take, as of `keygen`
+                         of `passphrase`: where the new one is, and what a guess shall take
 
 A rotation: what is written from now on is encrypted with a new key, what was written can be read.
   warpaes keys add --primary keyset.json
 
 )";
 
+/// The last word, which is a key's number.
+std::uint32_t take_id(std::vector<std::string>& words) {
+    if (words.empty()) throw UsageError("ID: is missing: the key's number; `warpaes keys list` shows them");
+    const std::string text = std::exchange(words.back(), {});
+    words.pop_back();
+    std::uint32_t id = 0;
+    const char* end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data(), end, id);
+    if (error != std::errc() || at != end) {
+        throw UsageError(fmt::format("ID: '{}' is no key's number; `warpaes keys list` shows them", text));
+    }
+    return id;
+}
+
 using Step = std::function<void(KeysetFile&)>;
 
+/// The file that is to be changed.
+std::string file_of(const KeyOptions& options) {
+    const char* variable = std::getenv("WARPAES_KEYSET");
+    if (options.keys.size() > 1) throw UsageError("KEYSET: is given twice");
+    if (options.keys.empty() && (variable == nullptr || *variable == '\0')) {
+        throw UsageError("KEYSET: is missing: which file? See `warpaes keys --help`");
+    }
+    const std::string place = options.keys.empty() ? variable : options.keys[0];
+    if (after(place.c_str(), "env:") != nullptr || after(place.c_str(), "fd:") != nullptr) {
+        throw UsageError("KEYSET: is to be changed, and so has to be a file");
+    }
+    return place;
+}
+
 void change(const KeyOptions& options, const Step& step) {
-    KeysetFile file(*options.keys, options);
+    KeysetFile file(file_of(options), options);
     step(file);
     file.save();
 }
@@ -105,11 +136,17 @@ int run_keys(int argc, char** argv) {
     NewPassphrase passphrase("--new-passphrase-from");
     std::uint32_t id = 0;
     bool as_json = false, primary = false, remove = false;
-    const auto command = [&](const char* name, const std::function<void()>& run) {
+    std::vector<std::string> words;  // KEYSET, if no -k gives it, and ID
+    const auto command = [&](const char* name, const std::function<void()>& run, bool has_id = false) {
         auto* made = app.add_subcommand(name);
-        made->add_option("KEYSET", options.keys)->required();
+        made->add_option("KEYSET", words);
+        made->add_option("-k,--keys", options.keys)->allow_extra_args(false);
         made->add_option("--passphrase-from", options.passphrase_from);
-        made->callback(run);
+        made->callback([&, run, has_id] {
+            if (has_id) id = take_id(words);
+            options.keys.insert(options.keys.end(), words.begin(), words.end());
+            run();
+        });
         return made;
     };
 
@@ -129,11 +166,11 @@ int run_keys(int argc, char** argv) {
     auto* lock = command("passphrase", [&] {
         if (remove && passphrase.is_given()) throw UsageError("--remove: contradicts --new-passphrase-from");
         change(options, [&](KeysetFile& file) {
-            if (remove && !file.lock()) throw UsageError(fmt::format("'{}' has no passphrase", *options.keys));
+            if (remove && !file.lock()) throw UsageError(fmt::format("'{}' has no passphrase", file_of(options)));
             if (remove) {
                 file.lock().reset();
             } else {
-                file.lock() = passphrase.take("'" + *options.keys + "'");
+                file.lock() = passphrase.take("'" + file_of(options) + "'");
             }
         });
         say(remove ? "The keys are in clear now\n"
@@ -143,10 +180,9 @@ int run_keys(int argc, char** argv) {
     passphrase.add_options(*lock);
 
     const auto on_key = [&](const char* name, auto step) {
-        command(name,
-                [&options, &id, step] { change(options, [&](KeysetFile& file) { check(step(file.keyset(), id)); }); })
-            ->add_option("ID", id)
-            ->required();
+        command(
+            name, [&options, &id, step] { change(options, [&](KeysetFile& file) { check(step(file.keyset(), id)); }); },
+            true);
     };
     const auto to_state = [](warpaes_key_state state) {
         return
@@ -157,6 +193,7 @@ int run_keys(int argc, char** argv) {
     on_key("enable", to_state(WARPAES_KEY_ENABLED));
     on_key("destroy", to_state(WARPAES_KEY_DESTROYED));
     on_key("remove", warpaes_keyset_remove);
+    refuse_keys_in_arguments(argc, argv);
     parse_options(app, argc, argv, (std::string(help) + template_list()).c_str());
     return 0;
 }

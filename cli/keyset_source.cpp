@@ -67,7 +67,13 @@ Keys unwrap(const std::string& what, std::string_view text, const KeyOptions& op
     keys.keyset.reset(keyset);
     keys.peeked = options.peek && !options.passphrase_from;
     if (keys.peeked) return keys;
-    lock.passphrase = take_passphrase("--passphrase-from", options.passphrase_from, "Passphrase of " + what, false);
+    if (options.passphrase_from) {
+        auto& given = *options.passphrase;
+        if (!given) given = take_passphrase("--passphrase-from", options.passphrase_from, "", false);
+        lock.passphrase = *given;
+    } else {
+        lock.passphrase = take_passphrase("--passphrase-from", std::nullopt, "Passphrase of " + what, false);
+    }
     checked(warpaes_keyset_unwrap(text.data(), text.size(), lock.passphrase.data(), lock.passphrase.size(), &keyset));
     keys.keyset.reset(keyset);
     return keys;
@@ -90,23 +96,51 @@ Keys interpret(const std::string& what, std::string_view text, const KeyOptions&
     if (is_raw_length(text.size()) && !is_hex(text)) {
         return from_raw(what, reinterpret_cast<const unsigned char*>(text.data()), text.size(), format);
     }
-    if (format) {
+    Keyset keyset;
+    const bool wrapped = is_wrapped(text);
+    if (!wrapped) keyset = from_json(what, text);
+    if (format && options.keys.size() < 2) {
         throw UsageError(fmt::format("--template: is for raw keys; the keys of {} say their formats themselves", what));
     }
-    if (is_wrapped(text)) return unwrap(what, text, options);
-    return {from_json(what, text), false};
+    if (wrapped) return unwrap(what, text, options);
+    return {std::move(keyset), false};
 }
 
 /// Shell histories and process lists have seen it: it must not seem to be fine.
-void refuse_key_in_argument(const std::string& what, const std::string& source, int argc, char** argv) {
-    if (!looks_like_key(source) || ::access(source.c_str(), F_OK) == 0) return;
-    for (int i = 0; i < argc; ++i) {
-        if (char* at = std::strstr(argv[i], source.c_str())) std::memset(at, '*', std::strlen(at));
-    }
+void refuse_key(const std::string& what, const char* place) {
+    if (!looks_like_key(place) || ::access(place, F_OK) == 0) return;
     throw UsageError(
         fmt::format("{}: takes the place of a key, not the key: other processes can read command lines. No file has "
                     "this name, which looks like a key. Write keys to a file of your own, or use env:NAME or fd:N",
                     what));
+}
+
+Keys load_place(const std::string& option, const std::string& place, const KeyOptions& options) {
+    if (place.empty()) throw UsageError(option + ": is empty: the place of a keyset or a key belongs there");
+    refuse_key(option, place.c_str());
+    if (const char* name = after(place.c_str(), "env:")) {
+        const char* value = std::getenv(name);
+        if (value == nullptr) throw UsageError(fmt::format("{}: there is no environment variable {}", option, name));
+        return interpret(name, value, options);
+    }
+    SecretText text;
+    std::string what;
+    if (const char* number = after(place.c_str(), "fd:")) {
+        const int fd = parse_fd(option, number);
+        what = fmt::format("{} fd:{}", option, fd);
+        note_key_file(what, fd);
+        text.read(what, fd);
+    } else {
+        what = fmt::format("'{}'", place);
+        const Descriptor file(place.c_str(), O_RDONLY);
+        if (file.get() < 0) {
+            throw Failure(WARPAES_ERROR_NOT_FOUND,
+                          fmt::format("{}: cannot open {}: {}", option, what, std::strerror(errno)));
+        }
+        note_key_file(what, file.get());
+        text.read(what, file.get());
+    }
+    return interpret(what, text.view(), options);
 }
 
 }  // namespace
@@ -133,7 +167,7 @@ bool is_wrapped(std::string_view text) {
 }
 
 void add_key_options(CLI::App& app, KeyOptions& options) {
-    app.add_option("-k,--keys", options.keys);
+    app.add_option("-k,--keys", options.keys)->allow_extra_args(false);
     app.add_option("-t,--template,--format", options.template_name);
     app.add_option("--passphrase-from", options.passphrase_from);
 }
@@ -146,38 +180,62 @@ Keys load_keyset_file(const std::string& name, int fd, const KeyOptions& options
     return {from_json(what, text.view()), false};
 }
 
-Keys load_keys(const KeyOptions& options, int argc, char** argv) {
-    const std::optional<std::string>& source = options.keys;
+void refuse_keys_in_arguments(int argc, char** argv) {
+    for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
+        char* place = nullptr;
+        for (const char* name : {"-k", "--keys", "--to"}) {
+            const char* rest = after(argv[i], name);
+            if (rest == nullptr) continue;
+            const bool is_long = name[1] == '-';
+            if (*rest == '\0') {
+                if (i + 1 < argc) place = argv[i + 1];
+            } else if (*rest == '=' || !is_long) {
+                place = argv[i] + std::strlen(name) + (*rest == '=' ? 1 : 0);
+            }
+        }
+        if (place == nullptr) continue;
+        try {
+            refuse_key("-k", place);
+        } catch (const UsageError&) {
+            conceal(place);
+            throw;
+        }
+    }
+}
+
+std::vector<Keys> load_each(const KeyOptions& options) {
     const char* variable = std::getenv("WARPAES_KEYSET");
-    if (!source && (variable == nullptr || *variable == '\0')) {
+    if (options.keys.empty() && (variable == nullptr || *variable == '\0')) {
         throw UsageError(
             "no keys: give -k KEYSET, or set WARPAES_KEYSET; `warpaes keygen -o keyset.json` makes a new keyset");
     }
-    const std::string option = source ? "-k" : "WARPAES_KEYSET", place = source ? *source : variable;
-    refuse_key_in_argument(option, place, argc, argv);
-    if (const char* name = after(place.c_str(), "env:")) {
-        const char* value = std::getenv(name);
-        if (value == nullptr) throw UsageError(fmt::format("{}: there is no environment variable {}", option, name));
-        return interpret(name, value, options);
+    std::vector<Keys> all;
+    if (options.keys.empty()) all.push_back(load_place("WARPAES_KEYSET", variable, options));
+    for (const std::string& place : options.keys) all.push_back(load_place("-k", place, options));
+    return all;
+}
+
+Keys load_keys(const KeyOptions& options) {
+    std::vector<Keys> all = load_each(options);
+    Keys keys = std::move(all.front());
+    for (std::size_t i = 1; i < all.size(); ++i) {
+        check(warpaes_keyset_append(keys.keyset.get(), all[i].keyset.get()));
+        keys.other_raw |= keys.raw || all[i].raw;
+        keys.raw &= all[i].raw;
     }
-    SecretText text;
-    std::string what;
-    if (const char* number = after(place.c_str(), "fd:")) {
-        const int fd = parse_fd(option, number);
-        what = fmt::format("{} fd:{}", option, fd);
-        note_key_file(what, fd);
-        text.read(what, fd);
-    } else {
-        what = fmt::format("'{}'", place);
-        const Descriptor file(place.c_str(), O_RDONLY);
-        if (file.get() < 0) {
-            throw Failure(WARPAES_ERROR_NOT_FOUND,
-                          fmt::format("{}: cannot open {}: {}", option, what, std::strerror(errno)));
+    return keys;
+}
+
+Keyset primary_of(const Keys& keys) {
+    Keyset alone = from_json("the keyset", keyset_text(keys.keyset.get()).view());
+    for (std::size_t i = 0; i < warpaes_keyset_count(alone.get()); ++i) {
+        warpaes_key_info info = WARPAES_KEY_INFO_INIT;
+        check(warpaes_keyset_query(alone.get(), i, &info));
+        if (info.primary == 0 && info.state == WARPAES_KEY_ENABLED) {
+            check(warpaes_keyset_set_state(alone.get(), info.key_id, WARPAES_KEY_DISABLED));
         }
-        note_key_file(what, file.get());
-        text.read(what, file.get());
     }
-    return interpret(what, text.view(), options);
+    return alone;
 }
 
 std::optional<std::uint32_t> disabled_key_of(warpaes_engine* engine, const warpaes_keyset* keyset,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "command.hpp"
 #include "passphrase.hpp"
@@ -40,26 +41,43 @@ struct Keys {
     bool raw = false;            ///< a key and nothing else: it has no number
     std::string format{};        ///< of a raw key, its template
     std::optional<Lock> lock{};  ///< of a keyset under a passphrase
+    bool other_raw = false;      ///< there are others that are tried, and among them raw keys, whose number is 1
     bool peeked = false;         ///< it stayed closed: numbers and states of its keys, and the lock's cost
 };
 
 /// Where keys are, as the command line says it.
 struct KeyOptions {
-    std::optional<std::string> keys;             ///< a path, env:NAME or fd:N; nothing: what WARPAES_KEYSET says
+    std::vector<std::string> keys;               ///< a path, env:NAME or fd:N; none: what WARPAES_KEYSET says
     std::optional<std::string> template_name;    ///< of a raw key; nothing: by its length
     std::optional<std::string> passphrase_from;  ///< of a keyset under a passphrase; nothing: asked for
-    bool peek = false;                           ///< without that, what can be seen is enough
+    /// It, once it was read: a descriptor gives it once.
+    std::shared_ptr<std::optional<SecretBytes>> passphrase = std::make_shared<std::optional<SecretBytes>>();
+    bool peek = false;  ///< without that, what can be seen is enough
 };
 void add_key_options(CLI::App& app, KeyOptions& options);
 
-/// Throws Failure; a key where its place belongs is refused and hidden in `argv`. Warns of a file that others can read.
-Keys load_keys(const KeyOptions& options, int argc, char** argv);
+/// A key where its place belongs is refused and hidden in `argv`, before anything copies it. Throws UsageError.
+void refuse_keys_in_arguments(int argc, char** argv);
+
+/// Each by itself. Throws Failure. Warns of a file that others can read.
+std::vector<Keys> load_each(const KeyOptions& options);
+
+/// As one: the first, with which is encrypted, and then all others are tried, too.
+Keys load_keys(const KeyOptions& options);
 
 /// The same from an open file of a keyset, which `name` names.
 Keys load_keyset_file(const std::string& name, int fd, const KeyOptions& options);
 
 /// Whether it is a keyset that is encrypted, under whatever.
 bool is_wrapped(std::string_view text);
+
+/// Whether a file that key `id` opened was opened by a raw key.
+inline bool is_raw(const Keys& keys, std::uint32_t id) {
+    return keys.raw || (keys.other_raw && id == 1);
+}
+
+/// `keys` with no key enabled but its primary.
+Keyset primary_of(const Keys& keys);
 
 /// The number of a disabled key that a file would open with, if there is one: for who wonders why none does.
 std::optional<std::uint32_t> disabled_key_of(warpaes_engine* engine, const warpaes_keyset* keyset,

@@ -1,6 +1,8 @@
 // The command line, a client of the C ABI like any other.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "command.hpp"
 #include "neighbour.hpp"
 #include "program.hpp"
+#include "version.hpp"
 
 namespace {
 
@@ -18,9 +21,11 @@ int become_lab(int argc, char** argv) {
 }
 
 constexpr Command commands[] = {
-    {"encrypt", "encrypt files, authenticated", cli::run_encrypt},
-    {"decrypt", "decrypt them, or a part of one", cli::run_decrypt},
-    {"verify", "authenticate them and write nothing", cli::run_verify},
+    {"encrypt", "encrypt files, authenticated", cli::run_encrypt, true},
+    {"decrypt", "decrypt them, or a part of one", cli::run_decrypt, true},
+    {"cat", "write the plaintext of several to standard output", cli::run_cat, true},
+    {"verify", "authenticate them and write nothing", cli::run_verify, true},
+    {"reencrypt", "encrypt them anew with another key, in place", cli::run_reencrypt, true},
     {"inspect", "what an encrypted file says of itself", cli::run_inspect},
     {"keygen", "make a keyset", cli::run_keygen},
     {"keys", "what a keyset holds, and the rotation of its keys", cli::run_keys},
@@ -33,45 +38,57 @@ constexpr Command commands[] = {
     {"lab", "published experiments, run on this machine (the program warpaes-lab)", become_lab},
 };
 
-void print_help() {
+void print_help(bool all) {
     fmt::print("Usage: warpaes COMMAND [options]\n\nAES (FIPS 197) on GPUs and CPUs.\n\n");
-    for (const Command& command : commands) fmt::print("  {:<10}{}\n", command.name, command.summary);
+    for (const Command& command : commands) fmt::print("  {:<11}{}\n", command.name, command.summary);
     fmt::print(
-        "\n`warpaes COMMAND --help` says more; `warpaes --version` says which this is.\n"
+        "\n`warpaes COMMAND --help` says more; `warpaes --version` says which this is, `--help-all` what\n"
+        "exit statuses mean.\n"
         "\nExamples\n"
         "  warpaes devices\n"
         "  warpaes keygen -o keyset.json\n"
-        "  warpaes encrypt -k keyset.json -o disk.img.warpaes disk.img\n"
+        "  warpaes encrypt -k keyset.json disk.img\n"
         "  warpaes decrypt -k keyset.json -o disk.img disk.img.warpaes\n"
-        "  warpaes enc -aes-256-ctr -pbkdf2 -in disk.img -out disk.img.enc\n"
-        "\nExit status\n");
+        "  warpaes enc -aes-256-ctr -pbkdf2 -in disk.img -out disk.img.enc\n");
+    if (!all) return;
+    fmt::print("\nExit status\n");
     for (int status = 0; status <= WARPAES_ERROR_IV_REUSED; ++status) {
         fmt::print("  {:>3}  {}\n", status, warpaes_status_message(static_cast<warpaes_status>(status)));
     }
     fmt::print("  {:>3}  ended by signal N\n", "128+N");
 }
 
-/// Without a look at GPUs, which takes a second.
-void print_version() {
-    warpaes_backend_info portable{};
-    portable.struct_size = sizeof portable;
-    cli::check(warpaes_backend_query(0, &portable));
-    fmt::print("warpaes {}\nwith {}; `warpaes devices` says what can run here\n", warpaes_version(),
-               portable.description);
+/// As `tar -I warpaes` calls it: without a word to encrypt, with -d to decrypt; between pipes or files, by the keys
+/// that the environment names.
+bool is_filter(int argc, char** argv) {
+    if (argc == 2 && (std::strcmp(argv[1], "-d") == 0 || std::strcmp(argv[1], "--decrypt") == 0)) return true;
+    const char* keys = std::getenv("WARPAES_KEYSET");
+    return argc == 1 && keys != nullptr && *keys != '\0' && ::isatty(STDIN_FILENO) == 0 && ::isatty(STDOUT_FILENO) == 0;
 }
 
 int run(int argc, char** argv) {
     const char* name = argc > 1 ? argv[1] : "";
     if (std::strcmp(name, "--version") == 0 || std::strcmp(name, "version") == 0) {
-        print_version();
+        cli::print_version();
         return 0;
     }
     if (std::strcmp(name, "--help") == 0 || std::strcmp(name, "-h") == 0 || std::strcmp(name, "help") == 0) {
-        print_help();
+        print_help(false);
         return 0;
     }
+    if (std::strcmp(name, "--help-all") == 0) {
+        print_help(true);
+        return 0;
+    }
+    if (is_filter(argc, argv)) {
+        std::string decrypt = "decrypt", encrypt = "encrypt";
+        char* only = argc == 1 ? encrypt.data() : decrypt.data();
+        return argc == 1 ? cli::run_encrypt(1, &only) : cli::run_decrypt(1, &only);
+    }
     for (const Command& command : commands) {
-        if (std::strcmp(name, command.name) == 0) return command.run(argc - 1, argv + 1);
+        if (std::strcmp(name, command.name) != 0) continue;
+        if (argc == 3 && !command.has_more_help && std::strcmp(argv[2], "--help-all") == 0) argv[2][6] = '\0';
+        return command.run(argc - 1, argv + 1);
     }
     if (*name == '\0') throw cli::UsageError("no command; see `warpaes --help`");
     std::vector<std::string> names;

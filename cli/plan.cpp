@@ -25,13 +25,13 @@ struct PlanOptions {
     bool batch = false, as_json = false;
 };
 
-constexpr const char* help = R"(Usage: warpaes plan --mode MODE --bytes N [options]
+constexpr const char* help = R"(Usage: warpaes plan --mode MODE --size N [options]
 
 Predicts what a call would take on each backend of this machine, and prints which one the library
 would choose, and why. Does nothing else. `warpaes calibrate` makes the predictions this machine's own.
 
   --mode MODE        ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, ccm or cmac
-  --bytes N          of each message, like 1500, 64K, 1M or 1G
+  --size N           of each message, like 1500, 64K, 1M or 1G
   --direction D      encrypt (default) or decrypt
   --key-bits N       128 (default), 192 or 256
   --messages N       so many messages in one batch (default 1, alone)
@@ -46,14 +46,14 @@ would choose, and why. Does nothing else. `warpaes calibrate` makes the predicti
 How good such choices are `warpaes plan --grid` measures, if there is the program warpaes-plan-grid.
 
 Examples:
-  warpaes plan --mode ctr --bytes 64M --from page-locked
-  warpaes plan --mode cbc --bytes 16K --messages 65536
+  warpaes plan --mode ctr --size 64M --from page-locked
+  warpaes plan --mode cbc --size 16K --messages 65536
 )";
 
 warpaes_work to_work(const PlanOptions& o) {
     warpaes_work work = WARPAES_WORK_INIT;
     if (o.mode.empty() || o.bytes.empty()) {
-        throw UsageError("--mode and --bytes are missing; see `warpaes plan --help`");
+        throw UsageError("--mode and --size are missing; see `warpaes plan --help`");
     }
     work.key_bits = o.key_bits;
     work.mode = mode_named(o.mode);
@@ -63,7 +63,7 @@ warpaes_work to_work(const PlanOptions& o) {
     work.direction = o.direction == "encrypt" ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
     work.memory = memory_named(o.from);
     work.messages = o.messages;
-    work.message_len = parse_bytes("--bytes", o.bytes);
+    work.message_len = parse_bytes("--size", o.bytes);
     work.keys = o.keys;
     work.batch = o.batch || o.messages > 1 ? 1 : 0;
     return work;
@@ -112,7 +112,7 @@ int run_plan(int argc, char** argv) {
     CLI::App app{"", "warpaes plan"};
     PlanOptions o;
     app.add_option("--mode", o.mode);
-    app.add_option("--bytes", o.bytes);
+    app.add_option("--size,--bytes", o.bytes);
     app.add_option("--direction", o.direction);
     app.add_option("--key-bits", o.key_bits);
     app.add_option("--messages", o.messages)->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));

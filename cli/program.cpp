@@ -15,6 +15,14 @@
 
 namespace cli {
 
+namespace {
+
+void tell(const std::string& sentence) {
+    say(fmt::format("{} {}\n", painted(Colour::red, "warpaes:"), sentence));
+}
+
+}  // namespace
+
 int run_program(int argc, char** argv, int (*run)(int argc, char** argv)) {
     secure_process();
     remember_arguments(argc, argv);
@@ -26,19 +34,19 @@ int run_program(int argc, char** argv, int (*run)(int argc, char** argv)) {
         code = failure.status();
         // Whoever pressed the keys is no "caller".
         const bool interrupted = code == WARPAES_ERROR_CANCELLED && caught_signal() != 0;
-        say(fmt::format("warpaes: {}\n", interrupted ? "interrupted" : failure.what()));
+        tell(interrupted ? "interrupted" : failure.what());
     } catch (const std::bad_alloc&) {
         code = WARPAES_ERROR_OUT_OF_MEMORY;
-        say("warpaes: out of memory\n");
+        tell("out of memory");
     } catch (const std::exception& error) {
         if (std::ferror(stdout) != 0) code = WARPAES_ERROR_WRITE;
-        say(fmt::format("warpaes: {}\n", one_line(error.what())));
+        tell(one_line(error.what()));
     }
     // Also if it was told before, and what it was told of is no longer in the buffer.
     const bool flushed = std::fflush(stdout) == 0;
     if (code == 0 && (!flushed || std::ferror(stdout) != 0)) {
-        say(fmt::format("warpaes: cannot write to standard output: {}\n",
-                        flushed ? "not all of it arrived" : std::strerror(errno)));
+        tell(fmt::format("cannot write to standard output: {}",
+                         flushed ? "not all of it arrived" : std::strerror(errno)));
         code = WARPAES_ERROR_WRITE;
     }
     if (caught_signal() != 0) end_by(caught_signal());

@@ -25,7 +25,7 @@ VERBS = ["list", "add", "promote", "disable", "enable", "destroy", "remove", "pa
 def help_of(warpaes: str, *command: str) -> str:
     environment = os.environ | {"WARPAES_CALIBRATION": "none"}
     return subprocess.run(
-        [warpaes, *command, "--help"], env=environment, capture_output=True, check=True, text=True
+        [warpaes, *command, "--help-all"], env=environment, capture_output=True, check=True, text=True
     ).stdout
 
 
@@ -36,7 +36,7 @@ def summaries(text: str) -> dict[str, str]:
 
 def options_of(text: str) -> list[tuple[str, str]]:
     """Every name of an option in the help, and what is said of it in the same line."""
-    found: dict[str, str] = {"--help": "print the help and exit"}
+    found: dict[str, str] = {"--help": "print the help and exit", "--help-all": "print all of it and exit"}
     for name in NAME.findall(text.partition("\n\n")[0]):  # the usage
         found.setdefault(name, "")
     for line in text.splitlines():
@@ -90,7 +90,7 @@ def bash(commands: dict[str, str]) -> str:
 _warpaes() {{
     local current=${{COMP_WORDS[COMP_CWORD]}} words=
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="{" ".join(commands)} --help --version"
+        words="{" ".join(commands)} --help --help-all --version"
     else
         case ${{COMP_WORDS[1]}} in
 {cases}

@@ -2,22 +2,24 @@
 _warpaes() {
     local current=${COMP_WORDS[COMP_CWORD]} words=
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="encrypt decrypt verify inspect keygen keys enc devices selftest bench plan calibrate lab --help --version"
+        words="encrypt decrypt cat verify reencrypt inspect keygen keys enc devices selftest bench plan calibrate lab --help --help-all --version"
     else
         case ${COMP_WORDS[1]} in
-        encrypt) words="--aad --aad-file --backend --device --exclude --force --help --jobs --json --keys --no-progress --output --output-dir --passphrase-from --progress --skip-existing --template --threads -f -j -k -o -t" ;;
-        decrypt) words="--aad --aad-file --backend --device --exclude --force --help --jobs --json --keys --no-progress --output --output-dir --passphrase-from --progress --range --skip-existing --template --threads -f -j -k -o -r -t" ;;
-        verify) words="--aad --aad-file --backend --device --exclude --help --jobs --json --keys --no-progress --passphrase-from --progress --template --threads -j -k -t" ;;
-        inspect) words="--aad --aad-file --help --json --keys --passphrase-from --template -k -t" ;;
-        keygen) words="--help --output --passphrase --passphrase-from --passphrase-seconds --template -o -t" ;;
-        keys) words="--help --json --new-passphrase-from --passphrase-from --passphrase-seconds --primary --remove -t list add promote disable enable destroy remove passphrase" ;;
-        enc) words="--backend --chunk --depth --device --force --help --json --no-progress --progress --range --threads -A -K -S -a -base64 -d -e -f -in -iter -iv -k -kfile -md -nopad -nosalt -out -pass -pbkdf2 -aes-128-ecb -aes-128-cbc -aes-128-cfb -aes-128-cfb8 -aes-128-cfb1 -aes-128-ofb -aes-128-ctr -aes-192-ecb -aes-192-cbc -aes-192-cfb -aes-192-cfb8 -aes-192-cfb1 -aes-192-ofb -aes-192-ctr -aes-256-ecb -aes-256-cbc -aes-256-cfb -aes-256-cfb8 -aes-256-cfb1 -aes-256-ofb -aes-256-ctr" ;;
-        devices) words="--help --json" ;;
-        selftest) words="--help --json" ;;
-        bench) words="--aad --backend --data-unit --device --direction --entry-each --force --help --in-flight --json --key --keys --memory --messages --mode --output --quick --samples --seconds --segment --size --threads -f -h -o" ;;
-        plan) words="--backend --batch --bytes --device --direction --from --help --json --key-bits --keys --messages --mode --threads" ;;
-        calibrate) words="--cpu-only --help --json --quick" ;;
-        lab) words="--help" ;;
+        encrypt) words="--aad --aad-file --backend --decrypt --device --exclude --force --help --help-all --jobs --json --keys --no-progress --no-sync --output --output-dir --passphrase-from --progress --quiet --skip-existing --template --threads --verbose -d -f -j -k -o -q -t -v" ;;
+        decrypt) words="--aad --aad-file --backend --device --exclude --force --help --help-all --jobs --json --keys --no-progress --no-sync --output --output-dir --passphrase-from --progress --quiet --range --skip-existing --template --threads --verbose -f -j -k -o -q -r -t -v" ;;
+        cat) words="--aad --aad-file --backend --device --help --help-all --jobs --json --keys --no-progress --no-sync --passphrase-from --progress --quiet --range --template --threads --verbose -j -k -q -r -t -v" ;;
+        verify) words="--aad --aad-file --backend --device --exclude --help --help-all --jobs --json --keys --no-progress --no-sync --passphrase-from --progress --quiet --template --threads --verbose -j -k -q -t -v" ;;
+        reencrypt) words="--aad --aad-file --backend --device --exclude --force --help --help-all --jobs --json --keys --no-progress --no-sync --passphrase-from --progress --quiet --template --threads --to --to-template --verbose -f -j -k -q -t -v" ;;
+        inspect) words="--aad --aad-file --help --help-all --json --keys --passphrase-from --template -k -t" ;;
+        keygen) words="--help --help-all --output --passphrase --passphrase-from --passphrase-seconds --template -o -t" ;;
+        keys) words="--help --help-all --json --keys --new-passphrase-from --passphrase-from --passphrase-seconds --primary --remove -k -t list add promote disable enable destroy remove passphrase" ;;
+        enc) words="--backend --chunk --depth --device --force --help --help-all --json --no-progress --progress --range --threads -A -K -S -a -base64 -d -e -f -in -iter -iv -k -kfile -md -nopad -nosalt -out -pass -pbkdf2 -aes-128-ecb -aes-128-cbc -aes-128-cfb -aes-128-cfb8 -aes-128-cfb1 -aes-128-ofb -aes-128-ctr -aes-192-ecb -aes-192-cbc -aes-192-cfb -aes-192-cfb8 -aes-192-cfb1 -aes-192-ofb -aes-192-ctr -aes-256-ecb -aes-256-cbc -aes-256-cfb -aes-256-cfb8 -aes-256-cfb1 -aes-256-ofb -aes-256-ctr" ;;
+        devices) words="--help --help-all --json" ;;
+        selftest) words="--help --help-all --json" ;;
+        bench) words="--aad --backend --data-unit --device --direction --entry-each --force --from --help --help-all --in-flight --json --key --key-bits --keys --memory --messages --mode --output --quick --samples --seconds --segment --size --threads -f -h -o" ;;
+        plan) words="--backend --batch --device --direction --from --help --help-all --json --key-bits --keys --messages --mode --size --threads" ;;
+        calibrate) words="--cpu-only --help --help-all --json --quick" ;;
+        lab) words="--help --help-all" ;;
         esac
         case $current in
         -*) ;;

@@ -65,6 +65,9 @@ WARPAES_API warpaes_status warpaes_keyset_promote(warpaes_keyset* keyset, uint32
 WARPAES_API warpaes_status warpaes_keyset_set_state(warpaes_keyset* keyset, uint32_t key_id, warpaes_key_state state);
 /** Removes a key that is not the primary. */
 WARPAES_API warpaes_status warpaes_keyset_remove(warpaes_keyset* keyset, uint32_t key_id);
+/** Decryption with `keyset` tries the enabled keys of `other` too, after its own; they are copied, neither listed nor
+    written. */
+WARPAES_API warpaes_status warpaes_keyset_append(warpaes_keyset* keyset, const warpaes_keyset* other);
 WARPAES_API size_t warpaes_keyset_count(const warpaes_keyset* keyset);
 WARPAES_API warpaes_status warpaes_keyset_query(const warpaes_keyset* keyset, size_t index, warpaes_key_info* info);
 /** As Tink's JSON, with the secret keys, not ended by a NUL. `*length`: what it takes; with too small a capacity
@@ -127,9 +130,10 @@ enum {
     WARPAES_FILE_BASE64_ONE_LINE = 1u << 2, /**< With BASE64: a single line (`-A`). */
     WARPAES_FILE_OVERWRITE = 1u << 3,       /**< Replace an existing output file. */
     WARPAES_FILE_NO_SALT = 1u << 4,         /**< OPENSSL_ENC: no salt and no header. */
-    WARPAES_FILE_RANGE = 1u << 5, /**< Only bytes range_first … range_last of the result (ECB, CTR, and decryption of
-                                       CBC, CFB and STREAMING_AEAD); only the blocks or segments under them are read. */
-    WARPAES_FILE_VERIFY = 1u << 6 /**< STREAMING_AEAD decryption: authenticate everything and write nothing. */
+    WARPAES_FILE_RANGE = 1u << 5,  /**< Only bytes range_first … range_last of the result (ECB, CTR, and decryption of
+                                        CBC, CFB and STREAMING_AEAD); only the blocks or segments under them are read. */
+    WARPAES_FILE_VERIFY = 1u << 6, /**< STREAMING_AEAD decryption: authenticate everything and write nothing. */
+    WARPAES_FILE_NO_SYNC = 1u << 7 /**< Do not wait until the disk has the file: who loses power may lose it. */
 };
 
 /** What a running job tells; called now and then, from one thread at a time. `bytes_total`: WARPAES_UNKNOWN of a pipe.
@@ -256,7 +260,7 @@ typedef struct warpaes_source {
 /** Where a writer's ciphertext goes: a path, or a function of the caller. */
 typedef struct warpaes_sink {
     uint32_t struct_size;
-    uint32_t flags;   /**< 0 or WARPAES_FILE_OVERWRITE */
+    uint32_t flags;   /**< WARPAES_FILE_OVERWRITE, WARPAES_FILE_NO_SYNC */
     const char* path; /**< Appears under its name when the writer has finished. */
     /** If path is NULL: takes the next `length` bytes; returns 0, or anything else for failure. One call at a time. */
     int (*write)(void* user, const void* bytes, uint64_t length);

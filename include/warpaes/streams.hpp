@@ -79,6 +79,8 @@ public:
         check(warpaes_keyset_set_state(get(), key_id, state));
     }
     void remove(std::uint32_t key_id) { check(warpaes_keyset_remove(get(), key_id)); }
+    /// Decryption tries the keys of `other` too, after its own.
+    void append(const Keyset& other) { check(warpaes_keyset_append(get(), other.get())); }
     /// As Tink's JSON, with the secret keys: the string is the caller's to keep and to wipe.
     [[nodiscard]] std::string to_json() const {
         std::size_t length = 0;

@@ -54,6 +54,7 @@ Progress to_progress(const warpaes_file_job& j) {
 /// What all formats have, but for the output, which not all jobs have. What a message may be is checked in the end.
 void read_common(const warpaes_file_job& j, FileJob& job) {
     job.overwrite = (j.flags & WARPAES_FILE_OVERWRITE) != 0;
+    job.durable = (j.flags & WARPAES_FILE_NO_SYNC) == 0;
     if ((j.flags & WARPAES_FILE_RANGE) != 0) job.range = ByteRange{j.range_first, j.range_last};
     job.input = to_place(j.input_path, j.input_fd, "input");
     job.progress = to_progress(j);
@@ -61,7 +62,8 @@ void read_common(const warpaes_file_job& j, FileJob& job) {
 
 EncJob to_enc_job(const warpaes_file_job& j) {
     constexpr std::uint32_t known = WARPAES_FILE_PKCS7 | WARPAES_FILE_BASE64 | WARPAES_FILE_BASE64_ONE_LINE |
-                                    WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SALT | WARPAES_FILE_RANGE;
+                                    WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SALT | WARPAES_FILE_RANGE |
+                                    WARPAES_FILE_NO_SYNC;
     refuse_unknown_flags(j.flags, known);
     EncJob job;
     if (j.key != nullptr) job.key = &j.key->impl;
@@ -94,9 +96,10 @@ EncJob to_enc_job(const warpaes_file_job& j) {
 }
 
 AeadJob to_aead_job(const warpaes_file_job& j) {
-    constexpr std::uint32_t known = WARPAES_FILE_OVERWRITE | WARPAES_FILE_RANGE | WARPAES_FILE_VERIFY;
+    constexpr std::uint32_t known =
+        WARPAES_FILE_OVERWRITE | WARPAES_FILE_RANGE | WARPAES_FILE_VERIFY | WARPAES_FILE_NO_SYNC;
     if ((j.flags & ~known) != 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "flags: STREAMING_AEAD has OVERWRITE, RANGE and VERIFY");
+        throw Error(WARPAES_ERROR_ARGUMENT, "flags: STREAMING_AEAD has OVERWRITE, RANGE, VERIFY and NO_SYNC");
     }
     require(j.keyset, "keyset");
     AeadJob job;

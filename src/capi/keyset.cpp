@@ -105,6 +105,14 @@ warpaes_status warpaes_keyset_remove(warpaes_keyset* keyset, uint32_t key_id) {
     });
 }
 
+warpaes_status warpaes_keyset_append(warpaes_keyset* keyset, const warpaes_keyset* other) {
+    return guarded([&] {
+        require(keyset, "keyset");
+        require(other, "other");
+        keyset->impl.extend(other->impl);
+    });
+}
+
 size_t warpaes_keyset_count(const warpaes_keyset* keyset) {
     return keyset == nullptr ? 0 : keyset->impl.entries().size();
 }

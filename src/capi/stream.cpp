@@ -130,20 +130,20 @@ warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* s
         require(keyset, "keyset");
         const auto s = read_struct(sink, "sink");
         require_one_place((s.path != nullptr) + (s.write != nullptr), "sink", "path or function");
-        refuse_unknown_flags(s.flags, WARPAES_FILE_OVERWRITE);
+        refuse_unknown_flags(s.flags, WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SYNC);
         const auto text = checked_aad(aad, aad_len);
         const StreamKey& key = keyset->impl.primary();
         if (s.write != nullptr) {
             return new warpaes_writer{{engine->impl, std::make_unique<CallerSink>(s), [] {}, key, text}};
         }
         note_stack_depth(files_stack);
-        const bool overwrite = (s.flags & WARPAES_FILE_OVERWRITE) != 0;
+        const bool overwrite = (s.flags & WARPAES_FILE_OVERWRITE) != 0, durable = (s.flags & WARPAES_FILE_NO_SYNC) == 0;
         auto file = std::make_unique<FileSink>(checked_path(s.path, "sink"), overwrite, nullptr);
         FileSink* const output = file.get();
         return new warpaes_writer{{engine->impl, std::move(file),
-                                   [output] {
+                                   [output, durable] {
                                        note_stack_depth(files_stack);
-                                       output->commit();
+                                       output->commit(durable);
                                    },
                                    key, text}};
     });

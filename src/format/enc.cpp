@@ -193,7 +193,7 @@ FileResult run_enc(Engine& engine, const EncJob& job) {
 
     const Plan plan = engine.plan(job.mode, job.direction, source->size());
     const Totals totals = run_cipher(engine, plan, cipher, *source, *sink, job.progress);
-    output->commit();
+    output->commit(job.durable);
 
     FileResult result = result_of(plan, totals, header && !encrypt ? header->size() : 0, file, output.get());
     if (job.range) result.notes &= ~std::uint32_t{WARPAES_NOTE_INPUT_GREW};

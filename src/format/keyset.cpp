@@ -151,7 +151,14 @@ std::vector<const StreamKey*> Keyset::usable() const {
     for (const Entry& entry : entries_) {
         if (entry.usable()) keys.insert(entry.key.id == primary_ ? keys.begin() : keys.end(), &entry.key);
     }
+    for (const StreamKey& key : appended_) keys.push_back(&key);
     return keys;
+}
+
+void Keyset::extend(const Keyset& other) {
+    std::vector<StreamKey> more;  // of itself, too
+    for (const StreamKey* key : other.usable()) more.push_back(*key);
+    appended_.insert(appended_.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
 }  // namespace warpaes

@@ -57,6 +57,9 @@ public:
     void set_state(std::uint32_t key_id, KeyState state);
     void remove(std::uint32_t key_id);
 
+    /// usable() has those of `other` too, behind its own; entries() has not, and they are not written.
+    void extend(const Keyset& other);
+
     [[nodiscard]] std::span<const Entry> entries() const noexcept { return entries_; }
     [[nodiscard]] std::optional<std::uint32_t> primary_id() const noexcept { return primary_; }
     /// What encryption uses. Throws Error{KEYSET} if there is none.
@@ -71,6 +74,7 @@ private:
     void insert(Entry entry);
 
     std::vector<Entry> entries_;
+    std::vector<StreamKey> appended_;
     std::optional<std::uint32_t> primary_;
     bool locked_ = false;
 };

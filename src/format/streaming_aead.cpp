@@ -55,7 +55,7 @@ FileResult encrypt(Engine& engine, const AeadJob& job) {
     output->write(0, cipher->header());
     SinkBehindHeader sink(*output, cipher->header().size());
     const Totals totals = run_segments(engine, plan, stage, source, sink, job.progress);
-    output->commit();
+    output->commit(job.durable);
 
     FileResult result = result_of(plan, totals, 0, source, output.get());
     result.key_id = key.id;
@@ -141,7 +141,7 @@ FileResult decrypt(Engine& engine, const AeadJob& job) {
         cipher, job.direction,
         {.chunk_bytes = plan.chunk_bytes, .first = window.first, .ends = window.ends, .input_bytes = content->size()});
     const Totals totals = run_segments(engine, plan, stage, *content, *sink, job.progress);
-    if (output != nullptr) output->commit();
+    if (output != nullptr) output->commit(job.durable);
 
     FileResult result = result_of(plan, totals, header, file, output.get());
     result.key_id = opened.key->id;

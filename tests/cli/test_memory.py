@@ -41,6 +41,26 @@ class Memory(CommandTest):
             found |= {f"base64 {number}": value[-24:].encode(), f"bytes {number}": base64.b64decode(value)[-16:]}
         return found
 
+    def test_nothing_is_left_of_passphrases(self):
+        for name, word in (("first", b"correct horse battery"), ("second", b"staple, or another")):
+            os.chmod(self.write(name, word + b"\n"), 0o600)
+        secrets = {"first": b"correct horse battery", "second": b"staple, or another"}
+        quick = ("--passphrase-seconds", "0")
+        self.assert_nothing_left(secrets, "keygen", "--passphrase-from", "first", *quick, "-o", "keyset")
+        common = ("keyset", "--passphrase-from", "first")
+        self.assert_nothing_left(secrets, "keys", "add", *common)
+        self.assert_nothing_left(secrets, "encrypt", "-k", *common, "first")
+        self.assert_nothing_left(secrets, "keys", "passphrase", *common, "--new-passphrase-from", "second", *quick)
+        self.assert_nothing_left(secrets, "verify", "-k", *common, "first.warpaes", status=22)
+
+    def test_nothing_is_left_of_what_is_encrypted_anew(self):
+        self.warpaes("keygen", "-o", "keyset")
+        self.write("plain", b"a secret of 32 bytes, many times" * 10_000)
+        self.warpaes("encrypt", "-k", "keyset", "plain")
+        self.warpaes("keys", "add", "--primary", "keyset")
+        secrets = {"text": b"a secret of 32 bytes, many times"} | self.secrets_of("keyset")
+        self.assert_nothing_left(secrets, "reencrypt", "-k", "keyset", "plain.warpaes")
+
     def test_something_would_be_found(self):
         self.assertGreater(self.left("--help").count(b"MEMORY_LEFT="), 0)
 

@@ -69,10 +69,10 @@ class Plan(CommandTest):
     def test_wrong_options(self):
         plan = ("plan", "--mode", "ctr", "--bytes", "1M")
         for words, arguments in (
-            ("--mode and --bytes", ("plan",)),
-            ("--mode and --bytes", ("plan", "--mode", "ctr")),
+            ("--mode and --size", ("plan",)),
+            ("--mode and --size", ("plan", "--mode", "ctr")),
             ("rot13", ("plan", "--mode", "rot13", "--bytes", "1")),
-            ("--bytes|many", ("plan", "--mode", "ctr", "--bytes", "many")),
+            ("--size|many", ("plan", "--mode", "ctr", "--bytes", "many")),
             ("--from|tape", (*plan, "--from", "tape")),
             ("--direction|sideways", (*plan, "--direction", "sideways")),
             ("--messages", (*plan, "--messages", "0")),

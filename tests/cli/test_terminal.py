@@ -69,5 +69,29 @@ class Terminal(CommandTest):
         self.assertIn(b"MiB in ", result.stderr)
 
 
+class Colours(CommandTest):
+    def said(self, **environment):
+        """What a failing command says to a terminal."""
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        with subprocess.Popen(
+            [WARPAES, "decrypt", "-k", "nowhere", "x"],
+            stderr=slave,
+            cwd=self.directory,
+            env={k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")} | environment,
+        ) as command:
+            command.wait()
+        os.close(slave)
+        return os.read(master, 4096)
+
+    def test_on_terminals_that_have_them(self):
+        self.assertTrue(self.said(TERM="xterm").startswith(b"\x1b[1;31mwarpaes:\x1b[0m -k: cannot open"))
+        self.assertTrue(self.said(TERM="xterm", NO_COLOR="").startswith(b"\x1b[1;31m"))
+
+    def test_not_where_nobody_wants_them(self):
+        for environment in ({"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb"}, {}):
+            self.assertTrue(self.said(**environment).startswith(b"warpaes: -k: cannot open"), environment)
+
+
 if __name__ == "__main__":
     main()

@@ -99,6 +99,33 @@ TEST(Keyset, Rotation) {
     }
 }
 
+TEST(Keyset, OthersAreTriedBehindItsOwn) {
+    Keyset keyset, other;
+    const std::uint32_t first = keyset.add("AES256_GCM_HKDF_1MB");
+    const std::string before = [&] {
+        const auto json = keyset.to_json();
+        return std::string(json.begin(), json.end());
+    }();
+    other.add("AES128_GCM_HKDF_4KB");
+    const std::uint32_t second = other.add("AES128_GCM_HKDF_1MB");
+    other.promote(second);
+    const std::uint32_t disabled = other.add("AES128_GCM_HKDF_1MB");
+    other.set_state(disabled, KeyState::disabled);
+    keyset.extend(other);
+    keyset.extend(Keyset::from_raw("C2SP_CHUNKED_256", Bytes(32)));
+    const auto keys = keyset.usable();
+    ASSERT_EQ(keys.size(), 4u);
+    EXPECT_EQ(keys[0]->id, first);
+    EXPECT_EQ(keys[1]->id, second);
+    EXPECT_EQ(keys[3]->id, 1u);
+    EXPECT_EQ(keyset.primary().id, first);
+    EXPECT_EQ(keyset.entries().size(), 1u);
+    const auto after = keyset.to_json();
+    EXPECT_EQ(std::string(after.begin(), after.end()), before);
+    keyset.extend(keyset);
+    EXPECT_EQ(keyset.usable().size(), 8u);
+}
+
 TEST(Keyset, KeysAndNumbersAreRandom) {
     Keyset keyset;
     std::set<std::uint32_t> ids;

@@ -130,6 +130,17 @@ TEST_F(HppStreams, RefusalsAreErrors) {
     EXPECT_EQ(status_of(keyset, aad), WARPAES_OK);
 }
 
+TEST_F(HppStreams, KeysOfAnotherKeysetAreTriedToo) {
+    const oracle::Folder folder;
+    const std::string file = folder / "file";
+    warpaes::Writer::to_file(engine, keyset, file).finish();
+    warpaes::Keyset other;
+    other.add("AES256_GCM_HKDF_1MB");
+    EXPECT_THROW((void)warpaes::Reader::of_file(engine, other, file), warpaes::Error);
+    other.append(keyset);
+    EXPECT_EQ(warpaes::Reader::of_file(engine, other, file).size(), 0U);
+}
+
 TEST_F(HppStreams, KeysetsUnderAPassphrase) {
     const warpaes_scrypt least = WARPAES_SCRYPT_INIT;
     const std::string json = keyset.wrap("correct horse", least);

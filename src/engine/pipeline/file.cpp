@@ -381,7 +381,7 @@ void FileSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) 
     }
 }
 
-void FileSink::commit() {
+void FileSink::commit(bool durable) {
     if (target_.empty()) {
         // Whoever shares the descriptor goes on behind what was written.
         if (!sequential_ && os::lseek(fd_.get(), static_cast<off_t>(base_ + end_), SEEK_SET) < 0) {
@@ -390,8 +390,8 @@ void FileSink::commit() {
         return;
     }
     set_owner_and_permissions();
-    sync();
-    publish();
+    if (durable) sync();
+    publish(durable);
 }
 
 void FileSink::set_owner_and_permissions() {
@@ -433,7 +433,7 @@ void FileSink::sync() {
     }
 }
 
-void FileSink::publish() {
+void FileSink::publish(bool durable) {
     const int result = take_place();
     if (result != 0 && errno == EEXIST) {
         throw Error(WARPAES_ERROR_EXISTS,
@@ -441,6 +441,7 @@ void FileSink::publish() {
     }
     if (result != 0) fail("cannot give its name to", errno);
     temporary_.keep();
+    if (!durable) return;
     const Descriptor directory(os::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), true);
     if (directory.get() >= 0) os::fsync(directory.get());
 }

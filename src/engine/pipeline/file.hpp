@@ -102,7 +102,8 @@ public:
     /// Makes what was written durable and gives it its name, and the permissions that the umask and the directory give
     /// new files. One that is replaced hands on its permissions, with access list, and as far as the system allows it
     /// owner and group; nobody gets more than he had, and set-user-id, set-group-id and sticky bits are not handed on.
-    void commit();
+    /// `durable`: it waits until the disk has it; otherwise a machine that loses its power may lose it.
+    void commit(bool durable = true);
     /// What is written shows only in commit().
     [[nodiscard]] bool is_provisional() const noexcept { return !target_.empty(); }
     /// Up to the last byte written.
@@ -120,7 +121,7 @@ private:
     [[nodiscard]] bool has_access_list() const;
     bool set_access_list(bool keep);
     void sync();
-    void publish();
+    void publish(bool durable);
     int take_place();
     [[noreturn]] void fail(const std::string& what, int error) const;
 

@@ -27,6 +27,7 @@ struct ByteRange {
 struct FileJob {
     Direction direction = Direction::encrypt;
     bool overwrite = false;
+    bool durable = true;  ///< FileSink::commit
     std::optional<ByteRange> range;
     Place input;
     Place output;

@@ -1,0 +1,102 @@
+#include "reencrypt.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "interrupt.hpp"
+
+namespace cli {
+
+namespace {
+
+struct ReaderClose {
+    void operator()(warpaes_reader* reader) const { warpaes_reader_close(reader); }
+};
+struct WriterClose {
+    void operator()(warpaes_writer* writer) const { warpaes_writer_close(writer); }
+};
+using Reader = std::unique_ptr<warpaes_reader, ReaderClose>;
+using Writer = std::unique_ptr<warpaes_writer, WriterClose>;
+
+/// Enough for every worker; plaintext, which is wiped.
+class Piece {
+public:
+    explicit Piece(std::uint64_t bytes)
+        : size_(static_cast<std::size_t>(std::min(bytes, most))), bytes_(new unsigned char[size_]) {}
+    Piece(const Piece&) = delete;
+    Piece& operator=(const Piece&) = delete;
+    ~Piece() { explicit_bzero(bytes_.get(), size_); }
+    [[nodiscard]] unsigned char* data() noexcept { return bytes_.get(); }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+private:
+    static constexpr std::uint64_t most = 32u << 20;
+    std::size_t size_;
+    std::unique_ptr<unsigned char[]> bytes_;
+};
+
+warpaes_status open_reader(warpaes_engine* engine, const warpaes_keyset* keyset, const std::string& path,
+                           const std::string& aad, Reader& reader) {
+    warpaes_source source = WARPAES_SOURCE_INIT;
+    source.path = path.c_str();
+    warpaes_reader* made = nullptr;
+    const warpaes_status status = warpaes_reader_open(engine, &source, keyset, aad.data(), aad.size(), &made);
+    reader.reset(made);
+    return status;
+}
+
+struct stat status_of(const std::string& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) {
+        throw Failure(WARPAES_ERROR_NOT_FOUND, fmt::format("input: cannot open it: {}", std::strerror(errno)));
+    }
+    return status;
+}
+
+bool is_same(const struct stat& a, const struct stat& b) {
+    return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
+           a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+}  // namespace
+
+bool opens(warpaes_engine* engine, const warpaes_keyset* keyset, const std::string& path, const std::string& aad) {
+    Reader reader;
+    return open_reader(engine, keyset, path, aad, reader) == WARPAES_OK;
+}
+
+std::uint64_t reencrypt_file(const Reencryption& how, const std::string& path) {
+    const struct stat before = status_of(path);
+    if (!S_ISREG(before.st_mode)) {
+        throw Failure(WARPAES_ERROR_ARGUMENT, "input: is no regular file, and cannot be replaced");
+    }
+    Reader reader;
+    check(open_reader(how.engine, how.from, path, how.aad, reader));
+    warpaes_sink sink = WARPAES_SINK_INIT;
+    sink.path = path.c_str();
+    sink.flags = WARPAES_FILE_OVERWRITE | (how.durable ? 0u : std::uint32_t{WARPAES_FILE_NO_SYNC});
+    warpaes_writer* made = nullptr;
+    check(warpaes_writer_open(how.engine, &sink, how.to, how.aad.data(), how.aad.size(), &made));
+    const Writer writer(made);
+    const std::uint64_t size = warpaes_reader_size(reader.get());
+    Piece piece(size);
+    for (std::uint64_t done = 0; done < size;) {
+        std::uint64_t got = 0;
+        check(warpaes_reader_read(reader.get(), done, piece.data(), piece.size(), &got));
+        check(warpaes_writer_write(writer.get(), piece.data(), got));
+        done += got;
+        if (!how.progress(done, size)) throw Failure(WARPAES_ERROR_CANCELLED, "interrupted");
+    }
+    if (!is_same(before, status_of(path))) {
+        throw Failure(WARPAES_ERROR_READ, "input: was changed meanwhile; it was left as it is now");
+    }
+    check(warpaes_writer_finish(writer.get()));
+    return size;
+}
+
+}  // namespace cli

@@ -1,0 +1,8 @@
+#pragma once
+
+namespace cli {
+
+/// For `warpaes --version`.
+void print_version();
+
+}  // namespace cli

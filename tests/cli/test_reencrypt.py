@@ -1,0 +1,298 @@
+"""Files under another key in their own places, several keys at a time, and plaintext to a pipe."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from support import (
+    ARGUMENT,
+    AUTHENTICATION,
+    FORMAT,
+    NOT_FOUND,
+    RANGE,
+    WARPAES,
+    WRITE,
+    CommandTest,
+    KeyedTest,
+    data,
+    main,
+)  # fmt: skip
+
+RECORDER = os.environ.get("RECORDED_CALLS_LIBRARY")
+
+
+class Reencrypt(KeyedTest):
+    def key_of(self, path, *keys):
+        (record,) = json.loads(self.warpaes("inspect", "--json", *(f"-k{key}" for key in keys or ("keyset",)), path))
+        return record["key_id"], record["template"]
+
+    def rotated(self, size=9000):
+        """A file of an old key, and the new one's number."""
+        self.write("plain", data(size))
+        self.encrypt("plain")
+        os.unlink(self.path("plain"))
+        return int(self.warpaes("keys", "add", "-t", "AES256_CTR_HMAC_SHA256_4KB", "--primary", "keyset"))
+
+    def test_with_the_new_primary_in_another_format(self):
+        new = self.rotated()
+        os.chmod(self.path("plain.warpaes"), 0o640)
+        result = self.run_command(WARPAES, "reencrypt", "-k", "keyset", "-v", "plain.warpaes")
+        self.assertEqual((result.returncode, result.stdout), (0, b""), result.stderr)
+        self.assertIn(b"plain.warpaes: 8.86 KiB", result.stderr)
+        self.assertIn(f"key {new}".encode(), result.stderr)
+        self.assertEqual(self.key_of("plain.warpaes"), (new, "AES256_CTR_HMAC_SHA256_4KB"))
+        self.assertEqual(self.decrypt("plain.warpaes"), data(9000))
+        self.assertEqual(os.stat(self.path("plain.warpaes")).st_mode & 0o777, 0o640)
+        self.assertEqual(sorted(os.listdir(self.directory)), ["keyset", "plain.warpaes"])
+        # What has it already is left alone, unless it is wanted.
+        before = self.read("plain.warpaes")
+        result = self.run_command(WARPAES, "reencrypt", "-k", "keyset", "plain.warpaes")
+        self.assertEqual((result.returncode, result.stderr), (0, b"1 of 1 had the new key already\n"))
+        self.assertEqual(self.read("plain.warpaes"), before)
+        self.warpaes("reencrypt", "-f", "-k", "keyset", "plain.warpaes")
+        self.assertNotEqual(self.read("plain.warpaes"), before)
+
+    def test_with_other_keys(self):
+        self.write("plain", data(50_000))
+        self.encrypt("--aad", "x", "plain")
+        self.warpaes("keygen", "-o", "new")
+        self.private("raw", bytes(range(32)))
+        common = ("reencrypt", "--aad", "x", "plain.warpaes")
+        self.warpaes(*common, "-k", "keyset", "--to", "new")
+        self.refused(AUTHENTICATION, "", "decrypt", "-k", "new", "plain.warpaes")
+        self.assertEqual(self.warpaes("cat", "-k", "new", "--aad", "x", "plain.warpaes"), data(50_000))
+        self.warpaes(*common, "-k", "new", "--to", "raw", "--to-template", "C2SP_CHUNKED_256")
+        record = json.loads(
+            self.warpaes(*common, "-k", "keyset", "-k", "raw", "-t", "C2SP_CHUNKED_256", "--to", "raw",
+                         "--to-template", "C2SP_CHUNKED_256", "--json")
+        )  # fmt: skip
+        self.assertEqual((record["files"][0]["skipped"], record["files"][0]["input"]), (True, "plain.warpaes"))
+        self.refused(ARGUMENT, "--to|keygen", *common, "-k", "raw", "-t", "C2SP_CHUNKED_256")
+        self.warpaes(*common, "-k", "raw", "-t", "C2SP_CHUNKED_256", "--to", "keyset")
+        self.assertEqual(self.decrypt("--aad", "x", "plain.warpaes"), data(50_000))
+
+    def test_directories_and_what_is_none_of_ours(self):
+        os.makedirs(self.path("backup/deep"))
+        for name in ("one", "deep/two"):
+            self.write(f"backup/{name}", data(100, name.encode()))
+            self.encrypt(f"backup/{name}")
+        new = int(self.warpaes("keys", "add", "--primary", "keyset"))
+        result = self.run_command(WARPAES, "reencrypt", "-k", "keyset", "backup")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"2 files do not look encrypted", result.stderr)
+        for name in ("one", "deep/two"):
+            self.assertEqual(self.key_of(f"backup/{name}.warpaes")[0], new)
+            self.assertEqual(self.read(f"backup/{name}"), data(100, name.encode()))
+        self.refused(FORMAT, "", "reencrypt", "-k", "keyset", "backup/one")
+        self.refused(NOT_FOUND, "", "reencrypt", "-k", "keyset", "nowhere")
+        self.refused(ARGUMENT, "which files", "reencrypt", "-k", "keyset")
+        self.refused(ARGUMENT, "decrypt | warpaes encrypt", "reencrypt", "-k", "keyset", "-")
+
+    def test_a_link_stays_one(self):
+        new = self.rotated()
+        os.symlink("plain.warpaes", self.path("link"))
+        self.warpaes("reencrypt", "-k", "keyset", "link")
+        self.assertTrue(os.path.islink(self.path("link")))
+        self.assertEqual(self.key_of("plain.warpaes")[0], new)
+
+    def left_as_it_was(self, status, words, *arguments, **options):
+        before = self.read("plain.warpaes"), os.stat(self.path("plain.warpaes")).st_ino
+        self.refused(status, words, "reencrypt", *arguments, "plain.warpaes", **options)
+        self.assertEqual((self.read("plain.warpaes"), os.stat(self.path("plain.warpaes")).st_ino), before)
+
+    def test_after_any_failure_the_file_is_as_it_was(self):
+        self.rotated(300_000)
+        sealed = self.read("plain.warpaes")
+        self.warpaes("keygen", "-o", "other")
+        self.left_as_it_was(FORMAT, "", "-k", "other")
+        for at in (30, 150_000, 299_000):
+            damaged = bytearray(sealed)
+            damaged[at] ^= 1
+            self.write("plain.warpaes", damaged)
+            self.left_as_it_was(AUTHENTICATION, "", "-k", "keyset")
+        self.write("plain.warpaes", sealed[:-5000])
+        self.left_as_it_was(AUTHENTICATION, "", "-k", "keyset")
+        self.write("plain.warpaes", sealed)
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))  # noqa: E731
+        self.left_as_it_was(WRITE, "", "-k", "keyset", preexec_fn=limit)
+        self.left_as_it_was(NOT_FOUND, "", "-k", "keyset", "--to", "nowhere")
+        self.assertEqual(self.decrypt("plain.warpaes"), data(300_000))
+
+    def test_interrupted(self):
+        self.rotated(200_000_000)
+        before = os.stat(self.path("plain.warpaes"))
+        with subprocess.Popen(
+            [WARPAES, "reencrypt", "--threads", "1", "--backend", "libcrypto", "-k", "keyset", "plain.warpaes"],
+            stderr=subprocess.PIPE, cwd=self.directory,
+        ) as command:  # fmt: skip
+            maps = f"/proc/{command.pid}/fd"
+            deadline = time.monotonic() + 20
+            while time.monotonic() < deadline:  # until the file's successor is there
+                try:
+                    links = [os.readlink(f"{maps}/{name}") for name in os.listdir(maps)]
+                except OSError:
+                    continue
+                if any(
+                    self.directory in link and "plain.warpaes" not in link and "keyset" not in link for link in links
+                ):
+                    break
+            command.send_signal(signal.SIGINT)
+            said = command.stderr.read()
+            self.assertEqual(command.wait(), -signal.SIGINT, said)
+        after = os.stat(self.path("plain.warpaes"))
+        self.assertEqual((before.st_ino, before.st_mtime_ns), (after.st_ino, after.st_mtime_ns))
+        self.assertEqual(sorted(os.listdir(self.directory)), ["keyset", "plain.warpaes"])
+
+    def test_the_keys_themselves_are_not_replaced(self):
+        self.refused(18, "needed", "reencrypt", "-k", "keyset", "-f", "keyset")
+
+
+class SeveralKeys(KeyedTest):
+    def test_the_first_encrypts_and_each_decrypts(self):
+        self.warpaes("keygen", "-o", "second")
+        self.private("raw", bytes(range(16)))
+        self.private("c2sp", b"C2SP_CHUNKED_256 " + b"5a" * 32)
+        both = ("-k", "second", "-k", "keyset")
+        sealed = self.warpaes("encrypt", *both, stdin=data(5000))
+        self.assertEqual(self.warpaes("decrypt", "-k", "second", stdin=sealed), data(5000))
+        self.refused(FORMAT, "", "decrypt", "-k", "raw", stdin=sealed)
+        every = ("-k", "keyset", "-k", "raw", "-k", "c2sp", "-k", "second")
+        for key in ("keyset", "raw", "c2sp", "second"):
+            self.write(key + ".sealed", self.warpaes("encrypt", "-k", key, stdin=data(5000)))
+            # From a pipe, which cannot be read twice, too.
+            self.assertEqual(self.warpaes("decrypt", *every, stdin=self.read(key + ".sealed")), data(5000))
+            record = json.loads(self.warpaes("verify", "--json", *every, key + ".sealed"))
+            self.assertEqual(record["files"][0]["key_id"] is None, key in ("raw", "c2sp"))
+            (found,) = json.loads(self.warpaes("inspect", "--json", *every, key + ".sealed"))
+            self.assertEqual(found["key_id"], record["files"][0]["key_id"])
+        self.warpaes("verify", *every, *(key + ".sealed" for key in ("keyset", "raw", "c2sp", "second")))
+        self.refused(NOT_FOUND, "-k", "verify", "-k", "keyset", "-k", "nowhere", stdin=sealed)
+
+    def test_dash_k_everywhere(self):
+        (key,) = json.loads(self.warpaes("keys", "list", "--json", "-k", "keyset"))
+        self.assertEqual(json.loads(self.warpaes("keys", "list", "--json", env={"WARPAES_KEYSET": "keyset"})), [key])
+        new = self.warpaes("keys", "add", "-k", "keyset").decode().strip()
+        self.warpaes("keys", "promote", "-k", "keyset", new)
+        self.warpaes("keys", "disable", str(key["key_id"]), env={"WARPAES_KEYSET": "keyset"})
+        self.warpaes("keys", "enable", "keyset", str(key["key_id"]))
+        listed = json.loads(self.warpaes("keys", "list", "--json", "keyset"))
+        self.assertEqual([key["primary"] for key in listed], [False, True])
+        self.refused(ARGUMENT, "KEYSET: is missing", "keys", "add")
+        self.refused(ARGUMENT, "KEYSET: is given twice", "keys", "add", "-k", "keyset", "keyset")
+        self.refused(ARGUMENT, "ID: is missing", "keys", "promote")
+        self.refused(ARGUMENT, "ID: 'keyset' is no key's number", "keys", "promote", "keyset")
+        self.refused(ARGUMENT, "has to be a file", "keys", "add", "env:NAME")
+
+
+class Cat(KeyedTest):
+    def test_one_behind_the_other(self):
+        for name in ("one", "two"):
+            self.write(name, data(9000, name.encode()))
+            self.encrypt(name)
+        both = data(9000, b"one") + data(9000, b"two")
+        cat = ("cat", "-k", "keyset")
+        self.assertEqual(self.warpaes(*cat, "one.warpaes", "two.warpaes"), both)
+        self.assertEqual(self.warpaes(*cat, "one.warpaes", "-", stdin=self.read("two.warpaes")), both)
+        self.assertEqual(self.warpaes(*cat, "-r", "8000:8099", "two.warpaes"), both[17_000:17_100])
+        self.refused(ARGUMENT, "--range: takes one FILE", *cat, "-r", "1:2", "one.warpaes", "two.warpaes")
+        self.refused(RANGE, "", *cat, "-r", "90000:", "one.warpaes")
+        self.refused(ARGUMENT, "which files", *cat)
+        self.refused(ARGUMENT, "is a directory", *cat, ".")
+
+    def test_nothing_follows_a_gap(self):
+        self.write("one", data(9000))
+        self.encrypt("one")
+        damaged = bytearray(self.read("one.warpaes"))
+        damaged[5000] ^= 1
+        self.write("damaged", damaged)
+        result = self.run_command(WARPAES, "cat", "-k", "keyset", "one.warpaes", "damaged", "one.warpaes")
+        self.assertEqual(result.returncode, AUTHENTICATION, result.stderr)
+        self.assertTrue(data(9000).startswith(result.stdout[9000:]))
+        self.assertLess(len(result.stdout), 18_000)
+        self.assertIn(b"'damaged'", result.stderr)
+
+
+class Manners(KeyedTest):
+    def test_quiet_and_verbose(self):
+        self.write("plain", data(100))
+        os.chmod(self.path("keyset"), 0o644)
+        loud = self.run_command(WARPAES, "encrypt", "-k", "keyset", "plain")
+        self.assertIn(b"open to other users", loud.stderr)
+        quiet = self.run_command(WARPAES, "encrypt", "-q", "-f", "-k", "keyset", "plain")
+        self.assertEqual((quiet.returncode, quiet.stderr), (0, b""))
+        self.refused(17, "exists", "encrypt", "-q", "-k", "keyset", "plain")
+        os.chmod(self.path("keyset"), 0o600)
+        told = self.run_command(WARPAES, "decrypt", "-v", "-k", "keyset", "-o", "out", "plain.warpaes")
+        self.assertRegex(told.stderr, rb"^plain\.warpaes -> out: \d+ B, key \d+, \w+\n$")
+        self.refused(ARGUMENT, "contradicts", "encrypt", "-q", "-v", "-k", "keyset", "plain")
+
+    def test_without_waiting_for_the_disk(self):
+        self.write("plain", data(100))
+        for options in (("--no-sync",), ()):
+            with self.subTest(options):
+                env = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls")} if RECORDER else {}
+                self.encrypt("-f", *options, "plain", env=env)
+                self.warpaes("reencrypt", "-f", *options, "-k", "keyset", "plain.warpaes", env=env)
+                self.assertEqual(self.decrypt("plain.warpaes"), data(100))
+                if RECORDER:
+                    calls = self.read("calls") if os.path.exists(self.path("calls")) else b""
+                    self.assertEqual(calls.count(b"fsync"), 0 if options else 4, calls)
+
+    @unittest.skipUnless(shutil.which("tar"), "there is no tar; any usual machine runs this")
+    def test_as_tar_calls_it(self):
+        os.mkdir(self.path("photos"))
+        self.write("photos/one", data(1000))
+        os.symlink(WARPAES, self.path("warpaes"))
+        environment = {"PATH": f"{self.directory}:{os.environ['PATH']}", "WARPAES_KEYSET": self.path("keyset")}
+        for how in ("warpaes", "warpaes encrypt -k keyset", "warpaes decrypt"):
+            with self.subTest(how):
+                self.run_command("tar", "-I", how.replace("decrypt", "encrypt"), "-cf", "a.tar", "photos",
+                                 env=environment, check=True)  # fmt: skip
+                self.assertNotIn(b"ustar", self.read("a.tar"))
+                os.makedirs(self.path("out"), exist_ok=True)
+                self.run_command("tar", "-I", how, "-xf", "a.tar", "-C", "out", env=environment, check=True)
+                self.assertEqual(self.read("out/photos/one"), data(1000))
+                shutil.rmtree(self.path("out"))
+        self.refused(ARGUMENT, "no command")
+
+
+class Version(CommandTest):
+    def test_what_it_was_built_of_and_with(self):
+        lines = self.warpaes("--version").decode().splitlines()
+        self.assertRegex(lines[0], r"^warpaes \d+\.\d+\.\d+$")
+        self.assertRegex("\n".join(lines), r"(commit [0-9a-f]{12}(, changed)?\n)?with OpenSSL 3\.\S+, (without )?CUDA")
+        self.assertRegex(lines[-1], r"^here: ")
+
+
+class Screens(CommandTest):
+    def test_help_is_at_most_a_screen(self):
+        commands = (
+            "encrypt",
+            "decrypt",
+            "cat",
+            "verify",
+            "reencrypt",
+            "inspect",
+            "keygen",
+            "keys",
+            "plan",
+            "calibrate",
+        )
+        for command in ((), *((name,) for name in commands)):
+            with self.subTest(command):
+                lines = self.warpaes(*command, "--help").decode().splitlines()
+                self.assertLessEqual(len(lines), 45)
+                self.assertLessEqual(max(map(len, lines)), 110)
+
+    def test_all_of_it_has_more(self):
+        for command in ((), ("encrypt",), ("decrypt",), ("cat",), ("verify",), ("reencrypt",)):
+            self.assertGreater(len(self.warpaes(*command, "--help-all")), len(self.warpaes(*command, "--help")))
+
+
+if __name__ == "__main__":
+    main()
