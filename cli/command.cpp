@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <numeric>
 
 namespace cli {
@@ -115,15 +116,36 @@ std::string did_you_mean(std::string_view text, std::span<const std::string> kno
     return nearest != nullptr ? fmt::format("; did you mean '{}'?", *nearest) : std::string();
 }
 
+std::string did_you_mean_file(const std::string& path) {
+    namespace fs = std::filesystem;
+    constexpr std::size_t most = 1000;
+    const fs::path folder = fs::path(path).parent_path();
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator at(folder.empty() ? "." : folder, error), end; !error && at != end;
+         at.increment(error)) {
+        if (names.size() == most) break;
+        names.push_back((folder / at->path().filename()).string());
+    }
+    std::sort(names.begin(), names.end());
+    const fs::path wanted(path);
+    for (const std::string& name : names) {  // an ending that was left out
+        if (fs::path(name).stem() == wanted.filename() || name == path + ".warpaes") {
+            return fmt::format("; did you mean '{}'?", name);
+        }
+    }
+    return did_you_mean(path, names);
+}
+
 bool parse_options(CLI::App& app, int argc, char** argv, const char* help) {
+    const auto restore = [](std::string text) {
+        return text.starts_with('\1') && is_bracketed(text) ? text.substr(1) : text;
+    };
+    std::vector<CLI::App*> apps = app.get_subcommands({});
+    apps.push_back(&app);
     try {
         std::vector<std::string> backwards;
         for (int i = argc; i-- > 1;) backwards.push_back(is_bracketed(argv[i]) ? std::string("\1") + argv[i] : argv[i]);
-        const auto restore = [](std::string text) {
-            return text.starts_with('\1') && is_bracketed(text) ? text.substr(1) : text;
-        };
-        std::vector<CLI::App*> apps = app.get_subcommands({});
-        apps.push_back(&app);
         for (CLI::App* each : apps) {
             for (CLI::Option* option : each->get_options()) option->transform(restore);
         }
@@ -136,6 +158,20 @@ bool parse_options(CLI::App& app, int argc, char** argv, const char* help) {
             app.exit(call);
         }
         return false;
+    } catch (const CLI::ExtrasError&) {
+        std::vector<std::string> extra;
+        for (CLI::App* each : apps) {
+            for (const std::string& word : each->remaining()) extra.push_back(restore(word));
+        }
+        const std::string word = extra.empty() ? "" : extra.front();
+        const std::string hint = hint_for_options(app, argc, argv);
+        if (word.starts_with('-')) {
+            throw UsageError(fmt::format("'{}': there is no such option{} see `{} --help`",
+                                         word.substr(0, word.find('=')), hint.empty() ? ";" : hint, app.get_name()));
+        }
+        const bool has_output = app.get_option_no_throw("--output") != nullptr;
+        throw UsageError(fmt::format("'{}': is too much{}; see `{} --help`", word,
+                                     has_output ? fmt::format(", unless -o {} is meant", word) : "", app.get_name()));
     } catch (const CLI::ParseError& error) {
         const std::string hint = hint_for_options(app, argc, argv);
         throw UsageError(fmt::format("{}{} see `{} --help`", error.what(), hint.empty() ? ";" : hint, app.get_name()));

@@ -105,6 +105,9 @@ struct Help {
     std::string full;
 };
 
+/// The same for a file that is not there, of those beside it.
+std::string did_you_mean_file(const std::string& path);
+
 /// False if the help was asked for, and printed: `help`, or what CLI11 makes of the options. Throws UsageError.
 bool parse_options(CLI::App& app, int argc, char** argv, const char* help = nullptr);
 bool parse_options(CLI::App& app, int argc, char** argv, const Help& help);

@@ -337,12 +337,17 @@ private:
     /// With what else is known of a file that nothing opens.
     [[nodiscard]] Failure with_hint(warpaes_status status, std::string sentence, warpaes_engine* engine,
                                     const std::string& path) const {
-        if ((status == WARPAES_ERROR_FORMAT || status == WARPAES_ERROR_AUTHENTICATION) && !path.empty()) {
+        const bool no_key = status == WARPAES_ERROR_FORMAT || status == WARPAES_ERROR_AUTHENTICATION;
+        const bool damage = sentence.find("opens with this key") != std::string::npos;
+        if (no_key && !damage && !path.empty() && !opens(engine, keys_.keyset.get(), path, aad_)) {
             const auto id = disabled_key_of(engine, keys_.keyset.get(), path, aad_);
             sentence +=
                 id ? fmt::format("; key {}, which is disabled, opens it: `warpaes keys enable KEYSET {}`", *id, *id)
-                   : foreign_hint(path);
+                : status == WARPAES_ERROR_FORMAT
+                    ? foreign_hint(path)
+                    : "; -k may be repeated, to try others, and --aad says what it was given";
         }
+        if (status == WARPAES_ERROR_NOT_FOUND && ::access(path.c_str(), F_OK) != 0) sentence += did_you_mean_file(path);
         return {status, sentence};
     }
 

@@ -34,7 +34,7 @@ const char* name_of(Action action) {
 /// What other programs have, and what there is instead.
 void refuse_passphrase(int argc, char** argv) {
     for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
-        for (const char* name : {"--passphrase", "--password", "--pass"}) {
+        for (const char* name : {"--passphrase", "--password", "--pass", "-p"}) {
             const char* rest = after(argv[i], name);
             if (rest == nullptr || (*rest != '\0' && *rest != '=')) continue;
             conceal(argv[i] + std::strlen(name) + (*rest == '=' ? 1 : 0));
@@ -47,10 +47,12 @@ void refuse_passphrase(int argc, char** argv) {
 }
 
 void check_options(const CryptOptions& o) {
-    const bool unnamed = std::find(o.files.begin(), o.files.end(), "") != o.files.end();
-    if (unnamed || o.output == "" || o.output_dir == "") {
-        throw UsageError("a name of a file or directory is empty; '-' is standard input or output");
-    }
+    const auto refuse_empty = [](const char* what) {
+        throw UsageError(fmt::format("{}: the name is empty, as of a variable that is not set", what));
+    };
+    if (std::find(o.files.begin(), o.files.end(), "") != o.files.end()) refuse_empty("FILE");
+    if (o.output == "") refuse_empty("-o");
+    if (o.output_dir == "") refuse_empty("--output-dir");
     if (o.output && o.output_dir) throw UsageError("--output-dir: contradicts -o");
     const bool reads_stdin = std::find(o.files.begin(), o.files.end(), "-") != o.files.end();
     const auto takes_stdin = [](const std::string& place) { return place == "fd:0" || place == "/dev/stdin"; };

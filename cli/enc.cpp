@@ -7,6 +7,7 @@
 
 #include "command.hpp"
 #include "enc_options.hpp"
+#include "foreign_file.hpp"
 #include "interrupt.hpp"
 #include "key_files.hpp"
 #include "progress.hpp"
@@ -153,6 +154,11 @@ void run_job(const EncOptions& o) {
     warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
     const warpaes_status status = warpaes_file_run(engine.get(), &job, &result);
     if (status == WARPAES_ERROR_EXISTS) throw Failure(status, std::string(warpaes_last_error()) + " with -f");
+    if (status == WARPAES_ERROR_FORMAT && !o.input.empty() && looks_like_ours(o.input)) {
+        throw Failure(status, std::string(warpaes_last_error()) +
+                                  "; it looks like a file of `warpaes encrypt`: `warpaes "
+                                  "decrypt` opens it");
+    }
     check(status);
     const double seconds = line.seconds();
     line.clear();

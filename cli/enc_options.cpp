@@ -139,6 +139,10 @@ bool parse_cipher(const std::string& flag, EncOptions& options) {
     if (found == std::end(modes)) {
         std::vector<std::string> names;
         for (const NamedMode& m : modes) names.emplace_back(m.name);
+        if (mode == "gcm" || mode == "ccm") {
+            throw UsageError(
+                fmt::format("-{}: `enc` authenticates nothing, as OpenSSL's; `warpaes encrypt` does", flag));
+        }
         throw UsageError(
             fmt::format("-{}: this mode is not known here; there are ecb, cbc, cfb, cfb8, cfb1, ofb and ctr{}", flag,
                         did_you_mean(mode, names)));
@@ -192,7 +196,8 @@ EncOptions parse_enc_options(int argc, char** argv) {
 FirstLast parse_range(const std::string& text) {
     const std::size_t colon = text.find(':');
     if (colon == std::string::npos) {
-        throw UsageError(fmt::format("--range: '{}' is not FIRST:LAST or FIRST:", text));
+        throw UsageError(fmt::format("--range: '{}' is not FIRST:LAST; '{}:{}' is one byte, '{}:' all from there on",
+                                     text, text, text, text));
     }
     constexpr std::uint64_t largest = std::numeric_limits<std::int64_t>::max();
     FirstLast range;

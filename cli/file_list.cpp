@@ -208,9 +208,9 @@ FileList list_files(const CryptOptions& options, bool unmarked) {
     if (list.files.empty()) {
         throw Failure(WARPAES_ERROR_NOT_FOUND,
                       list.foreign == 0 ? "there are no files in what was given"
-                                        : fmt::format("none of the {} files there looks encrypted; a file that is "
-                                                      "named itself is tried whatever it looks like",
-                                                      list.foreign));
+                                        : fmt::format("nothing there looks encrypted, of {} file{}; what is named "
+                                                      "itself is tried whatever it looks like",
+                                                      list.foreign, list.foreign == 1 ? "" : "s"));
     }
     if (std::count_if(list.files.begin(), list.files.end(), [](const FileTask& t) { return t.input.empty(); }) > 1) {
         throw UsageError("'-': standard input can be read only once");

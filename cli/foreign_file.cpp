@@ -1,8 +1,10 @@
 #include "foreign_file.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <warpaes/files.h>
 
 #include <iterator>
 #include <string_view>
@@ -39,6 +41,12 @@ constexpr Beginning beginnings[] = {
 
 }  // namespace
 
+bool looks_like_ours(const std::string& path) {
+    warpaes_file_info info = WARPAES_FILE_INFO_INIT;
+    return warpaes_file_inspect(path.c_str(), nullptr, &info) == WARPAES_OK &&
+           info.format == WARPAES_FORMAT_STREAMING_AEAD;
+}
+
 std::string foreign_hint(const std::string& path) {
     const Descriptor file(path.c_str(), O_RDONLY | O_NONBLOCK);
     struct stat status {};
@@ -49,7 +57,10 @@ std::string foreign_hint(const std::string& path) {
     for (const Beginning& known : beginnings) {
         if (seen.starts_with(known.bytes)) return std::string("; it looks like ") + known.what;
     }
-    return {};
+    warpaes_file_info info = WARPAES_FILE_INFO_INIT;
+    if (warpaes_file_inspect(path.c_str(), nullptr, &info) != WARPAES_OK) return "; it does not look encrypted";
+    return info.key_bits != 0 ? fmt::format("; it looks like a file of a key for AES-{}", info.key_bits)
+                              : std::string();
 }
 
 }  // namespace cli

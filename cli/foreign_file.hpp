@@ -5,6 +5,9 @@
 
 namespace cli {
 
+/// Whether it begins as a file of Tink's streaming AEAD.
+bool looks_like_ours(const std::string& path);
+
 /// What a named file seems to be, and what opens it, as the end of a sentence; empty if that is not known.
 std::string foreign_hint(const std::string& path);
 

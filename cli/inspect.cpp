@@ -47,6 +47,9 @@ struct Fact {
 
 warpaes_file_info inspect(const std::string& path, const char* format) {
     std::error_code error;
+    if (std::filesystem::is_directory(path, error)) {
+        throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is a directory: give the files in it", path));
+    }
     if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
         throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is no regular file: its length says nothing", path));
     }

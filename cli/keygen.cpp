@@ -98,6 +98,7 @@ int run_keygen(int argc, char** argv) {
     if (wrapped && is_raw_only(format)) {
         throw UsageError(fmt::format("--passphrase: {} has raw keys, and no keyset to encrypt", format));
     }
+    refuse_unknown_template(format);
     check_output(output);
     warpaes_keyset* made = nullptr;
     check(warpaes_keyset_create(&made));

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 
 #include "command.hpp"
@@ -104,6 +105,27 @@ std::uint32_t take_id(std::vector<std::string>& words) {
     return id;
 }
 
+void refuse_unknown_key(const warpaes_keyset* keyset, std::uint32_t id) {
+    for (const warpaes_key_info& key : keys_of(keyset)) {
+        if (key.key_id == id) return;
+    }
+    throw UsageError(fmt::format("ID: key {} is not in the keyset; `warpaes keys list` shows those that are", id));
+}
+
+/// For who does not know the words.
+void refuse_unknown_verb(int argc, char** argv) {
+    const std::vector<std::string> verbs = {"list",   "add",     "promote", "disable",
+                                            "enable", "destroy", "remove",  "passphrase"};
+    const std::string verb = argc > 1 ? argv[1] : "";
+    if (std::find(verbs.begin(), verbs.end(), verb) != verbs.end() || verb.starts_with('-')) return;
+    if (verb == "rotate") throw UsageError("'rotate': is `warpaes keys add --primary KEYSET`");
+    std::string all;
+    for (const std::string& name : verbs) all += (all.empty() ? "" : ", ") + name;
+    if (verb.empty()) throw UsageError(fmt::format("what? One of {}; see `warpaes keys --help`", all));
+    const std::string hint = did_you_mean(verb, verbs);
+    throw UsageError(fmt::format("'{}': there is no such word{} one of {}", verb, hint.empty() ? ";" : hint, all));
+}
+
 using Step = std::function<void(KeysetFile&)>;
 
 /// The file that is to be changed.
@@ -153,6 +175,7 @@ int run_keys(int argc, char** argv) {
     command("list", [&] { list_keys(options, as_json); })->add_flag("--json", as_json);
 
     auto* add = command("add", [&] {
+        refuse_unknown_template(format);
         if (is_raw_only(format)) throw UsageError(fmt::format("--template: {} has raw keys and no keyset", format));
         change(options, [&](KeysetFile& file) {
             check(warpaes_keyset_add(file.keyset(), format.c_str(), &id));
@@ -181,7 +204,13 @@ int run_keys(int argc, char** argv) {
 
     const auto on_key = [&](const char* name, auto step) {
         command(
-            name, [&options, &id, step] { change(options, [&](KeysetFile& file) { check(step(file.keyset(), id)); }); },
+            name,
+            [&options, &id, step] {
+                change(options, [&](KeysetFile& file) {
+                    refuse_unknown_key(file.keyset(), id);
+                    check(step(file.keyset(), id));
+                });
+            },
             true);
     };
     const auto to_state = [](warpaes_key_state state) {
@@ -194,6 +223,7 @@ int run_keys(int argc, char** argv) {
     on_key("destroy", to_state(WARPAES_KEY_DESTROYED));
     on_key("remove", warpaes_keyset_remove);
     refuse_keys_in_arguments(argc, argv);
+    refuse_unknown_verb(argc, argv);
     parse_options(app, argc, argv, (std::string(help) + template_list()).c_str());
     return 0;
 }

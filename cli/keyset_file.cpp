@@ -107,7 +107,11 @@ Descriptor open_locked(const std::string& path) {
 void refuse_existing_key_file(const std::string& path) {
     struct stat status {};
     if (::lstat(path.c_str(), &status) == 0) {
-        throw Failure(WARPAES_ERROR_EXISTS, fmt::format("'{}' exists, and keys are never overwritten", path));
+        throw Failure(
+            WARPAES_ERROR_EXISTS,
+            fmt::format("'{}' exists, and keys are never overwritten: choose another name, or put a new key in "
+                        "it with `warpaes keys add`",
+                        path));
     }
 }
 

@@ -51,7 +51,9 @@ Keyset from_json(const std::string& what, std::string_view text) {
                                   "or 64 hexadecimal digits; `warpaes keygen` makes keysets",
                                   what));
     }
-    if (status != WARPAES_OK) throw Failure(status, fmt::format("{}: {}", what, warpaes_last_error()));
+    if (status != WARPAES_OK) {
+        throw Failure(status, fmt::format("{}: {}; `warpaes keygen` makes keysets", what, warpaes_last_error()));
+    }
     return Keyset(keyset);
 }
 
@@ -134,8 +136,9 @@ Keys load_place(const std::string& option, const std::string& place, const KeyOp
         what = fmt::format("'{}'", place);
         const Descriptor file(place.c_str(), O_RDONLY);
         if (file.get() < 0) {
+            const std::string why = std::strerror(errno);
             throw Failure(WARPAES_ERROR_NOT_FOUND,
-                          fmt::format("{}: cannot open {}: {}", option, what, std::strerror(errno)));
+                          fmt::format("{}: cannot open {}: {}{}", option, what, why, did_you_mean_file(place)));
         }
         note_key_file(what, file.get());
         text.read(what, file.get());

@@ -93,6 +93,10 @@ int run(int argc, char** argv) {
     if (*name == '\0') throw cli::UsageError("no command; see `warpaes --help`");
     std::vector<std::string> names;
     for (const Command& command : commands) names.emplace_back(command.name);
+    if (::access(name, F_OK) == 0) {
+        throw cli::UsageError(
+            fmt::format("'{}' is a file, and no command: `warpaes encrypt` or `warpaes decrypt` takes it", name));
+    }
     const std::string hint = cli::did_you_mean(name, names);
     throw cli::UsageError(
         fmt::format("'{}': there is no such command{} see `warpaes --help`", name, hint.empty() ? ";" : hint));

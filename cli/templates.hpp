@@ -3,7 +3,11 @@
 
 #include <warpaes/files.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
+
+#include "command.hpp"
 
 namespace cli {
 
@@ -15,6 +19,19 @@ inline const char* default_template() {
 /// C2SP's have raw keys and no keyset.
 inline bool is_raw_only(const std::string& name) {
     return name.compare(0, 4, "C2SP") == 0;
+}
+
+/// Throws UsageError with the one that is meant.
+inline void refuse_unknown_template(const std::string& name) {
+    std::vector<std::string> known;
+    for (std::size_t i = 0; i < warpaes_template_count(); ++i) known.emplace_back(warpaes_template_name(i));
+    if (std::find(known.begin(), known.end(), name) != known.end()) return;
+    const auto longer =
+        std::find_if(known.begin(), known.end(), [&](const std::string& k) { return k.starts_with(name); });
+    const std::string hint =
+        !name.empty() && longer != known.end() ? "; did you mean '" + *longer + "'?" : did_you_mean(name, known);
+    throw UsageError("--template: there is no '" + name + "'" + (hint.empty() ? ";" : hint) +
+                     " `warpaes keygen --help` lists them");
 }
 
 /// For the end of a help text.

@@ -70,16 +70,17 @@ std::array<std::uint8_t, 12> tink_nonce(Bytes header, std::uint64_t segment, boo
 void refuse_segment(const SegmentLayout& layout, const SegmentRange& range, std::uint64_t i, std::uint8_t* plaintext) {
     clear_memory(plaintext, static_cast<std::size_t>(text_bytes(layout, range)),
                  device_of(cuda_backend().place(plaintext)));
-    const std::uint64_t segment = range.first + i;
-    const std::string where =
-        "input: segment " + std::to_string(segment) + ", at byte " + std::to_string(layout.file_offset(segment)) + ", ";
     // Had the key or the associated data been wrong, the first one would not have opened.
-    throw Error(
-        WARPAES_ERROR_AUTHENTICATION,
-        range.first == 0 && i > 0
-            ? where + "was altered or cut off: what is before it opens with this key"
-            : where + "is not authentic: it was altered or cut off, or this is not its key or its associated data");
+    throw SegmentRefused(layout, range.first + i, range.first == 0 && i > 0);
 }
+
+SegmentRefused::SegmentRefused(const SegmentLayout& layout, std::uint64_t segment, bool key_is_right)
+    : Error(WARPAES_ERROR_AUTHENTICATION,
+            "input: segment " + std::to_string(segment) + ", at byte " + std::to_string(layout.file_offset(segment)) +
+                (key_is_right
+                     ? ", was altered or cut off: what is before it opens with this key"
+                     : ", is not authentic: it was altered or cut off, or this is not its key or its associated data")),
+      segment_(segment) {}
 
 std::unique_ptr<SegmentCipher> make_segment_cipher(const StreamKey& key, Bytes aad) {
     std::vector<std::uint8_t> header(static_cast<std::size_t>(layout_of(key.parameters).header_bytes));

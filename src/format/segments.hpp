@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "base/error.hpp"
 #include "format/segment_cipher.hpp"
 
 namespace warpaes {
@@ -19,7 +20,17 @@ constexpr std::uint64_t text_of(const SegmentLayout& layout, const SegmentRange&
 /// Tink's nonce of a segment: prefix(7) || BE32(segment) || last. The prefix is the end of the header.
 std::array<std::uint8_t, 12> tink_nonce(std::span<const std::uint8_t> header, std::uint64_t segment, bool last);
 
-/// Wipes the range's plaintext, of which segment `i` is not authentic, and throws Error{AUTHENTICATION}.
+/// Error{AUTHENTICATION} of a segment. `key_is_right`: another segment of the file opened with the same key.
+class SegmentRefused : public Error {
+public:
+    SegmentRefused(const SegmentLayout& layout, std::uint64_t segment, bool key_is_right);
+    [[nodiscard]] std::uint64_t segment() const noexcept { return segment_; }
+
+private:
+    std::uint64_t segment_;
+};
+
+/// Wipes the range's plaintext, of which segment `i` is not authentic, and throws SegmentRefused.
 [[noreturn]] void refuse_segment(const SegmentLayout& layout, const SegmentRange& range, std::uint64_t i,
                                  std::uint8_t* plaintext);
 

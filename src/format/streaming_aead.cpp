@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "format/key_trial.hpp"
 #include "format/segment_stage.hpp"
+#include "format/segments.hpp"
 
 namespace warpaes {
 
@@ -74,6 +75,23 @@ void prove_end(Engine& engine, const SegmentCipher& cipher, std::uint64_t size, 
     authenticate(engine, cipher, range, sealed);
 }
 
+/// Whether the first segment opens: then what does not is damage, and not the key.
+bool begins_authentic(Engine& engine, const SegmentCipher& cipher, Source& source) {
+    if (source.is_sequential() || source.size() == Engine::unknown_length) return false;
+    try {
+        const SegmentLayout& layout = cipher.layout();
+        const std::uint64_t size = layout.text_bytes(source.size());
+        const bool only = layout.segments_of(size) == 1;
+        const SegmentRange range{0, 1, only ? size : layout.first_text, only};
+        std::vector<std::uint8_t> sealed(static_cast<std::size_t>(sealed_bytes(layout, range)));
+        if (source.read(layout.file_offset(0), sealed) != sealed.size()) return false;
+        authenticate(engine, cipher, range, sealed);
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
 /// The segments under a range, and what is to be kept of their plaintext.
 struct Window {
     std::uint64_t first = 0;  ///< segment
@@ -140,7 +158,13 @@ FileResult decrypt(Engine& engine, const AeadJob& job) {
     SegmentStage stage(
         cipher, job.direction,
         {.chunk_bytes = plan.chunk_bytes, .first = window.first, .ends = window.ends, .input_bytes = content->size()});
-    const Totals totals = run_segments(engine, plan, stage, *content, *sink, job.progress);
+    Totals totals;
+    try {
+        totals = run_segments(engine, plan, stage, *content, *sink, job.progress);
+    } catch (const SegmentRefused& refused) {
+        if (refused.segment() == 0 || !begins_authentic(engine, cipher, rewound)) throw;
+        throw SegmentRefused(cipher.layout(), refused.segment(), true);
+    }
     if (output != nullptr) output->commit(job.durable);
 
     FileResult result = result_of(plan, totals, header, file, output.get());

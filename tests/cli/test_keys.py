@@ -173,7 +173,7 @@ class Rotation(CommandTest):
             self.refused(ARGUMENT, "ID", "keys", "promote", "keyset", number)
         self.refused(ARGUMENT, "raw keys", "keys", "add", "keyset", "-t", "C2SP_CHUNKED_256")
         self.refused(ARGUMENT, "nonsense", "keys", "add", "keyset", "-t", "nonsense")
-        self.refused(ARGUMENT, "subcommand", "keys")
+        self.refused(ARGUMENT, "what? One of list, add", "keys")
 
     def test_secrets_are_not_listed(self):
         secret = json.loads(self.read("keyset"))["key"][0]["keyData"]["value"]
@@ -406,7 +406,8 @@ class Inspect(CommandTest):
         self.write("file", tink_file(128, 4096))
         self.refused(FORMAT, "AES256_GCM_HKDF_4KB", "inspect", "--format", "AES256_GCM_HKDF_4KB", "file")
         self.refused(NOT_FOUND, "nowhere", "inspect", "nowhere")
-        self.refused(FORMAT, "no regular file", "inspect", ".")
+        self.refused(FORMAT, "is a directory: give the files", "inspect", ".")
+        self.refused(FORMAT, "no regular file", "inspect", "/dev/null")
         os.mkfifo(self.path("pipe"))
         self.refused(FORMAT, "no regular file", "inspect", "pipe")
         self.refused(ARGUMENT, "FILE", "inspect")
