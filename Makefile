@@ -97,14 +97,16 @@ install: ## library and command into PREFIX (default /usr/local); GPU=yes or GPU
 	@tools/setup demo
 	@WARPAES_GPU=$(GPU) tools/build release
 	@cmake --install build/release --prefix $(PREFIX)
+	@tools/installed note build/release
 
 uninstall: ## remove what `make install` and `make install-lab` have put there
-	@cat build/release*/install_manifest*.txt | while read -r file || [ -n "$$file" ]; do echo "-- Removing: $$file"; rm -f "$$file"; done
+	@tools/installed remove build/release build/release-lab
 
 install-lab: ## `warpaes lab` besides
 	@tools/setup demo
 	@WARPAES_GPU=$(GPU) tools/build release-lab warpaes_lab_program
 	@cmake --install build/release-lab --prefix $(PREFIX) --component lab
+	@tools/installed note build/release-lab
 
 clean: ## remove build/
 	@rm -rf build

@@ -107,13 +107,21 @@ public:
     void run() {
         // What is made of many files belongs to nobody else until it has its own permissions.
         const mode_t before = o_.output_dir ? ::umask(0077) : 0;
-        for (const DirectoryTask& directory : list_.directories) make_directory(directory.output);
+        std::vector<std::string> places;
+        for (const DirectoryTask& directory : list_.directories) {
+            make_directory(directory.output);
+            places.push_back(place_of(directory.output));
+        }
         std::vector<std::size_t> small, large;
         for (std::size_t i = 0; i < tasks_.size(); ++i) {
             if (tasks_[i].status != WARPAES_OK) continue;
             if (o_.skip_existing && ::access(tasks_[i].output.c_str(), F_OK) == 0) {
-                outcomes_[i].status = WARPAES_OK;
-                outcomes_[i].skipped = true;
+                const std::string why =
+                    objection_to_result(o_, tasks_[i].output, is_raw_only(keys_.format) ? keys_.format : "");
+                outcomes_[i].skipped = why.empty();
+                outcomes_[i].status = why.empty() ? WARPAES_OK : WARPAES_ERROR_EXISTS;
+                outcomes_[i].error =
+                    why.empty() ? "" : fmt::format("output: '{}' is there and {}: move it away", tasks_[i].output, why);
                 continue;
             }
             (tasks_.size() > 1 && !tasks_[i].input.empty() && tasks_[i].bytes < large_file ? small : large)
@@ -129,9 +137,7 @@ public:
             }
         }
         // The deepest first: what is made in a directory changes its time.
-        for (auto directory = list_.directories.rbegin(); directory != list_.directories.rend(); ++directory) {
-            keep_attributes(directory->input, directory->output);
-        }
+        for (std::size_t i = places.size(); i-- > 0;) keep_attributes(list_.directories[i].input, places[i]);
         if (o_.output_dir) ::umask(before);
         seconds_ = progress_.finish();
     }
@@ -317,6 +323,7 @@ private:
         job.progress_user = &progress;
         if (o_.output_dir) make_directory(std::filesystem::path(task.output).parent_path());
         if (o_.action != Action::verify) refuse_needed_file(task.output);
+        const std::string place = o_.output_dir ? place_of(task.output) : std::string();
         warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
         const warpaes_status status = warpaes_file_run(engine, &job, &result);
         outcome.bytes_read = result.bytes_read;
@@ -331,7 +338,7 @@ private:
                 fmt::format("'{}': a GPU failed midway; the CPU did the rest, and the result is complete", task.input));
         }
         if ((result.notes & WARPAES_NOTE_INPUT_GREW) != 0) warn_of_growth(task.input, result.bytes_read);
-        if (o_.output_dir) keep_attributes(task.input, task.output);
+        if (o_.output_dir) keep_attributes(task.input, place);
     }
 
     /// With what else is known of a file that nothing opens.

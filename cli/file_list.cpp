@@ -15,6 +15,8 @@
 #include <optional>
 #include <tuple>
 
+#include "descriptor.hpp"
+
 namespace cli {
 
 namespace {
@@ -110,8 +112,9 @@ private:
         std::sort(entries.begin(), entries.end());
         for (const auto& entry : entries) {
             const fs::path below = name / entry.path().filename();
-            if (is_excluded(below)) continue;
-            if (entry.is_symlink(error)) {
+            const bool link = entry.is_symlink(error);
+            if (is_excluded(below, !link && entry.is_directory(error))) continue;
+            if (link) {
                 warn(fmt::format("'{}' is a symbolic link: left out", entry.path().string()));
             } else if (entry.is_directory(error)) {
                 if (!is_output_directory(entry.path())) add_directory(entry.path(), below);
@@ -133,11 +136,21 @@ private:
         return options_.output_dir && fs::equivalent(path, *options_.output_dir, error) && !error;
     }
 
-    /// A pattern with a slash is for the path, one without for the name.
-    [[nodiscard]] bool is_excluded(const fs::path& below) const {
-        return std::any_of(options_.exclude.begin(), options_.exclude.end(), [&](const std::string& pattern) {
-            const bool path = pattern.find('/') != std::string::npos;
-            return ::fnmatch(pattern.c_str(), path ? below.c_str() : below.filename().c_str(), FNM_PERIOD) == 0;
+    /// A pattern with a slash is for the path, one without for the name, and one that ends with a slash for
+    /// directories. What is encrypted may be called by what it becomes, too.
+    [[nodiscard]] bool is_excluded(const fs::path& below, bool directory) const {
+        const fs::path plain = directory ? below : result_name(below, Action::decrypt);
+        return std::any_of(options_.exclude.begin(), options_.exclude.end(), [&](std::string_view pattern) {
+            while (pattern.starts_with("./")) pattern.remove_prefix(2);
+            const bool only_directories = pattern.ends_with('/');
+            while (pattern.ends_with('/')) pattern.remove_suffix(1);
+            if (only_directories && !directory) return false;
+            const std::string wanted(pattern);
+            const auto matches = [&](const fs::path& path) {
+                const fs::path name = wanted.find('/') == std::string::npos ? path.filename() : path;
+                return ::fnmatch(wanted.c_str(), name.c_str(), 0) == 0;
+            };
+            return matches(below) || (options_.action != Action::encrypt && matches(plain));
         });
     }
 
@@ -222,13 +235,39 @@ FileList list_files(const CryptOptions& options, bool unmarked) {
     return list;
 }
 
+std::string place_of(const std::string& output) {
+    std::error_code error;
+    if (!fs::is_symlink(fs::symlink_status(output, error))) return output;
+    const fs::path place = fs::canonical(output, error);
+    return error ? output : place.string();
+}
+
 void keep_attributes(const std::string& input, const std::string& output) {
-    struct stat from {};
+    struct stat from {
+    }, to{};
     if (::stat(input.c_str(), &from) != 0) return;
+    // Whoever may write in the directory could have put a link in the result's place, to a file that is not his.
+    const Descriptor file(output.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const bool open = file.get() >= 0 && ::fstat(file.get(), &to) == 0;
+    if (open && (from.st_mode & S_IFMT) != (to.st_mode & S_IFMT)) return;  // a pipe or a device has its own
     const timespec times[] = {from.st_atim, from.st_mtim};
-    if (::chmod(output.c_str(), from.st_mode & 0777) != 0 || ::utimensat(AT_FDCWD, output.c_str(), times, 0) != 0) {
+    if (!open || ::fchmod(file.get(), from.st_mode & 0777) != 0 || ::futimens(file.get(), times) != 0) {
         warn(fmt::format("'{}': cannot set permissions and time: {}", output, std::strerror(errno)));
     }
+}
+
+std::string objection_to_result(const CryptOptions& options, const std::string& output,
+                                const std::string& raw_template) {
+    struct stat status {};
+    if (::stat(output.c_str(), &status) != 0) return {};
+    if (S_ISDIR(status.st_mode)) return "is a directory";
+    if (!S_ISREG(status.st_mode)) return "is no regular file";
+    if (options.action != Action::encrypt) return {};
+    warpaes_file_info info = WARPAES_FILE_INFO_INIT;
+    const char* name = raw_template.empty() ? nullptr : raw_template.c_str();
+    const bool ours =
+        warpaes_file_inspect(output.c_str(), name, &info) == WARPAES_OK && info.format == WARPAES_FORMAT_STREAMING_AEAD;
+    return ours ? "" : "does not look encrypted";
 }
 
 }  // namespace cli

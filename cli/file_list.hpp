@@ -35,7 +35,16 @@ struct FileList {
 /// result that would take the place of an input. Warns of what is left out.
 FileList list_files(const CryptOptions& options, bool unmarked);
 
-/// Gives `output` the permissions and the time of `input`, as far as possible; warns otherwise.
+/// Where a result will be: a link that is there already leads to it.
+std::string place_of(const std::string& output);
+
+/// Why what is at the place of a result is none, for --skip-existing; nothing if it is one, or nothing is there.
+/// `raw_template`: of a key whose files have no mark; else nothing.
+std::string objection_to_result(const CryptOptions& options, const std::string& output,
+                                const std::string& raw_template);
+
+/// Gives `output` the permissions and the time of `input`, as far as possible; warns otherwise. Nothing that is not of
+/// the same kind, and nothing that a link leads to: place_of() was asked before it was made.
 void keep_attributes(const std::string& input, const std::string& output);
 
 }  // namespace cli

@@ -95,6 +95,7 @@ _warpaes() {{
         case ${{COMP_WORDS[1]}} in
 {cases}
         esac
+        [[ " ${{COMP_WORDS[*]:2:COMP_CWORD-2}} " != *" -- "* ]] || words=
         case $current in
         -*) ;;
         *) [ "${{COMP_WORDS[1]}}" = keys ] && [ "$COMP_CWORD" -eq 2 ] || words= ;;
@@ -103,7 +104,7 @@ _warpaes() {{
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
     [ ${{#COMPREPLY[@]}} -ne 0 ] || mapfile -t COMPREPLY < <(compgen -f -- "$current")
 }}
-complete -o filenames -F _warpaes warpaes
+complete -o filenames -o bashdefault -o default -F _warpaes warpaes
 """
 
 
@@ -126,7 +127,9 @@ else
     case ${{words[2]}} in
 {cases.replace("words=", "words_of=")}
     esac
-    if [[ $PREFIX == -* || ${{words[2]}} == keys && CURRENT -eq 3 ]]; then
+    if (( ${{words[(i)--]}} < CURRENT )); then
+        _files
+    elif [[ $PREFIX == -* || ${{words[2]}} == keys && CURRENT -eq 3 ]]; then
         compadd -- $words_of
     else
         _files

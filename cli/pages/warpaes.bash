@@ -21,6 +21,7 @@ _warpaes() {
         calibrate) words="--cpu-only --help --help-all --json --quick" ;;
         lab) words="--help --help-all" ;;
         esac
+        [[ " ${COMP_WORDS[*]:2:COMP_CWORD-2} " != *" -- "* ]] || words=
         case $current in
         -*) ;;
         *) [ "${COMP_WORDS[1]}" = keys ] && [ "$COMP_CWORD" -eq 2 ] || words= ;;
@@ -29,4 +30,4 @@ _warpaes() {
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
     [ ${#COMPREPLY[@]} -ne 0 ] || mapfile -t COMPREPLY < <(compgen -f -- "$current")
 }
-complete -o filenames -F _warpaes warpaes
+complete -o filenames -o bashdefault -o default -F _warpaes warpaes

@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import stat
+import subprocess
 
 from support import ARGUMENT, EXISTS, FORMAT, NOT_FOUND, WARPAES, KeyedTest, data, main
 
@@ -188,6 +190,56 @@ class Attributes(KeyedTest):
         self.assertEqual(self.names("out"), ["in", "in/a.warpaes", "in/sub", "in/sub/empty"])
         self.encrypt("--exclude", "sub", "-f", "in", "in/sub/c")
         self.assertIn("c.warpaes", self.names("out"))
+
+    def test_a_pattern_for_directories_and_for_hidden_files(self):
+        os.mkdir(self.path("in/node_modules"))
+        self.write("in/node_modules/x", b"x")
+        self.write("in/sub/node_modules", b"a file of that name")
+        self.write("in/.secret.key", b"x")
+        self.encrypt("--exclude", "node_modules/", "--exclude", "*.key", "--exclude", "./in/sub/c", "in")
+        names = self.names("out")
+        self.assertNotIn("in/node_modules", names)
+        self.assertNotIn("in/.secret.key.warpaes", names)
+        self.assertNotIn("in/sub/c.warpaes", names)
+        self.assertIn("in/sub/node_modules.warpaes", names)
+        # On the way back under either name.
+        self.decrypt("--output-dir", "back", "--exclude", "a", "--exclude", "node_modules.warpaes", "out/in")
+        self.assertNotIn("in/a", self.names("back"))
+        self.assertNotIn("in/sub/node_modules", self.names("back"))
+
+    def test_what_is_there_and_is_no_result(self):
+        for what, words in (("directory", "directory"), ("foreign", "does not look encrypted"), ("empty", "encrypted")):
+            with self.subTest(what):
+                os.makedirs(self.path("out/in"), exist_ok=True)
+                if what == "directory":
+                    os.mkdir(self.path("out/in/a.warpaes"))
+                else:
+                    self.write("out/in/a.warpaes", b"" if what == "empty" else b"somebody's own")
+                result = self.run_command(
+                    WARPAES, "encrypt", "-k", "keyset", "--output-dir", "out", "--skip-existing", "in"
+                )
+                self.assertEqual(result.returncode, EXISTS, result.stderr)
+                self.assertIn(words.encode(), result.stderr)
+                self.assertIn(b"a.warpaes", result.stderr)
+                shutil.rmtree(self.path("out"))
+
+    def test_nothing_but_the_result_gets_permissions_and_times(self):
+        os.makedirs(self.path("out/in"))
+        os.mkfifo(self.path("pipe"), 0o600)
+        os.chmod(self.path("pipe"), 0o622)
+        os.symlink("../../pipe", self.path("out/in/a.warpaes"))
+        os.chmod(self.path("in/a"), 0o751)
+        with subprocess.Popen(["cat", self.path("pipe")], stdout=subprocess.PIPE) as reader:
+            self.encrypt("-f", "in")
+            self.assertGreater(len(reader.stdout.read()), 24)
+        self.assertEqual(stat.S_IMODE(os.stat(self.path("pipe")).st_mode), 0o622)
+        # A link that was there leads to a file, which is replaced, and gets them.
+        os.unlink(self.path("out/in/a.warpaes"))
+        self.write("elsewhere", b"old")
+        os.symlink("../../elsewhere", self.path("out/in/a.warpaes"))
+        self.encrypt("-f", "in")
+        self.assertEqual(stat.S_IMODE(os.stat(self.path("elsewhere")).st_mode), 0o751)
+        self.assertTrue(os.path.islink(self.path("out/in/a.warpaes")))
 
     def test_options_that_contradict(self):
         run = ("encrypt", "-k", "keyset", "in/a")

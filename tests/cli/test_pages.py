@@ -62,6 +62,22 @@ class Pages(CommandTest):
         self.assertEqual(sorted(self.completions("keys", "list", "a")), ["a file", "another"])
         self.assertEqual(self.completions("enc", "-aes-256-ct"), ["-aes-256-ctr"])
 
+    def test_bash_takes_odd_words_as_they_are(self):
+        odd = ["d$(touch pwned)", "d'quoted", 'd"quoted', "d`touch pwned`", "d\\back", "d*", "d;e"]
+        for name in odd:
+            self.write(name, b"")
+        self.assertEqual(sorted(self.completions("encrypt", "d")), sorted(odd))
+        for word in ("$(touch pwned)", "`touch pwned`", "a'b", '"', "\\", "--$(touch pwned)", "-k=$(touch pwned)"):
+            self.completions("encrypt", word)
+            self.completions(word)
+            self.completions("keys", word)
+            self.completions(word, "x")
+        self.assertEqual(sorted(os.listdir(self.directory)), sorted(odd))
+        # Behind "--" nothing is an option, and a tilde or a variable is the shell's own to complete.
+        self.assertEqual(self.completions("encrypt", "--", "--skip"), [""])
+        self.assertEqual(self.completions("encrypt", "--", "d*"), ["d*"])
+        self.assertIn("-o bashdefault -o default", (PAGES / "warpaes.bash").read_text())
+
     def test_the_other_shells_take_theirs(self):
         for shell, page in (("zsh", "_warpaes"), ("fish", "warpaes.fish")):
             with self.subTest(shell):

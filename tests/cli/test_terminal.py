@@ -55,6 +55,12 @@ class Terminal(CommandTest):
                 self.assertEqual(lines[-1], b"", "the line is taken away in the end")
                 self.assertNotIn(b"\n", shown)
 
+    def test_terminals_that_are_no_wider_than_a_column_or_two(self):
+        for columns in (1, 2):
+            shown = self.seen(columns, "encrypt", "-k", "keyset")
+            self.assertLess(max(map(len, LINE.findall(shown))), columns)
+            self.assertNotIn(b"\n", shown)
+
     def test_progress_of_enc_too(self):
         shown = self.seen(40, "enc", "-aes-128-ctr", "-pbkdf2", "-pass", "pass:x")
         self.assertIn(b"MiB", shown)

@@ -139,6 +139,34 @@ class Install(unittest.TestCase):
             self.assertEqual(sorted(os.listdir(self.prefix / "bin")), ["warpaes", "warpaes-lab"])
             self.assertIn(b"N.implementations", run(command, "lab", "list", env=environment))
 
+    def test_uninstall_removes_what_was_installed_and_nothing_else(self):
+        prefix, other, build = self.dir / "a prefix", self.dir / "other", self.dir / "noted"
+        build.mkdir()
+        manifest = Path(BUILD) / "install_manifest.txt"
+        for place in (prefix, other):
+            run("cmake", "--install", BUILD, "--prefix", place)
+            shutil.copy(manifest, build)
+            run(ROOT / "tools/installed", "note", build)
+        installed = {path for path in prefix.rglob("*") if not path.is_dir()}
+        self.assertGreater(len(installed), 20)
+        kept = [prefix / "include/warpaes/mine.h", prefix / "bin/other", prefix / "share/man/man1/other.1"]
+        for path in kept:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("somebody else's")
+        changed = prefix / "include/warpaes/warpaes.h"
+        changed.write_text("of another version")
+        link = next(prefix.rglob("libwarpaes.so"))
+        link.unlink()
+        link.symlink_to("/elsewhere")
+        said = run(ROOT / "tools/installed", "remove", build).decode()
+        self.assertIn(f"Left: {changed}", said)
+        left = {path for path in prefix.rglob("*") if not path.is_dir()}
+        self.assertEqual(left, {*kept, changed, link})
+        self.assertFalse(any(path.is_file() for path in other.rglob("*")), "an earlier place is remembered")
+        self.assertFalse((other / "include/warpaes").exists())
+        self.assertTrue((other / "include").exists())
+        self.assertIn(b"Nothing is noted", run(ROOT / "tools/installed", "remove", build))
+
     def test_as_a_subproject(self):
         source = self.dir / "subproject"
         source.mkdir()
