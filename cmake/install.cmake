@@ -2,6 +2,9 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS warpaes EXPORT warpaes LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(NOT WARPAES_SANITIZE)
+  include(cmake/static.cmake)
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/warpaes DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

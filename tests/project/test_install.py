@@ -101,6 +101,33 @@ class Install(unittest.TestCase):
             run(*compiler, *warnings, *SANITIZE, ROOT / "examples" / source, "-o", program, *flags)
         self.check_examples(build)
 
+    @unittest.skipIf(SANITIZE, "a static library is not built with sanitizers; the default build runs this")
+    @unittest.skipUnless(shutil.which("pkg-config"), "there is no pkg-config; a machine that has it runs this")
+    def test_pkg_config_static(self):
+        """One program and no library beside it, in C and beside C++ that has everything of the same names."""
+        environment = dict(os.environ, PKG_CONFIG_PATH=str(self.libdir / "pkgconfig"))
+        flags = run("pkg-config", "--static", "--cflags", "--libs", "warpaes", env=environment).decode().split()
+        for flag in ("-lcrypto", "-lstdc++"):
+            self.assertIn(flag, flags)
+        flags = ["-l:libwarpaes.a" if flag == "-lwarpaes" else flag for flag in flags]
+        build = self.dir / "static"
+        build.mkdir()
+        for compiler, source in (
+            ([CC, "-std=gnu99"], "encrypt_file.c"),
+            ([CC, "-std=gnu99", "-pthread"], "object_store.c"),
+            ([CXX, "-std=c++20"], "random_access.cpp"),
+        ):
+            program = build / Path(source).stem
+            run(*compiler, ROOT / "examples" / source, "-o", program, *flags)
+            self.assertNotIn(b"libwarpaes", run("ldd", program))
+        self.check_examples(build)
+        # Nothing but the C ABI is there to be seen; of inline variables ("u") there is one in a program anyhow.
+        symbols = run("nm", "--defined-only", "--extern-only", "--format=posix", self.libdir / "libwarpaes.a").decode()
+        lines = [line.split() for line in symbols.splitlines() if line.count(" ") > 1]
+        names = {name for name, kind, *_ in lines if kind != "u"}
+        self.assertGreater(len(names), 50)
+        self.assertEqual({name for name in names if not name.startswith("warpaes_")}, set())
+
     def test_header_for_kernels(self):
         """device.cuh and all that it includes, which a CUDA compiler of the user's will look for."""
         wanted, seen = ["warpaes/device.cuh"], set()
