@@ -1,6 +1,8 @@
 """Every block of code in README.md and in the pages for users does what it says, as it is written there."""
 
 import hashlib
+import http.server
+import importlib.util
 import os
 import re
 import shlex
@@ -8,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 
@@ -133,6 +136,99 @@ class Snippets(unittest.TestCase):
             words = shlex.split(line, comments=True)
             if words and words[0] == "warpaes":
                 self.run_here("warpaes", words[1], "--help", env=environment)
+
+    def prepare_recipes(self):
+        for name in ("report.txt", "draft.tmp", ".cache/x"):
+            path = self.dir / "documents" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(name)
+        (self.dir / "disk.img").write_bytes(hashlib.shake_128(b"disk").digest(2_500_000))
+        lines = [line for block in blocks("docs/recipes.md", "sh") for line in block.splitlines()]
+        self.assertGreater(len(lines), 15)
+        self.session(lines)
+
+    def python_block(self, name):
+        (block,) = [text for text in blocks("docs/recipes.md", "python") if text.startswith(f"# {name}\n")]
+        (self.dir / name).write_text(block)
+        return name
+
+    def run_python(self, name, *arguments, python=sys.executable):
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(LIBRARY.parent), "WARPAES_CALIBRATION": "none"}
+        return self.run_here(python, "-B", self.python_block(name), *arguments, env=environment).stdout
+
+    @with_command
+    def test_recipes_as_a_session(self):
+        self.prepare_recipes()
+        content = (self.dir / "disk.img").read_bytes()
+        self.assertEqual((self.dir / "block").read_bytes(), content[1_048_576:1_052_672])
+        self.assertEqual((self.dir / "restored/documents/report.txt").read_text(), "report.txt")
+        names = sorted(str(path.relative_to(self.dir / "files")) for path in (self.dir / "files").rglob("*.warpaes"))
+        self.assertEqual(names, ["documents/report.txt.warpaes"])
+
+    @with_command
+    @unittest.skipIf(SANITIZE, "Python loads no library with sanitizers; the default build runs this")
+    def test_recipes_in_python(self):
+        self.prepare_recipes()
+        asked = []
+        objects = self.dir
+
+        class Ranges(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                content = (objects / self.path[1:]).read_bytes()
+                first, last = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
+                part = content[first : last + 1]
+                asked.append(len(part))
+                self.send_response(206)
+                self.send_header("Content-Range", f"bytes {first}-{last}/{len(content)}")
+                self.send_header("Content-Length", str(len(part)))
+                self.end_headers()
+                self.wfile.write(part)
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Ranges) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            self.python_block("sealed.py")
+            part = self.run_python("part.py", f"http://127.0.0.1:{server.server_port}/disk.img.warpaes")
+            server.shutdown()
+        self.assertEqual(part, (self.dir / "disk.img").read_bytes()[1_048_576:1_052_672])
+        self.assertLess(sum(asked), 20_000, "only what is under the range, and the end")
+        for name, package in (("arrays.py", "numpy"), ("tensors.py", "torch"), ("records.py", "torch")):
+            with self.subTest(name):
+                compile((self.dir / self.python_block(name)).read_text(), name, "exec")
+                if importlib.util.find_spec(package) is None:
+                    self.skipTest(f"there is no {package}; a machine that has it runs this")
+                make = {
+                    "numpy": "import numpy; numpy.save('weights.npy', numpy.arange(1000.0).reshape(10, 100))",
+                    "torch": "import torch; torch.save({'w': torch.ones(3)}, 'model.pt')",
+                }[package]
+                self.run_here(sys.executable, "-c", make)
+                file = {"numpy": "weights.npy", "torch": "model.pt"}[package]
+                self.session([f"warpaes encrypt -f -k keyset.json {file}"])
+                said = self.run_python(name)
+                self.assertIn(
+                    {"arrays.py": b"(10, 100) 499500.0", "tensors.py": b"['w']", "records.py": b""}[name], said
+                )
+
+    @unittest.skipUnless(
+        shutil.which("systemd-analyze"), "there is no systemd-analyze; a machine that has it runs this"
+    )
+    def test_units(self):
+        units = []
+        for block in blocks("docs/recipes.md", "ini"):
+            for unit in re.split(r"^(?=# [/~])", block, flags=re.MULTILINE):
+                if unit.strip():
+                    path = self.dir / unit.splitlines()[0].rpartition("/")[2]
+                    # That the program is there is another test's.
+                    path.write_text(re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", unit, flags=re.MULTILINE))
+                    units.append(str(path))
+        self.assertEqual(len(units), 3)
+        result = subprocess.run(
+            ["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, timeout=60
+        )
+        said = [line for line in result.stderr.splitlines() if any(os.path.basename(unit) in line for unit in units)]
+        self.assertEqual(said, [])
 
     def require_tink(self):
         if not TINK.exists() or subprocess.run([TINK, "-c", "import tink"], capture_output=True).returncode != 0:
