@@ -131,7 +131,6 @@ using Step = std::function<void(KeysetFile&)>;
 /// The file that is to be changed.
 std::string file_of(const KeyOptions& options) {
     const char* variable = std::getenv("WARPAES_KEYSET");
-    if (options.keys.size() > 1) throw UsageError("KEYSET: is given twice");
     if (options.keys.empty() && (variable == nullptr || *variable == '\0')) {
         throw UsageError("KEYSET: is missing: which file? See `warpaes keys --help`");
     }
@@ -167,6 +166,7 @@ int run_keys(int argc, char** argv) {
         made->callback([&, run, has_id] {
             if (has_id) id = take_id(words);
             options.keys.insert(options.keys.end(), words.begin(), words.end());
+            if (options.keys.size() > 1) throw UsageError("KEYSET: is given twice");
             run();
         });
         return made;

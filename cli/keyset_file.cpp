@@ -10,6 +10,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "interrupt.hpp"
+
 namespace cli {
 
 namespace {
@@ -48,10 +50,12 @@ public:
     }
 
     void replace() {
+        refuse_if_interrupted();
         if (::rename(name_.c_str(), path_.c_str()) != 0) fail(WARPAES_ERROR_WRITE, "replace", path_);
         settle();
     }
     void appear() {
+        refuse_if_interrupted();
         int result = ::renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE);
         if (result != 0 && (errno == EINVAL || errno == ENOSYS)) {  // not on this file system; link() does not replace
             result = ::link(name_.c_str(), path_.c_str());
@@ -65,6 +69,10 @@ public:
     }
 
 private:
+    /// A passphrase takes a second, in which people think again.
+    static void refuse_if_interrupted() {
+        if (caught_signal() != 0) throw Failure(WARPAES_ERROR_CANCELLED, "interrupted; nothing was changed");
+    }
     void settle() {
         const auto folder = std::filesystem::path(name_).parent_path();
         name_.clear();

@@ -37,7 +37,9 @@ std::string objection(const Scrypt& cost) {
     if (cost.n < 2 || !std::has_single_bit(cost.n)) return "n must be a power of two";
     if (cost.r == 0 || cost.p == 0) return "r and p must be 1 or more";
     constexpr std::uint64_t most = most_scrypt_work / 128;
-    if (cost.n > most || cost.r > most || cost.p > most || cost.n * cost.r > most_scrypt_memory / 128) {
+    constexpr std::uint64_t blocks = most_scrypt_memory / 128;
+    if (cost.n > most || cost.r > most || cost.p > most || cost.n * cost.r > blocks ||
+        std::uint64_t{cost.r} * cost.p > blocks) {
         return "takes more than " + std::to_string(most_scrypt_memory >> 20) + " MiB of memory, which is the most";
     }
     if (cost.n * cost.r * cost.p > most) {
@@ -52,7 +54,7 @@ Secret<KekBytes> derive(std::span<const std::uint8_t> passphrase, std::span<cons
     note_stack_depth(libcrypto_stack);
     Secret<KekBytes> key;
     // Beside the memory there are p blocks and a few more; the bound is libcrypto's own idea of it.
-    const std::uint64_t room = cost.memory() + 128ull * cost.r * cost.p + (1u << 20);
+    const std::uint64_t room = cost.memory() + 128ull * cost.r * cost.p + 1024ull * cost.r + (1u << 20);
     if (EVP_PBE_scrypt_ex(reinterpret_cast<const char*>(passphrase.data()), passphrase.size(), salt.data(), salt.size(),
                           cost.n, cost.r, cost.p, room, key->data(), key->size(), library_context(), nullptr) != 1) {
         ERR_clear_error();

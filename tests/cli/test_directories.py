@@ -3,8 +3,10 @@
 import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
+import time
 
 from support import ARGUMENT, EXISTS, FORMAT, NOT_FOUND, WARPAES, KeyedTest, data, main
 
@@ -132,7 +134,7 @@ class Attributes(KeyedTest):
         self.write("in/a", data(10))
         self.write("in/sub/b.tmp", data(5000))
         self.write("in/sub/c", data(0))
-        for name, mode, time in (
+        for name, mode, at in (
             ("in/a", 0o600, 1_000_000_000),
             ("in/sub/b.tmp", 0o754, 1_100_000_000),
             ("in/sub/c", 0o444, 1_200_000_000),
@@ -140,7 +142,7 @@ class Attributes(KeyedTest):
             ("in/sub", 0o750, 1_400_000_000),
         ):
             os.chmod(self.path(name), mode)
-            os.utime(self.path(name), (time, time))
+            os.utime(self.path(name), (at, at))
 
     def encrypt(self, *arguments, **options):
         return super().encrypt("--output-dir", "out", *arguments, **options)
@@ -240,6 +242,30 @@ class Attributes(KeyedTest):
         self.encrypt("-f", "in")
         self.assertEqual(stat.S_IMODE(os.stat(self.path("elsewhere")).st_mode), 0o751)
         self.assertTrue(os.path.islink(self.path("out/in/a.warpaes")))
+
+    def test_what_an_interrupted_run_has_made_is_as_in_the_end(self):
+        for number in range(8):
+            with open(self.path(f"in/sub/large {number}"), "wb") as file:
+                file.truncate(100 << 20)
+            os.chmod(self.path(f"in/sub/large {number}"), 0o640)
+        os.chmod(self.path("in/sub"), 0o750)
+        slow = ("--backend", "libcrypto", "--threads", "1", "-j", "1")
+        run = [WARPAES, "encrypt", "-k", "keyset", "--output-dir", "out", *slow, "in"]
+        with subprocess.Popen(run, stderr=subprocess.PIPE, cwd=self.directory) as command:
+            deadline = time.monotonic() + 60
+            while not os.path.exists(self.path("out/in/sub/large 0.warpaes")) and time.monotonic() < deadline:
+                time.sleep(0.002)
+            command.send_signal(signal.SIGINT)
+            command.stderr.read()
+        self.assertEqual(command.returncode, -signal.SIGINT)
+        made = [name for name in self.names("out/in") if name.endswith(".warpaes")]
+        self.assertIn("sub/large 0.warpaes", made)
+        self.assertNotIn("sub/large 7.warpaes", made)
+        for name in self.names("out/in"):
+            self.assertEqual(self.attributes(f"out/in/{name}"), self.attributes("in/" + name.removesuffix(".warpaes")))
+        self.encrypt("--skip-existing", "in")
+        self.assertIn("sub/large 7.warpaes", self.names("out/in"))
+        self.warpaes("verify", "-k", "keyset", "out")
 
     def test_options_that_contradict(self):
         run = ("encrypt", "-k", "keyset", "in/a")

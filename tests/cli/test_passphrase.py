@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import termios
 import time
@@ -144,6 +145,24 @@ class Asked(Passphrases):
         self.private("huge", huge().encode())
         code, shown, _, said = self.on_a_terminal("decrypt", "-k", "huge", "there", answers=[])
         self.assertEqual((code, shown), (KEYSET, ""), said)
+
+
+class Interrupted(Passphrases):
+    def test_while_the_key_is_derived(self):
+        self.keygen()
+        before = self.read("keyset")
+        long = ("--passphrase-seconds", "5")
+        for command in (
+            ("keygen", "--passphrase-from", "first", *long, "-o", "new"),
+            ("keys", "passphrase", "keyset", "--passphrase-from", "first", "--new-passphrase-from", "second", *long),
+        ):
+            with subprocess.Popen([WARPAES, *command], stderr=subprocess.PIPE, cwd=self.directory) as process:
+                time.sleep(0.5)
+                process.send_signal(signal.SIGINT)
+                said = process.stderr.read()
+            self.assertEqual((process.returncode, said), (-signal.SIGINT, b"warpaes: interrupted\n"))
+        self.assertEqual(self.read("keyset"), before)
+        self.assertEqual(sorted(os.listdir(self.directory)), ["first", "keyset", "second"])
 
 
 def huge():

@@ -184,6 +184,7 @@ class SeveralKeys(KeyedTest):
         self.assertEqual([key["primary"] for key in listed], [False, True])
         self.refused(ARGUMENT, "KEYSET: is missing", "keys", "add")
         self.refused(ARGUMENT, "KEYSET: is given twice", "keys", "add", "-k", "keyset", "keyset")
+        self.refused(ARGUMENT, "KEYSET: is given twice", "keys", "list", "keyset", "keyset")
         self.refused(ARGUMENT, "ID: is missing", "keys", "promote")
         self.refused(ARGUMENT, "ID: 'keyset' is no key's number", "keys", "promote", "keyset")
         self.refused(ARGUMENT, "has to be a file", "keys", "add", "env:NAME")

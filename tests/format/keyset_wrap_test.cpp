@@ -91,6 +91,8 @@ TEST(KeysetWrap, WhatWasAlteredIsToldInTheSameWords) {
     refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped("2048")); });
     refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped("1024", "9")); });
     refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped("1024", "8", "2")); });
+    refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped("2", "65536", "1")); });
+    refused(WARPAES_ERROR_AUTHENTICATION, wrong, [&] { open(wrapped("2", "1", "65536")); });
 }
 
 TEST(KeysetWrap, WhatEverybodySeesIsWhatIsInside) {
@@ -109,6 +111,7 @@ TEST(KeysetWrap, NoCostTakesAllMemoryOrHours) {
     for (const auto& [n, r, p] : {std::array{"2147483648", "4", "1"},
                                   {"1048576", "9", "1"},
                                   {"2", "4294967295", "1"},
+                                  {"2", "1", "33554432"},
                                   {"2147483648", "4294967295", "4294967295"}}) {
         refused(WARPAES_ERROR_KEYSET, "1024 MiB", [&] { open(wrapped(n, r, p)); });
         refused(WARPAES_ERROR_KEYSET, "1024 MiB", [&] { (void)peek_keyset(wrapped(n, r, p)); });
