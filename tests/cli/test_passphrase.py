@@ -160,7 +160,9 @@ class Interrupted(Passphrases):
                 time.sleep(0.5)
                 process.send_signal(signal.SIGINT)
                 said = process.stderr.read()
-            self.assertEqual((process.returncode, said), (-signal.SIGINT, b"warpaes: interrupted\n"))
+            self.assertEqual(process.returncode, -signal.SIGINT)
+            # On a machine so busy that it takes more than five seconds, the process ends without a word.
+            self.assertIn(said, (b"warpaes: interrupted\n", b""))
         self.assertEqual(self.read("keyset"), before)
         self.assertEqual(sorted(os.listdir(self.directory)), ["first", "keyset", "second"])
 
