@@ -111,6 +111,7 @@ public:
         for (const DirectoryTask& directory : list_.directories) {
             make_directory(directory.output);
             places.push_back(place_of(directory.output));
+            open_to_owner(places.back());
         }
         std::vector<std::size_t> small, large;
         for (std::size_t i = 0; i < tasks_.size(); ++i) {

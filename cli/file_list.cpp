@@ -242,6 +242,13 @@ std::string place_of(const std::string& output) {
     return error ? output : place.string();
 }
 
+void open_to_owner(const std::string& directory) {
+    struct stat status {};
+    const Descriptor file(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || (status.st_mode & 0700) == 0700) return;
+    (void)::fchmod(file.get(), (status.st_mode & 0777) | 0700);  // else what is to be made there says why it cannot
+}
+
 void keep_attributes(const std::string& input, const std::string& output) {
     struct stat from {
     }, to{};

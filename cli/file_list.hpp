@@ -43,6 +43,10 @@ std::string place_of(const std::string& output);
 std::string objection_to_result(const CryptOptions& options, const std::string& output,
                                 const std::string& raw_template);
 
+/// Lets the owner of a directory write in it, who made it in an earlier run like one in which nobody may write.
+/// keep_attributes() takes that back in the end.
+void open_to_owner(const std::string& directory);
+
 /// Gives `output` the permissions and the time of `input`, as far as possible; warns otherwise. Nothing that is not of
 /// the same kind, and nothing that a link leads to: place_of() was asked before it was made.
 void keep_attributes(const std::string& input, const std::string& output);

@@ -8,7 +8,7 @@ import stat
 import subprocess
 import time
 
-from support import ARGUMENT, EXISTS, FORMAT, NOT_FOUND, WARPAES, KeyedTest, data, main
+from support import ARGUMENT, EXISTS, FORMAT, NOT_FOUND, WARPAES, KeyedTest, data, main, not_as_root
 
 FILES = {
     "photos/a.jpg": 10_000,
@@ -242,6 +242,18 @@ class Attributes(KeyedTest):
         self.encrypt("-f", "in")
         self.assertEqual(stat.S_IMODE(os.stat(self.path("elsewhere")).st_mode), 0o751)
         self.assertTrue(os.path.islink(self.path("out/in/a.warpaes")))
+
+    @not_as_root
+    def test_a_second_run_where_nobody_may_write(self):
+        os.chmod(self.path("in/sub"), 0o555)
+        self.addCleanup(lambda: [os.chmod(self.path(name), 0o755) for name in ("in/sub", "out/in/sub")])
+        self.encrypt("in")
+        os.chmod(self.path("in/sub"), 0o755)
+        self.write("in/sub/new", b"x")
+        os.chmod(self.path("in/sub"), 0o555)
+        self.encrypt("--skip-existing", "in")
+        self.assertIn("in/sub/new.warpaes", self.names("out"))
+        self.assertEqual(self.attributes("out/in/sub")[0], 0o555)
 
     def test_what_an_interrupted_run_has_made_is_as_in_the_end(self):
         for number in range(8):
