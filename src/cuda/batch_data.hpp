@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/group.hpp"
+#include "base/pool.hpp"
 #include "cuda/memory_place.hpp"
 #include "cuda/resources.hpp"
 
@@ -27,7 +28,8 @@ struct BatchDataMemory {
 
 class BatchData {
 public:
-    BatchData(BatchDataMemory& memory, int device) : memory_(memory), device_(device) {}
+    /// `pool`: who helps to copy, or null.
+    BatchData(BatchDataMemory& memory, int device, Pool* pool) : memory_(memory), device_(device), pool_(pool) {}
 
     /// For every group, in order. Groups without data are left out.
     void survey(std::size_t index, const MessageGroup& group);
@@ -75,6 +77,7 @@ private:
 
     BatchDataMemory& memory_;
     int device_;
+    Pool* pool_;
     PlaceFinder inputs_, outputs_;
     std::vector<Stretch> stretches_;
     std::size_t stretch_ = 0;  ///< of the group to be placed

@@ -41,7 +41,7 @@ BatchWork::BatchWork(const BatchContext& context, BatchMemory& memory, MergedGro
     : context_(context),
       memory_(memory),
       groups_(std::move(groups)),
-      data_(memory.data, context.device),
+      data_(memory.data, context.device, context.pool),
       side_(memory.side, memory.device_side),
       keys_(context.key_table, memory.slots, side_, context.device),
       ivs_(side_, context.device),

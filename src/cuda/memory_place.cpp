@@ -66,7 +66,8 @@ MemoryPlace place_of(const void* pointer) {
     }
     switch (attributes.type) {
     case cudaMemoryTypeHost:
-        return {Memory::page_locked, -1};
+        // If kernels do not come by it at its address, as is not so on today's servers, it is like any other memory.
+        return {attributes.devicePointer == pointer ? Memory::page_locked : Memory::pageable, -1};
     case cudaMemoryTypeDevice:
     case cudaMemoryTypeManaged:
         return {Memory::device, attributes.device};

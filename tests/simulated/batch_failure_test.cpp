@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <set>
 
@@ -112,6 +113,7 @@ TEST(BatchFailures, NothingIsLeftOfWhatSeveralThreadsMadeReady) {
     const Block text{'A', ' ', 's', 'e', 'c', 'r', 'e', 't', '\'', 's', ' ', 't', 'e', 'x', 't', '!'};
     std::vector<Block> plain(count, text), cipher(count);
     MessageGroup group;
+    group.mode = Mode::ecb;
     group.direction = Direction::encrypt;
     group.length = block_bytes;
     group.key = &key;
@@ -128,6 +130,37 @@ TEST(BatchFailures, NothingIsLeftOfWhatSeveralThreadsMadeReady) {
     EXPECT_NE(found({text}), 0u) << "they are elsewhere: this tests nothing";
     lane->wipe_staging(0);
     EXPECT_EQ(found({text}), 0u);
+}
+
+/// Rows of pageable memory with gaps between them, so many bytes that several threads copy them.
+TEST(BatchRows, CopiedBySeveralThreads) {
+    constexpr std::size_t count = 37, length = 65536, stride = length + 48;
+    const ExpandedKey key(std::vector<std::uint8_t>(16, 9));
+    std::vector<std::uint8_t> plain(count * stride), cipher(count * stride, 0xee), back(count * stride, 0xee);
+    for (std::size_t i = 0; i < plain.size(); ++i) plain[i] = static_cast<std::uint8_t>(i * 37 + (i >> 9));
+    const Block iv{7};
+    MessageGroup group;
+    group.mode = Mode::ctr;
+    group.direction = Direction::encrypt;
+    group.count = count;
+    group.length = length;
+    group.key = &key;
+    group.iv = Elements::of(iv.data());
+    group.iv_length = block_bytes;
+    Pool pool;
+    auto lane = cuda_backend().open_lane(0, 0, &pool);
+    group.input = {plain.data(), stride};
+    group.output = {cipher.data(), stride};
+    lane->run({&group, 1});
+    group.input = {cipher.data(), stride};
+    group.output = {back.data(), stride};
+    lane->run({&group, 1});
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto row = static_cast<std::ptrdiff_t>(i * stride), end = row + static_cast<std::ptrdiff_t>(length);
+        ASSERT_TRUE(std::equal(plain.begin() + row, plain.begin() + end, back.begin() + row)) << i;
+        for (std::ptrdiff_t gap = end; gap < end + 48; ++gap) ASSERT_EQ(back[static_cast<std::size_t>(gap)], 0xee) << i;
+    }
+    ASSERT_NE(0, std::memcmp(plain.data(), cipher.data(), length));
 }
 
 /// Nor does one that is closed at once, as after a failure.
