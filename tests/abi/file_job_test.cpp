@@ -1,5 +1,6 @@
 // What is wrong with a file job is told before its files are touched.
 #include <gtest/gtest.h>
+#include <openssl/err.h>
 #include <unistd.h>
 
 #include <climits>
@@ -136,6 +137,7 @@ TEST_F(FileJob, WhatIsWrongWithAPassphrase) {
     };
     expect(WARPAES_ERROR_KEY_LENGTH, "key_bits", enc(), with_input([](Job& j) { j.key_bits = 129; }));
     expect(WARPAES_ERROR_ARGUMENT, "digest: libcrypto has no", enc(), with_input([](Job& j) { j.digest = "crc32"; }));
+    EXPECT_EQ(ERR_peek_error(), 0u) << "libcrypto's complaint is not the caller's";
 }
 
 TEST_F(FileJob, WhatIsWrongWithSegments) {

@@ -108,7 +108,7 @@ TEST_P(Siv, NonceAndAssociatedDataMayLieInTheOutput) {
 TEST_P(Siv, WhatCannotBeIsRefusedWithASentence) {
     const ComposedCase c = make_case(16, 32, {8}, 12);
     const Key longer = make_key(Bytes(32, 3));
-    const warpaes_part null_part{nullptr, 1}, huge{c.text.data(), 1ULL << 61};
+    const warpaes_part null_part{nullptr, 1}, huge{c.text.data(), 1ULL << 61}, beyond{c.text.data(), 1ULL << 57};
     const std::vector<warpaes_part> many(127, warpaes_part{c.text.data(), 1});
     const auto say = [&](warpaes_status status, const std::string& about,
                          const std::function<void(warpaes_message&)>& change) {
@@ -136,6 +136,7 @@ TEST_P(Siv, WhatCannotBeIsRefusedWithASentence) {
     say(WARPAES_ERROR_ARGUMENT, "aad_list", [&](auto& m) { list(m, nullptr, 1); });
     say(WARPAES_ERROR_ARGUMENT, "aad", [&](auto& m) { list(m, &null_part, 1); });
     say(WARPAES_ERROR_DATA_LENGTH, "aad_len", [&](auto& m) { list(m, &huge, 1); });
+    say(WARPAES_ERROR_RANGE, "aad", [&](auto& m) { list(m, &beyond, 1); });
     say(WARPAES_ERROR_ARGUMENT, "aad_count", [&](auto& m) { list(m, many.data(), 126); });
     say(WARPAES_ERROR_ARGUMENT, "aad_count", [&](auto& m) {
         list(m, many.data(), 127);

@@ -88,6 +88,22 @@ class Authenticity(CommandTest):
             self.assertIn(len(result.stdout), (0, first, first + other))
             self.assertTrue(self.plain.startswith(result.stdout))
 
+    def test_a_file_that_shows_at_once_what_is_written_gets_nothing_behind_damage(self):
+        """Standard output that is a file could be written anywhere by several workers."""
+        self.plain = data(8 << 20)
+        sealed = bytearray(self.make("AES128_GCM_HKDF_4KB"))
+        damage = len(sealed) // 3
+        sealed[damage] ^= 1
+        self.write("bad", bytes(sealed))
+        for _ in range(5):
+            with open(self.path("shown"), "wb") as shown:
+                command = [WARPAES, "decrypt", *self.how, "--threads", "4", "bad"]
+                result = subprocess.run(command, stdout=shown, stderr=subprocess.PIPE, cwd=self.directory, check=False)
+            self.assertEqual(result.returncode, AUTHENTICATION, result.stderr)
+            found = self.read("shown")
+            self.assertLessEqual(len(found), damage)
+            self.assertTrue(self.plain.startswith(found))
+
     def test_segments_dropped_doubled_swapped_and_from_another_file(self):
         for _, good, (first, other, end, segment) in self.each():
             head, rest = good[:end], good[end:]
