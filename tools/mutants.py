@@ -303,6 +303,12 @@ def main() -> int:
     end = time.monotonic() + 60 * arguments.minutes
     subprocess.run([ROOT / "tools/setup", "mutants"], check=True)
     BUILD.mkdir(parents=True, exist_ok=True)
+    only_record = arguments.record and not (
+        arguments.again or arguments.next or arguments.count or arguments.files or arguments.wiping or arguments.list
+    )
+    if only_record:
+        write_record(json.loads(STATE.read_text()))
+        return 0
     tree = Tree(BUILD / "tree")
     if arguments.again or arguments.next:
         state = json.loads(STATE.read_text())

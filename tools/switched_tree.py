@@ -144,6 +144,11 @@ class Tree:
                     break
         return found
 
+    def mentioned(self, output: str) -> set[Slot]:
+        """Those that are named wherever an object failed: of a constant expression the line comes before the error."""
+        failed = re.findall(r"^FAILED: .*?(?=^\[\d+/|\Z)", output, re.MULTILINE | re.DOTALL)
+        return self.blamed("".join("error: " + line + "\n" for block in failed for line in block.splitlines()))
+
     def check(self, done: bool = False) -> None:
         """Compiles what is changed without making code of it, which is quick; a header in one file that has it. `done`:
         it was, before."""
@@ -207,7 +212,7 @@ class Tree:
             self.log.write_text(done.stdout)
             if done.returncode == 0:
                 return
-            refused = self.blamed(done.stdout)
+            refused = self.blamed(done.stdout) or self.mentioned(done.stdout)
             if not refused:
                 sys.exit(f"mutants: the copy does not build; see {self.log}")
             for slot in refused:

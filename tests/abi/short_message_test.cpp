@@ -1,5 +1,9 @@
 // Messages that are done there and then, around every length at which something changes: the end of the short way, of
 // the kernels that take little stack, of groups that are reduced together.
+#include <cstdint>
+#include <functional>
+#include <utility>
+
 #include "gcm.hpp"
 #include "support.hpp"
 
@@ -162,6 +166,38 @@ std::vector<std::string> cpu_backends() {
     std::vector<std::string> names = usable_backends();
     std::erase(names, "cuda");
     return names;
+}
+
+/// What begins a few bytes before the end of all addresses is refused, not read: one pointer at a time.
+TEST_P(ShortMessages, PointersWithoutMemoryBehindThem) {
+    Random random(6);
+    const Key key = make_key(random.bytes(16));
+    const Bytes iv = random.bytes(12), counter(16, 1), input = random.bytes(64);
+    Bytes output(64), tag(16);
+    auto* const end = reinterpret_cast<std::uint8_t*>(UINTPTR_MAX - 3);
+    using Change = std::function<void(Call&)>;
+    const std::pair<const char*, Change> changes[] = {{"input", [&](Call& m) { m.input = end; }},
+                                                      {"output", [&](Call& m) { m.output = end; }},
+                                                      {"iv", [&](Call& m) { m.iv = end; }},
+                                                      {"tag", [&](Call& m) { m.tag = end; }},
+                                                      {"aad", [&](Call& m) {
+                                                           m.aad = end;
+                                                           m.aad_len = 20;
+                                                       }}};
+    for (const warpaes_mode mode : {WARPAES_CTR, WARPAES_GCM}) {
+        for (const auto& [name, change] : changes) {
+            if (mode == WARPAES_CTR && (name[0] == 't' || name[0] == 'a')) continue;
+            Call m = make_message(mode, WARPAES_ENCRYPT, key, mode == WARPAES_CTR ? counter : iv, input.data(),
+                                  input.size(), output.data(), output.size());
+            if (mode == WARPAES_GCM) {
+                m.tag = tag.data();
+                m.tag_len = tag.size();
+            }
+            change(m);
+            EXPECT_EQ(crypt(engine_, m), WARPAES_ERROR_RANGE) << name;
+            EXPECT_EQ(std::string(warpaes_last_error()).find(name), 0u) << warpaes_last_error();
+        }
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Backend, ShortMessages, testing::ValuesIn(cpu_backends()), backend_test_name);
