@@ -13,11 +13,12 @@ namespace warpaes {
 namespace {
 
 /// The lowest address that was noted; 0: nobody wants to know it.
-#if !defined(WARPAES_CUDA_RUNTIME)
-[[gnu::tls_model(
-    "initial-exec")]]  // the quickest; with CUDA's runtime inside there is too much for it to be loaded late
-#endif
+#if defined(WARPAES_CUDA_RUNTIME)
+// Beside the memory that CUDA's runtime wants of a thread there is no room for more that dlopen has to place at once.
 constinit thread_local std::uintptr_t deepest = 0;
+#else
+[[gnu::tls_model("initial-exec")]] constinit thread_local std::uintptr_t deepest = 0;
+#endif
 
 void clear_vector_registers() noexcept {
 #if defined(__x86_64__)

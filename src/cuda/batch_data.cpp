@@ -27,8 +27,9 @@ bool has_gaps(const MessageGroup& g, const Elements& e) {
 bool is_in_place(const MessageGroup& g) {
     return g.output.first == g.input.first && (g.count == 1 || g.output.stride == g.input.stride);
 }
-/// Rows between pageable memory and staging, by several threads where they are many bytes: one thread copies a fifth of
-/// what the link to the device takes.
+
+/// Rows between pageable memory and staging, by several threads where they are many bytes: one copies less than the
+/// link to the device takes.
 void copy_many_rows(Pool* pool, std::uint8_t* to, std::uint64_t to_stride, const std::uint8_t* from,
                     std::uint64_t from_stride, std::uint64_t bytes, std::uint64_t rows) {
     constexpr std::uint64_t least = 512 * 1024, most_parts = 8;

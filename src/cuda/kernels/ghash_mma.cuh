@@ -110,16 +110,12 @@ public:
     /// All threads of the block; a barrier has to follow. `powers`: H^1 …
     __device__ __forceinline__ void fill(const FieldElement* powers) const {
         for (unsigned i = threadIdx.x; i < Slots * warp_lanes; i += blockDim.x) {
-            const unsigned slot = i / warp_lanes, lane = i % warp_lanes;
-            set(slot, lane, powers[4 * slot + 3 - lane % 4]);
+            const unsigned slot = i / warp_lanes, lane = i % warp_lanes, g = lane / 4, q = lane % 4;
+            std::uint32_t v[8];
+            sequence_of(powers[4 * slot + 3 - q], g, v);
+            at_[2 * slot * warp_lanes + lane] = make_uint4(v[0], v[1], v[2], v[3]);
+            at_[(2 * slot + 1) * warp_lanes + lane] = make_uint4(v[4], v[5], v[6], v[7]);
         }
-    }
-    /// What `lane` holds of a slot: of block q the columns g of all tiles.
-    __device__ __forceinline__ void set(unsigned slot, unsigned lane, FieldElement power) const {
-        std::uint32_t v[8];
-        sequence_of(power, lane / 4, v);
-        at_[2 * slot * warp_lanes + lane] = make_uint4(v[0], v[1], v[2], v[3]);
-        at_[(2 * slot + 1) * warp_lanes + lane] = make_uint4(v[4], v[5], v[6], v[7]);
     }
 
     /// Adds four blocks of each row, of which this lane has block q of row g; or begins with them.
@@ -155,18 +151,15 @@ public:
 
     __device__ __forceinline__ void fill(const FieldElement* powers) const {
         for (unsigned i = threadIdx.x; i < Slots * warp_lanes; i += blockDim.x) {
-            const unsigned slot = i / warp_lanes, lane = i % warp_lanes;
-            set(slot, lane, powers[4 * slot + 3 - lane % 4]);
-        }
-    }
-    __device__ __forceinline__ void set(unsigned slot, unsigned lane, FieldElement power) const {
-        std::uint32_t v[8];
-        sequence_of(power, lane / 4, v);
-        auto* words = reinterpret_cast<std::uint32_t*>(at_ + slot * slot_bytes) + lane;
+            const unsigned slot = i / warp_lanes, lane = i % warp_lanes, g = lane / 4, q = lane % 4;
+            std::uint32_t v[8];
+            sequence_of(powers[4 * slot + 3 - q], g, v);
+            auto* words = reinterpret_cast<std::uint32_t*>(at_ + slot * slot_bytes) + lane;
 #pragma unroll
-        for (unsigned m = 0; m < 16; ++m) {
-            words[m * warp_lanes] = bytes_from(v, m);
-            words[m * warp_lanes + 512] = bytes_from(v, m + 8);
+            for (unsigned m = 0; m < 16; ++m) {
+                words[m * warp_lanes] = bytes_from(v, m);
+                words[m * warp_lanes + 512] = bytes_from(v, m + 8);
+            }
         }
         wide_fence();
     }
