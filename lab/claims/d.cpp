@@ -105,24 +105,26 @@ Verdict ni_faster(const Figures& figures) {
 }
 
 Verdict other_keys(const Figures& figures) {
-    std::size_t alike = 0, of = 0;
+    Count alike;
     double least = 1e9, most = 0;
-    const auto holds = [](const Surface& s) {
-        return s.small_against(s.ni).value >= 2 && s.buffer_against(s.ni).value >= 2 &&
-               s.large_against(s.cpp).value >= 1 + tie;
-    };
     for (const char* title : surfaces) {
         const Surface s(figures, title);
-        const double ratio = s.large_against(s.ni).value;
-        least = std::min(least, ratio), most = std::max(most, ratio);
-        ++of;
-        alike += holds(s) && ratio >= 0.5 && ratio < 1.15 ? 1 : 0;
+        const Ratio ratio = s.large_against(s.ni);
+        least = std::min(least, ratio.value), most = std::max(most, ratio.value);
+        const auto twice = [](double x) { return x >= 2; };
+        Count all;
+        all.add_at_both_ends(s.small_against(s.ni), twice);
+        all.add_at_both_ends(s.buffer_against(s.ni), twice);
+        all.add_at_both_ends(s.large_against(s.cpp), [](double x) { return x >= 1 + tie; });
+        all.add_at_both_ends(ratio, [](double x) { return x >= 0.5; });
+        all.add_at_both_ends(ratio, [](double x) { return x < 1.15; });
+        alike.add(all.is == all.of, all.is != all.of && all.is + all.may == all.of);
     }
     return verdict(
-        all_or_most(alike, of),
+        by_count(alike),
         fmt::format("In {} of {} surfaces of key size and direction small data and small buffers lose, large data "
                     "win against C++ and come close to AES-NI ({:.0f} to {:.0f} % of it at the largest file).",
-                    alike, of, 100 * least, 100 * most));
+                    alike.is, alike.of, 100 * least, 100 * most));
 }
 
 Verdict model_fit(const Figures& figures) {
@@ -139,9 +141,10 @@ Verdict model_fit(const Figures& figures) {
         if (error > worst) worst = error, of = name;
     }
     return verdict(
-        worst < 15   ? Holds::yes
-        : worst < 40 ? Holds::partly
-                     : Holds::no,
+        at_both_ends(in_another_run(worst),
+                     [](double x) { return x < 15   ? Holds::yes
+                                           : x < 40 ? Holds::partly
+                                                    : Holds::no; }),
         fmt::format("Cross-validated, the relative absolute error of the logarithm of time is at most {:.1f} % "
                     "({}).",
                     worst, of));

@@ -114,6 +114,11 @@ Ratio mean(const std::vector<Ratio>& ratios) {
     return {sum.value / n, sum.low / n, sum.high / n};
 }
 
+Figure in_another_run(const Figure& figure) {
+    constexpr double apart = 1.05;
+    return {figure.value, std::min(figure.low, figure.value / apart), std::max(figure.high, figure.value * apart)};
+}
+
 Holds at_both_ends(const Ratio& ratio, const std::function<Holds(double)>& rule) {
     const Holds low = rule(ratio.low);
     return low == rule(ratio.high) ? low : Holds::open;

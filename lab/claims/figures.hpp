@@ -71,6 +71,13 @@ Ratio over(const Figure& a, const Figure& b);
 /// Of ratios at several places.
 Ratio mean(const std::vector<Ratio>& ratios);
 
+/// What another run of the same experiment may find: a twentieth more or less at least, where a rule sets one figure,
+/// or a ratio of several, beside a threshold.
+Figure in_another_run(const Figure& figure);
+inline Figure in_another_run(double value) {
+    return in_another_run(Figure{value, value, value});
+}
+
 using Holds = Verdict::Holds;
 
 /// Speeds that differ by less are as good as equal.
@@ -95,6 +102,8 @@ struct Count {
         is += so && !unclear ? 1 : 0;
         may += unclear ? 1 : 0;
     }
+    /// What `so` says of both ends.
+    void add_at_both_ends(const Figure& f, bool (*so)(double)) { add(so(f.low), so(f.low) != so(f.high)); }
     /// Ahead by more than a tie.
     void add_ahead(Order order) { add(order == Order::ahead, order == Order::unclear); }
     /// Ahead or a tie, which intervals that overlap are too.

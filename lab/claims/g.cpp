@@ -100,19 +100,19 @@ Verdict shares(const Figures& figures, bool (*at)(double), bool (*as_published)(
     const Panel& panel =
         figures.panel("G.breakdown", "Where the time goes: four threads a block, tables in constant memory");
     const Row compute = Figures::row(panel, "compute");
-    std::size_t kept = 0, of = 0;
+    Count kept;
     double least = 100, most = 0;
     for (std::size_t i = 0; i < compute.size(); ++i) {
         if (!at(compute.x()[i]) || !compute.has(i)) continue;
-        ++of;
-        kept += as_published(compute[i].value) ? 1 : 0;
+        kept.add_at_both_ends(in_another_run(compute[i]), as_published);
         least = std::min(least, compute[i].value), most = std::max(most, compute[i].value);
     }
-    if (of == 0) throw Missing("no such size was measured");
-    return verdict(all_or_most(kept, of),
+    if (kept.of == 0) throw Missing("no such size was measured");
+    return verdict(by_count(kept),
                    fmt::format("{}, computing takes {:.0f} to {:.0f} % of the time, which is as published at "
-                               "{} of {} sizes.",
-                               where, least, most, kept, of));
+                               "{} of {} sizes{}.",
+                               where, least, most, kept.is, kept.of,
+                               kept.may == 0 ? "" : fmt::format(" and near the limit at {}", kept.may)));
 }
 
 Verdict share_small(const Figures& figures) {
@@ -131,11 +131,13 @@ Verdict share_large(const Figures& figures) {
 Verdict share_at_last(const Figures& figures) {
     const Row compute =
         figures.row("G.breakdown", "Where the time goes: four threads a block, tables in constant memory", "compute");
-    const double share = compute[compute.size() - 1].value;
-    return verdict(share <= 40  ? Holds::yes
-                   : share < 50 ? Holds::partly
-                                : Holds::no,
-                   fmt::format("At {} encryption takes {:.0f} % of the time.", size_of(compute.x().back()), share));
+    const Figure share = compute[compute.size() - 1];
+    return verdict(
+        at_both_ends(in_another_run(share),
+                     [](double s) { return s <= 40  ? Holds::yes
+                                           : s < 50 ? Holds::partly
+                                                    : Holds::no; }),
+        fmt::format("At {} encryption takes {:.0f} % of the time.", size_of(compute.x().back()), share.value));
 }
 
 }  // namespace

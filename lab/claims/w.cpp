@@ -85,31 +85,32 @@ Verdict occupancy(const Figures& figures) {
     const Row warps = figures.row("D.occupancy", "Warps that a multiprocessor holds", "the runtime, here"),
               speed = figures.row("D.occupancy", "What the size of a thread block is worth", "speed");
     const double most = warps[warps.best()].value;
-    double half = 0, full_least = 1e9, full_most = 0;
+    Figure half, full;
+    double full_least = 1e9;
     for (std::size_t i = 0; i < warps.size(); ++i) {
-        if (warps[i].value <= most / 2) half = std::max(half, speed[i].value);
+        if (warps[i].value <= most / 2 && speed[i].value > half.value) half = speed[i];
         if (warps[i].value < most) continue;
-        full_least = std::min(full_least, speed[i].value), full_most = std::max(full_most, speed[i].value);
+        full_least = std::min(full_least, speed[i].value);
+        if (speed[i].value > full.value) full = speed[i];
     }
-    if (half == 0) throw Missing("no size has half of the warps");
-    const double loss = 1 - half / full_most;
+    if (half.value == 0) throw Missing("no size has half of the warps");
     return verdict(
-        loss > 0.15   ? Holds::yes
-        : loss > 0.05 ? Holds::partly
-                      : Holds::no,
-        fmt::format("At half of the occupancy the kernel does {:.0f} GB/s, at full occupancy {:.0f} to {:.0f} GB/s: "
-                    "it hardly matters.",
-                    half, full_least, full_most));
+        at_both_ends(over(half, full),
+                     [](double x) { return x < 0.85   ? Holds::yes
+                                           : x < 0.95 ? Holds::partly
+                                                      : Holds::no; }),
+        fmt::format("At half of the occupancy the kernel does {:.0f} GB/s, at full occupancy {:.0f} to {:.0f} GB/s.",
+                    half.value, full_least, full.value));
 }
 
 Verdict ordering(const Figures& figures) {
     const Row ours = figures.row("H.mixing", "Seven orders of the same messages", "production: the engine orders");
     const Ratio r = over(ours[ours.best()], ours[ours.worst()]);
-    const double factor = r.value;
-    return verdict(factor <= 1.05   ? Holds::yes
-                   : factor <= 1.15 ? Holds::partly
-                                    : Holds::no,
-                   fmt::format("Of seven orders the best is {:.2f} times as fast as the worst.", factor));
+    return verdict(
+        at_both_ends(r, [](double x) { return x <= 1.05   ? Holds::yes
+                                              : x <= 1.15 ? Holds::partly
+                                                          : Holds::no; }),
+        fmt::format("Of seven orders the best is {:.2f} times as fast as the worst.", r.value));
 }
 
 Verdict text_paths(const Figures& figures) {

@@ -15,10 +15,14 @@ namespace lab::experiments {
 
 namespace {
 
-/// Random ones; one random text could be as special as the fixed one.
-constexpr std::size_t most_texts = 512, most_keys = 64, most_at_once = 1000;
+/// Random ones; one random text could be as special as the fixed one. As many at once as a stream takes before it makes
+/// the host wait, a launch being up to five entries.
+constexpr std::size_t most_texts = 256, most_keys = 64, most_at_once = 160;
 
 /// Each text is copied to where the kernel reads it before the clock starts: memory elsewhere would take another time.
+/// What is fixed exists as often as there are random ones, as memory that was touched just now is nearer. And nothing
+/// of what is timed begins before all of it is enqueued: else the host's time would be in it where the GPU waits for
+/// the host, which depends on how long the copy before took.
 class LaunchTest {
 public:
     LaunchTest(const Context& context, const LaunchSubject& subject)
@@ -26,9 +30,8 @@ public:
           bytes_(allowed(context, std::size_t{64} << 10)),
           counter_(subject.counter ? random_bytes(16, 21) : std::vector<std::uint8_t>{}) {
         const bool small = bytes_ < (1 << 10);  // a test
-        const std::size_t texts = subject.secret == LaunchSubject::Secret::key ? 0 : small ? 4 : most_texts;
+        random_texts_ = subject.secret == LaunchSubject::Secret::key ? 0 : small ? 4 : most_texts;
         random_keys_ = subject.secret == LaunchSubject::Secret::key ? (small ? 4 : most_keys) : 0;
-        // The fixed key as often as there are random ones: what the host has to touch is as cold in both classes.
         for (std::size_t i = 0; i < std::max<std::size_t>(random_keys_, 1); ++i) {
             add_key(context, random_bytes(subject.key_bytes, 22));
         }
@@ -39,8 +42,8 @@ public:
         if (subject.secret == LaunchSubject::Secret::equal_blocks) {
             for (std::size_t i = 16; i < bytes_; ++i) fixed[i] = fixed[i - 16];
         }
-        add_text(fixed);
-        for (std::size_t i = 0; i < texts; ++i) add_text(random_bytes(bytes_, 24 + i));
+        for (std::size_t i = 0; i < std::max<std::size_t>(random_texts_, 1); ++i) add_text(fixed, i == 0);
+        for (std::size_t i = 0; i < random_texts_; ++i) add_text(random_bytes(bytes_, 24 + i), true);
     }
 
     LeakTest::Outcome run(const Context& context, std::size_t count, double from, double to) {
@@ -73,8 +76,9 @@ private:
         }
         keys_.push_back(std::move(key));
     }
-    void add_text(std::span<const std::uint8_t> text) {
+    void add_text(std::span<const std::uint8_t> text, bool is_new) {
         texts_.push_back(gpu::on_device(text));
+        if (!is_new) return;
         const Mode mode = subject_.counter ? Mode::ctr : Mode::ecb;
         for (std::size_t k = 0; k < keys_.size(); ++k) {
             gpu::fill(output_.get(), 0xc3, bytes_, stream_);
@@ -93,23 +97,22 @@ private:
             production_[key]->enqueue(subject_.encrypt, counter_, input_.get(), output_.get(), bytes_, stream_.get());
         }
     }
-    /// 0 if it is fixed, else one of the others.
-    [[nodiscard]] std::size_t pick_text(bool random, std::size_t i) const {
-        return random && texts_.size() > 1 ? 1 + i % (texts_.size() - 1) : 0;
-    }
-    [[nodiscard]] std::size_t pick_key(bool random, std::size_t i) const {
-        return random_keys_ == 0 ? 0 : (random ? random_keys_ : 0) + i % random_keys_;
+    /// Of `count` fixed ones and as many random ones behind them.
+    static std::size_t pick(bool random, std::size_t count, std::size_t i) {
+        return count == 0 ? 0 : (random ? count : 0) + i % count;
     }
     std::vector<double> times_of(const std::vector<std::uint8_t>& classes, std::size_t first) {
         while (starts_.size() < classes.size()) starts_.emplace_back(), ends_.emplace_back();
+        gpu::Gate gate(stream_);
         for (std::size_t i = 0; i < classes.size(); ++i) {
             const bool random = classes[i] != 0;
-            gpu::copy(input_.get(), texts_[pick_text(random, first + i)].get(), bytes_, stream_);
-            const std::size_t key = pick_key(random, first + i);
+            gpu::copy(input_.get(), texts_[pick(random, random_texts_, first + i)].get(), bytes_, stream_);
+            const std::size_t key = pick(random, random_keys_, first + i);
             starts_[i].record(stream_);
             enqueue(key);
             ends_[i].record(stream_);
         }
+        gate.open();
         stream_.synchronize();
         std::vector<double> seconds;
         for (std::size_t i = 0; i < classes.size(); ++i) seconds.push_back(ends_[i].since(starts_[i]));
@@ -119,7 +122,7 @@ private:
     LaunchSubject subject_;
     std::size_t bytes_;
     std::vector<std::uint8_t> counter_;
-    std::size_t random_keys_ = 0;
+    std::size_t random_texts_ = 0, random_keys_ = 0;
     std::vector<std::vector<std::uint8_t>> keys_;
     std::vector<std::unique_ptr<Production>> production_;
     std::vector<std::unique_ptr<gpu::Variants>> tables_;

@@ -140,8 +140,8 @@ Result run(const Context& context) {
     for (std::size_t s = 0; s < gpu::timed_subjects; ++s) {
         figures.push_back({std::string(gpu::name_of(static_cast<gpu::Timed>(s))), of_text[s], of_key[s]});
     }
-    // Launches are a thousand times as long; a quick run takes fewer.
-    const std::size_t launches = context.quick ? std::min<std::size_t>(count, 20'000) : count;
+    // Launches are a thousand times as long.
+    const std::size_t launches = std::min<std::size_t>(count, context.quick ? 20'000 : 300'000);
     std::vector<LeakTest::Outcome> whole;
     for (const LaunchSubject& subject : launch_subjects()) {
         const double share = 0.599 / static_cast<double>(launch_subjects().size());
@@ -211,7 +211,7 @@ const Experiment w_leakage{"W.leakage",
                            "Timing leakage",
                            "Whose time depends on the text or on the key?",
                            Experiment::Needs::gpu,
-                           100,
+                           60,
                            8,
                            run};
 

@@ -59,6 +59,12 @@ Stream::Stream() {
 
 Stream::~Stream() = default;
 
+Gate::Gate(const Stream&) : stream_(nullptr) {
+    leave_out();
+}
+
+Gate::~Gate() = default;
+
 void Stream::synchronize() const {
     leave_out();
 }

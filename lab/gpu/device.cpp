@@ -1,6 +1,8 @@
 #include "lab/gpu/device.hpp"
 
+#include <chrono>
 #include <new>
+#include <thread>
 
 #include "lab/gpu/check.hpp"
 
@@ -113,6 +115,21 @@ Stream::~Stream() {
 
 void Stream::synchronize() const {
     check(cudaStreamSynchronize(stream_), "waiting for a stream");
+}
+
+Gate::Gate(const Stream& stream) : stream_(stream.get()) {
+    const auto wait = [](void* gate) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+        while (!static_cast<Gate*>(gate)->open_.load() && std::chrono::steady_clock::now() < end) {
+            std::this_thread::yield();
+        }
+    };
+    check(cudaLaunchHostFunc(stream_, wait, this), "holding a stream");
+}
+
+Gate::~Gate() {
+    open();
+    (void)cudaStreamSynchronize(stream_);
 }
 
 Event::Event() {

@@ -5,6 +5,7 @@
 // Built without CUDA there is no device: count() is 0, whatever else is called throws LeftOut.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -125,6 +126,22 @@ public:
 
 private:
     CUstream_st* stream_ = nullptr;
+};
+
+/// Holds a stream until it is opened, so that nothing of what is enqueued in between waits for the host. It opens by
+/// itself after 20 ms: a stream takes some hundred entries, and with more the host waits for it.
+class Gate {
+public:
+    explicit Gate(const Stream& stream);
+    Gate(const Gate&) = delete;
+    Gate& operator=(const Gate&) = delete;
+    /// Opens, and waits for the stream.
+    ~Gate();
+    void open() { open_.store(true); }
+
+private:
+    CUstream_st* stream_;
+    std::atomic<bool> open_{false};
 };
 
 /// A moment on a stream, with its time.

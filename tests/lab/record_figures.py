@@ -81,6 +81,12 @@ def both_ends(ratio, rule):
     return low if low == high else OPEN
 
 
+def again(figure):
+    """What another run may find: a twentieth more or less, or what the spread says if that is wider."""
+    value, low, high = figure if isinstance(figure, tuple) else (figure,) * 3
+    return value, min(low, value / 1.05), max(high, value * 1.05)
+
+
 def gain(ratio, published=1.0):
     return both_ends(ratio, lambda r: NO if r - 1 < TIE else YES if r - 1 >= (published - 1) * 2 / 3 else PARTLY)
 
@@ -115,6 +121,13 @@ def everywhere(orders, wanted="ahead"):
     least = sum(o == wanted for o in orders)
     most = least + sum(o == "unclear" for o in orders)
     return share(least, len(orders)) if share(least, len(orders)) == share(most, len(orders)) else OPEN
+
+
+def count(figures, so):
+    """Of places where `so` has to hold of a figure, or of both ends of what it may be."""
+    ends = [{so(low), so(high)} for _, low, high in figures]
+    least, most = sum(e == {True} for e in ends), sum(True in e for e in ends)
+    return share(least, len(ends)) if share(least, len(ends)) == share(most, len(ends)) else OPEN
 
 
 def not_behind(orders):

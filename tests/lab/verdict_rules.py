@@ -17,7 +17,9 @@ from record_figures import (
     MissingError,
     Record,
     Series,
+    again,
     both_ends,
+    count,
     everywhere,
     gain,
     not_behind,
@@ -113,7 +115,7 @@ def n_overlap(r: Record):
 
 def n_hidden(r: Record):
     hidden = r.series("N.overlap", "Share of the transfers' time", ITS_BEST)[4][0]
-    return YES if hidden >= 65 * 2 / 3 else PARTLY if hidden >= 5 else NO
+    return both_ends(again(hidden), steps(lambda x: x >= 65 * 2 / 3, lambda x: x >= 5))
 
 
 # -------------------------------------------------------------------------------------------------------------- [G]
@@ -162,18 +164,18 @@ def g_mapped(r: Record):
 def breakdown(at, as_published):
     def rule(r: Record):
         title = "Where the time goes: four threads a block, tables in constant memory"
-        shares = [f[0] for x, f in r.series("G.breakdown", title, "compute").pairs() if at(x)]
+        shares = [again(f) for x, f in r.series("G.breakdown", title, "compute").pairs() if at(x)]
         if not shares:
             raise MissingError(title)
-        return share(sum(map(as_published, shares)), len(shares))
+        return count(shares, as_published)
 
     return rule
 
 
 def g_encryption_share(r: Record):
     title = "Where the time goes: four threads a block, tables in constant memory"
-    last = r.series("G.breakdown", title, "compute").last()[0]
-    return YES if last <= 40 else PARTLY if last < 50 else NO
+    last = r.series("G.breakdown", title, "compute").last()
+    return both_ends(again(last), steps(lambda x: x <= 40, lambda x: x < 50))
 
 
 # -------------------------------------------------------------------------------------------------------------- [P]
@@ -229,13 +231,14 @@ def p_reader_writer(r: Record):
 def p_memories(r: Record):
     panel = r.panels("P.memory", "Tables by memory, keys by memory")[0]
     slowest = min(v for s in panel["series"] for v in s["values"])
-    return YES if slowest > r.series("P.pipeline", "A file of ", "cuda", "on a disk").best()[0] else NO
+    fastest = r.series("P.pipeline", "A file of ", "cuda", "on a disk").best()[0]
+    return both_ends(again(slowest / fastest), lambda x: YES if x > 1 else NO)
 
 
 def p_random_access(r: Record):
     time = r.series("P.random_access", "Time by range", "CTR, a file job with a range")
     part = time.first()[0] / time.last()[0]
-    return YES if part < 0.1 else PARTLY if part < 0.5 else NO
+    return both_ends(again(part), steps(lambda x: x < 0.1, lambda x: x < 0.5))
 
 
 def p_aes_ni(r: Record):
@@ -258,8 +261,9 @@ def host_memory(r: Record):
 
 
 def p_modes(r: Record):
-    rates = [f[0] for _, f in r.series("P.modes", "Modes that are parallel", "cuda").pairs()]
-    return YES if min(rates) > 0.8 * max(rates) else PARTLY if min(rates) > 0.5 * max(rates) else NO
+    rates = [f for _, f in r.series("P.modes", "Modes that are parallel", "cuda").pairs()]
+    slowest, fastest = (pick(rates, key=lambda f: f[0]) for pick in (min, max))
+    return both_ends(again(over(slowest, fastest)), steps(lambda x: x > 0.8, lambda x: x > 0.5))
 
 
 # -------------------------------------------------------------------------------------------------------------- [D]
@@ -306,17 +310,22 @@ def d_ni_faster(r: Record):
 
 
 def d_key_sizes(r: Record):
-    alike = 0
+    least = most = 0
     for title in SURFACES:
         s = Surface(r, title)
-        ni = s.best("CUDA", -1)[0] / s.best("AES-NI", -1)[0]
-        alike += (
-            s.best("AES-NI", 0)[0] >= 2 * s.best("CUDA", 0)[0]
-            and s.smallest_buffer("AES-NI")[0] >= 2 * s.smallest_buffer("CUDA")[0]
-            and s.best("CUDA", -1)[0] >= (1 + TIE) * s.best("C++ with T-tables", -1)[0]
-            and 0.5 <= ni < 1.15
+        small, buffer, cpp, ni = (
+            over(a, b)
+            for a, b in (
+                (s.best("AES-NI", 0), s.best("CUDA", 0)),
+                (s.smallest_buffer("AES-NI"), s.smallest_buffer("CUDA")),
+                (s.best("CUDA", -1), s.best("C++ with T-tables", -1)),
+                (s.best("CUDA", -1), s.best("AES-NI", -1)),
+            )
         )
-    return share(alike, len(SURFACES))
+        # Of each condition the end at which it is hardest to meet, and the one at which it is easiest.
+        least += small[1] >= 2 and buffer[1] >= 2 and cpp[1] >= 1 + TIE and ni[1] >= 0.5 and ni[2] < 1.15
+        most += small[2] >= 2 and buffer[2] >= 2 and cpp[2] >= 1 + TIE and ni[2] >= 0.5 and ni[1] < 1.15
+    return share(least, len(SURFACES)) if share(least, len(SURFACES)) == share(most, len(SURFACES)) else OPEN
 
 
 def d_cpu_freed(r: Record):
@@ -329,7 +338,7 @@ def d_model(r: Record):
     for name in ("AES-NI", "CUDA"):
         with contextlib.suppress(MissingError):
             errors.append(r.fact("D.model", f"{name}: relative absolute error"))
-    return YES if max(errors) < 15 else PARTLY if max(errors) < 40 else NO
+    return both_ends(again(max(errors)), steps(lambda x: x < 15, lambda x: x < 40))
 
 
 def d_calculator(r: Record):
@@ -401,10 +410,14 @@ def over_cpu(which: int, times: float):
 def h_overhead(*published_costs):
     def rule(r: Record):
         cost = r.series("H.overhead", "Overhead of many messages", "[H]'s model, with transfers")
-        here = [(cost[blocks][0], percent) for blocks, percent in published_costs]
-        if all(h >= percent * 2 / 3 for h, percent in here):
-            return YES
-        return PARTLY if any(h >= 5 for h, _ in here) else NO
+        here = [(again(cost[blocks][0]), percent) for blocks, percent in published_costs]
+
+        def at(end: int):
+            if all(h[end] >= percent * 2 / 3 for h, percent in here):
+                return YES
+            return PARTLY if any(h[end] >= 5 for h, _ in here) else NO
+
+        return at(1) if at(1) == at(2) else OPEN
 
     return rule
 
@@ -417,7 +430,7 @@ def h_striping(r: Record):
 def h_rekeying(r: Record):
     one = r.series("H.rekeying", "A new key for every message", "[H]'s model, one key")
     each = r.series("H.rekeying", "A new key for every message", "[H]'s model, a key each, expanded")
-    return share(sum(one[x][0] > 1.25 * each[x][0] for x in one.x), len(one.x))
+    return count([again(over(one[x], each[x])) for x in one.x], lambda x: x > 1.25)
 
 
 def h_serial_counts(r: Record):
@@ -429,8 +442,9 @@ def h_serial_counts(r: Record):
 
 def h_serial_alike(r: Record):
     modes = [dict(r.series("H.serial", "Serial modes by number of messages", m).pairs()) for m in ("CBC", "OFB", "CFB")]
-    at = [[mode[x][0] for mode in modes] for x in modes[0] if all(x in mode for mode in modes)]
-    return share(sum(max(v) / min(v) <= 1.15 for v in at), len(at))
+    at = [[mode[x] for mode in modes] for x in modes[0] if all(x in mode for mode in modes)]
+    apart = [over(max(f, key=lambda f: f[0]), min(f, key=lambda f: f[0])) for f in at]
+    return count(apart, lambda x: x <= 1.15)
 
 
 def h_stride(r: Record):

@@ -86,17 +86,18 @@ def w_occupancy(r: Record):
     warps = r.series("D.occupancy", "Warps that a multiprocessor holds", "the runtime, here")
     speed = r.series("D.occupancy", "What the size of a thread block is worth", "speed")
     most = warps.best()[0]
-    half = [speed[x][0] for x in warps.x if warps[x][0] <= most / 2]
+    half = [speed[x] for x in warps.x if warps[x][0] <= most / 2]
     if not half:
         raise MissingError("half")
-    loss = 1 - max(half) / max(speed[x][0] for x in warps.x if warps[x][0] == most)
-    return YES if loss > 0.15 else PARTLY if loss > 0.05 else NO
+    full = [speed[x] for x in warps.x if warps[x][0] == most]
+    left = over(*(max(figures, key=lambda f: f[0]) for figures in (half, full)))
+    return both_ends(left, steps(lambda x: x < 0.85, lambda x: x < 0.95))
 
 
 def w_ordering(r: Record):
-    ours = [f[0] for _, f in r.series("H.mixing", "Seven orders of the same", "production: the engine orders").pairs()]
-    factor = max(ours) / min(ours)
-    return YES if factor <= 1.05 else PARTLY if factor <= 1.15 else NO
+    ours = [f for _, f in r.series("H.mixing", "Seven orders of the same", "production: the engine orders").pairs()]
+    best, worst = (pick(ours, key=lambda f: f[0]) for pick in (max, min))
+    return both_ends(over(best, worst), steps(lambda x: x <= 1.05, lambda x: x <= 1.15))
 
 
 def largest_t(r: Record, kernel: str) -> float:
