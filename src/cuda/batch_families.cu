@@ -133,8 +133,8 @@ void enqueue_counters(const Bucket& bucket, const DeviceLimits& device, cudaStre
     p->gcm = bucket.mode == Mode::gcm ? 1 : 0;
     p->at_once = bucket.at_once;
     p->pads = pads;
-    const LaunchShape shape =
-        bucket.long_messages ? launch_shape(device, bucket.units) : shape_for(device, bucket.units);
+    const std::uint64_t tasks = bucket.long_messages ? bucket.units : (bucket.units + 31) / 32;
+    const LaunchShape shape = launch_shape(device, tasks, BatchCounters::threads(bucket.one_key != nullptr));
     launch(batch_ctr_kernel_for(bucket.rounds, shape.tables, bucket.one_key != nullptr, bucket.long_messages), shape,
            stream, *p);
 }

@@ -15,24 +15,89 @@ bool has_other_ivs(const Bucket& bucket) {
                        [](const BatchGroup& g) { return g.iv_length != 12; });
 }
 
+/// How GHASH takes a message.
+enum class Way {
+    short_messages,
+    pieces,         ///< of long ones, by products
+    under_keys,     ///< on tensor cores, powers of H being made for every message
+    under_one_key,  ///< on tensor cores, by the way of a single message
+};
+
+Way way_of(const Bucket& bucket, const BatchGroup& g, const DeviceLimits& device) {
+    const std::uint64_t stride = bucket.direction == Direction::decrypt ? g.input_stride : g.output_stride;
+    if (g.aad_length <= GcmBatch::most_aad) {
+        if (bucket.one_key != nullptr && g.length >= GcmBatch::least_long &&
+            g.count * g.length >= GcmBatch::least_bytes && stride >= g.length) {
+            return Way::under_one_key;
+        }
+        if (GhashKeys::takes(device, g.length)) return Way::under_keys;
+    }
+    return blocks_of(g.length) > 2 * GcmBatchParams::piece_blocks ? Way::pieces : Way::short_messages;
+}
+
+/// Neighbouring groups that GHASH takes together.
+struct GroupRun {
+    Way way;
+    std::size_t first, end;         ///< groups
+    std::uint64_t from, to;         ///< numbers of messages
+    std::uint64_t longest, blocks;  ///< of text: whole blocks of the longest message, and all that its row has
+    bool aligned;                   ///< all on 16 bytes
+};
+
+/// Those of long messages only if they have about as many blocks: shorter ones are hashed as if they had as many.
+template <typename F>
+void for_each_run(const Bucket& bucket, const DeviceLimits& device, const F& f) {
+    for (std::size_t group = 0; group < bucket.groups.size();) {
+        const BatchGroup& first = bucket.groups[group];
+        GroupRun run{way_of(bucket, first, device), group, group, first.first_message, 0, 0, 0, true};
+        for (; run.end < bucket.groups.size(); ++run.end) {
+            const BatchGroup& next = bucket.groups[run.end];
+            if (run.end != group) {
+                if (run.way == Way::under_one_key || way_of(bucket, next, device) != run.way) break;
+                if (run.way != Way::short_messages && next.length < first.length / 2) break;
+            }
+            run.longest = std::max(run.longest, next.length / block_bytes);
+            run.blocks = std::max(run.blocks, blocks_of(next.aad_length) + blocks_of(next.length) + 1);
+            run.aligned = run.aligned && next.alignment == 16;
+        }
+        group = run.end;
+        run.to = group == bucket.groups.size() ? bucket.messages : bucket.groups[group].first_message;
+        f(run);
+    }
+}
+
+/// Of a run under keys: what a message takes of the scratch memory.
+std::size_t message_bytes(const GroupRun& run, const DeviceLimits& device) {
+    const GhashKeysShape shape = ghash_keys_shape(device, run.to - run.from, run.longest);
+    return GhashKeys::message_bytes(shape.rows, shape.row_blocks);
+}
+
 /// What lies where in the bucket's scratch memory.
 struct Scratch {
-    explicit Scratch(const Bucket& bucket) {
+    Scratch(const Bucket& bucket, const DeviceLimits& device) {
         const std::size_t of_messages = bucket.messages * block_bytes;
         pads = 0;
         digests = of_messages;
         j0s = 2 * of_messages;
         rewritten = j0s + (has_other_ivs(bucket) ? of_messages : 0);
-        bytes = rewritten + (has_other_ivs(bucket) ? bucket.groups.size() * sizeof(BatchGroup) : 0);
+        under_keys = rewritten + (has_other_ivs(bucket) ? bucket.groups.size() * sizeof(BatchGroup) : 0);
+        bytes = under_keys;
+        for_each_run(bucket, device, [&](const GroupRun& run) {
+            if (run.way != Way::under_keys) return;
+            const std::size_t each = message_bytes(run, device);
+            const std::size_t all =
+                std::max(each, std::min((run.to - run.from) * each, GhashKeys::scratch_bytes(device)));
+            bytes = std::max(bytes, under_keys + all);
+        });
     }
-    std::size_t pads, digests, j0s, rewritten, bytes;
+    std::size_t pads, digests, j0s, rewritten, under_keys, bytes;
 };
 
 class GcmBatchLaunch {
 public:
     GcmBatchLaunch(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream)
         : bucket_(bucket), device_(device), stream_(stream), decrypts_(bucket.direction == Direction::decrypt) {
-        const Scratch scratch(bucket);
+        const Scratch scratch(bucket, device);
         p_.groups = bucket.on_device;
         p_.group_count = static_cast<std::uint32_t>(bucket.groups.size());
         p_.first = 0;
@@ -42,6 +107,7 @@ public:
         p_.j0s = reinterpret_cast<uint4*>(bucket.scratch + scratch.j0s);
         p_.rewritten = reinterpret_cast<BatchGroup*>(bucket.scratch + scratch.rewritten);
         p_.decrypts = decrypts_ ? 1 : 0;
+        under_keys_ = {bucket.scratch + scratch.under_keys, scratch.bytes - scratch.under_keys};
     }
 
     void enqueue() {
@@ -70,40 +136,28 @@ private:
         enqueue_counters(bucket, device_, stream_, p_.pads);
     }
 
-    enum class Way { short_messages, pieces, tensor_cores };
-
-    [[nodiscard]] Way way_of(const BatchGroup& g) const {
-        const std::uint64_t stride = decrypts_ ? g.input_stride : g.output_stride;
-        if (bucket_.one_key != nullptr && g.length >= GcmBatch::least_long &&
-            g.count * g.length >= GcmBatch::least_bytes && g.aad_length <= GcmBatch::most_aad && stride >= g.length) {
-            return Way::tensor_cores;
-        }
-        return blocks_of(g.length) > 2 * GcmBatchParams::piece_blocks ? Way::pieces : Way::short_messages;
-    }
-
-    /// Neighbouring groups together, if they go the same way; those in pieces if their messages have about as many.
     void hash() const {
-        for (std::size_t group = 0; group < bucket_.groups.size();) {
-            const BatchGroup& first = bucket_.groups[group];
-            const Way way = way_of(first);
-            std::size_t end = group + 1;
-            for (; end < bucket_.groups.size() && way != Way::tensor_cores; ++end) {
-                const BatchGroup& next = bucket_.groups[end];
-                if (way_of(next) != way || (way == Way::pieces && next.length < first.length / 2)) break;
-            }
+        for_each_run(bucket_, device_, [&](const GroupRun& run) {
             GcmBatchParams part = p_;
-            part.groups += group;
-            part.group_count = static_cast<std::uint32_t>(end - group);
-            part.first = first.first_message;
-            part.end = end == bucket_.groups.size() ? bucket_.messages : bucket_.groups[end].first_message;
-            if (way == Way::short_messages) {
-                hash_short(part);
-            } else {
-                way == Way::pieces ? hash_pieces(group, part) : hash_on_tensor_cores(first, part);
-                if (!decrypts_) a_thread_each(gcm_settle_kernel_for(), part);
+            part.groups += run.first;
+            part.group_count = static_cast<std::uint32_t>(run.end - run.first);
+            part.first = run.from;
+            part.end = run.to;
+            switch (run.way) {
+            case Way::short_messages:
+                return hash_short(part);
+            case Way::pieces:
+                hash_pieces(run, part);
+                break;
+            case Way::under_keys:
+                hash_under_keys(run, part);
+                break;
+            case Way::under_one_key:
+                hash_under_one_key(bucket_.groups[run.first], part);
+                break;
             }
-            group = end;
-        }
+            if (!decrypts_) a_thread_each(gcm_settle_kernel_for(), part);
+        });
     }
 
     void launch_ghash(Kernel<GcmBatchParams> kernel, const GcmBatchParams& part, std::uint64_t threads) const {
@@ -116,18 +170,44 @@ private:
         launch_ghash(ghash_batch_kernel_for(lanes), part, messages * static_cast<std::uint64_t>(lanes));
     }
 
-    void hash_pieces(std::size_t group, GcmBatchParams part) const {
-        std::uint64_t blocks = 0;
-        for (const BatchGroup& g : bucket_.groups.subspan(group, part.group_count)) {
-            blocks = std::max(blocks, blocks_of(g.aad_length) + blocks_of(g.length) + 1);
-        }
-        part.pieces = (blocks + GcmBatchParams::piece_blocks - 1) / GcmBatchParams::piece_blocks;
+    void hash_pieces(const GroupRun& run, GcmBatchParams part) const {
+        part.pieces = (run.blocks + GcmBatchParams::piece_blocks - 1) / GcmBatchParams::piece_blocks;
         const std::uint64_t messages = part.end - part.first;
         check(cudaMemsetAsync(part.digests + part.first, 0, messages * block_bytes, stream_), "clearing digests");
         launch_ghash(ghash_pieces_kernel_for(), part, messages * part.pieces * 32);
     }
 
-    void hash_on_tensor_cores(const BatchGroup& g, const GcmBatchParams& part) const {
+    /// As many messages at once as the scratch memory has room for.
+    void hash_under_keys(const GroupRun& run, const GcmBatchParams& part) const {
+        const GhashKeysShape shape = ghash_keys_shape(device_, run.to - run.from, run.longest);
+        const std::uint64_t at_once = under_keys_.size() / GhashKeys::message_bytes(shape.rows, shape.row_blocks);
+        GhashKeysParams p{};
+        p.groups = part.groups;
+        p.group_count = part.group_count;
+        p.rows = shape.rows;
+        p.row_blocks = shape.row_blocks;
+        p.powers = reinterpret_cast<FieldElement*>(under_keys_.data());
+        p.digests = reinterpret_cast<uint4*>(p.powers + at_once * GhashKeys::powers_of(shape.row_blocks));
+        p.sums = part.digests;
+        p.decrypts = part.decrypts;
+        const bool wide = GhashMma::wide(device_);
+        for (p.first = part.first; p.first < part.end; p.first = p.end) {
+            p.end = std::min(p.first + at_once, part.end);
+            const std::uint64_t messages = p.end - p.first;
+            const int lanes = GhashKeys::lanes(messages);
+            launch(ghash_powers_kernel_for(), thread_each(device_, 8 * messages, GcmBatch::ghash_threads, 2), stream_,
+                   p);
+            launch(ghash_keys_kernel_for(wide, run.aligned),
+                   {static_cast<int>(messages * (shape.rows / GhashKeys::rows_of_block)), GhashKeys::threads,
+                    GhashMma::shared_bytes(device_)},
+                   stream_, p);
+            launch(ghash_keys_sum_kernel_for(lanes),
+                   thread_each(device_, messages * static_cast<unsigned>(lanes), GhashKeys::threads, 3), stream_, p);
+        }
+        a_thread_each(gcm_finish_kernel_for(), part);
+    }
+
+    void hash_under_one_key(const BatchGroup& g, const GcmBatchParams& part) const {
         cuda::enqueue(GcmRun{.direction = Direction::encrypt,
                              .key = bucket_.one_key,
                              .input = decrypts_ ? g.input : g.output,
@@ -146,6 +226,7 @@ private:
     cudaStream_t stream_;
     bool decrypts_;
     GcmBatchParams p_{};
+    std::span<std::uint8_t> under_keys_;  ///< scratch memory
 };
 
 }  // namespace
@@ -153,7 +234,7 @@ private:
 void prepare_gcm(Bucket& bucket, const DeviceLimits& device) {
     sort_groups(bucket, [](const BatchGroup& g) { return g.length; });
     prepare_counters(bucket, device);
-    bucket.scratch_bytes = Scratch(bucket).bytes;
+    bucket.scratch_bytes = Scratch(bucket, device).bytes;
 }
 
 void enqueue_gcm(const Bucket& bucket, const DeviceLimits& device, cudaStream_t stream) {

@@ -233,7 +233,8 @@ private:
                     "this build has no code for its compute capability; build with CMAKE_CUDA_ARCHITECTURES=native";
             }
             info_.push_back(info);
-            limits_.push_back({properties.multiProcessorCount, shared, 10 * properties.major + properties.minor});
+            limits_.push_back({properties.multiProcessorCount, shared, 10 * properties.major + properties.minor,
+                               static_cast<std::size_t>(properties.l2CacheSize)});
         }
         // The first entry speaks for the backend: let it be a device that can run.
         std::stable_partition(info_.begin(), info_.end(), [](const BackendInfo& i) { return i.usable(); });

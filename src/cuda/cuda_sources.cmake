@@ -28,6 +28,7 @@ set(WARPAES_CUDA_SOURCES
     kernels/gcm_ctr.cu
     kernels/gcm_short.cu
     kernels/ghash.cu
+    kernels/ghash_keys.cu
     kernels/ghash_mma.cu
     kernels/segments.cu
     kernels/serial.cu

@@ -22,6 +22,7 @@ struct DeviceLimits {
     int multiprocessors;
     int shared_bytes_per_block;  ///< opt-in limit
     int compute_capability;      ///< 90 for 9.0
+    std::size_t l2_bytes = 0;
 };
 
 struct LaunchShape {
@@ -48,10 +49,10 @@ constexpr int tables_for(const DeviceLimits& device) {
 
 /// Persistent thread blocks with tables, one a multiprocessor at most. `units`: pieces of work that a warp takes on its
 /// own. H200, 2026-11, AES-128, 1 GiB, GB/s: 1024 threads: ECB 770, CTR 922; 768 threads: ECB 770, CTR 914.
-constexpr LaunchShape launch_shape(const DeviceLimits& device, std::uint64_t units) {
+constexpr LaunchShape launch_shape(const DeviceLimits& device, std::uint64_t units, int threads = 1024) {
     const auto most = static_cast<std::uint64_t>(device.multiprocessors);
     const int tables = tables_for(device);
-    return {static_cast<int>(std::clamp<std::uint64_t>(units, 1, most)), 1024, tables * table_bytes_each, tables};
+    return {static_cast<int>(std::clamp<std::uint64_t>(units, 1, most)), threads, tables * table_bytes_each, tables};
 }
 
 /// One working thread; the others help to fill the tables.
@@ -195,6 +196,9 @@ constexpr RowShape row_shape(const DeviceLimits& device, std::uint64_t segments,
 
 /// Counters of many messages (batch_ctr.cuh).
 struct BatchCounters {
+    /// Where messages have keys of their own, these lie in registers, which half as many threads have twice as many of.
+    static constexpr int threads(bool one_key) { return one_key ? 1024 : 512; }
+
     /// From here on a warp keeps A(j) from window to window. H200, 2026-11, AES-128, 1 GiB, GB/s: 8 KiB in threads that
     /// share a message 895, in windows (of two shares) 837.
     static constexpr std::uint64_t least_long = 16384;
@@ -202,7 +206,7 @@ struct BatchCounters {
     /// log2 of the threads that share a short message of `blocks` blocks, `distance` bytes from the next. Reckoned in
     /// passes of the load-store unit for a warp: 27 lookups a message and thread (and what tells where it lies), 133 a
     /// block of AES-128, and for every load or store of 32 blocks a pass for each line of 128 bytes, at least four;
-    /// reading round keys from a slot takes 36.
+    /// reading round keys from a slot takes 36, once a message and thread.
     static constexpr std::uint32_t log_lanes(std::uint32_t blocks, std::uint64_t distance, bool one_key) {
         std::uint32_t best = 0;
         std::uint64_t least = ~std::uint64_t{0};
@@ -210,8 +214,8 @@ struct BatchCounters {
             const std::uint64_t lanes = std::uint64_t{1} << log, messages = 32 / lanes;
             const std::uint64_t own = messages * (lanes > 8 ? lanes / 8 : 1);
             const std::uint64_t lines = distance > 4096 ? own : std::min(own, (messages * distance + 127) / 128);
-            const std::uint64_t each = 133 + 2 * std::max<std::uint64_t>(lines, 4) + (one_key ? 0 : 36);
-            const std::uint64_t time = lanes * (37 + (blocks + lanes - 1) / lanes * each);
+            const std::uint64_t each = 133 + 2 * std::max<std::uint64_t>(lines, 4);
+            const std::uint64_t time = lanes * ((one_key ? 37 : 73) + (blocks + lanes - 1) / lanes * each);
             if (time < least) {
                 least = time;
                 best = log;
@@ -336,5 +340,51 @@ struct GcmBatch {
         return 10 * 4 * by_one <= 12 * by_four ? 1 : 4;
     }
 };
+
+/// GHASH of long messages under keys of their own (ghash_keys.cuh).
+struct GhashKeys {
+    static constexpr int threads = 128, blocks_each = 3;  ///< thread blocks of a multiprocessor
+    static constexpr std::uint32_t rows_of_block = 32;
+    static constexpr std::uint64_t least_bytes = 16384;
+
+    static constexpr bool takes(const DeviceLimits& device, std::uint64_t bytes) {
+        return device.compute_capability >= 80 && bytes >= least_bytes;
+    }
+    /// Up to which messages are done at once, so that it stays in the cache.
+    static constexpr std::size_t scratch_bytes(const DeviceLimits& device) { return device.l2_bytes / 2; }
+    /// What is stored of a message: H^1 …, as many as a row or a chunk of it has blocks, and H^row_blocks.
+    static constexpr std::uint32_t powers_of(std::uint32_t row_blocks) {
+        return std::min<std::uint32_t>(row_blocks, 4 * GhashMma::slots) + 1;
+    }
+    static constexpr std::size_t message_bytes(std::uint32_t rows, std::uint32_t row_blocks) {
+        return (powers_of(row_blocks) + std::size_t{rows}) * block_bytes;
+    }
+    static constexpr int lanes(std::uint64_t messages) { return messages >= 4096 ? 4 : 32; }
+};
+
+struct GhashKeysShape {
+    std::uint32_t rows;
+    std::uint32_t row_blocks;  ///< 32, or a multiple of 64
+};
+
+/// `blocks`: whole ones of the longest message. A row costs a product and its share of the matrices besides, about as
+/// much as 20 blocks of it if they are of 32 powers, 32 if of 64; estimated.
+constexpr GhashKeysShape ghash_keys_shape(const DeviceLimits& device, std::uint64_t messages, std::uint64_t blocks) {
+    const std::uint64_t at_once = static_cast<std::uint64_t>(device.multiprocessors) * GhashKeys::blocks_each;
+    GhashKeysShape best{};
+    std::uint64_t least = ~std::uint64_t{0};
+    for (const std::uint32_t row : {32u, 64u, 128u, 192u, 256u}) {
+        const std::uint64_t of_block = std::uint64_t{GhashKeys::rows_of_block} * row;
+        const std::uint64_t parts = (blocks + of_block - 1) / of_block;
+        // Whole rounds of all thread blocks matter only while there are few.
+        const std::uint64_t all = parts * messages;
+        const std::uint64_t rounds8 = all < 8 * at_once ? 8 * ((all + at_once - 1) / at_once) : 8 * all / at_once;
+        const std::uint64_t time = rounds8 * (row + (row == 32 ? 20 : 32));
+        if (time >= least) continue;
+        least = time;
+        best = {static_cast<std::uint32_t>(parts) * GhashKeys::rows_of_block, row};
+    }
+    return best;
+}
 
 }  // namespace warpaes::cuda

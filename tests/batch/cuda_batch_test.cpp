@@ -293,6 +293,37 @@ TEST_P(CudaBatch, LongMessagesOfGcm) {
     }
 }
 
+/// Lengths round those at which rows become longer and more; more messages than are hashed at once; groups of one key
+/// each, of which some have about the same length.
+TEST_P(CudaBatch, LongMessagesOfGcmUnderKeys) {
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        std::vector<GroupSpec> own, groups;
+        for (const std::uint64_t length : {16383u, 16384u, 16385u, 16415u, 20000u, 32767u, 32768u, 32800u, 65535u,
+                                           65537u, 98304u, 140000u, 300016u}) {
+            GroupSpec spec{.key_bytes = 16 + 8 * (length % 3),
+                           .count = 3,
+                           .length = length,
+                           .iv_length = length % 5 == 0 ? 33u : 12u,
+                           .aad_length = length % 4 == 0 ? 0u : length % 100,
+                           .in_place = length % 2 == 0,
+                           .raw_keys = true,
+                           .wrong_tags = 30,
+                           .gap = length % 7 == 0 ? 1u : (16 - length % 16) % 16};
+            own.push_back(spec);
+            spec.count = 1;
+            spec.key_bytes = 16;
+            spec.raw_keys = false;
+            spec.key = static_cast<unsigned>(length % 3);
+            groups.push_back(spec);
+        }
+        check_mode(Mode::gcm, direction, own, 20);
+        check_mode(Mode::gcm, direction, groups, 21);
+        const GroupSpec many{
+            .count = 70, .length = 16400, .iv_length = 12, .aad_length = 13, .raw_keys = true, .wrong_tags = 20};
+        check_mode(Mode::gcm, direction, {many}, 22);
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, CudaBatch, testing::ValuesIn(all_places()),
                          [](const auto& info) { return std::string(info.param.label); });
 

@@ -14,6 +14,7 @@
 
 #include "cuda/kernels/batch_lookup.cuh"
 #include "cuda/kernels/ctr.cuh"
+#include "cuda/launch_table.hpp"
 
 namespace warpaes::cuda {
 
@@ -107,6 +108,7 @@ __device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tab
     const auto whole = static_cast<std::uint32_t>(text.whole);
     const std::uint32_t end = skip + static_cast<std::uint32_t>(text.blocks());
     const auto key = key_of<OneKey>(p.batch, group, message);
+    const auto later_key = at_hand<Rounds, 3>(key);
     const uint4 counter = first_counter(p, group, message);
     const std::uint32_t low = byte_swap(counter.w) & 0xffffu;
     std::uint32_t buffer[4];
@@ -131,7 +133,8 @@ __device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tab
             }
             b = prefix.b(tables, b_of & 0xff, k);
         }
-        const uint4 key_stream = rounds_with<false, Rounds, 3>(tables, prefix.a(tables, place & 0xff, k) ^ b, key);
+        const uint4 key_stream =
+            rounds_with<false, Rounds, 3>(tables, prefix.a(tables, place & 0xff, k) ^ b, later_key);
         if (at < whole) {
             store_block(out, loaded ^ key_stream, text.alignment);
         } else if (at == whole) {
@@ -146,7 +149,8 @@ __device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tab
 }
 
 template <int Rounds, int Tables, bool OneKey>
-__global__ void __launch_bounds__(1024, 1) batch_ctr_kernel(const __grid_constant__ CounterParams p) {
+__global__ void __launch_bounds__(BatchCounters::threads(OneKey), 1)
+    batch_ctr_kernel(const __grid_constant__ CounterParams p) {
     const SharedTables<Tables> tables;
     tables.fill(te0_constant);
     const unsigned lane = lane_id();
@@ -171,7 +175,8 @@ __global__ void __launch_bounds__(1024, 1) batch_ctr_kernel(const __grid_constan
 }
 
 template <int Rounds, int Tables, bool OneKey>
-__global__ void __launch_bounds__(1024, 1) batch_long_ctr_kernel(const __grid_constant__ CounterParams p) {
+__global__ void __launch_bounds__(BatchCounters::threads(OneKey), 1)
+    batch_long_ctr_kernel(const __grid_constant__ CounterParams p) {
     constexpr int width = CounterParams::width;
     constexpr std::uint32_t share = width * warp_lanes;
     const SharedTables<Tables> tables;
@@ -187,6 +192,7 @@ __global__ void __launch_bounds__(1024, 1) batch_long_ctr_kernel(const __grid_co
         const std::uint64_t tasks = CounterParams::tasks_of(group.length, p.at_once);
         const std::uint64_t message = of_group / tasks, of_message = of_group % tasks;
         const auto key = key_of<OneKey>(p.batch, group, message);
+        const auto later_key = at_hand<Rounds, 3>(key);
         std::uint32_t buffer[4];
         const std::uint32_t k[4] = {0, 0, 0, key.round(0, buffer)[3]};
 
@@ -243,7 +249,8 @@ __global__ void __launch_bounds__(1024, 1) batch_long_ctr_kernel(const __grid_co
                     constexpr int group_bytes = warp_lanes * static_cast<int>(block_bytes);
                     const uint4 loaded = load_block(in + i * group_bytes, alignment);
                     const bool wrapped = offset + i * warp_lanes + lane > 0xff;
-                    const uint4 key_stream = rounds_with<false, Rounds, 3>(tables, a[i] ^ (wrapped ? b_next : b), key);
+                    const uint4 key_stream =
+                        rounds_with<false, Rounds, 3>(tables, a[i] ^ (wrapped ? b_next : b), later_key);
                     store_block(out + i * group_bytes, key_stream ^ loaded, alignment);
                 }
                 continue;

@@ -61,11 +61,6 @@ __device__ inline FieldElement power_of(FieldElement h, std::uint64_t n) {
     return result;
 }
 
-__device__ __forceinline__ FieldElement shuffle_xor(FieldElement e, int lanes) {
-    return {__shfl_xor_sync(full_warp, static_cast<unsigned long long>(e.high), lanes),
-            __shfl_xor_sync(full_warp, static_cast<unsigned long long>(e.low), lanes)};
-}
-
 __device__ __forceinline__ std::uint64_t least(std::uint64_t a, std::uint64_t b) {
     return a < b ? a : b;
 }

@@ -54,6 +54,37 @@ struct SlotKey {
     }
 };
 
+/// or a slot's round keys from `First` on, in registers: for many blocks, as reading one for all lanes takes four
+/// passes of the load-store unit, so many as four lookups. There is room for ten; of AES-256 two are read again.
+template <int Rounds, int First>
+struct RegisterKey {
+    static constexpr int end = Rounds < First + 10 ? Rounds + 1 : First + 10;
+    SlotKey rest;
+    std::uint32_t words[4 * (end - First)];
+    __device__ __forceinline__ explicit RegisterKey(const SlotKey& key) : rest(key) {
+#pragma unroll
+        for (int r = First; r < end; ++r) {
+            std::uint32_t buffer[4];
+            const std::uint32_t* k = key.round(r, buffer);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) words[4 * (r - First) + i] = k[i];
+        }
+    }
+    __device__ __forceinline__ const std::uint32_t* round(int r, std::uint32_t (&buffer)[4]) const {
+        return r < end ? words + 4 * (r - First) : rest.round(r, buffer);
+    }
+};
+
+/// What rounds from `First` on take their keys from, for many blocks.
+template <int Rounds, int First>
+__device__ __forceinline__ SharedKey at_hand(const SharedKey& key) {
+    return key;
+}
+template <int Rounds, int First>
+__device__ __forceinline__ RegisterKey<Rounds, First> at_hand(const SlotKey& key) {
+    return RegisterKey<Rounds, First>(key);
+}
+
 template <bool OneKey>
 using KeyOf = std::conditional_t<OneKey, SharedKey, SlotKey>;
 

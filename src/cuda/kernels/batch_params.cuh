@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "aes/ghash.hpp"
 #include "aes/types.hpp"
 #include "cuda/kernels/key_slot.hpp"
 #include "cuda/kernels/simt.cuh"
@@ -131,6 +132,19 @@ struct GcmBatchParams {
     uint4* j0s;                ///< a block for every message whose IV is not of 12 bytes
     uint4* pads;               ///< E(J0) of every message
     uint4* digests;            ///< S of every message (SP 800-38D, 7.1, step 5); of long ones at first that of the text
+    std::uint32_t decrypts;
+};
+
+/// GHASH of long messages under keys of their own (ghash_keys.cuh): every text is `rows` rows of `row_blocks` blocks,
+/// zeros in front making up for what is missing.
+struct GhashKeysParams {
+    const BatchGroup* groups;
+    std::uint32_t group_count;
+    std::uint64_t first, end;  ///< numbers of messages
+    std::uint32_t rows, row_blocks;
+    FieldElement* powers;  ///< of each message from `first` on, GhashKeys::powers_of
+    uint4* digests;        ///< of each message from `first` on, one of each row
+    uint4* sums;           ///< of message `number`: what its text gives
     std::uint32_t decrypts;
 };
 

@@ -83,5 +83,9 @@ Kernel<GcmBatchParams> gcm_finish_kernel_for();
 Kernel<GcmBatchParams> gcm_j0_kernel_for();
 Kernel<GcmBatchParams> gcm_settle_kernel_for();
 Kernel<StatusParams> statuses_kernel_for();
+/// GHASH of long messages under keys of their own, in this order. `lanes` a message: 4 or 32.
+Kernel<GhashKeysParams> ghash_powers_kernel_for();
+Kernel<GhashKeysParams> ghash_keys_kernel_for(bool wide, bool aligned);
+Kernel<GhashKeysParams> ghash_keys_sum_kernel_for(int lanes);
 
 }  // namespace warpaes::cuda

@@ -178,6 +178,11 @@ private:
     std::uint32_t masked_[9][4];
 };
 
+__device__ __forceinline__ FieldElement shuffle_xor(FieldElement e, int lanes) {
+    return {__shfl_xor_sync(full_warp, static_cast<unsigned long long>(e.high), lanes),
+            __shfl_xor_sync(full_warp, static_cast<unsigned long long>(e.low), lanes)};
+}
+
 __device__ __forceinline__ FieldElement shuffle_down(FieldElement e, unsigned lanes) {
     return {__shfl_down_sync(full_warp, static_cast<unsigned long long>(e.high), lanes),
             __shfl_down_sync(full_warp, static_cast<unsigned long long>(e.low), lanes)};

@@ -107,9 +107,9 @@ public:
     __device__ __forceinline__ explicit Powers(unsigned offset = 0)
         : at_(reinterpret_cast<uint4*>(dynamic_shared() + offset)) {}
 
-    /// All threads of the block; a barrier has to follow. `powers`: H^1 …
-    __device__ __forceinline__ void fill(const FieldElement* powers) const {
-        for (unsigned i = threadIdx.x; i < Slots * warp_lanes; i += blockDim.x) {
+    /// All threads of the block; a barrier has to follow. `powers`: H^1 … `slots`: how many are wanted.
+    __device__ __forceinline__ void fill(const FieldElement* powers, unsigned slots = Slots) const {
+        for (unsigned i = threadIdx.x; i < slots * warp_lanes; i += blockDim.x) {
             const unsigned slot = i / warp_lanes, lane = i % warp_lanes, g = lane / 4, q = lane % 4;
             std::uint32_t v[8];
             sequence_of(powers[4 * slot + 3 - q], g, v);
@@ -149,8 +149,8 @@ public:
 
     __device__ __forceinline__ explicit Powers(unsigned offset = 0) : at_(dynamic_shared() + offset) {}
 
-    __device__ __forceinline__ void fill(const FieldElement* powers) const {
-        for (unsigned i = threadIdx.x; i < Slots * warp_lanes; i += blockDim.x) {
+    __device__ __forceinline__ void fill(const FieldElement* powers, unsigned slots = Slots) const {
+        for (unsigned i = threadIdx.x; i < slots * warp_lanes; i += blockDim.x) {
             const unsigned slot = i / warp_lanes, lane = i % warp_lanes, g = lane / 4, q = lane % 4;
             std::uint32_t v[8];
             sequence_of(powers[4 * slot + 3 - q], g, v);
@@ -182,23 +182,62 @@ private:
 /// A row of the message, as one lane reads it: every fourth block.
 struct RowReader {
     const std::uint8_t* at;  ///< of the next four blocks, where this lane's is
-    std::uint64_t row;       ///< number among all; beyond the last there are only zeros
     std::uint32_t missing;   ///< blocks before this lane's first
 
-    __device__ __forceinline__ RowReader(const RowParams& p, std::uint64_t number, unsigned q) : row(number) {
-        const std::uint64_t segment = row / p.rows, first = row % p.rows * p.row_blocks;
-        const std::uint64_t zeros = p.rows * p.row_blocks - p.text.bytes_of(segment) / block_bytes;
-        at = p.text.data + segment * p.text.stride + (first + q) * block_bytes - zeros * block_bytes;
-        const std::uint64_t here = zeros <= first ? 0 : zeros - first < p.row_blocks ? zeros - first : p.row_blocks;
-        missing = static_cast<std::uint32_t>(segment < p.text.count ? here : p.row_blocks);
+    /// `text`: `blocks` blocks, with zeros in front `of` ones. The row has `row_blocks` of them from `first` on, or
+    /// only zeros if it is not `present`.
+    __device__ __forceinline__ RowReader(const std::uint8_t* text, std::uint64_t blocks, std::uint64_t of,
+                                         std::uint64_t first, std::uint64_t row_blocks, bool present, unsigned q) {
+        const std::uint64_t zeros = of - blocks;
+        at = text + (first + q) * block_bytes - zeros * block_bytes;
+        const std::uint64_t here = zeros <= first ? 0 : zeros - first < row_blocks ? zeros - first : row_blocks;
+        missing = static_cast<std::uint32_t>(present ? here : row_blocks);
         missing = missing > q ? missing - q : 0;
     }
 };
 
-template <int Stages, int Batch, int Slots, int Threads, bool Aligned, bool Wide>
-__global__ void __launch_bounds__(Threads, 1) ghash_mma_kernel(const __grid_constant__ RowParams p) {
+/// The digests of a warp's eight rows of `quads` times four blocks: row g's in its lane q = 0.
+template <int Stages, int Batch, int Slots, bool Wide>
+__device__ __forceinline__ uint4 digest_of_rows(const Powers<Slots, Wide>& powers, RowReader& reader,
+                                                std::uint32_t quads, std::uint32_t alignment, unsigned q) {
     constexpr unsigned ahead = Stages * Batch;
     static_assert(Slots % ahead == 0 && 4 * Slots <= HashKey::count);
+    const auto load = [&](std::uint32_t quad, int ahead) {
+        return 4 * (quad + ahead) >= reader.missing && quad + ahead < quads
+                   ? load_block(reader.at + ahead * 4 * static_cast<int>(block_bytes), alignment)
+                   : make_uint4(0, 0, 0, 0);
+    };
+    uint4 x[Stages][Batch];
+#pragma unroll
+    for (int u = 0; u < static_cast<int>(ahead); ++u) x[u / Batch][u % Batch] = load(0, u);
+    RowCounts counts;
+    bool add = false;
+    uint4 digest{};
+    for (std::uint32_t quad = 0; quad < quads; quad += ahead) {
+        const unsigned slot = (quads - 1 - quad) % Slots;
+#pragma unroll
+        for (int s = 0; s < Stages; ++s) {
+            powers.begin();
+#pragma unroll
+            for (int u = 0; u < Batch; ++u) {
+                powers.multiply(counts, x[s][u], slot - s * Batch - u, s + u != 0 || add);
+            }
+            powers.end();
+#pragma unroll
+            for (int u = 0; u < Batch; ++u) x[s][u] = load(quad, (s + Stages) * Batch + u);
+        }
+        reader.at += ahead * 4 * block_bytes;
+        add = slot != ahead - 1;
+        if (!add) {
+            digest = counts.digest(q);
+            if (q == 0) x[0][0] = x[0][0] ^ digest;
+        }
+    }
+    return digest;
+}
+
+template <int Stages, int Batch, int Slots, int Threads, bool Aligned, bool Wide>
+__global__ void __launch_bounds__(Threads, 1) ghash_mma_kernel(const __grid_constant__ RowParams p) {
     const std::uint32_t alignment = Aligned ? 16 : p.text.alignment;
     const Powers<Slots, Wide && has_wide_mma> powers;
     powers.fill(p.powers);
@@ -212,38 +251,10 @@ __global__ void __launch_bounds__(Threads, 1) ghash_mma_kernel(const __grid_cons
     const std::uint64_t rounds = (rows + global_warps() * rows_per_warp - 1) / (global_warps() * rows_per_warp);
     for (std::uint64_t round = 0; round < rounds; ++round) {
         const std::uint64_t row = (round * global_warps() + global_warp()) * rows_per_warp + g;
-        RowReader reader(p, row, q);
-        const auto load = [&](std::uint32_t quad, int ahead) {
-            return 4 * (quad + ahead) >= reader.missing && quad + ahead < quads
-                       ? load_block(reader.at + ahead * 4 * static_cast<int>(block_bytes), alignment)
-                       : make_uint4(0, 0, 0, 0);
-        };
-        uint4 x[Stages][Batch];
-#pragma unroll
-        for (int u = 0; u < static_cast<int>(ahead); ++u) x[u / Batch][u % Batch] = load(0, u);
-        RowCounts counts;
-        bool add = false;
-        uint4 digest{};
-        for (std::uint32_t quad = 0; quad < quads; quad += ahead) {
-            const unsigned slot = (quads - 1 - quad) % Slots;
-#pragma unroll
-            for (int s = 0; s < Stages; ++s) {
-                powers.begin();
-#pragma unroll
-                for (int u = 0; u < Batch; ++u) {
-                    powers.multiply(counts, x[s][u], slot - s * Batch - u, s + u != 0 || add);
-                }
-                powers.end();
-#pragma unroll
-                for (int u = 0; u < Batch; ++u) x[s][u] = load(quad, (s + Stages) * Batch + u);
-            }
-            reader.at += ahead * 4 * block_bytes;
-            add = slot != ahead - 1;
-            if (!add) {
-                digest = counts.digest(q);
-                if (q == 0) x[0][0] = x[0][0] ^ digest;
-            }
-        }
+        const std::uint64_t segment = row / p.rows;
+        RowReader reader(p.text.data + segment * p.text.stride, p.text.bytes_of(segment) / block_bytes,
+                         p.rows * p.row_blocks, row % p.rows * p.row_blocks, p.row_blocks, segment < p.text.count, q);
+        const uint4 digest = digest_of_rows<Stages, Batch>(powers, reader, quads, alignment, q);
         if (q == 0 && row < rows) {
             if (p.digests != nullptr) {
                 p.digests[row] = digest;

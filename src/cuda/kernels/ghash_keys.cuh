@@ -1,0 +1,132 @@
+// GHASH of long messages, each perhaps under a key of its own, on tensor cores (ghash_mma.cuh): the powers of H are made
+// for every message, by one kernel for many; then each thread block hashes 32 rows of one; and what is left, a digest a
+// row, is put together by carry-less products, of which it takes one where the text has as many blocks as a row.
+//
+// A thread block has but one group of four warps, so that three of them share a multiprocessor: while one makes the
+// matrices of its message, others hash.
+#pragma once
+
+#include "cuda/kernels/batch_message.cuh"
+#include "cuda/kernels/field.cuh"
+#include "cuda/kernels/ghash_mma.cuh"
+
+namespace warpaes::cuda {
+
+__device__ __forceinline__ uint4* digests_of(const GhashKeysParams& p, std::uint64_t number) {
+    return p.digests + (number - p.first) * p.rows;
+}
+__device__ __forceinline__ FieldElement* powers_of(const GhashKeysParams& p, std::uint64_t number) {
+    return p.powers + (number - p.first) * GhashKeys::powers_of(p.row_blocks);
+}
+
+/// What GHASH takes of a message beside associated data and lengths.
+struct CiphertextBlocks {
+    const std::uint8_t* at;
+    std::uint64_t whole;
+    std::uint32_t rest;
+
+    __device__ __forceinline__ CiphertextBlocks(const BatchMessage& m, bool decrypts)
+        : at(decrypts ? m.group->input + m.index * m.group->input_stride
+                      : m.group->output + m.index * m.group->output_stride),
+          whole(m.group->length / block_bytes),
+          rest(static_cast<std::uint32_t>(m.group->length % block_bytes)) {}
+};
+
+/// h^(i + 1) for i below a row's slots, and what passes over a row, h^row_blocks. Eight lanes a message: lane l has
+/// h^(l + 1), and each further power of its own is h^8 away.
+__global__ void __launch_bounds__(256, 2) ghash_powers_kernel(const __grid_constant__ GhashKeysParams p) {
+    constexpr unsigned lanes = 8;
+    const unsigned lane = lane_id() % lanes;
+    const std::uint64_t messages = p.end - p.first, step = global_threads() / lanes;
+    // Lanes without a message take the last one's part and leave it.
+    for (std::uint64_t first = (global_thread() - lane_id()) / lanes; first < messages; first += step) {
+        const std::uint64_t unit = first + lane_id() / lanes;
+        const std::uint64_t number = p.first + (unit < messages ? unit : messages - 1);
+        const FieldElement h = element_of(BatchMessage(p, number).key_slot()[key_slot_h]);
+        FieldElement own = h, power = h;
+#pragma unroll 1
+        for (unsigned bit = 1; bit < lanes; bit *= 2) {
+            const FieldElement longer = product(own, power);
+            if ((lane & bit) != 0) own = longer;
+            power = square(power);
+        }
+        const Multiplier on(power);
+        FieldElement* const out = powers_of(p, number);
+        const unsigned count = GhashKeys::powers_of(p.row_blocks) - 1;
+#pragma unroll 1
+        for (unsigned i = lane;; i += lanes) {
+            if (unit < messages) out[i] = own;
+            if (i + lanes >= count) break;
+            own = on.times(own);
+        }
+        // The last lane has h^count; a row is a whole number of times as long.
+        if (lane == lanes - 1 && unit < messages) {
+            FieldElement over = own;
+#pragma unroll 1
+            for (unsigned long_as = count; long_as < p.row_blocks; long_as += count) over = product(over, own);
+            out[count] = over;
+        }
+        __syncwarp();
+    }
+}
+
+/// A thread block for each 32 rows of a message.
+template <int Stages, int Batch, int Slots, bool Aligned, bool Wide>
+__global__ void __launch_bounds__(GhashKeys::threads, 3) ghash_keys_kernel(const __grid_constant__ GhashKeysParams p) {
+    const std::uint32_t parts = p.rows / GhashKeys::rows_of_block;
+    const std::uint64_t number = p.first + blockIdx.x / parts;
+    const BatchMessage m(p, number);
+    const std::uint32_t alignment = Aligned ? 16 : m.group->alignment;
+    const Powers<Slots, Wide && has_wide_mma> powers;
+    const std::uint32_t quads = p.row_blocks / 4;
+    powers.fill(powers_of(p, number), quads < Slots ? quads : unsigned{Slots});
+    __syncthreads();
+
+    const unsigned q = lane_id() % 4;
+    const std::uint32_t row = blockIdx.x % parts * GhashKeys::rows_of_block + threadIdx.x / 4;
+    static_assert(GhashKeys::rows_of_block * 4 == GhashKeys::threads);
+    const CiphertextBlocks text(m, p.decrypts != 0);
+    RowReader reader(text.at, text.whole, std::uint64_t{p.rows} * p.row_blocks, std::uint64_t{row} * p.row_blocks,
+                     p.row_blocks, true, q);
+    const uint4 digest = digest_of_rows<Stages, Batch>(powers, reader, quads, alignment, q);
+    if (q == 0) digests_of(p, number)[row] = digest;
+}
+
+/// The digest of a message's text of those of its rows: some lanes a message, each with every `Lanes`th row.
+template <int Lanes>
+__global__ void __launch_bounds__(GhashKeys::threads, 3)
+    ghash_keys_sum_kernel(const __grid_constant__ GhashKeysParams p) {
+    const unsigned lane = lane_id() % Lanes;
+    const std::uint64_t messages = p.end - p.first, step = global_threads() / Lanes;
+    for (std::uint64_t first = (global_thread() - lane_id()) / Lanes; first < messages; first += step) {
+        const std::uint64_t unit = first + lane_id() / Lanes;
+        const std::uint64_t number = p.first + (unit < messages ? unit : messages - 1);
+        // over^(Lanes - 1 - lane), and over^Lanes
+        FieldElement own = field_one, power = powers_of(p, number)[GhashKeys::powers_of(p.row_blocks) - 1];
+#pragma unroll 1
+        for (unsigned bit = 1; bit < Lanes; bit *= 2) {
+            const FieldElement longer = product(own, power);
+            if (((Lanes - 1 - lane) & bit) != 0) own = longer;
+            power = square(power);
+        }
+        const Multiplier skip(power);
+        const uint4* const digests = digests_of(p, number);
+        FieldElement y = element_of(digests[lane]);
+#pragma unroll 1
+        for (std::uint32_t row = lane + Lanes; row < p.rows; row += Lanes) y = skip.times(y) ^ element_of(digests[row]);
+        y = product(y, own);
+        for (int lanes = Lanes / 2; lanes != 0; lanes /= 2) y = y ^ shuffle_xor(y, lanes);
+        if (lane == 0 && unit < messages) {
+            const BatchMessage m(p, number);
+            const CiphertextBlocks text(m, p.decrypts != 0);
+            if (text.rest != 0) {
+                const uint4 tail = load_tail(text.at + text.whole * block_bytes, text.rest);
+                y = product(y ^ element_of(tail), element_of(m.key_slot()[key_slot_h]));
+            }
+            p.sums[number] = block_of(y);
+        }
+        __syncwarp();
+    }
+}
+
+}  // namespace warpaes::cuda
