@@ -42,13 +42,47 @@ std::optional<double> ahead_from(const Row& a, const Row& b) {
     return from;
 }
 
-std::string region(const std::string& where, const Row& gpu, const Row& cpu, const std::string& cpu_name) {
+struct Processor {
+    std::string name;
+    Row row;
+};
+
+/// One sentence: against each of the processors.
+std::string region(const std::string& where, const Row& gpu, const std::vector<Processor>& processors) {
     const std::size_t last = gpu.size() - 1;
-    const auto from = ahead_from(gpu, cpu);
-    const std::string at_last =
-        fmt::format("at {} {} against {}", size_of(gpu.x()[last]), gb_per_s(gpu[last]), gb_per_s(cpu[last]));
-    return from ? fmt::format("{}: worth it from {} on, against {}; {}.", where, size_of(*from), cpu_name, at_last)
-                : fmt::format("{}: not worth it at any size measured, against {}; {}.", where, cpu_name, at_last);
+    std::string against;
+    for (const Processor& cpu : processors) {
+        const auto from = ahead_from(gpu, cpu.row);
+        against += fmt::format("{} {} against {} ({})", against.empty() ? " worth it" : ",",
+                               from ? fmt::format("from {} on", size_of(*from)) : std::string("at no size measured"),
+                               cpu.name, gb_per_s(cpu.row[last]));
+    }
+    return fmt::format("{}:{}; the GPU does {} at {}.", where, against, gb_per_s(gpu[last]), size_of(gpu.x()[last]));
+}
+
+std::string in_device_memory(const Row& device) {
+    return fmt::format("Text in the GPU's memory: always, {} at {}; it would have to be copied to the CPU and back.",
+                       gb_per_s(device[device.size() - 1]), size_of(device.x().back()));
+}
+
+std::string all_threads(const Figures& figures) {
+    return fmt::format("the CPU with {} threads", figures.record().options.threads);
+}
+
+/// Of each place of files that was measured: `f(panel, cpu, gpu)`, and its sentence.
+template <typename F>
+void add_files(const Figures& figures, std::vector<std::string>& sentences, const F& f) {
+    for (const char* place : {"On a tmpfs", "On a disk"}) {
+        try {
+            const Panel& panel = figures.panel("P.encryption", place);
+            const Row cpu = Figures::row(panel, "warpaes enc"), gpu = Figures::row(panel, "warpaes enc on the GPU");
+            f(panel, cpu, gpu);
+            sentences.push_back(region(place == std::string("On a disk") ? "A file on a disk, process and all"
+                                                                         : "A file in memory, process and all",
+                                       gpu, {{all_threads(figures), cpu}}));
+        } catch (const Missing&) {
+        }
+    }
 }
 
 /// Of W.worth.
@@ -58,25 +92,25 @@ Worth of_memory(const Figures& figures) {
     worth.from = "W.worth";
     worth.sizes = panel.x.values;
     for (const Series& s : panel.series) worth.add(s.name, s.name.starts_with("GPU") ? "gpu" : "cpu", Row(panel, s));
-    for (const char* cpu : {"vaes, all threads", "aesni, all threads", "aesni, one thread"}) {
+    try {
+        worth.sentences.push_back(in_device_memory(Figures::row(panel, "GPU, device memory")));
+    } catch (const Missing&) {
+        worth.sentences.emplace_back("There is no GPU here.");
+        return worth;
+    }
+    // From the least that a machine has to the most.
+    std::vector<Processor> processors;
+    for (const char* cpu : {"aesni, one thread", "aesni, all threads", "vaes, all threads"}) {
         try {
-            const Row of_cpu = Figures::row(panel, cpu);
-            worth.sentences.push_back(
-                region("Text in page-locked memory", Figures::row(panel, "GPU, page-locked memory"), of_cpu, cpu));
-            worth.sentences.push_back(
-                region("Text in pageable memory", Figures::row(panel, "GPU, pageable memory"), of_cpu, cpu));
+            processors.push_back({cpu, Figures::row(panel, cpu)});
         } catch (const Missing&) {
         }
     }
-    try {
-        const Row device = Figures::row(panel, "GPU, device memory");
+    for (const char* memory : {"page-locked memory", "pageable memory"}) {
         worth.sentences.push_back(
-            fmt::format("Text in the GPU's memory: always, {} at {}; it would have to be copied to "
-                        "the CPU and back.",
-                        gb_per_s(device[device.size() - 1]), size_of(device.x().back())));
-    } catch (const Missing&) {
-        worth.sentences.emplace_back("There is no GPU here.");
+            region(fmt::format("Text in {}", memory), Figures::row(panel, fmt::format("GPU, {}", memory)), processors));
     }
+    add_files(figures, worth.sentences, [](const Panel&, const Row&, const Row&) {});
     return worth;
 }
 
@@ -84,21 +118,12 @@ Worth of_memory(const Figures& figures) {
 Worth of_files(const Figures& figures) {
     Worth worth;
     worth.from = "P.encryption, H.ctr";
-    const std::string threads = fmt::format("the CPU with {} threads", figures.record().options.threads);
-    for (const char* place : {"On a tmpfs", "On a disk"}) {
-        try {
-            const Panel& panel = figures.panel("P.encryption", place);
-            const Row cpu = Figures::row(panel, "warpaes enc");
-            const bool first = worth.sizes.empty();
-            if (first) worth.sizes = panel.x.values, worth.add(threads, "cpu", cpu);
-            const Row gpu = Figures::row(panel, "warpaes enc on the GPU");
-            if (first) worth.add("the GPU", "gpu", gpu);
-            worth.sentences.push_back(region(place == std::string("On a disk") ? "A file on a disk, process and all"
-                                                                               : "A file in memory, process and all",
-                                             gpu, cpu, threads));
-        } catch (const Missing&) {
-        }
-    }
+    add_files(figures, worth.sentences, [&](const Panel& panel, const Row& cpu, const Row& gpu) {
+        if (!worth.sizes.empty()) return;
+        worth.sizes = panel.x.values;
+        worth.add(all_threads(figures), "cpu", cpu);
+        worth.add("the GPU", "gpu", gpu);
+    });
     try {
         const Row locked = figures.row("H.ctr", "CTR with transfers", "production"),
                   device = figures.row("H.ctr", "CTR, kernel alone", "production");
@@ -107,10 +132,7 @@ Worth of_files(const Figures& figures) {
                         "its threads was not set beside it in this record.",
                         gb_per_s(locked[0]), size_of(locked.x()[0]), gb_per_s(locked[locked.size() - 1]),
                         size_of(locked.x().back())));
-        worth.sentences.push_back(
-            fmt::format("Text in the GPU's memory: always, {} at {}; it would have to be copied to "
-                        "the CPU and back.",
-                        gb_per_s(device[device.size() - 1]), size_of(device.x().back())));
+        worth.sentences.push_back(in_device_memory(device));
     } catch (const Missing&) {
     }
     return worth;

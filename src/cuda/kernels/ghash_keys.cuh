@@ -1,6 +1,7 @@
-// GHASH of long messages, each perhaps under a key of its own, on tensor cores (ghash_mma.cuh): the powers of H are made
-// for every message, by one kernel for many; then each thread block hashes 32 rows of one; and what is left, a digest a
-// row, is put together by carry-less products, of which it takes one where the text has as many blocks as a row.
+// GHASH of long messages, each perhaps under a key of its own, on tensor cores (ghash_mma.cuh): the powers of H are
+// made for every message, by one kernel for many; then each thread block hashes 32 rows of one; and what is left, a
+// digest a row, is put together by carry-less products, of which it takes one where the text has as many blocks as a
+// row.
 //
 // A thread block has but one group of four warps, so that three of them share a multiprocessor: while one makes the
 // matrices of its message, others hash.
