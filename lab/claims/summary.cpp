@@ -173,12 +173,12 @@ std::vector<std::string> findings(const Record& record) {
             for (const Fact& fact : entry.result.facts) {
                 if (!fact.name.starts_with("|t|")) continue;
                 if (fact.name.find("shared memory") != std::string::npos) shared = std::max(shared, fact.value);
-                if (fact.name.find("production") != std::string::npos) ours = std::max(ours, fact.value);
+                if (fact.name.find("production's functions") != std::string::npos) ours = std::max(ours, fact.value);
             }
         }
         if (shared == 0 || ours == 0) throw Missing("W.leakage");
         return fmt::format(
-            "T-tables in shared memory tell text and key by their time (|t| {:.0f}); of production's kernels "
+            "T-tables in shared memory tell text and key by their time (|t| {:.0f}); of production's functions "
             "|t| is at most {:.1f}, where chance ends at 4.5.",
             shared, ours);
     });

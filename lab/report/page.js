@@ -164,7 +164,8 @@ function verdictsOf(experiment) {
   if (!verdicts.length) return null;
   const word = holds => `${HOLDS[holds][0].toUpperCase()}${HOLDS[holds].slice(1)}`;
   const said = claim => CLAIMS.has(claim) ? [html("cite", {title: claim}, prose(CLAIMS.get(claim).says)), ". "] : [];
-  return html("ul", {class: "verdicts"},
+  const question = experiment.paper === "W" ? "What it shows" : "Does the published conclusion hold?";
+  return html("ul", {class: "verdicts", "aria-label": question},
     verdicts.map(({claim, holds, sentence}) => html("li", {class: holds}, holdsMark(holds),
                    html("p", null, said(claim), html("strong", null, `${word(holds)}. `), prose(sentence)))));
 }
@@ -191,18 +192,13 @@ function experimentOf(experiment, commit) {
       html("p", {class: `callout ${experiment.status}`}, html("strong", null, `${STATUS[experiment.status]}. `), why));
   }
   const verdicts = verdictsOf(experiment);
-  if (verdicts)
-    article.append(
-      html("h4", {class: "label"}, experiment.paper === "W" ? "What it shows" : "Does the published conclusion hold?"),
-      verdicts);
+  if (verdicts) article.append(verdicts);
   article.append(
     ...experiment.result.panels.map((panel, i) => (isOpen(i, experiment) ? panelOf : foldedPanelOf)(panel, i, key)));
   const {facts} = experiment.result;
-  if (facts.length > 2) {
-    article.append(
-      html("details", {class: "more"}, html("summary", null, `${facts.length} other figures`), factsTable(facts)));
-  } else if (facts.length) {
-    article.append(factsTable(facts));
+  if (facts.length) {
+    const summary = facts.length === 1 ? "1 other figure" : `${facts.length} other figures`;
+    article.append(html("details", {class: "more"}, html("summary", null, summary), factsTable(facts)));
   }
   if (experiment.result.notes.length) {
     article.append(html("h4", {class: "label"}, "Notes"),

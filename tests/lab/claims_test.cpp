@@ -357,12 +357,12 @@ TEST(Claims, SilenceOfLaunchesIsWorthWhatTheControlIs) {
         made.fact("W.leakage", fmt::format("|t|, production's launches, {}, text", name), 2);
     }
     EXPECT_EQ(made.holds("W.launches-silent"), Holds::open) << "no control";
-    made.fact("W.leakage", "|t|, T-tables' launches, ECB, text", 3);
-    EXPECT_EQ(made.holds("W.launches-silent"), Holds::open) << "a control that was not found";
-    made.of("W.leakage").result.facts.back().value = 300;
-    EXPECT_EQ(made.holds("W.launches-silent"), Holds::yes);
+    made.fact("W.leakage", "|t|, T-tables' launches, ECB, text", 300);
+    EXPECT_EQ(made.holds("W.launches-silent"), Holds::open) << "one control";
     made.of("W.leakage").result.facts.back().value = 3;
-    made.fact("W.leakage", "|t|, T-tables' launches, ECB, equal blocks, text", 300);
+    made.fact("W.leakage", "|t|, T-tables' launches, ECB, equal blocks, text", 3);
+    EXPECT_EQ(made.holds("W.launches-silent"), Holds::open) << "controls that were not found";
+    made.of("W.leakage").result.facts.back().value = 300;
     EXPECT_EQ(made.holds("W.launches-silent"), Holds::yes) << "found where lanes are equal";
     made.fact("W.leakage", "|t|, production's launches, CTR, key", 12);
     EXPECT_EQ(made.holds("W.launches-silent"), Holds::no);
