@@ -146,9 +146,11 @@ public:
     [[nodiscard]] virtual std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes,
                                                           Pool* pool = nullptr) = 0;
 
-    /// What does short messages of this mode without a lane; null if there is nothing better than a lane. It notes all
-    /// of the stack that it uses. Never fails for want of anything, if the direction is parallel.
-    [[nodiscard]] virtual ShortFunction short_function(Mode /*mode*/, Direction /*direction*/) const noexcept {
+    /// What does short messages of this mode with keys of so many rounds without a lane; null if there is nothing
+    /// better than a lane. It notes all of the stack that it uses. Never fails for want of anything, if the direction
+    /// is parallel.
+    [[nodiscard]] virtual ShortFunction short_function(Mode /*mode*/, Direction /*direction*/,
+                                                       int /*rounds*/) const noexcept {
         return nullptr;
     }
 

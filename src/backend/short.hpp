@@ -15,18 +15,19 @@ struct ShortMessage {
     Mode mode;
     Direction direction;
     const ExpandedKey* key;
+    const std::uint8_t* round_keys;  ///< of the cipher
     const std::uint8_t* iv;  ///< 16 bytes, GCM 12, ECB none
     const std::uint8_t* input;
     std::uint8_t* output;  ///< equal to the input or disjoint
     std::uint64_t length;  ///< bytes; CFB1: bits
     // GCM:
-    const std::uint8_t* aad;
-    std::uint64_t aad_length;
-    std::uint8_t* tag;  ///< written, or on decryption expected
-    std::uint64_t tag_length;
+    const std::uint8_t* aad = nullptr;
+    std::uint64_t aad_length = 0;
+    std::uint8_t* tag = nullptr;  ///< written, or on decryption expected
+    std::uint64_t tag_length = 0;
     // XTS:
-    const ExpandedKey* tweak_key;
-    std::uint64_t data_unit;
+    const ExpandedKey* tweak_key = nullptr;
+    std::uint64_t data_unit = 0;
 };
 
 /// False: the tag is not the message's, and the output is to be wiped.

@@ -14,12 +14,6 @@ void run_gcm_aesni(const SimdGcm& run) {
     run_gcm<Xmm>(run);
 }
 
-void short_ctr_aesni(const ShortMessage& message, int rounds, const std::uint8_t* keys) {
-    short_ctr<Xmm>(message, rounds, keys);
-}
-
-void short_gcm_aesni(const ShortMessage& message, int rounds, const SimdShortGcm& with, std::uint8_t* tag) {
-    short_gcm<Xmm>(message, rounds, with, tag);
-}
+const SimdShortKernels short_kernels_aesni = make_short_kernels<Xmm>();
 
 }  // namespace warpaes::cpu

@@ -11,6 +11,7 @@ struct Xmm {
     using Reg = __m128i;
     static constexpr std::size_t bytes = 16;
     static constexpr std::size_t unroll = 8;
+    static constexpr bool has_masks = false;  ///< a part of a vector is loaded and stored as fast as a whole
     static constexpr std::size_t registers = 16;
 
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) {

@@ -12,7 +12,7 @@ namespace warpaes::cpu {
 using RunFunction = void (*)(const Run&);
 using GcmFunction = void (*)(const GcmRun&);
 /// See Backend::short_function.
-using ShortFunctions = ShortFunction (*)(Mode, Direction) noexcept;
+using ShortFunctions = ShortFunction (*)(Mode, Direction, int rounds) noexcept;
 /// Groups of many messages, for the lane.
 using BatchFunction = void (*)(StretchLane&, std::span<const MessageGroup>);
 
@@ -32,8 +32,8 @@ public:
     [[nodiscard]] const std::vector<BackendInfo>& info() const noexcept override { return info_; }
     /// Throws Error{BACKEND} if it cannot run here.
     [[nodiscard]] std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes, Pool* pool) override;
-    [[nodiscard]] ShortFunction short_function(Mode mode, Direction direction) const noexcept override {
-        return functions_.short_function(mode, direction);
+    [[nodiscard]] ShortFunction short_function(Mode mode, Direction direction, int rounds) const noexcept override {
+        return functions_.short_function(mode, direction, rounds);
     }
 
 private:

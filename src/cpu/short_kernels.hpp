@@ -14,41 +14,91 @@ namespace warpaes::cpu {
 /// What a kernel's callees take: memcpy, and what notes it.
 inline constexpr std::size_t leaf_stack = 128;
 
-template <class V, int Rounds>
-[[gnu::noinline]] void short_ctr_of_rounds(const ShortMessage& m, const std::uint8_t* keys) {
-    note_stack_depth(leaf_stack);
-    std::uint64_t high = load_big_endian(m.iv), low = load_big_endian(m.iv + 8);
-    const std::uint8_t* input = m.input;
-    std::uint8_t* output = m.output;
-    if (m.length <= V::bytes && low < 0 - V::bytes / 16) {  // one vector: the loops' constants would take longer
-        PlainCounter<V, Rounds> counter(keys, high, low);
-        if (m.length == V::bytes) return counter.template step<1>(input, output, Whole{});
-        if (m.length != 0) return counter.template step<1>(input, output, Part{m.length});
-        return;
+/// The last N vectors of CTR, of which the last has `part` bytes.
+template <class V, int Rounds, std::size_t N>
+WARPAES_INLINE void ctr_end(const std::uint8_t* keys, PlainGcmCounter<V>& counter, const std::uint8_t* input,
+                            std::uint8_t* output, std::size_t part) {
+    typename V::Reg s[N];
+    counter.next(s);
+    middle_rounds<V, false, 1, Rounds>(s, keys);
+    const auto last = round_key<V>(keys, Rounds);
+    WARPAES_UNROLL
+    for (std::size_t i = 0; i + 1 < N; ++i) {
+        s[i] = V::aesenclast(s[i], V::bxor(last, V::load(input + i * V::bytes, Whole{})));
     }
-    for (std::size_t left = m.length; left != 0;) {
-        const std::uint64_t until_carry = 0 - low;  // 0 stands for 2^64
-        const std::size_t piece = until_carry == 0 || left / 16 < until_carry ? left : 16 * until_carry;
-        PlainCounter<V, Rounds> counter(keys, high, low);
-        walk<V, V::unroll>(counter, input, output, piece);
-        input += piece;
-        output += piece;
-        left -= piece;
-        low = 0;
-        ++high;
+    constexpr std::size_t at = (N - 1) * V::bytes;
+    s[N - 1] = V::aesenclast(s[N - 1], V::bxor(last, V::load(input + at, Part{part})));
+    WARPAES_UNROLL
+    for (std::size_t i = 0; i + 1 < N; ++i) V::store(output + i * V::bytes, s[i], Whole{});
+    V::store(output + at, s[N - 1], Part{part});
+}
+
+/// CTR within the counter's last 32 bits.
+template <class V, int Rounds>
+struct PlainCtr {
+    const std::uint8_t* keys;
+    PlainGcmCounter<V>& counter;
+
+    template <std::size_t N, class Access>
+    WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
+        typename V::Reg s[N];
+        counter.next(s);
+        add_key_stream<V, 1, Rounds>(s, keys, input, output, access);
+    }
+};
+
+/// 1 to V::unroll vectors, all at once.
+template <class V, int Rounds>
+WARPAES_INLINE void ctr_rest(const std::uint8_t* keys, PlainGcmCounter<V>& counter, const std::uint8_t* input,
+                             std::uint8_t* output, std::size_t bytes) {
+    static_assert(V::unroll == 8);
+    const std::size_t before = (bytes - 1) / V::bytes, part = bytes - before * V::bytes;
+    switch (before) {
+    case 0:
+        return ctr_end<V, Rounds, 1>(keys, counter, input, output, part);
+    case 1:
+        return ctr_end<V, Rounds, 2>(keys, counter, input, output, part);
+    case 2:
+        return ctr_end<V, Rounds, 3>(keys, counter, input, output, part);
+    case 3:
+        return ctr_end<V, Rounds, 4>(keys, counter, input, output, part);
+    case 4:
+        return ctr_end<V, Rounds, 5>(keys, counter, input, output, part);
+    case 5:
+        return ctr_end<V, Rounds, 6>(keys, counter, input, output, part);
+    case 6:
+        return ctr_end<V, Rounds, 7>(keys, counter, input, output, part);
+    default:
+        return ctr_end<V, Rounds, 8>(keys, counter, input, output, part);
     }
 }
 
-template <class V>
-void short_ctr(const ShortMessage& m, int rounds, const std::uint8_t* keys) {
-    switch (rounds) {
-    case 10:
-        return short_ctr_of_rounds<V, 10>(m, keys);
-    case 12:
-        return short_ctr_of_rounds<V, 12>(m, keys);
-    default:
-        return short_ctr_of_rounds<V, 14>(m, keys);
+template <class V, int Rounds>
+[[gnu::noinline]] bool short_ctr(const ShortMessage& m) {
+    const std::uint8_t *const keys = m.round_keys, *input = m.input;
+    std::uint8_t* output = m.output;
+    std::size_t left = m.length;
+    // What does not end beyond the counter's last 32 bits counts with these alone.
+    const auto low = static_cast<std::uint32_t>(load_big_endian(m.iv + 8));
+    if (left >= cached_counter_bytes || left / 16 >= ~low) {
+        ctr<V, Rounds>(keys, m.iv, input, output, left);
+        return true;
     }
+    if constexpr (!V::has_masks) note_stack_depth(leaf_stack);
+    PlainGcmCounter<V> counter(keys, swap_block(_mm_loadu_si128(reinterpret_cast<const __m128i*>(m.iv))));
+    constexpr std::size_t step = V::unroll * V::bytes;
+    for (; left > step; left -= step, input += step, output += step) {
+        typename V::Reg s[V::unroll];
+        counter.next(s);
+        add_key_stream<V, 1, Rounds>(s, keys, input, output, Whole{});
+    }
+    if constexpr (V::has_masks) {
+        if (left != 0) ctr_rest<V, Rounds>(keys, counter, input, output, left);
+    } else {
+        PlainCtr<V, Rounds> mode{keys, counter};
+        walk<V, V::unroll>(mode, input, output, left);
+    }
+    return true;
 }
 
 /// What a message of GCM is worth: a step of V::unroll vectors, and the key's table for round one.
@@ -116,9 +166,9 @@ WARPAES_INLINE void short_gcm_text(const ShortMessage& m, const std::uint8_t* ke
 }
 
 template <class V, int Rounds, bool Encrypt, GcmMeans Means>
-[[gnu::noinline]] void short_gcm_of_rounds(const ShortMessage& m, const SimdShortGcm& with, std::uint8_t* tag) {
+[[gnu::noinline]] void short_gcm_with(const ShortMessage& m, const SimdShortGcm& with, std::uint8_t* tag) {
     note_stack_depth(leaf_stack);
-    const std::uint8_t* const keys = with.keys;
+    const std::uint8_t* const keys = m.round_keys;
     // With its bytes reversed, so that the counter is the lowest of four numbers.
     std::uint64_t upper;
     std::uint32_t lower;
@@ -153,29 +203,18 @@ template <class V, int Rounds, bool Encrypt, GcmMeans Means>
     _mm_storeu_si128(reinterpret_cast<__m128i*>(tag), _mm_xor_si128(hash.digest(), V::first_block(mask)));
 }
 
-template <class V, int Rounds, GcmMeans Means>
-void short_gcm_with(const ShortMessage& m, const SimdShortGcm& with, std::uint8_t* tag) {
-    if (m.direction == Direction::encrypt) return short_gcm_of_rounds<V, Rounds, true, Means>(m, with, tag);
-    short_gcm_of_rounds<V, Rounds, false, Means>(m, with, tag);
-}
-
-template <class V, int Rounds>
-void short_gcm_of_kind(const ShortMessage& m, const SimdShortGcm& with, std::uint8_t* tag) {
-    if (with.first_round != nullptr) return short_gcm_with<V, Rounds, GcmMeans::table>(m, with, tag);
-    if (m.length >= V::unroll * V::bytes) return short_gcm_with<V, Rounds, GcmMeans::steps>(m, with, tag);
-    short_gcm_with<V, Rounds, GcmMeans::none>(m, with, tag);
+template <class V, int Rounds, bool Encrypt>
+void short_gcm(const ShortMessage& m, const SimdShortGcm& with, std::uint8_t* tag) {
+    if (with.first_round != nullptr) return short_gcm_with<V, Rounds, Encrypt, GcmMeans::table>(m, with, tag);
+    if (m.length >= V::unroll * V::bytes) return short_gcm_with<V, Rounds, Encrypt, GcmMeans::steps>(m, with, tag);
+    short_gcm_with<V, Rounds, Encrypt, GcmMeans::none>(m, with, tag);
 }
 
 template <class V>
-void short_gcm(const ShortMessage& m, int rounds, const SimdShortGcm& with, std::uint8_t* tag) {
-    switch (rounds) {
-    case 10:
-        return short_gcm_of_kind<V, 10>(m, with, tag);
-    case 12:
-        return short_gcm_of_kind<V, 12>(m, with, tag);
-    default:
-        return short_gcm_of_kind<V, 14>(m, with, tag);
-    }
+constexpr SimdShortKernels make_short_kernels() {
+    return {{short_ctr<V, 10>, short_ctr<V, 12>, short_ctr<V, 14>},
+            {short_gcm<V, 10, true>, short_gcm<V, 12, true>, short_gcm<V, 14, true>},
+            {short_gcm<V, 10, false>, short_gcm<V, 12, false>, short_gcm<V, 14, false>}};
 }
 
 }  // namespace warpaes::cpu

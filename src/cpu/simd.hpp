@@ -60,7 +60,6 @@ inline constexpr std::size_t first_round_bytes = 512;
 
 /// What a short message of GCM is computed with.
 struct SimdShortGcm {
-    const std::uint8_t* keys;         ///< round keys of the cipher
     const std::uint8_t* powers;       ///< HashKey::descending
     const std::uint8_t* first_round;  ///< FirstRound::columns; null: do without
 };
@@ -154,13 +153,16 @@ void run_vaes512(const SimdRun& run);
 void run_gcm_aesni(const SimdGcm& run);
 void run_gcm_vaes256(const SimdGcm& run);
 void run_gcm_vaes512(const SimdGcm& run);
-/// `keys`: round keys of the cipher.
-void short_ctr_aesni(const ShortMessage& message, int rounds, const std::uint8_t* keys);
-void short_ctr_vaes256(const ShortMessage& message, int rounds, const std::uint8_t* keys);
-void short_ctr_vaes512(const ShortMessage& message, int rounds, const std::uint8_t* keys);
-/// Writes all of the tag.
-void short_gcm_aesni(const ShortMessage& message, int rounds, const SimdShortGcm& with, std::uint8_t* tag);
-void short_gcm_vaes256(const ShortMessage& message, int rounds, const SimdShortGcm& with, std::uint8_t* tag);
-void short_gcm_vaes512(const ShortMessage& message, int rounds, const SimdShortGcm& with, std::uint8_t* tag);
+
+/// Single short messages, by the rounds: 10, 12, 14.
+struct SimdShortKernels {
+    using Ctr = ShortFunction;
+    /// Writes all of the tag.
+    using Gcm = void (*)(const ShortMessage&, const SimdShortGcm&, std::uint8_t* tag);
+    Ctr ctr[3];
+    Gcm encrypt_gcm[3], decrypt_gcm[3];
+};
+
+extern const SimdShortKernels short_kernels_aesni, short_kernels_vaes256, short_kernels_vaes512;
 
 }  // namespace warpaes::cpu

@@ -14,12 +14,6 @@ void run_gcm_vaes256(const SimdGcm& run) {
     run_gcm<Ymm>(run);
 }
 
-void short_ctr_vaes256(const ShortMessage& message, int rounds, const std::uint8_t* keys) {
-    short_ctr<Ymm>(message, rounds, keys);
-}
-
-void short_gcm_vaes256(const ShortMessage& message, int rounds, const SimdShortGcm& with, std::uint8_t* tag) {
-    short_gcm<Ymm>(message, rounds, with, tag);
-}
+const SimdShortKernels short_kernels_vaes256 = make_short_kernels<Ymm>();
 
 }  // namespace warpaes::cpu

@@ -14,12 +14,6 @@ void run_gcm_vaes512(const SimdGcm& run) {
     run_gcm<Zmm>(run);
 }
 
-void short_ctr_vaes512(const ShortMessage& message, int rounds, const std::uint8_t* keys) {
-    short_ctr<Zmm>(message, rounds, keys);
-}
-
-void short_gcm_vaes512(const ShortMessage& message, int rounds, const SimdShortGcm& with, std::uint8_t* tag) {
-    short_gcm<Zmm>(message, rounds, with, tag);
-}
+const SimdShortKernels short_kernels_vaes512 = make_short_kernels<Zmm>();
 
 }  // namespace warpaes::cpu

@@ -13,6 +13,7 @@ struct Zmm {
     using Reg = __m512i;
     static constexpr std::size_t bytes = 64;
     static constexpr std::size_t unroll = 8;
+    static constexpr bool has_masks = true;
     static constexpr std::size_t registers = 32;
 
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) { return _mm512_loadu_si512(p); }

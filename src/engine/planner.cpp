@@ -37,8 +37,8 @@ Planner::Planner(std::shared_ptr<const CostModel> model, unsigned threads, std::
     : model_(std::move(model)),
       threads_(std::max(1U, threads)),
       cpus_(find_cpus()),
-      short_ways_([&](Mode mode, Direction direction, unsigned key_bits) {
-          return short_way(mode, direction, key_bits, longest_short);
+      short_ways_([&](Mode mode, Direction direction, int rounds) {
+          return short_way(mode, direction, rounds, longest_short);
       }) {}
 
 std::vector<Planner::Cpu> Planner::find_cpus() const {
@@ -52,7 +52,7 @@ std::vector<Planner::Cpu> Planner::find_cpus() const {
     return cpus;
 }
 
-ShortWay Planner::short_way(Mode mode, Direction direction, unsigned key_bits, std::uint64_t longest_short) const {
+ShortWay Planner::short_way(Mode mode, Direction direction, int rounds, std::uint64_t longest_short) const {
     ShortWay way;
     // Costs are straight lines between the ends of their spans: who is the best at both is the best between. Below the
     // first end it is who is the best there: what a call costs by itself is mostly what the short way does without.
@@ -60,10 +60,10 @@ ShortWay Planner::short_way(Mode mode, Direction direction, unsigned key_bits, s
     for (const std::uint64_t bytes : {Cost::ends[0], Cost::ends[1]}) {
         const Work work{.mode = mode,
                         .direction = direction,
-                        .key_bits = key_bits,
+                        .key_bits = static_cast<unsigned>(32 * (rounds - 6)),
                         .bytes = std::min(bytes, longest_short) / factor};
         const Best best = best_cpu(work);
-        const ShortFunction function = best.backend->short_function(mode, direction);
+        const ShortFunction function = best.backend->short_function(mode, direction, rounds);
         if (best.prediction.seconds >= least_gpu_seconds || function == nullptr) break;
         if (way.function != nullptr && best.backend->name() != way.backend) break;
         way = {function, work.bytes, best.backend->name()};

@@ -21,21 +21,23 @@ struct ShortWay {
     // What a plain message of the mode is (message/short.hpp); 0 bytes at the most where none is.
     std::uint64_t most_plain_bytes = 0;
     std::uint64_t iv_bytes = 0;
-    std::uint64_t odd_bytes = 0;  ///< bits of a length that must be 0
+    std::uint32_t some_iv = 0;    ///< 1 if there is one
+    std::uint32_t odd_bytes = 0;  ///< bits of a length that must be 0
     std::uint32_t tags = 0;       ///< as in ModeTraits
+    bool counts = false;          ///< from the IV on, with all of its bits
 };
 
 /// For every mode, direction and key length.
 class ShortWays {
 public:
-    /// `find(mode, direction, key_bits)` gives a ShortWay.
+    /// `find(mode, direction, rounds)` gives a ShortWay.
     template <typename Find>
     explicit ShortWays(const Find& find) {
         for (const Mode mode : modes) {
             for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
                 for (const int rounds : {10, 12, 14}) {
                     ShortWay& way = ways_[index(mode, direction, rounds)];
-                    way = find(mode, direction, static_cast<unsigned>(32 * (rounds - 6)));
+                    way = find(mode, direction, rounds);
                     describe_plain(way, mode);
                 }
             }
@@ -53,7 +55,9 @@ private:
         const ModeTraits& traits = traits_of(mode);
         way.most_plain_bytes = way.most_bytes;
         way.iv_bytes = mode == Mode::gcm ? gcm_nonce_bytes : traits.least_iv;
+        way.some_iv = way.iv_bytes != 0 ? 1 : 0;
         way.odd_bytes = traits.whole_blocks ? block_bytes - 1 : 0;
+        way.counts = mode == Mode::ctr;
         way.tags = traits.tags;
     }
 

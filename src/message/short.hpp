@@ -6,10 +6,15 @@
 
 namespace warpaes {
 
-/// The same for a message as the caller describes it, if a look shows that it is plain: in host memory, at least a
-/// byte, no flags, nothing that its mode has no use for, a counter that does not end, buffers apart or in place. False:
-/// nothing was done, and the checks say what is wrong with it, or another way is for it. `message.key` is `key`.
-bool crypt_plain(Engine& engine, const warpaes_message& message, const ExpandedKey& key, MessageResult& result);
+struct PlainOutcome {
+    const ShortWay* way = nullptr;  ///< null: nothing was done; the checks say what is wrong, or another way is for it
+    bool tag_is_right = true;       ///< if not, the output is wiped
+};
+
+/// A message as the caller describes it, if a look shows that it is plain: in host memory, at least a byte, no flags,
+/// nothing that its mode has no use for, a counter that does not end, buffers apart or in place. `message.key` is
+/// `key`. Nothing of it stays on the stack and in vector registers. Throws what libcrypto fails with in a serial mode.
+PlainOutcome crypt_plain(Engine& engine, const warpaes_message& message, const ExpandedKey& key);
 
 /// Carries out a message that has passed all checks. False: it is not one for the short way, and nothing was done.
 /// Nothing of it stays on the stack and in vector registers. Thread-safe. Throws Error{AUTHENTICATION}, and what
