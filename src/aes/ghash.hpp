@@ -155,6 +155,9 @@ struct HashKey {
         std::uint64_t low = 0, high = 0;
     };
     alignas(64) std::array<Element, count + 3> descending{};
+
+    /// The sum of the halves of each, in both halves.
+    alignas(64) std::array<Element, count + 3> folded{};
 };
 
 /// Of a subkey.
@@ -167,6 +170,7 @@ constexpr HashKey make_hash_key(FieldElement h) {
     for (std::size_t i = 0; i < HashKey::count; ++i) {
         const FieldElement e = divided_by_x(key.powers[i]);
         key.descending[HashKey::count - 1 - i] = {e.low, e.high};
+        key.folded[HashKey::count - 1 - i] = {e.low ^ e.high, e.low ^ e.high};
     }
     return key;
 }

@@ -14,6 +14,7 @@ void run_gcm_aesni(const SimdGcm& run) {
     run_gcm<Xmm>(run);
 }
 
-const SimdShortKernels short_kernels_aesni = make_short_kernels<Xmm>();
+const SimdShortCtrKernels short_ctr_aesni = short_ctr_kernels<Xmm>;
+const SimdShortGcmKernels short_gcm_aesni = short_gcm_kernels<Xmm>;
 
 }  // namespace warpaes::cpu

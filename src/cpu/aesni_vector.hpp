@@ -12,6 +12,8 @@ struct Xmm {
     static constexpr std::size_t bytes = 16;
     static constexpr std::size_t unroll = 8;
     static constexpr bool has_masks = false;  ///< a part of a vector is loaded and stored as fast as a whole
+    static constexpr bool folds = false;  ///< multiplies by three products of halves, which are dear, instead of four
+    static constexpr std::size_t ctr_vectors = 8;  ///< that CTR works on at once
     static constexpr std::size_t registers = 16;
 
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) {

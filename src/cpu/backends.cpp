@@ -2,6 +2,7 @@
 #include <openssl/crypto.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "cpu/batch.hpp"
@@ -56,6 +57,8 @@ void run_simd(const Run& run) {
              .data_unit = static_cast<std::size_t>(run.data_unit)});
 }
 
+static_assert(offsetof(HashKey, folded) - offsetof(HashKey, descending) == folded_powers);
+
 template <void (*Kernels)(const SimdGcm&)>
 void run_gcm_simd(const GcmRun& run) {
     const ExpandedKey& key = *run.key;
@@ -93,37 +96,47 @@ bool same(const std::uint8_t* tag, const std::uint8_t* expected, std::uint64_t b
     return CRYPTO_memcmp(&folded, &none, 1) == 0;
 }
 
-template <const SimdShortKernels& Kernels, Direction Way, std::size_t Rounds>
+template <const SimdShortCtrKernels& Kernels, std::size_t Rounds>
+bool short_ctr_simd(const ShortMessage& m) {
+    if (m.length >= first_round_ctr_bytes && m.length < cached_counter_bytes_with_table) {
+        const FirstRound* const table = m.key->first_round_if_worth(m.length);
+        if (table != nullptr) return Kernels.with_table[Rounds](m, bytes_of(table->columns));
+    }
+    return Kernels.plain[Rounds](m);
+}
+
+template <const SimdShortGcmKernels& Kernels, Direction Way, std::size_t Rounds>
 bool short_gcm_simd(const ShortMessage& m) {
     const ExpandedKey& key = *m.key;
-    const SimdShortGcm with{
-        .powers = bytes_of(key.hash_key().descending),
-        .first_round = m.length < first_round_bytes ? nullptr : bytes_of(key.first_round().columns)};
+    const FirstRound* const table = m.length < first_round_bytes ? nullptr : key.first_round_if_worth(m.length);
+    const SimdShortGcm with{.powers = bytes_of(key.hash_key().descending),
+                            .first_round = table == nullptr ? nullptr : bytes_of(table->columns)};
     if constexpr (Way == Direction::encrypt) {
         if (m.tag_length == block_bytes) {
-            Kernels.encrypt_gcm[Rounds](m, with, m.tag);
+            Kernels.encrypt[Rounds](m, with, m.tag);
         } else {
             Block tag;
-            Kernels.encrypt_gcm[Rounds](m, with, tag.data());
+            Kernels.encrypt[Rounds](m, with, tag.data());
             std::copy_n(tag.begin(), m.tag_length, m.tag);
         }
         return true;
     } else {
         Block tag;
-        Kernels.decrypt_gcm[Rounds](m, with, tag.data());
+        Kernels.decrypt[Rounds](m, with, tag.data());
         return same(tag.data(), m.tag, m.tag_length);
     }
 }
 
-template <RunFunction Run, const SimdShortKernels& Kernels>
+template <RunFunction Run, const SimdShortCtrKernels& Ctr, const SimdShortGcmKernels& Gcm>
 ShortFunction short_simd(Mode mode, Direction direction, int rounds) noexcept {
     constexpr auto encrypt = Direction::encrypt, decrypt = Direction::decrypt;
+    static constexpr ShortFunction ctr[3]{short_ctr_simd<Ctr, 0>, short_ctr_simd<Ctr, 1>, short_ctr_simd<Ctr, 2>};
     static constexpr ShortFunction gcm[2][3]{
-        {short_gcm_simd<Kernels, encrypt, 0>, short_gcm_simd<Kernels, encrypt, 1>, short_gcm_simd<Kernels, encrypt, 2>},
-        {short_gcm_simd<Kernels, decrypt, 0>, short_gcm_simd<Kernels, decrypt, 1>, short_gcm_simd<Kernels, decrypt, 2>}};
+        {short_gcm_simd<Gcm, encrypt, 0>, short_gcm_simd<Gcm, encrypt, 1>, short_gcm_simd<Gcm, encrypt, 2>},
+        {short_gcm_simd<Gcm, decrypt, 0>, short_gcm_simd<Gcm, decrypt, 1>, short_gcm_simd<Gcm, decrypt, 2>}};
     const auto index = static_cast<std::size_t>(rounds - 10) / 2;
     if (mode == Mode::gcm) return gcm[direction == decrypt][index];
-    if (mode == Mode::ctr) return Kernels.ctr[index];
+    if (mode == Mode::ctr) return ctr[index];
     return uses_tag(mode) ? nullptr : short_run<Run>;
 }
 
@@ -132,29 +145,42 @@ void run_batch_simd(StretchLane& lane, std::span<const MessageGroup> groups) {
     run_batch(lane, Kernels, groups);
 }
 
-template <void (*Run)(const SimdRun&), void (*Gcm)(const SimdGcm&), const SimdShortKernels& Short,
-          const SimdBatchKernels& Batch>
-constexpr CpuFunctions simd_functions{run_simd<Run>, run_gcm_simd<Gcm>, short_simd<run_simd<Run>, Short>,
+template <void (*Run)(const SimdRun&), void (*Gcm)(const SimdGcm&), const SimdShortCtrKernels& ShortCtr,
+          const SimdShortGcmKernels& ShortGcm, const SimdBatchKernels& Batch>
+constexpr CpuFunctions simd_functions{run_simd<Run>, run_gcm_simd<Gcm>, short_simd<run_simd<Run>, ShortCtr, ShortGcm>,
                                       run_batch_simd<Batch>};
 
-constexpr CpuFunctions aesni = simd_functions<run_aesni, run_gcm_aesni, short_kernels_aesni, batch_kernels_aesni>;
+constexpr CpuFunctions aesni =
+    simd_functions<run_aesni, run_gcm_aesni, short_ctr_aesni, short_gcm_aesni, batch_kernels_aesni>;
 constexpr CpuFunctions vaes256 =
-    simd_functions<run_vaes256, run_gcm_vaes256, short_kernels_vaes256, batch_kernels_vaes256>;
+    simd_functions<run_vaes256, run_gcm_vaes256, short_ctr_vaes256, short_gcm_vaes256, batch_kernels_vaes256>;
 constexpr CpuFunctions vaes512 =
-    simd_functions<run_vaes512, run_gcm_vaes512, short_kernels_vaes512, batch_kernels_vaes512>;
+    simd_functions<run_vaes512, run_gcm_vaes512, short_ctr_vaes512, short_gcm_vaes512, batch_kernels_vaes512>;
+constexpr CpuFunctions vaes512_folding =
+    simd_functions<run_vaes512, run_gcm_vaes512_folding, short_ctr_vaes512, short_gcm_vaes512_folding,
+                   batch_kernels_vaes512>;
 
 #else
 
-constexpr CpuFunctions aesni, vaes256, vaes512;
+constexpr CpuFunctions aesni, vaes256, vaes512, vaes512_folding;
 
 #endif
 
 }  // namespace
 
-Backend& vaes_backend(VaesWidth width) {
+Backend& vaes_backend(VaesKernels kernels) {
     static CpuBackend bits256("vaes", "VAES, 256-bit (AVX2)", why_not_vaes256(), vaes256);
     static CpuBackend bits512("vaes", "VAES, 512-bit (AVX-512)", why_not_vaes512(), vaes512);
-    return width == VaesWidth::bits512 ? bits512 : bits256;
+    static CpuBackend folding("vaes", "VAES, 512-bit (AVX-512)", why_not_vaes512(), vaes512_folding);
+    switch (kernels) {
+    case VaesKernels::bits256:
+        return bits256;
+    case VaesKernels::bits512:
+        return bits512;
+    case VaesKernels::bits512_folding:
+        break;
+    }
+    return folding;
 }
 
 }  // namespace cpu
@@ -171,8 +197,9 @@ Backend& aesni_backend() {
 }
 
 Backend& vaes_backend() {
-    Backend& widest = cpu::vaes_backend(cpu::VaesWidth::bits512);
-    return widest.usable() ? widest : cpu::vaes_backend(cpu::VaesWidth::bits256);
+    using cpu::VaesKernels;
+    Backend& widest = cpu::vaes_backend(cpu::multiplies_slowly() ? VaesKernels::bits512_folding : VaesKernels::bits512);
+    return widest.usable() ? widest : cpu::vaes_backend(VaesKernels::bits256);
 }
 
 }  // namespace warpaes

@@ -25,16 +25,15 @@ public:
     PlainCounter(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low)
         : keys_(keys), counters_(V::counters(high, low)) {}
 
-    template <std::size_t N, class Access>
-    WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
-        typename V::Reg s[N];
+    static constexpr int first_round = 1;
+    template <std::size_t N>
+    WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
         const auto k0 = round_key<V>(keys_, 0);
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) {
             s[i] = V::bxor(V::swap_bytes(counters_), k0);
             counters_ = V::next_counters(counters_);
         }
-        add_key_stream<V, 1, Rounds>(s, keys_, input, output, access);
     }
 
 private:
@@ -80,13 +79,6 @@ public:
         entry_ = table_ + 16 * (low & 0xff);
     }
 
-    template <std::size_t N, class Access>
-    WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
-        typename V::Reg s[N];
-        next(s);
-        add_key_stream<V, first_round, Rounds>(s, keys_, input, output, access);
-    }
-
     /// The states of the next counters, for round `first_round`.
     static constexpr int first_round = 3;
     template <std::size_t N>
@@ -115,6 +107,78 @@ private:
     const std::uint8_t* entry_;
 };
 
+/// N vectors of CTR, of which the last has `part` bytes.
+template <class V, int Rounds, std::size_t N, class Counter>
+WARPAES_INLINE void ctr_end(const std::uint8_t* keys, Counter& counter, const std::uint8_t* input,
+                            std::uint8_t* output, std::size_t part) {
+    typename V::Reg s[N];
+    counter.next(s);
+    constexpr std::size_t at = (N - 1) * V::bytes;
+    const auto text = [&](std::size_t i) __attribute__((always_inline)) {
+        return i + 1 < N ? V::load(input + i * V::bytes, Whole{}) : V::load(input + at, Part{part});
+    };
+    all_rounds<V, false, Counter::first_round, Rounds>(s, keys, text);
+    WARPAES_UNROLL
+    for (std::size_t i = 0; i + 1 < N; ++i) V::store(output + i * V::bytes, s[i], Whole{});
+    V::store(output + at, s[N - 1], Part{part});
+}
+
+/// The last of at most six vectors, all at once.
+template <class V, int Rounds, class Counter>
+WARPAES_INLINE void ctr_rest(const std::uint8_t* keys, Counter& counter, const std::uint8_t* input,
+                             std::uint8_t* output, std::size_t bytes) {
+    const std::size_t before = (bytes - 1) / V::bytes, part = bytes - before * V::bytes;
+    switch (before) {
+    case 0:
+        return ctr_end<V, Rounds, 1>(keys, counter, input, output, part);
+    case 1:
+        return ctr_end<V, Rounds, 2>(keys, counter, input, output, part);
+    case 2:
+        return ctr_end<V, Rounds, 3>(keys, counter, input, output, part);
+    case 3:
+        return ctr_end<V, Rounds, 4>(keys, counter, input, output, part);
+    case 4:
+        return ctr_end<V, Rounds, 5>(keys, counter, input, output, part);
+    default:
+        return ctr_end<V, Rounds, 6>(keys, counter, input, output, part);
+    }
+}
+
+template <class V, int Rounds, class Counter>
+struct CtrMode {
+    const std::uint8_t* keys;
+    Counter& counter;
+
+    template <std::size_t N, class Access>
+    WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
+        typename V::Reg s[N];
+        counter.next(s);
+        add_key_stream<V, Counter::first_round, Rounds>(s, keys, input, output, access);
+    }
+};
+
+/// The next counters' key stream. V::ctr_vectors at a time: with as many as a round's instructions take cycles nothing
+/// waits, and a few more leave something to do wherever one is late.
+template <class V, int Rounds, class Counter>
+WARPAES_INLINE void ctr_walk(const std::uint8_t* keys, Counter& counter, const std::uint8_t* input,
+                             std::uint8_t* output, std::size_t length) {
+    CtrMode<V, Rounds, Counter> mode{keys, counter};
+    if constexpr (V::has_masks) {
+        constexpr std::size_t n = V::ctr_vectors, step = n * V::bytes;
+        static_assert(n == 12);
+        for (; length >= step; length -= step, input += step, output += step) {
+            mode.template step<n>(input, output, Whole{});
+        }
+        if (length > step / 2) {
+            mode.template step<n / 2>(input, output, Whole{});
+            length -= step / 2, input += step / 2, output += step / 2;
+        }
+        if (length != 0) ctr_rest<V, Rounds>(keys, counter, input, output, length);
+    } else {
+        walk<V, V::ctr_vectors>(mode, input, output, length);
+    }
+}
+
 /// CTR in pieces within which the counter keeps its upper 14 bytes.
 template <class V, int Rounds>
 [[gnu::noinline]] void ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8_t* input,
@@ -125,16 +189,16 @@ template <class V, int Rounds>
         const std::uint64_t blocks = 65536 - (low & 0xffff);
         const std::size_t piece = length < 16 * blocks ? length : 16 * blocks;
         if (piece < cached_counter_bytes) {
-            PlainCounter<V, Rounds> mode(keys, high, low);
-            walk<V, V::unroll>(mode, input, output, piece);
+            PlainCounter<V, Rounds> counters(keys, high, low);
+            ctr_walk<V, Rounds>(keys, counters, input, output, piece);
         } else {
-            CachedCounter<V, Rounds> mode(keys, high, low);
+            CachedCounter<V, Rounds> counters(keys, high, low);
             std::uint64_t at = low;
             for (std::size_t done = 0; done < piece;) {
                 const std::size_t group = 16 * (256 - (at & 0xff));
                 const std::size_t n = piece - done < group ? piece - done : group;
-                mode.select(at);
-                walk<V, V::unroll>(mode, input + done, output + done, n);
+                counters.select(at);
+                ctr_walk<V, Rounds>(keys, counters, input + done, output + done, n);
                 done += n;
                 at += 256 - (at & 0xff);
             }

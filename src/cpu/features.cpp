@@ -79,6 +79,11 @@ std::string why_not_vaes512() {
     return why_not_vaes256();
 }
 
+bool multiplies_slowly() {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx && d == signature_AMD_edx;
+}
+
 }  // namespace warpaes::cpu
 
 #else
@@ -93,6 +98,9 @@ std::string why_not_vaes256() {
 }
 std::string why_not_vaes512() {
     return "VAES is an x86-64 instruction set";
+}
+bool multiplies_slowly() {
+    return false;
 }
 
 }  // namespace warpaes::cpu

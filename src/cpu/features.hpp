@@ -13,4 +13,7 @@ std::string why_not_vaes256();
 /// VAES on 512-bit registers: AVX-512 F, BW and VL beside it.
 std::string why_not_vaes512();
 
+/// Whether a carry-less product takes twice as long as another operation (AMD, up to Zen 5).
+bool multiplies_slowly();
+
 }  // namespace warpaes::cpu

@@ -48,16 +48,13 @@ public:
         select();
     }
 
-    GcmCounter(const GcmCounter&) = delete;
-    GcmCounter& operator=(const GcmCounter&) = delete;
-
     template <std::size_t N>
     WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
         constexpr std::size_t blocks = N * V::bytes / 16;
-        const std::uint8_t* entry = table_ + 16 * last_byte_;
+        const std::uint8_t* const entry = table_ + 16 * last_byte_;
         last_byte_ += blocks;
         if (last_byte_ > 256) [[unlikely]]
-            entry = compute<N>();
+            return compute(s);
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(constant_, V::load(entry + i * V::bytes, Whole{}));
     }
@@ -71,21 +68,18 @@ private:
         round_one(s);
         constant_ = V::bxor(s[0], V::splat(_mm_load_si128(reinterpret_cast<const __m128i*>(table_))));
     }
-    /// Entries for the N vectors before `last_byte_`, which is beyond 256.
+    /// The N vectors before `last_byte_`, which is beyond 256.
     template <std::size_t N>
-    [[gnu::noinline]] const std::uint8_t* compute() {
+    WARPAES_INLINE void compute(Reg (&s)[N]) {
         constexpr std::size_t blocks = N * V::bytes / 16;
         const __m128i base = _mm_andnot_si128(_mm_set_epi32(0, 0, 0, 0xff), counter_);
         counter_ = _mm_add_epi32(base, _mm_set_epi32(0, 0, 0, static_cast<int>(last_byte_)));
         last_byte_ -= 256;
         select();
-
-        Reg s[N];
         s[0] = V::add32(V::splat(_mm_sub_epi32(counter_, _mm_set_epi32(0, 0, 0, blocks))), V::lane_numbers());
+        WARPAES_UNROLL
         for (std::size_t i = 1; i < N; ++i) s[i] = V::add32(s[i - 1], V::splat(_mm_set_epi32(0, 0, 0, V::bytes / 16)));
         round_one(s);
-        for (std::size_t i = 0; i < N; ++i) V::store(computed_ + i * V::bytes, V::bxor(s[i], constant_), Whole{});
-        return computed_;
     }
     template <std::size_t N>
     WARPAES_INLINE void round_one(Reg (&s)[N]) {
@@ -100,7 +94,6 @@ private:
     __m128i counter_;
     std::size_t last_byte_;
     Reg constant_;
-    alignas(64) std::uint8_t computed_[V::unroll * V::bytes];
 };
 
 /// The same after round two, from tables of 65,536 blocks each, which end where the 32 bits wrap.

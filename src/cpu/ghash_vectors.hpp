@@ -56,8 +56,12 @@ public:
         const Reg a = with_digest(V::swap_bytes(v), i), b = V::swap_bytes(w);
         const Reg p = V::load(power_ + i * V::bytes, Whole{}), q = V::load(power_ + (i + 1) * V::bytes, Whole{});
         low_ = V::bxor3(low_, V::template multiply<0x00>(a, p), V::template multiply<0x00>(b, q));
-        middle_ = V::bxor3(middle_, V::template multiply<0x01>(a, p), V::template multiply<0x01>(b, q));
-        middle_ = V::bxor3(middle_, V::template multiply<0x10>(a, p), V::template multiply<0x10>(b, q));
+        if constexpr (V::folds) {
+            middle_ = V::bxor3(middle_, folded_product(a, i), folded_product(b, i + 1));
+        } else {
+            middle_ = V::bxor3(middle_, V::template multiply<0x01>(a, p), V::template multiply<0x01>(b, q));
+            middle_ = V::bxor3(middle_, V::template multiply<0x10>(a, p), V::template multiply<0x10>(b, q));
+        }
         high_ = V::bxor3(high_, V::template multiply<0x11>(a, p), V::template multiply<0x11>(b, q));
     }
     /// Vectors `from` to `to` - 1 of those at `group`.
@@ -134,10 +138,22 @@ private:
     WARPAES_INLINE void add_product(Reg a, std::size_t i) {
         const Reg p = V::load(power_ + i * V::bytes, Whole{});
         low_ = V::bxor(low_, V::template multiply<0x00>(a, p));
-        middle_ = V::bxor3(middle_, V::template multiply<0x01>(a, p), V::template multiply<0x10>(a, p));
+        if constexpr (V::folds) {
+            middle_ = V::bxor(middle_, folded_product(a, i));
+        } else {
+            middle_ = V::bxor3(middle_, V::template multiply<0x01>(a, p), V::template multiply<0x10>(a, p));
+        }
         high_ = V::bxor(high_, V::template multiply<0x11>(a, p));
     }
-    WARPAES_INLINE void reduce() { digest_ = V::from_block(V::sum_of_blocks(reduced<V>(low_, middle_, high_))); }
+    /// Karatsuba's third product, of the sums of the halves.
+    WARPAES_INLINE Reg folded_product(Reg a, std::size_t i) const {
+        const Reg p = V::load(power_ + folded_powers + i * V::bytes, Whole{});
+        return V::template multiply<0x00>(V::bxor(a, V::swap_halves(a)), p);
+    }
+    WARPAES_INLINE void reduce() {
+        if constexpr (V::folds) middle_ = V::bxor3(middle_, low_, high_);
+        digest_ = V::from_block(V::sum_of_blocks(reduced<V>(low_, middle_, high_)));
+    }
 
     const std::uint8_t* end_;
     std::size_t most_together_;

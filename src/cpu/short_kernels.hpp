@@ -14,89 +14,76 @@ namespace warpaes::cpu {
 /// What a kernel's callees take: memcpy, and what notes it.
 inline constexpr std::size_t leaf_stack = 128;
 
-/// The last N vectors of CTR, of which the last has `part` bytes.
-template <class V, int Rounds, std::size_t N>
-WARPAES_INLINE void ctr_end(const std::uint8_t* keys, PlainGcmCounter<V>& counter, const std::uint8_t* input,
-                            std::uint8_t* output, std::size_t part) {
-    typename V::Reg s[N];
-    counter.next(s);
-    middle_rounds<V, false, 1, Rounds>(s, keys);
-    const auto last = round_key<V>(keys, Rounds);
-    WARPAES_UNROLL
-    for (std::size_t i = 0; i + 1 < N; ++i) {
-        s[i] = V::aesenclast(s[i], V::bxor(last, V::load(input + i * V::bytes, Whole{})));
-    }
-    constexpr std::size_t at = (N - 1) * V::bytes;
-    s[N - 1] = V::aesenclast(s[N - 1], V::bxor(last, V::load(input + at, Part{part})));
-    WARPAES_UNROLL
-    for (std::size_t i = 0; i + 1 < N; ++i) V::store(output + i * V::bytes, s[i], Whole{});
-    V::store(output + at, s[N - 1], Part{part});
+/// The counter's last 32 bits, if `blocks` more do not end beyond them; one more is a block that may be there in part.
+WARPAES_INLINE bool stays_below_carry(const std::uint8_t* counter, std::size_t bytes) {
+    return bytes / 16 < static_cast<std::uint32_t>(~load_big_endian(counter + 8));
 }
 
-/// CTR within the counter's last 32 bits.
-template <class V, int Rounds>
-struct PlainCtr {
-    const std::uint8_t* keys;
-    PlainGcmCounter<V>& counter;
-
-    template <std::size_t N, class Access>
-    WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
-        typename V::Reg s[N];
-        counter.next(s);
-        add_key_stream<V, 1, Rounds>(s, keys, input, output, access);
-    }
-};
-
-/// 1 to V::unroll vectors, all at once.
-template <class V, int Rounds>
-WARPAES_INLINE void ctr_rest(const std::uint8_t* keys, PlainGcmCounter<V>& counter, const std::uint8_t* input,
-                             std::uint8_t* output, std::size_t bytes) {
-    static_assert(V::unroll == 8);
-    const std::size_t before = (bytes - 1) / V::bytes, part = bytes - before * V::bytes;
-    switch (before) {
-    case 0:
-        return ctr_end<V, Rounds, 1>(keys, counter, input, output, part);
-    case 1:
-        return ctr_end<V, Rounds, 2>(keys, counter, input, output, part);
-    case 2:
-        return ctr_end<V, Rounds, 3>(keys, counter, input, output, part);
-    case 3:
-        return ctr_end<V, Rounds, 4>(keys, counter, input, output, part);
-    case 4:
-        return ctr_end<V, Rounds, 5>(keys, counter, input, output, part);
-    case 5:
-        return ctr_end<V, Rounds, 6>(keys, counter, input, output, part);
-    case 6:
-        return ctr_end<V, Rounds, 7>(keys, counter, input, output, part);
-    default:
-        return ctr_end<V, Rounds, 8>(keys, counter, input, output, part);
-    }
+WARPAES_INLINE __m128i reversed_counter(const std::uint8_t* counter) {
+    return swap_block(_mm_loadu_si128(reinterpret_cast<const __m128i*>(counter)));
 }
 
 template <class V, int Rounds>
 [[gnu::noinline]] bool short_ctr(const ShortMessage& m) {
-    const std::uint8_t *const keys = m.round_keys, *input = m.input;
-    std::uint8_t* output = m.output;
-    std::size_t left = m.length;
-    // What does not end beyond the counter's last 32 bits counts with these alone.
-    const auto low = static_cast<std::uint32_t>(load_big_endian(m.iv + 8));
-    if (left >= cached_counter_bytes || left / 16 >= ~low) {
-        ctr<V, Rounds>(keys, m.iv, input, output, left);
+    const std::uint8_t* const keys = m.round_keys;
+    if (m.length >= cached_counter_bytes || !stays_below_carry(m.iv, m.length)) {
+        ctr<V, Rounds>(keys, m.iv, m.input, m.output, m.length);
         return true;
     }
     if constexpr (!V::has_masks) note_stack_depth(leaf_stack);
-    PlainGcmCounter<V> counter(keys, swap_block(_mm_loadu_si128(reinterpret_cast<const __m128i*>(m.iv))));
-    constexpr std::size_t step = V::unroll * V::bytes;
-    for (; left > step; left -= step, input += step, output += step) {
-        typename V::Reg s[V::unroll];
-        counter.next(s);
-        add_key_stream<V, 1, Rounds>(s, keys, input, output, Whole{});
+    PlainGcmCounter<V> counter(keys, reversed_counter(m.iv));
+    ctr_walk<V, Rounds>(keys, counter, m.input, m.output, m.length);
+    return true;
+}
+
+/// Counter blocks after round one, from the key's table (aes/first_round.hpp).
+template <class V>
+class FirstRoundCounter {
+public:
+    static constexpr int first_round = 2;
+
+    WARPAES_INLINE FirstRoundCounter(const std::uint8_t* keys, const std::uint8_t* table, __m128i first)
+        : keys_(keys), table_(table), next_(_mm_andnot_si128(_mm_set_epi32(0, 0, 0, 0xff), first)) {}
+
+    /// Goes to the next counters that agree in all but the last byte, and of these to that of number `from`.
+    WARPAES_INLINE void select(std::size_t from) {
+        typename V::Reg s[1] = {V::bxor(V::splat(swap_block(next_)), round_key<V>(keys_, 0))};
+        middle_rounds<V, false, 1, 2>(s, keys_);
+        constant_ = V::bxor(s[0], V::splat(_mm_load_si128(reinterpret_cast<const __m128i*>(table_))));
+        next_ = _mm_add_epi32(next_, _mm_set_epi32(0, 0, 0, 256));
+        entry_ = table_ + 16 * from;
     }
-    if constexpr (V::has_masks) {
-        if (left != 0) ctr_rest<V, Rounds>(keys, counter, input, output, left);
-    } else {
-        PlainCtr<V, Rounds> mode{keys, counter};
-        walk<V, V::unroll>(mode, input, output, left);
+
+    template <std::size_t N>
+    WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(constant_, V::load(entry_ + i * V::bytes, Whole{}));
+        entry_ += N * V::bytes;
+    }
+
+private:
+    const std::uint8_t* keys_;
+    const std::uint8_t* table_;
+    const std::uint8_t* entry_ = nullptr;
+    __m128i next_;  ///< bytes reversed
+    typename V::Reg constant_;
+};
+
+template <class V, int Rounds>
+[[gnu::noinline]] bool table_ctr(const ShortMessage& m, const std::uint8_t* table) {
+    if (!stays_below_carry(m.iv, m.length)) return short_ctr<V, Rounds>(m);
+    note_stack_depth(leaf_stack);
+    const std::uint8_t *const keys = m.round_keys, *input = m.input;
+    std::uint8_t* output = m.output;
+    FirstRoundCounter<V> counter(keys, table, reversed_counter(m.iv));
+    std::size_t at = m.iv[15];
+    for (std::size_t left = m.length; left != 0; at = 0) {
+        const std::size_t group = 16 * (256 - at), n = left < group ? left : group;
+        counter.select(at);
+        ctr_walk<V, Rounds>(keys, counter, input, output, n);
+        input += n;
+        output += n;
+        left -= n;
     }
     return true;
 }
@@ -211,10 +198,12 @@ void short_gcm(const ShortMessage& m, const SimdShortGcm& with, std::uint8_t* ta
 }
 
 template <class V>
-constexpr SimdShortKernels make_short_kernels() {
-    return {{short_ctr<V, 10>, short_ctr<V, 12>, short_ctr<V, 14>},
-            {short_gcm<V, 10, true>, short_gcm<V, 12, true>, short_gcm<V, 14, true>},
-            {short_gcm<V, 10, false>, short_gcm<V, 12, false>, short_gcm<V, 14, false>}};
-}
+inline constexpr SimdShortCtrKernels short_ctr_kernels{{short_ctr<V, 10>, short_ctr<V, 12>, short_ctr<V, 14>},
+                                                       {table_ctr<V, 10>, table_ctr<V, 12>, table_ctr<V, 14>}};
+
+template <class V>
+inline constexpr SimdShortGcmKernels short_gcm_kernels{
+    {short_gcm<V, 10, true>, short_gcm<V, 12, true>, short_gcm<V, 14, true>},
+    {short_gcm<V, 10, false>, short_gcm<V, 12, false>, short_gcm<V, 14, false>}};
 
 }  // namespace warpaes::cpu

@@ -55,8 +55,15 @@ struct SimdGcm {
 /// widths and for keys of 128 and 256 bits.
 inline constexpr std::size_t cached_counter_bytes = 16384;
 
-/// GCM: from here on the table for the first round pays for finding its beginning.
-inline constexpr std::size_t first_round_bytes = 512;
+/// CTR with the key's table for the first round: here it is made anew as late as that. Measured on a Zen 5, as what
+/// follows is.
+inline constexpr std::size_t cached_counter_bytes_with_table = 32768;
+
+/// CTR and GCM: from here on the table for the first round pays for finding its beginning.
+inline constexpr std::size_t first_round_ctr_bytes = 1024, first_round_bytes = 512;
+
+/// From HashKey::descending to HashKey::folded, in bytes.
+inline constexpr std::size_t folded_powers = 1088;
 
 /// What a short message of GCM is computed with.
 struct SimdShortGcm {
@@ -153,16 +160,22 @@ void run_vaes512(const SimdRun& run);
 void run_gcm_aesni(const SimdGcm& run);
 void run_gcm_vaes256(const SimdGcm& run);
 void run_gcm_vaes512(const SimdGcm& run);
+void run_gcm_vaes512_folding(const SimdGcm& run);
 
 /// Single short messages, by the rounds: 10, 12, 14.
-struct SimdShortKernels {
-    using Ctr = ShortFunction;
+struct SimdShortCtrKernels {
+    /// `table`: FirstRound::columns.
+    using WithTable = bool (*)(const ShortMessage&, const std::uint8_t* table);
+    ShortFunction plain[3];
+    WithTable with_table[3];
+};
+struct SimdShortGcmKernels {
     /// Writes all of the tag.
-    using Gcm = void (*)(const ShortMessage&, const SimdShortGcm&, std::uint8_t* tag);
-    Ctr ctr[3];
-    Gcm encrypt_gcm[3], decrypt_gcm[3];
+    using Function = void (*)(const ShortMessage&, const SimdShortGcm&, std::uint8_t* tag);
+    Function encrypt[3], decrypt[3];
 };
 
-extern const SimdShortKernels short_kernels_aesni, short_kernels_vaes256, short_kernels_vaes512;
+extern const SimdShortCtrKernels short_ctr_aesni, short_ctr_vaes256, short_ctr_vaes512;
+extern const SimdShortGcmKernels short_gcm_aesni, short_gcm_vaes256, short_gcm_vaes512, short_gcm_vaes512_folding;
 
 }  // namespace warpaes::cpu

@@ -14,6 +14,7 @@ void run_gcm_vaes256(const SimdGcm& run) {
     run_gcm<Ymm>(run);
 }
 
-const SimdShortKernels short_kernels_vaes256 = make_short_kernels<Ymm>();
+const SimdShortCtrKernels short_ctr_vaes256 = short_ctr_kernels<Ymm>;
+const SimdShortGcmKernels short_gcm_vaes256 = short_gcm_kernels<Ymm>;
 
 }  // namespace warpaes::cpu

@@ -13,6 +13,8 @@ struct Ymm {
     static constexpr std::size_t bytes = 32;
     static constexpr std::size_t unroll = 8;
     static constexpr bool has_masks = false;
+    static constexpr bool folds = false;
+    static constexpr std::size_t ctr_vectors = 8;
     static constexpr std::size_t registers = 16;
 
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) {

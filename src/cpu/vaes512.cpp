@@ -14,6 +14,7 @@ void run_gcm_vaes512(const SimdGcm& run) {
     run_gcm<Zmm>(run);
 }
 
-const SimdShortKernels short_kernels_vaes512 = make_short_kernels<Zmm>();
+const SimdShortCtrKernels short_ctr_vaes512 = short_ctr_kernels<Zmm>;
+const SimdShortGcmKernels short_gcm_vaes512 = short_gcm_kernels<Zmm>;
 
 }  // namespace warpaes::cpu

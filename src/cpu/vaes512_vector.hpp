@@ -14,6 +14,8 @@ struct Zmm {
     static constexpr std::size_t bytes = 64;
     static constexpr std::size_t unroll = 8;
     static constexpr bool has_masks = true;
+    static constexpr bool folds = false;
+    static constexpr std::size_t ctr_vectors = 12;
     static constexpr std::size_t registers = 32;
 
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) { return _mm512_loadu_si512(p); }
@@ -131,6 +133,11 @@ private:
     }
     /// `bytes`: 1 to 64.
     WARPAES_INLINE static __mmask64 mask(std::size_t bytes) { return ~std::uint64_t{0} >> (64 - bytes); }
+};
+
+/// For CPUs on which a product takes two cycles.
+struct FoldingZmm : Zmm {
+    static constexpr bool folds = true;
 };
 
 }  // namespace

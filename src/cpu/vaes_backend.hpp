@@ -1,13 +1,14 @@
-// The VAES backend by register width. vaes_backend() is the wider one that runs here; a caller who wants a certain one,
-// such as a test or a measurement, names it.
+// The VAES backend by its kernels. vaes_backend() is the fastest that runs here; a caller who wants a certain one, such
+// as a test or a measurement, names it.
 #pragma once
 
 #include "backend/backend.hpp"
 
 namespace warpaes::cpu {
 
-enum class VaesWidth { bits256, bits512 };
+/// By the registers' width; `folding`: with fewer products in GCM (simd_vector.hpp).
+enum class VaesKernels { bits256, bits512, bits512_folding };
 
-Backend& vaes_backend(VaesWidth width);
+Backend& vaes_backend(VaesKernels kernels);
 
 }  // namespace warpaes::cpu

@@ -33,8 +33,9 @@ inline void PrintTo(const NamedBackend& b, std::ostream* out) {
 inline std::vector<NamedBackend> cpu_backends() {
     return {{"libcrypto", &libcrypto_backend()},
             {"aesni", &aesni_backend()},
-            {"vaes256", &cpu::vaes_backend(cpu::VaesWidth::bits256)},
-            {"vaes512", &cpu::vaes_backend(cpu::VaesWidth::bits512)}};
+            {"vaes256", &cpu::vaes_backend(cpu::VaesKernels::bits256)},
+            {"vaes512", &cpu::vaes_backend(cpu::VaesKernels::bits512)},
+            {"vaes512_folding", &cpu::vaes_backend(cpu::VaesKernels::bits512_folding)}};
 }
 
 /// What a test says that this machine cannot run.
