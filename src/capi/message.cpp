@@ -130,6 +130,7 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
 [[gnu::noinline]] warpaes_status crypt_checked(warpaes_engine* engine, const warpaes_message* message,
                                                warpaes_result* result) {
     return run(engine, message, result, [engine](const warpaes_message& m, MessageResult& made) {
+        if (m.key != nullptr && crypt_plain_or_fail(engine->impl, m, m.key->impl, made)) return;
         if (is_composed(m.mode)) {
             warpaes_part aad{};
             crypt_composed(engine->impl, to_composed_request(m, aad), made);
@@ -139,13 +140,10 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
     });
 }
 
-[[gnu::noinline]] warpaes_status crypted_plain(const warpaes_message& m, warpaes_status status,
-                                               const PlainOutcome& plain, warpaes_result* result) {
-    if (!plain.tag_is_right) status = caught([] { throw wrong_tag(); });
-    if (result != nullptr) {
-        fill(*result, status,
-             {.output_length = m.input_len, .backend = plain.way != nullptr ? plain.way->backend : ""});
-    }
+[[gnu::noinline]] warpaes_status crypted_plain(const warpaes_message& m, const PlainOutcome& plain,
+                                               warpaes_result* result) {
+    const warpaes_status status = plain.tag_is_right ? WARPAES_OK : caught([] { throw wrong_tag(); });
+    if (result != nullptr) fill(*result, status, {.output_length = m.input_len, .backend = plain.way->backend});
     return status;
 }
 
@@ -156,11 +154,11 @@ extern "C" {
 warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_message* message, warpaes_result* result) {
     if (engine != nullptr && message != nullptr && message->struct_size == sizeof(warpaes_message) &&
         message->key != nullptr && (result == nullptr || result->struct_size == sizeof(warpaes_result))) {
-        PlainOutcome plain;
-        const warpaes_status status =
-            caught([&] { plain = crypt_plain(engine->impl, *message, message->key->impl); });
-        if (plain.way != nullptr && plain.tag_is_right && result == nullptr) return WARPAES_OK;
-        if (plain.way != nullptr || status != WARPAES_OK) return crypted_plain(*message, status, plain, result);
+        const PlainOutcome plain = crypt_plain(engine->impl, *message, message->key->impl);
+        if (plain.way != nullptr) {
+            if (plain.tag_is_right && result == nullptr) return WARPAES_OK;
+            return crypted_plain(*message, plain, result);
+        }
     }
     return crypt_checked(engine, message, result);
 }

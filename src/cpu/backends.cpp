@@ -96,21 +96,11 @@ bool same(const std::uint8_t* tag, const std::uint8_t* expected, std::uint64_t b
     return CRYPTO_memcmp(&folded, &none, 1) == 0;
 }
 
-template <const SimdShortCtrKernels& Kernels, std::size_t Rounds>
-bool short_ctr_simd(const ShortMessage& m) {
-    if (m.length >= first_round_ctr_bytes && m.length < cached_counter_bytes_with_table) {
-        const FirstRound* const table = m.key->first_round_if_worth(m.length);
-        if (table != nullptr) return Kernels.with_table[Rounds](m, bytes_of(table->columns));
-    }
-    return Kernels.plain[Rounds](m);
-}
-
 template <const SimdShortGcmKernels& Kernels, Direction Way, std::size_t Rounds>
 bool short_gcm_simd(const ShortMessage& m) {
     const ExpandedKey& key = *m.key;
-    const FirstRound* const table = m.length < first_round_bytes ? nullptr : key.first_round_if_worth(m.length);
     const SimdShortGcm with{.powers = bytes_of(key.hash_key().descending),
-                            .first_round = table == nullptr ? nullptr : bytes_of(table->columns)};
+                            .first_round = m.length < first_round_bytes ? nullptr : first_round_if_worth(m)};
     if constexpr (Way == Direction::encrypt) {
         if (m.tag_length == block_bytes) {
             Kernels.encrypt[Rounds](m, with, m.tag);
@@ -130,13 +120,12 @@ bool short_gcm_simd(const ShortMessage& m) {
 template <RunFunction Run, const SimdShortCtrKernels& Ctr, const SimdShortGcmKernels& Gcm>
 ShortFunction short_simd(Mode mode, Direction direction, int rounds) noexcept {
     constexpr auto encrypt = Direction::encrypt, decrypt = Direction::decrypt;
-    static constexpr ShortFunction ctr[3]{short_ctr_simd<Ctr, 0>, short_ctr_simd<Ctr, 1>, short_ctr_simd<Ctr, 2>};
     static constexpr ShortFunction gcm[2][3]{
         {short_gcm_simd<Gcm, encrypt, 0>, short_gcm_simd<Gcm, encrypt, 1>, short_gcm_simd<Gcm, encrypt, 2>},
         {short_gcm_simd<Gcm, decrypt, 0>, short_gcm_simd<Gcm, decrypt, 1>, short_gcm_simd<Gcm, decrypt, 2>}};
     const auto index = static_cast<std::size_t>(rounds - 10) / 2;
     if (mode == Mode::gcm) return gcm[direction == decrypt][index];
-    if (mode == Mode::ctr) return ctr[index];
+    if (mode == Mode::ctr) return Ctr.functions[index];
     return uses_tag(mode) ? nullptr : short_run<Run>;
 }
 
@@ -167,6 +156,13 @@ constexpr CpuFunctions aesni, vaes256, vaes512, vaes512_folding;
 #endif
 
 }  // namespace
+
+#if defined(__x86_64__)
+const std::uint8_t* first_round_if_worth(const ShortMessage& m) {
+    const FirstRound* const table = m.key->first_round_if_worth(m.length);
+    return table == nullptr ? nullptr : bytes_of(table->columns);
+}
+#endif
 
 Backend& vaes_backend(VaesKernels kernels) {
     static CpuBackend bits256("vaes", "VAES, 256-bit (AVX2)", why_not_vaes256(), vaes256);

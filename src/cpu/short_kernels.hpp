@@ -14,26 +14,13 @@ namespace warpaes::cpu {
 /// What a kernel's callees take: memcpy, and what notes it.
 inline constexpr std::size_t leaf_stack = 128;
 
-/// The counter's last 32 bits, if `blocks` more do not end beyond them; one more is a block that may be there in part.
+/// Whether the counter's last 32 bits are all that counts; one block more is one that may be there in part.
 WARPAES_INLINE bool stays_below_carry(const std::uint8_t* counter, std::size_t bytes) {
     return bytes / 16 < static_cast<std::uint32_t>(~load_big_endian(counter + 8));
 }
 
 WARPAES_INLINE __m128i reversed_counter(const std::uint8_t* counter) {
     return swap_block(_mm_loadu_si128(reinterpret_cast<const __m128i*>(counter)));
-}
-
-template <class V, int Rounds>
-[[gnu::noinline]] bool short_ctr(const ShortMessage& m) {
-    const std::uint8_t* const keys = m.round_keys;
-    if (m.length >= cached_counter_bytes || !stays_below_carry(m.iv, m.length)) {
-        ctr<V, Rounds>(keys, m.iv, m.input, m.output, m.length);
-        return true;
-    }
-    if constexpr (!V::has_masks) note_stack_depth(leaf_stack);
-    PlainGcmCounter<V> counter(keys, reversed_counter(m.iv));
-    ctr_walk<V, Rounds>(keys, counter, m.input, m.output, m.length);
-    return true;
 }
 
 /// Counter blocks after round one, from the key's table (aes/first_round.hpp).
@@ -70,9 +57,7 @@ private:
 };
 
 template <class V, int Rounds>
-[[gnu::noinline]] bool table_ctr(const ShortMessage& m, const std::uint8_t* table) {
-    if (!stays_below_carry(m.iv, m.length)) return short_ctr<V, Rounds>(m);
-    note_stack_depth(leaf_stack);
+void table_ctr(const ShortMessage& m, const std::uint8_t* table) {
     const std::uint8_t *const keys = m.round_keys, *input = m.input;
     std::uint8_t* output = m.output;
     FirstRoundCounter<V> counter(keys, table, reversed_counter(m.iv));
@@ -85,6 +70,36 @@ template <class V, int Rounds>
         output += n;
         left -= n;
     }
+}
+
+/// As short_ctr() does it if nothing else is worth it.
+template <class V, int Rounds>
+WARPAES_INLINE void plain_ctr(const ShortMessage& m) {
+    PlainGcmCounter<V> counter(m.round_keys, reversed_counter(m.iv));
+    ctr_walk<V, Rounds>(m.round_keys, counter, m.input, m.output, m.length);
+}
+
+template <class V, int Rounds>
+[[gnu::noinline]] bool longer_ctr(const ShortMessage& m) {
+    note_stack_depth(leaf_stack);
+    const std::uint8_t* table = nullptr;
+    if (m.length >= cached_counter_bytes_with_table || !stays_below_carry(m.iv, m.length)) {
+        ctr<V, Rounds>(m.round_keys, m.iv, m.input, m.output, m.length);
+    } else if (m.length >= first_round_ctr_bytes && (table = first_round_if_worth(m)) != nullptr) {
+        table_ctr<V, Rounds>(m, table);
+    } else if (m.length >= cached_counter_bytes) {
+        ctr<V, Rounds>(m.round_keys, m.iv, m.input, m.output, m.length);
+    } else {
+        plain_ctr<V, Rounds>(m);
+    }
+    return true;
+}
+
+template <class V, int Rounds>
+[[gnu::noinline]] bool short_ctr(const ShortMessage& m) {
+    if (m.length >= first_round_ctr_bytes || !stays_below_carry(m.iv, m.length)) return longer_ctr<V, Rounds>(m);
+    if constexpr (!V::has_masks) note_stack_depth(leaf_stack);
+    plain_ctr<V, Rounds>(m);
     return true;
 }
 
@@ -198,8 +213,7 @@ void short_gcm(const ShortMessage& m, const SimdShortGcm& with, std::uint8_t* ta
 }
 
 template <class V>
-inline constexpr SimdShortCtrKernels short_ctr_kernels{{short_ctr<V, 10>, short_ctr<V, 12>, short_ctr<V, 14>},
-                                                       {table_ctr<V, 10>, table_ctr<V, 12>, table_ctr<V, 14>}};
+inline constexpr SimdShortCtrKernels short_ctr_kernels{{short_ctr<V, 10>, short_ctr<V, 12>, short_ctr<V, 14>}};
 
 template <class V>
 inline constexpr SimdShortGcmKernels short_gcm_kernels{

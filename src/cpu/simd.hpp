@@ -55,8 +55,7 @@ struct SimdGcm {
 /// widths and for keys of 128 and 256 bits.
 inline constexpr std::size_t cached_counter_bytes = 16384;
 
-/// CTR with the key's table for the first round: here it is made anew as late as that. Measured on a Zen 5, as what
-/// follows is.
+/// The same where CTR has the key's table for the first round. Measured on a Zen 5, as what follows is.
 inline constexpr std::size_t cached_counter_bytes_with_table = 32768;
 
 /// CTR and GCM: from here on the table for the first round pays for finding its beginning.
@@ -162,12 +161,12 @@ void run_gcm_vaes256(const SimdGcm& run);
 void run_gcm_vaes512(const SimdGcm& run);
 void run_gcm_vaes512_folding(const SimdGcm& run);
 
+/// FirstRound::columns of the message's key if they are worth their making, else null.
+const std::uint8_t* first_round_if_worth(const ShortMessage& message);
+
 /// Single short messages, by the rounds: 10, 12, 14.
 struct SimdShortCtrKernels {
-    /// `table`: FirstRound::columns.
-    using WithTable = bool (*)(const ShortMessage&, const std::uint8_t* table);
-    ShortFunction plain[3];
-    WithTable with_table[3];
+    ShortFunction functions[3];
 };
 struct SimdShortGcmKernels {
     /// Writes all of the tag.

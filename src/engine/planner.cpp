@@ -57,17 +57,20 @@ ShortWay Planner::short_way(Mode mode, Direction direction, int rounds, std::uin
     // Costs are straight lines between the ends of their spans: who is the best at both is the best between. Below the
     // first end it is who is the best there: what a call costs by itself is mostly what the short way does without.
     const std::uint64_t factor = cost_factor(mode);
-    for (const std::uint64_t bytes : {Cost::ends[0], Cost::ends[1]}) {
+    const auto extend = [&](std::uint64_t bytes) {
         const Work work{.mode = mode,
                         .direction = direction,
                         .key_bits = static_cast<unsigned>(32 * (rounds - 6)),
                         .bytes = std::min(bytes, longest_short) / factor};
         const Best best = best_cpu(work);
         const ShortFunction function = best.backend->short_function(mode, direction, rounds);
-        if (best.prediction.seconds >= least_gpu_seconds || function == nullptr) break;
-        if (way.function != nullptr && best.backend->name() != way.backend) break;
+        if (best.prediction.seconds >= least_gpu_seconds || function == nullptr) return false;
+        if (way.function != nullptr && best.backend->name() != way.backend) return false;
         way = {function, work.bytes, best.backend->name()};
-    }
+        return true;
+    };
+    if (!extend(Cost::ends[0])) return way;
+    for (std::uint64_t bytes = Cost::ends[1]; bytes > Cost::ends[0] && !extend(bytes);) bytes -= Cost::ends[0];
     return way;
 }
 

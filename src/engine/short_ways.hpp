@@ -25,6 +25,7 @@ struct ShortWay {
     std::uint32_t odd_bytes = 0;  ///< bits of a length that must be 0
     std::uint32_t tags = 0;       ///< as in ModeTraits
     bool counts = false;          ///< from the IV on, with all of its bits
+    bool may_fail = false;
 };
 
 /// For every mode, direction and key length.
@@ -39,6 +40,7 @@ public:
                     ShortWay& way = ways_[index(mode, direction, rounds)];
                     way = find(mode, direction, rounds);
                     describe_plain(way, mode);
+                    way.may_fail = !is_parallel(mode, direction) || way.backend == "libcrypto";
                 }
             }
         }

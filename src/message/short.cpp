@@ -52,13 +52,17 @@ const std::uint8_t* round_keys_of(const ExpandedKey& key) {
 
 }  // namespace
 
-PlainOutcome crypt_plain(Engine& engine, const warpaes_message& m, const ExpandedKey& key) {
+namespace {
+
+template <bool MayFail>
+[[gnu::always_inline]] inline PlainOutcome crypt_if_plain(Engine& engine, const warpaes_message& m,
+                                                          const ExpandedKey& key) noexcept(!MayFail) {
     const ShortWays* const ways = engine.short_ways();
     const auto mode = static_cast<std::uint32_t>(m.mode), direction = static_cast<std::uint32_t>(m.direction);
     static_assert(WARPAES_ENCRYPT == 1 && WARPAES_DECRYPT == 2);
     if (ways == nullptr || mode - 1 >= mode_values - 1 || direction - 1 >= 2) return {};
     const ShortWay& way = ways->of(static_cast<Mode>(mode), static_cast<Direction>(direction), key.rounds());
-    if (!is_plain(m, way)) return {};
+    if (way.may_fail != MayFail || !is_plain(m, way)) return {};
     if (way.counts && m.iv[0] == 0xff) return {};  // it may begin anew, which is worth a note
     const ShortMessage message{.mode = static_cast<Mode>(mode),
                                .direction = static_cast<Direction>(direction),
@@ -76,6 +80,21 @@ PlainOutcome crypt_plain(Engine& engine, const warpaes_message& m, const Expande
     const bool right = clean_after(way.function, message);
     if (!right) wipe({message.output, static_cast<std::size_t>(message.length)});
     return {&way, right};
+}
+
+}  // namespace
+
+PlainOutcome crypt_plain(Engine& engine, const warpaes_message& m, const ExpandedKey& key) noexcept {
+    return crypt_if_plain<false>(engine, m, key);
+}
+
+bool crypt_plain_or_fail(Engine& engine, const warpaes_message& m, const ExpandedKey& key, MessageResult& result) {
+    const PlainOutcome outcome = crypt_if_plain<true>(engine, m, key);
+    if (outcome.way == nullptr) return false;
+    result.output_length = m.input_len;
+    result.backend = outcome.way->backend;
+    if (!outcome.tag_is_right) throw wrong_tag();
+    return true;
 }
 
 bool crypt_short(Engine& engine, const MessageRequest& r, MessageResult& result) {

@@ -13,8 +13,11 @@ struct PlainOutcome {
 
 /// A message as the caller describes it, if a look shows that it is plain: in host memory, at least a byte, no flags,
 /// nothing that its mode has no use for, a counter that does not end, buffers apart or in place. `message.key` is
-/// `key`. Nothing of it stays on the stack and in vector registers. Throws what libcrypto fails with in a serial mode.
-PlainOutcome crypt_plain(Engine& engine, const warpaes_message& message, const ExpandedKey& key);
+/// `key`. Nothing of it stays on the stack and in vector registers. Nothing is done of a message that libcrypto is to do.
+PlainOutcome crypt_plain(Engine& engine, const warpaes_message& message, const ExpandedKey& key) noexcept;
+
+/// Does those. Throws Error{AUTHENTICATION} and what libcrypto fails with.
+bool crypt_plain_or_fail(Engine& engine, const warpaes_message& message, const ExpandedKey& key, MessageResult& result);
 
 /// Carries out a message that has passed all checks. False: it is not one for the short way, and nothing was done.
 /// Nothing of it stays on the stack and in vector registers. Thread-safe. Throws Error{AUTHENTICATION}, and what
