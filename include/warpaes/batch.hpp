@@ -70,7 +70,8 @@ struct Entry {
     std::uint64_t aad_len = 0;
     Elements tag{};  ///< written, or for decryption compared
     std::uint32_t tag_len = 0;
-    std::uint64_t data_unit_len = 0;  ///< XTS
+    std::uint64_t data_unit_len = 0;   ///< XTS
+    std::uint32_t data_unit_step = 0;  ///< XTS; 0: 1
 };
 
 /// What became of a batch.
@@ -189,6 +190,7 @@ private:
             raw.key = e.key != nullptr ? e.key->get() : nullptr;
             raw.tweak_key = e.tweak_key != nullptr ? e.tweak_key->get() : nullptr;
             raw.data_unit_len = e.data_unit_len;
+            raw.data_unit_step = e.data_unit_step;
             out.push_back(raw);
         }
         return out;

@@ -249,8 +249,9 @@ typedef struct warpaes_part {
  * XTS: `key` and `tweak_key`, both AES-128 or both AES-256 and different (FIPS 140-3 IG C.I). The message is
  * consecutive data units of `data_unit_len` bytes (16 to 2^24; 0: the whole message is one), of which the last may be
  * shorter but not below 16 bytes; a unit that is not whole blocks is handled by ciphertext stealing. `iv` is the tweak
- * of the first unit: its number as 16 little-endian bytes; it grows by one from unit to unit. A range consists of whole
- * units.
+ * of the first unit: its number as 16 little-endian bytes; it grows by `data_unit_step` from unit to unit (at most 2^20;
+ * 0: by one, as IEEE 1619 has it; LUKS with units of 4096 bytes counts sectors of 512, which is 8). A range consists of
+ * whole units.
  *
  * KW: encryption wraps `input` of 16 bytes or more, a multiple of 8, and writes 8 bytes more; KWP takes 1 to 2^32 - 1
  * bytes and writes them rounded up to a multiple of 8, and 8 more. `iv`: NULL, or a check value of one's own instead of
@@ -296,12 +297,13 @@ typedef struct warpaes_message {
     const warpaes_key* mac_key;   /**< SIV */
     const warpaes_part* aad_list; /**< SIV: instead of `aad` */
     uint64_t aad_count;           /**< of its parts */
+    uint64_t data_unit_step;      /**< XTS */
 } warpaes_message;
 
 #define WARPAES_MESSAGE_INIT                                                                                      \
     {                                                                                                             \
         sizeof(warpaes_message), 0, (warpaes_mode)0, (warpaes_direction)0, NULL, NULL, 0, NULL, 0, NULL, 0, 0, 0, \
-            NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, 0                                                        \
+            NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, 0, 0                                                     \
     }
 
 /** What became of a message. Filled by the library, but for struct_size. */
@@ -396,7 +398,7 @@ typedef struct warpaes_batch_entry {
     uint32_t iv_len;
     uint32_t tag_len;
     uint32_t key_len;
-    uint32_t reserved;
+    uint32_t data_unit_step; /**< XTS */
     const warpaes_key* key;
     const warpaes_key* tweak_key;
     uint64_t data_unit_len;
@@ -531,10 +533,11 @@ typedef struct warpaes_context_options {
     uint64_t text_len;            /**< CCM: bytes of the text, all updates together; */
     uint64_t aad_len;             /**< of the associated data; */
     uint64_t tag_len;             /**< and of the tag. */
+    uint64_t data_unit_step;      /**< XTS: as in warpaes_message */
 } warpaes_context_options;
 
 #define WARPAES_CONTEXT_OPTIONS_INIT \
-    { sizeof(warpaes_context_options), 0, (warpaes_mode)0, (warpaes_direction)0, NULL, NULL, 0, NULL, 0, 0, 0, 0 }
+    { sizeof(warpaes_context_options), 0, (warpaes_mode)0, (warpaes_direction)0, NULL, NULL, 0, NULL, 0, 0, 0, 0, 0 }
 
 WARPAES_API warpaes_status warpaes_context_create(warpaes_engine* engine, warpaes_context** context);
 WARPAES_API void warpaes_context_destroy(warpaes_context* context);

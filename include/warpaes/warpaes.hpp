@@ -191,6 +191,7 @@ struct Message {
     std::optional<std::uint64_t> input_bits{};
     const Key* tweak_key = nullptr;            ///< XTS: the second key
     std::uint64_t data_unit_len = 0;           ///< XTS: 16 to 2^24 bytes; 0: the whole message is one data unit
+    std::uint64_t data_unit_step = 0;          ///< XTS: by how much the tweak grows from unit to unit; 0: by one
     ConstBytes aad{};                          ///< GCM: associated data
     Bytes tag{};                               ///< GCM: written, or for decryption read; 16 bytes, or 15 … 12, 8 or 4
     const Key* mac_key = nullptr;              ///< SIV: K1; `key` is K2
@@ -279,6 +280,7 @@ private:
         raw.output_capacity = message.output.size();
         raw.tweak_key = message.tweak_key != nullptr ? message.tweak_key->get() : nullptr;
         raw.data_unit_len = message.data_unit_len;
+        raw.data_unit_step = message.data_unit_step;
         raw.aad = message.aad.data();
         raw.aad_len = message.aad.size();
         raw.tag = message.tag.data();

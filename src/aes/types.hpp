@@ -63,6 +63,14 @@ inline constexpr std::size_t mode_values = static_cast<std::size_t>(modes.back()
 /// (message/composed.hpp). Their values go on where those of Mode end.
 enum class ComposedMode : std::int32_t { kw = 12, kwp = 13, siv = 14, gcm_siv = 15 };
 
+/// XTS: the data units of a message.
+struct DataUnits {
+    std::uint64_t bytes = 0;
+    std::uint64_t step = 1;  ///< by how much their numbers grow from unit to unit
+
+    friend constexpr bool operator==(const DataUnits&, const DataUnits&) = default;
+};
+
 /// What a mode is, in one place: everything that only asks looks here.
 struct ModeTraits {
     const char* name;

@@ -72,10 +72,23 @@ constexpr std::array<Tweak, tweak_squares> make_tweak_powers() {
 
 inline constexpr std::array<Tweak, detail::tweak_squares> tweak_powers = detail::make_tweak_powers();
 
-/// The number `units` data units on, modulo 2^128 (IEEE 1619, 5.1: consecutive numbers).
-constexpr Tweak add(Tweak number, std::uint64_t units) {
-    const std::uint64_t low = number.low + units;
+/// The number plus `n`, modulo 2^128.
+constexpr Tweak add(Tweak number, std::uint64_t n) {
+    const std::uint64_t low = number.low + n;
     return {low, number.high + (low < number.low ? 1u : 0u)};
+}
+
+/// How far numbers of units may lie apart: those of the longest counted in the shortest (IEEE 1619, 5.1, has
+/// consecutive ones; LUKS counts sectors of 512 bytes whatever the unit).
+inline constexpr std::uint64_t xts_most_step = std::uint64_t{1} << 20;
+
+/// The number `units` data units on, which lie `step`, at most xts_most_step, apart.
+constexpr Tweak add_units(Tweak number, std::uint64_t units, std::uint64_t step) {
+    Tweak sum = add(number, (units & 0xffffffffu) * step);
+    const std::uint64_t upper = (units >> 32) * step;
+    sum = add(sum, upper << 32);
+    sum.high += upper >> 32;
+    return sum;
 }
 
 /// The shortest data unit, one block, and the longest, 2^20 blocks (SP 800-38E, 4).

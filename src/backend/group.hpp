@@ -32,8 +32,8 @@ struct Elements {
 ///
 /// ECB and CBC: whole blocks. CTR, OFB, CFB128: any length, but a stretch that does not end on a block boundary is the
 /// last one of its message. CFB8: any number of bytes. CFB1: `length` counts bits; full bytes unless it is the last.
-/// XTS: `iv` is the number of the first data unit, a little-endian number that grows by one from unit to unit (IEEE
-/// 1619, 5.1); whole units, of which the last of a message may be shorter; none is shorter than 16 bytes. GCM takes an
+/// XTS: `iv` is the number of the first data unit, a little-endian number that grows from unit to unit (IEEE 1619,
+/// 5.1); whole units, of which the last of a message may be shorter; none is shorter than 16 bytes. GCM takes an
 /// IV of any length, CCM (SP 800-38C) one of 7 to 13 bytes, ECB and CMAC none, all others 16 bytes. CMAC (SP 800-38B)
 /// has no output; it writes tags, and with Direction::decrypt it compares them. GCM without data is GMAC.
 struct MessageGroup {
@@ -55,7 +55,7 @@ struct MessageGroup {
     Elements keys;
     std::uint32_t key_bytes = 0;
     const ExpandedKey* tweak_key = nullptr;  ///< XTS, which has no keys of single messages
-    std::uint64_t data_unit = 0;             ///< XTS: bytes of a data unit
+    DataUnits data_units{};                  ///< XTS
     /// GCM, in host memory, of a single message if its IV has not 12 bytes: the pre-counter block J0 (SP 800-38D, 7.1),
     /// if somebody has made it already; `iv` is then not read.
     const Block* j0 = nullptr;

@@ -27,7 +27,7 @@ struct ShortMessage {
     std::uint64_t tag_length = 0;
     // XTS:
     const ExpandedKey* tweak_key = nullptr;
-    std::uint64_t data_unit = 0;
+    DataUnits data_units{};
 };
 
 /// False: the tag is not the message's, and the output is to be wiped.

@@ -247,7 +247,7 @@ private:
                            .length = g_.length,
                            .chain = chain,
                            .tweak_key = g_.tweak_key,
-                           .data_unit = g_.data_unit});
+                           .data_units = g_.data_units});
     }
 
     void ccm() {
@@ -362,7 +362,7 @@ Run run_of(const MessageGroup& g) {
             .length = g.length,
             .chain = g.mode == Mode::ecb ? Block{} : load(g.iv.first, block_bytes),
             .tweak_key = g.tweak_key,
-            .data_unit = g.data_unit};
+            .data_units = g.data_units};
 }
 
 void StretchLane::copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,

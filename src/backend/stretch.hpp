@@ -16,9 +16,9 @@ struct Run {
     std::uint8_t* output;
     std::uint64_t length;
     Block chain;  ///< before the first block
-    /// XTS: the key that encrypts the tweaks, and the bytes of a data unit.
+    /// XTS: the key that encrypts the tweaks.
     const ExpandedKey* tweak_key = nullptr;
-    std::uint64_t data_unit = 0;
+    DataUnits data_units{};
 
     [[nodiscard]] std::uint64_t bytes() const noexcept { return mode == Mode::cfb1 ? (length + 7) / 8 : length; }
 };

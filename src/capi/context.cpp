@@ -50,7 +50,7 @@ ContextKind to_kind(const warpaes_context_options& o) {
     return {.mode = checked_mode(o.mode),
             .direction = checked_direction(o.direction),
             .pkcs7 = (o.flags & WARPAES_PKCS7) != 0,
-            .data_unit = o.data_unit_len,
+            .data_units = {o.data_unit_len, o.data_unit_step != 0 ? o.data_unit_step : 1},
             .lengths = {.text = o.text_len, .aad = o.aad_len, .tag = o.tag_len}};
 }
 

@@ -40,6 +40,7 @@ MessageRequest to_request(const warpaes_message& m) {
                            .tag_length = m.tag_len,
                            .tweak_key = m.tweak_key != nullptr ? &m.tweak_key->impl : nullptr,
                            .data_unit_length = m.data_unit_len,
+                           .data_unit_step = m.data_unit_step,
                            .device_status = reinterpret_cast<std::int32_t*>(m.device_status)};
     if ((m.flags & WARPAES_RANGE) != 0) request.range = Range{m.range_offset, m.range_len};
     return request;
@@ -70,7 +71,8 @@ ComposedRequest to_composed_request(const warpaes_message& m, warpaes_part& aad)
     require(m.key, "key");
     if (m.iv == nullptr && m.iv_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "iv: is null");
     refuse_extra(m.flags != 0, m, "flags: are");
-    refuse_extra(m.tweak_key != nullptr || m.data_unit_len != 0, m, "tweak_key, data_unit_len: are");
+    refuse_extra(m.tweak_key != nullptr || (m.data_unit_len | m.data_unit_step) != 0, m,
+                 "tweak_key, data_unit_len, data_unit_step: are");
     refuse_extra(m.device_status != nullptr, m, "device_status: is");
     const bool has_tag = traits_of(mode).tags != 0;
     refuse_extra(!has_tag && (m.tag != nullptr || m.tag_len != 0), m, "tag: is");

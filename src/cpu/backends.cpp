@@ -27,7 +27,7 @@ Block chain_of(const ShortMessage& m) {
 /// All but GCM, as a run.
 template <void (*Kernels)(const Run&)>
 bool short_run(const ShortMessage& m) {
-    Kernels({m.mode, m.direction, m.key, m.input, m.output, m.length, chain_of(m), m.tweak_key, m.data_unit});
+    Kernels({m.mode, m.direction, m.key, m.input, m.output, m.length, chain_of(m), m.tweak_key, m.data_units});
     return true;
 }
 
@@ -54,7 +54,7 @@ void run_simd(const Run& run) {
              .length = run.length,
              .chain = run.chain.data(),
              .tweak_keys = run.tweak_key == nullptr ? nullptr : bytes_of(run.tweak_key->encrypt().words),
-             .data_unit = static_cast<std::size_t>(run.data_unit)});
+             .data_units = run.data_units});
 }
 
 static_assert(offsetof(HashKey, folded) - offsetof(HashKey, descending) == folded_powers);

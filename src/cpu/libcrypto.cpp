@@ -114,10 +114,10 @@ void run_xts(const Run& run) {
               std::copy(run.key->bytes().begin(), run.key->bytes().end(), keys->begin()));
     EvpOperation operation(run.mode, run.direction, run.key->rounds(), keys->data(), run.chain.data());
     Tweak number = load_tweak(run.chain);
-    for (std::uint64_t at = 0; at < run.length; at += run.data_unit) {
+    for (std::uint64_t at = 0; at < run.length; at += run.data_units.bytes) {
         if (at != 0) operation.start(store_tweak(number));
-        operation.update(run.input + at, run.output + at, std::min(run.data_unit, run.length - at));
-        number = add(number, 1);
+        operation.update(run.input + at, run.output + at, std::min(run.data_units.bytes, run.length - at));
+        number = add(number, run.data_units.step);
     }
 }
 

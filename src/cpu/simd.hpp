@@ -25,7 +25,7 @@ struct SimdRun {
     std::size_t length;
     const std::uint8_t* chain;
     const std::uint8_t* tweak_keys = nullptr;  ///< XTS: round keys of the cipher
-    std::size_t data_unit = 0;                 ///< XTS, in bytes
+    DataUnits data_units{};                    ///< XTS
 };
 
 /// A GcmRun.

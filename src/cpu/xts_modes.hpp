@@ -45,21 +45,17 @@ WARPAES_INLINE __m128i next_tweak(__m128i t) {
                          _mm_and_si128(carries, _mm_set_epi32(0, 1, 0, static_cast<int>(xts_polynomial))));
 }
 
-/// The tweaks of consecutive data units: little-endian numbers, encrypted. `walk` them over room for 16 bytes a unit.
+/// The tweaks of data units: their numbers, encrypted in place.
 template <class V, int Rounds>
 struct UnitTweaks {
     const std::uint8_t* keys;
-    typename V::Reg numbers;
 
     template <std::size_t N, class Access>
-    WARPAES_INLINE void step(const std::uint8_t* /*input*/, std::uint8_t* output, Access access) {
+    WARPAES_INLINE void step(const std::uint8_t* numbers, std::uint8_t* output, Access access) {
         typename V::Reg s[N];
         const auto k0 = round_key<V>(keys, 0);
         WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) {
-            s[i] = V::bxor(numbers, k0);
-            numbers = V::next_counters(numbers);
-        }
+        for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(k0, V::load(numbers + i * V::bytes, access));
         all_rounds<V, false, 1, Rounds>(s, keys);
         store_all<V>(output, s, access);
     }
@@ -146,20 +142,23 @@ template <class V, int Rounds, bool Inverse>
     std::uint64_t low = load_little_endian(run.chain), high = load_little_endian(run.chain + 8);
     const std::uint8_t* input = run.input;
     std::uint8_t* output = run.output;
+    const std::size_t unit_bytes = run.data_units.bytes;
     alignas(64) std::uint8_t tweaks[16 * xts_units_a_batch];
     StepTweaks<V> step_tweaks;
     for (std::size_t left = run.length; left != 0;) {
-        std::uint64_t units = left / run.data_unit + (left % run.data_unit != 0);
+        std::size_t units = left / unit_bytes + (left % unit_bytes != 0);
         if (units > xts_units_a_batch) units = xts_units_a_batch;
-        const std::uint64_t until_carry = 0 - low;  // 0 stands for 2^64
-        if (until_carry != 0 && units > until_carry) units = until_carry;
-        UnitTweaks<V, Rounds> numbers{run.tweak_keys, V::counters(high, low)};
+        for (std::size_t i = 0; i < units; ++i) {
+            std::memcpy(tweaks + 16 * i, &low, 8);
+            std::memcpy(tweaks + 16 * i + 8, &high, 8);
+            low += run.data_units.step;
+            high += low < run.data_units.step ? 1 : 0;
+        }
+        UnitTweaks<V, Rounds> numbers{run.tweak_keys};
         walk<V, V::unroll>(numbers, tweaks, tweaks, 16 * units);
-        low += units;
-        if (low == 0) ++high;
 
         for (std::size_t i = 0; i < units; ++i) {
-            const std::size_t unit = left < run.data_unit ? left : run.data_unit;
+            const std::size_t unit = left < unit_bytes ? left : unit_bytes;
             const std::size_t rest = unit % 16;
             const std::size_t steps = rest == 0 ? unit : unit - rest - 16;
             XtsUnit<V, Rounds, Inverse> mode(run.keys, tweaks + 16 * i, step_tweaks);

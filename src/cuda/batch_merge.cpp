@@ -12,7 +12,7 @@ constexpr std::uint64_t most_distance = std::uint64_t{1} << 20;
 bool same_shape(const MessageGroup& a, const MessageGroup& b) {
     return a.length == b.length && a.mode == b.mode && a.direction == b.direction && a.key == b.key &&
            a.iv_length == b.iv_length && a.aad_length == b.aad_length && a.tag_length == b.tag_length &&
-           a.key_bytes == b.key_bytes && a.tweak_key == b.tweak_key && a.data_unit == b.data_unit &&
+           a.key_bytes == b.key_bytes && a.tweak_key == b.tweak_key && a.data_units == b.data_units &&
            a.device == b.device && a.statuses == nullptr && b.statuses == nullptr;
 }
 

@@ -194,7 +194,8 @@ void BatchWork::fill(BucketPlan& plan, std::size_t index, const MessageGroup& g)
     if (g.mode == Mode::xts) {
         XtsPart& part = plan.bucket.xts[plan.filled];
         part = {};
-        part.unit_bytes = g.data_unit;
+        part.unit_bytes = g.data_units.bytes;
+        part.unit_step = static_cast<std::uint32_t>(g.data_units.step);
         part.tweak_keys = keys_.tweak_slot(plan, g);
     }
     ++plan.filled;

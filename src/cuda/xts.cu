@@ -13,17 +13,18 @@ void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream
     p->input = run.input;
     p->output = run.output;
     p->first_number = load_tweak(run.chain);
-    p->units = run.length / run.data_unit + (run.length % run.data_unit != 0);
-    p->unit_bytes = run.data_unit;
-    const std::uint64_t last = run.length - (p->units - 1) * run.data_unit;
-    const std::uint64_t unit = p->units == 1 ? last : run.data_unit;
+    p->units = run.length / run.data_units.bytes + (run.length % run.data_units.bytes != 0);
+    p->unit_bytes = run.data_units.bytes;
+    p->unit_step = run.data_units.step;
+    const std::uint64_t last = run.length - (p->units - 1) * run.data_units.bytes;
+    const std::uint64_t unit = p->units == 1 ? last : run.data_units.bytes;
     p->unit_blocks = static_cast<std::uint32_t>(unit / block_bytes);
     p->unit_rest = static_cast<std::uint32_t>(unit % block_bytes);
     p->last_unit_blocks = static_cast<std::uint32_t>(last / block_bytes);
     p->last_unit_rest = static_cast<std::uint32_t>(last % block_bytes);
     p->width = std::min<std::uint32_t>(32, p->unit_blocks);
     p->alignment = alignment_of(reinterpret_cast<std::uintptr_t>(run.input) |
-                                reinterpret_cast<std::uintptr_t>(run.output) | (p->units == 1 ? 0 : run.data_unit));
+                                reinterpret_cast<std::uintptr_t>(run.output) | (p->units == 1 ? 0 : run.data_units.bytes));
     const PieceShape shape = piece_shape(device, run.direction, p->units, p->unit_blocks);
     p->piece_blocks = shape.blocks;
     p->pieces_per_unit = shape.per_unit;

@@ -41,8 +41,8 @@ Block chain_at(Mode mode, const Block& iv, std::uint64_t offset, std::span<const
     return last_block(iv, before);
 }
 
-Block xts_chain_at(const Block& iv, std::uint64_t offset, std::uint64_t data_unit) {
-    return store_tweak(add(load_tweak(iv), offset / data_unit));
+Block xts_chain_at(const Block& iv, std::uint64_t offset, const DataUnits& units) {
+    return store_tweak(add_units(load_tweak(iv), offset / units.bytes, units.step));
 }
 
 ChainAfter::ChainAfter(const MessageGroup& s) {

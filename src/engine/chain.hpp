@@ -17,8 +17,8 @@ Block last_block(const Block& first, std::span<const std::uint8_t> second);
 /// For ECB, CBC, CFB128 and CTR `offset` is a multiple of 16.
 Block chain_at(Mode mode, const Block& iv, std::uint64_t offset, std::span<const std::uint8_t> before);
 
-/// The same for XTS, whose chaining value is the number of a data unit of `data_unit` bytes; `offset` is a multiple.
-Block xts_chain_at(const Block& iv, std::uint64_t offset, std::uint64_t data_unit);
+/// The same for XTS, whose chaining value is the number of a data unit; `offset` is where one begins.
+Block xts_chain_at(const Block& iv, std::uint64_t offset, const DataUnits& units);
 
 /// Remembers what of a stretch's input its successor needs, so that it may be in place.
 class ChainAfter {

@@ -57,12 +57,13 @@ void Context::init(const ContextKind& kind) {
     if (kind.pkcs7 && !needs_whole_blocks(kind.mode)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: WARPAES_PKCS7 is for ECB and CBC");
     }
-    if (kind.mode != Mode::xts && kind.data_unit != 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "data_unit_len: is for XTS");
+    if (kind.mode != Mode::xts && kind.data_units != DataUnits{}) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "data_unit_len, data_unit_step: are for XTS");
     }
-    if (kind.data_unit != 0 && !is_xts_unit(kind.data_unit)) {
+    check_xts_step(kind.data_units.step);
+    if (kind.data_units.bytes != 0 && !is_xts_unit(kind.data_units.bytes)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "data_unit_len: must be 16 to 2^24 bytes, or 0 for one unit, got " +
-                                                std::to_string(kind.data_unit));
+                                                std::to_string(kind.data_units.bytes));
     }
     const CcmStream::Lengths& l = kind.lengths;
     if (kind.mode != Mode::ccm && (l.text | l.aad | l.tag) != 0) {
@@ -106,7 +107,7 @@ void Context::set_iv(std::span<const std::uint8_t> iv) {
         mac_ = MacStream(*engine_, *key_);
         break;
     case Mode::xts:
-        units_ = UnitStream(*engine_, *key_, *tweak_key_, kind_.direction, kind_.data_unit, checked_iv(Mode::xts, iv));
+        units_ = UnitStream(*engine_, *key_, *tweak_key_, kind_.direction, kind_.data_units, checked_iv(Mode::xts, iv));
         break;
     default:
         iv_ = checked_iv(kind_.mode, iv);

@@ -19,7 +19,7 @@ struct ContextKind {
     Mode mode = Mode::ecb;
     Direction direction = Direction::encrypt;
     bool pkcs7 = false;
-    std::uint64_t data_unit = 0;   ///< XTS
+    DataUnits data_units{};        ///< XTS
     CcmStream::Lengths lengths{};  ///< CCM
 };
 

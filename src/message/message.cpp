@@ -202,7 +202,7 @@ void check(const MessageRequest& r, MessageResult& result, bool may_wait) {
     }
     check_flags(r);
     check_data_length(r);
-    if (r.mode == Mode::xts || r.tweak_key != nullptr || r.data_unit_length != 0) check_xts(r);
+    if (r.mode == Mode::xts || r.tweak_key != nullptr || (r.data_unit_length | r.data_unit_step) != 0) check_xts(r);
     result.output_length = output_length(r);
     const auto bytes_of = [&](std::uint64_t length) {
         return r.length_in_bits ? length / 8 + (length % 8 != 0) : length;
@@ -246,7 +246,7 @@ void crypt_any(Engine& engine, const MessageRequest& r, MessageResult& result, s
     if (r.pkcs7) {
         crypt_padded(executor, r, iv, result);
     } else if (r.mode == Mode::xts) {
-        const Block number = xts_chain_at(iv, r.range ? r.range->offset : 0, xts_unit(r));
+        const Block number = xts_chain_at(iv, r.range ? r.range->offset : 0, xts_units_of(r));
         executor.run(xts_units(r, number));
     } else if (r.range) {
         crypt_range(executor, r, iv, !stream);

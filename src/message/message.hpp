@@ -37,6 +37,7 @@ struct MessageRequest {
     // XTS:
     const ExpandedKey* tweak_key = nullptr;
     std::uint64_t data_unit_length = 0;  ///< 0: all of the message
+    std::uint64_t data_unit_step = 0;    ///< 0: 1
     // What decryption with a tag tells a caller who does not wait:
     std::int32_t* device_status = nullptr;
 };

@@ -37,7 +37,7 @@ const std::uint8_t* round_keys_of(const ExpandedKey& key) {
     const std::uint64_t bytes = m.input_len;
     // Differences and bits that are all 0 where the message is plain: one branch for most of them. Of a null pointer
     // less 1 the upper bits are not.
-    const std::uint64_t unused = m.flags | address(m.tweak_key) | m.data_unit_len | address(m.device_status) |
+    const std::uint64_t unused = m.flags | address(m.tweak_key) | m.data_unit_len | m.data_unit_step | address(m.device_status) |
                                  address(m.mac_key) | address(m.aad_list) | m.aad_count;
     const std::uint64_t pointers = (address(m.input) - 1) | (address(m.output) - 1) | (address(m.iv) - way.some_iv);
     if ((unused | (bytes & way.odd_bytes) | (m.iv_len ^ way.iv_bytes) | pointers >> 47) != 0) return false;
@@ -119,14 +119,12 @@ bool crypt_short(Engine& engine, const MessageRequest& r, MessageResult& result)
                                .tag = r.tag,
                                .tag_length = r.tag_length,
                                .tweak_key = r.tweak_key,
-                               .data_unit = r.mode == Mode::xts ? xts_unit(r) : 0};
+                               .data_units = r.mode == Mode::xts ? xts_units_of(r) : DataUnits{}};
     if (!all_memory_is_the_hosts() && !lies_in_host_memory(message)) return false;
-    if (!clean_after(way.function, message)) {
-        wipe({r.output, static_cast<std::size_t>(r.input_length)});
-        throw wrong_tag();
-    }
     result.backend = way.backend;
-    return true;
+    if (clean_after(way.function, message)) return true;
+    wipe({r.output, static_cast<std::size_t>(r.input_length)});
+    throw wrong_tag();
 }
 
 void run_blocks(const Backend& backend, Direction direction, const ExpandedKey& key, std::span<std::uint8_t> blocks) {

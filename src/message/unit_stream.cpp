@@ -7,12 +7,13 @@
 #include "base/error.hpp"
 #include "engine/chain.hpp"
 #include "message/executor.hpp"
+#include "message/xts.hpp"
 
 namespace warpaes {
 
 UnitStream::UnitStream(Engine& engine, const ExpandedKey& key, const ExpandedKey& tweak_key, Direction direction,
-                       std::uint64_t unit, const Block& number)
-    : engine_(&engine), key_(&key), tweak_key_(&tweak_key), direction_(direction), unit_(unit), number_(number) {}
+                       const DataUnits& units, const Block& number)
+    : engine_(&engine), key_(&key), tweak_key_(&tweak_key), direction_(direction), units_(units), number_(number) {}
 
 std::uint64_t UnitStream::output_of(std::uint64_t length) const {
     if (length == 0) return 0;
@@ -20,7 +21,7 @@ std::uint64_t UnitStream::output_of(std::uint64_t length) const {
         throw Error(WARPAES_ERROR_STATE,
                     "context: without data_unit_len the whole message is one data unit, and comes in one update");
     }
-    if (unit_ != 0) return (waiting_.size() + length) / unit_ * unit_;
+    if (units_.bytes != 0) return (waiting_.size() + length) / units_.bytes * units_.bytes;
     if (!is_xts_unit(length)) {
         throw Error(WARPAES_ERROR_DATA_LENGTH,
                     "input_len: one data unit is 16 to 2^24 bytes, got " + std::to_string(length));
@@ -30,13 +31,13 @@ std::uint64_t UnitStream::output_of(std::uint64_t length) const {
 
 void UnitStream::run(const std::uint8_t* input, std::uint64_t length, std::uint8_t* output) {
     if (length == 0) return;
-    const std::uint64_t unit = unit_ != 0 ? unit_ : length;
+    const DataUnits here = given_xts_units(units_.bytes, units_.step, length);
     MessageGroup units = stretch_of(Mode::xts, direction_, *key_, number_, input, output, length);
     units.tweak_key = tweak_key_;
-    units.data_unit = unit;
+    units.data_units = here;
     Executor executor(*engine_, input, output, std::nullopt);
     executor.run(units);
-    number_ = xts_chain_at(number_, (length + unit - 1) / unit * unit, unit);
+    number_ = xts_chain_at(number_, (length + here.bytes - 1) / here.bytes * here.bytes, here);
 }
 
 void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::uint8_t* output) {
@@ -49,7 +50,7 @@ void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::ui
         executor.read(waiting_.data() + before, from, static_cast<std::size_t>(bytes));
     };
     if (whole == 0) return wait_with(input, length);
-    if (unit_ == 0) {
+    if (units_.bytes == 0) {
         run(input, length, output);
         ended_ = true;
         return;
@@ -68,17 +69,17 @@ void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::ui
     } else if (input == output) {
         throw Error(WARPAES_ERROR_OVERLAP, "output: device memory can be in place only where data units begin");
     } else {
-        const std::uint64_t missing = unit_ - before;
-        first.resize(static_cast<std::size_t>(unit_));
+        const std::uint64_t missing = units_.bytes - before;
+        first.resize(static_cast<std::size_t>(units_.bytes));
         executor.read(first.data() + before, input, static_cast<std::size_t>(missing));
-        run(first.data(), unit_, first.data());
-        executor.write(output, first.data(), static_cast<std::size_t>(unit_));
-        run(input + missing, whole - unit_, output + unit_);
+        run(first.data(), units_.bytes, first.data());
+        executor.write(output, first.data(), static_cast<std::size_t>(units_.bytes));
+        run(input + missing, whole - units_.bytes, output + units_.bytes);
     }
 }
 
 void UnitStream::final(std::uint8_t* output) {
-    if (unit_ == 0 && !ended_) {
+    if (units_.bytes == 0 && !ended_) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: one data unit is 16 to 2^24 bytes, and nothing has come");
     }
     if (waiting_.empty()) return;

@@ -12,9 +12,9 @@ namespace warpaes {
 class UnitStream {
 public:
     UnitStream() = default;
-    /// `unit`: bytes of a data unit; 0: the whole message is one, and comes in one piece. `number`: of the first.
+    /// `units`: of 0 bytes: the whole message is one, and comes in one piece. `number`: of the first.
     UnitStream(Engine& engine, const ExpandedKey& key, const ExpandedKey& tweak_key, Direction direction,
-               std::uint64_t unit, const Block& number);
+               const DataUnits& units, const Block& number);
 
     /// What update() with `length` bytes writes. Throws Error{STATE, DATA_LENGTH}.
     [[nodiscard]] std::uint64_t output_of(std::uint64_t length) const;
@@ -34,7 +34,7 @@ private:
     const ExpandedKey* key_ = nullptr;
     const ExpandedKey* tweak_key_ = nullptr;
     Direction direction_ = Direction::encrypt;
-    std::uint64_t unit_ = 0;
+    DataUnits units_{};
     Block number_{};
     bool ended_ = false;    ///< the only data unit, or a shorter one, has gone by
     SecretVector waiting_;  ///< of the data unit in hand

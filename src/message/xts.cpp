@@ -29,10 +29,17 @@ void check_xts_keys(const ExpandedKey& key, const ExpandedKey* tweak_key) {
     }
 }
 
+void check_xts_step(std::uint64_t step) {
+    if (step <= xts_most_step) return;
+    throw Error(WARPAES_ERROR_ARGUMENT,
+                "data_unit_step: must be at most 2^20, or 0 for 1, got " + std::to_string(step));
+}
+
 namespace {
 
 void check_lengths(const MessageRequest& r) {
-    const std::uint64_t unit = xts_unit(r);
+    const std::uint64_t unit = xts_units_of(r).bytes;
+    check_xts_step(r.data_unit_step);
     if (r.data_unit_length != 0 && !is_xts_unit(unit)) {
         throw Error(WARPAES_ERROR_ARGUMENT,
                     "data_unit_len: must be 16 to 2^24 bytes, or 0 for one unit, got " + std::to_string(unit));
@@ -61,8 +68,8 @@ void check_xts(const MessageRequest& r) {
     if (r.mode == Mode::xts) {
         check_xts_keys(*r.key, r.tweak_key);
         check_lengths(r);
-    } else if (r.tweak_key != nullptr || r.data_unit_length != 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len: are for XTS");
+    } else if (r.tweak_key != nullptr || (r.data_unit_length | r.data_unit_step) != 0) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len, data_unit_step: are for XTS");
     }
 }
 
@@ -70,7 +77,7 @@ MessageGroup xts_units(const MessageRequest& r, const Block& number) {
     MessageGroup units = stretch_of(r.mode, r.direction, *r.key, number, r.input + (r.range ? r.range->offset : 0),
                                     r.output, r.range ? r.range->length : r.input_length);
     units.tweak_key = r.tweak_key;
-    units.data_unit = xts_unit(r);
+    units.data_units = xts_units_of(r);
     return units;
 }
 

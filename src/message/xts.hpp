@@ -12,9 +12,15 @@ void check_xts(const MessageRequest& request);
 /// Throws Error{ARGUMENT, KEY_LENGTH} unless they are two different keys of AES-128 or of AES-256.
 void check_xts_keys(const ExpandedKey& key, const ExpandedKey* tweak_key);
 
-/// Bytes of a data unit of a message.
-[[nodiscard]] constexpr std::uint64_t xts_unit(const MessageRequest& r) {
-    return r.data_unit_length != 0 ? r.data_unit_length : r.input_length;
+/// Throws Error{ARGUMENT} if the numbers of data units cannot grow by `step`, of which 0 stands for 1.
+void check_xts_step(std::uint64_t step);
+
+/// Data units as a caller describes them. `length`: of the message.
+[[nodiscard]] constexpr DataUnits given_xts_units(std::uint64_t bytes, std::uint64_t step, std::uint64_t length) {
+    return {bytes != 0 ? bytes : length, step != 0 ? step : 1};
+}
+[[nodiscard]] constexpr DataUnits xts_units_of(const MessageRequest& r) {
+    return given_xts_units(r.data_unit_length, r.data_unit_step, r.input_length);
 }
 
 /// What a checked message asks for: its data units, or those of its range, which begin with unit `number`.

@@ -17,7 +17,8 @@ struct XtsKeys {
           tweak_bytes(random.bytes(bytes)),
           key(make_key(key_bytes)),
           tweak(make_key(tweak_bytes)),
-          number(random.bytes(16)) {}
+          number(random.bytes(16)),
+          step(random.below(3) == 0 ? 8 : random.below(2)) {}
 
     [[nodiscard]] warpaes_context_options options(warpaes_direction direction, std::size_t unit) const {
         warpaes_context_options o = WARPAES_CONTEXT_OPTIONS_INIT;
@@ -28,16 +29,18 @@ struct XtsKeys {
         o.iv = number.data();
         o.iv_len = number.size();
         o.data_unit_len = unit;
+        o.data_unit_step = step;
         return o;
     }
     [[nodiscard]] Bytes whole(warpaes_direction direction, std::size_t unit, const Bytes& input) const {
         return oracle::xts(direction == WARPAES_ENCRYPT, key_bytes, tweak_bytes, number,
-                           unit != 0 ? unit : std::max<std::size_t>(input.size(), 1), input);
+                           unit != 0 ? unit : std::max<std::size_t>(input.size(), 1), input, step != 0 ? step : 1);
     }
 
     Bytes key_bytes, tweak_bytes;
     Key key, tweak;
     Bytes number;
+    std::uint64_t step;
 };
 
 class XtsContext : public BackendTest {
@@ -106,6 +109,7 @@ protected:
                               length);
         m.tweak_key = keys.tweak.get();
         m.data_unit_len = unit;
+        m.data_unit_step = keys.step;
         ASSERT_EQ(crypt(engine_, m), WARPAES_OK) << warpaes_last_error();
         ASSERT_TRUE(output == keys.whole(WARPAES_ENCRYPT, unit, input));
     }

@@ -104,7 +104,8 @@ AbiEntries::AbiEntries(const BatchCase& cases, KeyHandles& handles) : cases_(cas
         e.key_len = g.key_bytes;
         e.key = key_of(g.key);
         e.tweak_key = key_of(g.tweak_key);
-        e.data_unit_len = g.data_unit;
+        e.data_unit_len = g.data_units.bytes;
+        e.data_unit_step = g.mode == Mode::xts ? static_cast<std::uint32_t>(g.data_units.step) : 0;
         if (g.failed != nullptr) {
             e.statuses = statuses_.emplace_back(g.count, WARPAES_ERROR_INTERNAL).data();
         }

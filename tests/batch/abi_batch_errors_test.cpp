@@ -28,7 +28,8 @@ TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
         e.mode = static_cast<warpaes_mode>(no_mode[0]);
     });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "direction:", [](E& e) { e.direction = {}; });
-    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "reserved:", [](E& e) { e.reserved = 1; });
+    check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len, data_unit_step: are for XTS",
+          [](E& e) { e.data_unit_step = 8; });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "key: is null", [](E& e) { e.key = nullptr; });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT, "key: is no key, or one that was destroyed", [](E& e) {
         e.key = make_key(Bytes(16, 3)).get();  // destroyed at once
@@ -99,7 +100,7 @@ TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
     check(WARPAES_XTS, encrypt, WARPAES_ERROR_ARGUMENT, "key, tweak_key:", [](E& e) { e.tweak_key = e.key; });
     check(WARPAES_XTS, encrypt, WARPAES_ERROR_DATA_LENGTH, "input_len:", [](E& e) { e.length = 15; });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT,
-          "tweak_key, data_unit_len:", [](E& e) { e.data_unit_len = 16; });
+          "tweak_key, data_unit_len, data_unit_step:", [](E& e) { e.data_unit_len = 16; });
 }
 
 TEST_P(AbiBatchErrors, EntriesThatWriteTheSameBytes) {

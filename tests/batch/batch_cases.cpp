@@ -225,6 +225,7 @@ struct BatchCase::Group {
         if (tweak_key) m.tweak_key.assign(tweak_key->bytes().begin(), tweak_key->bytes().end());
         m.tag_bytes = spec.tag_length;
         m.data_unit = spec.data_unit;
+        m.unit_step = spec.unit_step;
         if (spec.mode == Mode::cfb1) m.bits = spec.length;
 
         Answer answer{.output_at = output.at(i), .tag_at = tag.at(i)};
@@ -282,7 +283,7 @@ struct BatchCase::Group {
                 .keys = keys.elements(rest),
                 .key_bytes = spec.raw_keys ? static_cast<std::uint32_t>(spec.key_bytes) : 0,
                 .tweak_key = tweak_key,
-                .data_unit = spec.mode == Mode::xts ? spec.data_unit : 0,
+                .data_units = spec.mode == Mode::xts ? DataUnits{spec.data_unit, spec.unit_step} : DataUnits{},
                 .failed = spec.reports ? failed.data() : nullptr};
     }
 
@@ -415,7 +416,7 @@ std::ostream& operator<<(std::ostream& out, const GroupSpec& s) {
     if (uses_iv(s.mode)) out << ", IV " << s.iv_length << (s.shared_iv ? " (shared)" : "");
     if (s.aad_length != 0) out << ", AAD " << s.aad_length << (s.shared_aad ? " (shared)" : "");
     if (uses_tag(s.mode)) out << ", tag " << s.tag_length;
-    if (s.mode == Mode::xts) out << ", unit " << s.data_unit;
+    if (s.mode == Mode::xts) out << ", unit " << s.data_unit << ", step " << s.unit_step;
     return out << (s.in_place ? ", in place" : "") << (s.shared_input ? ", one input" : "") << ", gap " << s.gap
                << ", shift " << s.shift;
 }
@@ -458,6 +459,7 @@ GroupSpec random_group(Random random, Mode mode, Direction direction, const Limi
         s.key_bytes = random.chance(50) ? 16 : 32;
         static constexpr std::uint64_t units[] = {16, 17, 31, 32, 48, 100, 512, 520, 4096};
         s.data_unit = units[random.below(std::size(units))];
+        s.unit_step = random.chance(60) ? 1 : 1 + random.below(std::size_t{1} << 20);
         if (s.length != 0 && s.length < 16) s.length += 16;
         if (s.length % s.data_unit != 0 && s.length % s.data_unit < 16) s.length -= s.length % s.data_unit;
     }

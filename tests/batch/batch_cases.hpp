@@ -69,6 +69,7 @@ struct GroupSpec {
     std::uint64_t aad_length = 0;
     std::uint32_t tag_length = 16;
     std::uint64_t data_unit = 512;  ///< XTS
+    std::uint64_t unit_step = 1;
 
     bool in_place = false;
     bool raw_keys = false;   ///< bytes for each message, not one key for all

@@ -6,7 +6,7 @@ namespace oracle {
 
 Bytes crypt(const Message& m, bool encrypt) {
     if (m.text.empty()) return {};
-    if (m.mode == "XTS") return xts(encrypt, m.key, m.tweak_key, m.iv, m.data_unit, m.text);
+    if (m.mode == "XTS") return xts(encrypt, m.key, m.tweak_key, m.iv, m.data_unit, m.text, m.unit_step);
     return *evp(m.mode, encrypt, m.key, m.iv, m.text, false, m.bits);
 }
 

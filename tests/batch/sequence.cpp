@@ -121,7 +121,8 @@ std::string Sequence::message() {
     m.tag = g.tag.first;
     m.tag_len = g.tag_length;
     if (g.tweak_key != nullptr) m.tweak_key = handles_.of(*g.tweak_key);
-    m.data_unit_len = g.data_unit;
+    m.data_unit_len = g.data_units.bytes;
+    m.data_unit_step = g.mode == Mode::xts ? g.data_units.step : 0;
     const std::string wrong = settle(g, warpaes_crypt(engine_, &m, nullptr), cases.false_messages(0));
     return described("message", {&spec, 1}, wrong + cases.complaints());
 }
@@ -144,7 +145,8 @@ std::string Sequence::context() {
     options.iv = g.iv.first;
     options.iv_len = g.iv_length;
     if (g.tweak_key != nullptr) options.tweak_key = handles_.of(*g.tweak_key);
-    options.data_unit_len = g.data_unit;
+    options.data_unit_len = g.data_units.bytes;
+    options.data_unit_step = g.mode == Mode::xts ? g.data_units.step : 0;
     if (g.mode == Mode::ccm) {
         options.text_len = g.length;
         options.aad_len = g.aad_length;
@@ -178,7 +180,7 @@ std::string Sequence::pieces(const MessageGroup& g, BatchMemory& text, std::uint
     const std::uint64_t bytes = g.bytes();
     const bool in_place = g.input.first == g.output.first;
     std::uint64_t unit = in_place ? block_bytes : 1;
-    if (g.mode == Mode::xts && (in_place || g.data_unit == 0)) unit = g.data_unit != 0 ? g.data_unit : bytes;
+    if (g.mode == Mode::xts && (in_place || g.data_units.bytes == 0)) unit = g.data_units.bytes != 0 ? g.data_units.bytes : bytes;
     std::uint64_t read = 0, written = 0;
     while (read < bytes && wrong.empty()) {
         const std::uint64_t n = std::min(bytes - read, unit * (1 + random_.below(200)));

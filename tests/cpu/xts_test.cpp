@@ -35,6 +35,14 @@ TEST(Tweak, IsLittleEndianAndNumbersCarry) {
     EXPECT_EQ(add(Tweak{~std::uint64_t{0}, ~std::uint64_t{0}}, 1), (Tweak{0, 0}));
 }
 
+TEST(Tweak, UnitsAreStepsApart) {
+    EXPECT_EQ(add_units(Tweak{5, 7}, 0, 8), (Tweak{5, 7}));
+    EXPECT_EQ(add_units(Tweak{5, 7}, 3, 8), (Tweak{29, 7}));
+    EXPECT_EQ(add_units(Tweak{~std::uint64_t{0}, 7}, 1, 8), (Tweak{7, 8}));
+    EXPECT_EQ(add_units(Tweak{1, 0}, std::uint64_t{1} << 56, xts_most_step), (Tweak{1, 1u << 12}));
+    EXPECT_EQ(add_units(Tweak{}, 0x0012345678abcdefu, 0x54321), (Tweak{0xcbbbbc158ab618cfu, 0x5f}));
+}
+
 TEST(Tweak, LengthsOfDataUnits) {
     EXPECT_FALSE(is_xts_unit(0) || is_xts_unit(15) || is_xts_unit((1u << 24) + 1));
     EXPECT_TRUE(is_xts_unit(16) && is_xts_unit(17) && is_xts_unit(1u << 24));
@@ -57,7 +65,9 @@ protected:
         const Bytes key_bytes = random_bytes(key_length, turn_), tweak_key_bytes = random_bytes(key_length, turn_ + 9);
         const bool encrypt = std::get<1>(GetParam()) == Direction::encrypt, in_place = turn_ / 2 % 2 == 0;
         const Bytes message(input_.begin(), input_.begin() + static_cast<std::ptrdiff_t>(length));
-        const Bytes expected = oracle::xts(encrypt, key_bytes, tweak_key_bytes, number, unit, message);
+        static constexpr std::uint64_t steps[] = {1, 8, 3, xts_most_step};
+        const std::uint64_t step = steps[turn_ / 4 % 4];
+        const Bytes expected = oracle::xts(encrypt, key_bytes, tweak_key_bytes, number, unit, message, step);
 
         const ExpandedKey key(key_bytes), tweak_key(tweak_key_bytes);
         GuardedBuffer in(length, turn_ % 17), out(length, turn_ % 13);
@@ -66,10 +76,11 @@ protected:
         MessageGroup units = stretch_of(Mode::xts, std::get<1>(GetParam()), key, first, in.data(),
                                         in_place ? in.data() : out.data(), length);
         units.tweak_key = &tweak_key;
-        units.data_unit = unit;
+        units.data_units = {unit, step};
         units.direct = true;
         lane_->run(units);
-        SCOPED_TRACE(std::to_string(length) + " bytes in units of " + std::to_string(unit) + ", key of " +
+        SCOPED_TRACE(std::to_string(length) + " bytes in units of " + std::to_string(unit) + ", " +
+                     std::to_string(step) + " apart, key of " +
                      std::to_string(key_length) + " bytes" + (in_place ? ", in place" : ""));
         const Bytes actual = (in_place ? in : out).contents();
         const auto wrong = std::mismatch(actual.begin(), actual.end(), expected.begin());
@@ -119,8 +130,11 @@ TEST_P(CpuXts, NumbersCarryAndWrapAround) {
                 for (std::size_t b = 0; b < 16 && number[b]-- == 0; ++b) {
                 }
             }
-            check(16, 16 * 80, number);
-            check(100, 100 * 80, number);
+            for (int step = 0; step < 4; ++step) {
+                check(16, 16 * 80, number);
+                check(100, 100 * 80, number);
+                turn_ += 2;
+            }
             if (HasFailure()) return;
         }
     }

@@ -117,7 +117,7 @@ protected:
     }
     std::uint32_t pieces(Engine& engine, Direction direction, Buffers& buffers, Bytes& tag) {
         Context context(engine);
-        context.init({.mode = Mode::gcm, .direction = direction, .pkcs7 = false, .data_unit = 0, .lengths = {}});
+        context.init({.mode = Mode::gcm, .direction = direction, .pkcs7 = false, .data_units = {}, .lengths = {}});
         context.set_key(key_, nullptr);
         context.set_iv(iv_);
         context.aad(aad_.data(), aad_.size());

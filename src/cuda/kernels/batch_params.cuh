@@ -61,6 +61,7 @@ struct XtsPart {
     std::uint64_t unit_bytes;     ///< of a data unit; at most the message's
     std::uint32_t unit_blocks;    ///< whole blocks of a data unit
     std::uint32_t message_units;  ///< data units of a message
+    std::uint32_t unit_step;      ///< from number to number
     std::uint64_t blocks;         ///< whole blocks of a message, of all its data units
 };
 

@@ -34,6 +34,7 @@ struct XtsParams {
     Tweak first_number;
     std::uint64_t units;
     std::uint64_t unit_bytes;
+    std::uint64_t unit_step;  ///< from number to number
     /// Pieces of a thread block; the first `blocks_with_more` have one more.
     std::uint64_t pieces_per_block;
     std::uint32_t blocks_with_more;

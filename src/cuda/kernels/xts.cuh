@@ -95,9 +95,9 @@ __device__ inline uint4 times_groups(uint4 t, unsigned groups) {
     return t;
 }
 
-/// The number of a data unit, `unit` after the first, as a block in memory order.
-__device__ __forceinline__ uint4 unit_number(const Tweak& first, std::uint64_t unit) {
-    const Tweak number = add(first, unit);
+/// The number `distance` after the first, as a block in memory order.
+__device__ __forceinline__ uint4 unit_number(const Tweak& first, std::uint64_t distance) {
+    const Tweak number = add(first, distance);
     return make_uint4(static_cast<std::uint32_t>(number.low), static_cast<std::uint32_t>(number.low >> 32),
                       static_cast<std::uint32_t>(number.high), static_cast<std::uint32_t>(number.high >> 32));
 }
@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(xts_threads, 1) xts_kernel(const __grid_consta
         if (units_at_once > 1) unit = batch;
         const unsigned my_part = part + lane;
         uint4 tweaks = cipher<false, Rounds>(
-            tweak_tables, unit_number(p.first_number, unit + my_part / p.pieces_per_unit), p.tweak_keys);
+            tweak_tables, unit_number(p.first_number, (unit + my_part / p.pieces_per_unit) * p.unit_step), p.tweak_keys);
         if (p.pieces_per_unit > 1) {
             tweaks = times_groups(tweaks, my_part % p.pieces_per_unit * (p.piece_blocks / warp_lanes));
         }

@@ -81,7 +81,7 @@ void CipherStage::run(Lane& lane, const Chunk& chunk) {
     MessageGroup stretch = stretch_of(cipher_.mode, cipher_.direction, *cipher_.key, *chain, chunk.input, chunk.output,
                                       chunk.output_bytes);
     stretch.tweak_key = cipher_.tweak_key;
-    stretch.data_unit = cipher_.data_unit;
+    stretch.data_units = cipher_.data_units;
     stretch.direct = true;
     if (cipher_.mode == Mode::cfb1) stretch.length = stretch.length * 8 - (chunk.last ? cipher_.unused_bits : 0);
     if (needs().in_turn) {
@@ -90,7 +90,7 @@ void CipherStage::run(Lane& lane, const Chunk& chunk) {
         lane.run(stretch);
         if (!chunk.last) *chain_ = after.value(stretch);
     } else if (cipher_.mode == Mode::xts) {
-        *chain = xts_chain_at(cipher_.iv, chunk.input_offset, cipher_.data_unit);
+        *chain = xts_chain_at(cipher_.iv, chunk.input_offset, cipher_.data_units);
         lane.run(stretch);
     } else {
         const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(chunk.input_offset, block_bytes));
@@ -103,7 +103,7 @@ Totals run_cipher(Engine& engine, const Plan& plan, const Cipher& cipher, Source
                   const Progress& progress) {
     std::uint64_t chunk_bytes = plan.chunk_bytes;
     if (cipher.mode == Mode::xts) {
-        chunk_bytes = std::max<std::uint64_t>(1, chunk_bytes / cipher.data_unit) * cipher.data_unit;
+        chunk_bytes = std::max<std::uint64_t>(1, chunk_bytes / cipher.data_units.bytes) * cipher.data_units.bytes;
     }
     CipherStage stage(cipher, chunk_bytes);
     Totals totals = run_pipeline(engine, plan, stage, source, sink, progress);

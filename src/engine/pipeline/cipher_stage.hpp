@@ -16,7 +16,7 @@ struct Cipher {
     bool in_place = false;     ///< source and sink are the same memory
     // XTS:
     const ExpandedKey* tweak_key = nullptr;
-    std::uint64_t data_unit = 0;
+    DataUnits data_units{};
 };
 
 class CipherStage final : public EvenStage {

@@ -97,7 +97,7 @@ std::uint32_t run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
                   .unused_bits = g.mode == Mode::cfb1 ? static_cast<unsigned>(g.bytes() * 8 - g.length) : 0,
                   .in_place = g.input.first == g.output.first,
                   .tweak_key = g.tweak_key,
-                  .data_unit = g.data_unit};
+                  .data_units = g.data_units};
     if (g.mode != Mode::ecb) std::copy_n(g.iv.first, block_bytes, cipher.iv.begin());
     return run_cipher(engine, ends.plan, cipher, source, sink).notes;
 }

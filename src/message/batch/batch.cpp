@@ -283,7 +283,8 @@ void Batch::run_solo(std::uint64_t number) {
                .tag = g.tag.first,
                .tag_length = g.tag_length,
                .tweak_key = g.tweak_key,
-               .data_unit_length = g.data_unit},
+               .data_unit_length = g.data_units.bytes,
+               .data_unit_step = g.data_units.step},
               result);
         notes_ |= result.notes & WARPAES_NOTE_DEVICE_FAILED;
         count();

@@ -65,7 +65,6 @@ void check_length(const warpaes_batch_entry& e, Mode mode) {
 }
 
 void check_count(const warpaes_batch_entry& e) {
-    if (e.reserved != 0) throw Error(WARPAES_ERROR_ARGUMENT, "reserved: must be 0");
     if (e.count > most_messages) throw Error(WARPAES_ERROR_ARGUMENT, "count: at most 2^48, got " + to_string(e.count));
     if (e.statuses != nullptr) check_memory(e.statuses, e.count * sizeof(warpaes_status), "statuses");
 }
@@ -94,7 +93,8 @@ MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& e)
             .keys = given(e.keys, e.key == nullptr),
             .key_bytes = e.key == nullptr ? e.key_len : 0,
             .tweak_key = e.tweak_key != nullptr ? &request.handles.key(e.tweak_key) : nullptr,
-            .data_unit = mode == Mode::xts && e.data_unit_len == 0 ? e.length : e.data_unit_len,
+            .data_units =
+                mode == Mode::xts ? given_xts_units(e.data_unit_len, e.data_unit_step, e.length) : DataUnits{},
             .failed = nullptr,
             .device = -1};
 }
@@ -119,7 +119,9 @@ EntryChecker::Checked EntryChecker::check(const warpaes_batch_entry& e) {
     check_tag(e, mode);
     check_length(e, mode);
     check_keys(e, mode);
-    if (mode == Mode::xts || e.tweak_key != nullptr || e.data_unit_len != 0) check_tweak(e, mode, direction);
+    if (mode == Mode::xts || e.tweak_key != nullptr || (e.data_unit_len | e.data_unit_step) != 0) {
+        check_tweak(e, mode, direction);
+    }
     if (e.count == 0) return {group_of(request_, e), -1};
     check_ranges(e, mode);
     Checked checked{group_of(request_, e), -1};
@@ -167,7 +169,8 @@ void EntryChecker::check_tweak(const warpaes_batch_entry& e, Mode mode, Directio
                .output_capacity = 0,
                .range = std::nullopt,
                .tweak_key = e.tweak_key != nullptr ? &request_.handles.key(e.tweak_key) : nullptr,
-               .data_unit_length = e.data_unit_len});
+               .data_unit_length = e.data_unit_len,
+               .data_unit_step = e.data_unit_step});
 }
 
 void EntryChecker::check_ranges(const warpaes_batch_entry& e, Mode mode) const {
