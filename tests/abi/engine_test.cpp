@@ -37,12 +37,15 @@ static_assert(WARPAES_MEMORY_PAGEABLE == 0 && WARPAES_MEMORY_PAGE_LOCKED == 1 &&
 static_assert(offsetof(warpaes_message, key) == 16 && offsetof(warpaes_message, input) == 40 &&
               offsetof(warpaes_message, aad) == 88 && offsetof(warpaes_message, tweak_key) == 120 &&
               offsetof(warpaes_message, device_status) == 136 && offsetof(warpaes_message, mac_key) == 144 &&
-              offsetof(warpaes_message, aad_count) == 160 && sizeof(warpaes_message) == 168);
+              offsetof(warpaes_message, aad_count) == 160 && offsetof(warpaes_message, data_unit_step) == 168 &&
+              sizeof(warpaes_message) == 176);
 static_assert(offsetof(warpaes_result, output_len) == 8 && offsetof(warpaes_result, backend) == 24 &&
               offsetof(warpaes_result, error) == 32 && sizeof(warpaes_result) == 288);
 static_assert(offsetof(warpaes_context_options, key) == 16 && offsetof(warpaes_context_options, tweak_key) == 40 &&
-              offsetof(warpaes_context_options, tag_len) == 72 && sizeof(warpaes_context_options) == 80);
+              offsetof(warpaes_context_options, tag_len) == 72 &&
+              offsetof(warpaes_context_options, data_unit_step) == 80 && sizeof(warpaes_context_options) == 88);
 static_assert(offsetof(warpaes_entry_result, failures) == 8 && sizeof(warpaes_entry_result) == 24 &&
+              offsetof(warpaes_batch_entry, data_unit_step) == 140 &&
               offsetof(warpaes_batch_entry, statuses) == 168 && sizeof(warpaes_batch_entry) == 176);
 static_assert(offsetof(warpaes_engine_options, backend) == 8 && offsetof(warpaes_engine_options, error) == 32 &&
               sizeof(warpaes_engine_options) == 40);
