@@ -146,6 +146,17 @@ struct BackendInfo {
     [[nodiscard]] bool usable() const noexcept { return reason.empty(); }
 };
 
+/// A stretch of a message of GCM-SIV (RFC 8452) in host memory, under the keys of its nonce.
+struct GcmSivRun {
+    const ExpandedKey* key;  ///< its hash subkey is POLYVAL's, as GHASH takes it (aes/gcm_siv.hpp)
+    Block counter;           ///< the first counter block
+    const std::uint8_t* input;
+    std::uint8_t* output;  ///< equal to the input or disjoint; null: the input is only hashed
+    std::uint64_t bytes;
+    Block* digest;  ///< of this stretch alone, as GHASH gives it: of the output, where there is one; null: none
+};
+using GcmSivFunction = void (*)(const GcmSivRun&);
+
 class Backend {
 public:
     virtual ~Backend() = default;
@@ -170,6 +181,9 @@ public:
                                                        int /*rounds*/) const noexcept {
         return nullptr;
     }
+
+    /// Null: there is nothing better than ECB and GHASH on a lane.
+    [[nodiscard]] virtual GcmSivFunction gcm_siv_function() const noexcept { return nullptr; }
 
 protected:
     Backend() = default;

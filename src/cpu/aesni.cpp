@@ -3,6 +3,7 @@
 #include "cpu/gcm_modes.hpp"
 #include "cpu/short_kernels.hpp"
 #include "cpu/simd_modes.hpp"
+#include "cpu/siv_modes.hpp"
 
 namespace warpaes::cpu {
 
@@ -12,6 +13,10 @@ void run_aesni(const SimdRun& run) {
 
 void run_gcm_aesni(const SimdGcm& run) {
     run_gcm<Xmm>(run);
+}
+
+void run_gcm_siv_aesni(const SimdGcmSiv& run) {
+    gcm_siv<Xmm>(run);
 }
 
 const SimdShortCtrKernels short_ctr_aesni = short_ctr_kernels<Xmm>;

@@ -76,6 +76,11 @@ struct Xmm {
     WARPAES_INLINE static Reg first_bytes(Reg v, std::size_t n) { return keep_first<Xmm>(v, n); }
     /// l in lane l.
     WARPAES_INLINE static Reg lane_numbers() { return zero(); }
+    WARPAES_INLINE static Reg add64(Reg a, Reg b) { return _mm_add_epi64(a, b); }
+    /// l * n in lane l.
+    WARPAES_INLINE static Reg lane_multiples(std::uint32_t n) {
+        return _mm_mul_epu32(lane_numbers(), _mm_set1_epi32(static_cast<int>(n)));
+    }
     WARPAES_INLINE static Reg add32(Reg a, Reg b) { return _mm_add_epi32(a, b); }
     WARPAES_INLINE static Reg band(Reg a, Reg b) { return _mm_and_si128(a, b); }
 

@@ -82,6 +82,18 @@ void run_gcm_simd(const GcmRun& run) {
              .results = reinterpret_cast<std::uint8_t*>(run.results)});
 }
 
+template <void (*Kernels)(const SimdGcmSiv&)>
+void run_gcm_siv_simd(const GcmSivRun& run) {
+    Kernels({.rounds = run.key->rounds(),
+             .keys = bytes_of(run.key->encrypt().words),
+             .powers = run.digest == nullptr ? nullptr : bytes_of(run.key->hash_key().descending),
+             .counter = run.counter.data(),
+             .input = run.input,
+             .output = run.output,
+             .bytes = static_cast<std::size_t>(run.bytes),
+             .digest = run.digest == nullptr ? nullptr : run.digest->data()});
+}
+
 /// Whether they agree: the one thing about two secrets that becomes public, as it does in libcrypto's function alone.
 bool same(const std::uint8_t* tag, const std::uint8_t* expected, std::uint64_t bytes) {
     if (bytes != block_bytes) return CRYPTO_memcmp(tag, expected, static_cast<std::size_t>(bytes)) == 0;
@@ -134,20 +146,20 @@ void run_batch_simd(StretchLane& lane, std::span<const MessageGroup> groups) {
     run_batch(lane, Kernels, groups);
 }
 
-template <void (*Run)(const SimdRun&), void (*Gcm)(const SimdGcm&), const SimdShortCtrKernels& ShortCtr,
-          const SimdShortGcmKernels& ShortGcm, const SimdBatchKernels& Batch>
+template <void (*Run)(const SimdRun&), void (*Gcm)(const SimdGcm&), void (*GcmSiv)(const SimdGcmSiv&),
+          const SimdShortCtrKernels& ShortCtr, const SimdShortGcmKernels& ShortGcm, const SimdBatchKernels& Batch>
 constexpr CpuFunctions simd_functions{run_simd<Run>, run_gcm_simd<Gcm>, short_simd<run_simd<Run>, ShortCtr, ShortGcm>,
-                                      run_batch_simd<Batch>};
+                                      run_batch_simd<Batch>, run_gcm_siv_simd<GcmSiv>};
 
-constexpr CpuFunctions aesni =
-    simd_functions<run_aesni, run_gcm_aesni, short_ctr_aesni, short_gcm_aesni, batch_kernels_aesni>;
-constexpr CpuFunctions vaes256 =
-    simd_functions<run_vaes256, run_gcm_vaes256, short_ctr_vaes256, short_gcm_vaes256, batch_kernels_vaes256>;
-constexpr CpuFunctions vaes512 =
-    simd_functions<run_vaes512, run_gcm_vaes512, short_ctr_vaes512, short_gcm_vaes512, batch_kernels_vaes512>;
+constexpr CpuFunctions aesni = simd_functions<run_aesni, run_gcm_aesni, run_gcm_siv_aesni, short_ctr_aesni,
+                                              short_gcm_aesni, batch_kernels_aesni>;
+constexpr CpuFunctions vaes256 = simd_functions<run_vaes256, run_gcm_vaes256, run_gcm_siv_vaes256, short_ctr_vaes256,
+                                                short_gcm_vaes256, batch_kernels_vaes256>;
+constexpr CpuFunctions vaes512 = simd_functions<run_vaes512, run_gcm_vaes512, run_gcm_siv_vaes512, short_ctr_vaes512,
+                                                short_gcm_vaes512, batch_kernels_vaes512>;
 constexpr CpuFunctions vaes512_folding =
-    simd_functions<run_vaes512, run_gcm_vaes512_folding, short_ctr_vaes512, short_gcm_vaes512_folding,
-                   batch_kernels_vaes512>;
+    simd_functions<run_vaes512, run_gcm_vaes512_folding, run_gcm_siv_vaes512_folding, short_ctr_vaes512,
+                   short_gcm_vaes512_folding, batch_kernels_vaes512>;
 
 #else
 

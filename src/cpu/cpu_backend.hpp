@@ -21,6 +21,7 @@ struct CpuFunctions {
     GcmFunction run_gcm = nullptr;
     ShortFunctions short_function = nullptr;
     BatchFunction run_batch = nullptr;  ///< null: one message after the other
+    GcmSivFunction gcm_siv = nullptr;
 };
 
 class CpuBackend final : public Backend {
@@ -35,6 +36,8 @@ public:
     [[nodiscard]] ShortFunction short_function(Mode mode, Direction direction, int rounds) const noexcept override {
         return functions_.short_function(mode, direction, rounds);
     }
+
+    [[nodiscard]] GcmSivFunction gcm_siv_function() const noexcept override { return functions_.gcm_siv; }
 
 private:
     std::vector<BackendInfo> info_;

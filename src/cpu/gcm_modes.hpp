@@ -136,8 +136,8 @@ WARPAES_INLINE void encrypt_and_add(typename V::Reg (&s)[N], const std::uint8_t*
 }
 
 /// N vectors, while those at `hashed` are hashed, if they are.
-template <class V, int Rounds, std::size_t N, bool Hash, class Counter>
-WARPAES_INLINE void gcm_step(const std::uint8_t* keys, Counter& counter, Ghash<V>& hash, const std::uint8_t* input,
+template <class V, int Rounds, std::size_t N, bool Hash, class Counter, class Digest>
+WARPAES_INLINE void gcm_step(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                              std::uint8_t* output, const std::uint8_t* hashed) {
     typename V::Reg s[N];
     counter.next(s);
@@ -161,12 +161,12 @@ WARPAES_INLINE void gcm_step(const std::uint8_t* keys, Counter& counter, Ghash<V
     }
     hash_beside(rounds - 1);
     store_all<V>(output, s, Whole{});
-    if constexpr (Hash) hash.end_group(N * Ghash<V>::lanes);
+    if constexpr (Hash) hash.end_group(N * Digest::lanes);
 }
 
 /// Less than 2N vectors, each group hashed at once.
-template <class V, int Rounds, bool Encrypt, std::size_t N, class Counter>
-WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Ghash<V>& hash, const std::uint8_t* input,
+template <class V, int Rounds, bool Encrypt, std::size_t N, class Counter, class Digest>
+WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                              std::uint8_t* output, std::size_t bytes) {
     constexpr int first = Counter::first_round;
     if (bytes >= N * V::bytes) {
@@ -194,8 +194,8 @@ WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Ghash<V
 }
 
 /// Encryption hashes one step behind.
-template <class V, int Rounds, bool Encrypt, class Counter>
-WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Ghash<V>& hash, const std::uint8_t* input,
+template <class V, int Rounds, bool Encrypt, class Counter, class Digest>
+WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                                 std::uint8_t* output, std::size_t bytes) {
     constexpr std::size_t n = V::unroll, step = n * V::bytes;
     if (bytes >= step) {

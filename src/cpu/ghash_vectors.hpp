@@ -23,8 +23,9 @@ WARPAES_INLINE typename V::Reg reduced(typename V::Reg low, typename V::Reg midd
     return V::bxor3(high, V::swap_halves(middle), V::template multiply<0x00>(middle, polynomial));
 }
 
-/// A digest in the making. Blocks come in the order of the message, in groups of vectors.
-template <class V>
+/// A digest in the making. Blocks come in the order of the message, in groups of vectors. `Reversed`: their bytes are,
+/// as POLYVAL has them.
+template <class V, bool Reversed = false>
 class Ghash {
 public:
     using Reg = typename V::Reg;
@@ -51,9 +52,9 @@ public:
         if (room_ == 0) together(left_ < most_together_ ? left_ : most_together_);
     }
     /// Vector `i` of the group.
-    WARPAES_INLINE void add_vector(Reg v, std::size_t i) { add_product(with_digest(V::swap_bytes(v), i), i); }
+    WARPAES_INLINE void add_vector(Reg v, std::size_t i) { add_product(with_digest(element(v), i), i); }
     WARPAES_INLINE void add_pair(Reg v, Reg w, std::size_t i) {
-        const Reg a = with_digest(V::swap_bytes(v), i), b = V::swap_bytes(w);
+        const Reg a = with_digest(element(v), i), b = element(w);
         const Reg p = V::load(power_ + i * V::bytes, Whole{}), q = V::load(power_ + (i + 1) * V::bytes, Whole{});
         low_ = V::bxor3(low_, V::template multiply<0x00>(a, p), V::template multiply<0x00>(b, q));
         if constexpr (V::folds) {
@@ -128,6 +129,7 @@ public:
     [[nodiscard]] WARPAES_INLINE __m128i digest() const { return swap_block(V::first_block(digest_)); }
 
 private:
+    WARPAES_INLINE static Reg element(Reg block) { return Reversed ? block : V::swap_bytes(block); }
     /// The digest so far is added to the first of the blocks that are reduced together.
     WARPAES_INLINE Reg with_digest(Reg a, std::size_t i) {
         if (i != 0) return a;

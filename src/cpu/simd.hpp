@@ -50,6 +50,18 @@ struct SimdGcm {
     std::uint8_t* results;  ///< `count` blocks
 };
 
+/// A GcmSivRun.
+struct SimdGcmSiv {
+    int rounds;
+    const std::uint8_t* keys;
+    const std::uint8_t* powers;  ///< HashKey::descending; null without a digest
+    const std::uint8_t* counter;
+    const std::uint8_t* input;
+    std::uint8_t* output;
+    std::size_t bytes;
+    std::uint8_t* digest;
+};
+
 /// CTR: from here on a table of two rounds pays for its making (about 70 ns with 512-bit registers) and the overwriting
 /// of the stack. Measured on a Xeon with AVX-512 and AMX, 2 cores, g++ 12: even at 10 to 15 KiB for all three vector
 /// widths and for keys of 128 and 256 bits.
@@ -160,6 +172,10 @@ void run_gcm_aesni(const SimdGcm& run);
 void run_gcm_vaes256(const SimdGcm& run);
 void run_gcm_vaes512(const SimdGcm& run);
 void run_gcm_vaes512_folding(const SimdGcm& run);
+void run_gcm_siv_aesni(const SimdGcmSiv& run);
+void run_gcm_siv_vaes256(const SimdGcmSiv& run);
+void run_gcm_siv_vaes512(const SimdGcmSiv& run);
+void run_gcm_siv_vaes512_folding(const SimdGcmSiv& run);
 
 /// FirstRound::columns of the message's key if they are worth their making, else null.
 const std::uint8_t* first_round_if_worth(const ShortMessage& message);

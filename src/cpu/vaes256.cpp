@@ -2,6 +2,7 @@
 #include "cpu/gcm_modes.hpp"
 #include "cpu/short_kernels.hpp"
 #include "cpu/simd_modes.hpp"
+#include "cpu/siv_modes.hpp"
 #include "cpu/vaes256_vector.hpp"
 
 namespace warpaes::cpu {
@@ -12,6 +13,10 @@ void run_vaes256(const SimdRun& run) {
 
 void run_gcm_vaes256(const SimdGcm& run) {
     run_gcm<Ymm>(run);
+}
+
+void run_gcm_siv_vaes256(const SimdGcmSiv& run) {
+    gcm_siv<Ymm>(run);
 }
 
 const SimdShortCtrKernels short_ctr_vaes256 = short_ctr_kernels<Ymm>;

@@ -73,6 +73,10 @@ struct Ymm {
     WARPAES_INLINE static Reg swap_halves(Reg v) { return _mm256_shuffle_epi32(v, 0x4e); }
     WARPAES_INLINE static Reg first_bytes(Reg v, std::size_t n) { return keep_first<Ymm>(v, n); }
     WARPAES_INLINE static Reg lane_numbers() { return _mm256_set_epi64x(0, 1, 0, 0); }
+    WARPAES_INLINE static Reg add64(Reg a, Reg b) { return _mm256_add_epi64(a, b); }
+    WARPAES_INLINE static Reg lane_multiples(std::uint32_t n) {
+        return _mm256_mul_epu32(lane_numbers(), _mm256_set1_epi32(static_cast<int>(n)));
+    }
     WARPAES_INLINE static Reg add32(Reg a, Reg b) { return _mm256_add_epi32(a, b); }
     WARPAES_INLINE static Reg band(Reg a, Reg b) { return _mm256_and_si256(a, b); }
 

@@ -2,6 +2,7 @@
 #include "cpu/gcm_modes.hpp"
 #include "cpu/short_kernels.hpp"
 #include "cpu/simd_modes.hpp"
+#include "cpu/siv_modes.hpp"
 #include "cpu/vaes512_vector.hpp"
 
 namespace warpaes::cpu {
@@ -12,6 +13,10 @@ void run_vaes512(const SimdRun& run) {
 
 void run_gcm_vaes512(const SimdGcm& run) {
     run_gcm<Zmm>(run);
+}
+
+void run_gcm_siv_vaes512(const SimdGcmSiv& run) {
+    gcm_siv<Zmm>(run);
 }
 
 const SimdShortCtrKernels short_ctr_vaes512 = short_ctr_kernels<Zmm>;

@@ -1,12 +1,17 @@
 // GCM on 512-bit registers for CPUs on which a carry-less product takes two cycles. Compiled as vaes512.cpp is.
 #include "cpu/gcm_modes.hpp"
 #include "cpu/short_kernels.hpp"
+#include "cpu/siv_modes.hpp"
 #include "cpu/vaes512_vector.hpp"
 
 namespace warpaes::cpu {
 
 void run_gcm_vaes512_folding(const SimdGcm& run) {
     run_gcm<FoldingZmm>(run);
+}
+
+void run_gcm_siv_vaes512_folding(const SimdGcmSiv& run) {
+    gcm_siv<FoldingZmm>(run);
 }
 
 const SimdShortGcmKernels short_gcm_vaes512_folding = short_gcm_kernels<FoldingZmm>;

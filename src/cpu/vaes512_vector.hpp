@@ -77,6 +77,10 @@ struct Zmm {
     WARPAES_INLINE static Reg swap_halves(Reg v) { return _mm512_shuffle_epi32(v, _MM_PERM_BADC); }
     WARPAES_INLINE static Reg first_bytes(Reg v, std::size_t n) { return _mm512_maskz_mov_epi8(mask(n), v); }
     WARPAES_INLINE static Reg lane_numbers() { return _mm512_set_epi64(0, 3, 0, 2, 0, 1, 0, 0); }
+    WARPAES_INLINE static Reg add64(Reg a, Reg b) { return _mm512_add_epi64(a, b); }
+    WARPAES_INLINE static Reg lane_multiples(std::uint32_t n) {
+        return _mm512_mul_epu32(lane_numbers(), _mm512_set1_epi32(static_cast<int>(n)));
+    }
     WARPAES_INLINE static Reg add32(Reg a, Reg b) { return _mm512_add_epi32(a, b); }
 
     WARPAES_INLINE static Reg shuffle_bytes(Reg v, __m128i pattern) { return _mm512_shuffle_epi8(v, splat(pattern)); }

@@ -45,20 +45,33 @@ WARPAES_INLINE __m128i next_tweak(__m128i t) {
                          _mm_and_si128(carries, _mm_set_epi32(0, 1, 0, static_cast<int>(xts_polynomial))));
 }
 
-/// The tweaks of data units: their numbers, encrypted in place.
+/// The tweaks of data units: little-endian numbers `step` apart, encrypted. `walk` them over room for 16 bytes a unit.
+/// No number carries into its upper half.
 template <class V, int Rounds>
-struct UnitTweaks {
-    const std::uint8_t* keys;
+class UnitTweaks {
+public:
+    UnitTweaks(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low, std::uint64_t step)
+        : keys_(keys),
+          numbers_(V::add64(V::splat(_mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low))),
+                            V::lane_multiples(static_cast<std::uint32_t>(step)))),
+          next_(V::splat(_mm_set_epi64x(0, static_cast<long long>(step * (V::bytes / 16))))) {}
 
     template <std::size_t N, class Access>
-    WARPAES_INLINE void step(const std::uint8_t* numbers, std::uint8_t* output, Access access) {
+    WARPAES_INLINE void step(const std::uint8_t* /*input*/, std::uint8_t* output, Access access) {
         typename V::Reg s[N];
-        const auto k0 = round_key<V>(keys, 0);
+        const auto k0 = round_key<V>(keys_, 0);
         WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(k0, V::load(numbers + i * V::bytes, access));
-        all_rounds<V, false, 1, Rounds>(s, keys);
+        for (std::size_t i = 0; i < N; ++i) {
+            s[i] = V::bxor(numbers_, k0);
+            numbers_ = V::add64(numbers_, next_);
+        }
+        all_rounds<V, false, 1, Rounds>(s, keys_);
         store_all<V>(output, s, access);
     }
+
+private:
+    const std::uint8_t* keys_;
+    typename V::Reg numbers_, next_;
 };
 
 /// With 16 registers the tweaks wait in memory: left to itself the compiler keeps them and spills a state, whose every
@@ -148,14 +161,12 @@ template <class V, int Rounds, bool Inverse>
     for (std::size_t left = run.length; left != 0;) {
         std::size_t units = left / unit_bytes + (left % unit_bytes != 0);
         if (units > xts_units_a_batch) units = xts_units_a_batch;
-        for (std::size_t i = 0; i < units; ++i) {
-            std::memcpy(tweaks + 16 * i, &low, 8);
-            std::memcpy(tweaks + 16 * i + 8, &high, 8);
-            low += run.data_units.step;
-            high += low < run.data_units.step ? 1 : 0;
-        }
-        UnitTweaks<V, Rounds> numbers{run.tweak_keys};
+        const std::uint64_t step = run.data_units.step;
+        if (low + units * step < low) units = 1;  // up to the carry one by one
+        UnitTweaks<V, Rounds> numbers(run.tweak_keys, high, low, step);
         walk<V, V::unroll>(numbers, tweaks, tweaks, 16 * units);
+        low += units * step;
+        if (low < units * step) ++high;
 
         for (std::size_t i = 0; i < units; ++i) {
             const std::size_t unit = left < unit_bytes ? left : unit_bytes;

@@ -184,17 +184,20 @@ private:
 /// GCM-SIV under the keys of one nonce (RFC 8452, 4 and 5).
 class GcmSiv {
 public:
-    /// `encrypt(Block&)`: under the key-generating key.
+    /// `encrypt(Block&)`: under the key-generating key. `run`: what the backend has for it, or null.
     template <typename Cipher>
-    GcmSiv(GcmSivNonce nonce, std::size_t key_bytes, const Cipher& encrypt) : key_(derive(nonce, key_bytes, encrypt)) {}
+    GcmSiv(GcmSivNonce nonce, std::size_t key_bytes, const Cipher& encrypt, GcmSivFunction run)
+        : key_(derive(nonce, key_bytes, encrypt)), run_(run) {}
 
     [[nodiscard]] const ExpandedKey& key() const noexcept { return key_.key; }
     [[nodiscard]] FieldElement h() const noexcept { return *key_.h; }
 
-    /// The digest of `bytes` bytes after `digest`, if that has been of whole blocks.
-    [[nodiscard]] FieldElement digest(Lane& lane, FieldElement digest, const std::uint8_t* data,
-                                      std::uint64_t bytes) const {
+    /// Of `bytes` bytes alone.
+    [[nodiscard]] FieldElement digest(Lane& lane, const std::uint8_t* data, std::uint64_t bytes) const {
+        if (bytes <= by_hand) return digest_by_hand(data, bytes);
+        if (run_ != nullptr) return run(Block{}, data, nullptr, bytes, true);
         Secret<Piece> piece;
+        FieldElement digest;
         for (std::uint64_t at = 0; at < bytes; at += piece_bytes) {
             digest = add_piece(lane, digest, data + at, std::min<std::uint64_t>(piece_bytes, bytes - at), *piece);
         }
@@ -204,6 +207,13 @@ public:
     /// Encrypts or decrypts `bytes` bytes from byte `at` of the message on; with `hashed` the digest of the output.
     FieldElement crypt(Lane& lane, const Block& tag, std::uint64_t at, const std::uint8_t* input, std::uint8_t* output,
                        std::uint64_t bytes, bool hashed) const {
+        if (run_ != nullptr) {
+            const bool beside = hashed && bytes > by_hand;
+            Block first;
+            gcm_siv_counters(tag, at / block_bytes, first.data(), 1);
+            const FieldElement sum = run(first, input, output, bytes, beside);
+            return hashed && !beside ? digest(lane, output, bytes) : sum;
+        }
         Secret<Piece> stream;
         FieldElement digest;
         for (std::uint64_t done = 0; done < bytes; done += piece_bytes) {
@@ -245,14 +255,26 @@ private:
         return {std::span<const std::uint8_t>(*encryption).first(key_bytes), polyval_subkey(*authentication)};
     }
 
+    FieldElement run(const Block& counter, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes,
+                     bool hashed) const {
+        Secret<Block> sum;
+        run_({&key(), counter, input, output, bytes, hashed ? &*sum : nullptr});
+        return load_element(*sum);
+    }
+
+    [[nodiscard]] FieldElement digest_by_hand(const std::uint8_t* data, std::uint64_t bytes) const {
+        FieldElement digest;
+        if (bytes == 0) return digest;
+        Secret<std::array<std::uint8_t, by_hand>> reversed;
+        reverse_blocks(reversed->data(), data, static_cast<std::size_t>(bytes));
+        hash_blocks(h(), reversed->data(), blocks_of(bytes) * block_bytes, digest);
+        return digest;
+    }
+
     FieldElement add_piece(Lane& lane, FieldElement digest, const std::uint8_t* data, std::uint64_t bytes,
                            Piece& work) const {
         reverse_blocks(work.data(), data, static_cast<std::size_t>(bytes));
         const std::uint64_t blocks = blocks_of(bytes);
-        if (bytes <= by_hand) {
-            hash_blocks(h(), work.data(), blocks * block_bytes, digest);
-            return digest;
-        }
         Secret<Block> sum;
         lane.run({.mode = Mode::gcm,
                   .direction = Direction::encrypt,
@@ -287,7 +309,9 @@ private:
     }
 
     Derived key_;
-    Secret<FieldElement> piece_power_{power(*key_.h, piece_bytes / block_bytes)};
+    const GcmSivFunction run_;
+    const Secret<FieldElement> piece_power_{run_ == nullptr ? power(*key_.h, piece_bytes / block_bytes)
+                                                            : FieldElement{}};
 };
 
 /// A message whose buffers lie in host memory, on the CPU backend that runs it.
@@ -430,11 +454,12 @@ private:
         std::array<std::uint8_t, gcm_siv_nonce_bytes> nonce;  // a copy, for it may lie in the output
         std::copy_n(iv_.begin(), nonce.size(), nonce.begin());
         const GcmSiv siv(nonce, r_.key->bytes().size(),
-                         [this](Block& block) { run_blocks(*plan_.backend, Direction::encrypt, *r_.key, block); });
+                         [this](Block& block) { run_blocks(*plan_.backend, Direction::encrypt, *r_.key, block); },
+                         plan_.backend->gcm_siv_function());
         const std::uint64_t n = r_.input_length, chunk = chunk_bytes();
         const auto aad = aad_.empty() ? std::span<const std::uint8_t>() : aad_.front();
         Secret<FieldElement> digest;
-        *digest = siv.digest(*engine_.lease(plan_, 0, 0), {}, aad.data(), aad.size());
+        *digest = siv.digest(*engine_.lease(plan_, 0, 0), aad.data(), aad.size());
         // Each chunk gives a digest of its own: those of plaintexts, so on decryption of the output.
         SecretVector digests(static_cast<std::size_t>((n / chunk + 1) * sizeof(FieldElement)));
         const auto add = [&] {
@@ -453,7 +478,7 @@ private:
         };
         if (encrypt_) {
             for_each_chunk([&](Lane& lane, std::uint64_t i, std::uint64_t at, std::uint64_t bytes) {
-                note(i, siv.digest(lane, {}, input_ + at, bytes));
+                note(i, siv.digest(lane, input_ + at, bytes));
             });
             tag_ = *add();
         }

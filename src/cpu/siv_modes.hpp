@@ -1,0 +1,55 @@
+// GCM-SIV (RFC 8452) by the kernels of GCM and CTR. POLYVAL is GHASH of blocks whose bytes are reversed, and counters are
+// little-endian: nothing is reversed where GCM does it. Decryption hashes what it has decrypted, as GCM's encryption
+// does, one step behind.
+#pragma once
+
+#include "cpu/gcm_modes.hpp"
+
+namespace warpaes::cpu {
+
+/// Counter blocks whose first 32 bits count, and wrap without a carry.
+template <class V>
+class SivCounter {
+public:
+    static constexpr int first_round = 1;
+
+    WARPAES_INLINE SivCounter(const std::uint8_t* keys, const std::uint8_t* first)
+        : k0_(round_key<V>(keys, 0)),
+          counters_(V::add32(V::splat(_mm_loadu_si128(reinterpret_cast<const __m128i*>(first))), V::lane_numbers())) {}
+
+    template <std::size_t N>
+    WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
+        const auto step = V::splat(_mm_set_epi32(0, 0, 0, V::bytes / 16));
+        WARPAES_UNROLL
+        for (std::size_t i = 0; i < N; ++i) {
+            s[i] = V::bxor(counters_, k0_);
+            counters_ = V::add32(counters_, step);
+        }
+    }
+
+private:
+    typename V::Reg k0_, counters_;
+};
+
+template <class V, int Rounds>
+[[gnu::noinline]] void gcm_siv_of_rounds(const SimdGcmSiv& run) {
+    note_stack_depth();
+    Ghash<V, true> hash(run.powers, _mm_setzero_si128(), (run.bytes + 15) / 16);
+    if (run.output == nullptr) {
+        hash.template add<V::unroll>(run.input, run.bytes);
+    } else {
+        SivCounter<V> counter(run.keys, run.counter);
+        if (run.digest == nullptr) return ctr_walk<V, Rounds>(run.keys, counter, run.input, run.output, run.bytes);
+        gcm_stretch<V, Rounds, true>(run.keys, counter, hash, run.input, run.output, run.bytes);
+    }
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(run.digest), hash.digest());
+}
+
+/// There is none with keys of 192 bits.
+template <class V>
+void gcm_siv(const SimdGcmSiv& run) {
+    if (run.rounds == 10) return gcm_siv_of_rounds<V, 10>(run);
+    gcm_siv_of_rounds<V, 14>(run);
+}
+
+}  // namespace warpaes::cpu
