@@ -79,6 +79,8 @@ struct MessageGroup {
     /// A lane may work on input and output as they lie: a GPU's on its own memory, on page-locked memory or on few
     /// bytes. IV, J0 and associated data lie in host memory then, tags anywhere.
     bool direct = false;
+    /// A stretch of a message that is larger than the caches, and not in place: nothing of it stays there.
+    bool beyond_caches = false;
 
     /// Messages [first, first + n) of the group.
     [[nodiscard]] MessageGroup slice(std::uint64_t first, std::uint64_t n) const;

@@ -362,7 +362,8 @@ Run run_of(const MessageGroup& g) {
             .length = g.length,
             .chain = g.mode == Mode::ecb ? Block{} : load(g.iv.first, block_bytes),
             .tweak_key = g.tweak_key,
-            .data_units = g.data_units};
+            .data_units = g.data_units,
+            .beyond_caches = g.beyond_caches};
 }
 
 void StretchLane::copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,

@@ -25,6 +25,9 @@ struct Xmm {
     }
     WARPAES_INLINE static void store(std::uint8_t* p, Reg v, Part part) { store_part<Xmm>(p, v, part.bytes); }
 
+    /// Without reading the cache line first. `p` is aligned to the vector.
+    WARPAES_INLINE static void stream(std::uint8_t* p, Reg v) { _mm_stream_si128(reinterpret_cast<__m128i*>(p), v); }
+
     WARPAES_INLINE static Reg splat(__m128i block) { return block; }
     WARPAES_INLINE static __m128i first_block(Reg v) { return v; }
     /// The last block of `before`, then the blocks of `v` but its last.

@@ -54,7 +54,8 @@ void run_simd(const Run& run) {
              .length = run.length,
              .chain = run.chain.data(),
              .tweak_keys = run.tweak_key == nullptr ? nullptr : bytes_of(run.tweak_key->encrypt().words),
-             .data_units = run.data_units});
+             .data_units = run.data_units,
+             .beyond_caches = run.beyond_caches});
 }
 
 static_assert(offsetof(HashKey, folded) - offsetof(HashKey, descending) == folded_powers);

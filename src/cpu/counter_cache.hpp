@@ -144,7 +144,28 @@ WARPAES_INLINE void ctr_rest(const std::uint8_t* keys, Counter& counter, const s
     }
 }
 
-template <class V, int Rounds, class Counter>
+/// Loads and stores of a message that is larger than the caches: what comes next is asked for in time, and what is written, if it is
+/// aligned, does not read its cache line first. Measured on a Zen 5, 64 MiB from memory to memory: 15.8 GB/s without
+/// either, 18.4 with the first, 19.0 with both; memcpy 19.3.
+template <class V, bool Aligned>
+struct FarText : V {
+    static constexpr std::size_t ahead = 2048;
+    using V::load;
+    WARPAES_INLINE static typename V::Reg load(const std::uint8_t* p, Whole) {
+        _mm_prefetch(reinterpret_cast<const char*>(p + ahead), _MM_HINT_T0);
+        return V::load(p, Whole{});
+    }
+    using V::store;
+    WARPAES_INLINE static void store(std::uint8_t* p, typename V::Reg v, Whole) {
+        if constexpr (Aligned) {
+            V::stream(p, v);
+        } else {
+            V::store(p, v, Whole{});
+        }
+    }
+};
+
+template <class V, int Rounds, class Counter, class Text>
 struct CtrMode {
     const std::uint8_t* keys;
     Counter& counter;
@@ -153,16 +174,20 @@ struct CtrMode {
     WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
         typename V::Reg s[N];
         counter.next(s);
-        add_key_stream<V, Counter::first_round, Rounds>(s, keys, input, output, access);
+        const auto text = [&](std::size_t i) __attribute__((always_inline)) {
+            return Text::load(input + i * V::bytes, access);
+        };
+        all_rounds<V, false, Counter::first_round, Rounds>(s, keys, text);
+        store_all<Text>(output, s, access);
     }
 };
 
 /// The next counters' key stream. V::ctr_vectors at a time: with as many as a round's instructions take cycles nothing
 /// waits, and a few more leave something to do wherever one is late.
-template <class V, int Rounds, class Counter>
+template <class V, int Rounds, class Text = V, class Counter>
 WARPAES_INLINE void ctr_walk(const std::uint8_t* keys, Counter& counter, const std::uint8_t* input,
                              std::uint8_t* output, std::size_t length) {
-    CtrMode<V, Rounds, Counter> mode{keys, counter};
+    CtrMode<V, Rounds, Counter, Text> mode{keys, counter};
     if constexpr (V::has_masks) {
         constexpr std::size_t n = V::ctr_vectors, step = n * V::bytes;
         static_assert(n == 12);
@@ -180,7 +205,7 @@ WARPAES_INLINE void ctr_walk(const std::uint8_t* keys, Counter& counter, const s
 }
 
 /// CTR in pieces within which the counter keeps its upper 14 bytes.
-template <class V, int Rounds>
+template <class V, int Rounds, class Text = V>
 [[gnu::noinline]] void ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8_t* input,
                            std::uint8_t* output, std::size_t length) {
     note_stack_depth();
@@ -190,7 +215,7 @@ template <class V, int Rounds>
         const std::size_t piece = length < 16 * blocks ? length : 16 * blocks;
         if (piece < cached_counter_bytes) {
             PlainCounter<V, Rounds> counters(keys, high, low);
-            ctr_walk<V, Rounds>(keys, counters, input, output, piece);
+            ctr_walk<V, Rounds, Text>(keys, counters, input, output, piece);
         } else {
             CachedCounter<V, Rounds> counters(keys, high, low);
             std::uint64_t at = low;
@@ -198,7 +223,7 @@ template <class V, int Rounds>
                 const std::size_t group = 16 * (256 - (at & 0xff));
                 const std::size_t n = piece - done < group ? piece - done : group;
                 counters.select(at);
-                ctr_walk<V, Rounds>(keys, counters, input + done, output + done, n);
+                ctr_walk<V, Rounds, Text>(keys, counters, input + done, output + done, n);
                 done += n;
                 at += 256 - (at & 0xff);
             }
@@ -209,6 +234,17 @@ template <class V, int Rounds>
         low += blocks;
         if (low == 0) ++high;
     }
+}
+
+/// The same for a stretch of a message that is larger than the caches.
+template <class V, int Rounds>
+void far_ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8_t* input, std::uint8_t* output,
+             std::size_t length) {
+    // Pieces end with counters, so with these the vectors are aligned that begin so.
+    const bool aligned = reinterpret_cast<std::uintptr_t>(output) % V::bytes == 0 && counter[15] % (V::bytes / 16) == 0;
+    if (!aligned) return ctr<V, Rounds, FarText<V, false>>(keys, counter, input, output, length);
+    ctr<V, Rounds, FarText<V, true>>(keys, counter, input, output, length);
+    _mm_sfence();
 }
 
 }  // namespace warpaes::cpu

@@ -26,6 +26,7 @@ struct SimdRun {
     const std::uint8_t* chain;
     const std::uint8_t* tweak_keys = nullptr;  ///< XTS: round keys of the cipher
     DataUnits data_units{};                    ///< XTS
+    bool beyond_caches = false;
 };
 
 /// A GcmRun.

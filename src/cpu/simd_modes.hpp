@@ -155,6 +155,7 @@ void run_rounds(const SimdRun& run) {
     case Mode::cfb1:
         return cfb_segments_decrypt<V, Rounds, 1>(run.keys, run.chain, run.input, run.output, run.length);
     case Mode::ctr:
+        if (run.beyond_caches) return far_ctr<V, Rounds>(run.keys, run.chain, run.input, run.output, run.length);
         return ctr<V, Rounds>(run.keys, run.chain, run.input, run.output, run.length);
     case Mode::xts:
         if constexpr (Rounds != 12) {  // IEEE 1619 has no AES-192

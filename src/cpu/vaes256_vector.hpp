@@ -26,6 +26,8 @@ struct Ymm {
     }
     WARPAES_INLINE static void store(std::uint8_t* p, Reg v, Part part) { store_part<Ymm>(p, v, part.bytes); }
 
+    WARPAES_INLINE static void stream(std::uint8_t* p, Reg v) { _mm256_stream_si256(reinterpret_cast<__m256i*>(p), v); }
+
     WARPAES_INLINE static Reg splat(__m128i block) { return _mm256_broadcastsi128_si256(block); }
     WARPAES_INLINE static __m128i first_block(Reg v) { return _mm256_castsi256_si128(v); }
     WARPAES_INLINE static Reg shift_in(Reg before, Reg v) { return _mm256_permute2x128_si256(before, v, 0x21); }

@@ -27,6 +27,8 @@ struct Zmm {
         _mm512_mask_storeu_epi8(p, mask(part.bytes), v);
     }
 
+    WARPAES_INLINE static void stream(std::uint8_t* p, Reg v) { _mm512_stream_si512(reinterpret_cast<__m512i*>(p), v); }
+
     WARPAES_INLINE static Reg splat(__m128i block) { return _mm512_broadcast_i32x4(block); }
     WARPAES_INLINE static __m128i first_block(Reg v) { return _mm512_castsi512_si128(v); }
     WARPAES_INLINE static Reg shift_in(Reg before, Reg v) { return _mm512_alignr_epi64(v, before, 6); }

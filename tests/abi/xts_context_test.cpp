@@ -286,8 +286,9 @@ TEST_P(XtsContext, WhatCannotBeIsRefused) {
     refused(WARPAES_ERROR_ARGUMENT, "text_len, aad_len, tag_len", [](auto& o) { o.text_len = 1; });
     refused(WARPAES_ERROR_ARGUMENT, "tweak_key", [](auto& o) {
         o.mode = WARPAES_CTR;
-        o.data_unit_len = 0;
+        o.data_unit_len = o.data_unit_step = 0;
     });
+    refused(WARPAES_ERROR_ARGUMENT, "data_unit_step", [](auto& o) { o.data_unit_step = (1u << 20) + 1; });
     refused(WARPAES_ERROR_ARGUMENT, "data_unit_len", [](auto& o) { o.mode = WARPAES_CTR; });
     EXPECT_EQ(warpaes_context_aad(context.get(), input.data(), 1), WARPAES_ERROR_STATE);
     EXPECT_EQ(warpaes_context_seek(context.get(), 0), WARPAES_ERROR_RANGE);

@@ -330,6 +330,12 @@ TEST_P(Xts, WrongArguments) {
         m.mode = WARPAES_CTR;
         m.data_unit_len = 0;
     });
+    refused("a step for CTR", WARPAES_ERROR_ARGUMENT, "data_unit_step", [](auto& m) {
+        m.mode = WARPAES_CTR;
+        m.tweak_key = nullptr;
+        m.data_unit_len = 0;
+        m.data_unit_step = 8;
+    });
 }
 
 TEST_P(Xts, NotAsAFile) {

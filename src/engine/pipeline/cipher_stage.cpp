@@ -82,6 +82,7 @@ void CipherStage::run(Lane& lane, const Chunk& chunk) {
                                       chunk.output_bytes);
     stretch.tweak_key = cipher_.tweak_key;
     stretch.data_units = cipher_.data_units;
+    stretch.beyond_caches = cipher_.beyond_caches;
     stretch.direct = true;
     if (cipher_.mode == Mode::cfb1) stretch.length = stretch.length * 8 - (chunk.last ? cipher_.unused_bits : 0);
     if (needs().in_turn) {

@@ -17,6 +17,7 @@ struct Cipher {
     // XTS:
     const ExpandedKey* tweak_key = nullptr;
     DataUnits data_units{};
+    bool beyond_caches = false;  ///< see MessageGroup
 };
 
 class CipherStage final : public EvenStage {

@@ -1,6 +1,7 @@
 #include "engine/pipeline/group.hpp"
 
 #include <openssl/crypto.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <vector>
@@ -97,9 +98,21 @@ std::uint32_t run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
                   .unused_bits = g.mode == Mode::cfb1 ? static_cast<unsigned>(g.bytes() * 8 - g.length) : 0,
                   .in_place = g.input.first == g.output.first,
                   .tweak_key = g.tweak_key,
-                  .data_units = g.data_units};
+                  .data_units = g.data_units,
+                  .beyond_caches = g.beyond_caches};
     if (g.mode != Mode::ecb) std::copy_n(g.iv.first, block_bytes, cipher.iv.begin());
     return run_cipher(engine, ends.plan, cipher, source, sink).notes;
+}
+
+/// What is read and written of so long a message does not fit in the last cache, or in one processor's share of it where
+/// that is a large one.
+std::size_t cached_bytes() {
+    static const std::size_t bytes = [] {
+        constexpr long most = long{32} << 20;
+        const long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
+        return static_cast<std::size_t>(size > 0 ? std::min(size, most) : most) / 2;
+    }();
+    return bytes;
 }
 
 }  // namespace
@@ -120,6 +133,7 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
     const bool in_device = g.mode == Mode::gcm && ends.in.device >= 0 && ends.out.device >= 0;
     const bool one_lane = on_cpu && (plan.lanes == 1 || !is_parallel(g.mode, g.direction));
     g.direct = !chained && ends.in.direct && ends.out.direct;
+    g.beyond_caches = g.input.first != g.output.first && bytes >= cached_bytes();
     if (chained || (g.direct && (bytes <= plan.chunk_bytes || one_lane || in_device))) {
         WorkerLane worker(engine, plan, 0, 0);
         worker.run([&](Lane& lane) { lane.run(g); });
