@@ -144,11 +144,12 @@ WARPAES_INLINE void ctr_rest(const std::uint8_t* keys, Counter& counter, const s
     }
 }
 
-/// Loads and stores of a message that is larger than the caches: what comes next is asked for in time, and what is written, if it is
-/// aligned, does not read its cache line first. Measured on a Zen 5, 64 MiB from memory to memory: 15.8 GB/s without
-/// either, 18.4 with the first, 19.0 with both; memcpy 19.3.
+/// Loads and stores of a message that is larger than the caches: what comes next is asked for in time, and what is
+/// written, if it is aligned, does not read its cache line first. Measured on a Zen 5, 64 MiB from memory to memory: 16.6
+/// GB/s without either, 22.6 with both; memcpy 19.8.
 template <class V, bool Aligned>
 struct FarText : V {
+    static constexpr bool aligned = Aligned;
     static constexpr std::size_t ahead = 2048;
     using V::load;
     WARPAES_INLINE static typename V::Reg load(const std::uint8_t* p, Whole) {
@@ -215,7 +216,7 @@ template <class V, int Rounds, class Text = V>
         const std::size_t piece = length < 16 * blocks ? length : 16 * blocks;
         if (piece < cached_counter_bytes) {
             PlainCounter<V, Rounds> counters(keys, high, low);
-            ctr_walk<V, Rounds, Text>(keys, counters, input, output, piece);
+            ctr_walk<V, Rounds>(keys, counters, input, output, piece);
         } else {
             CachedCounter<V, Rounds> counters(keys, high, low);
             std::uint64_t at = low;
@@ -223,7 +224,13 @@ template <class V, int Rounds, class Text = V>
                 const std::size_t group = 16 * (256 - (at & 0xff));
                 const std::size_t n = piece - done < group ? piece - done : group;
                 counters.select(at);
-                ctr_walk<V, Rounds, Text>(keys, counters, input + done, output + done, n);
+                std::size_t head = 0;
+                if constexpr (requires { requires Text::aligned; }) {
+                    head = (0 - reinterpret_cast<std::uintptr_t>(output + done)) % V::bytes;
+                    if (head > n) head = n;
+                    ctr_walk<V, Rounds>(keys, counters, input + done, output + done, head);
+                }
+                ctr_walk<V, Rounds, Text>(keys, counters, input + done + head, output + done + head, n - head);
                 done += n;
                 at += 256 - (at & 0xff);
             }
@@ -240,9 +247,10 @@ template <class V, int Rounds, class Text = V>
 template <class V, int Rounds>
 void far_ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8_t* input, std::uint8_t* output,
              std::size_t length) {
-    // Pieces end with counters, so with these the vectors are aligned that begin so.
-    const bool aligned = reinterpret_cast<std::uintptr_t>(output) % V::bytes == 0 && counter[15] % (V::bytes / 16) == 0;
-    if (!aligned) return ctr<V, Rounds, FarText<V, false>>(keys, counter, input, output, length);
+    // The head of a piece is whole blocks, or nothing is ever aligned.
+    if (reinterpret_cast<std::uintptr_t>(output) % 16 != 0) {
+        return ctr<V, Rounds, FarText<V, false>>(keys, counter, input, output, length);
+    }
     ctr<V, Rounds, FarText<V, true>>(keys, counter, input, output, length);
     _mm_sfence();
 }
