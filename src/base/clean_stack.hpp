@@ -68,8 +68,9 @@ extern constinit thread_local std::uintptr_t deepest;
     std::uintptr_t end, at;
     if (__builtin_cpu_supports("avx512f")) {
         asm volatile(
-            "mov %%rsp, %[end]\n lea -64(%%rsp), %[at]\n lea -64(%[to]), %%rsp\n"
-            "1: vmovdqu64 %%zmm0, (%[at])\n sub $64, %[at]\n cmp %%rsp, %[at]\n ja 1b\n mov %[end], %%rsp"
+            "mov %%rsp, %[end]\n lea -256(%%rsp), %[at]\n lea -256(%[to]), %%rsp\n"
+            "1: vmovdqu64 %%zmm0, (%[at])\n vmovdqu64 %%zmm0, 64(%[at])\n vmovdqu64 %%zmm0, 128(%[at])\n"
+            "vmovdqu64 %%zmm0, 192(%[at])\n sub $256, %[at]\n  cmp %%rsp, %[at]\n ja 1b\n mov %[end], %%rsp"
             : [end] "=&r"(end), [at] "=&r"(at)
             : [to] "r"(to)
             : "cc", "memory");

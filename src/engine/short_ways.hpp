@@ -25,7 +25,8 @@ struct ShortWay {
     std::uint32_t odd_bytes = 0;  ///< bits of a length that must be 0
     std::uint32_t tags = 0;       ///< as in ModeTraits
     bool counts = false;          ///< from the IV on, with all of its bits
-    bool may_fail = false;
+    /// Plain messages: none, or whether what does them may fail.
+    enum class Plain : std::uint8_t { none, safe, may_fail } plain = Plain::none;
 };
 
 /// For every mode, direction and key length.
@@ -39,8 +40,7 @@ public:
                 for (const int rounds : {10, 12, 14}) {
                     ShortWay& way = ways_[index(mode, direction, rounds)];
                     way = find(mode, direction, rounds);
-                    describe_plain(way, mode);
-                    way.may_fail = !is_parallel(mode, direction) || way.backend == "libcrypto";
+                    describe_plain(way, mode, direction);
                 }
             }
         }
@@ -52,8 +52,10 @@ public:
 
 private:
     /// Lengths in bits, and a key for tweaks, are nothing plain.
-    static void describe_plain(ShortWay& way, Mode mode) noexcept {
+    static void describe_plain(ShortWay& way, Mode mode, Direction direction) noexcept {
         if (way.function == nullptr || mode == Mode::cfb1 || mode == Mode::xts) return;
+        const bool safe = is_parallel(mode, direction) && way.backend != "libcrypto";
+        way.plain = safe ? ShortWay::Plain::safe : ShortWay::Plain::may_fail;
         const ModeTraits& traits = traits_of(mode);
         way.most_plain_bytes = way.most_bytes;
         way.iv_bytes = mode == Mode::gcm ? gcm_nonce_bytes : traits.least_iv;

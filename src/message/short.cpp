@@ -54,15 +54,17 @@ const std::uint8_t* round_keys_of(const ExpandedKey& key) {
 
 namespace {
 
-template <bool MayFail>
+template <ShortWay::Plain Kind>
 [[gnu::always_inline]] inline PlainOutcome crypt_if_plain(Engine& engine, const warpaes_message& m,
-                                                          const ExpandedKey& key) noexcept(!MayFail) {
+                                                          const ExpandedKey& key) noexcept(Kind == ShortWay::Plain::safe) {
     const ShortWays* const ways = engine.short_ways();
     const auto mode = static_cast<std::uint32_t>(m.mode), direction = static_cast<std::uint32_t>(m.direction);
     static_assert(WARPAES_ENCRYPT == 1 && WARPAES_DECRYPT == 2);
     if (ways == nullptr || mode - 1 >= mode_values - 1 || direction - 1 >= 2) return {};
     const ShortWay& way = ways->of(static_cast<Mode>(mode), static_cast<Direction>(direction), key.rounds());
-    if (way.may_fail != MayFail || !is_plain(m, way)) return {};
+    if (way.plain != Kind) [[unlikely]]
+        return {};
+    if (!is_plain(m, way)) return {};
     if (way.counts && m.iv[0] == 0xff) return {};  // it may begin anew, which is worth a note
     const ShortMessage message{.mode = static_cast<Mode>(mode),
                                .direction = static_cast<Direction>(direction),
@@ -85,11 +87,11 @@ template <bool MayFail>
 }  // namespace
 
 PlainOutcome crypt_plain(Engine& engine, const warpaes_message& m, const ExpandedKey& key) noexcept {
-    return crypt_if_plain<false>(engine, m, key);
+    return crypt_if_plain<ShortWay::Plain::safe>(engine, m, key);
 }
 
 bool crypt_plain_or_fail(Engine& engine, const warpaes_message& m, const ExpandedKey& key, MessageResult& result) {
-    const PlainOutcome outcome = crypt_if_plain<true>(engine, m, key);
+    const PlainOutcome outcome = crypt_if_plain<ShortWay::Plain::may_fail>(engine, m, key);
     if (outcome.way == nullptr) return false;
     result.output_length = m.input_len;
     result.backend = outcome.way->backend;

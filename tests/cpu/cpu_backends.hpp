@@ -95,7 +95,7 @@ private:
 
 /// Runs `length` bytes (bits for CFB1) of `input` on `lane` and compares with libcrypto, guards included.
 inline void check_run(Lane& lane, Mode mode, Direction direction, const Bytes& key_bytes, const Bytes& chain,
-                      const Bytes& input, std::uint64_t length, Placement placement) {
+                      const Bytes& input, std::uint64_t length, Placement placement, bool beyond_caches = false) {
     const bool in_bits = mode == Mode::cfb1;
     const std::size_t bytes = in_bits ? (length + 7) / 8 : length;
     const Bytes message(input.begin(), input.begin() + static_cast<std::ptrdiff_t>(bytes));
@@ -109,6 +109,7 @@ inline void check_run(Lane& lane, Mode mode, Direction direction, const Bytes& k
     MessageGroup stretch =
         stretch_of(mode, direction, key, before, in.data(), placement.in_place ? in.data() : out.data(), length);
     stretch.direct = true;
+    stretch.beyond_caches = beyond_caches;
     lane.run(stretch);
 
     SCOPED_TRACE(std::string(mode_name(mode)) + (direction == Direction::encrypt ? " encryption" : " decryption") +
