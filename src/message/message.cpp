@@ -4,6 +4,7 @@
 #include <string>
 
 #include "aes/counter.hpp"
+#include "aes/ghash.hpp"
 #include "aes/pkcs7.hpp"
 #include "base/clean_stack.hpp"
 #include "base/error.hpp"
@@ -18,10 +19,6 @@
 namespace warpaes {
 
 namespace {
-
-std::uint64_t round_up(std::uint64_t n) {
-    return (n + block_bytes - 1) / block_bytes * block_bytes;
-}
 
 void check_flags(const MessageRequest& r) {
     const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
@@ -232,7 +229,7 @@ std::uint32_t wrapped_counter(const MessageRequest& r) {
     const std::uint64_t end = r.range ? r.range->offset + r.range->length : r.input_length;
     Block first;
     std::copy_n(r.iv.data(), block_bytes, first.begin());
-    return wraps(first, round_up(end) / block_bytes) ? std::uint32_t{WARPAES_NOTE_COUNTER_WRAPPED} : 0;
+    return wraps(first, blocks_of(end)) ? std::uint32_t{WARPAES_NOTE_COUNTER_WRAPPED} : 0;
 }
 
 /// A checked message, wherever it lies and however long it is.
