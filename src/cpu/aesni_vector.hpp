@@ -39,11 +39,6 @@ struct Xmm {
     WARPAES_INLINE static Reg aesdec(Reg s, Reg k) { return _mm_aesdec_si128(s, k); }
     WARPAES_INLINE static Reg aesdeclast(Reg s, Reg k) { return _mm_aesdeclast_si128(s, k); }
 
-    /// Counter high * 2^64 + low + l in lane l, little-endian; the caller sees to it that `low` does not overflow.
-    WARPAES_INLINE static Reg counters(std::uint64_t high, std::uint64_t low) {
-        return _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
-    }
-    WARPAES_INLINE static Reg next_counters(Reg v) { return _mm_add_epi64(v, _mm_set_epi64x(0, 1)); }
     WARPAES_INLINE static Reg swap_bytes(Reg v) {
         return _mm_shuffle_epi8(v, _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
     }

@@ -18,30 +18,38 @@
 
 namespace warpaes::cpu {
 
-/// Counter blocks made from the counter. Starts at counter high * 2^64 + low.
-template <class V, int Rounds>
+/// With its bytes reversed, so that it is a number.
+WARPAES_INLINE __m128i counter_of(std::uint64_t high, std::uint64_t low) {
+    return _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
+}
+
+/// Counter blocks made from the counter, whose last 32 bits count and wrap without a carry. It may be a secret: no
+/// address depends on it, as those of tables do.
+template <class V>
 class PlainCounter {
 public:
-    PlainCounter(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low)
-        : keys_(keys), counters_(V::counters(high, low)) {}
-
     static constexpr int first_round = 1;
+
+    /// `first`: the first counter block with its bytes reversed.
+    WARPAES_INLINE PlainCounter(const std::uint8_t* keys, __m128i first)
+        : k0_(round_key<V>(keys, 0)), counters_(V::add32(V::splat(first), V::lane_numbers())) {}
+
     template <std::size_t N>
     WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
-        const auto k0 = round_key<V>(keys_, 0);
+        const auto step = V::splat(_mm_set_epi32(0, 0, 0, V::bytes / 16));
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) {
-            s[i] = V::bxor(V::swap_bytes(counters_), k0);
-            counters_ = V::next_counters(counters_);
+            s[i] = V::bxor(V::swap_bytes(counters_), k0_);
+            counters_ = V::add32(counters_, step);
         }
     }
 
 private:
-    const std::uint8_t* keys_;
-    typename V::Reg counters_;
+    typename V::Reg k0_, counters_;
 };
 
-/// The same from the table; for counters whose upper 14 bytes are those of the counter that it was made from.
+/// The same from the table; for counters whose upper 14 bytes are those of the counter that it was made from, high *
+/// 2^64 + low.
 template <class V, int Rounds>
 class CachedCounter {
 public:
@@ -56,13 +64,13 @@ public:
     void make(std::uint64_t high, std::uint64_t low) {
         high_ = high;
         constexpr std::size_t n = 8;
-        auto counters = V::counters(high, low & ~std::uint64_t{0xff});
+        auto counters = first_counters(low);
         for (std::size_t offset = 0; offset < table_bytes; offset += n * V::bytes) {
             typename V::Reg s[n];
             WARPAES_UNROLL
             for (std::size_t i = 0; i < n; ++i) {
                 s[i] = V::swap_bytes(counters);
-                counters = V::next_counters(counters);
+                counters = V::add32(counters, V::splat(_mm_set_epi32(0, 0, 0, V::bytes / 16)));
             }
             two_rounds(s);
             store_all<V>(table_ + offset, s, Whole{});
@@ -72,7 +80,7 @@ public:
 
     /// Goes to counter high * 2^64 + low. Steps may then go on to the next counter that ends in a zero byte.
     WARPAES_INLINE void select(std::uint64_t low) {
-        typename V::Reg s[1] = {V::swap_bytes(V::counters(high_, low & ~std::uint64_t{0xff}))};
+        typename V::Reg s[1] = {V::swap_bytes(first_counters(low))};
         two_rounds(s);
         const auto first = V::splat(V::first_block(s[0]));
         correction_ = V::bxor(first, V::splat(_mm_load_si128(reinterpret_cast<const __m128i*>(table_))));
@@ -89,6 +97,10 @@ public:
     }
 
 private:
+    /// From the one on that agrees with `low` in all but the last byte, which is zero.
+    WARPAES_INLINE typename V::Reg first_counters(std::uint64_t low) const {
+        return V::add32(V::splat(counter_of(high_, low & ~std::uint64_t{0xff})), V::lane_numbers());
+    }
     template <std::size_t N>
     WARPAES_INLINE void two_rounds(typename V::Reg (&s)[N]) const {
         const auto k0 = round_key<V>(keys_, 0);
@@ -215,7 +227,7 @@ template <class V, int Rounds, class Text = V>
         const std::uint64_t blocks = 65536 - (low & 0xffff);
         const std::size_t piece = length < 16 * blocks ? length : 16 * blocks;
         if (piece < cached_counter_bytes) {
-            PlainCounter<V, Rounds> counters(keys, high, low);
+            PlainCounter<V> counters(keys, counter_of(high, low));
             ctr_walk<V, Rounds>(keys, counters, input, output, piece);
         } else {
             CachedCounter<V, Rounds> counters(keys, high, low);

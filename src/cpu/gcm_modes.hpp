@@ -10,32 +10,7 @@
 
 namespace warpaes::cpu {
 
-/// Counter blocks of GCM, whose last 32 bits count and wrap without a carry, made from the counter. It may be a secret:
-/// no address depends on it, as those of the tables below do.
-template <class V>
-class PlainGcmCounter {
-public:
-    static constexpr int first_round = 1;
-
-    /// `first`: the first counter block with its bytes reversed.
-    WARPAES_INLINE PlainGcmCounter(const std::uint8_t* keys, __m128i first)
-        : k0_(round_key<V>(keys, 0)), counters_(V::add32(V::splat(first), V::lane_numbers())) {}
-
-    template <std::size_t N>
-    WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
-        const auto step = V::splat(_mm_set_epi32(0, 0, 0, V::bytes / 16));
-        WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) {
-            s[i] = V::bxor(V::swap_bytes(counters_), k0_);
-            counters_ = V::add32(counters_, step);
-        }
-    }
-
-private:
-    typename V::Reg k0_, counters_;
-};
-
-/// The same after round one: from the key's table (aes/first_round.hpp), but where a group of vectors goes beyond a
+/// Counter blocks after round one: from the key's table (aes/first_round.hpp), but where a group of vectors goes beyond a
 /// counter that ends in a zero byte.
 template <class V>
 class GcmCounter {
@@ -225,7 +200,7 @@ WARPAES_INLINE void gcm_message(const SimdGcm& run, __m128i first, Ghash<V>& has
                                 std::uint8_t* output, std::size_t bytes) {
     const std::uint8_t* const keys = run.keys;
     if constexpr (SecretCounters) {
-        PlainGcmCounter<V> counter(keys, first);
+        PlainCounter<V> counter(keys, first);
         return gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, input, output, bytes);
     }
     GcmCounter<V> counter(keys, run.first_round, first);

@@ -75,7 +75,7 @@ void table_ctr(const ShortMessage& m, const std::uint8_t* table) {
 /// As short_ctr() does it if nothing else is worth it.
 template <class V, int Rounds>
 WARPAES_INLINE void plain_ctr(const ShortMessage& m) {
-    PlainGcmCounter<V> counter(m.round_keys, reversed_counter(m.iv));
+    PlainCounter<V> counter(m.round_keys, reversed_counter(m.iv));
     ctr_walk<V, Rounds>(m.round_keys, counter, m.input, m.output, m.length);
 }
 
@@ -116,7 +116,7 @@ WARPAES_INLINE void encrypt_one(typename V::Reg& state, const std::uint8_t* keys
 
 /// The first N vectors, or a part of one, with one block more: `mask` is taken through all rounds beside them.
 template <class V, int Rounds, bool Encrypt, std::size_t N, class Access>
-WARPAES_INLINE void short_gcm_begin(const ShortMessage& m, const std::uint8_t* keys, PlainGcmCounter<V>& counter,
+WARPAES_INLINE void short_gcm_begin(const ShortMessage& m, const std::uint8_t* keys, PlainCounter<V>& counter,
                                     Ghash<V>& hash, typename V::Reg& mask, Access access, std::size_t blocks) {
     typename V::Reg s[N], c[N];
     WARPAES_UNROLL
@@ -147,7 +147,7 @@ template <class V, int Rounds, bool Encrypt>
 WARPAES_INLINE void short_gcm_text(const ShortMessage& m, const std::uint8_t* keys, __m128i first, Ghash<V>& hash,
                                    typename V::Reg& mask) {
     static_assert(V::unroll == 8);
-    PlainGcmCounter<V> counter(keys, first);
+    PlainCounter<V> counter(keys, first);
     constexpr std::size_t bytes = V::bytes, lanes = bytes / 16;
     if (m.length >= 4 * bytes) {
         short_gcm_begin<V, Rounds, Encrypt, 4>(m, keys, counter, hash, mask, Whole{}, 4 * lanes);
@@ -197,7 +197,7 @@ template <class V, int Rounds, bool Encrypt, GcmMeans Means>
             GcmCounter<V> counter(keys, with.first_round, first);
             gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, m.input, m.output, m.length);
         } else {
-            PlainGcmCounter<V> counter(keys, first);
+            PlainCounter<V> counter(keys, first);
             gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, m.input, m.output, m.length);
         }
     }

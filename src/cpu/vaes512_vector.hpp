@@ -39,13 +39,6 @@ struct Zmm {
     WARPAES_INLINE static Reg aesdec(Reg s, Reg k) { return _mm512_aesdec_epi128(s, k); }
     WARPAES_INLINE static Reg aesdeclast(Reg s, Reg k) { return _mm512_aesdeclast_epi128(s, k); }
 
-    WARPAES_INLINE static Reg counters(std::uint64_t high, std::uint64_t low) {
-        const auto first = _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
-        return _mm512_add_epi64(splat(first), lane_numbers());
-    }
-    WARPAES_INLINE static Reg next_counters(Reg v) {
-        return _mm512_add_epi64(v, _mm512_set_epi64(0, 4, 0, 4, 0, 4, 0, 4));
-    }
     WARPAES_INLINE static Reg swap_bytes(Reg v) {
         return _mm512_shuffle_epi8(v, splat(_mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)));
     }
