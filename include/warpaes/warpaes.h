@@ -249,9 +249,9 @@ typedef struct warpaes_part {
  * XTS: `key` and `tweak_key`, both AES-128 or both AES-256 and different (FIPS 140-3 IG C.I). The message is
  * consecutive data units of `data_unit_len` bytes (16 to 2^24; 0: the whole message is one), of which the last may be
  * shorter but not below 16 bytes; a unit that is not whole blocks is handled by ciphertext stealing. `iv` is the tweak
- * of the first unit: its number as 16 little-endian bytes; it grows by `data_unit_step` from unit to unit (at most 2^20;
- * 0: by one, as IEEE 1619 has it; LUKS with units of 4096 bytes counts sectors of 512, which is 8). A range consists of
- * whole units.
+ * of the first unit: its number as 16 little-endian bytes; it grows by `data_unit_step` from unit to unit (at most
+ * 2^20; 0: by one, as IEEE 1619 has it; LUKS with units of 4096 bytes counts sectors of 512, which is 8). A range
+ * consists of whole units.
  *
  * KW: encryption wraps `input` of 16 bytes or more, a multiple of 8, and writes 8 bytes more; KWP takes 1 to 2^32 - 1
  * bytes and writes them rounded up to a multiple of 8, and 8 more. `iv`: NULL, or a check value of one's own instead of

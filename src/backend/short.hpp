@@ -16,7 +16,7 @@ struct ShortMessage {
     Direction direction;
     const ExpandedKey* key;
     const std::uint8_t* round_keys;  ///< of the cipher
-    const std::uint8_t* iv;  ///< 16 bytes, GCM 12, ECB none
+    const std::uint8_t* iv;          ///< 16 bytes, GCM 12, ECB none
     const std::uint8_t* input;
     std::uint8_t* output;  ///< equal to the input or disjoint
     std::uint64_t length;  ///< bytes; CFB1: bits

@@ -152,8 +152,8 @@ template <void (*Run)(const SimdRun&), void (*Gcm)(const SimdGcm&), void (*GcmSi
 constexpr CpuFunctions simd_functions{run_simd<Run>, run_gcm_simd<Gcm>, short_simd<run_simd<Run>, ShortCtr, ShortGcm>,
                                       run_batch_simd<Batch>, run_gcm_siv_simd<GcmSiv>};
 
-constexpr CpuFunctions aesni = simd_functions<run_aesni, run_gcm_aesni, run_gcm_siv_aesni, short_ctr_aesni,
-                                              short_gcm_aesni, batch_kernels_aesni>;
+constexpr CpuFunctions aesni =
+    simd_functions<run_aesni, run_gcm_aesni, run_gcm_siv_aesni, short_ctr_aesni, short_gcm_aesni, batch_kernels_aesni>;
 constexpr CpuFunctions vaes256 = simd_functions<run_vaes256, run_gcm_vaes256, run_gcm_siv_vaes256, short_ctr_vaes256,
                                                 short_gcm_vaes256, batch_kernels_vaes256>;
 constexpr CpuFunctions vaes512 = simd_functions<run_vaes512, run_gcm_vaes512, run_gcm_siv_vaes512, short_ctr_vaes512,

@@ -10,8 +10,8 @@
 
 namespace warpaes::cpu {
 
-/// Counter blocks after round one: from the key's table (aes/first_round.hpp), but where a group of vectors goes beyond a
-/// counter that ends in a zero byte.
+/// Counter blocks after round one: from the key's table (aes/first_round.hpp), but where a group of vectors goes beyond
+/// a counter that ends in a zero byte.
 template <class V>
 class GcmCounter {
 public:

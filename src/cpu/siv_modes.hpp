@@ -1,6 +1,6 @@
-// GCM-SIV (RFC 8452) by the kernels of GCM and CTR. POLYVAL is GHASH of blocks whose bytes are reversed, and counters are
-// little-endian: nothing is reversed where GCM does it. Decryption hashes what it has decrypted, as GCM's encryption
-// does, one step behind.
+// GCM-SIV (RFC 8452) by the kernels of GCM and CTR. POLYVAL is GHASH of blocks whose bytes are reversed, and counters
+// are little-endian: nothing is reversed where GCM does it. Decryption hashes what it has decrypted, as GCM's
+// encryption does, one step behind.
 #pragma once
 
 #include "cpu/gcm_modes.hpp"

@@ -23,8 +23,9 @@ void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream
     p->last_unit_blocks = static_cast<std::uint32_t>(last / block_bytes);
     p->last_unit_rest = static_cast<std::uint32_t>(last % block_bytes);
     p->width = std::min<std::uint32_t>(32, p->unit_blocks);
-    p->alignment = alignment_of(reinterpret_cast<std::uintptr_t>(run.input) |
-                                reinterpret_cast<std::uintptr_t>(run.output) | (p->units == 1 ? 0 : run.data_units.bytes));
+    p->alignment =
+        alignment_of(reinterpret_cast<std::uintptr_t>(run.input) | reinterpret_cast<std::uintptr_t>(run.output) |
+                     (p->units == 1 ? 0 : run.data_units.bytes));
     const PieceShape shape = piece_shape(device, run.direction, p->units, p->unit_blocks);
     p->piece_blocks = shape.blocks;
     p->pieces_per_unit = shape.per_unit;

@@ -97,10 +97,9 @@ Engine::Engine(const EngineOptions& options) : options_(options) {
     }
     if (options_.threads == 0) options_.threads = usable_processors();
     if (forced_ != nullptr) {
-        forced_short_ways_ =
-            std::make_unique<const ShortWays>([this](Mode mode, Direction direction, int rounds) {
-                return ShortWay{forced_->short_function(mode, direction, rounds), longest_short(), forced_->name()};
-            });
+        forced_short_ways_ = std::make_unique<const ShortWays>([this](Mode mode, Direction direction, int rounds) {
+            return ShortWay{forced_->short_function(mode, direction, rounds), longest_short(), forced_->name()};
+        });
         short_ways_ = forced_short_ways_.get();
     }
 }

@@ -89,8 +89,7 @@ private:
     [[nodiscard]] Prediction of_message(const Costs& costs, const Work& work) const;
     [[nodiscard]] Prediction of_batch(const Costs& costs, const Work& work) const;
 
-    [[nodiscard]] ShortWay short_way(Mode mode, Direction direction, int rounds,
-                                     std::uint64_t longest_short) const;
+    [[nodiscard]] ShortWay short_way(Mode mode, Direction direction, int rounds, std::uint64_t longest_short) const;
 
     std::shared_ptr<const CostModel> model_;
     unsigned threads_;

@@ -453,9 +453,10 @@ private:
     void gcm_siv() {
         std::array<std::uint8_t, gcm_siv_nonce_bytes> nonce;  // a copy, for it may lie in the output
         std::copy_n(iv_.begin(), nonce.size(), nonce.begin());
-        const GcmSiv siv(nonce, r_.key->bytes().size(),
-                         [this](Block& block) { run_blocks(*plan_.backend, Direction::encrypt, *r_.key, block); },
-                         plan_.backend->gcm_siv_function());
+        const GcmSiv siv(
+            nonce, r_.key->bytes().size(),
+            [this](Block& block) { run_blocks(*plan_.backend, Direction::encrypt, *r_.key, block); },
+            plan_.backend->gcm_siv_function());
         const std::uint64_t n = r_.input_length, chunk = chunk_bytes();
         const auto aad = aad_.empty() ? std::span<const std::uint8_t>() : aad_.front();
         Secret<FieldElement> digest;

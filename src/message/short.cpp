@@ -37,8 +37,8 @@ const std::uint8_t* round_keys_of(const ExpandedKey& key) {
     const std::uint64_t bytes = m.input_len;
     // Differences and bits that are all 0 where the message is plain: one branch for most of them. Of a null pointer
     // less 1 the upper bits are not.
-    const std::uint64_t unused = m.flags | address(m.tweak_key) | m.data_unit_len | m.data_unit_step | address(m.device_status) |
-                                 address(m.mac_key) | address(m.aad_list) | m.aad_count;
+    const std::uint64_t unused = m.flags | address(m.tweak_key) | m.data_unit_len | m.data_unit_step |
+                                 address(m.device_status) | address(m.mac_key) | address(m.aad_list) | m.aad_count;
     const std::uint64_t pointers = (address(m.input) - 1) | (address(m.output) - 1) | (address(m.iv) - way.some_iv);
     if ((unused | (bytes & way.odd_bytes) | (m.iv_len ^ way.iv_bytes) | pointers >> 47) != 0) return false;
     if (bytes - 1 >= way.most_plain_bytes || m.output_capacity < bytes) return false;
@@ -56,7 +56,8 @@ namespace {
 
 template <ShortWay::Plain Kind>
 [[gnu::always_inline]] inline PlainOutcome crypt_if_plain(Engine& engine, const warpaes_message& m,
-                                                          const ExpandedKey& key) noexcept(Kind == ShortWay::Plain::safe) {
+                                                          const ExpandedKey& key) noexcept(Kind ==
+                                                                                           ShortWay::Plain::safe) {
     const ShortWays* const ways = engine.short_ways();
     const auto mode = static_cast<std::uint32_t>(m.mode), direction = static_cast<std::uint32_t>(m.direction);
     static_assert(WARPAES_ENCRYPT == 1 && WARPAES_DECRYPT == 2);

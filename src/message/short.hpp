@@ -13,7 +13,8 @@ struct PlainOutcome {
 
 /// A message as the caller describes it, if a look shows that it is plain: in host memory, at least a byte, no flags,
 /// nothing that its mode has no use for, a counter that does not end, buffers apart or in place. `message.key` is
-/// `key`. Nothing of it stays on the stack and in vector registers. Nothing is done of a message that libcrypto is to do.
+/// `key`. Nothing of it stays on the stack and in vector registers. Nothing is done of a message that libcrypto is to
+/// do.
 PlainOutcome crypt_plain(Engine& engine, const warpaes_message& message, const ExpandedKey& key) noexcept;
 
 /// Does those. Throws Error{AUTHENTICATION} and what libcrypto fails with.

@@ -45,8 +45,8 @@ static_assert(offsetof(warpaes_context_options, key) == 16 && offsetof(warpaes_c
               offsetof(warpaes_context_options, tag_len) == 72 &&
               offsetof(warpaes_context_options, data_unit_step) == 80 && sizeof(warpaes_context_options) == 88);
 static_assert(offsetof(warpaes_entry_result, failures) == 8 && sizeof(warpaes_entry_result) == 24 &&
-              offsetof(warpaes_batch_entry, data_unit_step) == 140 &&
-              offsetof(warpaes_batch_entry, statuses) == 168 && sizeof(warpaes_batch_entry) == 176);
+              offsetof(warpaes_batch_entry, data_unit_step) == 140 && offsetof(warpaes_batch_entry, statuses) == 168 &&
+              sizeof(warpaes_batch_entry) == 176);
 static_assert(offsetof(warpaes_engine_options, backend) == 8 && offsetof(warpaes_engine_options, error) == 32 &&
               sizeof(warpaes_engine_options) == 40);
 static_assert(offsetof(warpaes_backend_info, name) == 8 && sizeof(warpaes_backend_info) == 48);

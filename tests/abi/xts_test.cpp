@@ -51,8 +51,8 @@ protected:
         const Bytes input = random_.bytes(length);
         for (const warpaes_direction direction : directions) {
             SCOPED_TRACE(std::to_string(length) + " bytes in units of " + std::to_string(unit) + ", " +
-                         std::to_string(step_) + " apart, keys of " +
-                         std::to_string(key_bytes_.size()) + " bytes, direction " + std::to_string(direction));
+                         std::to_string(step_) + " apart, keys of " + std::to_string(key_bytes_.size()) +
+                         " bytes, direction " + std::to_string(direction));
             const Bytes want = wanted(direction, unit, input);
             for (const bool in_place : {false, true}) {
                 PoisonedBuffer in(length, turn_ % 17), out(length, turn_ / 2 % 17);
@@ -198,8 +198,8 @@ TEST_P(Xts, NumbersCarryAndWrapAround) {
     }
 }
 
-/// LUKS2 with sectors of 4096 bytes, as dm-crypt has them by default: numbers count sectors of 512, from where the device
-/// begins. Each sector by itself is what libcrypto makes of it with its own number.
+/// LUKS2 with sectors of 4096 bytes, as dm-crypt has them by default: numbers count sectors of 512, from where the
+/// device begins. Each sector by itself is what libcrypto makes of it with its own number.
 TEST_P(Xts, SectorsOf4096CountedIn512) {
     const Bytes disk = random_.bytes(40 * 4096);
     number_ = Bytes(16, 0);

@@ -12,7 +12,7 @@ struct Message {
     std::string mode;
     Bytes key{}, tweak_key{}, iv{}, aad{}, text{};
     std::size_t tag_bytes = 16;
-    std::size_t data_unit = 0;             ///< XTS
+    std::size_t data_unit = 0;  ///< XTS
     std::uint64_t unit_step = 1;
     std::optional<std::size_t> bits = {};  ///< CFB1: the length
 };

@@ -180,7 +180,8 @@ std::string Sequence::pieces(const MessageGroup& g, BatchMemory& text, std::uint
     const std::uint64_t bytes = g.bytes();
     const bool in_place = g.input.first == g.output.first;
     std::uint64_t unit = in_place ? block_bytes : 1;
-    if (g.mode == Mode::xts && (in_place || g.data_units.bytes == 0)) unit = g.data_units.bytes != 0 ? g.data_units.bytes : bytes;
+    if (g.mode == Mode::xts && (in_place || g.data_units.bytes == 0))
+        unit = g.data_units.bytes != 0 ? g.data_units.bytes : bytes;
     std::uint64_t read = 0, written = 0;
     while (read < bytes && wrong.empty()) {
         const std::uint64_t n = std::min(bytes - read, unit * (1 + random_.below(200)));

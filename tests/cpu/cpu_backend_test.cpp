@@ -66,8 +66,7 @@ TEST(CpuBackend, DescribesItself) {
 
 TEST(CpuBackend, PrefersTheWiderVaes) {
     using cpu::VaesKernels;
-    Backend& wide =
-        cpu::vaes_backend(cpu::multiplies_slowly() ? VaesKernels::bits512_folding : VaesKernels::bits512);
+    Backend& wide = cpu::vaes_backend(cpu::multiplies_slowly() ? VaesKernels::bits512_folding : VaesKernels::bits512);
     Backend& narrow = cpu::vaes_backend(VaesKernels::bits256);
     EXPECT_NE(&wide, &narrow);
     EXPECT_EQ(&vaes_backend(), wide.usable() ? &wide : &narrow);

@@ -126,8 +126,8 @@ TEST_P(CpuCounter, OfTextBeyondTheCaches) {
     for (std::uint32_t shift = 0; shift < 64; shift += shift % 16 == 15 || shift % 16 == 0 ? 1 : 7) {
         const Bytes counter = counter_before_carry(2 * (shift % 8), 1 + 97 * shift);
         for (const std::uint64_t length : {0u, 1u, 16u, 63u, 16384u, 40000u, 65600u, 150000u}) {
-            check_run(*lane_, Mode::ctr, Direction::encrypt, random_bytes(key_lengths[shift % 3], shift), counter, input,
-                      length, {shift / 3, shift, false}, true);
+            check_run(*lane_, Mode::ctr, Direction::encrypt, random_bytes(key_lengths[shift % 3], shift), counter,
+                      input, length, {shift / 3, shift, false}, true);
             if (HasFailure()) return;
         }
     }

@@ -80,8 +80,8 @@ protected:
         units.direct = true;
         lane_->run(units);
         SCOPED_TRACE(std::to_string(length) + " bytes in units of " + std::to_string(unit) + ", " +
-                     std::to_string(step) + " apart, key of " +
-                     std::to_string(key_length) + " bytes" + (in_place ? ", in place" : ""));
+                     std::to_string(step) + " apart, key of " + std::to_string(key_length) + " bytes" +
+                     (in_place ? ", in place" : ""));
         const Bytes actual = (in_place ? in : out).contents();
         const auto wrong = std::mismatch(actual.begin(), actual.end(), expected.begin());
         EXPECT_TRUE(actual == expected) << "first wrong byte: " << wrong.first - actual.begin();

@@ -33,7 +33,8 @@ __global__ void __launch_bounds__(1024, 1) batch_tweaks_kernel(const __grid_cons
         const uint4 first = load_iv(group, message);
         const Tweak number{first.x | static_cast<std::uint64_t>(first.y) << 32,
                            first.z | static_cast<std::uint64_t>(first.w) << 32};
-        p.tweaks[i] = cipher_with<false, Rounds>(tables, unit_number(number, unit * part.unit_step), tweak_key_of<OneKey>(p, part));
+        p.tweaks[i] = cipher_with<false, Rounds>(tables, unit_number(number, unit * part.unit_step),
+                                                 tweak_key_of<OneKey>(p, part));
     }
 }
 

@@ -153,7 +153,8 @@ __global__ void __launch_bounds__(xts_threads, 1) xts_kernel(const __grid_consta
         if (units_at_once > 1) unit = batch;
         const unsigned my_part = part + lane;
         uint4 tweaks = cipher<false, Rounds>(
-            tweak_tables, unit_number(p.first_number, (unit + my_part / p.pieces_per_unit) * p.unit_step), p.tweak_keys);
+            tweak_tables, unit_number(p.first_number, (unit + my_part / p.pieces_per_unit) * p.unit_step),
+            p.tweak_keys);
         if (p.pieces_per_unit > 1) {
             tweaks = times_groups(tweaks, my_part % p.pieces_per_unit * (p.piece_blocks / warp_lanes));
         }

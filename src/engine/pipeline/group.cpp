@@ -104,8 +104,8 @@ std::uint32_t run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
     return run_cipher(engine, ends.plan, cipher, source, sink).notes;
 }
 
-/// What is read and written of so long a message does not fit in the last cache, or in one processor's share of it where
-/// that is a large one.
+/// What is read and written of so long a message does not fit in the last cache, or in one processor's share of it
+/// where that is a large one.
 std::size_t cached_bytes() {
     static const std::size_t bytes = [] {
         constexpr long most = long{32} << 20;

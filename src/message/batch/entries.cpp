@@ -77,6 +77,8 @@ MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& e)
     const auto given = [&](const warpaes_elements& elements, bool there) {
         return there && e.count != 0 ? request.elements(elements) : Elements{};
     };
+    const DataUnits units =
+        mode == Mode::xts ? given_xts_units(e.data_unit_len, e.data_unit_step, e.length) : DataUnits{};
     return {.mode = mode,
             .direction = static_cast<Direction>(e.direction),
             .count = e.count,
@@ -93,8 +95,7 @@ MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& e)
             .keys = given(e.keys, e.key == nullptr),
             .key_bytes = e.key == nullptr ? e.key_len : 0,
             .tweak_key = e.tweak_key != nullptr ? &request.handles.key(e.tweak_key) : nullptr,
-            .data_units =
-                mode == Mode::xts ? given_xts_units(e.data_unit_len, e.data_unit_step, e.length) : DataUnits{},
+            .data_units = units,
             .failed = nullptr,
             .device = -1};
 }
