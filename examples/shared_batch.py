@@ -10,7 +10,7 @@ import sys
 COUNT, LENGTH = 100, 1500
 CTR, ENCRYPT = 7, 1
 HEADER = struct.Struct("<QQ")
-#  mode, direction, count, length, six times offset and stride, AAD length, IV, tag and key length, reserved,
+#  mode, direction, count, length, six times offset and stride, AAD length, IV, tag and key length, step of XTS,
 #  key, second key, data unit, statuses
 ENTRY = struct.Struct("<IIQQ" + "QQ" * 6 + "QIIII" + "QQQ" + "Q")
 KEYS, IVS, MESSAGES, RESULTS, ENTRIES = 4096, 8192, 12288, 262144, 64

@@ -177,7 +177,8 @@ void xts_message(Input& in) {
     if (rest < 16 && (unit == 0 || rest != 0)) length += 16 - rest;
     const Bytes text = in.bytes(length);
     const bool encrypt = in.flag();
-    const Bytes expected = xts(encrypt, key_bytes, tweak_key_bytes, tweak, unit, text);
+    const std::uint64_t step = in.flag() ? 1 + in.below(std::size_t{1} << 20) : 1;
+    const Bytes expected = xts(encrypt, key_bytes, tweak_key_bytes, tweak, unit, text, step);
 
     Buffers buffers(in, text, length);
     warpaes_message m = WARPAES_MESSAGE_INIT;
@@ -188,6 +189,7 @@ void xts_message(Input& in) {
     m.iv = tweak.data();
     m.iv_len = tweak.size();
     m.data_unit_len = unit;
+    m.data_unit_step = step;
     m.input = buffers.input();
     m.input_len = length;
     m.output = buffers.output();

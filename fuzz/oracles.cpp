@@ -50,7 +50,8 @@ Sealed gcm(const Bytes& key, const Bytes& iv, const Bytes& aad, const Bytes& tex
     return sealed;
 }
 
-Bytes xts(bool encrypt, const Bytes& key, const Bytes& tweak_key, Bytes tweak, std::size_t unit, const Bytes& text) {
+Bytes xts(bool encrypt, const Bytes& key, const Bytes& tweak_key, Bytes tweak, std::size_t unit, const Bytes& text,
+          std::uint64_t step) {
     const std::unique_ptr<EVP_CIPHER_CTX, Free> context(EVP_CIPHER_CTX_new());
     Bytes both = key;
     both.insert(both.end(), tweak_key.begin(), tweak_key.end());
@@ -64,8 +65,11 @@ Bytes xts(bool encrypt, const Bytes& key, const Bytes& tweak_key, Bytes tweak, s
         const auto from = text.begin() + static_cast<std::ptrdiff_t>(at);
         const Bytes one = run(context.get(), Bytes(from, from + static_cast<std::ptrdiff_t>(n)));
         out.insert(out.end(), one.begin(), one.end());
+        std::uint64_t carry = step;
         for (std::uint8_t& byte : tweak) {
-            if (++byte != 0) break;
+            carry += byte;
+            byte = static_cast<std::uint8_t>(carry);
+            carry >>= 8;
         }
     }
     return out;

@@ -13,6 +13,7 @@ struct Sealed {
 Sealed gcm(const Bytes& key, const Bytes& iv, const Bytes& aad, const Bytes& text);
 
 /// `text` in data units of `unit` bytes (0: it is one), the first of which has this tweak.
-Bytes xts(bool encrypt, const Bytes& key, const Bytes& tweak_key, Bytes tweak, std::size_t unit, const Bytes& text);
+Bytes xts(bool encrypt, const Bytes& key, const Bytes& tweak_key, Bytes tweak, std::size_t unit, const Bytes& text,
+          std::uint64_t step = 1);
 
 }  // namespace fuzz
