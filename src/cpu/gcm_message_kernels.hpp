@@ -79,7 +79,7 @@ void gcm_messages(const SimdGcmMessages& run) {
         const std::size_t blocks = (run.aad_length + 15) / 16 + (run.length + 15) / 16 + 1;
         Ghash<V> hash(powers, _mm_setzero_si128(), blocks, run.power_count);
         hash_before_text(hash, run.power_count, run.aad + i * run.aad_stride, run.aad_length);
-        PlainGcmCounter<V> counter(keys, _mm_add_epi32(swap_block(j0), _mm_set_epi32(0, 0, 0, 1)));
+        PlainCounter<V> counter(keys, _mm_add_epi32(swap_block(j0), _mm_set_epi32(0, 0, 0, 1)));
         gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, run.input + i * run.input_stride,
                                         run.output + i * run.output_stride, run.length);
         hash.add_lengths(8 * run.aad_length, 8 * run.length);
