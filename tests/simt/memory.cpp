@@ -36,6 +36,7 @@ bool find_allocation(const void* pointer, std::uintptr_t& first, std::uintptr_t&
 }
 
 void look_at_memory(const std::function<void(cudaMemoryType, std::span<const std::uint8_t>)>& look) {
+    finish_all();
     Runtime& r = runtime();
     const std::lock_guard lock(r.mutex);
     for (const auto& [address, allocation] : r.allocations) {
@@ -75,6 +76,7 @@ cudaError_t release(Runtime& r, void* pointer, Origin a, Origin b, cudaError_t u
     if (found == r.allocations.end()) return unknown;
     const Allocation allocation = found->second;
     if (allocation.origin != a && allocation.origin != b) return unknown;
+    check_unused(r, pointer, allocation.bytes);
     const DeviceAccess access(r, allocation.device);
     if (r.observer) r.observer(allocation.type(), {static_cast<const std::uint8_t*>(pointer), allocation.bytes});
     r.allocations.erase(found);
@@ -106,42 +108,109 @@ bool comes_from_device(cudaMemcpyKind kind) {
     return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
 }
 
-cudaError_t copy(Runtime& r, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-    if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
-    if (bytes == 0) return cudaSuccess;
-    if (to == nullptr || from == nullptr || !copyable(r, to, bytes, kind, goes_to_device(kind)) ||
-        !copyable(r, from, bytes, kind, comes_from_device(kind))) {
-        return cudaErrorInvalidValue;
+/// A copy of rows, of one as a rule.
+struct Rows {
+    std::uint8_t* to;
+    const std::uint8_t* from;
+    std::size_t bytes, to_pitch = 0, from_pitch = 0, count = 1;
+
+    [[nodiscard]] std::size_t reach_to() const { return (count - 1) * to_pitch + bytes; }
+    [[nodiscard]] std::size_t reach_from() const { return (count - 1) * from_pitch + bytes; }
+    void move(Runtime& r) const {
+        const DeviceAccess to_access(r, device_at(r, to));
+        const DeviceAccess from_access(r, device_at(r, from));
+        for (std::size_t row = 0; row < count; ++row) std::memmove(to + row * to_pitch, from + row * from_pitch, bytes);
     }
-    const DeviceAccess to_access(r, device_at(r, to));
-    const DeviceAccess from_access(r, device_at(r, from));
-    std::memmove(to, from, bytes);
-    return cudaSuccess;
+};
+
+cudaError_t check(const Runtime& r, const Rows& rows, cudaMemcpyKind kind) {
+    if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
+    if (rows.bytes == 0 || rows.count == 0) return cudaSuccess;
+    const bool can = rows.to != nullptr && rows.from != nullptr &&
+                     copyable(r, rows.to, rows.reach_to(), kind, goes_to_device(kind)) &&
+                     copyable(r, rows.from, rows.reach_from(), kind, comes_from_device(kind));
+    return can ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-cudaError_t fill(Runtime& r, void* pointer, int value, std::size_t bytes) {
-    if (bytes == 0) return cudaSuccess;
-    const auto* found = r.find(pointer);
-    if (found == nullptr || bytes > found->first + found->second.bytes - reinterpret_cast<std::uintptr_t>(pointer)) {
-        return cudaErrorInvalidValue;
+/// What a call took from memory that is not page-locked.
+class Taken {
+public:
+    explicit Taken(const Rows& rows) : bytes_(rows.reach_from()) {
+        std::memcpy(bytes_.data(), rows.from, bytes_.size());
     }
-    const DeviceAccess access(r, found->second.device);
-    std::memset(pointer, value, bytes);
-    return cudaSuccess;
+    ~Taken() { explicit_bzero(bytes_.data(), bytes_.size()); }
+    Taken(const Taken&) = delete;
+    Taken& operator=(const Taken&) = delete;
+    [[nodiscard]] const std::uint8_t* data() const { return bytes_.data(); }
+
+private:
+    std::vector<std::uint8_t> bytes_;
+};
+
+/// With memory that is not page-locked the call itself reads, and waits until it has written.
+cudaError_t copy(const char* name, Rows rows, cudaMemcpyKind kind, cudaStream_t stream, bool waits = false) {
+    Mark mark;
+    const cudaError_t error = on_stream(name, stream, [&](Runtime& r) {
+        const cudaError_t refusal = check(r, rows, kind);
+        if (refusal != cudaSuccess || rows.bytes == 0 || rows.count == 0) return refusal;
+        if (!r.machine.late) {
+            rows.move(r);
+            return cudaSuccess;
+        }
+        const bool from_pageable = r.find(rows.from) == nullptr, to_pageable = r.find(rows.to) == nullptr;
+        std::shared_ptr<Taken> taken;
+        Work work{.run = {}, .after = {}, .uses = {{rows.to, rows.reach_to()}}};
+        if (from_pageable) {
+            taken = std::make_shared<Taken>(rows);
+            rows.from = taken->data();
+        } else {
+            work.uses.push_back({rows.from, rows.reach_from()});
+        }
+        work.run = [rows, taken] {
+            const std::lock_guard lock(runtime().mutex);
+            rows.move(runtime());
+        };
+        put(r, stream, std::move(work));
+        if (waits || to_pageable) mark = mark_of(r, stream);
+        return cudaSuccess;
+    });
+    finish(mark);
+    return error;
+}
+
+cudaError_t fill(const char* name, void* pointer, int value, std::size_t bytes, cudaStream_t stream) {
+    const auto check_fill = [=](const Runtime& r) {
+        const auto* found = r.find(pointer);
+        if (bytes == 0) return cudaSuccess;
+        return found == nullptr ||
+                       bytes > found->first + found->second.bytes - reinterpret_cast<std::uintptr_t>(pointer)
+                   ? cudaErrorInvalidValue
+                   : cudaSuccess;
+    };
+    return enqueue(name, stream, {{pointer, bytes}}, check_fill, [=](Runtime& r) {
+        if (bytes == 0) return;
+        const DeviceAccess access(r, device_at(r, pointer));
+        std::memset(pointer, value, bytes);
+    });
+}
+
+Rows one_row(void* to, const void* from, std::size_t bytes) {
+    return {static_cast<std::uint8_t*>(to), static_cast<const std::uint8_t*>(from), bytes};
 }
 
 }  // namespace
 
 cudaError_t copy_to_symbol(void* symbol, std::size_t symbol_bytes, const void* from, std::size_t bytes,
                            std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
-    return on_stream("cudaMemcpyToSymbol", stream, [&](Runtime& r) {
-        if (offset > symbol_bytes || bytes > symbol_bytes - offset || !copyable(r, from, bytes, kind, false)) {
-            return cudaErrorInvalidValue;
+    {
+        const std::lock_guard lock(runtime().mutex);
+        if (offset > symbol_bytes || bytes > symbol_bytes - offset || !copyable(runtime(), from, bytes, kind, false)) {
+            return record(cudaErrorInvalidValue);
         }
-        const DeviceAccess access(r, device_at(r, from));
-        std::memcpy(static_cast<std::uint8_t*>(symbol) + offset, from, bytes);
-        return cudaSuccess;
-    });
+    }
+    // A symbol is no allocation: the call waits, as it does with memory that is not page-locked.
+    return copy("cudaMemcpyToSymbol", one_row(static_cast<std::uint8_t*>(symbol) + offset, from, bytes),
+                cudaMemcpyDefault, stream);
 }
 
 }  // namespace simt
@@ -194,14 +263,20 @@ cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned int fl
 }
 
 cudaError_t cudaFree(void* pointer) {
+    if (is_late()) finish_all();  // it waits for the device
     return call("cudaFree", [&](Runtime& r) {
         return release(r, pointer, Origin::device, Origin::managed, cudaErrorInvalidValue);
     });
 }
 
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
-    return on_stream("cudaFreeAsync", stream, [&](Runtime& r) {
-        return release(r, pointer, Origin::device, Origin::device, cudaErrorInvalidValue);
+    const auto check_pointer = [=](const Runtime& r) {
+        const auto found = r.allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
+        const bool known = found != r.allocations.end() && found->second.origin == Origin::device;
+        return pointer == nullptr || known ? cudaSuccess : cudaErrorInvalidValue;
+    };
+    return enqueue("cudaFreeAsync", stream, {}, check_pointer, [=](Runtime& r) {
+        (void)release(r, pointer, Origin::device, Origin::device, cudaErrorInvalidValue);
     });
 }
 
@@ -266,46 +341,40 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-    return call("cudaMemcpy", [&](Runtime& r) { return copy(r, to, from, bytes, kind); });
+    return copy("cudaMemcpy", one_row(to, from, bytes), kind, nullptr, true);
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-    return on_stream("cudaMemcpyAsync", stream, [&](Runtime& r) { return copy(r, to, from, bytes, kind); });
+    return copy("cudaMemcpyAsync", one_row(to, from, bytes), kind, stream);
 }
 
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                               std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
-    return on_stream("cudaMemcpy2DAsync", stream, [&](Runtime& r) {
-        constexpr std::size_t largest_pitch = 0x7fffffff;
-        if (std::min(to_pitch, from_pitch) < width || std::max(to_pitch, from_pitch) > largest_pitch) {
-            return cudaErrorInvalidPitchValue;
-        }
-        const std::size_t rows_before = std::max<std::size_t>(height, 1) - 1;
-        if (!copyable(r, to, rows_before * to_pitch + width, kind, goes_to_device(kind)) ||
-            !copyable(r, from, rows_before * from_pitch + width, kind, comes_from_device(kind))) {
-            return cudaErrorInvalidValue;
-        }
-        cudaError_t error = cudaSuccess;
-        for (std::size_t row = 0; row < height && error == cudaSuccess; ++row) {
-            error = copy(r, static_cast<std::uint8_t*>(to) + row * to_pitch,
-                         static_cast<const std::uint8_t*>(from) + row * from_pitch, width, kind);
-        }
-        return error;
-    });
+    constexpr std::size_t largest_pitch = 0x7fffffff;
+    if (std::min(to_pitch, from_pitch) < width || std::max(to_pitch, from_pitch) > largest_pitch) {
+        return on_stream("cudaMemcpy2DAsync", stream, [](Runtime&) { return cudaErrorInvalidPitchValue; });
+    }
+    Rows rows = one_row(to, from, width);
+    rows.to_pitch = to_pitch;
+    rows.from_pitch = from_pitch;
+    rows.count = height;
+    return copy("cudaMemcpy2DAsync", rows, kind, stream);
 }
 
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
                                 cudaStream_t stream) {
-    return on_stream("cudaMemcpyPeerAsync", stream, [&](Runtime& r) {
-        if (!is_device(r, to_device) || !is_device(r, from_device)) return cudaErrorInvalidDevice;
-        return copy(r, to, from, bytes, cudaMemcpyDeviceToDevice);
-    });
+    {
+        const std::lock_guard lock(runtime().mutex);
+        const Runtime& r = runtime();
+        if (!is_device(r, to_device) || !is_device(r, from_device)) return record(cudaErrorInvalidDevice);
+    }
+    return copy("cudaMemcpyPeerAsync", one_row(to, from, bytes), cudaMemcpyDeviceToDevice, stream);
 }
 
 cudaError_t cudaMemset(void* pointer, int value, std::size_t bytes) {
-    return call("cudaMemset", [&](Runtime& r) { return fill(r, pointer, value, bytes); });
+    return fill("cudaMemset", pointer, value, bytes, nullptr);
 }
 
 cudaError_t cudaMemsetAsync(void* pointer, int value, std::size_t bytes, cudaStream_t stream) {
-    return on_stream("cudaMemsetAsync", stream, [&](Runtime& r) { return fill(r, pointer, value, bytes); });
+    return fill("cudaMemsetAsync", pointer, value, bytes, stream);
 }

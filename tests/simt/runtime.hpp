@@ -1,25 +1,30 @@
 // What the parts of the simulated CUDA runtime share: the machine's state, and what every call begins with. One lock
-// over everything; work on streams happens within the call.
+// over everything; work on streams happens within the call, or late (queue.hpp).
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "executor.hpp"
+#include "queue.hpp"
 #include "simt.hpp"
 
 struct CUstream_st {
     int device;
     unsigned flags;
+    std::shared_ptr<simt::Queue> queue;
 };
 struct CUevent_st {
     int device;
     unsigned flags;
     bool recorded = false;
     std::chrono::steady_clock::time_point when;
+    simt::Mark mark;
 };
 
 namespace simt {
@@ -75,6 +80,12 @@ struct Runtime {
     std::vector<Failure> failures;
     Observer observer;
 
+    /// Of streams, the default ones too, that have had work put off.
+    std::vector<std::shared_ptr<Queue>> queues;
+    std::map<int, std::shared_ptr<Queue>> legacy;
+    std::map<std::pair<int, std::thread::id>, std::shared_ptr<Queue>> per_thread;
+    std::condition_variable_any changed;  ///< a piece of work is done
+
     /// Threads that are at work with a device's memory, see DeviceAccess.
     std::map<int, int> accesses;
 
@@ -124,6 +135,28 @@ int device_of(const Runtime& r, cudaStream_t stream);
 template <typename Body>
 cudaError_t on_stream(const char* name, cudaStream_t stream, Body body) {
     return call(name, [&](Runtime& r) { return device_of(r, stream) < 0 ? cudaErrorInvalidResourceHandle : body(r); });
+}
+
+/// Work on a stream: `check` in the call; `work`, which cannot fail, with it or late. Both under the lock.
+template <typename Check, typename Body>
+cudaError_t enqueue(const char* name, cudaStream_t stream, std::vector<Use> uses, Check check, Body work) {
+    return on_stream(name, stream, [&](Runtime& r) {
+        const cudaError_t error = check(r);
+        if (error != cudaSuccess) return error;
+        if (!r.machine.late) {
+            work(r);
+            return cudaSuccess;
+        }
+        put(r, stream,
+            {.run =
+                 [work] {
+                     const std::lock_guard lock(runtime().mutex);
+                     work(runtime());
+                 },
+             .after = {},
+             .uses = std::move(uses)});
+        return cudaSuccess;
+    });
 }
 
 /// Under AddressSanitizer a device's memory can be touched only while one of these exists for it: a host that follows a

@@ -26,7 +26,7 @@ private:
 cudaError_t create_stream(const char* name, cudaStream_t* stream, unsigned flags) {
     return call(name, [&](Runtime& r) {
         if (stream == nullptr || flags > cudaStreamNonBlocking) return cudaErrorInvalidValue;
-        *stream = *r.streams.insert(new CUstream_st{current_device, flags}).first;
+        *stream = *r.streams.insert(new CUstream_st{current_device, flags, nullptr}).first;
         return cudaSuccess;
     });
 }
@@ -34,9 +34,29 @@ cudaError_t create_stream(const char* name, cudaStream_t* stream, unsigned flags
 cudaError_t create_event(const char* name, cudaEvent_t* event, unsigned flags) {
     return call(name, [&](Runtime& r) {
         if (event == nullptr) return cudaErrorInvalidValue;
-        *event = *r.events.insert(new CUevent_st{.device = current_device, .flags = flags, .when = {}}).first;
+        *event =
+            *r.events.insert(new CUevent_st{.device = current_device, .flags = flags, .when = {}, .mark = {}}).first;
         return cudaSuccess;
     });
+}
+
+/// What a stream holds, if it holds anything back.
+Mark mark_now(cudaStream_t stream) {
+    Runtime& r = runtime();
+    const std::lock_guard lock(r.mutex);
+    return r.machine.late && device_of(r, stream) >= 0 ? mark_of(r, stream) : Mark{};
+}
+
+Mark mark_now(cudaEvent_t event) {
+    Runtime& r = runtime();
+    const std::lock_guard lock(r.mutex);
+    return r.events.contains(event) ? event->mark : Mark{};
+}
+
+/// Whoever asks often enough sees it done.
+cudaError_t query(const Mark& mark) {
+    finish_next(mark);
+    return is_done(mark) ? cudaSuccess : cudaErrorNotReady;
 }
 
 std::size_t dynamic_limit(const Runtime& r, const void* kernel) {
@@ -71,6 +91,18 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const Launch& launch) {
     const cudaError_t error =
         call("cudaLaunchKernelEx", [&](Runtime& r) { return check_launch(r, config, launch.kernel); });
     if (error != cudaSuccess) return error;
+    if (is_late()) {
+        const auto kept = launch.keep(launch.arguments);
+        const auto run = [launch, kept, grid = config.gridDim, block = config.blockDim,
+                          shared_bytes = config.dynamicSmemBytes] {
+            const KernelAccess access;
+            execute(grid, block, shared_bytes, {launch.kernel, launch.run, kept.get(), nullptr});
+        };
+        Runtime& r = runtime();
+        const std::lock_guard lock(r.mutex);
+        put(r, config.stream, {.run = run, .after = {}});
+        return cudaSuccess;
+    }
     const KernelAccess access;
     execute(config.gridDim, config.blockDim, config.dynamicSmemBytes, launch);
     return cudaSuccess;
@@ -101,16 +133,21 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    finish(mark_now(stream));  // before an error too: after it nothing is under way
     return on_stream("cudaStreamSynchronize", stream, [](Runtime&) { return cudaSuccess; });
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-    return on_stream("cudaStreamQuery", stream, [](Runtime&) { return cudaSuccess; });
+    const Mark mark = mark_now(stream);
+    const cudaError_t error = on_stream("cudaStreamQuery", stream, [](Runtime&) { return cudaSuccess; });
+    return error == cudaSuccess ? query(mark) : error;
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int) {
     return on_stream("cudaStreamWaitEvent", stream, [&](Runtime& r) {
-        return r.events.contains(event) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+        if (!r.events.contains(event)) return cudaErrorInvalidResourceHandle;
+        if (event->mark.queue != nullptr) put(r, stream, {.run = {}, .after = event->mark});
+        return cudaSuccess;
     });
 }
 
@@ -155,10 +192,14 @@ cudaError_t cudaGraphRetainUserObject(cudaGraph_t, cudaUserObject_t, unsigned in
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data) {
-    const cudaError_t error = on_stream("cudaLaunchHostFunc", stream, [&](Runtime&) {
-        return function == nullptr ? cudaErrorInvalidValue : cudaSuccess;
+    bool at_once = false;
+    const cudaError_t error = on_stream("cudaLaunchHostFunc", stream, [&](Runtime& r) {
+        if (function == nullptr) return cudaErrorInvalidValue;
+        at_once = !r.machine.late;
+        if (!at_once) put(r, stream, {.run = [=] { function(user_data); }, .after = {}});
+        return cudaSuccess;
     });
-    if (error == cudaSuccess) function(user_data);
+    if (at_once) function(user_data);
     return error;
 }
 
@@ -173,19 +214,24 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     return on_stream("cudaEventRecord", stream, [&](Runtime& r) {
         if (!r.events.contains(event) || event->device != device_of(r, stream)) return cudaErrorInvalidResourceHandle;
         event->recorded = true;
+        event->mark = r.machine.late ? mark_of(r, stream) : Mark{};
         event->when = std::chrono::steady_clock::now();
         return cudaSuccess;
     });
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    finish(mark_now(event));
     return call("cudaEventSynchronize",
                 [&](Runtime& r) { return r.events.contains(event) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-    return call("cudaEventQuery",
-                [&](Runtime& r) { return r.events.contains(event) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+    const Mark mark = mark_now(event);
+    const cudaError_t error = call("cudaEventQuery", [&](Runtime& r) {
+        return r.events.contains(event) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+    });
+    return error == cudaSuccess ? query(mark) : error;
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {

@@ -1,10 +1,13 @@
 // The part of the CUDA runtime's interface that the simulator implements. Names, values and signatures are CUDA's.
 //
-// Streams run their work at once, in the order of the calls.
+// Streams run their work at once, in the order of the calls, or late (simt.hpp).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -392,6 +395,8 @@ struct Launch {
     const void* kernel;
     void (*run)(const void* arguments);
     const void* arguments;
+    /// The arguments on the heap, for a kernel that runs late; overwritten when they go.
+    std::shared_ptr<const void> (*keep)(const void* arguments);
 };
 cudaError_t launch(const cudaLaunchConfig_t& config, const Launch& launch);
 
@@ -411,7 +416,17 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
         const auto& [function, values] = *static_cast<const Arguments*>(context);
         std::apply(function, values);
     };
-    return simt::launch(*config, {reinterpret_cast<const void*>(kernel), run, &arguments});
+    const auto keep = [](const void* context) {
+        static_assert(std::is_trivially_destructible_v<Arguments>);
+        const auto wipe = [](Arguments* its) {
+            explicit_bzero(static_cast<void*>(its), sizeof(Arguments));
+            ::operator delete (its, std::align_val_t{alignof(Arguments)});
+        };
+        void* const memory = ::operator new (sizeof(Arguments), std::align_val_t{alignof(Arguments)});
+        auto* const kept = new (memory) Arguments(*static_cast<const Arguments*>(context));
+        return std::shared_ptr<const void>(std::shared_ptr<Arguments>(kept, wipe));
+    };
+    return simt::launch(*config, {reinterpret_cast<const void*>(kernel), run, &arguments, keep});
 }
 
 // The typed forms, as the toolkit's header has them for C++.
