@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "abi_batch.hpp"
@@ -139,6 +140,57 @@ protected:
 };
 
 constexpr std::chrono::milliseconds for_ever{std::chrono::hours(1)};
+
+// A thread that has never nothing to do: it takes the second batch while it ends the first.
+TEST_F(KeptKeys, ABusyEngineLetsThemGoToo) {
+    struct Second {
+        warpaes_engine* engine = nullptr;
+        MaskedKey key{};
+        std::array<std::uint8_t, 64> text{}, other_key{};
+        std::size_t before = 0, after = 0;
+        std::array<warpaes_batch_entry, 2> entries{};
+        AbiBatchHandle first, second;
+        std::promise<void> done;
+
+        AbiBatchHandle submit(warpaes_batch_entry& e, std::uint8_t* with, void (*finished)(void*, warpaes_batch*)) {
+            e.mode = WARPAES_CTR;
+            e.direction = WARPAES_ENCRYPT;
+            e.count = 2;
+            e.length = e.input.stride = e.output.stride = 16;
+            e.input.at.pointer = e.output.at.pointer = text.data();
+            e.iv.at.pointer = text.data() + 32;
+            e.iv_len = 16;
+            e.keys.at.pointer = with;
+            e.key_len = key_bytes;
+            warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+            options.finished = finished;
+            options.user = this;
+            warpaes_batch* batch = nullptr;
+            EXPECT_EQ(warpaes_batch_submit(engine, &options, &e, 1, &batch), WARPAES_OK) << warpaes_last_error();
+            return AbiBatchHandle(batch);
+        }
+    };
+    const AbiEngine engine(new warpaes_engine(
+        EngineOptions{.backend = "libcrypto", .device = -1, .threads = 1, .keys_kept = std::chrono::milliseconds(0)}));
+    Second its;
+    its.engine = engine.get();
+    its.key = keys_[0];
+    std::vector<std::uint8_t> key(key_bytes);
+    for (std::size_t b = 0; b < key_bytes; ++b) key[b] = static_cast<std::uint8_t>(keys_[0][b] ^ mask);
+    its.first = its.submit(its.entries[0], key.data(), [](void* user, warpaes_batch*) {
+        auto& second = *static_cast<Second*>(user);
+        second.before = test::on_host(second.key);
+        second.second = second.submit(second.entries[1], second.other_key.data(), [](void* again, warpaes_batch*) {
+            auto& last = *static_cast<Second*>(again);
+            last.after = test::on_host(last.key);
+            last.done.set_value();
+        });
+    });
+    its.done.get_future().wait();
+    EXPECT_EQ(its.before, 1u) << "nothing is kept: this tests nothing";
+    EXPECT_EQ(its.after, 0u);
+    wipe(key);
+}
 
 TEST_F(KeptKeys, AFlushLeavesNothing) {
     for (const bool with_handles : {false, true}) {

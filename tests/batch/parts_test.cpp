@@ -1,5 +1,8 @@
 // What the batch engine is made of: strips of memory, tasks and their shares, the table of keys.
 #include <gtest/gtest.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,12 +15,28 @@
 #include <random>
 #include <set>
 #include <thread>
+#include <vector>
 
+#include "base/siphash.hpp"
 #include "engine/key_table.hpp"
 #include "engine/tasks.hpp"
 #include "message/batch/batch.hpp"
 #include "message/batch/clashes.hpp"
 #include "message/batch/strip.hpp"
+
+namespace {
+
+/// What the process has asked the system for, two words at a time.
+std::vector<std::array<std::uint64_t, 2>> random_words;
+
+}  // namespace
+
+/// In the place of libc's, which the library calls by this name.
+ssize_t getrandom(void* buffer, std::size_t bytes, unsigned flags) {
+    const ssize_t n = ::syscall(SYS_getrandom, buffer, bytes, flags);
+    if (bytes == sizeof random_words[0]) std::memcpy(random_words.emplace_back().data(), buffer, bytes);
+    return n;
+}
 
 namespace warpaes {
 namespace {
@@ -478,6 +497,14 @@ std::array<std::uint8_t, 32> key_number(std::uint32_t n) {
     std::array<std::uint8_t, 32> key{};
     std::memcpy(key.data() + 7, &n, sizeof n);
     return key;
+}
+
+TEST(KeyTable, ItsHashIsUnderARandomKeyOfTheProcesss) {
+    const std::array<std::uint8_t, 32> key{1, 2, 3};
+    const std::uint64_t hash = process_hash()(key);
+    EXPECT_TRUE(std::any_of(random_words.begin(), random_words.end(), [&](const auto& words) {
+        return SipHash(words[0], words[1])(key) == hash;
+    })) << "none of the two words that getrandom() gave";
 }
 
 TEST(KeyTable, GivesTheSameKeyAgain) {

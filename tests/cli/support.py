@@ -21,7 +21,7 @@ MODES = ("ecb", "cbc", "cfb", "cfb8", "cfb1", "ofb", "ctr")
 PADDED = ("ecb", "cbc")
 
 # warpaes_status, which the command exits with (include/warpaes/warpaes.h).
-ARGUMENT, KEY_LENGTH, IV_LENGTH, DATA_LENGTH, PADDING = 2, 3, 4, 5, 6
+INTERNAL, ARGUMENT, KEY_LENGTH, IV_LENGTH, DATA_LENGTH, PADDING = 1, 2, 3, 4, 5, 6
 RANGE, BACKEND, OUT_OF_MEMORY, CANCELLED = 9, 10, 11, 15
 NOT_FOUND, EXISTS, SAME_FILE, READ, WRITE, FORMAT = 16, 17, 18, 19, 20, 21
 AUTHENTICATION, KEYSET = 22, 23

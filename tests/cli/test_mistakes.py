@@ -2,11 +2,23 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
 
-from support import ARGUMENT, AUTHENTICATION, FORMAT, WARPAES, CommandTest, data, main, wait_until_read
+from support import (
+    ARGUMENT,
+    AUTHENTICATION,
+    FORMAT,
+    INTERNAL,
+    NOT_FOUND,
+    WARPAES,
+    CommandTest,
+    data,
+    main,
+    wait_until_read,
+)
 
 
 class Misspelt(CommandTest):
@@ -36,8 +48,49 @@ class Misspelt(CommandTest):
         self.assertIn("did you mean '--help'?", self.said("encrypt", "--hepl"))
         self.assertIn("did you mean 'ctr'?", self.said("enc", "-aes-256-crt"))
 
+    def test_the_nearest_of_several_and_the_first_of_equals(self):
+        for name in ("quarrrly.txt", "quarterlx.txt", "quarterlz.txt", "quartzzly.txt"):
+            self.write(name, b"text")
+        self.warpaes("keygen", "-o", "keyset")
+        said = "cannot open 'quarterly.txt'|did you mean 'quarterlx.txt'?"
+        self.refused(NOT_FOUND, said, "encrypt", "-k", "keyset", "quarterly.txt")
+
     def test_no_secret_is_repeated(self):
         self.assertNotIn("hunter2", self.said("enc", "-passhunter2"))
+
+
+class Neighbour(CommandTest):
+    """`warpaes lab` is the program warpaes-lab, beside warpaes itself."""
+
+    def setUp(self):
+        super().setUp()
+        self.program = self.path("warpaes")
+        shutil.copy(os.path.realpath(WARPAES), self.program)
+        self.lab = self.path("warpaes-lab")
+
+    def refusal(self):
+        result = self.run_command(self.program, "lab", "run", "everything")
+        return result.returncode, result.stderr.decode()
+
+    def test_none(self):
+        status, message = self.refusal()
+        self.assertEqual(status, NOT_FOUND)
+        self.assertEqual(
+            message, f"warpaes: there is no '{self.lab}'; `make install-lab`, where warpaes was built, puts it there\n"
+        )
+
+    def test_one_that_cannot_run(self):
+        self.write("warpaes-lab", b"\x7fELF, but no more of it")
+        os.chmod(self.lab, 0o755)
+        status, message = self.refusal()
+        self.assertEqual(status, INTERNAL)
+        self.assertEqual(message, f"warpaes: '{self.lab}' cannot be run: Exec format error\n")
+
+    def test_it_gets_the_arguments(self):
+        self.write("warpaes-lab", b'#!/bin/sh\nprintf "%s|" "$@"\nexit 7\n')
+        os.chmod(self.lab, 0o755)
+        result = self.run_command(self.program, "lab", "run", "a b", "")
+        self.assertEqual((result.returncode, result.stdout), (7, b"run|a b||"))
 
 
 class DisabledKeys(CommandTest):

@@ -198,6 +198,27 @@ TEST_F(FileTest, WhoeverReplacesAFileKeepsItsOwnerOrGivesNobodyMore) {
     }
 }
 
+TEST_F(FileTest, WhoeverReplacesAnothersFileHasNothingOfTheDirectorysAccessListInIt) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away; root on any machine runs this";
+    // The owner rwx, user 1 rw-, the group r-x, the mask rw-, others r--.
+    constexpr std::array<std::uint32_t, 11> list{2, 0x70001, ~0u, 0x60002, 1, 0x50004, ~0u, 0x60010, ~0u, 0x40020, ~0u};
+    write_file("old", "old");
+    ASSERT_EQ(::chown(path("old").c_str(), 12345, 23456), 0);
+    ASSERT_EQ(::chmod(path("old").c_str(), 0644), 0);
+    fs::permissions(folder_.path(), static_cast<fs::perms>(0777));
+    if (::setxattr(folder_.path().c_str(), "system.posix_acl_default", list.data(), sizeof list, 0) != 0) {
+        GTEST_SKIP() << "no access lists on this file system; ext4, xfs and tmpfs run this";
+    }
+    ::setfsgid(34567);
+    ::setfsuid(34567);
+    write_through_sink("old", "text", true);
+    ::setfsuid(0);
+    ::setfsgid(0);
+    std::array<char, 100> found{};
+    EXPECT_EQ(::getxattr(path("old").c_str(), "system.posix_acl_access", found.data(), found.size()), -1);
+    EXPECT_EQ(mode_of("old"), 0644u);
+}
+
 TEST_F(FileTest, AnIncompleteFileIsNobodyElsesToRead) {
     const FileSource input(path("in"));
     const FileSink sink(path("out"), false, input);

@@ -1,6 +1,6 @@
 // What the compiler calls at an address that is not a multiple of its type's alignment, where it was told to check
-// (-fsanitize=alignment): a GPU stops there, "misaligned address". Instead of a sanitizer's runtime library, of which the
-// layout of the arguments is.
+// (-fsanitize=alignment): a GPU stops there, "misaligned address". Instead of a sanitizer's runtime library, of which
+// the layout of the arguments is.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

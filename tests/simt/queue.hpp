@@ -1,5 +1,6 @@
-// Streams whose work runs as late as CUDA allows (Machine::late): in the order of its stream, when the host waits for it,
-// or when another stream's work does that is due. What forgot to wait comes first, then, and finds what was there before.
+// Streams whose work runs as late as CUDA allows (Machine::late): in the order of its stream, when the host waits for
+// it, or when another stream's work does that is due. What forgot to wait comes first, then, and finds what was there
+// before.
 #pragma once
 
 #include <cstdint>
