@@ -70,7 +70,7 @@ public:
     }
     /// In the order of the stream.
     void wipe_device(cudaStream_t stream) const noexcept {
-        if (bytes_ > secret_) (void)cudaMemsetAsync(device() + secret_, 0, bytes_ - secret_, stream);
+        if (bytes_ > secret_) try_to(cudaMemsetAsync(device() + secret_, 0, bytes_ - secret_, stream));
     }
     /// Whether there is a key in it.
     [[nodiscard]] bool holds_keys() const noexcept { return back_ > secret_; }

@@ -280,7 +280,7 @@ void BatchWork::deliver() {
 void BatchWork::abandon() noexcept {
     context_.queues.wait(context_.stream);
     for (const auto& s : memory_.beside) {
-        if (s != nullptr) (void)cudaStreamSynchronize(s->get());
+        if (s != nullptr) try_to(cudaStreamSynchronize(s->get()));
     }
     wipe_secrets();
     keys_.let_go(false);

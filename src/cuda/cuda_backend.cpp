@@ -21,6 +21,7 @@ using cuda::CudaLane;
 using cuda::CurrentDevice;
 using cuda::DeviceLimits;
 using cuda::DeviceShare;
+using cuda::try_to;
 
 class Cuda final : public CudaBackend {
 public:
@@ -114,14 +115,14 @@ public:
 
     void host_free(void* pointer) noexcept override {
         wipe({static_cast<std::uint8_t*>(pointer), forget(pointer)});
-        (void)cudaFreeHost(pointer);
+        try_to(cudaFreeHost(pointer));
     }
 
     void host_register(void* pointer, std::size_t bytes) override {
         check_locked(cudaHostRegister(pointer, bytes, cudaHostRegisterPortable), bytes, "can be page-locked");
     }
 
-    void host_unregister(void* pointer) noexcept override { (void)cudaHostUnregister(pointer); }
+    void host_unregister(void* pointer) noexcept override { try_to(cudaHostUnregister(pointer)); }
 
     void* device_alloc(int device, std::size_t bytes) override {
         (void)limits(device);
@@ -134,8 +135,8 @@ public:
     }
 
     void device_free(void* pointer) noexcept override {
-        (void)cudaMemset(pointer, 0, forget(pointer));
-        (void)cudaFree(pointer);
+        try_to(cudaMemset(pointer, 0, forget(pointer)));
+        try_to(cudaFree(pointer));
     }
 
     bool keeps_keys() noexcept override {
@@ -162,7 +163,7 @@ private:
     /// For want of memory a sentence of its own: "no … bytes `what`".
     static void check_locked(cudaError_t error, std::size_t bytes, const char* what) {
         if (error != cudaErrorMemoryAllocation) return check(error, "page-locking memory");
-        (void)cudaGetLastError();
+        try_to(error);
         throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: no " + std::to_string(bytes) + " bytes " + what);
     }
 
@@ -170,7 +171,7 @@ private:
         try {
             const CurrentDevice current(device);
             const std::vector<std::uint32_t> slots = share.keys.wipe_forgotten(share.wiping.get());
-            const bool done = cudaStreamSynchronize(share.wiping.get()) == cudaSuccess;
+            const bool done = try_to(cudaStreamSynchronize(share.wiping.get()));
             share.keys.wiped(slots, done);
             return done && !share.keys.has_to_wipe();
         } catch (...) {
@@ -207,8 +208,7 @@ private:
     void look_for_devices() const {
         int count = 0;
         const cudaError_t error = cudaGetDeviceCount(&count);
-        if (error != cudaSuccess || count == 0) {
-            (void)cudaGetLastError();
+        if (!try_to(error) || count == 0) {
             const bool no_driver = error == cudaErrorInsufficientDriver || error == cudaErrorStubLibrary;
             info_.push_back(no_device(no_driver ? "no NVIDIA driver, or one older than this build needs"
                                       : error == cudaErrorNoDevice || error == cudaSuccess

@@ -77,11 +77,7 @@ private:
 
     static bool is_page_locked(const void* pointer) {
         cudaPointerAttributes attributes{};
-        if (cudaPointerGetAttributes(&attributes, pointer) == cudaSuccess) {
-            return attributes.type != cudaMemoryTypeUnregistered;
-        }
-        (void)cudaGetLastError();
-        return false;
+        return try_to(cudaPointerGetAttributes(&attributes, pointer)) && attributes.type != cudaMemoryTypeUnregistered;
     }
 
     static std::uint64_t outputs_for(std::uint64_t digests) {

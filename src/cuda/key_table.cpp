@@ -101,7 +101,7 @@ std::vector<std::uint32_t> KeyTable::wipe_forgotten(cudaStream_t stream) {
     std::erase_if(forgotten_, [&](std::uint32_t number) {
         if (slots_[number].pins != 0) return false;
         std::uint8_t* const slot = memory_.get() + std::size_t{number} * key_slot_bytes;
-        if (memory_.get() != nullptr && cudaMemsetAsync(slot, 0, key_slot_bytes, stream) != cudaSuccess) return false;
+        if (memory_.get() != nullptr && !try_to(cudaMemsetAsync(slot, 0, key_slot_bytes, stream))) return false;
         numbers.push_back(number);
         return true;
     });

@@ -52,7 +52,7 @@ CudaLane::~CudaLane() {
         results_.release();
         j0s_.release();
         batch_.release();
-        if (staging_ != nullptr) (void)cudaFreeHost(staging_);
+        if (staging_ != nullptr) try_to(cudaFreeHost(staging_));
     } catch (...) {
         // The device is gone, and its memory with it.
     }

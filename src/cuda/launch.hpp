@@ -15,11 +15,16 @@
 
 namespace warpaes::cuda {
 
+/// Whether it succeeded. An error of ours is not for the caller to find in the next cudaGetLastError() of its own.
+inline bool try_to(cudaError_t error) noexcept {
+    if (error != cudaSuccess) (void)cudaGetLastError();
+    return error == cudaSuccess;
+}
+
 /// Throws Error{DEVICE_MEMORY or DEVICE}, naming what failed and CUDA's own words.
 inline void check(cudaError_t error, const char* what) {
-    if (error == cudaSuccess) return;
+    if (try_to(error)) return;
     const auto status = error == cudaErrorMemoryAllocation ? WARPAES_ERROR_DEVICE_MEMORY : WARPAES_ERROR_DEVICE;
-    (void)cudaGetLastError();  // a failure that is reported must not turn up again in the next call
     throw Error(status, std::string("cuda: ") + what + ": " + cudaGetErrorString(error));
 }
 

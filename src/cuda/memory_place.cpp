@@ -3,6 +3,8 @@
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 
+#include "cuda/launch.hpp"
+
 namespace warpaes::cuda {
 
 namespace {
@@ -60,10 +62,7 @@ Range region_around(const void* pointer) {
 
 MemoryPlace place_of(const void* pointer) {
     cudaPointerAttributes attributes{};
-    if (pointer == nullptr || cudaPointerGetAttributes(&attributes, pointer) != cudaSuccess) {
-        (void)cudaGetLastError();
-        return {};
-    }
+    if (pointer == nullptr || !try_to(cudaPointerGetAttributes(&attributes, pointer))) return {};
     switch (attributes.type) {
     case cudaMemoryTypeHost:
         // If kernels do not come by it at its address, as is not so on today's servers, it is like any other memory.

@@ -24,7 +24,7 @@ public:
     CurrentDevice(const CurrentDevice&) = delete;
     CurrentDevice& operator=(const CurrentDevice&) = delete;
     ~CurrentDevice() {
-        if (changed_) (void)cudaSetDevice(before_);
+        if (changed_) try_to(cudaSetDevice(before_));
     }
 
 private:
@@ -54,14 +54,14 @@ public:
     }
 
     void wipe(cudaStream_t stream) noexcept {
-        if (used_ != 0) (void)cudaMemsetAsync(pointer_, 0, used_, stream);
+        if (used_ != 0) try_to(cudaMemsetAsync(pointer_, 0, used_, stream));
         used_ = 0;
     }
 
     void release() noexcept {
         if (pointer_ == nullptr) return;
-        (void)cudaMemset(pointer_, 0, used_);
-        (void)cudaFree(pointer_);
+        try_to(cudaMemset(pointer_, 0, used_));
+        try_to(cudaFree(pointer_));
         pointer_ = nullptr;
         size_ = used_ = 0;
     }
@@ -102,7 +102,7 @@ public:
     void release() noexcept {
         if (pointer_ == nullptr) return;
         wipe();
-        (void)cudaFreeHost(pointer_);
+        try_to(cudaFreeHost(pointer_));
         pointer_ = nullptr;
         size_ = 0;
     }
@@ -119,7 +119,7 @@ public:
     Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream"); }
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
-    ~Stream() { (void)cudaStreamDestroy(stream_); }
+    ~Stream() { try_to(cudaStreamDestroy(stream_)); }
     cudaStream_t get() const noexcept { return stream_; }
 
 private:
@@ -131,7 +131,7 @@ public:
     Event() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "creating an event"); }
     Event(const Event&) = delete;
     Event& operator=(const Event&) = delete;
-    ~Event() { (void)cudaEventDestroy(event_); }
+    ~Event() { try_to(cudaEventDestroy(event_)); }
 
     /// What is enqueued on `later` from here on waits for all that `earlier`, if it is another, holds now.
     void order(cudaStream_t earlier, cudaStream_t later) {
@@ -155,7 +155,7 @@ struct CopyQueues {
 
     /// After a failure: what was enqueued before, on a lane's stream too, must not touch the buffers after it.
     void wait(cudaStream_t stream) const noexcept {
-        for (const cudaStream_t s : {in.get(), stream, out.get()}) (void)cudaStreamSynchronize(s);
+        for (const cudaStream_t s : {in.get(), stream, out.get()}) try_to(cudaStreamSynchronize(s));
     }
 };
 

@@ -38,7 +38,7 @@ StreamScratch::StreamScratch(std::size_t bytes, cudaStream_t stream) : stream_(s
 }
 
 StreamScratch::~StreamScratch() {
-    if (pointer_ != nullptr) (void)cudaFreeAsync(pointer_, stream_);
+    if (pointer_ != nullptr) try_to(cudaFreeAsync(pointer_, stream_));
 }
 
 }  // namespace warpaes::cuda

@@ -14,7 +14,7 @@ public:
     RelaxedCapture() { check(cudaThreadExchangeStreamCaptureMode(&mode_), "setting the capture mode"); }
     RelaxedCapture(const RelaxedCapture&) = delete;
     RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-    ~RelaxedCapture() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+    ~RelaxedCapture() { try_to(cudaThreadExchangeStreamCaptureMode(&mode_)); }
 
 private:
     cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
@@ -40,14 +40,13 @@ cudaGraph_t graph_of(cudaStream_t stream) {
 StreamBatches::Slot& StreamBatches::take(bool captured) {
     const std::lock_guard lock(mutex_);
     for (const auto& slot : slots_) {
-        if (slot->by_event && cudaEventQuery(slot->memory.done.get()) == cudaSuccess) {
+        if (slot->by_event && try_to(cudaEventQuery(slot->memory.done.get()))) {
             slot->by_event = false;
             slot->busy = false;
         }
         // Growing frees memory, which waits for the device: not in the middle of a capture.
         if (!captured && !slot->busy.exchange(true)) return *slot;
     }
-    (void)cudaGetLastError();  // cudaErrorNotReady
     return *slots_.emplace_back(std::make_unique<Slot>());
 }
 
@@ -87,7 +86,7 @@ void StreamBatches::enqueue(int device, const DeviceLimits& limits, CopyQueues& 
         }
     } catch (...) {
         if (graph == nullptr) {
-            (void)cudaStreamSynchronize(stream);
+            try_to(cudaStreamSynchronize(stream));
             let_go(&slot);
         }
         throw;
