@@ -12,7 +12,7 @@ namespace {
 class Late : public Simt {
 protected:
     Late() {
-        simt::reset({.late = true});
+        simt::reset({.late = 1});
         for (cudaStream_t& s : streams_) EXPECT_EQ(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), cudaSuccess);
         EXPECT_EQ(cudaStreamCreate(&blocking_), cudaSuccess);
         EXPECT_EQ(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), cudaSuccess);
@@ -104,6 +104,26 @@ TEST_F(Late, MemoryThatIsNotPageLockedIsReadAndWrittenInTheCall) {
     EXPECT_EQ(result[0], 6) << "page-locked memory: when it is copied";
 }
 
+TEST_F(Late, SomeStreamsGoAhead) {
+    std::array<unsigned, 4> seen{};  // which of both was last, and whether anything was
+    for (unsigned seed = 2; seed < 40; ++seed) {
+        simt::reset({.late = seed});
+        fill(1, streams_[0]);
+        fill(2, streams_[1]);
+        EXPECT_EQ(cudaStreamSynchronize(streams_[0]), cudaSuccess);
+        EXPECT_EQ(cudaStreamSynchronize(streams_[1]), cudaSuccess);
+        const int last = fetched(streams_[0]);
+        ASSERT_TRUE(last == 1 || last == 2);
+        ++seen[static_cast<std::size_t>(last)];
+        fill(3, streams_[0]);
+        EXPECT_EQ(cudaEventRecord(event_, streams_[0]), cudaSuccess);
+        EXPECT_EQ(cudaStreamWaitEvent(streams_[1], event_, 0), cudaSuccess);
+        EXPECT_EQ(fetched(streams_[1]), 3) << "seed " << seed;
+    }
+    EXPECT_GT(seen[1], 3U);
+    EXPECT_GT(seen[2], 3U);
+}
+
 TEST_F(Late, KernelsToo) {
     auto* const sums = reinterpret_cast<unsigned*>(device_);
     cudaLaunchConfig_t config{};
@@ -164,7 +184,7 @@ TEST_F(Late, ADeviceThatFailsForGoodDoesNoMoreWork) {
     fetch(streams_[0]);
     simt::fail_call("*", 1, cudaErrorIllegalAddress, std::numeric_limits<int>::max() / 2);
     EXPECT_EQ(cudaGetDevice(nullptr), cudaErrorIllegalAddress);
-    simt::reset({.late = true});
+    simt::reset({.late = 1});
     EXPECT_EQ(cudaStreamSynchronize(streams_[0]), cudaSuccess);
     EXPECT_EQ(host_[0], 1);
 }

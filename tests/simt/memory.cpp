@@ -153,7 +153,7 @@ cudaError_t copy(const char* name, Rows rows, cudaMemcpyKind kind, cudaStream_t 
     const cudaError_t error = on_stream(name, stream, [&](Runtime& r) {
         const cudaError_t refusal = check(r, rows, kind);
         if (refusal != cudaSuccess || rows.bytes == 0 || rows.count == 0) return refusal;
-        if (!r.machine.late) {
+        if (r.machine.late == 0) {
             rows.move(r);
             return cudaSuccess;
         }

@@ -1,6 +1,7 @@
 // Streams whose work runs as late as CUDA allows (Machine::late): in the order of its stream, when the host waits for
 // it, or when another stream's work does that is due. What forgot to wait comes first, then, and finds what was there
 // before.
+// With a seed some streams go ahead with what waits for nothing: what others were to do first is done too late, then.
 #pragma once
 
 #include <cstdint>
@@ -60,6 +61,8 @@ void drop_work(Runtime& runtime);
 /// Does what is before the mark; or the next piece of it alone.
 void finish(const Mark& mark);
 void finish_next(const Mark& mark);
+/// What the thread has put into queues, as far as chance lets them go ahead and nothing else has to be done before.
+void run_ahead();
 /// What all streams hold.
 void finish_all();
 

@@ -23,6 +23,7 @@ std::size_t number_from(const char* variable, std::size_t otherwise) {
 
 void Runtime::restart(const Machine& new_machine) {
     machine = new_machine;
+    chance.seed(machine.late);
     calls.clear();
     failures.clear();
     if (const char* text = std::getenv("WARPAES_SIMT_FAIL")) {
@@ -98,7 +99,7 @@ Machine Machine::from_environment() {
     m.shared_memory_per_block = number_from("WARPAES_SIMT_SHARED_MEMORY", m.shared_memory_per_block);
     m.memory = number_from("WARPAES_SIMT_MEMORY", m.memory);
     m.backwards = number_from("WARPAES_SIMT_BACKWARDS", 0) != 0;
-    m.late = number_from("WARPAES_SIMT_LATE", 0) != 0;
+    m.late = static_cast<unsigned>(number_from("WARPAES_SIMT_LATE", 0));
     if (const char* text = std::getenv("WARPAES_SIMT_COMPUTE_CAPABILITY")) {
         std::sscanf(text, "%d.%d", &m.major, &m.minor);
     }

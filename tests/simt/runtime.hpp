@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <random>
 #include <set>
 #include <thread>
 #include <vector>
@@ -85,6 +86,7 @@ struct Runtime {
     std::map<int, std::shared_ptr<Queue>> legacy;
     std::map<std::pair<int, std::thread::id>, std::shared_ptr<Queue>> per_thread;
     std::condition_variable_any changed;  ///< a piece of work is done
+    std::minstd_rand chance;              ///< which queues run ahead
 
     /// Threads that are at work with a device's memory, see DeviceAccess.
     std::map<int, int> accesses;
@@ -116,9 +118,12 @@ template <typename Body>
 cudaError_t call(const char* name, Body body) {
     if (in_kernel()) fail(name, Where::current());
     Runtime& r = runtime();
-    const std::lock_guard lock(r.mutex);
+    std::unique_lock lock(r.mutex);
     if (const cudaError_t failure = r.failure_of(name); failure != cudaSuccess) return record(failure);
-    return record(body(r));
+    const cudaError_t error = body(r);
+    lock.unlock();
+    run_ahead();
+    return record(error);
 }
 
 inline bool is_device(const Runtime& r, int device) {
@@ -143,7 +148,7 @@ cudaError_t enqueue(const char* name, cudaStream_t stream, std::vector<Use> uses
     return on_stream(name, stream, [&](Runtime& r) {
         const cudaError_t error = check(r);
         if (error != cudaSuccess) return error;
-        if (!r.machine.late) {
+        if (r.machine.late == 0) {
             work(r);
             return cudaSuccess;
         }

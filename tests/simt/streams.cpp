@@ -44,7 +44,7 @@ cudaError_t create_event(const char* name, cudaEvent_t* event, unsigned flags) {
 Mark mark_now(cudaStream_t stream) {
     Runtime& r = runtime();
     const std::lock_guard lock(r.mutex);
-    return r.machine.late && device_of(r, stream) >= 0 ? mark_of(r, stream) : Mark{};
+    return r.machine.late != 0 && device_of(r, stream) >= 0 ? mark_of(r, stream) : Mark{};
 }
 
 Mark mark_now(cudaEvent_t event) {
@@ -98,9 +98,12 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const Launch& launch) {
             const KernelAccess access;
             execute(grid, block, shared_bytes, {launch.kernel, launch.run, kept.get(), nullptr});
         };
-        Runtime& r = runtime();
-        const std::lock_guard lock(r.mutex);
-        put(r, config.stream, {.run = run, .after = {}});
+        {
+            Runtime& r = runtime();
+            const std::lock_guard lock(r.mutex);
+            put(r, config.stream, {.run = run, .after = {}});
+        }
+        run_ahead();
         return cudaSuccess;
     }
     const KernelAccess access;
@@ -195,7 +198,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
     bool at_once = false;
     const cudaError_t error = on_stream("cudaLaunchHostFunc", stream, [&](Runtime& r) {
         if (function == nullptr) return cudaErrorInvalidValue;
-        at_once = !r.machine.late;
+        at_once = r.machine.late == 0;
         if (!at_once) put(r, stream, {.run = [=] { function(user_data); }, .after = {}});
         return cudaSuccess;
     });
@@ -214,7 +217,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     return on_stream("cudaEventRecord", stream, [&](Runtime& r) {
         if (!r.events.contains(event) || event->device != device_of(r, stream)) return cudaErrorInvalidResourceHandle;
         event->recorded = true;
-        event->mark = r.machine.late ? mark_of(r, stream) : Mark{};
+        event->mark = r.machine.late != 0 ? mark_of(r, stream) : Mark{};
         event->when = std::chrono::steady_clock::now();
         return cudaSuccess;
     });

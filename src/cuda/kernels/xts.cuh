@@ -121,6 +121,11 @@ __device__ inline void store_beginning(std::uint8_t* to, uint4 block, unsigned b
     }
 }
 
+/// A division of 32 bits where that will do: one of 64 bits is a subroutine on a GPU.
+__device__ __forceinline__ std::uint64_t unit_of_piece(std::uint64_t piece, std::uint32_t pieces_per_unit) {
+    return (piece >> 32) == 0 ? static_cast<std::uint32_t>(piece) / pieces_per_unit : piece / pieces_per_unit;
+}
+
 /// `Plain`: every data unit is whole blocks, and both buffers are aligned to 16 bytes.
 template <Direction D, int Rounds, int Tables, bool Plain>
 __global__ void __launch_bounds__(xts_threads, 1) xts_kernel(const __grid_constant__ XtsParams p) {
@@ -145,8 +150,7 @@ __global__ void __launch_bounds__(xts_threads, 1) xts_kernel(const __grid_consta
     const std::uint64_t of_block = p.pieces_per_block + (block < p.blocks_with_more ? 1 : 0);
     const std::uint64_t first = block_first + of_block * warp / warps,
                         last = block_first + of_block * (warp + 1) / warps;
-    std::uint64_t unit =
-        (first >> 32) == 0 ? static_cast<std::uint32_t>(first) / p.pieces_per_unit : first / p.pieces_per_unit;
+    std::uint64_t unit = unit_of_piece(first, p.pieces_per_unit);
     auto part = static_cast<std::uint32_t>(first - unit * p.pieces_per_unit);
     for (std::uint64_t batch = first; batch < last; batch += warp_lanes) {
         const unsigned pieces = last - batch < warp_lanes ? static_cast<unsigned>(last - batch) : warp_lanes;

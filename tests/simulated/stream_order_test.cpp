@@ -1,0 +1,78 @@
+// What streams do for each other is in the right order, however far some of them are ahead of others: on a lane that
+// is used again while what was done before is being overwritten.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "backend/cuda_backend.hpp"
+#include "backend/stretch.hpp"
+#include "batch_cases.hpp"
+#include "evp_oracle.hpp"
+#include "simt.hpp"
+
+namespace warpaes::test {
+namespace {
+
+/// 1: all as late as may be; others as chance has it.
+class StreamOrder : public testing::TestWithParam<unsigned> {
+protected:
+    StreamOrder() {
+        simt::Machine machine = simt::Machine::from_environment();
+        machine.late = GetParam();
+        simt::reset(machine);
+        lane_ = cuda_backend().open_lane(0, 0);
+    }
+    ~StreamOrder() override { simt::reset(); }
+
+    std::unique_ptr<Lane> lane_;
+};
+
+TEST_P(StreamOrder, OfChunksThatGoByTheCopyQueues) {
+    constexpr std::size_t bytes = (std::size_t{1} << 20) + 16;
+    const std::vector<std::uint8_t> key_bytes(16, 1), iv(16, 2);
+    const ExpandedKey key(key_bytes);
+    for (std::uint8_t round = 1; round <= 4; ++round) {
+        const std::vector<std::uint8_t> input(bytes, round);
+        std::vector<std::uint8_t> output(bytes);
+        warpaes::Run run{.mode = Mode::ctr,
+                         .direction = Direction::encrypt,
+                         .key = &key,
+                         .input = input.data(),
+                         .output = output.data(),
+                         .length = bytes,
+                         .chain = {}};
+        std::copy(iv.begin(), iv.end(), run.chain.begin());
+        dynamic_cast<StretchLane&>(*lane_).run_stretch(run);
+        EXPECT_EQ(output, *oracle::evp("CTR", true, key_bytes, iv, input)) << "round " << int{round};
+        lane_->wipe_staging(0);
+    }
+}
+
+TEST_P(StreamOrder, OfBatches) {
+    const auto run = [this](std::span<const MessageGroup> groups) { lane_->run(groups); };
+    for (std::uint32_t round = 0; round < 4; ++round) {
+        // Serial ones, which go beside the others; keys of their own, which are expanded first; tags, which come back.
+        const std::vector<GroupSpec> specs{
+            {.mode = Mode::cbc, .count = 40, .length = 32, .raw_keys = true},
+            {.mode = Mode::ctr, .count = 260, .length = 4096 + 16 * (round % 2)},
+            {.mode = Mode::cmac, .count = 20, .length = 100, .iv_length = 0, .raw_keys = true},
+            {.mode = Mode::gcm,
+             .direction = Direction::decrypt,
+             .count = 30,
+             .length = 50,
+             .iv_length = 12,
+             .raw_keys = true},
+            {.mode = Mode::ofb, .count = 9, .length = 33},
+        };
+        check_batch(run, specs, 70 + round, guarded_memory(), guarded_memory());
+        const std::vector<GroupSpec> few{{.mode = Mode::cfb128, .count = 5, .length = 48, .raw_keys = true},
+                                         {.mode = Mode::ecb, .count = 5, .length = 48, .raw_keys = true}};
+        check_batch(run, few, 80 + round, guarded_memory(), guarded_memory());
+        lane_->wipe_staging(0);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, StreamOrder, testing::Range(1U, 13U));
+
+}  // namespace
+}  // namespace warpaes::test
