@@ -258,6 +258,7 @@ private:
 
     void reencrypt(warpaes_engine* engine, const FileTask& task, Outcome& outcome) {
         refuse_needed_file(task.input);
+        refuse_irregular(task.input);
         outcome.key_id = new_id_;
         if (!o_.force && opens(engine, new_key_, task.input, aad_)) {
             outcome.skipped = true;

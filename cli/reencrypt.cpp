@@ -65,6 +65,12 @@ bool is_same(const struct stat& a, const struct stat& b) {
 
 }  // namespace
 
+void refuse_irregular(const std::string& path) {
+    if (!S_ISREG(status_of(path).st_mode)) {
+        throw Failure(WARPAES_ERROR_ARGUMENT, "input: is no regular file, and cannot be replaced");
+    }
+}
+
 bool opens(warpaes_engine* engine, const warpaes_keyset* keyset, const std::string& path, const std::string& aad) {
     Reader reader;
     return open_reader(engine, keyset, path, aad, reader) == WARPAES_OK;
@@ -72,9 +78,6 @@ bool opens(warpaes_engine* engine, const warpaes_keyset* keyset, const std::stri
 
 std::uint64_t reencrypt_file(const Reencryption& how, const std::string& path) {
     const struct stat before = status_of(path);
-    if (!S_ISREG(before.st_mode)) {
-        throw Failure(WARPAES_ERROR_ARGUMENT, "input: is no regular file, and cannot be replaced");
-    }
     Reader reader;
     check(open_reader(how.engine, how.from, path, how.aad, reader));
     warpaes_sink sink = WARPAES_SINK_INIT;

@@ -19,6 +19,9 @@ struct Reencryption {
     std::function<bool(std::uint64_t done, std::uint64_t total)> progress;
 };
 
+/// Throws Failure if the file cannot be replaced: before it is opened, which waits for a FIFO's other end.
+void refuse_irregular(const std::string& path);
+
 /// Whether `keyset` opens the file.
 bool opens(warpaes_engine* engine, const warpaes_keyset* keyset, const std::string& path, const std::string& aad);
 

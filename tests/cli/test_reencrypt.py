@@ -105,6 +105,15 @@ class Reencrypt(KeyedTest):
         self.refused(status, words, "reencrypt", *arguments, "plain.warpaes", **options)
         self.assertEqual((self.read("plain.warpaes"), os.stat(self.path("plain.warpaes")).st_ino), before)
 
+    def test_what_is_no_file_is_not_waited_for(self):
+        self.warpaes("keygen", "-o", "new.json")
+        os.mkfifo(self.path("fifo"))
+        for path in ("fifo", "/dev/null"):
+            for force in ([], ["-f"]):
+                command = ["reencrypt", *force, "-k", "keyset", "--to", "new.json", path]
+                self.refused(ARGUMENT, "is no regular file, and cannot be replaced", *command)
+        self.refused(NOT_FOUND, "cannot open it", "reencrypt", "-k", "keyset", "nothing")
+
     def test_after_any_failure_the_file_is_as_it_was(self):
         self.rotated(300_000)
         sealed = self.read("plain.warpaes")
