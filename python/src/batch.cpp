@@ -1,6 +1,7 @@
 // Many messages at once: lists of buffers, or one buffer with offsets and lengths; to wait for, or to await.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -219,7 +220,9 @@ Object submit_into(PyObject* self, const Call& call) {
                                          data.bytes() + offset, out.bytes() + offset, tags.bytes() + i * aead.tag_bytes,
                                          length));
     }
-    submit(batch, encrypts && truth(check_object, true));
+    const bool check_nonces = truth(check_object, true);
+    batch.views.reserve(batch.views.size() + 3);  // from here on nothing may fail
+    submit(batch, encrypts && check_nonces);
     // Held until it is finished; what the entries point to does not move with the views.
     for (View* view : {&data, &out, &tags}) batch.views.push_back(std::move(*view));
     return made;
@@ -305,7 +308,9 @@ Object result(PyObject* self, const Call& call) {
     if (timeout != nullptr && timeout != Py_None) {
         const double seconds = PyFloat_AsDouble(timeout);
         if (seconds == -1.0 && PyErr_Occurred() != nullptr) throw Raised();
-        milliseconds = seconds <= 0 ? 0 : static_cast<std::uint64_t>(seconds * 1000);
+        if (std::isnan(seconds)) raise(PyExc_ValueError, "timeout must be a number of seconds, not NaN");
+        constexpr double most = 1e15;  // more than a life; beyond 2^64 there is no such integer
+        if (seconds < most) milliseconds = seconds <= 0 ? 0 : static_cast<std::uint64_t>(seconds * 1000);
     }
     if (!wait_for(batch, milliseconds)) raise(PyExc_TimeoutError, "the batch is not finished yet");
     return outcome(batch, truth(return_exceptions, false));

@@ -7,26 +7,38 @@ from typing import Any
 
 __all__ = ["wait"]
 
+# Those who await a batch, by their loop and its descriptor, of which a loop has one reader.
+_waiting: dict[tuple[asyncio.AbstractEventLoop, int], set[asyncio.Future[None]]] = {}
 
-def _finish(finished: asyncio.Future[None]) -> None:
-    if not finished.done():
-        finished.set_result(None)
+
+def _finish(all_waiting: set[asyncio.Future[None]]) -> None:
+    for finished in all_waiting:
+        if not finished.done():
+            finished.set_result(None)
 
 
 async def wait(batch: Any) -> Any:
-    """Return a batch's result once it is finished; it is cancelled if whoever awaits it is."""
+    """Return a batch's result once it is finished; it is cancelled if all who await it are."""
     loop = asyncio.get_running_loop()
     descriptor = batch.fileno()
     if not batch.done():
         if descriptor < 0:
             return await loop.run_in_executor(None, batch.result)
         finished = loop.create_future()
-        loop.add_reader(descriptor, _finish, finished)
+        place = (loop, descriptor)
+        others = _waiting.setdefault(place, set())
+        if not others:
+            loop.add_reader(descriptor, _finish, others)
+        others.add(finished)
         try:
             await finished
         except asyncio.CancelledError:
-            batch.cancel()
+            if len(others) == 1:
+                batch.cancel()
             raise
         finally:
-            loop.remove_reader(descriptor)
+            others.remove(finished)
+            if not others:
+                del _waiting[place]
+                loop.remove_reader(descriptor)
     return batch.result()

@@ -116,6 +116,14 @@ class Waiting(unittest.TestCase):
         results = batch.result(return_exceptions=True)
         self.assertEqual(len(results), 8)
 
+    def test_times_that_are_none_or_for_ever(self) -> None:
+        for timeout in (float("inf"), 1e300, 1e19, 1e16):
+            data = bytes(1 << 16)
+            batch = GCM.submit("encrypt", [i.to_bytes(12, "big") for i in range(500)], [data] * 500)
+            self.assertEqual(len(batch.result(timeout)), 500)
+        with self.assertRaisesRegex(ValueError, "not NaN"):
+            batch.result(float("nan"))
+
     def test_await(self) -> None:
         async def many() -> list[list[bytes]]:
             return await asyncio.gather(*(self.one(i) for i in range(5)))
@@ -124,6 +132,26 @@ class Waiting(unittest.TestCase):
 
     async def one(self, i: int) -> list[bytes]:
         return await GCM.submit("encrypt", NONCES, TEXTS, bytes([i]))
+
+    def test_await_by_several(self) -> None:
+        async def together(cancelled: int) -> list[object]:
+            data = bytes(1 << 16)
+            batch = GCM.submit("encrypt", [i.to_bytes(12, "big") for i in range(3000)], [data] * 3000)
+
+            async def one() -> int:
+                return len(await batch)
+
+            tasks = [asyncio.create_task(one()) for _ in range(3)]
+            await asyncio.sleep(0)
+            for task in tasks[:cancelled]:
+                task.cancel()
+            return await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 60)
+
+        self.assertEqual(asyncio.run(together(0)), [3000] * 3)
+        found = asyncio.run(together(1))
+        self.assertIsInstance(found[0], asyncio.CancelledError)
+        self.assertEqual(found[1:], [3000] * 2)
+        self.assertEqual([type(error) for error in asyncio.run(together(3))], [asyncio.CancelledError] * 3)
 
     def test_await_says_what_failed(self) -> None:
         async def one() -> None:
