@@ -74,6 +74,8 @@ class Generator:
 
     def bytes(self, length: int) -> bytes:
         """Return random bytes."""
+        if length < 0:
+            raise ValueError(f"length must be 0 or more, not {length}")
         context = _native.context(_CTR, True, self._key, self._take(length), None, 16)
         out: builtins.bytes = context.update(builtins.bytes(length))
         return out

@@ -71,6 +71,11 @@ class Bits(unittest.TestCase):
             warpaes.Generator(KEY).position = 8
         with self.assertRaises((TypeError, BufferError)):
             warpaes.Generator(KEY).fill(bytes(8))
+        generator = warpaes.Generator(KEY)
+        generator.bytes(160)
+        with self.assertRaises(ValueError):
+            generator.bytes(-100)
+        self.assertEqual(generator.position, 160)  # what was given out is not given out again
 
     def test_threads_share_it(self) -> None:
         generator, found = warpaes.Generator(KEY), []
