@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from collections.abc import Callable
 from typing import Any
@@ -18,10 +20,21 @@ from .files import SealedReader, SealedWriter
 __all__ = ["WarpaesFileSystem"]
 
 
+def _discard(below: Any) -> None:
+    try:
+        below.close()
+    finally:
+        below.discard()
+
+
 class _ClosingReader(SealedReader):
     def __init__(self, below: Any, keyset: Keyset, associated_data: Buffer | None) -> None:
         self._below = below
-        super().__init__(below, keyset, associated_data)
+        try:
+            super().__init__(below, keyset, associated_data)
+        except BaseException:
+            below.close()
+            raise
 
     def close(self) -> None:
         try:
@@ -31,21 +44,34 @@ class _ClosingReader(SealedReader):
 
 
 class _ClosingWriter(SealedWriter):
-    def __init__(self, below: Any, keyset: Keyset, associated_data: Buffer | None) -> None:
+    def __init__(
+        self, below: Any, keyset: Keyset, associated_data: Buffer | None, check: Callable[[], None] | None
+    ) -> None:
         self._below = below
-        super().__init__(below, keyset, associated_data)
+        self._check = check
+        try:
+            super().__init__(below, keyset, associated_data)
+        except BaseException:
+            _discard(below)
+            raise
 
     def close(self) -> None:
-        if not self.closed:
+        if self.closed:
+            return
+        try:
             super().close()
-            self._below.close()
-            self._below.commit()
+            if self._check is not None:
+                self._check()
+        except BaseException:
+            _discard(self._below)
+            raise
+        self._below.close()
+        self._below.commit()
 
     def abort(self) -> None:
         if not self.closed:
             super().abort()
-            self._below.close()
-            self._below.discard()
+            _discard(self._below)
 
 
 class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has no types
@@ -111,13 +137,23 @@ class WarpaesFileSystem(ChainedFileSystem):  # type: ignore[misc]  # fsspec has 
 
     def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
         path = self._strip_protocol(path)
+        associated_data = self._associated_data(path)
         if mode == "rb":
-            return _ClosingReader(self.fs.open(path, "rb"), self.keyset, self._associated_data(path))
+            return _ClosingReader(self.fs.open(path, "rb"), self.keyset, associated_data)
         if mode in ("wb", "xb"):
-            # It appears when it is whole: the store is told so, or to forget it.
-            below = self.fs.open(path, mode, autocommit=False)
-            return _ClosingWriter(below, self.keyset, self._associated_data(path))
+            # It appears when it is whole: the store is told so, or to forget it. Of its own "xb" it would be there at
+            # once, so that whether there is one is asked here, in the end again.
+            check = (lambda: self._refuse_existing(path)) if mode == "xb" else None
+            if check is not None:
+                check()
+            below = self.fs.open(path, "wb", autocommit=False)
+            return _ClosingWriter(below, self.keyset, associated_data, check)
         raise ValueError(f"mode must be rb, wb or xb, not {mode!r}: nothing can be added to a sealed file")
+
+    def _refuse_existing(self, path: str) -> None:
+        self.fs.invalidate_cache(path)
+        if self.fs.exists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
 
     def _plain(self, entry: dict[str, Any]) -> dict[str, Any]:
         """The entry of a listing, with the size of the plaintext."""

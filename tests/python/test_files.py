@@ -497,6 +497,63 @@ class Fsspec(Files):
         with self.assertRaises((OSError, exceptions.FormatError, exceptions.InvalidTag)):
             warpaes.open(self.path, keyset=self.keyset)
 
+    def test_a_new_file_appears_when_it_is_whole(self) -> None:
+        files = self.fsspec.filesystem("warpaes", keyset=self.keyset, target_protocol="file")
+        file = files.open(str(self.path), "xb")
+        file.write(TEXT)
+        self.assertFalse(self.path.exists())
+        file.abort()
+        self.assertEqual(os.listdir(self.folder), [])
+        with files.open(str(self.path), "xb") as file:
+            file.write(TEXT)
+        self.assertEqual(files.cat_file(str(self.path)), TEXT)
+        with self.assertRaises(FileExistsError):
+            files.open(str(self.path), "xb")
+        # Nor is one replaced that has come meanwhile.
+        self.path.unlink()
+        file = files.open(str(self.path), "xb")
+        self.path.write_bytes(b"theirs")
+        with self.assertRaises(FileExistsError):
+            file.close()
+        self.assertEqual(self.path.read_bytes(), b"theirs")
+        self.assertTrue(file.closed)
+
+    def test_whatever_fails_nothing_is_left_beside(self) -> None:
+        class Opener:
+            """The file beneath, and what becomes of it."""
+
+            def __init__(self, room: int) -> None:
+                self.room, self.seen = room, []
+
+            def write(self, data: bytes) -> int:
+                self.room -= len(data)
+                if self.room < 0:
+                    raise OSError("no room")
+                return len(data)
+
+            def __getattr__(self, name: str) -> Any:
+                return lambda: self.seen.append(name)
+
+        class Narrow(self.fsspec.get_filesystem_class("memory")):  # type: ignore[misc]
+            cachable = False
+
+            def open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+                return opener
+
+        files = self.fsspec.filesystem("warpaes", keyset=self.keyset, fs=Narrow(), skip_instance_cache=True)
+        for room, data in ((0, b""), (100, TEXT), (100, b"x" * 100)):
+            opener = Opener(room)
+            with self.assertRaisesRegex(OSError, "no room"), files.open("/file", "wb") as file:
+                file.write(data)
+            self.assertEqual(opener.seen, ["close", "discard"])
+        opener = Opener(1 << 20)
+        wrong = self.fsspec.filesystem(
+            "warpaes", keyset=self.keyset, fs=Narrow(), skip_instance_cache=True, associated_data=lambda path: 17
+        )
+        with self.assertRaises(TypeError):
+            wrong.open("/file", "wb")
+        self.assertEqual(opener.seen, ["close", "discard"])
+
     def test_arguments(self) -> None:
         with self.assertRaisesRegex(ValueError, "keyset is missing"):
             self.fsspec.filesystem("warpaes", target_protocol="file")
