@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstdint>
 
 namespace warpaes::python {
 namespace {
@@ -59,6 +60,9 @@ Object configure(PyObject*, const Call& call) {
     if (device != nullptr) {
         const long number = PyLong_AsLong(device);
         if (number == -1 && PyErr_Occurred() != nullptr) throw Raised();
+        if (number < -1 || number > INT32_MAX) {
+            raise(PyExc_ValueError, "device must be -1 (every device) or a device number, not %ld", number);
+        }
         wanted_device = static_cast<std::int32_t>(number);
     }
     create();

@@ -24,13 +24,15 @@ struct MemoryState {
 using MemoryObject = Instance<MemoryState>;
 
 void init(MemoryObject& self, PyObject* args, PyObject* kwargs) {
-    unsigned long long size = 0;
+    PyObject* size_object = nullptr;
     const char* kind = "page-locked";
     int device = 0;
     static const char* names[] = {"nbytes", "kind", "device", nullptr};
-    if (PyArg_ParseTupleAndKeywords(args, kwargs, "K|si", const_cast<char**>(names), &size, &kind, &device) == 0) {
+    if (PyArg_ParseTupleAndKeywords(args, kwargs, "O|si", const_cast<char**>(names), &size_object, &kind, &device) ==
+        0) {
         throw Raised();
     }
+    const std::uint64_t size = to_u64(size_object, "nbytes");
     const std::string name = kind;
     if (name != "page-locked" && name != "device") raise(PyExc_ValueError, "kind must be 'page-locked' or 'device'");
     if (size == 0 || size > static_cast<unsigned long long>(PY_SSIZE_T_MAX)) {

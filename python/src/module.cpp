@@ -21,12 +21,35 @@ void find_exceptions() {
     exceptions.keyset_error = find("KeysetError");
 }
 
+/// Library threads call Python in the main interpreter, which another's exceptions and buffers are nothing to. Python
+/// does not run initialize() again for another one.
+Object refuse_subinterpreters(PyObject*, const Call&) {
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+        raise(PyExc_ImportError, "warpaes works in the main interpreter alone; use a thread or a process instead");
+    }
+    return none();
+}
+
+PyMethodDef functions[] = {
+    method_def<refuse_subinterpreters>("_refuse_subinterpreters", nullptr),
+    {nullptr, nullptr, 0, nullptr},
+};
+
 PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "warpaes._native", "The C ABI of warpaes.", -1, nullptr, nullptr, nullptr, nullptr, nullptr,
+    PyModuleDef_HEAD_INIT,
+    "warpaes._native",
+    "The C ABI of warpaes.",
+    -1,
+    functions,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
 };
 
 PyObject* initialize() {
     return guarded(static_cast<PyObject*>(nullptr), [] {
+        refuse_subinterpreters(nullptr, {});
         if (warpaes_abi_version() != WARPAES_ABI_VERSION) {
             raise(PyExc_ImportError, "libwarpaes has ABI %u, and this extension was made for %d", warpaes_abi_version(),
                   WARPAES_ABI_VERSION);

@@ -9,10 +9,12 @@ from __future__ import annotations
 import pathlib
 
 from . import aead, ciphers, cmac, exceptions, keywrap
-from ._native import Memory, backends, configure, copy, inspect
+from ._native import Memory, _refuse_subinterpreters, backends, configure, copy, inspect
 from ._native import version as __version__
 from .files import Keyset, Reader, SealedReader, SealedWriter, Writer, open
 from .random import Generator
+
+_refuse_subinterpreters()
 
 __all__ = [
     "Generator",

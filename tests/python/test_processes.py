@@ -56,6 +56,34 @@ class Import(unittest.TestCase):
         self.assertIn("abacus", said.split("\n")[0])
         self.assertEqual(said.split("\n")[1], "made")
 
+    def test_numbers_that_no_device_has(self) -> None:
+        for device in (-2, 1 << 31, 1 << 32):
+            said = run_python(
+                f"import warpaes\ntry: warpaes.configure(device={device})\nexcept ValueError as error: print(error)"
+            )
+            self.assertIn(f"not {device}", said)
+        for size in (0, -1, 1 << 63, (1 << 64) + 16):
+            with self.assertRaisesRegex(ValueError, "nbytes"):
+                warpaes.Memory(size)
+
+    def test_other_interpreters_are_refused(self) -> None:
+        said = run_python(
+            "import importlib.util, sys\n"
+            "names = [n for n in ('_interpreters', '_xxsubinterpreters') if importlib.util.find_spec(n)]\n"
+            "if not names: sys.exit(print('none here'))\n"
+            "interpreters = __import__(names[0])\n"
+            "program = 'try: import warpaes\\nexcept ImportError: print(\"refused\", flush=True)'\n"
+            "for _ in range(2):\n"
+            "    interpreters.run_string(interpreters.create(), program)\n"
+            "    import warpaes\n"
+            "from warpaes.aead import AESGCM\n"
+            "try: AESGCM(bytes(16)).decrypt(bytes(12), bytes(20), None)\n"
+            "except warpaes.exceptions.InvalidTag: print('as ever')"
+        )
+        if said == "none here\n":
+            self.skipTest("this Python has no other interpreters; one from 3.8 on runs this")
+        self.assertEqual(said, "refused\nrefused\nas ever\n")
+
     def test_what_there_is(self) -> None:
         names = [backend["name"] for backend in warpaes.backends()]
         self.assertIn("libcrypto", names)
