@@ -348,7 +348,7 @@ private:
                                     const std::string& path) const {
         const bool no_key = status == WARPAES_ERROR_FORMAT || status == WARPAES_ERROR_AUTHENTICATION;
         const bool damage = sentence.find("opens with this key") != std::string::npos;
-        if (no_key && !damage && !path.empty() && !opens(engine, keys_.keyset.get(), path, aad_)) {
+        if (no_key && !damage && can_be_read_again(path) && !opens(engine, keys_.keyset.get(), path, aad_)) {
             const auto id = disabled_key_of(engine, keys_.keyset.get(), path, aad_);
             sentence +=
                 id ? fmt::format("; key {}, which is disabled, opens it: `warpaes keys enable KEYSET {}`", *id, *id)

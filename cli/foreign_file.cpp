@@ -41,7 +41,13 @@ constexpr Beginning beginnings[] = {
 
 }  // namespace
 
+bool can_be_read_again(const std::string& path) {
+    struct stat status {};
+    return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
 bool looks_like_ours(const std::string& path) {
+    if (!can_be_read_again(path)) return false;
     warpaes_file_info info = WARPAES_FILE_INFO_INIT;
     return warpaes_file_inspect(path.c_str(), nullptr, &info) == WARPAES_OK &&
            info.format == WARPAES_FORMAT_STREAMING_AEAD;

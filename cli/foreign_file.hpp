@@ -5,6 +5,9 @@
 
 namespace cli {
 
+/// Whether it is a regular file: opening a FIFO that has been read would wait for another to write.
+bool can_be_read_again(const std::string& path);
+
 /// Whether it begins as a file of Tink's streaming AEAD.
 bool looks_like_ours(const std::string& path);
 

@@ -1,12 +1,14 @@
 """`warpaes encrypt`, `decrypt` and `verify`: files, directories, streams, keys and records."""
 
 import base64
+import contextlib
 import json
 import os
 import pty
 import re
 import signal
 import subprocess
+import threading
 import time
 import unittest
 
@@ -295,6 +297,28 @@ class Outputs(KeyedTest):
             told = process.communicate()[1].decode()
         self.assertEqual(process.returncode, 0, told)
         self.assertIn("MiB of 3.00 MiB ", told)
+
+    def test_a_fifo_that_nothing_opens_is_not_read_again(self):
+        self.write("in", data(9000))
+        self.warpaes("encrypt", "-k", "keyset", "in")
+        self.warpaes("keygen", "-t", "AES128_GCM_HKDF_4KB", "-o", "other")
+        os.mkfifo(self.path("pipe"))
+        sealed = self.read("in.warpaes")
+
+        def give():
+            with open(self.path("pipe"), "wb") as pipe, contextlib.suppress(BrokenPipeError):
+                pipe.write(sealed)
+
+        for status, *command in (
+            (AUTHENTICATION, "decrypt", "-k", "other", "-o", "out", "pipe"),
+            (AUTHENTICATION, "verify", "-k", "other", "pipe"),
+            (AUTHENTICATION, "cat", "-k", "other", "pipe"),
+            (FORMAT, "enc", "-d", "-aes-256-cbc", "-pbkdf2", "-pass", "pass:words", "-in", "pipe", "-out", "out"),
+        ):
+            writer = threading.Thread(target=give)
+            writer.start()
+            self.refused(status, "", *command)
+            writer.join()
 
     def test_a_file_that_grows_meanwhile_is_warned_of(self):
         self.write("in", data(5_000_000))
