@@ -42,6 +42,16 @@ protected:
         EXPECT_TRUE(to.intact_after(in_place ? 0 : input.size()));
         return in_place ? from.bytes(input.size()) : to.bytes(input.size());
     }
+    /// After so much a key has a table for the first round of counters.
+    void use_for_much(const Key& key) {
+        const Bytes iv(16, 9);
+        Bytes text(30000);
+        for (int i = 0; i < 40; ++i) {
+            Call m = make_message(WARPAES_CTR, WARPAES_ENCRYPT, key, iv, text.data(), text.size(), text.data(),
+                                  text.size());
+            ASSERT_EQ(crypt(engine_, m), WARPAES_OK) << warpaes_last_error();
+        }
+    }
 };
 
 TEST_P(ShortMessages, OfEveryMode) {
@@ -94,6 +104,38 @@ TEST_P(ShortMessages, CounterBlocksThatBeginAnywhere) {
     Call m = make_message(WARPAES_CTR, WARPAES_ENCRYPT, key, last, input.data(), 17, nullptr, 17);
     EXPECT_EQ(run(m, input, 1, WARPAES_OK), expected(WARPAES_CTR, WARPAES_ENCRYPT, key_value, last, input));
     EXPECT_EQ(m.result.notes, static_cast<std::uint32_t>(WARPAES_NOTE_COUNTER_WRAPPED));
+}
+
+TEST_P(ShortMessages, UnderAKeyThatWasUsedForMuch) {
+    Random random(6);
+    std::size_t turn = 0;
+    for (const std::size_t key_bytes : key_lengths) {
+        const Bytes key_value = random.bytes(key_bytes);
+        const Key key = make_key(key_value);
+        use_for_much(key);
+        for (const std::size_t length : {511, 512, 1023, 1024, 1025, 1500, 4080, 4097, 8200, 16384, 32767, 32768}) {
+            for (const int last : {0, 1, 2, 0x7f, 0xf0, 0xff}) {
+                Bytes iv = random.bytes(16);
+                iv[15] = static_cast<std::uint8_t>(last);
+                for (std::size_t i = 0; i < turn % 4; ++i) iv[14 - i] = 0xff;
+                const Bytes input = random.bytes(length);
+                Call m = make_message(WARPAES_CTR, WARPAES_ENCRYPT, key, iv, input.data(), length, nullptr, length);
+                ASSERT_EQ(run(m, input, turn, WARPAES_OK), expected(WARPAES_CTR, WARPAES_ENCRYPT, key_value, iv, input))
+                    << length << " bytes, from " << last << ", turn " << turn;
+                ++turn;
+            }
+            const GcmCase c = make_gcm_case(random, key_bytes, 12, turn % 40, length);
+            const Key used = make_key(c.key);
+            use_for_much(used);
+            for (const warpaes_direction direction : directions) {
+                const bool encrypt = direction == WARPAES_ENCRYPT;
+                Bytes tag = encrypt ? Bytes(16) : c.tag;
+                Call m = gcm_message(c, used, direction, nullptr, nullptr, tag.data());
+                ASSERT_EQ(run(m, encrypt ? c.text : c.sealed, turn, WARPAES_OK), encrypt ? c.sealed : c.text) << length;
+                ASSERT_EQ(tag, c.tag) << length << " bytes, turn " << turn;
+            }
+        }
+    }
 }
 
 TEST_P(ShortMessages, OfGcm) {
