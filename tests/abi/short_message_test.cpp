@@ -47,8 +47,8 @@ protected:
         const Bytes iv(16, 9);
         Bytes text(30000);
         for (int i = 0; i < 40; ++i) {
-            Call m = make_message(WARPAES_CTR, WARPAES_ENCRYPT, key, iv, text.data(), text.size(), text.data(),
-                                  text.size());
+            Call m =
+                make_message(WARPAES_CTR, WARPAES_ENCRYPT, key, iv, text.data(), text.size(), text.data(), text.size());
             ASSERT_EQ(crypt(engine_, m), WARPAES_OK) << warpaes_last_error();
         }
     }
