@@ -184,7 +184,7 @@ private:
 /// GCM-SIV under the keys of one nonce (RFC 8452, 4 and 5).
 class GcmSiv {
 public:
-    /// `encrypt(Block&)`: under the key-generating key. `run`: what the backend has for it, or null.
+    /// `encrypt(blocks)`: under the key-generating key. `run`: what the backend has for it, or null.
     template <typename Cipher>
     GcmSiv(GcmSivNonce nonce, std::size_t key_bytes, const Cipher& encrypt, GcmSivFunction run)
         : key_(derive(nonce, key_bytes, encrypt)), run_(run) {}
@@ -245,12 +245,15 @@ private:
 
     template <typename Cipher>
     static Derived derive(GcmSivNonce nonce, std::size_t key_bytes, const Cipher& encrypt) {
-        Secret<Block> authentication, block;
+        Secret<Block> authentication;
         Secret<std::array<std::uint8_t, 32>> encryption;
-        for (unsigned i = 0; i < 2 + key_bytes / 8; ++i) {
-            *block = gcm_siv_key_block(nonce, i);
-            encrypt(*block);
-            std::copy_n(block->begin(), 8, i < 2 ? authentication->begin() + 8 * i : encryption->begin() + 8 * (i - 2));
+        Secret<std::array<Block, 6>> blocks;
+        const std::size_t count = 2 + key_bytes / 8;
+        for (unsigned i = 0; i < count; ++i) (*blocks)[i] = gcm_siv_key_block(nonce, i);
+        encrypt(std::span(blocks->front().data(), count * block_bytes));
+        for (unsigned i = 0; i < count; ++i) {
+            const auto half = (*blocks)[i].begin();
+            std::copy_n(half, 8, i < 2 ? authentication->begin() + 8 * i : encryption->begin() + 8 * (i - 2));
         }
         return {std::span<const std::uint8_t>(*encryption).first(key_bytes), polyval_subkey(*authentication)};
     }
@@ -453,10 +456,10 @@ private:
     void gcm_siv() {
         std::array<std::uint8_t, gcm_siv_nonce_bytes> nonce;  // a copy, for it may lie in the output
         std::copy_n(iv_.begin(), nonce.size(), nonce.begin());
-        const GcmSiv siv(
-            nonce, r_.key->bytes().size(),
-            [this](Block& block) { run_blocks(*plan_.backend, Direction::encrypt, *r_.key, block); },
-            plan_.backend->gcm_siv_function());
+        const auto encrypt_blocks = [this](std::span<std::uint8_t> blocks) {
+            run_blocks(*plan_.backend, Direction::encrypt, *r_.key, blocks);
+        };
+        const GcmSiv siv(nonce, r_.key->bytes().size(), encrypt_blocks, plan_.backend->gcm_siv_function());
         const std::uint64_t n = r_.input_length, chunk = chunk_bytes();
         const auto aad = aad_.empty() ? std::span<const std::uint8_t>() : aad_.front();
         Secret<FieldElement> digest;
