@@ -1,9 +1,6 @@
 // The CPU backends themselves.
-#include <openssl/crypto.h>
-
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 
 #include "cpu/batch.hpp"
 #include "cpu/cpu_backend.hpp"
@@ -95,20 +92,6 @@ void run_gcm_siv_simd(const GcmSivRun& run) {
              .digest = run.digest == nullptr ? nullptr : run.digest->data()});
 }
 
-/// Whether they agree: the one thing about two secrets that becomes public, as it does in libcrypto's function alone.
-bool same(const std::uint8_t* tag, const std::uint8_t* expected, std::uint64_t bytes) {
-    if (bytes != block_bytes) return CRYPTO_memcmp(tag, expected, static_cast<std::size_t>(bytes)) == 0;
-    std::uint64_t a[2], b[2];
-    std::memcpy(a, tag, sizeof a);
-    std::memcpy(b, expected, sizeof b);
-    std::uint64_t difference = (a[0] ^ b[0]) | (a[1] ^ b[1]);
-    difference |= difference >> 32;
-    difference |= difference >> 16;
-    const auto folded = static_cast<std::uint8_t>(difference | difference >> 8);
-    const std::uint8_t none = 0;
-    return CRYPTO_memcmp(&folded, &none, 1) == 0;
-}
-
 template <const SimdShortGcmKernels& Kernels, Direction Way, std::size_t Rounds>
 bool short_gcm_simd(const ShortMessage& m) {
     const ExpandedKey& key = *m.key;
@@ -126,7 +109,7 @@ bool short_gcm_simd(const ShortMessage& m) {
     } else {
         Block tag;
         Kernels.decrypt[Rounds](m, with, tag.data());
-        return same(tag.data(), m.tag, m.tag_length);
+        return !tags_differ(tag.data(), m.tag, static_cast<std::size_t>(m.tag_length));
     }
 }
 
