@@ -284,7 +284,7 @@ void Batch::run_solo(std::uint64_t number) {
                .tag_length = g.tag_length,
                .tweak_key = g.tweak_key,
                .data_unit_length = g.data_units.bytes,
-               .data_unit_step = g.data_units.step},
+               .data_unit_step = g.mode == Mode::xts ? g.data_units.step : 0},
               result);
         notes_ |= result.notes & WARPAES_NOTE_DEVICE_FAILED;
         count();
