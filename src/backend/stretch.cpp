@@ -240,7 +240,8 @@ private:
                            .length = g_.length,
                            .chain = chain,
                            .tweak_key = g_.tweak_key,
-                           .data_units = g_.data_units});
+                           .data_units = g_.data_units,
+                           .beyond_caches = g_.beyond_caches});
     }
 
     void ccm() {

@@ -87,6 +87,9 @@ public:
         entry_ = table_ + 16 * (low & 0xff);
     }
 
+    /// To the counter that ends in `number`, of those that select() chose.
+    WARPAES_INLINE void go_to(std::size_t number) { entry_ = table_ + 16 * number; }
+
     /// The states of the next counters, for round `first_round`.
     static constexpr int first_round = 3;
     template <std::size_t N>
@@ -157,8 +160,8 @@ WARPAES_INLINE void ctr_rest(const std::uint8_t* keys, Counter& counter, const s
 }
 
 /// Loads and stores of a message that is larger than the caches: what comes next is asked for in time, and what is
-/// written, if it is aligned, does not read its cache line first. Measured on a Zen 5, 64 MiB from memory to
-/// memory: 16.6 GB/s without either, 22.6 with both; memcpy 19.8.
+/// written, if it is aligned, does not read its cache line first. Measured on a Zen 5, 64 MiB from memory to memory,
+/// whole calls: 16.2 GB/s without, 20.2 with both; memcpy 15 to 20.
 template <class V, bool Aligned>
 struct FarText : V {
     static constexpr bool aligned = Aligned;
@@ -240,7 +243,10 @@ template <class V, int Rounds, class Text = V>
                 if constexpr (requires { requires Text::aligned; }) {
                     head = (0 - reinterpret_cast<std::uintptr_t>(output + done)) % V::bytes;
                     if (head > n) head = n;
-                    ctr_walk<V, Rounds>(keys, counters, input + done, output + done, head);
+                    if (head != 0) {
+                        ctr_walk<V, Rounds>(keys, counters, input + done, output + done, head);
+                        counters.go_to((at & 0xff) + head / 16);  // and not behind the whole vector
+                    }
                 }
                 ctr_walk<V, Rounds, Text>(keys, counters, input + done + head, output + done + head, n - head);
                 done += n;
