@@ -10,7 +10,7 @@ sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' 'lab/*
 
 each_source = printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 32
 
-.PHONY: help demo test gpu-test bench python-bench asan tsan faults fuzz cuda clang tidy docs pages format check-format wheel install uninstall install-lab clean
+.PHONY: help demo test gpu-test bench python-bench provider-bench deb asan tsan faults fuzz cuda clang tidy docs pages format check-format wheel install uninstall install-lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -37,6 +37,10 @@ python-bench: ## the Python package beside pyca/cryptography, Tink, cryptotensor
 	@tools/setup test
 	@tools/build default warpaes_python
 	@PYTHONPATH=build/default/python .venv/tests/bin/python3 -B tools/python_bench.py
+
+provider-bench: ## the provider beside OpenSSL's default one; a record in bench/results
+	@tools/build default warpaes_provider provider_speed
+	@tools/provider_bench.py
 
 asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@tools/setup test
@@ -101,6 +105,9 @@ install: ## library and command into PREFIX (default /usr/local); GPU=yes or GPU
 
 uninstall: ## remove what `make install` and `make install-lab` have put there
 	@tools/installed remove build/release build/release-lab
+
+deb: ## Debian packages in build/deb, of what is committed: library, development files, command, provider
+	@tools/deb
 
 install-lab: ## `warpaes lab` besides
 	@tools/setup demo

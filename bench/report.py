@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import lab_pages
 import planner
 import plots
+import provider_page
 import python_page
 from batches import batches_section, gpus_section, kernels_section
 from records import ROOT, limit, load, operations, order, rate, rows_of
@@ -388,6 +389,7 @@ def everything() -> dict[str, str]:
         said = f"Five published studies of AES on GPUs, measured again by [the lab](docs/lab.md):\n\n{said}"
     files = render(load(), (ROOT / "README.md").read_text(), said)
     files |= python_page.render((ROOT / python_page.PAGE).read_text())
+    files |= provider_page.render((ROOT / provider_page.PAGE).read_text())
     files |= planner.render(planner.load(), (ROOT / "docs/planner.md").read_text())
     none = "There is no record yet: `warpaes lab run` makes one of the machine it runs on."
     page = with_figures((ROOT / "docs/lab.md").read_text(), beside or none)

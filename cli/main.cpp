@@ -30,6 +30,7 @@ constexpr Command commands[] = {
     {"keygen", "make a keyset", cli::run_keygen},
     {"keys", "what a keyset holds, and the rotation of its keys", cli::run_keys},
     {"enc", "encrypt and decrypt files as `openssl enc` does", cli::run_enc},
+    {"provider", "OpenSSL with warpaes in it, for every program", cli::run_provider},
     {"devices", "what can run here, and why not", cli::run_devices},
     {"selftest", "known answers on every backend", cli::run_selftest},
     {"bench", "measure throughput", cli::run_bench},
@@ -79,6 +80,12 @@ int run(int argc, char** argv) {
     if (std::strcmp(name, "--help-all") == 0) {
         print_help(true);
         return 0;
+    }
+    if (std::strcmp(name, "provider-stats") == 0) {  // `provider stats`, as other software calls it
+        std::string command = "provider", verb = "stats";
+        std::vector<char*> arguments{command.data(), verb.data()};
+        arguments.insert(arguments.end(), argv + 2, argv + argc);
+        return cli::run_provider(static_cast<int>(arguments.size()), arguments.data());
     }
     if (is_filter(argc, argv)) {
         std::string decrypt = "decrypt", encrypt = "encrypt";

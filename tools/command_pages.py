@@ -19,7 +19,12 @@ NAME = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 CIPHERS = [
     f"-aes-{bits}-{mode}" for bits in (128, 192, 256) for mode in ["ecb", "cbc", "cfb", "cfb8", "cfb1", "ofb", "ctr"]
 ]
-VERBS = ["list", "add", "promote", "disable", "enable", "destroy", "remove", "passphrase"]
+#: What comes next behind a command.
+WORDS = {
+    "enc": CIPHERS,
+    "keys": ["list", "add", "promote", "disable", "enable", "destroy", "remove", "passphrase"],
+    "provider": ["install", "check", "remove", "stats"],
+}
 
 
 def help_of(warpaes: str, *command: str) -> str:
@@ -81,7 +86,7 @@ def man_page(name: str, summary: str, text: str, version: str) -> str:
 
 def words(command: str, text: str) -> list[str]:
     names = [name for name, _ in options_of(text)]
-    return names + {"enc": CIPHERS, "keys": VERBS}.get(command, [])
+    return names + WORDS.get(command, [])
 
 
 def bash(commands: dict[str, str]) -> str:
@@ -98,7 +103,7 @@ _warpaes() {{
         [[ " ${{COMP_WORDS[*]:2:COMP_CWORD-2}} " != *" -- "* ]] || words=
         case $current in
         -*) ;;
-        *) [ "${{COMP_WORDS[1]}}" = keys ] && [ "$COMP_CWORD" -eq 2 ] || words= ;;
+        *) [[ "${{COMP_WORDS[1]}}" = @(keys|provider) ]] && [ "$COMP_CWORD" -eq 2 ] || words= ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
@@ -129,7 +134,7 @@ else
     esac
     if (( ${{words[(i)--]}} < CURRENT )); then
         _files
-    elif [[ $PREFIX == -* || ${{words[2]}} == keys && CURRENT -eq 3 ]]; then
+    elif [[ $PREFIX == -* || ${{words[2]}} == (keys|provider) && CURRENT -eq 3 ]]; then
         compadd -- $words_of
     else
         _files
@@ -148,7 +153,7 @@ def fish(commands: dict[str, str], said: dict[str, str]) -> str:
                 f"-l {option[2:]}" if option.startswith("--") else f"-{'s' if len(option) == 2 else 'o'} {option[1:]}"
             )
             lines.append(f"complete -c warpaes -n {inside} {kind}" + (f" -d '{quoted(what)}'" if what else ""))
-        for word in {"enc": CIPHERS, "keys": VERBS}.get(name, []):
+        for word in WORDS.get(name, []):
             lines.append(f"complete -c warpaes -n {inside} -a {word}")
     return "\n".join(lines) + "\n"
 

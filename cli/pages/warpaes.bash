@@ -2,7 +2,7 @@
 _warpaes() {
     local current=${COMP_WORDS[COMP_CWORD]} words=
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="encrypt decrypt cat verify reencrypt inspect keygen keys enc devices selftest bench plan calibrate lab --help --help-all --version"
+        words="encrypt decrypt cat verify reencrypt inspect keygen keys enc provider devices selftest bench plan calibrate lab --help --help-all --version"
     else
         case ${COMP_WORDS[1]} in
         encrypt) words="--aad --aad-file --backend --decrypt --device --exclude --force --help --help-all --jobs --json --keys --no-progress --no-sync --output --output-dir --passphrase-from --progress --quiet --skip-existing --template --threads --verbose -d -f -j -k -o -q -t -v" ;;
@@ -14,6 +14,7 @@ _warpaes() {
         keygen) words="--help --help-all --output --passphrase --passphrase-from --passphrase-seconds --template -o -t" ;;
         keys) words="--help --help-all --json --keys --new-passphrase-from --passphrase-from --passphrase-seconds --primary --remove -k -t list add promote disable enable destroy remove passphrase" ;;
         enc) words="--backend --chunk --depth --device --force --help --help-all --json --no-progress --progress --range --threads -A -K -S -a -base64 -d -e -f -in -iter -iv -k -kfile -md -nopad -nosalt -out -pass -pbkdf2 -aes-128-ecb -aes-128-cbc -aes-128-cfb -aes-128-cfb8 -aes-128-cfb1 -aes-128-ofb -aes-128-ctr -aes-192-ecb -aes-192-cbc -aes-192-cfb -aes-192-cfb8 -aes-192-cfb1 -aes-192-ofb -aes-192-ctr -aes-256-ecb -aes-256-cbc -aes-256-cfb -aes-256-cfb8 -aes-256-cfb1 -aes-256-ofb -aes-256-ctr" ;;
+        provider) words="--backend --cbc --config --counters --help --help-all --json --module --threads --threshold install check remove stats" ;;
         devices) words="--help --help-all --json" ;;
         selftest) words="--help --help-all --json" ;;
         bench) words="--aad --backend --data-unit --device --direction --entry-each --force --from --help --help-all --in-flight --json --key --key-bits --keys --memory --messages --mode --output --quick --samples --seconds --segment --size --threads -f -h -o" ;;
@@ -24,7 +25,7 @@ _warpaes() {
         [[ " ${COMP_WORDS[*]:2:COMP_CWORD-2} " != *" -- "* ]] || words=
         case $current in
         -*) ;;
-        *) [ "${COMP_WORDS[1]}" = keys ] && [ "$COMP_CWORD" -eq 2 ] || words= ;;
+        *) [[ "${COMP_WORDS[1]}" = @(keys|provider) ]] && [ "$COMP_CWORD" -eq 2 ] || words= ;;
         esac
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

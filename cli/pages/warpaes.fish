@@ -234,6 +234,21 @@ complete -c warpaes -n '__fish_seen_subcommand_from enc' -a -aes-256-cfb8
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -a -aes-256-cfb1
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -a -aes-256-ofb
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -a -aes-256-ctr
+complete -c warpaes -n __fish_use_subcommand -a provider -d 'OpenSSL with warpaes in it, for every program'
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -l backend -d 'install; auto, aesni, vaes, cuda, or libcrypto, which leaves all to OpenSSL'
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -l cbc -d 'install; CBC as well'
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -l config -d 'another openssl.cnf than that of the command openssl'
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -l counters -d 'install; count in this file; stats; read it'
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -l help -d 'print the help and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -l help-all -d 'print all of it and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -l json -d 'check, stats; as JSON'
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -l module -d 'install; warpaes.so; the default is the one beside this program'
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -l threads -d 'install; threads for long updates; auto; as many as pay. Default; 1'
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -l threshold -d 'install; updates from this length on may go to several threads or a GPU'
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -a install
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -a check
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -a remove
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -a stats
 complete -c warpaes -n __fish_use_subcommand -a devices -d 'what can run here, and why not'
 complete -c warpaes -n '__fish_seen_subcommand_from devices' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from devices' -l help-all -d 'print all of it and exit'

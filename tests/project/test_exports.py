@@ -23,6 +23,16 @@ class Exports(unittest.TestCase):
         exported = {line.split()[-1] for line in run("nm", "-D", "--defined-only", LIBRARY).splitlines()}
         self.assertEqual(exported, declared)
 
+    def test_the_provider_shows_one_function_and_stays_loaded(self):
+        module = Path(os.environ["WARPAES_BUILD"]) / "provider/warpaes.so"
+        if not module.exists():
+            self.skipTest("built without the provider; a build with WARPAES_PROVIDER=ON runs this")
+        exported = {line.split()[-1] for line in run("nm", "-D", "--defined-only", str(module)).splitlines()}
+        self.assertEqual(exported, {"OSSL_provider_init"})
+        dynamic = run("readelf", "-d", str(module))
+        self.assertNotIn("libwarpaes", dynamic)
+        self.assertRegex(dynamic, r"FLAGS_1.*NOW.*NODELETE")
+
     def test_soname_and_needs(self):
         dynamic = run("readelf", "-d", LIBRARY)
         self.assertIn("soname: [libwarpaes.so.1]", dynamic)

@@ -20,6 +20,10 @@ def arrows() -> dict[tuple[str, str], Path]:
     return found
 
 
+#: What lies above src/ and calls rooms of it without the C ABI: only these of them.
+PROVIDER = {"message", "engine", "cpu", "backend", "aes", "base"}
+
+
 class Rooms(unittest.TestCase):
     def test_every_room_has_its_floor(self):
         rooms = {path.name for path in (ROOT / "src").iterdir() if path.is_dir()}
@@ -33,6 +37,14 @@ class Rooms(unittest.TestCase):
         for (room, other), path in found.items():
             self.assertLess(FLOOR[room], FLOOR.get(other, -1), f"{path} includes a header of src/{other}")
         self.assertLessEqual(len(found), 20, sorted(found))
+
+    def test_the_provider_calls_what_is_said(self):
+        found = set()
+        for path in (ROOT / "provider").glob("*.[ch]pp"):
+            found |= set(re.findall(r'^#\s*include "(\w+)/', path.read_text(), re.MULTILINE))
+        self.assertEqual(found - {"provider", "warpaes"}, PROVIDER)
+        row = re.search(r"^\| `provider/` \| (.*) \|$", (ROOT / "docs/architecture.md").read_text(), re.MULTILINE)
+        self.assertEqual(set(re.findall(r"`(\w+)`", row[1])), PROVIDER)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,59 @@
+"""The figures of docs/provider.md: the newest record of each processor in bench/results/provider."""
+
+from __future__ import annotations
+
+from records import RESULTS, read
+from text import commit_of, human_bytes, number, table, with_figures
+
+PAGE = "docs/provider.md"
+SIZES = (16, 64, 256, 1024, 8192, 16384, 65536, 1 << 20)
+
+
+def ratio(row: dict) -> float:
+    return row["default_ns"] / row["warpaes_ns"]
+
+
+def rows_of(record: dict, calls: str, bits: str) -> list[list[str]]:
+    found: dict[tuple, dict[int, dict]] = {}
+    for row in record["rows"]:
+        if row["calls"] == calls and f"-{bits}-" in row["cipher"]:
+            found.setdefault((row["cipher"], row["direction"]), {})[row["bytes"]] = row
+    lines = []
+    for (cipher, direction), sizes in found.items():
+        line = [f"{cipher}, {direction}ion"] + [f"{ratio(sizes[n]):.2f}" if n in sizes else "" for n in SIZES]
+        # Bytes a nanosecond are GB/s.
+        last = sizes[max(n for n in sizes if n <= 16384)]
+        lines.append(line + [number(last["bytes"] / last[f"{who}_ns"]) for who in ("default", "warpaes")])
+    return lines
+
+
+def figures(record: dict) -> str:
+    head = ["", *(human_bytes(n) for n in SIZES), "default, 16 KiB, GB/s", "warpaes, 16 KiB, GB/s"]
+    lowest = min(record["rows"], key=ratio)
+    updates = [row for row in record["rows"] if row["calls"] == "message"]
+    worst = min(updates, key=ratio)
+
+    def said(row: dict) -> str:
+        return f"{row['cipher']}, {row['direction']}ion of {human_bytes(row['bytes'])}: {ratio(row):.2f}"
+
+    host = record["host"]
+    return "\n\n".join(
+        [
+            "How many times as fast as the default provider: updates of one stream, or messages of one key.",
+            table(head, rows_of(record, "message", "128") + rows_of(record, "message", "256")),
+            "The same with the key set for every call:",
+            table(head, rows_of(record, "key", "128") + rows_of(record, "key", "256")),
+            f"*{host['cpu']}, {host['cores']} cores, OpenSSL {record['openssl']}, {record['kernels']}; "
+            f"{record['date'][:10]}, {commit_of(record)}; "
+            f"{len(record['rows'])} figures, keys of 192 bits among them. The lowest of all: {said(lowest)}; with the "
+            f"key set before: {said(worst)}. The shortest of samples that both take in turns, in one process.*",
+        ]
+    )
+
+
+def render(page: str) -> dict[str, str]:
+    folder = RESULTS / "provider"
+    records = sorted(read(folder) if folder.exists() else [], key=lambda record: record["date"])
+    none = "There is no record yet: `make provider-bench` measures the machine it runs on."
+    newest = {record["host"]["cpu"]: record for record in records}
+    return {PAGE: with_figures(page, "\n\n".join(map(figures, newest.values())) if newest else none)}

@@ -1,0 +1,394 @@
+// `warpaes provider`: OpenSSL's configuration with the provider in it, tested before it counts, and without it again.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "command.hpp"
+#include "neighbour.hpp"
+#include "progress.hpp"
+#include "provider_config.hpp"
+#include "record.hpp"
+
+namespace cli {
+
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr const char* help = R"(Usage: warpaes provider install|check|remove|stats [options]
+
+Gives every program that uses OpenSSL 3 warpaes, by OpenSSL's configuration alone.
+
+  install                writes a block into openssl.cnf that activates OpenSSL's default provider and
+                         warpaes, and prefers warpaes; tested in a child process before it counts
+  check                  tests in a child process what is configured, and says which kernels run
+  remove                 takes the block out again
+  stats                  what the provider has done, of all programs, if counters are configured
+                         (`warpaes provider-stats` is the same)
+
+  --backend NAME         install: auto, aesni, vaes, cuda, or libcrypto, which leaves all to OpenSSL
+  --cbc                  install: CBC as well
+  --config FILE          another openssl.cnf than that of the command openssl
+  --counters FILE        install: count in this file; stats: read it
+  --json                 check, stats: as JSON
+  --module FILE          install: warpaes.so; the default is the one beside this program
+  --threads N            install: threads for long updates; auto: as many as pay. Default: 1
+  --threshold BYTES      install: updates from this length on may go to several threads or a GPU
+
+Example
+  sudo warpaes provider install
+  warpaes provider check
+)";
+
+struct Options {
+    std::string verb, config, module, counters, backend, threads, threshold;
+    bool cbc = false, json = false;
+};
+
+struct Ran {
+    int status = -1;
+    std::string out;
+};
+
+/// `openssl` with these arguments and this configuration, or its own if that is empty; both its outputs.
+Ran openssl(const std::vector<std::string>& arguments, const std::string& config, const std::string& input = "") {
+    std::array<int, 2> in{}, out{};
+    if (::pipe2(in.data(), O_CLOEXEC) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0) {
+        throw Failure(WARPAES_ERROR_INTERNAL, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+    }
+    std::vector<std::string> words{"openssl"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    const pid_t child = ::fork();
+    if (child < 0) throw Failure(WARPAES_ERROR_INTERNAL, fmt::format("cannot fork: {}", std::strerror(errno)));
+    if (child == 0) {
+        if (!config.empty()) (void)::setenv("OPENSSL_CONF", config.c_str(), 1);
+        (void)::dup2(in[0], STDIN_FILENO);
+        (void)::dup2(out[1], STDOUT_FILENO);
+        (void)::dup2(out[1], STDERR_FILENO);
+        ::execvp(argv[0], argv.data());
+        ::_exit(127);
+    }
+    ::close(in[0]);
+    ::close(out[1]);
+    // What it takes as input here fits a pipe.
+    (void)!::write(in[1], input.data(), input.size());
+    ::close(in[1]);
+    Ran ran;
+    std::array<char, 4096> buffer{};
+    for (ssize_t n = 0; (n = ::read(out[0], buffer.data(), buffer.size())) > 0 || (n < 0 && errno == EINTR);) {
+        if (n > 0) ran.out.append(buffer.data(), static_cast<std::size_t>(n));
+    }
+    ::close(out[0]);
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (ran.status == 127) {
+        throw Failure(WARPAES_ERROR_NOT_FOUND,
+                      "there is no command openssl; install it, for it tests what is configured");
+    }
+    return ran;
+}
+
+/// Between the quotes of what `openssl version -d` and `-m` print.
+std::string folder_of_openssl(const char* which) {
+    const std::string text = openssl({"version", which}, "/dev/null").out;
+    const auto first = text.find('"'), last = text.rfind('"');
+    if (first == std::string::npos || last <= first) {
+        throw Failure(WARPAES_ERROR_NOT_FOUND, "openssl does not say where its configuration is; give --config FILE");
+    }
+    return text.substr(first + 1, last - first - 1);
+}
+
+std::string config_of(const Options& options) {
+    std::string path = options.config;
+    if (path.empty()) {
+        const char* const variable = std::getenv("OPENSSL_CONF");
+        path = variable != nullptr && *variable != '\0' ? variable : folder_of_openssl("-d") + "/openssl.cnf";
+    }
+    std::error_code unknown;
+    const fs::path real = fs::canonical(path, unknown);
+    if (unknown) {
+        throw Failure(WARPAES_ERROR_NOT_FOUND,
+                      fmt::format("'{}': {}; give --config FILE", path, unknown.message()) + did_you_mean_file(path));
+    }
+    return real;
+}
+
+std::string read_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    if (!file) throw Failure(WARPAES_ERROR_READ, fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+    return text.str();
+}
+
+std::string module_of(const Options& options) {
+    std::vector<fs::path> places;
+    if (!options.module.empty()) {
+        places = {options.module};
+    } else {
+        const fs::path folder = neighbour("warpaes").parent_path();
+        places = {folder / "../lib/ossl-modules/warpaes.so", folder / "../provider/warpaes.so"};
+        std::error_code unknown;
+        for (const auto& entry : fs::directory_iterator(folder / "../lib", unknown)) {
+            places.push_back(entry.path() / "ossl-modules/warpaes.so");
+        }
+        places.emplace_back(folder_of_openssl("-m") + "/warpaes.so");
+    }
+    for (const fs::path& place : places) {
+        std::error_code unknown;
+        if (fs::is_regular_file(place, unknown)) return fs::canonical(place);
+    }
+    throw Failure(WARPAES_ERROR_NOT_FOUND, options.module.empty()
+                                               ? "there is no warpaes.so beside this program; give --module FILE"
+                                               : fmt::format("there is no module '{}'", options.module));
+}
+
+/// A new file beside `path`, which takes its place or is gone in the end.
+class Replacement {
+public:
+    Replacement(const std::string& path, const std::string& text) : path_(path), name_(path + ".warpaes-XXXXXX") {
+        const int file = ::mkstemp(name_.data());
+        struct stat before {};
+        const bool made = file >= 0 && ::stat(path.c_str(), &before) == 0 &&
+                          ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                          ::fchmod(file, before.st_mode & 07777) == 0 &&
+                          (::fchown(file, before.st_uid, before.st_gid) == 0 || ::geteuid() != 0) && ::fsync(file) == 0;
+        const int error = errno;
+        if (file >= 0) ::close(file);
+        if (made) return;
+        if (file >= 0) (void)::unlink(name_.c_str());
+        throw Failure(WARPAES_ERROR_WRITE, fmt::format("cannot write beside '{}': {}; its owner may, as a rule root",
+                                                       path, std::strerror(error)));
+    }
+    Replacement(const Replacement&) = delete;
+    Replacement& operator=(const Replacement&) = delete;
+    ~Replacement() {
+        if (!name_.empty()) (void)::unlink(name_.c_str());
+    }
+    [[nodiscard]] const std::string& name() const { return name_; }
+    void take_its_place() {
+        if (::rename(name_.c_str(), path_.c_str()) != 0) {
+            throw Failure(WARPAES_ERROR_WRITE, fmt::format("cannot replace '{}': {}", path_, std::strerror(errno)));
+        }
+        name_.clear();
+    }
+
+private:
+    std::string path_, name_;
+};
+
+/// What a file of counters holds (provider/counters.hpp).
+struct Counts {
+    static constexpr std::array<const char*, 15> kinds{"ECB", "CBC", "CFB", "CFB8",    "CFB1", "OFB",  "CTR", "XTS",
+                                                       "GCM", "CCM", "SIV", "GCM-SIV", "WRAP", "CMAC", "GMAC"};
+    static constexpr std::array<const char*, 4> wheres{"kernels", "threads", "gpu", "delegated"};
+    static constexpr std::size_t words = 2 + kinds.size() * wheres.size() * 2;
+
+    std::array<std::uint64_t, words> numbers{};
+
+    explicit Counts(const std::string& path) {
+        const std::string data = read_file(path);
+        if (data.empty()) return;  // nobody has counted yet
+        if (data.size() != sizeof numbers || data.compare(0, 8, "warpaes1") != 0) {
+            throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is no file of the provider's counters", path));
+        }
+        std::memcpy(numbers.data(), data.data(), sizeof numbers);
+    }
+    [[nodiscard]] std::uint64_t loads() const { return numbers[1]; }
+    [[nodiscard]] std::uint64_t calls(std::size_t kind, std::size_t where) const {
+        return numbers[2 + 2 * (kind * wheres.size() + where)];
+    }
+    [[nodiscard]] std::uint64_t bytes(std::size_t kind, std::size_t where) const {
+        return numbers[3 + 2 * (kind * wheres.size() + where)];
+    }
+};
+
+struct Checked {
+    std::string wrong;  ///< a sentence; empty: all is well
+    std::string build_info;
+};
+
+/// In child processes, with the configuration in `path`: both providers are there, what programs live on works, AES
+/// gives what it should, and it is warpaes that gave it.
+Checked check_config(const std::string& path) {
+    Checked checked;
+    const auto wrong = [&](const std::string& sentence) {
+        checked.wrong = sentence;
+        return checked;
+    };
+    const Ran list = openssl({"list", "-providers", "-verbose"}, path);
+    if (list.status != 0) return wrong("openssl cannot list its providers: " + one_line(list.out));
+    const auto at = list.out.find("\n  warpaes\n");
+    if (at == std::string::npos) return wrong("warpaes is not among the active providers");
+    if (list.out.find("\n  default\n") == std::string::npos) {
+        return wrong("the default provider is not active: programs would lack most algorithms");
+    }
+    constexpr std::string_view mark = "build info: ";
+    if (const auto info = list.out.find(mark, at); info != std::string::npos) {
+        checked.build_info = list.out.substr(info + mark.size(), list.out.find('\n', info) - info - mark.size());
+    }
+    if (checked.build_info.find("offers nothing") != std::string::npos) return wrong(checked.build_info);
+    for (const std::vector<std::string>& used :
+         {std::vector<std::string>{"rand", "-hex", "8"}, {"genpkey", "-algorithm", "ED25519"}, {"ciphers", "-s"}}) {
+        const Ran ran = openssl(used, path);
+        if (ran.status != 0) return wrong(fmt::format("`openssl {}` fails: {}", used.front(), ran.out));
+    }
+    // SP 800-38A, F.5.1, with counters to a file of the child's own.
+    std::string name = (fs::temp_directory_path() / "warpaes-check-XXXXXX").string(), counters = name;
+    const int file = ::mkstemp(name.data()), other = ::mkstemp(counters.data());
+    if (file < 0 || other < 0) throw Failure(WARPAES_ERROR_WRITE, "cannot make a temporary file");
+    ::close(file);
+    ::close(other);
+    struct Remove {
+        std::array<const char*, 2> names;
+        ~Remove() {
+            for (const char* n : names) (void)::unlink(n);
+        }
+    } const remove{{name.c_str(), counters.c_str()}};
+    // It lies elsewhere, so that what it includes by relative names is found where it was.
+    std::ofstream(name) << ".include = " << path << "\n"
+                        << fmt::format("[{}]\ncounters = {}\n", provider_section, counters);
+    const std::string plain = "\x6b\xc1\xbe\xe2\x2e\x40\x9f\x96\xe9\x3d\x7e\x11\x73\x93\x17\x2a";
+    const Ran sealed = openssl(
+        {"enc", "-aes-128-ctr", "-K", "2b7e151628aed2a6abf7158809cf4f3c", "-iv", "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"},
+        name, plain);
+    if (sealed.status != 0 || sealed.out != "\x87\x4d\x61\x91\xb6\x20\xe3\x26\x1b\xef\x68\x64\x99\x0d\xb6\xce") {
+        return wrong("AES-128-CTR does not give what the standard says");
+    }
+    constexpr std::size_t ctr = 6;
+    if (Counts(counters).bytes(ctr, 0) == 0) return wrong("AES works, but it is not warpaes that does it");
+    return checked;
+}
+
+int install(const Options& options) {
+    const std::string path = config_of(options), before = read_file(path), module = module_of(options);
+    std::vector<std::pair<std::string, std::string>> parameters;
+    const auto given = [&](const char* name, const std::string& value) {
+        if (!value.empty()) parameters.emplace_back(name, value);
+    };
+    given("backend", options.backend);
+    given("cbc", options.cbc ? "yes" : "");
+    given("counters", options.counters.empty() ? "" : fs::absolute(options.counters).string());
+    given("threads", options.threads);
+    given("threshold", options.threshold);
+    const std::string text = with_provider(before, path, module, parameters);
+    Replacement next(path, text);
+    if (options.backend != "libcrypto") {
+        const Checked checked = check_config(next.name());
+        if (!checked.wrong.empty()) {
+            throw Failure(WARPAES_ERROR_STATE, fmt::format("'{}' stays as it is: {}", path, checked.wrong));
+        }
+        note(fmt::format("tested: {}\n", checked.build_info));
+    }
+    next.take_its_place();
+    note(
+        fmt::format("'{}' now activates default and warpaes, and prefers warpaes. Programs that start from now on use "
+                    "it;\n`warpaes provider remove` undoes it\n",
+                    path));
+    return 0;
+}
+
+int remove_block(const Options& options) {
+    const std::string path = config_of(options), before = read_file(path), text = without_provider(before);
+    if (text == before) {
+        note(fmt::format("'{}' has no block of warpaes; nothing to do\n", path));
+        return 0;
+    }
+    Replacement(path, text).take_its_place();
+    note(fmt::format("'{}' is as it was before\n", path));
+    return 0;
+}
+
+int check_installed(const Options& options) {
+    const std::string path = config_of(options);
+    const Checked checked = check_config(path);
+    if (options.json) {
+        print_json({{"config", path},
+                    {"works", checked.wrong.empty()},
+                    {"build_info", checked.build_info},
+                    {"reason", checked.wrong}},
+                   2);
+    }
+    if (!checked.wrong.empty()) throw Failure(WARPAES_ERROR_STATE, fmt::format("'{}': {}", path, checked.wrong));
+    if (!options.json) fmt::print("{}: works, {}\n", path, checked.build_info);
+    return 0;
+}
+
+int stats(const Options& options) {
+    std::string counters = options.counters;
+    if (counters.empty()) {
+        const std::string path = config_of(options);
+        counters = OpensslConfig(read_file(path), path).value(provider_section, "counters");
+        if (counters.empty()) {
+            throw Failure(
+                WARPAES_ERROR_NOT_FOUND,
+                fmt::format("'{}' names no file of counters; `warpaes provider install --counters FILE` does", path));
+        }
+    }
+    const Counts counts(counters);
+    json list = json::array();
+    if (!options.json) {
+        fmt::print("{}: loaded {} times\n{:<9}{:<11}{:>14}  {}\n", counters, counts.loads(), "mode", "where", "calls",
+                   "bytes");
+    }
+    for (std::size_t kind = 0; kind < Counts::kinds.size(); ++kind) {
+        for (std::size_t where = 0; where < Counts::wheres.size(); ++where) {
+            const std::uint64_t calls = counts.calls(kind, where), bytes = counts.bytes(kind, where);
+            if (calls == 0) continue;
+            if (options.json) {
+                list.push_back({{"mode", Counts::kinds[kind]},
+                                {"where", Counts::wheres[where]},
+                                {"calls", calls},
+                                {"bytes", bytes}});
+            } else {
+                fmt::print("{:<9}{:<11}{:>14}  {}\n", Counts::kinds[kind], Counts::wheres[where], calls,
+                           human_bytes(static_cast<double>(bytes)));
+            }
+        }
+    }
+    if (options.json) print_json({{"loads", counts.loads()}, {"counts", list}}, 2);
+    return 0;
+}
+
+}  // namespace
+
+int run_provider(int argc, char** argv) {
+    Options o;
+    CLI::App app;
+    app.add_option("verb", o.verb);
+    app.add_option("--config", o.config);
+    app.add_option("--module", o.module);
+    app.add_option("--counters", o.counters);
+    app.add_option("--backend", o.backend);
+    app.add_option("--threads", o.threads);
+    app.add_option("--threshold", o.threshold);
+    app.add_flag("--cbc", o.cbc);
+    app.add_flag("--json", o.json);
+    if (!parse_options(app, argc, argv, help)) return 0;
+    if (o.verb == "install") return install(o);
+    if (o.verb == "remove") return remove_block(o);
+    if (o.verb == "check") return check_installed(o);
+    if (o.verb == "stats") return stats(o);
+    if (o.verb.empty()) throw UsageError("provider: install, check, remove or stats? See `warpaes provider --help`");
+    const std::vector<std::string> verbs{"install", "check", "remove", "stats"};
+    throw UsageError(fmt::format("provider: '{}' is none of install, check, remove and stats{}", o.verb,
+                                 did_you_mean(o.verb, verbs)));
+}
+
+}  // namespace cli

@@ -1,0 +1,94 @@
+// What is fixed of a cipher, and the functions of a provider that give it out.
+#pragma once
+
+#include <openssl/evp.h>
+
+#include <span>
+
+#include "provider/provider.hpp"
+
+namespace warpaes::provider {
+
+struct Algorithm {
+    const char* names;  ///< as the default provider's, OIDs included
+    Kind kind;
+    unsigned mode;  ///< EVP_CIPH_*_MODE
+    bool aead;
+    bool custom_iv;
+    unsigned key_bits;
+    unsigned block_bits;
+    unsigned iv_bits;
+};
+
+/// An algorithm and its functions.
+struct Entry {
+    const Algorithm* algorithm;
+    const OSSL_DISPATCH* functions;
+};
+
+// One list a file.
+std::span<const Entry> generic_ciphers() noexcept;  ///< ECB, CFB, CFB8, CFB1, OFB, CTR
+std::span<const Entry> cbc_ciphers() noexcept;
+std::span<const Entry> xts_ciphers() noexcept;
+std::span<const Entry> gcm_ciphers() noexcept;
+std::span<const Entry> ccm_ciphers() noexcept;
+std::span<const Entry> siv_ciphers() noexcept;
+std::span<const Entry> gcm_siv_ciphers() noexcept;
+std::span<const Entry> wrap_ciphers() noexcept;
+const OSSL_DISPATCH* cmac_functions() noexcept;
+const OSSL_DISPATCH* gmac_functions() noexcept;
+
+int get_params(const Algorithm& algorithm, OSSL_PARAM params[]) noexcept;
+const OSSL_PARAM* gettable_params(void* provider) noexcept;
+
+template <const Algorithm& A>
+int get_params_of(OSSL_PARAM params[]) noexcept {
+    return get_params(A, params);
+}
+
+// Lists that several ciphers share.
+const OSSL_PARAM* aead_gettable_ctx_params(void* context, void* provider) noexcept;
+const OSSL_PARAM* aead_settable_ctx_params(void* context, void* provider) noexcept;
+
+/// The AES cipher of these names, or null: "AES-128-CBC", an alias, an OID, in any case of letters.
+const Algorithm* find_algorithm(std::span<const Entry> entries, const char* name) noexcept;
+
+// Parameters, one at a time: false and an error if one is there that cannot be read or written.
+inline bool set_size(const Context* context, OSSL_PARAM params[], const char* name, std::size_t value) noexcept {
+    OSSL_PARAM* const p = OSSL_PARAM_locate(params, name);
+    if (p == nullptr || OSSL_PARAM_set_size_t(p, value) == 1) return true;
+    WARPAES_RAISE(context, PROV_R_FAILED_TO_SET_PARAMETER);
+    return false;
+}
+inline bool set_uint(const Context* context, OSSL_PARAM params[], const char* name, unsigned value) noexcept {
+    OSSL_PARAM* const p = OSSL_PARAM_locate(params, name);
+    if (p == nullptr || OSSL_PARAM_set_uint(p, value) == 1) return true;
+    WARPAES_RAISE(context, PROV_R_FAILED_TO_SET_PARAMETER);
+    return false;
+}
+/// EVP asks for one length, and nothing else, whenever a key or an IV is set: 1 if it was that, and is answered.
+inline int answer_length(OSSL_PARAM params[], std::size_t keylen, std::size_t ivlen) noexcept {
+    if (params == nullptr || params[0].key == nullptr || params[1].key != nullptr) return 0;
+    if (std::strcmp(params[0].key, OSSL_CIPHER_PARAM_KEYLEN) == 0) return OSSL_PARAM_set_size_t(params, keylen);
+    if (std::strcmp(params[0].key, OSSL_CIPHER_PARAM_IVLEN) == 0) return OSSL_PARAM_set_size_t(params, ivlen);
+    return 0;
+}
+
+inline bool get_uint(const Context* context, const OSSL_PARAM params[], const char* name, unsigned& value,
+                     bool& given) noexcept {
+    const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, name);
+    given = p != nullptr;
+    if (p == nullptr || OSSL_PARAM_get_uint(p, &value) == 1) return true;
+    WARPAES_RAISE(context, PROV_R_FAILED_TO_GET_PARAMETER);
+    return false;
+}
+inline bool get_size(const Context* context, const OSSL_PARAM params[], const char* name, std::size_t& value,
+                     bool& given) noexcept {
+    const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, name);
+    given = p != nullptr;
+    if (p == nullptr || OSSL_PARAM_get_size_t(p, &value) == 1) return true;
+    WARPAES_RAISE(context, PROV_R_FAILED_TO_GET_PARAMETER);
+    return false;
+}
+
+}  // namespace warpaes::provider

@@ -1,0 +1,141 @@
+#include "provider/bulk.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+
+#include "backend/cuda_backend.hpp"
+#include "base/clean_stack.hpp"
+#include "base/error.hpp"
+#include "engine/engine.hpp"
+#include "message/executor.hpp"
+#include "provider/key.hpp"
+#include "provider/settings.hpp"
+
+namespace warpaes::provider {
+
+namespace {
+
+std::atomic<std::uint64_t> forked{0};
+
+/// How many forks lie between the first process and this one. The module is never unloaded, nor is this handler.
+std::uint64_t forks() noexcept {
+    static const int registered = ::pthread_atfork(nullptr, nullptr, [] { forked.fetch_add(1); });
+    (void)registered;
+    return forked.load(std::memory_order_relaxed);
+}
+
+/// The CPU's backend that a plan would name.
+std::string best_on_cpu() {
+    std::string best = "libcrypto";
+    for (const Backend* const backend : all_backends()) {
+        if (backend->name() != "cuda" && backend->usable()) best = backend->name();
+    }
+    return best;
+}
+
+}  // namespace
+
+bool Bulk::wants(std::uint64_t bytes) const noexcept {
+    return bytes >= settings_.threshold;
+}
+
+bool Bulk::on_device(const void* in, const void* out) const noexcept {
+    if (!settings_.device_memory || all_memory_is_the_hosts()) return false;
+    const auto lies_there = [](const void* p) {
+        return p != nullptr && cuda_backend().place(p).kind == Memory::device;
+    };
+    return lies_there(in) || lies_there(out);
+}
+
+Engine* Bulk::engine(Slot& slot, bool cpus, bool waits) noexcept {
+    const std::uint64_t here = forks();
+    const auto found = [&]() -> const Made* {
+        const Made* const made = slot.made.load(std::memory_order_acquire);
+        return made != nullptr && made->forks == here ? made : nullptr;
+    };
+    if (const Made* const made = found()) return made->engine;
+    std::uint64_t before = slot.making.load(std::memory_order_relaxed);
+    if (before == here + 1 || !slot.making.compare_exchange_strong(before, here + 1)) {
+        // Of this process: a child has a number of its own.
+        while (waits && found() == nullptr && slot.making.load() == here + 1) ::sched_yield();
+        const Made* const made = found();
+        return made != nullptr ? made->engine : nullptr;
+    }
+    Engine* engine = nullptr;
+    try {
+        clean_stack([&] {
+            EngineOptions options;
+            options.backend = settings_.backend == "auto" ? "" : settings_.backend;
+            if (here == 0) options.device = settings_.device;
+            if (here != 0 || cpus) {
+                options.backend = best_on_cpu();
+                options.device = -1;
+            }
+            options.threads = settings_.threads;
+            engine = std::make_unique<Engine>(options).release();
+        });
+    } catch (...) {
+        // It works without: what was asked for and is not there says `warpaes provider check`.
+    }
+    // The parent's stays where it is: its threads are not here, and its locks may be held.
+    if (const Made* const next = new (std::nothrow) Made{here, engine}) {
+        slot.made.store(next, std::memory_order_release);
+    } else {
+        delete engine;
+        engine = nullptr;
+        slot.making.store(0);
+    }
+    return engine;
+}
+
+Engine* Bulk::engine_of_cpus() noexcept {
+    return engine(cpus_, true, true);
+}
+
+Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
+    const bool here = !on_device(r.input, r.output);
+    if (here && r.bytes < settings_.threshold) return Bulked::untouched;
+    // Kernels cannot reach a device's memory.
+    Bulked outcome = here ? Bulked::untouched : Bulked::failed;
+    Engine* const engine = this->engine(any_, false, false);
+    if (engine == nullptr) return outcome;
+    try {
+        if (here) {
+            const Plan plan = engine->plan(r.mode, r.direction, r.bytes);
+            if (plan.devices.front() < 0 && plan.lanes <= 1) return outcome;
+        }
+        clean_stack([&] {
+            const ExpandedKey key({r.key->bytes, r.key->length});
+            std::unique_ptr<const ExpandedKey> tweak_key;
+            if (r.tweak_key != nullptr) {
+                tweak_key = std::make_unique<ExpandedKey>(
+                    std::span<const std::uint8_t>(r.tweak_key->bytes, r.tweak_key->length));
+            }
+            Secret<Block> chain, digest;
+            std::copy_n(r.chain, block_bytes, chain->begin());
+            const std::uint64_t length = r.mode == Mode::cfb1 ? 8 * r.bytes : r.bytes;
+            MessageGroup stretch = stretch_of(r.mode, r.direction, key, *chain, r.input, r.output, length);
+            stretch.tweak_key = tweak_key.get();
+            if (r.mode == Mode::xts) stretch.data_units = {.bytes = r.bytes};
+            if (r.mode == Mode::gcm) {
+                stretch.j0 = &*chain;
+                stretch.digest = &*digest;
+                stretch.first_block = r.first_block;
+            }
+            Executor executor(*engine, r.input, r.output, std::nullopt);
+            outcome = Bulked::failed;  // from here on the input may be gone, if it is in place
+            executor.run(stretch);
+            outcome = Bulked::done;
+            if (r.digest != nullptr) std::copy(digest->begin(), digest->end(), r.digest);
+            count(kind, executor.device() >= 0 ? Where::gpu : Where::engine, 1, r.bytes);
+        });
+    } catch (...) {
+    }
+    return outcome;
+}
+
+}  // namespace warpaes::provider

@@ -1,0 +1,237 @@
+// GCM-SIV (RFC 8452) with the parameters that OpenSSL has for it since 3.2: associated data in any number of updates,
+// the text in one.
+#include <openssl/crypto.h>
+
+#include "base/clean_stack.hpp"
+#include "base/error.hpp"
+#include "message/composed.hpp"
+#include "provider/bulk.hpp"
+#include "provider/generic.hpp"
+#include "warpaes/warpaes.h"
+
+namespace warpaes::provider {
+
+namespace {
+
+using Byte = unsigned char;
+
+constexpr std::size_t tag_bytes = 16, nonce_bytes = 12;
+
+struct GcmSiv : Context {
+    std::uint8_t key[32];
+    std::uint8_t iv[nonce_bytes];
+    std::uint8_t tag[tag_bytes];
+    std::uint8_t* aad;  ///< as much as there was
+    std::size_t aad_bytes, keylen;
+    bool enc, key_set, iv_set, tag_set, done, speed;
+};
+
+void drop_aad(GcmSiv& c) noexcept {
+    if (c.aad != nullptr) wipe({c.aad, c.aad_bytes});
+    std::free(c.aad);
+    c.aad = nullptr;
+    c.aad_bytes = 0;
+}
+
+bool add_aad(GcmSiv& c, const Byte* data, std::size_t bytes) noexcept {
+    if (bytes == 0) return true;
+    if (c.aad_bytes + bytes < bytes) return false;
+    auto* const all = static_cast<Byte*>(std::realloc(c.aad, c.aad_bytes + bytes));
+    if (all == nullptr) return false;
+    std::memcpy(all + c.aad_bytes, data, bytes);
+    c.aad = all;
+    c.aad_bytes += bytes;
+    return true;
+}
+
+/// The whole message. `bytes` may be 0.
+bool crypt(GcmSiv& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
+    if (!c.key_set || !c.iv_set || (c.done && !c.speed) || (!c.enc && !c.tag_set)) return false;
+    Engine* const engine = c.provider->settings()->bulk->engine_of_cpus();
+    if (engine == nullptr) return false;
+    try {
+        clean_stack([&] {
+            const ExpandedKey key({c.key, c.keylen});
+            const warpaes_part aad{c.aad, c.aad_bytes};
+            MessageResult result;
+            crypt_composed(*engine,
+                           {.mode = ComposedMode::gcm_siv,
+                            .direction = c.enc ? Direction::encrypt : Direction::decrypt,
+                            .key = &key,
+                            .mac_key = nullptr,
+                            .iv = {c.iv, nonce_bytes},
+                            .input = in,
+                            .input_length = bytes,
+                            .output = out,
+                            .output_capacity = bytes,
+                            .aad = {&aad, c.aad_bytes != 0 ? 1u : 0u},
+                            .tag = c.tag,
+                            .tag_length = tag_bytes},
+                           result);
+        });
+    } catch (...) {
+        return false;
+    }
+    c.done = true;
+    c.tally.add(bytes);
+    return true;
+}
+
+template <const Algorithm& A>
+void* new_gcm_siv(void* provider) noexcept {
+    auto* const c = make_context<GcmSiv>(provider, A.kind);
+    if (c != nullptr) c->keylen = A.key_bits / 8;
+    return c;
+}
+
+void free_gcm_siv(void* context) noexcept {
+    auto* const c = static_cast<GcmSiv*>(context);
+    if (c != nullptr) drop_aad(*c);
+    free_context(c);
+}
+
+void* copy_gcm_siv(void* context) noexcept {
+    const auto* const c = static_cast<const GcmSiv*>(context);
+    GcmSiv* const copy = copy_context(c);
+    if (copy == nullptr) return nullptr;
+    copy->aad = nullptr;
+    copy->aad_bytes = 0;
+    if (add_aad(*copy, c->aad, c->aad_bytes)) return copy;
+    free_gcm_siv(copy);
+    return nullptr;
+}
+
+int set_params(void* context, const OSSL_PARAM params[]) noexcept {
+    GcmSiv& c = *static_cast<GcmSiv*>(context);
+    if (params == nullptr) return 1;
+    if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TAG)) {
+        if (p->data_type != OSSL_PARAM_OCTET_STRING || p->data_size != tag_bytes || p->data == nullptr || c.enc) {
+            return WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER);
+        }
+        std::memcpy(c.tag, p->data, tag_bytes);
+        c.tag_set = true;
+    }
+    unsigned speed = 0;
+    bool given = false;
+    if (!get_uint(&c, params, OSSL_CIPHER_PARAM_SPEED, speed, given)) return 0;
+    if (given) c.speed = speed != 0;
+    std::size_t length = 0;
+    if (!get_size(&c, params, OSSL_CIPHER_PARAM_KEYLEN, length, given)) return 0;
+    if (given && length != c.keylen) return WARPAES_RAISE(&c, PROV_R_INVALID_KEY_LENGTH);
+    if (!get_size(&c, params, OSSL_CIPHER_PARAM_AEAD_IVLEN, length, given)) return 0;
+    if (given && length != nonce_bytes) return WARPAES_RAISE(&c, PROV_R_INVALID_IV_LENGTH);
+    return 1;
+}
+
+int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
+         const OSSL_PARAM params[], bool enc) noexcept {
+    GcmSiv& c = *static_cast<GcmSiv*>(context);
+    c.enc = enc;
+    c.done = c.tag_set = false;
+    drop_aad(c);
+    if (key != nullptr) {
+        if (keylen != c.keylen) return WARPAES_RAISE(&c, PROV_R_INVALID_KEY_LENGTH);
+        std::memcpy(c.key, key, keylen);
+        c.key_set = true;
+    }
+    if (iv != nullptr) {
+        if (ivlen != nonce_bytes) return WARPAES_RAISE(&c, PROV_R_INVALID_IV_LENGTH);
+        std::memcpy(c.iv, iv, nonce_bytes);
+        c.iv_set = true;
+    }
+    return set_params(context, params);
+}
+
+int encrypt_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
+                 const OSSL_PARAM params[]) noexcept {
+    return init(context, key, keylen, iv, ivlen, params, true);
+}
+int decrypt_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
+                 const OSSL_PARAM params[]) noexcept {
+    return init(context, key, keylen, iv, ivlen, params, false);
+}
+
+/// A message that had no text ends here.
+int final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
+    GcmSiv& c = *static_cast<GcmSiv*>(context);
+    if (outl != nullptr) *outl = 0;
+    return c.done || crypt(c, nullptr, nullptr, 0) ? 1 : 0;
+}
+
+int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {
+    GcmSiv& c = *static_cast<GcmSiv*>(context);
+    if (in == nullptr) return final(context, out, outl, outsize);
+    if (out == nullptr) {
+        if (c.done || !add_aad(c, in, inl)) return 0;
+    } else {
+        if (outsize < inl) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
+        WARPAES_REFUSE_OVERLAP(&c, in, inl, out, inl);
+        if (!crypt(c, in, out, inl)) return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
+    }
+    if (outl != nullptr) *outl = inl;
+    return 1;
+}
+
+int get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
+    const GcmSiv& c = *static_cast<const GcmSiv*>(context);
+    OSSL_PARAM* const p = OSSL_PARAM_locate(params, OSSL_CIPHER_PARAM_AEAD_TAG);
+    if (p != nullptr && p->data_type == OSSL_PARAM_OCTET_STRING) {
+        if (!c.enc || !c.done || p->data_size != tag_bytes || OSSL_PARAM_set_octet_string(p, c.tag, tag_bytes) != 1) {
+            return WARPAES_RAISE(&c, PROV_R_FAILED_TO_SET_PARAMETER);
+        }
+    }
+    return set_size(&c, params, OSSL_CIPHER_PARAM_AEAD_TAGLEN, tag_bytes) &&
+                   set_size(&c, params, OSSL_CIPHER_PARAM_IVLEN, nonce_bytes) &&
+                   set_size(&c, params, OSSL_CIPHER_PARAM_KEYLEN, c.keylen)
+               ? 1
+               : 0;
+}
+
+const OSSL_PARAM* gettable_ctx_params(void* /*context*/, void* /*provider*/) noexcept {
+    static const OSSL_PARAM list[] = {OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, nullptr),
+                                      OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_IVLEN, nullptr),
+                                      OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_AEAD_TAGLEN, nullptr),
+                                      OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, nullptr, 0), OSSL_PARAM_END};
+    return list;
+}
+
+const OSSL_PARAM* settable_ctx_params(void* /*context*/, void* /*provider*/) noexcept {
+    static const OSSL_PARAM list[] = {OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, nullptr),
+                                      OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_AEAD_IVLEN, nullptr),
+                                      OSSL_PARAM_uint(OSSL_CIPHER_PARAM_SPEED, nullptr),
+                                      OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, nullptr, 0), OSSL_PARAM_END};
+    return list;
+}
+
+template <const Algorithm& A>
+const OSSL_DISPATCH* functions() noexcept {
+    static const OSSL_DISPATCH list[] = {{OSSL_FUNC_CIPHER_NEWCTX, dispatched(new_gcm_siv<A>)},
+                                         {OSSL_FUNC_CIPHER_FREECTX, dispatched(free_gcm_siv)},
+                                         {OSSL_FUNC_CIPHER_DUPCTX, dispatched(copy_gcm_siv)},
+                                         {OSSL_FUNC_CIPHER_ENCRYPT_INIT, dispatched(encrypt_init)},
+                                         {OSSL_FUNC_CIPHER_DECRYPT_INIT, dispatched(decrypt_init)},
+                                         {OSSL_FUNC_CIPHER_UPDATE, dispatched(cipher)},
+                                         {OSSL_FUNC_CIPHER_FINAL, dispatched(final)},
+                                         {OSSL_FUNC_CIPHER_CIPHER, dispatched(cipher)},
+                                         {OSSL_FUNC_CIPHER_GET_PARAMS, dispatched(get_params_of<A>)},
+                                         {OSSL_FUNC_CIPHER_GETTABLE_PARAMS, dispatched(gettable_params)},
+                                         {OSSL_FUNC_CIPHER_GET_CTX_PARAMS, dispatched(get_ctx_params)},
+                                         {OSSL_FUNC_CIPHER_SET_CTX_PARAMS, dispatched(set_params)},
+                                         {OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, dispatched(gettable_ctx_params)},
+                                         {OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, dispatched(settable_ctx_params)},
+                                         {0, nullptr}};
+    return list;
+}
+
+constexpr unsigned gcm_siv_mode = 0x10005;  // EVP_CIPH_GCM_SIV_MODE, which OpenSSL 3.0 has no name for
+constexpr Algorithm gcm_siv128{"AES-128-GCM-SIV", Kind::gcm_siv, gcm_siv_mode, true, true, 128, 8, 96};
+constexpr Algorithm gcm_siv256{"AES-256-GCM-SIV", Kind::gcm_siv, gcm_siv_mode, true, true, 256, 8, 96};
+
+}  // namespace
+
+std::span<const Entry> gcm_siv_ciphers() noexcept {
+    static const Entry list[] = {{&gcm_siv128, functions<gcm_siv128>()}, {&gcm_siv256, functions<gcm_siv256>()}};
+    return list;
+}
+
+}  // namespace warpaes::provider

@@ -1,0 +1,106 @@
+// The provider as OpenSSL holds it, and what every algorithm of it shares.
+#pragma once
+
+#include <openssl/core.h>
+#include <openssl/core_dispatch.h>
+#include <openssl/core_names.h>
+#include <openssl/err.h>
+#include <openssl/params.h>
+#include <openssl/proverr.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <type_traits>
+
+#include "base/secret.hpp"
+#include "provider/counters.hpp"
+#include "provider/settings.hpp"
+
+namespace warpaes::provider {
+
+/// One activation in one library context. It is never freed but used again: contexts may outlive it.
+struct Provider {
+    std::atomic<const OSSL_CORE_HANDLE*> handle{nullptr};  ///< null: OpenSSL has let go of it
+    OSSL_FUNC_core_new_error_fn* new_error = nullptr;
+    OSSL_FUNC_core_set_error_debug_fn* set_error_debug = nullptr;
+    OSSL_FUNC_core_vset_error_fn* vset_error = nullptr;
+    std::atomic<const Settings*> chosen{nullptr};
+    Provider* next = nullptr;
+
+    [[nodiscard]] const Settings* settings() const noexcept { return chosen.load(std::memory_order_acquire); }
+    /// Puts an error of libcrypto's own into the queue: one that the default provider would have put there.
+    [[gnu::cold]] void raise(std::uint32_t code, const char* file, int line, const char* function) const noexcept;
+};
+
+/// What every context begins with. Contexts are plain memory: copied as it is, wiped and released.
+struct Context {
+    Provider* provider;
+    Tally tally;
+};
+
+#define WARPAES_RAISE_LIB(context, library, reason)                                                              \
+    (context)->provider->raise(static_cast<std::uint32_t>(ERR_PACK((library), 0, (reason))), __FILE__, __LINE__, \
+                               __func__)
+/// An error of ERR_LIB_PROV. Gives 0, what a function of a provider's returns that fails.
+#define WARPAES_RAISE(context, reason) (WARPAES_RAISE_LIB(context, ERR_LIB_PROV, reason), 0)
+
+/// Zeros, aligned for the kernels; null if there is no memory.
+template <class Type>
+Type* make_context(void* provider, Kind kind) noexcept {
+    static_assert(std::is_trivially_copyable_v<Type>);
+    constexpr std::size_t bytes = (sizeof(Type) + 63) / 64 * 64;
+    void* const memory = std::aligned_alloc(64, bytes);
+    if (memory == nullptr) return nullptr;
+    std::memset(memory, 0, bytes);
+    Type* const made = new (memory) Type{};
+    made->provider = static_cast<Provider*>(provider);
+    made->tally.kind = kind;
+    return made;
+}
+
+template <class Type>
+void free_context(Type* context) noexcept {
+    if (context == nullptr) return;
+    context->tally.flush();
+    wipe({reinterpret_cast<std::uint8_t*>(context), sizeof(Type)});
+    std::free(context);
+}
+
+/// The copy has counted nothing yet.
+template <class Type>
+Type* copy_context(const Type* from) noexcept {
+    Type* const made = make_context<Type>(from->provider, from->tally.kind);
+    if (made == nullptr) return nullptr;
+    std::memcpy(static_cast<void*>(made), from, sizeof(Type));
+    made->tally.forget();
+    return made;
+}
+
+/// Whether two buffers of these lengths overlap without being the same.
+inline bool overlap_in_part(const void* in, std::size_t in_bytes, const void* out, std::size_t out_bytes) noexcept {
+    const auto a = reinterpret_cast<std::uintptr_t>(in), b = reinterpret_cast<std::uintptr_t>(out);
+    return a != b && (a < b ? b - a < in_bytes : a - b < out_bytes);
+}
+
+/// Refuses such buffers, which kernels take no care of; the default provider gives back something wrong.
+#define WARPAES_REFUSE_OVERLAP(context, in, in_bytes, out, out_bytes)             \
+    do {                                                                          \
+        if (overlap_in_part(in, in_bytes, out, out_bytes)) [[unlikely]] {         \
+            WARPAES_RAISE_LIB(context, ERR_LIB_EVP, EVP_R_PARTIALLY_OVERLAPPING); \
+            return 0;                                                             \
+        }                                                                         \
+    } while (0)
+
+/// Random bytes of libcrypto's, from a library context of our own.
+bool random_bytes(std::uint8_t* to, std::size_t bytes) noexcept;
+
+using Dispatch = void (*)();
+template <typename Function>
+Dispatch dispatched(Function* function) noexcept {
+    return reinterpret_cast<Dispatch>(function);
+}
+
+}  // namespace warpaes::provider

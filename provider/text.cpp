@@ -1,0 +1,302 @@
+// The modes themselves, from update to update.
+#include <algorithm>
+
+#include "base/clean_stack.hpp"
+#include "provider/bulk.hpp"
+#include "provider/generic.hpp"
+
+namespace warpaes::provider {
+
+namespace {
+
+using Byte = unsigned char;
+
+void run(const Generic& c, Mode mode, Direction direction, Byte* out, const Byte* in, std::size_t length,
+         std::size_t bytes) noexcept {
+    const cpu::SimdRun run{.mode = mode,
+                           .direction = direction,
+                           .rounds = static_cast<int>(c.key.rounds),
+                           .keys = c.key.schedule,
+                           .input = in,
+                           .output = out,
+                           .length = length,
+                           .chain = c.iv};
+    if (bytes < cleaned_bytes) return c.kernels->run(run);
+    clean_stack([&] { c.kernels->run(run); });
+}
+
+/// Whether the engine has done it; `failed` if it has not and nobody can any more.
+bool in_bulk(Generic& c, Mode mode, Direction direction, Byte* out, const Byte* in, std::size_t bytes,
+             bool& failed) noexcept {
+    Bulk& bulk = *c.provider->settings()->bulk;
+    if (!bulk.wants(bytes)) [[likely]]
+        return false;
+    const Bulked outcome = bulk.run(c.tally.kind, {.mode = mode,
+                                                   .direction = direction,
+                                                   .key = &c.key,
+                                                   .tweak_key = nullptr,
+                                                   .chain = c.iv,
+                                                   .input = in,
+                                                   .output = out,
+                                                   .bytes = bytes,
+                                                   .first_block = 0,
+                                                   .digest = nullptr});
+    failed = outcome == Bulked::failed;
+    return outcome == Bulked::done;
+}
+
+int ecb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
+    const std::size_t blocks = bytes / 16;
+    if (blocks <= cpu::serial::few_blocks) {
+        if (blocks == 0) return 1;
+        (c.key.inverse ? c.key.serial->ecb_inverse : c.key.serial->ecb)(c.key.schedule, in, out, blocks);
+        c.tally.add(bytes);
+        return 1;
+    }
+    const Direction direction = c.key.inverse ? Direction::decrypt : Direction::encrypt;
+    bool failed = false;
+    if (in_bulk(c, Mode::ecb, direction, out, in, 16 * blocks, failed)) return 1;
+    if (failed) return 0;
+    run(c, Mode::ecb, direction, out, in, 16 * blocks, bytes);
+    c.tally.add(bytes);
+    return 1;
+}
+
+int cbc(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
+    const std::size_t blocks = bytes / 16;
+    if (blocks == 0) return 1;
+    if (c.enc) {
+        c.key.serial->cbc(c.key.schedule, c.iv, in, out, blocks);
+        c.tally.add(bytes);
+        return 1;
+    }
+    if (blocks <= cpu::serial::few_blocks && c.key.inverse) {
+        c.key.serial->cbc_inverse(c.key.schedule, c.iv, in, out, blocks);
+        c.tally.add(bytes);
+        return 1;
+    }
+    Block last;
+    std::memcpy(last.data(), in + 16 * (blocks - 1), 16);
+    bool failed = false;
+    const bool done = in_bulk(c, Mode::cbc, Direction::decrypt, out, in, 16 * blocks, failed);
+    if (failed) return 0;
+    if (!done) {
+        run(c, Mode::cbc, Direction::decrypt, out, in, 16 * blocks, bytes);
+        c.tally.add(bytes);
+    }
+    std::memcpy(c.iv, last.data(), 16);
+    return 1;
+}
+
+/// The block in hand: bytes up to its end, or to that of the text.
+template <typename Step>
+void in_hand(Generic& c, Byte*& out, const Byte*& in, std::size_t& bytes, const Step& step) noexcept {
+    unsigned n = c.num;
+    for (; n != 0 && bytes != 0; --bytes) {
+        *out++ = step(*in++, n);
+        n = (n + 1) % 16;
+    }
+    c.num = n;
+}
+
+int cfb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
+    const auto step = [&](Byte text, unsigned n) {
+        const Byte made = static_cast<Byte>(c.iv[n] ^ text);
+        c.iv[n] = c.enc ? made : text;
+        return made;
+    };
+    std::size_t counted = bytes;
+    if (c.num != 0) in_hand(c, out, in, bytes, step);
+    const std::size_t blocks = bytes / 16;
+    if (blocks != 0) {
+        if (c.enc) {
+            c.key.serial->cfb(c.key.schedule, c.iv, in, out, blocks);
+        } else {
+            Block last;
+            std::memcpy(last.data(), in + 16 * (blocks - 1), 16);
+            bool failed = false;
+            const bool done = in_bulk(c, Mode::cfb128, Direction::decrypt, out, in, 16 * blocks, failed);
+            if (failed) return 0;
+            if (done) {
+                counted -= 16 * blocks;
+            } else {
+                run(c, Mode::cfb128, Direction::decrypt, out, in, 16 * blocks, bytes);
+            }
+            std::memcpy(c.iv, last.data(), 16);
+        }
+        out += 16 * blocks;
+        in += 16 * blocks;
+        bytes -= 16 * blocks;
+    }
+    if (bytes != 0) {
+        c.key.serial->ecb(c.key.schedule, c.iv, c.iv, 1);
+        for (unsigned n = 0; n < bytes; ++n) out[n] = step(in[n], n);
+        c.num = static_cast<unsigned>(bytes);
+    }
+    if (counted != 0) c.tally.add(counted);
+    return 1;
+}
+
+int ofb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
+    c.tally.add(bytes);
+    const auto step = [&](Byte text, unsigned n) { return static_cast<Byte>(c.iv[n] ^ text); };
+    if (c.num != 0) in_hand(c, out, in, bytes, step);
+    const std::size_t blocks = bytes / 16;
+    if (blocks != 0) {
+        c.key.serial->ofb(c.key.schedule, c.iv, in, out, blocks);
+        out += 16 * blocks;
+        in += 16 * blocks;
+        bytes -= 16 * blocks;
+    }
+    if (bytes != 0) {
+        c.key.serial->ecb(c.key.schedule, c.iv, c.iv, 1);
+        for (unsigned n = 0; n < bytes; ++n) out[n] = step(in[n], n);
+        c.num = static_cast<unsigned>(bytes);
+    }
+    return 1;
+}
+
+/// The last 16 bytes of the chain with `bytes` bytes of ciphertext behind it; read before the text is overwritten.
+Block next_window(const Byte* chain, const Byte* text, std::size_t bytes) noexcept {
+    Block window;
+    const std::size_t n = std::min<std::size_t>(bytes, 16);
+    std::memcpy(window.data(), chain + n, 16 - n);
+    std::memcpy(window.data() + 16 - n, text + bytes - n, n);
+    return window;
+}
+
+int cfb8(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
+    if (c.enc) {
+        c.key.serial->cfb8(c.key.schedule, c.iv, in, out, bytes);
+        c.tally.add(bytes);
+        return 1;
+    }
+    const Block window = next_window(c.iv, in, bytes);
+    bool failed = false;
+    const bool done = in_bulk(c, Mode::cfb8, Direction::decrypt, out, in, bytes, failed);
+    if (failed) return 0;
+    if (!done) {
+        run(c, Mode::cfb8, Direction::decrypt, out, in, bytes, bytes);
+        c.tally.add(bytes);
+    }
+    std::memcpy(c.iv, window.data(), 16);
+    return 1;
+}
+
+int cfb1(Generic& c, Byte* out, const Byte* in, std::size_t length) noexcept {
+    const std::size_t bytes = c.use_bits ? (length + 7) / 8 : length;
+    // Of few bytes the kernel for many would compute more than it is asked for.
+    constexpr std::size_t few_bytes = 16;
+    if (c.enc || length % 8 != 0 || c.use_bits || bytes < few_bytes) {
+        c.key.serial->cfb1(c.key.schedule, c.iv, in, out, c.use_bits ? length : 8 * length, c.enc);
+        c.tally.add(bytes);
+        return 1;
+    }
+    const Block window = next_window(c.iv, in, bytes);
+    bool failed = false;
+    const bool done = in_bulk(c, Mode::cfb1, Direction::decrypt, out, in, bytes, failed);
+    if (failed) return 0;
+    if (!done) {
+        run(c, Mode::cfb1, Direction::decrypt, out, in, 8 * bytes, bytes);
+        c.tally.add(bytes);
+    }
+    std::memcpy(c.iv, window.data(), 16);
+    return 1;
+}
+
+void advance(Byte* counter, std::uint64_t blocks) noexcept {
+    std::uint64_t high, low;
+    std::memcpy(&high, counter, 8);
+    std::memcpy(&low, counter + 8, 8);
+    high = __builtin_bswap64(high);
+    low = __builtin_bswap64(low);
+    const std::uint64_t next = low + blocks;
+    if (next < low) ++high;
+    high = __builtin_bswap64(high);
+    low = __builtin_bswap64(next);
+    std::memcpy(counter, &high, 8);
+    std::memcpy(counter + 8, &low, 8);
+}
+
+int ctr(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
+    std::size_t counted = bytes;
+    if (c.num != 0) {
+        in_hand(c, out, in, bytes, [&](Byte text, unsigned n) { return static_cast<Byte>(text ^ c.buf[n]); });
+    }
+    const std::size_t blocks = bytes / 16;
+    if (blocks > cpu::serial::few_blocks) {
+        bool failed = false;
+        const bool done = in_bulk(c, Mode::ctr, Direction::encrypt, out, in, 16 * blocks, failed);
+        if (failed) return 0;
+        if (done) {
+            counted -= 16 * blocks;
+        } else {
+            run(c, Mode::ctr, Direction::encrypt, out, in, 16 * blocks, bytes);
+        }
+        advance(c.iv, blocks);
+    } else if (blocks != 0) {
+        c.key.serial->ctr(c.key.schedule, c.iv, in, out, blocks);
+    }
+    if (const std::size_t rest = bytes % 16; rest != 0) {
+        out += 16 * blocks;
+        in += 16 * blocks;
+        std::memset(c.buf, 0, 16);
+        c.key.serial->ctr(c.key.schedule, c.iv, c.buf, c.buf, 1);
+        for (unsigned n = 0; n < rest; ++n) out[n] = static_cast<Byte>(in[n] ^ c.buf[n]);
+        c.num = static_cast<unsigned>(rest);
+    }
+    if (counted != 0) c.tally.add(counted);
+    return 1;
+}
+
+/// In device memory: whole blocks of what can start anywhere and leaves nothing behind but a counter.
+int text_on_device(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
+    const bool is_ctr = c.tally.kind == Kind::ctr;
+    if ((!is_ctr && c.tally.kind != Kind::ecb) || bytes % 16 != 0 || (is_ctr && c.num != 0)) return 0;
+    const Direction direction = c.key.inverse ? Direction::decrypt : Direction::encrypt;
+    const Bulked outcome = c.provider->settings()->bulk->run(c.tally.kind, {.mode = is_ctr ? Mode::ctr : Mode::ecb,
+                                                                            .direction = direction,
+                                                                            .key = &c.key,
+                                                                            .tweak_key = nullptr,
+                                                                            .chain = c.iv,
+                                                                            .input = in,
+                                                                            .output = out,
+                                                                            .bytes = bytes,
+                                                                            .first_block = 0,
+                                                                            .digest = nullptr});
+    if (outcome != Bulked::done) return 0;
+    if (is_ctr) advance(c.iv, bytes / 16);
+    return 1;
+}
+
+TextFunction function_of(Kind kind) noexcept {
+    switch (kind) {
+    case Kind::ecb:
+        return ecb;
+    case Kind::cbc:
+        return cbc;
+    case Kind::cfb:
+        return cfb;
+    case Kind::cfb8:
+        return cfb8;
+    case Kind::cfb1:
+        return cfb1;
+    case Kind::ofb:
+        return ofb;
+    default:
+        return ctr;
+    }
+}
+
+int text_anywhere(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
+    if (c.provider->settings()->bulk->on_device(in, out)) return text_on_device(c, out, in, bytes);
+    return function_of(c.tally.kind)(c, out, in, bytes);
+}
+
+}  // namespace
+
+TextFunction text_function(Kind kind, bool device_memory) noexcept {
+    return device_memory ? text_anywhere : function_of(kind);
+}
+
+}  // namespace warpaes::provider

@@ -1,0 +1,176 @@
+// XTS: an update is a data unit.
+#include <openssl/crypto.h>
+
+#include "base/clean_stack.hpp"
+#include "provider/bulk.hpp"
+#include "provider/generic.hpp"
+
+namespace warpaes::provider {
+
+namespace {
+
+using Byte = unsigned char;
+
+struct Xts : Generic {
+    Key tweak_key;
+};
+
+/// IEEE 1619-2018 and SP 800-38E.
+constexpr std::size_t most_bytes = (std::size_t{1} << 20) * 16;
+
+template <const Algorithm& A>
+void* new_xts(void* provider) noexcept {
+    auto* const c = make_context<Xts>(provider, A.kind);
+    if (c == nullptr) return nullptr;
+    c->algorithm = &A;
+    c->kernels = c->provider->settings()->kernels;
+    c->device_memory = c->provider->settings()->device_memory;
+    c->pad = true;
+    c->keylen = A.key_bits / 8;
+    c->ivlen = A.iv_bits / 8;
+    c->blocksize = A.block_bits / 8;
+    return c;
+}
+
+void free_xts(void* context) noexcept {
+    free_context(static_cast<Xts*>(context));
+}
+
+void* copy_xts(void* context) noexcept {
+    return copy_context(static_cast<const Xts*>(context));
+}
+
+int set_params(void* context, const OSSL_PARAM params[]) noexcept {
+    Xts& c = *static_cast<Xts*>(context);
+    if (params == nullptr) return 1;
+    std::size_t keylen = 0;
+    bool given = false;
+    if (!get_size(&c, params, OSSL_CIPHER_PARAM_KEYLEN, keylen, given)) return 0;
+    return given && keylen != c.keylen ? 0 : 1;
+}
+
+int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
+         const OSSL_PARAM params[], bool enc) noexcept {
+    Xts& c = *static_cast<Xts*>(context);
+    c.enc = enc;
+    if (iv != nullptr && generic_set_iv(c, iv, ivlen) == 0) return 0;
+    if (key != nullptr) {
+        if (keylen != c.keylen) return WARPAES_RAISE(&c, PROV_R_INVALID_KEY_LENGTH);
+        const std::size_t half = keylen / 2;
+        if (enc && CRYPTO_memcmp(key, key + half, half) == 0) return WARPAES_RAISE(&c, PROV_R_XTS_DUPLICATED_KEYS);
+        c.key.set(key, half, !enc);
+        c.tweak_key.set(key + half, half, false);
+        c.key_set = true;
+    }
+    return set_params(context, params);
+}
+
+int encrypt_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
+                 const OSSL_PARAM params[]) noexcept {
+    return init(context, key, keylen, iv, ivlen, params, true);
+}
+int decrypt_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
+                 const OSSL_PARAM params[]) noexcept {
+    return init(context, key, keylen, iv, ivlen, params, false);
+}
+
+int cipher(void* context, Byte* out, std::size_t* outl, std::size_t /*outsize*/, const Byte* in,
+           std::size_t inl) noexcept {
+    Xts& c = *static_cast<Xts*>(context);
+    if (!c.key_set || !c.iv_set || out == nullptr || in == nullptr || inl < 16) return 0;
+    if (inl > most_bytes) return WARPAES_RAISE(&c, PROV_R_XTS_DATA_UNIT_IS_TOO_LARGE);
+    WARPAES_REFUSE_OVERLAP(&c, in, inl, out, inl);
+    // The direction of the key's schedule, whatever was said since.
+    const Direction direction = c.key.inverse ? Direction::decrypt : Direction::encrypt;
+    const bool on_device = c.device_memory && c.provider->settings()->bulk->on_device(in, out);
+    if (inl % 16 == 0 && inl <= 16 * cpu::serial::few_blocks && !on_device) {
+        (c.key.inverse ? c.key.serial->xts_inverse : c.key.serial->xts)(c.key.schedule, c.tweak_key.schedule, c.iv, in,
+                                                                        out, inl / 16);
+        c.tally.add(inl);
+        *outl = inl;
+        return 1;
+    }
+    if (on_device || c.provider->settings()->bulk->wants(inl)) [[unlikely]] {
+        const Bulked outcome = c.provider->settings()->bulk->run(c.tally.kind, {.mode = Mode::xts,
+                                                                                .direction = direction,
+                                                                                .key = &c.key,
+                                                                                .tweak_key = &c.tweak_key,
+                                                                                .chain = c.iv,
+                                                                                .input = in,
+                                                                                .output = out,
+                                                                                .bytes = inl,
+                                                                                .first_block = 0,
+                                                                                .digest = nullptr});
+        if (outcome == Bulked::failed) return 0;
+        *outl = inl;
+        if (outcome == Bulked::done) return 1;
+    }
+    const cpu::SimdRun run{.mode = Mode::xts,
+                           .direction = direction,
+                           .rounds = static_cast<int>(c.key.rounds),
+                           .keys = c.key.schedule,
+                           .input = in,
+                           .output = out,
+                           .length = inl,
+                           .chain = c.iv,
+                           .tweak_keys = c.tweak_key.schedule,
+                           .data_units = {.bytes = inl}};
+    if (inl < cleaned_bytes) {
+        c.kernels->run(run);
+    } else {
+        clean_stack([&] { c.kernels->run(run); });
+    }
+    c.tally.add(inl);
+    *outl = inl;
+    return 1;
+}
+
+int update(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {
+    Xts& c = *static_cast<Xts*>(context);
+    if (outsize < inl) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
+    if (cipher(context, out, outl, outsize, in, inl) == 0) return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
+    return 1;
+}
+
+int final(void* /*context*/, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
+    *outl = 0;
+    return 1;
+}
+
+const OSSL_PARAM* settable_params(void* /*context*/, void* /*provider*/) noexcept {
+    static const OSSL_PARAM list[] = {OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, nullptr), OSSL_PARAM_END};
+    return list;
+}
+
+template <const Algorithm& A>
+const OSSL_DISPATCH* functions() noexcept {
+    static const OSSL_DISPATCH list[] = {
+        {OSSL_FUNC_CIPHER_NEWCTX, dispatched(new_xts<A>)},
+        {OSSL_FUNC_CIPHER_FREECTX, dispatched(free_xts)},
+        {OSSL_FUNC_CIPHER_DUPCTX, dispatched(copy_xts)},
+        {OSSL_FUNC_CIPHER_ENCRYPT_INIT, dispatched(encrypt_init)},
+        {OSSL_FUNC_CIPHER_DECRYPT_INIT, dispatched(decrypt_init)},
+        {OSSL_FUNC_CIPHER_UPDATE, dispatched(update)},
+        {OSSL_FUNC_CIPHER_FINAL, dispatched(final)},
+        {OSSL_FUNC_CIPHER_CIPHER, dispatched(cipher)},
+        {OSSL_FUNC_CIPHER_GET_PARAMS, dispatched(get_params_of<A>)},
+        {OSSL_FUNC_CIPHER_GETTABLE_PARAMS, dispatched(gettable_params)},
+        {OSSL_FUNC_CIPHER_GET_CTX_PARAMS, dispatched(generic_get_ctx_params)},
+        {OSSL_FUNC_CIPHER_SET_CTX_PARAMS, dispatched(set_params)},
+        {OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, dispatched(generic_gettable_ctx_params)},
+        {OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, dispatched(settable_params)},
+        {0, nullptr}};
+    return list;
+}
+
+constexpr Algorithm xts256{"AES-256-XTS:1.3.111.2.1619.0.1.2", Kind::xts, EVP_CIPH_XTS_MODE, false, true, 512, 8, 128};
+constexpr Algorithm xts128{"AES-128-XTS:1.3.111.2.1619.0.1.1", Kind::xts, EVP_CIPH_XTS_MODE, false, true, 256, 8, 128};
+
+}  // namespace
+
+std::span<const Entry> xts_ciphers() noexcept {
+    static const Entry list[] = {{&xts256, functions<xts256>()}, {&xts128, functions<xts128>()}};
+    return list;
+}
+
+}  // namespace warpaes::provider

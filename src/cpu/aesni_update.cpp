@@ -1,0 +1,14 @@
+// Updates by AES-NI. Compiled for SSSE3, AES and PCLMULQDQ.
+#include "cpu/aesni_vector.hpp"
+#include "cpu/update_kernels.hpp"
+
+namespace warpaes::cpu {
+
+const UpdateKernels update_kernels_aesni = {.name = "aesni",
+                                            .description = "AES-NI, 8 blocks in flight",
+                                            .run = run_aesni,
+                                            .gcm = gcm_update<Xmm>,
+                                            .hash = hash_update<Xmm, update_powers>,
+                                            .extend_powers = extend_powers<Xmm>};
+
+}  // namespace warpaes::cpu

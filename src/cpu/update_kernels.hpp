@@ -1,0 +1,71 @@
+// What update.hpp declares, for every vector width.
+#pragma once
+
+#include "cpu/gcm_message_kernels.hpp"
+#include "cpu/gcm_modes.hpp"
+#include "cpu/simd_modes.hpp"
+#include "cpu/update.hpp"
+
+namespace warpaes::cpu {
+
+template <class V, int Rounds, bool Encrypt, std::size_t Powers>
+[[gnu::noinline]] void gcm_update_of(const GcmUpdate& u) {
+    note_stack_depth();
+    const auto load = [](const std::uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); };
+    const auto store = [](std::uint8_t* p, __m128i v) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v); };
+    const __m128i first = swap_block(load(u.counter));
+    Ghash<V> hash(u.powers + 16 * (update_powers - Powers), load(u.digest), u.blocks, Powers);
+    const std::size_t bytes = 16 * u.blocks;
+    if (bytes < cached_gcm_bytes || !u.public_counters) {
+        PlainCounter<V> counter(u.keys, first);
+        gcm_stretch<V, Rounds, Encrypt>(u.keys, counter, hash, u.input, u.output, bytes);
+    } else {
+        // Up to a counter that is a multiple of a step, so that steps end where the tables do.
+        constexpr std::size_t step_blocks = V::unroll * V::bytes / 16;
+        std::uint64_t low, high;
+        std::memcpy(&low, &first, 8);
+        std::memcpy(&high, reinterpret_cast<const std::uint8_t*>(&first) + 8, 8);
+        const std::size_t head = (step_blocks - low % step_blocks) % step_blocks;
+        if (head != 0) {
+            PlainCounter<V> counter(u.keys, first);
+            hash.together(head);
+            gcm_rest<V, Rounds, Encrypt, V::unroll / 2>(u.keys, counter, hash, u.input, u.output, 16 * head);
+            low = (low & ~std::uint64_t{0xffffffff}) | static_cast<std::uint32_t>(low + head);
+        }
+        CachedGcmCounter<V, Rounds> cached(u.keys, high, low);
+        gcm_stretch<V, Rounds, Encrypt>(u.keys, cached, hash, u.input + 16 * head, u.output + 16 * head,
+                                        bytes - 16 * head);
+    }
+    store(u.counter, swap_block(_mm_add_epi32(first, _mm_set_epi32(0, 0, 0, static_cast<int>(u.blocks)))));
+    store(u.digest, hash.digest());
+}
+
+template <class V>
+void gcm_update(const GcmUpdate& u) {
+    with_rounds(u.rounds, [&]<int Rounds>() {
+        if (u.encrypt) return gcm_update_of<V, Rounds, true, update_powers>(u);
+        gcm_update_of<V, Rounds, false, update_powers>(u);
+    });
+}
+
+template <class V, std::size_t Powers>
+void hash_update(const std::uint8_t* powers, std::uint8_t* digest, const std::uint8_t* data, std::size_t blocks) {
+    auto* const at = reinterpret_cast<__m128i*>(digest);
+    Ghash<V> hash(powers + 16 * (update_powers - Powers), _mm_loadu_si128(at), blocks, Powers);
+    hash.template add<(Powers * 16 < V::unroll * V::bytes ? 1 : V::unroll)>(data, 16 * blocks);
+    _mm_storeu_si128(at, hash.digest());
+}
+
+/// H^(8 + i) = H^i * H^8, in the order of descending exponents.
+template <class V>
+void extend_powers(std::uint8_t* powers) {
+    note_stack_depth();
+    constexpr std::size_t few = 16 * few_powers;
+    std::uint8_t* const last = powers + 16 * (update_powers - few_powers);
+    const auto factor = V::splat(_mm_loadu_si128(reinterpret_cast<const __m128i*>(last)));
+    for (std::uint8_t* to = last - V::bytes; to >= powers; to -= V::bytes) {
+        V::store(to, product<V>(V::load(to + few, Whole{}), factor), Whole{});
+    }
+}
+
+}  // namespace warpaes::cpu

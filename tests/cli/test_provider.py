@@ -1,0 +1,145 @@
+"""`warpaes provider`: openssl.cnf with the provider in it, and without it again."""
+
+import json
+import os
+import shutil
+import subprocess
+import unittest
+from pathlib import Path
+
+from support import ARGUMENT, EXISTS, FORMAT, NOT_FOUND, OPENSSL, CommandTest, main
+
+STATE = 14
+MODULE = os.environ.get("WARPAES_PROVIDER", "")
+DEBIAN = """openssl_conf = openssl_init
+[openssl_init]
+providers = provider_sect
+ssl_conf = ssl_sect
+[provider_sect]
+default = default_sect
+[default_sect]
+# activate = 1
+[ssl_sect]
+system_default = system_default_sect
+[system_default_sect]
+MinProtocol = TLSv1.2
+"""
+
+
+@unittest.skipIf(OPENSSL is None, "there is no command openssl; a machine that has it runs this")
+@unittest.skipIf(not MODULE, "built without the provider; a build with WARPAES_PROVIDER=ON runs this")
+class Provider(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.directory)
+
+    def config(self, text):
+        Path("openssl.cnf").write_text(text)
+        return ("--config", "openssl.cnf")
+
+    def install(self, text, *more):
+        return self.warpaes("provider", "install", *self.config(text), "--module", MODULE, *more)
+
+    def used(self):
+        """Which provider does AES-256-GCM, and whether what programs live on is there."""
+        environment = {**os.environ, "OPENSSL_CONF": str(Path("openssl.cnf").resolve())}
+
+        def run(*a):
+            return subprocess.run(["openssl", *a], env=environment, capture_output=True, text=True, check=True)
+
+        providers = run("list", "-providers").stdout
+        run("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:1024")
+        return {name for name in ("default", "warpaes", "legacy") if f"\n  {name}\n" in providers}
+
+    def test_install_check_and_remove(self):
+        configs = {
+            "empty": "",
+            "of Debian": DEBIAN,
+            "one provider named": DEBIAN.replace("# activate", "activate"),
+            "two named": DEBIAN.replace("default = default_sect", "default = default_sect\nlegacy = l").replace(
+                "[default_sect]", "[l]\nactivate = 1\n[default_sect]"
+            ),
+            "none but properties": "openssl_conf = a\n[a]\nalg_section = b\n[b]\ndefault_properties = ?foo=bar\n",
+            "comments and quotes": '# a\nopenssl_conf = "a" # b\n[ a ]\nproviders=c\n[c]\n',
+        }
+        for name, text in configs.items():
+            with self.subTest(name):
+                # Twice: the block is written anew.
+                for _ in range(2):
+                    self.install(text)
+                    text_with = Path("openssl.cnf").read_text()
+                    self.assertTrue(text_with.startswith(text))
+                expected = {"default", "warpaes", "legacy"} if "two" in name else {"default", "warpaes"}
+                self.assertEqual(self.used(), expected)
+                self.assertIn(
+                    b"openssl.cnf: works, warpaes ", self.warpaes("provider", "check", "--config", "openssl.cnf")
+                )
+                record = json.loads(self.warpaes("provider", "check", "--config", "openssl.cnf", "--json"))
+                self.assertTrue(record["works"])
+                self.warpaes("provider", "remove", "--config", "openssl.cnf")
+                self.assertEqual(Path("openssl.cnf").read_text(), text)
+                self.warpaes("provider", "remove", "--config", "openssl.cnf")
+                self.assertEqual(Path("openssl.cnf").read_text(), text)
+        os.remove("openssl.cnf")
+
+    def test_sections_in_other_files(self):
+        Path("more.cnf").write_text(
+            "[openssl_init]\nproviders = elsewhere\n[elsewhere]\ndefault = d\n[d]\nactivate = 1\n"
+        )
+        self.install("openssl_conf = openssl_init\n.include more.cnf\n")
+        self.assertIn("[elsewhere]\nwarpaes = ", Path("openssl.cnf").read_text())
+        self.assertEqual(self.used(), {"default", "warpaes"})
+        os.remove("openssl.cnf")
+        os.remove("more.cnf")
+
+    def test_counters(self):
+        self.install(DEBIAN, "--counters", "counters", "--cbc", "--threads", "2", "--threshold", "1M")
+        self.assertIn(b"bytes", self.warpaes("provider-stats", "--config", "openssl.cnf"))
+        environment = {**os.environ, "OPENSSL_CONF": str(Path("openssl.cnf").resolve())}
+        enc = ["openssl", "enc", "-aes-128-cbc", "-K", "00" * 16, "-iv", "00" * 16]
+        subprocess.run(enc, env=environment, input=bytes(100000), stdout=subprocess.DEVNULL, check=True)
+        for given in (("--config", "openssl.cnf"), ("--counters", "counters")):
+            record = json.loads(self.warpaes("provider", "stats", *given, "--json"))
+            (cbc,) = [row for row in record["counts"] if row["mode"] == "CBC"]
+            self.assertEqual((cbc["where"], cbc["bytes"]), ("kernels", 100016))
+            self.assertGreater(record["loads"], 0)
+        os.remove("counters")
+        os.remove("openssl.cnf")
+
+    def refused_as(self, status, sentence, *arguments, text=None):
+        """And the configuration stays as it was."""
+        self.refused(status, sentence, "provider", *arguments)
+        if text is not None:
+            self.assertEqual(Path("openssl.cnf").read_text(), text)
+
+    def test_what_is_refused_changes_nothing(self):
+        given = ("--config", "openssl.cnf", "--module", MODULE)
+        for text, status, sentence in [
+            (DEBIAN.rstrip("\n"), FORMAT, "does not end with the end of a line"),
+            (DEBIAN + "[openssl_init]\nalg_section = a\n[a]\ndefault_properties = fips=yes\n", STATE, "FIPS"),
+            (DEBIAN + "[openssl_init]\nalg_section = a\n[a]\ndefault_properties = provider=x\n", STATE, "prefers"),
+            (DEBIAN + "[provider_sect]\nwarpaes = w\n", EXISTS, "names warpaes already"),
+        ]:
+            self.config(text)
+            self.refused_as(status, sentence, "install", *given, text=text)
+        self.config(DEBIAN)
+        self.refused_as(STATE, "stays as it is", "install", *given, "--backend", "fast", text=DEBIAN)
+        self.refused_as(STATE, "stays as it is", "install", *given, "--threshold", "huge", text=DEBIAN)
+        shutil.copy("openssl.cnf", "module")
+        self.refused_as(
+            STATE, "not among the active", "install", "--config", "openssl.cnf", "--module", "module", text=DEBIAN
+        )
+        self.refused_as(NOT_FOUND, "there is no module", "install", "--config", "openssl.cnf", "--module", "nothing")
+        self.refused_as(NOT_FOUND, "nothing.cnf", "install", "--config", "nothing.cnf", "--module", MODULE)
+        self.refused_as(STATE, "not among the active", "check", "--config", "openssl.cnf", text=DEBIAN)
+        self.refused_as(NOT_FOUND, "names no file of counters", "stats", "--config", "openssl.cnf")
+        self.refused_as(FORMAT, "no file of the provider", "stats", "--counters", "openssl.cnf")
+        self.refused_as(ARGUMENT, "did you mean 'install'", "instal")
+        self.refused_as(ARGUMENT, "install, check, remove or stats")
+        os.remove("module")
+        os.remove("openssl.cnf")
+
+
+if __name__ == "__main__":
+    main()

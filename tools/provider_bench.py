@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Measures the provider beside OpenSSL's default one, in one process; the record goes to bench/results/provider.
+
+tools/provider_bench.py [BUILD_FOLDER]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent))
+from recording import ROOT, file_for, processor, rounded, stamp
+
+CONFIG = """openssl_conf = init
+[init]
+providers = all
+[all]
+default = one
+warpaes = two
+[one]
+activate = 1
+[two]
+activate = 1
+cbc = yes
+"""
+
+
+def main() -> None:
+    build = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build/default"
+    with tempfile.NamedTemporaryFile("w", suffix=".cnf") as config:
+        config.write(CONFIG)
+        config.flush()
+        command = [build / "bench/provider_speed", build / "provider", config.name]
+        lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    rows = []
+    for line in lines:
+        cipher, direction, calls, size, default, ours = line.split()
+        row = {"cipher": cipher, "direction": direction, "calls": calls, "bytes": int(size)}
+        rows.append(row | {"default_ns": float(default), "warpaes_ns": float(ours)})
+    listed = subprocess.run(
+        ["openssl", "list", "-providers", "-verbose", "-provider-path", build / "provider", "-provider", "warpaes"],
+        check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    kernels = listed.partition("build info: ")[2].splitlines()[0].partition(", ")[2]
+    openssl = subprocess.run(["openssl", "version"], check=True, capture_output=True, text=True).stdout.split()[1]
+    host = {"cpu": processor(), "cores": os.cpu_count()}
+    record = {"schema": 1, **stamp(), "host": host, "openssl": openssl, "kernels": kernels, "rows": rows}
+    path = file_for(record, host["cpu"], ROOT / "bench/results/provider")
+    path.write_text(json.dumps(rounded(record), indent=1) + "\n")
+    print(path)
+
+
+if __name__ == "__main__":
+    main()
