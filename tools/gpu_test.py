@@ -114,33 +114,36 @@ def run_tests(build: Path, environment: dict, scratch: Path) -> list[dict]:
 # Batches: messages, bytes of each, and the rest of the options of `warpaes bench`.
 BATCHES = (
     "1 1G --mode ctr --direction encrypt",
-    "4096 256K --mode ctr --key 128 --direction encrypt",
-    "131072 8K --mode ctr --key 128 --direction encrypt",
-    "4194304 256 --mode ctr --key 128 --direction encrypt",
+    "4096 256K --mode ctr --key-bits 128 --direction encrypt",
+    "131072 8K --mode ctr --key-bits 128 --direction encrypt",
+    "4194304 256 --mode ctr --key-bits 128 --direction encrypt",
     "1000000 1500 --mode ctr --keys one,each --direction encrypt",
     "1000000 1500 --mode gcm --aad 13 --keys one,each",
-    "1000000 1500 --mode ccm --aad 13 --keys each --key 128",
+    "1000000 1500 --mode ccm --aad 13 --keys each --key-bits 128",
     "65536 16K --mode cbc --keys one,each --direction encrypt",
-    "65536 16K --mode cmac,xts --key 128 --direction encrypt",
+    "65536 16K --mode ctr,gcm --keys one,each --key-bits 128 --direction encrypt",
+    "16384 64K --mode ctr,gcm --keys one,each --direction encrypt",
+    "1024 1M --mode ctr,gcm --keys one,each --direction encrypt",
+    "65536 16K --mode cmac,xts --key-bits 128 --direction encrypt",
 )
 ARENA_BATCHES = (
     "1000000 1500 --mode gcm --aad 13 --keys one,each",
-    "65536 16K --mode ctr,cbc --key 128 --direction encrypt",
+    "65536 16K --mode ctr,cbc --key-bits 128 --direction encrypt",
 )
 CPU_BATCHES = (
     "1024 16K --mode cbc,cfb128,cmac --direction encrypt --backend vaes,aesni",
-    "100000 1500 --mode gcm,ccm --aad 13 --keys one,each --key 128 --backend vaes",
+    "100000 1500 --mode gcm,ccm --aad 13 --keys one,each --key-bits 128 --backend vaes",
 )
 
 
 def run_batch_bench(build: Path, environment: dict, scratch: Path, gpu: bool) -> Iterator[list[dict]]:
     """`warpaes bench --messages`: device memory and arenas, or one core beside libcrypto. All rows so far, again and
     again, for together they take minutes."""
-    cases = [(case, ["--memory", "device"]) for case in BATCHES] + [
-        (case, ["--memory", "page_locked"]) for case in ARENA_BATCHES
+    cases = [(case, ["--from", "device"]) for case in BATCHES] + [
+        (case, ["--from", "page-locked"]) for case in ARENA_BATCHES
     ]
     cases = [(case, ["--backend", "cuda", *where]) for case, where in cases] if gpu else []
-    cases += [(case, ["--memory", "pageable"]) for case in CPU_BATCHES]
+    cases += [(case, ["--from", "pageable"]) for case in CPU_BATCHES]
     rows = []
     for case, where in cases:
         messages, size, *rest = case.split()
@@ -170,9 +173,9 @@ def run_device_bench(build: Path, environment: dict) -> list[dict]:
 
 # Several GPUs, host to host: the rest of the options of `warpaes bench`.
 SEVERAL_GPUS = (
-    "--mode ctr,gcm --key 128 --direction encrypt --size 4G --segment 4G --memory page_locked --device -1",
-    "--messages 1000000 --size 1500 --mode gcm --aad 13 --key 128 --memory page_locked",
-    "--messages 65536 --size 64K --mode ctr --key 128 --memory page_locked",
+    "--mode ctr,gcm --key-bits 128 --direction encrypt --size 4G --segment 4G --from page-locked --device -1",
+    "--messages 1000000 --size 1500 --mode gcm --aad 13 --key-bits 128 --from page-locked",
+    "--messages 65536 --size 64K --mode ctr --key-bits 128 --from page-locked",
 )
 
 
