@@ -11,7 +11,9 @@ namespace warpaes {
 
 /// f(j) for every j, as blocks of four little-endian columns.
 struct FirstRound {
-    alignas(64) std::array<std::uint32_t, 4 * 256> columns{};
+    /// Behind the last entry as much as a vector of 64 bytes that begins with it reaches beyond: it is read, and meets no
+    /// text.
+    alignas(64) std::array<std::uint32_t, 4 * 256 + 12> columns{};
 };
 
 /// In constant time: the index is a public counter, the S-box is a circuit.
