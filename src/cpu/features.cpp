@@ -22,61 +22,72 @@ constexpr bool bit(unsigned word, int n) {
     return ((word >> n) & 1u) != 0;
 }
 
+/// OSXSAVE: the system uses XSAVE, and XCR0 can be read.
+bool has_xcr0(const CpuWords& words) {
+    return bit(words.leaf1_c, 27);
+}
+
 std::uint32_t xcr0() {
     std::uint32_t low = 0, high = 0;
     asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return low;
 }
 
-Features detect() {
-    Features f;
+CpuWords ask() {
+    CpuWords words;
     unsigned a = 0, b = 0, c = 0, d = 0;
-    if (!__get_cpuid(1, &a, &b, &c, &d)) return f;
-    f.pclmulqdq = bit(c, 1);
-    f.ssse3 = bit(c, 9);
-    f.aes = bit(c, 25);
-    const bool osxsave = bit(c, 27);
-    if (osxsave) {
-        constexpr std::uint32_t ymm = 0x06, zmm = 0xe6;  // SSE, AVX; opmask, ZMM_Hi256, Hi16_ZMM
-        const std::uint32_t enabled = xcr0();
-        f.ymm_state = (enabled & ymm) == ymm;
-        f.zmm_state = (enabled & zmm) == zmm;
+    if (__get_cpuid(1, &a, &b, &c, &d)) words.leaf1_c = c;
+    if (has_xcr0(words)) words.xcr0 = xcr0();
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
+        words.leaf7_b = b;
+        words.leaf7_c = c;
     }
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return f;
-    f.avx2 = bit(b, 5);
-    f.avx512 = bit(b, 16) && bit(b, 30) && bit(b, 31);
-    f.vaes = bit(c, 9);
-    f.vpclmulqdq = bit(c, 10);
-    return f;
+    return words;
 }
 
-const Features& features() {
-    static const Features detected = detect();
-    return detected;
+Features features(const CpuWords& words) {
+    constexpr std::uint32_t ymm = 0x06, zmm = 0xe6;  // SSE, AVX; opmask, ZMM_Hi256, Hi16_ZMM
+    Features f;
+    f.pclmulqdq = bit(words.leaf1_c, 1);
+    f.ssse3 = bit(words.leaf1_c, 9);
+    f.aes = bit(words.leaf1_c, 25);
+    f.ymm_state = has_xcr0(words) && (words.xcr0 & ymm) == ymm;
+    f.zmm_state = has_xcr0(words) && (words.xcr0 & zmm) == zmm;
+    f.avx2 = bit(words.leaf7_b, 5);
+    f.avx512 = bit(words.leaf7_b, 16) && bit(words.leaf7_b, 30) && bit(words.leaf7_b, 31);
+    f.vaes = bit(words.leaf7_c, 9);
+    f.vpclmulqdq = bit(words.leaf7_c, 10);
+    return f;
 }
 
 }  // namespace
 
-std::string why_not_aesni() {
-    if (!features().aes || !features().ssse3) return "this CPU has no AES instructions (AES-NI)";
-    if (!features().pclmulqdq) return "this CPU has no carry-less multiplication (PCLMULQDQ)";
+const CpuWords& this_cpu() {
+    static const CpuWords words = ask();
+    return words;
+}
+
+std::string why_not_aesni(const CpuWords& words) {
+    const Features f = features(words);
+    if (!f.aes || !f.ssse3) return "this CPU has no AES instructions (AES-NI)";
+    if (!f.pclmulqdq) return "this CPU has no carry-less multiplication (PCLMULQDQ)";
     return "";
 }
 
-std::string why_not_vaes256() {
-    const Features& f = features();
+std::string why_not_vaes256(const CpuWords& words) {
+    const Features f = features(words);
     if (!f.vaes) return "this CPU has no vector AES instructions (VAES)";
     if (!f.vpclmulqdq) return "this CPU has no vector carry-less multiplication (VPCLMULQDQ)";
     if (!f.avx2) return "this CPU has no AVX2";
     if (!f.ymm_state) return "the operating system does not enable 256-bit registers (AVX)";
-    return why_not_aesni();
+    return why_not_aesni(words);
 }
 
-std::string why_not_vaes512() {
-    const Features& f = features();
+std::string why_not_vaes512(const CpuWords& words) {
+    const Features f = features(words);
     if (!f.avx512) return "this CPU has no AVX-512 (F, BW and VL)";
     if (!f.zmm_state) return "the operating system does not enable 512-bit registers (AVX-512)";
-    return why_not_vaes256();
+    return why_not_vaes256(words);
 }
 
 bool multiplies_slowly() {
@@ -90,13 +101,18 @@ bool multiplies_slowly() {
 
 namespace warpaes::cpu {
 
-std::string why_not_aesni() {
+const CpuWords& this_cpu() {
+    static const CpuWords none;
+    return none;
+}
+
+std::string why_not_aesni(const CpuWords&) {
     return "AES-NI is an x86-64 instruction set";
 }
-std::string why_not_vaes256() {
+std::string why_not_vaes256(const CpuWords&) {
     return "VAES is an x86-64 instruction set";
 }
-std::string why_not_vaes512() {
+std::string why_not_vaes512(const CpuWords&) {
     return "VAES is an x86-64 instruction set";
 }
 bool multiplies_slowly() {

@@ -323,8 +323,10 @@ TEST_P(AbiBatchErrors, WaitsForATimeAndIsCancelled) {
     warpaes_batch_result result = {};
     result.struct_size = sizeof result;
     EXPECT_EQ(warpaes_batch_query(second, &result), WARPAES_ERROR_STATE);
+    EXPECT_STREQ(warpaes_last_error(), "batch: is not finished");
     warpaes_entry_result early = {};
     EXPECT_EQ(warpaes_batch_query_entry(second, 0, &early), WARPAES_ERROR_STATE);
+    EXPECT_STREQ(warpaes_last_error(), "batch: is not finished");
     EXPECT_EQ(warpaes_batch_query_entry(second, 2, &early), WARPAES_ERROR_ARGUMENT);
     EXPECT_STREQ(warpaes_batch_entry_error(second, 0), "");
     warpaes_batch_cancel(second);

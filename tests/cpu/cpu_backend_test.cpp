@@ -56,6 +56,7 @@ TEST(CpuBackend, DescribesItself) {
     EXPECT_EQ(aesni_backend().name(), "aesni");
     EXPECT_EQ(vaes_backend().name(), "vaes");
     EXPECT_TRUE(libcrypto_backend().usable());
+    EXPECT_TRUE(libcrypto_backend().info()[0].description.starts_with("OpenSSL 3."));
     for (const auto& [label, backend] : cpu_backends()) {
         ASSERT_EQ(backend->info().size(), 1u) << label;
         EXPECT_EQ(backend->info()[0].name, backend->name()) << label;
@@ -71,6 +72,53 @@ TEST(CpuBackend, PrefersTheWiderVaes) {
     EXPECT_NE(&wide, &narrow);
     EXPECT_EQ(&vaes_backend(), wide.usable() ? &wide : &narrow);
 }
+
+#if defined(__x86_64__)
+// Machines with one of two neighbours are rare: bit by bit, as Intel's manual numbers them.
+TEST(CpuBackend, EveryBitOfTheCpuCounts) {
+    using cpu::CpuWords;
+    constexpr CpuWords all{~0u, ~0u, ~0u, ~0u};
+    EXPECT_EQ(cpu::why_not_aesni(all), "");
+    EXPECT_EQ(cpu::why_not_vaes256(all), "");
+    EXPECT_EQ(cpu::why_not_vaes512(all), "");
+    struct Missing {
+        unsigned CpuWords::*word;
+        int bit;
+        const char *aesni, *vaes256, *vaes512;
+    };
+    const Missing cases[] = {
+        {&CpuWords::leaf1_c, 1, "PCLMULQDQ", "PCLMULQDQ", "PCLMULQDQ"},
+        {&CpuWords::leaf1_c, 9, "AES-NI", "AES-NI", "AES-NI"},  // SSSE3
+        {&CpuWords::leaf1_c, 25, "AES-NI", "AES-NI", "AES-NI"},
+        {&CpuWords::leaf1_c, 27, "", "256-bit registers", "512-bit registers"},  // OSXSAVE
+        {&CpuWords::leaf7_b, 5, "", "AVX2", "AVX2"},
+        {&CpuWords::leaf7_b, 16, "", "", "AVX-512 (F"},
+        {&CpuWords::leaf7_b, 30, "", "", "AVX-512 (F"},
+        {&CpuWords::leaf7_b, 31, "", "", "AVX-512 (F"},
+        {&CpuWords::leaf7_c, 9, "", "(VAES)", "(VAES)"},
+        {&CpuWords::leaf7_c, 10, "", "(VPCLMULQDQ)", "(VPCLMULQDQ)"},
+        {&CpuWords::xcr0, 1, "", "256-bit registers", "512-bit registers"},
+        {&CpuWords::xcr0, 2, "", "256-bit registers", "512-bit registers"},
+        {&CpuWords::xcr0, 5, "", "", "512-bit registers"},
+        {&CpuWords::xcr0, 6, "", "", "512-bit registers"},
+        {&CpuWords::xcr0, 7, "", "", "512-bit registers"},
+    };
+    CpuWords only{};
+    const auto expect = [](const std::string& why, const char* part, const Missing& m) {
+        EXPECT_EQ(why.empty(), *part == '\0') << m.bit << ": " << why;
+        EXPECT_NE(why.find(part), std::string::npos) << m.bit << ": " << why;
+    };
+    for (const Missing& m : cases) {
+        CpuWords words = all;
+        words.*m.word &= ~(1u << m.bit);
+        only.*m.word |= 1u << m.bit;
+        expect(cpu::why_not_aesni(words), m.aesni, m);
+        expect(cpu::why_not_vaes256(words), m.vaes256, m);
+        expect(cpu::why_not_vaes512(words), m.vaes512, m);
+    }
+    EXPECT_EQ(cpu::why_not_vaes512(only), "") << "no other bit counts";
+}
+#endif
 
 #if defined(__x86_64__) && !defined(__clang__)  // clang 14 does not know all of these names
 TEST(CpuBackend, DetectionAgreesWithTheCompilers) {
