@@ -24,6 +24,7 @@ std::size_t number_from(const char* variable, std::size_t otherwise) {
 void Runtime::restart(const Machine& new_machine) {
     machine = new_machine;
     chance.seed(machine.late);
+    capture = cudaStreamCaptureStatusNone;
     calls.clear();
     failures.clear();
     if (const char* text = std::getenv("WARPAES_SIMT_FAIL")) {
@@ -129,6 +130,12 @@ std::uint64_t calls(std::string_view function) {
     Runtime& r = runtime();
     const std::lock_guard lock(r.mutex);
     return r.count(function);
+}
+
+void set_capture(cudaStreamCaptureStatus status) {
+    Runtime& r = runtime();
+    const std::lock_guard lock(r.mutex);
+    r.capture = status;
 }
 
 Usage usage() {

@@ -80,6 +80,7 @@ struct Runtime {
     std::map<std::string, std::uint64_t, std::less<>> calls;
     std::vector<Failure> failures;
     Observer observer;
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
 
     /// Of streams, the default ones too, that have had work put off.
     std::vector<std::shared_ptr<Queue>> queues;

@@ -48,6 +48,9 @@ void fail_call(std::string_view function, int nth, cudaError_t error, int times 
 /// Calls of `function` since the last reset; "*": of all.
 [[nodiscard]] std::uint64_t calls(std::string_view function);
 
+/// What is said of the capture of every stream from now on; nothing is ever captured.
+void set_capture(cudaStreamCaptureStatus status);
+
 /// What exists and has not been freed.
 struct Usage {
     std::size_t device_allocations = 0;

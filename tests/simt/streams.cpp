@@ -179,8 +179,8 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long*,
                                      cudaGraph_t* graph, const cudaGraphNode_t**, const cudaGraphEdgeData**,
                                      std::size_t*) {
-    return on_stream("cudaStreamGetCaptureInfo", stream, [&](Runtime&) {
-        *status = cudaStreamCaptureStatusNone;
+    return on_stream("cudaStreamGetCaptureInfo", stream, [&](Runtime& r) {
+        *status = r.capture;
         *graph = nullptr;
         return cudaSuccess;
     });

@@ -115,5 +115,20 @@ TEST_F(LastError, IsTheCallersAlone) {
     EXPECT_GT(failures, 30U) << "next to nothing has failed: this tests nothing";
 }
 
+TEST_F(LastError, AStreamWhoseCaptureHasFailedIsRefused) {
+    simt::reset();
+    simt::set_capture(cudaStreamCaptureStatusInvalidated);
+    try {
+        backend_.enqueue(groups(text_), 0, nullptr);
+        FAIL() << "was enqueued";
+    } catch (const Error& e) {
+        EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE);
+        EXPECT_STREQ(e.what(), "cuda_stream: its capture has failed before");
+    }
+    simt::set_capture(cudaStreamCaptureStatusNone);
+    EXPECT_NO_THROW(backend_.enqueue(groups(text_), 0, nullptr));
+    backend_.synchronize(0, nullptr);
+}
+
 }  // namespace
 }  // namespace warpaes
