@@ -223,5 +223,17 @@ TEST_F(Simt, AnAddressThatIsNotAlignedStopsTheKernel) {
     EXPECT_DEATH(launch(store_word, 1, 1, 0, from.device() + 2), "misaligned address");
 }
 
+__global__ void shift_by(unsigned* to, unsigned by) {
+    *to = 3u << by;
+}
+
+TEST_F(Simt, AShiftByAWordsWidthStopsTheKernel) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    Buffer<unsigned> to(1);
+    EXPECT_EQ(launch(shift_by, 1, 1, 0, to.device(), 31u), cudaSuccess);
+    EXPECT_EQ(to.fetch()[0], 0x80000000u);
+    EXPECT_DEATH(launch(shift_by, 1, 1, 0, to.device(), 32u), "shift exponent 32 is too large");
+}
+
 }  // namespace
 }  // namespace simt_test

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "backend/cuda_backend.hpp"
@@ -75,6 +76,14 @@ TEST_F(LastError, IsTheCallersAlone) {
         {"a batch on a stream", [&] { backend_.enqueue(groups(text_), 0, nullptr); }},
         {"a batch", [&] { backend_.open_lane(0, 0, nullptr)->run(groups(on_host_.data())); }},
         {"a lane", [&] { backend_.open_lane(0, 4096, nullptr)->wipe_staging(4096); }},
+        {"a shift register in place",
+         [&] {
+             MessageGroup g = groups(text_)[0];
+             g.mode = Mode::cfb8;
+             g.direction = Direction::decrypt;
+             g.count = 1;
+             backend_.enqueue(g, 0, nullptr);
+         }},
         {"a place", [&] { (void)backend_.place(on_host_.data()); }},
         {"a stretch", [&] { (void)backend_.stretch(text_, true); }},
         {"device memory", [&] { backend_.device_free(backend_.device_alloc(0, 100)); }},
@@ -101,8 +110,10 @@ TEST_F(LastError, IsTheCallersAlone) {
                 simt::fail_call("*", static_cast<int>(nth), cudaErrorUnknown, times);
                 try {
                     action.act();
-                } catch (const Error&) {
+                } catch (const Error& e) {
                     ++failures;
+                    const std::string said = e.what();
+                    EXPECT_EQ(said.find(": :"), std::string::npos) << said << "; " << action.name << ", call " << nth;
                 }
                 EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << action.name << ", call " << nth;
                 simt::reset();
