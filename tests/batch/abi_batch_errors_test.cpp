@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <thread>
 
@@ -404,6 +405,15 @@ TEST_P(AbiBatchErrors, Arenas) {
     }
     EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_PAGE_LOCKED, 0, UINT64_MAX, &arena),
               WARPAES_ERROR_ARGUMENT);
+    const auto descriptors = [] {
+        const std::filesystem::directory_iterator all("/proc/self/fd");
+        return std::distance(begin(all), end(all));
+    };
+    const auto before = descriptors();
+    for (const std::uint64_t bytes : {std::uint64_t{1} << 50, std::uint64_t{1} << 60, UINT64_MAX / 2}) {
+        EXPECT_NE(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_SHARED, 0, bytes, &arena), WARPAES_OK);
+        EXPECT_EQ(descriptors(), before) << bytes << " bytes: that of the memory stays open";
+    }
     EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_SHARED, 0, 1ULL << 60, &arena),
               WARPAES_ERROR_OUT_OF_MEMORY);
     EXPECT_EQ(arena, nullptr);

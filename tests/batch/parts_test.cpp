@@ -419,6 +419,22 @@ TEST(Tasks, HoldEveryMessageOnce) {
     }
 }
 
+TEST(Tasks, EndWhenTheyAreFullAndNotBefore) {
+    const auto tasks_of = [](std::uint64_t messages, std::uint64_t bytes) {
+        TaskList list;
+        for (std::uint32_t entry = 0; entry < 80; ++entry) {
+            list.add(entry, messages, bytes, {.bytes = 1000, .messages = 16, .slices = 8});
+        }
+        list.close();
+        list.close();  // of nothing
+        return list.size();
+    };
+    EXPECT_EQ(tasks_of(1, 1), 10U) << "8 slices each";
+    EXPECT_EQ(tasks_of(4, 1), 20U) << "16 messages";
+    EXPECT_EQ(tasks_of(1, 250), 20U) << "1000 bytes";
+    EXPECT_EQ(TaskList().size(), 0U);
+}
+
 TEST(Tasks, OfAVeryManyMessagesAreNotTooMany) {
     TaskList list;
     list.add(0, std::uint64_t{1} << 48, 0, {.bytes = 1 << 20, .messages = 1024});
