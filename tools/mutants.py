@@ -56,7 +56,7 @@ ROOMS = {
     "src/cpu": f"cpu/test_cpu batch/test_batch {ABI} {SECRETS} ^constant_time",
     "src/cuda": f"{SIMULATED} pipeline/test_pipeline_simulated {SECRETS} batch/test_batch_faults"
     " message/test_message_simulated format/test_format_simulated abi/test_abi_simulated"
-    " ^simulated.gcm_ ^simulated.batch_ ^simulated.pipeline_late ^simulated.abi_batch_late ^simulated.late"
+    " ^simulated.gcm_ ^simulated.batch_ ^simulated.pipeline_ ^simulated.abi_batch_late ^simulated.late"
     " ^cli.bad_input",
     "src/engine": f"{ENGINE} planner/test_planner_simulated {ABI} {FILES} {SIMULATED} {SECRETS} ^cli.plan",
     "src/engine/calibration": f"planner/test_planner planner/test_planner_simulated {SECRETS} ^cli.plan",

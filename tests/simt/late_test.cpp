@@ -223,6 +223,15 @@ TEST_F(Simt, AnAddressThatIsNotAlignedStopsTheKernel) {
     EXPECT_DEATH(launch(store_word, 1, 1, 0, from.device() + 2), "misaligned address");
 }
 
+TEST_F(Simt, OnAGuardedMachineTheHostDoesNotFollowADevicesPointers) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    simt::reset({.guarded = true});
+    Buffer<unsigned> sums(2);
+    EXPECT_EQ(launch(sum_block, 2, 4, 16, Block{sums.device(), 1}), cudaSuccess);
+    EXPECT_EQ(sums.fetch(), (std::vector<unsigned>{6, 22}));
+    EXPECT_DEATH(std::printf("%u", *static_cast<volatile unsigned*>(sums.device())), "");
+}
+
 __global__ void shift_by(unsigned* to, unsigned by) {
     *to = 3u << by;
 }

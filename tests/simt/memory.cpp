@@ -1,5 +1,6 @@
 // The simulated CUDA runtime: allocations and copies.
 #include <sanitizer/asan_interface.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,10 +10,23 @@
 
 namespace simt {
 
+namespace {
+
+constexpr std::size_t page = 4096;
+
+/// Pages of which the allocation takes the first part.
+void protect(std::uintptr_t address, const Allocation& allocation, int how) {
+    if (allocation.guarded == 0) return;
+    if (::mprotect(reinterpret_cast<void*>(address), allocation.guarded, how) != 0) std::abort();
+}
+
+}  // namespace
+
 DeviceAccess::DeviceAccess(Runtime& runtime, int device) : runtime_(runtime), device_(device) {
     if (++runtime_.accesses[device_] > 1) return;
     for (const auto& [address, allocation] : runtime_.allocations) {
         if (!allocation.on_device() || allocation.device != device_) continue;
+        protect(address, allocation, PROT_READ | PROT_WRITE);
         ASAN_UNPOISON_MEMORY_REGION(reinterpret_cast<void*>(address), allocation.bytes);
     }
 }
@@ -21,6 +35,7 @@ DeviceAccess::~DeviceAccess() {
     if (--runtime_.accesses[device_] > 0) return;
     for (const auto& [address, allocation] : runtime_.allocations) {
         if (!allocation.on_device() || allocation.device != device_) continue;
+        protect(address, allocation, PROT_NONE);
         ASAN_POISON_MEMORY_REGION(reinterpret_cast<void*>(address), allocation.bytes);
     }
 }
@@ -61,11 +76,18 @@ cudaError_t allocate(Runtime& r, void** pointer, std::size_t bytes, Origin origi
     if (on_device && bytes > r.machine.memory - std::min(r.machine.memory, r.used(current_device))) {
         return cudaErrorMemoryAllocation;
     }
-    // Exactly that many bytes, so that AddressSanitizer knows where they end.
-    if (posix_memalign(pointer, on_device ? 256 : 4096, bytes) != 0) return cudaErrorMemoryAllocation;
+    std::size_t guarded = 0;
+    if (r.machine.guarded && origin == Origin::device) {
+        guarded = (bytes + page - 1) / page * page;
+        *pointer = ::mmap(nullptr, guarded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (*pointer == MAP_FAILED) return cudaErrorMemoryAllocation;
+    } else if (posix_memalign(pointer, on_device ? 256 : page, bytes) != 0) {
+        // Exactly that many bytes, so that AddressSanitizer knows where they end.
+        return cudaErrorMemoryAllocation;
+    }
     std::memset(*pointer, 0xa5, bytes);
     const DeviceAccess access(r, current_device);  // its end closes the new allocation too
-    r.allocations[reinterpret_cast<std::uintptr_t>(*pointer)] = {bytes, origin, current_device};
+    r.allocations[reinterpret_cast<std::uintptr_t>(*pointer)] = {bytes, origin, current_device, guarded};
     return cudaSuccess;
 }
 
@@ -80,7 +102,11 @@ cudaError_t release(Runtime& r, void* pointer, Origin a, Origin b, cudaError_t u
     const DeviceAccess access(r, allocation.device);
     if (r.observer) r.observer(allocation.type(), {static_cast<const std::uint8_t*>(pointer), allocation.bytes});
     r.allocations.erase(found);
-    if (allocation.origin != Origin::registered) std::free(pointer);
+    if (allocation.guarded != 0) {
+        (void)::munmap(pointer, allocation.guarded);
+    } else if (allocation.origin != Origin::registered) {
+        std::free(pointer);
+    }
     return cudaSuccess;
 }
 

@@ -100,6 +100,7 @@ Machine Machine::from_environment() {
     m.shared_memory_per_block = number_from("WARPAES_SIMT_SHARED_MEMORY", m.shared_memory_per_block);
     m.memory = number_from("WARPAES_SIMT_MEMORY", m.memory);
     m.backwards = number_from("WARPAES_SIMT_BACKWARDS", 0) != 0;
+    m.guarded = number_from("WARPAES_SIMT_GUARDED", 0) != 0;
     m.late = static_cast<unsigned>(number_from("WARPAES_SIMT_LATE", 0));
     if (const char* text = std::getenv("WARPAES_SIMT_COMPUTE_CAPABILITY")) {
         std::sscanf(text, "%d.%d", &m.major, &m.minor);

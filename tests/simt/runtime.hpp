@@ -45,6 +45,7 @@ struct Allocation {
     std::size_t bytes;
     Origin origin;
     int device;
+    std::size_t guarded = 0;  ///< bytes of pages of its own
     [[nodiscard]] bool on_device() const { return origin == Origin::device; }
     [[nodiscard]] cudaMemoryType type() const {
         if (origin == Origin::device) return cudaMemoryTypeDevice;
@@ -165,8 +166,9 @@ cudaError_t enqueue(const char* name, cudaStream_t stream, std::vector<Use> uses
     });
 }
 
-/// Under AddressSanitizer a device's memory can be touched only while one of these exists for it: a host that follows a
-/// device pointer, or a kernel that follows another device's, is caught. Construct and destroy it under the lock.
+/// Under AddressSanitizer, and on a guarded machine, a device's memory can be touched only while one of these exists
+/// for it: a host that follows a device pointer, or a kernel that follows another device's, is caught. Construct and
+/// destroy it under the lock.
 class DeviceAccess {
 public:
     DeviceAccess(Runtime& runtime, int device);

@@ -15,7 +15,7 @@ namespace simt {
 /// A machine with `devices` equal GPUs. Few multiprocessors, so that a persistent kernel launches few blocks.
 ///
 /// Each has an environment variable, read when the process first needs it: WARPAES_SIMT_DEVICES, _MULTIPROCESSORS,
-/// _SHARED_MEMORY, _COMPUTE_CAPABILITY (as "9.0"), _MEMORY (bytes), _BACKWARDS (1), _LATE (1, or a seed).
+/// _SHARED_MEMORY, _COMPUTE_CAPABILITY (as "9.0"), _MEMORY (bytes), _BACKWARDS (1), _GUARDED (1), _LATE (1, or a seed).
 struct Machine {
     /// None: every call fails with `absence`, as without a GPU (or, say, with cudaErrorInsufficientDriver).
     int devices = 1;
@@ -29,6 +29,9 @@ struct Machine {
     std::size_t memory = std::size_t{1} << 30;
     /// Threads and blocks take turns from the last to the first: a kernel whose result this changes has a race.
     bool backwards = false;
+    /// Device memory lies on pages that only kernels and copies can touch: who follows a device pointer on the host has
+    /// a segmentation fault, as on a real machine. For allocations from then on.
+    bool guarded = false;
     /// 1: streams do their work when somebody waits for it, and not before: what should have waited does not find it
     /// done. From 2 on: some are ahead of others, as chance has it, of which this is the seed: what should have waited
     /// comes first.
