@@ -11,8 +11,8 @@ namespace warpaes {
 
 /// f(j) for every j, as blocks of four little-endian columns.
 struct FirstRound {
-    /// Behind the last entry as much as a vector of 64 bytes that begins with it reaches beyond: it is read, and meets no
-    /// text.
+    /// Behind the last entry as much as a vector of 64 bytes that begins with it reaches beyond: it is read, and meets
+    /// no text.
     alignas(64) std::array<std::uint32_t, 4 * 256 + 12> columns{};
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 struct Choice {
     const UpdateKernels* kernels;
-    std::string (*why_not)();
+    std::string (*why_not)(const CpuWords&);
 };
 constexpr Choice choices[] = {{&update_kernels_vaes512, why_not_vaes512},
                               {&update_kernels_vaes256, why_not_vaes256},
@@ -22,7 +22,7 @@ const UpdateKernels* update_kernels(std::string_view backend, std::string& why) 
     why = backend.empty() ? "" : "there is no backend '" + std::string(backend) + "' of update kernels";
     for (const Choice& choice : choices) {
         if (!backend.empty() && choice.kernels->name != backend) continue;
-        why = choice.why_not();
+        why = choice.why_not(this_cpu());
         if (why.empty()) return choice.kernels;
     }
     return nullptr;

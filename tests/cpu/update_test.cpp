@@ -15,7 +15,7 @@ namespace {
 struct Width {
     const char* label;
     const cpu::UpdateKernels* kernels;
-    std::string (*why_not)();
+    std::string (*why_not)(const cpu::CpuWords&);
 };
 
 void PrintTo(const Width& w, std::ostream* out) {
@@ -47,7 +47,7 @@ struct Schedule {
 class Update : public testing::TestWithParam<Width> {
 protected:
     void SetUp() override {
-        const std::string why = GetParam().why_not();
+        const std::string why = GetParam().why_not(cpu::this_cpu());
         if (!why.empty()) GTEST_SKIP() << why << "; a machine whose CPU has it runs this";
     }
 };
