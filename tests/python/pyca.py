@@ -163,7 +163,7 @@ def copy_tests(source: pathlib.Path, folder: pathlib.Path) -> None:
 
 def unpacked(archive: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
     with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="data")
+        tar.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # from 3.11.4 on
     return next(folder.iterdir())
 
 
