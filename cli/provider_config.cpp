@@ -146,7 +146,7 @@ std::string with_provider(const std::string& text, const std::string& path, cons
     add(provider_section, "module", module);
     for (const auto& [name, value] : parameters) block += fmt::format("{} = {}\n", name, value);
     block += "activate = 1\n";
-    // A last line without its end stays one when the block is gone.
+    // The block begins on a line of its own, and leaves every other byte as it is.
     if (!made.empty() && made.back() != '\n') {
         throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' does not end with the end of a line; add one", path));
     }

@@ -46,6 +46,60 @@ int get_params_of(OSSL_PARAM params[]) noexcept {
     return get_params(A, params);
 }
 
+/// A cipher's own functions, from which cipher_functions() makes the list that OpenSSL takes.
+struct CipherCalls {
+    void* (*create)(void* provider);
+    void (*free)(void* context);
+    void* (*copy)(void* context);
+    /// Of both directions.
+    int (*init)(void* context, const unsigned char* key, std::size_t keylen, const unsigned char* iv, std::size_t ivlen,
+                const OSSL_PARAM params[], bool enc);
+    OSSL_FUNC_cipher_update_fn* update;
+    OSSL_FUNC_cipher_final_fn* final;
+    OSSL_FUNC_cipher_cipher_fn* cipher;  ///< null: EVP_Cipher() has none
+    OSSL_FUNC_cipher_get_ctx_params_fn* get_params;
+    OSSL_FUNC_cipher_set_ctx_params_fn* set_params;
+    OSSL_FUNC_cipher_gettable_ctx_params_fn* gettable;
+    OSSL_FUNC_cipher_settable_ctx_params_fn* settable;
+};
+
+/// Of a context that owns nothing.
+template <class Type>
+void free_plain(void* context) noexcept {
+    free_context(static_cast<Type*>(context));
+}
+template <class Type>
+void* copy_plain(void* context) noexcept {
+    return copy_context(static_cast<const Type*>(context));
+}
+
+template <const CipherCalls& Calls, bool Encrypt>
+int init_one_way(void* context, const unsigned char* key, std::size_t keylen, const unsigned char* iv,
+                 std::size_t ivlen, const OSSL_PARAM params[]) noexcept {
+    return Calls.init(context, key, keylen, iv, ivlen, params, Encrypt);
+}
+
+template <const Algorithm& A, const CipherCalls& Calls>
+const OSSL_DISPATCH* cipher_functions() noexcept {
+    static const OSSL_DISPATCH list[] = {
+        {OSSL_FUNC_CIPHER_NEWCTX, dispatched(Calls.create)},
+        {OSSL_FUNC_CIPHER_FREECTX, dispatched(Calls.free)},
+        {OSSL_FUNC_CIPHER_DUPCTX, dispatched(Calls.copy)},
+        {OSSL_FUNC_CIPHER_ENCRYPT_INIT, dispatched(init_one_way<Calls, true>)},
+        {OSSL_FUNC_CIPHER_DECRYPT_INIT, dispatched(init_one_way<Calls, false>)},
+        {OSSL_FUNC_CIPHER_UPDATE, dispatched(Calls.update)},
+        {OSSL_FUNC_CIPHER_FINAL, dispatched(Calls.final)},
+        {OSSL_FUNC_CIPHER_GET_PARAMS, dispatched(get_params_of<A>)},
+        {OSSL_FUNC_CIPHER_GETTABLE_PARAMS, dispatched(gettable_params)},
+        {OSSL_FUNC_CIPHER_GET_CTX_PARAMS, dispatched(Calls.get_params)},
+        {OSSL_FUNC_CIPHER_SET_CTX_PARAMS, dispatched(Calls.set_params)},
+        {OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, dispatched(Calls.gettable)},
+        {OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, dispatched(Calls.settable)},
+        {Calls.cipher != nullptr ? OSSL_FUNC_CIPHER_CIPHER : 0, dispatched(Calls.cipher)},
+        {0, nullptr}};
+    return list;
+}
+
 // Lists that several ciphers share.
 const OSSL_PARAM* aead_gettable_ctx_params(void* context, void* provider) noexcept;
 const OSSL_PARAM* aead_settable_ctx_params(void* context, void* provider) noexcept;

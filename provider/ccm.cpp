@@ -221,14 +221,6 @@ void* new_ccm(void* provider) noexcept {
     return c;
 }
 
-void free_ccm(void* context) noexcept {
-    free_context(static_cast<Ccm*>(context));
-}
-
-void* copy_ccm(void* context) noexcept {
-    return copy_context(static_cast<const Ccm*>(context));
-}
-
 int set_params(void* context, const OSSL_PARAM params[]) noexcept {
     Ccm& c = *static_cast<Ccm*>(context);
     if (params == nullptr) return 1;
@@ -315,15 +307,6 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std
     return set_params(context, params);
 }
 
-int encrypt_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
-                 const OSSL_PARAM params[]) noexcept {
-    return init(context, key, keylen, iv, ivlen, params, true);
-}
-int decrypt_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
-                 const OSSL_PARAM params[]) noexcept {
-    return init(context, key, keylen, iv, ivlen, params, false);
-}
-
 int update(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {
     Ccm& c = *static_cast<Ccm*>(context);
     if (outsize < inl) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
@@ -347,24 +330,9 @@ int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, con
 }
 
 template <const Algorithm& A>
-const OSSL_DISPATCH* functions() noexcept {
-    static const OSSL_DISPATCH list[] = {{OSSL_FUNC_CIPHER_NEWCTX, dispatched(new_ccm<A>)},
-                                         {OSSL_FUNC_CIPHER_FREECTX, dispatched(free_ccm)},
-                                         {OSSL_FUNC_CIPHER_DUPCTX, dispatched(copy_ccm)},
-                                         {OSSL_FUNC_CIPHER_ENCRYPT_INIT, dispatched(encrypt_init)},
-                                         {OSSL_FUNC_CIPHER_DECRYPT_INIT, dispatched(decrypt_init)},
-                                         {OSSL_FUNC_CIPHER_UPDATE, dispatched(update)},
-                                         {OSSL_FUNC_CIPHER_FINAL, dispatched(final)},
-                                         {OSSL_FUNC_CIPHER_CIPHER, dispatched(cipher)},
-                                         {OSSL_FUNC_CIPHER_GET_PARAMS, dispatched(get_params_of<A>)},
-                                         {OSSL_FUNC_CIPHER_GETTABLE_PARAMS, dispatched(gettable_params)},
-                                         {OSSL_FUNC_CIPHER_GET_CTX_PARAMS, dispatched(get_ctx_params)},
-                                         {OSSL_FUNC_CIPHER_SET_CTX_PARAMS, dispatched(set_params)},
-                                         {OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, dispatched(aead_gettable_ctx_params)},
-                                         {OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, dispatched(aead_settable_ctx_params)},
-                                         {0, nullptr}};
-    return list;
-}
+constexpr CipherCalls calls{
+    new_ccm<A>, free_plain<Ccm>,          copy_plain<Ccm>,         init, update, final, cipher, get_ctx_params,
+    set_params, aead_gettable_ctx_params, aead_settable_ctx_params};
 
 constexpr Algorithm ccm256{
     "AES-256-CCM:id-aes256-CCM:2.16.840.1.101.3.4.1.47", Kind::ccm, EVP_CIPH_CCM_MODE, true, true, 256, 8, 96};
@@ -376,8 +344,9 @@ constexpr Algorithm ccm128{
 }  // namespace
 
 std::span<const Entry> ccm_ciphers() noexcept {
-    static const Entry list[] = {
-        {&ccm256, functions<ccm256>()}, {&ccm192, functions<ccm192>()}, {&ccm128, functions<ccm128>()}};
+    static const Entry list[] = {{&ccm256, cipher_functions<ccm256, calls<ccm256>>()},
+                                 {&ccm192, cipher_functions<ccm192, calls<ccm192>>()},
+                                 {&ccm128, cipher_functions<ccm128, calls<ccm128>>()}};
     return list;
 }
 

@@ -410,11 +410,6 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std
     return set_params(context, params);
 }
 
-int decrypt_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
-                 const OSSL_PARAM params[]) noexcept {
-    return init(context, key, keylen, iv, ivlen, params, false);
-}
-
 int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {
     Gcm& c = *static_cast<Gcm*>(context);
     if (outsize < inl) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
@@ -429,24 +424,17 @@ void* new_gcm_of(void* provider) noexcept {
 }
 
 template <const Algorithm& A>
-const OSSL_DISPATCH* functions() noexcept {
-    static const OSSL_DISPATCH list[] = {{OSSL_FUNC_CIPHER_NEWCTX, dispatched(new_gcm_of<A>)},
-                                         {OSSL_FUNC_CIPHER_FREECTX, dispatched(free_gcm)},
-                                         {OSSL_FUNC_CIPHER_DUPCTX, dispatched(copy_gcm)},
-                                         {OSSL_FUNC_CIPHER_ENCRYPT_INIT, dispatched(gcm_encrypt_init)},
-                                         {OSSL_FUNC_CIPHER_DECRYPT_INIT, dispatched(decrypt_init)},
-                                         {OSSL_FUNC_CIPHER_UPDATE, dispatched(gcm_update)},
-                                         {OSSL_FUNC_CIPHER_FINAL, dispatched(gcm_final)},
-                                         {OSSL_FUNC_CIPHER_CIPHER, dispatched(cipher)},
-                                         {OSSL_FUNC_CIPHER_GET_PARAMS, dispatched(get_params_of<A>)},
-                                         {OSSL_FUNC_CIPHER_GETTABLE_PARAMS, dispatched(gettable_params)},
-                                         {OSSL_FUNC_CIPHER_GET_CTX_PARAMS, dispatched(get_ctx_params)},
-                                         {OSSL_FUNC_CIPHER_SET_CTX_PARAMS, dispatched(set_params)},
-                                         {OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, dispatched(aead_gettable_ctx_params)},
-                                         {OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, dispatched(aead_settable_ctx_params)},
-                                         {0, nullptr}};
-    return list;
-}
+constexpr CipherCalls calls{new_gcm_of<A>,
+                            free_plain<Gcm>,
+                            copy_plain<Gcm>,
+                            init,
+                            gcm_update,
+                            gcm_final,
+                            cipher,
+                            get_ctx_params,
+                            set_params,
+                            aead_gettable_ctx_params,
+                            aead_settable_ctx_params};
 
 constexpr Algorithm gcm256{
     "AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46", Kind::gcm, EVP_CIPH_GCM_MODE, true, true, 256, 8, 96};
@@ -466,14 +454,6 @@ void* new_gcm(void* provider, const Algorithm& algorithm) noexcept {
     c->ivlen = gcm_nonce_bytes;
     c->taglen = c->tls_aad_len = not_set;
     return c;
-}
-
-void free_gcm(void* context) noexcept {
-    free_context(static_cast<Gcm*>(context));
-}
-
-void* copy_gcm(void* context) noexcept {
-    return copy_context(static_cast<const Gcm*>(context));
 }
 
 int gcm_encrypt_init(void* context, const unsigned char* key, std::size_t keylen, const unsigned char* iv,
@@ -501,8 +481,9 @@ int gcm_final(void* context, unsigned char* out, std::size_t* outl, std::size_t 
 }
 
 std::span<const Entry> gcm_ciphers() noexcept {
-    static const Entry list[] = {
-        {&gcm256, functions<gcm256>()}, {&gcm192, functions<gcm192>()}, {&gcm128, functions<gcm128>()}};
+    static const Entry list[] = {{&gcm256, cipher_functions<gcm256, calls<gcm256>>()},
+                                 {&gcm192, cipher_functions<gcm192, calls<gcm192>>()},
+                                 {&gcm128, cipher_functions<gcm128, calls<gcm128>>()}};
     return list;
 }
 

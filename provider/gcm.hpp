@@ -36,8 +36,6 @@ struct Gcm : Context {
 inline constexpr std::size_t not_set = ~std::size_t{0};
 
 void* new_gcm(void* provider, const Algorithm& algorithm) noexcept;
-void free_gcm(void* context) noexcept;
-void* copy_gcm(void* context) noexcept;
 int gcm_encrypt_init(void* context, const unsigned char* key, std::size_t keylen, const unsigned char* iv,
                      std::size_t ivlen, const OSSL_PARAM params[]) noexcept;
 int gcm_update(void* context, unsigned char* out, std::size_t* outl, std::size_t outsize, const unsigned char* in,

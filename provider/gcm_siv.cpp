@@ -142,15 +142,6 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std
     return set_params(context, params);
 }
 
-int encrypt_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
-                 const OSSL_PARAM params[]) noexcept {
-    return init(context, key, keylen, iv, ivlen, params, true);
-}
-int decrypt_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
-                 const OSSL_PARAM params[]) noexcept {
-    return init(context, key, keylen, iv, ivlen, params, false);
-}
-
 /// A message that had no text ends here.
 int final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
     GcmSiv& c = *static_cast<GcmSiv*>(context);
@@ -204,24 +195,9 @@ const OSSL_PARAM* settable_ctx_params(void* /*context*/, void* /*provider*/) noe
 }
 
 template <const Algorithm& A>
-const OSSL_DISPATCH* functions() noexcept {
-    static const OSSL_DISPATCH list[] = {{OSSL_FUNC_CIPHER_NEWCTX, dispatched(new_gcm_siv<A>)},
-                                         {OSSL_FUNC_CIPHER_FREECTX, dispatched(free_gcm_siv)},
-                                         {OSSL_FUNC_CIPHER_DUPCTX, dispatched(copy_gcm_siv)},
-                                         {OSSL_FUNC_CIPHER_ENCRYPT_INIT, dispatched(encrypt_init)},
-                                         {OSSL_FUNC_CIPHER_DECRYPT_INIT, dispatched(decrypt_init)},
-                                         {OSSL_FUNC_CIPHER_UPDATE, dispatched(cipher)},
-                                         {OSSL_FUNC_CIPHER_FINAL, dispatched(final)},
-                                         {OSSL_FUNC_CIPHER_CIPHER, dispatched(cipher)},
-                                         {OSSL_FUNC_CIPHER_GET_PARAMS, dispatched(get_params_of<A>)},
-                                         {OSSL_FUNC_CIPHER_GETTABLE_PARAMS, dispatched(gettable_params)},
-                                         {OSSL_FUNC_CIPHER_GET_CTX_PARAMS, dispatched(get_ctx_params)},
-                                         {OSSL_FUNC_CIPHER_SET_CTX_PARAMS, dispatched(set_params)},
-                                         {OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, dispatched(gettable_ctx_params)},
-                                         {OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, dispatched(settable_ctx_params)},
-                                         {0, nullptr}};
-    return list;
-}
+constexpr CipherCalls calls{
+    new_gcm_siv<A>, free_gcm_siv,        copy_gcm_siv,       init, cipher, final, cipher, get_ctx_params,
+    set_params,     gettable_ctx_params, settable_ctx_params};
 
 constexpr unsigned gcm_siv_mode = 0x10005;  // EVP_CIPH_GCM_SIV_MODE, which OpenSSL 3.0 has no name for
 constexpr Algorithm gcm_siv128{"AES-128-GCM-SIV", Kind::gcm_siv, gcm_siv_mode, true, true, 128, 8, 96};
@@ -230,7 +206,8 @@ constexpr Algorithm gcm_siv256{"AES-256-GCM-SIV", Kind::gcm_siv, gcm_siv_mode, t
 }  // namespace
 
 std::span<const Entry> gcm_siv_ciphers() noexcept {
-    static const Entry list[] = {{&gcm_siv128, functions<gcm_siv128>()}, {&gcm_siv256, functions<gcm_siv256>()}};
+    static const Entry list[] = {{&gcm_siv128, cipher_functions<gcm_siv128, calls<gcm_siv128>>()},
+                                 {&gcm_siv256, cipher_functions<gcm_siv256, calls<gcm_siv256>>()}};
     return list;
 }
 

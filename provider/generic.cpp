@@ -39,15 +39,6 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std
     return generic_set_ctx_params(context, params);
 }
 
-int encrypt_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
-                 const OSSL_PARAM params[]) noexcept {
-    return init(context, key, keylen, iv, ivlen, params, true);
-}
-int decrypt_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
-                 const OSSL_PARAM params[]) noexcept {
-    return init(context, key, keylen, iv, ivlen, params, false);
-}
-
 /// A record of TLS up to 1.2: OpenSSL's own.
 int tls_record(Generic& c, Byte* out, std::size_t* outl, const Byte* in, std::size_t inl) noexcept {
     if (in == nullptr || in != out || !c.pad || c.algorithm->kind != Kind::cbc) {
@@ -338,26 +329,17 @@ const OSSL_PARAM* generic_settable_ctx_params(void* /*context*/, void* /*provide
 namespace {
 
 template <const Algorithm& A>
-const OSSL_DISPATCH* functions() noexcept {
-    static const bool blocks = A.block_bits == 128;
-    static const OSSL_DISPATCH list[] = {
-        {OSSL_FUNC_CIPHER_NEWCTX, dispatched(new_generic<A>)},
-        {OSSL_FUNC_CIPHER_FREECTX, dispatched(free_generic)},
-        {OSSL_FUNC_CIPHER_DUPCTX, dispatched(copy_generic)},
-        {OSSL_FUNC_CIPHER_ENCRYPT_INIT, dispatched(encrypt_init)},
-        {OSSL_FUNC_CIPHER_DECRYPT_INIT, dispatched(decrypt_init)},
-        {OSSL_FUNC_CIPHER_UPDATE, dispatched(blocks ? block_update : stream_update)},
-        {OSSL_FUNC_CIPHER_FINAL, dispatched(blocks ? block_final : stream_final)},
-        {OSSL_FUNC_CIPHER_CIPHER, dispatched(cipher)},
-        {OSSL_FUNC_CIPHER_GET_PARAMS, dispatched(get_params_of<A>)},
-        {OSSL_FUNC_CIPHER_GETTABLE_PARAMS, dispatched(gettable_params)},
-        {OSSL_FUNC_CIPHER_GET_CTX_PARAMS, dispatched(generic_get_ctx_params)},
-        {OSSL_FUNC_CIPHER_SET_CTX_PARAMS, dispatched(generic_set_ctx_params)},
-        {OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, dispatched(generic_gettable_ctx_params)},
-        {OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, dispatched(generic_settable_ctx_params)},
-        {0, nullptr}};
-    return list;
-}
+constexpr CipherCalls calls{new_generic<A>,
+                            free_generic,
+                            copy_generic,
+                            init,
+                            A.block_bits == 128 ? block_update : stream_update,
+                            A.block_bits == 128 ? block_final : stream_final,
+                            cipher,
+                            generic_get_ctx_params,
+                            generic_set_ctx_params,
+                            generic_gettable_ctx_params,
+                            generic_settable_ctx_params};
 
 #define CIPHER(name, names, kind, mode, key_bits, block_bits, iv_bits) \
     constexpr Algorithm name {                                         \
@@ -388,7 +370,7 @@ CIPHER(ctr128, "AES-128-CTR", Kind::ctr, EVP_CIPH_CTR_MODE, 128, 8, 128);
 
 template <const Algorithm&... A>
 std::span<const Entry> entries() noexcept {
-    static const Entry list[] = {{&A, functions<A>()}...};
+    static const Entry list[] = {{&A, cipher_functions<A, calls<A>>()}...};
     return list;
 }
 

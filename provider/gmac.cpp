@@ -20,7 +20,7 @@ void* new_gmac(void* provider) noexcept {
 void free_gmac(void* context) noexcept {
     auto* const c = static_cast<Gmac*>(context);
     if (c != nullptr) {
-        free_gcm(c->gcm);
+        free_context(c->gcm);
         EVP_MAC_CTX_free(c->other);
     }
     free_context(c);
@@ -31,7 +31,7 @@ void* copy_gmac(void* context) noexcept {
     if (c->gcm == nullptr && c->other == nullptr) return nullptr;
     Gmac* const copy = copy_context(c);
     if (copy == nullptr) return nullptr;
-    copy->gcm = c->gcm != nullptr ? static_cast<Gcm*>(copy_gcm(c->gcm)) : nullptr;
+    copy->gcm = c->gcm != nullptr ? copy_context(c->gcm) : nullptr;
     copy->other = c->other != nullptr ? EVP_MAC_CTX_dup(c->other) : nullptr;
     if ((copy->gcm != nullptr) == (c->gcm != nullptr) && (copy->other != nullptr) == (c->other != nullptr)) return copy;
     free_gmac(copy);
@@ -54,7 +54,7 @@ int set_params(void* context, const OSSL_PARAM params[]) noexcept {
             auto* const made = static_cast<Gcm*>(new_gcm(c.provider, *found));
             if (made == nullptr) return 0;
             made->tally.kind = Kind::gmac;
-            free_gcm(c.gcm);
+            free_context(c.gcm);
             EVP_MAC_CTX_free(c.other);
             c.other = nullptr;
             c.gcm = made;
@@ -62,7 +62,7 @@ int set_params(void* context, const OSSL_PARAM params[]) noexcept {
         } else {
             if (c.other == nullptr) c.other = open_mac("GMAC");
             if (c.other == nullptr) return 0;
-            free_gcm(c.gcm);
+            free_context(c.gcm);
             c.gcm = nullptr;
         }
     }

@@ -15,15 +15,13 @@ namespace warpaes::provider {
 struct CmacState {
     alignas(16) std::uint8_t chain[16];
     alignas(16) std::uint8_t last[16];
-    alignas(16) std::uint8_t k1[16], k2[16];
+    CmacSubkeys subkeys;
     std::size_t used;  ///< of `last`
 
     void set_key(const Key& key) noexcept {
         Block zero{};
         key.block(zero.data(), zero.data());
-        const Block one = doubled(zero), two = doubled(one);
-        std::memcpy(k1, one.data(), 16);
-        std::memcpy(k2, two.data(), 16);
+        subkeys = cmac_subkeys(zero);
         begin();
     }
     void begin() noexcept {
@@ -47,14 +45,8 @@ struct CmacState {
         std::memcpy(last, data + 16 * blocks, used);
     }
     void final(const Key& key, std::uint8_t* tag) noexcept {
-        if (used != 16) {
-            last[used] = 0x80;
-            std::memset(last + used + 1, 0, 15 - used);
-        }
-        const std::uint8_t* const mask = used == 16 ? k1 : k2;
-        alignas(16) std::uint8_t block[16];
-        for (std::size_t i = 0; i < 16; ++i) block[i] = static_cast<std::uint8_t>(last[i] ^ mask[i]);
-        key.serial->mac(key.schedule, chain, block, 1);
+        const Block block = cmac_last_block(subkeys, {last, used});
+        key.serial->mac(key.schedule, chain, block.data(), 1);
         std::memcpy(tag, chain, 16);
     }
 };

@@ -104,10 +104,6 @@ void* new_siv(void* provider) noexcept {
     return c;
 }
 
-void free_siv(void* context) noexcept {
-    free_context(static_cast<Siv*>(context));
-}
-
 void* copy_siv(void* context) noexcept {
     const auto* const c = static_cast<const Siv*>(context);
     return c->key_set ? copy_context(c) : nullptr;
@@ -132,7 +128,8 @@ int set_params(void* context, const OSSL_PARAM params[]) noexcept {
     return given && keylen != c.keylen ? 0 : 1;
 }
 
-int init(void* context, const Byte* key, std::size_t keylen, const OSSL_PARAM params[], bool enc) noexcept {
+int init(void* context, const Byte* key, std::size_t keylen, const Byte* /*iv*/, std::size_t /*ivlen*/,
+         const OSSL_PARAM params[], bool enc) noexcept {
     Siv& c = *static_cast<Siv*>(context);
     c.enc = enc;
     if (key != nullptr) {
@@ -148,15 +145,6 @@ int init(void* context, const Byte* key, std::size_t keylen, const OSSL_PARAM pa
         c.key_set = true;
     }
     return set_params(context, params);
-}
-
-int encrypt_init(void* context, const Byte* key, std::size_t keylen, const Byte* /*iv*/, std::size_t /*ivlen*/,
-                 const OSSL_PARAM params[]) noexcept {
-    return init(context, key, keylen, params, true);
-}
-int decrypt_init(void* context, const Byte* key, std::size_t keylen, const Byte* /*iv*/, std::size_t /*ivlen*/,
-                 const OSSL_PARAM params[]) noexcept {
-    return init(context, key, keylen, params, false);
 }
 
 int final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
@@ -219,24 +207,9 @@ const OSSL_PARAM* settable_ctx_params(void* /*context*/, void* /*provider*/) noe
 }
 
 template <const Algorithm& A>
-const OSSL_DISPATCH* functions() noexcept {
-    static const OSSL_DISPATCH list[] = {{OSSL_FUNC_CIPHER_NEWCTX, dispatched(new_siv<A>)},
-                                         {OSSL_FUNC_CIPHER_FREECTX, dispatched(free_siv)},
-                                         {OSSL_FUNC_CIPHER_DUPCTX, dispatched(copy_siv)},
-                                         {OSSL_FUNC_CIPHER_ENCRYPT_INIT, dispatched(encrypt_init)},
-                                         {OSSL_FUNC_CIPHER_DECRYPT_INIT, dispatched(decrypt_init)},
-                                         {OSSL_FUNC_CIPHER_UPDATE, dispatched(cipher)},
-                                         {OSSL_FUNC_CIPHER_FINAL, dispatched(final)},
-                                         {OSSL_FUNC_CIPHER_CIPHER, dispatched(cipher)},
-                                         {OSSL_FUNC_CIPHER_GET_PARAMS, dispatched(get_params_of<A>)},
-                                         {OSSL_FUNC_CIPHER_GETTABLE_PARAMS, dispatched(gettable_params)},
-                                         {OSSL_FUNC_CIPHER_GET_CTX_PARAMS, dispatched(get_ctx_params)},
-                                         {OSSL_FUNC_CIPHER_SET_CTX_PARAMS, dispatched(set_params)},
-                                         {OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, dispatched(gettable_ctx_params)},
-                                         {OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, dispatched(settable_ctx_params)},
-                                         {0, nullptr}};
-    return list;
-}
+constexpr CipherCalls calls{
+    new_siv<A>, free_plain<Siv>,     copy_siv,           init, cipher, final, cipher, get_ctx_params,
+    set_params, gettable_ctx_params, settable_ctx_params};
 
 constexpr Algorithm siv128{"AES-128-SIV", Kind::siv, EVP_CIPH_SIV_MODE, true, true, 256, 8, 0};
 constexpr Algorithm siv192{"AES-192-SIV", Kind::siv, EVP_CIPH_SIV_MODE, true, true, 384, 8, 0};
@@ -245,8 +218,9 @@ constexpr Algorithm siv256{"AES-256-SIV", Kind::siv, EVP_CIPH_SIV_MODE, true, tr
 }  // namespace
 
 std::span<const Entry> siv_ciphers() noexcept {
-    static const Entry list[] = {
-        {&siv128, functions<siv128>()}, {&siv192, functions<siv192>()}, {&siv256, functions<siv256>()}};
+    static const Entry list[] = {{&siv128, cipher_functions<siv128, calls<siv128>>()},
+                                 {&siv192, cipher_functions<siv192, calls<siv192>>()},
+                                 {&siv256, cipher_functions<siv256, calls<siv256>>()}};
     return list;
 }
 

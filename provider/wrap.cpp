@@ -18,101 +18,82 @@ struct Wrap : Generic {
     bool inverted;  ///< an algorithm with INV in its name
 };
 
-void add_step(Byte* a, std::size_t t) noexcept {
-    for (unsigned i = 0; i < 4; ++i) a[7 - i] ^= static_cast<Byte>(t >> (8 * i));
+auto cipher_of(const Key& key) noexcept {
+    return [&key](Block& block) { key.block(block.data(), block.data()); };
 }
 
-/// `bytes` bytes behind the first 8 of `out`, where they are already.
-void wrap_steps(const Key& key, const Byte* iv, Byte* out, std::size_t bytes) noexcept {
-    alignas(16) Byte b[16];
-    std::memcpy(b, iv, 8);
-    std::size_t t = 1;
-    for (int j = 0; j < 6; ++j) {
-        for (Byte* r = out + 8; r != out + 8 + bytes; r += 8, ++t) {
-            std::memcpy(b + 8, r, 8);
-            key.block(b, b);
-            add_step(b, t);
-            std::memcpy(r, b + 8, 8);
-        }
-    }
-    std::memcpy(out, b, 8);
+/// Behind the first 8 bytes of `out`, where the text is already.
+void wrap_in_place(const Key& key, Semiblock a, Byte* out, std::size_t bytes) noexcept {
+    Block work;
+    wrap(a, out + semiblock_bytes, bytes / semiblock_bytes, cipher_of(key), work);
+    std::copy(a.begin(), a.end(), out);
+}
+
+/// What the first 8 bytes were; the rest goes to `out`.
+Semiblock unwrap_all(const Key& key, Byte* out, const Byte* in, std::size_t bytes) noexcept {
+    Semiblock a;
+    Block work;
+    std::copy_n(in, semiblock_bytes, a.begin());
+    std::memmove(out, in + semiblock_bytes, bytes - semiblock_bytes);
+    unwrap(a, out, bytes / semiblock_bytes - 1, cipher_of(key), work);
+    return a;
 }
 
 std::size_t wrap_whole(const Key& key, const Byte* iv, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     if (bytes % 8 != 0 || bytes < 16 || bytes > most_bytes) return 0;
+    Semiblock a = kw_icv;
+    if (iv != nullptr) std::copy_n(iv, a.size(), a.begin());
     std::memmove(out + 8, in, bytes);
-    wrap_steps(key, iv != nullptr ? iv : kw_icv.data(), out, bytes);
+    wrap_in_place(key, a, out, bytes);
     return bytes + 8;
-}
-
-/// `bytes`: without the first 8. What those were when wrapped goes to `iv`.
-void unwrap_steps(const Key& key, Byte* iv, Byte* out, const Byte* in, std::size_t bytes) noexcept {
-    alignas(16) Byte b[16];
-    std::memcpy(b, in, 8);
-    std::memmove(out, in + 8, bytes);
-    std::size_t t = 6 * (bytes / 8);
-    for (int j = 0; j < 6; ++j) {
-        for (Byte* r = out + bytes - 8;; r -= 8, --t) {
-            add_step(b, t);
-            std::memcpy(b + 8, r, 8);
-            key.block(b, b);
-            std::memcpy(r, b + 8, 8);
-            if (r == out) {
-                --t;
-                break;
-            }
-        }
-    }
-    std::memcpy(iv, b, 8);
 }
 
 std::size_t unwrap_whole(const Key& key, const Byte* iv, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     if (bytes % 8 != 0 || bytes < 24 || bytes - 8 > most_bytes) return 0;
-    Byte got[8];
-    unwrap_steps(key, got, out, in, bytes - 8);
-    if (CRYPTO_memcmp(got, iv != nullptr ? iv : kw_icv.data(), 8) == 0) return bytes - 8;
+    const Semiblock a = unwrap_all(key, out, in, bytes);
+    if (CRYPTO_memcmp(a.data(), iv != nullptr ? iv : kw_icv.data(), a.size()) == 0) return bytes - 8;
     wipe({out, bytes - 8});
     return 0;
+}
+
+std::array<Byte, 4> padded_icv(const Byte* icv) noexcept {
+    std::array<Byte, 4> start = kwp_icv;
+    if (icv != nullptr) std::copy_n(icv, start.size(), start.begin());
+    return start;
 }
 
 std::size_t wrap_padded(const Key& key, const Byte* icv, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     if (bytes == 0 || bytes >= most_bytes) return 0;
     const std::size_t padded = (bytes + 7) / 8 * 8;
-    std::array<Byte, 4> start = kwp_icv;
-    if (icv != nullptr) std::memcpy(start.data(), icv, 4);
-    const Semiblock aiv = kwp_first(start, bytes);
+    const Semiblock a = kwp_first(padded_icv(icv), bytes);
     std::memmove(out + 8, in, bytes);
     std::memset(out + 8 + bytes, 0, padded - bytes);
     if (padded == 8) {
-        std::memcpy(out, aiv.data(), 8);
+        std::copy(a.begin(), a.end(), out);
         key.block(out, out);
-        return 16;
+    } else {
+        wrap_in_place(key, a, out, padded);
     }
-    wrap_steps(key, aiv.data(), out, padded);
     return padded + 8;
 }
 
 std::size_t unwrap_padded(const Key& key, const Byte* icv, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     if (bytes % 8 != 0 || bytes < 16 || bytes >= most_bytes) return 0;
     const std::size_t padded = bytes - 8;
-    Byte aiv[8];
+    Semiblock a;
     if (bytes == 16) {
         Secret<Block> block;
         key.block(in, block->data());
-        std::memcpy(aiv, block->data(), 8);
-        std::memcpy(out, block->data() + 8, 8);
+        std::copy_n(block->begin(), a.size(), a.begin());
+        std::copy_n(block->begin() + 8, 8, out);
     } else {
-        unwrap_steps(key, aiv, out, in, padded);
+        a = unwrap_all(key, out, in, bytes);
     }
-    std::size_t length = 0;
-    for (unsigned i = 4; i < 8; ++i) length = length << 8 | aiv[i];
-    constexpr Byte zeros[8] = {};
-    if (CRYPTO_memcmp(aiv, icv != nullptr ? icv : kwp_icv.data(), 4) != 0 || length <= padded - 8 || length > padded ||
-        CRYPTO_memcmp(out + length, zeros, padded - length) != 0) {
-        wipe({out, padded});
-        return 0;
-    }
-    return length;
+    const KwpEnd end =
+        kwp_end(a, padded_icv(icv), std::span<const Byte, semiblock_bytes>(out + padded - 8, semiblock_bytes), padded);
+    if (end.wrong == 0) return end.bytes;
+    wipe({out, padded});
+    return 0;
 }
 
 template <const Algorithm& A, bool Inverted>
@@ -127,14 +108,6 @@ void* new_wrap(void* provider) noexcept {
     c->pad = c->ivlen == 4;
     c->inverted = Inverted;
     return c;
-}
-
-void free_wrap(void* context) noexcept {
-    free_context(static_cast<Wrap*>(context));
-}
-
-void* copy_wrap(void* context) noexcept {
-    return copy_context(static_cast<const Wrap*>(context));
 }
 
 int set_params(void* context, const OSSL_PARAM params[]) noexcept {
@@ -157,15 +130,6 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std
         c.key_set = true;
     }
     return set_params(context, params);
-}
-
-int encrypt_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
-                 const OSSL_PARAM params[]) noexcept {
-    return init(context, key, keylen, iv, ivlen, params, true);
-}
-int decrypt_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
-                 const OSSL_PARAM params[]) noexcept {
-    return init(context, key, keylen, iv, ivlen, params, false);
 }
 
 int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {
@@ -199,24 +163,17 @@ int final(void* /*context*/, Byte* /*out*/, std::size_t* outl, std::size_t /*out
 }
 
 template <const Algorithm& A, bool Inverted>
-const OSSL_DISPATCH* functions() noexcept {
-    static const OSSL_DISPATCH list[] = {
-        {OSSL_FUNC_CIPHER_NEWCTX, dispatched(new_wrap<A, Inverted>)},
-        {OSSL_FUNC_CIPHER_FREECTX, dispatched(free_wrap)},
-        {OSSL_FUNC_CIPHER_DUPCTX, dispatched(copy_wrap)},
-        {OSSL_FUNC_CIPHER_ENCRYPT_INIT, dispatched(encrypt_init)},
-        {OSSL_FUNC_CIPHER_DECRYPT_INIT, dispatched(decrypt_init)},
-        {OSSL_FUNC_CIPHER_UPDATE, dispatched(cipher)},
-        {OSSL_FUNC_CIPHER_FINAL, dispatched(final)},
-        {OSSL_FUNC_CIPHER_GET_PARAMS, dispatched(get_params_of<A>)},
-        {OSSL_FUNC_CIPHER_GETTABLE_PARAMS, dispatched(gettable_params)},
-        {OSSL_FUNC_CIPHER_GET_CTX_PARAMS, dispatched(generic_get_ctx_params)},
-        {OSSL_FUNC_CIPHER_SET_CTX_PARAMS, dispatched(set_params)},
-        {OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, dispatched(generic_gettable_ctx_params)},
-        {OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, dispatched(generic_settable_ctx_params)},
-        {0, nullptr}};
-    return list;
-}
+constexpr CipherCalls calls{new_wrap<A, Inverted>,
+                            free_plain<Wrap>,
+                            copy_plain<Wrap>,
+                            init,
+                            cipher,
+                            final,
+                            nullptr,
+                            generic_get_ctx_params,
+                            set_params,
+                            generic_gettable_ctx_params,
+                            generic_settable_ctx_params};
 
 #define WRAP(name, names, bits, iv_bits)                                      \
     constexpr Algorithm name {                                                \
@@ -239,12 +196,18 @@ WRAP(kwpi128, "AES-128-WRAP-PAD-INV:AES128-WRAP-PAD-INV", 128, 32);
 }  // namespace
 
 std::span<const Entry> wrap_ciphers() noexcept {
-    static const Entry list[] = {{&kw256, functions<kw256, false>()},    {&kw192, functions<kw192, false>()},
-                                 {&kw128, functions<kw128, false>()},    {&kwp256, functions<kwp256, false>()},
-                                 {&kwp192, functions<kwp192, false>()},  {&kwp128, functions<kwp128, false>()},
-                                 {&kwi256, functions<kwi256, true>()},   {&kwi192, functions<kwi192, true>()},
-                                 {&kwi128, functions<kwi128, true>()},   {&kwpi256, functions<kwpi256, true>()},
-                                 {&kwpi192, functions<kwpi192, true>()}, {&kwpi128, functions<kwpi128, true>()}};
+    static const Entry list[] = {{&kw256, cipher_functions<kw256, calls<kw256, false>>()},
+                                 {&kw192, cipher_functions<kw192, calls<kw192, false>>()},
+                                 {&kw128, cipher_functions<kw128, calls<kw128, false>>()},
+                                 {&kwp256, cipher_functions<kwp256, calls<kwp256, false>>()},
+                                 {&kwp192, cipher_functions<kwp192, calls<kwp192, false>>()},
+                                 {&kwp128, cipher_functions<kwp128, calls<kwp128, false>>()},
+                                 {&kwi256, cipher_functions<kwi256, calls<kwi256, true>>()},
+                                 {&kwi192, cipher_functions<kwi192, calls<kwi192, true>>()},
+                                 {&kwi128, cipher_functions<kwi128, calls<kwi128, true>>()},
+                                 {&kwpi256, cipher_functions<kwpi256, calls<kwpi256, true>>()},
+                                 {&kwpi192, cipher_functions<kwpi192, calls<kwpi192, true>>()},
+                                 {&kwpi128, cipher_functions<kwpi128, calls<kwpi128, true>>()}};
     return list;
 }
 

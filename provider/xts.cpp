@@ -32,14 +32,6 @@ void* new_xts(void* provider) noexcept {
     return c;
 }
 
-void free_xts(void* context) noexcept {
-    free_context(static_cast<Xts*>(context));
-}
-
-void* copy_xts(void* context) noexcept {
-    return copy_context(static_cast<const Xts*>(context));
-}
-
 int set_params(void* context, const OSSL_PARAM params[]) noexcept {
     Xts& c = *static_cast<Xts*>(context);
     if (params == nullptr) return 1;
@@ -63,15 +55,6 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std
         c.key_set = true;
     }
     return set_params(context, params);
-}
-
-int encrypt_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
-                 const OSSL_PARAM params[]) noexcept {
-    return init(context, key, keylen, iv, ivlen, params, true);
-}
-int decrypt_init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std::size_t ivlen,
-                 const OSSL_PARAM params[]) noexcept {
-    return init(context, key, keylen, iv, ivlen, params, false);
 }
 
 int cipher(void* context, Byte* out, std::size_t* outl, std::size_t /*outsize*/, const Byte* in,
@@ -143,25 +126,10 @@ const OSSL_PARAM* settable_params(void* /*context*/, void* /*provider*/) noexcep
 }
 
 template <const Algorithm& A>
-const OSSL_DISPATCH* functions() noexcept {
-    static const OSSL_DISPATCH list[] = {
-        {OSSL_FUNC_CIPHER_NEWCTX, dispatched(new_xts<A>)},
-        {OSSL_FUNC_CIPHER_FREECTX, dispatched(free_xts)},
-        {OSSL_FUNC_CIPHER_DUPCTX, dispatched(copy_xts)},
-        {OSSL_FUNC_CIPHER_ENCRYPT_INIT, dispatched(encrypt_init)},
-        {OSSL_FUNC_CIPHER_DECRYPT_INIT, dispatched(decrypt_init)},
-        {OSSL_FUNC_CIPHER_UPDATE, dispatched(update)},
-        {OSSL_FUNC_CIPHER_FINAL, dispatched(final)},
-        {OSSL_FUNC_CIPHER_CIPHER, dispatched(cipher)},
-        {OSSL_FUNC_CIPHER_GET_PARAMS, dispatched(get_params_of<A>)},
-        {OSSL_FUNC_CIPHER_GETTABLE_PARAMS, dispatched(gettable_params)},
-        {OSSL_FUNC_CIPHER_GET_CTX_PARAMS, dispatched(generic_get_ctx_params)},
-        {OSSL_FUNC_CIPHER_SET_CTX_PARAMS, dispatched(set_params)},
-        {OSSL_FUNC_CIPHER_GETTABLE_CTX_PARAMS, dispatched(generic_gettable_ctx_params)},
-        {OSSL_FUNC_CIPHER_SETTABLE_CTX_PARAMS, dispatched(settable_params)},
-        {0, nullptr}};
-    return list;
-}
+constexpr CipherCalls calls{
+    new_xts<A>,     free_plain<Xts>, copy_plain<Xts>,        init,       update,
+    final,          cipher,          generic_get_ctx_params, set_params, generic_gettable_ctx_params,
+    settable_params};
 
 constexpr Algorithm xts256{"AES-256-XTS:1.3.111.2.1619.0.1.2", Kind::xts, EVP_CIPH_XTS_MODE, false, true, 512, 8, 128};
 constexpr Algorithm xts128{"AES-128-XTS:1.3.111.2.1619.0.1.1", Kind::xts, EVP_CIPH_XTS_MODE, false, true, 256, 8, 128};
@@ -169,7 +137,8 @@ constexpr Algorithm xts128{"AES-128-XTS:1.3.111.2.1619.0.1.1", Kind::xts, EVP_CI
 }  // namespace
 
 std::span<const Entry> xts_ciphers() noexcept {
-    static const Entry list[] = {{&xts256, functions<xts256>()}, {&xts128, functions<xts128>()}};
+    static const Entry list[] = {{&xts256, cipher_functions<xts256, calls<xts256>>()},
+                                 {&xts128, cipher_functions<xts128, calls<xts128>>()}};
     return list;
 }
 

@@ -188,7 +188,7 @@ private:
 
     void compare(const MessageGroup& g, const Block* tags, const Block* expected) {
         const auto wrong = [&](std::uint64_t i) {
-            return tags_differ(tags[i].data(), expected[i].data(), g.tag_length);
+            return CRYPTO_memcmp(tags[i].data(), expected[i].data(), g.tag_length) != 0;
         };
         for (std::uint64_t i = 0; i < g.count; ++i) {
             const std::uint64_t begin = i;
@@ -330,7 +330,7 @@ void settle_tag(const MessageGroup& group, std::uint64_t index, const Block& tag
         std::copy_n(tag.begin(), group.tag_length, place);
         return;
     }
-    if (!tags_differ(tag.data(), place, group.tag_length)) return;
+    if (CRYPTO_memcmp(tag.data(), place, group.tag_length) == 0) return;
     if (group.mode != Mode::cmac) wipe({group.output.at(index), static_cast<std::size_t>(group.length)});
     if (group.failed != nullptr) group.failed[index] = 1;
 }
@@ -358,19 +358,6 @@ Run run_of(const MessageGroup& g) {
             .tweak_key = g.tweak_key,
             .data_units = g.data_units,
             .beyond_caches = g.beyond_caches};
-}
-
-bool tags_differ(const std::uint8_t* a, const std::uint8_t* b, std::size_t bytes) noexcept {
-    if (bytes != block_bytes) return CRYPTO_memcmp(a, b, bytes) != 0;
-    std::uint64_t x[2], y[2];
-    std::memcpy(x, a, sizeof x);
-    std::memcpy(y, b, sizeof y);
-    std::uint64_t difference = (x[0] ^ y[0]) | (x[1] ^ y[1]);
-    difference |= difference >> 32;
-    difference |= difference >> 16;
-    const auto folded = static_cast<std::uint8_t>(difference | difference >> 8);
-    const std::uint8_t none = 0;
-    return CRYPTO_memcmp(&folded, &none, 1) != 0;
 }
 
 void StretchLane::copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,

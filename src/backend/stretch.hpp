@@ -6,10 +6,6 @@
 
 namespace warpaes {
 
-/// In constant time. Whether tags are right is the one thing about secrets that becomes public, and it does so in
-/// libcrypto's function, where tests/constant_time expects it; of whole tags a byte is left for that.
-[[nodiscard]] bool tags_differ(const std::uint8_t* a, const std::uint8_t* b, std::size_t bytes) noexcept;
-
 /// A stretch of one message, processed in one go: `length` bytes from `input` to `output`, which are equal or disjoint.
 /// What MessageGroup says of lengths and chaining values goes for it.
 struct Run {

@@ -87,13 +87,8 @@ __global__ void __launch_bounds__(256, 2) ghash_batch_kernel(const __grid_consta
 
         // H^(L - l) and H^L
         const FieldElement h = element_of(m.key_slot()[key_slot_h]);
-        FieldElement own = h, power = h;
-#pragma unroll 1
-        for (unsigned step = 1; step < Lanes; step *= 2) {
-            const FieldElement longer = product(own, power);
-            if (((Lanes - 1 - lane) & step) != 0) own = longer;
-            power = square(power);
-        }
+        FieldElement power = h;
+        const FieldElement own = times_power<Lanes>(h, power, Lanes - 1 - lane);
         const Multiplier skip(power);
 
         const std::uint64_t steps = (end - begin + Lanes - 1) / Lanes, missing = steps * Lanes - (end - begin);

@@ -178,6 +178,18 @@ private:
     std::uint32_t masked_[9][4];
 };
 
+/// `first` times power^n for a lane's `n` below `Lanes`, which is a power of two; `power` becomes power^Lanes.
+template <unsigned Lanes>
+__device__ __forceinline__ FieldElement times_power(FieldElement first, FieldElement& power, unsigned n) {
+#pragma unroll 1
+    for (unsigned bit = 1; bit < Lanes; bit *= 2) {
+        const FieldElement longer = product(first, power);
+        if ((n & bit) != 0) first = longer;
+        power = square(power);
+    }
+    return first;
+}
+
 __device__ __forceinline__ FieldElement shuffle_xor(FieldElement e, int lanes) {
     return {__shfl_xor_sync(full_warp, static_cast<unsigned long long>(e.high), lanes),
             __shfl_xor_sync(full_warp, static_cast<unsigned long long>(e.low), lanes)};

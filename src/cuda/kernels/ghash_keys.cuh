@@ -44,13 +44,8 @@ __global__ void __launch_bounds__(256, 2) ghash_powers_kernel(const __grid_const
         const std::uint64_t unit = first + lane_id() / lanes;
         const std::uint64_t number = p.first + (unit < messages ? unit : messages - 1);
         const FieldElement h = element_of(BatchMessage(p, number).key_slot()[key_slot_h]);
-        FieldElement own = h, power = h;
-#pragma unroll 1
-        for (unsigned bit = 1; bit < lanes; bit *= 2) {
-            const FieldElement longer = product(own, power);
-            if ((lane & bit) != 0) own = longer;
-            power = square(power);
-        }
+        FieldElement power = h;
+        FieldElement own = times_power<lanes>(h, power, lane);
         const Multiplier on(power);
         FieldElement* const out = powers_of(p, number);
         const unsigned count = GhashKeys::powers_of(p.row_blocks) - 1;
@@ -103,13 +98,8 @@ __global__ void __launch_bounds__(GhashKeys::threads, 3)
         const std::uint64_t unit = first + lane_id() / Lanes;
         const std::uint64_t number = p.first + (unit < messages ? unit : messages - 1);
         // over^(Lanes - 1 - lane), and over^Lanes
-        FieldElement own = field_one, power = powers_of(p, number)[GhashKeys::powers_of(p.row_blocks) - 1];
-#pragma unroll 1
-        for (unsigned bit = 1; bit < Lanes; bit *= 2) {
-            const FieldElement longer = product(own, power);
-            if (((Lanes - 1 - lane) & bit) != 0) own = longer;
-            power = square(power);
-        }
+        FieldElement power = powers_of(p, number)[GhashKeys::powers_of(p.row_blocks) - 1];
+        const FieldElement own = times_power<Lanes>(field_one, power, Lanes - 1 - lane);
         const Multiplier skip(power);
         const uint4* const digests = digests_of(p, number);
         FieldElement y = element_of(digests[lane]);
