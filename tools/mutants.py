@@ -211,7 +211,14 @@ def targets_of(rooms: set[str]) -> list[str]:
     tests = {test for room in rooms for test in ROOMS[room].split()}
     programs = {test.split("/")[-1] for test in tests if not test.startswith("^")}
     if any(test.startswith("^cli") for test in tests):
-        programs |= {"warpaes_cli", "warpaes_plan_grid", "warpaes", "warpaes_simulated", "recorded_calls"}
+        programs |= {
+            "warpaes_cli",
+            "warpaes_plan_grid",
+            "warpaes",
+            "warpaes_simulated",
+            "recorded_calls",
+            "warpaes_provider",
+        }
     return sorted(programs | {"test_constant_time"} if "^constant_time" in tests else programs)
 
 

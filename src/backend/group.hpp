@@ -99,6 +99,10 @@ void settle_tag(const MessageGroup& group, std::uint64_t index, const Block& tag
 /// The pre-counter block J0 of message `index` of a group of GCM whose IVs have 12 bytes, or that brings it.
 [[nodiscard]] Block pre_counter(const MessageGroup& group, std::uint64_t index = 0);
 
+/// Between two places in host memory that do not overlap.
+void copy_rows(std::uint8_t* to, std::uint64_t to_stride, const std::uint8_t* from, std::uint64_t from_stride,
+               std::uint64_t bytes, std::uint64_t rows);
+
 /// The tag of a message of GCM (SP 800-38D, 7.1) from the digests of its associated data and of its ciphertext.
 [[nodiscard]] Block gcm_tag(const ExpandedKey& key, const Block& j0, const Block& aad_digest, std::uint64_t aad_bytes,
                             FieldElement digest, std::uint64_t bytes);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <type_traits>
 
 #include "aes/cipher.hpp"
 #include "aes/cmac.hpp"
@@ -320,6 +321,20 @@ MessageGroup stretch_of(Mode mode, Direction direction, const ExpandedKey& key, 
             .keys = {}};
 }
 
+void copy_rows(std::uint8_t* to, std::uint64_t to_stride, const std::uint8_t* from, std::uint64_t from_stride,
+               std::uint64_t bytes, std::uint64_t rows) {
+    if (rows == 1 || (to_stride == bytes && from_stride == bytes)) {
+        std::memcpy(to, from, rows * bytes);
+        return;
+    }
+    const auto copy = [&](auto size) {
+        for (std::uint64_t i = 0; i < rows; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, size);
+    };
+    // A call for every tag took longer than the tags.
+    if (bytes == block_bytes) return copy(std::integral_constant<std::size_t, block_bytes>());
+    copy(static_cast<std::size_t>(bytes));
+}
+
 int MessageGroup::rounds() const noexcept {
     return key != nullptr ? key->rounds() : rounds_for_key_bytes(key_bytes);
 }
@@ -362,13 +377,8 @@ Run run_of(const MessageGroup& g) {
 
 void StretchLane::copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                             std::size_t bytes, std::size_t rows) {
-    auto* const out = static_cast<std::uint8_t*>(to);
-    const auto* const in = static_cast<const std::uint8_t*>(from);
-    if (to_stride == bytes && from_stride == bytes) {
-        std::memcpy(out, in, rows * bytes);
-        return;
-    }
-    for (std::size_t i = 0; i < rows; ++i) std::memcpy(out + i * to_stride, in + i * from_stride, bytes);
+    warpaes::copy_rows(static_cast<std::uint8_t*>(to), to_stride, static_cast<const std::uint8_t*>(from), from_stride,
+                       bytes, rows);
 }
 
 void StretchLane::clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes, std::size_t rows) {

@@ -266,8 +266,8 @@ void BatchWork::deliver() {
         const MessageGroup g = groups_[i];
         if (bucket_of_[i] == no_bucket || !uses_tag(g.mode)) continue;
         const std::uint8_t* const tags = tags_.next(g, g.tag, g.tag_length);
-        for (std::uint64_t m = 0; tags != nullptr && g.direction == Direction::encrypt && m < g.count; ++m) {
-            std::memcpy(g.tag.at(m), tags + m * g.tag_length, g.tag_length);
+        if (tags != nullptr && g.direction == Direction::encrypt) {
+            copy_rows(g.tag.first, g.tag.stride, tags, g.tag_length, g.tag_length, g.count);
         }
         if (!reports(g)) continue;
         const std::uint8_t* const failed = side_.host() + failed_.take(g.count);
