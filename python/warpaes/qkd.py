@@ -95,16 +95,18 @@ class Kme:
     def status(self, sae: str) -> Status:
         """Return what there is to share with ``sae``, our peer."""
         answer = self._ask("GET", sae, "status")
-        texts = ("source_KME_ID", "target_KME_ID", "master_SAE_ID", "slave_SAE_ID")
-        numbers = (
-            "key_size",
-            "stored_key_count",
-            "max_key_count",
-            "max_key_per_request",
-            "max_key_size",
-            "min_key_size",
+        return Status(
+            source_kme_id=_text(answer, "source_KME_ID"),
+            target_kme_id=_text(answer, "target_KME_ID"),
+            master_sae_id=_text(answer, "master_SAE_ID"),
+            slave_sae_id=_text(answer, "slave_SAE_ID"),
+            key_size=_number(answer, "key_size"),
+            stored_key_count=_number(answer, "stored_key_count"),
+            max_key_count=_number(answer, "max_key_count"),
+            max_key_per_request=_number(answer, "max_key_per_request"),
+            max_key_size=_number(answer, "max_key_size"),
+            min_key_size=_number(answer, "min_key_size"),
         )
-        return Status(*[_text(answer, name) for name in texts], *[_number(answer, name) for name in numbers])
 
     def new_keys(self, sae: str, number: int = 1, size: int = 8 * KEY_BYTES) -> list[QkdKey]:
         """Get keys of ``size`` bits that ``sae`` can get by their numbers, in as many requests as the KME wants.

@@ -2,8 +2,8 @@
 """Two simulated key-management entities (ETSI GS QKD 014) with a link of quantum keys, for tests and the demo.
 
 Site A has KME-A and the SAE alice, site B has KME-B and the SAE bob; mallory has a certificate and no keys. A key is
-handed out once to either side. ``kme.py FOLDER`` writes certificates there, prints a line for either KME and serves until its
-standard input ends.
+handed out once to either side. ``kme.py FOLDER`` writes certificates there, prints a line for either KME and
+serves until its standard input ends.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 from urllib.parse import unquote
 
 SITES = {"alice": "KME-A", "bob": "KME-B"}
+CURVE = ("ec", "-pkeyopt", "ec_paramgen_curve:P-256")
 MIN_SIZE, MAX_SIZE, SIZE, MAX_PER_REQUEST, MAX_COUNT = 128, 1024, 256, 3, 100
 
 
@@ -33,7 +34,7 @@ def _openssl(folder: pathlib.Path, *arguments: str) -> None:
 def make_certificates(folder: pathlib.Path) -> None:
     """An authority, and what it signed: kme, alice, bob and mallory; other-alice is of another authority."""
     for authority in ("ca", "other-ca"):
-        _openssl(folder, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
+        _openssl(folder, "req", "-x509", "-newkey", *CURVE, "-nodes", "-days", "30",
                  "-subj", f"/CN={authority}", "-keyout", f"{authority}.key", "-out", f"{authority}.pem",
                  "-addext", "keyUsage=critical,keyCertSign")  # fmt: skip
     (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
@@ -44,7 +45,7 @@ def make_certificates(folder: pathlib.Path) -> None:
         ("mallory", "mallory", "ca"),
         ("other-alice", "alice", "other-ca"),
     ):
-        _openssl(folder, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={subject}",
+        _openssl(folder, "req", "-newkey", *CURVE, "-nodes", "-subj", f"/CN={subject}",
                  "-keyout", f"{name}.key", "-out", f"{name}.csr")  # fmt: skip
         _openssl(folder, "x509", "-req", "-in", f"{name}.csr", "-CA", f"{authority}.pem", "-CAkey", f"{authority}.key",
                  "-CAcreateserial", "-days", "30", "-extfile", "names", "-out", f"{name}.pem")  # fmt: skip
@@ -91,10 +92,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         pass
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         self._answer(None)
 
-    def do_POST(self) -> None:  # noqa: N802
+    def do_POST(self) -> None:
         try:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         except ValueError:

@@ -33,7 +33,7 @@ __all__ = [
     "write_keyset",
 ]
 
-KINDS = "file:PATH or exec:COMMAND"
+KINDS = "file:PATH, exec:COMMAND, aws-kms://ARN, vault-transit://HOST/MOUNT/keys/NAME, pkcs11:token=…;object=… or tpm2:"
 
 
 def from_url(url: str) -> KeySource:
@@ -43,4 +43,21 @@ def from_url(url: str) -> KeySource:
         return file_source(rest.removeprefix("//"))
     if scheme == "exec":
         return program_source(rest)
-    raise ValueError(f"key source: must be {KINDS}, not {scheme or 'nothing'}:…")
+    # What the others need is imported with them.
+    if scheme == "aws-kms":
+        from ._aws import AwsKmsSource
+
+        return AwsKmsSource(rest.removeprefix("//"))
+    if scheme in ("vault-transit", "vault-transit+http"):
+        from ._vault import VaultTransitSource
+
+        return VaultTransitSource(url)
+    if scheme == "pkcs11":
+        from ._pkcs11 import Pkcs11Source
+
+        return Pkcs11Source(url)
+    if scheme == "tpm2":
+        from ._tpm2 import Tpm2Source
+
+        return Tpm2Source(url)
+    raise ValueError(f"key source: must be {KINDS}")

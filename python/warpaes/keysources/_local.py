@@ -97,7 +97,7 @@ def _from_keyset(text: bytes) -> _Keks | _Streaming:
         if "encryptedKeyset" in parsed:
             raise KeysetError("is encrypted itself: a key-encryption key has to be in clear here")
         primary = parsed["primaryKeyId"]
-        found = []
+        found: list[tuple[bytes, bytes]] = []
         for key in parsed["key"]:
             if key["status"] != "ENABLED" or key["keyData"]["typeUrl"] != AEAD_URL:
                 continue
