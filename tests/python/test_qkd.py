@@ -372,6 +372,15 @@ class Command(Sites):
         self.assertEqual(again.returncode, 19)
         self.assertRegex(again.stderr, "^warpaes: KME: it refuses dec_keys for 'alice'.*not found.*\n$")
 
+    def test_the_demonstration(self) -> None:
+        demo = pathlib.Path(__file__).parents[2] / "tools" / "qkd_demo"
+        package = str(pathlib.Path(warpaes.__file__).parents[1])
+        environment = os.environ | {"PYTHON": sys.executable, "PYTHONPATH": package}
+        done = subprocess.run([demo], env=environment, capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("The letters are the same, byte for byte", done.stdout)
+        self.assertRegex(done.stderr, "warpaes: KME: it refuses dec_keys for 'alice'.*not found")
+
     def test_exit_statuses(self) -> None:
         send = ("send", *self.arguments("alice", "bob"), str(self.plain))
         self.assertEqual(self.run_main(*send)[0], 0)
