@@ -452,6 +452,26 @@ class Pkcs11(Sources):
         other = keysources.from_url(same.replace("%01", "%02"))
         self.fails(InvalidUnwrap, "another key", lambda: other.unwrap(source_wrapped))
 
+    def test_several_sources_at_once(self) -> None:
+        """On one token, which is logged in to once a process."""
+        failed: list[Exception] = []
+
+        def work() -> None:
+            try:
+                source = keysources.from_url("pkcs11:token=kek%20token;object=kek")
+                for _ in range(20):
+                    if source.unwrap(source.wrap(DATA_KEY, b"aad"), b"aad") != DATA_KEY:
+                        raise AssertionError
+            except Exception as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failed, [])
+
     def test_it_refuses(self) -> None:
         def wrap(url: str) -> None:
             keysources.from_url(url).wrap(DATA_KEY)

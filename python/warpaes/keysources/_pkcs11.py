@@ -14,6 +14,9 @@ from ._source import DeniedError, KeySource, KeySourceError, UnavailableError, U
 
 NONCE_BYTES, TAG_BYTES = 12, 16
 
+# A login is the process's: one that ends ends it for every session, of other sources on the same token too.
+_one_at_a_time = threading.Lock()
+
 
 class Pkcs11Source(KeySource):
     """``pkcs11:token=…;object=…;id=…?module-path=…&pin-source=file:…``, as RFC 7512.
@@ -43,7 +46,6 @@ class Pkcs11Source(KeySource):
         self._id = unquote_to_bytes(named["id"]) if "id" in named else None
         self._module = options.get("module-path") or os.environ.get("WARPAES_PKCS11_MODULE")
         self._pin_source = options.get("pin-source", "env:WARPAES_PKCS11_PIN")
-        self._lock = threading.Lock()  # a session is one thread's
 
     def _pin(self) -> str:
         kind, _, place = self._pin_source.partition(":")
@@ -72,7 +74,7 @@ class Pkcs11Source(KeySource):
             library = pkcs11.lib(self._module)
         except (RuntimeError, OSError, exceptions.PKCS11Error) as error:
             raise UnavailableError(f"{self.name}: cannot load '{self._module}': {error}") from None
-        with self._lock:
+        with _one_at_a_time:
             try:
                 with library.get_token(token_label=self._token).open(user_pin=self._pin()) as session:
                     wanted: dict[Any, Any] = {
