@@ -60,7 +60,11 @@ class Packages(unittest.TestCase):
             self.run_command(str(command), "provider", "remove", "--config", str(config), env=environment)
             self.assertEqual(config.read_text(), "")
         self.assertTrue(list(self.root.glob("usr/share/man/man1/warpaes-provider.1*")))
-        for place in ("bash-completion/completions/warpaes", "zsh/*/_warpaes", "fish/vendor_completions.d/warpaes.fish"):
+        for place in (
+            "bash-completion/completions/warpaes",
+            "zsh/*/_warpaes",
+            "fish/vendor_completions.d/warpaes.fish",
+        ):
             self.assertEqual(len(list(self.root.glob(f"usr/share/{place}"))), 1, place)
         self.dpkg("--purge", *NAMES)
         self.assertEqual(self.files(), set())
