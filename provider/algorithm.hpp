@@ -100,6 +100,9 @@ const OSSL_DISPATCH* cipher_functions() noexcept {
     return list;
 }
 
+/// OSSL_CIPHER_PARAM_AEAD_IV_GENERATED, which OpenSSL has from 3.4 on.
+inline constexpr const char* iv_generated = "iv-generated";
+
 // Lists that several ciphers share.
 const OSSL_PARAM* aead_gettable_ctx_params(void* context, void* provider) noexcept;
 const OSSL_PARAM* aead_settable_ctx_params(void* context, void* provider) noexcept;

@@ -248,13 +248,15 @@ int set_params(void* context, const OSSL_PARAM params[]) noexcept {
         }
     }
     if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD)) {
-        if (p->data_type != OSSL_PARAM_OCTET_STRING) return WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER);
+        if (p->data_type != OSSL_PARAM_OCTET_STRING || p->data == nullptr)
+            return WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER);
         const std::size_t pad = set_tls_aad(c, static_cast<const Byte*>(p->data), p->data_size);
         if (pad == 0) return WARPAES_RAISE(&c, PROV_R_INVALID_DATA);
         c.tls_aad_pad = pad;
     }
     if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED)) {
-        if (p->data_type != OSSL_PARAM_OCTET_STRING) return WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER);
+        if (p->data_type != OSSL_PARAM_OCTET_STRING || p->data == nullptr)
+            return WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER);
         if (p->data_size != tls_fixed_bytes) return WARPAES_RAISE(&c, PROV_R_INVALID_IV_LENGTH);
         std::memcpy(c.iv, p->data, tls_fixed_bytes);
     }
@@ -280,7 +282,8 @@ int get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
     if (!set_size(&c, params, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD_PAD, c.tls_aad_pad)) return 0;
     if (OSSL_PARAM* const p = OSSL_PARAM_locate(params, OSSL_CIPHER_PARAM_AEAD_TAG)) {
         if (!c.enc || !c.tag_set) return WARPAES_RAISE(&c, PROV_R_TAG_NOT_SET);
-        if (p->data_type != OSSL_PARAM_OCTET_STRING) return WARPAES_RAISE(&c, PROV_R_FAILED_TO_SET_PARAMETER);
+        if (p->data_type != OSSL_PARAM_OCTET_STRING || p->data == nullptr)
+            return WARPAES_RAISE(&c, PROV_R_FAILED_TO_SET_PARAMETER);
         if (!write_tag(c, static_cast<Byte*>(p->data), p->data_size)) return 0;
         c.tag_set = c.iv_set = c.len_set = false;
     }

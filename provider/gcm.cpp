@@ -205,6 +205,7 @@ bool final_tag(Gcm& c, Byte* tag) noexcept {
 bool generate_iv(Gcm& c) noexcept {
     if (c.ivlen < gcm_nonce_bytes || !random_bytes(c.iv, c.ivlen)) return false;
     c.iv_state = IvState::buffered;
+    c.iv_random = true;
     return true;
 }
 
@@ -336,13 +337,14 @@ int set_params(void* context, const OSSL_PARAM params[]) noexcept {
         }
     }
     if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD)) {
-        if (p->data_type != OSSL_PARAM_OCTET_STRING) return WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER);
+        if (p->data_type != OSSL_PARAM_OCTET_STRING || p->data == nullptr)
+            return WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER);
         const std::size_t pad = set_tls_aad(c, static_cast<const Byte*>(p->data), p->data_size);
         if (pad == 0) return WARPAES_RAISE(&c, PROV_R_INVALID_AAD);
         c.tls_aad_pad = pad;
     }
     if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED)) {
-        if (p->data_type != OSSL_PARAM_OCTET_STRING ||
+        if (p->data_type != OSSL_PARAM_OCTET_STRING || p->data == nullptr ||
             !set_iv_fixed(c, static_cast<const Byte*>(p->data), p->data_size)) {
             return WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER);
         }
@@ -371,6 +373,7 @@ int get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
             return WARPAES_RAISE(&c, PROV_R_FAILED_TO_SET_PARAMETER);
         }
     }
+    if (!set_uint(&c, params, iv_generated, c.iv_random ? 1 : 0)) return 0;
     if (!set_size(&c, params, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD_PAD, c.tls_aad_pad)) return 0;
     if (OSSL_PARAM* const p = OSSL_PARAM_locate(params, OSSL_CIPHER_PARAM_AEAD_TAG)) {
         const std::size_t bytes = p->data_size;

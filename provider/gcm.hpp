@@ -27,7 +27,7 @@ struct Gcm : Context {
     const cpu::UpdateKernels* kernels;
     std::size_t keylen, ivlen, taglen, tls_aad_len, tls_aad_pad;
     IvState iv_state;
-    bool enc, key_set, iv_gen;
+    bool enc, key_set, iv_gen, iv_random;
     std::uint64_t tls_enc_records;
     alignas(16) std::uint8_t buf[16];  ///< the tag; before a record of TLS its associated data
     std::uint8_t iv[128];

@@ -24,6 +24,7 @@ struct GcmSiv : Context {
     std::uint8_t* aad;  ///< as much as there was
     std::size_t aad_bytes, keylen;
     bool enc, key_set, iv_set, tag_set, done, speed;
+    bool failed;  ///< final says so, too, and does not try the tag on an empty text
 };
 
 void drop_aad(GcmSiv& c) noexcept {
@@ -47,6 +48,7 @@ bool add_aad(GcmSiv& c, const Byte* data, std::size_t bytes) noexcept {
 /// The whole message. `bytes` may be 0.
 bool crypt(GcmSiv& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
     if (!c.key_set || !c.iv_set || (c.done && !c.speed) || (!c.enc && !c.tag_set)) return false;
+    c.failed = true;
     Engine* const engine = c.provider->settings()->bulk->engine_of_cpus();
     if (engine == nullptr) return false;
     try {
@@ -73,6 +75,7 @@ bool crypt(GcmSiv& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
         return false;
     }
     c.done = true;
+    c.failed = false;
     c.tally.add(bytes);
     return true;
 }
@@ -127,7 +130,7 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std
          const OSSL_PARAM params[], bool enc) noexcept {
     GcmSiv& c = *static_cast<GcmSiv*>(context);
     c.enc = enc;
-    c.done = c.tag_set = false;
+    c.done = c.tag_set = c.failed = false;
     drop_aad(c);
     if (key != nullptr) {
         if (keylen != c.keylen) return WARPAES_RAISE(&c, PROV_R_INVALID_KEY_LENGTH);
@@ -146,7 +149,7 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std
 int final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
     GcmSiv& c = *static_cast<GcmSiv*>(context);
     if (outl != nullptr) *outl = 0;
-    return c.done || crypt(c, nullptr, nullptr, 0) ? 1 : 0;
+    return !c.failed && (c.done || crypt(c, nullptr, nullptr, 0)) ? 1 : 0;
 }
 
 int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {

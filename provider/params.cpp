@@ -48,6 +48,7 @@ const OSSL_PARAM* aead_gettable_ctx_params(void* /*context*/, void* /*provider*/
                                       OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, nullptr, 0),
                                       OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_AEAD_TLS1_AAD_PAD, nullptr),
                                       OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TLS1_GET_IV_GEN, nullptr, 0),
+                                      OSSL_PARAM_uint(iv_generated, nullptr),
                                       OSSL_PARAM_END};
     return list;
 }

@@ -155,6 +155,57 @@ TEST(ProviderCipher, GcmSivIsThatOfTheStandard) {
     }
 }
 
+/// A tag that is right for an empty text is none for the text that was refused.
+TEST(ProviderCipher, GcmSivThatHasFailedDoesNotEndWell) {
+    const Library library;
+    const auto cipher = library.cipher("AES-128-GCM-SIV");
+    ASSERT_NE(cipher, nullptr);
+    const Bytes key = key_for(cipher.get()), nonce = random_bytes(12), text = random_bytes(33);
+    Bytes out(64), tag(16);
+    int n = 0;
+    const CipherContext c = started(cipher.get(), true, key, nonce);
+    ASSERT_EQ(1, EVP_CipherFinal_ex(c.get(), out.data(), &n));
+    ASSERT_TRUE(set(c.get(), EVP_CTRL_AEAD_GET_TAG, 16, tag.data()));
+    const CipherContext back = started(cipher.get(), false, key, nonce);
+    ASSERT_TRUE(set(back.get(), EVP_CTRL_AEAD_SET_TAG, 16, tag.data()));
+    EXPECT_LE(EVP_CipherUpdate(back.get(), out.data(), &n, text.data(), 33), 0);
+    EXPECT_EQ(0, EVP_CipherFinal_ex(back.get(), out.data(), &n));
+}
+
+/// Parameters that point nowhere; the default provider reads there.
+TEST(ProviderCipher, ParametersWithoutDataAreRefused) {
+    const Library library;
+    for (const char* const name : {"AES-128-GCM", "AES-128-CCM"}) {
+        const auto cipher = library.cipher(name);
+        ASSERT_NE(cipher, nullptr);
+        const CipherContext c = started(cipher.get(), true, key_for(cipher.get()), random_bytes(12));
+        for (const auto& [key, bytes] : {std::pair<const char*, std::size_t>{OSSL_CIPHER_PARAM_AEAD_TLS1_AAD, 13},
+                                         {OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED, 4},
+                                         {OSSL_CIPHER_PARAM_AEAD_TLS1_SET_IV_INV, 8}}) {
+            const OSSL_PARAM params[] = {OSSL_PARAM_construct_octet_string(key, nullptr, bytes),
+                                         OSSL_PARAM_construct_end()};
+            // CCM does not know the last one.
+            const bool known = std::strcmp(key, OSSL_CIPHER_PARAM_AEAD_TLS1_SET_IV_INV) != 0 || name[8] == 'G';
+            EXPECT_EQ(EVP_CIPHER_CTX_set_params(c.get(), params), known ? 0 : 1) << name << " " << key;
+        }
+    }
+}
+
+/// OpenSSL has this parameter from 3.4 on.
+TEST(ProviderCipher, GcmSaysWhetherItsIvIsRandom) {
+    const Library library;
+    const auto cipher = library.cipher("AES-128-GCM");
+    ASSERT_NE(cipher, nullptr);
+    for (const bool random : {false, true}) {
+        const CipherContext c = started(cipher.get(), true, key_for(cipher.get()), random ? Bytes{} : random_bytes(12));
+        (void)updated(c.get(), Bytes(16));
+        unsigned value = 7;
+        OSSL_PARAM params[] = {OSSL_PARAM_construct_uint("iv-generated", &value), OSSL_PARAM_construct_end()};
+        EXPECT_EQ(1, EVP_CIPHER_CTX_get_params(c.get(), params));
+        EXPECT_EQ(value, random ? 1u : 0u);
+    }
+}
+
 /// Long updates go through the engine, and change nothing.
 TEST(ProviderCipher, SeveralThreadsGiveTheSame) {
     const Library library("cbc = yes\nthreads = 3\nthreshold = 64K\n");

@@ -194,6 +194,15 @@ TEST(ProviderLife, CountsWhatRan) {
     EXPECT_EQ(numbers[first + 8 * ofb + 1], 1500u);
 }
 
+TEST(ProviderLife, MapsCountersOnce) {
+    const TemporaryFile file;
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(Library("counters = " + file.path() + "\n").loaded());
+    std::ifstream maps("/proc/self/maps");
+    int found = 0;
+    for (std::string line; std::getline(maps, line);) found += line.ends_with(file.path()) ? 1 : 0;
+    EXPECT_EQ(found, 1);
+}
+
 TEST(ProviderLife, GoesWithoutCountersThatItMayNotWrite) {
     const Library library("counters = /nowhere/counters\n");
     ASSERT_TRUE(library.loaded());

@@ -104,6 +104,9 @@ unsigned long last_error() {
     return code;
 }
 
+/// Releases behind the judge of this file, 3.0, differ among themselves (docs/provider.md).
+const bool newer = OPENSSL_version_major() > 3 || OPENSSL_version_minor() > 0;
+
 class CipherSequence {
 public:
     CipherSequence(Random& random, const Pair<EVP_CIPHER>& cipher)
@@ -184,6 +187,7 @@ private:
     /// The input and where the output goes: elsewhere, or in place.
     void update(bool aad) {
         std::size_t n = random_.length();
+        if (newer && siv_ && n == 0) n = 1;
         const bool bits = cfb1_ && use_bits_;
         const Bytes input = random_.bytes(n + 64);
         const bool in_place = !aad && !block_ && !wrap_ && random_.chance(30);
@@ -452,7 +456,7 @@ private:
         } else if (what < 90) {
             if (!aead_) set_number(OSSL_CIPHER_PARAM_PADDING, static_cast<unsigned>(random_.below(3)));
         } else if (what < 92) {
-            if (!aead_ && !wrap_) set_number(OSSL_CIPHER_PARAM_NUM, static_cast<unsigned>(random_.below(16)));
+            if (!aead_ && !wrap_ && !newer) set_number(OSSL_CIPHER_PARAM_NUM, static_cast<unsigned>(random_.below(16)));
         } else if (what < 94) {
             if (cfb1_) {
                 const auto bits = static_cast<unsigned>(random_.below(2));
@@ -600,6 +604,8 @@ void same_lists(const std::string& what, const OSSL_PARAM* a, const OSSL_PARAM* 
     const auto text = [](const OSSL_PARAM* p) {
         std::map<std::string, std::string> all;
         for (; p != nullptr && p->key != nullptr; ++p) {
+            // From OpenSSL 3.4 on, and ours always.
+            if (std::strcmp(p->key, "iv-generated") == 0) continue;
             all[p->key] = std::to_string(p->data_type) + "/" + std::to_string(p->data_size);
         }
         std::string s;

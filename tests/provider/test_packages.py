@@ -40,7 +40,7 @@ class Packages(unittest.TestCase):
 
     def test_installed_used_and_removed(self):
         names = [re.match(r"[^_]*", package.name)[0] for package in PACKAGES if "dbgsym" not in package.name]
-        self.assertEqual(names, NAMES)
+        self.assertEqual(sorted(names), NAMES)
         self.dpkg("--install", *[str(package) for package in PACKAGES if "dbgsym" not in package.name])
         (command,) = self.root.glob("usr/bin/warpaes")
         (library,) = self.root.glob("usr/lib/*/libwarpaes.so.1")
@@ -48,6 +48,10 @@ class Packages(unittest.TestCase):
         environment = {**os.environ, "LD_LIBRARY_PATH": str(library.parent)}
         self.run_command(str(command), "selftest", env=environment)
         if shutil.which("openssl"):
+            listed = self.run_command(
+                "openssl", "list", "-providers", "-provider-path", str(module.parent), "-provider", "warpaes"
+            )
+            self.assertRegex(listed, r"(?m)^  warpaes\n(    .*\n)*    status: active$")
             config = self.root / "openssl.cnf"
             config.write_text("")
             install = [str(command), "provider", "install", "--config", str(config)]
@@ -56,6 +60,12 @@ class Packages(unittest.TestCase):
             self.run_command(str(command), "provider", "remove", "--config", str(config), env=environment)
             self.assertEqual(config.read_text(), "")
         self.assertTrue(list(self.root.glob("usr/share/man/man1/warpaes-provider.1*")))
+        for place in (
+            "bash-completion/completions/warpaes",
+            "zsh/*/_warpaes",
+            "fish/vendor_completions.d/warpaes.fish",
+        ):
+            self.assertEqual(len(list(self.root.glob(f"usr/share/{place}"))), 1, place)
         self.dpkg("--purge", *NAMES)
         self.assertEqual(self.files(), set())
 
