@@ -147,6 +147,7 @@ class Run:
                     raise Refused(f"{self.source.url} is an encrypted dataset: rekey gives it another key")
             job = Job(secrets.token_hex(16), options.command, self.source.url, self.target.url, kept)
             self._manifest = Manifest(job, self._rows(sealed))
+            job.keys.update(self.config.records)
             if options.command == "encrypt":
                 self._choose_key(self.specs)
             self._save()
@@ -156,7 +157,8 @@ class Run:
             self._again()
             if options.update:
                 self._update(sealed)
-        self._keep_records()
+        if options.command == "encrypt":
+            self._keep_records()
         self.config.envelope, self.config.key_id = options.envelope, self.manifest.job.key_id
         self.config.records = dict((sealed or self.manifest).job.keys)
         if sealed:

@@ -10,7 +10,10 @@ from .storage import ChangedError, Entry, MissingError, Storage
 
 def _version(info: dict[str, Any]) -> str:
     names = ("ETag", "etag", "generation", "mtime", "LastModified", "last_modified", "created")
-    return str(next((info[name] for name in names if info.get(name)), "")) + f"-{info.get('size')}"
+    stamp = next((info[name] for name in names if info.get(name)), "")
+    if hasattr(stamp, "timestamp"):
+        stamp = stamp.timestamp()  # listings and single questions differ in what they make of times
+    return f"{stamp:.3f}-{info.get('size')}" if isinstance(stamp, float) else f"{stamp}-{info.get('size')}"
 
 
 class RemoteStorage(Storage):
