@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import signal
 import sys
@@ -11,7 +12,8 @@ from typing import Any
 from .._native import Keyset
 from ..exceptions import Error, KeysetError
 from .dispatch import StoppedError
-from .job import Options, Refused, Run, status
+from .job import Run, status
+from .listing import Options, Refused
 from .lock import EXPIRY, LockedError
 from .progress import human
 from .storage import MissingError, PermanentError
@@ -280,7 +282,10 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         options = options_of(parsed)
-        report = status(options.target, options.target_options) if parsed.command == "status" else Run(options).run()
+        with contextlib.redirect_stdout(sys.stderr):  # where Ray puts what it has to say
+            report = (
+                status(options.target, options.target_options) if parsed.command == "status" else Run(options).run()
+            )
     except (
         Error,
         KeysetError,

@@ -6,68 +6,23 @@ import json
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any, TextIO
+from dataclasses import replace
+from typing import Any
 
 from .._native import Keyset
 from . import keys
 from .dispatch import Dispatcher, StoppedError, pending
-from .lock import EXPIRY, Lock
-from .manifest import DONE, ERROR, NAME, PENDING, REMOVED, Job, Manifest, Row, read_list
+from .listing import Listing, Options, Refused
+from .lock import Lock
+from .manifest import DONE, ERROR, NAME, PENDING, REMOVED, Job, Manifest, Row
 from .pool import make_pool
 from .progress import Progress
-from .storage import FOLDER, KEY_SUFFIX, ExistsError, MissingError, Storage, open_storage
-from .worker import BESIDE, Config
+from .storage import FOLDER, ExistsError, MissingError, Storage, open_storage
+from .worker import Config
 
 #: Errors that a report names; all of them are in the manifest.
 SHOWN = 20
 SETTLE = 3.0
-
-
-@dataclass
-class Options:
-    """What the command line says."""
-
-    command: str
-    source: str
-    target: str
-    key: list[str] = field(default_factory=list)
-    new_key: list[str] = field(default_factory=list)
-    envelope: str = ""
-    template: str = "AES256_GCM_HKDF_1MB"
-    bind_names: bool = False
-    suffix: str = ""
-    names: str | None = None
-    update: bool = False
-    overwrite: bool = False
-    verify: bool = False
-    remove_source: bool = False
-    drop_old_keys: bool = False
-    source_options: dict[str, Any] = field(default_factory=dict)
-    target_options: dict[str, Any] = field(default_factory=dict)
-    address: str | None = None
-    workers: int = 0
-    cpus: float = 1
-    gpus: float = 0
-    backend: str | None = None
-    threads: int = 32
-    requests: int = 16
-    memory: int = 256 << 20
-    attempts: int = 5
-    max_errors: int | None = None
-    checkpoint: float = 30
-    metrics: str | None = None
-    lock_expiry: float = EXPIRY
-    progress: TextIO | None = None
-
-
-def _own(key: str) -> bool:
-    """Say whether an object is bulk's, and no part of a dataset."""
-    return key.startswith(FOLDER)
-
-
-class Refused(Exception):  # noqa: N818
-    """The job cannot be begun; the sentence says what to do."""
 
 
 def _finished(manifest: Manifest, url: str) -> None:
@@ -88,6 +43,7 @@ class Run:
             raise Refused(
                 f"{options.target}: only local file systems and s3:// can be written to without losing anything"
             )
+        self.listing = Listing(options, self.source, self.target)
         self.specs = [keys.KeySpec.read(place) for place in options.key]
         self.new_specs = [keys.KeySpec.read(place) for place in options.new_key]
         if not self.specs:
@@ -146,8 +102,8 @@ class Run:
                 if already is not None and already.job.command != "decrypt":
                     raise Refused(f"{self.source.url} is an encrypted dataset: rekey gives it another key")
             job = Job(secrets.token_hex(16), options.command, self.source.url, self.target.url, kept)
-            self._manifest = Manifest(job, self._rows(sealed))
-            job.keys.update(self.config.records)
+            self._manifest = Manifest(job, self.listing.rows(sealed))
+            job.keys.update(self.listing.records)
             if options.command == "encrypt":
                 self._choose_key(self.specs)
             self._save()
@@ -195,75 +151,10 @@ class Run:
             _finished(manifest, self.source.url)
         return manifest
 
-    def _rows(self, sealed: Manifest | None) -> list[Row]:
-        if sealed is not None and self.options.names is None:
-            rows = []
-            for row in sealed.rows:
-                name = self._name(row.key)
-                rows.append(
-                    Row(name, row.key, row.out_size, row.out_version, wrapped=row.wrapped, old_key_id=row.key_id)
-                    if row.state in (DONE, REMOVED)
-                    else Row(name, row.key, -1, "", ERROR, error="it was never encrypted")
-                )
-            return rows
-        if self.options.names is not None:
-            known = {row.key: row for row in sealed.rows} if sealed is not None else {}
-            rows = self._listed(self.options.names)
-            for row in rows:
-                if row.source in known:
-                    row.wrapped, row.old_key_id = known[row.source].wrapped, known[row.source].key_id
-            return rows
-        entries = {entry.key: entry for entry in self.source.list() if not _own(entry.key)}
-        rows = []
-        for key, entry in entries.items():
-            row = Row(self._name(key), key, entry.size, entry.version)
-            if self.options.command == "encrypt":
-                in_place, suffix = self.source.url == self.target.url, self.options.suffix
-                if in_place and (key.endswith((suffix, suffix + KEY_SUFFIX))):
-                    continue
-                if self.options.envelope == "object" and key.endswith(KEY_SUFFIX):
-                    row.state, row.error = ERROR, f"with --envelope object no name may end in {KEY_SUFFIX}"
-            elif key.endswith(KEY_SUFFIX) and key.removesuffix(KEY_SUFFIX) in entries:
-                continue
-            elif key + KEY_SUFFIX in entries:
-                row.wrapped = BESIDE
-            rows.append(row)
-        if self.options.command != "encrypt":
-            self._find_records(rows)
-        return rows
-
-    def _find_records(self, rows: list[Row]) -> None:
-        """Without a manifest: a data key for all, if it lies there."""
-        records = [entry for entry in self.source.list() if entry.key.startswith(FOLDER + "keys/")]
-        if len(records) > 1:
-            raise Refused(
-                f"{self.source.url} has {len(records)} data keys, and no manifest says which is whose: restore it"
-            )
-        for entry in records:
-            record = json.loads(self.source.read(entry, 0, entry.size))
-            self.config.records[record["key_id"]] = record
-            for row in rows:
-                row.old_key_id = "" if row.wrapped else record["key_id"]
-
-    def _listed(self, place: str) -> list[Row]:
-        folder, _, name = place.rpartition("/")
-        data, _ = open_storage(folder or ".", self.options.source_options).get(name)
-        rows = []
-        for key, size, version in read_list(data, name):
-            unknown = size is None or version is None
-            rows.append(Row(self._name(key), key, -1 if unknown else int(size or 0), "" if unknown else str(version)))
-        return rows
-
-    def _name(self, key: str) -> str:
-        key = key or self.source.url.rpartition("/")[2]  # the source is one object
-        if self.options.command == "decrypt":
-            return key.removesuffix(self.options.suffix) if self.options.suffix else key
-        return key + self.options.suffix
-
     def _update(self, sealed: Manifest | None) -> None:
         """List once more: what is new is added, what has changed is done again."""
         known = {row.source: row for row in self.manifest.rows}
-        for row in self._rows(sealed):
+        for row in self.listing.rows(sealed):
             old = known.get(row.source)
             if old is None:
                 self.manifest.rows.append(row)
@@ -308,7 +199,7 @@ class Run:
             if options.envelope:
                 raise Refused(f"{self.target.url} has no manifest, which --envelope needs")
             job = Job(secrets.token_hex(16), "encrypt", "", self.target.url, {"bind_names": options.bind_names})
-            there = Manifest(job, self._rows(None))
+            there = Manifest(job, self.listing.rows(None))
             for row in there.rows:
                 row.state, row.out_size, row.out_version = DONE, row.size, row.version
         self._manifest = there
@@ -365,6 +256,7 @@ class Run:
         self._save()
         self._keep_records(anew=True)
         self.progress.objects = len(numbers)
+        self.progress.bytes = sum(max(there.rows[number].size, 0) for number in numbers)
         self._dispatch("rewrap", numbers)
         job.finished = not self.progress.errors
         self._save()
@@ -374,8 +266,9 @@ class Run:
     def _verify(self) -> None:
         manifest = Manifest.load(self.target)
         if manifest is None:
-            rows = self._rows(None)
+            rows = self.listing.rows(None)
             manifest = Manifest(Job("", "verify", self.source.url, self.target.url), rows)
+            self.config.records = self.listing.records
         else:
             job = manifest.job
             if job.command == "decrypt":
