@@ -19,6 +19,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -107,6 +108,7 @@ class Test:
         self.store = Store(seed=arguments.seed)
         self.direct = storage.open_storage("s3://bucket/sealed", {"endpoint_url": self.store.moto.url})
         self.sizes: dict[str, int] = {}
+        self.cluster: Any = None
         self.driver_kills = 0
         self.killer = Killer(arguments.seed, arguments.interval)
         streaming_aead.register()
@@ -269,8 +271,10 @@ class Test:
         assert self.killer.kills >= self.arguments.kills and self.driver_kills == 2
 
     def close(self) -> None:
-        self.cluster.shutdown()
+        if self.cluster is not None:
+            self.cluster.shutdown()
         self.store.close()
+        shutil.rmtree(self.folder)
 
 
 def main() -> None:
@@ -278,16 +282,19 @@ def main() -> None:
     parser.add_argument("--objects", type=int, default=2000)
     parser.add_argument("--largest", type=size, default=200 << 20)
     parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--interval", type=float, default=2.5, help="seconds between kills, about")
+    parser.add_argument("--interval", type=float, default=3, help="seconds between kills, about")
     parser.add_argument("--rate", type=float, default=0.5, help="8 %% of requests fail at 1")
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
     begin = time.monotonic()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     test = Test(arguments)
-    test.run()
-    test.close()
+    try:
+        test.run()
+    finally:
+        test.close()
     print(f"passed in {time.monotonic() - begin:.0f} s")
 
 

@@ -16,7 +16,7 @@ from .transfer import memory_of
 from .worker import Config
 
 #: A row that as many workers died with is given to a worker alone, and if they go on dying, it is the row.
-SUSPECT, POISON = 4, 3
+SUSPECT = 4
 #: Workers that die one after the other, without anything done in between, before the job is given up.
 DEATHS_IN_A_ROW = 20
 
@@ -167,8 +167,8 @@ class Dispatcher:
             self.progress.retries += 1
             if number == alone:
                 self._died_alone[number] = self._died_alone.get(number, 0) + 1
-                if self._died_alone[number] >= POISON:
-                    self._fail(number, f"{POISON} workers have died of this object alone", left)
+                if self._died_alone[number] >= self.attempts:
+                    self._fail(number, f"{self.attempts} workers have died of this object alone", left)
                     continue
             if self._failed_with[number] >= SUSPECT:
                 self._suspects.append(number)
