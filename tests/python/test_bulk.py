@@ -564,7 +564,7 @@ class ObjectStore(Case):
         self.store.proxy.hook, self.store.proxy.rate = None, 0
 
     def fill(self, sizes: list[int]) -> dict[str, bytes]:
-        content = self.content(sizes)
+        content = {name.replace("o b", "o b+%20ä&=~'()"): data for name, data in self.content(sizes).items()}
         for name, data in content.items():
             self.store.put(f"{self.prefix}/raw/{name}", data)
         return content

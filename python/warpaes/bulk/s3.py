@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+import urllib.parse
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ import urllib3.exceptions
 from botocore.config import Config
 from botocore.parsers import ResponseParserError
 
+from .s3_http import Http
 from .storage import (
     PARTS_IN_FLIGHT,
     Attempt,
@@ -29,6 +31,7 @@ from .storage import (
 )
 
 MAX_KEY_BYTES = 1024
+CONNECTIONS = 64
 
 #: What an object says of the attempt that wrote it. Metadata are set when an upload begins, so a digest of what is
 #: still to come cannot be there; the attempt's number is as good: whoever finds its own has been heard.
@@ -50,6 +53,7 @@ PERMANENT = {
     "MethodNotAllowed",
     "NoSuchBucket",
     "NotImplemented",
+    "PermanentRedirect",
     "SignatureDoesNotMatch",
 }
 #: Mistakes in how the client was set up.
@@ -88,18 +92,32 @@ class S3Storage(Storage):
         self.put_options: dict[str, str] = dict(options.get("put") or {})
         self.tries = int(options.get("tries") or 8)
         timeout = float(options.get("timeout") or 60)
-        self.client: Any = boto3.session.Session().client(
-            "s3",
-            endpoint_url=options.get("endpoint_url"),
-            region_name=options.get("region_name"),
-            config=Config(
-                connect_timeout=min(10, timeout),
-                read_timeout=timeout,
-                max_pool_connections=64,
-                # Tries are counted here, so that a lost answer is known as one.
-                retries={"mode": "standard", "total_max_attempts": 1},
-            ),
+        timeouts = min(10, timeout), timeout
+        # Tries are counted here, so that a lost answer is known as one.
+        retries = {"mode": "standard", "total_max_attempts": 1}
+        config = Config(
+            connect_timeout=timeouts[0], read_timeout=timeouts[1], max_pool_connections=CONNECTIONS, retries=retries
         )
+        session = boto3.session.Session()
+
+        def connect(region: str | None) -> Any:
+            return session.client("s3", endpoint_url=options.get("endpoint_url"), region_name=region, config=config)
+
+        self.client = connect(options.get("region_name"))
+        if not options.get("region_name") and not options.get("endpoint_url"):
+            region = self._region()
+            if region not in (None, self.client.meta.region_name):
+                self.client = connect(region)
+        self.http = Http(self.client, session.get_credentials(), self.bucket, CONNECTIONS, timeouts)
+        self.put_headers = self.http.headers(self.put_options)
+
+    def _region(self) -> str | None:
+        """Ask where the bucket is; who may not ask has to know."""
+        try:
+            answer = self.call(lambda: self.client.head_bucket(Bucket=self.bucket))
+        except (MissingError, PermanentError):
+            return None
+        return str(answer.get("BucketRegion") or "") or None
 
     def _name(self, key: str) -> str:
         return "/".join(part for part in (self.prefix, key) if part)
@@ -181,15 +199,14 @@ class S3Storage(Storage):
 
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
         """Get a range, if the object's ETag is the entry's."""
-        arguments: dict[str, Any] = {"Bucket": self.bucket, "Key": self._name(entry.key), "IfMatch": entry.version}
+        headers = {"If-Match": entry.version}
         if length == 0 and entry.size > 0:
             return b""
         if (offset, length) != (0, entry.size):
-            arguments["Range"] = f"bytes={offset}-{offset + length - 1}"
+            headers["Range"] = f"bytes={offset}-{offset + length - 1}"
 
         def get() -> bytes:
-            answer = self.client.get_object(**arguments)
-            data: bytes = answer["Body"].read()
+            data: bytes = self.http.send("GET", self._name(entry.key), headers).content
             if len(data) != length:
                 raise ConnectionError(f"{len(data)} of {length} bytes came")
             return data
@@ -198,19 +215,15 @@ class S3Storage(Storage):
 
     # --------------------------------------------------------------------------------------------------- writing
 
-    def conditions(self, replace: str | None) -> dict[str, str]:
-        """Return the header that a write depends on."""
-        return {"IfNoneMatch": "*"} if replace is None else {"IfMatch": replace}
-
     def metadata(self, attempt: Attempt) -> dict[str, str]:
         """Return what is kept beside an object."""
         return {ATTEMPT: attempt.id, **({KEY_ID: attempt.key_id} if attempt.key_id else {})}
 
-    def once(self, request: Callable[[], dict[str, Any]], key: str, attempt: Attempt) -> str:
+    def once(self, request: Callable[[], str], key: str, attempt: Attempt) -> str:
         """Make the request that lets an object appear; whether it did is found out if the answer is lost."""
         for number in range(self.tries):
             try:
-                return str(request()["ETag"])
+                return request()
             except FAILURES as error:
                 # Whatever was answered may be the answer to a second try of what the first one did.
                 try:
@@ -230,15 +243,14 @@ class S3Storage(Storage):
 
     def put_object(self, key: str, data: bytes | bytearray, replace: str | None, attempt: Attempt) -> str:
         """Write an object in one request."""
-        arguments = {
-            **self.put_options,
-            **self.conditions(replace),
-            "Bucket": self.bucket,
-            "Key": self._name(key),
-            "Metadata": self.metadata(attempt),
-            "Body": data,
+        headers = {
+            **self.put_headers,
+            **({"If-None-Match": "*"} if replace is None else {"If-Match": replace}),
+            **{f"x-amz-meta-{name}": value for name, value in self.metadata(attempt).items()},
         }
-        return self.once(lambda: self.client.put_object(**arguments), key, attempt)
+        return self.once(
+            lambda: str(self.http.send("PUT", self._name(key), headers, data).headers["ETag"]), key, attempt
+        )
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:
         """Write a small object."""
@@ -325,10 +337,13 @@ class _S3Upload(Upload):
 
     def _send_part(self, number: int, data: bytearray) -> dict[str, Any]:
         try:
-            arguments = {**self._arguments, "PartNumber": number, "Body": data, "ChecksumAlgorithm": "CRC32"}
-            answer = self._storage.call(lambda: self._storage.client.upload_part(**arguments), self._key)
-            named = {name: answer[name] for name in ("ETag", "ChecksumCRC32") if answer.get(name)}
-            return {"PartNumber": number, **named}
+            name, query = self._arguments["Key"], {"partNumber": number, "uploadId": self._arguments["UploadId"]}
+            answer = self._storage.call(
+                lambda: self._storage.http.send("PUT", name, {}, data, "?" + urllib.parse.urlencode(query)), self._key
+            )
+            part = {"PartNumber": number, "ETag": answer.headers["ETag"]}
+            checksum = answer.headers.get("x-amz-checksum-crc32")
+            return {**part, "ChecksumCRC32": checksum} if checksum else part
         finally:
             self._free.release()
 
@@ -339,11 +354,12 @@ class _S3Upload(Upload):
             self._send()
         arguments = {
             **self._arguments,
-            **self._storage.conditions(self._replace),
+            **({"IfNoneMatch": "*"} if self._replace is None else {"IfMatch": self._replace}),
             "MultipartUpload": {"Parts": [part.result() for part in self._parts]},
         }
+        client = self._storage.client
         return self._storage.once(
-            lambda: self._storage.client.complete_multipart_upload(**arguments), self._key, self._attempt
+            lambda: str(client.complete_multipart_upload(**arguments)["ETag"]), self._key, self._attempt
         )
 
     def abort(self) -> None:
