@@ -83,7 +83,7 @@ class Proxy:
             await self._ended.wait()
             server.close()
 
-        asyncio.run(serve())
+        asyncio.run(serve(), debug=False)
 
     def _fault(self, method: str, path: str) -> str:
         self.requests += 1

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import re
+import socket
 import urllib.parse
 import zlib
 from typing import Any
@@ -36,6 +37,8 @@ class Http:
             proxies=get_environ_proxies(url),
             timeout=timeouts,
             max_pool_connections=connections,
+            # Head and body go in two writes, of which the second must not wait for an answer to the first.
+            socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)],
         )
         members = client.meta.service_model.operation_model("PutObject").input_shape.members
         self._names = {name: member.serialization.get("name", name) for name, member in members.items()}

@@ -220,16 +220,12 @@ class LocalStorage(Storage):
         except FileNotFoundError:
             raise MissingError(f"{path}: no such file") from None
         try:
-            buffer = bytearray(length)
-            at = 0
-            while at < length:
-                got = os.preadv(descriptor, [memoryview(buffer)[at:]], offset + at)
-                if got == 0:
-                    break
-                at += got
-            if at < length or _version(os.fstat(descriptor)) != entry.version:
+            data = os.pread(descriptor, length, offset)
+            while len(data) < length and (more := os.pread(descriptor, length - len(data), offset + len(data))):
+                data += more
+            if len(data) < length or _version(os.fstat(descriptor)) != entry.version:
                 raise ChangedError(f"{path} has changed since it was listed")
-            return bytes(buffer)
+            return data
         finally:
             os.close(descriptor)
 

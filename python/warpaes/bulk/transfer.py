@@ -26,13 +26,13 @@ def memory_of(size: int, part: int) -> int:
 class ReadAhead:
     """An object in windows, of which the next are on their way while one is worked on; their digest in passing."""
 
-    def __init__(self, storage: Storage, entry: Entry, threads: Executor) -> None:
-        """Nothing is read yet."""
+    def __init__(self, storage: Storage, entry: Entry, threads: Executor, digest: bool) -> None:
+        """Nothing is read yet; `digest`: sha256 will be asked for."""
         self._storage, self._entry, self._threads = storage, entry, threads
         self.count = max(1, -(-entry.size // WINDOW))
         self._windows: dict[int, Future[bytes]] = {}
         self._lock = threading.Lock()
-        self._digest = hashlib.sha256()
+        self._digest = hashlib.sha256() if digest else None
         self._digested = 0
 
     def _fetch(self, index: int) -> bytes:
@@ -55,7 +55,8 @@ class ReadAhead:
         data = wanted.result()
         with self._lock:
             while (next_one := self._windows.get(self._digested)) is not None and next_one.done():
-                self._digest.update(next_one.result())
+                if self._digest is not None:
+                    self._digest.update(next_one.result())
                 self._digested += 1
             # The library's threads may be some windows apart.
             for i in [i for i in self._windows if i < min(index - 2, self._digested)]:
@@ -73,6 +74,7 @@ class ReadAhead:
 
     def sha256(self) -> str:
         """Read what nobody has read yet, and return the digest of the whole."""
+        assert self._digest is not None
         while self._digested < self.count:
             self.window(self._digested)
         return self._digest.hexdigest()
@@ -88,9 +90,9 @@ class ReadAhead:
 class Plain:
     """The bytes of an object as they are."""
 
-    def __init__(self, storage: Storage, entry: Entry, threads: Executor) -> None:
+    def __init__(self, storage: Storage, entry: Entry, threads: Executor, digest: bool = False) -> None:
         """Nothing is read yet."""
-        self.ahead = ReadAhead(storage, entry, threads)
+        self.ahead = ReadAhead(storage, entry, threads, digest)
 
     def pieces(self) -> Iterator[memoryview]:
         """Hand them out in order."""
@@ -105,9 +107,17 @@ class Plain:
 class Opened:
     """The plaintext of a sealed object. Every byte that is handed out is authentic."""
 
-    def __init__(self, storage: Storage, entry: Entry, threads: Executor, keyset: Keyset, associated: bytes) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        entry: Entry,
+        threads: Executor,
+        keyset: Keyset,
+        associated: bytes,
+        digest: bool = False,
+    ) -> None:
         """Find the key, and see that the end is there."""
-        self.ahead = ReadAhead(storage, entry, threads)
+        self.ahead = ReadAhead(storage, entry, threads, digest)
         try:
             self._reader = Reader(self.ahead.fill, keyset, associated, size=entry.size)
         except BaseException:

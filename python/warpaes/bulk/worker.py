@@ -258,8 +258,8 @@ class Worker:
     def _there(self, entry: Entry, keyset: Keyset | None) -> transfer.Plain | transfer.Opened:
         """Read what lies in the target."""
         if keyset is None:
-            return transfer.Plain(self.target, entry, self.requests)
-        return transfer.Opened(self.target, entry, self.requests, keyset, self._associated(entry.key))
+            return transfer.Plain(self.target, entry, self.requests, digest=True)
+        return transfer.Opened(self.target, entry, self.requests, keyset, self._associated(entry.key), digest=True)
 
     def _adopt(self, row: Row, keyset: Keyset | None) -> tuple[Entry, str] | None:
         """What an earlier attempt has made, if that is what lies there: it opens with the key, and has the content."""
@@ -293,7 +293,8 @@ class Worker:
         if row.size >= 0 and entry.size != row.size:
             raise ChangedError(f"{row.source} has {entry.size} bytes, and had {row.size}")
         name = self._associated(row.source)
-        with closing(transfer.Opened(self.source, entry, self.requests, self._old_keyset(row), name)) as there:
+        keyset = self._old_keyset(row)
+        with closing(transfer.Opened(self.source, entry, self.requests, keyset, name, digest=True)) as there:
             for _ in there.pieces():
                 pass
             if row.sha256 and there.ahead.sha256() != row.sha256:
