@@ -31,7 +31,8 @@ def figures(record: dict) -> str:
             table(header, lines),
             "One large object, and the most memory that the process had, Python and its libraries included:",
             table(["", "bytes", "", "memory"], large),
-            f"{human_bytes(workers['bytes'])} in 16 files: one worker {one} GB/s, two {two} GB/s.",
+            f"{human_bytes(workers['bytes'])} in 16 files: one worker {one} GB/s, with "
+            f"{workers['memory_1'] / (1 << 20):.0f} MiB of memory, two {two} GB/s.",
             f"*{host['cpu']}, {host['cores']} cores, which the object store (tools/bench_s3.py) shares; Python "
             f"{record['python']}, {versions}; {record['date'][:10]}, {commit_of(record)}. Whole commands, with their "
             "start.*",

@@ -129,9 +129,9 @@ def workers(key: Path, folder: Path) -> dict:
     for count in (1, 2):
         seconds = []
         for _ in range(3):
-            seconds.append(
-                bulk("encrypt", "-k", str(key), "--workers", str(count), str(source), str(folder / "out"))[0]
-            )
+            given = ["-k", str(key), "--workers", str(count)]
+            taken, row[f"memory_{count}"] = bulk("encrypt", *given, str(source), str(folder / "out"))
+            seconds.append(taken)
             shutil.rmtree(folder / "out")
         row[f"seconds_{count}"] = min(seconds)
     return row

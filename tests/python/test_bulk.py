@@ -231,6 +231,45 @@ class Files(Case):
         bulk("decrypt", "-k", self.key, "--suffix", ".sealed", self.source, self.folder / "out")
         self.assertEqual(self.files(self.folder / "out"), content)
 
+    def test_one_object_alone(self) -> None:
+        content = self.write([5000])
+        (path,) = [self.source / name for name in content]
+        self.assertEqual(bulk("encrypt", "-k", self.key, "--bind-names", path, self.target)[0], 0)
+        self.assertEqual(self.files(self.target).keys(), {path.name})
+        # Its manifest is not below it, so what it was encrypted with is said once more.
+        sealed, out = self.target / path.name, self.folder / "out"
+        self.assertEqual(bulk("decrypt", "-k", self.key, "--bind-names", sealed, out)[0], 0)
+        self.assertEqual(self.files(out), {path.name: content[path.relative_to(self.source).as_posix()]})
+
+    def test_verification_without_a_manifest(self) -> None:
+        self.write([10, 20, 30])
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        (self.target / manifest.NAME).unlink()
+        self.assertEqual(bulk("verify", "-k", self.key, self.target)[1]["done"], 3)
+        next(iter((self.target / "a/1").iterdir())).write_bytes(b"x" * 100)
+        status, report = bulk("verify", "-k", self.key, self.target)
+        self.assertEqual((status, report["done"], report["errors"]), (1, 2, 1))
+
+    def test_verify_reads_again_what_was_written(self) -> None:
+        self.write([10, 9_000_000])
+        written = storage.LocalStorage.create
+
+        def worse(self: Any, *arguments: Any) -> Any:
+            upload = written(self, *arguments)
+            original = upload.commit
+
+            def commit() -> str:
+                os.pwrite(upload._descriptor, b"!", 50)
+                return original()
+
+            upload.commit = commit
+            return upload
+
+        storage.LocalStorage.create = worse  # type: ignore[method-assign]
+        self.addCleanup(setattr, storage.LocalStorage, "create", written)
+        status, report = bulk("encrypt", "-k", self.key, "--verify", self.source, self.target)
+        self.assertEqual((status, report["errors"]), (1, 2))
+
     def test_lists_instead_of_listing(self) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
