@@ -21,8 +21,12 @@ from typing import Any
 import warpaes
 from support import needed
 
-needed("pyarrow")
-needed("fsspec")
+try:
+    needed("pyarrow")
+    needed("fsspec")
+except unittest.SkipTest as reason:
+    print(reason)
+    sys.exit(77)
 from warpaes.bulk import cli, job, keys, manifest, pool, storage, transfer, worker  # noqa: E402
 from warpaes.bulk.lock import Lock, LockedError  # noqa: E402
 
@@ -335,6 +339,7 @@ class Keys(Case):
         bulk("encrypt", "-k", self.key, self.source, self.target)
         keyset = warpaes.Keyset.parse(self.key.read_bytes())
         old = keyset.keys()[0]["key_id"]
+        self.assertIn("rotate KEY", refusal("rekey", "-k", self.key, self.target))
         new = keyset.rotate()
         self.key.write_bytes(keyset.to_json())
         self.assertEqual(bulk("rekey", "-k", self.key, self.target)[0], 0)

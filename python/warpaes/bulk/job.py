@@ -215,6 +215,8 @@ class Run:
             if any(row.state not in (DONE, REMOVED) for row in there.rows):
                 raise Refused(f"{self.target.url} has objects that were never encrypted: run that again first")
             self._choose_key(self.new_specs or self.specs)
+            if {row.key_id for row in there.rows} == {job.key_id} != {""}:
+                raise Refused(f"all of {self.target.url} is under the key {job.key_id}: give --new-key, or rotate KEY")
             job.id, job.command, job.finished = secrets.token_hex(16), "rekey", False
             job.options = {**job.options, "envelope": options.envelope, "template": options.template}
             for number, row in enumerate(there.rows):

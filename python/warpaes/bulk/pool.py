@@ -170,6 +170,7 @@ class RayPool(Pool):
             except self._ray.exceptions.RayActorError as error:
                 if isinstance(error, self._ray.exceptions.ActorDiedError) and "creation task" in str(error):
                     raise RuntimeError(f"no worker can be made: {error}") from error
+                self._ray.kill(worker[0])  # it may only be out of reach
                 self._workers[slot] = self._start()
                 reports.append((slot, None))
         return reports
