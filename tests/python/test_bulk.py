@@ -27,8 +27,8 @@ try:
 except unittest.SkipTest as reason:
     print(reason)
     sys.exit(77)
-from warpaes.bulk import cli, job, keys, manifest, pool, storage, transfer, worker  # noqa: E402
-from warpaes.bulk.lock import Lock, LockedError  # noqa: E402
+from warpaes.bulk import cli, job, keys, manifest, pool, storage, transfer, worker
+from warpaes.bulk.lock import Lock, LockedError
 
 SIZES = [0, 1, 4095, 4096, 100_003, storage.WINDOW - 1, storage.WINDOW, storage.WINDOW + 1, 3 * storage.WINDOW + 5]
 
