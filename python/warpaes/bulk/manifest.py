@@ -15,6 +15,8 @@ from .storage import FOLDER, Entry, MissingError, Storage
 
 NAME = FOLDER + "manifest.parquet"
 VERSION = 1
+#: Rows that are written at once: there are several times as many objects of Python's as rows meanwhile.
+GROUP = 1 << 15
 
 #: States of a row.
 PENDING, DONE, REMOVED, ERROR = "pending", "done", "removed", "error"
@@ -83,10 +85,13 @@ class Manifest:
 
     def to_bytes(self) -> bytes:
         """Return the Parquet file."""
-        columns = {name: [getattr(row, name) for row in self.rows] for name in SCHEMA.names}
-        note = {b"warpaes": json.dumps({"version": VERSION, **asdict(self.job)}).encode()}
+        schema = SCHEMA.with_metadata({b"warpaes": json.dumps({"version": VERSION, **asdict(self.job)}).encode()})
         out = io.BytesIO()
-        pq.write_table(pa.table(columns, schema=SCHEMA).replace_schema_metadata(note), out, compression="zstd")
+        with pq.ParquetWriter(out, schema, compression="zstd") as writer:
+            for begin in range(0, len(self.rows), GROUP):
+                rows = self.rows[begin : begin + GROUP]
+                columns = {name: [getattr(row, name) for row in rows] for name in schema.names}
+                writer.write_table(pa.table(columns, schema=schema))
         return out.getvalue()
 
     @staticmethod
