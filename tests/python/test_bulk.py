@@ -731,6 +731,22 @@ class ObjectStore(Case):
         self.assertEqual(self.store.get(name), b"somebody's")
         self.assertEqual(self.store.uploads(), [])
 
+    def test_names_that_only_object_stores_have(self) -> None:
+        for name in ("/x", "x", "a//b", "a/", "b/"):
+            self.store.put(f"{self.prefix}/raw/{name}", b"" if name == "b/" else name.encode())
+        status, report = self.encrypt()
+        self.assertEqual((status, report["done"]), (0, 4))
+        self.assertEqual(bulk("verify", "-k", self.key, *self.options, self.sealed)[1]["done"], 4)
+        status, report = bulk("decrypt", "-k", self.key, *self.options, self.sealed, self.folder / "out")
+        self.assertEqual((status, report["done"], report["errors"]), (1, 1, 3))
+        self.assertEqual(self.files(self.folder / "out"), {"x": b"x"})
+
+    def test_one_object_alone(self) -> None:
+        self.store.put(f"{self.prefix}/raw/a/one", b"1234")
+        self.raw += "/a/one"
+        self.assertEqual(self.encrypt()[0], 0)
+        self.check({"one": b"1234"}, self.key)
+
     def test_refusals_are_not_tried_again(self) -> None:
         began = self.store.proxy.requests
         said = refusal("encrypt", "-k", self.key, *self.options, self.raw, "s3://no-such-bucket/x")

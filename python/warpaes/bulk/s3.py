@@ -120,7 +120,7 @@ class S3Storage(Storage):
         return str(answer.get("BucketRegion") or "") or None
 
     def _name(self, key: str) -> str:
-        return "/".join(part for part in (self.prefix, key) if part)
+        return f"{self.prefix}/{key}" if self.prefix and key else self.prefix or key
 
     def _say(self, key: str) -> str:
         return f"s3://{self.bucket}/{self._name(key)}"
@@ -176,8 +176,8 @@ class S3Storage(Storage):
             page = self.call(lambda: self.client.list_objects_v2(Bucket=self.bucket, Prefix=prefix, **token))  # noqa: B023
             for item in page.get("Contents", ()):
                 found = True
-                name = item["Key"][len(self.prefix) :].lstrip("/") if self.prefix else item["Key"]
-                if not name.endswith("/"):  # what consoles show as folders
+                name = item["Key"][len(self.prefix) + 1 :] if self.prefix else item["Key"]
+                if item["Size"] > 0 or not name.endswith("/"):  # consoles make empty ones for folders
                     yield Entry(name, item["Size"], item["ETag"])
             if not page.get("IsTruncated"):
                 break
