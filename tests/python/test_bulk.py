@@ -1,100 +1,25 @@
-"""warpaes bulk on files and on moto's S3 server; `make cluster-test` is the same with Ray, and workers that die."""
+"""warpaes bulk on files; test_bulk_s3.py has object storage, and `make cluster-test` Ray, and workers that die."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import io
-import json
 import os
-import pathlib
 import random
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
 from typing import Any
 
 import warpaes
+from bulk_case import SIZES, Case, bulk, refusal, tink_open
 from support import needed
-
-try:
-    needed("pyarrow")
-    needed("fsspec")
-except unittest.SkipTest as reason:
-    print(reason)
-    sys.exit(77)
 from warpaes.bulk import cli, job, keys, manifest, pool, storage, transfer, worker
 from warpaes.bulk.lock import Lock, LockedError
-
-SIZES = [0, 1, 4095, 4096, 100_003, storage.WINDOW - 1, storage.WINDOW, storage.WINDOW + 1, 3 * storage.WINDOW + 5]
-
-
-def bulk(*arguments: str | os.PathLike[str]) -> tuple[int, dict[str, Any]]:
-    """Exit status and report of the command, run in this process."""
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        status = cli.main([str(argument) for argument in arguments] + ["-q", "--json"])
-    return status, json.loads(out.getvalue() or "{}")
-
-
-def refusal(*arguments: str | os.PathLike[str]) -> str:
-    """What the command says when it does not begin."""
-    said = io.StringIO()
-    with contextlib.redirect_stderr(said):
-        status = cli.main([str(argument) for argument in arguments] + ["-q"])
-    assert status == 2, (status, said.getvalue())
-    return said.getvalue()
-
-
-def tink_open(keyset: bytes, sealed: bytes, associated: bytes = b"") -> bytes:
-    """The plaintext, by Tink."""
-    from tink import json_proto_keyset_format, secret_key_access, streaming_aead
-
-    streaming_aead.register()
-    handle = json_proto_keyset_format.parse(keyset.decode(), secret_key_access.TOKEN)
-    primitive = handle.primitive(streaming_aead.StreamingAead)
-    with primitive.new_decrypting_stream(io.BytesIO(sealed), associated) as stream:
-        data: bytes = stream.read()
-    return data
-
-
-class Case(unittest.TestCase):
-    def setUp(self) -> None:
-        self.folder = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.key = self.folder / "key.json"
-        self.key.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_4KB").to_json())
-        self.key2 = self.folder / "key2.json"
-        self.key2.write_bytes(warpaes.Keyset.generate("AES128_GCM_HKDF_1MB").to_json())
-        self.source, self.target = self.folder / "source", self.folder / "target"
-
-    def content(self, sizes: list[int]) -> dict[str, bytes]:
-        generator = random.Random(7)
-        return {f"a/{i}/o b.{size}": generator.randbytes(size) for i, size in enumerate(sizes)}
-
-    def write(self, sizes: list[int]) -> dict[str, bytes]:
-        content = self.content(sizes)
-        for name, data in content.items():
-            (self.source / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.source / name).write_bytes(data)
-        return content
-
-    def files(self, folder: pathlib.Path) -> dict[str, bytes]:
-        """What lies in a folder, without what is bulk's own."""
-        return {
-            path.relative_to(folder).as_posix(): path.read_bytes()
-            for path in folder.rglob("*")
-            if path.is_file() and storage.FOLDER not in path.relative_to(folder).as_posix()
-        }
-
-    def load(self, folder: pathlib.Path) -> manifest.Manifest:
-        there = manifest.Manifest.load(storage.open_storage(str(folder)))
-        assert there is not None
-        return there
 
 
 class Files(Case):
@@ -583,175 +508,6 @@ class Dying(Case):
         bulk("decrypt", "-k", self.key, self.target, self.folder / "out")
         self.assertEqual(self.files(self.folder / "out"), content)
         self.assertFalse(list(self.target.rglob(f"*{storage.PART}*")))
-
-
-class ObjectStore(Case):
-    """S3, by moto, behind a proxy that fails where a test wants it."""
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        for name in ("moto", "boto3", "flask"):
-            needed(name)
-        from faulty_s3 import Store
-
-        cls.store = Store(slow=0.1)
-        cls.addClassCleanup(cls.store.close)
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.addCleanup(self.quiet)
-        self.prefix = self.id().rpartition(".")[2]
-        self.raw, self.sealed = (f"s3://bucket/{self.prefix}/{name}" for name in ("raw", "sealed"))
-        self.options = ["--endpoint-url", self.store.proxy.url, "--timeout", "20"]
-
-    def quiet(self) -> None:
-        self.store.proxy.hook, self.store.proxy.rate = None, 0
-
-    def fill(self, sizes: list[int]) -> dict[str, bytes]:
-        content = {name.replace("o b", "o b+%20ä&=~'()"): data for name, data in self.content(sizes).items()}
-        for name, data in content.items():
-            self.store.put(f"{self.prefix}/raw/{name}", data)
-        return content
-
-    def check(self, content: dict[str, bytes], key: pathlib.Path) -> None:
-        """The dataset is complete and right, and nothing else is there."""
-        keyset = warpaes.Keyset.parse(key.read_bytes())
-        names = self.store.keys(f"{self.prefix}/sealed/")
-        objects = {name.split("/", 2)[2] for name in names if storage.FOLDER not in name}
-        self.assertEqual(objects, set(content))
-        for name, data in content.items():
-            with warpaes.open(self.store.get(f"{self.prefix}/sealed/{name}"), keyset=keyset) as file:
-                self.assertEqual(file.read(), data)
-        self.assertEqual(self.store.uploads(), [])
-        self.assertEqual([name for name in names if name.endswith("/lock")], [])
-
-    def encrypt(self, *options: str) -> tuple[int, dict[str, Any]]:
-        return bulk("encrypt", "-k", self.key, *options, *self.options, self.raw, self.sealed)
-
-    def test_there_and_back(self) -> None:
-        content = self.fill([*SIZES, 25_000_000])
-        self.assertEqual(self.encrypt()[0], 0)
-        self.check(content, self.key)
-        self.assertEqual(bulk("verify", "-k", self.key, *self.options, self.sealed)[0], 0)
-        keys_given = ("-k", self.key, "--new-key", self.key2)
-        self.assertEqual(bulk("rekey", *keys_given, *self.options, self.sealed)[0], 0)
-        self.check(content, self.key2)
-        self.assertEqual(bulk("decrypt", "-k", self.key2, *self.options, self.sealed, self.folder / "out")[0], 0)
-        self.assertEqual(self.files(self.folder / "out"), content)
-
-    def once(self, pattern: str, fault: str) -> list[str]:
-        """Let this happen to the first request of a kind."""
-        from faulty_s3 import matches
-
-        happened: list[str] = []
-
-        def hook(method: str, path: str) -> str:
-            if not happened and matches(pattern, method, path):
-                happened.append(path)
-                return fault
-            return ""
-
-        self.store.proxy.hook = hook
-        return happened
-
-    def test_lost_answers_of_what_makes_objects_appear(self) -> None:
-        for number, (size, pattern) in enumerate(
-            [
-                (100, r"PUT .*/sealed/a.*"),
-                (20_000_000, r"POST .*/sealed/a.*uploadId=.*"),
-                (20_000_000, r"POST .*\?uploads"),
-            ]
-        ):
-            with self.subTest(pattern):
-                self.prefix = f"lost{number}"
-                self.raw, self.sealed = (f"s3://bucket/{self.prefix}/{name}" for name in ("raw", "sealed"))
-                content = self.fill([size])
-                happened = self.once(pattern, "lost")
-                status, report = self.encrypt()
-                self.assertEqual((len(happened), status, report["retries"]), (1, 0, 0), report)
-                self.check(content, self.key)
-
-    def test_every_kind_of_fault(self) -> None:
-        content = self.fill([0, 10, 5000] * 20 + [20_000_000, 9_000_000])
-        self.store.proxy.rate = 1.5
-        before = dict(self.store.proxy.counts)
-        self.assertEqual(self.encrypt("--attempts", "20")[0], 0)
-        keys_given = ("-k", self.key, "--new-key", self.key2, "--attempts", "20")
-        self.assertEqual(bulk("rekey", *keys_given, *self.options, self.sealed)[0], 0)
-        self.quiet()
-        self.check(content, self.key2)
-        for name, count in self.store.proxy.counts.items():
-            self.assertGreater(count, before[name], name)
-
-    def test_orphans_of_a_dead_run_are_aborted(self) -> None:
-        content = self.fill([20_000_000])
-        key = f"{self.prefix}/sealed/{next(iter(content))}"
-        self.store.direct.create_multipart_upload(Bucket="bucket", Key=key)
-        self.store.direct.create_multipart_upload(Bucket="bucket", Key=f"{self.prefix}/somebody-else")
-        status, report = self.encrypt()
-        self.assertEqual((status, report["parts_swept"]), (0, 1))
-        self.assertEqual(self.store.uploads(), [f"{self.prefix}/somebody-else"])
-        self.store.direct.abort_multipart_upload(
-            Bucket="bucket",
-            Key=f"{self.prefix}/somebody-else",
-            UploadId=self.store.direct.list_multipart_uploads(Bucket="bucket")["Uploads"][0]["UploadId"],
-        )
-
-    def test_a_source_that_changes_on_the_way(self) -> None:
-        content = self.fill([25_000_000, 10])
-        name = next(iter(content))
-
-        def hook(method: str, path: str) -> str:
-            if method == "GET" and "/raw/" in path and "25000000" in path:
-                # Other ranges of it are asked for after this one.
-                self.store.proxy.hook = None
-                self.store.put(f"{self.prefix}/raw/{name}", b"new")
-            return ""
-
-        self.store.proxy.hook = hook
-        status, report = self.encrypt("--requests", "1")
-        self.assertEqual((status, report["errors"], report["done"]), (1, 1, 1))
-        del content[name]
-        self.check(content, self.key)
-
-    def test_somebody_elses_object_is_not_replaced(self) -> None:
-        content = self.fill([20_000_000])
-        name = f"{self.prefix}/sealed/{next(iter(content))}"
-        from faulty_s3 import matches
-
-        def hook(method: str, path: str) -> str:
-            if matches(r"POST .*uploadId=.*", method, path):
-                self.store.proxy.hook = None
-                self.store.put(name, b"somebody's")
-            return ""
-
-        self.store.proxy.hook = hook
-        status, report = self.encrypt()
-        self.assertEqual((status, report["errors"]), (1, 1))
-        self.assertEqual(self.store.get(name), b"somebody's")
-        self.assertEqual(self.store.uploads(), [])
-
-    def test_names_that_only_object_stores_have(self) -> None:
-        for name in ("/x", "x", "a//b", "a/", "b/"):
-            self.store.put(f"{self.prefix}/raw/{name}", b"" if name == "b/" else name.encode())
-        status, report = self.encrypt()
-        self.assertEqual((status, report["done"]), (0, 4))
-        self.assertEqual(bulk("verify", "-k", self.key, *self.options, self.sealed)[1]["done"], 4)
-        status, report = bulk("decrypt", "-k", self.key, *self.options, self.sealed, self.folder / "out")
-        self.assertEqual((status, report["done"], report["errors"]), (1, 1, 3))
-        self.assertEqual(self.files(self.folder / "out"), {"x": b"x"})
-
-    def test_one_object_alone(self) -> None:
-        self.store.put(f"{self.prefix}/raw/a/one", b"1234")
-        self.raw += "/a/one"
-        self.assertEqual(self.encrypt()[0], 0)
-        self.check({"one": b"1234"}, self.key)
-
-    def test_refusals_are_not_tried_again(self) -> None:
-        began = self.store.proxy.requests
-        said = refusal("encrypt", "-k", self.key, *self.options, self.raw, "s3://no-such-bucket/x")
-        self.assertIn("NoSuchBucket", said)
-        self.assertLess(self.store.proxy.requests - began, 5)
 
 
 if __name__ == "__main__":

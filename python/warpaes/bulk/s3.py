@@ -96,7 +96,10 @@ class S3Storage(Storage):
         # Tries are counted here, so that a lost answer is known as one.
         retries = {"mode": "standard", "total_max_attempts": 1}
         config = Config(
-            connect_timeout=timeouts[0], read_timeout=timeouts[1], max_pool_connections=CONNECTIONS, retries=retries
+            connect_timeout=timeouts[0],
+            read_timeout=timeouts[1],
+            max_pool_connections=CONNECTIONS,
+            retries=retries,
         )
         session = boto3.session.Session()
 
@@ -108,7 +111,7 @@ class S3Storage(Storage):
             region = self._region()
             if region not in (None, self.client.meta.region_name):
                 self.client = connect(region)
-        self.http = Http(self.client, session.get_credentials(), self.bucket, CONNECTIONS, timeouts)
+        self.http = self.call(lambda: Http(self.client, session.get_credentials(), self.bucket, CONNECTIONS, timeouts))
         self.put_headers = self.http.headers(self.put_options)
 
     def _region(self) -> str | None:

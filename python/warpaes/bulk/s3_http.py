@@ -22,6 +22,27 @@ CODE = re.compile(rb"<Code>\s*([^<\s]+)\s*</Code>")
 MESSAGE = re.compile(rb"<Message>([^<]*)</Message>")
 
 
+class Found(Exception):  # noqa: N818
+    """A request that was stopped before it was sent."""
+
+
+def where(client: Any, bucket: str) -> str:
+    """Return the URL by which a client would ask for the object `x`."""
+
+    def stop(request: Any, **others: Any) -> None:
+        raise Found(request.url)
+
+    event = "before-send.s3.GetObject"
+    client.meta.events.register_first(event, stop)
+    try:
+        client.get_object(Bucket=bucket, Key="x")
+    except Found as found:
+        return str(found)
+    finally:
+        client.meta.events.unregister(event, stop)
+    raise AssertionError
+
+
 class Http:
     """Requests for the objects of one bucket, from any number of threads."""
 
@@ -29,7 +50,7 @@ class Http:
         self, client: Any, credentials: Any, bucket: str, connections: int, timeouts: tuple[float, float]
     ) -> None:
         """Take a client of boto3's for where the bucket is, and the session's credentials."""
-        url = client.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": "x"}).partition("?")[0]
+        url = where(client, bucket)
         self._base = url.removesuffix("x")
         self._credentials, self._region = credentials, client.meta.region_name
         self._session = URLLib3Session(
