@@ -330,6 +330,21 @@ class Keys(Case):
         one.close()
         self.assertEqual(len(set(found)), 1)
 
+    def test_more_than_one_keyset(self) -> None:
+        content = self.write([10, 20])
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        both = ("-k", self.key2, "-k", self.key)
+        self.assertEqual(bulk("decrypt", *both, self.target, self.folder / "out")[0], 0)
+        self.assertEqual(self.files(self.folder / "out"), content)
+        for envelope in ("job", "object"):
+            target, out = self.folder / envelope, self.folder / ("o" + envelope)
+            bulk("encrypt", "-k", self.key, "--envelope", envelope, self.source, target)
+            self.assertEqual(bulk("decrypt", *both, target, out)[0], 0)
+        for name in ("one", "two"):
+            (self.folder / name).write_bytes(warpaes.Keyset.from_raw("AES256_GCM_HKDF_4KB", os.urandom(32)).to_json())
+        clash = ("-k", self.folder / "one", "-k", self.folder / "two")
+        self.assertIn("another key 1", refusal("verify", *clash, self.target))
+
     def test_keys_from_the_environment_and_descriptors(self) -> None:
         self.write([10])
         os.environ["BULK_KEY"] = self.key.read_text()

@@ -48,6 +48,8 @@ class Run:
         self.new_specs = [keys.KeySpec.read(place) for place in options.new_key]
         if not self.specs:
             raise Refused("-k is missing: a keyset")
+        keys.merged(self.specs)  # what is wrong with them is said before workers are started
+        keys.merged(self.new_specs)
         self.config = Config(
             command=options.command, source=options.source, target=options.target,
             source_options=options.source_options, target_options=options.target_options,

@@ -87,6 +87,19 @@ class KeySpec:
         return KeysetSource(Keyset.parse(self.keyset), self.name)
 
 
+def merged(specs: list[KeySpec]) -> Keyset | None:
+    """Return the first keyset with the keys of the others, which only decrypt."""
+    if not specs:
+        return None
+    all_of_them = json.loads(Keyset.parse(specs[0].keyset).to_json())
+    keys = {key["keyId"]: key for key in all_of_them["key"]}
+    for spec in specs[1:]:
+        for key in json.loads(Keyset.parse(spec.keyset).to_json())["key"]:
+            if keys.setdefault(key["keyId"], key)["keyData"] != key["keyData"]:
+                raise ValueError(f"{spec.name} has another key {key['keyId']} than an earlier keyset: leave one out")
+    return Keyset.parse(json.dumps({**all_of_them, "key": list(keys.values())}))
+
+
 def key_ids(keyset: Keyset) -> list[int]:
     """Return the numbers of a keyset's keys, the primary one first."""
     keys = keyset.keys()

@@ -108,11 +108,9 @@ class Worker:
         self.target = open_storage(config.target, config.target_options)
         sources: list[keys.KeySource] = [spec.open() for spec in config.key]
         self.new_sources: list[keys.KeySource] = [spec.open() for spec in config.new_key]
-        direct = Keyset.parse(config.key[0].keyset) if config.key else None
-        self.old_keys = keys.Keyring(direct, sources, config.records)
+        self.old_keys = keys.Keyring(keys.merged(config.key), sources, config.records)
         if config.new_key:
-            direct = Keyset.parse(config.new_key[0].keyset)
-            self.new_keys = keys.Keyring(direct, self.new_sources, config.records)
+            self.new_keys = keys.Keyring(keys.merged(config.new_key), self.new_sources, config.records)
         else:
             self.new_keys, self.new_sources = self.old_keys, sources
         self.budget = Budget(config.memory)
