@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import os
 import pathlib
 import re
 import unittest
@@ -179,6 +180,25 @@ class ObjectStore(Case):
         self.raw += "/a/one"
         self.assertEqual(self.encrypt()[0], 0)
         self.check({"one": b"1234"}, self.key)
+
+    def test_data_keys_under_a_key_manager(self) -> None:
+        import boto3
+
+        os.environ["AWS_ENDPOINT_URL_KMS"] = self.store.moto.url
+        self.addCleanup(os.environ.pop, "AWS_ENDPOINT_URL_KMS")
+        manager = "aws-kms://" + boto3.client("kms").create_key()["KeyMetadata"]["Arn"]
+        content = self.fill([0, 10, 5000])
+        self.assertIn("give --envelope", refusal("encrypt", "-k", manager, *self.options, self.raw, self.sealed))
+        for envelope in ("job", "object"):
+            sealed, out = f"{self.sealed}-{envelope}", self.folder / envelope
+            how = ("--envelope", envelope, *self.options)
+            self.assertEqual(bulk("encrypt", "-k", self.key, *how, self.raw, sealed)[0], 0)
+            moved = ("-k", self.key, "--new-key", manager, *self.options, sealed)
+            self.assertEqual(bulk("rewrap", *moved)[0], 0)
+            self.assertEqual(bulk("verify", "-k", self.key, *self.options, sealed)[0], 1)
+            self.assertEqual(bulk("rekey", "-k", manager, *how, "--drop-old-keys", sealed)[0], 0)
+            self.assertEqual(bulk("decrypt", "-k", manager, *self.options, sealed, out)[0], 0)
+            self.assertEqual(self.files(out), content)
 
     def test_refusals_are_not_tried_again(self) -> None:
         began = self.store.proxy.requests

@@ -63,7 +63,8 @@ def _keys(parser: argparse.ArgumentParser, new: str | None) -> None:
         default=[],
         metavar="KEY",
         required=True,
-        help="Tink keyset: a file, env:NAME or fd:N; more than one: the others only decrypt",
+        help="Tink keyset: a file, env:NAME or fd:N; with --envelope also a key source: aws-kms://…, "
+        "vault-transit://…, pkcs11:…, tpm2:; more than one: the others only decrypt",
     )
     if new:
         group.add_argument("--new-key", action="append", default=[], metavar="KEY", help=new)

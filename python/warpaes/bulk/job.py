@@ -178,6 +178,8 @@ class Run:
             job.key_id = record["key_id"]
         elif options.envelope == "object":
             job.key_id = ""
+        elif specs[0].keyset is None:
+            raise Refused(f"{specs[0].name} wraps data keys: give --envelope job or object")
         else:
             job.key_id = str(keys.key_ids(Keyset.parse(specs[0].keyset))[0])
 

@@ -11,13 +11,15 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from .. import files
+from .. import files, keysources
 from .._native import Keyset
-from ..exceptions import FormatError, InvalidTag
+from ..exceptions import FormatError, InvalidTag, InvalidUnwrap
 from .storage import FOLDER, PermanentError
 
 #: What binds a wrapped key to its purpose and its id.
 LABEL = b"warpaes bulk data key "
+#: What -k takes as a key source's URL; everything else is a keyset.
+URLS = ("aws-kms", "pkcs11", "tpm2", "vault-transit", "vault-transit+http")
 
 
 class KeySource(Protocol):
@@ -55,6 +57,26 @@ class KeysetSource:
             raise PermanentError(f"no key of {self.name} has wrapped this data key: give the one that has") from None
 
 
+class UrlSource:
+    """A key source of the package's: a key manager, a token or a TPM. Each worker asks it by itself."""
+
+    def __init__(self, url: str) -> None:
+        """Take its URL; nobody is asked yet."""
+        self._source = keysources.from_url(url)
+        self.name = self._source.name
+
+    def wrap(self, data_key: bytes, associated_data: bytes) -> bytes:
+        """Encrypt a data key."""
+        return self._source.wrap(data_key, associated_data)
+
+    def unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
+        """Decrypt a data key; a source that cannot be reached now may be asked again."""
+        try:
+            return self._source.unwrap(wrapped, associated_data)
+        except (InvalidUnwrap, keysources.DeniedError, keysources.UnknownKeyError) as error:
+            raise PermanentError(f"{self.name} does not unwrap this data key: {error}") from error
+
+
 def read_secret(place: str) -> bytes:
     """Read a keyset from a file, a descriptor (fd:N) or a variable of the environment (env:NAME)."""
     kind, separator, rest = place.partition(":")
@@ -71,32 +93,37 @@ def read_secret(place: str) -> bytes:
 
 @dataclass(frozen=True)
 class KeySpec:
-    """Where a key is kept, as a worker is told: a keyset itself, which has no other way to other machines."""
+    """Where a key is kept, as a worker is told: a keyset itself, which has no other way to other machines, or a URL."""
 
     name: str
-    keyset: bytes = field(repr=False)
+    keyset: bytes | None = field(repr=False)
 
     @staticmethod
     def read(place: str) -> KeySpec:
         """Read what -k names."""
         kind = place.partition(":")[0]
+        if kind in URLS:
+            return KeySpec(place, None)
         return KeySpec(place if kind in ("env", "fd") else "file:" + os.path.basename(place), read_secret(place))
 
-    def open(self) -> KeysetSource:
+    def open(self) -> KeySource:
         """Return the source."""
+        if self.keyset is None:
+            return UrlSource(self.name)
         return KeysetSource(Keyset.parse(self.keyset), self.name)
 
 
 def merged(specs: list[KeySpec]) -> Keyset | None:
-    """Return the first keyset with the keys of the others, which only decrypt."""
-    if not specs:
+    """Return the first keyset with the keys of the others, which only decrypt; None if there are only URLs."""
+    keysets = [(spec.name, spec.keyset) for spec in specs if spec.keyset is not None]
+    if not keysets:
         return None
-    all_of_them = json.loads(Keyset.parse(specs[0].keyset).to_json())
+    all_of_them = json.loads(Keyset.parse(keysets[0][1]).to_json())
     keys = {key["keyId"]: key for key in all_of_them["key"]}
-    for spec in specs[1:]:
-        for key in json.loads(Keyset.parse(spec.keyset).to_json())["key"]:
+    for name, keyset in keysets[1:]:
+        for key in json.loads(Keyset.parse(keyset).to_json())["key"]:
             if keys.setdefault(key["keyId"], key)["keyData"] != key["keyData"]:
-                raise ValueError(f"{spec.name} has another key {key['keyId']} than an earlier keyset: leave one out")
+                raise ValueError(f"{name} has another key {key['keyId']} than an earlier keyset: leave one out")
     return Keyset.parse(json.dumps({**all_of_them, "key": list(keys.values())}))
 
 
