@@ -102,7 +102,8 @@ class ObjectStore(Case):
                 content = self.fill([size])
                 happened = self.once(pattern, "lost")
                 status, report = self.encrypt()
-                self.assertEqual((len(happened), status, report["retries"]), (1, 0, 0), report)
+                found = (len(happened), status, report["retries"], report["adopted"])
+                self.assertEqual(found, (1, 0, 0, 0), report)
                 self.check(content, self.key)
 
     def test_every_kind_of_fault(self) -> None:
