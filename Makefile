@@ -10,7 +10,7 @@ sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' 'lab/*
 
 each_source = printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 32
 
-.PHONY: help demo test gpu-test bench python-bench provider-bench deb asan tsan faults fuzz cuda clang tidy docs pages format check-format wheel install uninstall install-lab clean
+.PHONY: help demo test gpu-test bench python-bench bulk-bench cluster-test provider-bench deb asan tsan faults fuzz cuda clang tidy docs pages format check-format wheel install uninstall install-lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -38,9 +38,19 @@ python-bench: ## the Python package beside pyca/cryptography, Tink, cryptotensor
 	@tools/build default warpaes_python
 	@PYTHONPATH=build/default/python .venv/tests/bin/python3 -B tools/python_bench.py
 
+bulk-bench: ## `warpaes bulk` beside a loop of pyca and boto3, large objects and their memory; a record in bench/results
+	@tools/setup test
+	@tools/build default warpaes_python
+	@PYTHONPATH=build/default/python .venv/tests/bin/python3 -B tools/bulk_bench.py
+
 provider-bench: ## the provider beside OpenSSL's default one; a record in bench/results
 	@tools/build default warpaes_provider provider_speed
 	@tools/provider_bench.py
+
+cluster-test: ## `warpaes bulk` on a Ray cluster in this machine, with a faulty object store and workers that are killed
+	@tools/setup cluster
+	@tools/build default warpaes_python
+	@PYTHONPATH=build/default/python .venv/cluster/bin/python3 -B tests/cluster/cluster_test.py $(CLUSTER_TEST_OPTIONS)
 
 asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@tools/setup test

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes docs/performance.md, docs/lab-profile.md, the plots, the lab's pages and the figures of README.md,
-docs/planner.md, docs/python.md and docs/lab.md from bench/results.
+docs/planner.md, docs/python.md, docs/bulk.md and docs/lab.md from bench/results.
 
 report.py          writes them
 report.py --check  fails if they are not what the records say
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import bulk_page
 import lab_pages
 import planner
 import plots
@@ -389,6 +390,7 @@ def everything() -> dict[str, str]:
         said = f"Five published studies of AES on GPUs, measured again by [the lab](docs/lab.md):\n\n{said}"
     files = render(load(), (ROOT / "README.md").read_text(), said)
     files |= python_page.render((ROOT / python_page.PAGE).read_text())
+    files |= bulk_page.render((ROOT / bulk_page.PAGE).read_text())
     files |= provider_page.render((ROOT / provider_page.PAGE).read_text())
     files |= planner.render(planner.load(), (ROOT / "docs/planner.md").read_text())
     none = "There is no record yet: `warpaes lab run` makes one of the machine it runs on."

@@ -12,6 +12,14 @@ def main() -> None:
     """Become the command, or run what is Python."""
     if sys.argv[1:2] == ["qkd"]:
         sys.exit(importlib.import_module("warpaes.qkd").main(sys.argv[2:]))
+    if sys.argv[1:2] == ["bulk"]:
+        try:
+            from .bulk.cli import main as bulk
+        except ModuleNotFoundError as error:
+            sys.exit(
+                f"warpaes bulk: {error.name} is missing: pip install 'warpaes[bulk]', or 'warpaes[ray]' for clusters"
+            )
+        sys.exit(bulk(sys.argv[2:]))
     command = pathlib.Path(__file__).parent / "bin" / "warpaes"
     if not command.exists():
         sys.exit("warpaes: this package was built without the command")

@@ -31,4 +31,6 @@ version = subprocess.run([sys.argv[1], "--version"], capture_output=True, text=T
 assert version.startswith(f"warpaes {warpaes.__version__}"), version
 libraries = subprocess.run(["ldd", warpaes.get_library()], capture_output=True, text=True, check=True).stdout
 assert "libcrypto" not in libraries and "not found" not in libraries, libraries
+bulk = subprocess.run([sys.argv[1], "bulk", "status", "."], capture_output=True, text=True)
+assert bulk.returncode == 1 and "pip install 'warpaes[bulk]'" in bulk.stderr, bulk
 print(f"warpaes {warpaes.__version__} works from the wheel")

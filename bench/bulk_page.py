@@ -1,0 +1,47 @@
+"""The figures of docs/bulk.md: the newest record of bench/results/bulk."""
+
+from __future__ import annotations
+
+from records import RESULTS, read
+from text import commit_of, human_bytes, number, table, with_figures
+
+PAGE = "docs/bulk.md"
+
+
+def figures(record: dict) -> str:
+    lines = []
+    for row in record["small"]:
+        cells = [f"{1 / row[name]:.0f}" for name in ("loop_seconds", "seconds_1", "seconds_2")]
+        times = [f"{row['loop_seconds'] / row[name]:.1f}" for name in ("seconds_1", "seconds_2")]
+        lines.append([f"{1000 * row['latency']:.0f} ms", cells[0], cells[1], times[0], cells[2], times[1]])
+    first = record["small"][0]
+    header = ["answers after", "a loop", "one worker", "times as fast", "two workers", "times as fast"]
+    large = [
+        [row["what"], human_bytes(row["bytes"]), f"{number(row['bytes'] / row['seconds'] / 1e9)} GB/s",
+         f"{row['memory'] / (1 << 20):.0f} MiB"]
+        for row in record["large"]
+    ]  # fmt: skip
+    workers = record["workers"]
+    one, two = (number(workers["bytes"] / workers[name] / 1e9) for name in ("seconds_1", "seconds_2"))
+    host, versions = record["host"], ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    return "\n\n".join(
+        [
+            f"Objects of {human_bytes(first['bytes'])} a second, from an object store, encrypted, and back to it: "
+            f"{first['objects']:,} by bulk, {first['looped']:,} of them by a loop of pyca/cryptography and boto3.",
+            table(header, lines),
+            "One large object, and the most memory that the process had, Python and its libraries included:",
+            table(["", "bytes", "", "memory"], large),
+            f"{human_bytes(workers['bytes'])} in 16 files: one worker {one} GB/s, with "
+            f"{workers['memory_1'] / (1 << 20):.0f} MiB of memory, two {two} GB/s.",
+            f"*{host['cpu']}, {host['cores']} cores, which the object store (tools/bench_s3.py) shares; Python "
+            f"{record['python']}, {versions}; {record['date'][:10]}, {commit_of(record)}. Whole commands, with their "
+            "start.*",
+        ]
+    )
+
+
+def render(page: str) -> dict[str, str]:
+    folder = RESULTS / "bulk"
+    records = sorted(read(folder) if folder.exists() else [], key=lambda record: record["date"])
+    none = "There is no record yet: `make bulk-bench` measures the machine it runs on."
+    return {PAGE: with_figures(page, figures(records[-1]) if records else none)}

@@ -1,0 +1,307 @@
+"""The command line of ``warpaes bulk``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import signal
+import sys
+from typing import Any
+
+from .._native import Keyset
+from ..exceptions import Error, KeysetError
+from .dispatch import StoppedError
+from .job import Run, status
+from .listing import Options, Refused
+from .lock import EXPIRY, LockedError
+from .progress import human
+from .storage import MissingError, PermanentError
+
+UNITS = {"k": 10, "m": 20, "g": 30}
+
+DESCRIPTION = """\
+Encrypts, decrypts, re-encrypts and verifies datasets: many objects at once, on this machine or on a Ray cluster.
+Sources: paths, s3:// and whatever fsspec opens. Targets: paths and s3://. What has been done stands in a manifest in
+the target; the same command again goes on from there."""
+
+EXAMPLES = """\
+examples:
+  warpaes bulk encrypt -k keyset.json s3://raw/2026 s3://vault/2026
+  warpaes bulk encrypt -k kek.json --envelope job --address auto s3://raw/2026 s3://vault/2026
+  warpaes bulk decrypt -k keyset.json s3://vault/2026 /data/2026
+  warpaes bulk rekey -k keyset.json --new-key new.json s3://vault/2026
+  warpaes bulk rewrap -k kek.json --new-key kek2.json s3://vault/2026
+  warpaes bulk status s3://vault/2026"""
+
+
+def size(text: str) -> int:
+    """Read a number of bytes: 512M, 2GiB."""
+    digits = text.lower().removesuffix("b").removesuffix("i")
+    try:
+        if digits[-1:] in UNITS:
+            return int(float(digits[:-1]) * 2 ** UNITS[digits[-1]])
+        return int(digits)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size: 512M") from None
+
+
+def pair(text: str) -> tuple[str, str]:
+    """Read NAME=VALUE."""
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
+def _keys(parser: argparse.ArgumentParser, new: str | None) -> None:
+    group = parser.add_argument_group("keys")
+    group.add_argument(
+        "-k",
+        "--key",
+        action="append",
+        default=[],
+        metavar="KEY",
+        required=True,
+        help="Tink keyset: a file, env:NAME or fd:N; with --envelope also a key source: aws-kms://…, "
+        "vault-transit://…, pkcs11:…, tpm2:; more than one: the others only decrypt",
+    )
+    if new:
+        group.add_argument("--new-key", action="append", default=[], metavar="KEY", help=new)
+
+
+def _envelope(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("envelopes")
+    group.add_argument(
+        "--envelope",
+        choices=["job", "object"],
+        default="",
+        help="a data key for the job or for each object, which KEY wraps; else KEY itself encrypts",
+    )
+    group.add_argument(
+        "--template",
+        default="AES256_GCM_HKDF_1MB",
+        choices=Keyset.templates(),
+        metavar="TEMPLATE",
+        help="of data keys (default: %(default)s; %(choices)s)",
+    )
+
+
+def _storage(parser: argparse.ArgumentParser, ends: int) -> None:
+    group = parser.add_argument_group("storage")
+    group.add_argument("--endpoint-url", metavar="URL", help="an object store with S3's interface")
+    if ends == 2:
+        group.add_argument("--source-endpoint-url", metavar="URL", help="another one for the source")
+    group.add_argument("--region", help="of the bucket")
+    group.add_argument("--timeout", type=float, default=60, metavar="S", help="for an answer (default: 60)")
+    group.add_argument(
+        "--put",
+        type=pair,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="argument for every object written, as boto3 names them: StorageClass=STANDARD_IA",
+    )
+
+
+def _work(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("workers")
+    group.add_argument(
+        "--address", metavar="ADDRESS", help="Ray cluster: auto, HOST:PORT or ray://…; needs warpaes[ray]"
+    )
+    group.add_argument(
+        "--workers",
+        type=int,
+        default=0,
+        metavar="N",
+        help="processes here, or actors there (default: 1 here, as many as there is room for there)",
+    )
+    group.add_argument("--cpus", type=float, default=1, metavar="N", help="an actor's cores, for Ray (default: 1)")
+    group.add_argument(
+        "--gpus", type=float, default=0, metavar="N", help="an actor's share of GPUs, for Ray (default: 0)"
+    )
+    group.add_argument("--backend", help="what computes (default: what the planner finds fastest)")
+    group.add_argument("--threads", type=int, default=32, metavar="N", help="objects at once in a worker (default: 32)")
+    group.add_argument(
+        "--requests",
+        type=int,
+        default=16,
+        metavar="N",
+        help="ranges and parts of large objects at once in a worker (default: 16)",
+    )
+    group.add_argument(
+        "--memory",
+        type=size,
+        default=256 << 20,
+        metavar="SIZE",
+        help="what objects on their way may take in a worker (default: 256M)",
+    )
+    group.add_argument("--attempts", type=int, default=5, metavar="N", help="tries at an object (default: 5)")
+    group.add_argument("--max-errors", type=int, metavar="N", help="give up when more objects than this have failed")
+    group.add_argument(
+        "--checkpoint", type=float, default=30, metavar="S", help="the manifest is saved so often (default: 30)"
+    )
+    group.add_argument(
+        "--lock-expiry",
+        type=float,
+        default=EXPIRY,
+        metavar="S",
+        help="after which a silent job of another machine loses its lock (default: 60)",
+    )
+
+
+def _telling(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("reports")
+    group.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    group.add_argument("--json", action="store_true", help="the report as JSON on standard output")
+    group.add_argument(
+        "--metrics", metavar="FILE", help="metrics in Prometheus' text format, written anew while it runs"
+    )
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser."""
+    parser = argparse.ArgumentParser(
+        "warpaes bulk", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, sentence: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=sentence, description=sentence)
+
+    for name, sentence in (
+        ("encrypt", "encrypt the objects of SOURCE to TARGET"),
+        ("decrypt", "decrypt the objects of SOURCE to TARGET"),
+    ):
+        each = command(name, sentence)
+        each.add_argument("source", metavar="SOURCE", help="an object or a folder")
+        each.add_argument("target", metavar="TARGET", help="a folder")
+        each.add_argument(
+            "--names", metavar="FILE", help="do not list, take these: Parquet (key, size, etag) or a name a line"
+        )
+        each.add_argument("--suffix", default="", help="after every name in the encrypted dataset (default: none)")
+        each.add_argument("--bind-names", action="store_true", help="an object's name is its associated data")
+        each.add_argument("--update", action="store_true", help="list the source again, and add what is new to a job")
+        each.add_argument("--overwrite", action="store_true", help="replace objects that exist in TARGET")
+        each.add_argument("--verify", action="store_true", help="read again what was written, and compare")
+        each.add_argument(
+            "--remove-source",
+            action="store_true",
+            help="in the end, remove each original that equals what its copy in TARGET opens to",
+        )
+        _keys(each, None)
+        if name == "encrypt":
+            _envelope(each)
+        _storage(each, 2)
+        _work(each)
+        _telling(each)
+
+    each = command("rekey", "encrypt the objects of TARGET anew, in their places, with another key")
+    each.add_argument("target", metavar="TARGET")
+    each.add_argument("--bind-names", action="store_true", help="as they were encrypted, where there is no manifest")
+    each.add_argument("--verify", action="store_true", help="read again what was written, and compare")
+    each.add_argument(
+        "--drop-old-keys", action="store_true", help="forget wrapped data keys that no object needs any more"
+    )
+    _keys(each, "keyset to encrypt or wrap with (default: KEY, which must have a new primary key)")
+    _envelope(each)
+    _storage(each, 1)
+    _work(each)
+    _telling(each)
+
+    each = command("rewrap", "wrap the data keys of TARGET with another key; objects stay as they are")
+    each.add_argument("target", metavar="TARGET")
+    _keys(each, "keyset to wrap with")
+    _storage(each, 1)
+    _work(each)
+    _telling(each)
+
+    each = command("verify", "authenticate every object of TARGET, and compare it with the manifest")
+    each.add_argument("target", metavar="TARGET")
+    each.add_argument("--bind-names", action="store_true", help="as they were encrypted, where there is no manifest")
+    _keys(each, None)
+    _storage(each, 1)
+    _work(each)
+    _telling(each)
+
+    each = command("status", "what TARGET's manifest says")
+    each.add_argument("target", metavar="TARGET")
+    _storage(each, 1)
+    _telling(each)
+    return parser
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    """Return what a job is told."""
+    given = dict(vars(arguments))
+    storage = {
+        "endpoint_url": given.pop("endpoint_url"),
+        "region_name": given.pop("region"),
+        "timeout": given.pop("timeout"),
+        "put": dict(given.pop("put")),
+    }
+    source = {**storage, "endpoint_url": given.pop("source_endpoint_url", None) or storage["endpoint_url"]}
+    quiet, _ = given.pop("quiet"), given.pop("json")
+    given.setdefault("source", given["target"])
+    return Options(**given, source_options=source, target_options=storage, progress=None if quiet else sys.stderr)
+
+
+def _print(report: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(report, indent=2))
+        return
+    if "states" in report:
+        states = ", ".join(f"{count} {state}" for state, count in sorted(report["states"].items()))
+        ended = "ended" if report["finished"] else "not ended"
+        print(f"{report['command']} of {report['source'] or report['target']} to {report['target']}: {ended}")
+        print(f"{report['objects']} objects, {human(report['bytes'])}: {states}")
+        if lock := report["lock"]:
+            print(f"locked by process {lock['process']} on {lock['host']} ({lock['command']}, {lock['since']})")
+    else:
+        print(
+            f"{report['command']}: {report['run_objects']} objects, {human(report['run_bytes'])} "
+            f"in {report['seconds']:.1f} s ({human(report['bytes_per_second'])}/s), "
+            f"{report['done']} of {report['objects']} done, {report['errors']} errors"
+        )
+        for name, sentence in (
+            ("retries", "begun again"),
+            ("worker_deaths", "workers died"),
+            ("adopted", "found complete from an earlier attempt"),
+            ("parts_swept", "incomplete uploads removed"),
+        ):
+            if report[name]:
+                print(f"  {report[name]} {sentence}")
+    for failed in report["first_errors"]:
+        print(f"  {failed['key']}: {failed['error']}")
+    if report["errors"] > len(report["first_errors"]):
+        print(f"  and {report['errors'] - len(report['first_errors'])} more: --json and the manifest")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit status: 0, 1 if objects have failed, 2 if nothing could be begun."""
+    parsed = make_parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        options = options_of(parsed)
+        with contextlib.redirect_stdout(sys.stderr):  # where Ray puts what it has to say
+            report = (
+                status(options.target, options.target_options) if parsed.command == "status" else Run(options).run()
+            )
+    except (
+        Error,
+        KeysetError,
+        LockedError,
+        MissingError,
+        OSError,
+        PermanentError,
+        Refused,
+        StoppedError,
+        ValueError,
+    ) as error:
+        print(f"warpaes bulk: {error}", file=sys.stderr)
+        return 1 if isinstance(error, StoppedError) else 2
+    except KeyboardInterrupt:
+        print("warpaes bulk: interrupted; the same command goes on from the manifest", file=sys.stderr)
+        return 130
+    _print(report, parsed.json)
+    return 1 if report["errors"] and parsed.command != "status" else 0

@@ -1,0 +1,188 @@
+"""Where workers run: in this process, in processes of this machine, or as Ray's actors on a cluster."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+from typing import Any
+
+from .manifest import Row
+from .worker import Config, Worker
+
+Task = tuple[int, str, Row]
+Events = list[tuple[int, dict[str, Any]]]
+
+
+class Pool:
+    """Workers by number. One that dies is replaced, and that is reported: what it had is the driver's to give again."""
+
+    size: int
+
+    def submit(self, slot: int, tasks: list[Task]) -> None:
+        """Give tasks to a worker."""
+        raise NotImplementedError
+
+    def poll(self, timeout: float) -> list[tuple[int, Events | None]]:
+        """Return what workers report; None of one that has died."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End the workers, whatever they do."""
+        raise NotImplementedError
+
+
+class LocalPool(Pool):
+    """One worker in this process."""
+
+    size = 1
+
+    def __init__(self, config: Config) -> None:
+        """Make it."""
+        self._worker = Worker(config)
+
+    def submit(self, slot: int, tasks: list[Task]) -> None:
+        """Give tasks to it."""
+        self._worker.submit(tasks)
+
+    def poll(self, timeout: float) -> list[tuple[int, Events | None]]:
+        """Return what has happened."""
+        return [(0, self._worker.poll(timeout))]
+
+    def close(self) -> None:
+        """Wait for what it has begun."""
+        self._worker.close()
+
+
+def _serve(pipe: Any, config: Config) -> None:
+    """Work in a process of its own, until the other end is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    worker = Worker(config)
+
+    def listen() -> None:
+        try:
+            while True:
+                worker.submit(pipe.recv())
+        except (EOFError, OSError):
+            os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    try:
+        while True:
+            if events := worker.poll(3600):
+                pipe.send(events)
+    except OSError:
+        os._exit(0)
+
+
+class ProcessPool(Pool):
+    """Workers in processes of this machine."""
+
+    def __init__(self, config: Config, size: int) -> None:
+        """Start them."""
+        self.size = size
+        self._config = config
+        self._context = multiprocessing.get_context("spawn")
+        self._workers = [self._start() for _ in range(size)]
+
+    def _start(self) -> tuple[Any, Any]:
+        here, there = self._context.Pipe()
+        process = self._context.Process(target=_serve, args=(there, self._config), daemon=True)
+        process.start()
+        there.close()
+        return process, here
+
+    @property
+    def processes(self) -> list[int]:
+        """Return their numbers."""
+        return [process.pid for process, _ in self._workers]
+
+    def submit(self, slot: int, tasks: list[Task]) -> None:
+        """Give tasks to a worker; that one has died is told by the next poll."""
+        try:
+            self._workers[slot][1].send(tasks)
+        except OSError:
+            return
+
+    def poll(self, timeout: float) -> list[tuple[int, Events | None]]:
+        """Return what workers have sent."""
+        slots = {pipe: slot for slot, (_, pipe) in enumerate(self._workers)}
+        reports: list[tuple[int, Events | None]] = []
+        for pipe in multiprocessing.connection.wait(list(slots), timeout):
+            slot = slots[pipe]
+            try:
+                reports.append((slot, self._workers[slot][1].recv()))
+            except (EOFError, OSError):
+                process, _ = self._workers[slot]
+                process.kill()
+                process.join()
+                self._workers[slot] = self._start()
+                reports.append((slot, None))
+        return reports
+
+    def close(self) -> None:
+        """Kill them."""
+        for process, pipe in self._workers:
+            pipe.close()
+            process.kill()
+            process.join()
+
+
+class RayPool(Pool):
+    """Ray's actors, each with a share of cores or of a GPU."""
+
+    def __init__(self, config: Config, size: int, address: str, cpus: float, gpus: float) -> None:
+        """Join the cluster and start them; Ray places them, and waits where there is no room."""
+        import ray
+
+        self._ray = ray
+        if not ray.is_initialized():
+            ray.init(address=address, log_to_driver=False)
+        self.size = size or max(1, int(ray.cluster_resources().get("CPU", 1) / max(cpus, 0.01)))
+        # A thread for submit beside the one that waits in poll.
+        self._actor = ray.remote(num_cpus=cpus, num_gpus=gpus, max_concurrency=4, scheduling_strategy="SPREAD")(Worker)
+        self._config = ray.put(config)
+        self._workers = [self._start() for _ in range(self.size)]
+
+    def _start(self) -> list[Any]:
+        worker = self._actor.remote(self._config)
+        return [worker, worker.poll.remote(5)]
+
+    def submit(self, slot: int, tasks: list[Task]) -> None:
+        """Give tasks to an actor."""
+        self._workers[slot][0].submit.remote(tasks)
+
+    def poll(self, timeout: float) -> list[tuple[int, Events | None]]:
+        """Return what actors report, and ask them for more."""
+        slots = {report: slot for slot, (_, report) in enumerate(self._workers)}
+        ready, _ = self._ray.wait(list(slots), num_returns=1, timeout=timeout)
+        if ready:
+            ready, _ = self._ray.wait(list(slots), num_returns=len(slots), timeout=0)
+        reports: list[tuple[int, Events | None]] = []
+        for report in ready:
+            slot = slots[report]
+            worker = self._workers[slot]
+            try:
+                reports.append((slot, self._ray.get(report)))
+                worker[1] = worker[0].poll.remote(5)
+            except self._ray.exceptions.RayActorError as error:
+                if isinstance(error, self._ray.exceptions.ActorDiedError) and "creation task" in str(error):
+                    raise RuntimeError(f"no worker can be made: {error}") from error
+                self._ray.kill(worker[0])  # it may only be out of reach
+                self._workers[slot] = self._start()
+                reports.append((slot, None))
+        return reports
+
+    def close(self) -> None:
+        """Kill the actors."""
+        for worker, _ in self._workers:
+            self._ray.kill(worker)
+
+
+def make_pool(config: Config, workers: int, address: str | None, cpus: float, gpus: float) -> Pool:
+    """Return the pool that the command line asks for."""
+    if address is not None:
+        return RayPool(config, workers, address, cpus, gpus)
+    return ProcessPool(config, workers) if workers > 1 else LocalPool(config)

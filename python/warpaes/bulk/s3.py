@@ -1,0 +1,377 @@
+"""Object storage with S3's interface: conditional writes, multipart uploads, answers that were lost."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from typing import Any, TypeVar
+
+import boto3
+import botocore.exceptions
+import urllib3.exceptions
+from botocore.config import Config
+from botocore.parsers import ResponseParserError
+
+from .s3_http import Http
+from .storage import (
+    PARTS_IN_FLIGHT,
+    Attempt,
+    ChangedError,
+    Entry,
+    ExistsError,
+    MissingError,
+    PermanentError,
+    Storage,
+    Upload,
+    part_bytes,
+)
+
+MAX_KEY_BYTES = 1024
+CONNECTIONS = 64
+
+#: What an object says of the attempt that wrote it. Metadata are set when an upload begins, so a digest of what is
+#: still to come cannot be there; the attempt's number is as good: whoever finds its own has been heard.
+ATTEMPT, KEY_ID = "warpaes-attempt", "warpaes-key-id"
+
+Result = TypeVar("Result")
+
+#: Not worth another try: who asks may not, or asks for what cannot be.
+PERMANENT = {
+    "AccessDenied",
+    "AllAccessDisabled",
+    "EntityTooLarge",
+    "ExpiredToken",
+    "InvalidAccessKeyId",
+    "InvalidArgument",
+    "InvalidObjectState",
+    "InvalidRequest",
+    "KeyTooLongError",
+    "MethodNotAllowed",
+    "NoSuchBucket",
+    "NotImplemented",
+    "PermanentRedirect",
+    "SignatureDoesNotMatch",
+}
+#: Mistakes in how the client was set up.
+MISTAKES = (
+    botocore.exceptions.NoCredentialsError,
+    botocore.exceptions.NoRegionError,
+    botocore.exceptions.ParamValidationError,
+    botocore.exceptions.PartialCredentialsError,
+    botocore.exceptions.ProfileNotFound,
+)
+#: Everything else that may come instead of an answer.
+FAILURES = (
+    botocore.exceptions.BotoCoreError,
+    botocore.exceptions.ClientError,
+    ResponseParserError,
+    urllib3.exceptions.HTTPError,
+    OSError,
+)
+
+
+def code_of(error: botocore.exceptions.ClientError) -> str:
+    """Return what the server calls an error: a word, or a status where there was no body to hold one."""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+class S3Storage(Storage):
+    """A bucket, or the objects of one below a prefix."""
+
+    def __init__(self, path: str, options: dict[str, Any]) -> None:
+        """Take bucket/prefix; options: endpoint_url, region_name, timeout, tries, put (arguments for every write)."""
+        self.bucket, _, prefix = path.partition("/")
+        if not self.bucket:
+            raise ValueError("s3:// lacks a bucket: s3://BUCKET/PREFIX")
+        self.prefix = prefix.rstrip("/")
+        self.url = f"s3://{self.bucket}/{self.prefix}".rstrip("/")
+        self.put_options: dict[str, str] = dict(options.get("put") or {})
+        self.tries = int(options.get("tries") or 8)
+        timeout = float(options.get("timeout") or 60)
+        timeouts = min(10, timeout), timeout
+        # Tries are counted here, so that a lost answer is known as one.
+        retries = {"mode": "standard", "total_max_attempts": 1}
+        config = Config(
+            connect_timeout=timeouts[0],
+            read_timeout=timeouts[1],
+            max_pool_connections=CONNECTIONS,
+            retries=retries,
+        )
+        session = boto3.session.Session()
+
+        def connect(region: str | None) -> Any:
+            return session.client("s3", endpoint_url=options.get("endpoint_url"), region_name=region, config=config)
+
+        self.client = connect(options.get("region_name"))
+        if not options.get("region_name") and not options.get("endpoint_url"):
+            region = self._region()
+            if region not in (None, self.client.meta.region_name):
+                self.client = connect(region)
+        self.http = self.call(lambda: Http(self.client, session.get_credentials(), self.bucket, CONNECTIONS, timeouts))
+        self.put_headers = self.http.headers(self.put_options)
+
+    def _region(self) -> str | None:
+        """Ask where the bucket is; who may not ask has to know."""
+        try:
+            answer = self.call(lambda: self.client.head_bucket(Bucket=self.bucket))
+        except (MissingError, PermanentError):
+            return None
+        return str(answer.get("BucketRegion") or "") or None
+
+    def _name(self, key: str) -> str:
+        return f"{self.prefix}/{key}" if self.prefix and key else self.prefix or key
+
+    def _say(self, key: str) -> str:
+        return f"s3://{self.bucket}/{self._name(key)}"
+
+    def check_key(self, key: str) -> None:
+        """Refuse names that are too long."""
+        if len(self._name(key).encode()) > MAX_KEY_BYTES:
+            raise PermanentError(f"the name {key!r} is longer than S3's 1024 bytes")
+
+    # -------------------------------------------------------------------------------------------------- requests
+
+    def call(self, request: Callable[[], Result], key: str = "") -> Result:
+        """Make a request, which may be made twice, until it is answered."""
+        for attempt in range(self.tries):
+            try:
+                return request()
+            except FAILURES as error:
+                self.check(error, key)
+                if attempt + 1 == self.tries:
+                    raise OSError(f"{self._say(key)}: no answer in {self.tries} tries: {error}") from error
+            self.pause(attempt)
+        raise AssertionError
+
+    @staticmethod
+    def pause(attempt: int) -> None:
+        """Wait longer from try to try, no two workers alike."""
+        time.sleep(random.uniform(0.3, 1) * min(20.0, 0.1 * 2**attempt))
+
+    def check(self, error: Exception, key: str) -> None:
+        """Raise what an answer means, if there was one and another try would not change it."""
+        if isinstance(error, MISTAKES):
+            raise PermanentError(f"{self._say(key)}: {error}") from error
+        if not isinstance(error, botocore.exceptions.ClientError):
+            return
+        code = code_of(error)
+        if code in ("404", "NoSuchKey"):
+            raise MissingError(f"{self._say(key)}: no such object") from error
+        if code in ("412", "PreconditionFailed"):
+            raise ChangedError(f"{self._say(key)} is not what it was") from error
+        if code == "NoSuchUpload":
+            raise ConnectionError(f"{self._say(key)}: the upload has been ended by somebody else") from error
+        if code in PERMANENT or code in ("400", "401", "403"):
+            raise PermanentError(f"{self._say(key)}: {error}") from error
+
+    # --------------------------------------------------------------------------------------------------- reading
+
+    def list(self, key: str = "") -> Iterator[Entry]:
+        """List below the prefix: it is a folder, or an object."""
+        prefix = self._name(key) if key else (self.prefix + "/" if self.prefix else "")
+        found = False
+        token: dict[str, str] = {}
+        while True:
+            page = self.call(lambda: self.client.list_objects_v2(Bucket=self.bucket, Prefix=prefix, **token))  # noqa: B023
+            for item in page.get("Contents", ()):
+                found = True
+                name = item["Key"][len(self.prefix) + 1 :] if self.prefix else item["Key"]
+                if item["Size"] > 0 or not name.endswith("/"):  # consoles make empty ones for folders
+                    yield Entry(name, item["Size"], item["ETag"])
+            if not page.get("IsTruncated"):
+                break
+            token = {"ContinuationToken": page["NextContinuationToken"]}
+        if not found and not key and self.prefix:
+            yield self.stat("")
+
+    def head(self, key: str) -> dict[str, Any]:
+        """Return what the store says of an object."""
+        answer: dict[str, Any] = self.call(
+            lambda: self.client.head_object(Bucket=self.bucket, Key=self._name(key)), key
+        )
+        return answer
+
+    def stat(self, key: str) -> Entry:
+        """Return an object's size and ETag."""
+        answer = self.head(key)
+        return Entry(key, answer["ContentLength"], answer["ETag"])
+
+    def read(self, entry: Entry, offset: int, length: int) -> bytes:
+        """Get a range, if the object's ETag is the entry's."""
+        headers = {"If-Match": entry.version}
+        if length == 0 and entry.size > 0:
+            return b""
+        if (offset, length) != (0, entry.size):
+            headers["Range"] = f"bytes={offset}-{offset + length - 1}"
+
+        def get() -> bytes:
+            data: bytes = self.http.send("GET", self._name(entry.key), headers).content
+            if len(data) != length:
+                raise ConnectionError(f"{len(data)} of {length} bytes came")
+            return data
+
+        return self.call(get, entry.key)
+
+    # --------------------------------------------------------------------------------------------------- writing
+
+    def metadata(self, attempt: Attempt) -> dict[str, str]:
+        """Return what is kept beside an object."""
+        return {ATTEMPT: attempt.id, **({KEY_ID: attempt.key_id} if attempt.key_id else {})}
+
+    def once(self, request: Callable[[], str], key: str, attempt: Attempt) -> str:
+        """Make the request that lets an object appear; whether it did is found out if the answer is lost."""
+        for number in range(self.tries):
+            try:
+                return request()
+            except FAILURES as error:
+                # Whatever was answered may be the answer to a second try of what the first one did.
+                try:
+                    answer = self.head(key)
+                    if answer.get("Metadata", {}).get(ATTEMPT) == attempt.id:
+                        return str(answer["ETag"])
+                except MissingError:
+                    pass
+                try:
+                    self.check(error, key)
+                except (ChangedError, MissingError):
+                    raise ExistsError(f"{self._say(key)} is there already, or has changed") from error
+                if number + 1 == self.tries:
+                    raise OSError(f"{self._say(key)}: no answer in {self.tries} tries: {error}") from error
+            self.pause(number)
+        raise AssertionError
+
+    def put_object(self, key: str, data: bytes | bytearray, replace: str | None, attempt: Attempt) -> str:
+        """Write an object in one request."""
+        headers = {
+            **self.put_headers,
+            **({"If-None-Match": "*"} if replace is None else {"If-Match": replace}),
+            **{f"x-amz-meta-{name}": value for name, value in self.metadata(attempt).items()},
+        }
+        return self.once(
+            lambda: str(self.http.send("PUT", self._name(key), headers, data).headers["ETag"]), key, attempt
+        )
+
+    def put(self, key: str, data: bytes, replace: str | None = None) -> str:
+        """Write a small object."""
+        return self.put_object(key, data, replace, Attempt())
+
+    def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
+        """Begin an upload; what fits into a part is one request."""
+        self.check_key(key)
+        return _S3Upload(self, key, part_bytes(size), replace, attempt, threads)
+
+    def remove(self, entry: Entry) -> None:
+        """Remove an object if it is this version."""
+        try:
+            if self.stat(entry.key).version != entry.version:
+                raise ChangedError(f"{self._say(entry.key)} has changed, and is not removed")
+            arguments = {"Bucket": self.bucket, "Key": self._name(entry.key), "IfMatch": entry.version}
+            self.call(lambda: self.client.delete_object(**arguments), entry.key)
+        except MissingError:
+            return
+
+    def sweep(self, keys: set[str]) -> int:
+        """Abort the multipart uploads of these objects that nobody ends any more."""
+        names = {self._name(key) for key in keys}
+        markers: dict[str, str] = {}
+        count = 0
+        while True:
+            arguments = {"Bucket": self.bucket, "Prefix": self.prefix, **markers}
+            page = self.call(lambda: self.client.list_multipart_uploads(**arguments))  # noqa: B023
+            for upload in page.get("Uploads", ()):
+                if upload["Key"] in names:
+                    self.abort(upload["Key"], upload["UploadId"])
+                    count += 1
+            if not page.get("IsTruncated"):
+                return count
+            markers = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
+
+    def abort(self, name: str, upload_id: str) -> None:
+        """End a multipart upload and free its parts."""
+        arguments = {"Bucket": self.bucket, "Key": name, "UploadId": upload_id}
+        try:
+            self.call(lambda: self.client.abort_multipart_upload(**arguments))
+        except (MissingError, ConnectionError):  # ended already
+            return
+
+
+class _S3Upload(Upload):
+    def __init__(
+        self, storage: S3Storage, key: str, part: int, replace: str | None, attempt: Attempt, threads: Executor
+    ) -> None:
+        self._storage, self._key, self._replace, self._attempt = storage, key, replace, attempt
+        self._part_bytes = part
+        self._threads = threads
+        self._buffer = bytearray()
+        self._parts: list[Future[dict[str, Any]]] = []
+        self._free = threading.Semaphore(PARTS_IN_FLIGHT)
+        self._arguments: dict[str, Any] = {"Bucket": storage.bucket, "Key": storage._name(key)}
+
+    def write(self, data: memoryview) -> None:
+        while len(data) > 0:
+            if len(self._buffer) == self._part_bytes:
+                self._send()
+            room = self._part_bytes - len(self._buffer)
+            self._buffer += data[:room]
+            data = data[room:]
+
+    def _send(self) -> None:
+        if "UploadId" not in self._arguments:
+            arguments = {
+                **self._storage.put_options,
+                **self._arguments,
+                "Metadata": self._storage.metadata(self._attempt),
+                "ChecksumAlgorithm": "CRC32",
+            }
+            # A try whose answer is lost leaves an upload behind, which a sweep finds.
+            answer = self._storage.call(lambda: self._storage.client.create_multipart_upload(**arguments), self._key)
+            self._arguments["UploadId"] = answer["UploadId"]
+            self._attempt.uploading(answer["UploadId"])
+        self._free.acquire()
+        for part in self._parts:
+            if part.done():
+                part.result()
+        self._parts.append(self._threads.submit(self._send_part, len(self._parts) + 1, self._buffer))
+        self._buffer = bytearray()
+
+    def _send_part(self, number: int, data: bytearray) -> dict[str, Any]:
+        try:
+            name, query = self._arguments["Key"], {"partNumber": number, "uploadId": self._arguments["UploadId"]}
+            answer = self._storage.call(
+                lambda: self._storage.http.send("PUT", name, {}, data, "?" + urllib.parse.urlencode(query)), self._key
+            )
+            part = {"PartNumber": number, "ETag": answer.headers["ETag"]}
+            checksum = answer.headers.get("x-amz-checksum-crc32")
+            return {**part, "ChecksumCRC32": checksum} if checksum else part
+        finally:
+            self._free.release()
+
+    def commit(self) -> str:
+        if "UploadId" not in self._arguments:
+            return self._storage.put_object(self._key, self._buffer, self._replace, self._attempt)
+        if self._buffer:
+            self._send()
+        arguments = {
+            **self._arguments,
+            **({"IfNoneMatch": "*"} if self._replace is None else {"IfMatch": self._replace}),
+            "MultipartUpload": {"Parts": [part.result() for part in self._parts]},
+        }
+        client = self._storage.client
+        return self._storage.once(
+            lambda: str(client.complete_multipart_upload(**arguments)["ETag"]), self._key, self._attempt
+        )
+
+    def abort(self) -> None:
+        self._buffer = bytearray()
+        for part in self._parts:
+            part.cancel()
+        if "UploadId" in self._arguments:
+            # A part that is still on its way would be kept, and paid for.
+            for part in self._parts:
+                if not part.cancelled():
+                    part.exception()
+            self._storage.abort(self._arguments["Key"], self._arguments["UploadId"])

@@ -1,0 +1,320 @@
+"""Where objects lie: the little that bulk needs of a file system or an object store, and its guarantees.
+
+Nothing appears under its name before it is complete, and nothing is replaced but the version that the caller names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import stat
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+#: Bulk's own folder within a target: manifest, lock and key records.
+FOLDER = ".warpaes-bulk/"
+#: What a wrapped key of one object is called, after the object's name.
+KEY_SUFFIX = ".warpaes-key"
+#: Part of the names of files that are not complete.
+PART = ".warpaes-part-"
+
+#: What large objects are read in.
+WINDOW = 8 << 20
+PARTS_IN_FLIGHT = 3
+#: Of a multipart upload to S3.
+MAX_PARTS = 10_000
+
+
+def part_bytes(size: int) -> int:
+    """Return the size of parts for an object of this size: 8 MiB, or what 10,000 parts leave room for."""
+    sealed = size + size // 100  # no format adds more
+    return max(WINDOW, ((sealed // MAX_PARTS >> 20) + 1) << 20)
+
+
+class MissingError(Exception):
+    """There is no such object."""
+
+
+class ChangedError(Exception):
+    """The object is not the version that was expected."""
+
+
+class ExistsError(Exception):
+    """There is an object already, or another version than the one to be replaced."""
+
+
+class PermanentError(Exception):
+    """Trying again would not help."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An object: its name below the root, its size, and what changes when its content does."""
+
+    key: str
+    size: int
+    version: str
+
+
+@dataclass
+class Attempt:
+    """One try at writing an object; `uploading` is told the id of a multipart upload before its first part."""
+
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    key_id: str = ""
+    uploading: Callable[[str], None] = lambda upload_id: None
+
+
+class Upload:
+    """An object that is being written, front to back."""
+
+    def write(self, data: memoryview) -> None:
+        """Take the next bytes."""
+        raise NotImplementedError
+
+    def commit(self) -> str:
+        """Make the object appear, and return its version."""
+        raise NotImplementedError
+
+    def abort(self) -> None:
+        """Leave nothing behind."""
+        raise NotImplementedError
+
+
+class Storage:
+    """Objects below a root, which may also be one object alone."""
+
+    url: str
+    #: Whether objects can be written so that nothing is lost or half there.
+    can_write = True
+
+    def list(self, key: str = "") -> Iterator[Entry]:
+        """Return all objects below the root whose names begin with `key`."""
+        raise NotImplementedError
+
+    def stat(self, key: str) -> Entry:
+        """Return an object's entry; MissingError if there is none."""
+        raise NotImplementedError
+
+    def read(self, entry: Entry, offset: int, length: int) -> bytes:
+        """Return exactly these bytes of this version."""
+        raise NotImplementedError
+
+    def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
+        """Begin an object of about `size` bytes, which must not exist, or be of the version `replace`."""
+        raise NotImplementedError
+
+    def put(self, key: str, data: bytes, replace: str | None = None) -> str:
+        """Write a small object as a whole under the same conditions; return its version."""
+        raise NotImplementedError
+
+    def get(self, key: str) -> tuple[bytes, str]:
+        """Return a small object with its version."""
+        entry = self.stat(key)
+        return self.read(entry, 0, entry.size), entry.version
+
+    def remove(self, entry: Entry) -> None:
+        """Remove this version; what is gone already is no error."""
+        raise NotImplementedError
+
+    def sweep(self, keys: set[str]) -> int:
+        """Remove what attempts at these objects have left behind; return how many."""
+        raise NotImplementedError
+
+    def check_key(self, key: str) -> None:
+        """Raise PermanentError if no object can have this name here."""
+
+
+def open_storage(url: str, options: dict[str, Any] | None = None) -> Storage:
+    """Return the storage that a URL names; a path is local."""
+    protocol, separator, rest = url.partition("://")
+    if not separator or protocol == "file":
+        return LocalStorage(rest if separator else url)
+    if protocol in ("s3", "s3a"):
+        from .s3 import S3Storage
+
+        return S3Storage(rest, options or {})
+    from .remote import RemoteStorage
+
+    return RemoteStorage(url)
+
+
+def _version(info: os.stat_result) -> str:
+    return f"{info.st_ino}-{info.st_size}-{info.st_mtime_ns}"
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Nobody else of warpaes replaces files in this folder meanwhile."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class LocalStorage(Storage):
+    """Files of a local or mounted file system."""
+
+    def __init__(self, path: str) -> None:
+        """Take a folder or a file, which need not exist."""
+        self.root = Path(path).absolute()
+        self.url = str(self.root)
+
+    def _path(self, key: str) -> Path:
+        return self.root / key if key else self.root
+
+    def check_key(self, key: str) -> None:
+        """Refuse names that would lie elsewhere or that no file can have."""
+        parts = key.split("/")
+        if not key or "\0" in key or any(part in ("", ".", "..") for part in parts):
+            raise PermanentError(f"{key!r} cannot be the name of a file: rename the object, or leave it out")
+        if any(len(os.fsencode(part)) > 255 - len(PART) - 33 for part in parts):
+            raise PermanentError(f"{key!r} has a part that is too long for the name of a file")
+
+    def list(self, key: str = "") -> Iterator[Entry]:
+        """Walk the folder; links to files are followed, links to folders are not."""
+        if self.root.is_file():
+            yield self.stat("")
+            return
+        if not self.root.exists():
+            raise MissingError(f"{self.url}: no such file or folder")
+        for folder, folders, names in os.walk(self.root, onerror=_raise):
+            folders.sort()
+            for name in sorted(names):
+                path = Path(folder) / name
+                found = path.relative_to(self.root).as_posix()
+                if found.startswith(key) and not _is_part(name) and path.is_file():
+                    info = path.stat()
+                    yield Entry(found, info.st_size, _version(info))
+
+    def stat(self, key: str) -> Entry:
+        """Look at a file."""
+        try:
+            info = self._path(key).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            raise MissingError(f"{self._path(key)}: no such file") from None
+        if not stat.S_ISREG(info.st_mode):
+            raise MissingError(f"{self._path(key)} is not a regular file")
+        return Entry(key, info.st_size, _version(info))
+
+    def read(self, entry: Entry, offset: int, length: int) -> bytes:
+        """Read from a file that is the same before and after."""
+        path = self._path(entry.key)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise MissingError(f"{path}: no such file") from None
+        try:
+            data = os.pread(descriptor, length, offset)
+            while len(data) < length and (more := os.pread(descriptor, length - len(data), offset + len(data))):
+                data += more
+            if len(data) < length or _version(os.fstat(descriptor)) != entry.version:
+                raise ChangedError(f"{path} has changed since it was listed")
+            return data
+        finally:
+            os.close(descriptor)
+
+    def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
+        """Begin a file under a temporary name."""
+        return _LocalUpload(self, key, replace, attempt)
+
+    def put(self, key: str, data: bytes, replace: str | None = None) -> str:
+        """Write a file."""
+        upload = _LocalUpload(self, key, replace, Attempt())
+        try:
+            upload.write(memoryview(data))
+            return upload.commit()
+        except BaseException:
+            upload.abort()
+            raise
+
+    def remove(self, entry: Entry) -> None:
+        """Remove a file if it is this version."""
+        try:
+            now = self.stat(entry.key)
+        except MissingError:
+            return
+        if now.version != entry.version:
+            raise ChangedError(f"{self._path(entry.key)} has changed, and is not removed")
+        self._path(entry.key).unlink()
+
+    def sweep(self, keys: set[str]) -> int:
+        """Remove temporary files."""
+        count = 0
+        for folder, _, names in os.walk(self.root):
+            for name in names:
+                if _is_part(name):
+                    path = Path(folder) / name
+                    if path.with_name(name.rpartition(PART)[0][1:]).relative_to(self.root).as_posix() in keys:
+                        path.unlink(missing_ok=True)
+                        count += 1
+        return count
+
+
+def _is_part(name: str) -> bool:
+    begin, mark, attempt = name.rpartition(PART)
+    return bool(mark) and begin.startswith(".") and len(attempt) == 32
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+class _LocalUpload(Upload):
+    def __init__(self, storage: LocalStorage, key: str, replace: str | None, attempt: Attempt) -> None:
+        storage.check_key(key)
+        self._storage, self._key, self._replace = storage, key, replace
+        self._path = storage._path(key)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._temporary = self._path.with_name(f".{self._path.name}{PART}{attempt.id}")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        self._descriptor = os.open(self._temporary, flags, 0o666)
+
+    def write(self, data: memoryview) -> None:
+        while len(data) > 0:
+            data = data[os.write(self._descriptor, data) :]
+
+    def commit(self) -> str:
+        os.fsync(self._descriptor)
+        os.close(self._descriptor)
+        self._descriptor = -1
+        version = _version(self._temporary.stat())
+        if self._replace is None:
+            try:
+                os.link(self._temporary, self._path)
+            except FileExistsError:
+                raise ExistsError(f"{self._path} exists") from None
+            self._temporary.unlink()
+        else:
+            with _locked(self._path.parent):
+                try:
+                    now = self._storage.stat(self._key).version
+                except MissingError:
+                    now = ""
+                if now != self._replace:
+                    raise ExistsError(f"{self._path} has changed, and is not replaced")
+                os.replace(self._temporary, self._path)
+        _sync_folder(self._path.parent)
+        return version
+
+    def abort(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        with contextlib.suppress(FileNotFoundError):
+            self._temporary.unlink()

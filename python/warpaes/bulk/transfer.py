@@ -1,0 +1,218 @@
+"""The way of one object: read ahead in ranges, through the cipher, into an upload."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future
+
+from .._native import Keyset, Reader, Writer
+from .storage import PARTS_IN_FLIGHT, WINDOW, Attempt, Entry, Storage, Upload
+
+#: Windows that are asked for before they are needed.
+AHEAD = 3
+#: What a writer of the library holds back at most.
+WRITER_BYTES = 32 << 20
+
+
+def memory_of(size: int, part: int) -> int:
+    """Return the most memory that an object takes on its way: windows, parts, and what the library holds."""
+    if size <= WINDOW:
+        return 3 * size + (256 << 10)
+    return (AHEAD + 4) * WINDOW + (PARTS_IN_FLIGHT + 1) * part + WRITER_BYTES
+
+
+class ReadAhead:
+    """An object in windows, of which the next are on their way while one is worked on; their digest in passing."""
+
+    def __init__(self, storage: Storage, entry: Entry, threads: Executor, digest: bool) -> None:
+        """Nothing is read yet; `digest`: sha256 will be asked for."""
+        self._storage, self._entry, self._threads = storage, entry, threads
+        self.count = max(1, -(-entry.size // WINDOW))
+        self._windows: dict[int, Future[bytes]] = {}
+        self._lock = threading.Lock()
+        self._digest = hashlib.sha256() if digest else None
+        self._digested = 0
+
+    def _fetch(self, index: int) -> bytes:
+        begin = index * WINDOW
+        return self._storage.read(self._entry, begin, min(WINDOW, self._entry.size - begin))
+
+    def window(self, index: int) -> bytes:
+        """Return a window, and let the next ones be read."""
+        if self.count == 1:
+            with self._lock:
+                if not self._windows:
+                    done: Future[bytes] = Future()
+                    done.set_result(self._fetch(0))
+                    self._windows[0] = done
+        with self._lock:
+            for i in range(index, min(index + AHEAD + 1, self.count)):
+                if i not in self._windows:
+                    self._windows[i] = self._threads.submit(self._fetch, i)
+            wanted = self._windows[index]
+        data = wanted.result()
+        with self._lock:
+            while (next_one := self._windows.get(self._digested)) is not None and next_one.done():
+                if self._digest is not None:
+                    self._digest.update(next_one.result())
+                self._digested += 1
+            # The library's threads may be some windows apart.
+            for i in [i for i in self._windows if i < min(index - 2, self._digested)]:
+                del self._windows[i]
+        return data
+
+    def fill(self, offset: int, buffer: memoryview) -> None:
+        """Fill a buffer from an offset on: what a Reader asks for."""
+        at = 0
+        while at < len(buffer):
+            index, begin = divmod(offset + at, WINDOW)
+            piece = memoryview(self.window(index))[begin : begin + len(buffer) - at]
+            buffer[at : at + len(piece)] = piece
+            at += len(piece)
+
+    def sha256(self) -> str:
+        """Read what nobody has read yet, and return the digest of the whole."""
+        assert self._digest is not None
+        while self._digested < self.count:
+            self.window(self._digested)
+        return self._digest.hexdigest()
+
+    def close(self) -> None:
+        """Give up what is on its way."""
+        with self._lock:
+            for window in self._windows.values():
+                window.cancel()
+            self._windows.clear()
+
+
+class Plain:
+    """The bytes of an object as they are."""
+
+    def __init__(self, storage: Storage, entry: Entry, threads: Executor, digest: bool = False) -> None:
+        """Nothing is read yet."""
+        self.ahead = ReadAhead(storage, entry, threads, digest)
+
+    def pieces(self) -> Iterator[memoryview]:
+        """Hand them out in order."""
+        for index in range(self.ahead.count):
+            yield memoryview(self.ahead.window(index))
+
+    def close(self) -> None:
+        """Give up what is on its way."""
+        self.ahead.close()
+
+
+class Opened:
+    """The plaintext of a sealed object. Every byte that is handed out is authentic."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        entry: Entry,
+        threads: Executor,
+        keyset: Keyset,
+        associated: bytes,
+        digest: bool = False,
+    ) -> None:
+        """Find the key, and see that the end is there."""
+        self.ahead = ReadAhead(storage, entry, threads, digest)
+        try:
+            self._reader = Reader(self.ahead.fill, keyset, associated, size=entry.size)
+        except BaseException:
+            self.ahead.close()
+            raise
+
+    def pieces(self) -> Iterator[memoryview]:
+        """Hand it out in order; a piece is good until the next one is asked for."""
+        size = self._reader.size
+        buffer = memoryview(bytearray(min(WINDOW, size)))
+        position = 0
+        while position < size:
+            got = self._reader.read_into(position, buffer[: min(len(buffer), size - position)])
+            yield buffer[:got]
+            position += got
+        buffer[:] = bytes(len(buffer))
+
+    def close(self) -> None:
+        """Give up what is on its way."""
+        self._reader.close()
+        self.ahead.close()
+
+
+class Out:
+    """An upload with the digest and the length of what goes into it."""
+
+    def __init__(self, upload: Upload) -> None:
+        """Take an upload that has just begun."""
+        self.upload = upload
+        self.digest = hashlib.sha256()
+        self.size = 0
+
+    def write(self, data: memoryview) -> None:
+        """Take the next bytes."""
+        self.digest.update(data)
+        self.size += len(data)
+        self.upload.write(data)
+
+
+def write(
+    pieces: Iterator[memoryview],
+    target: Storage,
+    entry: Entry,
+    replace: str | None,
+    attempt: Attempt,
+    threads: Executor,
+    keyset: Keyset | None,
+    associated: bytes,
+    plain: hashlib._Hash | None = None,
+) -> tuple[Entry, str]:
+    """Write an object, sealed if there is a keyset; `plain` is updated with what goes in.
+
+    `entry`: the name, about what size, and nothing else. Return the entry of what was written and its digest.
+    """
+    out = Out(target.create(entry.key, entry.size, replace, attempt, threads))
+    try:
+        if keyset is None:
+            for piece in pieces:
+                out.write(piece)
+        else:
+            writer = Writer(out.write, keyset, associated)
+            try:
+                for piece in pieces:
+                    if plain is not None:
+                        plain.update(piece)
+                    writer.write(piece)
+                writer.finish()
+            except BaseException:
+                writer.abort()
+                raise
+        version = out.upload.commit()
+    except BaseException:
+        out.upload.abort()
+        raise
+    return Entry(entry.key, out.size, version), out.digest.hexdigest()
+
+
+def same(left: Iterator[memoryview], right: Iterator[memoryview]) -> bool:
+    """Say whether two ways of reading yield the same bytes, however they are cut."""
+    a, b = memoryview(b""), memoryview(b"")
+    while True:
+        # A piece may be overwritten when the next one is asked for, so only what is used up is replaced.
+        while not a:
+            piece = next(left, None)
+            if piece is None:
+                break
+            a = piece
+        while not b:
+            piece = next(right, None)
+            if piece is None:
+                break
+            b = piece
+        length = min(len(a), len(b))
+        if length == 0:
+            return not a and not b
+        if bytes(a[:length]) != bytes(b[:length]):  # views are compared byte by byte
+            return False
+        a, b = a[length:], b[length:]

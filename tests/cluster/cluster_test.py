@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""A dataset through warpaes bulk on a Ray cluster in one machine, while everything fails that may fail.
+
+Nodes by ray.cluster_utils, moto's S3 server behind a proxy (resets, 503, slow, truncated and lost answers), workers
+killed at random, the driver too. In the end every object is exactly right by tink-py, which shares no code with
+warpaes; no upload is left, no plaintext lies in the target, and the manifest says what is there. So for encrypt, rekey
+and rewrap.
+
+    cluster_test.py [--objects N] [--largest SIZE] [--kills N] [--rate R] [--nodes N] [--seed N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import io
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from typing import Any
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_DEDUP_LOGS="0", PYTHONDONTWRITEBYTECODE="1")
+
+import warpaes
+from faulty_s3 import Store
+from tink import json_proto_keyset_format, secret_key_access, streaming_aead
+from warpaes.bulk import keys, manifest, storage
+from warpaes.bulk.cli import size
+
+KILOBYTE, MEGABYTE = 1 << 10, 1 << 20
+
+
+def sizes_of(count: int, largest: int, generator: random.Random) -> list[int]:
+    """From nothing to the largest: mostly small, as datasets are, and every length around a segment and a window."""
+    around = [
+        edge + i for edge in (0, 4096, MEGABYTE, storage.WINDOW) for i in (-57, -41, -40, -1, 0, 1) if edge + i >= 0
+    ]
+    large = [largest, largest // 2, largest // 4, *(generator.randrange(MEGABYTE, largest // 4) for _ in range(8))]
+    sizes = [*around, *large]
+    while len(sizes) < count:
+        sizes.append(int(2 ** generator.uniform(0, 17)))
+    generator.shuffle(sizes)
+    return sizes[:count]
+
+
+def content_of(name: str, length: int) -> bytes:
+    """The same bytes whenever it is asked for, so that nobody has to keep them."""
+    return random.Random(name).randbytes(length)
+
+
+def processes_below(ancestor: int) -> dict[int, str]:
+    """Every process that descends from one, with its command line."""
+    parents, lines = {}, {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                lines[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+    found = {ancestor}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return {process: lines[process] for process in found - {ancestor} if process in lines}
+
+
+class Killer(threading.Thread):
+    """Kills actors' processes while a driver runs."""
+
+    def __init__(self, seed: int, interval: float) -> None:
+        super().__init__(daemon=True)
+        self.random, self.interval = random.Random(seed), interval
+        self.active = threading.Event()
+        self.kills = 0
+        self.start()
+
+    def run(self) -> None:
+        while True:
+            self.active.wait()
+            time.sleep(self.random.uniform(0.3, 1.7) * self.interval)
+            workers = [pid for pid, line in processes_below(os.getpid()).items() if line.startswith("ray::Worker")]
+            if workers and self.active.is_set():
+                try:
+                    os.kill(self.random.choice(workers), signal.SIGKILL)
+                    self.kills += 1
+                except ProcessLookupError:
+                    continue
+
+
+class Test:
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.random = random.Random(arguments.seed)
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cluster-test-"))
+        self.key, self.key2 = self.folder / "key.json", self.folder / "key2.json"
+        for path in (self.key, self.key2):
+            path.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_1MB").to_json())
+        self.store = Store(seed=arguments.seed)
+        self.direct = storage.open_storage("s3://bucket/sealed", {"endpoint_url": self.store.moto.url})
+        self.sizes: dict[str, int] = {}
+        self.cluster: Any = None
+        self.driver_kills = 0
+        self.killer = Killer(arguments.seed, arguments.interval)
+        streaming_aead.register()
+
+    def fill(self) -> None:
+        for i, length in enumerate(sizes_of(self.arguments.objects, self.arguments.largest, self.random)):
+            name = f"{i % 40:02}/object {i:05}.bin"
+            self.sizes[name] = length
+            self.store.put(f"raw/{name}", content_of(name, length))
+        total = sum(self.sizes.values())
+        print(f"{len(self.sizes)} objects of 0 to {max(self.sizes.values()):,} B, {total:,} B in all", flush=True)
+
+    def start_cluster(self) -> None:
+        from ray.cluster_utils import Cluster
+
+        self.cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 100 << 20})
+        for _ in range(self.arguments.nodes - 1):
+            self.cluster.add_node(num_cpus=1, object_store_memory=100 << 20)
+        print(f"{self.arguments.nodes} nodes at {self.cluster.address}", flush=True)
+
+    # ------------------------------------------------------------------------------------------------------- runs
+
+    def bulk(self, *options: str, kill_driver: bool = False, faulty: bool = True) -> dict[str, Any]:
+        """Run the command until it ends well; the driver is killed midway once, if that is asked for."""
+        proxy = self.store.proxy
+        command = [
+            sys.executable,
+            "-B",
+            "-m",
+            "warpaes",
+            "bulk",
+            *options,
+            "--endpoint-url",
+            proxy.url,
+            "--timeout",
+            "15",
+        ]
+        command += [
+            "--json",
+            "--address",
+            self.cluster.address,
+            "--workers",
+            str(self.arguments.nodes),
+            "--threads",
+            "8",
+        ]
+        command += ["--memory", "160M", "--attempts", "100", "--checkpoint", "2", "--lock-expiry", "20"]
+        while True:
+            begin, kills = time.monotonic(), self.killer.kills
+            proxy.rate = self.arguments.rate if faulty else 0
+            if faulty:
+                self.killer.active.set()
+            with open(self.folder / "driver.log", "w") as log:
+                driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+                while kill_driver and driver.poll() is None:
+                    time.sleep(0.2)
+                    if self.is_halfway(options[0]):
+                        driver.kill()
+                        self.driver_kills += 1
+                        kill_driver = False
+                        print(f"  driver of {options[0]} killed after {time.monotonic() - begin:.0f} s", flush=True)
+                out, _ = driver.communicate(timeout=1500)
+            self.killer.active.clear()
+            proxy.rate = 0
+            if driver.returncode == -signal.SIGKILL:
+                continue
+            if driver.returncode != 0:
+                sys.exit(f"exit status {driver.returncode}\n{out}\n{(self.folder / 'driver.log').read_text()[-3000:]}")
+            report: dict[str, Any] = json.loads(out)
+            print(
+                f"  {options[0]}: {report['run_objects']} objects in {report['seconds']:.0f} s, "
+                f"{report['worker_deaths']} workers died ({self.killer.kills - kills} killed), "
+                f"{report['retries']} begun again, {report['adopted']} adopted, {report['parts_swept']} uploads swept",
+                flush=True,
+            )
+            return report
+
+    def is_halfway(self, command: str) -> bool:
+        """Some of the work of a job is done, and some is not."""
+        try:
+            there = manifest.Manifest.load(self.direct)
+        except storage.ChangedError:
+            return False
+        if there is None or there.job.command != command or there.job.finished:
+            return False
+        return 0.05 < sum(row.state == manifest.DONE for row in there.rows) / len(there.rows) < 0.9
+
+    # ------------------------------------------------------------------------------------------------------- checks
+
+    def tink_of(self, keyset: bytes) -> Any:
+        handle = json_proto_keyset_format.parse(keyset.decode(), secret_key_access.TOKEN)
+        return handle.primitive(streaming_aead.StreamingAead)
+
+    def data_keyset(self, record: dict[str, Any], key: pathlib.Path) -> bytes:
+        """The data key of a record as Tink's keyset, unwrapped by tink-py."""
+        label = keys.LABEL + record["key_id"].encode()
+        sealed = io.BytesIO(base64.b64decode(record["wrapped"]))
+        with self.tink_of(key.read_bytes()).new_decrypting_stream(sealed, label) as stream:
+            return warpaes.Keyset.from_raw(record["template"], stream.read()).to_json()
+
+    def check(self, key: pathlib.Path, envelope: str) -> set[str]:
+        """Everything that must hold after a job; return the digests of all objects."""
+        there = manifest.Manifest.load(self.direct)
+        assert there is not None and there.job.finished
+        rows = {row.key: row for row in there.rows}
+        assert rows.keys() == self.sizes.keys(), "the manifest lacks rows"
+        names = {name.removeprefix("sealed/") for name in self.store.keys("sealed/")}
+        own = {name for name in names if name.startswith(storage.FOLDER) or name.endswith(storage.KEY_SUFFIX)}
+        assert names - own == self.sizes.keys(), (names - own) ^ self.sizes.keys()
+        assert storage.FOLDER + "lock" not in names, "a lock is left"
+        assert self.store.uploads() == [], "uploads are left"
+        shared = {key_id: self.tink_of(self.data_keyset(record, key)) for key_id, record in there.job.keys.items()}
+        direct = self.tink_of(key.read_bytes())
+        for name, length in self.sizes.items():
+            row, sealed = rows[name], self.store.get(f"sealed/{name}")
+            assert row.state == "done" and not row.error and not row.upload_id, row
+            assert (row.out_size, row.sha256) == (len(sealed), hashlib.sha256(sealed).hexdigest()), row
+            assert row.out_version == self.direct.stat(name).version, row
+            primitive = direct
+            if envelope == "job":
+                primitive = shared[row.key_id]
+            elif envelope == "object":
+                beside = self.store.get(f"sealed/{name}{storage.KEY_SUFFIX}").decode()
+                assert beside == row.wrapped, "the record beside an object is not the manifest's"
+                record = json.loads(beside)[0]
+                assert record["key_id"] == row.key_id
+                primitive = self.tink_of(self.data_keyset(record, key))
+            plain = content_of(name, length)
+            with primitive.new_decrypting_stream(io.BytesIO(sealed), b"") as stream:
+                assert stream.read() == plain, f"{name} is not what it was"
+            for offset in range(0, length - 16, max(1, length // 8)):
+                assert plain[offset : offset + 16] not in sealed, f"{name} holds plaintext"
+        print(
+            f"  {len(rows)} objects are right by tink-py, the manifest is consistent, nothing is left over", flush=True
+        )
+        return {row.sha256 for row in there.rows}
+
+    def run(self) -> None:
+        self.fill()
+        self.start_cluster()
+        old, new = ("-k", str(self.key)), ("--new-key", str(self.key2))
+        self.bulk("encrypt", *old, "s3://bucket/raw", "s3://bucket/sealed", kill_driver=True)
+        before = self.check(self.key, "")
+        self.bulk("rekey", *old, *new, "s3://bucket/sealed", kill_driver=True)
+        after = self.check(self.key2, "")
+        assert not before & after, "an object was not encrypted anew"
+        self.bulk("rekey", "-k", str(self.key2), "--envelope", "object", "s3://bucket/sealed")
+        before = self.check(self.key2, "object")
+        self.bulk("rewrap", "-k", str(self.key2), "--new-key", str(self.key), "s3://bucket/sealed")
+        assert self.check(self.key, "object") == before, "rewrap has changed objects"
+        turns = 0
+        while self.killer.kills < self.arguments.kills:
+            turns += 1
+            self.bulk("rekey", *old, "--envelope", "job", "--drop-old-keys", "s3://bucket/sealed")
+        if turns:
+            self.check(self.key, "job")
+        self.bulk("verify", *old, "s3://bucket/sealed", faulty=False)
+        counts = ", ".join(f"{count} {name}" for name, count in self.store.proxy.counts.items())
+        print(f"{self.killer.kills} workers and {self.driver_kills} drivers killed; faults: {counts}")
+        assert self.killer.kills >= self.arguments.kills and self.driver_kills == 2
+
+    def close(self) -> None:
+        if self.cluster is not None:
+            self.cluster.shutdown()
+        self.store.close()
+        shutil.rmtree(self.folder)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--objects", type=int, default=2000)
+    parser.add_argument("--largest", type=size, default=200 << 20)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--interval", type=float, default=3, help="seconds between kills, about")
+    parser.add_argument("--rate", type=float, default=0.5, help="8 %% of requests fail at 1")
+    parser.add_argument("--nodes", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}", flush=True)
+    begin = time.monotonic()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    test = Test(arguments)
+    try:
+        test.run()
+    finally:
+        test.close()
+    print(f"passed in {time.monotonic() - begin:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""What the tests of warpaes bulk share."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import random
+import shutil
+import sys
+import tempfile
+import unittest
+from typing import Any
+
+import warpaes
+from support import needed
+
+try:
+    needed("pyarrow")
+    needed("fsspec")
+except unittest.SkipTest as reason:
+    print(reason)
+    sys.exit(77)
+from warpaes.bulk import cli, manifest, storage
+
+SIZES = [0, 1, 4095, 4096, 100_003, storage.WINDOW - 1, storage.WINDOW, storage.WINDOW + 1, 3 * storage.WINDOW + 5]
+
+
+def bulk(*arguments: str | os.PathLike[str]) -> tuple[int, dict[str, Any]]:
+    """Exit status and report of the command, run in this process."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        status = cli.main([str(argument) for argument in arguments] + ["-q", "--json"])
+    return status, json.loads(out.getvalue() or "{}")
+
+
+def refusal(*arguments: str | os.PathLike[str]) -> str:
+    """What the command says when it does not begin."""
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        status = cli.main([str(argument) for argument in arguments] + ["-q"])
+    assert status == 2, (status, said.getvalue())
+    return said.getvalue()
+
+
+def tink_open(keyset: bytes, sealed: bytes, associated: bytes = b"") -> bytes:
+    """The plaintext, by Tink."""
+    from tink import json_proto_keyset_format, secret_key_access, streaming_aead
+
+    streaming_aead.register()
+    handle = json_proto_keyset_format.parse(keyset.decode(), secret_key_access.TOKEN)
+    primitive = handle.primitive(streaming_aead.StreamingAead)
+    with primitive.new_decrypting_stream(io.BytesIO(sealed), associated) as stream:
+        data: bytes = stream.read()
+    return data
+
+
+class Case(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.key = self.folder / "key.json"
+        self.key.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_4KB").to_json())
+        self.key2 = self.folder / "key2.json"
+        self.key2.write_bytes(warpaes.Keyset.generate("AES128_GCM_HKDF_1MB").to_json())
+        self.source, self.target = self.folder / "source", self.folder / "target"
+
+    def content(self, sizes: list[int]) -> dict[str, bytes]:
+        generator = random.Random(7)
+        return {f"a/{i}/o b.{size}": generator.randbytes(size) for i, size in enumerate(sizes)}
+
+    def write(self, sizes: list[int]) -> dict[str, bytes]:
+        content = self.content(sizes)
+        for name, data in content.items():
+            (self.source / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.source / name).write_bytes(data)
+        return content
+
+    def files(self, folder: pathlib.Path) -> dict[str, bytes]:
+        """What lies in a folder, without what is bulk's own."""
+        return {
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file() and storage.FOLDER not in path.relative_to(folder).as_posix()
+        }
+
+    def load(self, folder: pathlib.Path) -> manifest.Manifest:
+        there = manifest.Manifest.load(storage.open_storage(str(folder)))
+        assert there is not None
+        return there

@@ -1,0 +1,529 @@
+"""warpaes bulk on files; test_bulk_s3.py has object storage, and `make cluster-test` Ray, and workers that die."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import unittest
+from typing import Any
+
+import warpaes
+from bulk_case import SIZES, Case, bulk, refusal, tink_open
+from support import needed
+from warpaes.bulk import cli, job, keys, manifest, pool, storage, transfer, worker
+from warpaes.bulk.lock import Lock, LockedError
+
+
+class Files(Case):
+    def test_there_and_back(self) -> None:
+        content = self.write(SIZES)
+        self.assertEqual(bulk("encrypt", "-k", self.key, self.source, self.target)[0], 0)
+        sealed = self.files(self.target)
+        self.assertEqual(sealed.keys(), content.keys())
+        for name, data in content.items():
+            with warpaes.open(sealed[name], keyset=warpaes.Keyset.parse(self.key.read_bytes())) as file:
+                self.assertEqual(file.read(), data, name)
+        for row in self.load(self.target).rows:
+            self.assertEqual((row.state, row.attempt, row.error), ("done", 1, ""))
+            self.assertEqual(row.sha256, hashlib.sha256(sealed[row.key]).hexdigest())
+            self.assertEqual(row.out_size, len(sealed[row.key]))
+        self.assertEqual(bulk("verify", "-k", self.key, self.target)[0], 0)
+        status, report = bulk("decrypt", "-k", self.key, self.target, self.folder / "out")
+        self.assertEqual((status, report["done"], report["errors"]), (0, len(SIZES), 0))
+        self.assertEqual(self.files(self.folder / "out"), content)
+
+    def test_tink_opens_what_was_made(self) -> None:
+        needed("tink")
+        content = self.write(SIZES[:5])
+        bulk("encrypt", "-k", self.key, "--bind-names", self.source, self.target)
+        for name, data in self.files(self.target).items():
+            self.assertEqual(tink_open(self.key.read_bytes(), data, name.encode()), content[name])
+
+    def test_every_template_of_data_keys(self) -> None:
+        content = self.write([0, 5000, 70_000])
+        for template in warpaes.Keyset.templates():
+            target, out = self.folder / template, self.folder / (template + ".out")
+            for envelope in ("job", "object"):
+                bulk("encrypt", "-k", self.key, "--envelope", envelope, "--template", template, self.source, target)
+                self.assertEqual(bulk("decrypt", "-k", self.key, target, out)[0], 0, template)
+                self.assertEqual(self.files(out), content)
+                shutil.rmtree(target)
+                shutil.rmtree(out)
+
+    def test_processes(self) -> None:
+        content = self.write([1000] * 100 + SIZES)
+        self.assertEqual(bulk("encrypt", "-k", self.key, "--workers", "2", self.source, self.target)[0], 0)
+        bulk("decrypt", "-k", self.key, self.target, self.folder / "out")
+        self.assertEqual(self.files(self.folder / "out"), content)
+
+    def test_a_second_run_has_nothing_to_do_and_does_not_list(self) -> None:
+        self.write([10, 20])
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        before = self.files(self.target)
+        (self.source / "new").write_bytes(b"new")
+        status, report = bulk("encrypt", "-k", self.key, self.source, self.target)
+        self.assertEqual((status, report["run_objects"], report["objects"]), (0, 0, 2))
+        self.assertEqual(self.files(self.target), before)
+        status, report = bulk("encrypt", "-k", self.key, "--update", self.source, self.target)
+        self.assertEqual((status, report["run_objects"], report["objects"]), (0, 1, 3))
+
+    def test_a_changed_source_is_an_error_of_its_row(self) -> None:
+        content = self.write([100, 200, 300])
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        there = self.load(self.target)
+        changed = next(iter(content))
+        (self.source / changed).write_bytes(b"else")
+        (self.target / changed).unlink()
+        for row in there.rows:
+            row.state = "pending"
+        there.job.finished = False
+        there.save(storage.open_storage(str(self.target)))
+        status, report = bulk("encrypt", "-k", self.key, self.source, self.target)
+        self.assertEqual((status, report["errors"], report["adopted"]), (1, 1, 2))
+        self.assertIn("changed", report["first_errors"][0]["error"])
+        self.assertFalse((self.target / changed).exists())
+        status, report = bulk("encrypt", "-k", self.key, "--update", self.source, self.target)
+        self.assertEqual((status, report["errors"]), (0, 0))
+
+    def test_what_is_there_stays(self) -> None:
+        content = self.write([100])
+        name = next(iter(content))
+        (self.target / name).parent.mkdir(parents=True)
+        (self.target / name).write_bytes(b"somebody's")
+        status, report = bulk("encrypt", "-k", self.key, self.source, self.target)
+        self.assertEqual((status, report["errors"]), (1, 1))
+        self.assertEqual((self.target / name).read_bytes(), b"somebody's")
+        self.assertEqual(bulk("encrypt", "-k", self.key, "--overwrite", self.source, self.target)[0], 0)
+        self.assertEqual(bulk("verify", "-k", self.key, self.target)[0], 0)
+        self.assertEqual(self.files(self.target).keys(), content.keys())
+
+    def test_names_that_no_file_can_have(self) -> None:
+        local = storage.open_storage(str(self.target))
+        for name in ("../x", "/x", "a//b", "a/../../x", "", "a\0b", "x" * 255):
+            with self.assertRaises(storage.PermanentError):
+                local.check_key(name)
+
+    def test_damage_is_found_and_named(self) -> None:
+        content = self.write([100, 200, 9_000_000])
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        names = list(content)
+        path = self.target / names[2]
+        data = bytearray(path.read_bytes())
+        data[8_500_000] ^= 1
+        path.write_bytes(data)
+        (self.target / names[1]).unlink()
+        # Authentic, but another object's.
+        shutil.copy(self.target / names[1].replace("1/o b.200", "0/o b.100"), self.target / names[1])
+        status, report = bulk("verify", "-k", self.key, self.target)
+        self.assertEqual((status, report["errors"], report["done"]), (1, 2, 1))
+        out = self.folder / "out"
+        status, report = bulk("decrypt", "-k", self.key, self.target, out)
+        self.assertEqual((status, report["errors"]), (1, 2))
+        self.assertEqual(list(self.files(out).values()), [content[names[0]]])
+
+    def test_a_wrong_key_ends_early(self) -> None:
+        self.write([10] * 50)
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        other = warpaes.Keyset.generate("AES256_GCM_HKDF_4KB").to_json()
+        self.key.write_bytes(other)
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            status = cli.main(["verify", "-q", "-k", str(self.key), "--max-errors", "3", str(self.target)])
+        self.assertEqual(status, 1)
+        self.assertIn("more than 3 objects have failed", said.getvalue())
+
+    def test_originals_go_when_their_copies_are_right(self) -> None:
+        content = self.write([100, 200, 9_000_000])
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        bad = next(iter(content))
+        (self.target / bad).write_bytes(b"broken")
+        status, report = bulk("encrypt", "-k", self.key, "--remove-source", self.source, self.target)
+        self.assertEqual((status, report["errors"]), (1, 1))
+        self.assertEqual(self.files(self.source), {bad: content[bad]})
+        self.assertEqual(sorted(row.state for row in self.load(self.target).rows), ["done", "removed", "removed"])
+
+    def test_in_place_with_a_suffix(self) -> None:
+        content = self.write([100, 200])
+        for _ in range(2):
+            options = ["--suffix", ".sealed", "--remove-source", "--envelope", "object"]
+            self.assertEqual(bulk("encrypt", "-k", self.key, *options, self.source, self.source)[0], 0)
+        names = {name + ending for name in content for ending in (".sealed", ".sealed" + storage.KEY_SUFFIX)}
+        self.assertEqual(self.files(self.source).keys(), names)
+        bulk("decrypt", "-k", self.key, "--suffix", ".sealed", self.source, self.folder / "out")
+        self.assertEqual(self.files(self.folder / "out"), content)
+
+    def test_one_object_alone(self) -> None:
+        content = self.write([5000])
+        (path,) = [self.source / name for name in content]
+        self.assertEqual(bulk("encrypt", "-k", self.key, "--bind-names", path, self.target)[0], 0)
+        self.assertEqual(self.files(self.target).keys(), {path.name})
+        # Its manifest is not below it, so what it was encrypted with is said once more.
+        sealed, out = self.target / path.name, self.folder / "out"
+        self.assertEqual(bulk("decrypt", "-k", self.key, "--bind-names", sealed, out)[0], 0)
+        self.assertEqual(self.files(out), {path.name: content[path.relative_to(self.source).as_posix()]})
+
+    def test_verification_without_a_manifest(self) -> None:
+        self.write([10, 20, 30])
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        (self.target / manifest.NAME).unlink()
+        self.assertEqual(bulk("verify", "-k", self.key, self.target)[1]["done"], 3)
+        next(iter((self.target / "a/1").iterdir())).write_bytes(b"x" * 100)
+        status, report = bulk("verify", "-k", self.key, self.target)
+        self.assertEqual((status, report["done"], report["errors"]), (1, 2, 1))
+
+    def test_verify_reads_again_what_was_written(self) -> None:
+        self.write([10, 9_000_000])
+        written = storage.LocalStorage.create
+
+        def worse(self: Any, *arguments: Any) -> Any:
+            upload = written(self, *arguments)
+            original = upload.commit
+
+            def commit() -> str:
+                os.pwrite(upload._descriptor, b"!", 50)
+                return original()
+
+            upload.commit = commit
+            return upload
+
+        storage.LocalStorage.create = worse  # type: ignore[method-assign]
+        self.addCleanup(setattr, storage.LocalStorage, "create", written)
+        status, report = bulk("encrypt", "-k", self.key, "--verify", self.source, self.target)
+        self.assertEqual((status, report["errors"]), (1, 2))
+
+    def test_lists_instead_of_listing(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        content = self.write([10, 20, 30])
+        chosen = sorted(content)[:2]
+        text = self.folder / "names.txt"
+        text.write_text("\n".join([*chosen, "missing"]) + "\n")
+        status, report = bulk("encrypt", "-k", self.key, "--names", text, self.source, self.target)
+        self.assertEqual((status, report["done"], report["first_errors"][0]["key"]), (1, 2, "missing"))
+        entries = [storage.open_storage(str(self.source)).stat(name) for name in chosen]
+        table = pa.table({"key": chosen, "size": [10, 20], "version": [entry.version for entry in entries]})
+        pq.write_table(table, self.folder / "names.parquet")
+        target = self.folder / "other"
+        given = ("--names", self.folder / "names.parquet")
+        self.assertEqual(bulk("encrypt", "-k", self.key, *given, self.source, target)[0], 0)
+        self.assertEqual(sorted(self.files(target)), chosen)
+
+    def test_other_file_systems_can_be_read(self) -> None:
+        import fsspec
+
+        files = fsspec.filesystem("memory")
+        content = self.content([0, 10, storage.WINDOW + 7])
+        for name, data in content.items():
+            files.pipe_file(f"/bulk/{name}", data)
+        self.assertEqual(bulk("encrypt", "-k", self.key, "memory://bulk", self.target)[0], 0)
+        bulk("decrypt", "-k", self.key, self.target, self.folder / "out")
+        self.assertEqual(self.files(self.folder / "out"), content)
+        self.assertIn("can be written to", refusal("encrypt", "-k", self.key, self.source, "memory://target"))
+
+    def test_metrics_and_status(self) -> None:
+        self.write([10, 20])
+        metrics = self.folder / "metrics.prom"
+        bulk("encrypt", "-k", self.key, "--metrics", metrics, self.source, self.target)
+        text = metrics.read_text()
+        self.assertIn(f'warpaes_bulk_done_objects{{command="encrypt",target="{self.target}"}} 2\n', text)
+        status, report = bulk("status", self.target)
+        self.assertEqual((status, report["states"], report["finished"], report["lock"]), (0, {"done": 2}, True, None))
+
+
+class Keys(Case):
+    def test_rekey(self) -> None:
+        content = self.write([0, 100, 9_000_000])
+        for envelope in ("", "job", "object"):
+            with self.subTest(envelope):
+                target, out = self.folder / f"t{envelope}", self.folder / f"o{envelope}"
+                how = ["--envelope", envelope] if envelope else []
+                bulk("encrypt", "-k", self.key, *how, self.source, target)
+                before = self.files(target)
+                old = ["-k", self.key, "--new-key", self.key2]
+                status, report = bulk("rekey", *old, *how, "--drop-old-keys", target)
+                self.assertEqual((status, report["run_objects"]), (0, 3))
+                after = self.files(target)
+                for name in content:
+                    self.assertNotEqual(before[name], after[name])
+                self.assertEqual(bulk("verify", "-k", self.key, target)[0], 1)
+                self.assertEqual(bulk("decrypt", "-k", self.key2, target, out)[0], 0)
+                self.assertEqual(self.files(out), content)
+                self.assertEqual(len(self.load(target).job.keys), envelope == "job")
+
+    def test_rotation_within_a_keyset(self) -> None:
+        content = self.write([100, 200])
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        keyset = warpaes.Keyset.parse(self.key.read_bytes())
+        old = keyset.keys()[0]["key_id"]
+        self.assertIn("rotate KEY", refusal("rekey", "-k", self.key, self.target))
+        new = keyset.rotate()
+        self.key.write_bytes(keyset.to_json())
+        self.assertEqual(bulk("rekey", "-k", self.key, self.target)[0], 0)
+        self.assertEqual({row.key_id for row in self.load(self.target).rows}, {str(new)})
+        keyset.remove(old)
+        self.key.write_bytes(keyset.to_json())
+        bulk("decrypt", "-k", self.key, self.target, self.folder / "out")
+        self.assertEqual(self.files(self.folder / "out"), content)
+
+    def test_rekey_goes_on_where_it_was_ended(self) -> None:
+        content = self.write([100] * 20)
+        for envelope in ("", "job", "object"):
+            with self.subTest(envelope):
+                target, out = self.folder / f"t{envelope}", self.folder / f"o{envelope}"
+                how = ["--envelope", envelope] if envelope else []
+                bulk("encrypt", "-k", self.key, *how, self.source, target)
+                before = self.load(target)
+                command = ["rekey", "-k", self.key, "--new-key", self.key2, *how, target]
+                bulk(*command)
+                # The driver died before it had saved what became of most rows.
+                there = self.load(target)
+                versions = {row.key: row.out_version for row in there.rows}
+                for new, old in zip(there.rows[3:], before.rows[3:], strict=True):
+                    new.state, new.key_id, new.sha256, new.out_version = "pending", "", "", ""
+                    new.size, new.version, new.old_key_id = old.out_size, old.out_version, old.key_id
+                    new.wrapped = old.wrapped
+                there.job.finished = False
+                there.save(storage.open_storage(str(target)))
+                self.assertIn("has not ended", refusal("decrypt", "-k", self.key2, target, out))
+                status, report = bulk(*command)
+                self.assertEqual((status, report["adopted"]), (0, 17))
+                self.assertEqual({row.key: row.out_version for row in self.load(target).rows}, versions)
+                self.assertEqual(bulk("decrypt", "-k", self.key2, target, out)[0], 0)
+                self.assertEqual(self.files(out), content)
+
+    def test_rewrap_changes_no_object(self) -> None:
+        content = self.write([0, 100, 200])
+        for envelope in ("job", "object"):
+            target, out = self.folder / envelope, self.folder / ("o" + envelope)
+            bulk("encrypt", "-k", self.key, "--envelope", envelope, self.source, target)
+            before = self.files(target)
+            for _ in range(2):  # once more does no harm
+                keys_given = ("-k", self.key, "--new-key", self.key2)
+                self.assertEqual(bulk("rewrap", *keys_given, target)[0], 0)
+            after = self.files(target)
+            self.assertEqual({name: before[name] for name in content}, {name: after[name] for name in content})
+            self.assertEqual(bulk("verify", "-k", self.key2, target)[0], 0)
+            self.assertEqual(bulk("verify", "-k", self.key, target)[0], 1)
+            # The manifest is lost: what lies beside the objects is enough.
+            (target / manifest.NAME).unlink()
+            self.assertEqual(bulk("decrypt", "-k", self.key2, target, out)[0], 0)
+            self.assertEqual(self.files(out), content)
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        self.assertIn("nothing is wrapped", refusal("rewrap", "-k", self.key, "--new-key", self.key2, self.target))
+
+    def test_all_attempts_at_an_object_share_its_key(self) -> None:
+        self.write([100])
+        config = worker.Config("encrypt", str(self.source), str(self.target), envelope="object")
+        config.key = [keys.KeySpec.read(str(self.key))]
+        one = worker.Worker(config)
+        row = manifest.Row("x", "x", 100, "")
+        found = [one._new_keyset(row)[1] for _ in range(3)]
+        one.close()
+        self.assertEqual(len(set(found)), 1)
+
+    def test_more_than_one_keyset(self) -> None:
+        content = self.write([10, 20])
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        both = ("-k", self.key2, "-k", self.key)
+        self.assertEqual(bulk("decrypt", *both, self.target, self.folder / "out")[0], 0)
+        self.assertEqual(self.files(self.folder / "out"), content)
+        for envelope in ("job", "object"):
+            target, out = self.folder / envelope, self.folder / ("o" + envelope)
+            bulk("encrypt", "-k", self.key, "--envelope", envelope, self.source, target)
+            self.assertEqual(bulk("decrypt", *both, target, out)[0], 0)
+        for name in ("one", "two"):
+            (self.folder / name).write_bytes(warpaes.Keyset.from_raw("AES256_GCM_HKDF_4KB", os.urandom(32)).to_json())
+        clash = ("-k", self.folder / "one", "-k", self.folder / "two")
+        self.assertIn("another key 1", refusal("verify", *clash, self.target))
+
+    def test_keys_from_the_environment_and_descriptors(self) -> None:
+        self.write([10])
+        os.environ["BULK_KEY"] = self.key.read_text()
+        self.assertEqual(bulk("encrypt", "-k", "env:BULK_KEY", self.source, self.target)[0], 0)
+        with open(self.key, "rb") as file:
+            self.assertEqual(bulk("verify", "-k", f"fd:{file.fileno()}", self.target)[0], 0)
+
+
+class Jobs(Case):
+    def test_two_jobs_notice_each_other(self) -> None:
+        self.write([10])
+        target = storage.open_storage(str(self.target))
+        with Lock(target, "encrypt"):
+            self.assertIn("works on it", refusal("encrypt", "-k", self.key, self.source, self.target))
+        self.assertEqual(bulk("encrypt", "-k", self.key, self.source, self.target)[0], 0)
+
+    def test_a_lock_that_is_silent_is_taken_and_its_holder_ends(self) -> None:
+        target = storage.open_storage(str(self.target))
+        first = Lock(target, "encrypt", beat=0.2, expiry=0.6)
+        first._mine["host"] = "elsewhere"
+        with first:
+            with self.assertRaises(LockedError), Lock(target, "encrypt", beat=0.2, expiry=0.6):
+                pass
+            first._beat = 1e6  # silent from its next beat on
+            time.sleep(0.5)
+            with Lock(target, "encrypt", beat=0.2, expiry=0.6) as second:
+                first._end.set()
+                first._thread.join()
+                first._end.clear()
+                first._beat = 0.01
+                first._thread = threading.Thread(target=first._live)
+                first._thread.start()
+                first._thread.join()
+                self.assertRaises(LockedError, first.check)
+                second.check()
+
+    def test_a_driver_that_was_killed_is_followed_at_once(self) -> None:
+        content = self.write([1000] * 2000)
+        command = [sys.executable, "-m", "warpaes", "bulk", "encrypt", "-q", "-k", self.key, "--checkpoint", "0.1"]
+        command += ["--threads", "2", self.source, self.target]
+        with subprocess.Popen(command) as process:
+            while not (self.target / manifest.NAME).exists() or not any(
+                row.state == "done" for row in self.load(self.target).rows
+            ):
+                time.sleep(0.01)
+            process.kill()
+        status, report = bulk("encrypt", "-k", self.key, self.source, self.target)
+        self.assertEqual((status, report["done"]), (0, 2000))
+        self.assertLess(report["run_objects"], 2000)
+        bulk("decrypt", "-k", self.key, self.target, self.folder / "out")
+        self.assertEqual(self.files(self.folder / "out"), content)
+        self.assertFalse(list(self.target.rglob(f"*{storage.PART}*")))
+
+    def test_other_jobs_targets_are_refused(self) -> None:
+        self.write([10])
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        other = self.folder / "other"
+        other.mkdir()
+        self.assertIn("another job", refusal("encrypt", "-k", self.key, other, self.target))
+        self.assertIn(
+            "begun with --suffix", refusal("encrypt", "-k", self.key, "--suffix", "x", self.source, self.target)
+        )
+        self.assertIn("encrypted dataset", refusal("encrypt", "-k", self.key, self.target, self.folder / "twice"))
+        self.assertIn("are the same", refusal("encrypt", "-k", self.key, self.source, self.source))
+        bulk("decrypt", "-k", self.key, self.target, self.folder / "out")
+        self.assertIn("verify its source", refusal("verify", "-k", self.key, self.folder / "out"))
+
+    def test_a_manifest_that_somebody_else_has_written_is_not_replaced(self) -> None:
+        self.write([10])
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        local = storage.open_storage(str(self.target))
+        mine, other = self.load(self.target), self.load(self.target)
+        other.save(local)
+        self.assertRaises(storage.ExistsError, mine.save, local)
+        (self.target / manifest.NAME).write_bytes(b"PAR1 and nothing")
+        self.assertIn("no manifest of warpaes bulk", refusal("verify", "-k", self.key, self.target))
+
+    def test_memory_is_bounded(self) -> None:
+        budget = worker.Budget(100)
+        most, held, lock = 0, 0, threading.Lock()
+
+        def use(size: int) -> None:
+            nonlocal most, held
+            taken = budget.take(size)
+            with lock:
+                held += taken
+                most = max(most, held)
+            time.sleep(0.001)
+            with lock:
+                held -= taken
+            budget.give(taken)
+
+        threads = [threading.Thread(target=use, args=(size,)) for size in [30, 70, 1000, 1] * 25]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual((budget.free, held), (100, 0))
+        self.assertLessEqual(most, 100)
+
+    def test_parts_have_room_for_the_largest_objects(self) -> None:
+        for size in (0, 1 << 20, 80 << 30, 5 << 40):
+            part = storage.part_bytes(size)
+            self.assertLessEqual(-(-(size + size // 200) // part), storage.MAX_PARTS)
+        self.assertEqual(storage.part_bytes(1), 8 << 20)
+        self.assertLess(transfer.memory_of(20 << 30, storage.part_bytes(20 << 30)), 256 << 20)
+
+
+class Dying(Case):
+    def test_poison_ends_its_row_and_not_the_job(self) -> None:
+        content = self.write([100] * 40)
+        poison = sorted(content)[5]
+
+        class Fatal(pool.Pool):
+            """Two workers, of which one dies as soon as it is given the row."""
+
+            size = 2
+
+            def __init__(self, config: worker.Config) -> None:
+                self.config = config
+                self.workers = [worker.Worker(config) for _ in range(2)]
+                self.dead: list[int] = []
+
+            def submit(self, slot: int, tasks: list[pool.Task]) -> None:
+                if any(row.source == poison for _, _, row in tasks):
+                    self.dead.append(slot)
+                else:
+                    self.workers[slot].submit(tasks)
+
+            def poll(self, timeout: float) -> list[tuple[int, pool.Events | None]]:
+                reports: list[tuple[int, pool.Events | None]] = [(slot, None) for slot in self.dead]
+                self.dead = []
+                return reports or [(slot, each.poll(0.05)) for slot, each in enumerate(self.workers)]
+
+            def close(self) -> None:
+                for each in self.workers:
+                    each.close()
+
+        original = job.make_pool
+        job.make_pool = lambda config, *_: Fatal(config)
+        self.addCleanup(setattr, job, "make_pool", original)
+        status, report = bulk("encrypt", "-k", self.key, self.source, self.target)
+        self.assertEqual((status, report["done"], report["errors"]), (1, 39, 1))
+        self.assertEqual(report["first_errors"][0]["key"], poison)
+        self.assertIn("workers have died of this object", report["first_errors"][0]["error"])
+        job.make_pool = original
+        self.assertEqual(bulk("encrypt", "-k", self.key, self.source, self.target)[0], 0)
+
+    def test_processes_that_are_killed(self) -> None:
+        content = self.write([20_000] * 400)
+        ended = threading.Event()
+        killed = 0
+        original = pool.ProcessPool
+
+        class Watched(original):  # type: ignore[misc, valid-type]
+            def __init__(self, *arguments: Any) -> None:
+                super().__init__(*arguments)
+                threading.Thread(target=self.harm, daemon=True).start()
+
+            def harm(self) -> None:
+                nonlocal killed
+                generator = random.Random(3)
+                while not ended.wait(0.4) and killed < 6:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(generator.choice(self.processes), 9)
+                    killed += 1
+
+        pool.ProcessPool = Watched  # type: ignore[misc]
+        self.addCleanup(setattr, pool, "ProcessPool", original)
+        self.addCleanup(ended.set)
+        options = ["--workers", "2", "--threads", "2"]
+        status, report = bulk("encrypt", "-k", self.key, *options, self.source, self.target)
+        ended.set()
+        self.assertEqual((status, report["done"]), (0, 400))
+        self.assertGreater(report["worker_deaths"], 0)
+        bulk("decrypt", "-k", self.key, self.target, self.folder / "out")
+        self.assertEqual(self.files(self.folder / "out"), content)
+        self.assertFalse(list(self.target.rglob(f"*{storage.PART}*")))
+
+
+if __name__ == "__main__":
+    unittest.main()
