@@ -4,9 +4,9 @@
 tools/fresh_root.py debian   # Debian 12, with debootstrap's variant minbase and what is committed here; as root
 tools/fresh_root.py ubuntu   # Ubuntu 24.04
 
-Every block of the two pages is run as it is written, in order, one shell a page; what a page takes for granted (files to
-encrypt, declarations around a block of C) is made first. The root is removed in the end unless --root says where it stays
-or already is. What was said goes to standard output; the first block that fails ends it.
+Every block of the two pages is run as it is written, in order, one shell a page; what a page takes for granted (files
+to encrypt, declarations around a block of C) is made first. The root is removed in the end unless --root says where it
+stays or already is. What was said goes to standard output; the first block that fails ends it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ find_package(warpaes REQUIRED)
 add_executable(consumer program.cpp)
 target_link_libraries(consumer warpaes::warpaes)
 END
-CMAKE_PREFIX_PATH=~/.local cmake -S consumer -B consumer/build && cmake --build consumer/build && consumer/build/consumer
+CMAKE_PREFIX_PATH=~/.local cmake -S consumer -B consumer/build
+cmake --build consumer/build && consumer/build/consumer
 """
 
 
@@ -151,8 +152,8 @@ def lines_of(name: str) -> list[str]:
     return out
 
 
-#: Before a page: its own empty folder. What the text says to have, in words and not in a block: make, and for the blocks of
-#: C and Python pkg-config and virtual environments.
+#: Before a page: its own empty folder. What the text says to have, in words and not in a block: make, and for the
+#: blocks of C and Python pkg-config and virtual environments.
 BEFORE = """\
 set -eo pipefail
 rm -rf ~/work && mkdir ~/work && cd ~/work
@@ -164,7 +165,7 @@ DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends {pack
 
 
 def enter(root: Path, environment: dict[str, str], script: str) -> None:
-    command = f"mount --rbind /dev {root}/dev && mount -t proc proc {root}/proc && exec chroot {root} /bin/bash -c \"$0\""
+    command = f'mount --rbind /dev {root}/dev && mount -t proc proc {root}/proc && exec chroot {root} /bin/bash -c "$0"'
     run(
         *("unshare", "--mount", "--pid", "--fork", "/bin/sh", "-c", command, script),
         env={"HOME": "/root", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", **environment},
@@ -194,10 +195,7 @@ def main() -> int:
         run("tar", "x", "-C", tree, input=archive)
         enter(root, environment, "set -e\n" + PREPARE.format(packages="make"))
         for name, before in (("README.md", README_FILES), ("docs/tutorial.md", "")):
-            if name == "README.md":
-                more = "set -e\n" + PREPARE.format(packages="pkg-config python3-venv")
-            else:
-                more = ""
+            more = PREPARE.format(packages="pkg-config python3-venv") if name == "README.md" else ""
             script = "\n".join([BEFORE + before, *lines_of(name)])
             # What the blocks in other languages need comes after the first block, which has to do without.
             first, second = script.split(f"== {name}, block 2", 1)
