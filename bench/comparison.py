@@ -63,14 +63,14 @@ def speeds(record: dict) -> str:
 
 
 def better(record: dict) -> list[str]:
-    """Sentences, of figures in which another tool is ahead."""
+    """In which figures another tool is ahead."""
     said = []
     ours = {what: row_of(record, "warpaes", what) for what in ("encrypt", "decrypt")}
     for field, words in (
-        ("seconds", "take less time"),
-        ("cpu_s", "take less time of processors"),
-        ("peak_kib", "take less memory"),
-        ("small_s", f"are quicker with {human_bytes(record['small_bytes'])}"),
+        ("seconds", "time"),
+        ("cpu_s", "time of processors"),
+        ("peak_kib", "memory"),
+        ("small_s", f"time for {human_bytes(record['small_bytes'])}"),
     ):
         ahead = [
             f"`{row['command']}`" if row["tool"] not in ("libsodium", "Tink") else f"{row['tool']} ({row['what']}ion)"
@@ -78,8 +78,8 @@ def better(record: dict) -> list[str]:
             if row["tool"] not in ("cp", "dd", "warpaes") and row.get(field) and row[field] < ours[row["what"]][field]
         ]
         if ahead:
-            said.append(f"- {', '.join(ahead)} {words}.")
-    return said or ["- In none of these figures is another tool ahead."]
+            said.append(f"- in {words}: {', '.join(ahead)};")
+    return [*said[:-1], f"{said[-1][:-1]}."] if said else ["- in none of these figures."]
 
 
 def figures(record: dict) -> str:
@@ -104,7 +104,7 @@ def plot(record: dict, gpu: dict | None) -> str:
         row = row_of(record, tool, "encrypt")
         return size / row["seconds"] / 1e9 if row else None
 
-    floor, rows = of_file("dd"), []
+    beside, rows = of_file("cp"), []
     names = {
         "openssl": "openssl enc, AES-CTR",
         "Tink": "Tink, in Python",
@@ -115,8 +115,8 @@ def plot(record: dict, gpu: dict | None) -> str:
     groups = [(f"a file, on {record['host']['cpu']}, {record['host']['cores']} cores", [])]
     for tool, name in names.items():
         if value := of_file(tool):
-            groups[0][1].append((name, value, floor, tool == "warpaes"))
-    notes = [f"{record['date'][:10]}, {commit_of(record)}; limit: writing zeros"]
+            groups[0][1].append((name, value, beside, tool == "warpaes"))
+    notes = [f"{record['date'][:10]}, {commit_of(record)}; mark: cp"]
     if gpu:
         work = {"backend": "cuda", "mode": f"gcm/{1 << 20}", "direction": "encrypt", "key_bits": 256, "bytes": 1 << 30}
         copies = next(
@@ -124,14 +124,14 @@ def plot(record: dict, gpu: dict | None) -> str:
             None,
         )
         for memory, name, most in (
-            ("page_locked", "warpaes, host memory", copies),
-            ("device", "warpaes, device memory", limit(gpu, "gcm", 256)),
+            ("page_locked", "warpaes, host to host", copies),
+            ("device", "warpaes, device", limit(gpu, "gcm", 256)),
         ):
             if value := rate(gpu, memory=memory, **work):
                 rows.append((name, value, most, True))
         if rows:
             groups.append((f"data in memory, on {gpu['gpu']['name']}", rows))
-            notes.append(f"{stamp(gpu)}; limits: copies alone, lookups")
+            notes.append(f"{stamp(gpu)}; marks: copies alone, limit of lookups")
     title = f"{human_bytes(size)} encrypted, GB/s"
     return plots.dots(title, notes, groups)
 

@@ -11,7 +11,6 @@ text { font: 12px system-ui, sans-serif; fill: #24292f }
 .title { font-weight: 600; font-size: 14px }
 .note { font-size: 11px; fill: #57606a }
 .head, .ours { font-weight: 600 }
-.value { paint-order: stroke; stroke: #ffffff; stroke-width: 3px }
 .stem { stroke: #8c959f; stroke-width: 2 }
 .axis { stroke: #8c959f; stroke-width: 1 }
 .grid { stroke: #8c959f; stroke-opacity: .3 }
@@ -22,7 +21,7 @@ text { font: 12px system-ui, sans-serif; fill: #24292f }
 .mark { stroke: #24292f; stroke-width: 2 }
 .in0 { fill: #ffffff } .in1 { fill: #24292f }
 @media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3 } .note { fill: #9198a1 } .mark { stroke: #e6edf3 } .value { stroke: #0d1117 }
+  text { fill: #e6edf3 } .note { fill: #9198a1 } .mark { stroke: #e6edf3 }
 }
 </style>"""
 
@@ -64,6 +63,11 @@ def _value(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
+def _digits(value: float) -> str:
+    """Three digits, whatever they are."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
 def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[float | None]]], limits=None) -> str:
     """A group of horizontal bars a row, one for each of `series`; `limits`: for each row values that a mark shows.
 
@@ -100,14 +104,14 @@ def bars(title: str, note: str, series: list[str], rows: list[tuple[str, list[fl
 
 
 def dots(title: str, notes: list[str], groups: list[tuple[str, list[tuple[str, float, float | None, bool]]]]) -> str:
-    """A dot a row on one logarithmic axis, with its value beside it. Narrow, to be read on a telephone.
+    """A dot a row on one logarithmic axis, and its value at the right. Narrow, to be read on a telephone.
 
     `groups`: a heading and rows of a name, a value, a limit that a mark shows, and whether it is ours.
     """
-    width, left, right, row, top = 440, 156, 40, 22, 26 + 15 * len(notes)
+    width, left, right, row, top = 440, 160, 62, 22, 30 + 15 * len(notes)
     values = [x for _, rows in groups for _, value, most, _ in rows for x in (value, most) if x]
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-    bottom = top + sum(24 + row * len(rows) for _, rows in groups)
+    bottom = top + sum(26 + row * len(rows) for _, rows in groups)
 
     def at(value: float) -> float:
         return round(left + (math.log10(value) - low) / (high - low) * (width - left - right), 1)
@@ -119,8 +123,8 @@ def dots(title: str, notes: list[str], groups: list[tuple[str, list[tuple[str, f
         body.append(text(x, bottom + 16, f"{10.0**power:g}", anchor="middle"))
     y = top
     for heading, rows in groups:
-        body.append(text(8, y + 16, heading, "head"))
-        y += 24
+        body.append(text(8, y + 18, heading, "head"))
+        y += 26
         for name, value, most, ours in rows:
             kind = "c0" if ours else "c1"
             body.append(text(left - 10, y + row / 2 + 4, name, "ours" if ours else "", "end"))
@@ -130,13 +134,7 @@ def dots(title: str, notes: list[str], groups: list[tuple[str, list[tuple[str, f
             )
             if most:
                 body.append(_mark(at(most), y + 3, row - 6))
-            # Beside the dot, on the side where no limit stands in the way.
-            crowded = most is not None and 0 < at(most) - at(value) < 44
-            body.append(
-                text(at(value) - 9, y + row / 2 + 4, _value(value), "value", "end")
-                if crowded
-                else text(at(value) + 9, y + row / 2 + 4, _value(value), "value")
-            )
+            body.append(text(width - 8, y + row / 2 + 4, _digits(value), "ours" if ours else "", "end"))
             y += row
     return document(width, bottom + 26, title, notes[0], body)
 

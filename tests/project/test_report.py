@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+import comparison
 import planner
 import records
 import report
@@ -164,6 +165,63 @@ class Planner(unittest.TestCase):
         self.assertEqual(set(files), {"docs/planner.md", "docs/planner-a-gpu.svg"})
         self.assertTrue(files["docs/planner.md"].startswith("before\n"))
         self.assertTrue(files["docs/planner.md"].endswith("\nafter\n"))
+
+
+def compared(tool: str, what: str, seconds: float, **fields) -> dict:
+    row = {"tool": tool, "what": what, "command": f"{tool} {what}", "seconds": seconds, "cpu_s": seconds}
+    return row | {"peak_kib": 1024} | fields
+
+
+COMPARE_RECORD = {
+    "schema": 1,
+    "date": "2026-01-02T03:04:05Z",
+    "commit": "0123456789abcdef",
+    "dirty": False,
+    "host": {"cpu": "A <CPU>", "cores": 2},
+    "versions": {"warpaes": "1.0.0", "age": "1.1.1"},
+    "bytes": 1 << 30,
+    "small_bytes": 4096,
+    "rounds": 5,
+    "rows": [
+        compared("warpaes", "encrypt", 0.5, small_s=0.004),
+        compared("warpaes", "decrypt", 0.5),
+        compared("age", "encrypt", 1.0, small_s=0.002),
+        compared("age", "decrypt", 0.4, peak_kib=2048),
+        compared("cp", "encrypt", 0.2, small_s=0.001),
+        compared("cp", "decrypt", 0.2),
+    ],
+}
+
+
+class Comparison(unittest.TestCase):
+    def test_says_where_others_are_ahead(self):
+        self.assertEqual(
+            comparison.better(COMPARE_RECORD),
+            [
+                "- in time: `age decrypt`;",
+                "- in time of processors: `age decrypt`;",
+                "- in time for 4 KiB: `age encrypt`.",
+            ],
+        )
+
+    def test_figures(self):
+        text = comparison.figures(COMPARE_RECORD)
+        self.assertIn("| `warpaes encrypt` | AES-256-GCM | 0.50 | 2.15 | 0.50 | 1.00 | 4.00 |", text)
+        self.assertEqual(text.count("`cp "), 1)
+        self.assertIn("age 1.1.1; 2026-01-02, commit 0123456789ab. The shortest of 5 rounds", text)
+
+    def test_plot(self):
+        gpu = copy.deepcopy(GPU_RECORD) | {"gpus": [{"what": "copies alone", "gpus": 1, "gb_per_s": 50.0}]}
+        segments = row("cuda", "device", 1 << 30, 500.0, mode=f"gcm/{1 << 20}", key_bits=256)
+        gpu["bench"] = [*gpu["bench"], segments, segments | {"memory": "page_locked", "gb_per_s": 40.0}]
+        for record, dots in ((None, 2), (gpu, 4)):
+            root = ElementTree.fromstring(comparison.plot(COMPARE_RECORD, record))
+            said = [item.text for item in root.iter("{http://www.w3.org/2000/svg}text")]
+            self.assertEqual(len(root.findall("{*}circle")), dots)
+            self.assertIn("2.15", said)
+            self.assertEqual("40.0" in said, record is not None)
+            inside = [float(c.get("cx")) for c in root.findall("{*}circle")]
+            self.assertTrue(all(160 <= x <= 380 for x in inside), inside)
 
 
 class Text(unittest.TestCase):
