@@ -10,7 +10,7 @@ sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' 'lab/*
 
 each_source = printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 32
 
-.PHONY: help demo test gpu-test bench compare python-bench provider-bench deb asan tsan faults fuzz cuda clang tidy docs site pages format check-format wheel install uninstall install-lab clean
+.PHONY: help demo test gpu-test bench compare python-bench provider-bench deb asan tsan faults fuzz cuda clang tidy docs site recording pages format check-format wheel install uninstall install-lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -85,6 +85,12 @@ site: ## the documentation as a site in build/site, with the reference of the he
 	@tools/setup site
 	@NO_MKDOCS_2_WARNING=1 .venv/site/bin/mkdocs build --strict --quiet
 	@echo "build/site/index.html; with the search: python3 -m http.server -d build/site"
+
+recording: ## docs/demo.svg anew: the README's commands on a terminal
+	@tools/setup demo
+	@tools/build default warpaes_cli
+	@tools/record_demo.py
+	@python3 -B bench/report.py
 
 pages: ## the command's man pages and completions anew from its help
 	@tools/setup demo

@@ -13,6 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import comparison
+import demo_svg
 import lab_pages
 import planner
 import plots
@@ -409,7 +410,7 @@ def everything() -> dict[str, str]:
             marks = "<!-- claims: begin -->", "<!-- claims: end -->"
             name = lab_pages.name_of(record)
             page = with_figures(page, lab_pages.claims_table(summary["claims"], name, studies.get(name)), marks)
-    return files | profile | {"docs/lab.md": page}
+    return files | profile | demo_svg.render() | {"docs/lab.md": page}
 
 
 def main() -> int:

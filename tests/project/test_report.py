@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 import comparison
+import demo_svg
 import planner
 import records
 import report
@@ -222,6 +223,43 @@ class Comparison(unittest.TestCase):
             self.assertEqual("40.0" in said, record is not None)
             inside = [float(c.get("cx")) for c in root.findall("{*}circle")]
             self.assertTrue(all(160 <= x <= 380 for x in inside), inside)
+
+
+class Recording(unittest.TestCase):
+    STEP = {
+        "command": "warpaes <x>",
+        "status": 0,
+        "events": [
+            [0.1, "\r\x1b[K10 %"],
+            [0.5, "\r\x1b[K90 %"],
+            [0.9, "\r\x1b[K"],
+            [1.0, "\x1b[1;31mno:\x1b[0m b&c\r\n"],
+        ],
+    }
+    RECORD = {"columns": 10, "steps": [STEP, {"command": "ls", "status": 0, "events": [[0.1, "abc"]]}]}
+
+    def test_a_terminal_shows_what_was_last_on_each_line(self):
+        screen, seconds = demo_svg.play(self.RECORD)
+        last = ["".join(text for text, _ in versions[-1][1]) if versions else "" for versions in screen.lines]
+        self.assertEqual(last, ["$ warpaes ", "<x>", "no: b&c", "$ ls", "abc", ""])
+        self.assertIn(("no:", "wrong"), screen.lines[2][-1][1])
+        passing = ["".join(text for text, _ in parts) for _, parts in screen.lines[2]]
+        self.assertEqual(passing, ["10 %", "90 %", "", "no: b&c", "no: b&c"])
+        self.assertGreater(seconds, 1.1)
+
+    def test_picture_is_whole_without_movement(self):
+        root = ElementTree.fromstring(demo_svg.draw(self.RECORD))
+        rows = root.findall("{*}text")
+        stays = ["".join(row.itertext()) for row in rows if row.get("class") == "now"]
+        self.assertEqual(stays, ["$ warpaes ", "<x>", "no: b&c", "$ ls", "abc"])
+        passes = {"".join(row.itertext()): row.get("style") for row in rows if row.get("class") == "while"}
+        self.assertEqual(set(passes) & {"10 %", "90 %"}, {"10 %", "90 %"})
+        self.assertIn("animation-duration:0.40s", passes["10 %"])
+
+    def test_committed_one_shows_a_file_that_was_altered_and_refused(self):
+        text = "".join(ElementTree.fromstring((ROOT / demo_svg.PICTURE).read_text()).itertext())
+        for said in ("warpaes encrypt -k", "is not authentic", "all work and no play"):
+            self.assertIn(said, text)
 
 
 class Text(unittest.TestCase):
