@@ -13,7 +13,7 @@ import headers  # noqa: E402
 
 INCLUDE = ROOT / "include/warpaes"
 CODE = re.compile(r"^(```|~~~).*?^\1$|^(?: {4}|\t).*$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\(([^)\s]+)\)")
+LINK = re.compile(r"\]\(([^)\s]+)\)")  # a link's text may go on from line to line
 
 
 def documents():

@@ -76,12 +76,29 @@ def _nav() -> list:
     return [{"C": of(".h")}, {"C++": of(".hpp")}, {"CUDA": of(".cuh")}, {"Python": python}]
 
 
+def notebook(text: str) -> str:
+    """A program in cells as a page: what they say as text, and what they do as code."""
+    head, *cells = re.split(r"^# %%(.*)\n", text, flags=re.MULTILINE)
+    out = [re.sub(r'\A"""|"""\s*\Z', "", head).strip()]
+    for kind, cell in zip(cells[::2], cells[1::2]):
+        if "markdown" in kind:
+            out.append(re.sub(r"^# ?", "", cell, flags=re.MULTILINE).strip())
+        else:
+            out.append(f"```python\n{cell.strip()}\n```")
+    first = next(i for i, part in enumerate(out) if part.startswith("# "))
+    title, _, rest = out.pop(first).partition("\n")
+    return "\n\n".join([title, *out[:first], rest, *out[first:]]) + "\n"
+
+
 def _source_page(path: str) -> str:
     """A file of the repository as a page; returns where."""
     page = f"source/{path}.md"
     if page not in _made:
         text, language = (ROOT / path).read_text(), LANGUAGES.get(Path(path).suffix, "text")
-        _made[page] = f"# {path}\n\n~~~~~~{language}\n{text}\n~~~~~~\n"
+        if "\n# %% [markdown]\n" in text:
+            _made[page] = notebook(text)
+        else:
+            _made[page] = f"# {path}\n\n~~~~~~{language}\n{text}\n~~~~~~\n"
     return page
 
 
