@@ -362,7 +362,7 @@ def readme_block(records: list[dict], first: str = "") -> str:
     """The plot that says most, and where the rest is. `first`: the path of one that says more than a record's."""
     if first:
         return (
-            f"![1 GiB encrypted by openssl, Tink, age, libsodium and warpaes]({first})\n\n"
+            f"![A file encrypted by openssl, Tink, age, libsodium and warpaes]({first})\n\n"
             "[What is compared, and where the others are better](docs/comparison.md). "
             "Every figure: [docs/performance.md](docs/performance.md)."
         )
