@@ -36,6 +36,12 @@ def source(record: dict) -> str:
     return f"{host['cpu']}, {host['cores']} cores; {versions}; {record['date'][:10]}, {commit_of(record)}"
 
 
+def others(record: dict) -> str:
+    """What a reader must know of a machine that was not idle: programs with several threads lose the most by it."""
+    load = record.get("load", 0)
+    return f" The machine had other work to do, of a load of {load:.1f} before." if load > 0.5 else ""
+
+
 def milliseconds(seconds: float) -> str:
     return number(1000 * seconds)
 
@@ -89,7 +95,7 @@ def figures(record: dict) -> str:
             "is read and what is written lie in memory (tmpfs).",
             speeds(record),
             f"*{source(record)}. The shortest of {record['rounds']} rounds in which all take turns; everything that "
-            "was encrypted is decrypted and compared.*",
+            f"was encrypted is decrypted and compared.{others(record)}*",
             "Where another tool is ahead of the same work of warpaes:",
             "\n".join(better(record)),
         ]

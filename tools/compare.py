@@ -190,11 +190,12 @@ def main() -> int:
     if shutil.disk_usage(place).free < 4 * size:
         print(f"{place} has no room for three files of {arguments.mib} MiB: --mib makes them smaller", file=sys.stderr)
         return 1
+    busy = os.getloadavg()[1]
     with tempfile.TemporaryDirectory(dir=place, prefix="warpaes-compare-") as folder:
         rows, versions = measure(Path(folder), size, arguments.rounds)
     host = {"cpu": processor(), "cores": len(os.sched_getaffinity(0))}
     record = {"schema": 1} | stamp() | {"host": host, "versions": versions, "bytes": size, "small_bytes": SMALL}
-    record |= {"rounds": arguments.rounds, "template": TEMPLATE, "rows": rounded(rows)}
+    record |= {"load": busy, "rounds": arguments.rounds, "template": TEMPLATE, "rows": rounded(rows)}
     print(comparison.figures(record))
     path = file_for(record, processor(), ROOT / "bench/results/compare")
     lines = ",\n ".join(json.dumps(row) for row in record.pop("rows"))

@@ -210,6 +210,8 @@ class Comparison(unittest.TestCase):
         self.assertIn("| `warpaes encrypt` | AES-256-GCM | 0.50 | 2.15 | 0.50 | 1.00 | 4.00 |", text)
         self.assertEqual(text.count("`cp "), 1)
         self.assertIn("age 1.1.1; 2026-01-02, commit 0123456789ab. The shortest of 5 rounds", text)
+        self.assertNotIn("other work", text)
+        self.assertIn("of a load of 7.1 before.*", comparison.figures(COMPARE_RECORD | {"load": 7.06}))
 
     def test_plot(self):
         gpu = copy.deepcopy(GPU_RECORD) | {"gpus": [{"what": "copies alone", "gpus": 1, "gb_per_s": 50.0}]}
