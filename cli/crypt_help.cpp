@@ -24,8 +24,9 @@ Data
   -f, --force            overwrite; write ciphertext to a terminal
 
 Keys
-  -k, --keys PLACE       a keyset (`warpaes keygen` makes one) or a raw key; a path, env:NAME or fd:N.
-                         Of several the first encrypts. Default: what WARPAES_KEYSET says
+  -k, --keys PLACE       a keyset (`warpaes keygen` makes one) or a raw key; a path, env:NAME, fd:N, or
+                         exec:'COMMAND ...', a program that prints one. Of several the first encrypts.
+                         Default: what WARPAES_KEYSET says
 )";
 constexpr const char* encrypt_more =
     R"(  -d, --decrypt          decrypt, as `warpaes decrypt`: for tar -I 'warpaes encrypt -k keyset.json'
@@ -58,8 +59,8 @@ Data
   -f, --force            overwrite
 
 Keys
-  -k, --keys PLACE       a keyset, of which every enabled key is tried, or a raw key; a path, env:NAME
-                         or fd:N; may be repeated. Default: what WARPAES_KEYSET says
+  -k, --keys PLACE       a keyset, of which every enabled key is tried, or a raw key; a path, env:NAME,
+                         fd:N or exec:'COMMAND ...'; may be repeated. Default: what WARPAES_KEYSET says
 )";
 constexpr const char* decrypt_examples = R"(
 Examples
@@ -138,7 +139,8 @@ constexpr const char* keys_more =
                          `warpaes keygen --help`; default AES256_GCM_HKDF_1MB, for 16 bytes
                          AES128_GCM_HKDF_1MB
   --passphrase-from PLACE
-                         of a keyset under a passphrase: a path, env:NAME or fd:N. Default: asked for
+                         of a keyset under a passphrase: a path, env:NAME, fd:N or exec:COMMAND.
+                         Default: asked for
 )";
 constexpr const char* how = R"(
 How

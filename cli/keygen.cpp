@@ -26,7 +26,7 @@ Makes a keyset with one new key, as Tink has them (JSON).
   --passphrase           encrypted under a passphrase, which is asked for: who has the file alone has
                          nothing
   --passphrase-from PLACE
-                         the same, without asking: a file, env:NAME or fd:N
+                         the same, without asking: a file, env:NAME, fd:N or exec:COMMAND
   --passphrase-seconds S what a guess shall take here; default 1, and never less than 128 MiB
   -t, --template NAME    what kind of key; the default is the first of those below. C2SP chunked encryption
                          has no keysets: the template's name is written, and its key in hexadecimal

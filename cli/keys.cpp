@@ -82,7 +82,8 @@ enabled one. The file is replaced whole, with mode 0600.
 
   -k, --keys PLACE       the keyset, where KEYSET is not given; default: what WARPAES_KEYSET says
   --passphrase-from PLACE
-                         the passphrase of a keyset that has one: a file, env:NAME or fd:N. Default: asked for
+                         the passphrase of a keyset that has one: a file, env:NAME, fd:N or exec:COMMAND.
+                         Default: asked for
   --new-passphrase-from PLACE, --passphrase-seconds S
                          of `passphrase`: where the new one is, and what a guess shall take
 
@@ -135,8 +136,10 @@ std::string file_of(const KeyOptions& options) {
         throw UsageError("KEYSET: is missing: which file? See `warpaes keys --help`");
     }
     const std::string place = options.keys.empty() ? variable : options.keys[0];
-    if (after(place.c_str(), "env:") != nullptr || after(place.c_str(), "fd:") != nullptr) {
-        throw UsageError("KEYSET: is to be changed, and so has to be a file");
+    for (const char* other : {"env:", "fd:", "exec:"}) {
+        if (after(place.c_str(), other) != nullptr) {
+            throw UsageError("KEYSET: is to be changed, and so has to be a file");
+        }
     }
     return place;
 }

@@ -10,6 +10,7 @@
 
 #include "descriptor.hpp"
 #include "key_files.hpp"
+#include "key_program.hpp"
 #include "secrets.hpp"
 
 namespace cli {
@@ -110,10 +111,12 @@ Keys interpret(const std::string& what, std::string_view text, const KeyOptions&
 
 /// Shell histories and process lists have seen it: it must not seem to be fine.
 void refuse_key(const std::string& what, const char* place) {
+    if (after(place, "exec:") != nullptr) return;  // which warns of one among its words
     if (!looks_like_key(place) || ::access(place, F_OK) == 0) return;
     throw UsageError(
         fmt::format("{}: takes the place of a key, not the key: other processes can read command lines. No file has "
-                    "this name, which looks like a key. Write keys to a file of your own, or use env:NAME or fd:N",
+                    "this name, which looks like a key. Write keys to a file of your own, or use env:NAME, fd:N "
+                    "or exec:COMMAND",
                     what));
 }
 
@@ -127,7 +130,16 @@ Keys load_place(const std::string& option, const std::string& place, const KeyOp
     }
     SecretText text;
     std::string what;
-    if (const char* number = after(place.c_str(), "fd:")) {
+    if (const char* command = after(place.c_str(), "exec:")) {
+        KeyProgram program(option, command);
+        what = program.name();
+        text.read(what, program.output());
+        program.finish();
+        if (trimmed(text.view()).empty()) {
+            throw Failure(WARPAES_ERROR_KEYSET,
+                          fmt::format("{}: succeeded, but printed nothing: it has to print a keyset or a key", what));
+        }
+    } else if (const char* number = after(place.c_str(), "fd:")) {
         const int fd = parse_fd(option, number);
         what = fmt::format("{} fd:{}", option, fd);
         note_key_file(what, fd);

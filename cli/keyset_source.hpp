@@ -1,5 +1,5 @@
-// Where the keys for files come from: a file, a descriptor or the environment; a Tink keyset, or a key and nothing
-// else.
+// Where the keys for files come from: a file, a descriptor, the environment or a program; a Tink keyset, or a key and
+// nothing else.
 #pragma once
 
 #include <memory>
@@ -47,7 +47,7 @@ struct Keys {
 
 /// Where keys are, as the command line says it.
 struct KeyOptions {
-    std::vector<std::string> keys;               ///< a path, env:NAME or fd:N; none: what WARPAES_KEYSET says
+    std::vector<std::string> keys;  ///< a path, env:NAME, fd:N or exec:COMMAND; none: what WARPAES_KEYSET says
     std::optional<std::string> template_name;    ///< of a raw key; nothing: by its length
     std::optional<std::string> passphrase_from;  ///< of a keyset under a passphrase; nothing: asked for
     /// It, once it was read: a descriptor gives it once.

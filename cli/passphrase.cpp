@@ -10,6 +10,7 @@
 #include "command.hpp"
 #include "descriptor.hpp"
 #include "key_files.hpp"
+#include "key_program.hpp"
 #include "secrets.hpp"
 
 namespace cli {
@@ -33,8 +34,8 @@ SecretBytes take_passphrase(const std::string& option, const std::optional<std::
     if (!place) {
         auto answer = prompt(question, new_one);
         if (!answer) {
-            throw UsageError(
-                fmt::format("{}: there is no terminal to ask on; give {} FILE, env:NAME or fd:N", question, option));
+            throw UsageError(fmt::format(
+                "{}: there is no terminal to ask on; give {} FILE, env:NAME, fd:N or exec:COMMAND", question, option));
         }
         return *answer;
     }
@@ -46,12 +47,20 @@ SecretBytes take_passphrase(const std::string& option, const std::optional<std::
         note_key_file(fmt::format("{} fd:{}", option, fd), fd);
         return checked(option, read_secret(option, fd));
     }
+    if (const char* command = after(place->c_str(), "exec:")) {
+        KeyProgram program(option, command);
+        SecretBytes text = read_secret(program.name(), program.output());
+        program.finish();
+        return checked(program.name(), text);
+    }
     const Descriptor file(place->c_str(), O_RDONLY);
     if (file.get() < 0) {
-        throw Failure(WARPAES_ERROR_NOT_FOUND,
-                      fmt::format("{}: takes the place of a passphrase (a file, env:NAME or fd:N), and cannot open the "
-                                  "file of that name: {}",
-                                  option, std::strerror(errno)));
+        throw Failure(
+            WARPAES_ERROR_NOT_FOUND,
+            fmt::format(
+                "{}: takes the place of a passphrase (a file, env:NAME, fd:N or exec:COMMAND), and cannot open the "
+                "file of that name: {}",
+                option, std::strerror(errno)));
     }
     note_key_file("'" + *place + "'", file.get());
     return checked(option, read_secret(option, file.get()));
@@ -80,7 +89,7 @@ void refuse_passphrase_in_argument(int argc, char** argv) {
         throw UsageError(
             "--passphrase: asks on the terminal and takes no value: other processes can read command lines. A "
             "passphrase "
-            "that lies somewhere: --passphrase-from FILE, env:NAME or fd:N");
+            "that lies somewhere: --passphrase-from FILE, env:NAME, fd:N or exec:COMMAND");
     }
 }
 

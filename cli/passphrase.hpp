@@ -1,4 +1,4 @@
-// Passphrases of keysets: from a file, a descriptor, the environment, or asked for.
+// Passphrases of keysets: from a file, a descriptor, the environment, a program, or asked for.
 #pragma once
 
 #include <warpaes/files.h>
@@ -11,9 +11,9 @@
 
 namespace cli {
 
-/// One line of any bytes, whose end is left out. `place`: a path, env:NAME or fd:N, which `option` gave; nothing: asked
-/// for on the terminal by `question`, twice if it is `new_one`. Throws Failure; no message repeats a place, which may
-/// be the passphrase itself.
+/// One line of any bytes, whose end is left out. `place`: a path, env:NAME, fd:N or exec:COMMAND, which `option` gave;
+/// nothing: asked for on the terminal by `question`, twice if it is `new_one`. Throws Failure; no message repeats a
+/// place, which may be the passphrase itself.
 SecretBytes take_passphrase(const std::string& option, const std::optional<std::string>& place,
                             const std::string& question, bool new_one);
 

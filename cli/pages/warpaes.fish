@@ -11,7 +11,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l help -d 'print t
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l jobs -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l json -d 'a record of the run; on standard output unless the data goes there'
-complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l keys -d 'a keyset (`warpaes keygen` makes one) or a raw key; a path, env;NAME or fd;N.'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l keys -d 'a keyset (`warpaes keygen` makes one) or a raw key; a path, env;NAME, fd;N, or'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l no-sync -d 'do not wait until the disk has the results; who loses power may lose them'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l output -d 'another name for the result; -; standard output'
@@ -42,7 +42,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l help -d 'print t
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l jobs -d 'small files at a time; default; one per processor'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l json -d 'a record of the run; on standard output unless the data goes there'
-complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l keys -d 'a keyset, of which every enabled key is tried, or a raw key; a path, env;NAME'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l keys -d 'a keyset, of which every enabled key is tried, or a raw key; a path, env;NAME,'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l no-progress
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l no-sync -d 'do not wait until the disk has the results; who loses power may lose them'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l output -d 'default, or -; standard output'

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pathlib
 import sys
 
 
 def main() -> None:
-    """Become the command."""
+    """Become the command, or run what is Python."""
+    if sys.argv[1:2] == ["qkd"]:
+        sys.exit(importlib.import_module("warpaes.qkd").main(sys.argv[2:]))
     command = pathlib.Path(__file__).parent / "bin" / "warpaes"
     if not command.exists():
         sys.exit("warpaes: this package was built without the command")

@@ -320,8 +320,8 @@ Wrapped parse_wrapped(std::string_view text) {
     if (wrapped.sealed.size() <= nonce_bytes + tag_bytes) refuse("has no encryptedKeyset");
     if (!has_cost) {
         refuse(
-            "is encrypted under a key, not under a passphrase: it has no keyEncryptionKey; Tink opens it with that "
-            "key, and writes it in clear");
+            "is encrypted under a key, not under a passphrase: it has no keyEncryptionKey; who has that key "
+            "opens it: Tink, or `python -m warpaes.keysources open`, whose output -k exec: takes");
     }
     return wrapped;
 }

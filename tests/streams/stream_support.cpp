@@ -24,6 +24,12 @@ Keyset make_keyset(const SegmentFormat& format, const Bytes& key) {
     return Keyset(keyset);
 }
 
+void expect_refused(warpaes_status status, const std::string& argument) {
+    const std::string sentence = warpaes_last_error();
+    EXPECT_EQ(status, WARPAES_ERROR_ARGUMENT) << argument;
+    EXPECT_EQ(sentence.rfind(argument, 0), 0U) << argument << ": " << sentence;
+}
+
 TestFile::TestFile(const SegmentFormat& f, std::size_t bytes, std::uint64_t seed) : format(f) {
     Random random(seed);
     key = random.bytes(32);

@@ -90,6 +90,9 @@ Bytes read(const Reader& reader, std::uint64_t offset, std::size_t length);
 /// The status of a read; fails the test if its output is not all zeros afterwards.
 warpaes_status failing_read(const Reader& reader, std::uint64_t offset, std::size_t length);
 
+/// What a wrong argument brings: its status, and a sentence that begins with the argument's name.
+void expect_refused(warpaes_status status, const std::string& argument);
+
 /// An engine with three workers and chunks of 4 KiB, so that short files have many.
 Engine small_chunks(const std::string& backend);
 

@@ -267,17 +267,17 @@ TEST_P(WriterTest, SinksThatAreNone) {
     sink = store.sink();
     warpaes_writer* writer = nullptr;
     const Keyset keyset = make_keyset(small_, key_);
-    EXPECT_EQ(warpaes_writer_open(nullptr, &sink, keyset.get(), nullptr, 0, &writer), WARPAES_ERROR_ARGUMENT);
-    EXPECT_EQ(warpaes_writer_open(engine_.get(), nullptr, keyset.get(), nullptr, 0, &writer), WARPAES_ERROR_ARGUMENT);
-    EXPECT_EQ(warpaes_writer_open(engine_.get(), &sink, nullptr, nullptr, 0, &writer), WARPAES_ERROR_ARGUMENT);
-    EXPECT_EQ(warpaes_writer_open(engine_.get(), &sink, keyset.get(), nullptr, 1, &writer), WARPAES_ERROR_ARGUMENT);
-    EXPECT_EQ(warpaes_writer_open(engine_.get(), &sink, keyset.get(), nullptr, 0, nullptr), WARPAES_ERROR_ARGUMENT);
+    expect_refused(warpaes_writer_open(nullptr, &sink, keyset.get(), nullptr, 0, &writer), "engine");
+    expect_refused(warpaes_writer_open(engine_.get(), nullptr, keyset.get(), nullptr, 0, &writer), "sink");
+    expect_refused(warpaes_writer_open(engine_.get(), &sink, nullptr, nullptr, 0, &writer), "keyset");
+    expect_refused(warpaes_writer_open(engine_.get(), &sink, keyset.get(), nullptr, 1, &writer), "aad");
+    expect_refused(warpaes_writer_open(engine_.get(), &sink, keyset.get(), nullptr, 0, nullptr), "writer");
     warpaes_keyset* empty = nullptr;
     ASSERT_EQ(warpaes_keyset_create(&empty), WARPAES_OK);
     EXPECT_EQ(warpaes_writer_open(engine_.get(), &sink, empty, nullptr, 0, &writer), WARPAES_ERROR_KEYSET);
     warpaes_keyset_destroy(empty);
-    EXPECT_EQ(warpaes_writer_write(nullptr, "x", 1), WARPAES_ERROR_ARGUMENT);
-    EXPECT_EQ(warpaes_writer_finish(nullptr), WARPAES_ERROR_ARGUMENT);
+    expect_refused(warpaes_writer_write(nullptr, "x", 1), "writer");
+    expect_refused(warpaes_writer_finish(nullptr), "writer");
     warpaes_writer_close(nullptr);
     EXPECT_EQ(store.calls().size(), 0U);
 }

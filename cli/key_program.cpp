@@ -1,0 +1,139 @@
+#include "key_program.hpp"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "command.hpp"
+#include "secrets.hpp"
+
+namespace cli {
+
+namespace {
+
+/// The shell's statuses for what is not there, and for what is there and no program.
+constexpr int not_executable = 126, not_found = 127;
+
+/// The first word, and that more follow. Arguments may be what nobody else should read.
+std::string shown(std::string_view command) {
+    const std::string_view text = trimmed(command);
+    const std::size_t end = text.find_first_of(" \t\r\n;|&");
+    const std::string_view word = text.substr(0, end);
+    const char* more = word.size() < text.size() ? " …" : "";
+    return fmt::format("{}{}", looks_like_key(word) ? "…" : word, more);
+}
+
+bool has_a_key(std::string_view command) {
+    while (!command.empty()) {
+        const std::size_t end = std::min(command.find_first_of(" \t\r\n;|&'\""), command.size());
+        const std::string_view word = command.substr(0, end);
+        if ((word.size() == 32 || word.size() == 64) && is_hex(word)) return true;
+        command.remove_prefix(std::min(end + 1, command.size()));
+    }
+    return false;
+}
+
+std::vector<char*> environment_of_program() {
+    std::vector<char*> list;
+    for (char** at = environ; *at != nullptr; ++at) {
+        if (after(*at, "WARPAES_KEYSET=") == nullptr) list.push_back(*at);
+    }
+    list.push_back(nullptr);
+    return list;
+}
+
+struct Actions {
+    posix_spawn_file_actions_t value{};
+    Actions() { ::posix_spawn_file_actions_init(&value); }
+    Actions(const Actions&) = delete;
+    Actions& operator=(const Actions&) = delete;
+    ~Actions() { ::posix_spawn_file_actions_destroy(&value); }
+};
+
+struct Attributes {
+    posix_spawnattr_t value{};
+    Attributes() { ::posix_spawnattr_init(&value); }
+    Attributes(const Attributes&) = delete;
+    Attributes& operator=(const Attributes&) = delete;
+    ~Attributes() { ::posix_spawnattr_destroy(&value); }
+};
+
+}  // namespace
+
+KeyProgram::KeyProgram(const std::string& option, const std::string& command)
+    : name_(fmt::format("{} exec: '{}'", option, shown(command))) {
+    if (trimmed(command).empty()) {
+        throw UsageError(
+            fmt::format("{}: exec: is followed by no command: one that prints a key belongs there", option));
+    }
+    if (has_a_key(command)) {
+        warn(fmt::format("{}: a word of the command looks like a key, and other processes can read command lines",
+                         name_));
+    }
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) {
+        throw Failure(WARPAES_ERROR_READ, fmt::format("{}: no pipe to it: {}", name_, std::strerror(errno)));
+    }
+    output_ = Descriptor(ends[0]);
+    const Descriptor input(ends[1]);
+
+    Actions actions;
+    // Standard input may be the data.
+    ::posix_spawn_file_actions_addopen(&actions.value, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&actions.value, input.get(), STDOUT_FILENO);
+    Attributes attributes;
+    sigset_t defaults;
+    sigemptyset(&defaults);
+    for (const int signal : {SIGPIPE, SIGXFSZ}) sigaddset(&defaults, signal);  // which this process ignores
+    ::posix_spawnattr_setsigdefault(&attributes.value, &defaults);
+    ::posix_spawnattr_setflags(&attributes.value, POSIX_SPAWN_SETSIGDEF);
+
+    std::string shell = "sh", flag = "-c", text = command;
+    char* const arguments[] = {shell.data(), flag.data(), text.data(), nullptr};
+    const std::vector<char*> environment = environment_of_program();
+    const int error =
+        ::posix_spawn(&process_, "/bin/sh", &actions.value, &attributes.value, arguments, environment.data());
+    if (error != 0) {
+        process_ = -1;
+        throw Failure(WARPAES_ERROR_READ, fmt::format("{}: cannot be started: {}", name_, std::strerror(error)));
+    }
+}
+
+KeyProgram::~KeyProgram() {
+    if (process_ < 0) return;
+    ::kill(process_, SIGTERM);
+    while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
+void KeyProgram::finish() {
+    int status = 0;
+    while (::waitpid(process_, &status, 0) < 0) {
+        if (errno == EINTR) throw Failure(WARPAES_ERROR_CANCELLED, name_ + ": interrupted");
+        process_ = -1;
+        throw Failure(WARPAES_ERROR_READ, fmt::format("{}: cannot be waited for: {}", name_, std::strerror(errno)));
+    }
+    process_ = -1;
+    if (WIFSIGNALED(status)) {
+        throw Failure(WARPAES_ERROR_READ,
+                      fmt::format("{}: was ended by signal {}; nothing of it was taken", name_, WTERMSIG(status)));
+    }
+    const int code = WEXITSTATUS(status);
+    if (code == not_found || code == not_executable) {
+        throw Failure(WARPAES_ERROR_READ,
+                      fmt::format("{}: exit status {}: a program in it {}; the command is one for /bin/sh", name_, code,
+                                  code == not_found ? "was not found" : "may not be executed"));
+    }
+    if (code != 0) {
+        throw Failure(WARPAES_ERROR_READ,
+                      fmt::format("{}: failed with exit status {}; nothing of it was taken", name_, code));
+    }
+}
+
+}  // namespace cli

@@ -1,0 +1,63 @@
+"""Keys from where keys are kept: files, programs, key managers, tokens and TPMs, behind one interface.
+
+A **key source** wraps data keys under a key that it keeps; ``from_url`` makes one. A keyset wrapped by a source is
+Tink's encrypted keyset (``write_keyset``, ``read_keyset``). docs/keys.md says what each source is, and who sees keys.
+"""
+
+from __future__ import annotations
+
+from ._local import LocalSource, file_source, generate_kek, program_source
+from ._source import (
+    BadAnswerError,
+    DeniedError,
+    ExhaustedError,
+    KeySource,
+    KeySourceError,
+    UnavailableError,
+    UnknownKeyError,
+)
+from ._tink import read_keyset, write_keyset
+
+__all__ = [
+    "BadAnswerError",
+    "DeniedError",
+    "ExhaustedError",
+    "KeySource",
+    "KeySourceError",
+    "LocalSource",
+    "UnavailableError",
+    "UnknownKeyError",
+    "from_url",
+    "generate_kek",
+    "read_keyset",
+    "write_keyset",
+]
+
+KINDS = "file:PATH, exec:COMMAND, aws-kms://ARN, vault-transit://HOST/MOUNT/keys/NAME, pkcs11:token=…;object=… or tpm2:"
+
+
+def from_url(url: str) -> KeySource:
+    """Return the source that a URL names. Nothing is read and nobody is asked before it is used."""
+    scheme, _, rest = url.partition(":")
+    if scheme == "file":
+        return file_source(rest.removeprefix("//"))
+    if scheme == "exec":
+        return program_source(rest)
+    # What the others need is imported with them.
+    if scheme == "aws-kms":
+        from ._aws import AwsKmsSource
+
+        return AwsKmsSource(rest.removeprefix("//"))
+    if scheme in ("vault-transit", "vault-transit+http"):
+        from ._vault import VaultTransitSource
+
+        return VaultTransitSource(url)
+    if scheme == "pkcs11":
+        from ._pkcs11 import Pkcs11Source
+
+        return Pkcs11Source(url)
+    if scheme == "tpm2":
+        from ._tpm2 import Tpm2Source
+
+        return Tpm2Source(url)
+    raise ValueError(f"key source: must be {KINDS}")

@@ -1,0 +1,94 @@
+"""``python -m warpaes.keysources``: keysets under key sources, for scripts and for ``warpaes -k exec:…``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from .. import exceptions
+from .._native import Keyset
+from . import KeySourceError, from_url, generate_kek, read_keyset, write_keyset
+
+# The command's exit statuses (docs/command-line.md).
+EXIT_STATUSES: list[tuple[type[BaseException], int]] = [
+    (exceptions.InvalidUnwrap, 22),
+    (exceptions.KeysetError, 23),
+    (KeySourceError, 19),
+    (FileExistsError, 17),
+    (FileNotFoundError, 16),
+    (ValueError, 2),
+    (OSError, 20),
+]
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _put(path: str | None, content: bytes) -> None:
+    if path is None:
+        if sys.stdout.isatty():
+            raise ValueError("keys are not for a terminal: give -o FILE, or a pipe")
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        os.unlink(path)
+        raise
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run it; return the exit status."""
+    parser = argparse.ArgumentParser("python -m warpaes.keysources", description=__doc__)
+    words = parser.add_subparsers(dest="word", required=True, metavar="WORD")
+    for name, text in (
+        ("new", "a new keyset, wrapped by the source"),
+        ("wrap", "a keyset in clear, wrapped by the source"),
+        ("open", "a wrapped keyset in clear: for `warpaes -k exec:…`"),
+        ("new-kek", "a new key-encryption key, for file:PATH"),
+    ):
+        word = words.add_parser(name, help=text)
+        if name != "new-kek":
+            word.add_argument("source", metavar="SOURCE", help="a key source's URL")
+            word.add_argument("--aad", default="", help="associated data: the same to open it")
+        if name in ("wrap", "open"):
+            word.add_argument("keyset", metavar="KEYSET")
+        if name == "new":
+            word.add_argument("-t", "--template", default="AES256_GCM_HKDF_1MB")
+        word.add_argument("-o", "--output", metavar="FILE", help="a new file, for its owner alone")
+    options = parser.parse_args(arguments)
+    try:
+        if options.output is not None and os.path.lexists(options.output):
+            raise FileExistsError(17, "exists, and keys are never overwritten", options.output)
+        if options.word == "new-kek":
+            content = generate_kek()
+        else:
+            with from_url(options.source) as source:
+                aad = options.aad.encode()
+                if options.word == "open":
+                    content = read_keyset(_read(options.keyset), source, aad).to_json()
+                elif options.word == "wrap":
+                    content = write_keyset(Keyset.parse(_read(options.keyset)), source, aad)
+                else:
+                    content = write_keyset(Keyset.generate(options.template), source, aad)
+        _put(options.output, content)
+    except tuple(kind for kind, _ in EXIT_STATUSES) as error:
+        said = str(error)
+        if isinstance(error, OSError) and error.filename is not None:
+            said = f"'{error.filename}': {error.strerror}"
+        print(f"warpaes: {said}", file=sys.stderr)
+        return next(status for kind, status in EXIT_STATUSES if isinstance(error, kind))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

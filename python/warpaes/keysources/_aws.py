@@ -1,0 +1,101 @@
+"""AWS KMS, and whatever has its interface: the key never leaves it. Needs boto3 (``warpaes[keys]``)."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ..exceptions import InvalidUnwrap
+from ._source import (
+    BadAnswerError,
+    DeniedError,
+    KeySource,
+    KeySourceError,
+    UnavailableError,
+    UnknownKeyError,
+    check_length,
+)
+
+UNKNOWN = {"NotFoundException", "DisabledException", "KMSInvalidStateException", "InvalidKeyUsageException"}
+NOT_AUTHENTIC = {"InvalidCiphertextException", "IncorrectKeyException"}
+BUSY = {"KeyUnavailableException", "ThrottlingException", "DependencyTimeoutException", "KMSInternalException"}
+
+
+class AwsKmsSource(KeySource):
+    """``aws-kms://ARN`` or ``aws-kms://alias/NAME``, as Tink's URLs; credentials and endpoint are boto3's to find."""
+
+    def __init__(self, key: str) -> None:
+        """``key``: its ARN, its alias or its number."""
+        if not key:
+            raise ValueError("aws-kms: must name a key: aws-kms://ARN or aws-kms://alias/NAME")
+        self.name = f"aws-kms://{key}"
+        self._key = key
+        self._lock = threading.Lock()
+        self._client: Any = None
+
+    def _opened(self) -> Any:
+        with self._lock:
+            if self._client is None:
+                try:
+                    import boto3
+                except ImportError:
+                    raise UnavailableError(f"{self.name}: needs boto3: pip install 'warpaes[keys]'") from None
+                part = self._key.split(":")
+                region = part[3] if part[0] == "arn" and len(part) > 5 else None
+                self._client = boto3.session.Session(region_name=region).client("kms")
+            return self._client
+
+    def _ask(self, operation: str, answer_name: str, associated_data: bytes, **arguments: bytes) -> bytes:
+        from botocore import exceptions
+
+        # As Tink's libraries: empty associated data are no context.
+        context = {"associatedData": associated_data.hex()} if associated_data else {}
+        try:
+            answer = getattr(self._opened(), operation)(KeyId=self._key, EncryptionContext=context, **arguments)
+            content = answer[answer_name]
+        except exceptions.ClientError as error:
+            code = str(error.response.get("Error", {}).get("Code", "?"))
+            status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+            kind: type[Exception] = KeySourceError
+            if code in NOT_AUTHENTIC:
+                kind = InvalidUnwrap
+            elif code in UNKNOWN:
+                kind = UnknownKeyError
+            elif code in BUSY or status >= 500:
+                kind = UnavailableError
+            elif status in (400, 403) and code != "ValidationException":
+                kind = DeniedError
+            said = error.response.get("Error", {}).get("Message", "")
+            raise kind(f"{self.name}: {operation} is refused: {code}: {said}") from None
+        except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
+            raise DeniedError(f"{self.name}: {error}") from None
+        except (exceptions.ResponseStreamingError, exceptions.IncompleteReadError, KeyError) as error:
+            raise BadAnswerError(f"{self.name}: the answer is cut off or none: {error}") from None
+        except exceptions.BotoCoreError as error:
+            kind = BadAnswerError if type(error).__name__ == "ResponseParserError" else UnavailableError
+            raise kind(f"{self.name}: {error}") from None
+        except ValueError as error:  # what botocore's parser of JSON lets through
+            raise BadAnswerError(f"{self.name}: the answer is cut off or is not JSON: {error}") from None
+        if not isinstance(content, bytes):
+            raise BadAnswerError(f"{self.name}: the answer to {operation} has no {answer_name}")
+        return content
+
+    def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
+        """Encrypt by KMS' Encrypt."""
+        check_length(data_key)
+        self._opened()
+        return self._ask("encrypt", "CiphertextBlob", associated_data, Plaintext=data_key)
+
+    def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
+        """Decrypt by KMS' Decrypt, under this key alone."""
+        self._opened()
+        if not wrapped:
+            raise InvalidUnwrap(f"{self.name}: there is no wrapped key")
+        return self._ask("decrypt", "Plaintext", associated_data, CiphertextBlob=wrapped)
+
+    def close(self) -> None:
+        """Close its connections."""
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+            self._client = None

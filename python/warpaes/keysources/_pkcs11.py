@@ -1,0 +1,136 @@
+"""An AES key on a PKCS#11 token, by AES-GCM there: HSMs, cards, SoftHSM. Needs python-pkcs11 (``warpaes[keys]``)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import threading
+from typing import Any
+from urllib.parse import parse_qsl, unquote, unquote_to_bytes
+
+from ..exceptions import InvalidUnwrap
+from ._source import DeniedError, KeySource, KeySourceError, UnavailableError, UnknownKeyError, check_length
+
+NONCE_BYTES, TAG_BYTES = 12, 16
+
+# A login is the process's: one that ends ends it for every session, of other sources on the same token too.
+_one_at_a_time = threading.Lock()
+
+
+class Pkcs11Source(KeySource):
+    """``pkcs11:token=…;object=…;id=…?module-path=…&pin-source=file:…``, as RFC 7512.
+
+    The PIN comes from ``pin-source`` (``file:PATH`` or ``env:NAME``) or from WARPAES_PKCS11_PIN; the module, where no
+    ``module-path`` says, from WARPAES_PKCS11_MODULE. A nonce of 12 random bytes stands in front, the tag at the end.
+    """
+
+    def __init__(self, url: str) -> None:
+        """``url``: all of it."""
+        path, _, query = url.removeprefix("pkcs11:").partition("?")
+        named = dict(part.split("=", 1) for part in path.split(";") if "=" in part)
+        options = dict(parse_qsl(query))
+        for name in options:
+            if name == "pin-value":
+                raise ValueError("pkcs11: pin-value: other processes can read it: use pin-source=file:PATH or env:NAME")
+            if name not in ("module-path", "pin-source"):
+                raise ValueError(f"pkcs11: {name}: is unknown; there are module-path and pin-source")
+        for name in named:
+            if name not in ("token", "object", "id", "type"):
+                raise ValueError(f"pkcs11: {name}: is unknown; there are token, object and id")
+        if "token" not in named or not ("object" in named or "id" in named):
+            raise ValueError("pkcs11: must say token=LABEL, and object=LABEL or id=… of the key")
+        self.name = f"pkcs11:{path}"
+        self._token = unquote(named["token"])
+        self._object = unquote(named["object"]) if "object" in named else None
+        self._id = unquote_to_bytes(named["id"]) if "id" in named else None
+        self._module = options.get("module-path") or os.environ.get("WARPAES_PKCS11_MODULE")
+        self._pin_source = options.get("pin-source", "env:WARPAES_PKCS11_PIN")
+
+    def _pin(self) -> str:
+        kind, _, place = self._pin_source.partition(":")
+        if kind == "file":
+            try:
+                with open(place) as file:
+                    return file.readline(256).rstrip("\r\n")
+            except OSError as error:
+                raise UnavailableError(f"{self.name}: pin-source: cannot read '{place}': {error.strerror}") from None
+        pin = os.environ.get(place) if kind == "env" else None
+        if pin is None:
+            raise DeniedError(f"{self.name}: no PIN: set WARPAES_PKCS11_PIN, or give pin-source=file:PATH or env:NAME")
+        return pin
+
+    @contextlib.contextmanager
+    def _key(self) -> Any:
+        """Open a session for one operation: a token that was pulled out is noticed, and no login is left open."""
+        try:
+            import pkcs11
+            from pkcs11 import exceptions
+        except ImportError:
+            raise UnavailableError(f"{self.name}: needs python-pkcs11: pip install 'warpaes[keys]'") from None
+        if not self._module:
+            raise UnavailableError(f"{self.name}: no module: give module-path=PATH, or set WARPAES_PKCS11_MODULE")
+        try:
+            library = pkcs11.lib(self._module)
+        except (RuntimeError, OSError, exceptions.PKCS11Error) as error:
+            raise UnavailableError(f"{self.name}: cannot load '{self._module}': {error}") from None
+        with _one_at_a_time:
+            try:
+                with library.get_token(token_label=self._token).open(user_pin=self._pin()) as session:
+                    wanted: dict[Any, Any] = {
+                        pkcs11.Attribute.CLASS: pkcs11.ObjectClass.SECRET_KEY,
+                        pkcs11.Attribute.KEY_TYPE: pkcs11.KeyType.AES,
+                    }
+                    if self._object is not None:
+                        wanted[pkcs11.Attribute.LABEL] = self._object
+                    if self._id is not None:
+                        wanted[pkcs11.Attribute.ID] = self._id
+                    found = list(session.get_objects(wanted))
+                    if not found:
+                        raise UnknownKeyError(f"{self.name}: the token has no such AES key")
+                    if len(found) > 1:
+                        raise UnknownKeyError(f"{self.name}: the token has several; name one by id=… too")
+                    yield found[0]
+            except (exceptions.NoSuchToken, exceptions.TokenNotPresent, exceptions.DeviceRemoved):
+                raise UnavailableError(f"{self.name}: there is no such token") from None
+            except (exceptions.PinIncorrect, exceptions.PinInvalid, exceptions.PinLenRange):
+                raise DeniedError(f"{self.name}: the PIN is wrong") from None
+            except (exceptions.PinLocked, exceptions.PinExpired, exceptions.UserPinNotInitialized) as error:
+                raise DeniedError(f"{self.name}: the PIN cannot be used: {type(error).__name__}") from None
+            except exceptions.MultipleTokensReturned:
+                raise UnavailableError(f"{self.name}: there are several tokens of this label") from None
+            except exceptions.PKCS11Error as error:
+                raise KeySourceError(f"{self.name}: the token failed: {type(error).__name__} {error}") from None
+
+    def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
+        """Encrypt on the token."""
+        check_length(data_key)
+        with self._key() as key:
+            nonce = secrets.token_bytes(NONCE_BYTES)
+            sealed: bytes = key.encrypt(data_key, **self._mechanism(nonce, associated_data))
+        return nonce + sealed
+
+    def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
+        """Decrypt on the token."""
+        if len(wrapped) <= NONCE_BYTES + TAG_BYTES:
+            raise InvalidUnwrap(f"{self.name}: {len(wrapped)} bytes are no wrapped key")
+        with self._key() as key:
+            from pkcs11 import exceptions
+
+            try:
+                opened: bytes = key.decrypt(
+                    wrapped[NONCE_BYTES:], **self._mechanism(wrapped[:NONCE_BYTES], associated_data)
+                )
+            except (exceptions.EncryptedDataInvalid, exceptions.EncryptedDataLenRange, exceptions.GeneralError,
+                    exceptions.FunctionFailed):  # fmt: skip
+                # Modules differ in what they call a tag that is wrong; SoftHSM's is GeneralError.
+                raise InvalidUnwrap(
+                    f"{self.name}: does not open this wrapped key: another key, other associated data, or altered"
+                ) from None
+        return opened
+
+    @staticmethod
+    def _mechanism(nonce: bytes, associated_data: bytes) -> dict[str, Any]:
+        from pkcs11 import GCMParams, Mechanism
+
+        return {"mechanism": Mechanism.AES_GCM, "mechanism_param": GCMParams(nonce, associated_data or None)}

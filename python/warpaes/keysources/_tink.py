@@ -1,0 +1,148 @@
+"""Tink's keysets as JSON and as the protobuf message that is encrypted under a key-encryption key."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from .._native import Keyset
+from ..exceptions import KeysetError
+from ._source import KeySource
+
+MATERIALS = ["UNKNOWN_KEYMATERIAL", "SYMMETRIC", "ASYMMETRIC_PRIVATE", "ASYMMETRIC_PUBLIC", "REMOTE"]
+STATES = ["UNKNOWN_STATUS", "ENABLED", "DISABLED", "DESTROYED"]
+PREFIXES = ["UNKNOWN_PREFIX", "TINK", "LEGACY", "RAW", "CRUNCHY"]
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _field(number: int, value: int | bytes) -> bytes:
+    if isinstance(value, int):
+        return _varint(number << 3) + _varint(value)
+    return _varint(number << 3 | 2) + _varint(len(value)) + value
+
+
+def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Numbers and values of a protobuf message of integers and bytes."""
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            if at >= len(message) or shift > 63:
+                raise KeysetError("a protobuf message in the keyset is cut off or malformed")
+            byte = message[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(message):
+        tag = varint()
+        if tag & 7 == 0:
+            yield tag >> 3, varint()
+        elif tag & 7 == 2:
+            length = varint()
+            if length > len(message) - at:
+                raise KeysetError("a protobuf message in the keyset is cut off or malformed")
+            yield tag >> 3, message[at : at + length]
+            at += length
+        else:
+            raise KeysetError("a protobuf message in the keyset has a field of an unexpected kind")
+
+
+def _serialize(keyset: dict[str, Any]) -> bytes:
+    message = _field(1, keyset["primaryKeyId"])
+    for key in keyset["key"]:
+        entry = b""
+        if "keyData" in key:
+            data = key["keyData"]
+            entry = _field(
+                1,
+                _field(1, data["typeUrl"].encode())
+                + _field(2, base64.b64decode(data["value"]))
+                + _field(3, MATERIALS.index(data["keyMaterialType"])),
+            )
+        entry += _field(2, STATES.index(key["status"])) + _field(3, key["keyId"])
+        message += _field(2, entry + _field(4, PREFIXES.index(key["outputPrefixType"])))
+    return message
+
+
+def _name(names: list[str], value: Any) -> str:
+    if not isinstance(value, int) or not 0 < value < len(names):
+        raise KeysetError("a key of the keyset has a status, prefix or material that there is not")
+    return names[value]
+
+
+def _parse(message: bytes) -> dict[str, Any]:
+    keyset: dict[str, Any] = {"key": []}
+    try:
+        for number, value in fields(message):
+            if number == 1:
+                keyset["primaryKeyId"] = value
+                continue
+            key: dict[str, Any] = {}
+            for inner, part in fields(value if isinstance(value, bytes) else b"\x07"):
+                if inner == 1:
+                    data = dict(fields(part if isinstance(part, bytes) else b"\x07"))
+                    url, material, secret = data[1], data[3], data.get(2, b"")
+                    if not isinstance(url, bytes) or not isinstance(secret, bytes):
+                        raise KeysetError("a key of the keyset has fields of unexpected kinds")
+                    key["keyData"] = {
+                        "typeUrl": url.decode(),
+                        "value": base64.b64encode(secret).decode(),
+                        "keyMaterialType": _name(MATERIALS, material),
+                    }
+                elif inner == 2:
+                    key["status"] = _name(STATES, part)
+                elif inner == 3:
+                    key["keyId"] = part
+                elif inner == 4:
+                    key["outputPrefixType"] = _name(PREFIXES, part)
+            keyset["key"].append(key)
+    except (KeyError, UnicodeDecodeError):
+        raise KeysetError("what was unwrapped is no keyset of Tink's") from None
+    return keyset
+
+
+def write_keyset(keyset: Keyset, source: KeySource, associated_data: bytes = b"") -> bytes:
+    """Return Tink's JSON of an encrypted keyset: the keyset wrapped by a source.
+
+    Tink's libraries open it with the same key manager, as ``parse_encrypted`` with the manager's AEAD.
+    """
+    clear = json.loads(keyset.to_json())
+    keys = []
+    for key in clear["key"]:
+        info = {"status": key["status"], "keyId": key["keyId"], "outputPrefixType": key["outputPrefixType"]}
+        if "keyData" in key:
+            info = {"typeUrl": key["keyData"]["typeUrl"], **info}
+        keys.append(info)
+    wrapped = {
+        "encryptedKeyset": base64.b64encode(source.wrap(_serialize(clear), associated_data)).decode(),
+        "keysetInfo": {"primaryKeyId": clear["primaryKeyId"], "keyInfo": keys},
+    }
+    return json.dumps(wrapped, indent=2).encode() + b"\n"
+
+
+def read_keyset(text: bytes | str, source: KeySource, associated_data: bytes = b"") -> Keyset:
+    """Open what ``write_keyset`` or one of Tink's libraries wrote. What ``keysetInfo`` says is not looked at."""
+    try:
+        wrapped = json.loads(text)
+        sealed = base64.b64decode(wrapped["encryptedKeyset"], validate=True)
+    except (ValueError, KeyError, TypeError, binascii.Error):
+        raise KeysetError("not an encrypted keyset in Tink's JSON") from None
+    if "keyEncryptionKey" in wrapped:
+        raise KeysetError("the keyset is under a passphrase, and not under a key source: `warpaes -k` opens it")
+    return Keyset.parse(json.dumps(_parse(source.unwrap(sealed, associated_data))))

@@ -1,0 +1,107 @@
+"""The transit engine of HashiCorp Vault, and of whatever has its interface (OpenBao): the key never leaves it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from ..exceptions import InvalidUnwrap
+from ._https import Client, tls_context
+from ._source import (
+    BadAnswerError,
+    DeniedError,
+    KeySource,
+    KeySourceError,
+    UnavailableError,
+    UnknownKeyError,
+    check_length,
+)
+
+
+def _token() -> str:
+    """As Vault's own command: the environment, then the file of `vault login`."""
+    token = os.environ.get("VAULT_TOKEN", "").strip()
+    if token:
+        return token
+    try:
+        with open(os.path.expanduser("~/.vault-token")) as file:
+            return file.read(4096).strip()
+    except OSError:
+        raise DeniedError("vault-transit: no token: set VAULT_TOKEN, or log in with `vault login`") from None
+
+
+class VaultTransitSource(KeySource):
+    """``vault-transit://HOST[:PORT]/MOUNT/keys/NAME``; VAULT_TOKEN, VAULT_CACERT, VAULT_NAMESPACE as Vault's command.
+
+    ``vault-transit+http://`` is without TLS, for a server on this machine alone.
+    """
+
+    def __init__(self, url: str) -> None:
+        """``url``: all of it."""
+        parts = urlsplit(url)
+        mount, _, key = parts.path.strip("/").rpartition("/keys/")
+        plain = parts.scheme == "vault-transit+http"
+        if not parts.hostname or not mount or not key or "/" in key or parts.username is not None:
+            raise ValueError(f"vault-transit: must be vault-transit://HOST[:PORT]/MOUNT/keys/NAME, not '{parts.path}'")
+        if plain and parts.hostname not in ("127.0.0.1", "::1", "localhost"):
+            raise ValueError(
+                "vault-transit+http: is for this machine alone: the token would cross the network in clear"
+            )
+        self.name = f"{parts.scheme}://{parts.netloc}/{mount}/keys/{key}"
+        self._mount, self._key = quote(mount), quote(key, safe="")
+        context = None if plain else tls_context(os.environ.get("VAULT_CACERT"))
+        self._client = Client(self.name, f"{'http' if plain else 'https'}://{parts.netloc}", context)
+
+    def _ask(self, operation: str, body: dict[str, str], answer_name: str) -> str:
+        headers = {"X-Vault-Token": _token(), "X-Vault-Request": "true"}
+        if namespace := os.environ.get("VAULT_NAMESPACE"):
+            headers["X-Vault-Namespace"] = namespace
+        path = f"/v1/{self._mount}/{operation}/{self._key}"
+        status, answer = self._client.request("POST", path, body, headers)
+        if status == 200:
+            data = answer.get("data") if isinstance(answer, dict) else None
+            content = data.get(answer_name) if isinstance(data, dict) else None
+            if not isinstance(content, str) or not content:
+                raise BadAnswerError(f"{self.name}: the answer to {operation} has no {answer_name}")
+            return content
+        said: Any = answer.get("errors") if isinstance(answer, dict) else None
+        text = "; ".join(str(line) for line in said)[:300] if isinstance(said, list) else ""
+        kind: type[Exception] = KeySourceError
+        if "encryption key not found" in text or status == 404:
+            kind = UnknownKeyError
+        elif status == 400 and operation == "decrypt":
+            kind = InvalidUnwrap
+        elif status in (401, 403):
+            kind = DeniedError
+        elif status in (429, 472, 473, 502, 503, 504):  # 503: sealed
+            kind = UnavailableError
+        raise kind(f"{self.name}: {operation} is refused ({status}){': ' if text else ''}{text}")
+
+    def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
+        """Encrypt; the result is Vault's own text, ``vault:v1:…``."""
+        check_length(data_key)
+        return self._ask("encrypt", self._body("plaintext", data_key, associated_data), "ciphertext").encode()
+
+    def unwrap(self, wrapped: bytes, associated_data: bytes = b"") -> bytes:
+        """Decrypt, by whichever version of the key the text names."""
+        try:
+            text = wrapped.decode("ascii")
+        except UnicodeDecodeError:
+            text = ""
+        if not text.startswith("vault:v"):
+            raise InvalidUnwrap(f"{self.name}: what is wrapped is not Vault's: it does not begin with 'vault:v'")
+        body = self._body("", b"", associated_data) | {"ciphertext": text}
+        try:
+            return base64.b64decode(self._ask("decrypt", body, "plaintext"), validate=True)
+        except binascii.Error:
+            raise BadAnswerError(f"{self.name}: the answer to decrypt is not base64") from None
+
+    @staticmethod
+    def _body(name: str, content: bytes, associated_data: bytes) -> dict[str, str]:
+        body = {name: base64.b64encode(content).decode()} if name else {}
+        if associated_data:
+            body["associated_data"] = base64.b64encode(associated_data).decode()
+        return body

@@ -1,0 +1,407 @@
+#!/usr/bin/env python3
+"""Files under QKD keys: two sites, two simulated key-management entities, mutual TLS, and all that goes wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+from typing import Any
+
+import kme as simulated
+import warpaes
+from support import LENGTHS, needed
+from warpaes import exceptions, qkd
+from warpaes.keysources import (
+    BadAnswerError,
+    DeniedError,
+    ExhaustedError,
+    KeySourceError,
+    UnavailableError,
+    UnknownKeyError,
+)
+
+TEXT = random.Random(1).randbytes(max(LENGTHS))
+
+
+class Sites(unittest.TestCase):
+    certificates: tempfile.TemporaryDirectory[str]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.certificates = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.certificates.cleanup)
+        cls.keys = pathlib.Path(cls.certificates.name)
+        simulated.make_certificates(cls.keys)
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.sites = simulated.Sites(self.keys)
+        self.addCleanup(self.sites.close)
+        self.link = self.sites.link
+        self.alice, self.bob = self.kme("alice"), self.kme("bob")
+        self.plain = self.folder / "plain"
+        self.plain.write_bytes(TEXT)
+        self.sealed = self.folder / "sealed"
+        self.target = self.folder / "target"
+
+    def kme(self, sae: str, who: str | None = None, **other: Any) -> qkd.Kme:
+        who = who or sae
+        files = {"certificate": f"{who}.pem", "key": f"{who}.key", "ca": "ca.pem"} | other
+        return qkd.Kme(
+            self.sites.urls[sae], **{name: str(self.keys / file) for name, file in files.items()}, timeout=10
+        )
+
+    def arguments(self, sae: str, peer: str) -> list[str]:
+        keys = self.keys
+        return ["--kme", self.sites.urls[sae], "--cert", f"{keys}/{sae}.pem", "--key", f"{keys}/{sae}.key",
+                "--ca", f"{keys}/ca.pem", "--peer", peer]  # fmt: skip
+
+    def left(self) -> list[str]:
+        return sorted(os.listdir(self.folder))
+
+    def fails(self, kind: type[BaseException], words: str, action: Any) -> None:
+        """With this exception, and nothing new in the folder."""
+        before = self.left()
+        with self.assertRaisesRegex(kind, words) as raised:
+            action()
+        self.assertIs(type(raised.exception), kind)
+        self.assertEqual(self.left(), before)
+
+    def send(self) -> qkd.Header:
+        return qkd.send(self.alice, "bob", self.plain, self.sealed)
+
+    def receive(self) -> qkd.Header:
+        return qkd.receive(self.bob, "alice", self.sealed, self.target)
+
+
+class Keys(Sites):
+    def test_status(self) -> None:
+        status = self.alice.status("bob")
+        self.assertEqual((status.source_kme_id, status.target_kme_id), ("KME-A", "KME-B"))
+        self.assertEqual((status.master_sae_id, status.slave_sae_id), ("alice", "bob"))
+        self.assertEqual((status.stored_key_count, status.max_key_per_request), (100, 3))
+
+    def test_both_sides_have_the_same_keys_once(self) -> None:
+        keys = self.alice.new_keys("bob", 7)
+        self.assertEqual(len({key.key for key in keys}), 7)
+        self.assertEqual(sum(path.endswith("enc_keys") for path in self.link.requests), 3)  # max_key_per_request is 3
+        names = [key.key_id for key in keys]
+        self.assertEqual(self.bob.keys("alice", names[::-1]), keys[::-1])
+        for again in (names, names[:1]):
+            self.fails(UnknownKeyError, r"dec_keys.*\(400\): one or more keys", lambda: self.bob.keys("alice", again))  # noqa: B023
+        self.assertNotIn(repr(keys[0].key), repr(keys[0]))
+
+    def test_sizes(self) -> None:
+        for size in (128, 256, 1024):
+            self.assertEqual(len(self.alice.new_keys("bob", 1, size)[0].key) * 8, size)
+        for size in (64, 120, 257, 1032):
+            self.fails(ValueError, "128 to 1024 bits", lambda: self.alice.new_keys("bob", 1, size))  # noqa: B023
+
+    def test_exhausted(self) -> None:
+        self.link.stored = 4
+        self.fails(ExhaustedError, "4 keys are there for 'bob', and 5", lambda: self.alice.new_keys("bob", 5))
+        self.assertEqual((self.link.stored, self.link.waiting), (4, {}))
+        # Somebody else is faster between the status and the keys.
+        taken: list[str] = []
+
+        def race(path: str) -> None:
+            taken.append(path)
+            if path.endswith("enc_keys"):
+                self.link.stored = 0
+
+        self.link.fault = race
+        self.fails(ExhaustedError, r"\(503\): not enough keys", lambda: self.alice.new_keys("bob", 2))
+
+    def test_answers_that_are_none(self) -> None:
+        status = {
+            "source_KME_ID": "A", "target_KME_ID": "B", "master_SAE_ID": "alice", "slave_SAE_ID": "bob",
+            "key_size": 256, "stored_key_count": 9, "max_key_count": 9, "max_key_per_request": 3,
+            "max_key_size": 256, "min_key_size": 256,
+        }  # fmt: skip
+        key = {"key_ID": "a", "key": "A" * 43 + "="}
+
+        def answered(enc: Any, of_status: Any = status, code: int = 200) -> None:
+            self.link.fault = lambda path: (code, enc) if path.endswith("keys") else (200, of_status)
+
+        for keys, words in (
+            ([], "does not have the 2 keys"),
+            ([key], "does not have the 2 keys"),
+            ([key, key], "twice"),
+            ([key, key | {"key_ID": "b"}], "twice"),
+            ([key, {"key_ID": "b"}], "proper 'key'"),
+            ([key, 7], "a key that is none"),
+            ([key, {"key_ID": "b", "key": "AAAA"}], "24 bits, where 256"),
+            ([key, {"key_ID": "b", "key": "A"}], "not base64"),
+            ([key, {"key_ID": 7, "key": "A" * 43 + "="}], "proper 'key_ID'"),
+        ):
+            answered({"keys": keys})
+            self.fails(BadAnswerError, words, lambda: self.alice.new_keys("bob", 2))
+        for body in (b"", b"[]", b"null", b"{", b"<html>", b"\xff"):
+            answered(body)
+            self.fails(BadAnswerError, "JSON", lambda: self.alice.new_keys("bob", 2))
+        answered(b'{"keys": [', code=0)
+        self.fails(BadAnswerError, "cut off after 10 bytes", lambda: self.alice.new_keys("bob", 2))
+        answered(b" " * (5 << 20))
+        self.fails(BadAnswerError, "longer than", lambda: self.alice.new_keys("bob", 2))
+        for name, value in (("max_key_per_request", 0), ("stored_key_count", "9"), ("master_SAE_ID", ""),
+                            ("min_key_size", -1), ("key_size", True), ("slave_SAE_ID", None)):  # fmt: skip
+            answered({}, status | {name: value})
+            self.fails(BadAnswerError, name, lambda: self.alice.new_keys("bob", 2))
+        answered({"keys": [key]})
+        self.fails(BadAnswerError, "other numbers", lambda: self.bob.keys("alice", ["b"]))
+
+    def test_statuses(self) -> None:
+        for code, kind in ((400, UnknownKeyError), (401, DeniedError), (403, DeniedError), (500, KeySourceError),
+                           (503, UnavailableError)):  # fmt: skip
+            self.link.fault = lambda path: (code, {"message": "why"})  # noqa: B023
+            self.fails(kind, rf"\({code}\): why|status {code}: why", lambda: self.bob.keys("alice", ["x"]))
+
+    def test_names_of_saes_are_escaped(self) -> None:
+        with self.assertRaises(UnknownKeyError):
+            self.alice.status("../b ob?")
+        self.assertEqual(self.link.requests, ["/api/v1/keys/..%2Fb%20ob%3F/status"])
+
+
+class Tls(Sites):
+    def test_who_has_no_keys(self) -> None:
+        for who, kme in (("mallory", "alice"), ("bob", "alice")):
+            self.fails(DeniedError, rf"\(401\): {who} is no SAE", lambda: self.kme(kme, who).status("bob"))  # noqa: B023
+
+    def test_certificates_that_are_not_accepted(self) -> None:
+        stranger = self.kme("alice", "other-alice")
+        with self.assertRaises((DeniedError, UnavailableError)):  # with TLS 1.3 the connection may just end
+            stranger.status("bob")
+        self.fails(
+            DeniedError, "certificate is not accepted", lambda: self.kme("alice", ca="other-ca.pem").status("bob")
+        )
+        self.assertEqual(self.link.requests, [])
+        named = self.sites.urls["alice"].replace("127.0.0.1", "127.0.0.2")  # which reaches it, and is not in it
+        files = [str(self.keys / name) for name in ("alice.pem", "alice.key", "ca.pem")]
+        with self.assertRaises((DeniedError, UnavailableError)):
+            qkd.Kme(named, *files).status("bob")
+        self.assertEqual(self.link.requests, [])
+
+    def test_files_that_are_none(self) -> None:
+        self.fails(UnavailableError, "our certificate", lambda: self.kme("alice", certificate="nothing.pem"))
+        self.fails(UnavailableError, "our certificate", lambda: self.kme("alice", key="bob.key"))
+        self.fails(UnavailableError, "authorities", lambda: self.kme("alice", ca="nothing.pem"))
+        with self.assertRaisesRegex(ValueError, "https://"):
+            qkd.Kme("http://127.0.0.1", *[str(self.keys / name) for name in ("alice.pem", "alice.key", "ca.pem")])
+
+    def test_down(self) -> None:
+        self.sites.close()
+        self.fails(UnavailableError, "cannot reach 127.0.0.1:", self.send)
+
+
+class Files(Sites):
+    def test_every_length(self) -> None:
+        for length in LENGTHS:
+            self.plain.write_bytes(TEXT[:length])
+            sent = self.send()
+            self.assertEqual(self.receive(), sent)
+            self.assertEqual(self.target.read_bytes(), TEXT[:length])
+            self.assertEqual(self.target.stat().st_mode & 0o777, 0o600)
+            for path in (self.sealed, qkd.sidecar_of(self.sealed), self.target):
+                path.unlink()
+        self.assertEqual(self.link.waiting, {})
+        self.assertEqual(len(set(self.link.handed_out)), len(LENGTHS))
+        self.assertEqual(self.left(), ["plain"])
+
+    def test_tink_opens_it_with_the_key(self) -> None:
+        """Of 256 bits as it is, of more by HKDF as another library has it."""
+        tink = needed("tink")
+        hkdf = needed("cryptography.hazmat.primitives.kdf.hkdf")
+        hashes = needed("cryptography.hazmat.primitives.hashes")
+        from tink import json_proto_keyset_format, secret_key_access, streaming_aead
+
+        streaming_aead.register()
+        for size in (256, 512):
+            header = qkd.send(self.alice, "bob", self.plain, self.sealed, size)
+            (key,) = self.bob.keys("alice", [header.key_id], size)
+            secret = key.key
+            if size > 256:
+                secret = hkdf.HKDF(hashes.SHA256(), 32, None, b"warpaes-qkd-1 " + key.key_id.encode()).derive(secret)
+            text = json.loads(warpaes.Keyset.generate(qkd.TEMPLATE).to_json())
+            value = warpaes.Keyset.from_raw(qkd.TEMPLATE, secret).to_json()
+            text["key"][0]["keyData"] = json.loads(value)["key"][0]["keyData"]
+            keyset = json_proto_keyset_format.parse(json.dumps(text), secret_key_access.TOKEN)
+            primitive = keyset.primitive(streaming_aead.StreamingAead)
+            line = qkd.sidecar_of(self.sealed).read_bytes()
+            with open(self.sealed, "rb") as file, primitive.new_decrypting_stream(file, line) as stream:
+                self.assertEqual(stream.read(), TEXT)
+            for path in (self.sealed, qkd.sidecar_of(self.sealed)):
+                path.unlink()
+        self.assertTrue(tink)
+
+    def test_a_stream(self) -> None:
+        for size in (256, 1024):
+            wire, plain = io.BytesIO(), io.BytesIO()
+            qkd.send_stream(self.alice, "bob", io.BytesIO(TEXT), wire, size)
+            wire.seek(0)
+            self.assertEqual(qkd.receive_stream(self.bob, "alice", wire, plain).slave_sae_id, "bob")
+            self.assertEqual(plain.getvalue(), TEXT)
+
+    def test_a_key_is_used_once(self) -> None:
+        self.send()
+        self.receive()
+        self.target.unlink()
+        self.fails(UnknownKeyError, "not found", self.receive)
+
+    def test_unknown_expired_and_revoked_keys(self) -> None:
+        header = self.send()
+        self.link.revoke(header.key_id)
+        self.fails(UnknownKeyError, "not found", self.receive)
+
+    def test_any_change_is_noticed(self) -> None:
+        other = json.dumps("f" * 36)
+        for change in (
+            lambda: self.sealed.write_bytes(self.sealed.read_bytes()[:-1]),
+            lambda: self.sealed.write_bytes(self.sealed.read_bytes()[:-1] + b"x"),
+            lambda: self.line(lambda line: line.replace(b'{"format"', b'{ "format"')),
+            lambda: self.line(lambda line: line.replace(b'"bob"', b'"rob"')),
+        ):
+            self.send()
+            change()
+            with self.subTest():
+                self.fails(exceptions.InvalidTag, "", self.receive)
+            self.sealed.unlink()
+            qkd.sidecar_of(self.sealed).unlink()
+        header = self.send()
+        self.line(lambda line: line.replace(json.dumps(header.key_id).encode(), other.encode()))
+        self.fails(UnknownKeyError, "not found", self.receive)
+
+    def line(self, change: Any) -> None:
+        path = qkd.sidecar_of(self.sealed)
+        path.write_bytes(change(path.read_bytes()))
+
+    def test_another_file_s_line(self) -> None:
+        self.send()
+        qkd.send(self.alice, "bob", self.plain, self.folder / "second")
+        os.replace(qkd.sidecar_of(self.folder / "second"), qkd.sidecar_of(self.sealed))
+        self.fails(exceptions.InvalidTag, "", self.receive)
+
+    def test_somebody_else_s_file(self) -> None:
+        """Bob's own, sent back to him."""
+        self.send()
+        self.fails(DeniedError, "from 'alice', and not from 'carol'",
+                   lambda: qkd.receive(self.bob, "carol", self.sealed, self.target))  # fmt: skip
+        self.assertEqual(self.link.handed_out, [])
+
+    def test_lines_that_are_none(self) -> None:
+        self.send()
+        good = qkd.sidecar_of(self.sealed).read_bytes()
+        parsed = json.loads(good)
+        for line in (b"", b"{}\n", b"[]\n", b"7\n", good[:-1], good.replace(b"qkd-1", b"qkd-2"), b"\xff\n",
+                     b" " * 5000 + good, *(json.dumps(parsed | change).encode() + b"\n" for change in (
+                         {"key_id": ""}, {"key_id": 7}, {"key_size": "256"}, {"key_size": True}, {"more": 1},
+                         {"template": "AES128_GCM_HKDF_4KB"}))):  # fmt: skip
+            qkd.sidecar_of(self.sealed).write_bytes(line)
+            self.fails(exceptions.FormatError, "", self.receive)
+        qkd.sidecar_of(self.sealed).unlink()
+        self.fails(FileNotFoundError, "", self.receive)
+        self.assertEqual(self.link.handed_out, [])
+
+    def test_no_key_is_used_up_for_nothing(self) -> None:
+        """What is there already, or cannot be written, is found out first; and it stays."""
+        self.sealed.write_bytes(b"mine")
+        self.fails(FileExistsError, "", self.send)
+        self.sealed.unlink()
+        qkd.sidecar_of(self.sealed).write_bytes(b"mine")
+        self.fails(FileExistsError, "", self.send)
+        qkd.sidecar_of(self.sealed).unlink()
+        self.fails(FileNotFoundError, "", lambda: qkd.send(self.alice, "bob", self.folder / "no", self.sealed))
+        self.fails(ValueError, "128 to 1024", lambda: qkd.send(self.alice, "bob", self.plain, self.sealed, 2048))
+        self.assertEqual(self.link.stored, 100)
+        self.send()
+        self.target.write_bytes(b"mine")
+        self.fails(FileExistsError, "", self.receive)
+        self.assertEqual(self.target.read_bytes(), b"mine")
+        self.assertEqual(self.link.handed_out, [])
+
+    def test_an_input_that_fails_leaves_nothing(self) -> None:
+        for path, kind in (("/proc/self/mem", OSError), ("/proc/self", IsADirectoryError)):
+            self.fails(kind, "", lambda: qkd.send(self.alice, "bob", path, self.sealed))  # noqa: B023
+
+    def test_a_short_key_is_not_used(self) -> None:
+        self.fails(
+            ValueError, "128 bits is too short", lambda: qkd.send(self.alice, "bob", self.plain, self.sealed, 128)
+        )
+
+    def test_a_longer_key_becomes_the_file_s_by_hkdf(self) -> None:
+        """Once more, by hand."""
+        import hmac
+
+        key = qkd.QkdKey("name", bytes(range(64)))
+        derived = hmac.digest(
+            hmac.digest(bytes(32), key.key, hashlib.sha256), b"warpaes-qkd-1 name\x01", hashlib.sha256
+        )
+        self.assertEqual(
+            qkd.keyset_of(key).to_json(), warpaes.Keyset.from_raw(qkd.TEMPLATE, derived).to_json()
+        )  # fmt: skip
+
+
+class Command(Sites):
+    def run_main(self, *arguments: str) -> tuple[int, str]:
+        with contextlib.redirect_stderr(io.StringIO()) as errors, contextlib.redirect_stdout(io.StringIO()):
+            status = qkd.main(arguments)
+        return status, errors.getvalue()
+
+    def test_there_and_back_by_the_package_s_command(self) -> None:
+        run = [sys.executable, "-B", "-m", "warpaes", "qkd"]
+        status = subprocess.run([*run, "status", *self.arguments("alice", "bob")], check=True, capture_output=True)
+        self.assertEqual(json.loads(status.stdout)["slave_sae_id"], "bob")
+        subprocess.run(
+            [*run, "send", *self.arguments("alice", "bob"), str(self.plain)], check=True, capture_output=True
+        )
+        self.assertEqual(self.left(), ["plain", "plain.warpaes", "plain.warpaes.qkd.json"])
+        got = [*run, "receive", *self.arguments("bob", "alice"), f"{self.plain}.warpaes", "-o", str(self.target)]
+        subprocess.run(got, check=True)
+        self.assertEqual(self.target.read_bytes(), TEXT)
+        again = subprocess.run([*got[:-1], str(self.folder / "again")], capture_output=True, text=True)
+        self.assertEqual(again.returncode, 19)
+        self.assertRegex(again.stderr, "^warpaes: KME: it refuses dec_keys for 'alice'.*not found.*\n$")
+
+    def test_the_demonstration(self) -> None:
+        demo = pathlib.Path(__file__).parents[2] / "tools" / "qkd_demo"
+        package = str(pathlib.Path(warpaes.__file__).parents[1])
+        environment = os.environ | {"PYTHON": sys.executable, "PYTHONPATH": package}
+        done = subprocess.run([demo], env=environment, capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("The letters are the same, byte for byte", done.stdout)
+        self.assertRegex(done.stderr, "warpaes: KME: it refuses dec_keys for 'alice'.*not found")
+
+    def test_exit_statuses(self) -> None:
+        send = ("send", *self.arguments("alice", "bob"), str(self.plain))
+        self.assertEqual(self.run_main(*send)[0], 0)
+        self.assertEqual(self.run_main(*send)[0], 17)
+        self.assertEqual(self.run_main(*send[:-1], str(self.folder / "no"))[0], 16)
+        self.assertEqual(self.run_main(*send, "-o", str(self.folder / "x"), "--key-size", "7")[0], 2)
+        self.link.stored = 0
+        status, said = self.run_main(*send, "-o", str(self.folder / "x"))
+        self.assertEqual(
+            (status, said), (19, "warpaes: KME: 0 keys are there for 'bob', and 1 are needed: wait for more\n")
+        )
+        receive = ("receive", *self.arguments("bob", "alice"), f"{self.plain}.warpaes", "-o", str(self.target))
+        sealed = pathlib.Path(f"{self.plain}.warpaes")
+        sealed.write_bytes(sealed.read_bytes()[:-1])
+        status, said = self.run_main(*receive)
+        self.assertEqual(status, 22, said)
+        sidecar = qkd.sidecar_of(sealed)
+        sidecar.write_bytes(b"{}")
+        self.assertEqual(self.run_main(*receive)[0], 21)
+        self.assertEqual(self.left(), ["plain", "plain.warpaes", "plain.warpaes.qkd.json"])
+
+
+if __name__ == "__main__":
+    unittest.main()
