@@ -10,7 +10,7 @@ sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' 'lab/*
 
 each_source = printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 32
 
-.PHONY: help demo test gpu-test bench python-bench bulk-bench cluster-test provider-bench deb asan tsan faults fuzz cuda clang tidy docs pages format check-format wheel install uninstall install-lab clean
+.PHONY: help demo test gpu-test bench compare python-bench bulk-bench cluster-test provider-bench deb asan tsan faults fuzz cuda clang tidy docs site recording pages format check-format wheel install uninstall install-lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -32,6 +32,11 @@ bench: ## measure this machine: one core beside ipsec-mb and libcrypto, then eve
 	@tools/build default one_core warpaes_cli
 	@tools/one_core.py
 	@build/default/cli/warpaes bench
+
+compare: ## whole processes over a file of 1 GiB: age, openssl, libsodium, Tink, zstd, warpaes; a record in bench/results
+	@tools/setup bench
+	@tools/build default warpaes_cli
+	@tools/compare.py
 
 python-bench: ## the Python package beside pyca/cryptography, Tink, cryptotensors and NumPy; a record in bench/results
 	@tools/setup test
@@ -85,6 +90,17 @@ tidy: ## what clang-tidy finds (.clang-tidy); PATHS as for clang
 docs: ## figures of README.md and docs/ anew from bench/results
 	@python3 -B bench/report.py
 	@python3 -B bench/robustness.py
+
+site: ## the documentation as a site in build/site, with the reference of the headers and of the Python package
+	@tools/setup site
+	@NO_MKDOCS_2_WARNING=1 .venv/site/bin/mkdocs build --strict --quiet
+	@echo "build/site/index.html; with the search: python3 -m http.server -d build/site"
+
+recording: ## docs/demo.svg anew: the README's commands on a terminal
+	@tools/setup demo
+	@tools/build default warpaes_cli
+	@tools/record_demo.py
+	@python3 -B bench/report.py
 
 pages: ## the command's man pages and completions anew from its help
 	@tools/setup demo

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes docs/performance.md, docs/lab-profile.md, the plots, the lab's pages and the figures of README.md,
-docs/planner.md, docs/python.md, docs/bulk.md and docs/lab.md from bench/results.
+docs/planner.md, docs/python.md, docs/bulk.md, docs/comparison.md and docs/lab.md from bench/results.
 
 report.py          writes them
 report.py --check  fails if they are not what the records say
@@ -13,6 +13,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import bulk_page
+import comparison
+import demo_svg
 import lab_pages
 import planner
 import plots
@@ -357,8 +359,14 @@ def draw(record: dict) -> dict[str, str]:
     return out
 
 
-def readme_block(records: list[dict]) -> str:
-    """The plot that says most, and where the rest is."""
+def readme_block(records: list[dict], first: str = "") -> str:
+    """The plot that says most, and where the rest is. `first`: the path of one that says more than a record's."""
+    if first:
+        return (
+            f"![A file encrypted by openssl, Tink, age, libsodium and warpaes]({first})\n\n"
+            "[What is compared, and where the others are better](docs/comparison.md). "
+            "Every figure: [docs/performance.md](docs/performance.md)."
+        )
     for record in records:
         drawn = draw(record)
         for what in ("device", "cpu"):
@@ -368,9 +376,9 @@ def readme_block(records: list[dict]) -> str:
     return "No record yet: `make bench` measures the machine it runs on."
 
 
-def render(records: list[dict], readme: str, findings: str = "") -> dict[str, str]:
-    """Path and content of everything that is made. `findings`: the lab's, for the README."""
-    block = readme_block(records) + (f"\n\n{findings}" if findings else "")
+def render(records: list[dict], readme: str, findings: str = "", first: str = "") -> dict[str, str]:
+    """Path and content of everything that is made. `findings`: the lab's, for the README; `first`: its plot."""
+    block = readme_block(records, first) + (f"\n\n{findings}" if findings else "")
     files = {
         "docs/performance.md": performance(records),
         "README.md": with_figures(readme, block),
@@ -388,7 +396,11 @@ def everything() -> dict[str, str]:
     said, beside = (lab_pages.summary(of_lab, summaries, bool(profile), folder) for folder in ("docs/", ""))
     if said:
         said = f"Five published studies of AES on GPUs, measured again by [the lab](docs/lab.md):\n\n{said}"
-    files = render(load(), (ROOT / "README.md").read_text(), said)
+    records = load()
+    gpu = next((record for record in records if record["gpu"]), None)
+    compared = comparison.render((ROOT / comparison.PAGE).read_text(), gpu)
+    first = comparison.PLOT if comparison.PLOT in compared else ""
+    files = render(records, (ROOT / "README.md").read_text(), said, first) | compared
     files |= python_page.render((ROOT / python_page.PAGE).read_text())
     files |= bulk_page.render((ROOT / bulk_page.PAGE).read_text())
     files |= provider_page.render((ROOT / provider_page.PAGE).read_text())
@@ -400,7 +412,7 @@ def everything() -> dict[str, str]:
             marks = "<!-- claims: begin -->", "<!-- claims: end -->"
             name = lab_pages.name_of(record)
             page = with_figures(page, lab_pages.claims_table(summary["claims"], name, studies.get(name)), marks)
-    return files | profile | {"docs/lab.md": page}
+    return files | profile | demo_svg.render() | {"docs/lab.md": page}
 
 
 def main() -> int:

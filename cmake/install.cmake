@@ -31,9 +31,9 @@ if(TARGET warpaes_lab_program)
   install(TARGETS warpaes_lab_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT lab EXCLUDE_FROM_ALL)
 endif()
 
-# The library needs nothing of its users, so the list of targets is the whole package.
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/warpaes)
-install(EXPORT warpaes NAMESPACE warpaes:: FILE warpaes-config.cmake DESTINATION ${package_dir})
+install(EXPORT warpaes NAMESPACE warpaes:: FILE warpaes-targets.cmake DESTINATION ${package_dir})
+install(FILES cmake/warpaes-config.cmake DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/warpaes-config-version.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/warpaes-config-version.cmake DESTINATION ${package_dir})
 

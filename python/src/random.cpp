@@ -35,6 +35,15 @@ double positive_unit(std::uint64_t bits) {
     return static_cast<double>((bits >> 11) + 1) * 0x1p-53;
 }
 
+/// A whole number of at most `fraction` + 1 bits times 2^-`scale`, in a format of 16 bits whose exponents begin at
+/// -`bias`.
+std::uint16_t short_unit(std::uint32_t number, int scale, int fraction, int bias) {
+    if (number == 0) return 0;
+    const int exponent = std::bit_width(number) - 1;
+    const std::uint32_t bits = number << (fraction - exponent) & ((1U << fraction) - 1);
+    return static_cast<std::uint16_t>(static_cast<std::uint32_t>(exponent - scale + bias) << fraction | bits);
+}
+
 /// The natural logarithm of a number in (0, 1]: m · 2^e with m in [√½, √2), and 2 artanh((m - 1) / (m + 1)) as a
 /// series.
 double natural_logarithm(double x) {
@@ -112,7 +121,8 @@ Object shape(PyObject*, const Call& call) {
     const View view = host_view(buf, "buf", Access::write);
     const std::uint64_t low = to_u64(low_object, "low");
     const std::uint64_t range = to_u64(range_object, "range");  // 0: 2^64
-    const std::size_t unit_bytes = kind == "float32" ? 4 : kind == "float64" ? 8 : 16;
+    const bool is_short = kind == "float16" || kind == "bfloat16";
+    const std::size_t unit_bytes = is_short ? 2 : kind == "float32" ? 4 : kind == "float64" ? 8 : 16;
     if (view.size() % unit_bytes != 0) raise(PyExc_ValueError, "buf must be a multiple of %zu bytes", unit_bytes);
     std::uint8_t* at = view.bytes();
     std::uint8_t* end = at + view.size();
@@ -121,6 +131,10 @@ Object shape(PyObject*, const Call& call) {
             for (; at != end; at += 8) store(at, unit(load<std::uint64_t>(at)));
         } else if (kind == "float32") {
             for (; at != end; at += 4) store(at, static_cast<float>(load<std::uint32_t>(at) >> 8) * 0x1p-24F);
+        } else if (kind == "float16") {
+            for (; at != end; at += 2) store(at, short_unit(load<std::uint16_t>(at) >> 5U, 11, 10, 15));
+        } else if (kind == "bfloat16") {
+            for (; at != end; at += 2) store(at, short_unit(load<std::uint16_t>(at) >> 8U, 8, 7, 127));
         } else if (kind == "normal") {
             for (; at != end; at += 16) normal_pair(at);
         } else if (kind == "integers") {
@@ -139,7 +153,8 @@ Object shape(PyObject*, const Call& call) {
         }
         return true;
     });
-    if (!known) raise(PyExc_ValueError, "kind must be 'float32', 'float64', 'normal' or 'integers'");
+    if (!known)
+        raise(PyExc_ValueError, "kind must be 'float64', 'float32', 'float16', 'bfloat16', 'normal' or 'integers'");
     return none();
 }
 

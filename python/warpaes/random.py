@@ -81,15 +81,22 @@ class Generator:
         return out
 
     def random(self, size: int | tuple[int, ...], dtype: Any = "float64") -> NDArray[Any]:
-        """Return numbers in [0, 1): multiples of 2^-53, in float32 of 2^-24."""
+        """Return numbers in [0, 1): multiples of 2^-53, in float32 of 2^-24, float16 of 2^-11, bfloat16 of 2^-8.
+
+        Args:
+            size: How many, or the shape.
+            dtype: float64, float32, float16, or bfloat16 where ml_dtypes has given NumPy one.
+
+        Raises:
+            TypeError: Another dtype.
+            ValueError: The stream is used up.
+        """
         import numpy as np
 
-        kind = np.dtype(dtype)
-        if kind not in (np.dtype("f4"), np.dtype("f8")):
-            raise TypeError(f"dtype must be float32 or float64, not {kind}")
+        kind = _float(dtype)
         out = np.empty(size, kind)
-        self.fill(out)
-        _native.shape(kind.name, out, 0, 0)
+        self.fill(out.view("u2") if kind.itemsize == 2 else out)
+        _native.shape(kind.name, out.view("u2") if kind.itemsize == 2 else out, 0, 0)
         return out
 
     def uniform(
@@ -104,12 +111,21 @@ class Generator:
     def normal(
         self, mean: float = 0.0, deviation: float = 1.0, size: int | tuple[int, ...] = 1, dtype: Any = "float64"
     ) -> NDArray[Any]:
-        """Return normal numbers, by Box and Muller in float64."""
+        """Return normal numbers, by Box and Muller in float64, each from 8 bytes of the keystream.
+
+        Args:
+            mean: Their mean.
+            deviation: Their standard deviation.
+            size: How many, or the shape.
+            dtype: As for ``random``; what has 16 bits is rounded by way of float32.
+
+        Raises:
+            TypeError: Another dtype.
+            ValueError: The stream is used up.
+        """
         import numpy as np
 
-        kind = np.dtype(dtype)
-        if kind not in (np.dtype("f4"), np.dtype("f8")):
-            raise TypeError(f"dtype must be float32 or float64, not {kind}")
+        kind = _float(dtype)
         shape = (size,) if isinstance(size, int) else size
         count = int(np.prod(shape, dtype=object))
         pairs = np.empty((count + 1) // 2 * 2, "f8")
@@ -118,6 +134,8 @@ class Generator:
         numbers = pairs[:count].reshape(shape)
         if (mean, deviation) != (0.0, 1.0):
             numbers = numbers * deviation + mean
+        if kind.itemsize == 2:
+            numbers = numbers.astype("f4")
         return numbers.astype(kind, copy=False)
 
     def integers(
@@ -139,6 +157,16 @@ class Generator:
         self.fill(words)
         _native.shape("integers", words, first % 2**64, (end - first) % 2**64)
         return words[:count].astype(kind).reshape(shape)
+
+
+def _float(dtype: Any) -> Any:
+    """Return a dtype of NumPy's that numbers can be made in."""
+    import numpy as np
+
+    kind = np.dtype(dtype)
+    if kind.name not in ("float64", "float32", "float16", "bfloat16"):
+        raise TypeError(f"dtype must be float64, float32, float16 or bfloat16, not {kind}")
+    return kind
 
 
 def _zero(buf: Any) -> int:

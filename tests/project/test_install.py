@@ -81,6 +81,21 @@ class Install(unittest.TestCase):
         if (build / "device_memory").exists():  # there was a CUDA toolkit
             run(build / "device_memory", env=dict(os.environ, LD_LIBRARY_PATH=str(self.libdir)))
 
+    def test_find_package_in_a_project_of_c_alone(self):
+        source = self.dir / "c-alone"
+        source.mkdir()
+        (source / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.22)\nproject(c LANGUAGES C)\nfind_package(warpaes 1.0 REQUIRED)\n"
+            "add_executable(program program.c)\ntarget_link_libraries(program warpaes::warpaes)\n"
+        )
+        (source / "program.c").write_text(
+            "#include <warpaes/warpaes.h>\nint main(void) { return warpaes_abi_version() != WARPAES_ABI_VERSION; }\n"
+        )
+        flags = f"-DCMAKE_C_FLAGS={' '.join(SANITIZE)}"
+        run("cmake", "-S", source, "-B", source / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}", flags)
+        run("cmake", "--build", source / "build")
+        run(source / "build/program", env=dict(os.environ, LD_LIBRARY_PATH=str(self.libdir)))
+
     @unittest.skipUnless(
         shutil.which("pkg-config"),
         "there is no pkg-config; a machine on which `tools/setup test` has installed it runs this",

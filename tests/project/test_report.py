@@ -8,6 +8,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+import comparison
+import demo_svg
 import planner
 import records
 import report
@@ -164,6 +166,103 @@ class Planner(unittest.TestCase):
         self.assertEqual(set(files), {"docs/planner.md", "docs/planner-a-gpu.svg"})
         self.assertTrue(files["docs/planner.md"].startswith("before\n"))
         self.assertTrue(files["docs/planner.md"].endswith("\nafter\n"))
+
+
+def compared(tool: str, what: str, seconds: float, **fields) -> dict:
+    row = {"tool": tool, "what": what, "command": f"{tool} {what}", "seconds": seconds, "cpu_s": seconds}
+    return row | {"peak_kib": 1024} | fields
+
+
+COMPARE_RECORD = {
+    "schema": 1,
+    "date": "2026-01-02T03:04:05Z",
+    "commit": "0123456789abcdef",
+    "dirty": False,
+    "host": {"cpu": "A <CPU>", "cores": 2},
+    "versions": {"warpaes": "1.0.0", "age": "1.1.1"},
+    "bytes": 1 << 30,
+    "small_bytes": 4096,
+    "rounds": 5,
+    "rows": [
+        compared("warpaes", "encrypt", 0.5, small_s=0.004),
+        compared("warpaes", "decrypt", 0.5),
+        compared("age", "encrypt", 1.0, small_s=0.002),
+        compared("age", "decrypt", 0.4, peak_kib=2048),
+        compared("cp", "encrypt", 0.2, small_s=0.001),
+        compared("cp", "decrypt", 0.2),
+    ],
+}
+
+
+class Comparison(unittest.TestCase):
+    def test_says_where_others_are_ahead(self):
+        self.assertEqual(
+            comparison.better(COMPARE_RECORD),
+            [
+                "- in time: `age decrypt`;",
+                "- in time of processors: `age decrypt`;",
+                "- in time for 4 KiB: `age encrypt`.",
+            ],
+        )
+
+    def test_figures(self):
+        text = comparison.figures(COMPARE_RECORD)
+        self.assertIn("| `warpaes encrypt` | AES-256-GCM | 0.50 | 2.15 | 0.50 | 1.00 | 4.00 |", text)
+        self.assertEqual(text.count("`cp "), 1)
+        self.assertIn("age 1.1.1; 2026-01-02, commit 0123456789ab. The shortest of 5 rounds", text)
+        self.assertNotIn("other work", text)
+        self.assertIn("of a load of 7.1 before.*", comparison.figures(COMPARE_RECORD | {"load": 7.06}))
+
+    def test_plot(self):
+        gpu = copy.deepcopy(GPU_RECORD) | {"gpus": [{"what": "copies alone", "gpus": 1, "gb_per_s": 50.0}]}
+        segments = row("cuda", "device", 1 << 30, 500.0, mode=f"gcm/{1 << 20}", key_bits=256)
+        gpu["bench"] = [*gpu["bench"], segments, segments | {"memory": "page_locked", "gb_per_s": 40.0}]
+        for record, dots in ((None, 2), (gpu, 4)):
+            root = ElementTree.fromstring(comparison.plot(COMPARE_RECORD, record))
+            said = [item.text for item in root.iter("{http://www.w3.org/2000/svg}text")]
+            self.assertEqual(len(root.findall("{*}circle")), dots)
+            self.assertIn("2.15", said)
+            self.assertEqual("40.0" in said, record is not None)
+            inside = [float(c.get("cx")) for c in root.findall("{*}circle")]
+            self.assertTrue(all(160 <= x <= 380 for x in inside), inside)
+
+
+STEP = {
+    "command": "warpaes <x>",
+    "status": 0,
+    "events": [
+        [0.1, "\r\x1b[K10 %"],
+        [0.5, "\r\x1b[K90 %"],
+        [0.9, "\r\x1b[K"],
+        [1.0, "\x1b[1;31mno:\x1b[0m b&c\r\n"],
+    ],
+}
+TERMINAL = {"columns": 10, "steps": [STEP, {"command": "ls", "status": 0, "events": [[0.1, "abc"]]}]}
+
+
+class Recording(unittest.TestCase):
+    def test_a_terminal_shows_what_was_last_on_each_line(self):
+        screen, seconds = demo_svg.play(TERMINAL)
+        last = ["".join(text for text, _ in versions[-1][1]) if versions else "" for versions in screen.lines]
+        self.assertEqual(last, ["$ warpaes ", "<x>", "no: b&c", "$ ls", "abc", ""])
+        self.assertIn(("no:", "wrong"), screen.lines[2][-1][1])
+        passing = ["".join(text for text, _ in parts) for _, parts in screen.lines[2]]
+        self.assertEqual(passing, ["", "10 %", "90 %", "", "no: b&c"])
+        self.assertGreater(seconds, 1.1)
+
+    def test_picture_is_whole_without_movement(self):
+        root = ElementTree.fromstring(demo_svg.draw(TERMINAL))
+        rows = root.findall("{*}text")
+        stays = ["".join(row.itertext()) for row in rows if row.get("class") == "now"]
+        self.assertEqual(stays, ["$ warpaes ", "<x>", "no: b&c", "$ ls", "abc"])
+        passes = {"".join(row.itertext()): row.get("style") for row in rows if row.get("class") == "while"}
+        self.assertEqual(set(passes) & {"10 %", "90 %"}, {"10 %", "90 %"})
+        self.assertIn("animation-duration:0.40s", passes["10 %"])
+
+    def test_committed_one_shows_a_file_that_was_altered_and_refused(self):
+        text = "".join(ElementTree.fromstring((ROOT / demo_svg.PICTURE).read_text()).itertext())
+        for said in ("warpaes encrypt -k", "is not authentic", "all work and no play"):
+            self.assertIn(said, text)
 
 
 class Text(unittest.TestCase):

@@ -2,7 +2,6 @@
 
 import hashlib
 import http.server
-import importlib.util
 import os
 import re
 import shlex
@@ -83,7 +82,17 @@ def blocks(name, language):
     return [text for kind, text in BLOCK.findall((ROOT / name).read_text()) if kind == language]
 
 
-class Snippets(unittest.TestCase):
+def python_with(package):
+    """An interpreter that has it: this one, that of the tests' environment, or one that the environment names."""
+    for python in (sys.executable, TINK, os.environ.get(f"PYTHON_WITH_{package.upper()}")):
+        if python and Path(python).exists():
+            found = subprocess.run([python, "-c", f"import {package}"], capture_output=True, check=False)
+            if found.returncode == 0:
+                return python
+    raise unittest.SkipTest(f"there is no {package}; a machine that has it runs this")
+
+
+class Session(unittest.TestCase):
     def setUp(self):
         self.temporary = tempfile.TemporaryDirectory(prefix="warpaes-snippets-")
         self.addCleanup(self.temporary.cleanup)
@@ -93,33 +102,6 @@ class Snippets(unittest.TestCase):
         result = subprocess.run(command, cwd=self.dir, capture_output=True, check=False, timeout=200, **options)
         self.assertEqual(result.returncode, 0, (command, result.stdout, result.stderr))
         return result
-
-    def compile_and_run(self, compiler, suffix, source):
-        program = self.dir / "program"
-        (self.dir / f"program{suffix}").write_text(source)
-        self.run_here(
-            *compiler, "-Wall", "-Wextra", "-Werror", "-Wno-unused-variable", "-Wno-parentheses", *SANITIZE,
-            f"-I{ROOT}/include", f"program{suffix}", str(LIBRARY), f"-Wl,-rpath,{LIBRARY.parent}", "-o", str(program),
-        )  # fmt: skip
-        self.run_here(str(program))
-
-    def test_c(self):
-        for name, end in C_ENDS.items():
-            (block,) = blocks(name, "c")
-            before = BATCH if "entry" in block else ""
-            source = (
-                "#include <warpaes/warpaes.h>\n" + C_BEGIN + before + INCLUDE.sub("", block) + end + "\nreturn 0; }\n"
-            )
-            with self.subTest(name):
-                self.compile_and_run([CC, "-std=gnu99"], ".c", source)
-
-    def test_cpp(self):
-        for name, (before, end) in CPP.items():
-            (block,) = blocks(name, "cpp")
-            includes = "".join(INCLUDE.findall(block)) or "#include <warpaes/batch.hpp>\n"
-            source = includes + CPP_BEGIN + before + INCLUDE.sub("", block) + end + "\nreturn 0; }\n"
-            with self.subTest(name):
-                self.compile_and_run([CXX, "-std=c++20"], ".cpp", source)
 
     def session(self, lines):
         """Runs lines of a page in a shell of their own; `make install` is tests/project/test_install.py's."""
@@ -155,6 +137,35 @@ class Snippets(unittest.TestCase):
     def run_python(self, name, *arguments, python=sys.executable):
         environment = {**os.environ, "LD_LIBRARY_PATH": str(LIBRARY.parent), "WARPAES_CALIBRATION": "none"}
         return self.run_here(python, "-B", self.python_block(name), *arguments, env=environment).stdout
+
+
+class Snippets(Session):
+    def compile_and_run(self, compiler, suffix, source):
+        program = self.dir / "program"
+        (self.dir / f"program{suffix}").write_text(source)
+        self.run_here(
+            *compiler, "-Wall", "-Wextra", "-Werror", "-Wno-unused-variable", "-Wno-parentheses", *SANITIZE,
+            f"-I{ROOT}/include", f"program{suffix}", str(LIBRARY), f"-Wl,-rpath,{LIBRARY.parent}", "-o", str(program),
+        )  # fmt: skip
+        self.run_here(str(program))
+
+    def test_c(self):
+        for name, end in C_ENDS.items():
+            (block,) = blocks(name, "c")
+            before = BATCH if "entry" in block else ""
+            source = (
+                "#include <warpaes/warpaes.h>\n" + C_BEGIN + before + INCLUDE.sub("", block) + end + "\nreturn 0; }\n"
+            )
+            with self.subTest(name):
+                self.compile_and_run([CC, "-std=gnu99"], ".c", source)
+
+    def test_cpp(self):
+        for name, (before, end) in CPP.items():
+            (block,) = blocks(name, "cpp")
+            includes = "".join(INCLUDE.findall(block)) or "#include <warpaes/batch.hpp>\n"
+            source = includes + CPP_BEGIN + before + INCLUDE.sub("", block) + end + "\nreturn 0; }\n"
+            with self.subTest(name):
+                self.compile_and_run([CXX, "-std=c++20"], ".cpp", source)
 
     @with_command
     def test_recipes_as_a_session(self):
@@ -194,22 +205,12 @@ class Snippets(unittest.TestCase):
             server.shutdown()
         self.assertEqual(part, (self.dir / "disk.img").read_bytes()[1_048_576:1_052_672])
         self.assertLess(sum(asked), 20_000, "only what is under the range, and the end")
-        for name, package in (("arrays.py", "numpy"), ("tensors.py", "torch"), ("records.py", "torch")):
-            with self.subTest(name):
-                compile((self.dir / self.python_block(name)).read_text(), name, "exec")
-                if importlib.util.find_spec(package) is None:
-                    self.skipTest(f"there is no {package}; a machine that has it runs this")
-                make = {
-                    "numpy": "import numpy; numpy.save('weights.npy', numpy.arange(1000.0).reshape(10, 100))",
-                    "torch": "import torch; torch.save({'w': torch.ones(3)}, 'model.pt')",
-                }[package]
-                self.run_here(sys.executable, "-c", make)
-                file = {"numpy": "weights.npy", "torch": "model.pt"}[package]
-                self.session([f"warpaes encrypt -f -k keyset.json {file}"])
-                said = self.run_python(name)
-                self.assertIn(
-                    {"arrays.py": b"(10, 100) 499500.0", "tensors.py": b"['w']", "records.py": b""}[name], said
-                )
+        python = python_with("numpy")
+        self.run_here(python, "-c", "import numpy; numpy.save('weights.npy', numpy.arange(1000.0).reshape(10, 100))")
+        self.session(["warpaes encrypt -f -k keyset.json weights.npy"])
+        self.assertIn(b"(10, 100) 499500.0", self.run_python("arrays.py", python=python))
+        for name in ("tensors.py", "records.py"):
+            compile((self.dir / self.python_block(name)).read_text(), name, "exec")
 
     @unittest.skipUnless(
         shutil.which("systemd-analyze"), "there is no systemd-analyze; a machine that has it runs this"
@@ -275,6 +276,31 @@ class Snippets(unittest.TestCase):
         (block,) = blocks("README.md", "python")
         (self.dir / "read.py").write_text(block + "print(len(content))\n")
         self.assertEqual(self.run_here(TINK, "read.py").stdout, b"2500000\n")
+
+
+@with_command
+@unittest.skipIf(SANITIZE, "Python loads no library with sanitizers; the default build runs this")
+class Torch(Session):
+    """What needs PyTorch, which is too large for the tests' environment: $PYTHON_WITH_TORCH is one that has it."""
+
+    def test_recipes(self):
+        python = python_with("torch")
+        self.prepare_recipes()
+        self.python_block("sealed.py")
+        self.run_here(python, "-c", "import torch; torch.save({'w': torch.ones(3)}, 'model.pt')")
+        self.session([f"warpaes encrypt -f -k keyset.json {name}" for name in ("model.pt", "disk.img")])
+        self.assertIn(b"['w']", self.run_python("tensors.py", python=python))
+        block = (self.dir / self.python_block("records.py")).read_text()
+        (self.dir / "records.py").write_text(
+            f"{block}\n"
+            "records = Records(open('keyset.json', 'rb').read(), 'disk.img.warpaes', 500_000)\n"
+            "content = open('disk.img', 'rb').read()\n"
+            "for i, record in enumerate(torch.utils.data.DataLoader(records, batch_size=None, num_workers=2)):\n"
+            "    assert bytes(record.tolist()) == content[500_000 * i : 500_000 * (i + 1)]\n"
+            "assert i == 4\n"
+        )
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(LIBRARY.parent), "WARPAES_CALIBRATION": "none"}
+        self.run_here(python, "-B", "records.py", env=environment)
 
 
 if __name__ == "__main__":

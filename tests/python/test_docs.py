@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""The blocks of Python in docs/python.md run, one after the other in one process."""
+"""The blocks of Python in docs/python.md run, one after the other in one process. What the extension says of
+itself is what its stub says, which is the reference.
+"""
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import inspect
 import io
 import os
 import pathlib
@@ -13,7 +17,13 @@ import unittest
 
 from support import needed
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/python.md"
+STUB = ROOT / "python/warpaes/_native.pyi"
+#: Classes of the stub that the extension has under other names, because several share them.
+SHARED = {"_Single": "AESGCMSIV", "_Many": "AESGCM", "_Pieces": "CipherContext"}
+#: What other modules of the package call, and nobody else.
+PRIVATE = {"_refuse_subinterpreters", "context", "crypt", "shape"}
 
 
 class Blocks(unittest.TestCase):
@@ -38,6 +48,37 @@ class Blocks(unittest.TestCase):
             finally:
                 os.chdir(before)
         self.assertIn("was altered", said.getvalue())
+
+
+def declared(node: ast.Module | ast.ClassDef, prefix: str = "") -> list[tuple[str, str]]:
+    """Names of the stub's functions and classes, with what it says of them."""
+    found = []
+    for child in node.body:
+        if isinstance(child, (ast.FunctionDef, ast.ClassDef)) and child.name not in PRIVATE:
+            if isinstance(child, ast.ClassDef):
+                found += declared(child, f"{child.name}.")
+            if not child.name.startswith("_"):
+                found.append((prefix + child.name, ast.get_docstring(child) or ""))
+    return found
+
+
+class Stub(unittest.TestCase):
+    def test_says_what_the_extension_says_and_more(self) -> None:
+        from warpaes import _native
+
+        names = declared(ast.parse(STUB.read_text()))
+        self.assertGreater(len(names), 60)
+        for name, said in names:
+            first, _, rest = name.partition(".")
+            thing = getattr(_native, SHARED.get(first, first), None)
+            if thing is None:  # a dictionary's type
+                self.assertTrue(said, name)
+                continue
+            thing = inspect.getattr_static(thing, rest) if rest else thing
+            thing = getattr(thing, "__func__", thing)
+            short = re.sub(r"\A.*\n--\n\n", "", thing.__doc__)
+            with self.subTest(name):
+                self.assertTrue(" ".join(said.split()).startswith(" ".join(short.split())) and said, (short, said))
 
 
 if __name__ == "__main__":

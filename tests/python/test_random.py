@@ -110,6 +110,25 @@ class Numbers(unittest.TestCase):
         scaled = warpaes.Generator(KEY).uniform(-3, 5, 1000)
         self.assertTrue((scaled == warpaes.Generator(KEY).random(1000) * 8.0 + -3.0).all())
 
+    def test_sixteen_bits_by_definition(self) -> None:
+        np, native = self.numpy, __import__("warpaes._native")._native
+        words = np.arange(1 << 16, dtype="u2")  # all that there are
+        half = words.copy()
+        native.shape("float16", half, 0, 0)
+        self.assertEqual(half.view("f2").astype("f8").tolist(), [(word >> 5) / 2**11 for word in range(1 << 16)])
+        brain = words.copy()
+        native.shape("bfloat16", brain, 0, 0)
+        wide = (brain.astype("u4") << np.uint32(16)).view("f4")  # a bfloat16 is the upper half of a float32
+        self.assertEqual(wide.astype("f8").tolist(), [(word >> 8) / 2**8 for word in range(1 << 16)])
+        found = warpaes.Generator(KEY).random((10, 100), "float16")
+        drawn = np.frombuffer(keystream(2000), "<u2")
+        self.assertEqual(found.reshape(-1).astype("f8").tolist(), ((drawn >> 5) / 2**11).tolist())
+        scaled = warpaes.Generator(KEY).uniform(-3, 5, 1000, "float16")
+        self.assertEqual(scaled.tolist(), (found.reshape(-1) * np.float16(8) + np.float16(-3)).tolist())
+        normal = warpaes.Generator(KEY).normal(1, 2, 1000, "float16")
+        exact = warpaes.Generator(KEY).normal(1, 2, 1000)
+        self.assertEqual(normal.tolist(), exact.astype("f4").astype("f2").tolist())
+
     def test_integers_by_definition(self) -> None:
         bits = keystream(16_000)
         numbers = [int.from_bytes(bits[at : at + 16], "little") for at in range(0, len(bits), 16)]
@@ -149,11 +168,14 @@ class Numbers(unittest.TestCase):
         generator, count = warpaes.Generator(KEY), 1_000_000
         uniform = generator.random(count)
         self.assertLess(abs(uniform.mean() - 0.5), 6 * math.sqrt(1 / 12 / count))
-        for dtype in ("f8", "f4"):
-            normal = generator.normal(3, 2, count, dtype)
+        steps = self.numpy.bincount((generator.random(count, "f2").astype("f8") * 2048).astype("i8"), minlength=2048)
+        chi = float(((steps - count / 2048) ** 2).sum()) * 2048 / count
+        self.assertLess(abs(chi - 2047), 6 * math.sqrt(2 * 2047))
+        for dtype in ("f8", "f4", "f2"):
+            normal = generator.normal(3, 2, count, dtype).astype("f8")
             self.assertLess(abs(normal.mean() - 3), 6 * 2 / math.sqrt(count))
             self.assertLess(abs(normal.var() - 4), 6 * 4 * math.sqrt(2 / count))
-            inside = (abs(normal - 3) < 2).mean()
+            inside = (abs(normal - 3) < 2).mean() + (abs(normal - 3) == 2).mean() / 2
             self.assertLess(abs(inside - math.erf(1 / math.sqrt(2))), 6 * math.sqrt(0.25 / count))
         counts = self.numpy.bincount(generator.integers(10, size=count))
         self.assertLess(float((counts - count / 10).__abs__().max()), 6 * math.sqrt(count * 0.09))
@@ -173,7 +195,11 @@ class Numbers(unittest.TestCase):
         for action in (lambda: generator.integers(0), lambda: generator.integers(0, 300, 1, "u1")):
             with self.assertRaises(ValueError):
                 action()
-        for action in (lambda: generator.random(1, "f2"), lambda: generator.integers(3, dtype="f8")):
+        for action in (
+            lambda: generator.random(1, "i4"),
+            lambda: generator.normal(dtype="g"),
+            lambda: generator.integers(3, dtype="f8"),
+        ):
             with self.assertRaises(TypeError):
                 action()
 

@@ -6,18 +6,25 @@ PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch.py
 
 from __future__ import annotations
 
+import math
+import shutil
 import tempfile
 import unittest
+import unittest.mock
+from functools import partial
 from typing import Any
 
+import numpy
 import torch
 import warpaes
+import warpaes.torch as torch_ours
 from warpaes.aead import AESGCM
 from warpaes.ciphers import Cipher, algorithms, modes
 from warpaes.exceptions import InvalidTag
 
 GCM = AESGCM(bytes(16))
 NONCE = bytes(12)
+COMPILER = any(map(shutil.which, ("g++", "clang++")))  # which inductor needs
 needs_gpu = unittest.skipUnless(torch.cuda.is_available(), "PyTorch sees no GPU here; a machine with one runs this")
 
 
@@ -47,6 +54,170 @@ class Host(unittest.TestCase):
         bits = torch.empty(1000, dtype=torch.uint8)
         warpaes.Generator(bytes(16)).fill(bits)
         self.assertEqual(raw(bits), warpaes.Generator(bytes(16)).bytes(1000))
+
+
+def octets(data: bytes) -> Any:
+    return torch.tensor(list(data), dtype=torch.uint8)
+
+
+KEY, IV, AAD = octets(bytes(range(32))), octets(bytes(range(12))), octets(b"associated")
+COUNTER = octets(bytes(16))
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+class Operators(unittest.TestCase):
+    """What torch.library asks of an operator, and torch.compile makes of it; on a GPU too where there is one."""
+
+    def test_results(self) -> None:
+        gcm = AESGCM(bytes(KEY))
+        for device in DEVICES:
+            for dtype in (torch.uint8, torch.bfloat16, torch.float64):
+                data = torch.arange(1001).to(dtype).reshape(7, 143).to(device)
+                sealed, tag = torch.ops.warpaes.gcm_encrypt(KEY, IV, data, AAD)
+                self.assertEqual((sealed.shape, sealed.dtype), (data.shape, dtype))
+                self.assertEqual(raw(sealed) + raw(tag), gcm.encrypt(bytes(IV), raw(data), b"associated"))
+                opened, status = torch.ops.warpaes.gcm_decrypt(KEY, IV, sealed, tag, AAD)
+                self.assertEqual((raw(opened), int(status)), (raw(data), 0))
+                tag[3] ^= 1
+                opened, status = torch.ops.warpaes.gcm_decrypt(KEY, IV, sealed, tag, AAD)
+                self.assertEqual((int(status), set(raw(opened))), (22, {0}))
+                text = torch.ops.warpaes.ctr(KEY, COUNTER, data)
+                self.assertNotEqual(raw(text), raw(data))
+                torch.ops.warpaes.ctr_(KEY, COUNTER, text)
+                self.assertEqual(raw(text), raw(data))
+
+    def test_other_layouts(self) -> None:
+        data = torch.arange(60.0).reshape(3, 20).T
+        sealed = torch.ops.warpaes.ctr(KEY, COUNTER, data)
+        self.assertEqual(raw(sealed), raw(torch.ops.warpaes.ctr(KEY, COUNTER, data.contiguous())))
+        self.assertTrue(sealed.is_contiguous())
+        with self.assertRaisesRegex(BufferError, "contiguous"):
+            torch.ops.warpaes.ctr_(KEY, COUNTER, data)
+        weight = torch.nn.Parameter(torch.ones(3, 4))
+        self.assertEqual(
+            raw(torch.ops.warpaes.ctr(KEY, COUNTER, weight)), raw(torch.ops.warpaes.ctr(KEY, COUNTER, weight.detach()))
+        )
+
+    def test_mistakes(self) -> None:
+        data = torch.zeros(10)
+        for key, iv, said in (
+            (KEY[:5], IV, "128, 192, or 256"),
+            (KEY, IV[:3], "8 and 128"),
+            (KEY.float(), IV, "key must be"),
+        ):
+            with self.assertRaisesRegex(ValueError, said):
+                torch.ops.warpaes.gcm_encrypt(key, iv, data)
+        with self.assertRaises(ValueError):
+            torch.ops.warpaes.ctr(KEY, IV, data)
+
+    def test_what_torch_asks_of_operators(self) -> None:
+        for device in DEVICES:
+            data = torch.arange(100, device=device).reshape(10, 10)  # not NaN, which is not equal to itself
+            sealed, tag = torch.ops.warpaes.gcm_encrypt(KEY, IV, data)
+            for operator, arguments in (
+                (torch.ops.warpaes.gcm_encrypt, (KEY, IV, data, AAD)),
+                (torch.ops.warpaes.gcm_encrypt, (KEY, IV, data.T, None)),
+                (torch.ops.warpaes.gcm_decrypt, (KEY, IV, sealed, tag)),
+                (torch.ops.warpaes.ctr, (KEY, COUNTER, data.T)),
+                (torch.ops.warpaes.ctr_, (KEY, COUNTER, data.clone())),
+            ):
+                found = torch.library.opcheck(operator, arguments)
+                self.assertEqual(set(found.values()), {"SUCCESS"})
+
+    def test_compiled_without_a_break(self) -> None:
+        def step(key: Any, iv: Any, counter: Any, data: Any) -> Any:
+            sealed, tag = torch.ops.warpaes.gcm_encrypt(key, iv, data * 2)
+            opened, status = torch.ops.warpaes.gcm_decrypt(key, iv, sealed, tag)
+            scratch = opened.clone()
+            torch.ops.warpaes.ctr_(key, counter, scratch)
+            return torch.ops.warpaes.ctr(key, counter, scratch) + 1, status, tag
+
+        for device in DEVICES:
+            for backend in ("eager", "aot_eager", "inductor") if COMPILER else ("eager", "aot_eager"):
+                compiled = torch.compile(step, fullgraph=True, backend=backend)
+                for shape in ((8, 16), (5, 3), (6, 3)):  # the third: shapes have become symbols
+                    data = torch.rand(shape, device=device)
+                    numbers, status, tag = compiled(KEY, IV, COUNTER, data)
+                    self.assertTrue(torch.equal(numbers, data * 2 + 1), backend)
+                    self.assertEqual(int(status), 0)
+                    self.assertEqual(raw(tag), raw(step(KEY, IV, COUNTER, data)[2]))
+
+    def test_the_caller_sees_what_is_done_in_place_in_a_compiled_function(self) -> None:
+        data = torch.arange(64.0)
+        wanted = torch.ops.warpaes.ctr(KEY, COUNTER, data)
+        torch.compile(lambda d: torch.ops.warpaes.ctr_(KEY, COUNTER, d), fullgraph=True, backend="aot_eager")(data)
+        self.assertEqual(raw(data), raw(wanted))
+
+
+class RandomTensors(unittest.TestCase):
+    def same(self, tensor: Any, ours: Any, theirs: Any) -> None:
+        mine, other = warpaes.Generator(bytes(16), stream=3), warpaes.Generator(bytes(16), stream=3)
+        self.assertEqual(raw(ours(tensor, mine)), theirs(other).tobytes())
+        self.assertEqual(mine.position, other.position)
+
+    def test_the_same_as_numpys_on_every_device(self) -> None:
+        for device in DEVICES:
+            for name in ("float64", "float32", "float16"):
+                for count in (1, 7, 40_001):
+                    tensor = torch.empty(count, dtype=getattr(torch, name), device=device)
+                    numbers = {"size": count, "dtype": name}
+                    self.same(tensor, torch_ours.random_, partial(warpaes.Generator.random, **numbers))
+                    between = partial(torch_ours.uniform_, low=-3, high=5)
+                    self.same(tensor, between, partial(warpaes.Generator.uniform, low=-3, high=5, **numbers))
+                    self.same(tensor, torch_ours.normal_, partial(warpaes.Generator.normal, **numbers))
+                    about = partial(torch_ours.normal_, mean=2, deviation=3)
+                    self.same(tensor, about, partial(warpaes.Generator.normal, mean=2, deviation=3, **numbers))
+
+    def test_what_a_gpu_computes(self) -> None:
+        """By the same operations, here, with a square root that is rounded as a GPU's is."""
+        words = torch.empty(100_000, dtype=torch.int64)
+        warpaes.Generator(bytes(16)).fill(words)
+        with unittest.mock.patch.object(torch.Tensor, "sqrt", lambda t: torch.from_numpy(numpy.sqrt(t.numpy()))):
+            there = torch_ours._normal_there(words)
+        self.assertEqual(raw(there), raw(torch_ours._normal_here(words.clone())))
+        for dtype, (word, _, _) in torch_ours._UNIT.items():
+            bits = words.view(word)
+            self.assertEqual(
+                raw(torch_ours._random_there(bits, dtype)), raw(torch_ours._random_here(bits.clone(), dtype))
+            )
+
+    def test_bfloat16_by_definition(self) -> None:
+        bits = warpaes.Generator(bytes(16)).bytes(20_000)
+        words = [int.from_bytes(bits[at : at + 2], "little") for at in range(0, len(bits), 2)]
+        for device in DEVICES:
+            found = torch_ours.random_(
+                torch.empty(100, 100, dtype=torch.bfloat16, device=device), warpaes.Generator(bytes(16))
+            )
+            self.assertEqual(found.view(-1).tolist(), [(word >> 8) / 256 for word in words])
+            normal = torch_ours.normal_(
+                torch.empty(1000, dtype=torch.bfloat16, device=device), warpaes.Generator(bytes(16))
+            )
+            single = torch.from_numpy(warpaes.Generator(bytes(16)).normal(size=1000, dtype="float32"))
+            self.assertEqual(raw(normal), raw(single.to(torch.bfloat16)))
+
+    def test_layouts_and_mistakes(self) -> None:
+        base = torch.zeros(6, 4)
+        torch_ours.random_(base.T, warpaes.Generator(bytes(16)))
+        self.assertEqual(base.T.reshape(-1).tolist(), warpaes.Generator(bytes(16)).random(24, "float32").tolist())
+        weight = torch.nn.Parameter(torch.zeros(5))
+        torch_ours.normal_(weight, warpaes.Generator(bytes(16)))
+        self.assertTrue(weight.requires_grad and weight.abs().min() > 0)
+        with self.assertRaises(TypeError):
+            torch_ours.random_(torch.zeros(3, dtype=torch.int32), warpaes.Generator(bytes(16)))
+
+    def test_distributions(self) -> None:
+        """Within six standard deviations, and what rounding to 8 bits adds."""
+        count = 1_000_000
+        for dtype, steps in ((torch.float16, 2048), (torch.bfloat16, 256)):
+            generator = warpaes.Generator(bytes(16))
+            uniform = torch_ours.random_(torch.empty(count, dtype=dtype), generator).double()
+            self.assertLess(abs(float(uniform.mean()) - 0.5 + 0.5 / steps), 6 * math.sqrt(1 / 12 / count))
+            counts = torch.bincount((uniform * steps).long(), minlength=steps)
+            chi = float(((counts - count / steps) ** 2).sum()) * steps / count
+            self.assertLess(abs(chi - (steps - 1)), 6 * math.sqrt(2 * (steps - 1)))
+            normal = torch_ours.normal_(torch.empty(count, dtype=dtype), generator).double()
+            self.assertLess(abs(float(normal.mean())), 6 / math.sqrt(count))
+            self.assertLess(abs(float(normal.var()) - 1), 6 * math.sqrt(2 / count) + 2 / steps)
 
 
 @needs_gpu

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Runs the README's commands on a terminal and records in bench/results/demo what is seen: docs/demo.svg.
+
+They are run twice, and the second time is recorded, when the system has given out memory for files before.
+
+tools/record_demo.py [--mib 2048]
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import os
+import pty
+import select
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from recording import ROOT, file_for, processor, stamp
+
+COLUMNS = 62
+#: What is shown, in order; the file is there before, and nothing else.
+STEPS = (
+    "warpaes keygen -o keyset.json",
+    "warpaes encrypt -k keyset.json disk.img",
+    "warpaes verify -k keyset.json disk.img.warpaes",
+    "warpaes decrypt -k keyset.json \\\n    -r 2100000000:2100000020 disk.img.warpaes",
+    "printf X | dd of=disk.img.warpaes bs=1 seek=5000 \\\n    conv=notrunc status=none   # somebody alters a byte",
+    "warpaes decrypt -k keyset.json -o copy.img disk.img.warpaes",
+    "ls",
+)
+
+
+def run_on_terminal(command: str, folder: Path, environment: dict) -> tuple[list, int]:
+    """What arrives on a terminal, each piece with its time in seconds, and the exit status."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+    start, events = time.monotonic(), []
+    with subprocess.Popen(
+        ["bash", "-c", command], stdin=slave, stdout=slave, stderr=slave, cwd=folder, env=environment
+    ) as process:
+        os.close(slave)
+        while True:
+            if not select.select([master], [], [], 60)[0]:
+                process.kill()
+                raise RuntimeError(f"says nothing for a minute: {command}")
+            try:
+                piece = os.read(master, 65536)
+            except OSError:  # nobody holds the other end any more
+                break
+            if not piece:
+                break
+            events.append([round(time.monotonic() - start, 3), piece.decode()])
+    os.close(master)
+    return events, process.returncode
+
+
+def session(warpaes: Path, place: Path, size: int) -> list[dict]:
+    with tempfile.TemporaryDirectory(dir=place, prefix="warpaes-demo-") as name:
+        folder = Path(name)
+        with (folder / "disk.img").open("wb") as disk:
+            text = b"all work and no play\n" * 50_000
+            for _ in range(size // len(text)):
+                disk.write(text)
+            disk.write(text[: size % len(text)])
+        environment = {"PATH": f"{warpaes}:{os.environ['PATH']}", "TERM": "xterm", "HOME": name, "LC_ALL": "C.UTF-8"}
+        steps = []
+        for command in STEPS:
+            events, status = run_on_terminal(command, folder, environment)
+            steps.append({"command": command, "status": status, "events": events})
+    return steps
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mib", type=int, default=2048, help="of the file (%(default)s)")
+    size = parser.parse_args().mib << 20
+    warpaes, place = ROOT / "build/default/cli", Path("/dev/shm")
+    if shutil.disk_usage(place).free < 3 * size:
+        print(f"{place} has no room for two such files: --mib makes them smaller", file=sys.stderr)
+        return 1
+    for _ in range(2):
+        steps = session(warpaes, place, size)
+    for step in steps:
+        print(f"$ {step['command']}\n{''.join(text for _, text in step['events'])}", end="")
+    if [step["status"] for step in steps] != [0, 0, 0, 0, 0, 22, 0]:
+        raise RuntimeError(f"not what was to be shown: {[(step['command'], step['status']) for step in steps]}")
+    host = {"cpu": processor(), "cores": len(os.sched_getaffinity(0))}
+    record = {"schema": 1} | stamp() | {"host": host, "columns": COLUMNS, "bytes": size, "steps": steps}
+    folder = ROOT / "bench/results/demo"
+    for old in folder.glob("*.json"):
+        old.unlink()
+    path = file_for(record, processor(), folder)
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    print(f"record: {path.relative_to(ROOT)}; `make docs` draws it")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""What the site has besides docs/: README.md as its first page, other pages of the root, the reference of headers and
+of the Python package, and every file that a page links to. MkDocs calls the functions `on_…`.
+"""
+
+from __future__ import annotations
+
+import logging
+import posixpath
+import re
+import sys
+from pathlib import Path
+
+import pathspec
+from mkdocs.structure.files import File, Files
+
+sys.path.insert(0, str(Path(__file__).parent))
+import headers
+
+ROOT = Path(__file__).resolve().parents[2]
+LOG = logging.getLogger("mkdocs.hooks.warpaes")
+#: Pages of the repository that lie outside docs/, and where they are in the site.
+OUTSIDE = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "CHANGELOG.md": "changelog.md",
+    "examples/README.md": "examples/README.md",
+}
+LANGUAGES = {".c": "c", ".h": "c", ".cpp": "cpp", ".hpp": "cpp", ".cu": "cuda", ".cuh": "cuda", ".py": "python"}
+INCLUDE = "include/warpaes/"
+#: Of the Python package: a page a module, with its title and what it shows; none: all that the module itself defines.
+PYTHON = {
+    "warpaes": (
+        "The package",
+        "configure backends open Keyset SealedReader SealedWriter Reader Writer inspect Generator Memory copy "
+        "get_include get_library",
+    ),
+    "warpaes.aead": ("Authenticated encryption", "AESGCM AESCCM AESGCMSIV AESSIV Batch"),
+    "warpaes.ciphers": (
+        "Ciphers",
+        "Cipher CipherContext AEADCipherContext AEADEncryptionContext AEADDecryptionContext",
+    ),
+    "warpaes.ciphers.algorithms": ("Algorithms", ""),
+    "warpaes.ciphers.modes": ("Modes", ""),
+    "warpaes.cmac": ("CMAC", ""),
+    "warpaes.keywrap": (
+        "Key wrapping",
+        "aes_key_wrap aes_key_unwrap aes_key_wrap_with_padding aes_key_unwrap_with_padding",
+    ),
+    "warpaes.fs": ("File systems", "WarpaesFileSystem"),
+    "warpaes.safetensors": ("Model weights", ""),
+    "warpaes.torch": ("PyTorch", "gcm_encrypt gcm_decrypt ctr ctr_ random_ uniform_ normal_"),
+    "warpaes.keysources": ("Sources of keys", ""),
+    "warpaes.qkd": ("Quantum key distribution", ""),
+    "warpaes.exceptions": ("Exceptions", ""),
+}
+LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
+
+_made: dict[str, str] = {}
+
+
+def _reference() -> dict[str, str]:
+    out = {f"reference/{name}.md": text for name, text in headers.pages(ROOT / INCLUDE).items()}
+    for module, (title, shown) in PYTHON.items():
+        options = "      show_root_heading: false\n" + (
+            f"      members: [{', '.join(shown.split())}]\n" if shown else ""
+        )
+        out[f"reference/python/{module}.md"] = f"# {title}\n\n::: {module}\n    options:\n{options}"
+    return out
+
+
+def _nav() -> list:
+    def of(*suffixes: str) -> list:
+        names = [name for name in _made if name.startswith("reference/") and "/python/" not in name]
+        return [{name[10:-3]: name} for name in names if name[:-3].endswith(suffixes)]
+
+    python = [{title: f"reference/python/{module}.md"} for module, (title, _) in PYTHON.items()]
+    return [{"C": of(".h")}, {"C++": of(".hpp")}, {"CUDA": of(".cuh")}, {"Python": python}]
+
+
+def notebook(text: str) -> str:
+    """A program in cells as a page: what they say as text, and what they do as code."""
+    head, *cells = re.split(r"^# %%(.*)\n", text, flags=re.MULTILINE)
+    out = [re.sub(r'\A"""|"""\s*\Z', "", head).strip()]
+    for kind, cell in zip(cells[::2], cells[1::2]):
+        if "markdown" in kind:
+            out.append(re.sub(r"^# ?", "", cell, flags=re.MULTILINE).strip())
+        else:
+            out.append(f"```python\n{cell.strip()}\n```")
+    first = next(i for i, part in enumerate(out) if part.startswith("# "))
+    title, _, rest = out.pop(first).partition("\n")
+    return "\n\n".join([title, *out[:first], rest, *out[first:]]) + "\n"
+
+
+def _source_page(path: str) -> str:
+    """A file of the repository as a page; returns where."""
+    page = f"source/{path}.md"
+    if page not in _made:
+        text, language = (ROOT / path).read_text(), LANGUAGES.get(Path(path).suffix, "text")
+        if "\n# %% [markdown]\n" in text:
+            _made[page] = notebook(text)
+        else:
+            _made[page] = f"# {path}\n\n~~~~~~{language}\n{text}\n~~~~~~\n"
+    return page
+
+
+def _target(path: str) -> str | None:
+    """Where a file of the repository is in the site; None if it is not there."""
+    if path in OUTSIDE:
+        return OUTSIDE[path]
+    if path.startswith("docs/"):
+        return path.removeprefix("docs/")
+    if path.startswith(INCLUDE):
+        return f"reference/{path.removeprefix(INCLUDE)}.md"
+    return _source_page(path) if (ROOT / path).is_file() else None
+
+
+def _origin(page: str) -> str:
+    """The file of the repository that a page of the site is."""
+    return next((path for path, where in OUTSIDE.items() if where == page), f"docs/{page}")
+
+
+def relinked(text: str, page: str) -> str:
+    """The page's text with links that work in the site. In blocks of code nothing is a link."""
+
+    def one(found: re.Match) -> str:
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(_origin(page)), found[2]))
+        where = _target(path)
+        if where is None:
+            LOG.warning("%s: there is no %s, which it links to", _origin(page), path)
+            return found[0]
+        there = posixpath.relpath(where, posixpath.dirname(page) or ".")
+        return f"{found[1]}{there}{found[3] or ''}{found[4]}"
+
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
+    return "".join(part if i % 2 else LINK.sub(one, part) for i, part in enumerate(parts))
+
+
+def on_config(config):
+    _made.clear()
+    _made.update(_reference())
+    for path, page in OUTSIDE.items():
+        if page not in _made and (ROOT / path).exists():
+            _made[page] = relinked((ROOT / path).read_text(), page)
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        relinked(path.read_text(), path.name)  # makes the pages of source that it links to
+    for entry in config.nav:
+        if "Reference" in entry:
+            entry["Reference"] = _nav()
+    config.not_in_nav = pathspec.gitignore.GitIgnoreSpec.from_lines(["/source/**"])
+    return config
+
+
+def on_files(files: Files, config) -> Files:
+    for page, text in _made.items():
+        files.append(File.generated(config, page, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page, config, files) -> str:
+    if page.file.src_uri in _made:
+        return markdown
+    return relinked(markdown, page.file.src_uri)
+
+
+def on_page_content(html: str, page, config, files) -> str:
+    """GitHub begins lists and tables without a blank line before them; MkDocs does not, and would say nothing."""
+    for broken in re.findall(r"<p>(?:(?!</p>).)*?\n((?:[-*] |\d+\. |\|).*)", html):
+        LOG.warning("%s: a list or table needs a blank line before it: %s", page.file.src_uri, broken[:80])
+    return html
