@@ -351,6 +351,16 @@ TEST_P(ContextTest, PaddingIsChecked) {
     EXPECT_TRUE(last.intact_after(0)) << "released the block whose padding is wrong";
 }
 
+TEST_P(ContextTest, TheLastBlockNeedsAPlace) {
+    const Context context = begin(WARPAES_CBC, WARPAES_ENCRYPT, WARPAES_PKCS7);
+    Bytes out;
+    const Bytes text(5, 1);
+    update(context, text.data(), text.size(), out);
+    std::size_t written = 99;
+    EXPECT_EQ(warpaes_context_final(context.get(), nullptr, 16, &written), WARPAES_ERROR_ARGUMENT);
+    EXPECT_STREQ(warpaes_last_error(), "output: is null");
+}
+
 TEST_P(ContextTest, MessagesThatEndInsideABlock) {
     for (const std::uint32_t flags : {0U, static_cast<std::uint32_t>(WARPAES_PKCS7)}) {
         for (const std::size_t length : {5U, 21U}) {

@@ -459,6 +459,9 @@ TEST_P(AbiBatchErrors, OffsetsInASharedArena) {
     EXPECT_TRUE(std::all_of(mapped + 32, mapped + 132, [](auto b) { return b == 0; })) << "there and back";
     EXPECT_EQ(with([](auto& x) { x.output.at.offset = x.input.at.offset = 900; }), WARPAES_OK);
     EXPECT_EQ(with([](auto& x) { x.output.at.offset = x.input.at.offset = 901; }), WARPAES_ERROR_RANGE);
+    EXPECT_NE(sentences_[0].find("offset 901, 1 times 100 bytes at a stride of 0 reach beyond the arena of 1000 bytes"),
+              std::string::npos)
+        << sentences_[0];
     EXPECT_EQ(with([](auto& x) { x.output.at.offset = 1000; }), WARPAES_ERROR_RANGE);
     EXPECT_EQ(with([](auto& x) { x.output.at.offset = UINT64_MAX; }), WARPAES_ERROR_RANGE);
     EXPECT_EQ(with([](auto& x) { x.iv.at.offset = 985; }), WARPAES_ERROR_RANGE);

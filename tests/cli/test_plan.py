@@ -42,6 +42,19 @@ class Plan(CommandTest):
         self.assertIn(plan["backend"], plan["reason"])
         self.assertIn("not calibrated", plan["reason"])
 
+    def test_sizes_by_any_name(self):
+        for text, size in (
+            ("3", 3),
+            ("3k", 3 << 10),
+            ("3K", 3 << 10),
+            ("3KiB", 3 << 10),
+            ("3MiB", 3 << 20),
+            ("3G", 3 << 30),
+        ):
+            self.assertEqual(self.plan("--mode", "ctr", "--bytes", text)["bytes"], size)
+        for text in ("3KB", "iB", "3T", "3 K", "-3", ""):
+            self.refused(ARGUMENT, "--size", "plan", "--mode", "ctr", f"--bytes={text}")
+
     def test_a_table_for_people(self):
         text = self.warpaes("plan", "--mode", "gcm", "--bytes", "1500", "--messages", "1000", env=NONE).decode()
         for words in ("1000 messages of 1.46 KiB", "gcm encryption", "AES-128", "libcrypto", "plan: ", "why: "):

@@ -212,6 +212,8 @@ TEST(KeysetJson, MembersThatAreMissingUnknownOrTwice) {
     refused(keyset_json(7, key_json(7, gcm_type, gcm_value, "DESTROYED")), "is the primary and not enabled");
     refused(keyset_json(7, key_json(7, gcm_type, gcm_value) + "," + key_json(7, gcm_type, gcm_value)),
             "two keys of number 7");
+    const auto with_id = [](int id) { return key_json(id, gcm_type, gcm_value); };
+    refused(keyset_json(7, with_id(7) + "," + with_id(8) + "," + with_id(7)), "two keys of number 7");
     refused(replaced(usual(), "\"status\": \"ENABLED\", ", ""), "no status");
     refused(replaced(usual(), "ENABLED", "UNKNOWN_STATUS"), "a status");
     refused(replaced(usual(), "ENABLED", "enabled"), "a status");

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
 #include "engine/chain.hpp"
 #include "engine/pipeline/group.hpp"
@@ -45,6 +46,22 @@ protected:
     const ExpandedKey key_{key_bytes_};
     Bytes plaintext_ = Bytes(1 << 20);
 };
+
+/// Page-locked memory that a caller gives back, whatever the caller has left there.
+TEST_F(GpuMemory, WhatACallerGivesBackIsOverwritten) {
+    auto* const memory = static_cast<std::uint8_t*>(cuda_backend().host_alloc(1000));
+    std::fill_n(memory, 1000, std::uint8_t{7});
+    std::size_t freed = 0;
+    bool clean = true;
+    simt::on_free([&](cudaMemoryType, std::span<const std::uint8_t> bytes) {
+        freed += bytes.size();
+        clean = clean && std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t b) { return b == 0; });
+    });
+    cuda_backend().host_free(memory);
+    simt::on_free({});
+    EXPECT_GE(freed, 1000U);
+    EXPECT_TRUE(clean);
+}
 
 /// Sixteen bytes of the text, of the ciphertext or of a round key in anything that is freed would be a leak. Both sizes
 /// matter: 100 bytes go through the lane's device buffers alone, a megabyte through staging, in several chunks.
