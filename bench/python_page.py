@@ -1,4 +1,4 @@
-"""The figures of docs/python.md: the newest record of bench/results/python."""
+"""The figures of docs/python.md: the newest records of bench/results/python and bench/results/torch."""
 
 from __future__ import annotations
 
@@ -28,8 +28,32 @@ def figures(record: dict) -> str:
     )
 
 
+def tensors(record: dict) -> str:
+    lines = []
+    for row in record["rows"]:
+        if "gb_per_s" in row:
+            lines.append([row["what"], human_bytes(row["bytes"]), f"{number(row['gb_per_s'])} GB/s", ""])
+        else:
+            waiting, each = (f"{number(row[name])} µs" for name in ("us_waiting", "us_each"))
+            lines.append([row["what"], human_bytes(row["bytes"]), waiting, each])
+    return "\n\n".join(
+        [
+            "Tensors of a GPU, beside what PyTorch does itself:",
+            table(["", "bytes", "a call", "each of many"], lines),
+            f"*{record['gpu']['name']}, driver {record['gpu']['driver']}, PyTorch {record['torch']}; "
+            f"{record['date'][:10]}, {commit_of(record)}; `tools/torch_bench.py`. Medians; calls on 4 KiB with a wait for the device, and one "
+            "after the other without.*",
+        ]
+    )
+
+
+def newest(name: str) -> dict | None:
+    folder = RESULTS / name
+    return max(read(folder) if folder.exists() else [], key=lambda record: record["date"], default=None)
+
+
 def render(page: str) -> dict[str, str]:
-    folder = RESULTS / "python"
-    records = sorted(read(folder) if folder.exists() else [], key=lambda record: record["date"])
     none = "There is no record yet: `make python-bench` measures the machine it runs on."
-    return {PAGE: with_figures(page, figures(records[-1]) if records else none)}
+    on_cpu, on_gpu = newest("python"), newest("torch")
+    parts = [figures(on_cpu) if on_cpu else none, *([tensors(on_gpu)] if on_gpu else [])]
+    return {PAGE: with_figures(page, "\n\n".join(parts))}

@@ -79,7 +79,6 @@ def rows() -> list[dict]:
     rate("CTR encrypt_into, AES-128", lambda: ctr.encrypt_into(data, out))
     key, iv = torch.zeros(16, dtype=torch.uint8), torch.zeros(16, dtype=torch.uint8)
     rate("torch.ops.warpaes ctr_, AES-128", lambda: ours.ctr_(key, iv, data))
-    del out
 
     generator = warpaes.Generator(bytes(16))
     floats = data.view(torch.float32)
