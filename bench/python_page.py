@@ -41,8 +41,8 @@ def tensors(record: dict) -> str:
             "Tensors of a GPU, beside what PyTorch does itself:",
             table(["", "bytes", "a call", "each of many"], lines),
             f"*{record['gpu']['name']}, driver {record['gpu']['driver']}, PyTorch {record['torch']}; "
-            f"{record['date'][:10]}, {commit_of(record)}; `tools/torch_bench.py`. Medians; calls on 4 KiB with a wait for the device, and one "
-            "after the other without.*",
+            f"{record['date'][:10]}, {commit_of(record)}; `tools/torch_bench.py`. Medians; calls on 4 KiB with a wait "
+            "for the device, and one after the other without.*",
         ]
     )
 
