@@ -22,13 +22,6 @@ struct BatchThreads {
     static constexpr unsigned most = 8;
 };
 
-/// A batch of few groups with so many messages, whose IVs or tags are the host's, is halved: both halves are made ready
-/// at once, and tags of the first are handed out while the second is computed. Of 65,536 segments of 16 KiB on an H200
-/// (2026-11) the GPU took 1.66 ms, the host 0.13 ms before it and 0.11 ms after it.
-struct Halving {
-    static constexpr std::uint64_t messages = 65536, of_group = 1024;
-};
-
 template <typename Work>
 void for_each_part(const BatchContext& context, std::size_t parts, const Work& work) {
     const auto on_device = [&](std::size_t i) {
@@ -51,29 +44,6 @@ void run_parts(const BatchContext& context, std::vector<MergedGroups>& parts) {
     });
     for (const auto& batch : batches) batch->enqueue();
     for (const auto& batch : batches) batch->finish();
-}
-
-bool is_worth_halving(const BatchContext& context, std::span<const MessageGroup> groups) {
-    std::uint64_t messages = 0;
-    for (const MessageGroup& g : groups) messages += g.count;
-    if (messages < Halving::messages || messages / groups.size() < Halving::of_group) return false;
-    const auto is_elsewhere = [&](const std::uint8_t* p, std::uint64_t bytes) {
-        return bytes != 0 && p != nullptr && device_of(place_of(p)) != context.device;
-    };
-    return std::any_of(groups.begin(), groups.end(), [&](const MessageGroup& g) {
-        return is_elsewhere(g.iv.first, g.iv_length) || is_elsewhere(g.tag.first, g.tag_length);
-    });
-}
-
-/// Half `i` of every group.
-std::vector<MessageGroup> half_of(std::span<const MessageGroup> groups, std::uint64_t i) {
-    std::vector<MessageGroup> half;
-    half.reserve(groups.size());
-    for (const MessageGroup& g : groups) {
-        const std::uint64_t first = i == 0 ? 0 : g.count / 2, end = i == 0 ? g.count / 2 : g.count;
-        if (first != end) half.push_back(g.slice(first, end - first));
-    }
-    return half;
 }
 
 /// Neighbouring messages merged; very many groups in a few parts.
@@ -106,13 +76,7 @@ void BatchMemory::release() noexcept {
 }
 
 void run_batch(const BatchContext& context, std::span<const MessageGroup> groups) {
-    std::vector<MessageGroup> halves[2];
-    std::vector<MergedGroups> parts;
-    if (is_worth_halving(context, groups)) {
-        for (const std::size_t i : {0, 1}) parts.emplace_back(halves[i] = half_of(groups, i));
-    } else {
-        parts = merge(context, groups);
-    }
+    std::vector<MergedGroups> parts = merge(context, groups);
     const auto raw_keys = [](const MessageGroup& g) { return g.key != nullptr ? 0 : rows_of(g, g.keys); };
     if (std::all_of(parts.begin(), parts.end(), [](const auto& p) { return p.raw_keys() <= most_raw_keys; })) {
         return run_parts(context, parts);

@@ -196,14 +196,6 @@ TEST_P(CudaBatch, OneKeyAndMany) {
     }
 }
 
-/// So many messages of few groups that the batch is halved.
-TEST_P(CudaBatch, VeryManyMessagesOfFewGroups) {
-    const std::vector<GroupSpec> shapes{{.count = 65535, .length = 5, .iv_length = 12, .wrong_tags = 10, .key = 0},
-                                        {.count = 3, .length = 70, .iv_length = 12, .raw_keys = true}};
-    check_mode(Mode::gcm, Direction::encrypt, shapes, 60);
-    check_mode(Mode::gcm, Direction::decrypt, shapes, 61);
-}
-
 /// Stretches of several warps, in place, where the block before a stretch belongs to another warp.
 TEST_P(CudaBatch, InPlaceAcrossWarps) {
     for (const Mode mode : {Mode::cbc, Mode::cfb128}) {
