@@ -22,6 +22,7 @@ from typing import IO, Any
 from urllib.parse import quote
 
 from . import exceptions, files
+from ._command import failed
 from ._native import Keyset
 from .keysources import (
     BadAnswerError,
@@ -430,11 +431,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             receive(kme, options.peer, options.file, options.output)
     except tuple(kind for kind, _ in EXIT_STATUSES) as error:
-        said = str(error) or "not authentic: another key, or altered or cut off"
-        if isinstance(error, OSError) and error.filename is not None:
-            said = f"'{error.filename}': {error.strerror}"
-        print(f"warpaes: {said}", file=sys.stderr)
-        return next(status for kind, status in EXIT_STATUSES if isinstance(error, kind))
+        return failed(error, EXIT_STATUSES, "not authentic: another key, or altered or cut off")
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
 import os
 import secrets
@@ -11,9 +10,10 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from .. import files, keysources
+from .. import keysources
 from .._native import Keyset
 from ..exceptions import FormatError, InvalidTag, InvalidUnwrap
+from ..keysources._local import StreamingKeys
 from .storage import FOLDER, PermanentError
 
 #: What binds a wrapped key to its purpose and its id.
@@ -40,19 +40,16 @@ class KeysetSource:
     def __init__(self, keyset: Keyset, name: str) -> None:
         """Take a keyset; its name is shown and kept in records, without being secret."""
         self.keyset, self.name = keyset, name
+        self._keys = StreamingKeys(keyset)
 
     def wrap(self, data_key: bytes, associated_data: bytes) -> bytes:
         """Encrypt a data key with the primary key."""
-        out = io.BytesIO()
-        with files.open(out, "wb", keyset=self.keyset, associated_data=associated_data) as file:
-            file.write(data_key)
-        return out.getvalue()
+        return self._keys.wrap(data_key, associated_data)
 
     def unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
         """Decrypt a data key with whichever key of the keyset it was encrypted with."""
         try:
-            with files.open(wrapped, keyset=self.keyset, associated_data=associated_data) as file:
-                return bytes(file.read())
+            return self._keys.unwrap(wrapped, associated_data)
         except (InvalidTag, FormatError):
             raise PermanentError(f"no key of {self.name} has wrapped this data key: give the one that has") from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -16,22 +17,22 @@ Task = tuple[int, str, Row]
 Events = list[tuple[int, dict[str, Any]]]
 
 
-class Pool:
+class Pool(abc.ABC):
     """Workers by number. One that dies is replaced, and that is reported: what it had is the driver's to give again."""
 
     size: int
 
+    @abc.abstractmethod
     def submit(self, slot: int, tasks: list[Task]) -> None:
         """Give tasks to a worker."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def poll(self, timeout: float) -> list[tuple[int, Events | None]]:
         """Return what workers report; None of one that has died."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def close(self) -> None:
         """End the workers, whatever they do."""
-        raise NotImplementedError
 
 
 class LocalPool(Pool):

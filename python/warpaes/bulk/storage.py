@@ -5,6 +5,7 @@ Nothing appears under its name before it is complete, and nothing is replaced bu
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import fcntl
 import os
@@ -70,48 +71,48 @@ class Attempt:
     uploading: Callable[[str], None] = lambda upload_id: None
 
 
-class Upload:
+class Upload(abc.ABC):
     """An object that is being written, front to back."""
 
+    @abc.abstractmethod
     def write(self, data: memoryview) -> None:
         """Take the next bytes."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def commit(self) -> str:
         """Make the object appear, and return its version."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def abort(self) -> None:
         """Leave nothing behind."""
-        raise NotImplementedError
 
 
-class Storage:
+class Storage(abc.ABC):
     """Objects below a root, which may also be one object alone."""
 
     url: str
     #: Whether objects can be written so that nothing is lost or half there.
     can_write = True
 
+    @abc.abstractmethod
     def list(self, key: str = "") -> Iterator[Entry]:
         """Return all objects below the root whose names begin with `key`."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def stat(self, key: str) -> Entry:
         """Return an object's entry; MissingError if there is none."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
         """Return exactly these bytes of this version."""
-        raise NotImplementedError
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
         """Begin an object of about `size` bytes, which must not exist, or be of the version `replace`."""
-        raise NotImplementedError
+        raise PermanentError(f"{self.url}: is only read here")
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:
         """Write a small object as a whole under the same conditions; return its version."""
-        raise NotImplementedError
+        raise PermanentError(f"{self.url}: is only read here")
 
     def get(self, key: str) -> tuple[bytes, str]:
         """Return a small object with its version."""
@@ -120,13 +121,13 @@ class Storage:
 
     def remove(self, entry: Entry) -> None:
         """Remove this version; what is gone already is no error."""
-        raise NotImplementedError
+        raise PermanentError(f"{self.url}: is only read here")
 
     def sweep(self, keys: set[str]) -> int:
         """Remove what attempts at these objects have left behind; return how many."""
-        raise NotImplementedError
+        raise PermanentError(f"{self.url}: is only read here")
 
-    def check_key(self, key: str) -> None:
+    def check_key(self, key: str) -> None:  # noqa: B027 - most take any name
         """Raise PermanentError if no object can have this name here."""
 
 

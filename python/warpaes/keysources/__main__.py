@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from .. import exceptions
+from .._command import failed
 from .._native import Keyset
 from . import KeySourceError, from_url, generate_kek, read_keyset, write_keyset
 
@@ -82,11 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     content = write_keyset(Keyset.generate(options.template), source, aad)
         _put(options.output, content)
     except tuple(kind for kind, _ in EXIT_STATUSES) as error:
-        said = str(error)
-        if isinstance(error, OSError) and error.filename is not None:
-            said = f"'{error.filename}': {error.strerror}"
-        print(f"warpaes: {said}", file=sys.stderr)
-        return next(status for kind, status in EXIT_STATUSES if isinstance(error, kind))
+        return failed(error, EXIT_STATUSES)
     return 0
 
 

@@ -74,7 +74,7 @@ class _Keks:
         raise InvalidTag
 
 
-class _Streaming:
+class StreamingKeys:
     """Keys for files, as `warpaes keygen` makes them: what is wrapped is a small file."""
 
     def __init__(self, keyset: Keyset) -> None:
@@ -91,7 +91,7 @@ class _Streaming:
             return file.read()
 
 
-def _from_keyset(text: bytes) -> _Keks | _Streaming:
+def _from_keyset(text: bytes) -> _Keks | StreamingKeys:
     try:
         parsed: Any = json.loads(text)
         if "encryptedKeyset" in parsed:
@@ -113,10 +113,10 @@ def _from_keyset(text: bytes) -> _Keks | _Streaming:
         if isinstance(error, KeysetError):
             raise
         raise KeysetError("is neither a keyset in Tink's JSON nor a key in hexadecimal") from None
-    return _Keks(found) if primary_url == AEAD_URL else _Streaming(Keyset.parse(text))
+    return _Keks(found) if primary_url == AEAD_URL else StreamingKeys(Keyset.parse(text))
 
 
-def _read(name: str, content: bytes) -> _Keks | _Streaming:
+def _read(name: str, content: bytes) -> _Keks | StreamingKeys:
     text = content.strip()
     if re.fullmatch(rb"(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{64})", text):
         return _Keks([(b"", bytes.fromhex(text.decode()))])
@@ -135,9 +135,9 @@ class LocalSource(KeySource):
         """``read``: gives a keyset of Tink's or a raw key."""
         self.name = name
         self._read = read
-        self._keys: _Keks | _Streaming | None = None
+        self._keys: _Keks | StreamingKeys | None = None
 
-    def _opened(self) -> _Keks | _Streaming:
+    def _opened(self) -> _Keks | StreamingKeys:
         if self._keys is None:
             self._keys = _read(self.name, self._read())
         return self._keys
