@@ -45,7 +45,7 @@ constexpr bool is_shuffle(WarpFunction function) {
 
 /// Which lane holds what is the PTX ISA's: lane 4g + q has words q and q + 4 of the 256 bits of rows g and g + 8 and of
 /// column g, and of these rows the columns 2q and 2q + 1.
-void multiply_binary(const std::array<std::uint64_t, warp_lanes>& lanes) {
+[[gnu::noinline]] void multiply_binary(const std::array<std::uint64_t, warp_lanes>& lanes) {
     const auto of = [&](unsigned lane) -> BinaryProduct& { return *reinterpret_cast<BinaryProduct*>(lanes[lane]); };
     // Rows and columns as 256 bits each.
     std::uint32_t rows[16][8], columns[8][8];
@@ -103,6 +103,10 @@ struct Warp {
     unsigned ready = 0;
     unsigned yielded = 0;
     unsigned waiting = 0;  ///< at a warp function
+    // At which, while all that wait are at the same with the same mask.
+    bool united = true;
+    WarpFunction function = WarpFunction::sync;
+    unsigned mask = 0;
 };
 
 class Executor {
@@ -125,6 +129,7 @@ public:
 private:
     void run_block();
     bool run_warp(unsigned number);
+    [[nodiscard]] Thread& next_ready(Warp& warp);
     void suspend();
     void exit(Thread& thread);
     [[nodiscard]] bool complete(Warp& warp, Thread& last);
@@ -233,10 +238,7 @@ bool Executor::run_warp(unsigned number) {
     Warp& warp = warps_[number];
     bool progress = false;
     while (warp.ready != 0) {
-        const int first = backwards_ ? 31 - std::countl_zero(warp.ready) : std::countr_zero(warp.ready);
-        const auto lane = static_cast<unsigned>(first);
-        warp.ready &= ~(1u << lane);
-        running_ = &thread_of(warp, lane);
+        running_ = &next_ready(warp);
         threadIdx = running_->index;
         Context::switch_to(host_, running_->fiber);
         progress = true;
@@ -245,8 +247,23 @@ bool Executor::run_warp(unsigned number) {
     return progress;
 }
 
+Thread& Executor::next_ready(Warp& warp) {
+    const int first = backwards_ ? 31 - std::countl_zero(warp.ready) : std::countr_zero(warp.ready);
+    warp.ready &= ~(1u << first);
+    return thread_of(warp, static_cast<unsigned>(first));
+}
+
+/// To the next lane of the warp at once, or to `run_warp` if none can go on.
 void Executor::suspend() {
-    Context::switch_to(running_->fiber, host_);
+    Thread& self = *running_;
+    Warp& warp = warp_of(self);
+    if (warp.ready == 0) {
+        Context::switch_to(self.fiber, host_);
+        return;
+    }
+    running_ = &next_ready(warp);
+    threadIdx = running_->index;
+    Context::switch_to(self.fiber, running_->fiber);
 }
 
 void Executor::yield() {
@@ -301,8 +318,15 @@ std::uint64_t Executor::warp_barrier(WarpFunction function, unsigned mask, std::
     self.source = source;
     const unsigned bit = 1u << self.lane();
     if ((mask & bit) == 0) report("a lane calls a warp function with a mask that does not name it");
+    if (warp.waiting == 0) {
+        warp.united = true;
+        warp.function = function;
+        warp.mask = mask;
+    }
+    warp.united &= warp.function == function && warp.mask == mask;
     warp.waiting |= bit;
-    if (!complete(warp, self)) suspend();
+    const bool somebody_is_missing = warp.united && (mask & warp.alive & ~warp.waiting) != 0;
+    if (somebody_is_missing || !complete(warp, self)) suspend();
     return self.value;
 }
 
@@ -311,7 +335,7 @@ std::uint64_t Executor::warp_barrier(WarpFunction function, unsigned mask, std::
 bool Executor::complete(Warp& warp, Thread& last) {
     const unsigned lanes = last.mask & warp.alive;
     const unsigned here = lanes & warp.waiting;
-    for (unsigned rest = here; rest != 0; rest &= rest - 1) {
+    for (unsigned rest = warp.united ? 0 : here; rest != 0; rest &= rest - 1) {
         const Thread& other = thread_of(warp, static_cast<unsigned>(std::countr_zero(rest)));
         if (other.function == last.function && other.mask == last.mask) continue;
         // It may first meet others; but not if it too waits for this lane.
