@@ -80,9 +80,20 @@ def tally(tallies: list[dict]) -> str:
     return f"of {count} published conclusions {words}" + (f"; of {own} of our own {own_words}" if own else "")
 
 
-def summary(records: list[dict], summaries: list[dict | None], profiled: bool, folder: str = "") -> str:
-    """Findings of each record, and where its page is. `summaries`: the lab's own, as in its page. `folder`: of docs,
-    seen from the page that says this."""
+def verdict(records: list[dict], summaries: list[dict | None]) -> str:
+    """The newest record's tally, for the README."""
+    for record, said in zip(records, summaries):
+        if said:
+            counted = tally([t for t in said["tallies"] if t["paper"] != "W"]).removeprefix("of ")
+            return (
+                f"[The lab](docs/lab.md) measures five published studies of AES on GPUs again: of their {counted} "
+                f"({name_of(record)}, {record['date'][:10]}, commit {record['commit'][:12] or 'unknown'})."
+            )
+    return ""
+
+
+def summary(records: list[dict], summaries: list[dict | None], profiled: bool) -> str:
+    """Findings of each record, and where its page is. `summaries`: the lab's own, as in its page."""
     out = []
     for record, said in zip(records, summaries):
         effort = "a quick run, " if record["options"]["quick"] else ""
@@ -94,16 +105,15 @@ def summary(records: list[dict], summaries: list[dict | None], profiled: bool, f
             commit += f" and, of some experiments, {', '.join(sorted(b[:12] or 'unknown' for b in builds))}"
         if record["machine"].get("virtual"):
             commit += ", a virtual machine"
-        where = f"[every figure, as a page]({folder}{page_name(record)})"
+        where = f"[every figure, as a page]({page_name(record)})"
         counted = f": {tally(said['tallies'])}" if said else ""
         out.append(f"{name_of(record)}, {effort}{record['date'][:10]}, {commit}{counted} ({where}).")
         if said:
             out.append("\n".join(f"- {finding}" for finding in said["findings"]))
-            if not folder:
-                out.append("When is the GPU worth it there?")
-                out.append("\n".join(f"- {sentence}" for sentence in said["worth"]["sentences"]))
+            out.append("When is the GPU worth it there?")
+            out.append("\n".join(f"- {sentence}" for sentence in said["worth"]["sentences"]))
     if profiled:
-        out.append(f"Why the order of the thirteen changed: [the kernels' profile]({folder}lab-profile.md).")
+        out.append("Why the order of the thirteen changed: [the kernels' profile](lab-profile.md).")
     return "\n\n".join(filter(None, out))
 
 

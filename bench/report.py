@@ -377,7 +377,7 @@ def readme_block(records: list[dict], first: str = "") -> str:
 
 
 def render(records: list[dict], readme: str, findings: str = "", first: str = "") -> dict[str, str]:
-    """Path and content of everything that is made. `findings`: the lab's, for the README; `first`: its plot."""
+    """Path and content of everything that is made. `findings`: the lab's sentence for the README; `first`: its plot."""
     block = readme_block(records, first) + (f"\n\n{findings}" if findings else "")
     files = {
         "docs/performance.md": performance(records),
@@ -393,9 +393,8 @@ def everything() -> dict[str, str]:
     of_lab, studies = [record for _, record in lab_pages.load().values()], lab_pages.load_profiles()
     profile = lab_pages.render(of_lab, studies)
     summaries = [lab_pages.summary_of(record) for record in of_lab]
-    said, beside = (lab_pages.summary(of_lab, summaries, bool(profile), folder) for folder in ("docs/", ""))
-    if said:
-        said = f"Five published studies of AES on GPUs, measured again by [the lab](docs/lab.md):\n\n{said}"
+    beside = lab_pages.summary(of_lab, summaries, bool(profile))
+    said = lab_pages.verdict(of_lab, summaries)
     records = load()
     gpu = next((record for record in records if record["gpu"]), None)
     compared = comparison.render((ROOT / comparison.PAGE).read_text(), gpu)

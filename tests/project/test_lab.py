@@ -273,19 +273,21 @@ class Page(unittest.TestCase):
             ],
             "claims": [],
         }
-        text = lab_pages.summary([lab_record()], [said], True, "docs/")
+        text = lab_pages.summary([lab_record()], [said], True)
         self.assertIn("a quick run, 2026-01-02, commit 0123456789ab", text)
         self.assertIn(
             "of 9 published conclusions 3 hold, 1 in part, 1 do not, 4 are open; of 8 of our own 7 hold", text
         )
-        self.assertIn("(docs/lab-nvidia-h200.html)", text)
-        self.assertIn("(docs/lab-profile.md)", text)
+        self.assertIn("(lab-nvidia-h200.html)", text)
+        self.assertIn("(lab-profile.md)", text)
         self.assertIn("- One.\n- Two.", text)
-        self.assertNotIn("From 1 MiB on.", text)
-        self.assertIn("- From 1 MiB on.", lab_pages.summary([lab_record()], [said], True))
+        self.assertIn("- From 1 MiB on.", text)
         self.assertNotIn("profile", lab_pages.summary([lab_record()], [said], False))
         self.assertNotIn("conclusions", lab_pages.summary([lab_record()], [None], False), "a page of an older lab")
         self.assertEqual(lab_pages.summary([], [], False), "")
+        sentence = lab_pages.verdict([lab_record(), lab_record()], [None, said])
+        self.assertIn("of their 9 published conclusions 3 hold, 1 in part, 1 do not, 4 are open (NVIDIA H200", sentence)
+        self.assertEqual(lab_pages.verdict([lab_record()], [None]), "")
 
     def test_experiments_of_another_build_are_said(self):
         record = lab_record()
