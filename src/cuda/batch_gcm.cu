@@ -26,8 +26,11 @@ enum class Way {
 Way way_of(const Bucket& bucket, const BatchGroup& g, const DeviceLimits& device) {
     const std::uint64_t stride = bucket.direction == Direction::decrypt ? g.input_stride : g.output_stride;
     if (g.aad_length <= GcmBatch::most_aad) {
+        // Launches of its own are too much for one message of many that lie anyhow, unless it is very long.
+        const bool worth_launches =
+            g.count > 1 ? stride >= g.length : bucket.groups.size() == 1 || g.length >= GcmBatch::least_alone;
         if (bucket.one_key != nullptr && g.length >= GcmBatch::least_long &&
-            g.count * g.length >= GcmBatch::least_bytes && stride >= g.length) {
+            g.count * g.length >= GcmBatch::least_bytes && worth_launches) {
             return Way::under_one_key;
         }
         if (GhashKeys::takes(device, g.length)) return Way::under_keys;

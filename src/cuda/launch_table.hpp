@@ -328,7 +328,7 @@ struct GcmBatch {
     static constexpr int other_threads = 128;
     /// A group of so many bytes under one key, in messages of so many, is hashed by the tensor cores; but a thread
     /// takes the associated data of a message.
-    static constexpr std::uint64_t least_long = 8192, least_bytes = 1 << 20, most_aad = 1024;
+    static constexpr std::uint64_t least_long = 8192, least_bytes = 1 << 20, least_alone = 16 << 20, most_aad = 1024;
 
     /// Lanes a message: few, as each has powers of H to make, but so that the last round of all lanes is not too empty.
     /// H200, 2026-11, own keys, GB/s by 1, 4 and 32 lanes: 1,000,000 messages of 1,500 bytes: 517, 420, 142; 131,072:

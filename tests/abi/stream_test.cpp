@@ -167,6 +167,26 @@ protected:
         EXPECT_EQ(std::memcmp(told.data(), w.statuses.data(), told.size()), 0) << what;
     }
 
+    /// One message whose caller does not wait.
+    void expect_message(const Shape& s, bool forged) {
+        const Work w = make(s, forged ? 1 : 0);
+        warpaes_message m = message_of(w, 0, s.direction);
+        m.input = w.entry.input.at.pointer;
+        m.input_len = s.length;
+        m.output = w.output;
+        m.output_capacity = s.mode == WARPAES_CMAC ? 0 : s.length;
+        m.aad = s.aad != 0 ? w.entry.aad.at.pointer : nullptr;
+        m.tag = w.tag;
+        m.tag_len = s.tag;
+        if (s.direction == WARPAES_DECRYPT) m.device_status = reinterpret_cast<warpaes_status*>(w.status);
+        warpaes_result result = WARPAES_RESULT_INIT;
+        ASSERT_EQ(warpaes_crypt_async(engine_.get(), &m, nullptr, &result), WARPAES_OK) << result.error;
+        EXPECT_STREQ(result.backend, "cuda");
+        EXPECT_EQ(result.device, GetParam());
+        expect(w, "mode " + std::to_string(s.mode) + ", direction " + std::to_string(s.direction) + ", " +
+                      std::to_string(s.length) + " bytes" + (forged ? ", forged" : ""));
+    }
+
     Shape any_shape() {
         constexpr warpaes_mode modes[] = {WARPAES_ECB, WARPAES_CBC,  WARPAES_CFB128, WARPAES_CFB8,
                                           WARPAES_OFB, WARPAES_CTR,  WARPAES_XTS,    WARPAES_GCM,
@@ -240,26 +260,21 @@ TEST_P(Stream, MessagesWithTagsAreDecryptedWithoutWaiting) {
         for (const warpaes_direction direction : directions) {
             for (const bool forged : {false, true}) {
                 for (const bool aad_on_host : {false, true}) {
-                    const Shape s{mode, direction, 1,           333, mode == WARPAES_CMAC ? 0u : 21u, 12, 16, false,
-                                  true, true,      aad_on_host, true};
-                    const Work w = make(s, forged ? 1 : 0);
-                    warpaes_message m = message_of(w, 0, direction);
-                    m.input = w.entry.input.at.pointer;
-                    m.input_len = s.length;
-                    m.output = w.output;
-                    m.output_capacity = mode == WARPAES_CMAC ? 0 : s.length;
-                    m.aad = s.aad != 0 ? w.entry.aad.at.pointer : nullptr;
-                    m.tag = w.tag;
-                    m.tag_len = s.tag;
-                    if (direction == WARPAES_DECRYPT) m.device_status = reinterpret_cast<warpaes_status*>(w.status);
-                    warpaes_result result = WARPAES_RESULT_INIT;
-                    ASSERT_EQ(warpaes_crypt_async(engine_.get(), &m, nullptr, &result), WARPAES_OK) << result.error;
-                    EXPECT_STREQ(result.backend, "cuda");
-                    EXPECT_EQ(result.device, GetParam());
-                    expect(w, "mode " + std::to_string(mode) + ", direction " + std::to_string(direction) +
-                                  (forged ? ", forged" : ""));
+                    expect_message({mode, direction, 1, 333, mode == WARPAES_CMAC ? 0u : 21u, 12, 16, false, true, true,
+                                    aad_on_host, true},
+                                   forged);
                 }
             }
+        }
+    }
+}
+
+// Where it is worth launches of its own.
+TEST_P(Stream, OneLongMessageOfGcm) {
+    for (const warpaes_direction direction : directions) {
+        for (const bool forged : {false, true}) {
+            expect_message({WARPAES_GCM, direction, 1, (1 << 20) + 13, 21, 12, 16, false, true, true, true, true},
+                           forged);
         }
     }
 }
