@@ -33,6 +33,8 @@ def tensors(record: dict) -> str:
     for row in record["rows"]:
         if "gb_per_s" in row:
             lines.append([row["what"], human_bytes(row["bytes"]), f"{number(row['gb_per_s'])} GB/s", ""])
+        elif "seconds" in row:
+            lines.append([row["what"], human_bytes(row["bytes"]), f"{row['seconds']:.3f} s", ""])
         else:
             waiting, each = (f"{number(row[name])} µs" for name in ("us_waiting", "us_each"))
             lines.append([row["what"], human_bytes(row["bytes"]), waiting, each])
@@ -42,7 +44,9 @@ def tensors(record: dict) -> str:
             table(["", "bytes", "a call", "each of many"], lines),
             f"*{record['gpu']['name']}, driver {record['gpu']['driver']}, PyTorch {record['torch']}; "
             f"{record['date'][:10]}, {commit_of(record)}; `tools/torch_bench.py`. Medians; calls on 4 KiB with a wait "
-            "for the device, and one after the other without.*",
+            "for the device, and one after the other without. Models are loaded from the page cache, in clear and "
+            "encrypted in turn; so are epochs: a transformer, two forked workers that read its records, and a "
+            "checkpoint, whose bytes are said.*",
         ]
     )
 

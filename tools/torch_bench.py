@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measures the Python package on tensors of a GPU, beside PyTorch's own operations; the record goes to
-bench/results/torch. Needs PyTorch and a GPU.
+bench/results/torch. Needs PyTorch, safetensors, cryptography and a GPU.
 
     PYTHONPATH=build/cuda/python python3 tools/torch_bench.py
 """
@@ -8,10 +8,14 @@ bench/results/torch. Needs PyTorch and a GPU.
 from __future__ import annotations
 
 import argparse
+import base64
 import json
+import os
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 import torch
 import warpaes
@@ -37,7 +41,7 @@ def on_gpu(work: Callable[[], object], calls: int = 1) -> float:
         end.record()
         torch.cuda.synchronize()
         taken.append(begin.elapsed_time(end) / 1e3 / calls)
-    return sorted(taken[1:])[SAMPLES // 2]
+    return median(taken[1:])
 
 
 def waiting(work: Callable[[], object]) -> float:
@@ -48,10 +52,24 @@ def waiting(work: Callable[[], object]) -> float:
         work()
         torch.cuda.synchronize()
         taken.append(time.perf_counter() - begin)
-    return sorted(taken)[CALLS // 2]
+    return median(taken)
 
 
-def rows() -> list[dict]:
+def weight_keys() -> dict:
+    from cryptography.hazmat.primitives.asymmetric import ed25519
+
+    def text(data: bytes) -> str:
+        return base64.b64encode(data).decode()
+
+    private = os.urandom(32)
+    public = ed25519.Ed25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+    return {
+        "enc_key": {"kty": "oct", "alg": "aes256gcm", "k": text(os.urandom(32)), "kid": "bench"},
+        "sign_key": {"kty": "okp", "alg": "ed25519", "d": text(private), "x": text(public), "kid": "bench"},
+    }
+
+
+def calls_and_rates() -> list[dict]:
     made: list[dict] = []
 
     def rate(what: str, work: Callable[[], object]) -> None:
@@ -98,11 +116,127 @@ def rows() -> list[dict]:
     return made
 
 
+def weights(folder: Path, size: int) -> list[dict]:
+    """A model of so many bytes to the GPU, in clear and encrypted, in turn; both files lie in the page cache."""
+    import safetensors.torch as plain
+    from warpaes import safetensors as encrypted
+
+    keys = weight_keys()
+    width = 8192  # 128 MiB a matrix of bfloat16, with a vector beside it
+    model = {}
+    for i in range(size // (2 * width * width)):
+        model[f"layer{i}.weight"] = torch.randn(width, width, dtype=torch.bfloat16, device="cuda").cpu()
+        model[f"layer{i}.bias"] = torch.randn(width, dtype=torch.bfloat16)
+    total = sum(tensor.nbytes for tensor in model.values())
+    plain.save_file(model, folder / "plain.safetensors")
+    encrypted.save_file(model, folder / "encrypted.safetensors", **keys)
+    ways: dict[str, Callable[[], dict]] = {
+        "safetensors.torch.load_file, in clear": lambda: plain.load_file(folder / "plain.safetensors", "cuda"),
+        "warpaes.safetensors.load_file, encrypted": lambda: encrypted.load_file(
+            folder / "encrypted.safetensors", "torch", "cuda", **keys
+        ),
+    }
+    taken: dict[str, list[float]] = {what: [] for what in ways}
+    for _ in range(4):
+        for what, load in ways.items():
+            torch.cuda.empty_cache()
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            loaded = load()
+            torch.cuda.synchronize()
+            taken[what].append(time.perf_counter() - begin)
+            if len(taken[what]) == 1:
+                assert all(torch.equal(loaded[name].cpu(), tensor) for name, tensor in model.items())
+            del loaded
+    made = []
+    for what, seconds in taken.items():
+        made.append({"what": what, "bytes": total, "gb_per_s": total / median(seconds[1:]) / 1e9})
+        print(f"{what:48} {made[-1]['gb_per_s']:8.1f} GB/s", flush=True)
+    return made
+
+
+def training(folder: Path) -> list[dict]:
+    """An epoch with two forked workers that read records, and a checkpoint at its end: in clear and encrypted."""
+    length, records, batch, vocabulary = 256, 2048, 32, 4096
+    keyset = warpaes.Keyset.generate("AES256_GCM_HKDF_4KB")  # short segments for records in any order
+    for_checkpoints = warpaes.Keyset.generate()
+    tokens = torch.randint(0, vocabulary, (records, length), dtype=torch.int32).numpy()
+    (folder / "tokens").write_bytes(tokens.tobytes())
+    with warpaes.open(folder / "tokens.warpaes", "wb", keyset=keyset) as file:
+        file.write(tokens)
+
+    class Records(torch.utils.data.Dataset):
+        def __init__(self, encrypted: bool) -> None:
+            self.file = warpaes.open(folder / "tokens.warpaes", keyset=keyset) if encrypted else None
+            self.plain = os.open(folder / "tokens", os.O_RDONLY)
+
+        def __len__(self) -> int:
+            return records
+
+        def __getitem__(self, index: int) -> torch.Tensor:
+            row = bytearray(4 * length)
+            if self.file is not None:
+                self.file.raw.reader.read_into(index * len(row), row)
+            else:
+                os.preadv(self.plain, [row], index * len(row))
+            return torch.frombuffer(row, dtype=torch.int32)
+
+    torch.manual_seed(7)
+    layer = torch.nn.TransformerEncoderLayer(1024, 16, 4096, dropout=0.0, batch_first=True, norm_first=True)
+    model = torch.nn.Sequential(
+        torch.nn.Embedding(vocabulary, 1024),
+        torch.nn.TransformerEncoder(layer, 12, enable_nested_tensor=False),
+        torch.nn.Linear(1024, vocabulary),
+    ).cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+
+    def epoch(encrypted: bool) -> float:
+        loader = torch.utils.data.DataLoader(
+            Records(encrypted), batch, shuffle=True, num_workers=2, multiprocessing_context="fork", pin_memory=True
+        )
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for rows in loader:
+            tokens = rows.cuda(non_blocking=True).long()
+            with torch.autocast("cuda", torch.bfloat16):
+                scores = model(tokens[:, :-1])
+                loss = torch.nn.functional.cross_entropy(scores.flatten(0, 1), tokens[:, 1:].flatten())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        if encrypted:
+            with warpaes.open(folder / "checkpoint.warpaes", "wb", keyset=for_checkpoints) as file:
+                torch.save(model.state_dict(), file)
+        else:
+            torch.save(model.state_dict(), folder / "checkpoint")
+        torch.cuda.synchronize()
+        return time.perf_counter() - begin
+
+    taken: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(6):
+        for encrypted, seconds in taken.items():
+            seconds.append(epoch(encrypted))
+    made = []
+    for encrypted, seconds in taken.items():
+        what = "an epoch with its checkpoint, " + ("encrypted" if encrypted else "in clear")
+        checkpoint = (folder / ("checkpoint.warpaes" if encrypted else "checkpoint")).stat().st_size
+        made.append({"what": what, "seconds": median(seconds[1:]), "bytes": checkpoint})
+        print(f"{what:48} {made[-1]['seconds']:8.3f} s", flush=True)
+    return made
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=ROOT / "bench/results/torch", help="folder for the record")
+    parser.add_argument("--folder", type=Path, default=Path("/dev/shm"), help="for a model's files, twice their size")
+    parser.add_argument("--model", type=int, default=8, metavar="GIB", help="of the model that is loaded (default: 8)")
     options = parser.parse_args()
-    record = {"schema": 1, "kind": "torch", **stamp(), "gpu": find_gpu(), "torch": torch.__version__, "rows": rows()}
+    rows = calls_and_rates()
+    for part in (lambda folder: weights(folder, options.model << 30), training):
+        torch.cuda.empty_cache()
+        with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+            rows += part(Path(folder))
+    record = {"schema": 1, "kind": "torch", **stamp(), "gpu": find_gpu(), "torch": torch.__version__, "rows": rows}
     options.output.mkdir(parents=True, exist_ok=True)
     path = file_for(record, "torch", options.output)
     path.write_text(json.dumps(rounded(record), indent=1) + "\n")

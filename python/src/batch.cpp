@@ -201,8 +201,8 @@ Object submit_into(PyObject* self, const Call& call) {
     const Numbers lengths(batch, lengths_object, "lengths");
     const std::size_t count = offsets.count;
     if (lengths.count != count) raise(PyExc_ValueError, "offsets and lengths must be equally many");
-    View data = host_view(data_object, "data");
-    View out = host_view(buf, "buf", Access::write);
+    View data(data_object, "data");
+    View out(buf, "buf", Access::write);
     View tags = host_view(tags_object, "tags", encrypts ? Access::write : Access::read);
     if (out.size() != data.size()) raise(PyExc_ValueError, "buffer must be %zu bytes", data.size());
     if (tags.size() != count * aead.tag_bytes)

@@ -17,12 +17,26 @@ Object attribute(PyObject* object, const char* name) {
     return {};
 }
 
-bool is_true(PyObject* object, const char* method) {
-    const Object answer(PyObject_CallMethod(object, method, nullptr));
-    const int truth = PyObject_IsTrue(answer.get());
+bool is_true(PyObject* object) {
+    const int truth = PyObject_IsTrue(object);
     check(truth);
     return truth != 0;
 }
+
+/// Names that every tensor is asked for, made once.
+class Name {
+public:
+    explicit Name(const char* text) : object_(PyUnicode_InternFromString(text)) {
+        if (object_ == nullptr) throw Raised();
+    }
+    [[nodiscard]] Object of(PyObject* object) const { return Object(PyObject_GetAttr(object, object_)); }
+    [[nodiscard]] Object call(PyObject* object) const {
+        return Object(PyObject_CallMethodObjArgs(object, object_, nullptr));
+    }
+
+private:
+    PyObject* object_;
+};
 
 void* to_pointer(PyObject* number) {
     void* pointer = PyLong_AsVoidPtr(number);
@@ -55,12 +69,15 @@ PyObject* torch_tensor_type() {
 
 void* torch_stream(long device) {
     static PyObject* current = nullptr;  // a function of the device that gives the stream as an integer
-    const Object torch = loaded_module("torch");
-    if (current == nullptr) {
-        const Object c = attribute(torch.get(), "_C");
-        if (c) current = attribute(c.get(), "_cuda_getCurrentRawStream").release();
+    const Object number(PyLong_FromLong(device));
+    if (current != nullptr) {
+        return to_pointer(Object(PyObject_CallFunctionObjArgs(current, number.get(), nullptr)).get());
     }
-    if (current != nullptr) return to_pointer(Object(PyObject_CallFunction(current, "l", device)).get());
+    const Object torch = loaded_module("torch");
+    if (const Object c = attribute(torch.get(), "_C")) {
+        current = attribute(c.get(), "_cuda_getCurrentRawStream").release();
+        if (current != nullptr) return torch_stream(device);
+    }
     const Object cuda(PyObject_GetAttrString(torch.get(), "cuda"));
     const Object stream(PyObject_CallMethod(cuda.get(), "current_stream", "l", device));
     return to_pointer(Object(PyObject_GetAttrString(stream.get(), "cuda_stream")).get());
@@ -114,17 +131,19 @@ void View::check_format(const char* name) const {
     }
 }
 
-void View::open_tensor(PyObject* object, const char* name, Access access) {
+void View::open_without_buffer(PyObject* object, const char* name, Access access) {
     buffer_.obj = nullptr;
-    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) {
-        // A buffer, but not contiguous or read-only: NumPy says ValueError for the first.
-        if (PyErr_ExceptionMatches(PyExc_ValueError) != 0) {
-            PyErr_Clear();
-            raise(PyExc_BufferError, "%s is not contiguous, or read-only where it must be written to", name);
-        }
-        throw Raised();
+    // NumPy says ValueError where an array is not contiguous, JAX BufferError of what lies on a GPU.
+    for (PyObject* expected : {PyExc_BufferError, PyExc_ValueError, PyExc_TypeError}) {
+        if (PyErr_ExceptionMatches(expected) == 0) continue;
+        PyErr_Clear();
+        if (open_array_interface(object, name, access)) return;
+        raise(PyExc_BufferError, "%s is not contiguous, or read-only where it must be written to", name);
     }
-    PyErr_Clear();
+    throw Raised();
+}
+
+void View::open_tensor(PyObject* object, const char* name, Access access) {
     if (open_torch(object, name, access) || open_array_interface(object, name, access) ||
         open_dlpack(object, name, access)) {
         return;
@@ -140,23 +159,25 @@ bool View::open_torch(PyObject* object, const char* name, Access access) {
     const int is_tensor = PyObject_IsInstance(object, type);
     check(is_tensor);
     if (is_tensor == 0) return false;
-    if (!is_true(object, "is_contiguous")) not_contiguous(name);
-    if (is_true(object, "is_conj") || is_true(object, "is_neg")) {
+    static const Name is_contiguous("is_contiguous"), is_conj("is_conj"), is_neg("is_neg"),
+        requires_grad("requires_grad"), nbytes("nbytes"), data_ptr("data_ptr"), is_cuda("is_cuda"),
+        get_device("get_device"), is_cpu("is_cpu");
+    if (!is_true(is_contiguous.call(object).get())) not_contiguous(name);
+    if (is_true(is_conj.call(object).get()) || is_true(is_neg.call(object).get())) {
         raise(PyExc_BufferError, "%s is a lazy conjugate or negative; call resolve_conj() or resolve_neg() first",
               name);
     }
-    const Object grad(PyObject_GetAttrString(object, "requires_grad"));
-    if (access == Access::write && PyObject_IsTrue(grad.get()) != 0) {
+    if (access == Access::write && is_true(requires_grad.of(object).get())) {
         raise(PyExc_BufferError, "%s requires grad, and would be written to; pass %s.detach()", name, name);
     }
-    size_ = static_cast<std::size_t>(to_u64(Object(PyObject_GetAttrString(object, "nbytes")).get(), "nbytes"));
-    data_ = to_pointer(Object(PyObject_CallMethod(object, "data_ptr", nullptr)).get());
-    const Object device(PyObject_GetAttrString(object, "device"));
-    const Object kind(PyObject_GetAttrString(device.get(), "type"));
-    if (PyUnicode_CompareWithASCIIString(kind.get(), "cuda") == 0) {
-        device_ = static_cast<int>(to_long(Object(PyObject_CallMethod(object, "get_device", nullptr)).get()));
+    size_ = static_cast<std::size_t>(to_u64(nbytes.of(object).get(), "nbytes"));
+    data_ = to_pointer(data_ptr.call(object).get());
+    if (is_true(is_cuda.of(object).get())) {
+        device_ = static_cast<int>(to_long(get_device.call(object).get()));
         stream_ = torch_stream(device_);
-    } else if (PyUnicode_CompareWithASCIIString(kind.get(), "cpu") != 0) {
+    } else if (!is_true(is_cpu.of(object).get())) {
+        const Object device(PyObject_GetAttrString(object, "device"));
+        const Object kind(PyObject_GetAttrString(device.get(), "type"));
         raise(PyExc_BufferError, "%s is on a device of the kind '%U'; warpaes knows cpu and cuda", name, kind.get());
     }
     tensor_ = Py_NewRef(object);

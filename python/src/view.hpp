@@ -15,13 +15,17 @@ class View {
 public:
     View() = default;
     View(PyObject* object, const char* name, Access access = Access::read) {
-        if (PyObject_GetBuffer(object, &buffer_, flags(access)) == 0) {
-            data_ = buffer_.buf;
-            size_ = static_cast<std::size_t>(buffer_.len);
-            if (buffer_.format != nullptr && buffer_.format[0] != 'B') check_format(name);
-        } else {
+        if (PyObject_CheckBuffer(object) == 0) {
             open_tensor(object, name, access);
+            return;
         }
+        if (PyObject_GetBuffer(object, &buffer_, flags(access)) != 0) {
+            open_without_buffer(object, name, access);
+            return;
+        }
+        data_ = buffer_.buf;
+        size_ = static_cast<std::size_t>(buffer_.len);
+        if (buffer_.format != nullptr && buffer_.format[0] != 'B') check_format(name);
     }
     View(View&& other) noexcept { *this = std::move(other); }
     View& operator=(View&& other) noexcept {
@@ -61,6 +65,7 @@ private:
         return PyBUF_ND | PyBUF_FORMAT | (access == Access::write ? PyBUF_WRITABLE : 0);
     }
     void check_format(const char* name) const;
+    void open_without_buffer(PyObject* object, const char* name, Access access);
     void open_tensor(PyObject* object, const char* name, Access access);
     bool open_torch(PyObject* object, const char* name, Access access);
     bool open_array_interface(PyObject* object, const char* name, Access access);

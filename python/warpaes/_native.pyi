@@ -350,10 +350,10 @@ class _Many(_Single):
         self,
         direction: Literal["encrypt", "decrypt"],
         nonces: Sequence[Buffer] | Buffer,
-        data: Buffer,
+        data: Data,
         offsets: Buffer,
         lengths: Buffer,
-        buf: Buffer,
+        buf: Data,
         tags: Buffer,
         associated_data: Sequence[Buffer] | Buffer | None = None,
         *,
@@ -364,10 +364,11 @@ class _Many(_Single):
         Args:
             direction: ``encrypt`` or ``decrypt``.
             nonces: A list, or one buffer.
-            data: One buffer in host memory, with all messages.
+            data: One buffer or tensor with all messages.
             offsets: Where each begins in ``data``, and its result in ``buf``: 64-bit integers, one a message.
             lengths: Bytes of each: 64-bit integers.
-            buf: Where results go.
+            buf: Where results go, in host or device memory; what streams still do to tensors has to be waited for
+                before.
             tags: 16 bytes for each message, one behind the other, written or for decryption read.
             associated_data: A list, or one for all, or None.
             check_nonces: Whether two messages with one nonce are refused.

@@ -133,6 +133,12 @@ def _nonces(base: bytes, first: int, count: int) -> bytes:
     return b"".join(fixed + struct.pack(">I", start + i & 0xFFFFFFFF) for i in range(first, first + count))
 
 
+def _on_gpu(device: Any) -> bool:
+    import torch
+
+    return torch.device(device).type == "cuda"
+
+
 def _chunks(size: int, chunk: int) -> int:
     """Return how many chunks there are; of nothing there is one, that is empty."""
     return max(1, -(-size // chunk))
@@ -140,7 +146,7 @@ def _chunks(size: int, chunk: int) -> int:
 
 def _begin(cipher: AESGCM, way: Any, base: bytes, first: int, chunk: int, data: Any, out: Any, tags: Any) -> Batch:
     """Begin on the chunks of some bytes, from chunk ``first`` of their tensor on."""
-    size = memoryview(data).nbytes
+    size = data.nbytes
     count = _chunks(size, chunk)
     offsets = array.array("Q", range(0, count * chunk, chunk))
     lengths = array.array("Q", [min(chunk, size - offset) for offset in offsets])
@@ -388,21 +394,27 @@ class safe_open:  # noqa: N801 (safetensors' name)
             raise InvalidTag(f"{name}: its key is not wrapped with enc_key") from None
         if len(key) != self._key_bytes or len(base) != 12:
             raise FormatError(f"{name}: its key or base_iv has a wrong length")
+        first, end = self._entries[name]["data_offsets"]
+        if len(tags) != 16 * _chunks(end - first, self._chunk):
+            raise FormatError(f"{name}: it has tags for another number of chunks")
         return AESGCM(key), base, tags
 
     def _tensors(self, names: list[str]) -> Iterator[tuple[str, Any]]:
         """Read each while the one before is decrypted."""
+        if self._torch and _on_gpu(self._device):
+            from ._to_gpu import load
+
+            yield from load(self, names)
+            return
         waiting: tuple[str, Any, Batch | None] | None = None
         for name in names:
             entry = self._entries[name]
-            first, end = entry["data_offsets"]
+            first = entry["data_offsets"][0]
             tensor, data = self._empty(entry)
             self._fill(self._begin + first, data)
             batch = None
             if name in self._encryption:
                 cipher, base, tags = self._cipher(name)
-                if len(tags) != 16 * _chunks(end - first, self._chunk):
-                    raise FormatError(f"{name}: it has tags for another number of chunks")
                 batch = _begin(cipher, "decrypt", base, 0, self._chunk, data, data, tags)
             if waiting is not None:
                 yield self._finished(*waiting)

@@ -18,6 +18,7 @@ class Tensor:
     def __init__(self, address: int, nbytes: int, device: str = "cpu", owner: Any = None, **flags: bool) -> None:
         self.address, self.nbytes, self.owner, self.flags = address, nbytes, owner, flags
         self.device = Device(device)
+        self.is_cpu, self.is_cuda = device == "cpu", device == "cuda"
         self.requires_grad = flags.get("requires_grad", False)
         self.recorded: list[Any] = []
 

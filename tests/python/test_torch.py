@@ -6,6 +6,7 @@ PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch.py
 
 from __future__ import annotations
 
+import base64
 import math
 import shutil
 import tempfile
@@ -30,6 +31,20 @@ needs_gpu = unittest.skipUnless(torch.cuda.is_available(), "PyTorch sees no GPU 
 
 def raw(tensor: Any) -> bytes:
     return bytes(tensor.contiguous().cpu().view(-1).view(torch.uint8).numpy())
+
+
+def weight_keys() -> dict[str, Any]:
+    from cryptography.hazmat.primitives.asymmetric import ed25519
+
+    def text(data: bytes) -> str:
+        return base64.b64encode(data).decode()
+
+    private = bytes(range(32))
+    public = ed25519.Ed25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+    return {
+        "enc_key": {"kty": "oct", "alg": "aes256gcm", "k": text(bytes(32)), "kid": "enc"},
+        "sign_key": {"kty": "okp", "alg": "ed25519", "d": text(private), "x": text(public), "kid": "sign"},
+    }
 
 
 class Host(unittest.TestCase):
@@ -279,6 +294,48 @@ class Gpu(unittest.TestCase):
             with warpaes.open(file.name, keyset=keyset) as reader:
                 self.assertEqual(reader.reader.read_into(0, out), data.nbytes)
         self.assertTrue(torch.equal(out, data))
+
+    def test_jax(self) -> None:
+        try:
+            import jax
+        except ModuleNotFoundError:
+            self.skipTest("JAX is not installed here")
+        data = jax.numpy.arange(1000)
+        self.assertEqual(next(iter(data.devices())).platform, "gpu")
+        out, tag = torch.empty(4000, dtype=torch.uint8, device="cuda"), bytearray(16)
+        GCM.encrypt_into(NONCE, data, None, out, tag=tag)
+        self.assertEqual(raw(out) + tag, GCM.encrypt(NONCE, bytes(numpy.asarray(data)), None))
+        with self.assertRaises((BufferError, TypeError)):  # JAX's are not to be written to
+            GCM.encrypt_into(NONCE, out, None, data, tag=tag)
+
+    def test_encrypted_weights(self) -> None:
+        from warpaes import safetensors
+
+        keys = weight_keys()
+        tensors = {
+            "long": torch.randn(9_000_000),
+            "whole pieces": torch.randint(0, 256, (32 << 20,), dtype=torch.uint8),
+            "short": torch.randn(3, 5, dtype=torch.bfloat16),
+            "scalar": torch.tensor(7),
+            "empty": torch.zeros(0, 4),
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/model.safetensors"
+            safetensors.save_file(tensors, path, **keys)
+            loaded = safetensors.load_file(path, framework="torch", device="cuda", **keys)
+            self.assertEqual(list(loaded), list(safetensors.load_file(path, framework="torch", **keys)))
+            for name, tensor in tensors.items():
+                self.assertEqual((loaded[name].device.type, loaded[name].dtype), ("cuda", tensor.dtype))
+                self.assertTrue(torch.equal(loaded[name].cpu(), tensor), name)
+            with safetensors.safe_open(path, "torch", "cuda", **keys) as file:
+                self.assertTrue(torch.equal(file.get_tensor("short").cpu(), tensors["short"]))
+            with open(path, "r+b") as file:  # a byte of the last tensor but one
+                file.seek(-(20 << 20), 2)
+                byte = file.read(1)[0]
+                file.seek(-(20 << 20), 2)
+                file.write(bytes([byte ^ 1]))
+            with self.assertRaisesRegex(InvalidTag, "^whole pieces: "):
+                safetensors.load_file(path, framework="torch", device="cuda", **keys)
 
 
 if __name__ == "__main__":
