@@ -136,7 +136,7 @@ def _nonces(base: bytes, first: int, count: int) -> bytes:
 def _on_gpu(device: Any) -> bool:
     import torch
 
-    return torch.device(device).type == "cuda"
+    return str(torch.device(device).type) == "cuda"
 
 
 def _chunks(size: int, chunk: int) -> int:
