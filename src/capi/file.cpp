@@ -3,7 +3,6 @@
 #include "format/enc.hpp"
 #include "format/streaming_aead.hpp"
 #include "message/checks.hpp"
-#include "message/message.hpp"
 
 namespace {
 
@@ -44,82 +43,58 @@ Place to_place(const char* path, int fd, const char* name) {
     return {path != nullptr ? path : "", fd};
 }
 
-Progress to_progress(const warpaes_file_job& j) {
-    if (j.progress == nullptr) return {};
-    return [call = j.progress, user = j.progress_user](std::uint64_t done, std::uint64_t total) {
-        return call_back([&] { return call(user, done, total); }) == 0;
-    };
+void check_flags(const warpaes_file_job& j) {
+    constexpr std::uint32_t aead =
+        WARPAES_FILE_OVERWRITE | WARPAES_FILE_RANGE | WARPAES_FILE_VERIFY | WARPAES_FILE_NO_SYNC;
+    constexpr std::uint32_t enc = WARPAES_FILE_PKCS7 | WARPAES_FILE_BASE64 | WARPAES_FILE_BASE64_ONE_LINE |
+                                  WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SALT | WARPAES_FILE_RANGE |
+                                  WARPAES_FILE_NO_SYNC;
+    if (j.format != WARPAES_FORMAT_STREAMING_AEAD) return refuse_unknown_flags(j.flags, enc);
+    if ((j.flags & ~aead) == 0) return;
+    throw Error(WARPAES_ERROR_ARGUMENT, "flags: STREAMING_AEAD has OVERWRITE, RANGE, VERIFY and NO_SYNC");
 }
 
-/// What all formats have, but for the output, which not all jobs have. What a message may be is checked in the end.
-void read_common(const warpaes_file_job& j, FileJob& job) {
-    job.overwrite = (j.flags & WARPAES_FILE_OVERWRITE) != 0;
-    job.durable = (j.flags & WARPAES_FILE_NO_SYNC) == 0;
-    if ((j.flags & WARPAES_FILE_RANGE) != 0) job.range = ByteRange{j.range_first, j.range_last};
+/// What all formats have.
+FileJob to_job(const warpaes_file_job& j) {
+    check_flags(j);
+    const auto has = [&](std::uint32_t flag) { return (j.flags & flag) != 0; };
+    FileJob job;
+    job.overwrite = has(WARPAES_FILE_OVERWRITE);
+    job.durable = !has(WARPAES_FILE_NO_SYNC);
+    job.base64 = has(WARPAES_FILE_BASE64);
+    job.one_line = has(WARPAES_FILE_BASE64_ONE_LINE);
+    job.verify = has(WARPAES_FILE_VERIFY);
+    if (has(WARPAES_FILE_RANGE)) job.range = ByteRange{j.range_first, j.range_last};
     job.input = to_place(j.input_path, j.input_fd, "input");
-    job.progress = to_progress(j);
+    if (!job.verify) job.output = to_place(j.output_path, j.output_fd, "output");
+    if (j.progress != nullptr) {
+        job.progress = [call = j.progress, user = j.progress_user](std::uint64_t done, std::uint64_t total) {
+            return call_back([&] { return call(user, done, total); }) == 0;
+        };
+    }
+    job.direction = checked_direction(j.direction);
+    return job;
 }
 
-EncJob to_enc_job(const warpaes_file_job& j) {
-    constexpr std::uint32_t known = WARPAES_FILE_PKCS7 | WARPAES_FILE_BASE64 | WARPAES_FILE_BASE64_ONE_LINE |
-                                    WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SALT | WARPAES_FILE_RANGE |
-                                    WARPAES_FILE_NO_SYNC;
-    refuse_unknown_flags(j.flags, known);
-    EncJob job;
-    if (j.key != nullptr) job.key = &j.key->impl;
+AeadOptions to_aead_options(const warpaes_file_job& j) {
+    require(j.keyset, "keyset");
+    return {&j.keyset->impl, checked_bytes(j.aad, j.aad_len, "aad")};
+}
+
+EncOptions to_enc_options(const warpaes_file_job& j) {
+    EncOptions options;
+    if (j.key != nullptr) options.key = &j.key->impl;
     if (j.format == WARPAES_FORMAT_OPENSSL_ENC) {
-        job.passphrase = to_passphrase(j);
+        options.passphrase = to_passphrase(j);
     } else if (j.format != WARPAES_FORMAT_RAW) {
         throw Error(WARPAES_ERROR_ARGUMENT, "format: there is no format " + std::to_string(static_cast<int>(j.format)));
     } else {
         require(j.key, "key");
     }
-    const bool has_iv = j.iv != nullptr || j.format == WARPAES_FORMAT_RAW;
-    const auto iv = has_iv ? checked_bytes(j.iv, j.iv_len, "iv") : std::span<const std::uint8_t>();
-    job.pkcs7 = (j.flags & WARPAES_FILE_PKCS7) != 0;
-    job.base64 = (j.flags & WARPAES_FILE_BASE64) != 0;
-    job.one_line = (j.flags & WARPAES_FILE_BASE64_ONE_LINE) != 0;
-    read_common(j, job);
-    job.output = to_place(j.output_path, j.output_fd, "output");
-
-    job.mode = checked_mode(j.mode);
-    job.direction = checked_direction(j.direction);
-    if (uses_tag(job.mode)) {
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    "mode: a raw file has no place for a tag; WARPAES_FORMAT_STREAMING_AEAD has");
-    }
-    if (job.mode == Mode::xts) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "mode: XTS is for data units of storage, not for files as a whole");
-    }
-    if (has_iv) job.iv = checked_iv(job.mode, iv);
-    return job;
-}
-
-AeadJob to_aead_job(const warpaes_file_job& j) {
-    constexpr std::uint32_t known =
-        WARPAES_FILE_OVERWRITE | WARPAES_FILE_RANGE | WARPAES_FILE_VERIFY | WARPAES_FILE_NO_SYNC;
-    if ((j.flags & ~known) != 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "flags: STREAMING_AEAD has OVERWRITE, RANGE, VERIFY and NO_SYNC");
-    }
-    require(j.keyset, "keyset");
-    AeadJob job;
-    job.keyset = &j.keyset->impl;
-    job.aad = checked_bytes(j.aad, j.aad_len, "aad");
-    job.verify = (j.flags & WARPAES_FILE_VERIFY) != 0;
-    read_common(j, job);
-    if (!job.verify) job.output = to_place(j.output_path, j.output_fd, "output");
-    job.direction = checked_direction(j.direction);
-    return job;
-}
-
-/// Fills in what the call writes.
-void note_result(warpaes_file_result& to, const FileResult& result) {
-    to.bytes_read = result.bytes_read;
-    to.bytes_written = result.bytes_written;
-    to.notes = result.notes;
-    to.device = result.device;
-    to.backend = result.backend.data();
-    to.key_id = result.key_id;
+    if (j.iv != nullptr || j.format == WARPAES_FORMAT_RAW) options.iv = checked_bytes(j.iv, j.iv_len, "iv");
+    options.pkcs7 = (j.flags & WARPAES_FILE_PKCS7) != 0;
+    options.mode = checked_mode(j.mode);
+    return options;
 }
 
 }  // namespace
@@ -134,13 +109,17 @@ warpaes_status warpaes_file_run(warpaes_engine* engine, const warpaes_file_job* 
         require(engine, "engine");
         if (result != nullptr) check_size(*result, "result");
         const warpaes_file_job j = read_struct(job, "job");
-        if (j.format == WARPAES_FORMAT_STREAMING_AEAD) {
-            const AeadJob aead = to_aead_job(j);
-            note_result(made, run_aead(engine->impl, aead));
-        } else {
-            const EncJob enc = to_enc_job(j);
-            note_result(made, run_enc(engine->impl, enc));
-        }
+        const FileJob common = to_job(j);
+        const std::unique_ptr<FileFormat> format = j.format == WARPAES_FORMAT_STREAMING_AEAD
+                                                       ? aead_format(common, to_aead_options(j))
+                                                       : enc_format(common, to_enc_options(j));
+        const FileResult done = run_file(engine->impl, common, *format);
+        made.bytes_read = done.bytes_read;
+        made.bytes_written = done.bytes_written;
+        made.notes = done.notes;
+        made.device = done.device;
+        made.backend = done.backend.data();
+        made.key_id = done.key_id;
     });
     write_error(made.status, made.error);
     write_result(made, result);

@@ -7,9 +7,7 @@
 #include "base/error.hpp"
 #include "engine/chain.hpp"
 #include "engine/pipeline/cipher_stage.hpp"
-#include "engine/pipeline/file.hpp"
 #include "engine/pipeline/memory.hpp"
-#include "format/base64.hpp"
 #include "format/random.hpp"
 
 namespace warpaes {
@@ -20,8 +18,8 @@ constexpr std::size_t salt_bytes = 8;
 using Header = std::array<std::uint8_t, 16>;
 static_assert(enc_magic.size() + salt_bytes == Header{}.size());
 
-bool has_header(const EncJob& job) {
-    return job.passphrase && job.passphrase->salted && job.passphrase->salt.empty();
+bool has_header(const EncOptions& options) {
+    return options.passphrase && options.passphrase->salted && options.passphrase->salt.empty();
 }
 
 Header new_header() {
@@ -48,26 +46,37 @@ Header read_header(Source& source) {
     return header;
 }
 
-void check(const EncJob& job) {
-    if (job.key == nullptr && !job.passphrase) {
+void check(const FileJob& job, const EncOptions& o) {
+    const ModeTraits& mode = traits_of(o.mode);
+    if (o.key == nullptr && !o.passphrase) {
         throw Error(WARPAES_ERROR_ARGUMENT, "key: is missing, and so is a passphrase");
     }
-    if (uses_iv(job.mode) && !job.iv && !job.passphrase) {
+    if (uses_tag(o.mode)) {
+        throw Error(WARPAES_ERROR_ARGUMENT,
+                    "mode: a raw file has no place for a tag; WARPAES_FORMAT_STREAMING_AEAD has");
+    }
+    if (o.mode == Mode::xts) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "mode: XTS is for data units of storage, not for files as a whole");
+    }
+    if (o.iv && (o.iv->size() < mode.least_iv || o.iv->size() > mode.most_iv)) {
+        throw Error(WARPAES_ERROR_IV_LENGTH,
+                    std::string("iv: ") + mode.iv_lengths + ", got " + std::to_string(o.iv->size()));
+    }
+    if (uses_iv(o.mode) && !o.iv && !o.passphrase) {
         throw Error(WARPAES_ERROR_IV_LENGTH, "iv: is missing; it is 16 bytes for this mode");
     }
-    if (job.passphrase && !job.passphrase->salt.empty() && job.passphrase->salt.size() != salt_bytes) {
-        throw Error(WARPAES_ERROR_ARGUMENT,
-                    "salt: must be 8 bytes, got " + std::to_string(job.passphrase->salt.size()));
+    if (o.passphrase && !o.passphrase->salt.empty() && o.passphrase->salt.size() != salt_bytes) {
+        throw Error(WARPAES_ERROR_ARGUMENT, "salt: must be 8 bytes, got " + std::to_string(o.passphrase->salt.size()));
     }
-    if (job.pkcs7 && !needs_whole_blocks(job.mode)) {
+    if (o.pkcs7 && !needs_whole_blocks(o.mode)) {
         throw Error(WARPAES_ERROR_ARGUMENT, "flags: PKCS7 is for ECB and CBC");
     }
     if (!job.range) return;
-    if (!is_parallel(job.mode, job.direction)) {
+    if (!is_parallel(o.mode, job.direction)) {
         throw Error(WARPAES_ERROR_RANGE, "range: this mode and direction can only start at the beginning of a file");
     }
     if (job.base64) throw Error(WARPAES_ERROR_RANGE, "range: needs an input that can seek, and base64 cannot");
-    if (job.direction == Direction::encrypt && (job.pkcs7 || has_header(job))) {
+    if (job.direction == Direction::encrypt && (o.pkcs7 || has_header(o))) {
         throw Error(WARPAES_ERROR_RANGE, "range: a part of an encryption can have neither padding nor a header");
     }
     check_range(*job.range);
@@ -79,125 +88,104 @@ Block read_block(Source& source, std::uint64_t offset) {
     return block;
 }
 
-/// Chaining value for the blocks from `offset`, a multiple of 16.
-Block chain_for(const Cipher& cipher, Source& content, std::uint64_t offset) {
-    if (offset == 0) return cipher.iv;
-    Block before{};
-    if (chains_on_ciphertext(cipher.mode, cipher.direction)) before = read_block(content, offset - block_bytes);
-    return chain_at(cipher.mode, cipher.iv, offset, before);
-}
+class EncFormat final : public FileFormat {
+public:
+    EncFormat(const FileJob& job, const EncOptions& options) : job_(job), o_(options) { check(job, options); }
 
-/// Length of a padded plaintext, from its last block.
-std::uint64_t unpadded_size(Engine& engine, Cipher cipher, Source& content) {
-    const std::uint64_t at = content.size() - block_bytes;
-    cipher.iv = chain_for(cipher, content, at);
-    Secret<Block> plain;
-    SourceSlice last(content, at);
-    MemorySink sink({plain->data(), block_bytes, true, -1});
-    const Plan plan = engine.plan(cipher.mode, cipher.direction, block_bytes);
-    return at + run_cipher(engine, plan, cipher, last, sink, {}).bytes_written;
-}
-
-/// The part of a file that a range needs: whole blocks of ciphertext, and what is to be kept of their plaintext.
-struct Window {
-    std::uint64_t begin = 0;  ///< first block, in bytes
-    std::uint64_t end = 0;
-    std::uint64_t skip = 0;
-    std::uint64_t keep = 0;
-};
-
-Window find_window(Engine& engine, const Cipher& cipher, const ByteRange& range, Source& content) {
-    if (content.is_sequential() && content.size() == Engine::unknown_length) {
-        throw Error(WARPAES_ERROR_RANGE, "range: needs an input that can seek; a pipe or an empty file cannot");
-    }
-    const std::uint64_t size = content.size();
-    if (needs_whole_blocks(cipher.mode) && (size % block_bytes != 0 || (cipher.pkcs7 && size == 0))) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "input: is " + std::to_string(size) +
-                                                   " bytes, not whole 16-byte blocks: truncated, or not such a file");
-    }
-    std::uint64_t plain_size = size;
-    if (cipher.pkcs7 && range.last >= size - block_bytes) plain_size = unpadded_size(engine, cipher, content);
-    const std::uint64_t last = last_byte(range, plain_size);
-    Window window;
-    window.begin = range.first / block_bytes * block_bytes;
-    window.end = std::min(size, last / block_bytes * block_bytes + block_bytes);
-    window.skip = range.first - window.begin;
-    window.keep = last - range.first + 1;
-    return window;
-}
-
-/// The key and IV in force: the caller's own before those of the passphrase.
-struct KeyMaterial {
-    std::optional<ExpandedKey> derived;
-    const ExpandedKey* key = nullptr;
-    Block iv{};
-};
-
-void settle_keys(const EncJob& job, std::span<const std::uint8_t> salt, KeyMaterial& material) {
-    material.key = job.key;
-    if (job.passphrase) {
-        const Secret<DerivedKey> derived = derive_key(job.passphrase->how, job.passphrase->text, salt);
-        if (job.key == nullptr) {
-            material.derived.emplace(std::span(derived->key).first(derived->key_bytes));
-            material.key = &*material.derived;
+    Opening open(Engine& engine, Source*& input) override {
+        Opening opening;
+        opening.notes_growth = !job_.range;
+        Header header;
+        std::span<const std::uint8_t> salt;
+        if (o_.passphrase) salt = o_.passphrase->salt;
+        if (has_header(o_)) {
+            const bool encrypt = job_.direction == Direction::encrypt;
+            header = encrypt ? new_header() : read_header(*input);
+            if (encrypt) opening.header.assign(header.begin(), header.end());
+            if (!encrypt) opening.begin = opening.header_bytes = header.size();
+            salt = std::span(header).subspan(enc_magic.size());
         }
-        material.iv = derived->iv;
+        settle_keys(salt);
+        if (job_.range) {
+            SourceSlice content(*input, opening.begin);
+            find_window(engine, *job_.range, content, opening);
+        }
+        return opening;
     }
-    if (job.iv) material.iv = *job.iv;
-    if (!uses_iv(job.mode)) material.iv = {};
-}
+
+    Ran run(Engine& engine, Source& content, Sink& sink) override {
+        const Plan plan = engine.plan(o_.mode, job_.direction, content.size());
+        return {plan, run_cipher(engine, plan, cipher_, content, sink, job_.progress)};
+    }
+
+private:
+    /// The key and IV in force: the caller's own before those of the passphrase.
+    void settle_keys(std::span<const std::uint8_t> salt) {
+        cipher_ = {o_.mode, job_.direction, o_.key, {}, o_.pkcs7, 0};
+        if (o_.passphrase) {
+            const Secret<DerivedKey> derived = derive_key(o_.passphrase->how, o_.passphrase->text, salt);
+            if (o_.key == nullptr) {
+                cipher_.key = &derived_.emplace(std::span(derived->key).first(derived->key_bytes));
+            }
+            cipher_.iv = derived->iv;
+        }
+        if (o_.iv) std::copy(o_.iv->begin(), o_.iv->end(), cipher_.iv.begin());
+        if (!uses_iv(o_.mode)) cipher_.iv = {};
+    }
+
+    /// Chaining value for the blocks from `offset`, a multiple of 16.
+    [[nodiscard]] Block chain_for(Source& content, std::uint64_t offset) const {
+        if (offset == 0) return cipher_.iv;
+        Block before{};
+        if (chains_on_ciphertext(cipher_.mode, cipher_.direction)) before = read_block(content, offset - block_bytes);
+        return chain_at(cipher_.mode, cipher_.iv, offset, before);
+    }
+
+    /// Length of a padded plaintext, from its last block.
+    std::uint64_t unpadded_size(Engine& engine, Source& content) const {
+        const std::uint64_t at = content.size() - block_bytes;
+        Cipher cipher = cipher_;
+        cipher.iv = chain_for(content, at);
+        Secret<Block> plain;
+        SourceSlice last(content, at);
+        MemorySink sink({plain->data(), block_bytes, true, -1});
+        const Plan plan = engine.plan(cipher.mode, cipher.direction, block_bytes);
+        return at + run_cipher(engine, plan, cipher, last, sink, {}).bytes_written;
+    }
+
+    /// The whole blocks of ciphertext that a range needs.
+    void find_window(Engine& engine, const ByteRange& range, Source& content, Opening& opening) {
+        if (content.is_sequential() && content.size() == Engine::unknown_length) {
+            throw Error(WARPAES_ERROR_RANGE, "range: needs an input that can seek; a pipe or an empty file cannot");
+        }
+        const std::uint64_t size = content.size();
+        if (needs_whole_blocks(cipher_.mode) && (size % block_bytes != 0 || (cipher_.pkcs7 && size == 0))) {
+            throw Error(WARPAES_ERROR_DATA_LENGTH,
+                        "input: is " + std::to_string(size) +
+                            " bytes, not whole 16-byte blocks: truncated, or not such a file");
+        }
+        std::uint64_t plain_size = size;
+        if (cipher_.pkcs7 && range.last >= size - block_bytes) plain_size = unpadded_size(engine, content);
+        const std::uint64_t last = last_byte(range, plain_size);
+        const std::uint64_t begin = range.first / block_bytes * block_bytes;
+        opening.begin = opening.header_bytes + begin;
+        opening.size = std::min(size, last / block_bytes * block_bytes + block_bytes) - begin;
+        opening.skip = range.first - begin;
+        opening.keep = last - range.first + 1;
+        cipher_.iv = chain_for(content, begin);
+        cipher_.pkcs7 = false;
+    }
+
+    const FileJob& job_;
+    const EncOptions o_;
+    std::optional<ExpandedKey> derived_;
+    Cipher cipher_{};
+};
 
 }  // namespace
 
-FileResult run_enc(Engine& engine, const EncJob& job) {
-    check(job);
-    const bool encrypt = job.direction == Direction::encrypt;
-    FileSource file = open_source(job.input, job.progress);
-    std::optional<Base64Source> decoded;
-    Source* source = &file;
-    if (!encrypt && job.base64) source = &decoded.emplace(file);
-
-    std::optional<Header> header;
-    std::optional<SourceSlice> content;
-    if (has_header(job)) {
-        header = encrypt ? new_header() : read_header(*source);
-        if (!encrypt) source = &content.emplace(*source, header->size());
-    }
-    std::span<const std::uint8_t> salt;
-    if (job.passphrase) salt = job.passphrase->salt;
-    if (header) salt = std::span(*header).subspan(enc_magic.size());
-    KeyMaterial material;
-    settle_keys(job, salt, material);
-
-    Cipher cipher{job.mode, job.direction, material.key, material.iv, job.pkcs7, 0};
-    std::optional<Window> window;
-    std::optional<SourceSlice> blocks;
-    if (job.range) {
-        window = find_window(engine, cipher, *job.range, *source);
-        cipher.iv = chain_for(cipher, *source, window->begin);
-        cipher.pkcs7 = false;
-        source = &blocks.emplace(*source, window->begin, window->end - window->begin);
-    }
-
-    const std::unique_ptr<FileSink> output = open_sink(job.output, job.overwrite, file, job.progress);
-    Sink* sink = output.get();
-    std::optional<Base64Sink> encoded;
-    std::optional<SinkBehindHeader> behind_header;
-    std::optional<SinkWindow> kept;
-    if (encrypt && job.base64) sink = &encoded.emplace(*sink, job.one_line);
-    if (encrypt && header) {
-        sink->write(0, *header);
-        sink = &behind_header.emplace(*sink, header->size());
-    }
-    if (window) sink = &kept.emplace(*sink, window->skip, window->keep);
-
-    const Plan plan = engine.plan(job.mode, job.direction, source->size());
-    const Totals totals = run_cipher(engine, plan, cipher, *source, *sink, job.progress);
-    output->commit(job.durable);
-
-    FileResult result = result_of(plan, totals, header && !encrypt ? header->size() : 0, file, output.get());
-    if (job.range) result.notes &= ~std::uint32_t{WARPAES_NOTE_INPUT_GREW};
-    return result;
+std::unique_ptr<FileFormat> enc_format(const FileJob& job, const EncOptions& options) {
+    return std::make_unique<EncFormat>(job, options);
 }
 
 }  // namespace warpaes

@@ -9,8 +9,7 @@
 #include <string_view>
 
 #include "engine/engine.hpp"
-#include "engine/pipeline/file_job.hpp"
-#include "engine/pipeline/pipeline.hpp"
+#include "format/file_job.hpp"
 #include "format/key_derivation.hpp"
 
 namespace warpaes {
@@ -26,17 +25,15 @@ struct PassphraseSecret {
     std::span<const std::uint8_t> salt;
 };
 
-struct EncJob : FileJob {
+struct EncOptions {
     Mode mode = Mode::ctr;
-    const ExpandedKey* key = nullptr;  ///< takes precedence over the passphrase's
-    std::optional<Block> iv;           ///< likewise
+    const ExpandedKey* key = nullptr;                 ///< takes precedence over the passphrase's
+    std::optional<std::span<const std::uint8_t>> iv;  ///< likewise
     std::optional<PassphraseSecret> passphrase;
     bool pkcs7 = false;
-    bool base64 = false;
-    bool one_line = false;
 };
 
-/// Throws Error; then there is no output file.
-FileResult run_enc(Engine& engine, const EncJob& job);
+/// `job` must outlive it. Throws Error{ARGUMENT, IV_LENGTH, RANGE} for what does not go together.
+std::unique_ptr<FileFormat> enc_format(const FileJob& job, const EncOptions& options);
 
 }  // namespace warpaes

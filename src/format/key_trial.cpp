@@ -15,8 +15,7 @@ namespace {
 SegmentRange first_segment(const SegmentLayout& layout, const RewoundSource& source) {
     const bool known = source.size() != Engine::unknown_length;
     if (!known && !source.is_whole()) return {0, 1, 0, false};  // beginning_needed() goes beyond any first segment
-    const std::uint64_t text = layout.text_bytes(known ? source.size() : source.beginning().size());
-    return {0, 1, text, layout.segments_of(text) == 1};
+    return layout.range(0, 1, layout.text_bytes(known ? source.size() : source.beginning().size()));
 }
 
 OpenedFile try_key(Engine& engine, const StreamKey& key, std::span<const std::uint8_t> aad, const RewoundSource& source,

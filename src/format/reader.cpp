@@ -113,7 +113,7 @@ void SegmentReader::try_key(const StreamKey& key, std::span<const std::uint8_t> 
     const std::uint64_t size = layout.text_bytes(source_->size());
     std::unique_ptr<SegmentCipher> cipher = open_segment_cipher(key, aad, header);
     const std::uint64_t last = layout.segments_of(size) - 1;
-    const SegmentRange range{last, 1, size - layout.text_offset(last), true};
+    const SegmentRange range = layout.range(last, 1, size);
 
     const std::span<const std::uint8_t> sealed = tail.from(layout.file_offset(last));
     auto text = std::make_shared<SecretBuffer>(static_cast<std::size_t>(range.last_text));
@@ -161,7 +161,7 @@ void SegmentReader::fill(std::uint64_t offset, const Output& output, std::uint64
             if (text != nullptr) {
                 copy_memory(rest.data, text->data(), text->size(), rest.device());
             } else {
-                open(range(segment, behind - segment), rest);
+                open(layout.range(segment, behind - segment, size_), rest);
             }
             at = text_end(behind - 1);
         } else {
@@ -196,15 +196,11 @@ void SegmentReader::open(const SegmentRange& range, const Output& output) {
 
 SegmentCache::Text SegmentReader::text_of(std::uint64_t segment) {
     if (SegmentCache::Text text = cache_.find(segment)) return text;
-    const SegmentRange one = range(segment, 1);
+    const SegmentRange one = cipher_->layout().range(segment, 1, size_);
     auto text = std::make_shared<SecretBuffer>(static_cast<std::size_t>(text_bytes(cipher_->layout(), one)));
     open(one, Output(text->data()));
     cache_.keep(segment, text);
     return text;
-}
-
-SegmentRange SegmentReader::range(std::uint64_t first, std::uint64_t count) const noexcept {
-    return {first, count, size_ - cipher_->layout().text_offset(segments_ - 1), first + count == segments_};
 }
 
 std::uint64_t SegmentReader::text_end(std::uint64_t segment) const noexcept {

@@ -61,7 +61,6 @@ private:
     void fill(std::uint64_t offset, const Output& output, std::uint64_t length);
     void open(const SegmentRange& range, const Output& output);
     [[nodiscard]] SegmentCache::Text text_of(std::uint64_t segment);
-    [[nodiscard]] SegmentRange range(std::uint64_t first, std::uint64_t count) const noexcept;
     [[nodiscard]] std::uint64_t text_end(std::uint64_t segment) const noexcept;
     void check_overlap(const std::uint8_t* output, std::uint64_t length) const;
 

@@ -15,6 +15,8 @@
 
 namespace warpaes {
 
+struct SegmentRange;
+
 /// Arithmetic of the segments of one format; a file is header || segment 0 || segment 1 || … In Tink's formats the
 /// header takes the place of some of the first segment's plaintext, in C2SP it comes before.
 struct SegmentLayout {
@@ -42,6 +44,8 @@ struct SegmentLayout {
     [[nodiscard]] std::uint64_t file_bytes(std::uint64_t text_bytes) const;
     /// Bytes of plaintext of a file. Throws Error{FORMAT} if no file has that length: truncated, or another format.
     [[nodiscard]] std::uint64_t text_bytes(std::uint64_t file_bytes) const;
+    /// `count` segments from `first` of a plaintext of `text_bytes` bytes.
+    [[nodiscard]] SegmentRange range(std::uint64_t first, std::uint64_t count, std::uint64_t text_bytes) const;
 };
 
 SegmentLayout layout_of(const StreamParameters& parameters);

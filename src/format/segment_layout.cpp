@@ -78,6 +78,11 @@ std::uint64_t SegmentLayout::text_bytes(std::uint64_t file_bytes) const {
     return body - segments * tag;
 }
 
+SegmentRange SegmentLayout::range(std::uint64_t first, std::uint64_t count, std::uint64_t text_bytes) const {
+    const std::uint64_t segments = segments_of(text_bytes);
+    return {first, count, text_bytes - text_offset(segments - 1), first + count == segments};
+}
+
 void check_range(const SegmentLayout& layout, const SegmentRange& range) {
     if (range.count > layout.most_segments || range.first > layout.most_segments - range.count) {
         refuse_plaintext(layout);

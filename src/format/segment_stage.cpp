@@ -64,8 +64,7 @@ SegmentRange SegmentStage::range_of(std::uint64_t first, std::uint64_t input_byt
     if (ends) {
         const std::uint64_t text = encrypt ? layout.text_offset(first) + input_bytes
                                            : layout.text_bytes(layout.file_offset(first) + input_bytes);
-        const std::uint64_t segments = layout.segments_of(text);
-        return {first, segments - first, text - layout.text_offset(segments - 1), true};
+        return layout.range(first, layout.segments_of(text) - first, text);
     }
     const std::uint64_t tag = encrypt ? 0 : layout.tag;
     const std::uint64_t begin = first == 0 ? layout.first_text + tag : 0;

@@ -4,21 +4,19 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/pipeline/file_job.hpp"
+#include "format/file_job.hpp"
 #include "format/keyset.hpp"
 
 namespace warpaes {
 
-/// `range`: decryption reads and authenticates only the segments under it. That the file goes on as it should behind
-/// them, and ends where it should, is shown only if the last one is among them: with a range to the end.
-struct AeadJob : FileJob {
+struct AeadOptions {
     const Keyset* keyset = nullptr;
     std::span<const std::uint8_t> aad;
-    /// Decryption: authenticates everything and writes nothing; `output` is ignored.
-    bool verify = false;
 };
 
-/// Throws Error. Nothing that is not authenticated is written; a named output appears when everything was.
-FileResult run_aead(Engine& engine, const AeadJob& job);
+/// A range: decryption reads and authenticates only the segments under it. That the file goes on as it should behind
+/// them, and ends where it should, is shown only if the last one is among them: with a range to the end. Nothing that
+/// is not authenticated is written. `job` must outlive it. Throws Error{ARGUMENT, RANGE, KEYSET}.
+std::unique_ptr<FileFormat> aead_format(const FileJob& job, const AeadOptions& options);
 
 }  // namespace warpaes

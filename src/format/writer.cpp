@@ -15,20 +15,6 @@ namespace {
 /// Plaintext that waits for more; at least one segment, whatever its size.
 constexpr std::uint64_t most_pending_bytes = std::uint64_t{32} << 20;
 
-/// A part of the file: others follow, so it is no end.
-class SinkPart final : public Sink {
-public:
-    SinkPart(Sink& sink, std::uint64_t begin) : sink_(sink), begin_(begin) {}
-    bool is_sequential() const noexcept override { return sink_.is_sequential(); }
-    void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override {
-        sink_.write(begin_ + offset, bytes);
-    }
-
-private:
-    Sink& sink_;
-    std::uint64_t begin_;
-};
-
 }  // namespace
 
 /// What the caller gives, or has given.
@@ -117,9 +103,10 @@ void SegmentWriter::seal(const Input& input, std::uint64_t bytes, bool ends) {
     if (input.device() >= 0) plan.devices = {&input.place.device, 1};
     SegmentStage stage(*cipher_, Direction::encrypt, {plan.chunk_bytes, next_, ends, bytes});
     MemorySource source(locate(plan, input.data, bytes));
-    SinkPart part(*sink_, layout.file_offset(next_));
-    run_segments(engine_, plan, stage, source, part);
+    const std::uint64_t begin = layout.file_offset(next_);
     if (!ends) next_ = layout.segment_at(layout.text_offset(next_) + bytes);
+    SinkSlice part(sink_.get(), begin, 0, ends ? Engine::unknown_length : layout.file_offset(next_) - begin);
+    run_segments(engine_, plan, stage, source, part);
 }
 
 void SegmentWriter::seal_pending(bool ends) {
@@ -130,7 +117,6 @@ void SegmentWriter::seal_pending(bool ends) {
 void SegmentWriter::finish() {
     begin_step();
     seal_pending(true);
-    sink_->finish();
     commit_();
     state_ = State::finished;
 }

@@ -12,6 +12,10 @@
 
 namespace warpaes::test {
 
+FileResult run_aead(Engine& engine, const AeadJob& job) {
+    return run_file(engine, job, *aead_format(job, job));
+}
+
 Keyset keyset_of(const std::vector<StreamKey>& keys) {
     if (keys.front().parameters.format == SegmentFormat::c2sp) {
         return Keyset::from_raw(template_name_of(keys.front().parameters), keys.front().key);

@@ -10,11 +10,16 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "engine/pipeline/file.hpp"
 #include "folder.hpp"
 #include "format/streaming_aead.hpp"
 #include "segment_cases.hpp"
 
 namespace warpaes::test {
+
+/// A job with what authenticated segments have besides.
+struct AeadJob : FileJob, AeadOptions {};
+FileResult run_aead(Engine& engine, const AeadJob& job);
 
 /// The keys' numbers are kept; the first one is the primary. C2SP: one key alone.
 Keyset keyset_of(const std::vector<StreamKey>& keys);

@@ -23,12 +23,12 @@ std::size_t RewoundSource::read(std::uint64_t offset, std::span<std::uint8_t> bu
     return have + source_.read(offset + have, buffer.subspan(have));
 }
 
-void SinkWindow::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
-    const std::uint64_t begin = std::max(offset, first_);
-    const std::uint64_t end = std::min(offset + bytes.size(), first_ + size_);
-    if (begin >= end) return;
-    sink_.write(begin - first_,
-                bytes.subspan(static_cast<std::size_t>(begin - offset), static_cast<std::size_t>(end - begin)));
+void SinkSlice::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
+    const std::uint64_t before = offset < first_ ? first_ - offset : 0;
+    if (sink_ == nullptr || bytes.size() <= before || offset + before - first_ >= size_) return;
+    const std::uint64_t at = offset + before - first_;
+    bytes = bytes.subspan(static_cast<std::size_t>(before));
+    sink_->write(to_ + at, bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), size_ - at))));
 }
 
 }  // namespace warpaes

@@ -87,35 +87,27 @@ private:
     bool whole_;
 };
 
-/// Puts `shift` bytes, which its maker has written, in front of what it passes on to `sink`.
-class SinkBehindHeader final : public Sink {
+/// Passes on what is written to it from byte `first` on, `size` bytes at the most, to byte `to` of `sink` and on. One
+/// without a size ends with the sink.
+class SinkSlice final : public Sink {
 public:
-    SinkBehindHeader(Sink& sink, std::uint64_t shift) : sink_(sink), shift_(shift) {}
-    bool is_sequential() const noexcept override { return sink_.is_sequential(); }
-    void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override {
-        sink_.write(shift_ + offset, bytes);
-    }
-    void finish() override { sink_.finish(); }
-    void on_wait(WaitHook hook) override { sink_.on_wait(std::move(hook)); }
-
-private:
-    Sink& sink_;
-    std::uint64_t shift_;
-};
-
-/// Passes on only `size` bytes from `first` of what is written to it.
-class SinkWindow final : public Sink {
-public:
-    SinkWindow(Sink& sink, std::uint64_t first, std::uint64_t size) : sink_(sink), first_(first), size_(size) {}
-    bool is_sequential() const noexcept override { return sink_.is_sequential(); }
+    /// `sink`: null if nothing is to be kept. `in_order`: it is written front to back, whatever it could.
+    SinkSlice(Sink* sink, std::uint64_t to, std::uint64_t first = 0, std::uint64_t size = Engine::unknown_length,
+              bool in_order = false)
+        : sink_(sink), to_(to), first_(first), size_(size), in_order_(in_order) {}
+    bool is_sequential() const noexcept override { return in_order_ || (sink_ != nullptr && sink_->is_sequential()); }
     void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override;
-    void finish() override { sink_.finish(); }
-    void on_wait(WaitHook hook) override { sink_.on_wait(std::move(hook)); }
+    void finish() override {
+        if (sink_ != nullptr && size_ == Engine::unknown_length) sink_->finish();
+    }
+    void on_wait(WaitHook hook) override {
+        if (sink_ != nullptr) sink_->on_wait(std::move(hook));
+    }
 
 private:
-    Sink& sink_;
-    std::uint64_t first_;
-    std::uint64_t size_;
+    Sink* sink_;
+    std::uint64_t to_, first_, size_;
+    bool in_order_;
 };
 
 }  // namespace warpaes

@@ -1,0 +1,80 @@
+#include "format/file_job.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/error.hpp"
+#include "engine/pipeline/file.hpp"
+#include "format/base64.hpp"
+
+namespace warpaes {
+
+namespace {
+
+/// While it waits for a pipe, the job's progress is asked whether to go on.
+WaitHook hook_of(const FileJob& job, std::uint64_t size) {
+    if (!job.progress) return {};
+    return [&job, size] {
+        if (!job.progress(0, size)) throw Error(WARPAES_ERROR_CANCELLED, "cancelled by the caller");
+    };
+}
+
+FileSource open_source(const FileJob& job) {
+    const Place& place = job.input;
+    const WaitHook hook = hook_of(job, Engine::unknown_length);
+    if (!place.path.empty()) return FileSource(place.path, hook);
+    return FileSource(place.fd, place.fd == 0 ? "standard input" : "the input descriptor", hook);
+}
+
+std::unique_ptr<FileSink> open_sink(const FileJob& job, const FileSource& input) {
+    const Place& place = job.output;
+    const WaitHook hook = hook_of(job, input.size());
+    if (!place.path.empty()) return std::make_unique<FileSink>(place.path, job.overwrite, input, hook);
+    return std::make_unique<FileSink>(place.fd, place.fd == 1 ? "standard output" : "the output descriptor", input,
+                                      hook);
+}
+
+}  // namespace
+
+FileResult run_file(Engine& engine, const FileJob& job, FileFormat& format) {
+    const bool encrypt = job.direction == Direction::encrypt;
+    FileSource file = open_source(job);
+    std::optional<Base64Source> decoded;
+    Source* input = &file;
+    if (!encrypt && job.base64) input = &decoded.emplace(file);
+    const Opening opening = format.open(engine, input);
+    SourceSlice content(*input, opening.begin, opening.size);
+
+    const std::unique_ptr<FileSink> output = job.verify ? nullptr : open_sink(job, file);
+    Sink* sink = output.get();
+    std::optional<Base64Sink> encoded;
+    if (encrypt && job.base64) sink = &encoded.emplace(*sink, job.one_line);
+    if (!opening.header.empty()) sink->write(0, opening.header);
+    SinkSlice kept(sink, opening.header.size(), opening.skip, opening.keep,
+                   opening.in_order && output != nullptr && !output->is_provisional());
+
+    const auto [plan, totals] = format.run(engine, content, kept);
+    if (output != nullptr) output->commit(job.durable);
+    const bool grew = opening.notes_growth && file.has_grown();
+    return {.bytes_read = totals.bytes_read + opening.header_bytes,
+            .bytes_written = output != nullptr ? output->bytes_written() : 0,
+            .notes = totals.notes | (grew ? WARPAES_NOTE_INPUT_GREW : 0),
+            .backend = plan.backend->name(),
+            .device = plan.devices.front(),
+            .key_id = opening.key_id};
+}
+
+void check_range(const ByteRange& range) {
+    if (range.first <= range.last) return;
+    throw Error(WARPAES_ERROR_RANGE, "range: ends at byte " + std::to_string(range.last) + ", before its first byte " +
+                                         std::to_string(range.first));
+}
+
+std::uint64_t last_byte(const ByteRange& range, std::uint64_t size) {
+    const std::uint64_t last = range.last == Engine::unknown_length ? std::max(size, std::uint64_t{1}) - 1 : range.last;
+    if (range.first < size && last < size) return last;
+    throw Error(WARPAES_ERROR_RANGE, "range: byte " + std::to_string(std::max(range.first, last)) +
+                                         " is outside the result of " + std::to_string(size) + " bytes");
+}
+
+}  // namespace warpaes
