@@ -111,11 +111,11 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
     const warpaes_status status = caught([&] {
         require(engine, "engine");
         if (result != nullptr) check_size(*result, "result");
-        if (message != nullptr && message->struct_size == sizeof(warpaes_message)) {
-            crypt(*message, made);
-        } else {
-            crypt(read_struct(message, "message"), made);
+        std::optional<warpaes_message> own;  // of a caller that was compiled with another version's header
+        if (message == nullptr || message->struct_size != sizeof(warpaes_message)) {
+            own = read_struct(message, "message");
         }
+        crypt(own ? *own : *message, made);
     });
     if (result == nullptr) return status;
     if (result->struct_size == sizeof(warpaes_result)) {

@@ -234,10 +234,7 @@ std::uint32_t wrapped_counter(const MessageRequest& r) {
 
 /// A checked message, wherever it lies and however long it is.
 void crypt_any(Engine& engine, const MessageRequest& r, MessageResult& result, std::optional<CallerStream> stream) {
-    if (uses_tag(r.mode)) {
-        return stream ? enqueue_tagged(engine, r, result, *stream) : crypt_tagged(engine, r, result);
-    }
-
+    if (uses_tag(r.mode)) return crypt_tagged(engine, r, result, stream);
     const Block iv = checked_iv(r.mode, r.iv);
     Executor executor(engine, r.input, r.output, stream);
     if (r.pkcs7) {

@@ -111,33 +111,19 @@ void compare_tags(const Block& tag, std::span<const std::uint8_t> expected) {
     if (CRYPTO_memcmp(tag.data(), expected.data(), expected.size()) != 0) throw wrong_tag();
 }
 
-void enqueue_tagged(Engine& engine, const MessageRequest& r, MessageResult& result, CallerStream stream) {
-    MessageGroup message = tagged_group(r);
-    CudaBackend& cuda = cuda_backend();
-    const bool simple = is_simple(r);
-    const int device = simple ? device_of(cuda.place(r.input_length != 0 ? r.input : r.output)) : device_for_stream(r);
-    if (simple) {
-        Executor executor(engine, r.input, r.output, stream);
-        const Secret<Block> digest(store_element(gcm_digest(engine, *r.key, r.aad, r.aad_length)));
-        const Secret<Block> j0(pre_counter(engine, *r.key, r.iv));
-        message.aad_digest = &*digest;
-        if (r.iv.size() != gcm_nonce_bytes) message.j0 = &*j0;
-        executor.run(message);
-    } else {
-        (void)engine.plan(Mode::ctr, Direction::encrypt, 0, Memory::device);  // refuses a forced CPU backend
-        message.statuses = r.device_status;
-        cuda.enqueue({&message, 1}, device, stream.stream);
-    }
-    result.backend = cuda.name();
-    result.device = device;
-}
-
-void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result) {
+void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result, std::optional<CallerStream> stream) {
     const bool decrypt = r.direction == Direction::decrypt, gcm = r.mode == Mode::gcm, empty = r.input_length == 0;
     MessageGroup message = tagged_group(r);
-    if (empty) message.input = message.output = {};
+    if (stream && !is_simple(r)) {
+        result.device = device_for_stream(r);
+        result.backend = cuda_backend().name();
+        (void)engine.plan(Mode::ctr, Direction::encrypt, 0, Memory::device);  // refuses a forced CPU backend
+        message.statuses = r.device_status;
+        return cuda_backend().enqueue({&message, 1}, result.device, stream->stream);
+    }
+    if (empty && !stream) message.input = message.output = {};
     std::uint8_t* const output = message.output.first;
-    Executor executor(engine, message.input.first, r.mode == Mode::cmac ? message.input.first : output, std::nullopt);
+    Executor executor(engine, message.input.first, r.mode == Mode::cmac ? message.input.first : output, stream);
     message.iv = {};
     // What is small, and what a CPU reads, comes to host memory, and away from the output, which may be written before
     // all of it has been read.
@@ -161,6 +147,13 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
         }
     }
     message.iv = Elements::of(iv.data());
+    const auto note_run = [&] {
+        executor.run(message);
+        result.backend = executor.backend();
+        result.device = executor.device();
+        result.notes |= executor.notes();
+    };
+    if (stream) return note_run();
     const auto tag_bytes = static_cast<std::size_t>(r.tag_length);
     const int tag_device = device_of(cuda_backend().place(r.tag));
     Secret<Block> tag;
@@ -175,10 +168,7 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
             result.backend = hashed.backend;
             result.device = hashed.device;
         } else {
-            executor.run(message);
-            result.backend = executor.backend();
-            result.device = executor.device();
-            result.notes |= executor.notes();
+            note_run();
         }
         if (failed != 0) throw wrong_tag();
     } catch (...) {

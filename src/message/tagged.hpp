@@ -37,9 +37,8 @@ inline void check_tagged(const MessageRequest& r) {
     }
 }
 
-/// `crypt` for modes with tags, after all checks.
-void crypt_tagged(Engine& engine, const MessageRequest& request, MessageResult& result);
-/// `crypt_async`, likewise.
-void enqueue_tagged(Engine& engine, const MessageRequest& request, MessageResult& result, CallerStream stream);
+/// `crypt` for modes with tags, after all checks; with a stream `crypt_async`.
+void crypt_tagged(Engine& engine, const MessageRequest& request, MessageResult& result,
+                  std::optional<CallerStream> stream);
 
 }  // namespace warpaes
