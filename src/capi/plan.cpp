@@ -78,7 +78,7 @@ warpaes_status warpaes_engine_predict(warpaes_engine* engine, const warpaes_work
         require(engine, "engine");
         auto out = read_struct(prediction, "prediction");
         const auto found = engine->impl.predict(to_work(work), backend_at(index));
-        const BackendPrediction p = found.value_or(BackendPrediction{});
+        const Prediction p = found.value_or(Prediction{});
         out = {.struct_size = out.struct_size,
                .possible = found ? 1 : 0,
                .seconds = p.seconds,

@@ -96,6 +96,14 @@ struct Cost {
     bool operator==(const Cost&) const = default;
 };
 
+/// What one backend, or one GPU, would take.
+struct Prediction {
+    double seconds = 0;
+    unsigned lanes = 1;       ///< workers that a CPU backend would use
+    bool calibrated = false;  ///< reckoned from measurements of this machine
+    double cold_seconds = 0;  ///< besides, if this were the process's first work on a GPU
+};
+
 /// The costs of one CPU backend or one kind of GPU.
 class CostTable {
 public:
@@ -154,7 +162,7 @@ struct CostModel {
     static std::string table_name(const BackendInfo& info);
 };
 
-/// GPUs take batches from host memory in pieces: so many bytes are on their way at once (see BatchPlan).
+/// GPUs take batches from host memory in pieces: so many bytes are on their way at once (see Crew).
 inline constexpr double gpu_batch_in_flight = 4 * 16 << 20;
 
 /// Before any calibration (cost_defaults.cpp). `threads`: workers of the machine.

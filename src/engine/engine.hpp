@@ -52,20 +52,19 @@ struct Explanation {
     std::string reason;  ///< a sentence without a full stop
 };
 
-/// Who takes part in a batch: one of the two at least.
+/// Workers of a GPU at a batch, at most.
+inline constexpr unsigned most_gpu_lanes = 16;
+
+/// Who works on a batch's messages in host memory, one of the two at least; those in device memory are their device's
+/// in any case.
 struct Crew {
-    Backend* cpu = nullptr;
+    Backend* cpu = nullptr;     ///< null: the CPU takes no part
     std::span<const int> gpus;  ///< CUDA device numbers; the engine's
     double seconds = 0;         ///< predicted; 0: not predicted
     std::string reason;
-};
-
-/// What one backend or one GPU would take; nothing if it cannot run here or reach the data.
-struct BackendPrediction {
-    double seconds = 0;
-    double cold_seconds = 0;  ///< besides, if this were the process's first work on a GPU
-    unsigned lanes = 1;
-    bool calibrated = false;
+    unsigned gpu_lanes = 4;                                   ///< workers of each GPU
+    std::uint64_t cpu_task_bytes = std::uint64_t{256} << 10;  ///< what is taken at a time
+    std::uint64_t gpu_task_bytes = std::uint64_t{16} << 20;
 };
 
 class Engine;
@@ -120,8 +119,9 @@ public:
     /// What plan() would say now, and why. Looks at the GPUs, which plan() avoids for short messages; does not wake
     /// them. Throws Error{BACKEND}.
     [[nodiscard]] Explanation explain(const Work& work) const;
-    /// `info`: an entry of a backend's list.
-    [[nodiscard]] std::optional<BackendPrediction> predict(const Work& work, const BackendInfo& info) const;
+    /// What one backend or one GPU would take; nothing if it cannot run here or reach the data. `info`: an entry of a
+    /// backend's list.
+    [[nodiscard]] std::optional<Prediction> predict(const Work& work, const BackendInfo& info) const;
 
     /// The costs that plans are made of: given, or this machine's calibration, read when first needed. Thread-safe.
     [[nodiscard]] const CostModel& costs() const;
@@ -160,6 +160,7 @@ private:
     [[nodiscard]] const Planner& planner() const;
     /// `counts`: as with crew().
     [[nodiscard]] Plan choose(const Work& work, bool counts) const;
+    [[nodiscard]] Crew choose(std::span<const Work> parts, Memory memory, bool counts) const;
     /// `gpu_seconds()`: what it would take GPUs that are awake, asked when there are some.
     [[nodiscard]] bool gpu_pays(Memory memory, double cpu_seconds, bool counts,
                                 const std::function<double()>& gpu_seconds) const;

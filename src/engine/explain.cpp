@@ -1,4 +1,5 @@
 // Plans in words.
+#include <algorithm>
 #include <cstdio>
 
 #include "engine/engine.hpp"
@@ -26,34 +27,44 @@ std::string in_words(double seconds) {
 
 }  // namespace
 
-std::optional<BackendPrediction> Engine::predict(const Work& work, const BackendInfo& info) const {
+std::optional<Prediction> Engine::predict(const Work& work, const BackendInfo& info) const {
     if (!info.usable()) return std::nullopt;
     if (info.name == "cuda") {
-        const Prediction on_gpu = planner().on_gpu(info, 1, work);
+        Prediction on_gpu = planner().on_gpu(info, 1, work);
         const bool awake = work.memory != Memory::pageable || cuda_backend().is_awake();
-        return BackendPrediction{on_gpu.seconds, awake ? 0 : planner().cold_seconds(), on_gpu.lanes, on_gpu.calibrated};
+        if (!awake) on_gpu.cold_seconds = planner().cold_seconds();
+        return on_gpu;
     }
     if (work.memory == Memory::device) return std::nullopt;
     for (const Backend* backend : all_backends()) {
-        if (backend->name() != info.name) continue;
-        const Prediction on_cpu = planner().on_cpu(*backend, work);
-        return BackendPrediction{on_cpu.seconds, 0, on_cpu.lanes, on_cpu.calibrated};
+        if (backend->name() == info.name) return planner().on_cpu(*backend, work);
     }
     return std::nullopt;
 }
 
 Crew Engine::crew(std::span<const Work> parts, bool counts) const {
+    const bool pageable =
+        std::any_of(parts.begin(), parts.end(), [](const Work& p) { return p.memory == Memory::pageable; });
+    Crew crew = choose(parts, pageable ? Memory::pageable : Memory::page_locked, counts);
+    if (pageable) {
+        // A worker of a GPU copies pageable memory to page-locked staging and back itself: more of them, with less
+        // each.
+        crew.gpu_lanes = std::clamp(options_.threads, crew.gpu_lanes, most_gpu_lanes);
+        std::uint64_t bytes = 0;
+        for (const Work& p : parts) bytes += std::min(p.bytes, std::uint64_t{1} << 40);
+        crew.gpu_task_bytes = std::clamp(bytes / most_gpu_lanes, std::uint64_t{2} << 20, crew.gpu_task_bytes);
+    }
+    return crew;
+}
+
+Crew Engine::choose(std::span<const Work> parts, Memory memory, bool counts) const {
     CudaBackend& cuda = cuda_backend();
     if (forced_ != nullptr) {
         if (forced_ == &cuda) return {nullptr, gpus(), 0, "asked for"};
         return {forced_, {}, 0, "asked for"};
     }
     std::uint64_t bytes = 0;
-    Memory memory = Memory::page_locked;
-    for (const Work& part : parts) {
-        bytes += part.bytes;
-        if (part.memory == Memory::pageable) memory = Memory::pageable;
-    }
+    for (const Work& part : parts) bytes += part.bytes;
     const Planner::Best cpu = planner().best_cpu(parts);
     const double on_cpu = cpu.prediction.seconds;
     double on_gpu = 0;
@@ -97,7 +108,7 @@ Explanation Engine::explain(const Work& work) const {
     shape(e.plan, work);
     const bool on_gpu = e.plan.backend == &cuda_backend();
     const BackendInfo& info = on_gpu ? gpu_info() : e.plan.backend->info().front();
-    const auto chosen = predict(work, info).value_or(BackendPrediction{});
+    const auto chosen = predict(work, info).value_or(Prediction{});
     if (e.seconds == 0) {
         e.seconds = on_gpu && e.plan.devices.size() > 1
                         ? planner().on_gpu(info, static_cast<unsigned>(e.plan.devices.size()), work).seconds
@@ -117,7 +128,7 @@ Explanation Engine::explain(const Work& work) const {
         e.reason += "; the data lies in device memory";
     } else {
         // The best of the others: of the other kind of processor if there is one.
-        std::optional<BackendPrediction> best;
+        std::optional<Prediction> best;
         std::string_view best_name;
         for (const Backend* backend : all_backends()) {
             const bool is_gpu = backend == &cuda_backend();
@@ -125,7 +136,7 @@ Explanation Engine::explain(const Work& work) const {
             const auto other = predict(work, is_gpu ? gpu_info() : backend->info().front());
             if (!other) continue;
             const bool of_other_kind = is_gpu != on_gpu;
-            const auto total = [](const BackendPrediction& p) { return p.seconds + p.cold_seconds; };
+            const auto total = [](const Prediction& p) { return p.seconds + p.cold_seconds; };
             if (!best || (on_gpu == of_other_kind ? total(*other) < total(*best) : of_other_kind)) {
                 best = other;
                 best_name = backend->name();

@@ -21,13 +21,6 @@ inline constexpr std::uint64_t cpu_chunk_bytes = std::uint64_t{512} << 10;
 /// No GPU does anything in less: the CPU has what takes it no longer.
 inline constexpr double least_gpu_seconds = 5e-6;
 
-/// What one backend, or one GPU, would take.
-struct Prediction {
-    double seconds = 0;
-    unsigned lanes = 1;       ///< workers that a CPU backend would use
-    bool calibrated = false;  ///< reckoned from measurements of this machine
-};
-
 /// Thread-safe; a prediction takes some ten nanoseconds.
 class Planner {
 public:

@@ -66,18 +66,18 @@ Batch::~Batch() {
 }
 
 bool Batch::needs_cpu() const noexcept {
-    return !solos_.empty() || (plan_.cpu != nullptr && host_.size() != 0);
+    return solos_.list.size() != 0 || (crew_.cpu != nullptr && host_.size() != 0);
 }
 
 std::uint64_t Batch::wants_of(int device) const {
     const auto its = device_tasks_.find(device);
     const std::uint64_t tasks = its != device_tasks_.end() ? its->second.list.size() : 0;
-    const bool planned = std::find(plan_.gpus.begin(), plan_.gpus.end(), device) != plan_.gpus.end();
+    const bool planned = std::find(crew_.gpus.begin(), crew_.gpus.end(), device) != crew_.gpus.end();
     return tasks + (planned ? host_.size() : 0);
 }
 
 std::vector<int> Batch::devices() const {
-    std::vector<int> devices(plan_.gpus.begin(), plan_.gpus.end());
+    std::vector<int> devices(crew_.gpus.begin(), crew_.gpus.end());
     for (const auto& [device, tasks] : device_tasks_) {
         if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
     }
@@ -180,7 +180,7 @@ void Batch::settle(BatchScratch& scratch) {
 std::size_t Batch::staging_bytes() const noexcept {
     // Of few sizes, for the engine keeps lanes by size.
     constexpr std::uint64_t least = std::uint64_t{1} << 16;
-    return std::bit_ceil(static_cast<std::size_t>(std::min(std::max(host_.bytes(), least), plan_.gpu_task_bytes)));
+    return std::bit_ceil(static_cast<std::size_t>(std::min(std::max(host_.bytes(), least), crew_.gpu_task_bytes)));
 }
 
 std::size_t Batch::bytes_in_place(std::span<const Slice> slices) const {
@@ -210,16 +210,15 @@ void Batch::give_up(std::span<const Slice> slices, const Error& error) {
 // ------------------------------------------------------------------------------------------------------------ on a CPU
 
 Batch::Step Batch::work_on_cpu(unsigned worker, BatchScratch& scratch) {
-    const std::uint64_t solos = solo_ends_.empty() ? 0 : solo_ends_.back();
-    if (const std::uint64_t left_out = cancelled_ && next_solo_ < solos ? leave_out_solos() : 0; left_out != 0) {
-        return done(left_out);
+    if (const Claim solos = cancelled_ ? solos_.take_all() : solos_.take(); !solos.empty()) {
+        const std::span<const Slice> slices = solos_.list.slices(solos);
+        if (leave_out(slices)) return done(solos.size());
+        for (const Slice& s : slices) {
+            for (std::uint64_t m = 0; m < s.count; ++m) clean_stack([&] { run_solo(s.entry, s.first + m); });
+        }
+        return done(solos.size());
     }
-    const std::uint64_t solo = next_solo_ < solos ? next_solo_++ : solos;
-    if (solo < solos) {
-        clean_stack([&] { run_solo(solo); });
-        return done(1);
-    }
-    if (plan_.cpu == nullptr && !cpu_takes_over_) return Step::nothing;
+    if (crew_.cpu == nullptr && !cpu_takes_over_) return Step::nothing;
     const Claim claim = take_host(worker, cancelled_ ? host_.size() : 1);
     if (claim.empty()) return Step::nothing;
     return run_on_cpu(claim, scratch);
@@ -238,30 +237,24 @@ Batch::Step Batch::run_on_cpu(Claim claim, BatchScratch& scratch) {
 }
 
 void Batch::run_pieces_on_cpu(Pieces pieces, BatchScratch& scratch) {
-    Backend* const backend = plan_.cpu != nullptr ? plan_.cpu : Engine::replacement({}).backend;
-    LaneLease& lane = scratch.lane(engine_, *backend, -1, 0);
-    const auto most = [&](const Slice& s) { return most_at_once(s, 4 * plan_.cpu_task_bytes); };
+    Backend* const backend = crew_.cpu != nullptr ? crew_.cpu : Engine::replacement({}).backend;
+    run_pieces(pieces, 4 * crew_.cpu_task_bytes, *backend, -1, on_cpu_, scratch);
+}
+
+void Batch::run_pieces(Pieces pieces, std::uint64_t bytes, Backend& backend, int device,
+                       std::atomic<std::uint64_t>& where, BatchScratch& scratch) {
+    const auto most = [&](const Slice& s) { return most_at_once(s, bytes); };
     for (auto piece = pieces.next(most); !piece.empty(); piece = pieces.next(most)) {
         if (leave_out(piece) && leave_out(pieces.rest())) break;
+        LaneLease& lane = scratch.lane(engine_, backend, device, 0);
         gather(piece, {}, scratch);
         clean_stack([&] { lane->run(scratch.groups); });
         settle(scratch);
-        count(piece, on_cpu_);
+        count(piece, where);
     }
 }
 
-std::uint64_t Batch::leave_out_solos() {
-    const std::uint64_t all = solo_ends_.back(), first = std::min(next_solo_.exchange(all), all);
-    if (first == all) return 0;
-    const auto slice = std::upper_bound(solo_ends_.begin(), solo_ends_.end(), first) - solo_ends_.begin();
-    (void)leave_out(std::span(solos_).subspan(static_cast<std::size_t>(slice)));
-    return all - first;
-}
-
-void Batch::run_solo(std::uint64_t number) {
-    const auto slice = std::upper_bound(solo_ends_.begin(), solo_ends_.end(), number) - solo_ends_.begin();
-    const auto& [first, messages, entry] = solos_[static_cast<std::size_t>(slice)];
-    const std::uint64_t message = first + (number - (solo_ends_[static_cast<std::size_t>(slice)] - messages));
+void Batch::run_solo(std::uint32_t entry, std::uint64_t message) {
     MessageResult result;
     const auto count = [&] { ++(result.device >= 0 ? on_gpu_ : on_cpu_); };
     try {
@@ -308,15 +301,14 @@ bool Batch::lost(int device) noexcept {
 
 Batch::Step Batch::work_on_gpu(int device, std::optional<unsigned> worker, BatchScratch& scratch) {
     if (const auto its = device_tasks_.find(device); its != device_tasks_.end()) {
-        auto& [list, next] = its->second;
-        const std::uint32_t task = next < list.size() ? next++ : list.size();
-        if (task < list.size()) return run_on_device(device, list, task, scratch);
+        const Claim task = its->second.take();
+        if (!task.empty()) return run_on_device(device, its->second.list.slices(task), scratch);
     }
-    const bool planned = std::find(plan_.gpus.begin(), plan_.gpus.end(), device) != plan_.gpus.end();
+    const bool planned = std::find(crew_.gpus.begin(), crew_.gpus.end(), device) != crew_.gpus.end();
     if (!worker || !planned || lost(device)) return Step::nothing;
     // As much as is worth a launch, but near the end less, so that all workers end at about the same time.
-    const std::uint64_t tasks = host_.size(), workers = std::uint64_t{2} * plan_.gpus.size() * plan_.gpu_lanes;
-    const std::uint64_t full = tasks * plan_.gpu_task_bytes / std::max<std::uint64_t>(1, host_.bytes());
+    const std::uint64_t tasks = host_.size(), workers = std::uint64_t{2} * crew_.gpus.size() * crew_.gpu_lanes;
+    const std::uint64_t full = tasks * crew_.gpu_task_bytes / std::max<std::uint64_t>(1, host_.bytes());
     constexpr std::uint64_t least = 4;
     const std::uint64_t most = std::max<std::uint64_t>(std::min(full, std::max(shares_->left() / workers, least)), 1);
     const Claim claim = take_host(*worker, cancelled_ ? host_.size() : static_cast<std::uint32_t>(most));
@@ -356,7 +348,7 @@ void Batch::run_pieces_on_gpu(int device, Pieces& left, bool& some_done, bool st
     const std::size_t room = staged ? staging_bytes() : 0;
     LaneLease& lane = scratch.lane(engine_, cuda_backend(), device, room);
     lane.used(room);
-    const auto most = [&](const Slice& s) { return most_at_once(s, plan_.gpu_task_bytes); };
+    const auto most = [&](const Slice& s) { return most_at_once(s, crew_.gpu_task_bytes); };
     for (;;) {
         Pieces after = left;
         const auto piece = after.next(most);
@@ -378,23 +370,13 @@ void Batch::run_pieces_on_gpu(int device, Pieces& left, bool& some_done, bool st
     }
 }
 
-Batch::Step Batch::run_on_device(int device, const TaskList& list, std::uint32_t task, BatchScratch& scratch) {
-    const std::span<const Slice> slices = list.slices({task, task + 1});
+Batch::Step Batch::run_on_device(int device, std::span<const Slice> slices, BatchScratch& scratch) {
     // As long as it takes to notice: what is launched at once is done at once.
     constexpr std::uint64_t bytes_at_once = std::uint64_t{1} << 33;
-    const auto most = [&](const Slice& s) { return most_at_once(s, bytes_at_once); };
     try {
         // A lane's stream waits for no other, so what the default stream does to the messages must be done before.
         if (!cancelled_) cuda_backend().synchronize(device, nullptr);
-        Pieces pieces(slices);
-        for (auto piece = pieces.next(most); !piece.empty(); piece = pieces.next(most)) {
-            if (leave_out(piece) && leave_out(pieces.rest())) break;
-            LaneLease& lane = scratch.lane(engine_, cuda_backend(), device, 0);
-            gather(piece, {}, scratch);
-            clean_stack([&] { lane->run(scratch.groups); });
-            settle(scratch);
-            count(piece, on_gpu_);
-        }
+        run_pieces(Pieces(slices), bytes_at_once, cuda_backend(), device, on_gpu_, scratch);
     } catch (...) {
         scratch.discard_lane();
         wipe_outputs(slices, false, device);
@@ -407,7 +389,7 @@ void Batch::lose(int device, Claim claim) noexcept {
     notes_ |= WARPAES_NOTE_DEVICE_FAILED;
     const std::lock_guard lock(mutex_);
     if (std::find(lost_.begin(), lost_.end(), device) == lost_.end()) lost_.push_back(device);
-    if (lost_.size() >= plan_.gpus.size()) cpu_takes_over_ = true;
+    if (lost_.size() >= crew_.gpus.size()) cpu_takes_over_ = true;
     if (!claim.empty()) returned_.push_back(claim);
     returned_any_ = !returned_.empty();
     returned_note_ = true;

@@ -13,7 +13,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/batch_plan.hpp"
 #include "engine/engine.hpp"
 #include "engine/key_table.hpp"
 #include "engine/tasks.hpp"
@@ -67,7 +66,7 @@ public:
     [[nodiscard]] bool prepare();
     /// GPUs that may be needed.
     [[nodiscard]] std::vector<int> devices() const;
-    [[nodiscard]] const BatchPlan& plan() const noexcept { return plan_; }
+    [[nodiscard]] const Crew& crew() const noexcept { return crew_; }
     /// Whether there is work for the CPU, as long as no GPU fails.
     [[nodiscard]] bool needs_cpu() const noexcept;
     /// Tasks that a device's workers may take.
@@ -103,14 +102,25 @@ public:
     [[nodiscard]] std::uint64_t messages_on_cpu() const noexcept { return on_cpu_; }
     [[nodiscard]] std::uint64_t messages_on_gpu() const noexcept { return on_gpu_; }
     [[nodiscard]] std::uint32_t notes() const noexcept { return notes_; }
-    [[nodiscard]] const char* reason() const noexcept { return plan_.reason.c_str(); }
+    [[nodiscard]] const char* reason() const noexcept { return crew_.reason.c_str(); }
 
     static constexpr std::uint64_t forever = std::uint64_t{1} << 40;  ///< and above: no clock counts further
 
 private:
-    struct DeviceTasks {
+    /// Tasks that are handed out in their order.
+    struct Queue {
         TaskList list;
         std::atomic<std::uint32_t> next{0};
+
+        [[nodiscard]] bool is_over() const noexcept { return next >= list.size(); }
+        /// The next one; empty if there is none.
+        Claim take() noexcept {
+            if (is_over()) return {};
+            const std::uint32_t task = next++;
+            return task < list.size() ? Claim{task, task + 1} : Claim{};
+        }
+        /// All that are left.
+        Claim take_all() noexcept { return {std::min(next.exchange(list.size()), list.size()), list.size()}; }
     };
 
     /// What the cutting of tasks asks of an entry, kept from its check: entries are large, and reading one again costs
@@ -146,9 +156,7 @@ private:
     static void count(std::span<const Slice> slices, std::atomic<std::uint64_t>& where) noexcept;
     /// How many messages of a slice to be busy with at a time, where `bytes` are.
     [[nodiscard]] std::uint64_t most_at_once(const Slice& slice, std::uint64_t bytes) const noexcept;
-    void run_solo(std::uint64_t solo);
-    /// Those that nobody has begun, for the batch was cancelled. How many they are.
-    std::uint64_t leave_out_solos();
+    void run_solo(std::uint32_t entry, std::uint64_t message);
     /// The groups of slices; with `staging` those in place get another output, as far as it goes.
     void gather(std::span<const Slice> slices, std::span<std::uint8_t> staging, BatchScratch& scratch);
     /// After they ran: staged outputs go where they belong, and failures are told.
@@ -160,11 +168,14 @@ private:
     [[nodiscard]] std::size_t bytes_in_place(std::span<const Slice> slices) const;
     /// Of a GPU's lane, for what lies in place.
     [[nodiscard]] std::size_t staging_bytes() const noexcept;
+    /// `bytes`: what to be busy with at a time.
+    void run_pieces(Pieces pieces, std::uint64_t bytes, Backend& backend, int device, std::atomic<std::uint64_t>& where,
+                    BatchScratch& scratch);
     void run_pieces_on_cpu(Pieces pieces, BatchScratch& scratch);
     void run_pieces_on_gpu(int device, Pieces& pieces, bool& some_done, bool staged, BatchScratch& scratch);
     Step run_on_cpu(Claim claim, BatchScratch& scratch);
     Step run_on_gpu(int device, Claim claim, BatchScratch& scratch);
-    Step run_on_device(int device, const TaskList& list, std::uint32_t task, BatchScratch& scratch);
+    Step run_on_device(int device, std::span<const Slice> slices, BatchScratch& scratch);
     Step done(std::uint64_t tasks) noexcept { return left_.fetch_sub(tasks) == tasks ? Step::last : Step::worked; }
     /// The device takes no more of this batch, and others do what it held: `claim`, if there is one.
     void lose(int device, Claim claim) noexcept;
@@ -175,22 +186,20 @@ private:
     BatchRequest request_;
     std::vector<warpaes_entry_result> own_results_;  ///< where the caller has none
     Outcomes outcomes_;
-    BatchPlan plan_;
+    Crew crew_;
     bool replaceable_ = false;
 
     // Made by prepare:
     std::vector<Shape> shapes_;  ///< of each entry
     std::unordered_map<std::uint32_t, std::shared_ptr<const ExpandedKey>> table_keys_;
-    std::vector<Slice> solos_;              ///< messages that are cut and spread by themselves,
-    std::vector<std::uint64_t> solo_ends_;  ///< numbered: where those of each slice end
+    Queue solos_;  ///< messages that are cut and spread by themselves
     TaskList host_;
     std::optional<TaskShares> shares_;
-    std::map<int, DeviceTasks> device_tasks_;
+    std::map<int, Queue> device_tasks_;
     std::uint64_t messages_ = 0;
     bool stages_ = false;  ///< something lies in place
 
-    std::atomic<std::uint64_t> next_solo_{0};
-    std::atomic<std::uint64_t> left_{0};  ///< tasks and solos that are not done
+    std::atomic<std::uint64_t> left_{0};  ///< tasks that are not done
     std::atomic<bool> cancelled_{false};
     std::atomic<bool> on_gpus_alone_{false};  ///< it is prepared, and the CPU has no part in it
     std::atomic<std::uint64_t> on_cpu_{0}, on_gpu_{0};

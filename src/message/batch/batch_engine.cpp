@@ -139,7 +139,7 @@ void BatchEngine::start_gpu_workers(const Batch& batch) {
         Gpu& gpu = gpus_[device];
         const auto place = std::find(planned.begin(), planned.end(), device);
         const auto index = static_cast<unsigned>(place - planned.begin());
-        while (gpu.workers < batch.plan().gpu_lanes) {
+        while (gpu.workers < batch.crew().gpu_lanes) {
             std::optional<unsigned> worker;
             if (place != planned.end()) worker = gpu_worker(engine_.options().threads, index, gpu.workers);
             try {

@@ -68,20 +68,20 @@ bool has_work(const MessageGroup& g) {
 
 /// What the planner wants to know, and what the cutting of tasks needs besides.
 struct Batch::Survey {
-    std::vector<BatchPart> parts;
+    std::vector<Work> parts;
     std::uint64_t cost = 0;
     std::uint64_t serial_messages = 0;
     bool in_place = false;
     std::vector<std::uint32_t> by_address;  ///< entries that write; none if they do so in their own order
 
     void add(const MessageGroup& g) {
-        BatchPart& part = part_for(g.mode, g.direction, g.rounds(), g.input.first);
+        Work& part = part_for(g.mode, g.direction, static_cast<unsigned>(32 * (g.rounds() - 6)), g.input.first);
         const std::uint64_t bytes = saturating_product(work_of(g), g.count);
         const bool stays = g.output.first != nullptr && g.input.first == g.output.first;
         part.messages += g.count;
         add_saturating(part.bytes, bytes);
         part.longest = std::max(part.longest, work_of(g));
-        if (g.key == nullptr) part.own_keys += g.count;
+        if (g.key == nullptr) part.keys += g.count;
         add_saturating(cost, bytes);
         add_saturating(cost, saturating_product(message_cost, g.count));
         if (!is_parallel(g.mode, g.direction)) serial_messages += g.count;
@@ -89,12 +89,12 @@ struct Batch::Survey {
     }
 
     void add(const Survey& other) {
-        for (const BatchPart& p : other.parts) {
-            BatchPart& part = part_for(p.mode, p.direction, p.rounds, p.memory);
+        for (const Work& p : other.parts) {
+            Work& part = part_for(p.mode, p.direction, p.key_bits, p.memory);
             part.messages += p.messages;
             add_saturating(part.bytes, p.bytes);
             part.longest = std::max(part.longest, p.longest);
-            part.own_keys += p.own_keys;
+            part.keys += p.keys;
         }
         add_saturating(cost, other.cost);
         serial_messages += other.serial_messages;
@@ -107,13 +107,18 @@ private:
 
     /// `lies`: memory, or what lies in it; where the first of a part's messages lie counts for all of them.
     template <typename Lies>
-    BatchPart& part_for(Mode mode, Direction direction, int rounds, Lies lies) {
-        const auto it = std::find_if(parts.begin(), parts.end(), [&](const BatchPart& p) {
-            return p.mode == mode && p.direction == direction && p.rounds == rounds;
+    Work& part_for(Mode mode, Direction direction, unsigned key_bits, Lies lies) {
+        const auto it = std::find_if(parts.begin(), parts.end(), [&](const Work& p) {
+            return p.mode == mode && p.direction == direction && p.key_bits == key_bits;
         });
         if (it != parts.end()) return *it;
-        return parts.emplace_back(
-            BatchPart{.mode = mode, .direction = direction, .rounds = rounds, .memory = memory_of(lies)});
+        return parts.emplace_back(Work{.mode = mode,
+                                       .direction = direction,
+                                       .key_bits = key_bits,
+                                       .memory = memory_of(lies),
+                                       .messages = 0,
+                                       .keys = 0,
+                                       .batch = true});
     }
 };
 
@@ -275,19 +280,19 @@ std::set<int> Batch::devices_with_long_chains() const {
 void Batch::make_tasks(const Survey& survey) {
     const std::vector<std::uint32_t> order = in_order(survey);
     stages_ = survey.in_place;
-    plan_ = plan_batch(engine_, survey.parts);
+    crew_ = engine_.crew(survey.parts);
     replaceable_ = engine_.forced() == nullptr;
 
     std::vector<unsigned> workers;
     const unsigned threads = engine_.options().threads;
-    for (unsigned w = 0; plan_.cpu != nullptr && w < threads; ++w) workers.push_back(w);
-    for (std::size_t device = 0; device < plan_.gpus.size(); ++device) {
-        for (unsigned lane = 0; lane < plan_.gpu_lanes; ++lane) {
+    for (unsigned w = 0; crew_.cpu != nullptr && w < threads; ++w) workers.push_back(w);
+    for (std::size_t device = 0; device < crew_.gpus.size(); ++device) {
+        for (unsigned lane = 0; lane < crew_.gpu_lanes; ++lane) {
             workers.push_back(gpu_worker(threads, static_cast<unsigned>(device), lane));
         }
     }
     const std::uint64_t shares = 4 * std::max<std::uint64_t>(1, workers.size());
-    const TaskList::Limits parallel{.bytes = std::clamp(survey.cost / shares, least_task_bytes, plan_.cpu_task_bytes),
+    const TaskList::Limits parallel{.bytes = std::clamp(survey.cost / shares, least_task_bytes, crew_.cpu_task_bytes),
                                     .messages = std::uint64_t{1} << 20};
     const std::uint64_t fair = std::max<std::uint64_t>(1, survey.serial_messages * 4 / shares);
     const TaskList::Limits serial{
@@ -310,7 +315,7 @@ void Batch::make_tasks(const Survey& survey) {
         if (is_begun(shapes_[i])) add_to_device(i);
     }
     for (const int device : chains_first) device_tasks_[device].list.close();
-    std::uint64_t solos = 0;
+    constexpr TaskList::Limits alone{.bytes = std::uint64_t{1} << 62, .messages = 1};
     for (const std::uint32_t i : order) {
         if (cancelled_) throw Error(WARPAES_ERROR_CANCELLED, "cancelled by the caller");
         const Shape& shape = shapes_[i];
@@ -319,23 +324,22 @@ void Batch::make_tasks(const Survey& survey) {
         } else if (shape.place >= 0) {
             if (!is_begun(shape)) add_to_device(i);
         } else if (shape.work == Shape::Work::solo) {
-            solos += shape.count;
-            solos_.push_back({0, shape.count, i});
-            solo_ends_.push_back(solos);
+            solos_.list.add(i, shape.count, shape.cost, alone);
         } else {
             host_.add(i, shape.count, shape.cost, shape.work == Shape::Work::serial ? serial : parallel);
         }
     }
     host_.close();
-    std::uint64_t all = host_.size() + solos;
+    solos_.list.close();
+    std::uint64_t all = host_.size() + std::uint64_t{solos_.list.size()};
     for (auto& [device, tasks] : device_tasks_) {
         tasks.list.close();
         all += tasks.list.size();
     }
     shares_.emplace(host_.size(), gpu_worker(threads, static_cast<unsigned>(engine_.gpus().size()), 0), workers);
     // Nothing may fail where a GPU has failed: each of its workers hands back what it holds, and maybe once more.
-    returned_.reserve(2 * most_gpu_lanes * plan_.gpus.size());
-    lost_.reserve(plan_.gpus.size());
+    returned_.reserve(2 * most_gpu_lanes * crew_.gpus.size());
+    lost_.reserve(crew_.gpus.size());
     left_ = all;
     on_gpus_alone_ = !needs_cpu();
 }
