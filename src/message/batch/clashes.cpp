@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <ranges>
 
 #include "message/batch/rectangles.hpp"
 
@@ -71,42 +72,23 @@ std::vector<std::uint32_t> Clashes::by_address() const {
 
 /// Those without gaps, among each other.
 void Clashes::compare_solids(std::span<const Write* const> writes, const Clash& clash) {
-    const Write *farthest = nullptr, *next = nullptr;  // what reaches farthest of all, and of all other entries
-    for (std::size_t i = 0; i < writes.size(); ++i) {
-        const Write& write = *writes[i];
-        const Write* before = farthest != nullptr && farthest->entry != write.entry ? farthest : next;
-        if (before != nullptr && before->strip.end() > write.strip.begin) clash(write.entry);
-        // An entry writes two strips.
-        for (std::size_t k = i + 1; k < std::min(i + 3, writes.size()); ++k) {
-            if (writes[k]->entry != write.entry && writes[k]->strip.begin < write.strip.end()) clash(write.entry);
-        }
-        if (farthest == nullptr || write.strip.end() > farthest->strip.end()) {
-            if (farthest != nullptr && farthest->entry != write.entry) next = farthest;
-            farthest = &write;
-        } else if (write.entry != farthest->entry && (next == nullptr || write.strip.end() > next->strip.end())) {
-            next = &write;
-        }
+    // From left to right: of those that began before, does any reach farther than where this one begins?
+    Greatest ends;
+    for (const Write* write : writes) {
+        if (ends.beside(write->entry) > write->strip.begin) clash(write->entry);
+        ends.add(write->strip.end(), write->entry);
     }
-}
-
-/// The same for few, each with each.
-void Clashes::compare_few_at_stride(std::span<const Write* const> writes, std::span<const Write* const> solids,
-                                    const Clash& clash) {
-    const auto compare_two = [&](const Write& a, const Write& b) {
-        if (a.entry == b.entry || meet(a.strip, b.strip) != Meeting::yes) return;
-        clash(a.entry);
-        clash(b.entry);
-    };
-    for (std::size_t i = 0; i < writes.size(); ++i) {
-        for (std::size_t k = 0; k < i; ++k) compare_two(*writes[k], *writes[i]);
-        for (const Write* solid : solids) compare_two(*solid, *writes[i]);
+    // And back: of those that begin later, does any begin before this one ends? The least is the greatest complement.
+    Greatest begins;
+    for (const Write* write : std::views::reverse(writes)) {
+        if (begins.beside(write->entry) > ~write->strip.end()) clash(write->entry);
+        begins.add(~write->strip.begin, write->entry);
     }
 }
 
 /// Those at one stride, among each other and with `solids`, which have no gaps.
 void Clashes::compare_at_stride(std::span<const Write* const> writes, std::span<const Write* const> solids,
                                 const Clash& clash) {
-    if (writes.size() <= few) return compare_few_at_stride(writes, solids, clash);
     const std::uint64_t stride = writes.front()->strip.stride;
     std::vector<Rectangle> rectangles;
     std::uintptr_t begin = UINTPTR_MAX, end = 0;

@@ -43,11 +43,7 @@ private:
     static void compare_at_stride(std::span<const Write* const> writes, std::span<const Write* const> solids,
                                   const Clash& clash);
 
-    static void compare_few_at_stride(std::span<const Write* const> writes, std::span<const Write* const> solids,
-                                      const Clash& clash);
-
     static constexpr std::size_t most_strides = 64;
-    static constexpr std::size_t few = 64;  ///< at one stride: comparing each with all takes less than sorting
 
     std::vector<std::uint32_t> entries_;   ///< added as long as all ascended
     std::vector<Write> writes_;            ///< of those after

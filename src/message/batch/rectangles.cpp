@@ -1,111 +1,63 @@
 #include "message/batch/rectangles.hpp"
 
 #include <algorithm>
-#include <numeric>
-#include <set>
-#include <utility>
+#include <ranges>
 
 namespace warpaes {
 
 namespace {
 
-/// How many numbers there are below others, while they come and go. All of them are known beforehand.
-class Counts {
+/// Numbers that were added to rows: a segment tree over the rows that rectangles begin or end at. All of a node's rows
+/// have what is in its `all`, some of them what is in its `some`.
+class Rows {
 public:
-    explicit Counts(std::vector<std::uint64_t> numbers) : numbers_(std::move(numbers)) {
-        std::sort(numbers_.begin(), numbers_.end());
-        numbers_.erase(std::unique(numbers_.begin(), numbers_.end()), numbers_.end());
-        sums_.resize(numbers_.size() + 1);
+    explicit Rows(const std::vector<Rectangle>& rectangles) {
+        for (const Rectangle& r : rectangles) borders_.insert(borders_.end(), {r.low, r.high});
+        std::sort(borders_.begin(), borders_.end());
+        borders_.erase(std::unique(borders_.begin(), borders_.end()), borders_.end());
+        nodes_.resize(2 * borders_.size());
     }
-    void add(std::uint64_t number, std::int64_t times) {
-        for (std::size_t i = place(number) + 1; i < sums_.size(); i += i & (~i + 1)) sums_[i] += times;
+    void add(const Rectangle& r, std::uint64_t number) {
+        walk(
+            r,
+            [&](Node& node) {
+                node.all.add(number, r.owner);
+                node.some.add(number, r.owner);
+            },
+            [&](Node& above) { above.some.add(number, r.owner); });
     }
-    [[nodiscard]] std::int64_t below(std::uint64_t number) const {
-        std::int64_t sum = 0;
-        for (std::size_t i = place(number); i != 0; i -= i & (~i + 1)) sum += sums_[i];
-        return sum;
+    /// The greatest number on any of its rows that is another owner's.
+    [[nodiscard]] std::uint64_t beside(const Rectangle& r) {
+        std::uint64_t most = 0;
+        walk(
+            r, [&](Node& node) { most = std::max(most, node.some.beside(r.owner)); },
+            [&](Node& above) { most = std::max(most, above.all.beside(r.owner)); });
+        return most;
     }
 
 private:
-    [[nodiscard]] std::size_t place(std::uint64_t number) const {
-        return static_cast<std::size_t>(std::lower_bound(numbers_.begin(), numbers_.end(), number) - numbers_.begin());
-    }
-    std::vector<std::uint64_t> numbers_;
-    std::vector<std::int64_t> sums_;  ///< a Fenwick tree
-};
-
-/// A line that moves over the columns and knows which rectangles it crosses.
-class Sweep {
-public:
-    Sweep(const std::vector<Rectangle>& rectangles, const std::function<void(std::uint32_t)>& clash)
-        : all_(rectangles),
-          clash_(clash),
-          crossed_(all_.size()),
-          lows_(numbers(&Rectangle::low)),
-          highs_(numbers(&Rectangle::high)) {}
-
-    void enter(std::uint32_t number) {
-        if (others(number) == 0) {
-            clean_.emplace(all_[number].low, number);
-        } else {
-            clash_(all_[number].owner);
-            spoil_clean(number);  // each at most once: the rest are known to overlap, and only count
-        }
-        crossed_[number] = true;
-        count(number, 1);
-    }
-    void leave(std::uint32_t number) {
-        crossed_[number] = false;
-        count(number, -1);
-        clean_.erase({all_[number].low, number});
-    }
-
-private:
-    [[nodiscard]] std::vector<std::uint64_t> numbers(std::uint64_t Rectangle::*member) const {
-        std::vector<std::uint64_t> numbers;
-        for (const Rectangle& r : all_) numbers.push_back(r.*member);
-        return numbers;
-    }
-    [[nodiscard]] bool share_rows(const Rectangle& a, const Rectangle& b) const {
-        return a.low < b.high && b.low < a.high;
-    }
-    void count(std::uint32_t number, std::int64_t times) {
-        lows_.add(all_[number].low, times);
-        highs_.add(all_[number].high, times);
-    }
-    /// Crossed ones of others that share a row with it. Rectangles are in the order of their owners.
-    [[nodiscard]] std::int64_t others(std::uint32_t number) const {
-        const Rectangle& r = all_[number];
-        std::int64_t found = lows_.below(r.high) - highs_.below(r.low + 1);
-        const auto take_off = [&](std::uint32_t own) {
-            if (crossed_[own] && share_rows(all_[own], r)) --found;
+    struct Node {
+        Greatest all, some;
+    };
+    /// Calls `within` for nodes that make up the rectangle's rows, and `above` for those above some of these.
+    template <typename Within, typename Above>
+    void walk(const Rectangle& r, const Within& within, const Above& above) {
+        const auto place = [&](std::uint64_t row) {
+            return nodes_.size() / 2 +
+                   static_cast<std::size_t>(std::ranges::lower_bound(borders_, row) - borders_.begin());
         };
-        for (std::uint32_t i = number; i-- > 0 && all_[i].owner == r.owner;) take_off(i);
-        for (std::uint32_t i = number + 1; i < all_.size() && all_[i].owner == r.owner; ++i) take_off(i);
-        return found;
-    }
-    /// Clean ones of different owners share no row: those that begin before it and reach as far are one owner's.
-    void spoil_clean(std::uint32_t number) {
-        const Rectangle& r = all_[number];
-        auto at = clean_.lower_bound({r.low, 0});
-        for (unsigned i = 0; i < most_of_an_owner && at != clean_.begin(); ++i) --at;
-        while (at != clean_.end() && at->first < r.high) {
-            const Rectangle& other = all_[at->second];
-            if (other.owner == r.owner || !share_rows(other, r)) {
-                ++at;
-                continue;
-            }
-            clash_(other.owner);
-            at = clean_.erase(at);
+        const std::size_t first = place(r.low), end = place(r.high);
+        for (std::size_t l = first, e = end; l < e; l /= 2, e /= 2) {
+            if (l % 2 != 0) within(nodes_[l++]);
+            if (e % 2 != 0) within(nodes_[--e]);
+        }
+        for (const std::size_t leaf : {first, end - 1}) {
+            for (std::size_t node = leaf / 2; node != 0; node /= 2) above(nodes_[node]);
         }
     }
 
-    static constexpr unsigned most_of_an_owner = 6;
-    const std::vector<Rectangle>& all_;
-    const std::function<void(std::uint32_t)>& clash_;
-    std::vector<bool> crossed_;
-    Counts lows_, highs_;
-    std::set<std::pair<std::uint64_t, std::uint32_t>> clean_;  ///< by their first row: those that overlap no other's
+    std::vector<std::uint64_t> borders_;
+    std::vector<Node> nodes_;
 };
 
 }  // namespace
@@ -129,17 +81,18 @@ void cut_into_rows(const Strip& s, std::uint64_t stride, std::uint32_t owner, st
 }
 
 void find_overlaps(std::vector<Rectangle> all, const std::function<void(std::uint32_t owner)>& clash) {
-    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.owner < b.owner; });
-    std::vector<std::uint32_t> entering(all.size());
-    std::iota(entering.begin(), entering.end(), 0U);
-    std::vector<std::uint32_t> leaving = entering;
-    std::sort(entering.begin(), entering.end(), [&](auto a, auto b) { return all[a].left < all[b].left; });
-    std::sort(leaving.begin(), leaving.end(), [&](auto a, auto b) { return all[a].right < all[b].right; });
-    Sweep sweep(all, clash);
-    auto next = leaving.begin();
-    for (const std::uint32_t number : entering) {
-        for (; all[*next].right <= all[number].left; ++next) sweep.leave(*next);
-        sweep.enter(number);
+    std::ranges::sort(all, {}, &Rectangle::left);
+    // From left to right: of those that began before, does any reach farther than where this one begins?
+    Rows rights(all);
+    for (const Rectangle& r : all) {
+        if (rights.beside(r) > r.left) clash(r.owner);
+        rights.add(r, r.right);
+    }
+    // And back: of those that begin later, does any begin before this one ends? The least is the greatest complement.
+    Rows lefts(all);
+    for (const Rectangle& r : std::views::reverse(all)) {
+        if (lefts.beside(r) > ~r.right) clash(r.owner);
+        lefts.add(r, ~r.left);
     }
 }
 
