@@ -1,7 +1,6 @@
 #include "message/context.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "aes/counter.hpp"
@@ -25,30 +24,13 @@ void check_capacity(std::size_t needed, std::size_t capacity) {
     }
 }
 
-bool has_key_stream(Mode mode) {
-    return mode == Mode::ctr || mode == Mode::ofb || mode == Mode::cfb128;
+/// Text is processed in whole units, and what is none yet waits.
+bool has_units(Mode mode) {
+    return needs_whole_blocks(mode) || mode == Mode::xts;
 }
 
-/// Runs `run` and gives the chaining value after it, wherever its buffers lie.
-Block run_and_chain(Executor& executor, const MessageGroup& run) {
-    if (!executor.on_device()) {
-        const ChainAfter after(run);
-        executor.run(run);
-        return after.value(run);
-    }
-    // The last 16 bytes on either side, fetched to where the host can look at them.
-    const std::uint64_t bytes = run.mode == Mode::cfb1 ? run.length / 8 : run.length;
-    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, block_bytes));
-    Secret<Block> in, out;
-    MessageGroup tail = run;
-    tail.input = Elements::of(in->data());
-    tail.output = Elements::of(out->data());
-    tail.length = run.mode == Mode::cfb1 ? 8 * n : n;
-    executor.read(in->data(), run.input.first + (bytes - n), n);
-    executor.run(run);
-    executor.read(out->data(), run.output.first + (bytes - n), n);
-    if (run.mode == Mode::ctr) return ChainAfter(run).value(run);
-    return ChainAfter(tail).value(tail);
+bool has_key_stream(Mode mode) {
+    return mode == Mode::ctr || mode == Mode::ofb || mode == Mode::cfb128;
 }
 
 }  // namespace
@@ -106,9 +88,16 @@ void Context::set_iv(std::span<const std::uint8_t> iv) {
         check_iv_length(Mode::cmac, iv.size(), "iv");
         mac_ = MacStream(*engine_, *key_);
         break;
-    case Mode::xts:
-        units_ = UnitStream(*engine_, *key_, *tweak_key_, kind_.direction, kind_.data_units, checked_iv(Mode::xts, iv));
+    case Mode::ecb:
+    case Mode::cbc:
+    case Mode::xts: {
+        const Block chain = checked_iv(kind_.mode, iv);
+        MessageGroup shape = stretch_of(kind_.mode, kind_.direction, *key_, chain, nullptr, nullptr, 0);
+        shape.tweak_key = tweak_key_;
+        shape.data_units = kind_.data_units;
+        units_ = UnitStream(*engine_, shape, chain, kind_.pkcs7 && kind_.direction == Direction::decrypt);
         break;
+    }
     default:
         iv_ = checked_iv(kind_.mode, iv);
         *state_ = State{.chain = iv_};
@@ -125,8 +114,9 @@ Block Context::iv() const {
     case Mode::ccm:
     case Mode::cmac:
         throw Error(WARPAES_ERROR_STATE, "context: this mode has no IV that a message could go on with");
+    case Mode::cbc:
     case Mode::xts:
-        return units_.number();
+        return units_.chain();
     default:
         break;
     }
@@ -165,22 +155,22 @@ void Context::update(const std::uint8_t* input, std::size_t length, std::uint8_t
     require_open();
     if (length != 0 && input == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "input: is null");
     check_memory(input, length, "input");
-    if (needs_whole_blocks(kind_.mode)) {
-        return change(state_, [&](auto& next) { update_blocks(*next, input, length, output, capacity, written); });
-    }
     if (kind_.mode == Mode::cmac) return change(mac_, [&](auto& next) { next.update(input, length); });
-    written = kind_.mode == Mode::xts ? static_cast<std::size_t>(units_.output_of(length)) : length;
+    written = has_units(kind_.mode) ? static_cast<std::size_t>(units_.output_of(length)) : length;
     check_capacity(written, capacity);
     if (written != 0 && output == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
     check_overlap(input, length, output, written);
     if (length == 0) return;
+    const auto step = [&](auto& next) { next.update(input, length, output); };
     switch (kind_.mode) {
     case Mode::gcm:
-        return change(gcm_, [&](auto& next) { next.update(input, length, output); });
+        return change(gcm_, step);
     case Mode::ccm:
         return change(ccm_, [&](auto& next) { update_ccm(next, input, length, output); });
+    case Mode::ecb:
+    case Mode::cbc:
     case Mode::xts:
-        return change(units_, [&](auto& next) { next.update(input, length, output); });
+        return change(units_, step);
     default:
         return change(state_, [&](auto& next) { update_stream(*next, input, length, output); });
     }
@@ -194,55 +184,6 @@ void Context::update_ccm(CcmStream& ccm, const std::uint8_t* input, std::size_t 
         update_stream(*next, input, length, output);
         if (kind_.direction == Direction::decrypt) ccm.text(output, length);
     });
-}
-
-void Context::update_blocks(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output,
-                            std::size_t capacity, std::size_t& written) const {
-    const std::size_t total = state.used + length;
-    std::size_t whole = total / block_bytes * block_bytes;
-    const bool hold_back = kind_.pkcs7 && kind_.direction == Direction::decrypt;
-    if (hold_back && whole == total && whole != 0) whole -= block_bytes;
-    written = whole;
-    check_capacity(whole, capacity);
-    if (whole != 0 && output == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
-    check_overlap(input, length, output, whole);
-    if (length == 0) return;
-    Executor executor(*engine_, input, whole != 0 ? output : input, std::nullopt);
-
-    const std::size_t kept = total - whole;
-    if (whole == 0) {
-        executor.read(state.partial.data() + state.used, input, length);
-        state.used = kept;
-        return;
-    }
-    Secret<Block> tail;
-    executor.read(tail->data(), input + (length - std::min(kept, length)), std::min(kept, length));
-
-    if (state.used == 0) {
-        state.chain = run_and_chain(executor, run_from(state, input, output, whole));
-    } else if (input == output && !executor.on_device()) {
-        // In place, but the blocks lie `used` bytes further on than their input: move it there first.
-        std::memmove(output + state.used, input, whole - state.used);
-        std::memcpy(output, state.partial.data(), state.used);
-        state.chain = run_and_chain(executor, run_from(state, output, output, whole));
-    } else if (input == output) {
-        throw Error(WARPAES_ERROR_OVERLAP, "output: device memory can be in place only on block boundaries");
-    } else {
-        const std::size_t missing = block_bytes - state.used;
-        Secret<Block> first, result;
-        *first = state.partial;
-        executor.read(first->data() + state.used, input, missing);
-        const MessageGroup run = run_from(state, first->data(), result->data(), block_bytes);
-        executor.run_local(run, *first, *result);
-        executor.write(output, result->data(), block_bytes);
-        state.chain = ChainAfter(run).value(run);
-        if (whole > block_bytes) {
-            state.chain =
-                run_and_chain(executor, run_from(state, input + missing, output + block_bytes, whole - block_bytes));
-        }
-    }
-    state.partial = *tail;
-    state.used = kept;
 }
 
 void Context::next_key_stream_block(State& state) const {
@@ -278,7 +219,7 @@ void Context::update_stream(State& state, const std::uint8_t* input, std::size_t
         output += n;
     };
     const auto run = [&](std::uint64_t n) {
-        state.chain = run_and_chain(executor, run_from(state, input, output, n));
+        state.chain = executor.run_and_chain(run_from(state, input, output, n));
         input += n;
         output += n;
     };
@@ -287,37 +228,35 @@ void Context::update_stream(State& state, const std::uint8_t* input, std::size_t
 
 void Context::final(std::uint8_t* output, std::size_t capacity, std::size_t& written) {
     require_open();
-    const State& state = *state_;
     if (uses_tag(kind_.mode)) return final_tagged();
     if (kind_.mode == Mode::xts) {
-        written = static_cast<std::size_t>(units_.waiting());
+        written = units_.waiting().size();
         check_capacity(written, capacity);
         if (written != 0 && output == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
         UnitStream last = units_;
         last.final(output);
     }
-    if (!needs_whole_blocks(kind_.mode)) {
-        phase_ = Phase::done;
-        return;
-    }
+    if (needs_whole_blocks(kind_.mode)) final_block(output, capacity, written);
+    phase_ = Phase::done;
+}
+
+void Context::final_block(std::uint8_t* output, std::size_t capacity, std::size_t& written) const {
     const bool encrypt = kind_.direction == Direction::encrypt;
-    if (!kind_.pkcs7 || (!encrypt && state.used != block_bytes)) {
-        if (kind_.pkcs7 || state.used != 0) {
-            throw Error(WARPAES_ERROR_DATA_LENGTH, "input: the message ends " + std::to_string(state.used) +
-                                                       " bytes into a block; it must be whole 16-byte blocks" +
-                                                       (kind_.pkcs7 ? ", at least one" : ""));
-        }
-        phase_ = Phase::done;
-        return;
+    const auto waiting = units_.waiting();
+    if (kind_.pkcs7 ? !encrypt && waiting.size() != block_bytes : !waiting.empty()) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "input: the message ends " + std::to_string(waiting.size()) +
+                                                   " bytes into a block; it must be whole 16-byte blocks" +
+                                                   (kind_.pkcs7 ? ", at least one" : ""));
     }
-    Secret<Block> last(state.partial), result;
+    if (!kind_.pkcs7) return;
+    Secret<Block> last, result;
+    std::copy(waiting.begin(), waiting.end(), last->begin());
     if (encrypt) {
         written = block_bytes;
         check_capacity(block_bytes, capacity);
-        pkcs7_pad(*last, state.used);
+        pkcs7_pad(*last, waiting.size());
     }
-    Executor executor(*engine_, output, output, std::nullopt);
-    executor.run_local(run_from(state, last->data(), result->data(), block_bytes), *last, *result);
+    units_.last_block(*last, *result, output);
     std::size_t n = block_bytes;
     if (!encrypt) {
         n = pkcs7_unpad(*result);
@@ -328,8 +267,7 @@ void Context::final(std::uint8_t* output, std::size_t capacity, std::size_t& wri
         check_capacity(n, capacity);
     }
     if (n != 0 && output == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "output: is null");
-    executor.write(output, result->data(), n);
-    phase_ = Phase::done;
+    copy_anywhere(output, result->data(), n);
 }
 
 void Context::require_tagged() const {

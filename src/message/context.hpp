@@ -49,13 +49,13 @@ public:
 private:
     enum class Phase { idle, ready, open, done };
 
-    /// What changes as the message goes by; a call works on a copy and keeps it only when it has succeeded.
+    /// What changes as the text of a mode with a key stream goes by; a call works on a copy and keeps it only when it
+    /// has succeeded.
     struct State {
         Block chain{};
-        /// ECB and CBC: input that does not fill a block yet (or is held back because it may be the padded last one).
-        /// CTR, OFB, CFB128: the key stream of the block in hand, for CFB128 overwritten by ciphertext as it goes by.
+        /// The key stream of the block in hand, for CFB128 overwritten by ciphertext as it goes by.
         Block partial{};
-        std::size_t used = 0;  ///< bytes of `partial` that are there (ECB, CBC) or spent (the others)
+        std::size_t used = 0;  ///< bytes of it that are spent
     };
 
     /// Calls `step` with a copy of `part`, which takes its place if nothing was thrown.
@@ -75,8 +75,8 @@ private:
     [[nodiscard]] Mode stretch_mode() const noexcept { return kind_.mode == Mode::ccm ? Mode::ctr : kind_.mode; }
     [[nodiscard]] MessageGroup run_from(const State& state, const std::uint8_t* input, std::uint8_t* output,
                                         std::uint64_t bytes) const;
-    void update_blocks(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output,
-                       std::size_t capacity, std::size_t& written) const;
+    /// Of ECB and CBC, with padding.
+    void final_block(std::uint8_t* output, std::size_t capacity, std::size_t& written) const;
     void update_ccm(CcmStream& ccm, const std::uint8_t* input, std::size_t length, std::uint8_t* output);
     void update_stream(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output) const;
     void next_key_stream_block(State& state) const;
@@ -90,8 +90,8 @@ private:
     Secret<State> state_;
     GcmStream gcm_;
     CcmStream ccm_;
-    MacStream mac_;  ///< CMAC
-    UnitStream units_;
+    MacStream mac_;               ///< CMAC
+    UnitStream units_;            ///< ECB, CBC, XTS
     Secret<Block> tag_;           ///< encryption, of the message that has ended; decryption, the one to expect
     std::size_t tag_length_ = 0;  ///< 0: there is none
 };

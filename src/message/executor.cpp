@@ -57,6 +57,27 @@ void Executor::run_here(const MessageGroup& group) {
     notes_ |= outcome.notes;
 }
 
+Block Executor::run_and_chain(const MessageGroup& stretch) {
+    if (!on_device()) {
+        const ChainAfter after(stretch);
+        run(stretch);
+        return after.value(stretch);
+    }
+    // The last 16 bytes on either side, fetched to where the host can look at them.
+    const std::uint64_t bytes = stretch.mode == Mode::cfb1 ? stretch.length / 8 : stretch.length;
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, block_bytes));
+    Secret<Block> in, out;
+    MessageGroup tail = stretch;
+    tail.input = Elements::of(in->data());
+    tail.output = Elements::of(out->data());
+    tail.length = stretch.mode == Mode::cfb1 ? 8 * n : n;
+    read(in->data(), stretch.input.first + (bytes - n), n);
+    run(stretch);
+    read(out->data(), stretch.output.first + (bytes - n), n);
+    if (stretch.mode == Mode::ctr) return ChainAfter(stretch).value(stretch);
+    return ChainAfter(tail).value(tail);
+}
+
 void Executor::run_local(MessageGroup stretch, const Block& in, Block& out) {
     stretch.input = Elements::of(in.data());
     stretch.output = {out.data(), 0};

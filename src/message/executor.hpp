@@ -30,6 +30,8 @@ public:
     /// Runs a message or a stretch of one whose buffers lie where this one's do: see run_group(). On a caller's stream
     /// a tag goes to memory that the device can write.
     void run(const MessageGroup& group);
+    /// The same of a stretch, and gives the chaining value after it.
+    Block run_and_chain(const MessageGroup& stretch);
     /// A stretch of one block in the caller's own local memory, on the backend and device of the rest.
     void run_local(MessageGroup stretch, const Block& in, Block& out);
     /// The same for one block through the cipher itself.

@@ -11,17 +11,16 @@
 
 namespace warpaes {
 
-UnitStream::UnitStream(Engine& engine, const ExpandedKey& key, const ExpandedKey& tweak_key, Direction direction,
-                       const DataUnits& units, const Block& number)
-    : engine_(&engine), key_(&key), tweak_key_(&tweak_key), direction_(direction), units_(units), number_(number) {}
-
 std::uint64_t UnitStream::output_of(std::uint64_t length) const {
     if (length == 0) return 0;
     if (ended_) {
         throw Error(WARPAES_ERROR_STATE,
                     "context: without data_unit_len the whole message is one data unit, and comes in one update");
     }
-    if (units_.bytes != 0) return (waiting_.size() + length) / units_.bytes * units_.bytes;
+    if (unit() != 0) {
+        const std::uint64_t total = waiting_.size() + length, whole = total / unit() * unit();
+        return holds_back_ && whole == total ? whole - unit() : whole;
+    }
     if (!is_xts_unit(length)) {
         throw Error(WARPAES_ERROR_DATA_LENGTH,
                     "input_len: one data unit is 16 to 2^24 bytes, got " + std::to_string(length));
@@ -31,13 +30,20 @@ std::uint64_t UnitStream::output_of(std::uint64_t length) const {
 
 void UnitStream::run(const std::uint8_t* input, std::uint64_t length, std::uint8_t* output) {
     if (length == 0) return;
-    const DataUnits here = given_xts_units(units_.bytes, units_.step, length);
-    MessageGroup units = stretch_of(Mode::xts, direction_, *key_, number_, input, output, length);
-    units.tweak_key = tweak_key_;
-    units.data_units = here;
+    MessageGroup units = shape_;
+    units.length = length;
+    units.input = Elements::of(input);
+    units.output = {output, 0};
+    units.iv = Elements::of(chain_.data());
     Executor executor(*engine_, input, output, std::nullopt);
+    if (shape_.mode != Mode::xts) {
+        chain_ = executor.run_and_chain(units);
+        return;
+    }
+    units.data_units = given_xts_units(shape_.data_units.bytes, shape_.data_units.step, length);
     executor.run(units);
-    number_ = xts_chain_at(number_, (length + here.bytes - 1) / here.bytes * here.bytes, here);
+    const std::uint64_t bytes = units.data_units.bytes;
+    chain_ = xts_chain_at(chain_, (length + bytes - 1) / bytes * bytes, units.data_units);
 }
 
 void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::uint8_t* output) {
@@ -50,7 +56,7 @@ void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::ui
         executor.read(waiting_.data() + before, from, static_cast<std::size_t>(bytes));
     };
     if (whole == 0) return wait_with(input, length);
-    if (units_.bytes == 0) {
+    if (unit() == 0) {
         run(input, length, output);
         ended_ = true;
         return;
@@ -62,24 +68,25 @@ void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::ui
     if (before == 0) {
         run(input, whole, output);
     } else if (input == output && !executor.on_device()) {
-        // In place, but the data units lie `before` bytes further on than their input: move it there first.
+        // In place, but the units lie `before` bytes further on than their input: move it there first.
         std::memmove(output + before, input, static_cast<std::size_t>(taken));
         std::memcpy(output, first.data(), static_cast<std::size_t>(before));
         run(output, whole, output);
     } else if (input == output) {
-        throw Error(WARPAES_ERROR_OVERLAP, "output: device memory can be in place only where data units begin");
+        throw Error(WARPAES_ERROR_OVERLAP,
+                    "output: device memory can be in place only where a block or data unit begins");
     } else {
-        const std::uint64_t missing = units_.bytes - before;
-        first.resize(static_cast<std::size_t>(units_.bytes));
+        const std::uint64_t missing = unit() - before;
+        first.resize(static_cast<std::size_t>(unit()));
         executor.read(first.data() + before, input, static_cast<std::size_t>(missing));
-        run(first.data(), units_.bytes, first.data());
-        executor.write(output, first.data(), static_cast<std::size_t>(units_.bytes));
-        run(input + missing, whole - units_.bytes, output + units_.bytes);
+        run(first.data(), unit(), first.data());
+        executor.write(output, first.data(), static_cast<std::size_t>(unit()));
+        run(input + missing, whole - unit(), output + unit());
     }
 }
 
 void UnitStream::final(std::uint8_t* output) {
-    if (units_.bytes == 0 && !ended_) {
+    if (unit() == 0 && !ended_) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: one data unit is 16 to 2^24 bytes, and nothing has come");
     }
     if (waiting_.empty()) return;
@@ -92,12 +99,18 @@ void UnitStream::final(std::uint8_t* output) {
     executor.write(output, waiting_.data(), waiting_.size());
 }
 
-Block UnitStream::number() const {
+Block UnitStream::chain() const {
     if (!waiting_.empty()) {
-        throw Error(WARPAES_ERROR_STATE, "context: " + std::to_string(waiting_.size()) +
-                                             " bytes of the next data unit wait for the rest of it");
+        throw Error(WARPAES_ERROR_STATE, "context: stands " + std::to_string(waiting_.size()) +
+                                             " bytes into a block or data unit, where there is no IV");
     }
-    return number_;
+    return chain_;
+}
+
+void UnitStream::last_block(const Block& in, Block& out, std::uint8_t* like) const {
+    MessageGroup block = shape_;
+    block.iv = Elements::of(chain_.data());
+    Executor(*engine_, like, like, std::nullopt).run_local(block, in, out);
 }
 
 }  // namespace warpaes
