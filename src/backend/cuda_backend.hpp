@@ -64,10 +64,7 @@ public:
     /// Zeros, complete on return after what `stream` held before.
     virtual void clear(void* memory, std::size_t bytes, int device, void* stream) = 0;
 
-    /// Page-locked memory that every device can copy from and to.
-    [[nodiscard]] virtual void* host_alloc(std::size_t bytes) = 0;
-    virtual void host_free(void* pointer) noexcept = 0;
-    /// Locks the pages of the caller's memory, until it is unregistered.
+    /// Locks the pages of the caller's memory, which every device can copy from and to until it is unregistered.
     virtual void host_register(void* pointer, std::size_t bytes) = 0;
     virtual void host_unregister(void* pointer) noexcept = 0;
 

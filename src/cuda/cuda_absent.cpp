@@ -23,8 +23,6 @@ public:
         refuse();
     }
     void clear(void*, std::size_t, int, void*) override { refuse(); }
-    void* host_alloc(std::size_t) override { refuse(); }
-    void host_free(void*) noexcept override {}
     void host_register(void*, std::size_t) override { refuse(); }
     void host_unregister(void*) noexcept override {}
     void* device_alloc(int, std::size_t) override { refuse(); }

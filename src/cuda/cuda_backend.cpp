@@ -104,22 +104,11 @@ public:
         check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for the device");
     }
 
-    void* host_alloc(std::size_t bytes) override {
-        void* pointer = nullptr;
-        check_locked(cudaHostAlloc(&pointer, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable), bytes,
-                     "of page-locked memory");
-        remember(pointer, bytes);
-        awake_.store(true, std::memory_order_relaxed);
-        return pointer;
-    }
-
-    void host_free(void* pointer) noexcept override {
-        wipe({static_cast<std::uint8_t*>(pointer), forget(pointer)});
-        try_to(cudaFreeHost(pointer));
-    }
-
     void host_register(void* pointer, std::size_t bytes) override {
-        check_locked(cudaHostRegister(pointer, bytes, cudaHostRegisterPortable), bytes, "can be page-locked");
+        const cudaError_t error = cudaHostRegister(pointer, bytes, cudaHostRegisterPortable);
+        if (error != cudaErrorMemoryAllocation) return check(error, "page-locking memory");
+        try_to(error);
+        throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: no " + std::to_string(bytes) + " bytes can be page-locked");
     }
 
     void host_unregister(void* pointer) noexcept override { try_to(cudaHostUnregister(pointer)); }
@@ -160,13 +149,6 @@ public:
     }
 
 private:
-    /// For want of memory a sentence of its own: "no … bytes `what`".
-    static void check_locked(cudaError_t error, std::size_t bytes, const char* what) {
-        if (error != cudaErrorMemoryAllocation) return check(error, "page-locking memory");
-        try_to(error);
-        throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "bytes: no " + std::to_string(bytes) + " bytes " + what);
-    }
-
     static bool wipe_forgotten(int device, DeviceShare& share) noexcept {
         try {
             const CurrentDevice current(device);

@@ -3,14 +3,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <tuple>
 #include <vector>
 
 #include "base/error.hpp"
+#include "engine/arena.hpp"
 #include "engine/calibration/file.hpp"
 #include "engine/engine.hpp"
 #include "engine/pipeline/memory.hpp"
@@ -28,49 +31,35 @@ constexpr std::uint64_t data_unit = 4096;
 /// Two buffers of one kind of memory.
 class Pair {
 public:
-    Pair(Memory memory, int device, std::size_t bytes) : Pair() {  // from here on the destructor takes care
-        memory_ = memory;
-        bytes_ = bytes;
-        for (std::uint8_t*& p : {std::ref(first_), std::ref(second_)}) {
-            p = static_cast<std::uint8_t*>(memory == Memory::device        ? cuda_backend().device_alloc(device, bytes)
-                                           : memory == Memory::page_locked ? cuda_backend().host_alloc(bytes)
-                                                                           : std::aligned_alloc(4096, whole(bytes)));
-            if (p == nullptr) throw std::bad_alloc();
+    Pair(const Engine& engine, Memory memory, int device, std::size_t bytes) : bytes_(bytes) {
+        for (Buffer& buffer : buffers_) {
+            if (memory == Memory::pageable) {
+                buffer.plain.reset(static_cast<std::uint8_t*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096)));
+                if (buffer.plain == nullptr) throw std::bad_alloc();
+            } else {
+                buffer.arena = std::make_unique<Arena>(engine, memory, false, device, bytes);
+            }
         }
         // Every page is there before anything is timed.
         const std::vector<std::uint8_t> pattern(std::min<std::size_t>(bytes, 1 << 20), 0x5a);
-        for (std::uint8_t* p : {first_, second_}) {
+        for (std::uint8_t* p : {first(), second()}) {
             for (std::size_t at = 0; at < bytes; at += pattern.size()) {
                 copy_anywhere(p + at, pattern.data(), std::min(pattern.size(), bytes - at));
             }
         }
     }
-    Pair(const Pair&) = delete;
-    Pair& operator=(const Pair&) = delete;
-    ~Pair() {
-        for (std::uint8_t* p : {first_, second_}) {
-            if (p == nullptr) continue;
-            if (memory_ == Memory::device) {
-                cuda_backend().device_free(p);
-            } else if (memory_ == Memory::page_locked) {
-                cuda_backend().host_free(p);
-            } else {
-                std::free(p);
-            }
-        }
-    }
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-    [[nodiscard]] std::uint8_t* first() const noexcept { return first_; }
-    [[nodiscard]] std::uint8_t* second() const noexcept { return second_; }
+    [[nodiscard]] std::uint8_t* first() const noexcept { return buffers_[0].data(); }
+    [[nodiscard]] std::uint8_t* second() const noexcept { return buffers_[1].data(); }
 
 private:
-    Pair() = default;
-    static std::size_t whole(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
-
-    Memory memory_ = Memory::pageable;
-    std::size_t bytes_ = 0;
-    std::uint8_t* first_ = nullptr;
-    std::uint8_t* second_ = nullptr;
+    struct Buffer {
+        std::unique_ptr<Arena> arena;
+        std::unique_ptr<std::uint8_t, decltype(&std::free)> plain{nullptr, &std::free};
+        [[nodiscard]] std::uint8_t* data() const noexcept { return arena != nullptr ? arena->data() : plain.get(); }
+    };
+    std::size_t bytes_;
+    std::array<Buffer, 2> buffers_;
 };
 
 ExpandedKey key_of(unsigned bits, std::uint8_t filling) {
@@ -93,11 +82,22 @@ std::uint64_t affordable_bytes() {
     return std::clamp<std::uint64_t>(available / 8, 1 << 20, 256 << 20);
 }
 
-}  // namespace
+class Stopwatch {
+public:
+    explicit Stopwatch(const StopwatchOptions& o) : options(o) {}
 
-struct Stopwatch::State {
-    explicit State(const Options& o) : options(o) {}
+    std::optional<double> operator()(const Trial& trial) {
+        try {
+            return trial.work.batch ? batch(trial) : message(trial);
+        } catch (const std::bad_alloc&) {
+            return std::nullopt;
+        } catch (const Error& e) {
+            if (e.status() != WARPAES_ERROR_OUT_OF_MEMORY && e.status() != WARPAES_ERROR_DEVICE_MEMORY) throw;
+            return std::nullopt;
+        }
+    }
 
+private:
     struct Place {
         explicit Place(const EngineOptions& o) : engine(o), batches(engine) {}
         Engine engine;
@@ -124,7 +124,8 @@ struct Stopwatch::State {
         const auto bytes = static_cast<std::size_t>(wanted);
         if (pair == nullptr || pair->bytes() < bytes) {
             pair.reset();
-            pair = std::make_unique<Pair>(trial.work.memory, device, std::max<std::size_t>(bytes, 1 << 20));
+            pair = std::make_unique<Pair>(place(trial).engine, trial.work.memory, device,
+                                          std::max<std::size_t>(bytes, 1 << 20));
         }
         return *pair;
     }
@@ -246,23 +247,15 @@ struct Stopwatch::State {
         return time([&] { run(entry); });
     }
 
-    Options options;
+    StopwatchOptions options;
     std::map<std::tuple<std::string, int, unsigned, std::uint64_t>, std::unique_ptr<Place>> places;
     std::map<std::tuple<Memory, int, bool>, std::unique_ptr<Pair>> pairs;
 };
 
-Stopwatch::Stopwatch(const Options& options) : state_(std::make_unique<State>(options)) {}
-Stopwatch::~Stopwatch() = default;
+}  // namespace
 
-std::optional<double> Stopwatch::operator()(const Trial& trial) {
-    try {
-        return trial.work.batch ? state_->batch(trial) : state_->message(trial);
-    } catch (const std::bad_alloc&) {
-        return std::nullopt;
-    } catch (const Error& e) {
-        if (e.status() != WARPAES_ERROR_OUT_OF_MEMORY && e.status() != WARPAES_ERROR_DEVICE_MEMORY) throw;
-        return std::nullopt;
-    }
+Measure stopwatch(const StopwatchOptions& options) {
+    return [watch = std::make_shared<Stopwatch>(options)](const Trial& trial) { return (*watch)(trial); };
 }
 
 CalibrationReport calibrate_here(bool quick, bool gpus,
@@ -278,9 +271,9 @@ CalibrationReport calibrate_here(bool quick, bool gpus,
     }
     const CalibrationOptions options{
         .quick = quick, .threads = Machine::here().processors, .most_bytes = affordable_bytes(), .progress = progress};
-    Stopwatch stopwatch(
-        {.samples = quick ? 3U : 5U, .sample_seconds = quick ? 0.3e-3 : 1e-3, .threads = options.threads});
-    CalibrationReport report = calibrate(backends, options, [&](const Trial& trial) { return stopwatch(trial); });
+    CalibrationReport report = calibrate(
+        backends, options,
+        stopwatch({.samples = quick ? 3U : 5U, .sample_seconds = quick ? 0.3e-3 : 1e-3, .threads = options.threads}));
     report.model.cold = cold;
     return report;
 }

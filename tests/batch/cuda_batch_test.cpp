@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "../page_locked.hpp"
 #include "../why_skipped.hpp"
 #include "backend/cuda_backend.hpp"
 #include "batch_cases.hpp"
@@ -31,10 +32,8 @@ public:
 
 class PageLockedMemory final : public BatchMemory {
 public:
-    std::uint8_t* allocate(std::size_t bytes) override {
-        return static_cast<std::uint8_t*>(cuda_backend().host_alloc(bytes));
-    }
-    void release(std::uint8_t* memory, std::size_t) noexcept override { cuda_backend().host_free(memory); }
+    std::uint8_t* allocate(std::size_t bytes) override { return allocate_page_locked(bytes); }
+    void release(std::uint8_t* memory, std::size_t) noexcept override { free_page_locked(memory); }
 };
 
 /// One piece of memory out of which all groups get theirs, one behind the other, as in a client's arena.

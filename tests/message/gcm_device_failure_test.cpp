@@ -11,6 +11,7 @@
 #include <random>
 
 #include "../gpu_first.hpp"
+#include "../page_locked.hpp"
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
 #include "engine/pipeline/memory.hpp"
@@ -55,7 +56,7 @@ protected:
         Buffers(Memory kind, bool in_place) : kind_(kind), in_place_(in_place) {
             for (auto& memory : memory_) {
                 memory = static_cast<std::uint8_t*>(kind == Memory::device ? cuda_backend().device_alloc(0, length)
-                                                    : kind == Memory::page_locked ? cuda_backend().host_alloc(length)
+                                                    : kind == Memory::page_locked ? test::allocate_page_locked(length)
                                                                                   : std::malloc(length));
             }
         }
@@ -64,7 +65,7 @@ protected:
                 if (kind_ == Memory::device) {
                     cuda_backend().device_free(memory);
                 } else if (kind_ == Memory::page_locked) {
-                    cuda_backend().host_free(memory);
+                    test::free_page_locked(memory);
                 } else {
                     std::free(memory);
                 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "../gpu_first.hpp"
+#include "../page_locked.hpp"
 #include "backend/cuda_backend.hpp"
 #include "engine/chain.hpp"
 #include "engine/pipeline/group.hpp"
@@ -58,8 +59,8 @@ TEST_F(DeviceFailure, MessagesAreFinishedByTheCpu) {
                 std::uint8_t* input = a.data();
                 std::uint8_t* output = in_place ? input : b.data();
                 if (page_locked) {
-                    input = static_cast<std::uint8_t*>(cuda_backend().host_alloc(a.size()));
-                    output = in_place ? input : static_cast<std::uint8_t*>(cuda_backend().host_alloc(a.size()));
+                    input = allocate_page_locked(a.size());
+                    output = in_place ? input : allocate_page_locked(a.size());
                 }
                 unsigned failures = 0;
                 fail_every_call([&] {
@@ -75,8 +76,8 @@ TEST_F(DeviceFailure, MessagesAreFinishedByTheCpu) {
                 });
                 EXPECT_GT(failures, 20U);
                 if (page_locked) {
-                    cuda_backend().host_free(input);
-                    if (!in_place) cuda_backend().host_free(output);
+                    free_page_locked(input);
+                    if (!in_place) free_page_locked(output);
                 }
             }
         }

@@ -47,17 +47,17 @@ protected:
     Bytes plaintext_ = Bytes(1 << 20);
 };
 
-/// Page-locked memory that a caller gives back, whatever the caller has left there.
+/// Device memory that a caller gives back, whatever the caller has left there.
 TEST_F(GpuMemory, WhatACallerGivesBackIsOverwritten) {
-    auto* const memory = static_cast<std::uint8_t*>(cuda_backend().host_alloc(1000));
-    std::fill_n(memory, 1000, std::uint8_t{7});
+    auto* const memory = static_cast<std::uint8_t*>(cuda_backend().device_alloc(0, 1000));
+    cuda_backend().copy(memory, Bytes(1000, 7).data(), 1000, 0, nullptr);
     std::size_t freed = 0;
     bool clean = true;
     simt::on_free([&](cudaMemoryType, std::span<const std::uint8_t> bytes) {
         freed += bytes.size();
         clean = clean && std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t b) { return b == 0; });
     });
-    cuda_backend().host_free(memory);
+    cuda_backend().device_free(memory);
     simt::on_free({});
     EXPECT_GE(freed, 1000U);
     EXPECT_TRUE(clean);

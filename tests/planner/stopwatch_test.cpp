@@ -19,25 +19,25 @@ protected:
     }
     /// A single message and a batch, of one key and of many.
     void measure(const std::string& backend, int device, Memory memory) {
-        Stopwatch stopwatch({.samples = 1, .sample_seconds = 0, .threads = 2});
+        const Measure watch = stopwatch({.samples = 1, .sample_seconds = 0, .threads = 2});
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
             for (const unsigned key_bits : {128U, 256U}) {
                 Trial trial{.backend = backend, .device = device, .work = {}};
                 trial.work = {
                     .mode = GetParam(), .direction = direction, .key_bits = key_bits, .bytes = 96, .memory = memory};
-                if (GetParam() != Mode::ccm && GetParam() != Mode::cmac) expect_time(stopwatch, trial);
+                if (GetParam() != Mode::ccm && GetParam() != Mode::cmac) expect_time(watch, trial);
                 trial.work.batch = true;
                 trial.work.messages = 3;
-                expect_time(stopwatch, trial);
+                expect_time(watch, trial);
                 trial.work.keys = 3;
-                if (GetParam() != Mode::xts) expect_time(stopwatch, trial);
+                if (GetParam() != Mode::xts) expect_time(watch, trial);
             }
         }
     }
 
 private:
-    static void expect_time(Stopwatch& stopwatch, const Trial& trial) {
-        const auto seconds = stopwatch(trial);
+    static void expect_time(const Measure& watch, const Trial& trial) {
+        const auto seconds = watch(trial);
         ASSERT_TRUE(seconds);
         EXPECT_GT(*seconds, 0);
     }

@@ -87,7 +87,6 @@ TEST_F(LastError, IsTheCallersAlone) {
         {"a place", [&] { (void)backend_.place(on_host_.data()); }},
         {"a stretch", [&] { (void)backend_.stretch(text_, true); }},
         {"device memory", [&] { backend_.device_free(backend_.device_alloc(0, 100)); }},
-        {"page-locked memory", [&] { backend_.host_free(backend_.host_alloc(100)); }},
         {"registered memory",
          [&] {
              backend_.host_register(on_host_.data(), on_host_.size());
