@@ -24,34 +24,6 @@ void require(int result, const char* call) {
     if (result != 1) fail(call);
 }
 
-const char* evp_name(Mode mode) {
-    switch (mode) {
-    case Mode::ecb:
-        return "ECB";
-    case Mode::cbc:
-        return "CBC";
-    case Mode::cfb128:
-        return "CFB";
-    case Mode::cfb8:
-        return "CFB8";
-    case Mode::cfb1:
-        return "CFB1";
-    case Mode::ofb:
-        return "OFB";
-    case Mode::ctr:
-        return "CTR";
-    case Mode::xts:
-        return "XTS";
-    case Mode::gcm:
-        return "GCM";
-    case Mode::ccm:
-        return "CCM";
-    case Mode::cmac:
-        break;
-    }
-    fail("finding the mode");
-}
-
 }  // namespace
 
 EvpOperation::EvpOperation(Mode mode, Direction direction, int rounds, const std::uint8_t* key, const std::uint8_t* iv)
@@ -128,7 +100,8 @@ const EVP_CIPHER* libcrypto_cipher(Mode mode, int rounds) {
     auto& slot = cache[static_cast<std::size_t>(mode) * 3 + static_cast<std::size_t>(rounds - 10) / 2];
     if (EVP_CIPHER* cached = slot.load(std::memory_order_acquire)) return cached;
 
-    const std::string name = "AES-" + std::to_string(32 * (rounds - 6)) + "-" + evp_name(mode);
+    const std::string name =
+        "AES-" + std::to_string(32 * (rounds - 6)) + "-" + (mode == Mode::cfb128 ? "CFB" : traits_of(mode).name);
     EVP_CIPHER* fetched = EVP_CIPHER_fetch(library_context(), name.c_str(), nullptr);
     if (fetched == nullptr) fail("EVP_CIPHER_fetch(" + name + ")");
     EVP_CIPHER* other = nullptr;
