@@ -131,7 +131,7 @@ Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
             executor.run(stretch);
             outcome = Bulked::done;
             if (r.digest != nullptr) std::copy(digest->begin(), digest->end(), r.digest);
-            count(kind, executor.device() >= 0 ? Where::gpu : Where::engine, 1, r.bytes);
+            count(kind, executor.ran().device >= 0 ? Where::gpu : Where::engine, 1, r.bytes);
         });
     } catch (...) {
     }

@@ -145,7 +145,7 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
 [[gnu::noinline]] warpaes_status crypted_plain(const warpaes_message& m, const PlainOutcome& plain,
                                                warpaes_result* result) {
     const warpaes_status status = plain.tag_is_right ? WARPAES_OK : caught([] { throw wrong_tag(); });
-    if (result != nullptr) fill(*result, status, {.output_length = m.input_len, .backend = plain.way->backend});
+    if (result != nullptr) fill(*result, status, MessageResult{{.backend = plain.way->backend}, m.input_len});
     return status;
 }
 

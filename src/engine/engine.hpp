@@ -32,6 +32,16 @@ struct EngineOptions {
     std::chrono::milliseconds keys_kept{5000};
 };
 
+/// What has run something.
+struct Outcome {
+    std::string_view backend;
+    int device = -1;          ///< CUDA device number (the first, if there were several), or -1
+    std::uint32_t notes = 0;  ///< WARPAES_NOTE_*
+
+    /// What came after.
+    void add(const Outcome& next) noexcept { *this = {next.backend, next.device, notes | next.notes}; }
+};
+
 /// How one call will be carried out. `reason` is a sentence for people.
 struct Plan {
     Backend* backend = nullptr;

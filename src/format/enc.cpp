@@ -113,9 +113,9 @@ public:
         return opening;
     }
 
-    Ran run(Engine& engine, Source& content, Sink& sink) override {
+    Totals run(Engine& engine, Source& content, Sink& sink) override {
         const Plan plan = engine.plan(o_.mode, job_.direction, content.size());
-        return {plan, run_cipher(engine, plan, cipher_, content, sink, job_.progress)};
+        return run_cipher(engine, plan, cipher_, content, sink, job_.progress);
     }
 
 private:

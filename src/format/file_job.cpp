@@ -53,15 +53,12 @@ FileResult run_file(Engine& engine, const FileJob& job, FileFormat& format) {
     SinkSlice kept(sink, opening.header.size(), opening.skip, opening.keep,
                    opening.in_order && output != nullptr && !output->is_provisional());
 
-    const auto [plan, totals] = format.run(engine, content, kept);
+    FileResult result{format.run(engine, content, kept), opening.key_id};
     if (output != nullptr) output->commit(job.durable);
-    const bool grew = opening.notes_growth && file.has_grown();
-    return {.bytes_read = totals.bytes_read + opening.header_bytes,
-            .bytes_written = output != nullptr ? output->bytes_written() : 0,
-            .notes = totals.notes | (grew ? WARPAES_NOTE_INPUT_GREW : 0),
-            .backend = plan.backend->name(),
-            .device = plan.devices.front(),
-            .key_id = opening.key_id};
+    result.bytes_read += opening.header_bytes;
+    result.bytes_written = output != nullptr ? output->bytes_written() : 0;
+    if (opening.notes_growth && file.has_grown()) result.notes |= WARPAES_NOTE_INPUT_GREW;
+    return result;
 }
 
 void check_range(const ByteRange& range) {

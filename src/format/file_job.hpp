@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/pipeline/pipeline.hpp"
@@ -37,12 +36,8 @@ struct FileJob {
     Progress progress;
 };
 
-struct FileResult {
-    std::uint64_t bytes_read = 0;     ///< as the cipher saw them, and the header
-    std::uint64_t bytes_written = 0;  ///< to the output
-    std::uint32_t notes = 0;
-    std::string_view backend;
-    int device = -1;
+/// Bytes read: as the cipher saw them, and the header; written: to the output.
+struct FileResult : Totals {
     std::uint32_t key_id = 0;  ///< of a keyset
 };
 
@@ -66,12 +61,8 @@ public:
     /// Reads or makes the header, and settles keys and range. `input`: all of it, and the source to go on with; it must
     /// outlive the job.
     virtual Opening open(Engine& engine, Source*& input) = 0;
-    struct Ran {
-        Plan plan;
-        Totals totals;
-    };
     /// Carries it out, from the input's part of it to what its result is written to.
-    virtual Ran run(Engine& engine, Source& content, Sink& sink) = 0;
+    virtual Totals run(Engine& engine, Source& content, Sink& sink) = 0;
 };
 
 /// Throws Error; then there is no output file.

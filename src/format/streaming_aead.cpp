@@ -72,13 +72,13 @@ public:
         return opening;
     }
 
-    Ran run(Engine& engine, Source& content, Sink& sink) override {
+    Totals run(Engine& engine, Source& content, Sink& sink) override {
         const Plan plan = plan_segments(engine, opened_.key->parameters.format, job_.direction, content.size());
         SegmentStage stage(
             *opened_.cipher, job_.direction,
             {.chunk_bytes = plan.chunk_bytes, .first = first_, .ends = ends_, .input_bytes = content.size()});
         try {
-            return {plan, run_segments(engine, plan, stage, content, sink, job_.progress)};
+            return run_segments(engine, plan, stage, content, sink, job_.progress);
         } catch (const SegmentRefused& refused) {
             if (refused.segment() == 0 || !begins_authentic(engine, *opened_.cipher, *rewound_)) throw;
             throw SegmentRefused(layout(), refused.segment(), true);

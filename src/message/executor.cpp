@@ -38,8 +38,7 @@ void Executor::run(const MessageGroup& group) {
         void* stream = stream_ ? stream_->stream : nullptr;
         cuda.enqueue(group, device_, stream);
         if (!stream_) cuda.synchronize(device_, stream);
-        backend_ = cuda.name();
-        ran_on_device_ = device_;
+        ran_.add({cuda.name(), device_});
         return;
     }
     wait_for_buffers();
@@ -51,10 +50,7 @@ void Executor::wait_for_buffers() const {
 }
 
 void Executor::run_here(const MessageGroup& group) {
-    const Outcome outcome = run_group(engine_, group, memory_, device_);
-    backend_ = outcome.backend;
-    ran_on_device_ = outcome.device;
-    notes_ |= outcome.notes;
+    ran_.add(run_group(engine_, group, memory_, device_));
 }
 
 Block Executor::run_and_chain(const MessageGroup& stretch) {

@@ -51,9 +51,8 @@ public:
     [[nodiscard]] int data_device() const noexcept { return device_; }
     /// Where the output lies; -1: in host memory.
     [[nodiscard]] int output_device() const noexcept { return output_device_; }
-    [[nodiscard]] std::string_view backend() const noexcept { return backend_; }
-    [[nodiscard]] int device() const noexcept { return ran_on_device_; }
-    [[nodiscard]] std::uint32_t notes() const noexcept { return notes_; }  ///< WARPAES_NOTE_DEVICE_FAILED
+    /// What ran last, with all notes.
+    [[nodiscard]] const Outcome& ran() const noexcept { return ran_; }
 
 private:
     void run_here(const MessageGroup& group);
@@ -64,9 +63,7 @@ private:
     int output_device_ = -1;
     bool device_only_ = false;  ///< both ends are
     std::optional<CallerStream> stream_;
-    std::string_view backend_;
-    int ran_on_device_ = -1;
-    std::uint32_t notes_ = 0;
+    Outcome ran_;
 };
 
 }  // namespace warpaes

@@ -249,9 +249,7 @@ void crypt_any(Engine& engine, const MessageRequest& r, MessageResult& result, s
         if (r.mode == Mode::cfb1 && !r.length_in_bits) message.length *= 8;
         executor.run(message);
     }
-    result.notes |= executor.notes();
-    result.backend = executor.backend();
-    result.device = executor.device();
+    result.add(executor.ran());
 }
 
 }  // namespace

@@ -42,11 +42,8 @@ struct MessageRequest {
     std::int32_t* device_status = nullptr;
 };
 
-struct MessageResult {
+struct MessageResult : Outcome {
     std::uint64_t output_length = 0;  ///< bytes; bits with `length_in_bits`
-    std::uint32_t notes = 0;
-    std::string_view backend;
-    int device = -1;
 };
 
 /// The stream of a caller who does not wait.

@@ -98,7 +98,7 @@ FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8
                   .key = &key,
                   .keys = {},
                   .digest = &digest});
-    if (ran != nullptr) *ran = {executor.backend(), executor.device(), executor.notes()};
+    if (ran != nullptr) *ran = executor.ran();
     return load_element(digest);
 }
 
@@ -115,11 +115,11 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
     const bool decrypt = r.direction == Direction::decrypt, gcm = r.mode == Mode::gcm, empty = r.input_length == 0;
     MessageGroup message = tagged_group(r);
     if (stream && !is_simple(r)) {
-        result.device = device_for_stream(r);
-        result.backend = cuda_backend().name();
+        const int device = device_for_stream(r);
         (void)engine.plan(Mode::ctr, Direction::encrypt, 0, Memory::device);  // refuses a forced CPU backend
         message.statuses = r.device_status;
-        return cuda_backend().enqueue({&message, 1}, result.device, stream->stream);
+        cuda_backend().enqueue({&message, 1}, device, stream->stream);
+        return result.add({cuda_backend().name(), device});
     }
     if (empty && !stream) message.input = message.output = {};
     std::uint8_t* const output = message.output.first;
@@ -149,9 +149,7 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
     message.iv = Elements::of(iv.data());
     const auto note_run = [&] {
         executor.run(message);
-        result.backend = executor.backend();
-        result.device = executor.device();
-        result.notes |= executor.notes();
+        result.add(executor.ran());
     };
     if (stream) return note_run();
     const auto tag_bytes = static_cast<std::size_t>(r.tag_length);
@@ -165,8 +163,7 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
         if (gcm && empty && hashed.device >= 0) {
             // The GPU has done its part, and calling it again for a block would cost more than most of that.
             settle_tag(message, 0, *Secret<Block>(gcm_tag(*r.key, iv, *aad_digest, r.aad_length, {}, 0)));
-            result.backend = hashed.backend;
-            result.device = hashed.device;
+            result.add(hashed);
         } else {
             note_run();
         }

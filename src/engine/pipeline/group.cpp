@@ -80,15 +80,15 @@ private:
     std::vector<Block> digests_;
 };
 
-std::uint32_t run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
+Outcome run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
     MemorySource source(ends.in);
     MemorySink sink(ends.out);
     if (g.mode == Mode::gcm) {
         const Block j0 = g.digest == nullptr ? pre_counter(g) : Block{};
         GcmStage stage(g, j0, ends.plan.chunk_bytes);
-        const std::uint32_t notes = run_pipeline(engine, ends.plan, stage, source, sink).notes;
+        const Outcome outcome = run_pipeline(engine, ends.plan, stage, source, sink);
         stage.finish(ends.out);
-        return notes;
+        return outcome;
     }
     Cipher cipher{.mode = g.mode,
                   .direction = g.direction,
@@ -101,7 +101,7 @@ std::uint32_t run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
                   .data_units = g.data_units,
                   .beyond_caches = g.beyond_caches};
     if (g.mode != Mode::ecb) std::copy_n(g.iv.first, block_bytes, cipher.iv.begin());
-    return run_cipher(engine, ends.plan, cipher, source, sink).notes;
+    return run_cipher(engine, ends.plan, cipher, source, sink);
 }
 
 /// What is read and written of so long a message does not fit in the last cache, or in one processor's share of it
@@ -127,21 +127,18 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
     Plan& plan = ends.plan;
     // What a GPU may fail to do is not begun there if it could not be done again.
     if (chained && plan.replaceable) plan = Engine::replacement(plan);
-    Outcome outcome{plan.backend->name(), plan.devices.front()};
     // Cutting a message pays if the pieces run side by side, or if they are copied to a GPU and back.
     const bool on_cpu = plan.backend != &cuda_backend();
     const bool in_device = g.mode == Mode::gcm && ends.in.device >= 0 && ends.out.device >= 0;
     const bool one_lane = on_cpu && (plan.lanes == 1 || !is_parallel(g.mode, g.direction));
     g.direct = !chained && ends.in.direct && ends.out.direct;
     g.beyond_caches = g.input.first != g.output.first && bytes >= cached_bytes();
-    if (chained || (g.direct && (bytes <= plan.chunk_bytes || one_lane || in_device))) {
-        WorkerLane worker(engine, plan, 0, 0);
-        worker.run([&](Lane& lane) { lane.run(g); });
-        if (worker.device_failed()) outcome.notes |= WARPAES_NOTE_DEVICE_FAILED;
-    } else {
-        outcome.notes |= run_cut(engine, ends, g);
-    }
-    return outcome;
+    const bool at_once = chained || (g.direct && (bytes <= plan.chunk_bytes || one_lane || in_device));
+    if (!at_once) return run_cut(engine, ends, g);
+    WorkerLane worker(engine, plan, 0, 0);
+    worker.run([&](Lane& lane) { lane.run(g); });
+    const auto notes = worker.device_failed() ? std::uint32_t{WARPAES_NOTE_DEVICE_FAILED} : 0;
+    return {plan.backend->name(), plan.devices.front(), notes};
 }
 
 }  // namespace warpaes

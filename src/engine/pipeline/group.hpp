@@ -3,19 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "backend/group.hpp"
 #include "engine/engine.hpp"
 
 namespace warpaes {
-
-/// What ran it.
-struct Outcome {
-    std::string_view backend;
-    int device = -1;          ///< CUDA device number (the first, if there were several), or -1
-    std::uint32_t notes = 0;  ///< WARPAES_NOTE_DEVICE_FAILED
-};
 
 /// Runs a single message, or a stretch of one, under a key with a handle. `memory`: where the slower of input and
 /// output lies; with Memory::device, on `device`, at least one does. A message of GCM comes with the digest of its

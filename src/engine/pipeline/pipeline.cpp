@@ -146,7 +146,8 @@ Totals Pipeline::run() {
     sink_.on_wait({});
     if (error_) std::rethrow_exception(error_);
     reporter_.tell_the_end();
-    return {read_, written_, device_failed_ ? std::uint32_t{WARPAES_NOTE_DEVICE_FAILED} : 0};
+    const auto notes = device_failed_ ? std::uint32_t{WARPAES_NOTE_DEVICE_FAILED} : 0;
+    return {{plan_.backend->name(), plan_.devices.front(), notes}, read_, written_};
 }
 
 void Pipeline::work(unsigned worker) noexcept {

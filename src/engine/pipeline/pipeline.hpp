@@ -20,10 +20,9 @@ namespace warpaes {
 /// Bytes read so far and their total (Engine::unknown_length for a stream); false cancels. One thread at a time.
 using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
-struct Totals {
+struct Totals : Outcome {
     std::uint64_t bytes_read = 0;
     std::uint64_t bytes_written = 0;
-    std::uint32_t notes = 0;  ///< WARPAES_NOTE_DEVICE_FAILED
 };
 
 /// Runs until the source is exhausted. The first failure of any worker stops all and is thrown here; a progress
