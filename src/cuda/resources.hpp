@@ -32,87 +32,73 @@ private:
     bool changed_ = false;
 };
 
-/// Device memory that grows on demand and is overwritten before it goes.
-class DeviceBuffer {
+/// Memory of one kind that grows on demand and is overwritten before it goes.
+template <typename Kind>
+class GrowingBuffer {
 public:
-    DeviceBuffer() = default;
-    DeviceBuffer(const DeviceBuffer&) = delete;
-    DeviceBuffer& operator=(const DeviceBuffer&) = delete;
-    ~DeviceBuffer() { release(); }
+    GrowingBuffer() = default;
+    GrowingBuffer(const GrowingBuffer&) = delete;
+    GrowingBuffer& operator=(const GrowingBuffer&) = delete;
+    ~GrowingBuffer() { release(); }
 
     std::uint8_t* get() const noexcept { return pointer_; }
+    /// Contents are undefined if it grows.
     std::uint8_t* reserve(std::size_t bytes) {
         if (bytes > size_) {
             // What has grown once may grow again.
-            const std::size_t wanted = size_ == 0 ? bytes : bytes + bytes / 8;
+            const std::size_t wanted = size_ == 0 ? std::max(bytes, Kind::least) : bytes + bytes / 8;
             release();
-            check(cudaMalloc(reinterpret_cast<void**>(&pointer_), wanted), "allocating device memory");
+            check(Kind::allocate(reinterpret_cast<void**>(&pointer_), wanted), Kind::allocating);
             size_ = wanted;
         }
         used_ = std::max(used_, bytes);
         return pointer_;
     }
 
-    void wipe(cudaStream_t stream) noexcept {
-        if (used_ != 0) try_to(cudaMemsetAsync(pointer_, 0, used_, stream));
-        used_ = 0;
-    }
-
-    void release() noexcept {
-        if (pointer_ == nullptr) return;
-        try_to(cudaMemset(pointer_, 0, used_));
-        try_to(cudaFree(pointer_));
-        pointer_ = nullptr;
-        size_ = used_ = 0;
-    }
-
-private:
-    std::uint8_t* pointer_ = nullptr;
-    std::size_t size_ = 0;
-    std::size_t used_ = 0;
-};
-
-/// Page-locked memory on the way to the device or from it that grows on demand and is overwritten before it goes.
-class PageLockedBuffer {
-public:
-    PageLockedBuffer() = default;
-    PageLockedBuffer(const PageLockedBuffer&) = delete;
-    PageLockedBuffer& operator=(const PageLockedBuffer&) = delete;
-    ~PageLockedBuffer() { release(); }
-
-    std::uint8_t* get() const noexcept { return pointer_; }
-    /// Contents are undefined if it grows.
-    std::uint8_t* reserve(std::size_t bytes) {
-        if (bytes > size_) {
-            const std::size_t rounded = size_ == 0 ? std::max(bytes, least) : bytes + bytes / 8;
-            release();
-            check(cudaHostAlloc(reinterpret_cast<void**>(&pointer_), rounded, cudaHostAllocPortable),
-                  "allocating page-locked memory");
-            size_ = rounded;
-        }
-        used_ = std::max(used_, bytes);
-        return pointer_;
-    }
-
-    void wipe() noexcept {
-        if (used_ != 0) warpaes::wipe({pointer_, used_});
+    /// Of device memory: `where` is the stream in whose order it is done.
+    template <typename... Where>
+    void wipe(Where... where) noexcept {
+        if (used_ != 0) Kind::clear(pointer_, used_, where...);
         used_ = 0;
     }
 
     void release() noexcept {
         if (pointer_ == nullptr) return;
         wipe();
-        try_to(cudaFreeHost(pointer_));
+        Kind::free(pointer_);
         pointer_ = nullptr;
         size_ = 0;
     }
 
 private:
-    static constexpr std::size_t least = 4096;
     std::uint8_t* pointer_ = nullptr;
     std::size_t size_ = 0;
     std::size_t used_ = 0;
 };
+
+struct OnDevice {
+    static constexpr const char* allocating = "allocating device memory";
+    static constexpr std::size_t least = 0;
+    static cudaError_t allocate(void** pointer, std::size_t bytes) { return cudaMalloc(pointer, bytes); }
+    static void clear(void* pointer, std::size_t bytes) noexcept { try_to(cudaMemset(pointer, 0, bytes)); }
+    static void clear(void* pointer, std::size_t bytes, cudaStream_t stream) noexcept {
+        try_to(cudaMemsetAsync(pointer, 0, bytes, stream));
+    }
+    static void free(void* pointer) noexcept { try_to(cudaFree(pointer)); }
+};
+using DeviceBuffer = GrowingBuffer<OnDevice>;
+
+/// On the way to the device or from it.
+struct PageLocked {
+    static constexpr const char* allocating = "allocating page-locked memory";
+    static constexpr std::size_t least = 4096;
+    static cudaError_t allocate(void** pointer, std::size_t bytes) {
+        return cudaHostAlloc(pointer, bytes, cudaHostAllocPortable);
+    }
+    static void clear(std::uint8_t* pointer, std::size_t bytes) noexcept { warpaes::wipe({pointer, bytes}); }
+    static void free(void* pointer) noexcept { try_to(cudaFreeHost(pointer)); }
+};
+using PageLockedBuffer = GrowingBuffer<PageLocked>;
 
 class Stream {
 public:
