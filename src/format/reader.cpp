@@ -65,20 +65,6 @@ void read_whole(Source& source, std::uint64_t offset, std::span<std::uint8_t> bu
 
 }  // namespace
 
-/// The caller's buffer.
-struct SegmentReader::Output {
-    std::uint8_t* data;
-    MemoryPlace place;
-
-    explicit Output(std::uint8_t* output) : data(output), place(cuda_backend().place(output)) {}
-    [[nodiscard]] int device() const noexcept { return device_of(place); }
-    [[nodiscard]] Output behind(std::uint64_t bytes) const {
-        Output rest = *this;
-        rest.data += bytes;
-        return rest;
-    }
-};
-
 /// The end of the file, read once for all keys that agree on where the last segment begins.
 class SegmentReader::Tail {
 public:
@@ -136,7 +122,7 @@ std::uint64_t SegmentReader::read(std::uint64_t offset, std::uint8_t* output, st
     length = std::min(length, size_ - offset);
     if (length == 0) return 0;
     check_overlap(output, length);
-    const Output out(output);
+    const Located out(output);
     try {
         // Lanes know nothing of what the caller has enqueued on the default stream.
         if (out.device() >= 0) cuda_backend().synchronize(out.device(), nullptr);
@@ -148,12 +134,12 @@ std::uint64_t SegmentReader::read(std::uint64_t offset, std::uint8_t* output, st
     return length;
 }
 
-void SegmentReader::fill(std::uint64_t offset, const Output& output, std::uint64_t length) {
+void SegmentReader::fill(std::uint64_t offset, const Located& output, std::uint64_t length) {
     const SegmentLayout& layout = cipher_->layout();
     const std::uint64_t end = offset + length;
     std::uint64_t at = offset;
     while (at < end) {
-        const Output rest = output.behind(at - offset);
+        const Located rest = output.behind(at - offset);
         const std::uint64_t segment = layout.segment_at(at), begin = layout.text_offset(segment);
         if (at == begin && end >= text_end(segment)) {
             const std::uint64_t behind = end == size_ ? layout.segment_at(end - 1) + 1 : layout.segment_at(end);
@@ -173,7 +159,7 @@ void SegmentReader::fill(std::uint64_t offset, const Output& output, std::uint64
     }
 }
 
-void SegmentReader::open(const SegmentRange& range, const Output& output) {
+void SegmentReader::open(const SegmentRange& range, const Located& output) {
     const SegmentLayout& layout = cipher_->layout();
     const std::uint64_t at = layout.file_offset(range.first), bytes = sealed_bytes(layout, range);
     const std::uint8_t* memory = source_->data();
@@ -198,7 +184,7 @@ SegmentCache::Text SegmentReader::text_of(std::uint64_t segment) {
     if (SegmentCache::Text text = cache_.find(segment)) return text;
     const SegmentRange one = cipher_->layout().range(segment, 1, size_);
     auto text = std::make_shared<SecretBuffer>(static_cast<std::size_t>(text_bytes(cipher_->layout(), one)));
-    open(one, Output(text->data()));
+    open(one, Located(text->data()));
     cache_.keep(segment, text);
     return text;
 }

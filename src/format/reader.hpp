@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "base/secret.hpp"
-#include "engine/engine.hpp"
-#include "engine/pipeline/stream.hpp"
+#include "engine/pipeline/memory.hpp"
 #include "format/segment_cipher.hpp"
 
 namespace warpaes {
@@ -53,13 +52,12 @@ public:
     std::uint64_t read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length);
 
 private:
-    struct Output;
     class Tail;
 
     void try_key(const StreamKey& key, std::span<const std::uint8_t> aad, std::span<const std::uint8_t> header,
                  Tail& tail);
-    void fill(std::uint64_t offset, const Output& output, std::uint64_t length);
-    void open(const SegmentRange& range, const Output& output);
+    void fill(std::uint64_t offset, const Located& output, std::uint64_t length);
+    void open(const SegmentRange& range, const Located& output);
     [[nodiscard]] SegmentCache::Text text_of(std::uint64_t segment);
     [[nodiscard]] std::uint64_t text_end(std::uint64_t segment) const noexcept;
     void check_overlap(const std::uint8_t* output, std::uint64_t length) const;

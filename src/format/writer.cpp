@@ -17,15 +17,6 @@ constexpr std::uint64_t most_pending_bytes = std::uint64_t{32} << 20;
 
 }  // namespace
 
-/// What the caller gives, or has given.
-struct SegmentWriter::Input {
-    const std::uint8_t* data;
-    MemoryPlace place;
-
-    explicit Input(const std::uint8_t* input) : data(input), place(cuda_backend().place(input)) {}
-    [[nodiscard]] int device() const noexcept { return device_of(place); }
-};
-
 SegmentWriter::SegmentWriter(Engine& engine, std::unique_ptr<Sink> sink, std::function<void()> commit,
                              const StreamKey& key, std::span<const std::uint8_t> aad)
     : engine_(engine),
@@ -56,11 +47,11 @@ void SegmentWriter::write(const std::uint8_t* input, std::uint64_t length) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "length: no file has so many bytes");
     }
     (void)cipher_->layout().segments_of(total_ + length);
-    if (length != 0) take(Input(input), length);
+    if (length != 0) take(Located(input), length);
     state_ = State::open;
 }
 
-void SegmentWriter::take(Input input, std::uint64_t length) {
+void SegmentWriter::take(Located input, std::uint64_t length) {
     // Lanes know nothing of what the caller has enqueued on the default stream.
     if (input.device() >= 0) cuda_backend().synchronize(input.device(), nullptr);
     const SegmentLayout& layout = cipher_->layout();
@@ -96,7 +87,7 @@ std::uint64_t SegmentWriter::room_from(std::uint64_t segment) const noexcept {
     return layout.text_offset(segment + pending_segments_) - layout.text_offset(segment);
 }
 
-void SegmentWriter::seal(const Input& input, std::uint64_t bytes, bool ends) {
+void SegmentWriter::seal(const Located& input, std::uint64_t bytes, bool ends) {
     const SegmentLayout& layout = cipher_->layout();
     Plan plan = plan_segments(engine_, format_, Direction::encrypt, bytes,
                               input.device() >= 0 ? Memory::device : Memory::pageable);
@@ -110,7 +101,7 @@ void SegmentWriter::seal(const Input& input, std::uint64_t bytes, bool ends) {
 }
 
 void SegmentWriter::seal_pending(bool ends) {
-    seal(Input(pending_.get()), pending_bytes_, ends);
+    seal(Located(pending_.get()), pending_bytes_, ends);
     pending_bytes_ = 0;
 }
 

@@ -6,8 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "engine/engine.hpp"
-#include "engine/pipeline/stream.hpp"
+#include "engine/pipeline/memory.hpp"
 #include "format/segment_cipher.hpp"
 
 namespace warpaes {
@@ -28,12 +27,11 @@ public:
 
 private:
     enum class State { open, failed, finished };
-    struct Input;
 
     void begin_step();
-    void take(Input input, std::uint64_t length);
+    void take(Located input, std::uint64_t length);
     [[nodiscard]] std::uint64_t room_from(std::uint64_t segment) const noexcept;
-    void seal(const Input& input, std::uint64_t bytes, bool ends);
+    void seal(const Located& input, std::uint64_t bytes, bool ends);
     void seal_pending(bool ends);
 
     Engine& engine_;

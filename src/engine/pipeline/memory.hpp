@@ -19,6 +19,23 @@ void clear_memory(void* memory, std::size_t bytes, int device);
 /// The same when work has failed, which may have taken the device and its memory with it.
 void clear_after_failure(void* memory, std::size_t bytes, int device) noexcept;
 
+/// A caller's memory, and where it lies.
+struct Located {
+    std::uint8_t* data;
+    MemoryPlace place;
+
+    /// What is only read, too.
+    explicit Located(const void* memory)
+        : data(const_cast<std::uint8_t*>(static_cast<const std::uint8_t*>(memory))),
+          place(cuda_backend().place(memory)) {}
+    [[nodiscard]] int device() const noexcept { return device_of(place); }
+    [[nodiscard]] Located behind(std::uint64_t bytes) const {
+        Located rest = *this;
+        rest.data += bytes;
+        return rest;
+    }
+};
+
 /// Whether the two have a byte in common.
 inline bool overlap(const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t b_bytes) {
     const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
