@@ -199,7 +199,10 @@ void check(const MessageRequest& r, MessageResult& result, bool may_wait) {
     }
     check_flags(r);
     check_data_length(r);
-    if (r.mode == Mode::xts || r.tweak_key != nullptr || (r.data_unit_length | r.data_unit_step) != 0) check_xts(r);
+    if (r.mode == Mode::xts || r.tweak_key != nullptr || (r.data_unit_length | r.data_unit_step) != 0) {
+        check_xts(r.mode, r.key, r.tweak_key, {r.data_unit_length, r.data_unit_step}, r.input_length);
+        if (r.range) check_xts_range(r);
+    }
     result.output_length = output_length(r);
     const auto bytes_of = [&](std::uint64_t length) {
         return r.length_in_bits ? length / 8 + (length % 8 != 0) : length;

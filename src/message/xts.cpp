@@ -35,12 +35,16 @@ void check_xts_step(std::uint64_t step) {
                 "data_unit_step: must be at most 2^20, or 0 for 1, got " + std::to_string(step));
 }
 
-namespace {
-
-void check_lengths(const MessageRequest& r) {
-    const std::uint64_t unit = xts_units_of(r).bytes;
-    check_xts_step(r.data_unit_step);
-    if (r.data_unit_length != 0 && !is_xts_unit(unit)) {
+void check_xts(Mode mode, const ExpandedKey* key, const ExpandedKey* tweak_key, const DataUnits& given,
+               std::uint64_t length) {
+    if (mode != Mode::xts) {
+        if (tweak_key == nullptr && (given.bytes | given.step) == 0) return;
+        throw Error(WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len, data_unit_step: are for XTS");
+    }
+    check_xts_keys(*key, tweak_key);
+    check_xts_step(given.step);
+    const std::uint64_t unit = given_xts_units(given.bytes, given.step, length).bytes;
+    if (given.bytes != 0 && !is_xts_unit(unit)) {
         throw Error(WARPAES_ERROR_ARGUMENT,
                     "data_unit_len: must be 16 to 2^24 bytes, or 0 for one unit, got " + std::to_string(unit));
     }
@@ -49,27 +53,18 @@ void check_lengths(const MessageRequest& r) {
                                                    std::to_string(unit) +
                                                    "; data_unit_len cuts a message into several");
     }
-    if (!is_whole_units(r.input_length, unit)) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: leaves " + std::to_string(r.input_length % unit) +
+    if (!is_whole_units(length, unit)) {
+        throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: leaves " + std::to_string(length % unit) +
                                                    " bytes for the last data unit, which must have at least 16");
     }
-    if (!r.range) return;
-    const std::uint64_t end = r.range->offset + r.range->length;
+}
+
+void check_xts_range(const MessageRequest& r) {
+    const std::uint64_t unit = xts_units_of(r).bytes, end = r.range->offset + r.range->length;
     if (r.range->offset % unit != 0 || (end % unit != 0 && end != r.input_length)) {
         throw Error(WARPAES_ERROR_RANGE, "range: must be whole data units of " + std::to_string(unit) +
                                              " bytes; got bytes " + std::to_string(r.range->offset) + " + " +
                                              std::to_string(r.range->length));
-    }
-}
-
-}  // namespace
-
-void check_xts(const MessageRequest& r) {
-    if (r.mode == Mode::xts) {
-        check_xts_keys(*r.key, r.tweak_key);
-        check_lengths(r);
-    } else if (r.tweak_key != nullptr || (r.data_unit_length | r.data_unit_step) != 0) {
-        throw Error(WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len, data_unit_step: are for XTS");
     }
 }
 

@@ -5,9 +5,12 @@
 
 namespace warpaes {
 
-/// Throws Error{ARGUMENT, KEY_LENGTH, DATA_LENGTH, RANGE} if the keys, the data units and the range, which lies within
-/// the message, do not go together; for another mode Error{ARGUMENT} if there are fields of XTS.
-void check_xts(const MessageRequest& request);
+/// Throws Error{ARGUMENT, KEY_LENGTH, DATA_LENGTH} if the keys and the data units, as they are given, do not go
+/// together, or with a message of so many bytes; for another mode Error{ARGUMENT} if there is any of it.
+void check_xts(Mode mode, const ExpandedKey* key, const ExpandedKey* tweak_key, const DataUnits& given,
+               std::uint64_t length);
+/// Throws Error{RANGE} if the range, which lies within the message, is not of whole data units.
+void check_xts_range(const MessageRequest& request);
 
 /// Throws Error{ARGUMENT, KEY_LENGTH} unless they are two different keys of AES-128 or of AES-256.
 void check_xts_keys(const ExpandedKey& key, const ExpandedKey* tweak_key);

@@ -114,14 +114,16 @@ std::array<Strip, 2> writes_of(const MessageGroup& g) {
 
 EntryChecker::Checked EntryChecker::check(const warpaes_batch_entry& e) {
     const Mode mode = checked_mode(e.mode);
-    const Direction direction = checked_direction(e.direction);
+    (void)checked_direction(e.direction);
     check_count(e);
     check_iv_length(mode, e.iv_len, "iv_len");
     check_tag(e, mode);
     check_length(e, mode);
     check_keys(e, mode);
     if (mode == Mode::xts || e.tweak_key != nullptr || (e.data_unit_len | e.data_unit_step) != 0) {
-        check_tweak(e, mode, direction);
+        if (e.tweak_key != nullptr) check_alive(e.tweak_key, "tweak_key");
+        const auto key = [&](const warpaes_key* k) { return k != nullptr ? &request_.handles.key(k) : nullptr; };
+        check_xts(mode, key(e.key), key(e.tweak_key), {e.data_unit_len, e.data_unit_step}, e.length);
     }
     if (e.count == 0) return {group_of(request_, e), -1};
     check_ranges(e, mode);
@@ -155,23 +157,6 @@ void EntryChecker::check_keys(const warpaes_batch_entry& e, Mode mode) {
     } else if (rounds_for_key_bytes(e.key_len) == 0) {
         throw Error(WARPAES_ERROR_KEY_LENGTH, "key_len: must be 16, 24 or 32 bytes, got " + to_string(e.key_len));
     }
-}
-
-void EntryChecker::check_tweak(const warpaes_batch_entry& e, Mode mode, Direction direction) {
-    if (e.tweak_key != nullptr) check_alive(e.tweak_key, "tweak_key");
-    // What XTS takes of keys and data units is known in one place.
-    check_xts({.mode = mode,
-               .direction = direction,
-               .key = e.key != nullptr ? &request_.handles.key(e.key) : nullptr,
-               .iv = {},
-               .input = nullptr,
-               .input_length = e.length,
-               .output = nullptr,
-               .output_capacity = 0,
-               .range = std::nullopt,
-               .tweak_key = e.tweak_key != nullptr ? &request_.handles.key(e.tweak_key) : nullptr,
-               .data_unit_length = e.data_unit_len,
-               .data_unit_step = e.data_unit_step});
 }
 
 void EntryChecker::check_ranges(const warpaes_batch_entry& e, Mode mode) const {

@@ -72,7 +72,6 @@ public:
 
 private:
     void check_keys(const warpaes_batch_entry& e, Mode mode);
-    void check_tweak(const warpaes_batch_entry& e, Mode mode, Direction direction);
     void check_ranges(const warpaes_batch_entry& e, Mode mode) const;
     void check_overlaps(const MessageGroup& g) const;
     void place(Checked& checked);
