@@ -83,28 +83,18 @@ public:
     void append(const Keyset& other) { check(warpaes_keyset_append(get(), other.get())); }
     /// As Tink's JSON, with the secret keys: the string is the caller's to keep and to wipe.
     [[nodiscard]] std::string to_json() const {
-        std::size_t length = 0;
-        const warpaes_status status = warpaes_keyset_write(get(), nullptr, 0, &length);
-        if (status != WARPAES_ERROR_BUFFER_TOO_SMALL) check(status);
-        std::string json(length, '\0');
-        check(warpaes_keyset_write(get(), json.data(), json.size(), &length));
-        return json;
+        return text_of([&](std::string& json, std::size_t& length) {
+            return warpaes_keyset_write(get(), json.data(), json.size(), &length);
+        });
     }
 
     /// As Tink's JSON, encrypted under a passphrase whose every guess takes a second, or as much as `cost` says.
     [[nodiscard]] std::string wrap(std::string_view passphrase) const { return wrap(passphrase, scrypt_cost(1)); }
     [[nodiscard]] std::string wrap(std::string_view passphrase, const warpaes_scrypt& cost) const {
-        const auto into = [&](std::string& json, std::size_t& length) {
+        return text_of([&](std::string& json, std::size_t& length) {
             return warpaes_keyset_wrap(get(), passphrase.data(), passphrase.size(), &cost, json.data(), json.size(),
                                        &length);
-        };
-        std::string json;
-        std::size_t length = 0;
-        const warpaes_status status = into(json, length);
-        if (status != WARPAES_ERROR_BUFFER_TOO_SMALL) check(status);
-        json.resize(length);
-        check(into(json, length));
-        return json;
+        });
     }
     /// What takes about so long on this machine.
     [[nodiscard]] static warpaes_scrypt scrypt_cost(double seconds) {
@@ -117,6 +107,17 @@ public:
 
 private:
     explicit Keyset(warpaes_keyset* keyset) : handle_(keyset) {}
+    /// What `into(text, length)` writes, which says first how long it is.
+    template <typename Into>
+    static std::string text_of(const Into& into) {
+        std::string text;
+        std::size_t length = 0;
+        const warpaes_status status = into(text, length);
+        if (status != WARPAES_ERROR_BUFFER_TOO_SMALL) check(status);
+        text.resize(length);
+        check(into(text, length));
+        return text;
+    }
     detail::Handle<warpaes_keyset, warpaes_keyset_destroy> handle_;
 };
 
