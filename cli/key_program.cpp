@@ -21,11 +21,17 @@ namespace {
 /// The shell's statuses for what is not there, and for what is there and no program.
 constexpr int not_executable = 126, not_found = 127;
 
-/// The first word, and that more follow. Arguments may be what nobody else should read.
+/// The first word, and that more follow. Arguments may be what nobody else should read, and so may what variables are
+/// set to for the program.
 std::string shown(std::string_view command) {
-    const std::string_view text = trimmed(command);
-    const std::size_t end = text.find_first_of(" \t\r\n;|&");
-    const std::string_view word = text.substr(0, end);
+    std::string_view text = trimmed(command), word;
+    for (;;) {
+        word = text.substr(0, text.find_first_of(" \t\r\n;|&"));
+        const std::string_view rest = trimmed(text.substr(word.size()));
+        if (word.find('=') == std::string_view::npos || rest.empty()) break;
+        text = rest;
+    }
+    if (word.find('=') != std::string_view::npos) return "…";
     const char* more = word.size() < text.size() ? " …" : "";
     return fmt::format("{}{}", looks_like_key(word) ? "…" : word, more);
 }

@@ -213,7 +213,7 @@ def parse_header(line: bytes) -> Header:
         )
         if not good or not isinstance(header.key_size, int) or isinstance(header.key_size, bool):
             raise KeyError
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise exceptions.FormatError(f"not the line of JSON that says which QKD key a file has ({FORMAT})") from None
     return header
 
@@ -234,6 +234,15 @@ def _copy(source: IO[bytes] | Any, target: Any) -> None:
         target.write(piece)
 
 
+def _sync_folder(folder: pathlib.Path) -> None:
+    """A key is handed out once: the file that it was for is still there after a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 @contextlib.contextmanager
 def _new_file(path: pathlib.Path, content: bytes) -> Iterator[None]:
     """A file that stays only if the block succeeds."""
@@ -243,6 +252,7 @@ def _new_file(path: pathlib.Path, content: bytes) -> Iterator[None]:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        _sync_folder(path.absolute().parent)
         yield
     except BaseException:
         path.unlink()
@@ -369,6 +379,7 @@ def _appearing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         os.link(temporary, target)
+        _sync_folder(target.parent)
     finally:
         temporary.unlink()
 

@@ -57,6 +57,7 @@ class KeyProgram(KeyedTest):
         for command, words in (
             ("exec:cat keyset; exit 3", "-k exec: 'cat …'|exit status 3|nothing of it was taken"),
             ("exec:false", "'false'|exit status 1"),
+            ("exec:TOKEN=secret A=b false x", "-k exec: 'false …'|exit status 1"),
             ("exec:cat keyset; kill -9 $$", "ended by signal 9"),
             ("exec:no-such-program of mine", "exit status 127|was not found"),
             ("exec:./notes", "exit status 126|may not be executed"),
@@ -66,6 +67,7 @@ class KeyProgram(KeyedTest):
     def test_what_is_printed_has_to_be_keys(self):
         for command, words in (
             ("exec:true", "'true'|printed nothing"),
+            ("exec:TOKEN=secret", "-k exec: '…'|printed nothing"),
             ("exec:echo", "printed nothing"),
             ("exec:echo hello", "'echo …'|neither a keyset"),
             ("exec:head -c 2000000 /dev/zero", "longer than"),

@@ -147,7 +147,16 @@ class Local(Sources):
 
     def test_files_that_are_no_keys(self) -> None:
         self.fails(UnavailableError, "No such file", lambda: keysources.from_url("file:no").wrap(DATA_KEY))
-        for content in (b"", b"{}", b"[]", b"7", b"\xff", b'{"primaryKeyId":1,"key":[]}', b'{"encryptedKeyset":""}'):
+        for content in (
+            b"",
+            b"{}",
+            b"[]",
+            b"7",
+            b"\xff",
+            b'{"primaryKeyId":1,"key":[]}',
+            b'{"encryptedKeyset":""}',
+            b"[" * 9999,
+        ):
             self.fails(KeysetError, "new-kek", lambda: self.source(content).wrap(DATA_KEY))  # noqa: B023
 
     def test_rotation(self) -> None:
@@ -192,7 +201,7 @@ class Local(Sources):
 
     def test_keysets_that_are_none(self) -> None:
         source = self.source(keysources.generate_kek())
-        for text in (b"", b"{}", b"[]", b'{"encryptedKeyset":"%"}', b'{"encryptedKeyset":7}'):
+        for text in (b"", b"{}", b"[]", b'{"encryptedKeyset":"%"}', b'{"encryptedKeyset":7}', b"[" * 9999):
             self.fails(KeysetError, "encrypted keyset", lambda: keysources.read_keyset(text, source))  # noqa: B023
         for message in MALFORMED.split():
             sealed = base64.b64encode(source.wrap(bytes.fromhex(message))).decode()

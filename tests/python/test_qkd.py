@@ -303,7 +303,8 @@ class Files(Sites):
         good = qkd.sidecar_of(self.sealed).read_bytes()
         parsed = json.loads(good)
         for line in (b"", b"{}\n", b"[]\n", b"7\n", good[:-1], good.replace(b"qkd-1", b"qkd-2"), b"\xff\n",
-                     b" " * 5000 + good, *(json.dumps(parsed | change).encode() + b"\n" for change in (
+                     b" " * 5000 + good, b"[" * 4000 + b"\n",
+                     *(json.dumps(parsed | change).encode() + b"\n" for change in (
                          {"key_id": ""}, {"key_id": 7}, {"key_size": "256"}, {"key_size": True}, {"more": 1},
                          {"template": "AES128_GCM_HKDF_4KB"}))):  # fmt: skip
             qkd.sidecar_of(self.sealed).write_bytes(line)

@@ -90,7 +90,7 @@ class Client:
             raise BadAnswerError(f"{self._name}: the answer is cut off after {len(content)} bytes")
         try:
             return answer.status, json.loads(content) if content.strip() else None
-        except ValueError:
+        except (ValueError, RecursionError):
             if answer.status >= 400:  # a proxy's page
                 return answer.status, None
             raise BadAnswerError(f"{self._name}: the answer is not JSON") from None

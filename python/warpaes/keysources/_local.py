@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-import os
 import re
 import secrets
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from typing import Any
 from .. import aead, files
 from .._native import Keyset
 from ..exceptions import FormatError, InvalidTag, InvalidUnwrap, KeysetError
-from ._program import MOST_OUTPUT, environment_without_keyset, run_program
+from ._program import MOST_OUTPUT, environment_without_keyset, program_name, run_program
 from ._source import KeySource, UnavailableError, check_length
 from ._tink import fields
 
@@ -109,7 +108,7 @@ def _from_keyset(text: bytes) -> _Keks | StreamingKeys:
             else:
                 found.append(entry)
         primary_url = next(key["keyData"]["typeUrl"] for key in parsed["key"] if key["keyId"] == primary)
-    except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, StopIteration) as error:
         if isinstance(error, KeysetError):
             raise
         raise KeysetError("is neither a keyset in Tink's JSON nor a key in hexadecimal") from None
@@ -126,6 +125,14 @@ def _read(name: str, content: bytes) -> _Keks | StreamingKeys:
         return _from_keyset(text)
     except (KeysetError, ValueError) as error:
         raise KeysetError(f"{name}: {error}; `python -m warpaes.keysources new-kek` makes one") from None
+
+
+def wraps_keys(content: bytes) -> bool:
+    """Say whether this is a key that only wraps keys: a keyset of Tink's AEAD or a raw key, and no keyset for files."""
+    try:
+        return isinstance(_read("", content), _Keks)
+    except KeysetError:
+        return False
 
 
 class LocalSource(KeySource):
@@ -179,7 +186,7 @@ def program_source(command: str) -> LocalSource:
     """Return a source whose key a program prints; run by the shell, once."""
     if not command.strip():
         raise ValueError("exec: is followed by no command")
-    name = f"exec:{os.path.basename(command.split()[0])}"  # arguments may be what nobody else should read
+    name = program_name(command)
 
     def read() -> bytes:
         return run_program(name, command, environment=environment_without_keyset())

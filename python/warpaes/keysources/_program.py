@@ -56,6 +56,12 @@ def run_program(
     return output
 
 
+def program_name(command: str) -> str:
+    """Return what of a command may stand in messages and manifests: its program, as in `NAME=SECRET program SECRET`."""
+    words = (word for word in command.split() if "=" not in word)
+    return f"exec:{os.path.basename(next(words, 'program'))}"
+
+
 def environment_without_keyset() -> dict[str, str]:
     """Ours, but for what could make a program that is asked for a keyset ask for it again."""
     return {key: value for key, value in os.environ.items() if key != "WARPAES_KEYSET"}

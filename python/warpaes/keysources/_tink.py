@@ -141,7 +141,7 @@ def read_keyset(text: bytes | str, source: KeySource, associated_data: bytes = b
     try:
         wrapped = json.loads(text)
         sealed = base64.b64decode(wrapped["encryptedKeyset"], validate=True)
-    except (ValueError, KeyError, TypeError, binascii.Error):
+    except (ValueError, KeyError, TypeError, RecursionError, binascii.Error):
         raise KeysetError("not an encrypted keyset in Tink's JSON") from None
     if "keyEncryptionKey" in wrapped:
         raise KeysetError("the keyset is under a passphrase, and not under a key source: `warpaes -k` opens it")
