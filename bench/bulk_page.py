@@ -6,6 +6,8 @@ from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/bulk.md"
+#: How many programs may have waited for a core, of each, while it was measured.
+QUIET = 0.5
 
 
 def figures(record: dict) -> str:
@@ -21,8 +23,6 @@ def figures(record: dict) -> str:
          f"{row['memory'] / (1 << 20):.0f} MiB"]
         for row in record["large"]
     ]  # fmt: skip
-    workers = record["workers"]
-    one, two = (number(workers["bytes"] / workers[name] / 1e9) for name in ("seconds_1", "seconds_2"))
     host, versions = record["host"], ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     return "\n\n".join(
         [
@@ -31,8 +31,7 @@ def figures(record: dict) -> str:
             table(header, lines),
             "One large object, and the most memory that the process had, Python and its libraries included:",
             table(["", "bytes", "", "memory"], large),
-            f"{human_bytes(workers['bytes'])} in 16 files: one worker {one} GB/s, with "
-            f"{workers['memory_1'] / (1 << 20):.0f} MiB of memory, two {two} GB/s.",
+            scaling(record["workers"]),
             f"*{host['cpu']}, {host['cores']} cores, which the object store (tools/bench_s3.py) shares; Python "
             f"{record['python']}, {versions}; {record['date'][:10]}, {commit_of(record)}. Whole commands, with their "
             "start.*",
@@ -40,8 +39,29 @@ def figures(record: dict) -> str:
     )
 
 
+def scaling(workers: dict) -> str:
+    """N workers beside N times one; the first records have one and two, on all cores, and on a disk."""
+    if "runs" not in workers:
+        one, two = (number(workers["bytes"] / workers[name] / 1e9) for name in ("seconds_1", "seconds_2"))
+        return (
+            f"{human_bytes(workers['bytes'])} in 16 files: one worker {one} GB/s, with "
+            f"{workers['memory_1'] / (1 << 20):.0f} MiB of memory, two {two} GB/s."
+        )
+    first = workers["runs"][0]
+    rows = [
+        [run["workers"], f"{number(workers['bytes'] / run['seconds'] / 1e9)} GB/s", f"{run['cpu']:.1f} s",
+         f"{first['seconds'] / run['seconds'] / run['workers']:.2f}"]
+        for run in workers["runs"]
+    ]  # fmt: skip
+    header = ["workers, each with a core", "", "processor time", "of so many times one"]
+    return f"{human_bytes(workers['bytes'])} in files in {workers['where']}:\n\n{table(header, rows)}"
+
+
 def render(page: str) -> dict[str, str]:
     folder = RESULTS / "bulk"
-    records = sorted(read(folder) if folder.exists() else [], key=lambda record: record["date"])
+    # Of a machine that others were using only if there is no other; the first records do not say.
+    records = sorted(
+        read(folder) if folder.exists() else [], key=lambda record: (record.get("busy", 0) < QUIET, record["date"])
+    )
     none = "There is no record yet: `make bulk-bench` measures the machine it runs on."
     return {PAGE: with_figures(page, figures(records[-1]) if records else none)}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes docs/performance.md, docs/lab-profile.md, the plots, the lab's pages and the figures of README.md,
-docs/planner.md, docs/python.md, docs/bulk.md, docs/comparison.md and docs/lab.md from bench/results.
+docs/planner.md, docs/python.md, docs/bulk.md, docs/scale.md, docs/comparison.md and docs/lab.md from bench/results.
 
 report.py          writes them
 report.py --check  fails if they are not what the records say
@@ -20,6 +20,7 @@ import planner
 import plots
 import provider_page
 import python_page
+import scale_page
 from batches import batches_section, gpus_section, kernels_section
 from records import ROOT, limit, load, operations, order, rate, rows_of
 from text import commit_of, gpu_of, human_bytes, machine, number, operation, slug, stamp, table, with_figures
@@ -402,6 +403,7 @@ def everything() -> dict[str, str]:
     files = render(records, (ROOT / "README.md").read_text(), said, first) | compared
     files |= python_page.render((ROOT / python_page.PAGE).read_text())
     files |= bulk_page.render((ROOT / bulk_page.PAGE).read_text())
+    files |= scale_page.render((ROOT / scale_page.PAGE).read_text())
     files |= provider_page.render((ROOT / provider_page.PAGE).read_text())
     files |= planner.render(planner.load(), (ROOT / "docs/planner.md").read_text())
     none = "There is no record yet: `warpaes lab run` makes one of the machine it runs on."

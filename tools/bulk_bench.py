@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Measures warpaes bulk: many small objects beside a loop of pyca/cryptography and boto3, one large object and the
-memory that it takes, and two workers beside one. Prints the table; the record goes to bench/results/bulk.
+memory that it takes, and N workers on N cores beside one on one; with processor times, for tools/scale_model.py. Prints
+the table; the record goes to bench/results/bulk.
 
     PYTHONPATH=build/default/python .venv/tests/bin/python3 tools/bulk_bench.py [--objects N] [--large SIZE]
 """
@@ -11,6 +12,7 @@ import argparse
 import contextlib
 import importlib.metadata
 import json
+import multiprocessing
 import os
 import resource
 import shutil
@@ -20,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
@@ -27,16 +30,31 @@ sys.path.append(str(Path(__file__).resolve().parent))
 import boto3
 import bulk_page
 import warpaes
+import warpaes.aead
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from recording import ROOT, file_for, processor, rounded, stamp
 from warpaes.bulk.cli import size
 
-SMALL = 4096
+SMALL, THREADS = 4096, 64
+
+
+class Store:
+    def __init__(self, url: str, process: int) -> None:
+        self.url, self._process = url, process
+
+    def cpu(self) -> float:
+        """Processor seconds that it has taken since it was asked last."""
+        fields = Path(f"/proc/{self._process}/stat").read_text().rpartition(")")[2].split()
+        taken = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        taken, self._before = taken - self._before, taken
+        return taken
+
+    _before = 0.0
 
 
 @contextlib.contextmanager
-def store(folder: Path, latency: float) -> Iterator[str]:
-    """An object store in a process of its own, and its URL."""
+def store(folder: Path, latency: float) -> Iterator[Store]:
+    """An object store in a process of its own."""
     folder.mkdir()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -48,30 +66,125 @@ def store(folder: Path, latency: float) -> Iterator[str]:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
                 break
             time.sleep(0.05)
-        yield f"http://127.0.0.1:{port}"
+        yield Store(f"http://127.0.0.1:{port}", server.pid)
     finally:
         server.kill()
         server.wait()
         shutil.rmtree(folder)
 
 
-def bulk(*arguments: str) -> tuple[float, int]:
-    """Seconds of the whole command, from its start, and the most memory that it had."""
+def bulk(*arguments: str, cores: int = 0) -> tuple[float, int, float]:
+    """Seconds of the whole command, from its start, the most memory that it had, and its processor seconds.
+
+    `cores`: on how many it may run; 0: on all.
+    """
     begin = time.perf_counter()
     command = [sys.executable, "-B", "-m", "warpaes", "bulk", *arguments, "-q", "--json"]
+    if cores:
+        command = ["taskset", "-c", ",".join(map(str, sorted(os.sched_getaffinity(0))[:cores])), *command]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     report = json.loads(process.stdout.read())
     _, status, usage = os.wait4(process.pid, 0)
     assert status == 0 and report["errors"] == 0, report
-    return time.perf_counter() - begin, usage.ru_maxrss << 10
+    return time.perf_counter() - begin, usage.ru_maxrss << 10, usage.ru_utime + usage.ru_stime
+
+
+def start(key: Path, folder: Path) -> dict:
+    """A command with one object, which is next to nothing: what every command takes."""
+    with store(folder / "store", 0) as there:
+        source = folder / "source"
+        source.mkdir()
+        (source / "one").write_bytes(b"1")
+        taken = [
+            bulk("encrypt", "-k", str(key), "--endpoint-url", there.url, str(source), f"s3://bench/{i}")
+            for i in range(3)
+        ]
+        shutil.rmtree(source)
+        return {"seconds": min(each[0] for each in taken), "cpu": min(each[2] for each in taken)}
+
+
+def driver(rows: int = 20_000) -> float:
+    """Processor seconds that the driver takes for a row, with workers that do nothing."""
+    from warpaes.bulk import dispatch, manifest, pool, progress, worker
+
+    class Nothing(pool.Pool):
+        size = 4
+
+        def __init__(self) -> None:
+            self.given: list[tuple[int, list[tuple[int, dict]]]] = []
+
+        def submit(self, slot: int, tasks: list) -> None:
+            result = {"key_id": "1", "sha256": "0" * 64, "out_size": 1, "out_version": "1", "adopted": False}
+            self.given.append((slot, [(task[0], dict(result)) for task in tasks]))
+
+        def poll(self, timeout: float) -> list:
+            given, self.given = self.given, []
+            return given
+
+        def close(self) -> None:
+            pass
+
+    told = progress.Progress("encrypt", "t", None, None)
+    there = [manifest.Row(f"object {i}", f"object {i}", 1, "1") for i in range(rows)]
+    begin = time.process_time()
+    whole = dispatch.Dispatcher(there, Nothing(), worker.Config("encrypt", "a", "b"), told, 5, None, lambda: None)
+    whole.run("encrypt", list(range(rows)), manifest.DONE, manifest.ERROR)
+    manifest.Manifest(manifest.Job("1", "encrypt", "a", "b"), there).to_bytes()
+    return (time.process_time() - begin) / rows
+
+
+def aes() -> float:
+    """Processor seconds of encrypting a byte in memory, as in a file."""
+    cipher, data, nonce = warpaes.aead.AESGCM(AESGCM.generate_key(256)), os.urandom(64 << 20), os.urandom(12)
+    cipher.encrypt(nonce, data, None)
+    begin = time.process_time()
+    for _ in range(4):
+        cipher.encrypt(nonce, data, None)
+    return (time.process_time() - begin) / 4 / len(data)
+
+
+def tls() -> float:
+    """Processor seconds of a byte that comes by TLS and goes by TLS, in memory."""
+    import datetime
+    import ssl
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    private, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    made = x509.CertificateBuilder(name, name, private.public_key(), 1, now, now + datetime.timedelta(days=1))
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(made.sign(private, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+        kinds = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        file.write(private.private_bytes(serialization.Encoding.PEM, *kinds))
+        file.flush()
+        server, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        server.load_cert_chain(file.name)
+    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [client.wrap_bio(back, there), server.wrap_bio(there, back, server_side=True)]
+    left = set(ends)
+    while left:
+        for end in list(left):
+            with contextlib.suppress(ssl.SSLWantReadError):
+                end.do_handshake()
+                left.discard(end)
+    piece, count, into = os.urandom(1 << 20), 256, bytearray(1 << 20)
+    begin = time.process_time()
+    for _ in range(count):
+        ends[0].write(piece)
+        got = 0
+        while got < len(piece):
+            got += ends[1].read(len(piece) - got, into)
+    return (time.process_time() - begin) / count / len(piece)
 
 
 def small(key: Path, folder: Path, objects: int, looped: int, latency: float) -> dict:
-    with store(folder / "store", latency) as url:
-        client = boto3.client("s3", endpoint_url=url)
-        from concurrent.futures import ThreadPoolExecutor
-
+    with store(folder / "store", latency) as there:
+        client = boto3.client("s3", endpoint_url=there.url)
         with ThreadPoolExecutor(16) as threads:
 
             def fill(i: int) -> None:
@@ -86,11 +199,15 @@ def small(key: Path, folder: Path, objects: int, looped: int, latency: float) ->
             client.put_object(Bucket="bench", Key=f"loop/{i:06}", Body=nonce + cipher.encrypt(nonce, data, None))
         theirs = (time.perf_counter() - begin) / looped
         rows = {"latency": latency, "objects": objects, "bytes": SMALL, "looped": looped, "loop_seconds": theirs}
+        rows["threads"] = THREADS
         for workers in (1, 2):
-            given = ["-k", str(key), "--endpoint-url", url, "--threads", "64", "--workers", str(workers)]
-            seconds, memory = bulk("encrypt", *given, "s3://bench/raw", f"s3://bench/sealed{workers}")
+            given = ["-k", str(key), "--endpoint-url", there.url, "--threads", str(THREADS), "--workers", str(workers)]
+            there.cpu()
+            seconds, memory, cpu = bulk("encrypt", *given, "s3://bench/raw", f"s3://bench/sealed{workers}")
             rows[f"seconds_{workers}"] = seconds / objects
             rows[f"memory_{workers}"] = memory
+            rows[f"cpu_{workers}"] = cpu
+            rows[f"store_cpu_{workers}"] = there.cpu()
         return rows
 
 
@@ -105,36 +222,53 @@ def large(key: Path, folder: Path, length: int) -> list[dict]:
         ("encrypt", source, folder / "sealed"),
         ("decrypt", folder / "sealed", folder / "out"),
     ):
-        seconds, memory = bulk(command, "-k", str(key), str(origin), str(target))
-        rows.append({"what": f"{command}, files", "bytes": length, "seconds": seconds, "memory": memory})
+        seconds, memory, cpu = bulk(command, "-k", str(key), str(origin), str(target))
+        row = {"what": f"{command}, files", "bytes": length, "seconds": seconds, "memory": memory, "cpu": cpu}
+        rows.append(row)
     shutil.rmtree(folder / "out")
     shutil.rmtree(folder / "sealed")
-    with store(folder / "store", 0) as url:
-        given = ["-k", str(key), "--endpoint-url", url]
-        seconds, memory = bulk("encrypt", *given, str(source), "s3://bench/sealed")
-        rows.append({"what": "encrypt, file to object store", "bytes": length, "seconds": seconds, "memory": memory})
-        seconds, memory = bulk("verify", *given, "s3://bench/sealed")
-        rows.append({"what": "verify, object store", "bytes": length, "seconds": seconds, "memory": memory})
-    shutil.rmtree(source)
+    with store(folder / "store", 0) as there:
+        given = ["-k", str(key), "--endpoint-url", there.url]
+
+        def run(what: str, *arguments: str) -> None:
+            there.cpu()
+            seconds, memory, cpu = bulk(*arguments, *given)
+            row = {"what": what, "bytes": length, "seconds": seconds, "memory": memory, "cpu": cpu}
+            rows.append(row | {"store_cpu": there.cpu()})
+
+        run("encrypt, file to object store", "encrypt", str(source), "s3://bench/sealed")
+        shutil.rmtree(source)
+        run("verify, object store", "verify", "s3://bench/sealed")
+        # What is encrypted is opened to another place first: a sealed dataset is not encrypted twice.
+        run("decrypt, object store to object store", "decrypt", "s3://bench/sealed", "s3://bench/plain")
+        for path in (folder / "store").glob("*sealed*"):
+            path.unlink()
+        run("encrypt, object store to object store", "encrypt", "s3://bench/plain", "s3://bench/again")
     return rows
 
 
 def workers(key: Path, folder: Path) -> dict:
-    """Sixteen files of 64 MiB by one worker and by two."""
-    source = folder / "source"
-    source.mkdir()
-    for i in range(16):
-        (source / str(i)).write_bytes(os.urandom(64 << 20))
-    row = {"bytes": 1 << 30}
-    for count in (1, 2):
-        seconds = []
-        for _ in range(3):
-            given = ["-k", str(key), "--workers", str(count)]
-            taken, row[f"memory_{count}"] = bulk("encrypt", *given, str(source), str(folder / "out"))
-            seconds.append(taken)
-            shutil.rmtree(folder / "out")
-        row[f"seconds_{count}"] = min(seconds)
-    return row
+    """Files of 64 MiB by N workers on N cores, up to all there are; in memory, where no disk is the limit."""
+    shared = Path("/dev/shm")
+    room = shutil.disk_usage(shared).free if shared.is_dir() else 0
+    cores = len(os.sched_getaffinity(0))
+    counts = sorted({1, cores, *(1 << i for i in range(cores.bit_length()) if 1 << i <= cores)})
+    files = 16
+    memory = room > 3 * files << 26
+    with tempfile.TemporaryDirectory(prefix="bulk-bench-", dir=shared if memory else folder) as name:
+        source, out = Path(name, "source"), Path(name, "out")
+        source.mkdir()
+        for i in range(files):
+            (source / str(i)).write_bytes(os.urandom(64 << 20))
+        rows = []
+        for count in counts:
+            best: tuple[float, int, float] = (float("inf"), 0, 0.0)
+            for _ in range(3):
+                given = ["-k", str(key), "--workers", str(count), str(source), str(out)]
+                best = min(best, bulk("encrypt", *given, cores=count))
+                shutil.rmtree(out)
+            rows.append(dict(zip(("workers", "seconds", "memory", "cpu"), (count, *best), strict=True)))
+    return {"bytes": files << 26, "where": "memory" if memory else "files", "runs": rows}
 
 
 def main() -> None:
@@ -152,6 +286,12 @@ def main() -> None:
         key.write_bytes(warpaes.Keyset.generate("AES256_GCM_HKDF_1MB").to_json())
         record: dict = {"schema": 1} | stamp()
         record["host"] = {"cpu": processor(), "cores": len(os.sched_getaffinity(0))}
+        record["busy"] = os.getloadavg()[0] / record["host"]["cores"]
+        # Elsewhere: the most memory that a process had is also that of those it starts.
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as elsewhere:
+            for name, each in (("aes", aes), ("driver", driver), ("tls", tls)):
+                record[name] = elsewhere.submit(each).result()
+        record["start"] = start(key, folder)
         record["python"] = sys.version.split()[0]
         names = ("boto3", "cryptography", "pyarrow")
         record["versions"] = {each: importlib.metadata.version(each) for each in names}

@@ -1,0 +1,138 @@
+"""The figures of docs/scale.md: tools/scale_model.py, by the newest record of bench/results/bulk and its inputs."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from bulk_page import QUIET
+from records import ROOT
+from text import commit_of, human_bytes, number, table, with_figures
+
+sys.path.append(str(ROOT / "tools"))
+import scale_model as model
+
+PAGE = "docs/scale.md"
+PARTS = ("checks", "machines", "plans", "gpu", "inputs")
+MARKS = {name: (f"<!-- {name}: begin -->", f"<!-- {name}: end -->") for name in PARTS}
+NONE = "There is no record with processor times yet: `make bulk-bench` measures the machine it runs on."
+
+
+def dollars(value: float) -> str:
+    return f"${value:,.0f}" if value >= 10 else f"${value:.2f}"
+
+
+def total_of(count: int) -> str:
+    return f"{count // 10**15} PB" if count >= 10**15 else f"{count // 10**12} TB"
+
+
+def checks(record: dict) -> str:
+    costs = model.costs_of(record, tls=False)
+    rows = [
+        [check.what, f"{check.predicted:.1f} s", check.limit, f"{check.measured:.1f} s",
+         f"{check.predicted / check.measured:.2f}"]
+        for check in model.checks_of(record)
+    ]  # fmt: skip
+    where = f"{record['host']['cpu']}, {record['host']['cores']} cores, which the object store shares"
+    when = f"{record['date'][:10]}, {commit_of(record)}"
+    measured = table(["", "predicted", "limited by", "measured", "predicted / measured"], rows)
+    if record["busy"] >= QUIET:
+        measured = (
+            "Other programs wanted the cores then, too, so times say nothing of the model, and only processor times "
+            "are used; `make bulk-bench` on a quiet machine compares them."
+        )
+    return "\n\n".join(
+        [
+            f"Of one worker there, processor time: {1e6 * costs.per_object:.0f} µs an object, "
+            f"{1e9 * costs.per_byte:.2f} ns a byte, of which encrypting is {1e9 * costs.aes:.2f} ns, "
+            f"and TLS, which was not there, {1e9 * record['tls']:.2f} ns; a command's start "
+            f"{record['start']['cpu']:.1f} s; of the driver {1e6 * costs.driver:.0f} µs a row.",
+            measured,
+            f"*{where}; {when}.*",
+        ]
+    )
+
+
+def machines(inputs: dict, costs: model.Costs) -> str:
+    rows = []
+    for instance in inputs["instances"]:
+        cells = [f"{instance['name']}{', ' * bool(instance['gpus'])}{instance['gpus']}", instance["vcpus"],
+                 f"{instance['gigabits']:g} Gb/s", f"${instance['dollars_per_hour']:.2f}"]  # fmt: skip
+        for size in inputs["object_sizes"]:
+            one = model.limit_of(size, instance, inputs, costs)
+            cells.append(f"{number(one.rate * size / 1e9)}: {one.what}")
+        rows.append(cells)
+    header = ["", "vCPUs", "network", "an hour", *(f"GB/s at {human_bytes(size)}" for size in inputs["object_sizes"])]
+    return table(header, rows)
+
+
+def plans(inputs: dict, costs: model.Costs) -> str:
+    rows = []
+    for total in inputs["totals"]:
+        for size in inputs["object_sizes"]:
+            for instance in inputs["instances"]:
+                if instance["gpus"]:
+                    continue
+                plan = model.plan_of(total, size, instance, inputs, costs, inputs["hours"])
+                both = plan.machine_dollars + plan.request_dollars
+                rows.append(
+                    [f"{total_of(total)} in objects of {human_bytes(size)}", instance["name"], f"{plan.machines:,}",
+                     f"{plan.hours:,.0f} h", plan.what, f"{plan.jobs:,}", dollars(plan.machine_dollars),
+                     dollars(plan.request_dollars), dollars(both / (total / 1e12))]
+                )  # fmt: skip
+    header = ["", "on", "machines", "in", "limited by", "jobs", "machines cost", "requests cost", "a TB"]
+    return table(header, rows)
+
+
+def gpu(inputs: dict, costs: model.Costs) -> str:
+    """As if encrypting cost nothing at all, which is more than any GPU can do."""
+    free = model.Costs(costs.per_object, costs.per_byte - costs.aes, 0.0, costs.driver, costs.tls)
+    rows = []
+    for instance in inputs["instances"]:
+        for size in inputs["object_sizes"][1:]:
+            now, then = (model.limit_of(size, instance, inputs, each) for each in (costs, free))
+            rows.append(
+                [f"{instance['name']}, objects of {human_bytes(size)}", f"{number(now.rate * size / 1e9)}: {now.what}",
+                 f"{number(then.rate * size / 1e9)}: {then.what}", f"{then.rate / now.rate:.2f}"]
+            )  # fmt: skip
+    share = costs.aes / (costs.per_byte + costs.tls)
+    return "\n\n".join(
+        [
+            f"Of a worker's time for a byte, with TLS, encrypting is {100 * share:.0f} %.",
+            table(["", "GB/s", "if encrypting took no time", "times"], rows),
+        ]
+    )
+
+
+def assumptions(inputs: dict) -> str:
+    store = inputs["store"]
+    return "\n".join(
+        [
+            f"- Machines: {inputs['instances_source']}.",
+            f"- {store['name']}: {1000 * store['first_byte_seconds']:.0f} ms to the first byte, "
+            f"{store['stream_bytes_per_second'] / 1e6:.0f} MB/s a request, "
+            f"{store['writes_per_second_and_prefix']:,} writes and "
+            f"{store['reads_per_second_and_prefix']:,} reads a second and prefix, "
+            f"${store['dollars_per_1000_writes']} and ${store['dollars_per_1000_reads']} a thousand. "
+            f"{inputs['store_source']}.",
+            f"- Prefixes: {inputs['prefixes']}, {inputs['prefixes_source']}.",
+            f"- Of a network's rate {100 * inputs['network_share']:.0f} %, {inputs['network_source']}.",
+            f"- Rows in a manifest: {inputs['manifest_rows']:,} at most ({inputs['manifest_source']}).",
+            "- A vCPU does what a core of the machine that was measured does.",
+        ]
+    )
+
+
+def render(page: str, record: dict | None = None) -> dict[str, str]:
+    inputs = json.loads(model.INPUTS.read_text())
+    record = record or model.newest()
+    made = {"inputs": assumptions(inputs)}
+    if record is None:
+        made |= dict.fromkeys(("checks", "machines", "plans", "gpu"), NONE)
+    else:
+        costs = model.costs_of(record, tls=True)
+        made |= {"checks": checks(record), "machines": machines(inputs, costs), "plans": plans(inputs, costs)}
+        made["gpu"] = gpu(inputs, costs)
+    for name, text in made.items():
+        page = with_figures(page, text, MARKS[name])
+    return {PAGE: page}

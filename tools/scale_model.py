@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""What a run of warpaes bulk costs on machines that are not here: a model of its limits, from what was measured here.
+
+    scale_model.py [--record FILE] [--inputs FILE] [--bytes SIZE] [--object SIZE] [--instance NAME] [--hours N]
+
+Prints how fast one machine is, what limits it, and how many of them a dataset takes. docs/scale.md has the model, its
+figures, and how it does on the machine that was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+INPUTS = ROOT / "bench/scale/inputs.json"
+RECORDS = ROOT / "bench/results/bulk"
+#: Of bulk: a range or a part, ranges and parts at once in a worker, objects at once in a worker.
+WINDOW, REQUESTS, THREADS = 8 << 20, 16, 32
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Processor seconds of a worker, measured: of an object whatever its size, and of a byte."""
+
+    per_object: float
+    per_byte: float
+    aes: float  #: of that, what encrypting takes
+    driver: float  #: of the driver, a row
+    tls: float = 0.0  #: beside it, of a byte, both ways
+
+    def of(self, size: int) -> float:
+        """Return the processor seconds that an object takes."""
+        return self.per_object + size * (self.per_byte + self.tls)
+
+
+def has_costs(record: dict) -> bool:
+    """Say whether a record has processor times, which the first ones lack."""
+    return "tls" in record
+
+
+def costs_of(record: dict, tls: bool) -> Costs:
+    """Read them from a record of tools/bulk_bench.py."""
+    copied = next(row for row in record["large"] if row["what"] == "encrypt, object store to object store")
+    small = record["small"][0]
+    start = record["start"]["cpu"]
+    per_byte = (copied["cpu"] - start) / copied["bytes"]
+    per_object = (small["cpu_1"] - start) / small["objects"] - per_byte * small["bytes"]
+    return Costs(per_object, per_byte, record["aes"], record["driver"], record["tls"] if tls else 0.0)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Objects a second, and what does not allow more."""
+
+    rate: float
+    what: str
+
+
+def requests_of(size: int) -> tuple[int, int]:
+    """Return how many reads and writes an object takes."""
+    parts = max(1, -(-size // WINDOW))
+    return parts, 1 if parts == 1 else parts + 2
+
+
+def limits_of(size: int, instance: dict, inputs: dict, costs: Costs) -> list[Limit]:
+    """Return what one machine can do at most by each of its limits, with a worker for each core."""
+    store, cores = inputs["store"], instance["vcpus"]
+    bandwidth = instance["gigabits"] * 1e9 / 8 * inputs["network_share"]
+    first, stream = store["first_byte_seconds"], store["stream_bytes_per_second"]
+    if size <= WINDOW:
+        waiting = cores * THREADS / (2 * (first + size / stream))
+    else:
+        one = first + WINDOW / stream
+        waiting = cores * REQUESTS / 2 * (WINDOW / one) / size
+    return [
+        Limit(cores / costs.of(size), "cores"),
+        Limit(bandwidth / size, "network"),
+        Limit(waiting, "latency"),
+    ]
+
+
+def limit_of(size: int, instance: dict, inputs: dict, costs: Costs) -> Limit:
+    """Return the lowest of them."""
+    return min(limits_of(size, instance, inputs, costs), key=lambda limit: limit.rate)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a dataset is done in a time, if it can be."""
+
+    machines: int
+    hours: float
+    what: str  #: what limits it
+    jobs: int  #: of as many rows as a manifest should have
+    machine_dollars: float
+    request_dollars: float
+
+
+def plan_of(total: int, size: int, instance: dict, inputs: dict, costs: Costs, hours: float) -> Plan:
+    """Return as many machines as the time asks for, unless the object store or the drivers have had enough before."""
+    store, objects = inputs["store"], math.ceil(total / size)
+    one = limit_of(size, instance, inputs, costs)
+    reads, writes = requests_of(size)
+    jobs = math.ceil(objects / inputs["manifest_rows"])
+    shared = [
+        Limit(inputs["prefixes"] * store["writes_per_second_and_prefix"] / writes, "writes of the store"),
+        Limit(inputs["prefixes"] * store["reads_per_second_and_prefix"] / reads, "reads of the store"),
+        Limit(jobs / costs.driver, "drivers"),
+    ]
+    most = min(shared, key=lambda limit: limit.rate)
+    wanted = objects / (hours * 3600)
+    rate, what = (wanted, one.what) if wanted <= most.rate else (most.rate, most.what)
+    machines = max(1, math.ceil(rate / one.rate))
+    taken = objects / min(machines * one.rate, most.rate) / 3600
+    return Plan(
+        machines,
+        taken,
+        what,
+        jobs,
+        machines * taken * instance["dollars_per_hour"],
+        objects * (reads * store["dollars_per_1000_reads"] + writes * store["dollars_per_1000_writes"]) / 1000,
+    )
+
+
+# ------------------------------------------------------------------------------------------- what was measured here
+
+
+@dataclass(frozen=True)
+class Check:
+    """A run that was measured, and what the model says of it."""
+
+    what: str
+    predicted: float
+    measured: float
+    limit: str
+
+
+def checks_of(record: dict) -> list[Check]:
+    """Predict the runs of a record from one worker's processor time: cores are shared with the object store there."""
+    cores, start, costs = record["host"]["cores"], record["start"]["seconds"], costs_of(record, tls=False)
+    checks = []
+
+    def check(what: str, measured: float, limits: dict[str, float]) -> None:
+        limit = max(limits, key=lambda name: limits[name])
+        checks.append(Check(what, start + limits[limit], measured, limit))
+
+    per_object = costs.of(record["small"][0]["bytes"])
+    store = record["small"][0]["store_cpu_1"] / record["small"][0]["objects"]
+    for row in record["small"]:
+        for workers in (1, 2):
+            limits = {
+                "cores": row["objects"] * max(per_object / min(workers, cores), (per_object + store) / cores),
+                "latency": row["objects"] * 2 * row["latency"] / (row["threads"] * workers),
+            }
+            what = f"{row['objects']:,} objects, answers after {1000 * row['latency']:.0f} ms, workers: {workers}"
+            check(what, row[f"seconds_{workers}"] * row["objects"], limits)
+    for row in record["large"]:
+        if row.get("store_cpu"):
+            used = row["cpu"] - record["start"]["cpu"]
+            # The object store is one thread.
+            limits = {"cores": (used + row["store_cpu"]) / cores, "the store": row["store_cpu"]}
+            check(f"{row['what']}, {row['bytes'] >> 20:,} MiB", row["seconds"], limits)
+    return checks
+
+
+def newest(folder: Path = RECORDS) -> dict | None:
+    """Return the newest record that has what the model needs, of a quiet machine if there is one."""
+    records = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))] if folder.exists() else []
+    return max(
+        (record for record in records if has_costs(record)),
+        key=lambda record: (record["busy"] < 0.5, record["date"]),
+        default=None,
+    )
+
+
+def size(text: str) -> int:
+    """Read a number of bytes: 64K, 8M, 1G."""
+    shift = {"K": 10, "M": 20, "G": 30}.get(text[-1:].upper(), 0)
+    return int(text[:-1] if shift else text) << shift
+
+
+def main() -> None:
+    inputs = json.loads(INPUTS.read_text())
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--record", type=Path, help="of tools/bulk_bench.py (default: the newest)")
+    parser.add_argument(
+        "--inputs", type=Path, default=INPUTS, help="machines, prices, latencies (default: %(default)s)"
+    )
+    parser.add_argument("--bytes", type=float, default=1e14, help="of the dataset (default: %(default).0e)")
+    parser.add_argument("--object", type=size, default=8 << 20, help="an object's size (default: 8M)")
+    parser.add_argument("--instance", help="one of the inputs' (default: all)")
+    parser.add_argument("--hours", type=float, default=inputs["hours"], help="the time there is (default: %(default)s)")
+    arguments = parser.parse_args()
+    inputs = json.loads(arguments.inputs.read_text())
+    record = json.loads(arguments.record.read_text()) if arguments.record else newest()
+    if record is None or not has_costs(record):
+        sys.exit("there is no record with processor times: `make bulk-bench` makes one")
+    costs = costs_of(record, tls=True)
+    for instance in inputs["instances"]:
+        if arguments.instance in (None, instance["name"]):
+            one = limit_of(arguments.object, instance, inputs, costs)
+            plan = plan_of(int(arguments.bytes), arguments.object, instance, inputs, costs, arguments.hours)
+            print(
+                f"{instance['name']}: {one.rate * arguments.object / 1e9:.2f} GB/s, {one.rate:.0f} objects/s, "
+                f"limited by {one.what}; {plan.machines} of them: {plan.hours:.1f} h, limited by {plan.what}, "
+                f"${plan.machine_dollars:,.0f} and ${plan.request_dollars:,.0f} of requests, {plan.jobs} jobs"
+            )
+
+
+if __name__ == "__main__":
+    main()
