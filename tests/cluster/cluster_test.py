@@ -88,7 +88,7 @@ class Killer(threading.Thread):
         while True:
             self.active.wait()
             time.sleep(self.random.uniform(0.3, 1.7) * self.interval)
-            workers = [pid for pid, line in processes_below(os.getpid()).items() if line.startswith("ray::Worker")]
+            workers = [pid for pid, line in processes_below(os.getpid()).items() if line.startswith("ray::RayWorker")]
             if workers and self.active.is_set():
                 try:
                     os.kill(self.random.choice(workers), signal.SIGKILL)
@@ -127,6 +127,7 @@ class Test:
         self.cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 100 << 20})
         for _ in range(self.arguments.nodes - 1):
             self.cluster.add_node(num_cpus=1, object_store_memory=100 << 20)
+        self.session = self.cluster.head_node.get_session_dir_path()
         print(f"{self.arguments.nodes} nodes at {self.cluster.address}", flush=True)
 
     # ------------------------------------------------------------------------------------------------------- runs
@@ -246,6 +247,17 @@ class Test:
         )
         return {row.sha256 for row in there.rows}
 
+    def check_ray(self) -> None:
+        """No key lies in what Ray writes: logs, and what it spills of its object store."""
+        secrets = [json.loads(path.read_text())["key"][0]["keyData"]["value"] for path in (self.key, self.key2)]
+        needles = [secret.encode() for secret in secrets] + [base64.b64decode(secret)[-32:] for secret in secrets]
+        files = [path for path in pathlib.Path(self.session).rglob("*") if path.is_file() and not path.is_symlink()]
+        assert len(files) > 10, "Ray's folder is somewhere else"
+        for path in files:
+            data = path.read_bytes()
+            assert not any(needle in data for needle in needles), f"a key lies in {path}"
+        print(f"no key in {len(files)} files of Ray's", flush=True)
+
     def run(self) -> None:
         self.fill()
         self.start_cluster()
@@ -266,6 +278,7 @@ class Test:
         if turns:
             self.check(self.key, "job")
         self.bulk("verify", *old, "s3://bucket/sealed", faulty=False)
+        self.check_ray()
         counts = ", ".join(f"{count} {name}" for name, count in self.store.proxy.counts.items())
         print(f"{self.killer.kills} workers and {self.driver_kills} drivers killed; faults: {counts}")
         assert self.killer.kills >= self.arguments.kills and self.driver_kills == 2

@@ -61,7 +61,8 @@ class Proxy:
         self.random = random.Random(seed)
         self.counts = dict.fromkeys(FAULTS, 0)
         self.requests = 0
-        #: Called with method and path before a request is passed on; may return the name of a fault.
+        #: Called with method and path before a request is passed on; may return the name of a fault, `whole` for an
+        #: answer that knows no ranges, or `say STATUS CODE`.
         self.hook: Any = None
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -93,7 +94,7 @@ class Proxy:
             if self.random.random() >= share:
                 return ""
             name = self.random.choices(list(FAULTS), list(FAULTS.values()))[0]
-        self.counts[name] += 1
+        self.counts[name] = self.counts.get(name, 0) + 1
         return name
 
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -123,6 +124,12 @@ class Proxy:
         if fault == "unavailable":
             await self._answer(writer, 503, {"content-type": "application/xml"}, UNAVAILABLE)
             return True
+        if fault.startswith("say "):
+            _, status, code = fault.split()
+            await self._answer(writer, int(status), {}, f"<Error><Code>{code}</Code></Error>".encode())
+            return True
+        if fault == "whole":
+            headers.pop("range", None)
         if fault == "slow":
             await asyncio.sleep(self.random.random() * self.slow)
         headers.pop("expect", None)

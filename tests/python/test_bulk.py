@@ -227,7 +227,6 @@ class Files(Case):
         self.assertEqual(bulk("encrypt", "-k", self.key, "memory://bulk", self.target)[0], 0)
         bulk("decrypt", "-k", self.key, self.target, self.folder / "out")
         self.assertEqual(self.files(self.folder / "out"), content)
-        self.assertIn("can be written to", refusal("encrypt", "-k", self.key, self.source, "memory://target"))
 
     def test_metrics_and_status(self) -> None:
         self.write([10, 20])
@@ -382,7 +381,7 @@ class Jobs(Case):
                 second.check()
 
     def test_a_driver_that_was_killed_is_followed_at_once(self) -> None:
-        content = self.write([1000] * 2000)
+        content = self.write([1000] * 600)
         command = [sys.executable, "-m", "warpaes", "bulk", "encrypt", "-q", "-k", self.key, "--checkpoint", "0.1"]
         command += ["--threads", "2", self.source, self.target]
         with subprocess.Popen(command) as process:
@@ -392,8 +391,8 @@ class Jobs(Case):
                 time.sleep(0.01)
             process.kill()
         status, report = bulk("encrypt", "-k", self.key, self.source, self.target)
-        self.assertEqual((status, report["done"]), (0, 2000))
-        self.assertLess(report["run_objects"], 2000)
+        self.assertEqual((status, report["done"]), (0, 600))
+        self.assertLess(report["run_objects"], 600)
         bulk("decrypt", "-k", self.key, self.target, self.folder / "out")
         self.assertEqual(self.files(self.folder / "out"), content)
         self.assertFalse(list(self.target.rglob(f"*{storage.PART}*")))
@@ -477,7 +476,7 @@ class Dying(Case):
             def poll(self, timeout: float) -> list[tuple[int, pool.Events | None]]:
                 reports: list[tuple[int, pool.Events | None]] = [(slot, None) for slot in self.dead]
                 self.dead = []
-                return reports or [(slot, each.poll(0.05)) for slot, each in enumerate(self.workers)]
+                return reports or [(slot, each.poll(0.005)) for slot, each in enumerate(self.workers)]
 
             def close(self) -> None:
                 for each in self.workers:

@@ -10,14 +10,32 @@ import sys
 from typing import Any
 
 from .._native import Keyset
-from ..exceptions import Error, KeysetError
+from ..exceptions import Error, InvalidTag, InvalidUnwrap, KeysetError
 from .dispatch import StoppedError
 from .job import Run, status
 from .listing import Options, Refused
 from .lock import EXPIRY, LockedError
+from .pool import NoWorkerError
 from .progress import human
-from .storage import MissingError, PermanentError
+from .storage import ChangedError, ExistsError, MissingError, PermanentError
 
+#: What ends a job, and is said in a sentence.
+FAILURES = (
+    ChangedError,
+    Error,
+    ExistsError,
+    InvalidTag,
+    InvalidUnwrap,
+    KeysetError,
+    LockedError,
+    MissingError,
+    NoWorkerError,
+    OSError,
+    PermanentError,
+    Refused,
+    StoppedError,
+    ValueError,
+)
 UNITS = {"k": 10, "m": 20, "g": 30}
 
 DESCRIPTION = """\
@@ -46,6 +64,44 @@ def size(text: str) -> int:
         raise argparse.ArgumentTypeError(f"{text!r} is no size: 512M") from None
 
 
+def _number(kind: type, least: float, text: str) -> Any:
+    try:
+        value = kind(text)
+    except ValueError:
+        value = None
+    if value is None or not least <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from {least} on")
+    return value
+
+
+def count(text: str) -> int:
+    """Read a number of what there has to be one of."""
+    return int(_number(int, 1, text))
+
+
+def count_or_none(text: str) -> int:
+    """Read a number that may be 0."""
+    return int(_number(int, 0, text))
+
+
+def seconds(text: str) -> float:
+    """Read a time, which cannot be nothing."""
+    return float(_number(float, 0.001, text))
+
+
+def share(text: str) -> float:
+    """Read a part of something, or several."""
+    return float(_number(float, 0, text))
+
+
+def memory(text: str) -> int:
+    """Read a size with room for something."""
+    value = size(text)
+    if value < 1 << 20:
+        raise argparse.ArgumentTypeError(f"{text!r} is less than 1M, in which nothing can be done")
+    return value
+
+
 def pair(text: str) -> tuple[str, str]:
     """Read NAME=VALUE."""
     name, separator, value = text.partition("=")
@@ -63,8 +119,9 @@ def _keys(parser: argparse.ArgumentParser, new: str | None) -> None:
         default=[],
         metavar="KEY",
         required=True,
-        help="Tink keyset: a file, env:NAME or fd:N; with --envelope also a key source: aws-kms://…, "
-        "vault-transit://…, pkcs11:…, tpm2:; more than one: the others only decrypt",
+        help="Tink keyset: a file, env:NAME, fd:N or exec:COMMAND, which prints it; with --envelope also a key source: "
+        "aws-kms://…, vault-transit://…, pkcs11:…, tpm2:, or what only wraps keys; more than one: the others only "
+        "decrypt",
     )
     if new:
         group.add_argument("--new-key", action="append", default=[], metavar="KEY", help=new)
@@ -93,7 +150,7 @@ def _storage(parser: argparse.ArgumentParser, ends: int) -> None:
     if ends == 2:
         group.add_argument("--source-endpoint-url", metavar="URL", help="another one for the source")
     group.add_argument("--region", help="of the bucket")
-    group.add_argument("--timeout", type=float, default=60, metavar="S", help="for an answer (default: 60)")
+    group.add_argument("--timeout", type=seconds, default=60, metavar="S", help="for an answer (default: 60)")
     group.add_argument(
         "--put",
         type=pair,
@@ -111,39 +168,43 @@ def _work(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--workers",
-        type=int,
+        type=count_or_none,
         default=0,
         metavar="N",
         help="processes here, or actors there (default: 1 here, as many as there is room for there)",
     )
-    group.add_argument("--cpus", type=float, default=1, metavar="N", help="an actor's cores, for Ray (default: 1)")
+    group.add_argument("--cpus", type=share, default=1, metavar="N", help="an actor's cores, for Ray (default: 1)")
     group.add_argument(
-        "--gpus", type=float, default=0, metavar="N", help="an actor's share of GPUs, for Ray (default: 0)"
+        "--gpus", type=share, default=0, metavar="N", help="an actor's share of GPUs, for Ray (default: 0)"
     )
     group.add_argument("--backend", help="what computes (default: what the planner finds fastest)")
-    group.add_argument("--threads", type=int, default=32, metavar="N", help="objects at once in a worker (default: 32)")
+    group.add_argument(
+        "--threads", type=count, default=32, metavar="N", help="objects at once in a worker (default: 32)"
+    )
     group.add_argument(
         "--requests",
-        type=int,
+        type=count,
         default=16,
         metavar="N",
         help="ranges and parts of large objects at once in a worker (default: 16)",
     )
     group.add_argument(
         "--memory",
-        type=size,
+        type=memory,
         default=256 << 20,
         metavar="SIZE",
         help="what objects on their way may take in a worker (default: 256M)",
     )
-    group.add_argument("--attempts", type=int, default=5, metavar="N", help="tries at an object (default: 5)")
-    group.add_argument("--max-errors", type=int, metavar="N", help="give up when more objects than this have failed")
+    group.add_argument("--attempts", type=count, default=5, metavar="N", help="tries at an object (default: 5)")
     group.add_argument(
-        "--checkpoint", type=float, default=30, metavar="S", help="the manifest is saved so often (default: 30)"
+        "--max-errors", type=count_or_none, metavar="N", help="give up when more objects than this have failed"
+    )
+    group.add_argument(
+        "--checkpoint", type=seconds, default=30, metavar="S", help="the manifest is saved so often (default: 30)"
     )
     group.add_argument(
         "--lock-expiry",
-        type=float,
+        type=seconds,
         default=EXPIRY,
         metavar="S",
         help="after which a silent job of another machine loses its lock (default: 60)",
@@ -155,7 +216,9 @@ def _telling(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-q", "--quiet", action="store_true", help="no progress")
     group.add_argument("--json", action="store_true", help="the report as JSON on standard output")
     group.add_argument(
-        "--metrics", metavar="FILE", help="metrics in Prometheus' text format, written anew while it runs"
+        "--metrics",
+        metavar="[HOST:]PORT|FILE",
+        help="metrics in Prometheus' text format: a port to ask (/metrics; / is a page), or a file",
     )
 
 
@@ -260,7 +323,8 @@ def _print(report: dict[str, Any], as_json: bool) -> None:
     else:
         print(
             f"{report['command']}: {report['run_objects']} objects, {human(report['run_bytes'])} "
-            f"in {report['seconds']:.1f} s ({human(report['bytes_per_second'])}/s), "
+            f"in {report['seconds']:.1f} s ({human(report['bytes_per_second'])}/s, "
+            f"{report['objects_per_second']:.0f} objects/s), "
             f"{report['done']} of {report['objects']} done, {report['errors']} errors"
         )
         for name, sentence in (
@@ -271,6 +335,8 @@ def _print(report: dict[str, Any], as_json: bool) -> None:
         ):
             if report[name]:
                 print(f"  {report[name]} {sentence}")
+    for note in report.get("notes", ()):
+        print(f"  note: {note}")
     for failed in report["first_errors"]:
         print(f"  {failed['key']}: {failed['error']}")
     if report["errors"] > len(report["first_errors"]):
@@ -280,28 +346,23 @@ def _print(report: dict[str, Any], as_json: bool) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit status: 0, 1 if objects have failed, 2 if nothing could be begun."""
     parsed = make_parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    run: Run | None = None
     try:
         options = options_of(parsed)
         with contextlib.redirect_stdout(sys.stderr):  # where Ray puts what it has to say
-            report = (
-                status(options.target, options.target_options) if parsed.command == "status" else Run(options).run()
-            )
-    except (
-        Error,
-        KeysetError,
-        LockedError,
-        MissingError,
-        OSError,
-        PermanentError,
-        Refused,
-        StoppedError,
-        ValueError,
-    ) as error:
+            if parsed.command == "status":
+                report = status(options.target, options.target_options)
+            else:
+                run = Run(options)
+                report = run.run()
+    except FAILURES as error:
         print(f"warpaes bulk: {error}", file=sys.stderr)
-        return 1 if isinstance(error, StoppedError) else 2
+        return 1 if run is not None and run.begun else 2
     except KeyboardInterrupt:
         print("warpaes bulk: interrupted; the same command goes on from the manifest", file=sys.stderr)
         return 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
     _print(report, parsed.json)
     return 1 if report["errors"] and parsed.command != "status" else 0

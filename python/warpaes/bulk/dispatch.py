@@ -11,7 +11,7 @@ from typing import Any
 from .manifest import PENDING, Row
 from .pool import Pool
 from .progress import Progress
-from .storage import WINDOW, part_bytes
+from .storage import WINDOW, CredentialsError, part_bytes
 from .transfer import memory_of
 from .worker import Config
 
@@ -44,12 +44,14 @@ class Dispatcher:
         self._slots: list[set[int]] = [set() for _ in range(pool.size)]
         self._alone: dict[int, int] = {}  # slot: row
         self._failed_with: dict[int, int] = {}
+        self._before: dict[int, int] = {}
         self._died_alone: dict[int, int] = {}
         self._deaths_in_a_row = 0
 
     def run(self, what: str, numbers: list[int], state: str = "", failed: str = "") -> None:
         """Do something to these rows; those that succeed or fail get these states, or keep theirs."""
         size = {n: self.rows[n].size for n in numbers}
+        self._before = {n: self.rows[n].attempt for n in numbers}  # of earlier passes and runs
         self._large = deque(sorted((n for n in numbers if size[n] > WINDOW), key=lambda n: -size[n]))
         self._small = deque(n for n in numbers if size[n] <= WINDOW)
         self._suspects: deque[int] = deque()
@@ -124,11 +126,13 @@ class Dispatcher:
         if self._alone.get(slot) == number:
             del self._alone[slot]
         if "error" in event:
-            if event["final"] or row.attempt >= self.attempts + self._failed_with.get(number, 0):
+            failures = row.attempt - self._before[number] - self._failed_with.get(number, 0)
+            if event["kind"] == CredentialsError.__name__:
+                raise StoppedError(f"{event['error']}; the same command goes on when that is mended")
+            if event["final"] or failures >= self.attempts:
                 self._fail(number, event["error"], left)
             else:
                 self.progress.retries += 1
-                failures = row.attempt - self._failed_with.get(number, 0)
                 heapq.heappush(self._later, (time.monotonic() + min(30.0, 0.5 * 2**failures), number))
             return
         for name, value in event.items():

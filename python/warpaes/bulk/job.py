@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 import time
@@ -13,12 +14,12 @@ from .._native import Keyset
 from . import keys
 from .dispatch import Dispatcher, StoppedError, pending
 from .listing import Listing, Options, Refused
-from .lock import Lock
+from .lock import Lock, read_lock
 from .manifest import DONE, ERROR, NAME, PENDING, REMOVED, Job, Manifest, Row
-from .pool import make_pool
+from .pool import RayPool, make_pool
 from .progress import Progress
-from .storage import FOLDER, ExistsError, MissingError, Storage, open_storage
-from .worker import Config
+from .storage import FOLDER, LOCK, ExistsError, MissingError, PermanentError, Storage, is_within, open_storage
+from .worker import Config, use_backend
 
 #: Errors that a report names; all of them are in the manifest.
 SHOWN = 20
@@ -37,12 +38,25 @@ class Run:
     def __init__(self, options: Options) -> None:
         """Open storages and keys."""
         self.options = options
+        use_backend(options.backend)
         self.source = open_storage(options.source, options.source_options)
         self.target = open_storage(options.target, options.target_options)
         if not self.target.can_write:
             raise Refused(
-                f"{options.target}: only local file systems and s3:// can be written to without losing anything"
+                f"{options.target}: targets are local file systems, s3:// and the object stores of fsspec, in which an "
+                "object appears as a whole"
             )
+        if options.command == "rekey" and not self.target.can_replace:
+            raise Refused(
+                f"{options.target}: rekey replaces objects, which fsspec does without a condition: decrypt it to "
+                "another place, and encrypt that"
+            )
+        if (options.workers > 1 or options.address is not None) and not (
+            self.source.is_shared and self.target.is_shared
+        ):
+            raise Refused("memory:// lies in this process: leave out --workers and --address")
+        if options.command in ("encrypt", "decrypt"):
+            self._apart()
         self.listing = Listing(options, self.source, self.target)
         self.specs = [keys.KeySpec.read(place) for place in options.key]
         self.new_specs = [keys.KeySpec.read(place) for place in options.new_key]
@@ -60,6 +74,8 @@ class Run:
         )  # fmt: skip
         self.progress = Progress(options.command, self.target.url, options.progress, options.metrics)
         self.swept = 0
+        self.begun = self._watched = False
+        self.notes: list[str] = []
         self._manifest: Manifest | None = None
         self._saved, self._saving = time.monotonic(), 0.0
         self._check: Callable[[], None] = lambda: None
@@ -72,15 +88,18 @@ class Run:
 
     def run(self) -> dict[str, Any]:
         """Do it; return the report."""
-        if self.options.command == "verify":
-            self._verify()
-            return self._report()
-        with Lock(
-            self.target, self.options.command, min(10.0, self.options.lock_expiry / 4), self.options.lock_expiry
-        ) as lock:
-            self._check = lock.check
-            getattr(self, "_" + self.options.command)()
-            return self._report()
+        try:
+            if self.options.command == "verify":
+                self._verify()
+                return self._report()
+            with Lock(
+                self.target, self.options.command, min(10.0, self.options.lock_expiry / 4), self.options.lock_expiry
+            ) as lock:
+                self._check = lock.check
+                getattr(self, "_" + self.options.command)()
+                return self._report()
+        finally:
+            self.progress.close()
 
     # -------------------------------------------------------------------------------------------- encrypt, decrypt
 
@@ -92,19 +111,18 @@ class Run:
 
     def _transfer(self) -> None:
         options = self.options
-        if self.source.url == self.target.url and not options.suffix:
-            raise Refused("source and target are the same: give another target, or --suffix")
         names = ("envelope", "template", "bind_names", "suffix") if options.command == "encrypt" else ("suffix",)
         kept = {name: getattr(options, name) for name in names}
         there = Manifest.load(self.target)
         sealed = self._sealed() if options.command == "decrypt" else None
         if there is None:
-            if options.command == "encrypt" and self.source.url != self.target.url:
+            if options.command == "encrypt" and self.source.place() != self.target.place():
                 already = Manifest.load(self.source)
                 if already is not None and already.job.command != "decrypt":
                     raise Refused(f"{self.source.url} is an encrypted dataset: rekey gives it another key")
             job = Job(secrets.token_hex(16), options.command, self.source.url, self.target.url, kept)
             self._manifest = Manifest(job, self.listing.rows(sealed))
+            self.listing.refuse(self.manifest.rows, options.envelope)
             job.keys.update(self.listing.records)
             if options.command == "encrypt":
                 self._choose_key(self.specs)
@@ -115,6 +133,7 @@ class Run:
             self._again()
             if options.update:
                 self._update(sealed)
+            self.listing.refuse(there.rows, options.envelope)
         if options.command == "encrypt":
             self._keep_records()
         self.config.envelope, self.config.key_id = options.envelope, self.manifest.job.key_id
@@ -127,6 +146,23 @@ class Run:
             rows = self.manifest.rows
             self._dispatch("remove", [number for number, row in enumerate(rows) if row.state == DONE], REMOVED)
             self._save()
+
+    def _apart(self) -> None:
+        """See that neither end lies in the other, where a job would take what it makes for what it was given."""
+        into, out = is_within(self.target, self.source), is_within(self.source, self.target)
+        if into and out:
+            if not self.options.suffix:
+                raise Refused("source and target are the same: give another target, or --suffix")
+        elif into:
+            raise Refused(f"{self.target.url} lies in {self.source.url}: give a target outside of the source")
+        elif out:
+            try:
+                self.source.stat("")
+            except MissingError:
+                sentence = "give a target that does not hold the source"
+                raise Refused(f"{self.source.url} lies in {self.target.url}: {sentence}") from None
+            if not self.options.suffix and self.source.url.rpartition("/")[0] == self.target.url:
+                raise Refused(f"{self.source.url} would become itself: give another target, or --suffix")
 
     def _same_job(self, there: Manifest, kept: dict[str, Any]) -> None:
         job = there.job
@@ -202,8 +238,10 @@ class Run:
         if there is None:
             if options.envelope:
                 raise Refused(f"{self.target.url} has no manifest, which --envelope needs")
-            job = Job(secrets.token_hex(16), "encrypt", "", self.target.url, {"bind_names": options.bind_names})
+            kept = {"bind_names": options.bind_names}
+            job = Job(secrets.token_hex(16), "encrypt", "", self.target.url, kept, finished=True)
             there = Manifest(job, self.listing.rows(None))
+            job.keys.update(self.listing.records)
             for row in there.rows:
                 row.state, row.out_size, row.out_version = DONE, row.size, row.version
         self._manifest = there
@@ -214,6 +252,7 @@ class Run:
             if job.options.get("envelope", "") != options.envelope:
                 raise Refused(f"this rekey was begun with --envelope {job.options.get('envelope')!r}")
             self._again()
+            self.listing.refuse(there.rows, options.envelope)
         else:
             _finished(there, self.target.url)
             if any(row.state not in (DONE, REMOVED) for row in there.rows):
@@ -227,6 +266,7 @@ class Run:
                 there.rows[number] = Row(
                     row.key, row.key, row.out_size, row.out_version, wrapped=row.wrapped, old_key_id=row.key_id
                 )
+            self.listing.refuse(there.rows, options.envelope)
             self._save()
         self._keep_records()
         self.config.bind_names = bool(job.options.get("bind_names"))
@@ -236,7 +276,8 @@ class Run:
             for key_id in [key_id for key_id in job.keys if key_id != job.key_id]:
                 del job.keys[key_id]
                 self._save()
-                self.target.remove(self.target.stat(keys.record_name(key_id)))
+                with contextlib.suppress(MissingError):
+                    self.target.remove(self.target.stat(keys.record_name(key_id)))
 
     def _rewrap(self) -> None:
         there = Manifest.load(self.target)
@@ -307,6 +348,7 @@ class Run:
         done = [row for row in rows if row.state in (DONE, REMOVED)]
         self.progress.done_objects = len(done)
         self.progress.done_bytes = sum(max(row.size, 0) for row in done)
+        self.progress.errors = sum(row.state == ERROR for row in rows)
         numbers = pending(rows)
         if not numbers and self.manifest.job.finished:
             return
@@ -316,7 +358,8 @@ class Run:
         try:
             self._dispatch(what, numbers, DONE, ERROR)
         except (KeyboardInterrupt, StoppedError):
-            self.swept += self.target.sweep(names)
+            with contextlib.suppress(OSError, PermanentError):  # the next run does it
+                self.swept += self.target.sweep(names)
             raise
         if self.progress.deaths:
             time.sleep(SETTLE)  # what a worker has asked for before it died may still be on its way
@@ -328,7 +371,11 @@ class Run:
         options = self.options
         if not numbers:
             return
+        self.begun = True
         pool = make_pool(self.config, options.workers, options.address, options.cpus, options.gpus)
+        if isinstance(pool, RayPool) and not self._watched:
+            self.progress.watch(pool.gauges(self.progress.labels))
+            self._watched = True
         try:
             dispatcher = Dispatcher(
                 self.manifest.rows,
@@ -342,7 +389,10 @@ class Run:
             dispatcher.run(what, numbers, state, failed)
         except (KeyboardInterrupt, StoppedError):
             if what != "verify":
-                self._save()
+                try:
+                    self._save()
+                except (OSError, PermanentError) as error:  # what is done is found and adopted by the next run
+                    self.progress.say(f"the manifest could not be saved: {error}")
             raise
         finally:
             pool.close()
@@ -354,7 +404,11 @@ class Run:
         if self.options.command != "verify" and time.monotonic() - self._saved > max(
             self.options.checkpoint, 20 * self._saving
         ):
-            self._save()
+            try:
+                self._save()
+            except OSError as error:
+                self.progress.say(f"the manifest could not be saved, which is tried again: {error}")
+                self._saved = time.monotonic()
 
     def _save(self) -> None:
         begin = time.monotonic()
@@ -368,6 +422,10 @@ class Run:
     def _report(self) -> dict[str, Any]:
         progress = self.progress
         progress.tell(last=True)
+        if self.options.remove_source and self.source.keeps_versions():
+            self.notes.append(f"{self.source.url} keeps old versions: the originals are still among them")
+        if self.options.command == "rekey" and self.target.keeps_versions():
+            self.notes.append(f"{self.target.url} keeps old versions, which the old key opens")
         failed = [row for row in self.manifest.rows if row.error]
         return {
             "command": self.options.command,
@@ -383,10 +441,12 @@ class Run:
             "run_bytes": progress.run_bytes,
             "seconds": round(progress.seconds, 3),
             "bytes_per_second": round(progress.run_bytes / max(progress.seconds, 1e-9)),
+            "objects_per_second": round(progress.run_objects / max(progress.seconds, 1e-9), 3),
             "retries": progress.retries,
             "worker_deaths": progress.deaths,
             "adopted": progress.adopted,
             "parts_swept": self.swept,
+            "notes": self.notes,
         }
 
 
@@ -400,7 +460,7 @@ def status(url: str, options: dict[str, Any]) -> dict[str, Any]:
     for row in manifest.rows:
         states[row.state] = states.get(row.state, 0) + 1
     try:
-        lock = json.loads(storage.get(FOLDER + "lock")[0])
+        lock = read_lock(storage.get(FOLDER + LOCK)[0])
     except MissingError:
         lock = None
     failed = [row for row in manifest.rows if row.error]

@@ -7,14 +7,17 @@ import json
 import os
 import secrets
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from .. import keysources
 from .._native import Keyset
 from ..exceptions import FormatError, InvalidTag, InvalidUnwrap
-from ..keysources._local import StreamingKeys
-from .storage import FOLDER, PermanentError
+from ..keysources._local import StreamingKeys, wraps_keys
+from ..keysources._program import environment_without_keyset, program_name, run_program
+from .storage import FOLDER, CredentialsError, PermanentError
 
 #: What binds a wrapped key to its purpose and its id.
 LABEL = b"warpaes bulk data key "
@@ -57,26 +60,37 @@ class KeysetSource:
 class UrlSource:
     """A key source of the package's: a key manager, a token or a TPM. Each worker asks it by itself."""
 
-    def __init__(self, url: str) -> None:
-        """Take its URL; nobody is asked yet."""
-        self._source = keysources.from_url(url)
-        self.name = self._source.name
+    def __init__(self, source: keysources.KeySource) -> None:
+        """Take it; nobody is asked yet."""
+        self._source = source
+        self.name = source.name
 
     def wrap(self, data_key: bytes, associated_data: bytes) -> bytes:
-        """Encrypt a data key."""
-        return self._source.wrap(data_key, associated_data)
+        """Encrypt a data key; what a source refuses is not asked for again."""
+        try:
+            return self._source.wrap(data_key, associated_data)
+        except keysources.DeniedError as error:
+            raise CredentialsError(str(error)) from error
+        except keysources.UnknownKeyError as error:
+            raise PermanentError(str(error)) from error
 
     def unwrap(self, wrapped: bytes, associated_data: bytes) -> bytes:
         """Decrypt a data key; a source that cannot be reached now may be asked again."""
         try:
             return self._source.unwrap(wrapped, associated_data)
-        except (InvalidUnwrap, keysources.DeniedError, keysources.UnknownKeyError) as error:
+        except keysources.DeniedError as error:
+            raise CredentialsError(f"{self.name} does not unwrap this data key: {error}") from error
+        except (InvalidUnwrap, keysources.UnknownKeyError) as error:
             raise PermanentError(f"{self.name} does not unwrap this data key: {error}") from error
 
 
 def read_secret(place: str) -> bytes:
-    """Read a keyset from a file, a descriptor (fd:N) or a variable of the environment (env:NAME)."""
+    """Read a keyset from a file, a descriptor (fd:N), a variable (env:NAME) or a program (exec:COMMAND)."""
     kind, separator, rest = place.partition(":")
+    if separator and kind == "exec":
+        if not rest.strip():
+            raise ValueError("-k exec: is followed by no command")
+        return run_program(_shown(place), rest, environment=environment_without_keyset())
     if separator and kind == "env":
         if rest not in os.environ:
             raise ValueError(f"the environment has no variable {rest}")
@@ -84,8 +98,18 @@ def read_secret(place: str) -> bytes:
     if separator and kind == "fd":
         with open(int(rest), "rb", closefd=False) as file:
             return file.read()
-    with open(place, "rb") as file:
+    with open(rest if kind == "file" else place, "rb") as file:
         return file.read()
+
+
+def _shown(place: str) -> str:
+    """Return what of a place may stand in messages and manifests: a program's arguments may be secret."""
+    kind, _, rest = place.partition(":")
+    if kind in ("env", "fd"):
+        return place
+    if kind == "exec":
+        return program_name(rest)
+    return "file:" + os.path.basename(place)
 
 
 @dataclass(frozen=True)
@@ -93,7 +117,8 @@ class KeySpec:
     """Where a key is kept, as a worker is told: a keyset itself, which has no other way to other machines, or a URL."""
 
     name: str
-    keyset: bytes | None = field(repr=False)
+    keyset: bytes | None = field(repr=False)  #: for files
+    kek: bytes | None = field(default=None, repr=False)  #: a key-encryption key, which encrypts nothing but keys
 
     @staticmethod
     def read(place: str) -> KeySpec:
@@ -101,13 +126,17 @@ class KeySpec:
         kind = place.partition(":")[0]
         if kind in URLS:
             return KeySpec(place, None)
-        return KeySpec(place if kind in ("env", "fd") else "file:" + os.path.basename(place), read_secret(place))
+        secret, name = read_secret(place), _shown(place)
+        return KeySpec(name, None, secret) if wraps_keys(secret) else KeySpec(name, secret)
 
     def open(self) -> KeySource:
         """Return the source."""
-        if self.keyset is None:
-            return UrlSource(self.name)
-        return KeysetSource(Keyset.parse(self.keyset), self.name)
+        if self.keyset is not None:
+            return KeysetSource(Keyset.parse(self.keyset), self.name)
+        if self.kek is not None:
+            kek = self.kek
+            return UrlSource(keysources.LocalSource(self.name, lambda: kek))
+        return UrlSource(keysources.from_url(self.name))
 
 
 def merged(specs: list[KeySpec]) -> Keyset | None:
@@ -122,6 +151,13 @@ def merged(specs: list[KeySpec]) -> Keyset | None:
             if keys.setdefault(key["keyId"], key)["keyData"] != key["keyData"]:
                 raise ValueError(f"{name} has another key {key['keyId']} than an earlier keyset: leave one out")
     return Keyset.parse(json.dumps({**all_of_them, "key": list(keys.values())}))
+
+
+def together(keysets: list[Keyset]) -> Keyset:
+    """Return a keyset of all keys of these, which opens what any of them does; numbers are new."""
+    every = [key for keyset in keysets for key in json.loads(keyset.to_json())["key"]]
+    numbered = [{**key, "keyId": number} for number, key in enumerate(every, 1)]
+    return Keyset.parse(json.dumps({"primaryKeyId": 1, "key": numbered}))
 
 
 def key_ids(keyset: Keyset) -> list[int]:
@@ -168,6 +204,18 @@ def rewrap(record: dict[str, Any], old: list[KeySource], new: KeySource) -> dict
     return {**record, **_wrapped(new, record["key_id"], unwrap(old, record))}
 
 
+def parse_records(text: bytes | str, name: str) -> list[dict[str, Any]]:
+    """Read records as they lie beside objects; who can write there can write anything."""
+    try:
+        found = json.loads(text)
+        records = found if isinstance(found, list) else [found]
+        if records and all(isinstance(each[key], str) for each in records for key in ("key_id", "template", "wrapped")):
+            return records
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise PermanentError(f"{name} does not hold wrapped keys: restore it, or remove it if it is an object's")
+
+
 def record_name(key_id: str) -> str:
     """Return where the record of a key lies that is not an object's own."""
     return f"{FOLDER}keys/{key_id}.json"
@@ -191,6 +239,25 @@ class Keyring:
     def open(self, record: dict[str, Any]) -> Keyset:
         """Return the keyset of a record."""
         return Keyset.from_raw(record["template"], unwrap(self.sources, record))
+
+    def any_of(self, records: list[dict[str, Any]]) -> Keyset:
+        """Return every key there is, for an object of which nothing says which: its records', shared ones, the keyset.
+
+        A record that lies beside it may be of before a rekey, or of one that has not come to it.
+        """
+        found: list[Keyset] = []
+        refused: PermanentError | None = None
+        ways: list[Callable[[], Keyset]] = [partial(self.open, record) for record in records]
+        ways += [partial(self.get, key_id) for key_id in self.records]
+        for way in ways:
+            try:
+                found.append(way())
+            except PermanentError as error:
+                refused = refused or error
+        found += [self.keyset] if self.keyset is not None else []
+        if not found:
+            raise refused or PermanentError("nothing says which key it is encrypted with")
+        return together(found)
 
     def get(self, key_id: str) -> Keyset:
         """Return a shared data key's keyset, or the one key of the keyset that has this number."""

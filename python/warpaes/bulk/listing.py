@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import os
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
+from .keys import parse_records
 from .lock import EXPIRY
 from .manifest import DONE, ERROR, REMOVED, Manifest, Row, read_list
 from .storage import FOLDER, KEY_SUFFIX, Storage, open_storage
@@ -61,6 +63,22 @@ class Listing:
         self.options, self.source, self.target = options, source, target
         self.records: dict[str, dict[str, Any]] = {}
 
+    def refuse(self, rows: list[Row], envelope: str) -> None:
+        """Let rows end in errors whose objects would take the place of another, or of what is bulk's own."""
+        names = Counter(row.key for row in rows)
+        for row in rows:
+            if row.state in (DONE, REMOVED):
+                continue
+            error = ""
+            if row.key.startswith(FOLDER):
+                error = f"names that begin with {FOLDER} are bulk's own: rename the object, or leave it out"
+            elif envelope == "object" and row.key.endswith(KEY_SUFFIX):
+                error = f"with --envelope object no name may end in {KEY_SUFFIX}"
+            elif names[row.key] > 1:
+                error = f"{names[row.key]} objects of the source would be {row.key!r} in the target: rename all but one"
+            if error:
+                row.state, row.error = ERROR, error
+
     def rows(self, sealed: Manifest | None) -> list[Row]:
         """Return the rows; `sealed`: the manifest of what is to be decrypted."""
         if sealed is not None and self.options.names is None:
@@ -83,43 +101,42 @@ class Listing:
         entries = {entry.key: entry for entry in self.source.list() if not entry.key.startswith(FOLDER)}
         rows = []
         for key, entry in entries.items():
+            try:
+                key.encode()
+            except UnicodeEncodeError:
+                shown = os.fsencode(key).decode(errors="backslashreplace")
+                sentence = "its name is not UTF-8: rename it"
+                rows.append(Row(shown, shown, entry.size, entry.version, ERROR, error=sentence))
+                continue
             row = Row(self._name(key), key, entry.size, entry.version)
             if self.options.command == "encrypt":
-                in_place, suffix = self.source.url == self.target.url, self.options.suffix
+                in_place, suffix = self.source.place() == self.target.place(), self.options.suffix
                 if in_place and (key.endswith((suffix, suffix + KEY_SUFFIX))):
                     continue
-                if self.options.envelope == "object" and key.endswith(KEY_SUFFIX):
-                    row.state, row.error = ERROR, f"with --envelope object no name may end in {KEY_SUFFIX}"
             elif key.endswith(KEY_SUFFIX) and key.removesuffix(KEY_SUFFIX) in entries:
                 continue
             elif key + KEY_SUFFIX in entries:
                 row.wrapped = BESIDE
             rows.append(row)
         if self.options.command != "encrypt":
-            self._find_records(rows)
+            self._find_records()
         return rows
 
-    def _find_records(self, rows: list[Row]) -> None:
-        """Without a manifest: a data key for all, if it lies there."""
-        records = [entry for entry in self.source.list() if entry.key.startswith(FOLDER + "keys/")]
-        if len(records) > 1:
-            raise Refused(
-                f"{self.source.url} has {len(records)} data keys, and no manifest says which is whose: restore it"
-            )
-        for entry in records:
-            record = json.loads(self.source.read(entry, 0, entry.size))
-            self.records[record["key_id"]] = record
-            for row in rows:
-                row.old_key_id = "" if row.wrapped else record["key_id"]
+    def _find_records(self) -> None:
+        """Without a manifest: the data keys that lie there, of which each object is opened by whichever does."""
+        for entry in self.source.list(FOLDER + "keys/"):
+            if entry.key:  # else the source is one object
+                (record, *_) = parse_records(self.source.get(entry.key)[0], entry.key)
+                self.records[record["key_id"]] = record
 
     def _listed(self, place: str) -> list[Row]:
-        folder, _, name = place.rpartition("/")
-        data, _ = open_storage(folder or ".", self.options.source_options).get(name)
-        rows = []
-        for key, size, version in read_list(data, name):
+        data, _ = open_storage(place, self.options.source_options).get("")
+        rows = {}
+        for key, size, version in read_list(data, place):
             unknown = size is None or version is None
-            rows.append(Row(self._name(key), key, -1 if unknown else int(size or 0), "" if unknown else str(version)))
-        return rows
+            size, version = (-1, "") if unknown else (int(size or 0), str(version))
+            rows[key] = Row(self._name(key), key, size, version)
+        return list(rows.values())
 
     def _name(self, key: str) -> str:
         key = key or self.source.url.rpartition("/")[2]  # the source is one object

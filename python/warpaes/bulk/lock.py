@@ -14,9 +14,9 @@ import uuid
 from types import TracebackType
 from typing import Any
 
-from .storage import FOLDER, ChangedError, ExistsError, MissingError, Storage
+from .storage import FOLDER, LOCK, ChangedError, ExistsError, MissingError, Storage
 
-NAME = FOLDER + "lock"
+NAME = FOLDER + LOCK
 #: How often a holder says that it lives, and for how long nobody needs to hear of it.
 BEAT, EXPIRY = 10.0, 60.0
 
@@ -36,6 +36,14 @@ def _begun(process: int) -> str:
         return ""
 
 
+def _numbers() -> str:
+    """Return which processes' numbers are known here: containers of one machine and name may have their own."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
 class LockedError(Exception):
     """Another job works on the target."""
 
@@ -51,6 +59,7 @@ class Lock:
             "command": command,
             "host": socket.gethostname(),
             "boot": _boot(),
+            "numbers": _numbers(),
             "process": os.getpid(),
             "begun": _begun(os.getpid()),
             "beats": 0,
@@ -76,12 +85,12 @@ class Lock:
                 data, version = self._storage.get(NAME)
             except (MissingError, ChangedError):
                 continue
-            other = json.loads(data)
+            other = read_lock(data)
             if version != seen:
                 if seen:
                     raise LockedError(_sentence(self._storage.url, other))
                 seen, silent_since = version, time.monotonic()
-            here = other["boot"] == self._mine["boot"] and other["host"] == self._mine["host"]
+            here = all(other.get(name) == self._mine[name] for name in ("boot", "host", "numbers"))
             if here and _begun(other["process"]) == other["begun"]:
                 raise LockedError(_sentence(self._storage.url, other))
             # Clocks of other machines say nothing: that it does not change while we look does.
@@ -130,6 +139,16 @@ class Lock:
                 self._storage.remove(entry)
         except (ChangedError, MissingError):
             return
+
+
+def read_lock(data: bytes) -> dict[str, Any]:
+    """Read another's lock; of what is none it is only known whether it changes."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        found = {}
+    names = ("process", "host", "command", "since", "boot", "numbers", "begun")
+    return {name: found.get(name, "?") if isinstance(found, dict) else "?" for name in names}
 
 
 def _sentence(url: str, other: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import secrets
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .storage import FOLDER, Entry, MissingError, Storage
+from .storage import FOLDER, Entry, ExistsError, MissingError, Storage
 
 NAME = FOLDER + "manifest.parquet"
 VERSION = 1
@@ -74,6 +75,7 @@ class Job:
     key_id: str = ""
     listed: bool = True
     finished: bool = False
+    saved: str = ""  #: another one in each manifest that is written
 
 
 class Manifest:
@@ -82,6 +84,7 @@ class Manifest:
     def __init__(self, job: Job, rows: list[Row], version: str | None = None) -> None:
         """Take a job with its rows; `version` is that of the file that it was read from."""
         self.job, self.rows, self.version = job, rows, version
+        self._saved: set[str] = set()
 
     def to_bytes(self) -> bytes:
         """Return the Parquet file."""
@@ -118,7 +121,17 @@ class Manifest:
 
     def save(self, storage: Storage) -> None:
         """Write it in the place of what it was read from or saved as last, and of nothing else."""
-        self.version = storage.put(NAME, self.to_bytes(), self.version)
+        self.job.saved = secrets.token_hex(8)
+        self._saved.add(self.job.saved)
+        data = self.to_bytes()
+        try:
+            self.version = storage.put(NAME, data, self.version)
+        except ExistsError:
+            # What was saved before may lie there though nobody heard so: no answer came, or an interruption.
+            there = Manifest.load(storage)
+            if there is None or there.job.saved not in self._saved:
+                raise
+            self.version = storage.put(NAME, data, there.version)
 
 
 def read_list(data: bytes, name: str) -> Iterable[tuple[str, int | None, str | None]]:
@@ -127,7 +140,9 @@ def read_list(data: bytes, name: str) -> Iterable[tuple[str, int | None, str | N
     Columns of Parquet: key, size, and version, etag or e_tag, as in inventories of S3.
     """
     if not name.endswith(".parquet"):
-        return [(line, None, None) for line in data.decode().splitlines() if line]
+        # Other ends of lines that Python knows may be in names.
+        lines = (line.removesuffix("\r") for line in data.decode().split("\n"))
+        return [(line, None, None) for line in lines if line]
     table = pq.read_table(pa.BufferReader(data))
     if "key" not in table.column_names:
         raise ValueError(f"{name} has no column `key`")
@@ -135,6 +150,6 @@ def read_list(data: bytes, name: str) -> Iterable[tuple[str, int | None, str | N
     sizes = table["size"].to_pylist() if "size" in table.column_names else [None] * len(keys)
     column = next((each for each in ("version", "etag", "e_tag") if each in table.column_names), None)
     versions = table[column].to_pylist() if column else [None] * len(keys)
-    if column == "e_tag":
+    if column in ("etag", "e_tag"):
         versions = [f'"{each}"' if each and not each.startswith('"') else each for each in versions]
     return list(zip(keys, sizes, versions, strict=True))

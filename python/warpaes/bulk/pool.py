@@ -11,10 +11,15 @@ import threading
 from typing import Any
 
 from .manifest import Row
+from .metrics import RayGauges, Told
 from .worker import Config, Worker
 
 Task = tuple[int, str, Row]
 Events = list[tuple[int, dict[str, Any]]]
+
+
+class NoWorkerError(Exception):
+    """A worker cannot be made, and the next one could not either."""
 
 
 class Pool(abc.ABC):
@@ -60,7 +65,11 @@ class LocalPool(Pool):
 def _serve(pipe: Any, config: Config) -> None:
     """Work in a process of its own, until the other end is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    worker = Worker(config)
+    try:
+        worker = Worker(config)
+    except Exception as error:
+        pipe.send(str(error) or type(error).__name__)
+        os._exit(1)
 
     def listen() -> None:
         try:
@@ -114,7 +123,10 @@ class ProcessPool(Pool):
         for pipe in multiprocessing.connection.wait(list(slots), timeout):
             slot = slots[pipe]
             try:
-                reports.append((slot, self._workers[slot][1].recv()))
+                said = self._workers[slot][1].recv()
+                if isinstance(said, str):
+                    raise NoWorkerError(said)
+                reports.append((slot, said))
             except (EOFError, OSError):
                 process, _ = self._workers[slot]
                 process.kill()
@@ -131,24 +143,54 @@ class ProcessPool(Pool):
             process.join()
 
 
+class RayWorker:
+    """A worker in an actor. Keys come by a call of its own: what actors are made with and what is put into Ray's object
+    store is kept by others, and may be spilled to disks."""
+
+    def __init__(self) -> None:
+        """Nothing happens yet."""
+        self._made = threading.Event()
+
+    def open(self, config: Config) -> None:
+        """Begin."""
+        self._worker = Worker(config)
+        self._made.set()
+
+    def submit(self, tasks: list[Task]) -> None:
+        """Begin with rows."""
+        self._made.wait()
+        self._worker.submit(tasks)
+
+    def poll(self, timeout: float) -> Events:
+        """Return what has happened."""
+        return self._worker.poll(timeout) if self._made.wait(timeout) else []
+
+
 class RayPool(Pool):
     """Ray's actors, each with a share of cores or of a GPU."""
 
     def __init__(self, config: Config, size: int, address: str, cpus: float, gpus: float) -> None:
         """Join the cluster and start them; Ray places them, and waits where there is no room."""
-        import ray
+        try:
+            import ray
+        except ModuleNotFoundError as error:
+            raise NoWorkerError(f"--address needs {error.name}: pip install 'warpaes[ray]'") from error
 
         self._ray = ray
         if not ray.is_initialized():
             ray.init(address=address, log_to_driver=False)
         self.size = size or max(1, int(ray.cluster_resources().get("CPU", 1) / max(cpus, 0.01)))
         # A thread for submit beside the one that waits in poll.
-        self._actor = ray.remote(num_cpus=cpus, num_gpus=gpus, max_concurrency=4, scheduling_strategy="SPREAD")(Worker)
-        self._config = ray.put(config)
+        self._actor = ray.remote(num_cpus=cpus, num_gpus=gpus, max_concurrency=4, scheduling_strategy="SPREAD")(
+            RayWorker
+        )
+        self._config = config
+        self._opening: list[Any] = []
         self._workers = [self._start() for _ in range(self.size)]
 
     def _start(self) -> list[Any]:
-        worker = self._actor.remote(self._config)
+        worker = self._actor.remote()
+        self._opening.append(worker.open.remote(self._config))
         return [worker, worker.poll.remote(5)]
 
     def submit(self, slot: int, tasks: list[Task]) -> None:
@@ -161,6 +203,15 @@ class RayPool(Pool):
         ready, _ = self._ray.wait(list(slots), num_returns=1, timeout=timeout)
         if ready:
             ready, _ = self._ray.wait(list(slots), num_returns=len(slots), timeout=0)
+        if self._opening:
+            opened, self._opening = self._ray.wait(self._opening, num_returns=len(self._opening), timeout=0)
+            for each in opened:
+                try:
+                    self._ray.get(each)
+                except self._ray.exceptions.RayActorError:
+                    continue  # its poll says so, too
+                except self._ray.exceptions.RayTaskError as error:
+                    raise NoWorkerError(str(error.cause or error)) from error
         reports: list[tuple[int, Events | None]] = []
         for report in ready:
             slot = slots[report]
@@ -170,11 +221,17 @@ class RayPool(Pool):
                 worker[1] = worker[0].poll.remote(5)
             except self._ray.exceptions.RayActorError as error:
                 if isinstance(error, self._ray.exceptions.ActorDiedError) and "creation task" in str(error):
-                    raise RuntimeError(f"no worker can be made: {error}") from error
+                    raise NoWorkerError(str(error)) from error
                 self._ray.kill(worker[0])  # it may only be out of reach
                 self._workers[slot] = self._start()
                 reports.append((slot, None))
         return reports
+
+    def gauges(self, labels: dict[str, str]) -> Told:
+        """Return what tells the cluster how far the job has come."""
+        from ray.util.metrics import Gauge
+
+        return RayGauges(Gauge, labels)
 
     def close(self) -> None:
         """Kill the actors."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections import deque
 from typing import TextIO
+
+from .metrics import Told, open_metrics
 
 
 def human(count: float) -> str:
@@ -29,13 +30,15 @@ class Progress:
     """Counts, and tells at intervals."""
 
     def __init__(self, command: str, target: str, file: TextIO | None, metrics: str | None) -> None:
-        """`file`: a terminal or a log, or None; `metrics`: a path for the text that Prometheus' exporters read."""
+        """`file`: a terminal or a log, or None; `metrics`: a port or a path for what Prometheus reads."""
         self.command, self.target = command, target
         self.objects = self.bytes = 0  #: all of them
         self.done_objects = self.done_bytes = 0
         self.run_objects = self.run_bytes = 0  #: of what is done, by this run
         self.errors = self.retries = self.deaths = self.adopted = self.in_flight = 0
-        self._file, self._metrics = file, metrics
+        self._file = file
+        self.labels = {"command": command, "target": target}
+        self._told_of: list[Told] = [open_metrics(metrics, self.labels)] if metrics else []
         self._begin = self._told = time.monotonic()
         self._samples: deque[tuple[float, int, int]] = deque([(self._begin, 0, 0)], maxlen=60)
         self._terminal = bool(file and file.isatty())
@@ -57,7 +60,7 @@ class Progress:
         bytes_left, objects_left = self.bytes - self.done_bytes, self.objects - self.done_objects - self.errors
         if by_objects <= 0:
             return None
-        return max(bytes_left / by_bytes if by_bytes > 0 else 0, objects_left / by_objects)
+        return max(bytes_left / by_bytes if by_bytes > 0 else 0, objects_left / by_objects, 0)
 
     def line(self) -> str:
         """Return the state in one line."""
@@ -80,35 +83,53 @@ class Progress:
             self._samples = deque([(self._begin, 0, 0)])
         self._told = now
         if self._file is not None:
-            print(("\r\x1b[K" if self._terminal else "") + self.line(), file=self._file, flush=True,
-                  end="" if self._terminal and not last else "\n")  # fmt: skip
-        if self._metrics:
-            self._write_metrics(last)
+            self._print(self.line(), "" if self._terminal and not last else "\n")
+        for told in self._told_of:
+            try:
+                told.tell(self.values(last), self.line())
+            except OSError as error:  # the work is worth more than what is said of it
+                self.say(f"--metrics: {error}")
         self._samples.append((now, self.run_bytes, self.run_objects))
 
-    def _write_metrics(self, last: bool) -> None:
-        label = '{command="%s",target="%s"}' % (  # noqa: UP031
-            self.command,
-            self.target.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n"),
-        )
-        values = {
-            "objects": ("gauge", "Objects of the job", self.objects),
-            "bytes": ("gauge", "Bytes of the job's sources", self.bytes),
-            "done_objects": ("gauge", "Objects that are done", self.done_objects),
-            "done_bytes": ("gauge", "Bytes of sources that are done", self.done_bytes),
-            "errors": ("gauge", "Objects that have failed", self.errors),
-            "in_flight": ("gauge", "Objects that workers have", self.in_flight),
-            "retries_total": ("counter", "Objects that were begun again", self.retries),
-            "worker_deaths_total": ("counter", "Workers that have died", self.deaths),
-            "finished": ("gauge", "1 when the run has ended", int(last)),
+    def _print(self, text: str, end: str) -> None:
+        try:
+            print(("\r\x1b[K" if self._terminal else "") + text, file=self._file, flush=True, end=end)
+        except OSError:  # nobody reads it any more
+            self._file = None
+
+    def say(self, sentence: str) -> None:
+        """Print a sentence on a line of its own."""
+        if self._file is not None:
+            self._print(f"{self.command}: {sentence}", "\n")
+
+    def watch(self, told: Told) -> None:
+        """Tell this one, too."""
+        self._told_of.append(told)
+
+    def values(self, last: bool = False) -> dict[str, float]:
+        """Return all metrics."""
+        by_bytes, by_objects = self.rates()
+        left = self.left()
+        return {
+            "objects": self.objects,
+            "bytes": self.bytes,
+            "done_objects": self.done_objects,
+            "done_bytes": self.done_bytes,
+            "errors": self.errors,
+            "in_flight": self.in_flight,
+            "bytes_per_second": round(by_bytes, 3),
+            "objects_per_second": round(by_objects, 3),
+            "seconds_left": -1 if left is None else round(left, 3),
+            "retries_total": self.retries,
+            "worker_deaths_total": self.deaths,
+            "finished": int(last),
         }
-        assert self._metrics is not None
-        temporary = f"{self._metrics}.{os.getpid()}"
-        with open(temporary, "w") as file:
-            for name, (kind, sentence, value) in values.items():
-                file.write(f"# HELP warpaes_bulk_{name} {sentence}.\n# TYPE warpaes_bulk_{name} {kind}\n")
-                file.write(f"warpaes_bulk_{name}{label} {value}\n")
-        os.replace(temporary, self._metrics)
+
+    def close(self) -> None:
+        """Tell nobody any more."""
+        for told in self._told_of:
+            told.close()
+        self._told_of = []
 
 
 def standard_error() -> TextIO:

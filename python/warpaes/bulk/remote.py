@@ -1,15 +1,21 @@
-"""Any file system that fsspec knows, to read from."""
+"""Any file system that fsspec knows: to read from, and where uploads appear as a whole to write to."""
 
 from __future__ import annotations
 
+import threading
+import urllib.parse
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from typing import Any
 
-from .storage import ChangedError, Entry, MissingError, Storage
+from .storage import Attempt, ChangedError, Entry, ExistsError, MissingError, Storage, Upload, part_bytes
+
+#: Object stores, in which nothing is seen of an object before its upload has ended.
+WHOLE = {"memory", "gs", "gcs", "abfs", "abfss", "az"}
 
 
 def _version(info: dict[str, Any]) -> str:
-    names = ("ETag", "etag", "generation", "mtime", "LastModified", "last_modified", "created")
+    names = ("ETag", "etag", "generation", "mtime", "LastModified", "Last-Modified", "last_modified", "created")
     stamp = next((info[name] for name in names if info.get(name)), "")
     if hasattr(stamp, "timestamp"):
         stamp = stamp.timestamp()  # listings and single questions differ in what they make of times
@@ -17,31 +23,46 @@ def _version(info: dict[str, Any]) -> str:
 
 
 class RemoteStorage(Storage):
-    """A URL that fsspec opens. Its file systems promise nothing about conditions, so nothing is written there."""
+    """A URL that fsspec opens.
 
-    can_write = False
+    Its file systems create what is not there, but replace without a condition: here that is a look and a write, between
+    which another program may come.
+    """
+
+    can_replace = False
+    _turn = threading.Lock()
 
     def __init__(self, url: str) -> None:
         """Take a URL of a file or a folder."""
         from fsspec.core import url_to_fs
 
-        self.url = url
+        self.url = url.rstrip("/")
         self._fs, root = url_to_fs(url)
         self._root = root.rstrip("/")
+        protocol = url.partition("://")[0]
+        self.can_write, self.is_shared = protocol in WHOLE, protocol != "memory"
+        # Of a web server nobody can ask whether an address is a folder: it is, if it ends so.
+        self._web, self._is_folder = protocol in ("http", "https"), url.endswith("/")
 
     def _path(self, key: str) -> str:
-        return f"{self._root}/{key}" if key else self._root
+        return f"{self._root}/{urllib.parse.quote(key) if self._web else key}" if key else self._root
 
     def list(self, key: str = "") -> Iterator[Entry]:
         """Find all files below the root."""
         self._fs.invalidate_cache()
-        if self._fs.isfile(self._root):
+        if not (self._web and self._is_folder) and self._fs.isfile(self._root):
             yield self.stat("")
             return
-        for path, info in self._fs.find(self._root, detail=True).items():
+        if not self._fs.exists(self._root + "/" * self._web):
+            raise MissingError(f"{self.url}: no such file or folder")
+        for path, info in self._fs.find(self._root + "/" * self._web, detail=True).items():
             name = path[len(self._root) :].lstrip("/")
+            if self._web and ("?" in name or "#" in name):  # links that sort a listing
+                continue
+            name = urllib.parse.unquote(name) if self._web else name
             if name.startswith(key):
-                yield self._entry(name, info)
+                # Listings of web servers say no more than names.
+                yield self._entry(name, info) if info.get("size") is not None else self.stat(name)
 
     def _entry(self, key: str, info: dict[str, Any]) -> Entry:
         if info.get("size") is None:
@@ -52,9 +73,12 @@ class RemoteStorage(Storage):
         """Ask for a file's entry."""
         self._fs.invalidate_cache()
         try:
-            return self._entry(key, self._fs.info(self._path(key)))
+            info = self._fs.info(self._path(key))
         except FileNotFoundError:
             raise MissingError(f"{self._path(key)}: no such file") from None
+        if info.get("type") == "directory":
+            raise MissingError(f"{self._path(key)} is not a file")
+        return self._entry(key, info)
 
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
         """Read a range; the end of a file is followed by another look at what it is."""
@@ -62,8 +86,85 @@ class RemoteStorage(Storage):
             data: bytes = self._fs.cat_file(self._path(entry.key), start=offset, end=offset + length) if length else b""
         except FileNotFoundError:
             raise MissingError(f"{self._path(entry.key)}: no such file") from None
-        if offset + length >= entry.size and self.stat(entry.key).version != entry.version:
-            raise ChangedError(f"{self._path(entry.key)} has changed since it was listed")
+        if offset + length >= entry.size:
+            now = self.stat(entry.key)
+            if (now.size, now.version) != (entry.size, entry.version):
+                raise ChangedError(f"{self._path(entry.key)} has changed since it was listed")
         if len(data) != length:
             raise OSError(f"{self._path(entry.key)} gave {len(data)} of {length} bytes")
         return data
+
+    def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
+        """Begin an upload; what fits into a part is one request."""
+        return _RemoteUpload(self, key, part_bytes(size), replace)
+
+    def put(self, key: str, data: bytes, replace: str | None = None) -> str:
+        """Write a small object."""
+        with self._turn:
+            if replace is not None:
+                self._compare(key, replace)
+            try:
+                self._fs.pipe_file(self._path(key), data, mode="create" if replace is None else "overwrite")
+            except FileExistsError:
+                raise ExistsError(f"{self._path(key)} exists") from None
+            return self.stat(key).version
+
+    def _compare(self, key: str, version: str) -> None:
+        try:
+            now = self.stat(key).version
+        except MissingError:
+            now = ""
+        if now != version:
+            raise ExistsError(f"{self._path(key)} has changed, and is not replaced")
+
+    def remove(self, entry: Entry) -> None:
+        """Remove a file if it is this version."""
+        with self._turn:
+            try:
+                if self.stat(entry.key).version != entry.version:
+                    raise ChangedError(f"{self._path(entry.key)} has changed, and is not removed")
+                self._fs.rm_file(self._path(entry.key))
+            except (FileNotFoundError, MissingError):
+                return
+
+    def sweep(self, keys: set[str]) -> int:
+        """Uploads that were not ended cannot be listed through fsspec; the store ends them."""
+        return 0
+
+
+class _RemoteUpload(Upload):
+    def __init__(self, storage: RemoteStorage, key: str, part: int, replace: str | None) -> None:
+        self._storage, self._key, self._part, self._replace = storage, key, part, replace
+        self._buffer = bytearray()
+        self._file: Any = None
+
+    def write(self, data: memoryview) -> None:
+        self._buffer += data
+        # What is kept in memory anyway is gathered there.
+        if len(self._buffer) > self._part and self._storage.is_shared:
+            if self._file is None:
+                if self._replace is not None:
+                    self._storage._compare(self._key, self._replace)
+                path, mode = self._storage._path(self._key), "xb" if self._replace is None else "wb"
+                try:
+                    self._file = self._storage._fs.open(path, mode, block_size=self._part)
+                except FileExistsError:
+                    raise ExistsError(f"{path} exists") from None
+            self._file.write(self._buffer)
+            self._buffer = bytearray()
+
+    def commit(self) -> str:
+        if self._file is None:
+            return self._storage.put(self._key, bytes(self._buffer), self._replace)
+        self._file.write(self._buffer)
+        try:
+            self._file.close()
+        except FileExistsError:
+            raise ExistsError(f"{self._storage._path(self._key)} exists") from None
+        return self._storage.stat(self._key).version
+
+    def abort(self) -> None:
+        self._buffer = bytearray()
+        if self._file is not None and not self._file.closed:
+            self._file.discard()
+            self._file.closed = True

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import boto3
 import botocore.exceptions
+import botocore.session
 import urllib3.exceptions
 from botocore.config import Config
 from botocore.parsers import ResponseParserError
@@ -21,6 +22,7 @@ from .storage import (
     PARTS_IN_FLIGHT,
     Attempt,
     ChangedError,
+    CredentialsError,
     Entry,
     ExistsError,
     MissingError,
@@ -44,8 +46,6 @@ PERMANENT = {
     "AccessDenied",
     "AllAccessDisabled",
     "EntityTooLarge",
-    "ExpiredToken",
-    "InvalidAccessKeyId",
     "InvalidArgument",
     "InvalidObjectState",
     "InvalidRequest",
@@ -54,15 +54,27 @@ PERMANENT = {
     "NoSuchBucket",
     "NotImplemented",
     "PermanentRedirect",
+}
+#: No object would fare better. Skewed: the clock here is wrong.
+UNKNOWN = {
+    "ExpiredToken",
+    "ExpiredTokenException",
+    "InvalidAccessKeyId",
+    "InvalidToken",
+    "RequestTimeTooSkewed",
     "SignatureDoesNotMatch",
+    "TokenRefreshRequired",
 }
 #: Mistakes in how the client was set up.
 MISTAKES = (
-    botocore.exceptions.NoCredentialsError,
     botocore.exceptions.NoRegionError,
     botocore.exceptions.ParamValidationError,
-    botocore.exceptions.PartialCredentialsError,
     botocore.exceptions.ProfileNotFound,
+)
+NO_CREDENTIALS = (
+    botocore.exceptions.CredentialRetrievalError,
+    botocore.exceptions.NoCredentialsError,
+    botocore.exceptions.PartialCredentialsError,
 )
 #: Everything else that may come instead of an answer.
 FAILURES = (
@@ -72,6 +84,19 @@ FAILURES = (
     urllib3.exceptions.HTTPError,
     OSError,
 )
+
+
+_loader: Any = None
+
+
+def _session() -> boto3.session.Session:
+    """Return a session that shares with all others what botocore reads of services, which takes half of its time."""
+    global _loader
+    inner = botocore.session.get_session()
+    if _loader is None:
+        _loader = inner.get_component("data_loader")
+    inner.register_component("data_loader", _loader)
+    return boto3.session.Session(botocore_session=inner)
 
 
 def code_of(error: botocore.exceptions.ClientError) -> str:
@@ -101,12 +126,13 @@ class S3Storage(Storage):
             max_pool_connections=CONNECTIONS,
             retries=retries,
         )
-        session = boto3.session.Session()
+        self.endpoint = str(options.get("endpoint_url") or "")
+        session = self.call(_session)
 
         def connect(region: str | None) -> Any:
             return session.client("s3", endpoint_url=options.get("endpoint_url"), region_name=region, config=config)
 
-        self.client = connect(options.get("region_name"))
+        self.client = self.call(lambda: connect(options.get("region_name")))
         if not options.get("region_name") and not options.get("endpoint_url"):
             region = self._region()
             if region not in (None, self.client.meta.region_name):
@@ -124,6 +150,18 @@ class S3Storage(Storage):
 
     def _name(self, key: str) -> str:
         return f"{self.prefix}/{key}" if self.prefix and key else self.prefix or key
+
+    def place(self) -> tuple[str, str]:
+        """Return the endpoint, and bucket and prefix."""
+        return "s3 " + self.endpoint, f"{self.bucket}/{self.prefix}"
+
+    def keeps_versions(self) -> bool:
+        """Say whether the bucket keeps them; who may not ask has to know."""
+        try:
+            answer = self.call(lambda: self.client.get_bucket_versioning(Bucket=self.bucket))
+        except (MissingError, OSError, PermanentError):
+            return False
+        return answer.get("Status") in ("Enabled", "Suspended")
 
     def _say(self, key: str) -> str:
         return f"s3://{self.bucket}/{self._name(key)}"
@@ -156,6 +194,8 @@ class S3Storage(Storage):
         """Raise what an answer means, if there was one and another try would not change it."""
         if isinstance(error, MISTAKES):
             raise PermanentError(f"{self._say(key)}: {error}") from error
+        if isinstance(error, NO_CREDENTIALS):
+            raise CredentialsError(f"{self._say(key)}: {error}") from error
         if not isinstance(error, botocore.exceptions.ClientError):
             return
         code = code_of(error)
@@ -165,6 +205,8 @@ class S3Storage(Storage):
             raise ChangedError(f"{self._say(key)} is not what it was") from error
         if code == "NoSuchUpload":
             raise ConnectionError(f"{self._say(key)}: the upload has been ended by somebody else") from error
+        if code in UNKNOWN:
+            raise CredentialsError(f"{self._say(key)}: {error}") from error
         if code in PERMANENT or code in ("400", "401", "403"):
             raise PermanentError(f"{self._say(key)}: {error}") from error
 
@@ -209,7 +251,12 @@ class S3Storage(Storage):
             headers["Range"] = f"bytes={offset}-{offset + length - 1}"
 
         def get() -> bytes:
-            data: bytes = self.http.send("GET", self._name(entry.key), headers).content
+            # A store that does not know ranges sends all of it, which memory has no room for.
+            answer = self.http.send("GET", self._name(entry.key), headers, most=length)
+            data: bytes = answer.content
+            total = answer.headers.get("content-range", "").rpartition("/")[2]
+            if total.isdigit() and int(total) != entry.size:
+                raise ChangedError(f"{self._say(entry.key)} has {total} bytes, and {entry.size} by the list")
             if len(data) != length:
                 raise ConnectionError(f"{len(data)} of {length} bytes came")
             return data
@@ -280,15 +327,17 @@ class S3Storage(Storage):
         markers: dict[str, str] = {}
         count = 0
         while True:
-            arguments = {"Bucket": self.bucket, "Prefix": self.prefix, **markers}
+            # XML has no place for some characters that names may have.
+            arguments = {"Bucket": self.bucket, "Prefix": self.prefix, "EncodingType": "url", **markers}
             page = self.call(lambda: self.client.list_multipart_uploads(**arguments))  # noqa: B023
+            decode = urllib.parse.unquote_plus if page.get("EncodingType") == "url" else str
             for upload in page.get("Uploads", ()):
-                if upload["Key"] in names:
-                    self.abort(upload["Key"], upload["UploadId"])
+                if decode(upload["Key"]) in names:
+                    self.abort(decode(upload["Key"]), upload["UploadId"])
                     count += 1
             if not page.get("IsTruncated"):
                 return count
-            markers = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
+            markers = {"KeyMarker": decode(page["NextKeyMarker"]), "UploadIdMarker": page["NextUploadIdMarker"]}
 
     def abort(self, name: str, upload_id: str) -> None:
         """End a multipart upload and free its parts."""
@@ -332,23 +381,22 @@ class _S3Upload(Upload):
             self._arguments["UploadId"] = answer["UploadId"]
             self._attempt.uploading(answer["UploadId"])
         self._free.acquire()
-        for part in self._parts:
-            if part.done():
-                part.result()
-        self._parts.append(self._threads.submit(self._send_part, len(self._parts) + 1, self._buffer))
+        for sent in self._parts:
+            if sent.done():
+                sent.result()
+        part = self._threads.submit(self._send_part, len(self._parts) + 1, self._buffer)
+        part.add_done_callback(lambda _: self._free.release())  # also of one that was never begun
+        self._parts.append(part)
         self._buffer = bytearray()
 
     def _send_part(self, number: int, data: bytearray) -> dict[str, Any]:
-        try:
-            name, query = self._arguments["Key"], {"partNumber": number, "uploadId": self._arguments["UploadId"]}
-            answer = self._storage.call(
-                lambda: self._storage.http.send("PUT", name, {}, data, "?" + urllib.parse.urlencode(query)), self._key
-            )
-            part = {"PartNumber": number, "ETag": answer.headers["ETag"]}
-            checksum = answer.headers.get("x-amz-checksum-crc32")
-            return {**part, "ChecksumCRC32": checksum} if checksum else part
-        finally:
-            self._free.release()
+        name, query = self._arguments["Key"], {"partNumber": number, "uploadId": self._arguments["UploadId"]}
+        answer = self._storage.call(
+            lambda: self._storage.http.send("PUT", name, {}, data, "?" + urllib.parse.urlencode(query)), self._key
+        )
+        part = {"PartNumber": number, "ETag": answer.headers["ETag"]}
+        checksum = answer.headers.get("x-amz-checksum-crc32")
+        return {**part, "ChecksumCRC32": checksum} if checksum else part
 
     def commit(self) -> str:
         if "UploadId" not in self._arguments:

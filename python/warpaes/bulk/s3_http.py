@@ -22,6 +22,10 @@ CODE = re.compile(rb"<Code>\s*([^<\s]+)\s*</Code>")
 MESSAGE = re.compile(rb"<Message>([^<]*)</Message>")
 
 
+#: What an answer may hold that is not asked for by its length: an error, or nothing.
+MOST = 1 << 20
+
+
 class Found(Exception):  # noqa: N818
     """A request that was stopped before it was sent."""
 
@@ -41,6 +45,18 @@ def where(client: Any, bucket: str) -> str:
     finally:
         client.meta.events.unregister(event, stop)
     raise AssertionError
+
+
+def _read(raw: Any, most: int) -> bytes:
+    """Read an answer to its end, or give up the connection if it has none within `most` bytes."""
+    try:
+        data: bytes = raw.read(most + 1)
+        if len(data) > most:
+            raise ConnectionError(f"more than {most} bytes came")
+        return data
+    except BaseException:
+        raw.close()
+        raise
 
 
 class Http:
@@ -72,9 +88,18 @@ class Http:
         return {self._names[name]: value for name, value in arguments.items()}
 
     def send(
-        self, method: str, name: str, headers: dict[str, str], body: bytes | bytearray = b"", query: str = ""
+        self,
+        method: str,
+        name: str,
+        headers: dict[str, str],
+        body: bytes | bytearray = b"",
+        query: str = "",
+        most: int = 0,
     ) -> Any:
-        """Return the answer; ClientError if it says no, and botocore's other errors if there is none."""
+        """Return the answer; ClientError if it says no, and botocore's other errors if there is none.
+
+        `most`: the bytes that are expected; of an answer that has more only the beginning is read.
+        """
         url = self._base + urllib.parse.quote(name, safe="/~") + query
         if method == "PUT":
             checksum = base64.b64encode(zlib.crc32(body).to_bytes(4, "big")).decode()
@@ -86,8 +111,10 @@ class Http:
         if self._credentials is None:
             raise botocore.exceptions.NoCredentialsError
         S3SigV4Auth(self._credentials.get_frozen_credentials(), "s3", self._region).add_auth(request)
-        answer = self._session.send(request.prepare())
-        data = answer.content
+        prepared = request.prepare()
+        prepared.stream_output = True
+        answer = self._session.send(prepared)
+        data = answer._content = _read(answer.raw, max(most, MOST))
         if answer.status_code >= 300:
             code, message = CODE.search(data), MESSAGE.search(data)
             error = {

@@ -19,6 +19,7 @@ from typing import Any
 
 #: Bulk's own folder within a target: manifest, lock and key records.
 FOLDER = ".warpaes-bulk/"
+LOCK = "lock"
 #: What a wrapped key of one object is called, after the object's name.
 KEY_SUFFIX = ".warpaes-key"
 #: Part of the names of files that are not complete.
@@ -29,6 +30,8 @@ WINDOW = 8 << 20
 PARTS_IN_FLIGHT = 3
 #: Of a multipart upload to S3.
 MAX_PARTS = 10_000
+#: How often a small object is read that is replaced all the time, as a manifest by its job.
+GETS = 10
 
 
 def part_bytes(size: int) -> int:
@@ -51,6 +54,10 @@ class ExistsError(Exception):
 
 class PermanentError(Exception):
     """Trying again would not help."""
+
+
+class CredentialsError(PermanentError):
+    """Who asks is not known, or no longer: no object would fare better."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,10 @@ class Storage(abc.ABC):
     url: str
     #: Whether objects can be written so that nothing is lost or half there.
     can_write = True
+    #: Whether what is there is replaced only while it is the version that was read, whoever else writes.
+    can_replace = True
+    #: Whether several processes see the same objects.
+    is_shared = True
 
     @abc.abstractmethod
     def list(self, key: str = "") -> Iterator[Entry]:
@@ -115,9 +126,15 @@ class Storage(abc.ABC):
         raise PermanentError(f"{self.url}: is only read here")
 
     def get(self, key: str) -> tuple[bytes, str]:
-        """Return a small object with its version."""
-        entry = self.stat(key)
-        return self.read(entry, 0, entry.size), entry.version
+        """Return a small object with its version, also if it is replaced meanwhile."""
+        for again in range(GETS):
+            entry = self.stat(key)
+            try:
+                return self.read(entry, 0, entry.size), entry.version
+            except ChangedError:
+                if again + 1 == GETS:
+                    raise
+        raise AssertionError
 
     def remove(self, entry: Entry) -> None:
         """Remove this version; what is gone already is no error."""
@@ -129,6 +146,21 @@ class Storage(abc.ABC):
 
     def check_key(self, key: str) -> None:  # noqa: B027 - most take any name
         """Raise PermanentError if no object can have this name here."""
+
+    def place(self) -> tuple[str, str]:
+        """Return which store this is, and where in it, so that two ways of saying it are equal."""
+        return "", self.url
+
+    def keeps_versions(self) -> bool:
+        """Say whether what is replaced or removed is kept."""
+        return False
+
+
+def is_within(inner: Storage, outer: Storage) -> bool:
+    """Say whether a storage lies within another, or is the same."""
+    store, place = inner.place()
+    other_store, other_place = outer.place()
+    return store == other_store and (place.rstrip("/") + "/").startswith(other_place.rstrip("/") + "/")
 
 
 def open_storage(url: str, options: dict[str, Any] | None = None) -> Storage:
@@ -160,6 +192,18 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def _make_folder(path: Path) -> None:
+    """Make a folder and those above it, so that they are still there after a loss of power."""
+    if path.is_dir():
+        return
+    _make_folder(path.parent)
+    try:
+        path.mkdir(exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise PermanentError(f"{path} is a file, and would have to be a folder: rename one of the two") from None
+    _sync_folder(path.parent)
+
+
 def _sync_folder(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -176,15 +220,24 @@ class LocalStorage(Storage):
         self.root = Path(path).absolute()
         self.url = str(self.root)
 
+    def place(self) -> tuple[str, str]:
+        """Return the path without links."""
+        return "", os.path.realpath(self.root)
+
     def _path(self, key: str) -> Path:
-        return self.root / key if key else self.root
+        """Return where an object lies; lists and manifests of others may name what lies elsewhere."""
+        if not key:
+            return self.root
+        if "\0" in key or any(part in ("", ".", "..") for part in key.split("/")):
+            raise PermanentError(f"{key!r} cannot be the name of a file: rename the object, or leave it out")
+        return self.root / key
 
     def check_key(self, key: str) -> None:
         """Refuse names that would lie elsewhere or that no file can have."""
-        parts = key.split("/")
-        if not key or "\0" in key or any(part in ("", ".", "..") for part in parts):
-            raise PermanentError(f"{key!r} cannot be the name of a file: rename the object, or leave it out")
-        if any(len(os.fsencode(part)) > 255 - len(PART) - 33 for part in parts):
+        if not key:
+            raise PermanentError("an empty name cannot be the name of a file: rename the object, or leave it out")
+        self._path(key)
+        if any(len(os.fsencode(part)) > 255 - len(PART) - 33 for part in key.split("/")):
             raise PermanentError(f"{key!r} has a part that is too long for the name of a file")
 
     def list(self, key: str = "") -> Iterator[Entry]:
@@ -224,8 +277,11 @@ class LocalStorage(Storage):
             data = os.pread(descriptor, length, offset)
             while len(data) < length and (more := os.pread(descriptor, length - len(data), offset + len(data))):
                 data += more
-            if len(data) < length or _version(os.fstat(descriptor)) != entry.version:
+            info = os.fstat(descriptor)
+            if len(data) < length or _version(info) != entry.version:
                 raise ChangedError(f"{path} has changed since it was listed")
+            if info.st_size != entry.size:
+                raise ChangedError(f"{path} has {info.st_size} bytes, and {entry.size} by the list")
             return data
         finally:
             os.close(descriptor)
@@ -255,13 +311,15 @@ class LocalStorage(Storage):
         self._path(entry.key).unlink()
 
     def sweep(self, keys: set[str]) -> int:
-        """Remove temporary files."""
+        """Remove temporary files, of objects and of what lies beside them."""
         count = 0
         for folder, _, names in os.walk(self.root):
             for name in names:
                 if _is_part(name):
                     path = Path(folder) / name
-                    if path.with_name(name.rpartition(PART)[0][1:]).relative_to(self.root).as_posix() in keys:
+                    key = path.with_name(name.rpartition(PART)[0][1:]).relative_to(self.root).as_posix()
+                    own = key.startswith(FOLDER) and key != FOLDER + LOCK  # of the lock one may be in use
+                    if key in keys or key.removesuffix(KEY_SUFFIX) in keys or own:
                         path.unlink(missing_ok=True)
                         count += 1
         return count
@@ -281,7 +339,7 @@ class _LocalUpload(Upload):
         storage.check_key(key)
         self._storage, self._key, self._replace = storage, key, replace
         self._path = storage._path(key)
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(self._path.parent)
         self._temporary = self._path.with_name(f".{self._path.name}{PART}{attempt.id}")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         self._descriptor = os.open(self._temporary, flags, 0o666)

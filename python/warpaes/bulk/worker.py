@@ -47,6 +47,16 @@ FINAL = (
 )
 
 
+_backends: list[str] = []
+
+
+def use_backend(name: str | None) -> None:
+    """Let this process compute there, before it does anything else."""
+    if name and name not in _backends:
+        _native.configure(backend=name)
+        _backends.append(name)
+
+
 @dataclass
 class Config:
     """What a worker is to do with every row; it goes to other processes and machines, keys included."""
@@ -102,8 +112,7 @@ class Worker:
     def __init__(self, config: Config) -> None:
         """Open both ends."""
         self.config = config
-        if config.backend:
-            _native.configure(backend=config.backend)
+        use_backend(config.backend)
         self.source = open_storage(config.source, config.source_options)
         self.target = open_storage(config.target, config.target_options)
         sources: list[keys.KeySource] = [spec.open() for spec in config.key]
@@ -136,9 +145,10 @@ class Worker:
             return events
 
     def close(self) -> None:
-        """Begin nothing any more, and wait for what is being done."""
+        """Begin nothing any more: what is small is done to its end, what is large is given up at its next range."""
+        self.requests.shutdown(wait=False, cancel_futures=True)
         self._rows.shutdown(cancel_futures=True)
-        self.requests.shutdown(cancel_futures=True)
+        self.requests.shutdown()
 
     def _run(self, number: int, what: str, row: Row) -> None:
         begin, taken = time.monotonic(), 0
@@ -168,13 +178,14 @@ class Worker:
 
     def _old_keyset(self, row: Row) -> Keyset:
         if row.wrapped == BESIDE:
-            row.wrapped = self.source.get(row.source + KEY_SUFFIX)[0].decode()
+            name = row.source + KEY_SUFFIX
+            return self.old_keys.any_of(keys.parse_records(self.source.get(name)[0], name))
         if row.wrapped:
             return self.old_keys.open(json.loads(row.wrapped)[0])
         if row.old_key_id:
             return self.old_keys.get(row.old_key_id)
-        if self.old_keys.keyset is None:
-            raise PermanentError(f"{row.source}: nothing says which key it is encrypted with")
+        if self.old_keys.keyset is None or self.old_keys.records:
+            return self.old_keys.any_of([])
         return self.old_keys.keyset
 
     def _new_keyset(self, row: Row) -> tuple[Keyset, str, str]:
@@ -187,7 +198,7 @@ class Worker:
             try:
                 # An earlier attempt's: the file decides, so that all attempts have one key.
                 text, version = self.target.get(name)
-                records = json.loads(text)
+                records = keys.parse_records(text, name)
                 if not old or records[0]["key_id"] != old[0]["key_id"]:
                     return self.new_keys.open(records[0]), records[0]["key_id"], text.decode()
             except MissingError:
@@ -302,9 +313,10 @@ class Worker:
     def _rewrap(self, number: int, row: Row) -> dict[str, Any]:
         """Wrap an object's data key anew."""
         text, version = self.target.get(row.key + KEY_SUFFIX)
+        records = keys.parse_records(text, row.key + KEY_SUFFIX)
         # An earlier attempt may have come so far.
         sources = [*self.old_keys.sources, *self.new_sources]
-        wrapped = keys.to_json([keys.rewrap(each, sources, self.new_sources[0]) for each in json.loads(text)])
+        wrapped = keys.to_json([keys.rewrap(each, sources, self.new_sources[0]) for each in records])
         if wrapped != text.decode():
             self.target.put(row.key + KEY_SUFFIX, wrapped.encode(), version)
         return {"wrapped": wrapped}

@@ -1,0 +1,362 @@
+"""warpaes bulk and what lies around it: keys from elsewhere, fsspec's file systems, metrics."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import os
+import pathlib
+import shutil
+import unittest
+import unittest.mock
+from typing import Any
+
+import warpaes
+from bulk_case import Case, bulk, refusal, said_by
+from support import needed
+from warpaes import keysources
+from warpaes.bulk import cli, dispatch, job, keys, manifest, pool, storage, worker
+
+
+class Keys(Case):
+    def test_without_a_manifest_after_a_rekey_to_other_kinds_of_keys(self) -> None:
+        content = self.write([0, 100])
+        for old in ("", "job", "object"):
+            for new in ("", "job", "object"):
+                with self.subTest(f"{old} to {new}"):
+                    target, out = self.folder / f"t{old}-{new}", self.folder / f"o{old}-{new}"
+                    how = [["--envelope", each] if each else [] for each in (old, new)]
+                    bulk("encrypt", "-k", self.key, *how[0], self.source, target)
+                    both = ("-k", self.key, "--new-key", self.key2)
+                    self.assertEqual(bulk("rekey", *both, *how[1], target)[0], 0)
+                    (target / manifest.NAME).unlink()
+                    self.assertEqual(bulk("decrypt", "-k", self.key2, target, out)[0], 0)
+                    self.assertEqual(self.files(out), content)
+
+    def test_rekey_without_a_manifest(self) -> None:
+        self.write([100])
+        for old in ("", "job", "object"):
+            with self.subTest(old):
+                target = self.folder / f"t{old}"
+                bulk("encrypt", "-k", self.key, *(["--envelope", old] if old else []), self.source, target)
+                (target / manifest.NAME).unlink()
+                status, report = bulk("rekey", "-k", self.key, "--new-key", self.key2, target)
+                self.assertEqual((status, report["done"]), (0, 1), report)
+                self.assertEqual(bulk("verify", "-k", self.key2, target)[0], 0)
+
+    def test_a_program_prints_the_key(self) -> None:
+        content = self.write([10])
+        command = f"exec:cat '{self.key}' --secret-argument 2>/dev/null || cat '{self.key}'"
+        for envelope in ([], ["--envelope", "job"]):
+            target, out = self.folder / f"t{len(envelope)}", self.folder / f"o{len(envelope)}"
+            self.assertEqual(bulk("encrypt", "-k", command, *envelope, self.source, target)[0], 0)
+            self.assertEqual(bulk("decrypt", "-k", command, "--workers", "2", target, out)[0], 0)
+            self.assertEqual(self.files(out), content)
+            for path in target.rglob("*"):
+                self.assertFalse(path.is_file() and b"secret-argument" in path.read_bytes())
+        self.assertIn("exec:exit: failed with exit status 3", refusal("verify", "-k", "exec:exit 3", target))
+        self.assertIn("no command", refusal("verify", "-k", "exec: ", target))
+        status, said = said_by("verify", "-k", "exec:echo hello", target)
+        self.assertEqual(status, 2)
+        self.assertNotIn("hello", said)
+
+    def test_what_lies_beside_objects_may_be_anything(self) -> None:
+        self.write([10])
+        for envelope in ("job", "object"):
+            for data in (b"", b"{}", b"[]", b"[" * 5000, b'[{"key_id": 1, "template": "x", "wrapped": ""}]'):
+                target = self.folder / f"t{envelope}"
+                bulk("encrypt", "-k", self.key, "--envelope", envelope, self.source, target)
+                (target / manifest.NAME).unlink()
+                pattern = f"*{storage.KEY_SUFFIX}" if envelope == "object" else f"{storage.FOLDER}keys/*"
+                for path in target.rglob(pattern):
+                    path.write_bytes(data)
+                status, said = said_by("decrypt", "-k", self.key, target, self.folder / "out")
+                self.assertIn(status, (1, 2))
+                if envelope == "job":
+                    self.assertIn("does not hold wrapped keys", said)
+                self.assertEqual(self.files(self.folder / "out"), {})
+                shutil.rmtree(target)
+                shutil.rmtree(self.folder / "out", ignore_errors=True)
+
+    def test_of_a_program_only_its_name_is_told(self) -> None:
+        for command in ("exec:TOKEN=secret /usr/bin/vault read secret", "exec:  A=secret  B=secret vault"):
+            self.assertEqual(keys._shown(command), "exec:vault")
+            self.assertEqual(keysources.from_url(command).name, "exec:vault")
+
+    def test_keys_that_only_wrap_keys(self) -> None:
+        """A keyset of Tink's AEAD, and a raw key: -k kek.json is what the documentation calls it."""
+        content = self.write([10])
+        kek, raw = self.folder / "kek.json", self.folder / "kek.hex"
+        kek.write_bytes(keysources.generate_kek())
+        raw.write_text(os.urandom(32).hex())
+        self.assertIn("give --envelope", refusal("encrypt", "-k", kek, self.source, self.target))
+        for envelope in ("job", "object"):
+            target, out = self.folder / f"t{envelope}", self.folder / f"o{envelope}"
+            self.assertEqual(bulk("encrypt", "-k", kek, "--envelope", envelope, self.source, target)[0], 0)
+            self.assertEqual(bulk("rewrap", "-k", kek, "--new-key", raw, target)[0], 0)
+            self.assertEqual(bulk("verify", "-k", kek, target)[0], 1)
+            (target / manifest.NAME).unlink()
+            self.assertEqual(bulk("decrypt", "-k", raw, "--workers", "2", target, out)[0], 0)
+            self.assertEqual(self.files(out), content)
+
+    def test_a_manager_that_says_no_ends_the_job_and_no_row(self) -> None:
+        self.write([10] * 5)
+
+        class Denied(keysources.KeySource):
+            name = "vault-transit://denied"
+
+            def wrap(self, data_key: bytes, associated_data: bytes = b"") -> bytes:
+                raise keysources.DeniedError("the token has expired")
+
+            unwrap = wrap
+
+        given = ("encrypt", "-k", "vault-transit://h/m/keys/n", "--envelope", "object", self.source, self.target)
+        with unittest.mock.patch.object(keysources, "from_url", lambda url: Denied()):
+            status, said = said_by(*given)
+        self.assertEqual(status, 1)
+        self.assertIn("the token has expired; the same command goes on", said)
+        self.assertEqual({row.state for row in self.load(self.target).rows}, {"pending"})
+
+    def test_secrets_are_in_no_representation(self) -> None:
+        secret = json.loads(self.key.read_text())["key"][0]["keyData"]["value"]
+        for place in (str(self.key), f"exec:cat '{self.key}'"):
+            spec = keys.KeySpec.read(place)
+            config = worker.Config("encrypt", "a", "b", key=[spec])
+            self.assertNotIn(
+                secret, repr(spec) + repr(config) + repr(dispatch.Dispatcher([], pool_of(), config, *no()))
+            )
+
+
+def pool_of() -> Any:
+    return type("None", (), {"size": 1})()
+
+
+def no() -> Any:
+    return None, 1, None, lambda: None
+
+
+class Told(Case):
+    """Metrics."""
+
+    def test_a_port(self) -> None:
+        self.write([10, 20])
+        seen: list[tuple[str, str]] = []
+        real = job.Run._report
+
+        def ask(run: job.Run) -> Any:
+            report = real(run)
+            (server,) = run.progress._told_of
+            for path in ("/metrics", "/", "/else"):
+                connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)  # type: ignore[attr-defined]
+                connection.request("GET", path)
+                answer = connection.getresponse()
+                seen.append((str(answer.status), answer.read().decode()))
+                connection.close()
+            return report
+
+        with unittest.mock.patch.object(job.Run, "_report", ask):
+            bulk("encrypt", "-k", self.key, "--metrics", "0", self.source, self.target)
+        (first, metrics), (_, page), (missing, _) = seen
+        self.assertEqual((first, missing), ("200", "404"))
+        label = f'{{command="encrypt",target="{self.target}"}}'
+        for name, value in (("done_objects", 2), ("done_bytes", 30), ("errors", 0), ("finished", 1)):
+            self.assertIn(f"\nwarpaes_bulk_{name}{label} {value}\n", "\n" + metrics)
+        for name in ("bytes_per_second", "objects_per_second", "seconds_left"):
+            self.assertRegex(metrics, rf"(?m)^warpaes_bulk_{name}\{{.*\}} [\d.]+$")
+        self.assertIn("encrypt: 2/2 objects, 30 B of 30 B", page)
+        self.assertIn("cannot listen", refusal("verify", "-k", self.key, "--metrics", "192.0.2.1:1", self.target))
+
+    def test_rays_gauges(self) -> None:
+        from warpaes.bulk import metrics, progress
+
+        made: dict[str, Any] = {}
+
+        class Gauge:
+            def __init__(self, name: str, description: str, tag_keys: tuple[str, ...]) -> None:
+                assert tag_keys == ("command", "target")
+                made[name] = None
+
+            def set(self, value: float, tags: dict[str, str]) -> None:
+                made[name_of(self)] = value, tags
+
+        def name_of(gauge: Gauge) -> str:
+            return next(name for name, one in told._gauges.items() if one is gauge)
+
+        told = metrics.RayGauges(Gauge, {"command": "encrypt", "target": "t"})
+        shown = progress.Progress("encrypt", "t", None, None)
+        shown.watch(told)
+        shown.done_objects = 7
+        shown.tell(last=True)
+        self.assertEqual(made["done_objects"], (7, {"command": "encrypt", "target": "t"}))
+        self.assertIn("warpaes_bulk_worker_deaths", made)
+
+
+class Fsspec(Case):
+    """Targets that are neither files nor S3."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        needed("fsspec")
+        import fsspec
+
+        self.memory = fsspec.filesystem("memory")
+        self.name = self.id().rpartition(".")[2]
+        self.sealed = f"memory://{self.name}"
+        self.addCleanup(lambda: self.memory.exists(self.name) and self.memory.rm(self.name, recursive=True))
+
+    def test_there_and_back(self) -> None:
+        content = self.write([0, 10, 9_000_000])
+        for envelope in ("job", "object"):
+            sealed = f"{self.sealed}/{envelope}"
+            given = ("-k", self.key, "--envelope", envelope, "--verify", self.source, sealed)
+            self.assertEqual(bulk("encrypt", *given)[0], 0)
+            self.assertEqual(bulk("encrypt", *given)[1]["run_objects"], 0)
+            self.assertEqual(bulk("rewrap", "-k", self.key, "--new-key", self.key2, sealed)[0], 0)
+            self.assertEqual(bulk("verify", "-k", self.key2, sealed)[0], 0)
+            back = self.folder / envelope
+            self.assertEqual(bulk("decrypt", "-k", self.key2, sealed, back)[0], 0)
+            self.assertEqual(self.files(back), content)
+        plain = f"{self.sealed}/plain"
+        bulk("decrypt", "-k", self.key2, f"{self.sealed}/job", plain)
+        self.assertEqual(self.memory.cat_file(f"{plain}/{list(content)[1]}"), list(content.values())[1])
+        self.assertIn("without a condition", refusal("rekey", "-k", self.key, f"{self.sealed}/job"))
+        self.assertIn("in this process", refusal("verify", "-k", self.key, "--workers", "2", sealed))
+        self.assertIn("targets are", refusal("encrypt", "-k", self.key, self.source, "http://127.0.0.1:9/x"))
+
+    def test_what_is_there_stays(self) -> None:
+        content = self.write([10, 20])
+        self.memory.pipe_file(f"/{self.name}/{next(iter(content))}", b"somebody's")
+        given = ("-k", self.key, self.source, self.sealed)
+        status, report = bulk("encrypt", *given)
+        self.assertEqual((status, report["done"], report["errors"]), (1, 1, 1))
+        self.assertEqual(self.memory.cat_file(f"/{self.name}/{next(iter(content))}"), b"somebody's")
+        self.assertEqual(bulk("encrypt", "--overwrite", *given)[0], 0)
+
+    def test_what_died_before_it_was_saved_is_adopted(self) -> None:
+        self.write([10, 20])
+        bulk("encrypt", "-k", self.key, self.source, self.sealed)
+        there = storage.open_storage(self.sealed)
+        saved = manifest.Manifest.load(there)
+        assert saved is not None
+        for row in saved.rows:
+            row.state = "pending"
+        saved.job.finished = False
+        saved.save(there)
+        status, report = bulk("encrypt", "-k", self.key, "--remove-source", self.source, self.sealed)
+        self.assertEqual((status, report["adopted"]), (0, 2))
+        self.assertEqual(self.files(self.source), {})
+
+    def test_large_objects_are_streamed_and_given_up(self) -> None:
+        """By a file system whose uploads appear when they are closed."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        from fsspec.implementations.memory import MemoryFileSystem
+        from fsspec.spec import AbstractBufferedFile
+        from warpaes.bulk.remote import RemoteStorage
+
+        chunks: list[int] = []
+
+        class Uploaded(AbstractBufferedFile):
+            def _initiate_upload(self) -> None:
+                self.gathered = bytearray()
+
+            def _upload_chunk(self, final: bool = False) -> bool:
+                chunks.append(self.buffer.tell())
+                self.gathered += self.buffer.getvalue()
+                if final:
+                    MemoryFileSystem.pipe_file(self.fs, self.path, bytes(self.gathered), "create")
+                return True
+
+        class Uploads(MemoryFileSystem):
+            cachable = False
+
+            def _open(self, path: str, mode: str = "rb", **others: Any) -> Any:
+                if mode == "rb" or "data" in others:
+                    return super()._open(path, mode=mode, **others)
+                return Uploaded(self, path, mode, **others)
+
+        there = RemoteStorage(self.sealed)
+        there._fs, there.is_shared = Uploads(), True
+        with ThreadPoolExecutor(1) as threads:
+            for end in ("commit", "abort"):
+                upload = there.create(end, 30 << 20, None, storage.Attempt(), threads)
+                for _ in range(30):
+                    upload.write(memoryview(bytes(1 << 20)))
+                self.assertRaises(storage.MissingError, there.stat, end)
+                getattr(upload, end)()
+            self.assertEqual(there.stat("commit").size, 30 << 20)
+            self.assertRaises(storage.MissingError, there.stat, "abort")
+            late = there.create("commit", 30 << 20, None, storage.Attempt(), threads)
+            with self.assertRaises(storage.ExistsError):
+                for _ in range(30):
+                    late.write(memoryview(bytes(1 << 20)))
+                late.commit()
+        self.assertLess(max(chunks), 12 << 20)
+
+    def test_a_web_server(self) -> None:
+        needed("aiohttp")
+        import functools
+        import http.server
+        import threading
+
+        content = self.write([10, 9_000_000])
+        for name in ("a#b", "c?d", "e%20f", "g h"):
+            content[name] = name.encode()
+            (self.source / name).write_bytes(content[name])
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            """Folders as lists of links, and ranges."""
+
+            def log_message(self, format: str, *arguments: Any) -> None:
+                pass
+
+            def do_GET(self) -> None:
+                path, wanted = self.translate_path(self.path), self.headers.get("Range")
+                if wanted is None or os.path.isdir(path):
+                    super().do_GET()
+                    return
+                data = pathlib.Path(path).read_bytes()
+                first, last = (int(part) for part in wanted.removeprefix("bytes=").split("-"))
+                piece = data[first : last + 1]
+                self.send_response(206)
+                self.send_header("Content-Range", f"bytes {first}-{first + len(piece) - 1}/{len(data)}")
+                self.send_header("Content-Length", str(len(piece)))
+                self.end_headers()
+                self.wfile.write(piece)
+
+        handler = functools.partial(Handler, directory=str(self.source))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        url = f"http://127.0.0.1:{server.server_address[1]}/"
+        self.assertEqual(bulk("encrypt", "-k", self.key, url, self.target)[1]["first_errors"], [])
+        self.assertEqual(bulk("decrypt", "-k", self.key, self.target, self.folder / "out")[0], 0)
+        found = self.files(self.folder / "out")
+        self.assertEqual(found.keys(), content.keys())
+        self.assertTrue(found == content)
+        one = bulk("encrypt", "-k", self.key, url + "g%20h", self.folder / "one")
+        self.assertEqual((one[0], self.files(self.folder / "one").keys()), (0, {"g%20h"}))
+        names = self.folder / "names"
+        names.write_text("\n".join(content))
+        self.assertEqual(bulk("encrypt", "-k", self.key, "--names", names, url, self.folder / "listed")[0], 0)
+
+
+class Records(unittest.TestCase):
+    def test_every_key_of_several_keysets(self) -> None:
+        made = [warpaes.Keyset.from_raw("AES256_GCM_HKDF_4KB", os.urandom(32)) for _ in range(3)]
+        together = keys.together(made)
+        for keyset in made:
+            sealed = io.BytesIO()
+            with warpaes.open(sealed, "wb", keyset=keyset) as file:
+                file.write(b"x")
+            with warpaes.open(sealed.getvalue(), keyset=together) as file:
+                self.assertEqual(file.read(), b"x")
+
+    def test_a_pool_says_what_workers_say(self) -> None:
+        self.assertTrue(issubclass(pool.NoWorkerError, cli.FAILURES))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,387 @@
+"""warpaes bulk against what people, file systems and other programs do to it: names, folders, lists, interruptions."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import unittest
+import unittest.mock
+from typing import Any
+
+from bulk_case import Case, bulk, refusal, said_by
+from warpaes.bulk import cli, job, listing, lock, manifest, storage, worker
+from warpaes.bulk.lock import Lock, LockedError
+
+
+class Ends(Case):
+    """Source and target."""
+
+    def test_a_target_within_the_source_and_the_other_way_round(self) -> None:
+        self.write([10])
+        given = ("encrypt", "-k", self.key)
+        self.assertIn("lies in", refusal(*given, self.source, self.source / "sealed"))
+        self.assertIn("lies in", refusal(*given, self.source / "a", self.source))
+        self.assertFalse((self.source / "sealed").exists())
+        # A name that only begins alike is another folder.
+        self.assertEqual(bulk(*given, self.source, self.folder / "source2")[0], 0)
+
+    def test_links_do_not_hide_that_they_are_the_same(self) -> None:
+        content = self.write([10])
+        (self.folder / "link").symlink_to(self.source)
+        given = ("encrypt", "-k", self.key, "--overwrite")
+        self.assertIn("are the same", refusal(*given, self.source, self.folder / "link"))
+        self.assertIn("lies in", refusal(*given, self.folder / "link", self.source / "a/../sealed"))
+        self.assertEqual(self.files(self.source), content)
+
+    def test_one_object_does_not_become_itself(self) -> None:
+        content = self.write([10])
+        path = self.source / next(iter(content))
+        given = ("encrypt", "-k", self.key, "--overwrite")
+        self.assertIn("become itself", refusal(*given, path, path.parent))
+        self.assertEqual(path.read_bytes(), next(iter(content.values())))
+        self.assertEqual(bulk(*given, "--suffix", ".sealed", path, path.parent)[0], 0)
+
+    def test_names_of_bulks_own_are_left_alone(self) -> None:
+        self.write([10])
+        self.key2.write_bytes(b"0" * 32)
+        (self.source / storage.FOLDER / "keys").mkdir(parents=True)
+        (self.source / manifest.NAME).write_bytes(b"evil")
+        names = self.folder / "names"
+        names.write_text(f"{manifest.NAME}\na/0/o b.10\n")
+        for _ in range(2):
+            given = ("encrypt", "-k", self.key, "--overwrite", "--names", names, self.source, self.target)
+            with unittest.mock.patch.object(manifest.Manifest, "load", self.only(self.target)):
+                status, report = bulk(*given)
+            self.assertEqual((status, report["errors"], report["done"]), (1, 1, 1))
+            self.assertEqual(len(self.load(self.target).rows), 2)
+
+    def only(self, folder: pathlib.Path) -> Any:
+        """Return Manifest.load for this target; the source's would be asked for, too, and is none."""
+        real = manifest.Manifest.load
+        return lambda there: real(there) if there.url == str(folder) else None
+
+    def test_two_objects_that_would_be_one(self) -> None:
+        self.write([10])
+        bulk("encrypt", "-k", self.key, "--suffix", ".s", self.source, self.target)
+        (sealed,) = self.target.glob("a/0/*.s")
+        other = sealed.with_name(sealed.name.removesuffix(".s"))
+        other.write_bytes(sealed.read_bytes())
+        (self.target / manifest.NAME).unlink()
+        out = self.folder / "out"
+        for _ in range(2):  # also when they are tried again
+            status, report = bulk("decrypt", "-k", self.key, "--suffix", ".s", "--overwrite", self.target, out)
+            self.assertEqual((status, report["errors"], report["done"]), (1, 2, 0))
+            self.assertIn("2 objects of the source would be", report["first_errors"][0]["error"])
+            self.assertEqual(self.files(out), {})
+
+    def test_wrapped_keys_are_not_replaced_by_objects(self) -> None:
+        self.write([10])
+        (one,) = self.source.glob("a/0/*")
+        one.with_name(one.name + storage.KEY_SUFFIX).write_bytes(b"an object that is called so")
+        given = ("encrypt", "-k", self.key, "--envelope", "object", "--overwrite", self.source, self.target)
+        for _ in range(2):
+            status, report = bulk(*given)
+            self.assertEqual((status, report["errors"], report["done"]), (1, 1, 1))
+        (self.target / manifest.NAME).unlink()
+        self.assertEqual(bulk("decrypt", "-k", self.key, self.target, self.folder / "out")[1]["done"], 1)
+
+    def test_names_that_are_not_utf8(self) -> None:
+        content = self.write([10])
+        with open(os.fsencode(self.source) + b"/caf\xe9", "wb") as file:
+            file.write(b"x")
+        for options in ((), ("--update",)):
+            status, report = bulk("encrypt", "-k", self.key, *options, self.source, self.target)
+            self.assertEqual((status, report["done"], report["errors"]), (1, 1, 1))
+        self.assertEqual(report["first_errors"][0]["key"], "caf\\xe9")
+        self.assertEqual(self.files(self.target).keys(), content.keys())
+
+    def test_odd_names(self) -> None:
+        names = [" ", "%2e%2e", "#?&=+", "\u2028\x0b\x85", "a\nb", "ä/ö/\U0001f511", "~", "-k", "x" * 200, '"\\"']
+        for name in names:
+            (self.source / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.source / name).write_bytes(name.encode())
+        self.assertEqual(bulk("encrypt", "-k", self.key, "--bind-names", self.source, self.target)[0], 0)
+        self.assertEqual(bulk("decrypt", "-k", self.key, self.target, self.folder / "out")[0], 0)
+        self.assertEqual(self.files(self.folder / "out"), {name: name.encode() for name in names})
+
+    def test_a_file_where_a_folder_has_to_be(self) -> None:
+        self.write([10])
+        self.target.mkdir()
+        (self.target / "a").write_bytes(b"a file")
+        status, report = bulk("encrypt", "-k", self.key, self.source, self.target)
+        self.assertEqual((status, report["retries"]), (1, 0))
+        self.assertIn("is a file", report["first_errors"][0]["error"])
+
+    def test_folders_are_on_the_disk_before_their_files_count(self) -> None:
+        self.write([10])
+        synced: list[str] = []
+        real = os.fsync
+        with unittest.mock.patch.object(
+            os,
+            "fsync",
+            lambda descriptor: (synced.append(os.readlink(f"/proc/self/fd/{descriptor}")), real(descriptor)),
+        ):
+            bulk("encrypt", "-k", self.key, self.source, self.target)
+        for path in (self.folder, self.target, self.target / "a", self.target / "a/0"):
+            self.assertIn(str(path), synced)
+
+
+class Lists(Case):
+    """Lists of names, which somebody else has made."""
+
+    def listed(self, *names: str) -> pathlib.Path:
+        path = self.folder / "names"
+        path.write_bytes("\n".join(names).encode())
+        return path
+
+    def test_lines_end_at_line_feeds_alone(self) -> None:
+        for name in ("a\u2028b", "c\x0bd", "e\x85f", "g"):
+            (self.source / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.source / name).write_bytes(b"1")
+        names = self.listed("a\u2028b", "c\x0bd\r", "e\x85f", "g", "g", "")
+        status, report = bulk("encrypt", "-k", self.key, "--names", names, self.source, self.target)
+        self.assertEqual((status, report["objects"]), (0, 4))
+
+    def test_a_list_in_the_root(self) -> None:
+        found = listing.Listing(
+            listing.Options("encrypt", "/", "/"), storage.open_storage("/"), storage.open_storage("/")
+        )
+        with self.assertRaisesRegex(storage.MissingError, "^/no-such-list"):
+            found._listed("/no-such-list")
+
+    def test_nothing_outside_the_source_is_read(self) -> None:
+        self.write([10])
+        secret = self.folder / "secret"
+        secret.write_bytes(b"secret")
+        names = self.listed("../secret", str(secret), "a/../../secret")
+        given = ("encrypt", "-k", self.key, "--suffix", ".s", "--names", names)
+        status, report = bulk(*given, self.source, "memory://nothing-outside")
+        self.assertEqual((status, report["done"], report["errors"]), (1, 0, 3))
+
+    def test_a_size_that_is_not_the_objects(self) -> None:
+        """Only the beginning would be encrypted, and the original removed."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        content = self.write([9_000_000, 50])
+        versions = [storage.open_storage(str(self.source)).stat(name).version for name in content]
+        pq.write_table(
+            pa.table({"key": list(content), "size": [10, 50], "version": versions}), self.folder / "l.parquet"
+        )
+        given = ("--names", self.folder / "l.parquet", "--remove-source", self.source, self.target)
+        status, report = bulk("encrypt", "-k", self.key, *given)
+        self.assertEqual((status, report["done"], report["errors"]), (1, 1, 1))
+        self.assertEqual(self.files(self.source), {name: data for name, data in content.items() if len(data) > 50})
+
+
+class Steps(Case):
+    """A death, a failure or an interruption between two steps."""
+
+    def test_what_was_begun_beside_objects_is_swept(self) -> None:
+        content = self.write([10])
+        given = ("encrypt", "-k", self.key, "--envelope", "object", self.source, self.target)
+        name = self.target / next(iter(content))
+        number = "0" * 32
+        orphans = [
+            self.target / storage.FOLDER / f".manifest.parquet{storage.PART}{number}",
+            self.target / storage.FOLDER / f"keys/.x.json{storage.PART}{number}",
+            name.with_name(f".{name.name}{storage.KEY_SUFFIX}{storage.PART}{number}"),
+        ]
+        for path in orphans:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"half")
+        somebodys = self.target / f".other{storage.PART}{number}"
+        somebodys.write_bytes(b"somebody's")
+        self.assertEqual(bulk(*given)[1]["parts_swept"], 3)
+        self.assertEqual([path.exists() for path in [*orphans, somebodys]], [False, False, False, True])
+
+    def test_a_manifest_that_is_replaced_while_it_is_read(self) -> None:
+        self.write([10])
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        real, times = storage.LocalStorage.read, [3]
+
+        def read(store: Any, entry: storage.Entry, *where: int) -> bytes:
+            if entry.key == manifest.NAME and times[0]:
+                times[0] -= 1
+                path = self.target / manifest.NAME
+                path.with_name("new").write_bytes(path.read_bytes())
+                path.with_name("new").rename(path)
+            return real(store, entry, *where)
+
+        with unittest.mock.patch.object(storage.LocalStorage, "read", read):
+            self.assertEqual(bulk("status", self.target)[0], 0)
+            times[0] = 10**9
+            self.assertIn("has changed", refusal("status", self.target))
+
+    def test_attempts_of_earlier_runs_do_not_count(self) -> None:
+        self.write([10])
+        bulk("encrypt", "-k", self.key, "--envelope", "object", self.source, self.target)
+        there = self.load(self.target)
+        there.rows[0].attempt = 5
+        there.save(storage.open_storage(str(self.target)))
+        real, failures = storage.LocalStorage.read, [1]
+
+        def read(store: Any, entry: storage.Entry, *where: int) -> bytes:
+            if failures[0] and entry.key == there.rows[0].key:
+                failures[0] -= 1
+                raise OSError("a network file system hangs")
+            return real(store, entry, *where)
+
+        with unittest.mock.patch.object(storage.LocalStorage, "read", read):
+            status, report = bulk("verify", "-k", self.key, self.target)
+        self.assertEqual((status, report["retries"]), (0, 1))
+
+    def test_a_full_disk_at_a_checkpoint_does_not_end_the_job(self) -> None:
+        self.write([10] * 20)
+        real, failures = storage.LocalStorage.put, []
+
+        def put(store: Any, key: str, data: bytes, replace: str | None = None) -> str:
+            if key == manifest.NAME and replace is not None and not failures:
+                failures.append(key)
+                raise OSError(28, "No space left on device")
+            return real(store, key, data, replace)
+
+        check = job.Run._every_while
+
+        def at_once(run: job.Run) -> None:
+            run._saved, run._saving = -1e9, 0.0
+            check(run)
+
+        with (
+            unittest.mock.patch.object(storage.LocalStorage, "put", put),
+            unittest.mock.patch.object(job.Run, "_every_while", at_once),
+        ):
+            status, report = bulk("encrypt", "-k", self.key, self.source, self.target)
+        self.assertEqual((status, report["done"], len(failures)), (0, 20, 1))
+        self.assertTrue(self.load(self.target).job.finished)
+
+    def test_a_manifest_whose_saving_nobody_heard_of_is_ones_own(self) -> None:
+        self.write([10])
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        local = storage.open_storage(str(self.target))
+        real = storage.LocalStorage.put
+
+        def lost(store: Any, *arguments: Any) -> str:
+            real(store, *arguments)
+            raise KeyboardInterrupt
+
+        for one in (self.load(self.target) for _ in range(2)):
+            with unittest.mock.patch.object(storage.LocalStorage, "put", lost), self.assertRaises(KeyboardInterrupt):
+                one.save(local)
+            one.save(local)
+            one.save(local)
+        stale = self.load(self.target)
+        self.load(self.target).save(local)
+        self.assertRaises(storage.ExistsError, stale.save, local)
+
+    def test_an_interruption_gives_large_objects_up(self) -> None:
+        self.write([10])
+        with open(self.source / "large", "wb") as file:
+            file.truncate(24 * storage.WINDOW)
+        read, real = [0], storage.LocalStorage.read
+
+        def counted(store: Any, entry: storage.Entry, *where: int) -> bytes:
+            read[0] += 1
+            return real(store, entry, *where)
+
+        def interrupt(run: job.Run) -> None:
+            if read[0] > 3:
+                raise KeyboardInterrupt
+
+        with (
+            unittest.mock.patch.object(storage.LocalStorage, "read", counted),
+            unittest.mock.patch.object(job.Run, "_every_while", interrupt),
+            unittest.mock.patch.object(worker.Worker, "poll", lambda one, timeout: []),
+        ):
+            status, said = said_by("encrypt", "-k", self.key, self.source, self.target)
+        self.assertEqual(status, 130, said)
+        self.assertIn("goes on", said)
+        self.assertLess(read[0], 20)
+        self.assertEqual(list(self.target.rglob(f"*{storage.PART}*")), [])
+        self.assertFalse((self.target / lock.NAME).exists())
+        self.assertEqual(bulk("encrypt", "-k", self.key, self.source, self.target)[0], 0)
+
+    def test_signals_are_handled_as_before_afterwards(self) -> None:
+        before = signal.getsignal(signal.SIGTERM)
+        refusal("status", self.target)
+        self.assertEqual(signal.getsignal(signal.SIGTERM), before)
+
+    def test_nobody_reads_the_progress(self) -> None:
+        self.write([10])
+
+        class Closed(io.StringIO):
+            def write(self, text: str) -> int:
+                raise BrokenPipeError(32, "Broken pipe")
+
+        with contextlib.redirect_stderr(Closed()):
+            given = ["-k", self.key, "--metrics", self.folder / "none/x", self.source, self.target]
+            status = cli.main(["encrypt", *map(str, given)])
+        self.assertEqual(status, 0)
+
+    def test_workers_that_cannot_be_made_are_one_sentence(self) -> None:
+        self.write([10])
+        given = ("encrypt", "-k", "vault-transit://nothing-else", "--envelope", "object", self.source)
+        for number in ("1", "2"):
+            status, said = said_by(*given, self.folder / number, "--workers", number)
+            self.assertEqual(status, 1, said)
+            self.assertIn("vault-transit://", said)
+            self.assertEqual(said.count("\n"), 1, said)
+
+    def test_a_backend_by_name(self) -> None:
+        """In a process of its own: it is chosen once."""
+        self.write([10])
+        command = [sys.executable, "-m", "warpaes", "bulk", "encrypt", "-q", "--envelope", "job", "-k", str(self.key)]
+        for name, status in (("abacus", 2), ("libcrypto", 0)):
+            ends = [str(self.source), str(self.target)]
+            ended = subprocess.run([*command, "--backend", name, *ends], stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(ended.returncode, status, ended.stderr)
+            self.assertEqual("abacus" in ended.stderr, name == "abacus")
+
+    def test_no_ray(self) -> None:
+        self.write([10])
+        with unittest.mock.patch.dict("sys.modules", {"ray": None}):
+            status, said = said_by("encrypt", "-k", self.key, "--address", "auto", self.source, self.target)
+        self.assertEqual(status, 1)
+        self.assertIn("pip install 'warpaes[ray]'", said)
+
+    def test_options_that_cannot_be(self) -> None:
+        for name, value in (("--memory", "0"), ("--threads", "0"), ("--attempts", "0"), ("--workers", "-1"),
+                            ("--requests", "0"), ("--checkpoint", "nan"), ("--lock-expiry", "0")):  # fmt: skip
+            said = io.StringIO()
+            with contextlib.redirect_stderr(said), self.assertRaises(SystemExit):
+                cli.main(["encrypt", "-k", "x", name, value, "a", "b"])
+            self.assertIn(name, said.getvalue())
+
+
+class Locks(Case):
+    def test_a_lock_that_is_none_is_taken_when_it_is_silent(self) -> None:
+        target = storage.open_storage(str(self.target))
+        for data in (b"", b"{}", b"[" * 5000, b"null"):
+            target.put(lock.NAME, data)
+            with Lock(target, "encrypt", beat=0.05, expiry=0.1) as one:
+                one.check()
+        self.write([10])
+        bulk("encrypt", "-k", self.key, self.source, self.target)
+        target.put(lock.NAME, b"{}")
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(cli.main(["status", str(self.target)]), 0)
+        self.assertIn("locked by process ?", out.getvalue())
+
+    def test_a_process_of_another_container_is_not_taken_for_dead(self) -> None:
+        """Its number is another container's: the one of that number here says nothing of it."""
+        target = storage.open_storage(str(self.target))
+        first = Lock(target, "encrypt", beat=0.2, expiry=1e6)
+        first._mine.update(numbers="pid:[1]", process=2**22 + 1)
+        with first:
+            with self.assertRaises(LockedError), Lock(target, "encrypt", beat=0.2, expiry=1e6):
+                pass
+            first.check()
+
+
+if __name__ == "__main__":
+    unittest.main()
