@@ -1,5 +1,6 @@
 // Calibrations on their way from process to process.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -253,6 +254,33 @@ TEST_F(CalibrationFile, TextThatEndsInANumber) {
     } catch (const Error& e) {
         EXPECT_EQ(std::string(e.what()), "calibration: byte " + std::to_string(text.size()) + ": expected ','");
     }
+}
+
+/// As the kernel says it, once more: a calibration of another machine must not be taken for this one's.
+TEST(CalibrationMachine, IsTheOneItRunsOn) {
+    std::string model = "unknown";
+    std::ifstream info("/proc/cpuinfo");
+    for (std::string line; model == "unknown" && std::getline(info, line);) {
+        std::istringstream words(line);
+        std::string first, second;
+        words >> first >> second;
+        if (first != "model" || second.rfind("name", 0) != 0 || line.find(": ") == std::string::npos) continue;
+        model = line.substr(line.find(": ") + 2);
+    }
+    EXPECT_EQ(Machine::here().cpu, model);
+    EXPECT_EQ(Machine::here().processors, usable_processors());
+    EXPECT_EQ(Machine::here().version, WARPAES_VERSION);
+    // As many as it may run on, not as there are.
+    cpu_set_t before, one;
+    ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+    EXPECT_EQ(usable_processors(), static_cast<unsigned>(CPU_COUNT(&before)));
+    CPU_ZERO(&one);
+    for (int cpu = 0; CPU_COUNT(&one) == 0 && cpu < CPU_SETSIZE; ++cpu) {
+        if (CPU_ISSET(cpu, &before)) CPU_SET(cpu, &one);
+    }
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(usable_processors(), 1U);
+    ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
 TEST(CalibrationPath, IsWhereTheEnvironmentSays) {

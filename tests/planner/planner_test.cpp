@@ -168,6 +168,188 @@ TEST(Planner, WorkersAreWorthTheirBeginning) {
     EXPECT_EQ(Planner(cheap, 16).best_cpu({.bytes = 2 * cpu_chunk_bytes}).prediction.lanes, 2U);
 }
 
+TEST(Planner, WakingAGpuTakesWhatWasMeasuredOrElseWhatIsUsual) {
+    EXPECT_EQ(Planner(nothing(), 1).cold_seconds(), default_cold_seconds);
+    auto model = std::make_shared<CostModel>();
+    model->cold = 2.5;
+    EXPECT_EQ(Planner(model, 1).cold_seconds(), 2.5);
+}
+
+/// No two parameters of any two costs are alike.
+double marked(std::size_t parameter, WorkClass work_class, Way way, unsigned key_bits) {
+    const std::size_t cost = (static_cast<std::size_t>(work_class) * ways + static_cast<std::size_t>(way)) * 2;
+    return 1 + static_cast<double>((cost + key_bits / 256) * 16 + parameter) / 4096;
+}
+
+std::shared_ptr<CostModel> marked_model() {
+    auto model = std::make_shared<CostModel>();
+    for (const char* name : {"libcrypto", "aesni", "vaes", "cuda NVIDIA H200, compute capability 9.0"}) {
+        CostTable& table = model->tables[name];
+        for (std::size_t c = 0; c < work_classes; ++c) {
+            for (std::size_t w = 0; w < ways; ++w) {
+                for (const unsigned bits : {128U, 256U}) {
+                    const auto work_class = static_cast<WorkClass>(c);
+                    const auto way = static_cast<Way>(w);
+                    const auto of = [&](std::size_t parameter) { return marked(parameter, work_class, way, bits); };
+                    Cost cost{.fixed = 1e-6 * of(0), .message = 1e-8 * of(1), .key = 1e-7 * of(2)};
+                    // A chain is now the slower one and now is not.
+                    cost.serial_byte = c % 2 == 0 ? 1e-10 * of(3) : 1e-7 * of(3);
+                    for (std::size_t i = 0; i < Cost::spans; ++i) {
+                        cost.byte[i] = 1e-9 * of(4 + i);
+                    }
+                    table.set(work_class, way, bits, cost);
+                }
+            }
+        }
+    }
+    model->thread = 1;  // none is worth it
+    model->threads = 12;
+    return model;
+}
+
+/// What the formula says, with bytes of CFB8 and CFB1 as blocks of the cipher, and 192 bits between the others.
+double reckoned(const CostModel& model, const char* name, Way way, const Work& work, double share = 1) {
+    const WorkClass work_class = class_of(work.mode, work.direction);
+    const std::uint64_t factor = work.mode == Mode::cfb8 ? 16 : work.mode == Mode::cfb1 ? 128 : 1;
+    double fixed = 0, shared = 0, serial = 0;
+    for (const unsigned bits : {128U, 256U}) {
+        if (work.key_bits != 192 && work.key_bits != bits) continue;
+        const double weight = work.key_bits == 192 ? 0.5 : 1;
+        const Cost& cost = *model.find(name)->find(work_class, way, bits);
+        fixed += weight * cost.fixed;
+        shared += weight * (cost.of_bytes(factor * work.bytes) + cost.message * static_cast<double>(work.messages) +
+                            cost.key * static_cast<double>(work.keys));
+        serial += weight * cost.serial_byte * static_cast<double>(factor * work.longest_message());
+    }
+    return fixed + std::max(share * shared, serial);
+}
+
+TEST(Planner, PredictsByTheFormula) {
+    const auto model = marked_model();
+    const char* const gpu_name = "cuda NVIDIA H200, compute capability 9.0";
+    const Planner planner(model, 4);
+    for (const Mode mode : modes) {
+        for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+            for (const unsigned key_bits : {128U, 192U, 256U}) {
+                for (const std::uint64_t bytes : {std::uint64_t{48}, std::uint64_t{100000}, std::uint64_t{9} << 20}) {
+                    SCOPED_TRACE(std::to_string(static_cast<int>(mode)) + ", " + std::to_string(key_bits) + " bits, " +
+                                 std::to_string(bytes) + " bytes");
+                    Work work{.mode = mode, .direction = direction, .key_bits = key_bits, .bytes = bytes};
+                    for (Backend* const backend : all_backends()) {
+                        const std::string name(backend->name());
+                        if (name == "cuda" || !backend->usable()) continue;
+                        work.batch = false;
+                        work.messages = work.keys = 1;
+                        const Prediction one = planner.on_cpu(*backend, work);
+                        EXPECT_DOUBLE_EQ(one.seconds, reckoned(*model, name.c_str(), Way::one_lane, work));
+                        EXPECT_EQ(one.lanes, 1U);
+                        EXPECT_TRUE(one.calibrated);
+                        work.batch = true;
+                        work.messages = 6;
+                        work.keys = 5;
+                        // It was measured with three times as many threads.
+                        const Prediction many = planner.on_cpu(*backend, work);
+                        EXPECT_DOUBLE_EQ(many.seconds, reckoned(*model, name.c_str(), Way::batch, work, 3));
+                        EXPECT_EQ(many.lanes, 4U);
+                        EXPECT_TRUE(many.calibrated);
+                    }
+                    for (const bool batch : {false, true}) {
+                        const std::pair<Memory, Way> places[] = {
+                            {Memory::pageable, batch ? Way::pageable_batch : Way::pageable},
+                            {Memory::page_locked, batch ? Way::page_locked_batch : Way::page_locked},
+                            {Memory::device, batch ? Way::device_batch : Way::device}};
+                        for (const auto& [memory, way] : places) {
+                            work.batch = batch;
+                            work.memory = memory;
+                            work.messages = work.keys = batch ? 7 : 1;
+                            const bool divisible = memory != Memory::device && (batch || is_parallel(mode, direction));
+                            for (const unsigned gpus : {0U, 1U, 4U}) {
+                                const Prediction p = planner.on_gpu(h200, gpus, work);
+                                const double share = divisible && gpus == 4 ? 0.25 : 1;
+                                EXPECT_DOUBLE_EQ(p.seconds, reckoned(*model, gpu_name, way, work, share)) << gpus;
+                                EXPECT_TRUE(p.calibrated);
+                                EXPECT_EQ(p.lanes, 1U);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Parts of a batch lie side by side: what the call costs by itself counts once.
+TEST(Planner, PartsOfABatchArePredictedTogether) {
+    const auto model = marked_model();
+    const Planner planner(model, 12);
+    const Work parts[] = {
+        {.bytes = 1 << 20, .messages = 3, .batch = true},
+        {.mode = Mode::gcm, .bytes = 1 << 16, .messages = 9, .longest = 1 << 15, .keys = 2, .batch = true},
+        {.mode = Mode::cbc, .key_bits = 256, .bytes = 4096, .messages = 2, .batch = true}};
+    const auto fixed = [&](const char* name, Way way, const Work& work) {
+        return model->find(name)->find(class_of(work.mode, work.direction), way, work.key_bits)->fixed;
+    };
+    const auto sum = [&](const char* name, Way way) {
+        double all = fixed(name, way, parts[0]);
+        for (const Work& part : parts) all += reckoned(*model, name, way, part) - fixed(name, way, part);
+        return all;
+    };
+    const Planner::Best best = planner.best_cpu(parts);
+    ASSERT_NE(best.backend, nullptr);
+    EXPECT_EQ(best.backend, planner.best_cpu({.bytes = 1}).backend) << "all are alike: the best in general";
+    EXPECT_NEAR(best.prediction.seconds, sum("libcrypto", Way::batch), 1e-12);
+    EXPECT_EQ(best.prediction.lanes, 12U);
+    EXPECT_TRUE(best.prediction.calibrated);
+    const char* const gpu_name = "cuda NVIDIA H200, compute capability 9.0";
+    EXPECT_NEAR(planner.on_gpu(h200, 1, parts), sum(gpu_name, Way::pageable_batch), 1e-12);
+    // One that is not calibrated makes the whole not so.
+    auto without = std::make_shared<CostModel>(*model);
+    for (auto& [name, table] : without->tables) {
+        CostTable fewer;
+        table.each([&](WorkClass work_class, Way way, unsigned key_bits, const Cost& cost) {
+            if (work_class != WorkClass::gcm_encrypt) fewer.set(work_class, way, key_bits, cost);
+        });
+        table = fewer;
+    }
+    EXPECT_FALSE(Planner(without, 12).best_cpu(parts).prediction.calibrated);
+}
+
+/// With more workers than a message is worth, as many as make it the fastest.
+TEST(Planner, WorkersOfAMessage) {
+    auto model = std::make_shared<CostModel>();
+    model->thread = 1e-5;
+    for (const char* name : {"libcrypto", "aesni", "vaes"}) {
+        Cost one{.fixed = 1e-6}, all{.fixed = 1e-6};
+        one.byte.fill(1e-10);
+        all.byte.fill(2e-11);
+        model->tables[name].set(WorkClass::ctr, Way::one_lane, 128, one);
+        model->tables[name].set(WorkClass::ctr, Way::all_lanes, 128, all);
+    }
+    const auto of = [&](unsigned threads, std::uint64_t bytes) {
+        return Planner(model, threads).best_cpu({.bytes = bytes}).prediction;
+    };
+    // 1e-10 * 16 MiB = 1.68 ms: sqrt(1.68 ms / 10 us) = 12.9 workers, but all together no faster than 0.336 ms.
+    const double bytes = 16 << 20;
+    EXPECT_EQ(of(64, 16 << 20).lanes, 12U);
+    EXPECT_DOUBLE_EQ(of(64, 16 << 20).seconds, 1e-6 + 11e-5 + 2e-11 * bytes);
+    EXPECT_EQ(of(3, 16 << 20).lanes, 3U);
+    EXPECT_DOUBLE_EQ(of(3, 16 << 20).seconds, 1e-6 + 2e-5 + 1e-10 * bytes / 3);
+    EXPECT_EQ(of(1, 16 << 20).lanes, 1U);
+    EXPECT_DOUBLE_EQ(of(1, 16 << 20).seconds, 1e-6 + 1e-10 * bytes);
+    // Two chunks, of which the second is a byte.
+    EXPECT_EQ(of(64, cpu_chunk_bytes).lanes, 1U);
+    EXPECT_EQ(of(64, cpu_chunk_bytes + 1).lanes, 2U);
+    EXPECT_TRUE(of(64, 16 << 20).calibrated);
+    // Where all of them together are no faster than one, it is one.
+    for (const char* name : {"libcrypto", "aesni", "vaes"}) {
+        Cost slow{.fixed = 1e-6};
+        slow.byte.fill(1e-10);
+        model->tables[name].set(WorkClass::ctr, Way::all_lanes, 128, slow);
+    }
+    EXPECT_EQ(of(64, 16 << 20).lanes, 1U);
+    EXPECT_DOUBLE_EQ(of(64, 16 << 20).seconds, 1e-6 + 1e-10 * bytes);
+}
+
 TEST(EnginePlans, FollowTheCostsGiven) {
     Engine engine({.backend = "auto", .threads = 1, .costs = odd_machine()});
     EXPECT_EQ(engine.plan({.mode = Mode::gcm, .bytes = 1 << 20}).backend->name(), "libcrypto");

@@ -2,10 +2,13 @@
 // is used again while what was done before is being overwritten.
 #include <gtest/gtest.h>
 
+#include <new>
+#include <span>
 #include <vector>
 
 #include "backend/cuda_backend.hpp"
 #include "backend/stretch.hpp"
+#include "base/error.hpp"
 #include "batch_cases.hpp"
 #include "evp_oracle.hpp"
 #include "simt.hpp"
@@ -72,6 +75,61 @@ TEST_P(StreamOrder, OfBatches) {
     }
 }
 
+/// The host's memory, which a GPU writes by itself.
+class PageLocked final : public BatchMemory {
+public:
+    std::uint8_t* allocate(std::size_t bytes) override {
+        void* memory = nullptr;
+        if (cudaHostAlloc(&memory, bytes, cudaHostAllocPortable) != cudaSuccess) throw std::bad_alloc();
+        return blocks_.emplace_back(static_cast<std::uint8_t*>(memory), bytes).data();
+    }
+    void release(std::uint8_t* memory, std::size_t) noexcept override {
+        std::erase_if(blocks_, [&](const auto& block) { return block.data() == memory; });
+        EXPECT_EQ(cudaFreeHost(memory), cudaSuccess);
+    }
+    /// What it holds, without waiting for anybody.
+    [[nodiscard]] std::vector<std::uint8_t> contents() const {
+        std::vector<std::uint8_t> all;
+        for (const auto& block : blocks_) all.insert(all.end(), block.begin(), block.end());
+        return all;
+    }
+
+private:
+    std::vector<std::span<std::uint8_t>> blocks_;
+};
+
+class StreamOrderOfFailures : public StreamOrder {};
+
+/// What was begun is over when the failure is told: the caller's memory may be somebody else's from then on.
+TEST_P(StreamOrderOfFailures, NothingGoesOn) {
+    PageLocked memory;
+    const std::vector<GroupSpec> specs{{.mode = Mode::ctr, .count = 260, .length = 4096},
+                                       {.mode = Mode::cbc, .count = 20, .length = 64, .raw_keys = true},
+                                       {.mode = Mode::gcm, .count = 10, .length = 64, .iv_length = 12}};
+    for (const char* const function : {"cudaEventRecord", "cudaStreamWaitEvent", "cudaMemcpyAsync"}) {
+        simt::reset(simt::machine());
+        {
+            const BatchCase batch(specs, 90, memory, memory);
+            lane_->run(batch.groups());
+            ASSERT_EQ(batch.complaints(), "");
+        }
+        const auto calls = static_cast<int>(simt::calls(function));
+        ASSERT_GT(calls, 0) << function;
+        for (int nth = 1; nth <= calls; ++nth) {
+            SCOPED_TRACE(std::string(function) + " " + std::to_string(nth));
+            const BatchCase batch(specs, 91, memory, memory);
+            simt::reset(simt::machine());
+            simt::fail_call(function, nth, cudaErrorMemoryAllocation);
+            EXPECT_THROW(lane_->run(batch.groups()), Error);
+            const auto before = memory.contents();
+            EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+            EXPECT_TRUE(memory.contents() == before);
+            lane_->wipe_staging(0);
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Latest, StreamOrderOfFailures, testing::Values(1U));
 INSTANTIATE_TEST_SUITE_P(Seeds, StreamOrder, testing::Range(1U, 13U));
 
 }  // namespace
