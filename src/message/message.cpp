@@ -200,7 +200,7 @@ void check(const MessageRequest& r, MessageResult& result, bool may_wait) {
     check_flags(r);
     check_data_length(r);
     if (r.mode == Mode::xts || r.tweak_key != nullptr || (r.data_unit_length | r.data_unit_step) != 0) {
-        check_xts(r.mode, r.key, r.tweak_key, {r.data_unit_length, r.data_unit_step}, r.input_length);
+        check_xts(r.mode, r.key, r.tweak_key, {r.data_unit_length, r.data_unit_step}, r.input_length, "input_len");
         if (r.range) check_xts_range(r);
     }
     result.output_length = output_length(r);

@@ -36,7 +36,7 @@ void check_xts_step(std::uint64_t step) {
 }
 
 void check_xts(Mode mode, const ExpandedKey* key, const ExpandedKey* tweak_key, const DataUnits& given,
-               std::uint64_t length) {
+               std::uint64_t length, const char* length_name) {
     if (mode != Mode::xts) {
         if (tweak_key == nullptr && (given.bytes | given.step) == 0) return;
         throw Error(WARPAES_ERROR_ARGUMENT, "tweak_key, data_unit_len, data_unit_step: are for XTS");
@@ -49,12 +49,12 @@ void check_xts(Mode mode, const ExpandedKey* key, const ExpandedKey* tweak_key, 
                     "data_unit_len: must be 16 to 2^24 bytes, or 0 for one unit, got " + std::to_string(unit));
     }
     if (!is_xts_unit(unit)) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: one data unit is 16 to 2^24 bytes, got " +
+        throw Error(WARPAES_ERROR_DATA_LENGTH, std::string(length_name) + ": one data unit is 16 to 2^24 bytes, got " +
                                                    std::to_string(unit) +
                                                    "; data_unit_len cuts a message into several");
     }
     if (!is_whole_units(length, unit)) {
-        throw Error(WARPAES_ERROR_DATA_LENGTH, "input_len: leaves " + std::to_string(length % unit) +
+        throw Error(WARPAES_ERROR_DATA_LENGTH, std::string(length_name) + ": leaves " + std::to_string(length % unit) +
                                                    " bytes for the last data unit, which must have at least 16");
     }
 }

@@ -6,9 +6,10 @@
 namespace warpaes {
 
 /// Throws Error{ARGUMENT, KEY_LENGTH, DATA_LENGTH} if the keys and the data units, as they are given, do not go
-/// together, or with a message of so many bytes; for another mode Error{ARGUMENT} if there is any of it.
+/// together, or with a message of so many bytes, which the caller knows as `length_name`; for another mode
+/// Error{ARGUMENT} if there is any of it.
 void check_xts(Mode mode, const ExpandedKey* key, const ExpandedKey* tweak_key, const DataUnits& given,
-               std::uint64_t length);
+               std::uint64_t length, const char* length_name);
 /// Throws Error{RANGE} if the range, which lies within the message, is not of whole data units.
 void check_xts_range(const MessageRequest& request);
 

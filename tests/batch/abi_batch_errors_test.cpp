@@ -99,7 +99,7 @@ TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
     check(WARPAES_GCM, encrypt, WARPAES_ERROR_IV_REUSED, "iv: has stride 0", [](E& e) { e.iv.stride = 0; });
     check(WARPAES_XTS, encrypt, WARPAES_ERROR_ARGUMENT, "tweak_key: is null", [](E& e) { e.tweak_key = nullptr; });
     check(WARPAES_XTS, encrypt, WARPAES_ERROR_ARGUMENT, "key, tweak_key:", [](E& e) { e.tweak_key = e.key; });
-    check(WARPAES_XTS, encrypt, WARPAES_ERROR_DATA_LENGTH, "input_len:", [](E& e) { e.length = 15; });
+    check(WARPAES_XTS, encrypt, WARPAES_ERROR_DATA_LENGTH, "length:", [](E& e) { e.length = 15; });
     check(WARPAES_CTR, encrypt, WARPAES_ERROR_ARGUMENT,
           "tweak_key, data_unit_len, data_unit_step:", [](E& e) { e.data_unit_len = 16; });
 }

@@ -123,7 +123,7 @@ EntryChecker::Checked EntryChecker::check(const warpaes_batch_entry& e) {
     if (mode == Mode::xts || e.tweak_key != nullptr || (e.data_unit_len | e.data_unit_step) != 0) {
         if (e.tweak_key != nullptr) check_alive(e.tweak_key, "tweak_key");
         const auto key = [&](const warpaes_key* k) { return k != nullptr ? &request_.handles.key(k) : nullptr; };
-        check_xts(mode, key(e.key), key(e.tweak_key), {e.data_unit_len, e.data_unit_step}, e.length);
+        check_xts(mode, key(e.key), key(e.tweak_key), {e.data_unit_len, e.data_unit_step}, e.length, "length");
     }
     if (e.count == 0) return {group_of(request_, e), -1};
     check_ranges(e, mode);

@@ -1,0 +1,205 @@
+// How long IVs, tags, associated data and texts may be, of every mode at every limit: one less, the limit, one more.
+// What is too long or too short is refused by its name; what is not is refused for what comes after it alone.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support.hpp"
+
+namespace abi_tests {
+namespace {
+
+constexpr std::uint64_t power(unsigned exponent) {
+    return std::uint64_t{1} << exponent;
+}
+
+using Allowed = std::function<bool(std::uint64_t)>;
+
+Allowed none() {
+    return [](std::uint64_t n) { return n == 0; };
+}
+Allowed any_of(std::set<std::uint64_t> values) {
+    return [values](std::uint64_t n) { return values.contains(n); };
+}
+Allowed between(std::uint64_t least, std::uint64_t most, std::uint64_t unit = 1) {
+    return [=](std::uint64_t n) { return n >= least && n <= most && n % unit == 0; };
+}
+
+/// What the standards say, and what this library makes of "any length": 2^60 bytes.
+struct Rules {
+    warpaes_mode mode;
+    Allowed iv, tag, aad, text;
+    Allowed sealed;  ///< texts in decryption
+    std::uint64_t some_iv = 16, some_tag = 0, some_text = 64;
+};
+
+std::vector<Rules> all_rules() {
+    const Allowed any = between(0, power(60)), blocks = between(0, power(60), 16), block = any_of({16});
+    const Allowed long_aad = between(0, power(61) - 1);
+    std::vector<Rules> rules{{WARPAES_ECB, none(), none(), none(), blocks, blocks, 0},
+                             {WARPAES_CBC, block, none(), none(), blocks, blocks}};
+    for (const warpaes_mode mode : {WARPAES_CFB128, WARPAES_CFB8, WARPAES_CFB1, WARPAES_OFB, WARPAES_CTR}) {
+        rules.push_back({mode, block, none(), none(), any, any});
+    }
+    const Allowed gcm_text = between(0, power(36) - 32), unit = between(16, power(24));
+    rules.push_back({WARPAES_XTS, block, none(), none(), unit, unit});
+    rules.push_back({WARPAES_GCM, between(1, power(61) - 1), any_of({4, 8, 12, 13, 14, 15, 16}), long_aad, gcm_text,
+                     gcm_text, 12, 16});
+    for (std::uint64_t iv = 7; iv <= 13; ++iv) {
+        const Allowed text = between(0, iv == 7 ? power(60) : std::min(power(60), power(8 * (15 - unsigned(iv))) - 1));
+        rules.push_back({WARPAES_CCM, between(7, 13), any_of({4, 6, 8, 10, 12, 14, 16}), long_aad, text, text, iv, 4});
+    }
+    rules.push_back({WARPAES_CMAC, none(), between(4, 16), none(), any, any, 0, 16});
+    rules.push_back(
+        {WARPAES_KW, any_of({0, 8}), none(), none(), between(16, power(57) - 8, 8), between(24, power(57), 8), 0});
+    rules.push_back(
+        {WARPAES_KWP, any_of({0, 4}), none(), none(), between(1, power(32) - 1), between(16, power(32) + 8, 8), 0});
+    rules.push_back({WARPAES_SIV, any, any_of({16}), any, any, any, 0, 16});
+    const Allowed siv_text = between(0, power(36));
+    rules.push_back({WARPAES_GCM_SIV, any_of({12}), any_of({16}), siv_text, siv_text, siv_text, 12, 16});
+    return rules;
+}
+
+std::vector<std::uint64_t> numbers() {
+    std::set<std::uint64_t> all{UINT64_MAX};
+    for (std::uint64_t n = 0; n <= 34; ++n) all.insert(n);
+    for (const unsigned exponent : {16U, 20U, 24U, 32U, 36U, 40U, 48U, 56U, 57U, 60U, 61U, 63U}) {
+        for (const int distance : {-33, -32, -31, -16, -9, -8, -7, -1, 0, 1, 7, 8, 9, 16}) {
+            all.insert(power(exponent) + static_cast<std::uint64_t>(distance));
+        }
+    }
+    return {all.begin(), all.end()};
+}
+
+class Limits : public testing::Test {
+protected:
+    struct Lengths {
+        std::uint64_t iv, tag, aad, text;
+    };
+
+    /// Without room for the output it is refused for that in the end, if it has any.
+    [[nodiscard]] warpaes_status crypt(const Rules& rules, warpaes_direction direction, const Lengths& lengths,
+                                       std::uint64_t room = 0) {
+        Call m;
+        m.mode = rules.mode;
+        m.direction = direction;
+        m.key = key_.get();
+        if (rules.mode == WARPAES_XTS) m.tweak_key = other_key_.get();
+        if (rules.mode == WARPAES_SIV) m.mac_key = other_key_.get();
+        m.iv = memory_;
+        m.iv_len = lengths.iv;
+        if (rules.some_tag != 0 || lengths.tag != 0) m.tag = memory_ + 64;
+        m.tag_len = lengths.tag;
+        if (lengths.aad != 0) m.aad = memory_ + 128;
+        m.aad_len = lengths.aad;
+        if (lengths.text <= 64) m.input = memory_ + 256;  // longer ones are refused for that in the end
+        m.input_len = lengths.text;
+        m.output = memory_ + 1024;
+        m.output_capacity = room;
+        return abi_tests::crypt(engine_, m);
+    }
+
+    /// An entry of no messages, of which everything else is looked at.
+    [[nodiscard]] warpaes_status submit(const Rules& rules, warpaes_direction direction, const Lengths& lengths) {
+        warpaes_batch_entry e = {};
+        e.mode = rules.mode;
+        e.direction = direction;
+        e.key = key_.get();
+        if (rules.mode == WARPAES_XTS) e.tweak_key = other_key_.get();
+        e.iv_len = static_cast<std::uint32_t>(lengths.iv);
+        e.tag_len = static_cast<std::uint32_t>(lengths.tag);
+        e.aad_len = lengths.aad;
+        e.length = rules.mode == WARPAES_CFB1 ? 8 * lengths.text : lengths.text;
+        warpaes_batch* batch = nullptr;
+        EXPECT_EQ(warpaes_batch_submit(engine_.get(), nullptr, &e, 1, &batch), WARPAES_OK);
+        const warpaes_status status = warpaes_batch_wait(batch, WARPAES_UNKNOWN);
+        warpaes_batch_destroy(batch);
+        return status;
+    }
+
+    static bool refuses(warpaes_status status, warpaes_status wanted, const std::string& name) {
+        return status == wanted && std::string(warpaes_last_error()).find(name) == 0;
+    }
+
+    Engine engine_ = make_engine("libcrypto");
+    Key key_ = make_key(Bytes(16, 1)), other_key_ = make_key(Bytes(16, 2));
+    std::uint8_t memory_[2048] = {};
+};
+
+TEST_F(Limits, OfEveryModeOfAMessage) {
+    for (const Rules& rules : all_rules()) {
+        for (const warpaes_direction direction : directions) {
+            const bool seals = direction == WARPAES_ENCRYPT;
+            const Lengths good{rules.some_iv, rules.some_tag, 0, rules.some_text};
+            for (const std::uint64_t n : numbers()) {
+                SCOPED_TRACE("mode " + std::to_string(rules.mode) + ", direction " + std::to_string(direction) +
+                             ", IV of " + std::to_string(rules.some_iv) + ": " + std::to_string(n));
+                Lengths lengths = good;
+                lengths.iv = n;
+                EXPECT_EQ(refuses(crypt(rules, direction, lengths), WARPAES_ERROR_IV_LENGTH, "iv: "), !rules.iv(n))
+                    << warpaes_last_error();
+                lengths = good;
+                lengths.text = n;
+                EXPECT_EQ(refuses(crypt(rules, direction, lengths), WARPAES_ERROR_DATA_LENGTH, "input_len: "),
+                          !(seals ? rules.text : rules.sealed)(n))
+                    << warpaes_last_error();
+                if (rules.some_tag == 0) continue;  // which has a sentence of its own
+                lengths = good;
+                lengths.tag = n;
+                EXPECT_EQ(refuses(crypt(rules, direction, lengths, 64), WARPAES_ERROR_ARGUMENT, "tag_len: "),
+                          !rules.tag(n))
+                    << warpaes_last_error();
+                lengths = good;
+                lengths.aad = n;
+                const auto status = rules.mode == WARPAES_CMAC ? WARPAES_ERROR_ARGUMENT : WARPAES_ERROR_DATA_LENGTH;
+                const std::uint64_t room = rules.aad(n) ? 0 : 64;  // what is allowed is not there to be read
+                EXPECT_EQ(refuses(crypt(rules, direction, lengths, room), status, "aad_len: "), !rules.aad(n))
+                    << warpaes_last_error();
+            }
+        }
+    }
+}
+
+TEST_F(Limits, OfEveryModeOfABatch) {
+    for (const Rules& rules : all_rules()) {
+        if (rules.mode > WARPAES_CMAC) continue;
+        for (const warpaes_direction direction : directions) {
+            const Lengths good{rules.some_iv, rules.some_tag, 0, rules.some_text};
+            EXPECT_EQ(submit(rules, direction, good), WARPAES_OK) << warpaes_last_error();
+            for (const std::uint64_t n : numbers()) {
+                SCOPED_TRACE("mode " + std::to_string(rules.mode) + ", direction " + std::to_string(direction) +
+                             ", IV of " + std::to_string(rules.some_iv) + ": " + std::to_string(n));
+                const auto expect = [&](bool allowed, warpaes_status status, const std::string& name,
+                                        const Lengths& lengths) {
+                    const warpaes_status got = submit(rules, direction, lengths);
+                    EXPECT_EQ(got, allowed ? WARPAES_OK : status) << name << warpaes_last_error();
+                    EXPECT_TRUE(allowed || refuses(got, status, name)) << warpaes_last_error();
+                };
+                Lengths lengths = good;
+                lengths.text = n;
+                const bool fits = rules.mode != WARPAES_CFB1 || n <= power(60);  // as a number of bits
+                if (fits) expect(rules.text(n), WARPAES_ERROR_DATA_LENGTH, "length: ", lengths);
+                if (n <= UINT32_MAX) {
+                    lengths = good;
+                    lengths.iv = n;
+                    expect(rules.iv(n), WARPAES_ERROR_IV_LENGTH, "iv_len: ", lengths);
+                    lengths = good;
+                    lengths.tag = n;
+                    const std::string name = rules.some_tag == 0 ? "aad_len, tag_len: " : "tag_len: ";
+                    expect(rules.tag(n), WARPAES_ERROR_ARGUMENT, name, lengths);
+                }
+                lengths = good;
+                lengths.aad = n;
+                const bool has_aad = rules.mode == WARPAES_GCM || rules.mode == WARPAES_CCM;
+                expect(rules.aad(n), has_aad ? WARPAES_ERROR_DATA_LENGTH : WARPAES_ERROR_ARGUMENT,
+                       rules.some_tag == 0 ? "aad_len, tag_len: " : "aad_len: ", lengths);
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace abi_tests
