@@ -2,11 +2,13 @@
 // work again; where the GPU was asked for, the entries say so.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <set>
 
 #include "../gpu_first.hpp"
 #include "abi_batch.hpp"
 #include "capi/handles.hpp"
+#include "engine/engine.hpp"
 #include "failures.hpp"
 #include "simt.hpp"
 
@@ -297,6 +299,18 @@ TEST(BatchOnAGpu, StagesAMessageThatIsLargerThanATask) {
     EXPECT_EQ(complaints_of_abi_batch(engine, std::vector<GroupSpec>{{.length = 5 << 19, .in_place = true}}, 14), "");
     EXPECT_GT(simt::calls("cudaLaunchKernelEx"), 0U) << "not on the GPU";
     simt::reset();
+}
+
+// The CPU's threads and those of the GPU, and no more for another batch.
+TEST(BatchOnAGpu, HasAsManyWorkersAsThePlanSays) {
+    const auto threads = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}); };
+    simt::reset();
+    const auto before = threads();
+    const AbiEngine engine = engine_with_gpu(true);
+    for (int round = 0; round < 2; ++round) {
+        EXPECT_EQ(complaints_of_abi_batch(engine, std::vector<GroupSpec>{{.count = 3, .length = 64}}, 16), "");
+        EXPECT_EQ(threads() - before, 2 + Crew{}.gpu_lanes);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpu, BatchDeviceFailure, testing::Bool(),
