@@ -69,7 +69,9 @@ TEST(AChoicesFirst, WakesTheGpuWhenItPays) {
     EXPECT_FALSE(on_gpu(1 * mib));
     const Explanation e = engine.explain({.bytes = 1 * mib});
     EXPECT_NE(e.plan.backend, &cuda_backend());
-    EXPECT_NE(e.reason.find("create its context"), std::string::npos) << e.reason;
+    EXPECT_EQ(e.reason,
+              std::string(e.plan.backend->name()) +
+                  ": 1 ms predicted against 10 ms by cuda, of which 10 ms to create its context (calibrated)");
     EXPECT_TRUE(on_gpu(64 * mib)) << "67 ms instead of 7 and 10";
 
     // Many calls that it would do faster pay for it together: 1 ms - 0.12 ms each.
@@ -116,6 +118,80 @@ TEST_F(Choices, PredictionsAreOfWhatIsPossible) {
     BackendInfo missing = cuda_backend().info().front();
     missing.reason = "broken";
     EXPECT_FALSE(engine.predict(on_device, missing));
+}
+
+/// With a GPU that is awake: after the other tests.
+class ExplainedChoices : public Choices {
+protected:
+    ExplainedChoices() { (void)cuda_backend().open_lane(cuda_backend().info().front().device, 0); }
+};
+
+/// Two figures, and the unit that makes them readable; who loses, by how much, and what it is all based on.
+TEST_F(ExplainedChoices, OfMessages) {
+    const Engine engine(automatic(costs()));
+    const std::string best(engine.plan({.bytes = 1}).backend->name());
+    const auto reason = [&](const Engine& its, const Work& work) { return its.explain(work).reason; };
+    EXPECT_EQ(reason(engine, {.bytes = mib, .memory = Memory::page_locked}),
+              "cuda: 125 µs predicted against 1 ms by libcrypto (calibrated)");
+    EXPECT_EQ(reason(engine, {.bytes = 4096}), best + ": 5.1 µs predicted against 20 µs by cuda (calibrated)");
+    EXPECT_EQ(reason(engine, {.bytes = 0}), best + ": 1 µs predicted against 20 µs by cuda (calibrated)");
+    EXPECT_EQ(reason(engine, {.bytes = std::uint64_t{1} << 40, .memory = Memory::page_locked}),
+              "cuda: 110 s predicted against 1100 s by libcrypto (calibrated)");
+    EXPECT_EQ(reason(engine, {.bytes = mib, .memory = Memory::device}),
+              "cuda: 125 µs predicted; the data lies in device memory (calibrated)");
+    const Engine gpu({.backend = "cuda", .threads = 1, .costs = costs()});
+    EXPECT_EQ(reason(gpu, {.bytes = 10 * mib}), "cuda: 1.1 ms predicted; it was asked for (calibrated)");
+    const Engine cpu({.backend = "libcrypto", .threads = 1, .costs = costs()});
+    EXPECT_EQ(reason(cpu, {.bytes = 100 * mib}), "libcrypto: 105 ms predicted; it was asked for (calibrated)");
+    auto noted = std::make_shared<CostModel>(*costs());
+    noted->note = "a note";
+    EXPECT_EQ(reason(Engine(automatic(noted)), {.bytes = mib, .memory = Memory::page_locked}),
+              "cuda: 125 µs predicted against 1 ms by libcrypto (calibrated); a note");
+    auto tiny = std::make_shared<CostModel>(*costs());
+    Cost nothing;
+    nothing.fixed = 25e-9;
+    for (const char* name : {"libcrypto", "aesni", "vaes"})
+        tiny->tables[name].set(WorkClass::ctr, Way::one_lane, 128, nothing);
+    EXPECT_EQ(reason(Engine(automatic(tiny)), {.bytes = 16}),
+              best + ": 25 ns predicted against 20 µs by cuda (calibrated)");
+}
+
+TEST_F(ExplainedChoices, OfBatches) {
+    auto model = std::make_shared<CostModel>(*costs());
+    CostTable& table = model->tables[CostModel::table_name(cuda_backend().info().front())];
+    Cost gpu{.fixed = 20e-6}, slow{.fixed = 1};
+    gpu.byte.fill(1e-9);
+    for (const Way way : {Way::pageable_batch, Way::page_locked_batch}) table.set(WorkClass::ctr, way, 128, gpu);
+    for (const Way way : {Way::pageable_batch, Way::page_locked_batch}) table.set(WorkClass::ctr, way, 256, slow);
+    model->note = "a note";
+    const Engine engine(automatic(model));
+    const std::string best(engine.plan({.bytes = 1}).backend->name());
+    const auto explain = [&](std::uint64_t bytes, unsigned key_bits, Memory memory) {
+        return engine.explain({.key_bits = key_bits, .bytes = bytes, .memory = memory, .messages = 8, .batch = true});
+    };
+    // Alike, and large enough to be shared: 1.7 / 2 of what either takes.
+    const Explanation both = explain(256 * mib, 128, Memory::page_locked);
+    EXPECT_EQ(both.reason, "cuda and " + best + ": 228 ms predicted for both against 268 ms by cuda and 268 ms by " +
+                               best + " (calibrated); a note");
+    EXPECT_EQ(both.plan.backend, &cuda_backend());
+    ASSERT_NE(both.beside, nullptr);
+    EXPECT_EQ(both.beside->name(), best);
+    EXPECT_NEAR(both.seconds, 0.85 * 0.26845, 1e-4);
+    // Not below 128 MiB; and then the CPU stays, for the other is no faster.
+    EXPECT_NE(explain(128 * mib, 128, Memory::page_locked).beside, nullptr);
+    const Explanation one = explain(128 * mib - 1, 128, Memory::page_locked);
+    EXPECT_EQ(one.reason, best + ": 134 ms predicted against 134 ms by cuda (calibrated); a note");
+    EXPECT_EQ(one.beside, nullptr);
+    EXPECT_EQ(one.plan.backend->name(), best);
+    EXPECT_EQ(explain(mib, 256, Memory::pageable).reason.find(best + ": "), 0U);
+    EXPECT_NE(explain(mib, 256, Memory::pageable).reason.find(" by cuda (not calibrated); a note"), std::string::npos);
+    const Engine forced({.backend = "libcrypto", .threads = 1, .costs = model});
+    EXPECT_EQ(forced.explain({.bytes = mib, .batch = true}).reason,
+              "libcrypto: 1 ms predicted; it was asked for (calibrated); a note");
+    const Explanation on_gpu =
+        Engine({.backend = "cuda", .threads = 1, .costs = model}).explain({.bytes = mib, .batch = true});
+    EXPECT_EQ(on_gpu.reason, "cuda: 1.1 ms predicted; it was asked for (calibrated); a note");
+    EXPECT_EQ(on_gpu.beside, nullptr);
 }
 
 }  // namespace
