@@ -201,5 +201,137 @@ TEST_F(Limits, OfEveryModeOfABatch) {
     }
 }
 
+TEST_F(Limits, OfAnEnginesOptions) {
+    const auto expect = [](bool allowed, const std::string& name, auto change) {
+        warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
+        options.backend = "libcrypto";
+        change(options);
+        warpaes_engine* engine = nullptr;
+        const warpaes_status status = warpaes_engine_create(&options, &engine);
+        EXPECT_EQ(status, allowed ? WARPAES_OK : WARPAES_ERROR_ARGUMENT) << name;
+        EXPECT_TRUE(allowed || refuses(status, status, name)) << warpaes_last_error();
+        warpaes_engine_destroy(engine);
+    };
+    for (const std::uint32_t n : {0U, 1U, 1023U, 1024U, 1025U, 4096U, UINT32_MAX}) {
+        expect(n <= 1024, "threads, depth: ", [&](auto& o) { o.threads = n; });
+        expect(n <= 1024, "threads, depth: ", [&](auto& o) { o.depth = n; });
+    }
+    for (const std::uint64_t n : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{4095}, std::uint64_t{4096},
+                                  std::uint64_t{4097}, std::uint64_t{8192}, power(30) - 4096, power(30) - 1, power(30),
+                                  power(30) + 1, power(30) + 4096, power(63)}) {
+        expect(n % 4096 == 0 && n <= power(30), "chunk_bytes: ", [&](auto& o) { o.chunk_bytes = n; });
+    }
+    for (const std::int32_t n : {INT32_MIN, -2, -1, 0, 1}) {
+        expect(n >= -1, "device: ", [&](auto& o) { o.device = n; });
+    }
+}
+
+TEST_F(Limits, OfABatchsOptions) {
+    const auto refused = [&](const std::string& name, std::uint64_t count, auto change) {
+        warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+        options.flags = WARPAES_BATCH_OFFSETS;  // without an arena: refused in the end
+        change(options);
+        const warpaes_batch_entry entry = {};
+        warpaes_batch* batch = nullptr;
+        const warpaes_status status = warpaes_batch_submit(engine_.get(), &options, &entry, count, &batch);
+        EXPECT_TRUE(refuses(status, WARPAES_ERROR_ARGUMENT, name)) << warpaes_last_error();
+        EXPECT_EQ(batch, nullptr);
+    };
+    const auto nothing = [](auto&) {};
+    refused("arena: is null", UINT32_MAX - 1, nothing);
+    for (const std::uint64_t count : {std::uint64_t{UINT32_MAX}, power(32), UINT64_MAX}) {
+        refused("count: must be below 2^32 - 1, got " + std::to_string(count), count, nothing);
+    }
+    warpaes_entry_result result;
+    for (std::uint32_t size = 0; size <= 200; ++size) {
+        const bool entry = size >= 176 && size % 8 == 0, results = size >= 24 && size % 8 == 0;
+        const std::string is = "_size: is " + std::to_string(size) + "; set it to sizeof(warpaes_";
+        refused(entry ? "arena: is null" : "entry" + is + "batch_entry)", 1, [&](auto& o) { o.entry_size = size; });
+        refused(results ? "arena: is null" : "result" + is + "entry_result)", 1, [&](auto& o) {
+            o.results = &result;
+            o.result_size = size;
+        });
+        refused("arena: is null", 1, [&](auto& o) { o.result_size = size; });
+    }
+    for (unsigned bit = 0; bit < 32; ++bit) {
+        const bool known = (1U << bit) <= WARPAES_BATCH_CHECK_NONCES;
+        refused(known ? "arena: is null" : "flags: ", 1, [&](auto& o) { o.flags |= 1U << bit; });
+    }
+}
+
+TEST_F(Limits, OfTheMessagesOfAnEntry) {
+    for (const std::uint64_t count : {power(48) - 1, power(48), power(48) + 1, UINT64_MAX}) {
+        warpaes_batch_entry e = {};
+        e.mode = WARPAES_CTR;
+        e.direction = WARPAES_ENCRYPT;
+        e.count = count;
+        e.iv_len = 15;  // refused in the end
+        warpaes_batch* batch = nullptr;
+        ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, &e, 1, &batch), WARPAES_OK);
+        const warpaes_status status = warpaes_batch_wait(batch, WARPAES_UNKNOWN);
+        EXPECT_EQ(status, count <= power(48) ? WARPAES_ERROR_IV_LENGTH : WARPAES_ERROR_ARGUMENT);
+        EXPECT_TRUE(refuses(status, status, count <= power(48) ? "iv_len: " : "count: at most 2^48, got "))
+            << warpaes_last_error();
+        warpaes_batch_destroy(batch);
+    }
+}
+
+/// Data units of XTS, and by how much their numbers grow: of messages, entries and contexts alike.
+TEST_F(Limits, OfDataUnits) {
+    const auto expect = [&](bool allowed, const std::string& name, std::uint64_t unit, std::uint64_t step) {
+        SCOPED_TRACE(std::to_string(unit) + ", " + std::to_string(step));
+        Call m;
+        m.mode = WARPAES_XTS;
+        m.direction = WARPAES_ENCRYPT;
+        m.key = key_.get();
+        m.tweak_key = other_key_.get();
+        m.iv = memory_;
+        m.iv_len = 16;
+        m.input = memory_ + 256;
+        m.input_len = unit == 0 || unit > power(24) ? 64 : unit;
+        m.output = memory_ + 1024;
+        m.data_unit_len = unit;
+        m.data_unit_step = static_cast<std::uint32_t>(step);
+        const warpaes_status status = abi_tests::crypt(engine_, m);
+        if (allowed) {
+            EXPECT_EQ(status, WARPAES_ERROR_BUFFER_TOO_SMALL) << warpaes_last_error();
+        } else {
+            EXPECT_TRUE(refuses(status, WARPAES_ERROR_ARGUMENT, name)) << warpaes_last_error();
+        }
+        const Context context = make_context(engine_);
+        warpaes_context_options o = WARPAES_CONTEXT_OPTIONS_INIT;
+        o.mode = WARPAES_XTS;
+        o.direction = WARPAES_ENCRYPT;
+        o.data_unit_len = unit;
+        o.data_unit_step = static_cast<std::uint32_t>(step);
+        const warpaes_status of_context = warpaes_context_init(context.get(), &o);
+        EXPECT_EQ(of_context, allowed ? WARPAES_OK : WARPAES_ERROR_ARGUMENT) << warpaes_last_error();
+        EXPECT_TRUE(allowed || refuses(of_context, of_context, name)) << warpaes_last_error();
+        warpaes_batch_entry e = {};
+        e.mode = WARPAES_XTS;
+        e.direction = WARPAES_ENCRYPT;
+        e.key = key_.get();
+        e.tweak_key = other_key_.get();
+        e.iv_len = 16;
+        e.length = m.input_len;
+        e.data_unit_len = unit;
+        e.data_unit_step = static_cast<std::uint32_t>(step);
+        warpaes_batch* batch = nullptr;
+        ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, &e, 1, &batch), WARPAES_OK);
+        const warpaes_status of_entry = warpaes_batch_wait(batch, WARPAES_UNKNOWN);
+        EXPECT_EQ(of_entry, allowed ? WARPAES_OK : WARPAES_ERROR_ARGUMENT) << warpaes_last_error();
+        EXPECT_TRUE(allowed || refuses(of_entry, of_entry, name)) << warpaes_last_error();
+        warpaes_batch_destroy(batch);
+    };
+    for (const std::uint64_t unit : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{15}, std::uint64_t{16},
+                                     std::uint64_t{17}, std::uint64_t{64}, power(24) + 1, power(32), UINT64_MAX}) {
+        expect(unit == 0 || (unit >= 16 && unit <= power(24)), "data_unit_len: ", unit, 1);
+    }
+    for (const std::uint64_t step :
+         {std::uint64_t{0}, std::uint64_t{1}, power(20) - 1, power(20), power(20) + 1, power(32) - 1}) {
+        expect(step <= power(20), "data_unit_step: ", 16, step);
+    }
+}
+
 }  // namespace
 }  // namespace abi_tests
