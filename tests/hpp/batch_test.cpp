@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <numeric>
 #include <thread>
 #include <warpaes/batch.hpp>
@@ -174,6 +175,24 @@ TEST_F(HppBatch, OffsetsInASharedArena) {
     EXPECT_EQ(batch.status(0), WARPAES_OK);
     const Vector expected = oracle::evp("CTR", true, Vector(32), Vector(16), Vector(100)).value();
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), arena.data() + 200));
+}
+
+/// A key that went is none any more: batches, which are told of keys by address, can tell.
+TEST_F(HppBatch, AKeyEndsWithItsObject) {
+    auto key = std::make_unique<Key>(key_bytes_);
+    warpaes_batch_entry entry = {};
+    entry.mode = WARPAES_ECB;
+    entry.direction = WARPAES_ENCRYPT;
+    entry.key = key->get();
+    EXPECT_NO_THROW(Batch::of_entries(engine_, {entry}).get());
+    key.reset();
+    try {
+        Batch::of_entries(engine_, {entry}).get();
+        FAIL() << "it is still there";
+    } catch (const Error& e) {
+        EXPECT_EQ(e.status(), WARPAES_ERROR_ARGUMENT);
+        EXPECT_STREQ(e.what(), "key: is no key, or one that was destroyed");
+    }
 }
 
 TEST_F(HppBatch, KeysAreFlushedBetweenBatches) {

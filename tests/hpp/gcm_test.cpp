@@ -144,6 +144,18 @@ TEST_F(HppGcm, Segments) {
     } catch (const warpaes::SegmentsError& e) {
         EXPECT_EQ(e.failures(), 2U);
         EXPECT_EQ(e.first_failure(), 1U);
+        EXPECT_EQ(e.status(), WARPAES_ERROR_AUTHENTICATION);
+        EXPECT_STREQ(e.what(),
+                     "tag: of 4 segments 2 are not authentic, the first is segment 1: wrong key, wrong nonce, wrong "
+                     "associated data, or data that was altered");
+    }
+    sealed_all[316 + 5] ^= 1;
+    try {
+        warpaes::crypt_segments(engine, segments);
+        FAIL() << "the last, which is shorter, is not authentic";
+    } catch (const warpaes::SegmentsError& e) {
+        EXPECT_EQ(e.failures(), 1U);
+        EXPECT_EQ(e.first_failure(), 3U);
     }
 
     // Tags apart.
@@ -170,6 +182,62 @@ TEST_F(HppGcm, Segments) {
               WARPAES_ERROR_BUFFER_TOO_SMALL);
     EXPECT_EQ(refused([&](auto& s) { s.plaintext_stride = ~std::uint64_t{0}; }), WARPAES_ERROR_DATA_LENGTH);
     EXPECT_EQ(refused([&](auto& s) { s.nonces = {}; }), WARPAES_OK) << "nothing to do";
+}
+
+/// What there is room for beyond the segments is left as it is; what is too short is named.
+TEST_F(HppGcm, RoomForSegments) {
+    const Bytes nonces = pattern(36, 5);
+    Bytes output(1200, 0xa5), tags(64, 0xa5);
+    const warpaes::Segments good{.direction = Direction::encrypt,
+                                 .key = &key,
+                                 .nonces = nonces,
+                                 .segment_len = 100,
+                                 .last_len = 100,
+                                 .input = text,
+                                 .output = output,
+                                 .plaintext_stride = 300,
+                                 .ciphertext_stride = 400,
+                                 .tags = tags};
+    EXPECT_EQ(warpaes::crypt_segments(engine, good), 900U);
+    for (std::size_t i = 0; i < 3; ++i) {
+        const auto at = [](const Bytes& bytes, std::size_t begin, std::size_t n) {
+            return Bytes(bytes.begin() + static_cast<std::ptrdiff_t>(begin),
+                         bytes.begin() + static_cast<std::ptrdiff_t>(begin + n));
+        };
+        Bytes made = at(output, 400 * i, 100), tag = at(tags, 16 * i, 16);
+        made.insert(made.end(), tag.begin(), tag.end());
+        EXPECT_EQ(made, oracle::evp_gcm(key_bytes, at(nonces, 12 * i, 12), at(text, 300 * i, 100), {}));
+        EXPECT_EQ(at(output, 400 * i + 100, 300), Bytes(300, 0xa5));
+    }
+    EXPECT_EQ(Bytes(tags.begin() + 48, tags.end()), Bytes(16, 0xa5));
+    const auto sentence = [&](auto change) -> std::string {
+        warpaes::Segments wrong = good;
+        change(wrong);
+        try {
+            warpaes::crypt_segments(engine, wrong);
+        } catch (const warpaes::Error& e) {
+            return e.what();
+        }
+        return {};
+    };
+    EXPECT_EQ(sentence([&](auto& s) { s.input = warpaes::ConstBytes(text.data(), 700); }), "");
+    EXPECT_EQ(sentence([&](auto& s) { s.input = warpaes::ConstBytes(text.data(), 699); }),
+              "input: shorter than its segments");
+    EXPECT_EQ(sentence([&](auto& s) { s.output = warpaes::Bytes(output.data(), 900); }), "");
+    EXPECT_EQ(sentence([&](auto& s) { s.output = warpaes::Bytes(output.data(), 899); }),
+              "output: shorter than its segments");
+    EXPECT_EQ(sentence([&](auto& s) { s.tags = warpaes::Bytes(tags.data(), 48); }), "");
+    EXPECT_EQ(sentence([&](auto& s) { s.tags = warpaes::Bytes(tags.data(), 47); }),
+              "tags: not 16 bytes for each segment");
+    EXPECT_EQ(sentence([&](auto& s) { s.nonces = warpaes::ConstBytes(nonces.data(), 35); }),
+              "nonces: not 12 bytes for each segment");
+    EXPECT_EQ(sentence([&](auto& s) { s.last_len = 101; }), "last_len: more than segment_len");
+    constexpr std::uint64_t half = std::uint64_t{1} << 59;  // twice
+    EXPECT_EQ(sentence([&](auto& s) { s.plaintext_stride = half; }), "input: shorter than its segments");
+    EXPECT_EQ(sentence([&](auto& s) { s.plaintext_stride = half + 1; }),
+              "nonces: the segments take more than 2^60 bytes");
+    EXPECT_EQ(sentence([&](auto& s) { s.ciphertext_stride = half + 1; }),
+              "nonces: the segments take more than 2^60 bytes");
 }
 
 }  // namespace
