@@ -311,6 +311,100 @@ TEST_F(Sentences, OfContexts) {
               }),
               WARPAES_OK);
     expect("context: only CTR can seek", WARPAES_ERROR_RANGE, warpaes_context_seek(c, 0));
+    const std::string no_tag = "context: only GCM, CCM and CMAC have a tag";
+    expect(no_tag, state, warpaes_context_aad(c, m, 1));
+    expect(no_tag, state, warpaes_context_get_tag(c, m, 16));
+    expect(no_tag, state, warpaes_context_set_tag(c, m, 16));
+}
+
+TEST_F(Sentences, OfTagsOfContexts) {
+    constexpr auto state = WARPAES_ERROR_STATE;
+    const Context made = make_context(engine_);
+    warpaes_context* const c = made.get();
+    std::size_t written = 0;
+    for (const warpaes_mode mode : {WARPAES_GCM, WARPAES_CCM, WARPAES_CMAC}) {
+        const auto init = [&](warpaes_direction direction) {
+            warpaes_context_options o = WARPAES_CONTEXT_OPTIONS_INIT;
+            o.mode = mode;
+            o.direction = direction;
+            o.key = key_.get();
+            o.iv = memory_;
+            o.iv_len = mode == WARPAES_CMAC ? 0 : 12;
+            if (mode == WARPAES_CCM) o.tag_len = 8;
+            return warpaes_context_init(c, &o);
+        };
+        const std::size_t length = mode == WARPAES_CCM ? 8 : 16;
+        ASSERT_EQ(init(WARPAES_ENCRYPT), WARPAES_OK) << warpaes_last_error();
+        expect("context: the tag is there after final", state, warpaes_context_get_tag(c, memory_, length));
+        expect("context: encryption makes the tag; get_tag gives it after final", state,
+               warpaes_context_set_tag(c, memory_, length));
+        if (mode == WARPAES_CMAC) {
+            expect("context: CMAC has no associated data", state, warpaes_context_aad(c, memory_, 1));
+        }
+        if (mode == WARPAES_CCM) {
+            expect("length: tag_len says 8 bytes, got 16", WARPAES_ERROR_ARGUMENT,
+                   warpaes_context_get_tag(c, memory_, 16));
+        }
+        ASSERT_EQ(warpaes_context_final(c, memory_, 16, &written), WARPAES_OK);
+        ASSERT_EQ(warpaes_context_get_tag(c, memory_ + 64, length), WARPAES_OK);
+        ASSERT_EQ(init(WARPAES_DECRYPT), WARPAES_OK);
+        expect("context: decryption gives no tag; set_tag says which to expect", state,
+               warpaes_context_get_tag(c, memory_, length));
+        expect("context: set_tag must come before final", state, warpaes_context_final(c, memory_, 16, &written));
+        EXPECT_EQ(warpaes_context_set_tag(c, memory_ + 64, length), WARPAES_OK);
+        EXPECT_EQ(warpaes_context_final(c, memory_, 16, &written), WARPAES_OK) << warpaes_last_error();
+        expect("context: the message has ended; call set_iv or init", state,
+               warpaes_context_set_tag(c, memory_ + 64, length));
+    }
+}
+
+TEST_F(Sentences, OfStreams) {
+    constexpr auto argument = WARPAES_ERROR_ARGUMENT;
+    warpaes_keyset* keyset = nullptr;
+    ASSERT_EQ(warpaes_keyset_create(&keyset), WARPAES_OK);
+    ASSERT_EQ(warpaes_keyset_add(keyset, "AES128_GCM_HKDF_4KB", nullptr), WARPAES_OK);
+    warpaes_reader* reader = nullptr;
+    warpaes_writer* writer = nullptr;
+    const auto open = [&](const std::function<void(warpaes_source&)>& change) {
+        warpaes_source source = WARPAES_SOURCE_INIT;
+        change(source);
+        return warpaes_reader_open(engine_.get(), &source, keyset, nullptr, 0, &reader);
+    };
+    const auto write = [&](const std::function<void(warpaes_sink&)>& change) {
+        warpaes_sink sink = WARPAES_SINK_INIT;
+        change(sink);
+        return warpaes_writer_open(engine_.get(), &sink, keyset, nullptr, 0, &writer);
+    };
+    using Source = warpaes_source;
+    using Sink = warpaes_sink;
+    const auto fails = [](void*, std::uint64_t, void*, std::uint64_t) { return 7; };
+    expect("source: has no path, memory or function", argument, open([](Source&) {}));
+    expect("source: has more than one of path, memory or function", argument, open([this](Source& s) {
+               s.path = "/dev/null";
+               s.memory = memory_;
+           }));
+    expect("source: the path is empty", argument, open([](Source& s) { s.path = ""; }));
+    expect("source: '/dev/null' cannot be read at any position; a regular file can", argument,
+           open([](Source& s) { s.path = "/dev/null"; }));
+    expect("source: its function returned 7 for 24 bytes at 0", WARPAES_ERROR_READ, open([&](Source& s) {
+               s.read = fails;
+               s.size = 40;
+           }));
+    expect("sink: has no path or function", argument, write([](Sink&) {}));
+    expect("sink: has more than one of path or function", argument, write([](Sink& s) {
+               s.path = "/dev/null";
+               s.write = [](void*, const void*, std::uint64_t) { return 0; };
+           }));
+    expect("sink: the path is empty", argument, write([](Sink& s) { s.path = ""; }));
+    expect("flags: has bits that this version does not know", argument, write([](Sink& s) {
+               s.path = "/nowhere/to";
+               s.flags = WARPAES_FILE_VERIFY;
+           }));
+    expect("sink: its function returned 9 for 24 bytes", WARPAES_ERROR_WRITE,
+           write([](Sink& s) { s.write = [](void*, const void*, std::uint64_t) { return 9; }; }));
+    EXPECT_EQ(writer, nullptr);
+    EXPECT_EQ(reader, nullptr);
+    warpaes_keyset_destroy(keyset);
 }
 
 TEST_F(Sentences, OfPlans) {

@@ -9,6 +9,9 @@
 #include <thread>
 #include <tuple>
 #include <vector>
+#include <warpaes/batch.hpp>
+#include <warpaes/drbg.hpp>
+#include <warpaes/gcm.hpp>
 #include <warpaes/warpaes.hpp>
 
 #include "evp_oracle.hpp"
@@ -416,6 +419,67 @@ TEST_F(HppFile, IsCancelledByProgressWithoutATrace) {
     job.progress = [](std::uint64_t, std::uint64_t) -> bool { throw std::out_of_range("mine"); };
     EXPECT_THROW(warpaes::run_file(engine, job), std::out_of_range);
     EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});
+}
+
+template <typename Range>
+bool is_empty(const Range& bytes) {
+    return bytes.data() == nullptr && bytes.size() == 0;
+}
+
+/// What a designated initialiser leaves out.
+TEST(HppDefaults, OfWhatIsAskedFor) {
+    const warpaes::Message message{};
+    EXPECT_EQ(static_cast<int>(message.mode) | static_cast<int>(message.direction), 0);
+    EXPECT_TRUE(message.key == nullptr && message.tweak_key == nullptr && message.mac_key == nullptr);
+    EXPECT_TRUE(is_empty(message.iv) && is_empty(message.input) && is_empty(message.output));
+    EXPECT_TRUE(is_empty(message.aad) && is_empty(message.tag) && is_empty(message.aad_list));
+    EXPECT_TRUE(!message.pkcs7 && !message.range && !message.input_bits);
+    EXPECT_EQ(message.data_unit_len | message.data_unit_step, 0U);
+    const warpaes::Range range{};
+    EXPECT_EQ(range.offset | range.length, 0U);
+    const warpaes::EngineOptions options{};
+    EXPECT_EQ(options.backend, "");
+    EXPECT_EQ(options.device, -1);
+    EXPECT_EQ(options.threads | options.depth | options.chunk_bytes, 0U);
+    const warpaes::Elements elements{};
+    EXPECT_TRUE(elements.pointer == nullptr && elements.stride == 0);
+    const warpaes::Entry entry{};
+    EXPECT_EQ(static_cast<int>(entry.mode) | static_cast<int>(entry.direction), 0);
+    EXPECT_EQ(entry.count, 1U);
+    EXPECT_TRUE(entry.key == nullptr && entry.tweak_key == nullptr);
+    for (const warpaes::Elements& e : {entry.keys, entry.input, entry.output, entry.iv, entry.aad, entry.tag}) {
+        EXPECT_TRUE(e.pointer == nullptr && e.stride == 0);
+    }
+    EXPECT_EQ(entry.length | entry.aad_len | entry.data_unit_len, 0U);
+    EXPECT_EQ(entry.key_len | entry.iv_len | entry.tag_len | entry.data_unit_step, 0U);
+    const warpaes::Segments segments{};
+    EXPECT_EQ(static_cast<int>(segments.direction), 0);
+    EXPECT_EQ(segments.key, nullptr);
+    EXPECT_TRUE(is_empty(segments.nonces) && is_empty(segments.aad) && is_empty(segments.input));
+    EXPECT_TRUE(is_empty(segments.output) && is_empty(segments.tags));
+    EXPECT_EQ(segments.segment_len | segments.last_len | segments.plaintext_stride | segments.ciphertext_stride, 0U);
+    const warpaes::DrbgOptions drbg{};
+    EXPECT_EQ(drbg.key_bits, 256U);
+    EXPECT_TRUE(drbg.derivation_function);
+    EXPECT_TRUE(is_empty(drbg.entropy) && is_empty(drbg.nonce) && is_empty(drbg.personalization));
+    EXPECT_TRUE(is_empty(warpaes::Bytes()) && is_empty(warpaes::ConstBytes()));
+}
+
+/// What is not told.
+TEST(HppDefaults, OfWhatIsAnswered) {
+    const warpaes::Result result{};
+    EXPECT_EQ(result.output_len | result.notes, 0U);
+    EXPECT_EQ(result.backend, "");
+    EXPECT_EQ(result.device, -1);
+    const warpaes::BatchResult batch{};
+    EXPECT_EQ(batch.notes | batch.messages | batch.failed_entries | batch.messages_on_cpu | batch.messages_on_gpu, 0U);
+    EXPECT_EQ(batch.reason, "");
+    const warpaes::BackendInfo info{};
+    EXPECT_EQ(info.name + info.description + info.reason, "");
+    EXPECT_FALSE(info.usable);
+    EXPECT_EQ(info.device, -1);
+    EXPECT_EQ(info.multiprocessors, 0);
+    EXPECT_EQ(info.memory_bytes, 0U);
 }
 
 }  // namespace
