@@ -99,8 +99,10 @@ TEST_F(Hpp, CountsBitsOfCfb1) {
                                 .input = plain,
                                 .output = output,
                                 .input_bits = 25});
-              }).first,
-              WARPAES_ERROR_ARGUMENT);
+              }),
+              std::pair(WARPAES_ERROR_ARGUMENT, std::string("input_bits: more than input holds")));
+    EXPECT_EQ(failure_of([&] { engine.copy(warpaes::Bytes(output.data(), 2), plain); }),
+              std::pair(WARPAES_ERROR_BUFFER_TOO_SMALL, std::string("to: shorter than from")));
 }
 
 TEST_F(Hpp, DecryptsARangeAlone) {

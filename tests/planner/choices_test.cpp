@@ -72,6 +72,13 @@ TEST(AChoicesFirst, WakesTheGpuWhenItPays) {
     EXPECT_EQ(e.reason,
               std::string(e.plan.backend->name()) +
                   ": 1 ms predicted against 10 ms by cuda, of which 10 ms to create its context (calibrated)");
+    // Of a batch too, be it only a part that would have to wake it.
+    EXPECT_NE(engine.explain({.bytes = 1 * mib, .messages = 8, .batch = true}).plan.backend, &cuda_backend());
+    const Work parts[] = {{.bytes = mib / 2, .memory = Memory::page_locked, .messages = 4, .batch = true},
+                          {.bytes = mib / 2, .messages = 4, .batch = true},
+                          {.bytes = mib / 2, .memory = Memory::page_locked, .messages = 4, .batch = true}};
+    EXPECT_TRUE(engine.crew(parts, false).gpus.empty());
+    EXPECT_FALSE(engine.crew({parts, 1}, false).gpus.empty()) << "who has page-locked memory has woken it";
     EXPECT_TRUE(on_gpu(64 * mib)) << "67 ms instead of 7 and 10";
 
     // Many calls that it would do faster pay for it together: 1 ms - 0.12 ms each.
