@@ -3,11 +3,14 @@
 #include "format/keyset_wrap.hpp"
 
 #include <gtest/gtest.h>
+#include <openssl/evp.h>
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
+#include "evp_oracle.hpp"
 
 namespace warpaes::test {
 namespace {
@@ -143,6 +146,77 @@ TEST(KeysetWrap, WhatIsNoneIsToldBeforeAnythingIsDerived) {
     for (std::size_t length = 0; length < whole.size(); ++length) {
         refused(WARPAES_ERROR_KEYSET, "keyset: ", [&] { open(whole.substr(0, length)); });
     }
+}
+
+// Tink's protobuf messages by hand.
+std::string field(unsigned number, unsigned value) {
+    return {static_cast<char>(number << 3), static_cast<char>(value)};
+}
+std::string field(unsigned number, const std::string& content) {
+    const auto length = static_cast<unsigned>(content.size());  // in two bytes
+    return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(length | 0x80),
+                       static_cast<char>(length >> 7)} +
+           content;
+}
+
+std::string base64(const std::vector<std::uint8_t>& from) {
+    std::string to((from.size() + 2) / 3 * 4 + 1, '\0');
+    to.resize(static_cast<std::size_t>(
+        EVP_EncodeBlock(reinterpret_cast<unsigned char*>(to.data()), from.data(), static_cast<int>(from.size()))));
+    return to;
+}
+
+constexpr const char* streaming = "type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey";
+
+/// A file whose encrypted part is `message`, whatever that is.
+std::string sealed_message(const std::string& message) {
+    std::vector<std::uint8_t> its_salt(16, 9), key(32), nonce(12, 5);
+    EXPECT_EQ(EVP_PBE_scrypt("x", 1, its_salt.data(), its_salt.size(), 2, 1, 1, 0, key.data(), key.size()), 1);
+    const std::vector<std::uint8_t> sealed_text = oracle::evp_gcm(key, nonce, {message.begin(), message.end()}, {});
+    nonce.insert(nonce.end(), sealed_text.begin(), sealed_text.end());
+    return "{\"encryptedKeyset\": \"" + base64(nonce) +
+           "\", \"keysetInfo\": {\"primaryKeyId\": 7, \"keyInfo\": [{\"typeUrl\": \"" + std::string(streaming) +
+           "\", \"status\": "
+           "\"ENABLED\", \"keyId\": 7, \"outputPrefixType\": \"RAW\"}]}, \"keyEncryptionKey\": {\"kdf\": "
+           "\"scrypt\", \"salt\": \"" +
+           base64(its_salt) + "\", \"n\": 2, \"r\": 1, \"p\": 1}}";
+}
+
+TEST(KeysetWrap, WhatTheMessageInsideMayHold) {
+    // AES128_GCM_HKDF_4KB
+    const std::string value =
+        field(2, std::string("\x08\x80\x20", 3) + field(2, 16U) + field(3, 3U)) + field(3, std::string(16, 'k'));
+    const std::string data = field(1, streaming) + field(2, value) + field(3, 1U);
+    const std::string entry = field(1, data) + field(2, 1U) + field(3, 7U) + field(4, 3U);
+    const std::string primary = field(1, 7U);
+    const Keyset good = open(sealed_message(primary + field(2, entry)), "x");
+    ASSERT_EQ(good.entries().size(), 1u);
+    EXPECT_EQ(good.entries()[0].key.id, 7u);
+    EXPECT_EQ(good.entries()[0].data.type_url, streaming);
+    EXPECT_EQ(text(good.entries()[0].data.value), value);
+    EXPECT_EQ(good.entries()[0].data.material, "SYMMETRIC");
+    EXPECT_EQ(good.entries()[0].data.output_prefix, "RAW");
+    EXPECT_EQ(good.primary_id(), 7u);
+    const auto expect = [](const std::string& words, const std::string& message) {
+        refused(WARPAES_ERROR_KEYSET, words, [&] { open(sealed_message(message), "x"); });
+    };
+    const std::string lost = " of some message, which is not known here and would be lost";
+    expect("holds field 3" + lost, primary + field(2, entry) + field(3, 1U));
+    expect("holds field 5" + lost, primary + field(2, entry + field(5, 1U)));
+    expect("holds field 4" + lost, primary + field(2, field(1, data + field(4, "x")) + entry));
+    expect("has no status", primary + field(2, field(1, data) + field(3, 7U) + field(4, 3U)));
+    expect("has no outputPrefixType", primary + field(2, field(1, data) + field(2, 1U) + field(3, 7U)));
+    for (const unsigned value : {0U, 4U}) {
+        expect("a key has a status that there is not", primary + field(2, entry + field(2, value)));
+    }
+    for (const unsigned value : {0U, 5U}) {
+        expect("a key has a kind of material that there is not", primary + field(2, field(1, field(3, value)) + entry));
+    }
+    expect("a key has a kind of prefix that there is not", primary + field(2, entry + field(4, 0U)));
+    expect("bytes where a number belongs", field(1, "x") + field(2, entry));
+    expect("a number where bytes belong", primary + field(2, 1U));
+    expect("it is truncated", (primary + field(2, entry)).substr(0, 20));
+    expect("there is no such field", primary + field(2, entry) + field(0, 1U));
 }
 
 TEST(KeysetWrap, OnlyLookedAt) {
