@@ -110,7 +110,7 @@ class Data(CommandTest):
     def test_foreign_and_truncated_files(self):
         flags = ("enc", "-aes-256-cbc", "-pbkdf2", "-pass", "env:P", "-d", "-out", "out")
         environment = {"P": "secret"}
-        self.refused(FORMAT, "Salted__", *flags, stdin=data(100), env=environment)
+        self.refused(FORMAT, "Salted__|`openssl enc`, or base64", *flags, stdin=data(100), env=environment)
         self.refused(FORMAT, "Salted__", *flags, stdin=b"", env=environment)
         self.refused(FORMAT, "truncated|12", *flags, stdin=b"Salted__0123", env=environment)
         self.refused(FORMAT, "truncated|3", *flags, stdin=b"Sal", env=environment)

@@ -216,6 +216,31 @@ TEST_F(Hpp, ContextsTakeKeysAndIvsApart) {
     EXPECT_EQ(out, oracle::evp("CBC", true, other_bytes, iv, plain));
 }
 
+TEST_F(Hpp, DataUnitsOfMessages) {
+    const Bytes tweak_bytes = Bytes(32, 8), plain = pattern(120);
+    const warpaes::Key tweak_key(tweak_bytes);
+    for (const std::uint64_t step : {0U, 1U, 5U}) {
+        Bytes out(plain.size()), expected;
+        engine.crypt({.mode = Mode::xts,
+                      .direction = Direction::encrypt,
+                      .key = &key,
+                      .iv = iv,
+                      .input = plain,
+                      .output = out,
+                      .tweak_key = &tweak_key,
+                      .data_unit_len = 40,
+                      .data_unit_step = step});
+        Bytes number = iv;  // little-endian
+        for (std::ptrdiff_t unit = 0; unit < 3; ++unit) {
+            const Bytes text(plain.begin() + 40 * unit, plain.begin() + 40 * (unit + 1));
+            const Bytes sealed = oracle::xts(true, key_bytes, tweak_bytes, number, 40, text);
+            expected.insert(expected.end(), sealed.begin(), sealed.end());
+            number[0] = static_cast<std::uint8_t>(number[0] + (step == 0 ? 1 : step));
+        }
+        EXPECT_EQ(out, expected) << step;
+    }
+}
+
 TEST_F(Hpp, ContextsOfXtsAndCcm) {
     const Bytes plain = pattern(100), tweak_bytes = pattern(33);
     const warpaes::Key tweak(warpaes::ConstBytes{tweak_bytes.data() + 1, 32});

@@ -80,6 +80,13 @@ TEST(AChoicesFirst, WakesTheGpuWhenItPays) {
     EXPECT_TRUE(engine.crew(parts, false).gpus.empty());
     EXPECT_FALSE(engine.crew({parts, 1}, false).gpus.empty()) << "who has page-locked memory has woken it";
     EXPECT_TRUE(on_gpu(64 * mib)) << "67 ms instead of 7 and 10";
+    auto of_batches = std::make_shared<CostModel>(*costs());
+    CostTable& table = of_batches->tables[CostModel::table_name(cuda_backend().info().front())];
+    table.set(WorkClass::ctr, Way::pageable_batch, 128, *table.find(WorkClass::ctr, Way::pageable, 128));
+    const Explanation batch = Engine(automatic(of_batches)).explain({.bytes = 64 * mib, .messages = 8, .batch = true});
+    EXPECT_EQ(batch.reason,
+              "cuda: 17 ms predicted against 67 ms by " + std::string(e.plan.backend->name()) + " (calibrated)");
+    EXPECT_NEAR(batch.seconds, 20e-6 + 1e-10 * 64 * mib + 10e-3, 1e-9);
 
     // Many calls that it would do faster pay for it together: 1 ms - 0.12 ms each.
     const Engine patient(automatic(costs()));
