@@ -491,5 +491,91 @@ TEST_F(Sentences, OfRandomNumbers) {
            warpaes_drbg_create(engine_.get(), &options, &drbg));
 }
 
+TEST_F(Sentences, OfLengthsOfRandomNumbers) {
+    constexpr auto data = WARPAES_ERROR_DATA_LENGTH;
+    const Bytes bytes(100000, 5);
+    for (const bool derives : {true, false}) {
+        for (const std::size_t key : {16U, 24U, 32U}) {
+            SCOPED_TRACE(std::to_string(key) + (derives ? ", derives" : ""));
+            const auto create = [&](std::size_t entropy, std::size_t nonce, std::size_t personalization) {
+                warpaes_drbg_options o = WARPAES_DRBG_OPTIONS_INIT;
+                o.key_bits = static_cast<std::uint32_t>(8 * key);
+                o.flags = derives ? 0 : WARPAES_DRBG_WITHOUT_DF;
+                o.entropy = bytes.data();
+                o.entropy_len = entropy;
+                if (nonce != 0) o.nonce = bytes.data();
+                o.nonce_len = nonce;
+                o.personalization = bytes.data();
+                o.personalization_len = personalization;
+                warpaes_drbg* drbg = nullptr;
+                const warpaes_status status = warpaes_drbg_create(engine_.get(), &o, &drbg);
+                warpaes_drbg_destroy(drbg);
+                return status;
+            };
+            const std::size_t seed = key + 16, least = derives ? key : seed, nonce = derives ? key / 2 : 0;
+            EXPECT_EQ(create(least, nonce, 0), WARPAES_OK) << warpaes_last_error();
+            expect("entropy: " + std::string(derives ? "at least " : "must be ") + std::to_string(least) +
+                       " bytes, got " + std::to_string(least - 1),
+                   data, create(least - 1, nonce, 0));
+            if (derives) {
+                expect("nonce: at least " + std::to_string(nonce) + " bytes, got " + std::to_string(nonce - 1), data,
+                       create(least, nonce - 1, 0));
+                EXPECT_EQ(create(65536, 65536, 65536), WARPAES_OK) << warpaes_last_error();
+                continue;
+            }
+            expect("nonce: is for the derivation function", WARPAES_ERROR_ARGUMENT, create(least, 1, 0));
+            EXPECT_EQ(create(least, 0, seed), WARPAES_OK) << warpaes_last_error();
+            const std::string most = ": at most " + std::to_string(seed) + " bytes, got " + std::to_string(seed + 1);
+            expect("entropy" + most, data, create(seed + 1, 0, 0));
+            expect("personalization" + most, data, create(least, 0, seed + 1));
+        }
+    }
+    for (const std::uint32_t bits : {1U, 127U, 129U, 191U, 193U, 255U, 257U}) {
+        warpaes_drbg_options o = WARPAES_DRBG_OPTIONS_INIT;
+        o.key_bits = bits;
+        warpaes_drbg* drbg = nullptr;
+        expect("key_bits: must be 128, 192 or 256, got " + std::to_string(bits), WARPAES_ERROR_KEY_LENGTH,
+               warpaes_drbg_create(engine_.get(), &o, &drbg));
+    }
+    warpaes_drbg* drbg = nullptr;
+    ASSERT_EQ(warpaes_drbg_create(engine_.get(), nullptr, &drbg), WARPAES_OK);
+    Bytes output(WARPAES_DRBG_MOST_BYTES + 1);
+    EXPECT_EQ(warpaes_drbg_generate(drbg, output.data(), WARPAES_DRBG_MOST_BYTES, nullptr, 0, 0), WARPAES_OK);
+    expect("output_len: at most 65536 bytes a request, got 65537", data,
+           warpaes_drbg_generate(drbg, output.data(), output.size(), nullptr, 0, 0));
+    warpaes_drbg_destroy(drbg);
+}
+
+TEST_F(Sentences, OfDataUnitsOfContexts) {
+    constexpr auto data = WARPAES_ERROR_DATA_LENGTH;
+    const Context made = make_context(engine_);
+    std::size_t written = 0;
+    const auto init = [&](std::uint64_t unit) {
+        warpaes_context_options o = WARPAES_CONTEXT_OPTIONS_INIT;
+        o.mode = WARPAES_XTS;
+        o.direction = WARPAES_ENCRYPT;
+        o.key = key_.get();
+        o.tweak_key = other_.get();
+        o.iv = memory_;
+        o.iv_len = 16;
+        o.data_unit_len = unit;
+        return warpaes_context_init(made.get(), &o);
+    };
+    const auto update = [&](std::size_t length) {
+        return warpaes_context_update(made.get(), memory_ + 64, length, memory_ + 256, 256, &written);
+    };
+    const auto final = [&] { return warpaes_context_final(made.get(), memory_ + 256, 256, &written); };
+    ASSERT_EQ(init(0), WARPAES_OK);
+    expect("input_len: one data unit is 16 to 2^24 bytes, and nothing has come", data, final());
+    ASSERT_EQ(init(0), WARPAES_OK);
+    expect("input_len: one data unit is 16 to 2^24 bytes, got 15", data, update(15));
+    ASSERT_EQ(update(16), WARPAES_OK);
+    expect("context: without data_unit_len the whole message is one data unit, and comes in one update",
+           WARPAES_ERROR_STATE, update(16));
+    ASSERT_EQ(init(32), WARPAES_OK);
+    ASSERT_EQ(update(32 + 15), WARPAES_OK);
+    expect("input: leaves 15 bytes for the last data unit, which must have at least 16", data, final());
+}
+
 }  // namespace
 }  // namespace abi_tests

@@ -1,6 +1,7 @@
 // Calibrations on their way from process to process.
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -226,6 +227,18 @@ TEST_F(CalibrationFile, WhatIsNoRegularFileIsNeitherReadNorReplaced) {
         EXPECT_THROW(store_calibration(CostModel{}, path(name), here), Error) << name;
         EXPECT_FALSE(fs::is_regular_file(path(name))) << name;
     }
+}
+
+TEST_F(CalibrationFile, OneThatCannotBeOpenedIsANote) {
+    store_calibration(example(1), path(), here);
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit none{0, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    const auto loaded = load_calibration(path(), here);
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_FALSE(loaded->calibrated());
+    EXPECT_EQ(loaded->note, "the calibration in '" + path() + "' is not used: calibration: the file cannot be read");
 }
 
 TEST_F(CalibrationFile, WhatIsNoCalibrationIsNotReplaced) {
