@@ -5,6 +5,8 @@
 
 #include <climits>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 
 #include "support.hpp"
@@ -156,6 +158,47 @@ TEST_F(FileJob, WhatIsWrongWithSegments) {
         j.range_first = 2;
         j.range_last = 1;
     });
+}
+
+/// What a file says of itself, by length and first bytes: nothing else of it is looked at.
+TEST_F(FileJob, WhatIsInspected) {
+    const std::string path = testing::TempDir() + "warpaes-inspected-" + std::to_string(getpid());
+    const auto facts = [&](const std::string& begin, std::size_t size, const char* name) {
+        std::string content = begin;
+        content.resize(size, 'x');
+        std::ofstream(path, std::ios::binary) << content;
+        warpaes_file_info info = WARPAES_FILE_INFO_INIT;
+        EXPECT_EQ(warpaes_file_inspect(path.c_str(), name, &info), WARPAES_OK) << warpaes_last_error();
+        EXPECT_EQ(info.file_bytes, size);
+        return info;
+    };
+    const warpaes_file_info enc = facts("Salted__01234567", 48, nullptr);
+    EXPECT_EQ(enc.format, WARPAES_FORMAT_OPENSSL_ENC);
+    EXPECT_STREQ(enc.template_name, "");
+    EXPECT_EQ(enc.header_bytes, 16U);
+    EXPECT_EQ(enc.segment_bytes | enc.segments | enc.key_bits, 0U);
+    EXPECT_EQ(enc.plaintext_bytes, WARPAES_UNKNOWN);
+    for (const std::uint32_t bits : {128U, 256U}) {
+        const std::size_t header = 1 + bits / 8 + 7;
+        const std::string first(1, static_cast<char>(header));
+        const warpaes_file_info some = facts(first, 9000, nullptr);
+        EXPECT_EQ(some.format, WARPAES_FORMAT_STREAMING_AEAD);
+        EXPECT_STREQ(some.template_name, "");
+        EXPECT_EQ(some.header_bytes, header);
+        EXPECT_EQ(some.key_bits, bits);
+        EXPECT_EQ(some.segment_bytes | some.segments, 0U);
+        EXPECT_EQ(some.plaintext_bytes, WARPAES_UNKNOWN);
+        const std::string name = "AES" + std::to_string(bits) + "_GCM_HKDF_4KB";
+        const warpaes_file_info one = facts(first, 9000, name.c_str());
+        EXPECT_EQ(one.format, WARPAES_FORMAT_STREAMING_AEAD);
+        EXPECT_EQ(one.template_name, name);
+        EXPECT_EQ(one.header_bytes, header);
+        EXPECT_EQ(one.key_bits, bits);
+        EXPECT_EQ(one.segment_bytes, 4096U);
+        EXPECT_EQ(one.segments, 3U);
+        EXPECT_EQ(one.plaintext_bytes, 9000 - header - std::size_t{3} * 16);
+    }
+    std::filesystem::remove(path);
 }
 
 }  // namespace

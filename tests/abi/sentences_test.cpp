@@ -537,8 +537,25 @@ TEST_F(Sentences, OfLengthsOfRandomNumbers) {
         expect("key_bits: must be 128, 192 or 256, got " + std::to_string(bits), WARPAES_ERROR_KEY_LENGTH,
                warpaes_drbg_create(engine_.get(), &o, &drbg));
     }
+    constexpr std::uint64_t long_input = std::uint64_t{1} << 32;  // of which nothing is read
+    const std::string longest = ": at most 4294967295 bytes, got 4294967296";
+    const std::pair<const char*, std::uint64_t warpaes_drbg_options::*> inputs[] = {
+        {"entropy", &warpaes_drbg_options::entropy_len},
+        {"nonce", &warpaes_drbg_options::nonce_len},
+        {"personalization", &warpaes_drbg_options::personalization_len}};
+    for (const auto& [name, length] : inputs) {
+        warpaes_drbg_options o = WARPAES_DRBG_OPTIONS_INIT;
+        o.entropy = o.nonce = o.personalization = bytes.data();
+        o.entropy_len = o.nonce_len = 64;
+        o.*length = long_input;
+        warpaes_drbg* made = nullptr;
+        expect(name + longest, data, warpaes_drbg_create(engine_.get(), &o, &made));
+    }
     warpaes_drbg* drbg = nullptr;
     ASSERT_EQ(warpaes_drbg_create(engine_.get(), nullptr, &drbg), WARPAES_OK);
+    expect("additional" + longest, data, warpaes_drbg_reseed(drbg, nullptr, 0, bytes.data(), long_input));
+    expect("additional" + longest, data, warpaes_drbg_generate(drbg, memory_, 1, bytes.data(), long_input, 0));
+    expect("entropy" + longest, data, warpaes_drbg_reseed(drbg, bytes.data(), long_input, nullptr, 0));
     Bytes output(WARPAES_DRBG_MOST_BYTES + 1);
     EXPECT_EQ(warpaes_drbg_generate(drbg, output.data(), WARPAES_DRBG_MOST_BYTES, nullptr, 0, 0), WARPAES_OK);
     expect("output_len: at most 65536 bytes a request, got 65537", data,

@@ -99,6 +99,27 @@ TEST(Keyset, Rotation) {
     }
 }
 
+/// Of a key that somebody else marked as destroyed, and left there.
+TEST(Keyset, WhatIsDestroyedIsForgottenWhenItIsRead) {
+    Keyset keyset;
+    keyset.add("AES128_GCM_HKDF_4KB");
+    const std::uint32_t second = keyset.add("AES256_GCM_HKDF_4KB");
+    const SecretVector json = keyset.to_json();
+    std::string text(json.begin(), json.end());
+    const std::string enabled = "ENABLED";
+    const std::size_t at = text.find(enabled, text.find(enabled) + 1);
+    ASSERT_NE(at, std::string::npos);
+    ASSERT_FALSE(keyset.entries()[1].data.value.empty());
+    text.replace(at, enabled.size(), "DESTROYED");
+    const Keyset read = Keyset::parse(text);
+    ASSERT_EQ(read.entries().size(), 2u);
+    EXPECT_EQ(read.entries()[1].key.id, second);
+    EXPECT_EQ(read.entries()[1].state, KeyState::destroyed);
+    EXPECT_TRUE(read.entries()[1].data.value.empty());
+    EXPECT_FALSE(read.entries()[0].data.value.empty());
+    EXPECT_FALSE(read.entries()[1].for_files);
+}
+
 TEST(Keyset, OthersAreTriedBehindItsOwn) {
     Keyset keyset, other;
     const std::uint32_t first = keyset.add("AES256_GCM_HKDF_1MB");

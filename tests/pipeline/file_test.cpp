@@ -427,6 +427,13 @@ TEST_F(FileTest, DescriptorsHaveNames) {
     EXPECT_EQ(descriptor_named_by("/dev/fd/"), std::nullopt);
     EXPECT_EQ(descriptor_named_by("/dev/fd/1x"), std::nullopt);
     EXPECT_EQ(descriptor_named_by("/dev/null"), std::nullopt);
+    EXPECT_EQ(descriptor_named_by("/dev/stdout"), 1);
+    EXPECT_EQ(descriptor_named_by("/dev/stderr"), 2);
+    EXPECT_EQ(descriptor_named_by("/proc/self/fd/5"), 5);
+    for (const char* const name : {"", "5", "fd/5", "dev/fd/5", "/dev/fd/-1", "/dev/fd/+1", "/dev/fd/ 1", "/dev/fd/5/",
+                                   "/proc/self/fd/", "/proc/self/fd", "/dev/fd/99999999999"}) {
+        EXPECT_EQ(descriptor_named_by(name), std::nullopt) << name;
+    }
 }
 
 TEST_F(FileTest, AFileThatClaimsToBeEmptyIsReadToItsEnd) {
