@@ -198,6 +198,18 @@ TEST_F(FileJob, WhatIsInspected) {
         EXPECT_EQ(one.segments, 3U);
         EXPECT_EQ(one.plaintext_bytes, 9000 - header - std::size_t{3} * 16);
     }
+    std::ofstream(path) << "neither";
+    warpaes_file_info info = WARPAES_FILE_INFO_INIT;
+    EXPECT_EQ(warpaes_file_inspect(path.c_str(), nullptr, &info), WARPAES_ERROR_FORMAT);
+    EXPECT_NE(std::string(warpaes_last_error())
+                  .find("begins neither like Tink's streaming AEAD nor like `openssl enc`; files of C2SP chunked "
+                        "encryption have no mark and have to be named"),
+              std::string::npos)
+        << warpaes_last_error();
+    EXPECT_EQ(warpaes_file_inspect(path.c_str(), "AES128_GCM_HKDF_4KB", &info), WARPAES_ERROR_FORMAT);
+    EXPECT_NE(std::string(warpaes_last_error()).find("does not begin like a file of AES128_GCM_HKDF_4KB"),
+              std::string::npos)
+        << warpaes_last_error();
     std::filesystem::remove(path);
 }
 
