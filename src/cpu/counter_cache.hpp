@@ -19,8 +19,8 @@
 namespace warpaes::cpu {
 
 /// With its bytes reversed, so that it is a number.
-WARPAES_INLINE __m128i counter_of(std::uint64_t high, std::uint64_t low) {
-    return _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
+WARPAES_INLINE Reg128 counter_of(std::uint64_t high, std::uint64_t low) {
+    return make128(high, low);
 }
 
 /// Counter blocks made from the counter, whose last 32 bits count and wrap without a carry. It may be a secret: no
@@ -31,15 +31,15 @@ public:
     static constexpr int first_round = 1;
 
     /// `first`: the first counter block with its bytes reversed.
-    WARPAES_INLINE PlainCounter(const std::uint8_t* keys, __m128i first)
+    WARPAES_INLINE PlainCounter(const std::uint8_t* keys, Reg128 first)
         : k0_(round_key<V>(keys, 0)), counters_(V::add32(V::splat(first), V::lane_numbers())) {}
 
     template <std::size_t N>
-    WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
-        const auto step = V::splat(_mm_set_epi32(0, 0, 0, V::bytes / 16));
+    WARPAES_INLINE void next(typename V::State (&s)[N]) {
+        const auto step = V::splat(word128(V::bytes / 16));
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) {
-            s[i] = V::bxor(V::swap_bytes(counters_), k0_);
+            s[i] = V::sum(V::swap_bytes(counters_), k0_);
             counters_ = V::add32(counters_, step);
         }
     }
@@ -66,13 +66,14 @@ public:
         constexpr std::size_t n = 8;
         auto counters = first_counters(low);
         for (std::size_t offset = 0; offset < table_bytes; offset += n * V::bytes) {
-            typename V::Reg s[n];
+            typename V::Reg c[n];
+            typename V::State s[n];
             WARPAES_UNROLL
             for (std::size_t i = 0; i < n; ++i) {
-                s[i] = V::swap_bytes(counters);
-                counters = V::add32(counters, V::splat(_mm_set_epi32(0, 0, 0, V::bytes / 16)));
+                c[i] = V::swap_bytes(counters);
+                counters = V::add32(counters, V::splat(word128(V::bytes / 16)));
             }
-            two_rounds(s);
+            two_rounds(c, s);
             store_all<V>(table_ + offset, s, Whole{});
         }
         select(low);
@@ -80,10 +81,11 @@ public:
 
     /// Goes to counter high * 2^64 + low. Steps may then go on to the next counter that ends in a zero byte.
     WARPAES_INLINE void select(std::uint64_t low) {
-        typename V::Reg s[1] = {V::swap_bytes(first_counters(low))};
-        two_rounds(s);
-        const auto first = V::splat(V::first_block(s[0]));
-        correction_ = V::bxor(first, V::splat(_mm_load_si128(reinterpret_cast<const __m128i*>(table_))));
+        const typename V::Reg c[1] = {V::swap_bytes(first_counters(low))};
+        typename V::State s[1];
+        two_rounds(c, s);
+        const auto first = V::splat(V::first_block(V::value(s[0])));
+        correction_ = V::bxor(first, V::splat(load_aligned128(table_)));
         entry_ = table_ + 16 * (low & 0xff);
     }
 
@@ -93,9 +95,9 @@ public:
     /// The states of the next counters, for round `first_round`.
     static constexpr int first_round = 3;
     template <std::size_t N>
-    WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
+    WARPAES_INLINE void next(typename V::State (&s)[N]) {
         WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(correction_, V::load(entry_ + i * V::bytes, Whole{}));
+        for (std::size_t i = 0; i < N; ++i) s[i] = V::sum(correction_, V::load(entry_ + i * V::bytes, Whole{}));
         entry_ += N * V::bytes;
     }
 
@@ -105,10 +107,10 @@ private:
         return V::add32(V::splat(counter_of(high_, low & ~std::uint64_t{0xff})), V::lane_numbers());
     }
     template <std::size_t N>
-    WARPAES_INLINE void two_rounds(typename V::Reg (&s)[N]) const {
+    WARPAES_INLINE void two_rounds(const typename V::Reg (&counters)[N], typename V::State (&s)[N]) const {
         const auto k0 = round_key<V>(keys_, 0);
         WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(s[i], k0);
+        for (std::size_t i = 0; i < N; ++i) s[i] = V::sum(counters[i], k0);
         middle_rounds<V, false, 1, 3>(s, keys_);
     }
 
@@ -126,7 +128,7 @@ private:
 template <class V, int Rounds, std::size_t N, class Counter>
 WARPAES_INLINE void ctr_end(const std::uint8_t* keys, Counter& counter, const std::uint8_t* input, std::uint8_t* output,
                             std::size_t part) {
-    typename V::Reg s[N];
+    typename V::State s[N];
     counter.next(s);
     constexpr std::size_t at = (N - 1) * V::bytes;
     const auto text = [&](std::size_t i) __attribute__((always_inline)) {
@@ -134,8 +136,8 @@ WARPAES_INLINE void ctr_end(const std::uint8_t* keys, Counter& counter, const st
     };
     all_rounds<V, false, Counter::first_round, Rounds>(s, keys, text);
     WARPAES_UNROLL
-    for (std::size_t i = 0; i + 1 < N; ++i) V::store(output + i * V::bytes, s[i], Whole{});
-    V::store(output + at, s[N - 1], Part{part});
+    for (std::size_t i = 0; i + 1 < N; ++i) V::store(output + i * V::bytes, V::value(s[i]), Whole{});
+    V::store(output + at, V::value(s[N - 1]), Part{part});
 }
 
 /// The last of at most six vectors, all at once.
@@ -168,7 +170,7 @@ struct FarText : V {
     static constexpr std::size_t ahead = 2048;
     using V::load;
     WARPAES_INLINE static typename V::Reg load(const std::uint8_t* p, Whole) {
-        _mm_prefetch(reinterpret_cast<const char*>(p + ahead), _MM_HINT_T0);
+        __builtin_prefetch(p + ahead);
         return V::load(p, Whole{});
     }
     using V::store;
@@ -188,7 +190,7 @@ struct CtrMode {
 
     template <std::size_t N, class Access>
     WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
-        typename V::Reg s[N];
+        typename V::State s[N];
         counter.next(s);
         const auto text = [&](std::size_t i) __attribute__((always_inline)) {
             return Text::load(input + i * V::bytes, access);
@@ -270,7 +272,7 @@ void far_ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::u
         return ctr<V, Rounds, FarText<V, false>>(keys, counter, input, output, length);
     }
     ctr<V, Rounds, FarText<V, true>>(keys, counter, input, output, length);
-    _mm_sfence();
+    end_streams();
 }
 
 }  // namespace warpaes::cpu

@@ -21,10 +21,10 @@ WARPAES_INLINE typename V::Reg product(typename V::Reg a, typename V::Reg b) {
 /// Divided by x, which in this order of bits is a shift to the left; the bit that leaves comes back as the polynomial.
 template <class V>
 WARPAES_INLINE typename V::Reg divided_by_x(typename V::Reg v) {
-    const auto two = V::splat(_mm_set_epi64x(0, 2));
+    const auto two = V::splat(make128(0, 2));
     const auto low = V::template multiply<0x00>(v, two), high = V::template multiply<0x01>(v, two);
     const auto carry = V::template shift_right_bytes<8>(high);
-    const auto polynomial = V::splat(_mm_set_epi64x(0, static_cast<long long>(0xc200000000000000u)));
+    const auto polynomial = V::splat(make128(0, 0xc200000000000000u));
     const auto folded = V::template shift_left_bytes<8>(V::template multiply<0x00>(carry, polynomial));
     return V::bxor3(V::bxor(low, V::template shift_left_bytes<8>(high)), folded, carry);
 }
@@ -33,9 +33,9 @@ WARPAES_INLINE typename V::Reg divided_by_x(typename V::Reg v) {
 template <class V>
 WARPAES_INLINE void powers_of_vector(int rounds, std::size_t powers, const std::uint8_t* const* keys,
                                      std::uint8_t* const* out) {
-    auto h = V::load_each(keys, 0);
-    for (int r = 1; r < rounds; ++r) h = V::aesenc(h, V::load_each(keys, 16 * static_cast<std::size_t>(r)));
-    h = V::aesenclast(h, V::load_each(keys, 16 * static_cast<std::size_t>(rounds)));
+    auto state = V::state(V::load_each(keys, 0));
+    for (int r = 1; r < rounds; ++r) state = V::aesenc(state, V::load_each(keys, 16 * static_cast<std::size_t>(r)));
+    const auto h = V::value(V::aesenclast(state, V::load_each(keys, 16 * static_cast<std::size_t>(rounds))));
     typename V::Reg p[SimdGcmMessages::most_powers];
     p[0] = divided_by_x<V>(V::swap_bytes(h));
     V::store_each(out, 16 * (powers - 1), p[0]);
@@ -58,13 +58,13 @@ void make_powers(const SimdPowers& run) {
 
 /// SP 800-38D, 7.1, step 2.
 template <class V>
-WARPAES_INLINE __m128i pre_counter(const SimdGcmMessages& run, const std::uint8_t* powers, const std::uint8_t* iv) {
+WARPAES_INLINE Reg128 pre_counter(const SimdGcmMessages& run, const std::uint8_t* powers, const std::uint8_t* iv) {
     if (run.iv_length == 12) {
         std::uint8_t block[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
         std::memcpy(block, iv, 12);
-        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(block));
+        return load128(block);
     }
-    Ghash<V> hash(powers, _mm_setzero_si128(), (run.iv_length + 15) / 16 + 1, run.power_count);
+    Ghash<V> hash(powers, zero128(), (run.iv_length + 15) / 16 + 1, run.power_count);
     hash_before_text(hash, run.power_count, iv, run.iv_length);
     hash.add_lengths(0, 8 * run.iv_length);
     return hash.digest();
@@ -75,18 +75,18 @@ void gcm_messages(const SimdGcmMessages& run) {
     for (std::size_t i = 0; i < run.count; ++i) {
         const std::uint8_t* const keys = run.keys + i * run.key_stride;
         const std::uint8_t* const powers = run.powers + i * run.power_stride;
-        const __m128i j0 = pre_counter<V>(run, powers, run.iv + i * run.iv_stride);
+        const Reg128 j0 = pre_counter<V>(run, powers, run.iv + i * run.iv_stride);
         const std::size_t blocks = (run.aad_length + 15) / 16 + (run.length + 15) / 16 + 1;
-        Ghash<V> hash(powers, _mm_setzero_si128(), blocks, run.power_count);
+        Ghash<V> hash(powers, zero128(), blocks, run.power_count);
         hash_before_text(hash, run.power_count, run.aad + i * run.aad_stride, run.aad_length);
-        PlainCounter<V> counter(keys, _mm_add_epi32(swap_block(j0), _mm_set_epi32(0, 0, 0, 1)));
+        PlainCounter<V> counter(keys, add_words(swap_block(j0), word128(1)));
         gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, run.input + i * run.input_stride,
                                         run.output + i * run.output_stride, run.length);
         hash.add_lengths(8 * run.aad_length, 8 * run.length);
-        typename V::Reg s[1] = {V::bxor(V::splat(j0), round_key<V>(keys, 0))};
+        typename V::State s[1] = {V::sum(V::splat(j0), round_key<V>(keys, 0))};
         const typename V::Reg sum[1] = {V::from_block(hash.digest())};
         encrypt_and_add<V, Rounds, 1, 1>(s, keys, sum);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(run.tags + 16 * i), V::first_block(s[0]));
+        store128(run.tags + 16 * i, V::first_block(V::value(s[0])));
     }
 }
 

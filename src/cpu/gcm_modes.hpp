@@ -18,55 +18,58 @@ public:
     static constexpr int first_round = 2;
 
     /// `first`: the first counter block with its bytes reversed.
-    WARPAES_INLINE GcmCounter(const std::uint8_t* keys, const std::uint8_t* table, __m128i first)
-        : keys_(keys), table_(table), counter_(first), last_byte_(static_cast<std::uint8_t>(_mm_cvtsi128_si32(first))) {
+    WARPAES_INLINE GcmCounter(const std::uint8_t* keys, const std::uint8_t* table, Reg128 first)
+        : keys_(keys), table_(table), counter_(first), last_byte_(static_cast<std::uint8_t>(first_word(first))) {
         select();
     }
 
     template <std::size_t N>
-    WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
+    WARPAES_INLINE void next(typename V::State (&s)[N]) {
         constexpr std::size_t blocks = N * V::bytes / 16;
         const std::uint8_t* const entry = table_ + 16 * last_byte_;
         last_byte_ += blocks;
         if (last_byte_ > 256) [[unlikely]]
             return compute(s);
         WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(constant_, V::load(entry + i * V::bytes, Whole{}));
+        for (std::size_t i = 0; i < N; ++i) s[i] = V::sum(constant_, V::load(entry + i * V::bytes, Whole{}));
     }
 
 private:
     using Reg = typename V::Reg;
+    using State = typename V::State;
 
     /// The constant for `counter_` and all that agree with it in the upper 15 bytes.
     WARPAES_INLINE void select() {
-        Reg s[1] = {V::splat(_mm_andnot_si128(_mm_set_epi32(0, 0, 0, 0xff), counter_))};
-        round_one(s);
-        constant_ = V::bxor(s[0], V::splat(_mm_load_si128(reinterpret_cast<const __m128i*>(table_))));
+        const Reg c[1] = {V::splat(without_first_byte(counter_))};
+        State s[1];
+        round_one(c, s);
+        constant_ = V::bxor(V::value(s[0]), V::splat(load_aligned128(table_)));
     }
     /// The N vectors before `last_byte_`, which is beyond 256.
     template <std::size_t N>
-    WARPAES_INLINE void compute(Reg (&s)[N]) {
+    WARPAES_INLINE void compute(State (&s)[N]) {
         constexpr std::size_t blocks = N * V::bytes / 16;
-        const __m128i base = _mm_andnot_si128(_mm_set_epi32(0, 0, 0, 0xff), counter_);
-        counter_ = _mm_add_epi32(base, _mm_set_epi32(0, 0, 0, static_cast<int>(last_byte_)));
+        const Reg128 base = without_first_byte(counter_);
+        counter_ = add_words(base, word128(static_cast<std::uint32_t>(last_byte_)));
         last_byte_ -= 256;
         select();
-        s[0] = V::add32(V::splat(_mm_sub_epi32(counter_, _mm_set_epi32(0, 0, 0, blocks))), V::lane_numbers());
+        Reg c[N];
+        c[0] = V::add32(V::splat(subtract_words(counter_, word128(blocks))), V::lane_numbers());
         WARPAES_UNROLL
-        for (std::size_t i = 1; i < N; ++i) s[i] = V::add32(s[i - 1], V::splat(_mm_set_epi32(0, 0, 0, V::bytes / 16)));
-        round_one(s);
+        for (std::size_t i = 1; i < N; ++i) c[i] = V::add32(c[i - 1], V::splat(word128(V::bytes / 16)));
+        round_one(c, s);
     }
     template <std::size_t N>
-    WARPAES_INLINE void round_one(Reg (&s)[N]) {
+    WARPAES_INLINE void round_one(const Reg (&counters)[N], State (&s)[N]) {
         const auto k0 = round_key<V>(keys_, 0);
         WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(V::swap_bytes(s[i]), k0);
+        for (std::size_t i = 0; i < N; ++i) s[i] = V::sum(V::swap_bytes(counters[i]), k0);
         middle_rounds<V, false, 1, 2>(s, keys_);
     }
 
     const std::uint8_t* keys_;
     const std::uint8_t* table_;
-    __m128i counter_;
+    Reg128 counter_;
     std::size_t last_byte_;
     Reg constant_;
 };
@@ -82,7 +85,7 @@ public:
 
     /// A group of vectors does not go beyond the next counter that ends in a zero byte.
     template <std::size_t N>
-    WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
+    WARPAES_INLINE void next(typename V::State (&s)[N]) {
         if (static_cast<std::uint8_t>(low_) == 0) turn();
         cache_.next(s);
         low_ = (low_ & ~std::uint64_t{0xffffffff}) | static_cast<std::uint32_t>(low_ + N * V::bytes / 16);
@@ -102,7 +105,7 @@ private:
 };
 
 template <class V, int Rounds, std::size_t N, int First>
-WARPAES_INLINE void encrypt_and_add(typename V::Reg (&s)[N], const std::uint8_t* keys,
+WARPAES_INLINE void encrypt_and_add(typename V::State (&s)[N], const std::uint8_t* keys,
                                     const typename V::Reg (&input)[N]) {
     middle_rounds<V, false, First, Rounds>(s, keys);
     const auto last = round_key<V>(keys, Rounds);
@@ -114,7 +117,7 @@ WARPAES_INLINE void encrypt_and_add(typename V::Reg (&s)[N], const std::uint8_t*
 template <class V, int Rounds, std::size_t N, bool Hash, class Counter, class Digest>
 WARPAES_INLINE void gcm_step(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                              std::uint8_t* output, const std::uint8_t* hashed) {
-    typename V::Reg s[N];
+    typename V::State s[N];
     counter.next(s);
     if constexpr (Hash) hash.begin_group();
     constexpr int first = Counter::first_round;
@@ -145,13 +148,20 @@ WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Digest&
                              std::uint8_t* output, std::size_t bytes) {
     constexpr int first = Counter::first_round;
     if (bytes >= N * V::bytes) {
-        typename V::Reg s[N], c[N];
+        typename V::State s[N];
+        typename V::Reg c[N];
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) c[i] = V::load(input + i * V::bytes, Whole{});
         counter.next(s);
         encrypt_and_add<V, Rounds, N, first>(s, keys, c);
         store_all<V>(output, s, Whole{});
-        hash.add(Encrypt ? s : c);
+        if constexpr (Encrypt) {
+            typename V::Reg out[N];
+            values<V>(s, out);
+            hash.add(out);
+        } else {
+            hash.add(c);
+        }
         input += N * V::bytes;
         output += N * V::bytes;
         bytes -= N * V::bytes;
@@ -159,11 +169,13 @@ WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Digest&
     if constexpr (N > 1) {
         gcm_rest<V, Rounds, Encrypt, N / 2>(keys, counter, hash, input, output, bytes);
     } else if (bytes != 0) {
-        typename V::Reg s[1], c[1] = {V::load(input, Part{bytes})};
+        typename V::State s[1];
+        typename V::Reg c[1] = {V::load(input, Part{bytes})};
         counter.next(s);
         encrypt_and_add<V, Rounds, 1, first>(s, keys, c);
-        V::store(output, s[0], Part{bytes});
-        if constexpr (Encrypt) c[0] = V::first_bytes(s[0], bytes);
+        const auto out = V::value(s[0]);
+        V::store(output, out, Part{bytes});
+        if constexpr (Encrypt) c[0] = V::first_bytes(out, bytes);
         hash.add(c, (bytes + 15) / 16);
     }
 }
@@ -196,7 +208,7 @@ inline constexpr std::size_t cached_gcm_bytes = 65536;
 
 /// `first`: the first counter block with its bytes reversed.
 template <class V, int Rounds, bool Encrypt, bool SecretCounters>
-WARPAES_INLINE void gcm_message(const SimdGcm& run, __m128i first, Ghash<V>& hash, const std::uint8_t* input,
+WARPAES_INLINE void gcm_message(const SimdGcm& run, Reg128 first, Ghash<V>& hash, const std::uint8_t* input,
                                 std::uint8_t* output, std::size_t bytes) {
     const std::uint8_t* const keys = run.keys;
     if constexpr (SecretCounters) {
@@ -225,34 +237,32 @@ WARPAES_INLINE void gcm_message(const SimdGcm& run, __m128i first, Ghash<V>& has
 template <class V, int Rounds, bool SecretCounters>
 WARPAES_INLINE void gcm_segment(const SimdGcm& run, const std::uint8_t* input, std::uint8_t* output, std::size_t bytes,
                                 const std::uint8_t* j0, std::uint8_t* result) {
-    const auto load = [](const std::uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); };
     const std::size_t blocks = (bytes + 15) / 16;
-    Ghash<V> hash(run.powers, run.tags ? load(run.aad_digest) : _mm_setzero_si128(), blocks + (run.tags ? 1 : 0));
-    const __m128i first =
-        _mm_add_epi32(swap_block(load(j0)), _mm_set_epi32(0, 0, 0, static_cast<int>(1 + run.first_block)));
+    Ghash<V> hash(run.powers, run.tags ? load128(run.aad_digest) : zero128(), blocks + (run.tags ? 1 : 0));
+    const Reg128 first = add_words(swap_block(load128(j0)), word128(static_cast<std::uint32_t>(1 + run.first_block)));
     if (run.encrypt) {
         gcm_message<V, Rounds, true, SecretCounters>(run, first, hash, input, output, bytes);
     } else {
         gcm_message<V, Rounds, false, SecretCounters>(run, first, hash, input, output, bytes);
     }
-    __m128i value;
+    Reg128 value;
     if (run.tags) {
         hash.add_lengths(8 * run.aad_bytes, 8 * bytes);
-        typename V::Reg s[1] = {V::bxor(V::splat(load(j0)), round_key<V>(run.keys, 0))};
+        typename V::State s[1] = {V::sum(V::splat(load128(j0)), round_key<V>(run.keys, 0))};
         const typename V::Reg sum[1] = {V::from_block(hash.digest())};
         encrypt_and_add<V, Rounds, 1, 1>(s, run.keys, sum);
-        value = V::first_block(s[0]);
+        value = V::first_block(V::value(s[0]));
     } else {
         value = hash.digest();
     }
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(result), value);
+    store128(result, value);
 }
 
 template <class V>
 void hash_segment(const SimdGcm& run, const std::uint8_t* input, std::size_t bytes, std::uint8_t* result) {
-    Ghash<V> hash(run.powers, _mm_setzero_si128(), (bytes + 15) / 16);
+    Ghash<V> hash(run.powers, zero128(), (bytes + 15) / 16);
     hash.template add<V::unroll>(input, bytes);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(result), hash.digest());
+    store128(result, hash.digest());
 }
 
 /// Functions of their own, so that each is compiled as if it were alone.

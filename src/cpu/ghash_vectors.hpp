@@ -9,16 +9,12 @@
 
 namespace warpaes::cpu {
 
-WARPAES_INLINE __m128i swap_block(__m128i v) {
-    return _mm_shuffle_epi8(v, _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
-}
-
 /// A sum of products of blocks with powers of H, reduced in two steps of 64 bits, from the lower end, each a
 /// multiplication by x^63 + x^62 + x^57: the polynomial in this order of bits without its outer terms, for which the
 /// halves are exchanged. Lane by lane.
 template <class V>
 WARPAES_INLINE typename V::Reg reduced(typename V::Reg low, typename V::Reg middle, typename V::Reg high) {
-    const auto polynomial = V::splat(_mm_set_epi64x(0, static_cast<long long>(0xc200000000000000u)));
+    const auto polynomial = V::splat(make128(0, 0xc200000000000000u));
     middle = V::bxor3(middle, V::swap_halves(low), V::template multiply<0x00>(low, polynomial));
     return V::bxor3(high, V::swap_halves(middle), V::template multiply<0x00>(middle, polynomial));
 }
@@ -33,7 +29,7 @@ public:
 
     /// `powers`: HashKey::descending, or only the last `most_together` of them. `digest`: of what comes before.
     /// `blocks`: how many there will be.
-    WARPAES_INLINE Ghash(const std::uint8_t* powers, __m128i digest, std::size_t blocks, std::size_t most_together = 64)
+    WARPAES_INLINE Ghash(const std::uint8_t* powers, Reg128 digest, std::size_t blocks, std::size_t most_together = 64)
         : end_(powers + 16 * most_together),
           most_together_(most_together),
           left_(blocks),
@@ -120,13 +116,13 @@ public:
     /// The block of lengths.
     WARPAES_INLINE void add_lengths(std::uint64_t aad_bits, std::uint64_t text_bits) {
         begin_group();
-        const auto block = _mm_set_epi64x(static_cast<long long>(aad_bits), static_cast<long long>(text_bits));
+        const auto block = make128(aad_bits, text_bits);
         add_product(with_digest(V::from_block(block), 0), 0);
         end_group(1);
     }
 
     /// When all blocks were given.
-    [[nodiscard]] WARPAES_INLINE __m128i digest() const { return swap_block(V::first_block(digest_)); }
+    [[nodiscard]] WARPAES_INLINE Reg128 digest() const { return swap_block(V::first_block(digest_)); }
 
 private:
     WARPAES_INLINE static Reg element(Reg block) { return Reversed ? block : V::swap_bytes(block); }

@@ -11,8 +11,8 @@ namespace warpaes::cpu {
 template <class V, int Word, bool Rotate>
 WARPAES_INLINE typename V::Reg substituted(typename V::Reg v, std::uint8_t constant) {
     constexpr auto byte = [](int i) { return 4 * Word + (i + (Rotate ? 1 : 0)) % 4; };
-    const __m128i column = _mm_set1_epi32(byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24);
-    return V::aesenclast(V::shuffle_bytes(v, column), V::splat(_mm_set1_epi32(constant)));
+    const Reg128 column = repeat128(byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24);
+    return V::value(V::aesenclast(V::state(V::shuffle_bytes(v, column)), V::splat(repeat128(constant))));
 }
 
 /// Each word plus all words before it.
@@ -24,7 +24,7 @@ WARPAES_INLINE typename V::Reg running_sum(typename V::Reg v) {
 
 template <class V>
 WARPAES_INLINE typename V::Reg last_word_everywhere(typename V::Reg v) {
-    return V::shuffle_bytes(v, _mm_set1_epi32(0x0f0e0d0c));
+    return V::shuffle_bytes(v, repeat128(0x0f0e0d0c));
 }
 
 inline constexpr std::uint8_t round_constants[10] = {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36};
@@ -89,11 +89,11 @@ void expand_keys(const SimdKeys& run) {
 /// the files that have the instruction.
 template <class V>
 void invert_keys(const std::uint8_t* encrypt, int rounds, std::uint8_t* decrypt) {
-    const auto from = reinterpret_cast<const __m128i*>(encrypt);
-    const auto to = reinterpret_cast<__m128i*>(decrypt);
-    _mm_storeu_si128(to, _mm_loadu_si128(from + rounds));
-    for (int r = 1; r < rounds; ++r) _mm_storeu_si128(to + r, _mm_aesimc_si128(_mm_loadu_si128(from + rounds - r)));
-    _mm_storeu_si128(to + rounds, _mm_loadu_si128(from));
+    const auto from = [&](int r) { return load128(encrypt + 16 * r); };
+    const auto to = [&](int r, Reg128 v) { store128(decrypt + 16 * r, v); };
+    to(0, from(rounds));
+    for (int r = 1; r < rounds; ++r) to(r, inverse_mix_columns(from(rounds - r)));
+    to(rounds, from(0));
 }
 
 }  // namespace warpaes::cpu

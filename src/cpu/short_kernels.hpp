@@ -19,8 +19,8 @@ WARPAES_INLINE bool stays_below_carry(const std::uint8_t* counter, std::size_t b
     return bytes / 16 < static_cast<std::uint32_t>(~load_big_endian(counter + 8));
 }
 
-WARPAES_INLINE __m128i reversed_counter(const std::uint8_t* counter) {
-    return swap_block(_mm_loadu_si128(reinterpret_cast<const __m128i*>(counter)));
+WARPAES_INLINE Reg128 reversed_counter(const std::uint8_t* counter) {
+    return swap_block(load128(counter));
 }
 
 /// Counter blocks after round one, from the key's table (aes/first_round.hpp).
@@ -29,22 +29,22 @@ class FirstRoundCounter {
 public:
     static constexpr int first_round = 2;
 
-    WARPAES_INLINE FirstRoundCounter(const std::uint8_t* keys, const std::uint8_t* table, __m128i first)
-        : keys_(keys), table_(table), next_(_mm_andnot_si128(_mm_set_epi32(0, 0, 0, 0xff), first)) {}
+    WARPAES_INLINE FirstRoundCounter(const std::uint8_t* keys, const std::uint8_t* table, Reg128 first)
+        : keys_(keys), table_(table), next_(without_first_byte(first)) {}
 
     /// Goes to the next counters that agree in all but the last byte, and of these to that of number `from`.
     WARPAES_INLINE void select(std::size_t from) {
-        typename V::Reg s[1] = {V::bxor(V::splat(swap_block(next_)), round_key<V>(keys_, 0))};
+        typename V::State s[1] = {V::sum(V::splat(swap_block(next_)), round_key<V>(keys_, 0))};
         middle_rounds<V, false, 1, 2>(s, keys_);
-        constant_ = V::bxor(s[0], V::splat(_mm_load_si128(reinterpret_cast<const __m128i*>(table_))));
-        next_ = _mm_add_epi32(next_, _mm_set_epi32(0, 0, 0, 256));
+        constant_ = V::bxor(V::value(s[0]), V::splat(load_aligned128(table_)));
+        next_ = add_words(next_, word128(256));
         entry_ = table_ + 16 * from;
     }
 
     template <std::size_t N>
-    WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
+    WARPAES_INLINE void next(typename V::State (&s)[N]) {
         WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(constant_, V::load(entry_ + i * V::bytes, Whole{}));
+        for (std::size_t i = 0; i < N; ++i) s[i] = V::sum(constant_, V::load(entry_ + i * V::bytes, Whole{}));
         entry_ += N * V::bytes;
     }
 
@@ -52,7 +52,7 @@ private:
     const std::uint8_t* keys_;
     const std::uint8_t* table_;
     const std::uint8_t* entry_ = nullptr;
-    __m128i next_;  ///< bytes reversed
+    Reg128 next_;  ///< bytes reversed
     typename V::Reg constant_;
 };
 
@@ -108,8 +108,8 @@ enum class GcmMeans { none, steps, table };
 
 /// `state` after all rounds but the addition of the first round key.
 template <class V, int Rounds>
-WARPAES_INLINE void encrypt_one(typename V::Reg& state, const std::uint8_t* keys) {
-    typename V::Reg s[1] = {state};
+WARPAES_INLINE void encrypt_one(typename V::State& state, const std::uint8_t* keys) {
+    typename V::State s[1] = {state};
     middle_rounds<V, false, 1, Rounds>(s, keys);
     state = V::aesenclast(s[0], round_key<V>(keys, Rounds));
 }
@@ -117,8 +117,9 @@ WARPAES_INLINE void encrypt_one(typename V::Reg& state, const std::uint8_t* keys
 /// The first N vectors, or a part of one, with one block more: `mask` is taken through all rounds beside them.
 template <class V, int Rounds, bool Encrypt, std::size_t N, class Access>
 WARPAES_INLINE void short_gcm_begin(const ShortMessage& m, const std::uint8_t* keys, PlainCounter<V>& counter,
-                                    Ghash<V>& hash, typename V::Reg& mask, Access access, std::size_t blocks) {
-    typename V::Reg s[N], c[N];
+                                    Ghash<V>& hash, typename V::State& mask, Access access, std::size_t blocks) {
+    typename V::State s[N];
+    typename V::Reg c[N];
     WARPAES_UNROLL
     for (std::size_t i = 0; i < N; ++i) c[i] = V::load(m.input + i * V::bytes, access);
     counter.next(s);
@@ -137,15 +138,17 @@ WARPAES_INLINE void short_gcm_begin(const ShortMessage& m, const std::uint8_t* k
     if constexpr (!Encrypt) {
         hash.add(c, blocks);
     } else {
-        if constexpr (std::is_same_v<Access, Part>) s[0] = V::first_bytes(s[0], access.bytes);
-        hash.add(s, blocks);
+        typename V::Reg out[N];
+        values<V>(s, out);
+        if constexpr (std::is_same_v<Access, Part>) out[0] = V::first_bytes(out[0], access.bytes);
+        hash.add(out, blocks);
     }
 }
 
 /// Less than V::unroll vectors.
 template <class V, int Rounds, bool Encrypt>
-WARPAES_INLINE void short_gcm_text(const ShortMessage& m, const std::uint8_t* keys, __m128i first, Ghash<V>& hash,
-                                   typename V::Reg& mask) {
+WARPAES_INLINE void short_gcm_text(const ShortMessage& m, const std::uint8_t* keys, Reg128 first, Ghash<V>& hash,
+                                   typename V::State& mask) {
     static_assert(V::unroll == 8);
     PlainCounter<V> counter(keys, first);
     constexpr std::size_t bytes = V::bytes, lanes = bytes / 16;
@@ -176,14 +179,13 @@ template <class V, int Rounds, bool Encrypt, GcmMeans Means>
     std::uint32_t lower;
     std::memcpy(&upper, m.iv, 8);
     std::memcpy(&lower, m.iv + 8, 4);
-    const __m128i j0 = _mm_set_epi64x(static_cast<long long>(__builtin_bswap64(upper)),
-                                      static_cast<long long>(std::uint64_t{__builtin_bswap32(lower)} << 32 | 1));
-    const __m128i first = _mm_add_epi32(j0, _mm_set_epi32(0, 0, 0, 1));
-    typename V::Reg mask = V::bxor(V::splat(swap_block(j0)), round_key<V>(keys, 0));
+    const Reg128 j0 = make128(__builtin_bswap64(upper), std::uint64_t{__builtin_bswap32(lower)} << 32 | 1);
+    const Reg128 first = add_words(j0, word128(1));
+    typename V::State mask = V::sum(V::splat(swap_block(j0)), round_key<V>(keys, 0));
 
     constexpr std::size_t together = 64;
     const std::size_t blocks = (m.aad_length + 15) / 16 + (m.length + 15) / 16 + 1;
-    Ghash<V> hash(with.powers, _mm_setzero_si128(), blocks, together);
+    Ghash<V> hash(with.powers, zero128(), blocks, together);
     if (blocks <= together) {
         hash.template add<1>(m.aad, m.aad_length);
     } else {
@@ -202,7 +204,7 @@ template <class V, int Rounds, bool Encrypt, GcmMeans Means>
         }
     }
     hash.add_lengths(8 * m.aad_length, 8 * m.length);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(tag), _mm_xor_si128(hash.digest(), V::first_block(mask)));
+    store128(tag, xor128(hash.digest(), V::first_block(V::value(mask))));
 }
 
 template <class V, int Rounds, bool Encrypt>

@@ -14,10 +14,10 @@ struct Ecb {
 
     template <std::size_t N, class Access>
     WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
-        typename V::Reg s[N];
+        typename V::State s[N];
         const auto k0 = round_key<V>(keys, 0);
         WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(k0, V::load(input + i * V::bytes, access));
+        for (std::size_t i = 0; i < N; ++i) s[i] = V::sum(k0, V::load(input + i * V::bytes, access));
         all_rounds<V, Inverse, 1, Rounds>(s, keys);
         store_all<V>(output, s, access);
     }
@@ -34,10 +34,10 @@ struct CbcDecrypt {
 
     template <std::size_t N, class Access>
     WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
-        typename V::Reg s[N];
+        typename V::State s[N];
         const auto k0 = round_key<V>(keys, 0);
         WARPAES_UNROLL
-        for (std::size_t i = 0; i < N; ++i) s[i] = V::bxor(k0, V::load(input + i * V::bytes, access));
+        for (std::size_t i = 0; i < N; ++i) s[i] = V::sum(k0, V::load(input + i * V::bytes, access));
         const auto before = V::shift_in(kept, V::load(input, access));
         kept = V::load(input + (N - 1) * V::bytes, access);
         middle_rounds<V, true, 1, Rounds>(s, keys);
@@ -58,11 +58,11 @@ struct Cfb128Decrypt {
 
     template <std::size_t N, class Access>
     WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
-        typename V::Reg s[N];
+        typename V::State s[N];
         const auto k0 = round_key<V>(keys, 0);
-        s[0] = V::bxor(k0, V::shift_in(kept, V::load(input, access)));
+        s[0] = V::sum(k0, V::shift_in(kept, V::load(input, access)));
         WARPAES_UNROLL
-        for (std::size_t i = 1; i < N; ++i) s[i] = V::bxor(k0, V::load(input + i * V::bytes - 16, Whole{}));
+        for (std::size_t i = 1; i < N; ++i) s[i] = V::sum(k0, V::load(input + i * V::bytes - 16, Whole{}));
         kept = V::load(input + (N - 1) * V::bytes, access);
         add_key_stream<V, 1, Rounds>(s, keys, input, output, access);
     }
@@ -104,23 +104,25 @@ template <class V, int Rounds, int SegmentBits>
         std::memcpy(window + 16, input, n);
         if constexpr (SegmentBits == 8) {
             for (int first = 0; first < 16; first += 8) {
-                Reg s[8];
+                typename V::State s[8];
                 WARPAES_UNROLL
-                for (int i = 0; i < 8; ++i) s[i] = V::bxor(k0, V::load(window + first + i, Whole{}));
+                for (int i = 0; i < 8; ++i) s[i] = V::sum(k0, V::load(window + first + i, Whole{}));
                 middle_rounds<V, false, 1, Rounds>(s, keys);
                 WARPAES_UNROLL
-                for (int i = 0; i < 8; ++i) t[first + i] = V::aesenclast(s[i], last);
+                for (int i = 0; i < 8; ++i) t[first + i] = V::value(V::aesenclast(s[i], last));
             }
         } else {
             for (int v = 0; v < 16; ++v) {
-                Reg s[8];
+                typename V::State s[8];
                 const auto here = V::load(window + v, Whole{}), next = V::load(window + v + 1, Whole{});
                 WARPAES_UNROLL
-                for (int i = 0; i < 8; ++i) s[i] = V::bxor(k0, V::shift_left_bits(here, next, i));
+                for (int i = 0; i < 8; ++i) s[i] = V::sum(k0, V::shift_left_bits(here, next, i));
                 middle_rounds<V, false, 1, Rounds>(s, keys);
-                t[v] = V::first_bit(V::aesenclast(s[0], last), 0);
+                t[v] = V::first_bit(V::value(V::aesenclast(s[0], last)), 0);
                 WARPAES_UNROLL
-                for (int i = 1; i < 8; ++i) t[v] = V::bxor(t[v], V::first_bit(V::aesenclast(s[i], last), i));
+                for (int i = 1; i < 8; ++i) {
+                    t[v] = V::bxor(t[v], V::first_bit(V::value(V::aesenclast(s[i], last)), i));
+                }
             }
         }
         const auto plaintext = V::bxor(gather_first_bytes<V>(t), V::load(window + 16, Whole{}));
@@ -141,7 +143,7 @@ WARPAES_INLINE void walk_run(ModeKernel mode, const SimdRun& run) {
 template <class V, int Rounds>
 void run_rounds(const SimdRun& run) {
     note_stack_depth();
-    const auto chain = [&] { return V::splat(_mm_loadu_si128(reinterpret_cast<const __m128i*>(run.chain))); };
+    const auto chain = [&] { return V::splat(load128(run.chain)); };
     switch (run.mode) {
     case Mode::ecb:
         if (run.direction == Direction::encrypt) return walk_run<V>(Ecb<V, Rounds, false>{run.keys}, run);

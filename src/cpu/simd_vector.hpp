@@ -1,10 +1,11 @@
 // What a vector type must offer to the kernels, and the cipher itself on N such vectors.
 //
-// A vector type `V` holds V::lanes blocks in a V::Reg. Each instruction set's file defines its own `V` in an unnamed
+// A vector type `V` holds V::lanes blocks in a V::Reg. In the midst of the cipher they are a V::State: x86 adds a round
+// key at the end of a round, Arm at the beginning of the next one, and there the state is a sum that has not been made
+// yet, of two registers. So whatever goes into the cipher is given as a sum, and the last addition comes for nothing.
+// Each instruction set's file defines its own `V` in an unnamed
 // namespace, which makes every template over it private to that file: no other file can end up with its instructions.
 #pragma once
-
-#include <immintrin.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,12 @@
 
 #define WARPAES_INLINE [[gnu::always_inline]] inline
 #define WARPAES_UNROLL _Pragma("GCC unroll 16")
+
+#if defined(__x86_64__)
+#include "cpu/reg128_x86.hpp"
+#else
+#include "cpu/reg128_arm.hpp"
+#endif
 
 namespace warpaes::cpu {
 
@@ -72,13 +79,13 @@ WARPAES_INLINE void with_rounds(int rounds, const F& f) {
 /// left to the states.
 template <class V>
 WARPAES_INLINE typename V::Reg round_key(const std::uint8_t* keys, int round) {
-    return V::splat(_mm_loadu_si128(reinterpret_cast<const __m128i*>(keys + 16 * round)));
+    return V::splat(load128(keys + 16 * round));
 }
 
 /// Rounds `First` to `Rounds` - 1. The last round is the caller's: it can put what is to be added to the result into
 /// the round key, since the key is the last thing to be added.
 template <class V, bool Inverse, int First, int Rounds, std::size_t N>
-WARPAES_INLINE void middle_rounds(typename V::Reg (&s)[N], const std::uint8_t* keys) {
+WARPAES_INLINE void middle_rounds(typename V::State (&s)[N], const std::uint8_t* keys) {
     WARPAES_UNROLL
     for (int r = First; r < Rounds; ++r) {
         const auto k = round_key<V>(keys, r);
@@ -95,7 +102,7 @@ WARPAES_INLINE void middle_rounds(typename V::Reg (&s)[N], const std::uint8_t* k
 
 /// `key`: the last round key, and what is to be added to the result.
 template <class V, bool Inverse>
-WARPAES_INLINE typename V::Reg last_round(typename V::Reg s, typename V::Reg key) {
+WARPAES_INLINE typename V::State last_round(typename V::State s, typename V::Reg key) {
     if constexpr (Inverse) {
         return V::aesdeclast(s, key);
     } else {
@@ -105,7 +112,7 @@ WARPAES_INLINE typename V::Reg last_round(typename V::Reg s, typename V::Reg key
 
 /// Rounds `First` to `Rounds`.
 template <class V, bool Inverse, int First, int Rounds, std::size_t N>
-WARPAES_INLINE void all_rounds(typename V::Reg (&s)[N], const std::uint8_t* keys) {
+WARPAES_INLINE void all_rounds(typename V::State (&s)[N], const std::uint8_t* keys) {
     middle_rounds<V, Inverse, First, Rounds>(s, keys);
     const auto last = round_key<V>(keys, Rounds);
     WARPAES_UNROLL
@@ -114,22 +121,28 @@ WARPAES_INLINE void all_rounds(typename V::Reg (&s)[N], const std::uint8_t* keys
 
 /// The same, and `addend(i)` is added to s[i].
 template <class V, bool Inverse, int First, int Rounds, std::size_t N, class Addend>
-WARPAES_INLINE void all_rounds(typename V::Reg (&s)[N], const std::uint8_t* keys, const Addend& addend) {
+WARPAES_INLINE void all_rounds(typename V::State (&s)[N], const std::uint8_t* keys, const Addend& addend) {
     middle_rounds<V, Inverse, First, Rounds>(s, keys);
     const auto last = round_key<V>(keys, Rounds);
     WARPAES_UNROLL
     for (std::size_t i = 0; i < N; ++i) s[i] = last_round<V, Inverse>(s[i], V::bxor(last, addend(i)));
 }
 
-template <class V, std::size_t N, class Access>
-WARPAES_INLINE void store_all(std::uint8_t* output, const typename V::Reg (&s)[N], Access access) {
+template <class V, std::size_t N>
+WARPAES_INLINE void values(const typename V::State (&s)[N], typename V::Reg (&out)[N]) {
     WARPAES_UNROLL
-    for (std::size_t i = 0; i < N; ++i) V::store(output + i * V::bytes, s[i], access);
+    for (std::size_t i = 0; i < N; ++i) out[i] = V::value(s[i]);
+}
+
+template <class V, std::size_t N, class Access>
+WARPAES_INLINE void store_all(std::uint8_t* output, const typename V::State (&s)[N], Access access) {
+    WARPAES_UNROLL
+    for (std::size_t i = 0; i < N; ++i) V::store(output + i * V::bytes, V::value(s[i]), access);
 }
 
 /// Takes `s` through rounds `First` to `Rounds` and stores its sum with the input.
 template <class V, int First, int Rounds, std::size_t N, class Access>
-WARPAES_INLINE void add_key_stream(typename V::Reg (&s)[N], const std::uint8_t* keys, const std::uint8_t* input,
+WARPAES_INLINE void add_key_stream(typename V::State (&s)[N], const std::uint8_t* keys, const std::uint8_t* input,
                                    std::uint8_t* output, Access access) {
     const auto text = [&](std::size_t i) __attribute__((always_inline)) {
         return V::load(input + i * V::bytes, access);

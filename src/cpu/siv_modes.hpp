@@ -14,15 +14,14 @@ public:
     static constexpr int first_round = 1;
 
     WARPAES_INLINE SivCounter(const std::uint8_t* keys, const std::uint8_t* first)
-        : k0_(round_key<V>(keys, 0)),
-          counters_(V::add32(V::splat(_mm_loadu_si128(reinterpret_cast<const __m128i*>(first))), V::lane_numbers())) {}
+        : k0_(round_key<V>(keys, 0)), counters_(V::add32(V::splat(load128(first)), V::lane_numbers())) {}
 
     template <std::size_t N>
-    WARPAES_INLINE void next(typename V::Reg (&s)[N]) {
-        const auto step = V::splat(_mm_set_epi32(0, 0, 0, V::bytes / 16));
+    WARPAES_INLINE void next(typename V::State (&s)[N]) {
+        const auto step = V::splat(word128(V::bytes / 16));
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) {
-            s[i] = V::bxor(counters_, k0_);
+            s[i] = V::sum(counters_, k0_);
             counters_ = V::add32(counters_, step);
         }
     }
@@ -34,7 +33,7 @@ private:
 template <class V, int Rounds>
 [[gnu::noinline]] void gcm_siv_of_rounds(const SimdGcmSiv& run) {
     note_stack_depth();
-    Ghash<V, true> hash(run.powers, _mm_setzero_si128(), (run.bytes + 15) / 16);
+    Ghash<V, true> hash(run.powers, zero128(), (run.bytes + 15) / 16);
     if (run.output == nullptr) {
         hash.template add<V::unroll>(run.input, run.bytes);
     } else {
@@ -42,7 +41,7 @@ template <class V, int Rounds>
         if (run.digest == nullptr) return ctr_walk<V, Rounds>(run.keys, counter, run.input, run.output, run.bytes);
         gcm_stretch<V, Rounds, true>(run.keys, counter, hash, run.input, run.output, run.bytes);
     }
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(run.digest), hash.digest());
+    store128(run.digest, hash.digest());
 }
 
 /// There is none with keys of 192 bits.

@@ -84,28 +84,29 @@ private:
 
     template <class Text>
     WARPAES_INLINE void cipher(Reg (&state)[N], Text text, Reg (&out)[N]) {
+        typename V::State s[N];
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) {
             if constexpr (text_first) {
-                state[i] = V::bxor3(state[i], text(i), key(0, i));
+                s[i] = V::sum(state[i], text(i), key(0, i));
             } else {
-                state[i] = V::bxor(state[i], key(0, i));
+                s[i] = V::sum(state[i], key(0, i));
             }
         }
         WARPAES_UNROLL
         for (int r = 1; r < Rounds; ++r) {
             WARPAES_UNROLL
-            for (std::size_t i = 0; i < N; ++i) state[i] = V::aesenc(state[i], key(r, i));
+            for (std::size_t i = 0; i < N; ++i) s[i] = V::aesenc(s[i], key(r, i));
         }
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) {
             if constexpr (Kind == StreamKind::cfb128) {
-                out[i] = state[i] = V::aesenclast(state[i], V::bxor(key(Rounds, i), text(i)));
+                out[i] = state[i] = V::value(V::aesenclast(s[i], V::bxor(key(Rounds, i), text(i))));
             } else if constexpr (Kind == StreamKind::ofb) {
-                state[i] = V::aesenclast(state[i], key(Rounds, i));
+                state[i] = V::value(V::aesenclast(s[i], key(Rounds, i)));
                 out[i] = V::bxor(state[i], text(i));
             } else {
-                out[i] = state[i] = V::aesenclast(state[i], key(Rounds, i));
+                out[i] = state[i] = V::value(V::aesenclast(s[i], key(Rounds, i)));
             }
         }
     }

@@ -11,10 +11,8 @@ namespace warpaes::cpu {
 template <class V, int Rounds, bool Encrypt, std::size_t Powers>
 [[gnu::noinline]] void gcm_update_of(const GcmUpdate& u) {
     note_stack_depth();
-    const auto load = [](const std::uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); };
-    const auto store = [](std::uint8_t* p, __m128i v) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v); };
-    const __m128i first = swap_block(load(u.counter));
-    Ghash<V> hash(u.powers + 16 * (update_powers - Powers), load(u.digest), u.blocks, Powers);
+    const Reg128 first = swap_block(load128(u.counter));
+    Ghash<V> hash(u.powers + 16 * (update_powers - Powers), load128(u.digest), u.blocks, Powers);
     const std::size_t bytes = 16 * u.blocks;
     if (bytes < cached_gcm_bytes || !u.public_counters) {
         PlainCounter<V> counter(u.keys, first);
@@ -36,8 +34,8 @@ template <class V, int Rounds, bool Encrypt, std::size_t Powers>
         gcm_stretch<V, Rounds, Encrypt>(u.keys, cached, hash, u.input + 16 * head, u.output + 16 * head,
                                         bytes - 16 * head);
     }
-    store(u.counter, swap_block(_mm_add_epi32(first, _mm_set_epi32(0, 0, 0, static_cast<int>(u.blocks)))));
-    store(u.digest, hash.digest());
+    store128(u.counter, swap_block(add_words(first, word128(static_cast<std::uint32_t>(u.blocks)))));
+    store128(u.digest, hash.digest());
 }
 
 template <class V>
@@ -50,10 +48,9 @@ void gcm_update(const GcmUpdate& u) {
 
 template <class V, std::size_t Powers>
 void hash_update(const std::uint8_t* powers, std::uint8_t* digest, const std::uint8_t* data, std::size_t blocks) {
-    auto* const at = reinterpret_cast<__m128i*>(digest);
-    Ghash<V> hash(powers + 16 * (update_powers - Powers), _mm_loadu_si128(at), blocks, Powers);
+    Ghash<V> hash(powers + 16 * (update_powers - Powers), load128(digest), blocks, Powers);
     hash.template add<(Powers * 16 < V::unroll * V::bytes ? 1 : V::unroll)>(data, 16 * blocks);
-    _mm_storeu_si128(at, hash.digest());
+    store128(digest, hash.digest());
 }
 
 /// H^(8 + i) = H^i * H^8, in the order of descending exponents.
@@ -62,7 +59,7 @@ void extend_powers(std::uint8_t* powers) {
     note_stack_depth();
     constexpr std::size_t few = 16 * few_powers;
     std::uint8_t* const last = powers + 16 * (update_powers - few_powers);
-    const auto factor = V::splat(_mm_loadu_si128(reinterpret_cast<const __m128i*>(last)));
+    const auto factor = V::splat(load128(last));
     for (std::uint8_t* to = last - V::bytes; to >= powers; to -= V::bytes) {
         V::store(to, product<V>(V::load(to + few, Whole{}), factor), Whole{});
     }

@@ -34,10 +34,17 @@ struct Zmm {
     WARPAES_INLINE static Reg shift_in(Reg before, Reg v) { return _mm512_alignr_epi64(v, before, 6); }
     WARPAES_INLINE static Reg bxor(Reg a, Reg b) { return _mm512_xor_si512(a, b); }
 
-    WARPAES_INLINE static Reg aesenc(Reg s, Reg k) { return _mm512_aesenc_epi128(s, k); }
-    WARPAES_INLINE static Reg aesenclast(Reg s, Reg k) { return _mm512_aesenclast_epi128(s, k); }
-    WARPAES_INLINE static Reg aesdec(Reg s, Reg k) { return _mm512_aesdec_epi128(s, k); }
-    WARPAES_INLINE static Reg aesdeclast(Reg s, Reg k) { return _mm512_aesdeclast_epi128(s, k); }
+    using State = Reg;
+    WARPAES_INLINE static State state(Reg v) { return v; }
+    WARPAES_INLINE static State sum(Reg a, Reg b) { return bxor(a, b); }
+    WARPAES_INLINE static State sum(Reg a, Reg b, Reg c) { return bxor3(a, b, c); }
+    WARPAES_INLINE static State add(State s, Reg v) { return bxor(s, v); }
+    WARPAES_INLINE static Reg value(State s) { return s; }
+
+    WARPAES_INLINE static State aesenc(State s, Reg k) { return _mm512_aesenc_epi128(s, k); }
+    WARPAES_INLINE static State aesenclast(State s, Reg k) { return _mm512_aesenclast_epi128(s, k); }
+    WARPAES_INLINE static State aesdec(State s, Reg k) { return _mm512_aesdec_epi128(s, k); }
+    WARPAES_INLINE static State aesdeclast(State s, Reg k) { return _mm512_aesdeclast_epi128(s, k); }
 
     WARPAES_INLINE static Reg swap_bytes(Reg v) {
         return _mm512_shuffle_epi8(v, splat(_mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)));

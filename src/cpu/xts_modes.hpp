@@ -11,12 +11,12 @@
 namespace warpaes::cpu {
 
 /// The reduction polynomial without x^128.
-inline constexpr long long xts_polynomial = 0x87;
+inline constexpr std::uint32_t xts_polynomial = 0x87;
 
 /// Every lane times x^(8 Bytes), up to x^56.
 template <class V, int Bytes>
 WARPAES_INLINE typename V::Reg times_power_of_x(typename V::Reg t) {
-    const auto polynomial = V::splat(_mm_set_epi64x(0, xts_polynomial));
+    const auto polynomial = V::splat(make128(0, xts_polynomial));
     const auto out = V::template shift_right_bytes<16 - Bytes>(t);
     return V::bxor(V::template shift_left_bytes<Bytes>(t), V::template multiply<0x00>(out, polynomial));
 }
@@ -27,7 +27,7 @@ template <class V, std::size_t N>
 WARPAES_INLINE void first_tweaks(typename V::Reg (&tweaks)[N], typename V::Reg t) {
     constexpr std::size_t lanes = V::bytes / 16;
     static_assert(N * lanes <= 64);
-    const auto polynomial = V::splat(_mm_set_epi64x(0, xts_polynomial));
+    const auto polynomial = V::splat(make128(0, xts_polynomial));
     WARPAES_UNROLL
     for (std::size_t i = 0; i < N; ++i) {
         const auto powers = V::powers_of_two(i * lanes);
@@ -38,11 +38,8 @@ WARPAES_INLINE void first_tweaks(typename V::Reg (&tweaks)[N], typename V::Reg t
 }
 
 /// t * x, for a single block.
-WARPAES_INLINE __m128i next_tweak(__m128i t) {
-    // The top bit of either half, spread over the dword above it: all ones or zeros, masked to what it adds there.
-    const __m128i carries = _mm_srai_epi32(_mm_shuffle_epi32(t, 0x13), 31);
-    return _mm_xor_si128(_mm_add_epi64(t, t),
-                         _mm_and_si128(carries, _mm_set_epi32(0, 1, 0, static_cast<int>(xts_polynomial))));
+WARPAES_INLINE Reg128 next_tweak(Reg128 t) {
+    return times_x(t, xts_polynomial);
 }
 
 /// The tweaks of data units: little-endian numbers `step` apart, encrypted. `walk` them over room for 16 bytes a unit.
@@ -52,17 +49,16 @@ class UnitTweaks {
 public:
     UnitTweaks(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low, std::uint64_t step)
         : keys_(keys),
-          numbers_(V::add64(V::splat(_mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low))),
-                            V::lane_multiples(static_cast<std::uint32_t>(step)))),
-          next_(V::splat(_mm_set_epi64x(0, static_cast<long long>(step * (V::bytes / 16))))) {}
+          numbers_(V::add64(V::splat(make128(high, low)), V::lane_multiples(static_cast<std::uint32_t>(step)))),
+          next_(V::splat(make128(0, step * (V::bytes / 16)))) {}
 
     template <std::size_t N, class Access>
     WARPAES_INLINE void step(const std::uint8_t* /*input*/, std::uint8_t* output, Access access) {
-        typename V::Reg s[N];
+        typename V::State s[N];
         const auto k0 = round_key<V>(keys_, 0);
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) {
-            s[i] = V::bxor(numbers_, k0);
+            s[i] = V::sum(numbers_, k0);
             numbers_ = V::add64(numbers_, next_);
         }
         all_rounds<V, false, 1, Rounds>(s, keys_);
@@ -88,16 +84,16 @@ template <class V, int Rounds, bool Inverse>
 class XtsUnit {
 public:
     XtsUnit(const std::uint8_t* keys, const std::uint8_t* tweak, StepTweaks<V>& tweaks) : keys_(keys), tweaks_(tweaks) {
-        first_tweaks<V>(tweaks_, V::splat(_mm_loadu_si128(reinterpret_cast<const __m128i*>(tweak))));
+        first_tweaks<V>(tweaks_, V::splat(load128(tweak)));
     }
 
     template <std::size_t N, class Access>
     WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
-        typename V::Reg s[N];
+        typename V::State s[N];
         const auto k0 = round_key<V>(keys_, 0);
         WARPAES_UNROLL
         for (std::size_t i = 0; i < N; ++i) {
-            s[i] = V::bxor(V::bxor(tweaks_[i], k0), V::load(input + i * V::bytes, access));
+            s[i] = V::sum(V::bxor(tweaks_[i], k0), V::load(input + i * V::bytes, access));
         }
         if constexpr (tweaks_in_memory<V>) asm volatile("" : : "r"(tweaks_) : "memory");
         all_rounds<V, Inverse, 1, Rounds>(s, keys_, [this](std::size_t i) { return tweaks_[i]; });
@@ -118,27 +114,27 @@ public:
     WARPAES_INLINE void steal(const std::uint8_t* input, std::uint8_t* output, std::size_t rest) {
         alignas(64) std::uint8_t next[V::bytes];
         V::store(next, tweaks_[0], Whole{});
-        const __m128i here = _mm_load_si128(reinterpret_cast<const __m128i*>(next + 16 * blocks_into_vector_));
-        const __m128i after = next_tweak(here);
+        const Reg128 here = load_aligned128(next + 16 * blocks_into_vector_);
+        const Reg128 after = next_tweak(here);
 
         std::uint8_t stolen[16], shorter[16];
-        const __m128i whole = _mm_loadu_si128(reinterpret_cast<const __m128i*>(input));
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(stolen), block(whole, Inverse ? after : here));
+        const Reg128 whole = load128(input);
+        store128(stolen, block(whole, Inverse ? after : here));
         std::memcpy(shorter, stolen, 16);
         std::memcpy(shorter, input + 16, rest);
-        const __m128i last = block(_mm_loadu_si128(reinterpret_cast<const __m128i*>(shorter)), Inverse ? here : after);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(output), last);
+        const Reg128 last = block(load128(shorter), Inverse ? here : after);
+        store128(output, last);
         std::memcpy(output + 16, stolen, rest);
     }
 
 private:
     static constexpr int step_bits = static_cast<int>(V::unroll * V::bytes / 16);
 
-    WARPAES_INLINE __m128i block(__m128i text, __m128i tweak) {
+    WARPAES_INLINE Reg128 block(Reg128 text, Reg128 tweak) {
         const auto t = V::splat(tweak);
-        typename V::Reg s[1] = {V::bxor(V::bxor(t, round_key<V>(keys_, 0)), V::splat(text))};
+        typename V::State s[1] = {V::sum(V::bxor(t, round_key<V>(keys_, 0)), V::splat(text))};
         all_rounds<V, Inverse, 1, Rounds>(s, keys_, [t](std::size_t) { return t; });
-        return V::first_block(s[0]);
+        return V::first_block(V::value(s[0]));
     }
 
     const std::uint8_t* keys_;
