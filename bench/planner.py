@@ -11,7 +11,7 @@ from text import machine, operation, short_bytes, slug, stamp, with_figures
 
 MODES = {mode: operation(mode, "encrypt") for mode in ("ecb", "ctr", "cbc", "gcm", "xts")}
 PLACES = {"host": "pageable memory", "page-locked": "page-locked memory", "device": "device memory"}
-KINDS = ("libcrypto", "aesni", "vaes", "cuda", "both")
+KINDS = ("libcrypto", "aesni", "vaes", "armv8", "cuda", "both")
 
 
 def load(folder: Path = RESULTS / "planner") -> list[dict]:

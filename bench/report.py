@@ -25,7 +25,7 @@ from batches import batches_section, gpus_section, kernels_section
 from records import ROOT, limit, load, operations, order, rate, rows_of
 from text import commit_of, gpu_of, human_bytes, machine, number, operation, slug, stamp, table, with_figures
 
-CPU_BACKENDS = ("libcrypto", "aesni", "vaes")
+CPU_BACKENDS = ("libcrypto", "aesni", "vaes", "armv8")
 PLACES = {"device": "device memory", "page_locked": "page-locked host memory", "pageable": "pageable host memory"}
 
 

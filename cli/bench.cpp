@@ -137,12 +137,14 @@ json host_facts() {
         const auto colon = line.find(": ");
         if (colon == std::string::npos) continue;
         if (line.starts_with("model name")) cpu = line.substr(colon + 2);
-        if (line.starts_with("flags")) {
-            for (const char* flag : {"aes", "vaes", "avx2", "avx512f", "pclmulqdq", "vpclmulqdq"}) {
+        if (line.starts_with("CPU implementer")) cpu = "implementer " + line.substr(colon + 2);  // Arm has numbers
+        if (line.starts_with("CPU part")) cpu += ", part " + line.substr(colon + 2);
+        if (line.starts_with("flags") || line.starts_with("Features")) {
+            for (const char* flag : {"aes", "vaes", "avx2", "avx512f", "pclmulqdq", "vpclmulqdq", "pmull"}) {
                 if ((line + " ").find(fmt::format(" {} ", flag)) != std::string::npos) isa.push_back(flag);
             }
-            break;
         }
+        if (line.starts_with("flags") || line.starts_with("CPU part")) break;
     }
     return {{"cpu", cpu}, {"cores", sysconf(_SC_NPROCESSORS_ONLN)}, {"isa", isa}};
 }
@@ -333,7 +335,7 @@ std::vector<BatchCase> make_batch_cases(const Options& o, const Found& found) {
 }
 
 void parse_options(CLI::App& app, Options& o) {
-    app.add_option("--backend", o.backends, "only these: libcrypto, aesni, vaes, cuda")->delimiter(',');
+    app.add_option("--backend", o.backends, "only these: libcrypto, aesni, vaes, armv8, cuda")->delimiter(',');
     app.add_option("--mode", o.mode_names,
                    "only these: ecb, cbc, cfb128, cfb8, cfb1, ofb, ctr, xts, gcm, gmac (default: the parallel ones)")
         ->delimiter(',');

@@ -144,7 +144,7 @@ constexpr const char* keys_more =
 )";
 constexpr const char* how = R"(
 How
-  --backend NAME         auto (default), libcrypto, aesni, vaes, cuda: see `warpaes devices`
+  --backend NAME         auto (default), libcrypto, aesni, vaes, armv8, cuda: see `warpaes devices`
   --device N             this CUDA device; default: all
   --threads N            workers on a large file; default: one per processor
   -j, --jobs N           small files at a time; default: one per processor

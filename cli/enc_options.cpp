@@ -241,7 +241,7 @@ Or from a passphrase (asked for on the terminal if neither is given)
   -nosalt                no salt
 
 How
-  --backend NAME         auto (default), libcrypto, aesni, vaes, cuda: see `warpaes devices`
+  --backend NAME         auto (default), libcrypto, aesni, vaes, armv8, cuda: see `warpaes devices`
   --device N             this CUDA device; default: all
   --threads N, --chunk BYTES, --depth N
                          workers, bytes per chunk, chunks in flight; the defaults are measured

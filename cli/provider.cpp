@@ -37,7 +37,7 @@ Gives every program that uses OpenSSL 3 warpaes, by OpenSSL's configuration alon
   stats                  what the provider has done, of all programs, if counters are configured
                          (`warpaes provider-stats` is the same)
 
-  --backend NAME         install: auto, aesni, vaes, cuda, or libcrypto, which leaves all to OpenSSL
+  --backend NAME         install: auto, aesni, vaes, armv8, cuda, or libcrypto, which leaves all to OpenSSL
   --cbc                  install: CBC as well
   --config FILE          another openssl.cnf than that of the command openssl
   --counters FILE        install: count in this file; stats: read it

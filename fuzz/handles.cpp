@@ -6,7 +6,7 @@ namespace {
 
 std::vector<Engine> make_engines() {
     std::vector<Engine> engines;
-    for (const char* backend : {"libcrypto", "aesni", "vaes"}) {
+    for (const char* backend : {"libcrypto", "aesni", "vaes", "armv8"}) {
         warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
         options.backend = backend;
         options.threads = 1;

@@ -26,14 +26,17 @@ void read_cpu(Machine& machine) {
         const auto colon = line.find(": ");
         if (colon == std::string::npos) continue;
         if (line.starts_with("model name") && machine.cpu.empty()) machine.cpu = line.substr(colon + 2);
-        if (!line.starts_with("flags")) continue;
-        machine.is_virtual = (line + " ").find(" hypervisor ") != std::string::npos;
-        for (const char* flag : {"aes", "vaes", "avx2", "avx512f", "pclmulqdq", "vpclmulqdq"}) {
-            if ((line + " ").find(fmt::format(" {} ", flag)) != std::string::npos) {
-                machine.instructions.emplace_back(flag);
+        if (line.starts_with("CPU implementer")) machine.cpu = "implementer " + line.substr(colon + 2);  // Arm: numbers
+        if (line.starts_with("CPU part")) machine.cpu += ", part " + line.substr(colon + 2);
+        if (line.starts_with("flags") || line.starts_with("Features")) {
+            machine.is_virtual = (line + " ").find(" hypervisor ") != std::string::npos;
+            for (const char* flag : {"aes", "vaes", "avx2", "avx512f", "pclmulqdq", "vpclmulqdq", "pmull"}) {
+                if ((line + " ").find(fmt::format(" {} ", flag)) != std::string::npos) {
+                    machine.instructions.emplace_back(flag);
+                }
             }
         }
-        return;
+        if (line.starts_with("flags") || line.starts_with("CPU part")) return;
     }
 }
 

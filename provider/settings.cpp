@@ -57,10 +57,10 @@ Settings read(const std::function<const char*(const char*)>& get) {
         if (const char* const text = get(name)) use(std::string_view(text));
     };
     given("backend", [&](std::string_view text) {
-        for (const std::string_view name : {"auto", "aesni", "vaes", "cuda", "libcrypto"}) {
+        for (const std::string_view name : {"auto", "aesni", "vaes", "armv8", "cuda", "libcrypto"}) {
             if (text == name) return void(s.backend = text);
         }
-        throw Bad{"backend: is auto, aesni, vaes, cuda or libcrypto, not '" + std::string(text) + "'"};
+        throw Bad{"backend: is auto, aesni, vaes, armv8, cuda or libcrypto, not '" + std::string(text) + "'"};
     });
     given("device", [&](std::string_view text) { s.device = static_cast<int>(number("device", text, 1023)); });
     given("threads", [&](std::string_view text) {
@@ -115,7 +115,7 @@ const Settings& settings_of(const std::function<const char*(const char*)>& get) 
     } else if (wanted.backend == "libcrypto") {
         wanted.reason = "backend = libcrypto leaves everything to OpenSSL";
     } else {
-        const bool cpu = wanted.backend == "aesni" || wanted.backend == "vaes";
+        const bool cpu = wanted.backend == "aesni" || wanted.backend == "vaes" || wanted.backend == "armv8";
         wanted.kernels = cpu::update_kernels(cpu ? wanted.backend : "", wanted.reason);
     }
     auto made = std::make_unique<Settings>(std::move(wanted));

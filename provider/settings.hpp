@@ -13,7 +13,7 @@ class Bulk;
 
 /// Parameters of a section, by their names there. Every distinct set of them exists once and is never freed.
 struct Settings {
-    std::string backend;          ///< auto, aesni, vaes, cuda, libcrypto
+    std::string backend;          ///< auto, aesni, vaes, armv8, cuda, libcrypto
     int device = -1;              ///< CUDA device number; -1: the engine's choice
     unsigned threads = 1;         ///< 0: the engine's choice
     std::uint64_t threshold = 0;  ///< bytes from which on the engine is asked

@@ -2,7 +2,7 @@
 complete -c warpaes -n __fish_use_subcommand -a encrypt -d 'encrypt files, authenticated'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l aad-file
-complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l backend -d 'auto (default), libcrypto, aesni, vaes, cuda; see `warpaes devices`'
+complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l backend -d 'auto (default), libcrypto, aesni, vaes, armv8, cuda; see `warpaes devices`'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l decrypt -d 'decrypt, as `warpaes decrypt`; for tar -I warpaes encrypt -k keyset.json'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l device -d 'this CUDA device; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -l exclude -d 'leave out of directories what is called so (*.tmp, .git), or lies there'
@@ -34,7 +34,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from encrypt' -s v -d 'a line for
 complete -c warpaes -n __fish_use_subcommand -a decrypt -d 'decrypt them, or a part of one'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l aad-file
-complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l backend -d 'auto (default), libcrypto, aesni, vaes, cuda; see `warpaes devices`'
+complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l backend -d 'auto (default), libcrypto, aesni, vaes, armv8, cuda; see `warpaes devices`'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l device -d 'this CUDA device; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l exclude
 complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -l force -d 'overwrite'
@@ -66,7 +66,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from decrypt' -s v -d 'a line for
 complete -c warpaes -n __fish_use_subcommand -a cat -d 'write the plaintext of several to standard output'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l aad-file
-complete -c warpaes -n '__fish_seen_subcommand_from cat' -l backend -d 'auto (default), libcrypto, aesni, vaes, cuda; see `warpaes devices`'
+complete -c warpaes -n '__fish_seen_subcommand_from cat' -l backend -d 'auto (default), libcrypto, aesni, vaes, armv8, cuda; see `warpaes devices`'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l device -d 'this CUDA device; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from cat' -l help-all -d 'print all of it and exit'
@@ -91,7 +91,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from cat' -s v -d 'a line for eac
 complete -c warpaes -n __fish_use_subcommand -a verify -d 'authenticate them and write nothing'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l aad-file
-complete -c warpaes -n '__fish_seen_subcommand_from verify' -l backend -d 'auto (default), libcrypto, aesni, vaes, cuda; see `warpaes devices`'
+complete -c warpaes -n '__fish_seen_subcommand_from verify' -l backend -d 'auto (default), libcrypto, aesni, vaes, armv8, cuda; see `warpaes devices`'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l device -d 'this CUDA device; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l exclude -d 'as for `warpaes encrypt`'
 complete -c warpaes -n '__fish_seen_subcommand_from verify' -l help -d 'print the help and exit'
@@ -115,7 +115,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from verify' -s v -d 'a line for 
 complete -c warpaes -n __fish_use_subcommand -a reencrypt -d 'encrypt them anew with another key, in place'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l aad
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l aad-file
-complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l backend -d 'auto (default), libcrypto, aesni, vaes, cuda; see `warpaes devices`'
+complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l backend -d 'auto (default), libcrypto, aesni, vaes, armv8, cuda; see `warpaes devices`'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l device -d 'this CUDA device; default; all'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l exclude -d 'as for `warpaes encrypt`'
 complete -c warpaes -n '__fish_seen_subcommand_from reencrypt' -l force -d 'also what has the new key already'
@@ -182,7 +182,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from keys' -a destroy
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -a remove
 complete -c warpaes -n '__fish_seen_subcommand_from keys' -a passphrase
 complete -c warpaes -n __fish_use_subcommand -a enc -d 'encrypt and decrypt files as `openssl enc` does'
-complete -c warpaes -n '__fish_seen_subcommand_from enc' -l backend -d 'auto (default), libcrypto, aesni, vaes, cuda; see `warpaes devices`'
+complete -c warpaes -n '__fish_seen_subcommand_from enc' -l backend -d 'auto (default), libcrypto, aesni, vaes, armv8, cuda; see `warpaes devices`'
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -l chunk
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -l depth
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -l device -d 'this CUDA device; default; all'
@@ -235,7 +235,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from enc' -a -aes-256-cfb1
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -a -aes-256-ofb
 complete -c warpaes -n '__fish_seen_subcommand_from enc' -a -aes-256-ctr
 complete -c warpaes -n __fish_use_subcommand -a provider -d 'OpenSSL with warpaes in it, for every program'
-complete -c warpaes -n '__fish_seen_subcommand_from provider' -l backend -d 'install; auto, aesni, vaes, cuda, or libcrypto, which leaves all to OpenSSL'
+complete -c warpaes -n '__fish_seen_subcommand_from provider' -l backend -d 'install; auto, aesni, vaes, armv8, cuda, or libcrypto, which leaves all to OpenSSL'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l cbc -d 'install; CBC as well'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l config -d 'another openssl.cnf than that of the command openssl'
 complete -c warpaes -n '__fish_seen_subcommand_from provider' -l counters -d 'install; count in this file; stats; read it'
@@ -259,7 +259,7 @@ complete -c warpaes -n '__fish_seen_subcommand_from selftest' -l help-all -d 'pr
 complete -c warpaes -n '__fish_seen_subcommand_from selftest' -l json
 complete -c warpaes -n __fish_use_subcommand -a bench -d 'measure throughput'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l aad -d '--messages; bytes of associated data of GCM and CCM (default 0)'
-complete -c warpaes -n '__fish_seen_subcommand_from bench' -l backend -d 'only these; libcrypto, aesni, vaes, cuda'
+complete -c warpaes -n '__fish_seen_subcommand_from bench' -l backend -d 'only these; libcrypto, aesni, vaes, armv8, cuda'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l data-unit -d 'data units of XTS (default 4K)'
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l device
 complete -c warpaes -n '__fish_seen_subcommand_from bench' -l direction -d 'only encrypt or decrypt'

@@ -145,8 +145,8 @@ typedef struct warpaes_engine_options {
     uint32_t struct_size;
     /** Host threads that work on one call; 0: one per processor available to this process. */
     uint32_t threads;
-    /** "libcrypto", "aesni", "vaes" or "cuda": use this one for everything, or fail. NULL: the environment variable
-        WARPAES_BACKEND if it is set and not empty, else "auto": the best for each call. */
+    /** "libcrypto", "aesni", "vaes", "armv8" or "cuda": use this one for everything, or fail. NULL: the environment
+        variable WARPAES_BACKEND if it is set and not empty, else "auto": the best for each call. */
     const char* backend;
     /** CUDA device number; -1: every device. WARPAES_ENGINE_OPTIONS_INIT sets -1. */
     int32_t device;
@@ -180,7 +180,7 @@ WARPAES_API warpaes_status warpaes_engine_flush_keys(warpaes_engine* engine);
 typedef struct warpaes_backend_info {
     uint32_t struct_size;
     int32_t usable;          /**< 1 if it can run here. */
-    const char* name;        /**< "libcrypto", "aesni", "vaes", "cuda" */
+    const char* name;        /**< "libcrypto", "aesni", "vaes", "armv8", "cuda" */
     const char* description; /**< "OpenSSL 3.0.19", the instruction sets in use, the GPU's name, … */
     const char* reason;      /**< Why it cannot run here; "" if it can. */
     int32_t device;          /**< CUDA device number; -1 for a CPU backend or if there is no device. */

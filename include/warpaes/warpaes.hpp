@@ -209,9 +209,9 @@ struct Result {
 // ------------------------------------------------------------------------------------------------------------- engine
 
 struct EngineOptions {
-    std::string
-        backend{};    ///< "libcrypto", "aesni", "vaes", "cuda"; empty: WARPAES_BACKEND, else the best for each call
-    int device = -1;  ///< CUDA device number; -1: every device
+    /// "libcrypto", "aesni", "vaes", "armv8", "cuda"; empty: WARPAES_BACKEND, else the best for each call
+    std::string backend{};
+    int device = -1;                ///< CUDA device number; -1: every device
     unsigned threads = 0;           ///< 0: one per processor available
     unsigned depth = 0;             ///< chunks in flight; 0: measured default
     std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096; 0: measured default

@@ -100,7 +100,8 @@ Worth of_memory(const Figures& figures) {
     }
     // From the least that a machine has to the most.
     std::vector<Processor> processors;
-    for (const char* cpu : {"aesni, one thread", "aesni, all threads", "vaes, all threads"}) {
+    for (const char* cpu :
+         {"aesni, one thread", "aesni, all threads", "vaes, all threads", "armv8, one thread", "armv8, all threads"}) {
         try {
             processors.push_back({cpu, Figures::row(panel, cpu)});
         } catch (const Missing&) {

@@ -17,7 +17,7 @@ std::string wanted_backend;
 std::uint32_t wanted_threads = 0;
 std::int32_t wanted_device = -1;
 
-/// "vaes", "aesni" or "libcrypto": the best that runs here.
+/// "vaes", "aesni", "armv8" or "libcrypto": the best that runs here.
 std::string best_cpu_backend() {
     std::string best = "libcrypto";
     for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {

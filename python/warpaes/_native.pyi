@@ -12,7 +12,7 @@ class BackendInfo(TypedDict):
     """What there is to compute on, or why it cannot run here.
 
     Attributes:
-        name: ``libcrypto``, ``aesni``, ``vaes`` or ``cuda``.
+        name: ``libcrypto``, ``aesni``, ``vaes``, ``armv8`` or ``cuda``.
         description: The instruction sets, OpenSSL's version or the GPU's name.
         usable: Whether it can run here.
         reason: Why it cannot; empty if it can.
@@ -72,8 +72,8 @@ def configure(backend: str | None = None, threads: int = 0, device: int = -1) ->
     Only before anything else.
 
     Args:
-        backend: ``libcrypto``, ``aesni``, ``vaes`` or ``cuda``: this one for everything. None: the best for each
-            call, or what the environment variable ``WARPAES_BACKEND`` names.
+        backend: ``libcrypto``, ``aesni``, ``vaes``, ``armv8`` or ``cuda``: this one for everything. None: the best for
+            each call, or what the environment variable ``WARPAES_BACKEND`` names.
         threads: Host threads that work on one call, from 0 on.
         device: Number of a CUDA device, from -1 on.
 

@@ -195,5 +195,7 @@ Backend& libcrypto_backend();
 Backend& aesni_backend();
 /// VAES: 512-bit registers where the CPU has AVX-512, else 256-bit.
 Backend& vaes_backend();
+/// AES and PMULL of 64-bit Arm.
+Backend& armv8_backend();
 
 }  // namespace warpaes

@@ -58,6 +58,18 @@ extern constinit thread_local std::uintptr_t deepest;
                 : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
                   "xmm12", "xmm13", "xmm14", "xmm15");
     }
+#elif defined(__aarch64__)
+    // Of 8 to 15 the lower halves are the caller's, as they were when we were called; an instruction on them clears the
+    // upper ones, those of SVE's registers too.
+    asm volatile(
+        "movi v0.2d, #0\n movi v1.2d, #0\n movi v2.2d, #0\n movi v3.2d, #0\n movi v4.2d, #0\n movi v5.2d, #0\n"
+        "movi v6.2d, #0\n movi v7.2d, #0\n fmov d8, d8\n fmov d9, d9\n fmov d10, d10\n fmov d11, d11\n"
+        "fmov d12, d12\n fmov d13, d13\n fmov d14, d14\n fmov d15, d15\n movi v16.2d, #0\n movi v17.2d, #0\n"
+        "movi v18.2d, #0\n movi v19.2d, #0\n movi v20.2d, #0\n movi v21.2d, #0\n movi v22.2d, #0\n"
+        "movi v23.2d, #0\n movi v24.2d, #0\n movi v25.2d, #0\n movi v26.2d, #0\n movi v27.2d, #0\n"
+        "movi v28.2d, #0\n movi v29.2d, #0\n movi v30.2d, #0\n movi v31.2d, #0" ::
+            : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23",
+              "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
 #endif
 }
 
@@ -83,6 +95,15 @@ extern constinit thread_local std::uintptr_t deepest;
             : [to] "r"(to)
             : "cc", "memory");
     }
+#elif defined(__aarch64__)
+    std::uintptr_t end, at, low;
+    asm volatile(
+        "mov %[end], sp\n and %[low], %[to], #-64\n sub %[low], %[low], #64\n mov %[at], sp\n mov sp, %[low]\n"
+        "1: stp xzr, xzr, [%[at], #-16]!\n stp xzr, xzr, [%[at], #-16]!\n stp xzr, xzr, [%[at], #-16]!\n"
+        "stp xzr, xzr, [%[at], #-16]!\n cmp %[at], %[low]\n b.hi 1b\n mov sp, %[end]"
+        : [end] "=&r"(end), [at] "=&r"(at), [low] "=&r"(low)
+        : [to] "r"(to)
+        : "cc", "memory");
 #else
     const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     wipe({static_cast<std::uint8_t*>(__builtin_alloca(here - to)), here - to});
@@ -129,6 +150,8 @@ template <typename Argument>
     std::uintptr_t here;
 #if defined(__x86_64__)
     asm volatile("lea %c1(%%rsp), %0" : "=r"(here) : "i"(-static_cast<int>(short_stack)));
+#elif defined(__aarch64__)
+    asm volatile("sub %0, sp, %1" : "=r"(here) : "i"(short_stack));
 #else
     here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) - short_stack;
 #endif

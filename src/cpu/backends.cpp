@@ -34,7 +34,7 @@ ShortFunction short_libcrypto(Mode mode, Direction /*direction*/, int /*rounds*/
     return uses_tag(mode) ? nullptr : short_run<run_libcrypto>;
 }
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
 
 [[gnu::always_inline]] inline const std::uint8_t* bytes_of(const auto& words) {
     return reinterpret_cast<const std::uint8_t*>(words.data());
@@ -137,6 +137,9 @@ template <void (*Run)(const SimdRun&), void (*Gcm)(const SimdGcm&), void (*GcmSi
 constexpr CpuFunctions simd_functions{run_simd<Run>, run_gcm_simd<Gcm>, short_simd<run_simd<Run>, ShortCtr, ShortGcm>,
                                       run_batch_simd<Batch>, run_gcm_siv_simd<GcmSiv>};
 
+#endif
+
+#if defined(__x86_64__)
 constexpr CpuFunctions aesni =
     simd_functions<run_aesni, run_gcm_aesni, run_gcm_siv_aesni, short_ctr_aesni, short_gcm_aesni, batch_kernels_aesni>;
 constexpr CpuFunctions vaes256 = simd_functions<run_vaes256, run_gcm_vaes256, run_gcm_siv_vaes256, short_ctr_vaes256,
@@ -148,14 +151,19 @@ constexpr CpuFunctions vaes512_folding =
                    short_gcm_vaes512_folding, batch_kernels_vaes512>;
 
 #else
-
 constexpr CpuFunctions aesni, vaes256, vaes512, vaes512_folding;
+#endif
 
+#if defined(__aarch64__)
+constexpr CpuFunctions armv8 =
+    simd_functions<run_armv8, run_gcm_armv8, run_gcm_siv_armv8, short_ctr_armv8, short_gcm_armv8, batch_kernels_armv8>;
+#else
+constexpr CpuFunctions armv8;
 #endif
 
 }  // namespace
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
 const std::uint8_t* first_round_if_worth(const ShortMessage& m) {
     const FirstRound* const table = m.key->first_round_if_worth(m.length);
     return table == nullptr ? nullptr : bytes_of(table->columns);
@@ -187,6 +195,12 @@ Backend& libcrypto_backend() {
 
 Backend& aesni_backend() {
     static cpu::CpuBackend backend("aesni", "AES-NI, 8 blocks in flight", cpu::why_not_aesni(), cpu::aesni);
+    return backend;
+}
+
+Backend& armv8_backend() {
+    static cpu::CpuBackend backend("armv8", "Armv8 AES and PMULL, 8 blocks in flight", cpu::why_not_armv8(),
+                                   cpu::armv8);
     return backend;
 }
 

@@ -99,11 +99,21 @@ bool multiplies_slowly() {
 
 #else
 
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
 namespace warpaes::cpu {
 
 const CpuWords& this_cpu() {
-    static const CpuWords none;
-    return none;
+    static const CpuWords words = [] {
+        CpuWords w;
+#if defined(__aarch64__)
+        w.hwcap = getauxval(AT_HWCAP);
+#endif
+        return w;
+    }();
+    return words;
 }
 
 std::string why_not_aesni(const CpuWords&) {
@@ -122,3 +132,18 @@ bool multiplies_slowly() {
 }  // namespace warpaes::cpu
 
 #endif
+
+namespace warpaes::cpu {
+
+std::string why_not_armv8([[maybe_unused]] const CpuWords& words) {
+#if defined(__aarch64__)
+    constexpr unsigned long aes = 1UL << 3, pmull = 1UL << 4;  // HWCAP_AES, HWCAP_PMULL
+    if ((words.hwcap & aes) == 0) return "this CPU has no AES instructions (Armv8's AES)";
+    if ((words.hwcap & pmull) == 0) return "this CPU has no carry-less multiplication (Armv8's PMULL)";
+    return "";
+#else
+    return "Armv8's AES is an instruction set of 64-bit Arm";
+#endif
+}
+
+}  // namespace warpaes::cpu

@@ -164,19 +164,22 @@ struct SimdBatchKernels {
     void (*run_gcm_messages)(const SimdGcmMessages&);
 };
 
-extern const SimdBatchKernels batch_kernels_aesni, batch_kernels_vaes256, batch_kernels_vaes512;
+extern const SimdBatchKernels batch_kernels_aesni, batch_kernels_vaes256, batch_kernels_vaes512, batch_kernels_armv8;
 
 void run_aesni(const SimdRun& run);
 void run_vaes256(const SimdRun& run);
 void run_vaes512(const SimdRun& run);
+void run_armv8(const SimdRun& run);
 void run_gcm_aesni(const SimdGcm& run);
 void run_gcm_vaes256(const SimdGcm& run);
 void run_gcm_vaes512(const SimdGcm& run);
 void run_gcm_vaes512_folding(const SimdGcm& run);
+void run_gcm_armv8(const SimdGcm& run);
 void run_gcm_siv_aesni(const SimdGcmSiv& run);
 void run_gcm_siv_vaes256(const SimdGcmSiv& run);
 void run_gcm_siv_vaes512(const SimdGcmSiv& run);
 void run_gcm_siv_vaes512_folding(const SimdGcmSiv& run);
+void run_gcm_siv_armv8(const SimdGcmSiv& run);
 
 /// FirstRound::columns of the message's key if they are worth their making, else null.
 const std::uint8_t* first_round_if_worth(const ShortMessage& message);
@@ -191,7 +194,8 @@ struct SimdShortGcmKernels {
     Function encrypt[3], decrypt[3];
 };
 
-extern const SimdShortCtrKernels short_ctr_aesni, short_ctr_vaes256, short_ctr_vaes512;
-extern const SimdShortGcmKernels short_gcm_aesni, short_gcm_vaes256, short_gcm_vaes512, short_gcm_vaes512_folding;
+extern const SimdShortCtrKernels short_ctr_aesni, short_ctr_vaes256, short_ctr_vaes512, short_ctr_armv8;
+extern const SimdShortGcmKernels short_gcm_aesni, short_gcm_vaes256, short_gcm_vaes512, short_gcm_vaes512_folding,
+    short_gcm_armv8;
 
 }  // namespace warpaes::cpu

@@ -4,7 +4,7 @@
 
 namespace warpaes::cpu {
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
 
 namespace {
 
@@ -12,9 +12,13 @@ struct Choice {
     const UpdateKernels* kernels;
     std::string (*why_not)(const CpuWords&);
 };
+#if defined(__x86_64__)
 constexpr Choice choices[] = {{&update_kernels_vaes512, why_not_vaes512},
                               {&update_kernels_vaes256, why_not_vaes256},
                               {&update_kernels_aesni, why_not_aesni}};
+#else
+constexpr Choice choices[] = {{&update_kernels_armv8, why_not_armv8}};
+#endif
 
 }  // namespace
 

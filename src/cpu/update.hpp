@@ -50,11 +50,11 @@ struct UpdateKernels {
 /// The kernels of a backend, or with an empty name of the fastest one; null if this CPU has none, and `why` says so.
 const UpdateKernels* update_kernels(std::string_view backend, std::string& why);
 
-extern const UpdateKernels update_kernels_aesni, update_kernels_vaes256, update_kernels_vaes512;
+extern const UpdateKernels update_kernels_aesni, update_kernels_vaes256, update_kernels_vaes512, update_kernels_armv8;
 
-// One message alone on AES-NI: what is serial, and a few blocks of what is not, which are done before a wide kernel has
-// begun. `keys`: round keys of the cipher (`inverse`: of the equivalent inverse cipher). Chains go on; input and output
-// are equal or disjoint. Each is compiled for one number of rounds.
+// One message alone, by AES-NI or its like: what is serial, and a few blocks of what is not, which are done before a
+// wide kernel has begun. `keys`: round keys of the cipher (`inverse`: of the equivalent inverse cipher). Chains go on;
+// input and output are equal or disjoint. Each is compiled for one number of rounds.
 namespace serial {
 
 inline constexpr std::size_t few_blocks = 4;

@@ -1,5 +1,5 @@
 // Costs where nobody has calibrated: round figures from records of this project (bench/results), Xeon with AVX-512 and
-// H200, 2026-11; a GPU by its number of multiprocessors.
+// H200, 2026-11; a GPU by its number of multiprocessors. Those of armv8 are not measured.
 #include <algorithm>
 
 #include "engine/cost_model.hpp"
@@ -16,8 +16,17 @@ using Rates = std::array<std::array<double, 2>, work_classes>;
 // ecb, ctr, xts, GCM either way, CBC decryption; chained, cmac, ccm: one message after the other
 constexpr Rates vaes_rates{{{19, 14}, {19, 15}, {18, 13}, {17, 14}, {17, 14}, {19, 14}, {1, .75}, {1, .75}, {.9, .65}}};
 constexpr Rates aesni_rates{{{11, 8}, {10, 7.5}, {9, 6.5}, {6, 5}, {6, 5}, {11, 8}, {1, .75}, {1, .75}, {.9, .65}}};
+// Reckoned: Neoverse V1 at 2.6 GHz, two pipes of two cycles for each pair of AESE and AESMC, what else a block takes
+// beside them. A V2 has twice the pipes.
+constexpr Rates armv8_rates{
+    {{8, 5.7}, {8, 5.7}, {7.5, 5.5}, {6, 4.7}, {6, 4.7}, {8, 5.7}, {1, .75}, {1, .75}, {.9, .65}}};
+#if defined(__aarch64__)
+constexpr Rates libcrypto_rates{
+    {{7, 5}, {7, 5}, {6, 4.5}, {5, 4}, {5, 4}, {7, 5}, {1, .75}, {1, .75}, {.8, .6}}};  // reckoned likewise
+#else
 constexpr Rates libcrypto_rates{
     {{9.5, 6.8}, {8.4, 6.1}, {6.4, 5.2}, {15, 12.5}, {6, 4.9}, {9.4, 6.7}, {1, .75}, {1, .75}, {.8, .6}}};
+#endif
 // of 132 multiprocessors
 constexpr Rates gpu_rates{
     {{770, 560}, {900, 620}, {740, 540}, {730, 540}, {730, 540}, {750, 550}, {600, 430}, {600, 430}, {450, 330}}};
@@ -31,11 +40,14 @@ bool is_chained(std::size_t work_class) {
 
 /// Messages that are chains, interleaved in a core's registers, together take as long as a parallel mode.
 double interleaved(const std::string& name, double rate) {
-    return name == "vaes" ? 8 * rate : name == "aesni" ? 4 * rate : rate;
+    return name == "vaes" ? 8 * rate : name == "aesni" || name == "armv8" ? 4 * rate : rate;
 }
 
 CostTable cpu_costs(const std::string& name, unsigned threads) {
-    const Rates& rates = name == "vaes" ? vaes_rates : name == "aesni" ? aesni_rates : libcrypto_rates;
+    const Rates& rates = name == "vaes"    ? vaes_rates
+                         : name == "aesni" ? aesni_rates
+                         : name == "armv8" ? armv8_rates
+                                           : libcrypto_rates;
     const double call = name == "libcrypto" ? 0.55e-6 : 0.28e-6;
     const double cores = threads;
     CostTable table;

@@ -68,7 +68,7 @@ std::vector<int> cuda_devices(int wanted) {
 
 const std::vector<Backend*>& all_backends() {
     static const std::vector<Backend*> backends{&libcrypto_backend(), &aesni_backend(), &vaes_backend(),
-                                                &cuda_backend()};
+                                                &armv8_backend(), &cuda_backend()};
     return backends;
 }
 

@@ -103,7 +103,7 @@ TEST(Backends, AreListedInOrder) {
         EXPECT_EQ(info.memory_bytes > 0, info.device >= 0) << info.name;
         if (names.empty() || names.back() != info.name) names.emplace_back(info.name);
     }
-    EXPECT_EQ(names, (std::vector<std::string>{"libcrypto", "aesni", "vaes", "cuda"}));
+    EXPECT_EQ(names, (std::vector<std::string>{"libcrypto", "aesni", "vaes", "armv8", "cuda"}));
     EXPECT_EQ(query(0).usable, 1) << "libcrypto runs everywhere";
 }
 

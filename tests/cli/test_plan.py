@@ -28,7 +28,7 @@ class Plan(CommandTest):
         self.assertEqual((record["mode"], record["bytes"], record["messages"]), ("ctr", 65536, 1))
         self.assertEqual((record["key_bits"], record["direction"], record["from"]), (256, "encrypt", "host"))
         backends = [p["backend"] for p in record["predictions"]]
-        self.assertEqual(backends[:3], ["libcrypto", "aesni", "vaes"])
+        self.assertEqual(backends[:4], ["libcrypto", "aesni", "vaes", "armv8"])
         self.assertIn("cuda", backends)
         possible = {p["backend"]: p for p in record["predictions"] if p["possible"]}
         self.assertIn("libcrypto", possible)
@@ -123,10 +123,10 @@ class Calibration(CommandTest):
         self.assertTrue(plan["calibrated"])
         self.assertIn("(calibrated)", plan["reason"])
         # By other figures it chooses something else.
-        for favourite in ("libcrypto", "aesni"):
+        for favourite in ("libcrypto", "aesni", "armv8"):
             costs = [
                 COST % (name, "ctr", ", ".join(["1e-12" if name == favourite else "1e-6"] * 8))
-                for name in ("libcrypto", "aesni", "vaes")
+                for name in ("libcrypto", "aesni", "vaes", "armv8")
             ]
             other = stored | {"costs": [json.loads(cost) for cost in costs]}
             self.write("calibration.json", json.dumps(other).encode())

@@ -2,6 +2,10 @@
 #include "cpu/cpu_backend.hpp"
 
 #include <malloc.h>
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -55,6 +59,7 @@ TEST(CpuBackend, DescribesItself) {
     EXPECT_EQ(libcrypto_backend().name(), "libcrypto");
     EXPECT_EQ(aesni_backend().name(), "aesni");
     EXPECT_EQ(vaes_backend().name(), "vaes");
+    EXPECT_EQ(armv8_backend().name(), "armv8");
     EXPECT_TRUE(libcrypto_backend().usable());
     EXPECT_TRUE(libcrypto_backend().info()[0].description.starts_with("OpenSSL 3."));
     for (const auto& [label, backend] : cpu_backends()) {
@@ -77,7 +82,7 @@ TEST(CpuBackend, PrefersTheWiderVaes) {
 // Machines with one of two neighbours are rare: bit by bit, as Intel's manual numbers them.
 TEST(CpuBackend, EveryBitOfTheCpuCounts) {
     using cpu::CpuWords;
-    constexpr CpuWords all{~0u, ~0u, ~0u, ~0u};
+    constexpr CpuWords all{~0u, ~0u, ~0u, ~0u, ~0ul};
     EXPECT_EQ(cpu::why_not_aesni(all), "");
     EXPECT_EQ(cpu::why_not_vaes256(all), "");
     EXPECT_EQ(cpu::why_not_vaes512(all), "");
@@ -131,10 +136,25 @@ TEST(CpuBackend, DetectionAgreesWithTheCompilers) {
     EXPECT_EQ(cpu::why_not_vaes256().empty(), vaes256) << cpu::why_not_vaes256();
     EXPECT_EQ(cpu::why_not_vaes512().empty(), vaes512) << cpu::why_not_vaes512();
 }
-#else
+#elif !defined(__x86_64__)
 TEST(CpuBackend, SaysWhyX86CannotRun) {
     EXPECT_NE(cpu::why_not_aesni(), "");
     EXPECT_FALSE(vaes_backend().usable());
+}
+#endif
+
+#if defined(__aarch64__)
+TEST(CpuBackend, BothBitsOfAnArmCpuCount) {
+    constexpr unsigned long aes = HWCAP_AES, pmull = HWCAP_PMULL;
+    EXPECT_EQ(cpu::why_not_armv8({.hwcap = aes | pmull}), "");
+    EXPECT_NE(cpu::why_not_armv8({.hwcap = ~aes}).find("AES instructions"), std::string::npos);
+    EXPECT_NE(cpu::why_not_armv8({.hwcap = ~pmull}).find("PMULL"), std::string::npos);
+    EXPECT_EQ(armv8_backend().usable(), (getauxval(AT_HWCAP) & (aes | pmull)) == (aes | pmull));
+}
+#else
+TEST(CpuBackend, SaysWhyArmCannotRun) {
+    EXPECT_FALSE(armv8_backend().usable());
+    EXPECT_NE(cpu::why_not_armv8({.hwcap = ~0ul}).find("64-bit Arm"), std::string::npos);
 }
 #endif
 

@@ -1,4 +1,4 @@
-// The CPU backends under test, both widths of VAES apart, and a run between guard bytes.
+// The CPU backends of this kind of CPU, both widths of VAES apart, and a run between guard bytes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,11 +31,15 @@ inline void PrintTo(const NamedBackend& b, std::ostream* out) {
 }
 
 inline std::vector<NamedBackend> cpu_backends() {
+#if defined(__aarch64__)
+    return {{"libcrypto", &libcrypto_backend()}, {"armv8", &armv8_backend()}};
+#else
     return {{"libcrypto", &libcrypto_backend()},
             {"aesni", &aesni_backend()},
             {"vaes256", &cpu::vaes_backend(cpu::VaesKernels::bits256)},
             {"vaes512", &cpu::vaes_backend(cpu::VaesKernels::bits512)},
             {"vaes512_folding", &cpu::vaes_backend(cpu::VaesKernels::bits512_folding)}};
+#endif
 }
 
 /// What a test says that this machine cannot run.

@@ -181,9 +181,7 @@ TEST_P(CpuLength, MayExceedTheLargestInt) {
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), out.data()));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CpuLength,
-                         testing::Values(NamedBackend{"libcrypto", &libcrypto_backend()},
-                                         NamedBackend{"aesni", &aesni_backend()}),
+INSTANTIATE_TEST_SUITE_P(All, CpuLength, testing::ValuesIn(std::vector{cpu_backends()[0], cpu_backends()[1]}),
                          [](const auto& info) { return std::string(info.param.label); });
 
 }  // namespace

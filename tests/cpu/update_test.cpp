@@ -22,10 +22,14 @@ void PrintTo(const Width& w, std::ostream* out) {
     *out << w.label;
 }
 
+#if defined(__x86_64__) || defined(__aarch64__)
 #if defined(__x86_64__)
 constexpr Width widths[] = {{"aesni", &cpu::update_kernels_aesni, cpu::why_not_aesni},
                             {"vaes256", &cpu::update_kernels_vaes256, cpu::why_not_vaes256},
                             {"vaes512", &cpu::update_kernels_vaes512, cpu::why_not_vaes512}};
+#else
+constexpr Width widths[] = {{"armv8", &cpu::update_kernels_armv8, cpu::why_not_armv8}};
+#endif
 
 struct Schedule {
     alignas(64) std::array<std::uint8_t, 240> encrypt{}, decrypt{};
@@ -134,7 +138,7 @@ TEST_P(Update, GcmGoesOnFromItsState) {
 INSTANTIATE_TEST_SUITE_P(Cpu, Update, testing::ValuesIn(widths), [](const auto& i) { return i.param.label; });
 
 TEST(SerialUpdate, ModesAreLibcryptos) {
-    const std::string why = cpu::why_not_aesni();
+    const std::string why = widths[0].why_not(cpu::this_cpu());
     if (!why.empty()) GTEST_SKIP() << why << "; a machine whose CPU has it runs this";
     for (const std::size_t key_bytes : {16u, 24u, 32u}) {
         const Bytes key = random_bytes(key_bytes, 9), chain = random_bytes(16, 10);

@@ -18,7 +18,7 @@ std::shared_ptr<const CostModel> costs(double gpu_fixed = 20e-6) {
     Cost cpu{.fixed = 1e-6}, gpu{.fixed = gpu_fixed};
     cpu.byte.fill(1e-9);
     gpu.byte.fill(1e-10);
-    for (const char* name : {"libcrypto", "aesni", "vaes"}) {
+    for (const char* name : {"libcrypto", "aesni", "vaes", "armv8"}) {
         model->tables[name].set(WorkClass::ctr, Way::one_lane, 128, cpu);
         model->tables[name].set(WorkClass::ctr, Way::batch, 128, cpu);
     }

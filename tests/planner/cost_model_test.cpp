@@ -98,7 +98,7 @@ TEST(CostTable, KnowsWhatItWasTold) {
 TEST(DefaultCosts, AreThereForEveryClassAndWay) {
     const BackendInfo gpu{
         .name = "cuda", .description = "NVIDIA H200", .reason = "", .device = 0, .multiprocessors = 132};
-    for (const char* name : {"libcrypto", "aesni", "vaes", "cuda"}) {
+    for (const char* name : {"libcrypto", "aesni", "vaes", "armv8", "cuda"}) {
         const BackendInfo cpu{.name = name, .description = "", .reason = ""};
         const bool is_gpu = std::string(name) == "cuda";
         const CostTable table = default_costs(is_gpu ? gpu : cpu, 8);

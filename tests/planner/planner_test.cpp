@@ -99,7 +99,7 @@ TEST(Planner, GpusShareWhatComesFromTheHost) {
 /// A machine on which libcrypto is by far the fastest at GCM, and as fast as the others at CTR.
 std::shared_ptr<const CostModel> odd_machine() {
     auto model = std::make_shared<CostModel>();
-    for (const char* name : {"libcrypto", "aesni", "vaes"}) {
+    for (const char* name : {"libcrypto", "aesni", "vaes", "armv8"}) {
         Cost cost{.fixed = 1e-6};
         cost.byte.fill(std::string(name) == "libcrypto" ? 0.97e-9 : 1e-9);
         model->tables[name].set(WorkClass::ctr, Way::one_lane, 128, cost);
@@ -369,7 +369,7 @@ TEST(EnginePlans, FollowTheCostsGiven) {
 }
 
 TEST(EnginePlans, AForcedBackendStays) {
-    for (const char* name : {"libcrypto", "aesni", "vaes"}) {
+    for (const char* name : {"libcrypto", "aesni", "vaes", "armv8"}) {
         try {
             const Engine engine({.backend = name, .threads = 3, .costs = odd_machine()});
             for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{64}, gib}) {

@@ -44,7 +44,7 @@ private:
 };
 
 TEST_P(StopwatchTest, MeasuresEveryCpuBackend) {
-    for (const char* backend : {"libcrypto", "aesni", "vaes"}) {
+    for (const char* backend : {"libcrypto", "aesni", "vaes", "armv8"}) {
         if (has(backend)) measure(backend, -1, Memory::pageable);
     }
 }

@@ -279,6 +279,14 @@ struct Caller::State {
 #if defined(__x86_64__)
         // SSE, AVX and AVX-512: 1, 2, 5, 6, 7.
         asm volatile("xsave64 %0" : "=m"(arena().registers) : "a"(0xe6), "d"(0));
+#elif defined(__aarch64__)
+        asm volatile(
+            "stp q0, q1, [%0]\n stp q2, q3, [%0, #32]\n stp q4, q5, [%0, #64]\n stp q6, q7, [%0, #96]\n"
+            "stp q8, q9, [%0, #128]\n stp q10, q11, [%0, #160]\n stp q12, q13, [%0, #192]\n"
+            "stp q14, q15, [%0, #224]\n stp q16, q17, [%0, #256]\n stp q18, q19, [%0, #288]\n"
+            "stp q20, q21, [%0, #320]\n stp q22, q23, [%0, #352]\n stp q24, q25, [%0, #384]\n"
+            "stp q26, q27, [%0, #416]\n stp q28, q29, [%0, #448]\n stp q30, q31, [%0, #480]" ::"r"(arena().registers)
+            : "memory");
 #endif
     }
 };

@@ -166,6 +166,13 @@ TEST_F(Control, AVectorRegister) {
                                              : "xmm9"); }).find("vector register"),
               std::string::npos);
 }
+#elif defined(__aarch64__)
+TEST_F(Control, AVectorRegister) {
+    const std::uint8_t* const bytes = secret();
+    EXPECT_NE(left_by([bytes] { asm volatile("ldr q19, %0" ::"m"(*bytes)
+                                             : "v19"); }).find("vector register"),
+              std::string::npos);
+}
 #endif
 
 }  // namespace

@@ -21,9 +21,14 @@ constexpr std::uintmax_t most_bytes = 4 << 20;
 
 std::string cpu_model() {
     std::ifstream info("/proc/cpuinfo");
+    std::string implementer;
     for (std::string line; std::getline(info, line);) {
         const std::size_t colon = line.find(": ");
-        if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+        if (colon == std::string::npos) continue;
+        const std::string value = line.substr(colon + 2);
+        if (line.starts_with("model name")) return value;
+        if (line.starts_with("CPU implementer")) implementer = value;  // Arm has numbers
+        if (line.starts_with("CPU part")) return "implementer " + implementer + ", part " + value;
     }
     return "unknown";
 }

@@ -1,0 +1,16 @@
+# Toolchain: 64-bit Arm with Debian's cross compiler, the libraries that tools/setup arm has unpacked, and qemu-user to
+# run what is built.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64;-L;/usr/aarch64-linux-gnu)
+
+get_filename_component(arm64_root ${CMAKE_CURRENT_LIST_DIR}/../.venv/arm64 ABSOLUTE)
+set(CMAKE_FIND_ROOT_PATH ${arm64_root})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+# Headers that are this kind's alone, which find_package does not know of.
+set(CMAKE_CXX_FLAGS_INIT "-isystem ${arm64_root}/usr/include/aarch64-linux-gnu")
