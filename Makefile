@@ -10,7 +10,7 @@ sources = $(shell git ls-files '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' '*.cuh' 'lab/*
 
 each_source = printf '%s\n' $(sources) | xargs -P "$$(nproc)" -n 32
 
-.PHONY: help demo test gpu-test bench compare python-bench bulk-bench cluster-test provider-bench deb asan tsan faults fuzz cuda clang tidy docs site recording pages format check-format wheel install uninstall install-lab clean
+.PHONY: help demo test gpu-test bench compare python-bench bulk-bench cluster-test provider-bench deb asan tsan faults fuzz cuda arm clang tidy docs site recording pages format check-format wheel install uninstall install-lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  \1\t\2/p' Makefile | expand -t 18
@@ -78,6 +78,9 @@ fuzz: ## run the fuzzers, SECONDS (10) or RUNS executions a target
 cuda: ## compile the library and the command for CUDA; needs neither a GPU nor a toolkit
 	@tools/setup test
 	@tools/build cuda warpaes_cli warpaes_lab_program device_header copy_bench
+
+arm: ## cross-compile for 64-bit Arm, and run tests in an emulator
+	@tools/arm
 
 clang: ## everything compiles with clang, too, without a warning; PATHS="src cli" for a part
 	@tools/setup clang

@@ -11,7 +11,8 @@ from text import machine, operation, short_bytes, slug, stamp, with_figures
 
 MODES = {mode: operation(mode, "encrypt") for mode in ("ecb", "ctr", "cbc", "gcm", "xts")}
 PLACES = {"host": "pageable memory", "page-locked": "page-locked memory", "device": "device memory"}
-KINDS = ("libcrypto", "aesni", "vaes", "armv8", "cuda", "both")
+KINDS = ("libcrypto", "aesni", "vaes", "cuda", "both")
+ARM_KINDS = ("libcrypto", "armv8", "cuda", "both")
 
 
 def load(folder: Path = RESULTS / "planner") -> list[dict]:
@@ -35,6 +36,11 @@ def kind(choice: str) -> str:
     return "both" if "+" in choice else choice
 
 
+def kinds(record: dict) -> tuple[str, ...]:
+    on_arm = any(point["measured_s"].get("armv8") is not None for point in record["points"])
+    return ARM_KINDS if on_arm else KINDS
+
+
 def is_good(record: dict, point: dict) -> bool:
     return point["ratio"] is not None and point["ratio"] <= record["good_ratio"]
 
@@ -56,7 +62,7 @@ def draw(record: dict) -> str:
     height_of = len(rows) * cell + gap
     body = []
     x = 8.0
-    for i, name in enumerate(KINDS):
+    for i, name in enumerate(kinds(record)):
         body.append(f'<rect x="{x:g}" y="51" width="10" height="10" class="c{i}"/>')
         body.append(plots.text(x + 15, 60, name))
         x += 15 + 7 * len(name) + 20
@@ -78,7 +84,7 @@ def draw(record: dict) -> str:
                     at = left + i * width_of + sizes.index(point["bytes"]) * cell
                     body.append(
                         f'<rect x="{at}" y="{y}" width="{cell - 1}" height="{cell - 1}" '
-                        f'class="c{KINDS.index(kind(point["choice"]))}"><title>{escape(title(point))}</title></rect>'
+                        f'class="c{kinds(record).index(kind(point["choice"]))}"><title>{escape(title(point))}</title></rect>'
                     )
                     if not is_good(record, point):
                         body.append(f'<circle cx="{at + 7}" cy="{y + 7}" r="3.5" class="wrong"/>')

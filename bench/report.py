@@ -251,7 +251,8 @@ GB/s are 10^9 bytes of plaintext a second, counted once. Every case stores its w
 are compared with what libcrypto makes of the same input; of GCM all tags. GMAC hashes associated data and stores
 nothing. XTS has data units of 4 KiB where nothing else is said. A figure is the median of its samples, and of the
 runs where a day has several; a CPU backend and libcrypto's EVP take their samples in turns, in one process. `make
-gpu-test` makes a record, `make docs` this page."""
+gpu-test` makes a record, `make docs` this page. Of the backend `armv8` there are no figures: its kernels have run in an
+emulator alone."""
 
 
 def performance(records: list[dict]) -> str:

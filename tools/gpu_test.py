@@ -134,9 +134,10 @@ ARENA_BATCHES = (
     "1000000 1500 --mode gcm --aad 13 --keys one,each",
     "65536 16K --mode ctr,cbc --key-bits 128 --direction encrypt",
 )
+WIDEST, OTHERS = ("armv8", "") if platform.machine() == "aarch64" else ("vaes", ",aesni")
 CPU_BATCHES = (
-    "1024 16K --mode cbc,cfb128,cmac --direction encrypt --backend vaes,aesni",
-    "100000 1500 --mode gcm,ccm --aad 13 --keys one,each --key-bits 128 --backend vaes",
+    f"1024 16K --mode cbc,cfb128,cmac --direction encrypt --backend {WIDEST}{OTHERS}",
+    f"100000 1500 --mode gcm,ccm --aad 13 --keys one,each --key-bits 128 --backend {WIDEST}",
 )
 
 

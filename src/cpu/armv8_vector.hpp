@@ -16,8 +16,8 @@ namespace {
 struct Neon {
     using Reg = uint8x16_t;
     static constexpr std::size_t bytes = 16;
-    /// A pipe takes a pair of AESE and AESMC each cycle and gives it back two cycles later; Neoverse N1 has one such
-    /// pipe, N2 and V1 two, V2 four (Arm's software optimization guides).
+    /// A pipe takes a pair of AESE and AESMC each cycle and gives it back two cycles later. By LLVM's models Neoverse
+    /// N1 has one such pipe, N2 two, V1 and V2 four.
     static constexpr std::size_t unroll = 8;
     static constexpr bool has_masks = false;
     static constexpr bool folds = false;
