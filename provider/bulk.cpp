@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <optional>
 
 #include "backend/cuda_backend.hpp"
 #include "base/clean_stack.hpp"
 #include "base/error.hpp"
 #include "engine/engine.hpp"
+#include "engine/pipeline/group.hpp"
 #include "message/executor.hpp"
 #include "provider/key.hpp"
 #include "provider/settings.hpp"
@@ -44,7 +46,8 @@ bool Bulk::wants(std::uint64_t bytes) const noexcept {
 }
 
 bool Bulk::on_device(const void* in, const void* out) const noexcept {
-    if (!settings_.device_memory || all_memory_is_the_hosts()) return false;
+    // To ask is to call CUDA, which a child process must not.
+    if (!settings_.device_memory || forks() != 0 || all_memory_is_the_hosts()) return false;
     const auto lies_there = [](const void* p) {
         return p != nullptr && cuda_backend().place(p).kind == Memory::device;
     };
@@ -76,6 +79,7 @@ Engine* Bulk::engine(Slot& slot, bool cpus, bool waits) noexcept {
                 options.device = -1;
             }
             options.threads = settings_.threads;
+            options.cpu_takes_over = true;
             engine = std::make_unique<Engine>(options).release();
         });
     } catch (...) {
@@ -104,8 +108,14 @@ Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
     Engine* const engine = this->engine(any_, false, false);
     if (engine == nullptr) return outcome;
     try {
+        std::optional<Executor> executor;
+        if (forks() == 0) executor.emplace(*engine, r.input, r.output, std::nullopt);
         if (here) {
-            const Plan plan = engine->plan(r.mode, r.direction, r.bytes);
+            const Plan plan = engine->plan({.mode = r.mode,
+                                            .direction = r.direction,
+                                            .key_bits = 8 * r.key->length,
+                                            .bytes = r.bytes,
+                                            .memory = executor ? executor->memory() : Memory::pageable});
             if (plan.devices.front() < 0 && plan.lanes <= 1) return outcome;
         }
         clean_stack([&] {
@@ -126,12 +136,17 @@ Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
                 stretch.digest = &*digest;
                 stretch.first_block = r.first_block;
             }
-            Executor executor(*engine, r.input, r.output, std::nullopt);
             outcome = Bulked::failed;  // from here on the input may be gone, if it is in place
-            executor.run(stretch);
+            bool on_gpu = false;
+            if (executor) {
+                executor->run(stretch);
+                on_gpu = executor->ran().device >= 0 && (executor->ran().notes & WARPAES_NOTE_DEVICE_FAILED) == 0;
+            } else {
+                (void)run_group(*engine, stretch, Memory::pageable, -1);
+            }
             outcome = Bulked::done;
             if (r.digest != nullptr) std::copy(digest->begin(), digest->end(), r.digest);
-            count(kind, executor.ran().device >= 0 ? Where::gpu : Where::engine, 1, r.bytes);
+            count(kind, on_gpu ? Where::gpu : Where::engine, 1, r.bytes);
         });
     } catch (...) {
     }

@@ -116,7 +116,12 @@ bool crypt_blocks(Gcm& c, const Byte* in, Byte* out, std::size_t blocks) noexcep
                                                        .bytes = bytes,
                                                        .first_block = m.text_bytes / 16,
                                                        .digest = digest->data()});
-        if (outcome == Bulked::failed) return false;
+        if (outcome == Bulked::failed) {
+            // Part of it may be out: under the same counters nothing else is to go.
+            c.iv_state = IvState::finished;
+            m.spoiled = true;
+            return false;
+        }
         if (outcome == Bulked::done) {
             clean_stack([&] {
                 Block h{}, before, counter;
@@ -302,6 +307,7 @@ bool crypt_any(Gcm& c, Byte* out, std::size_t* written, const Byte* in, std::siz
         return true;
     }
     if (out == nullptr) {
+        if (c.provider->settings()->device_memory && c.provider->settings()->bulk->on_device(in, nullptr)) return false;
         if (!add_aad(c, in, bytes)) return false;
     } else {
         if (overlap_in_part(in, bytes, out, bytes)) {

@@ -1,6 +1,7 @@
 // ECB, CBC, CFB, CFB8, CFB1, OFB and CTR as the default provider offers them.
 #include "provider/generic.hpp"
 
+#include "provider/bulk.hpp"
 #include "provider/delegate.hpp"
 
 namespace warpaes::provider {
@@ -77,6 +78,10 @@ int block_update(void* context, Byte* out, std::size_t* outl, std::size_t outsiz
         return 1;
     }
 
+    // What waits is copied, which only the host's memory can be.
+    if (c.device_memory && c.provider->settings()->bulk->on_device(in, out)) {
+        return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
+    }
     std::size_t written = 0, next = inl / block * block;
     if (c.bufsz != 0) {
         const std::size_t n = inl < block - c.bufsz ? inl : block - c.bufsz;
@@ -213,7 +218,8 @@ Generic* make_generic(void* provider, const Algorithm& algorithm) noexcept {
     if (c == nullptr) return nullptr;
     c->algorithm = &algorithm;
     c->kernels = c->provider->settings()->kernels;
-    c->text = text_function(algorithm.kind, c->provider->settings()->device_memory);
+    c->device_memory = c->provider->settings()->device_memory;
+    c->text = text_function(algorithm.kind, c->device_memory);
     c->pad = true;
     c->keylen = algorithm.key_bits / 8;
     c->ivlen = algorithm.iv_bits / 8;

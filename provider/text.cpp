@@ -25,6 +25,11 @@ void run(const Generic& c, Mode mode, Direction direction, Byte* out, const Byte
     clean_stack([&] { c.kernels->run(run); });
 }
 
+/// Part of the text may be out: under the same counters nothing else is to go.
+void end_message(Generic& c) noexcept {
+    c.key_set = false;
+}
+
 /// Whether the engine has done it; `failed` if it has not and nobody can any more.
 bool in_bulk(Generic& c, Mode mode, Direction direction, Byte* out, const Byte* in, std::size_t bytes,
              bool& failed) noexcept {
@@ -42,6 +47,7 @@ bool in_bulk(Generic& c, Mode mode, Direction direction, Byte* out, const Byte* 
                                                    .first_block = 0,
                                                    .digest = nullptr});
     failed = outcome == Bulked::failed;
+    if (failed) end_message(c);
     return outcome == Bulked::done;
 }
 
@@ -187,7 +193,7 @@ int cfb1(Generic& c, Byte* out, const Byte* in, std::size_t length) noexcept {
     const std::size_t bytes = c.use_bits ? (length + 7) / 8 : length;
     // Of few bytes the kernel for many would compute more than it is asked for.
     constexpr std::size_t few_bytes = 16;
-    if (c.enc || length % 8 != 0 || c.use_bits || bytes < few_bytes) {
+    if (c.enc || (c.use_bits && length % 8 != 0) || bytes < few_bytes) {
         c.key.serial->cfb1(c.key.schedule, c.iv, in, out, c.use_bits ? length : 8 * length, c.enc);
         c.tally.add(bytes);
         return 1;
@@ -264,7 +270,10 @@ int text_on_device(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noe
                                                                             .bytes = bytes,
                                                                             .first_block = 0,
                                                                             .digest = nullptr});
-    if (outcome != Bulked::done) return 0;
+    if (outcome != Bulked::done) {
+        end_message(c);
+        return 0;
+    }
     if (is_ctr) advance(c.iv, bytes / 16);
     return 1;
 }

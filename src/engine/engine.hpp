@@ -30,6 +30,8 @@ struct EngineOptions {
     std::shared_ptr<const CostModel> costs = nullptr;
     /// So long at least, and about twice as long at most, stays what a batch has made of a key for those to come.
     std::chrono::milliseconds keys_kept{5000};
+    /// From a GPU that fails with data in host memory, even if it was asked for by its name.
+    bool cpu_takes_over = false;
 };
 
 /// What has run something.
@@ -49,7 +51,7 @@ struct Plan {
     unsigned lanes = 1;             ///< workers, each with one chunk in hand
     std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096
     std::string_view reason;
-    /// The CPU may take over if a GPU fails: nobody asked for it, and the data lies in host memory.
+    /// The CPU may take over if a GPU fails: nobody asked for it alone, and the data lies in host memory.
     bool replaceable = false;
 };
 

@@ -1,6 +1,4 @@
 // The provider within a process: loaded and let go of, forked, shared by threads, used when OpenSSL is gone.
-#include <sys/wait.h>
-
 #include <atomic>
 #include <csignal>
 #include <thread>
@@ -42,19 +40,6 @@ TEST(ProviderLife, IsThePreferredOne) {
     EXPECT_STREQ(OSSL_PROVIDER_get0_name(EVP_CIPHER_get0_provider(cbc.get())), "default");
     EXPECT_EQ(library.cipher("AES-256-GCM", "fips"), nullptr);
     EXPECT_EQ(EVP_CIPHER_fetch(library.context(), "AES-256-GCM", "fips=yes"), nullptr);
-}
-
-/// What `body` returns in a child process, or -1 if it does not end by itself.
-template <typename Body>
-int in_a_child(const Body& body) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-        ::alarm(60);
-        ::_exit(body());
-    }
-    int status = 0;
-    (void)::waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 TEST(ProviderLife, SurvivesFork) {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <openssl/core_dispatch.h>
 #include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
 #include <openssl/provider.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -48,6 +50,13 @@ private:
     std::string path_;
 };
 
+#ifdef WARPAES_PROVIDER
+inline constexpr const char* module_line = "module = " WARPAES_PROVIDER "\n";
+#else  // its objects are in the program itself
+inline constexpr const char* module_line = "";
+extern "C" int OSSL_provider_init(const OSSL_CORE_HANDLE*, const OSSL_DISPATCH*, const OSSL_DISPATCH**, void**);
+#endif
+
 class Library {
 public:
     /// `settings`: lines of the provider's section.
@@ -55,9 +64,12 @@ public:
         : config_(
               "openssl_conf = init\n[init]\nproviders = all\nalg_section = algorithms\n[algorithms]\n"
               "default_properties = ?provider=warpaes\n[all]\ndefault = one\nwarpaes = two\n[one]\nactivate = 1\n"
-              "[two]\nmodule = " WARPAES_PROVIDER "\nactivate = 1\n" +
-              settings),
+              "[two]\nactivate = 1\n" +
+              (module_line + settings)),
           context_(OSSL_LIB_CTX_new()) {
+#ifndef WARPAES_PROVIDER
+        EXPECT_EQ(1, OSSL_PROVIDER_add_builtin(context_, "warpaes", OSSL_provider_init));
+#endif
         ERR_clear_error();
         loaded_ = OSSL_LIB_CTX_load_config(context_, config_.path().c_str()) == 1;
     }
@@ -77,6 +89,19 @@ private:
     OSSL_LIB_CTX* context_;
     bool loaded_ = false;
 };
+
+/// What `body` returns in a child process, or -1 if it does not end by itself.
+template <typename Body>
+int in_a_child(const Body& body) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::alarm(60);
+        ::_exit(body());
+    }
+    int status = 0;
+    (void)::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
 
 using CipherContext = std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)>;
 
