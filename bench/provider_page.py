@@ -51,9 +51,37 @@ def figures(record: dict) -> str:
     )
 
 
+def on_a_gpu(record: dict) -> str:
+    """Of `make gpu-test`."""
+    places = ("page-locked", "page-locked, in place", "pageable", "device")
+    found: dict[tuple, dict[str, dict]] = {}
+    for row in record["provider"]:
+        if row["backend"] == "cuda":
+            place = row["memory"] + (", in place" if row["in_place"] else "")
+            key = (row["cipher"], row["direction"], row["bytes"])
+            found.setdefault(key, {})[place] = row
+    lines = [
+        [f"{cipher}, {direction}ion", human_bytes(size)]
+        + [number(rows[place]["gb_per_s"]) if place in rows else "" for place in places]
+        for (cipher, direction, size), rows in found.items()
+    ]
+    about = record["provider"][0]
+    return "\n\n".join(
+        [
+            "Long updates with `backend = cuda`, GB/s, by where the application's buffers lie:",
+            table(["", "update", *places], lines),
+            f"*{record['gpu']['name']}; {about['date'][:10]}, {commit_of(about)}; the median of updates of one stream.*",
+        ]
+    )
+
+
 def render(page: str) -> dict[str, str]:
     folder = RESULTS / "provider"
     records = sorted(read(folder) if folder.exists() else [], key=lambda record: record["date"])
+    gpus = [record for record in read(RESULTS) if record.get("provider")]
     none = "There is no record yet: `make provider-bench` measures the machine it runs on."
     newest = {record["host"]["cpu"]: record for record in records}
-    return {PAGE: with_figures(page, "\n\n".join(map(figures, newest.values())) if newest else none)}
+    texts = [figures(record) for record in newest.values()] if newest else [none]
+    if gpus:
+        texts.append(on_a_gpu(max(gpus, key=lambda record: record["provider"][0]["date"])))
+    return {PAGE: with_figures(page, "\n\n".join(texts))}

@@ -2,7 +2,7 @@
 """Tests and measures warpaes on a GPU and stores a record of it in bench/results.
 
 Builds the cuda preset, runs every test program and the examples with kernels of their own on the hardware, then
-`warpaes bench`, batches and bench/device_bench, then the GPU's tests under compute-sanitizer. Fails if a test fails or
+`warpaes bench`, batches, bench/device_bench and bench/provider_gpu, then the GPU's tests under compute-sanitizer. Fails if a test fails or
 a sanitizer reports something, after the record is written.
 
     tools/gpu_test.py                     on a machine with a GPU
@@ -56,7 +56,7 @@ SANITIZERS = {
     "memcheck of device.cuh": (["--tool", "memcheck"], "tests/device/test_device_cuh", "*"),
     "racecheck of device.cuh": (["--tool", "racecheck"], "tests/device/test_device_cuh", "*Tables*:*Appendix*:*Warp*"),
 }
-PARTS = ("tests", "bench", "batches", "device", "gpus", "files", "sanitizers")
+PARTS = ("tests", "bench", "batches", "device", "provider", "gpus", "files", "sanitizers")
 # They check what they compute, and exit with 0 if it was right.
 EXAMPLES = ("random_numbers", "ggm_tree", "on_stream")
 
@@ -174,6 +174,19 @@ def run_device_bench(build: Path, environment: dict) -> list[dict]:
     )
     print(done.stdout, flush=True)
     return json.loads(done.stdout)["device"]
+
+
+def run_provider_bench(build: Path, environment: dict) -> list[dict]:
+    """Long updates of OpenSSL's EVP with the provider, by bench/provider_gpu, which has verified them."""
+    done = subprocess.run(
+        [build / "bench/provider_gpu", build / "provider"], env=environment, cwd=ROOT, check=False,
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    if done.returncode == 3:  # it has said why
+        return []
+    done.check_returncode()
+    print(done.stdout, flush=True)
+    return json.loads(done.stdout)["provider"]
 
 
 # Several GPUs, host to host: the rest of the options of `warpaes bench`.
@@ -307,6 +320,9 @@ def main() -> int:
     if "device" in parts and gpu:
         say("device.cuh")
         record["device"] = [row | made for row in run_device_bench(build, environment)]
+    if "provider" in parts and gpu and (build / "bench/provider_gpu").exists():
+        say("the provider for OpenSSL")
+        record["provider"] = [row | made for row in run_provider_bench(build, environment)]
     if "gpus" in parts and gpu and gpu["count"] > 1:
         say("several GPUs")
         record["gpus"] = [row | made for row in run_several_gpus(build, environment, scratch, gpu["count"])]
