@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -204,8 +205,10 @@ struct Counts {
 
     explicit Counts(const std::string& path) {
         const std::string data = read_file(path);
-        if (data.empty()) return;  // nobody has counted yet
-        if (data.size() != sizeof numbers || data.compare(0, 8, "warpaes1") != 0) {
+        constexpr std::string_view mark = "warpaes1";
+        // Nobody has counted yet, or since somebody has cut it short.
+        if (data.size() < sizeof numbers && mark.substr(0, data.size()) == data.substr(0, mark.size())) return;
+        if (data.size() != sizeof numbers || data.compare(0, mark.size(), mark) != 0) {
             throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is no file of the provider's counters", path));
         }
         std::memcpy(numbers.data(), data.data(), sizeof numbers);
@@ -222,12 +225,31 @@ struct Counts {
 struct Checked {
     std::string wrong;  ///< a sentence; empty: all is well
     std::string build_info;
+    std::vector<std::string> unknown;  ///< names in the provider's section that mean nothing
 };
+
+/// OpenSSL hands a provider the parameters that it asks for, and keeps the others to itself: nobody else can say so.
+std::vector<std::string> unknown_parameters(const OpensslConfig& config) {
+    // The first four are OpenSSL's own.
+    const std::vector<std::string> known{"identity",  "soft_load", "module",        "activate", "backend", "threshold",
+                                         "threads",   "device",    "device-memory", "cbc",      "counters"};
+    std::vector<std::string> unknown;
+    const std::string section = config.section_of_provider();
+    for (const std::string& name : config.names(section)) {
+        if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+        unknown.push_back(name);
+        warn(fmt::format("[{}]: the provider has no parameter '{}', and ignores it{}", section, name,
+                         did_you_mean(name, known)));
+    }
+    return unknown;
+}
 
 /// In child processes, with the configuration in `path`: both providers are there, what programs live on works, AES
 /// gives what it should, and it is warpaes that gave it.
 Checked check_config(const std::string& path) {
     Checked checked;
+    const OpensslConfig config(read_file(path), path);
+    checked.unknown = unknown_parameters(config);
     const auto wrong = [&](const std::string& sentence) {
         checked.wrong = sentence;
         return checked;
@@ -263,7 +285,7 @@ Checked check_config(const std::string& path) {
     } const remove{{name.c_str(), counters.c_str()}};
     // It lies elsewhere, so that what it includes by relative names is found where it was.
     std::ofstream(name) << ".include = " << path << "\n"
-                        << fmt::format("[{}]\ncounters = {}\n", provider_section, counters);
+                        << fmt::format("[{}]\ncounters = {}\n", config.section_of_provider(), counters);
     const std::string plain = "\x6b\xc1\xbe\xe2\x2e\x40\x9f\x96\xe9\x3d\x7e\x11\x73\x93\x17\x2a";
     const Ran sealed = openssl(
         {"enc", "-aes-128-ctr", "-K", "2b7e151628aed2a6abf7158809cf4f3c", "-iv", "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"},
@@ -322,6 +344,7 @@ int check_installed(const Options& options) {
         print_json({{"config", path},
                     {"works", checked.wrong.empty()},
                     {"build_info", checked.build_info},
+                    {"unknown", checked.unknown},
                     {"reason", checked.wrong}},
                    2);
     }
@@ -334,7 +357,8 @@ int stats(const Options& options) {
     std::string counters = options.counters;
     if (counters.empty()) {
         const std::string path = config_of(options);
-        counters = OpensslConfig(read_file(path), path).value(provider_section, "counters");
+        const OpensslConfig config(read_file(path), path);
+        counters = config.value(config.section_of_provider(), "counters");
         if (counters.empty()) {
             throw Failure(
                 WARPAES_ERROR_NOT_FOUND,

@@ -92,6 +92,21 @@ std::string OpensslConfig::value(const std::string& section, const std::string& 
     return found == values_.rend() ? "" : found->second;
 }
 
+std::vector<std::string> OpensslConfig::names(const std::string& section) const {
+    std::vector<std::string> list;
+    for (const auto& [where, text] : values_) {
+        if (where.first == section && std::find(list.begin(), list.end(), where.second) == list.end()) {
+            list.push_back(where.second);
+        }
+    }
+    return list;
+}
+
+std::string OpensslConfig::section_of_provider() const {
+    const std::string found = value(value(value("default", "openssl_conf"), "providers"), "warpaes");
+    return found.empty() ? provider_section : found;
+}
+
 std::string without_provider(const std::string& text) {
     const auto first = text.find(block_begins);
     if (first == std::string::npos) return text;

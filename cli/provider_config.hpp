@@ -14,6 +14,10 @@ public:
     OpensslConfig(const std::string& text, const std::string& path);
     /// Empty: nothing. Names before the first section are in "default".
     [[nodiscard]] std::string value(const std::string& section, const std::string& name) const;
+    /// Of a section, each once.
+    [[nodiscard]] std::vector<std::string> names(const std::string& section) const;
+    /// The section that the provider is given, whatever it is called.
+    [[nodiscard]] std::string section_of_provider() const;
 
 private:
     void read(const std::string& text, const std::string& path, std::string& section, int depth);
@@ -21,7 +25,7 @@ private:
     std::vector<std::pair<std::pair<std::string, std::string>, std::string>> values_;
 };
 
-/// The name of the provider's section.
+/// The name of the provider's section where this command has written it.
 inline constexpr const char* provider_section = "warpaes_provider";
 
 /// `text` with a block behind it that activates the default provider and, preferred, warpaes; without the one that may

@@ -20,7 +20,7 @@ enum class Where : std::uint32_t { kernels, engine, gpu, delegated };
 inline constexpr std::size_t wheres = 4;
 inline constexpr std::array<const char*, wheres> where_names{"kernels", "threads", "gpu", "delegated"};
 
-/// In memory that processes may share. Only grows.
+/// As in memory, so in the file (counter_file.hpp).
 struct Counters {
     struct Cell {
         std::atomic<std::uint64_t> calls, bytes;

@@ -7,7 +7,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from support import ARGUMENT, EXISTS, FORMAT, NOT_FOUND, OPENSSL, CommandTest, main
+from support import ARGUMENT, EXISTS, FORMAT, NOT_FOUND, OPENSSL, WARPAES, CommandTest, main
 
 STATE = 14
 MODULE = os.environ.get("WARPAES_PROVIDER", "")
@@ -104,6 +104,40 @@ class Provider(CommandTest):
             (cbc,) = [row for row in record["counts"] if row["mode"] == "CBC"]
             self.assertEqual((cbc["where"], cbc["bytes"]), ("kernels", 100016))
             self.assertGreater(record["loads"], 0)
+        for text in (b"", b"warpaes1", Path("counters").read_bytes()[:100]):  # cut short, it begins anew
+            Path("counters").write_bytes(text)
+            self.assertEqual(json.loads(self.warpaes("provider", "stats", *given, "--json"))["counts"], [])
+        os.remove("counters")
+        os.remove("openssl.cnf")
+
+    def test_parameters_that_mean_nothing(self):
+        """OpenSSL tells the provider nothing of them: the command does, whatever the section is called."""
+        self.install(DEBIAN, "--threshold", "1M", "--cbc", "--threads", "auto", "--backend", "aesni")
+        check = ("provider", "check", "--config", "openssl.cnf")
+        done = self.run_command(WARPAES, "provider", "check", "--config", "openssl.cnf")
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertEqual(json.loads(self.warpaes(*check, "--json"))["unknown"], [])
+        known = "device = 0\ndevice-memory = yes\ncounters = counters\nsoft_load = 0\n"
+        by_hand = (
+            "openssl_conf = a\n[a]\nproviders = b\n[b]\ndefault = c\nwarpaes = d\n[c]\nactivate = 1\n"
+            f"[d]\nmodule = {MODULE}\nactivate = 1\n{known}[a]\nalg_section = e\n[e]\n"
+            "default_properties = ?provider=warpaes\n"
+        )
+        self.config(by_hand)
+        done = self.run_command(WARPAES, "provider", "check", "--config", "openssl.cnf")
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.config(by_hand + "[d]\ntreshold = 64K\nd::colour = red\n")
+        done = self.run_command(WARPAES, "provider", "check", "--config", "openssl.cnf")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(b"works, warpaes", done.stdout)
+        self.assertEqual(
+            done.stderr.decode().splitlines(),
+            [
+                "warpaes: warning: [d]: the provider has no parameter 'treshold', and ignores it; did you mean 'threshold'?",
+                "warpaes: warning: [d]: the provider has no parameter 'colour', and ignores it",
+            ],
+        )
+        self.assertEqual(json.loads(self.warpaes(*check, "--json"))["unknown"], ["treshold", "colour"])
         os.remove("counters")
         os.remove("openssl.cnf")
 

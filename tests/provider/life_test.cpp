@@ -1,4 +1,7 @@
 // The provider within a process: loaded and let go of, forked, shared by threads, used when OpenSSL is gone.
+#include <fcntl.h>
+#include <sys/resource.h>
+
 #include <atomic>
 #include <csignal>
 #include <thread>
@@ -159,6 +162,15 @@ TEST(ProviderLife, LeavesEverythingToOpenSslIfItIsToldTo) {
     EXPECT_NE(cipher, nullptr);
 }
 
+/// Calls and bytes of OFB by kernels, as the file has them.
+std::pair<std::uint64_t, std::uint64_t> ofb_in(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::vector<std::uint64_t> numbers(200);
+    in.read(reinterpret_cast<char*>(numbers.data()), static_cast<std::streamsize>(8 * numbers.size()));
+    constexpr std::size_t ofb = 5, first = 2;  // behind the file's mark and the number of loads
+    return {numbers[first + 8 * ofb], numbers[first + 8 * ofb + 1]};
+}
+
 TEST(ProviderLife, CountsWhatRan) {
     const TemporaryFile file;
     const Library library("threads = 2\nthreshold = 64K\ncounters = " + file.path() + "\n");
@@ -171,21 +183,131 @@ TEST(ProviderLife, CountsWhatRan) {
     EXPECT_EQ(0, in_a_child([&] { return crypt(library, "AES-128-OFB", Bytes(500)).size() == 500 ? 0 : 1; }));
     EXPECT_EQ(counter(library, "warpaes-ofb-kernels-bytes"), bytes + 1000);  // of this process
     // The file has both.
-    std::ifstream in(file.path(), std::ios::binary);
-    std::vector<std::uint64_t> numbers(200);
-    in.read(reinterpret_cast<char*>(numbers.data()), static_cast<std::streamsize>(8 * numbers.size()));
-    constexpr std::size_t ofb = 5, first = 2;  // behind the file's mark and the number of loads
-    EXPECT_EQ(numbers[first + 8 * ofb], 2u);
-    EXPECT_EQ(numbers[first + 8 * ofb + 1], 1500u);
+    EXPECT_EQ(ofb_in(file.path()), (std::pair<std::uint64_t, std::uint64_t>{2, 1500}));
 }
 
-TEST(ProviderLife, MapsCountersOnce) {
+TEST(ProviderLife, ProcessesAndThreadsCountTogether) {
+    const TemporaryFile file;
+    const Library library("counters = " + file.path() + "\n");
+    ASSERT_TRUE(library.loaded());
+    constexpr int processes = 4, threads = 4, messages = 100;
+    std::vector<pid_t> children;
+    for (int p = 0; p < processes; ++p) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            std::vector<std::thread> all;
+            for (int t = 0; t < threads; ++t) {
+                all.emplace_back([&] {
+                    for (int i = 0; i < messages; ++i) (void)crypt(library, "AES-128-OFB", Bytes(7));
+                });
+            }
+            for (auto& thread : all) thread.join();
+            ::_exit(0);
+        }
+        children.push_back(child);
+    }
+    for (const pid_t child : children) EXPECT_EQ(child, ::waitpid(child, nullptr, 0));
+    const auto [calls, bytes] = ofb_in(file.path());
+    EXPECT_EQ(calls, processes * threads * messages);
+    EXPECT_EQ(bytes, 7 * processes * threads * messages);
+}
+
+/// Others may write the file, too: whatever they make of it, the host lives, and counts on if it still can.
+TEST(ProviderLife, AFileOfCountersMayBeCutShortOrReplaced) {
+    const TemporaryFile file;
+    EXPECT_EQ(0, in_a_child([&] {
+                  const Library library("counters = " + file.path() + "\n");
+                  const auto one_more = [&] { return crypt(library, "AES-128-OFB", Bytes(100)).size() == 100; };
+                  if (!one_more() || ofb_in(file.path()).first != 1) return 1;
+                  for (const off_t bytes : {0, 3, 8, 100}) {
+                      if (::truncate(file.path().c_str(), bytes) != 0) return 2;
+                      if (!one_more() || ofb_in(file.path()) != std::pair<std::uint64_t, std::uint64_t>{1, 100}) return 3;
+                  }
+                  // Gone: there is another one.
+                  if (::unlink(file.path().c_str()) != 0) return 4;
+                  if (!one_more() || ofb_in(file.path()).first != 1) return 5;
+                  // Somebody else's stays as it is; what could not be counted is, when it is gone.
+                  const std::string text(2000, 'x');
+                  std::ofstream(file.path()) << text;
+                  if (!one_more()) return 6;
+                  std::ifstream in(file.path());
+                  if (std::string(std::istreambuf_iterator<char>(in), {}) != text) return 7;
+                  if (::unlink(file.path().c_str()) != 0 || !one_more()) return 8;
+                  return ofb_in(file.path()).first == 2 ? 0 : 9;
+              }));
+}
+
+/// Daemons close all files that they find, and their numbers are given to others.
+TEST(ProviderLife, AHostMayCloseTheFileOfCounters) {
+    const TemporaryFile file, other("nothing of the provider's");
+    EXPECT_EQ(0, in_a_child([&] {
+                  const Library library("counters = " + file.path() + "\n");
+                  if (crypt(library, "AES-128-OFB", Bytes(100)).size() != 100) return 1;
+                  for (int number = 3; number < 100; ++number) ::close(number);
+                  for (int i = 0; i < 100; ++i) (void)::open(other.path().c_str(), O_RDWR);
+                  if (crypt(library, "AES-128-OFB", Bytes(100)).size() != 100) return 2;
+                  std::ifstream in(other.path());
+                  const std::string text(std::istreambuf_iterator<char>(in), {});
+                  if (text != "nothing of the provider's") return 3;
+                  return ofb_in(file.path()).first == 2 ? 0 : 4;
+              }));
+}
+
+/// A lock that somebody keeps, and a limit that would end the process: the host goes on, and counts later.
+TEST(ProviderLife, NobodyWaitsToCount) {
+    const TemporaryFile file;
+    const Library library("counters = " + file.path() + "\n");
+    ASSERT_TRUE(library.loaded());
+    int ready[2];
+    ASSERT_EQ(0, ::pipe(ready));
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const int fd = ::open(file.path().c_str(), O_RDWR);
+        struct flock range {};
+        range.l_type = F_WRLCK;
+        (void)::fcntl(fd, F_SETLK, &range);
+        (void)!::write(ready[1], "x", 1);
+        for (;;) ::pause();
+    }
+    char one = 0;
+    ASSERT_EQ(1, ::read(ready[0], &one, 1));
+    for (int i = 0; i < 50; ++i) (void)crypt(library, "AES-128-OFB", Bytes(10));
+    EXPECT_EQ(ofb_in(file.path()).first, 0u);
+    ASSERT_EQ(0, ::kill(child, SIGKILL));
+    EXPECT_EQ(child, ::waitpid(child, nullptr, 0));
+    (void)crypt(library, "AES-128-OFB", Bytes(10));
+    EXPECT_EQ(ofb_in(file.path()), (std::pair<std::uint64_t, std::uint64_t>{51, 510}));
+    EXPECT_EQ(0, in_a_child([&] {
+                  const rlimit none{0, 0};
+                  if (::setrlimit(RLIMIT_FSIZE, &none) != 0) return 1;
+                  return crypt(library, "AES-128-OFB", Bytes(10)).size() == 10 ? 0 : 2;
+              }));
+    EXPECT_EQ(ofb_in(file.path()).first, 51u);
+    ::close(ready[0]);
+    ::close(ready[1]);
+}
+
+TEST(ProviderLife, OpensCountersOnce) {
     const TemporaryFile file;
     for (int i = 0; i < 20; ++i) ASSERT_TRUE(Library("counters = " + file.path() + "\n").loaded());
-    std::ifstream maps("/proc/self/maps");
     int found = 0;
-    for (std::string line; std::getline(maps, line);) found += line.ends_with(file.path()) ? 1 : 0;
+    for (int number = 0; number < 200; ++number) {
+        char name[256];
+        const std::string link = "/proc/self/fd/" + std::to_string(number);
+        const ssize_t n = ::readlink(link.c_str(), name, sizeof name);
+        found += n > 0 && std::string(name, static_cast<std::size_t>(n)) == file.path() ? 1 : 0;
+    }
     EXPECT_EQ(found, 1);
+}
+
+TEST(ProviderLife, TakesNoFileOfSomebodyElsesForCounters) {
+    const TemporaryFile file("text of a person's");
+    const Library library("counters = " + file.path() + "\n");
+    ASSERT_TRUE(library.loaded());
+    EXPECT_EQ(crypt(library, "AES-128-CTR", Bytes(16)).size(), 16u);
+    EXPECT_NE(build_info(library).find("is not a file of this version's counters"), std::string::npos);
+    std::ifstream in(file.path());
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "text of a person's");
 }
 
 TEST(ProviderLife, GoesWithoutCountersThatItMayNotWrite) {

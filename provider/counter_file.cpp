@@ -1,0 +1,204 @@
+#include "provider/counter_file.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace warpaes::provider {
+
+namespace {
+
+constexpr char magic[8] = {'w', 'a', 'r', 'p', 'a', 'e', 's', '1'};
+
+/// As it lies in the file.
+struct Numbers {
+    static constexpr std::size_t count = sizeof(Counters) / 8 - 1;
+    char magic[8];
+    std::uint64_t numbers[count];
+};
+static_assert(sizeof(Numbers) == sizeof(Counters));
+
+/// How long a lock is waited for, in steps. Those who take it are done in microseconds.
+constexpr int steps = 200;
+constexpr timespec step{0, 50'000};
+
+int open_file(const char* path) noexcept {
+    // O_NONBLOCK: what is no file, as a pipe, keeps nobody waiting.
+    return ::open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+}
+
+/// Held while it lives. Of processes: threads of one share it, as do all files of one that are the same.
+class Lock {
+public:
+    Lock(int file, bool patient) noexcept : file_(file) {
+        for (int i = 0; i < (patient ? steps : 1); ++i) {
+            if (i != 0) (void)::nanosleep(&step, nullptr);
+            if (set(F_WRLCK)) {
+                held_ = true;
+                return;
+            }
+            if (errno != EAGAIN && errno != EACCES && errno != EINTR) return;
+        }
+    }
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+    ~Lock() {
+        if (held_) (void)set(F_UNLCK);
+    }
+    [[nodiscard]] bool held() const noexcept { return held_; }
+
+private:
+    bool set(short type) const noexcept {
+        struct flock range {};
+        range.l_type = type;
+        range.l_whence = SEEK_SET;
+        return ::fcntl(file_, F_SETLK, &range) == 0;
+    }
+    int file_;
+    bool held_ = false;
+};
+
+/// What the file holds: numbers, or nothing if it is new or was cut short. False if it is somebody else's.
+bool read_numbers(int file, Numbers& numbers) noexcept {
+    char bytes[sizeof numbers + 1];
+    const ssize_t n = ::pread(file, bytes, sizeof bytes, 0);
+    if (n < 0 || std::memcmp(bytes, magic, std::min<std::size_t>(static_cast<std::size_t>(n), sizeof magic)) != 0) {
+        return false;
+    }
+    if (n < static_cast<ssize_t>(sizeof numbers)) {
+        std::memset(&numbers, 0, sizeof numbers);
+        std::memcpy(numbers.magic, magic, sizeof magic);
+        return true;
+    }
+    std::memcpy(&numbers, bytes, sizeof numbers);
+    return n == sizeof numbers;  // what is longer is another version's
+}
+
+/// A process that writes beyond its limit is ended.
+bool may_write(std::size_t bytes) noexcept {
+    rlimit limit{};
+    return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
+}
+
+}  // namespace
+
+int CounterFile::file() noexcept {
+    struct stat about {};
+    // Hosts close files that they have not opened; the number may be another file's by now.
+    const bool ours = file_ >= 0 && ::fstat(file_, &about) == 0 && about.st_dev == device_ && about.st_ino == inode_;
+    if (ours && about.st_nlink != 0) return file_;
+    if (ours) ::close(file_);
+    file_ = open_file(path_.load(std::memory_order_acquire)->c_str());
+    if (file_ < 0) return -1;
+    if (::fstat(file_, &about) != 0 || !S_ISREG(about.st_mode)) {
+        ::close(file_);
+        return file_ = -1;
+    }
+    device_ = about.st_dev;
+    inode_ = about.st_ino;
+    return file_;
+}
+
+bool CounterFile::open(const std::string& path, std::string& why) {
+    while (busy_.test_and_set(std::memory_order_seq_cst)) (void)::nanosleep(&step, nullptr);
+    struct Free {
+        std::atomic_flag& flag;
+        ~Free() { flag.clear(std::memory_order_seq_cst); }
+    } const free{busy_};
+    const std::string* const before = path_.load();
+    if (before == nullptr || *before != path) {
+        // The name stays for ever: another thread may be reading it.
+        path_.store(new std::string(path), std::memory_order_release);
+        if (file_ >= 0) ::close(file_);
+        file_ = -1;
+    }
+    errno = 0;
+    const int opened = file();
+    const int error = errno;
+    Numbers numbers;
+    if (opened < 0 && error != 0) {
+        why = "counters: cannot open '" + path + "': " + std::strerror(error);
+    } else if (opened < 0 || !read_numbers(opened, numbers)) {
+        why = "counters: '" + path + "' is not a file of this version's counters; name another, or delete it";
+    } else {
+        return true;
+    }
+    if (file_ >= 0) ::close(file_);
+    file_ = -1;
+    path_.store(before != nullptr && *before != path ? before : nullptr, std::memory_order_release);
+    return false;
+}
+
+bool CounterFile::add_to_file() noexcept {
+    const int to = file();
+    if (to < 0) return false;
+    const Lock lock(to, patient_.load(std::memory_order_relaxed));
+    patient_.store(lock.held(), std::memory_order_relaxed);
+    Numbers numbers;
+    if (!lock.held() || !may_write(sizeof numbers) || !read_numbers(to, numbers)) return false;
+    std::uint64_t added[Numbers::count];
+    auto* at = added;
+    const auto take = [&](std::atomic<std::uint64_t>& one) { *at++ = one.exchange(0, std::memory_order_relaxed); };
+    take(counts_.loads);
+    for (auto& kind : counts_.cells) {
+        for (Counters::Cell& cell : kind) {
+            take(cell.calls);
+            take(cell.bytes);
+        }
+    }
+    for (std::size_t i = 0; i < Numbers::count; ++i) numbers.numbers[i] += added[i];
+    if (::pwrite(to, &numbers, sizeof numbers, 0) == sizeof numbers) return true;
+    at = added;
+    const auto give_back = [&](std::atomic<std::uint64_t>& one) { one.fetch_add(*at++, std::memory_order_relaxed); };
+    give_back(counts_.loads);
+    for (auto& kind : counts_.cells) {
+        for (Counters::Cell& cell : kind) {
+            give_back(cell.calls);
+            give_back(cell.bytes);
+        }
+    }
+    return false;
+}
+
+void CounterFile::write_down() noexcept {
+    const int error = errno;
+    waiting_.store(true, std::memory_order_seq_cst);
+    // Who finds another thread at it leaves it to that one, which looks again when it is done.
+    while (waiting_.load(std::memory_order_seq_cst) && !busy_.test_and_set(std::memory_order_seq_cst)) {
+        waiting_.store(false, std::memory_order_seq_cst);
+        const bool done = is_open() && add_to_file();
+        busy_.clear(std::memory_order_seq_cst);
+        if (!done) break;
+    }
+    errno = error;
+}
+
+void CounterFile::add(Kind kind, Where where, std::uint64_t calls, std::uint64_t bytes) noexcept {
+    counts_.add(kind, where, calls, bytes);
+    write_down();
+}
+
+void CounterFile::add_load() noexcept {
+    counts_.loads.fetch_add(1, std::memory_order_relaxed);
+    write_down();
+}
+
+void CounterFile::forked() noexcept {
+    busy_.clear();
+    waiting_.store(false);
+    counts_.loads.store(0);
+    for (auto& kind : counts_.cells) {
+        for (Counters::Cell& cell : kind) {
+            cell.calls.store(0);
+            cell.bytes.store(0);
+        }
+    }
+}
+
+}  // namespace warpaes::provider
