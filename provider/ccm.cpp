@@ -317,15 +317,24 @@ int update(void* context, Byte* out, std::size_t* outl, std::size_t outsize, con
     return 1;
 }
 
-int final(void* context, Byte* out, std::size_t* outl, std::size_t /*outsize*/) noexcept {
+/// A message that had no text ends here: its tag is made, or compared, as OpenSSL does from 3.0.22 and 3.5.9 on. Releases
+/// before take any tag for such a message.
+int final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
     Ccm& c = *static_cast<Ccm*>(context);
-    if (!crypt_any(c, out, outl, nullptr, 0)) return 0;
+    const Byte in = 0;
+    Byte out = 0;
+    *outl = 0;
+    if (!c.key_set) return 0;
+    // Encryption sets `tag_set` with the text, decryption takes `iv_set` back.
+    const bool open = c.iv_set && !(c.enc && c.tag_set);
+    if (open && !crypt_any(c, &out, outl, &in, 0)) return 0;
     *outl = 0;
     return 1;
 }
 
 int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {
     Ccm& c = *static_cast<Ccm*>(context);
+    if (in == nullptr) return final(context, out, outl, outsize);
     if (outsize < inl) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
     if (!crypt_any(c, out, outl, in, inl)) return 0;
     *outl = inl;

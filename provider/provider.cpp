@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdarg>
+#include <cstdio>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -228,6 +229,11 @@ extern "C" [[gnu::visibility("default")]] int OSSL_provider_init(const OSSL_CORE
             if (get_params == nullptr || get_params(handle, params) != 1) return nullptr;
             return text;
         };
+        unsigned major = 3, minor = 0;
+        if (const char* const version = get(OSSL_PROV_PARAM_CORE_VERSION)) {
+            (void)std::sscanf(version, "%u.%u", &major, &minor);
+        }
+        p->openssl = 100 * major + minor;
         p->chosen = &settings_of(get);
         count_load();
         *out = functions;

@@ -28,6 +28,7 @@ struct Provider {
     OSSL_FUNC_core_set_error_debug_fn* set_error_debug = nullptr;
     OSSL_FUNC_core_vset_error_fn* vset_error = nullptr;
     std::atomic<const Settings*> chosen{nullptr};
+    unsigned openssl = 300;  ///< the release that has loaded it: 305 is 3.5
     Provider* next = nullptr;
 
     [[nodiscard]] const Settings* settings() const noexcept { return chosen.load(std::memory_order_acquire); }

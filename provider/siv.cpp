@@ -64,6 +64,7 @@ Block synthetic_iv(Siv& c, const Byte* text, std::size_t bytes) noexcept {
 }
 
 void add_key_stream(Siv& c, const Block& v, const Byte* in, Byte* out, std::size_t bytes) noexcept {
+    if (bytes == 0) return;
     const Block counter = siv_counter(v);
     c.kernels->run({.mode = Mode::ctr,
                     .direction = Direction::encrypt,
@@ -76,6 +77,7 @@ void add_key_stream(Siv& c, const Block& v, const Byte* in, Byte* out, std::size
 }
 
 bool crypt(Siv& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
+    c.final_result = -1;
     if (c.left == 0) return false;
     --c.left;
     if (c.enc) {
@@ -86,7 +88,7 @@ bool crypt(Siv& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
         add_key_stream(c, block_at(c.tag), in, out, bytes);
         const Block v = synthetic_iv(c, out, bytes);
         if (CRYPTO_memcmp(v.data(), c.tag, tag_bytes) != 0) {
-            wipe({out, bytes});
+            if (bytes != 0) wipe({out, bytes});
             return false;
         }
     }
@@ -112,6 +114,8 @@ void* copy_siv(void* context) noexcept {
 int set_params(void* context, const OSSL_PARAM params[]) noexcept {
     Siv& c = *static_cast<Siv*>(context);
     if (params == nullptr) return 1;
+    // What was authentic was so under another tag.
+    c.final_result = -1;
     if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TAG)) {
         if (c.enc) return 1;
         if (p->data_type != OSSL_PARAM_OCTET_STRING || p->data_size != tag_bytes || p->data == nullptr) {
@@ -132,6 +136,7 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* /*iv*/,
          const OSSL_PARAM params[], bool enc) noexcept {
     Siv& c = *static_cast<Siv*>(context);
     c.enc = enc;
+    c.final_result = -1;
     if (key != nullptr) {
         if (keylen != c.keylen) return WARPAES_RAISE(&c, PROV_R_INVALID_KEY_LENGTH);
         c.mac_key.set(key, keylen / 2, false);
@@ -140,7 +145,6 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* /*iv*/,
         constexpr Byte zeros[16] = {};
         const Block d = mac_of(c, zeros, sizeof zeros);
         std::memcpy(c.d, d.data(), 16);
-        c.final_result = -1;
         c.left = 1;
         c.key_set = true;
     }
@@ -157,7 +161,8 @@ int final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize
 int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {
     Siv& c = *static_cast<Siv*>(context);
     if (out != nullptr) {
-        if (inl == 0) {
+        // An empty text was none before OpenSSL 3.5.
+        if (inl == 0 && c.provider->openssl < 305) {
             if (outl != nullptr) *outl = 0;
             return 1;
         }

@@ -172,6 +172,73 @@ TEST(ProviderCipher, GcmSivThatHasFailedDoesNotEndWell) {
     EXPECT_EQ(0, EVP_CipherFinal_ex(back.get(), out.data(), &n));
 }
 
+/// CVE-2026-45446 and its like: whatever OpenSSL runs, a message without a text has a tag, which is compared.
+TEST(ProviderCipher, EmptyMessagesAreAuthenticated) {
+    const Library library;
+    for (const char* const name : {"AES-128-GCM", "AES-128-CCM", "AES-128-GCM-SIV"}) {
+        const auto cipher = library.cipher(name);
+        ASSERT_NE(cipher, nullptr);
+        const bool ccm = std::strcmp(name, "AES-128-CCM") == 0;
+        const int tag_bytes = ccm ? 12 : 16;
+        const Bytes key = key_for(cipher.get()), iv = random_bytes(16), aad = random_bytes(20);
+        for (const bool with_aad : {false, true}) {
+            for (const bool one_shot : {false, true}) {
+                unsigned char none[16];
+                int n = 0;
+                const auto end = [&](EVP_CIPHER_CTX* c) {
+                    if (ccm) {
+                        EXPECT_EQ(1, EVP_CipherUpdate(c, nullptr, &n, nullptr, 0));
+                    }
+                    if (with_aad) {
+                        EXPECT_EQ(1, EVP_CipherUpdate(c, nullptr, &n, aad.data(), 20));
+                    }
+                    return one_shot ? EVP_Cipher(c, none, nullptr, 0) == 0 : EVP_CipherFinal_ex(c, none, &n) == 1;
+                };
+                Bytes tag(16);
+                const CipherContext c = started(cipher.get(), true, key, iv);
+                EXPECT_TRUE(end(c.get())) << name;
+                ASSERT_TRUE(set(c.get(), EVP_CTRL_AEAD_GET_TAG, tag_bytes, tag.data())) << name;
+                for (const bool right : {true, false}) {
+                    if (!right) tag[5] ^= 1;
+                    const CipherContext back = started(cipher.get(), false, key, {});
+                    ASSERT_TRUE(set(back.get(), EVP_CTRL_AEAD_SET_TAG, tag_bytes, tag.data()));
+                    EXPECT_EQ(1, EVP_CipherInit_ex2(back.get(), nullptr, key.data(), iv.data(), 0, nullptr));
+                    if (!ccm) {
+                        ASSERT_TRUE(set(back.get(), EVP_CTRL_AEAD_SET_TAG, tag_bytes, tag.data()));
+                    }
+                    EXPECT_EQ(end(back.get()), right) << name << with_aad << one_shot;
+                }
+            }
+        }
+    }
+}
+
+/// A wrong tag, a second text, a message that has not come: what was authentic before says nothing of them.
+TEST(ProviderCipher, SivThatHasFailedDoesNotEndWell) {
+    const Library library;
+    const auto cipher = library.cipher("AES-128-SIV");
+    ASSERT_NE(cipher, nullptr);
+    const Bytes key = key_for(cipher.get()), text = random_bytes(33);
+    Bytes tag(16), out(64);
+    int n = 0;
+    const CipherContext c = started(cipher.get(), true, key, {});
+    const Bytes sealed = updated(c.get(), text);
+    ASSERT_TRUE(set(c.get(), EVP_CTRL_AEAD_GET_TAG, 16, tag.data()));
+    const CipherContext back = started(cipher.get(), false, key, {});
+    ASSERT_TRUE(set(back.get(), EVP_CTRL_SET_SPEED, 1, nullptr));
+    ASSERT_TRUE(set(back.get(), EVP_CTRL_AEAD_SET_TAG, 16, tag.data()));
+    EXPECT_EQ(updated(back.get(), sealed), text);
+    EXPECT_EQ(1, EVP_CipherFinal_ex(back.get(), out.data(), &n));
+    Bytes forged = sealed;
+    forged[0] ^= 1;
+    EXPECT_LE(EVP_CipherUpdate(back.get(), out.data(), &n, forged.data(), 33), 0);
+    EXPECT_EQ(0, EVP_CipherFinal_ex(back.get(), out.data(), &n));
+    EXPECT_EQ(updated(back.get(), sealed), text);
+    // The next message, of which there is nothing yet.
+    ASSERT_EQ(1, EVP_CipherInit_ex2(back.get(), nullptr, nullptr, nullptr, 0, nullptr));
+    EXPECT_EQ(0, EVP_CipherFinal_ex(back.get(), out.data(), &n));
+}
+
 /// Parameters that point nowhere; the default provider reads there.
 TEST(ProviderCipher, ParametersWithoutDataAreRefused) {
     const Library library;

@@ -107,6 +107,23 @@ unsigned long last_error() {
 /// Releases behind the judge of this file, 3.0, differ among themselves (docs/provider.md).
 const bool newer = OPENSSL_version_major() > 3 || OPENSSL_version_minor() > 0;
 
+/// Whether the default provider makes and compares the tag of CCM's messages without a text. Ours always does.
+bool ccm_knows_empty_messages = false;
+
+bool seals_empty_message(OSSL_LIB_CTX* library) {
+    EVP_CIPHER* const cipher = EVP_CIPHER_fetch(library, "AES-128-CCM", nullptr);
+    EVP_CIPHER_CTX* const c = EVP_CIPHER_CTX_new();
+    unsigned char bytes[32] = {}, tag[12];
+    int n = 0;
+    const bool sealed = EVP_EncryptInit_ex(c, cipher, nullptr, bytes, bytes) == 1 &&
+                        EVP_EncryptUpdate(c, nullptr, &n, nullptr, 0) == 1 && EVP_EncryptFinal_ex(c, bytes, &n) == 1 &&
+                        EVP_CIPHER_CTX_ctrl(c, EVP_CTRL_AEAD_GET_TAG, sizeof tag, tag) == 1;
+    EVP_CIPHER_CTX_free(c);
+    EVP_CIPHER_free(cipher);
+    ERR_clear_error();
+    return sealed;
+}
+
 class CipherSequence {
 public:
     CipherSequence(Random& random, const Pair<EVP_CIPHER>& cipher)
@@ -150,6 +167,8 @@ private:
         const int ours = call(ctx_.ours, 1);
         const unsigned long our_error = last_error();
         trace.push_back(what + " -> " + std::to_string(theirs));
+        // Releases before 3.5.9 call a text authentic when it was the one before that was.
+        if (siv_ && ours < theirs && (what == "final" || what == "EVP_Cipher 0")) return ours;
         if (theirs != ours) differ(what + ": returns " + std::to_string(ours) + ", not " + std::to_string(theirs));
         // A wrap that fails returns 1 there, with a length that EVP refuses.
         if (their_error != our_error && !wrap_) {
@@ -187,7 +206,6 @@ private:
     /// The input and where the output goes: elsewhere, or in place.
     void update(bool aad) {
         std::size_t n = random_.length();
-        if (newer && siv_ && n == 0) n = 1;
         const bool bits = cfb1_ && use_bits_;
         const Bytes input = random_.bytes(n + 64);
         const bool in_place = !aad && !block_ && !wrap_ && random_.chance(30);
@@ -214,6 +232,7 @@ private:
     }
 
     void final() {
+        if (mode_ == EVP_CIPH_CCM_MODE && !ccm_knows_empty_messages) return;
         Bytes a(64, 0xa5), b = a;
         int an = -7, bn = -7;
         const int result = both("final", [&](EVP_CIPHER_CTX* c, int ours) {
@@ -229,6 +248,7 @@ private:
         const Bytes input = random_.bytes(n + 16);
         Bytes a(n + 64, 0xa5), b = a;
         const bool none = n == 0 || random_.chance(10);  // a final
+        if (none && mode_ == EVP_CIPH_CCM_MODE && !ccm_knows_empty_messages) return;
         const int result = both("EVP_Cipher " + std::to_string(none ? 0 : n), [&](EVP_CIPHER_CTX* c, int ours) {
             return EVP_Cipher(c, (ours != 0 ? b : a).data(), none ? nullptr : input.data(),
                               static_cast<unsigned>(none ? 0 : n));
@@ -412,7 +432,8 @@ private:
                                         static_cast<int>(n));
             });
             if (result == 1 && (a != b || an != bn)) differ("trip text: output");
-            (void)both("trip final", [&](EVP_CIPHER_CTX* c, int) {
+            const bool ended = result == 1 || !ccm || ccm_knows_empty_messages;
+            if (ended) (void)both("trip final", [&](EVP_CIPHER_CTX* c, int) {
                 unsigned char none[16];
                 return EVP_CipherFinal_ex(c, none, &an);
             });
@@ -672,6 +693,7 @@ int main(int argc, char** argv) {
     OSSL_LIB_CTX* const theirs = needed(OSSL_LIB_CTX_new(), "a library context");
     OSSL_LIB_CTX* const ours = needed(OSSL_LIB_CTX_new(), "a library context");
     OSSL_PROVIDER* const standard = needed(OSSL_PROVIDER_load(theirs, "default"), "the default provider");
+    ccm_knows_empty_messages = seals_empty_message(theirs);
     (void)OSSL_PROVIDER_set_default_search_path(ours, options.folder.c_str());
     if (!options.config.empty() && OSSL_LIB_CTX_load_config(ours, options.config.c_str()) != 1) {
         (void)needed<OSSL_LIB_CTX>(nullptr, "what the configuration says");
