@@ -6,6 +6,7 @@ from records import RESULTS, read
 from text import commit_of, human_bytes, number, table, with_figures
 
 PAGE = "docs/provider.md"
+SAID = {"encrypt": ", encryption", "decrypt": ", decryption", "mac": ""}
 SIZES = (16, 64, 256, 1024, 8192, 16384, 65536, 1 << 20)
 
 
@@ -20,7 +21,7 @@ def rows_of(record: dict, calls: str, bits: str) -> list[list[str]]:
             found.setdefault((row["cipher"], row["direction"]), {})[row["bytes"]] = row
     lines = []
     for (cipher, direction), sizes in found.items():
-        line = [f"{cipher}, {direction}ion"] + [f"{ratio(sizes[n]):.2f}" if n in sizes else "" for n in SIZES]
+        line = [cipher + SAID[direction]] + [f"{ratio(sizes[n]):.2f}" if n in sizes else "" for n in SIZES]
         # Bytes a nanosecond are GB/s.
         last = sizes[max(n for n in sizes if n <= 16384)]
         lines.append(line + [number(last["bytes"] / last[f"{who}_ns"]) for who in ("default", "warpaes")])
@@ -34,7 +35,7 @@ def figures(record: dict) -> str:
     worst = min(updates, key=ratio)
 
     def said(row: dict) -> str:
-        return f"{row['cipher']}, {row['direction']}ion of {human_bytes(row['bytes'])}: {ratio(row):.2f}"
+        return f"{row['cipher']}{SAID[row['direction']]}, {human_bytes(row['bytes'])}: {ratio(row):.2f}"
 
     host = record["host"]
     return "\n\n".join(

@@ -46,7 +46,9 @@ void* new_generic(void* provider) noexcept {
 }
 
 /// From here on what kernels have left in vector registers and on the stack is overwritten, as behind every call of the
-/// library; below, it is left as libcrypto leaves it, for it would take as long as the text.
-inline constexpr std::size_t cleaned_bytes = 1024;
+/// library; below, it is left as libcrypto leaves it, for it would take as long as the text: of 1 KiB in CTR more than
+/// there is to be won.
+inline constexpr std::size_t cleaned_bytes = 2048;
+static_assert(cleaned_bytes <= cpu::update_table_bytes);
 
 }  // namespace warpaes::provider

@@ -105,6 +105,16 @@ void in_hand(Generic& c, Byte*& out, const Byte*& in, std::size_t& bytes, const 
     c.num = n;
 }
 
+/// to = a ^ b; `to` may be `a`.
+void add_block(Byte* to, const Byte* a, const Byte* b) noexcept {
+    std::uint64_t x[2], y[2];
+    std::memcpy(x, a, 16);
+    std::memcpy(y, b, 16);
+    x[0] ^= y[0];
+    x[1] ^= y[1];
+    std::memcpy(to, x, 16);
+}
+
 int cfb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     const auto step = [&](Byte text, unsigned n) {
         const Byte made = static_cast<Byte>(c.iv[n] ^ text);
@@ -117,6 +127,15 @@ int cfb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     if (blocks != 0) {
         if (c.enc) {
             c.key.serial->cfb(c.key.schedule, c.iv, in, out, blocks);
+        } else if (blocks <= 2) {
+            // A wide kernel has not begun by then. The blocks before those of the text, which may be overwritten.
+            Byte before[32], last[16];
+            std::memcpy(before, c.iv, 16);
+            std::memcpy(before + 16, in, 16 * (blocks - 1));
+            std::memcpy(last, in + 16 * (blocks - 1), 16);
+            c.key.serial->ecb(c.key.schedule, before, before, blocks);
+            for (std::size_t i = 0; i < 16 * blocks; i += 16) add_block(out + i, in + i, before + i);
+            std::memcpy(c.iv, last, 16);
         } else {
             Block last;
             std::memcpy(last.data(), in + 16 * (blocks - 1), 16);

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Measures the provider beside OpenSSL's default one, in one process; the record goes to bench/results/provider.
 
-tools/provider_bench.py [BUILD_FOLDER]
+tools/provider_bench.py [--output FOLDER] [BUILD_FOLDER]
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -31,7 +32,11 @@ cbc = yes
 
 
 def main() -> None:
-    build = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build/default"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, default=ROOT / "bench/results/provider", help="folder for the record")
+    parser.add_argument("build", nargs="?", type=Path, default=ROOT / "build/default", help="the build's folder")
+    options = parser.parse_args()
+    build = options.build
     with tempfile.NamedTemporaryFile("w", suffix=".cnf") as config:
         config.write(CONFIG)
         config.flush()
@@ -50,7 +55,7 @@ def main() -> None:
     openssl = subprocess.run(["openssl", "version"], check=True, capture_output=True, text=True).stdout.split()[1]
     host = {"cpu": processor(), "cores": os.cpu_count()}
     record = {"schema": 1, **stamp(), "host": host, "openssl": openssl, "kernels": kernels, "rows": rows}
-    path = file_for(record, host["cpu"], ROOT / "bench/results/provider")
+    path = file_for(record, host["cpu"], options.output)
     path.write_text(json.dumps(rounded(record), indent=1) + "\n")
     print(path)
 
