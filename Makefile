@@ -64,7 +64,7 @@ asan: ## tests under AddressSanitizer and UndefinedBehaviorSanitizer
 
 tsan: ## what several threads do at once, under ThreadSanitizer
 	@tools/setup test
-	@tools/build tsan test_abi_batch test_base test_pipeline test_streams
+	@tools/build tsan test_abi_batch test_base test_pipeline test_provider test_streams
 	@ctest --preset tsan
 
 faults: ## every system call and CUDA call fails once; a record in bench/results/robustness

@@ -139,8 +139,9 @@ int main(int argc, char** argv) {
     for (std::size_t i = 0; i < asked; ++i) text[i] = static_cast<Byte>(i * 7 + i / 251);
     const char* separator = "{\"provider\": [\n";
     for (const char* const backend : {"cuda", "auto"}) {
-        const Library library(argv[1], std::string("threshold = 64K\ncbc = yes\ndevice-memory = yes\nthreads = auto\n") +
-                                           "backend = " + backend + "\n");
+        const Library library(argv[1],
+                              std::string("threshold = 64K\ncbc = yes\ndevice-memory = yes\nthreads = auto\n") +
+                                  "backend = " + backend + "\n");
         for (const Case& c : cases) {
             const std::size_t bytes = std::min(asked, c.most);
             EVP_CIPHER_CTX* const other = started(library, c, "provider=default");

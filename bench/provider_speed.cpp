@@ -41,7 +41,9 @@ const char* provider(int side) {
 class Cipher {
 public:
     Cipher(OSSL_LIB_CTX* library, const std::string& name, int side, bool encrypts)
-        : cipher_(EVP_CIPHER_fetch(library, name.c_str(), provider(side))), encrypts_(encrypts), buffer_(most_bytes + room) {
+        : cipher_(EVP_CIPHER_fetch(library, name.c_str(), provider(side))),
+          encrypts_(encrypts),
+          buffer_(most_bytes + room) {
         if (cipher_ == nullptr) return;
         mode_ = EVP_CIPHER_get_mode(cipher_);
         aead_ = mode_ == EVP_CIPH_GCM_MODE || mode_ == EVP_CIPH_CCM_MODE || mode_ == EVP_CIPH_SIV_MODE;
@@ -148,7 +150,8 @@ public:
         Byte tag[16];
         std::size_t n = 0;
         set(with_key_);
-        const bool made = EVP_MAC_update(context_, text_, bytes_) == 1 && EVP_MAC_final(context_, tag, &n, sizeof tag) == 1;
+        const bool made =
+            EVP_MAC_update(context_, text_, bytes_) == 1 && EVP_MAC_final(context_, tag, &n, sizeof tag) == 1;
         if (!made) need(false, "a MAC");
     }
 
@@ -156,8 +159,8 @@ private:
     void set(bool with_key) {
         OSSL_PARAM params[] = {OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_IV, iv_, sizeof iv_),
                                OSSL_PARAM_construct_end()};
-        const bool done = EVP_MAC_init(context_, with_key ? key_ : nullptr, with_key ? key_bytes_ : 0,
-                                       gmac_ ? params : nullptr) == 1;
+        const bool done =
+            EVP_MAC_init(context_, with_key ? key_ : nullptr, with_key ? key_bytes_ : 0, gmac_ ? params : nullptr) == 1;
         if (!done) need(false, "a MAC's key");
     }
 

@@ -231,8 +231,8 @@ struct Checked {
 /// OpenSSL hands a provider the parameters that it asks for, and keeps the others to itself: nobody else can say so.
 std::vector<std::string> unknown_parameters(const OpensslConfig& config) {
     // The first four are OpenSSL's own.
-    const std::vector<std::string> known{"identity",  "soft_load", "module",        "activate", "backend", "threshold",
-                                         "threads",   "device",    "device-memory", "cbc",      "counters"};
+    const std::vector<std::string> known{"identity", "soft_load", "module",        "activate", "backend", "threshold",
+                                         "threads",  "device",    "device-memory", "cbc",      "counters"};
     std::vector<std::string> unknown;
     const std::string section = config.section_of_provider();
     for (const std::string& name : config.names(section)) {

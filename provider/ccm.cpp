@@ -1,7 +1,6 @@
 // CCM as the default provider offers it: the text comes in one update.
 #include <openssl/crypto.h>
 
-#include "base/clean_stack.hpp"
 #include "provider/generic.hpp"
 
 namespace warpaes::provider {
@@ -112,11 +111,7 @@ bool crypt(Ccm& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
             c.key.serial->mac(c.key.schedule, c.mac, plain->data(), 1);
         }
     };
-    if (bytes < cleaned_bytes) {
-        text();
-    } else {
-        clean_stack(text);
-    }
+    text();
     for (unsigned i = 15 - l; i < 16; ++i) c.nonce[i] = 0;
     Block mask;
     c.key.block(c.nonce, mask.data());
@@ -178,7 +173,7 @@ bool tls_record(Ccm& c, Byte* out, std::size_t* written, const Byte* in, std::si
     return true;
 }
 
-bool crypt_any(Ccm& c, Byte* out, std::size_t* written, const Byte* in, std::size_t bytes) noexcept {
+bool crypt_some(Ccm& c, Byte* out, std::size_t* written, const Byte* in, std::size_t bytes) noexcept {
     *written = 0;
     if (!c.key_set) return false;
     if (c.tls_aad_len != not_set) return tls_record(c, out, written, in, bytes);
@@ -207,6 +202,10 @@ bool crypt_any(Ccm& c, Byte* out, std::size_t* written, const Byte* in, std::siz
     }
     *written = bytes;
     return true;
+}
+
+bool crypt_any(Ccm& c, Byte* out, std::size_t* written, const Byte* in, std::size_t bytes) noexcept {
+    return cleaned(bytes, [&] { return crypt_some(c, out, written, in, bytes); });
 }
 
 template <const Algorithm& A>
@@ -317,8 +316,8 @@ int update(void* context, Byte* out, std::size_t* outl, std::size_t outsize, con
     return 1;
 }
 
-/// A message that had no text ends here: its tag is made, or compared, as OpenSSL does from 3.0.22 and 3.5.9 on. Releases
-/// before take any tag for such a message.
+/// A message that had no text ends here: its tag is made, or compared, as OpenSSL does from 3.0.22 and 3.5.9 on.
+/// Releases before take any tag for such a message.
 int final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
     Ccm& c = *static_cast<Ccm*>(context);
     const Byte in = 0;

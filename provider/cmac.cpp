@@ -94,11 +94,7 @@ int update(void* context, const Byte* data, std::size_t bytes) noexcept {
         return EVP_MAC_update(c.other, data, bytes);
     }
     if (!c.ready) return 0;
-    if (bytes < cleaned_bytes) {
-        c.state.update(c.key, data, bytes);
-    } else {
-        clean_stack([&] { c.state.update(c.key, data, bytes); });
-    }
+    cleaned(bytes, [&] { c.state.update(c.key, data, bytes); });
     c.tally.add(bytes);
     return 1;
 }

@@ -11,9 +11,9 @@
 
 namespace warpaes::provider {
 
-/// One in a process, and of a process's children each its own. A count is added to the file at once, under a lock of the
-/// file's; what cannot be added now waits for the next one. Takes no lock that anybody could keep it waiting for, and
-/// lets go of none in a child.
+/// One in a process, and of a process's children each its own. A count is added to the file at once, under a lock of
+/// the file's; what cannot be added now waits for the next one. Takes no lock that anybody could keep it waiting for,
+/// and lets go of none in a child.
 class CounterFile {
 public:
     /// False, and `why` says it, if the file cannot be opened, or is somebody else's. From then on this one is meant.
@@ -32,9 +32,9 @@ private:
     [[nodiscard]] int file() noexcept;
 
     std::atomic<const std::string*> path_{nullptr};
-    std::atomic_flag busy_;              ///< a thread writes
-    std::atomic<bool> waiting_{false};   ///< `counts_` are not zero, as far as anybody knows
-    std::atomic<bool> patient_{true};    ///< the lock was free the last time
+    std::atomic_flag busy_;             ///< a thread writes
+    std::atomic<bool> waiting_{false};  ///< `counts_` are not zero, as far as anybody knows
+    std::atomic<bool> patient_{true};   ///< the lock was free the last time
     Counters counts_{};
     int file_ = -1;
     dev_t device_ = 0;

@@ -3,7 +3,6 @@
 #include <openssl/crypto.h>
 
 #include "aes/ghash.hpp"
-#include "base/clean_stack.hpp"
 #include "provider/bulk.hpp"
 #include "provider/generic.hpp"
 
@@ -19,9 +18,7 @@ void hash(Gcm& c, const Byte* data, std::size_t blocks) noexcept {
     if (blocks <= cpu::few_powers || c.hash.few(*c.kernels, blocks)) {
         return c.key.serial->hash(c.hash.powers, c.message.digest, data, blocks);
     }
-    const auto run = [&] { c.kernels->hash(c.hash.powers, c.message.digest, data, blocks); };
-    if (16 * blocks < cleaned_bytes) return run();
-    clean_stack(run);
+    c.kernels->hash(c.hash.powers, c.message.digest, data, blocks);
 }
 
 /// The digest times H: what a block in hand needs in the end.
@@ -123,21 +120,19 @@ bool crypt_blocks(Gcm& c, const Byte* in, Byte* out, std::size_t blocks) noexcep
             return false;
         }
         if (outcome == Bulked::done) {
-            clean_stack([&] {
-                Block h{}, before, counter;
-                c.key.block(h.data(), h.data());
-                std::memcpy(before.data(), m.digest, 16);
-                const FieldElement sum = multiply(load_element(before), power(load_element(h), blocks));
-                const Block after = store_element(sum ^ load_element(*digest));
-                std::memcpy(m.digest, after.data(), 16);
-                std::memcpy(counter.data(), m.counter, 16);
-                counter = inc32(counter, blocks);
-                std::memcpy(m.counter, counter.data(), 16);
-            });
+            Block h{}, before, counter;
+            c.key.block(h.data(), h.data());
+            std::memcpy(before.data(), m.digest, 16);
+            const FieldElement sum = multiply(load_element(before), power(load_element(h), blocks));
+            const Block after = store_element(sum ^ load_element(*digest));
+            std::memcpy(m.digest, after.data(), 16);
+            std::memcpy(counter.data(), m.counter, 16);
+            counter = inc32(counter, blocks);
+            std::memcpy(m.counter, counter.data(), 16);
             return true;
         }
     }
-    clean_stack([&] { c.kernels->gcm(update); });
+    c.kernels->gcm(update);
     c.tally.add(bytes);
     return true;
 }
@@ -291,7 +286,7 @@ bool tls_record(Gcm& c, Byte* out, std::size_t* written, const Byte* in, std::si
     return done;
 }
 
-bool crypt_any(Gcm& c, Byte* out, std::size_t* written, const Byte* in, std::size_t bytes) noexcept {
+bool crypt_some(Gcm& c, Byte* out, std::size_t* written, const Byte* in, std::size_t bytes) noexcept {
     if (c.tls_aad_len != not_set) return tls_record(c, out, written, in, bytes);
     *written = 0;
     if (!c.key_set || c.iv_state == IvState::finished) return false;
@@ -318,6 +313,10 @@ bool crypt_any(Gcm& c, Byte* out, std::size_t* written, const Byte* in, std::siz
     }
     *written = bytes;
     return true;
+}
+
+bool crypt_any(Gcm& c, Byte* out, std::size_t* written, const Byte* in, std::size_t bytes) noexcept {
+    return cleaned(bytes, [&] { return crypt_some(c, out, written, in, bytes); });
 }
 
 int set_params(void* context, const OSSL_PARAM params[]) noexcept {

@@ -15,6 +15,10 @@ void drop_tls(Generic& c) noexcept {
     c.tls = nullptr;
 }
 
+int text(Generic& c, Byte* out, const Byte* in, std::size_t length) noexcept {
+    return cleaned(length, [&] { return c.text(c, out, in, length); });
+}
+
 bool is_cfb(const Generic& c) noexcept {
     return c.algorithm->mode == EVP_CIPH_CFB_MODE;
 }
@@ -73,7 +77,7 @@ int block_update(void* context, Byte* out, std::size_t* outl, std::size_t outsiz
     if (c.bufsz == 0 && inl % block == 0 && (c.enc || !c.pad) && inl != 0) [[likely]] {
         if (outsize < inl) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
         WARPAES_REFUSE_OVERLAP(&c, in, inl, out, inl);
-        if (c.text(c, out, in, inl) == 0) return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
+        if (text(c, out, in, inl) == 0) return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
         *outl = inl;
         return 1;
     }
@@ -110,7 +114,7 @@ int block_update(void* context, Byte* out, std::size_t* outl, std::size_t outsiz
     }
     if (next > 0) {
         WARPAES_REFUSE_OVERLAP(&c, in, inl, out, next);
-        if (c.text(c, out, in, next) == 0) return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
+        if (text(c, out, in, next) == 0) return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
         in += next;
         inl -= next;
     }
@@ -187,7 +191,7 @@ int stream_update(void* context, Byte* out, std::size_t* outl, std::size_t outsi
     if (outsize < inl) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
     if (overlap_in_part(in, inl, out, inl)) [[unlikely]]  // of CFB1 these may be bits
         WARPAES_REFUSE_OVERLAP(&c, in, bytes_of(c, inl), out, bytes_of(c, inl));
-    if (c.text(c, out, in, inl) == 0) return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
+    if (text(c, out, in, inl) == 0) return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
     *outl = inl;
     return 1;
 }
@@ -206,7 +210,7 @@ int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, con
         return WARPAES_RAISE(&c, PROV_R_NO_KEY_SET);
     if (outsize < inl) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
     WARPAES_REFUSE_OVERLAP(&c, in, bytes_of(c, inl), out, bytes_of(c, inl));
-    if (inl != 0 && c.text(c, out, in, inl) == 0) return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
+    if (inl != 0 && text(c, out, in, inl) == 0) return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
     *outl = inl;
     return 1;
 }

@@ -1,6 +1,7 @@
 // What ECB, CBC, CFB, OFB, CTR and XTS share: the context, and its parameters.
 #pragma once
 
+#include "base/clean_stack.hpp"
 #include "provider/algorithm.hpp"
 #include "provider/key.hpp"
 
@@ -50,5 +51,13 @@ void* new_generic(void* provider) noexcept {
 /// there is to be won.
 inline constexpr std::size_t cleaned_bytes = 2048;
 static_assert(cleaned_bytes <= cpu::update_table_bytes);
+
+/// Around all that is done to so many bytes: what comes before and behind a kernel leaves as much as it does.
+template <typename Work>
+auto cleaned(std::size_t bytes, const Work& work) {
+    if (bytes < cleaned_bytes) [[likely]]
+        return work();
+    return clean_stack(work);
+}
 
 }  // namespace warpaes::provider

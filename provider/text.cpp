@@ -1,7 +1,6 @@
 // The modes themselves, from update to update.
 #include <algorithm>
 
-#include "base/clean_stack.hpp"
 #include "provider/bulk.hpp"
 #include "provider/generic.hpp"
 
@@ -11,8 +10,7 @@ namespace {
 
 using Byte = unsigned char;
 
-void run(const Generic& c, Mode mode, Direction direction, Byte* out, const Byte* in, std::size_t length,
-         std::size_t bytes) noexcept {
+void run(const Generic& c, Mode mode, Direction direction, Byte* out, const Byte* in, std::size_t length) noexcept {
     const cpu::SimdRun run{.mode = mode,
                            .direction = direction,
                            .rounds = static_cast<int>(c.key.rounds),
@@ -21,8 +19,7 @@ void run(const Generic& c, Mode mode, Direction direction, Byte* out, const Byte
                            .output = out,
                            .length = length,
                            .chain = c.iv};
-    if (bytes < cleaned_bytes) return c.kernels->run(run);
-    clean_stack([&] { c.kernels->run(run); });
+    c.kernels->run(run);
 }
 
 /// Part of the text may be out: under the same counters nothing else is to go.
@@ -63,7 +60,7 @@ int ecb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     bool failed = false;
     if (in_bulk(c, Mode::ecb, direction, out, in, 16 * blocks, failed)) return 1;
     if (failed) return 0;
-    run(c, Mode::ecb, direction, out, in, 16 * blocks, bytes);
+    run(c, Mode::ecb, direction, out, in, 16 * blocks);
     c.tally.add(bytes);
     return 1;
 }
@@ -87,7 +84,7 @@ int cbc(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     const bool done = in_bulk(c, Mode::cbc, Direction::decrypt, out, in, 16 * blocks, failed);
     if (failed) return 0;
     if (!done) {
-        run(c, Mode::cbc, Direction::decrypt, out, in, 16 * blocks, bytes);
+        run(c, Mode::cbc, Direction::decrypt, out, in, 16 * blocks);
         c.tally.add(bytes);
     }
     std::memcpy(c.iv, last.data(), 16);
@@ -145,7 +142,7 @@ int cfb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
             if (done) {
                 counted -= 16 * blocks;
             } else {
-                run(c, Mode::cfb128, Direction::decrypt, out, in, 16 * blocks, bytes);
+                run(c, Mode::cfb128, Direction::decrypt, out, in, 16 * blocks);
             }
             std::memcpy(c.iv, last.data(), 16);
         }
@@ -201,7 +198,7 @@ int cfb8(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     const bool done = in_bulk(c, Mode::cfb8, Direction::decrypt, out, in, bytes, failed);
     if (failed) return 0;
     if (!done) {
-        run(c, Mode::cfb8, Direction::decrypt, out, in, bytes, bytes);
+        run(c, Mode::cfb8, Direction::decrypt, out, in, bytes);
         c.tally.add(bytes);
     }
     std::memcpy(c.iv, window.data(), 16);
@@ -222,7 +219,7 @@ int cfb1(Generic& c, Byte* out, const Byte* in, std::size_t length) noexcept {
     const bool done = in_bulk(c, Mode::cfb1, Direction::decrypt, out, in, bytes, failed);
     if (failed) return 0;
     if (!done) {
-        run(c, Mode::cfb1, Direction::decrypt, out, in, 8 * bytes, bytes);
+        run(c, Mode::cfb1, Direction::decrypt, out, in, 8 * bytes);
         c.tally.add(bytes);
     }
     std::memcpy(c.iv, window.data(), 16);
@@ -256,7 +253,7 @@ int ctr(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
         if (done) {
             counted -= 16 * blocks;
         } else {
-            run(c, Mode::ctr, Direction::encrypt, out, in, 16 * blocks, bytes);
+            run(c, Mode::ctr, Direction::encrypt, out, in, 16 * blocks);
         }
         advance(c.iv, blocks);
     } else if (blocks != 0) {

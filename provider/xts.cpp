@@ -1,7 +1,6 @@
 // XTS: an update is a data unit.
 #include <openssl/crypto.h>
 
-#include "base/clean_stack.hpp"
 #include "provider/bulk.hpp"
 #include "provider/generic.hpp"
 
@@ -98,11 +97,7 @@ int cipher(void* context, Byte* out, std::size_t* outl, std::size_t /*outsize*/,
                            .chain = c.iv,
                            .tweak_keys = c.tweak_key.schedule,
                            .data_units = {.bytes = inl}};
-    if (inl < cleaned_bytes) {
-        c.kernels->run(run);
-    } else {
-        clean_stack([&] { c.kernels->run(run); });
-    }
+    cleaned(inl, [&] { c.kernels->run(run); });
     c.tally.add(inl);
     *outl = inl;
     return 1;

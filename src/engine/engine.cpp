@@ -194,8 +194,8 @@ Plan Engine::choose(const Work& work, bool counts) const {
         plan.backend = gpu ? &cuda : cpu.backend;
         plan.reason = gpu ? "a GPU is predicted to be faster" : "the CPU is predicted to be faster";
     }
-    plan.replaceable = plan.backend == &cuda && (forced_ == nullptr || options_.cpu_takes_over) &&
-                       work.memory != Memory::device;
+    plan.replaceable =
+        plan.backend == &cuda && (forced_ == nullptr || options_.cpu_takes_over) && work.memory != Memory::device;
     return plan;
 }
 

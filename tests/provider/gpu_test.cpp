@@ -122,7 +122,8 @@ struct Message {
     Bytes run(const EVP_CIPHER* cipher, Memory kind, bool in_place) {
         const Buffer in(kind, text), out(kind, Bytes(text.size(), 0xa5));
         const Buffer& to = in_place ? in : out;
-        return run(cipher, in.data(), [&] { return to.bytes(); }, to.data());
+        return run(
+            cipher, in.data(), [&] { return to.bytes(); }, to.data());
     }
     /// What the default provider makes of it. GCM: the tag that decryption wants is made here.
     Bytes expected(const Library& library, const std::string& name) {
@@ -187,7 +188,8 @@ TEST_F(ProviderGpu, LongUpdatesGoThere) {
             ASSERT_NE(cipher, nullptr) << name;
             // CFB1 takes eight times as long.
             const std::size_t odd = EVP_CIPHER_get_block_size(cipher.get()) == 16 ? 0 : 13;
-            for (const std::size_t bytes : {std::size_t{65536} + 32, (is(mode, "CFB1") ? 80'000u : 300'000u) / 16 * 16 + odd}) {
+            for (const std::size_t bytes :
+                 {std::size_t{65536} + 32, (is(mode, "CFB1") ? 80'000u : 300'000u) / 16 * 16 + odd}) {
                 Message message(mode, cipher.get(), bytes);
                 const Bytes expected = message.expected(library, name);
                 for (const Memory kind : {Memory::pageable, Memory::page_locked}) {
@@ -329,10 +331,11 @@ TEST_F(ProviderDeviceMemory, IsWorkedOnWhereItLies) {
             EXPECT_TRUE(message.run(cipher.get(), Memory::device, true) == expected) << name << bytes;
             // From the host's memory to the device's, and back.
             const Buffer device(Memory::device, message.text), host(Memory::pageable, message.text);
-            EXPECT_TRUE(message.run(cipher.get(), device.data(), [&] { return host.bytes(); }, host.data()) == expected);
+            EXPECT_TRUE(message.run(
+                            cipher.get(), device.data(), [&] { return host.bytes(); }, host.data()) == expected);
             const Buffer again(Memory::pageable, message.text);
-            EXPECT_TRUE(message.run(cipher.get(), again.data(), [&] { return device.bytes(); }, device.data()) ==
-                        expected);
+            EXPECT_TRUE(message.run(
+                            cipher.get(), again.data(), [&] { return device.bytes(); }, device.data()) == expected);
             EXPECT_EQ(on_gpu(library_, mode) - before, 4 * message.text.size()) << name << bytes;
         }
     }
@@ -344,7 +347,8 @@ TEST_F(ProviderDeviceMemory, IsRefusedWhereItCannotBe) {
     for (const char* const name : {"ECB", "CBC", "CFB", "CFB8", "CFB1", "OFB", "CTR", "GCM"}) {
         const auto cipher = library_.cipher(std::string("AES-128-") + name);
         ASSERT_NE(cipher, nullptr);
-        const bool mixes = std::strcmp(name, "ECB") == 0 || std::strcmp(name, "CTR") == 0 || std::strcmp(name, "GCM") == 0;
+        const bool mixes =
+            std::strcmp(name, "ECB") == 0 || std::strcmp(name, "CTR") == 0 || std::strcmp(name, "GCM") == 0;
         for (const bool encrypt : {true, false}) {
             for (const int before : {0, 5}) {
                 for (const int bytes : {33, 48}) {

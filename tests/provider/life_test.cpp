@@ -221,7 +221,8 @@ TEST(ProviderLife, AFileOfCountersMayBeCutShortOrReplaced) {
                   if (!one_more() || ofb_in(file.path()).first != 1) return 1;
                   for (const off_t bytes : {0, 3, 8, 100}) {
                       if (::truncate(file.path().c_str(), bytes) != 0) return 2;
-                      if (!one_more() || ofb_in(file.path()) != std::pair<std::uint64_t, std::uint64_t>{1, 100}) return 3;
+                      if (!one_more() || ofb_in(file.path()) != std::pair<std::uint64_t, std::uint64_t>{1, 100})
+                          return 3;
                   }
                   // Gone: there is another one.
                   if (::unlink(file.path().c_str()) != 0) return 4;

@@ -433,10 +433,11 @@ private:
             });
             if (result == 1 && (a != b || an != bn)) differ("trip text: output");
             const bool ended = result == 1 || !ccm || ccm_knows_empty_messages;
-            if (ended) (void)both("trip final", [&](EVP_CIPHER_CTX* c, int) {
-                unsigned char none[16];
-                return EVP_CipherFinal_ex(c, none, &an);
-            });
+            if (ended)
+                (void)both("trip final", [&](EVP_CIPHER_CTX* c, int) {
+                    unsigned char none[16];
+                    return EVP_CipherFinal_ex(c, none, &an);
+                });
             if (enc != 0) {
                 Bytes ta(tag_bytes), tb(tag_bytes);
                 const int got = both("trip get tag", [&](EVP_CIPHER_CTX* c, int ours) {

@@ -75,10 +75,16 @@ public:
     }
     Library(const Library&) = delete;
     Library& operator=(const Library&) = delete;
-    ~Library() { OSSL_LIB_CTX_free(context_); }
+    ~Library() {
+        OSSL_LIB_CTX_free(context_);
+    }
 
-    [[nodiscard]] bool loaded() const { return loaded_; }
-    [[nodiscard]] OSSL_LIB_CTX* context() const { return context_; }
+    [[nodiscard]] bool loaded() const {
+        return loaded_;
+    }
+    [[nodiscard]] OSSL_LIB_CTX* context() const {
+        return context_;
+    }
     [[nodiscard]] std::shared_ptr<EVP_CIPHER> cipher(const std::string& name, const char* provider = "warpaes") const {
         const std::string wanted = std::string("provider=") + provider;
         return {EVP_CIPHER_fetch(context_, name.c_str(), wanted.c_str()), EVP_CIPHER_free};

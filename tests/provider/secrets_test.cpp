@@ -1,0 +1,68 @@
+// What updates that are cleaned up behind leave of keys and texts: nothing in memory, nothing in vector registers, and
+// nothing in what a context gives back.
+#include <openssl/aes.h>
+
+#include "../secrets/memory.hpp"
+#include "support.hpp"
+
+namespace warpaes::test {
+namespace {
+
+TEST(ProviderSecrets, NothingIsLeftOfKeysAndTexts) {
+    const Library library("cbc = yes\n");
+    ASSERT_TRUE(library.loaded());
+    constexpr std::size_t bytes = 4096, odd = 5;  // what a kernel leaves to another
+    unsigned number = 0;
+    for (const char* const mode :
+         {"ECB", "CBC", "CFB", "CFB8", "OFB", "CTR", "XTS", "GCM", "CCM", "SIV", "WRAP"}) {
+        for (const bool encrypt : {true, false}) {
+            const std::string name = std::string("AES-256-") + mode;
+            // What is authentic, or nothing, is decrypted: the key is the matter there.
+            const bool opens = std::strcmp(mode, "CCM") != 0 && std::strcmp(mode, "SIV") != 0 && std::strcmp(mode, "WRAP") != 0;
+            const auto cipher = library.cipher(name);
+            ASSERT_NE(cipher, nullptr) << name;
+            const auto key_bytes = static_cast<std::size_t>(EVP_CIPHER_get_key_length(cipher.get()));
+            std::uint8_t* const key = secrets::own(64);
+            std::uint8_t* const text = secrets::own(bytes + odd);
+            std::uint8_t* const out = secrets::own(bytes + 64);
+            ++number;
+            ASSERT_TRUE(secrets::apart([&] {
+                std::mt19937 engine(number);
+                for (std::size_t i = 0; i < 64; ++i) key[i] = static_cast<std::uint8_t>(engine());
+                for (std::size_t i = 0; i < bytes + odd; ++i) text[i] = static_cast<std::uint8_t>(engine());
+                for (std::size_t half = 0; half < key_bytes; half += 32) {
+                    AES_KEY schedule;
+                    for (const bool inverse : {false, true}) {
+                        (inverse ? AES_set_decrypt_key : AES_set_encrypt_key)(key + half, 256, &schedule);
+                        for (int round = 0; round <= schedule.rounds; ++round) {
+                            secrets::look_for({reinterpret_cast<std::uint8_t*>(schedule.rd_key + 4 * round), 16},
+                                              name + ", a round key");
+                        }
+                    }
+                }
+                for (std::size_t at = 0; at < bytes; at += 64) secrets::look_for({text + at, 16}, name + ", text");
+            }));
+            secrets::watch_frees(true);
+            secrets::Caller caller;
+            const bool blocks = EVP_CIPHER_get_block_size(cipher.get()) != 1 || EVP_CIPHER_get_mode(cipher.get()) == EVP_CIPH_WRAP_MODE;
+            const int length = bytes + (blocks ? 0 : odd);
+            int updated = 0;
+            caller.call([&] {
+                EVP_CIPHER_CTX* const c = EVP_CIPHER_CTX_new();
+                if (std::strcmp(mode, "WRAP") == 0) EVP_CIPHER_CTX_set_flags(c, EVP_CIPHER_CTX_FLAG_WRAP_ALLOW);
+                const unsigned char iv[16] = {1, 2, 3};
+                int n = 0;
+                (void)EVP_CipherInit_ex2(c, cipher.get(), key, iv, encrypt ? 1 : 0, nullptr);
+                (void)EVP_CIPHER_CTX_set_padding(c, 0);
+                updated = EVP_CipherUpdate(c, out, &n, text, length);
+                EVP_CIPHER_CTX_free(c);
+            });
+            secrets::watch_frees(false);
+            EXPECT_EQ(updated == 1, encrypt || opens) << name;
+            for (const std::string& finding : secrets::findings()) ADD_FAILURE() << name << encrypt << ": " << finding;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace warpaes::test
