@@ -71,7 +71,7 @@ def on_a_gpu(record: dict) -> str:
         [
             "Long updates with `backend = cuda`, GB/s, by where the application's buffers lie:",
             table(["", "update", *places], lines),
-            f"*{record['gpu']['name']}; {about['date'][:10]}, {commit_of(about)}; the median of updates of one stream.*",
+            f"*{record['gpu']['name']}; {about['date'][:10]}, {commit_of(about)}; medians of updates of one stream.*",
         ]
     )
 

@@ -154,7 +154,8 @@ TEST(ProviderHost, SixteenThreadsShareAKeyAtEveryState) {
     EXPECT_EQ(wrong, 0);
 }
 
-/// OpenSSL's own random numbers come from AES of whoever is preferred: there is nothing to be won by a generator of ours.
+/// OpenSSL's own random numbers come from AES of whoever is preferred: there is nothing to be won by a generator of
+/// ours.
 TEST(ProviderHost, RandomNumbersAreMadeWithItsKernels) {
     const Library library;
     Bytes bytes(10'000);
@@ -189,8 +190,8 @@ TEST(ProviderHost, PointersThatPointNowhere) {
                         const CipherContext c = started(cipher.get(), encrypt, key_for(cipher.get()), random_bytes(16));
                         unsigned char out[64] = {}, in[64] = {};
                         int n = 0;
-                        const int done = EVP_CipherUpdate(c.get(), call.out ? out : nullptr, &n,
-                                                          call.in ? in : nullptr, call.bytes);
+                        const int done =
+                            EVP_CipherUpdate(c.get(), call.out ? out : nullptr, &n, call.in ? in : nullptr, call.bytes);
                         return (done == 1 ? 100 : 50) + n;
                     });
                 }

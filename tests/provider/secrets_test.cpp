@@ -13,12 +13,12 @@ TEST(ProviderSecrets, NothingIsLeftOfKeysAndTexts) {
     ASSERT_TRUE(library.loaded());
     constexpr std::size_t bytes = 4096, odd = 5;  // what a kernel leaves to another
     unsigned number = 0;
-    for (const char* const mode :
-         {"ECB", "CBC", "CFB", "CFB8", "OFB", "CTR", "XTS", "GCM", "CCM", "SIV", "WRAP"}) {
+    for (const char* const mode : {"ECB", "CBC", "CFB", "CFB8", "OFB", "CTR", "XTS", "GCM", "CCM", "SIV", "WRAP"}) {
         for (const bool encrypt : {true, false}) {
             const std::string name = std::string("AES-256-") + mode;
             // What is authentic, or nothing, is decrypted: the key is the matter there.
-            const bool opens = std::strcmp(mode, "CCM") != 0 && std::strcmp(mode, "SIV") != 0 && std::strcmp(mode, "WRAP") != 0;
+            const bool opens =
+                std::strcmp(mode, "CCM") != 0 && std::strcmp(mode, "SIV") != 0 && std::strcmp(mode, "WRAP") != 0;
             const auto cipher = library.cipher(name);
             ASSERT_NE(cipher, nullptr) << name;
             const auto key_bytes = static_cast<std::size_t>(EVP_CIPHER_get_key_length(cipher.get()));
@@ -44,7 +44,8 @@ TEST(ProviderSecrets, NothingIsLeftOfKeysAndTexts) {
             }));
             secrets::watch_frees(true);
             secrets::Caller caller;
-            const bool blocks = EVP_CIPHER_get_block_size(cipher.get()) != 1 || EVP_CIPHER_get_mode(cipher.get()) == EVP_CIPH_WRAP_MODE;
+            const bool blocks =
+                EVP_CIPHER_get_block_size(cipher.get()) != 1 || EVP_CIPHER_get_mode(cipher.get()) == EVP_CIPH_WRAP_MODE;
             const int length = bytes + (blocks ? 0 : odd);
             int updated = 0;
             caller.call([&] {
