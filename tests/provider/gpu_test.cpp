@@ -44,9 +44,8 @@ class Buffer {
 public:
     Buffer(Memory kind, const Bytes& bytes) : kind_(kind), size_(bytes.size()) {
         CudaBackend& cuda = cuda_backend();
-        data_ = static_cast<unsigned char*>(kind == Memory::device        ? cuda.device_alloc(0, size_)
-                                            : kind == Memory::page_locked ? cuda.host_alloc(size_)
-                                                                          : std::malloc(size_));
+        data_ = static_cast<unsigned char*>(kind == Memory::device ? cuda.device_alloc(0, size_) : std::malloc(size_));
+        if (kind == Memory::page_locked) cuda.host_register(data_, size_);
         if (kind == Memory::device) {
             cuda.copy(data_, bytes.data(), size_, 0, nullptr);
         } else {
@@ -56,10 +55,9 @@ public:
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
     ~Buffer() {
+        if (kind_ == Memory::page_locked) cuda_backend().host_unregister(data_);
         if (kind_ == Memory::device) {
             cuda_backend().device_free(data_);
-        } else if (kind_ == Memory::page_locked) {
-            cuda_backend().host_free(data_);
         } else {
             std::free(data_);
         }
