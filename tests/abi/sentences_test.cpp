@@ -151,7 +151,7 @@ TEST_F(Sentences, OfEnginesAndMemory) {
     warpaes_engine* engine = nullptr;
     warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
     options.backend = "abacus";
-    expect("backend: there is no 'abacus'; choose auto, libcrypto, aesni, vaes, cuda", WARPAES_ERROR_BACKEND,
+    expect("backend: there is no 'abacus'; choose auto, libcrypto, aesni, vaes, armv8, cuda", WARPAES_ERROR_BACKEND,
            warpaes_engine_create(&options, &engine));
     options.backend = nullptr;
     options.device = -2;
