@@ -301,7 +301,7 @@ TEST(BatchOnAGpu, StagesAMessageThatIsLargerThanATask) {
     simt::reset();
 }
 
-// The CPU's threads and those of the GPU, and no more for another batch.
+// The CPU's threads and those of each GPU, and no more for another batch.
 TEST(BatchOnAGpu, HasAsManyWorkersAsThePlanSays) {
     const auto threads = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}); };
     simt::reset();
@@ -309,7 +309,7 @@ TEST(BatchOnAGpu, HasAsManyWorkersAsThePlanSays) {
     const AbiEngine engine = engine_with_gpu(true);
     for (int round = 0; round < 2; ++round) {
         EXPECT_EQ(complaints_of_abi_batch(engine, std::vector<GroupSpec>{{.count = 3, .length = 64}}, 16), "");
-        EXPECT_EQ(threads() - before, 2 + Crew{}.gpu_lanes);
+        EXPECT_EQ(threads() - before, 2 + simt::machine().devices * static_cast<int>(Crew{}.gpu_lanes));
     }
 }
 
