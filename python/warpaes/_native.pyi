@@ -102,6 +102,7 @@ def copy(to: Data, source: Data) -> None:
         Error: A copy to or from a GPU failed.
     """
 
+def _reaches(device: int) -> bool: ...
 def _refuse_subinterpreters() -> None: ...
 def inspect(path: str | PathLike[str], template: str | None = None) -> FileInfo:
     """What can be said about a sealed file without a key.

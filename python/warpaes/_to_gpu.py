@@ -51,7 +51,7 @@ def _cut(tensors: list[_Tensor], length: int) -> Iterator[_Piece]:
 
 def load(file: safe_open, names: list[str]) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield tensors, all of which have been read and decrypted before the first one."""
-    from .safetensors import _DTYPES
+    from .safetensors import _DTYPES  # which imports this where a GPU is asked for
 
     results, tensors = [], []
     for name in names:
@@ -97,7 +97,7 @@ def load(file: safe_open, names: list[str]) -> Iterator[tuple[str, torch.Tensor]
 
 
 def _fill(file: safe_open, piece: _Piece, room: memoryview, staging: torch.Tensor) -> None:
-    from .safetensors import _begin
+    from .safetensors import _begin, _chunks
 
     tensor, begin, end = piece
     data = room[: end - begin]
@@ -106,8 +106,7 @@ def _fill(file: safe_open, piece: _Piece, room: memoryview, staging: torch.Tenso
         tensor.data[begin:end].copy_(staging[: end - begin])
         return
     first = begin // file._chunk
-    count = max(1, -(-(end - begin) // file._chunk))
-    tags = tensor.tags[16 * first : 16 * (first + count)]
+    tags = tensor.tags[16 * first : 16 * (first + _chunks(end - begin, file._chunk))]
     out = tensor.data[begin:end] if end > begin else data  # of nothing there is a tag, too
     try:
         _begin(tensor.cipher, "decrypt", tensor.base, first, file._chunk, data, out, tags).result()

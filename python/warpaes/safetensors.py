@@ -25,6 +25,7 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
+from . import _native
 from .aead import AESGCM, Batch
 from .exceptions import FormatError, InvalidSignature, InvalidTag, KeysetError
 
@@ -133,10 +134,14 @@ def _nonces(base: bytes, first: int, count: int) -> bytes:
     return b"".join(fixed + struct.pack(">I", start + i & 0xFFFFFFFF) for i in range(first, first + count))
 
 
-def _on_gpu(device: Any) -> bool:
+def _decrypts_there(device: Any) -> bool:
+    """Whether a device of PyTorch's is a GPU that this process computes on."""
     import torch
 
-    return str(torch.device(device).type) == "cuda"
+    place = torch.device(device)
+    if place.type != "cuda":
+        return False
+    return _native._reaches(torch.cuda.current_device() if place.index is None else place.index)
 
 
 def _chunks(size: int, chunk: int) -> int:
@@ -401,7 +406,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
 
     def _tensors(self, names: list[str]) -> Iterator[tuple[str, Any]]:
         """Read each while the one before is decrypted."""
-        if self._torch and _on_gpu(self._device):
+        if self._torch and _decrypts_there(self._device):
             from ._to_gpu import load
 
             yield from load(self, names)

@@ -7,8 +7,9 @@ namespace warpaes::cpu {
 
 namespace {
 
-struct Xmm {
+struct Xmm : PlainState<Xmm> {
     using Reg = __m128i;
+    using State = Reg;
     static constexpr std::size_t bytes = 16;
     static constexpr std::size_t unroll = 8;
     static constexpr bool has_masks = false;  ///< a part of a vector is loaded and stored as fast as a whole
@@ -33,14 +34,6 @@ struct Xmm {
     /// The last block of `before`, then the blocks of `v` but its last.
     WARPAES_INLINE static Reg shift_in(Reg before, Reg /*v*/) { return before; }
     WARPAES_INLINE static Reg bxor(Reg a, Reg b) { return _mm_xor_si128(a, b); }
-
-    /// A state of the cipher, which is an ordinary vector here.
-    using State = Reg;
-    WARPAES_INLINE static State state(Reg v) { return v; }
-    WARPAES_INLINE static State sum(Reg a, Reg b) { return bxor(a, b); }
-    WARPAES_INLINE static State sum(Reg a, Reg b, Reg c) { return bxor3(a, b, c); }
-    WARPAES_INLINE static State add(State s, Reg v) { return bxor(s, v); }
-    WARPAES_INLINE static Reg value(State s) { return s; }
 
     WARPAES_INLINE static State aesenc(State s, Reg k) { return _mm_aesenc_si128(s, k); }
     WARPAES_INLINE static State aesenclast(State s, Reg k) { return _mm_aesenclast_si128(s, k); }

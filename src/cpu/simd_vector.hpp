@@ -28,6 +28,31 @@ struct Part {
     std::size_t bytes;
 };
 
+/// The state of the cipher where it is an ordinary vector, as on x86.
+template <class V>
+struct PlainState {
+    template <class R>
+    WARPAES_INLINE static R state(R v) {
+        return v;
+    }
+    template <class R>
+    WARPAES_INLINE static R sum(R a, R b) {
+        return V::bxor(a, b);
+    }
+    template <class R>
+    WARPAES_INLINE static R sum(R a, R b, R c) {
+        return V::bxor3(a, b, c);
+    }
+    template <class R>
+    WARPAES_INLINE static R add(R s, R v) {
+        return V::bxor(s, v);
+    }
+    template <class R>
+    WARPAES_INLINE static R value(R s) {
+        return s;
+    }
+};
+
 /// Part of a vector by way of a whole one, for instruction sets without masks.
 template <class V>
 WARPAES_INLINE typename V::Reg load_part(const std::uint8_t* p, std::size_t bytes) {

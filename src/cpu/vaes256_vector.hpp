@@ -8,8 +8,9 @@ namespace warpaes::cpu {
 namespace {
 
 /// See Xmm in aesni.cpp for what the less obvious functions mean.
-struct Ymm {
+struct Ymm : PlainState<Ymm> {
     using Reg = __m256i;
+    using State = Reg;
     static constexpr std::size_t bytes = 32;
     static constexpr std::size_t unroll = 8;
     static constexpr bool has_masks = false;
@@ -32,13 +33,6 @@ struct Ymm {
     WARPAES_INLINE static __m128i first_block(Reg v) { return _mm256_castsi256_si128(v); }
     WARPAES_INLINE static Reg shift_in(Reg before, Reg v) { return _mm256_permute2x128_si256(before, v, 0x21); }
     WARPAES_INLINE static Reg bxor(Reg a, Reg b) { return _mm256_xor_si256(a, b); }
-
-    using State = Reg;
-    WARPAES_INLINE static State state(Reg v) { return v; }
-    WARPAES_INLINE static State sum(Reg a, Reg b) { return bxor(a, b); }
-    WARPAES_INLINE static State sum(Reg a, Reg b, Reg c) { return bxor3(a, b, c); }
-    WARPAES_INLINE static State add(State s, Reg v) { return bxor(s, v); }
-    WARPAES_INLINE static Reg value(State s) { return s; }
 
     WARPAES_INLINE static State aesenc(State s, Reg k) { return _mm256_aesenc_epi128(s, k); }
     WARPAES_INLINE static State aesenclast(State s, Reg k) { return _mm256_aesenclast_epi128(s, k); }

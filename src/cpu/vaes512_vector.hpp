@@ -9,8 +9,9 @@ namespace warpaes::cpu {
 namespace {
 
 /// See Xmm in aesni.cpp for what the less obvious functions mean.
-struct Zmm {
+struct Zmm : PlainState<Zmm> {
     using Reg = __m512i;
+    using State = Reg;
     static constexpr std::size_t bytes = 64;
     static constexpr std::size_t unroll = 8;
     static constexpr bool has_masks = true;
@@ -33,13 +34,6 @@ struct Zmm {
     WARPAES_INLINE static __m128i first_block(Reg v) { return _mm512_castsi512_si128(v); }
     WARPAES_INLINE static Reg shift_in(Reg before, Reg v) { return _mm512_alignr_epi64(v, before, 6); }
     WARPAES_INLINE static Reg bxor(Reg a, Reg b) { return _mm512_xor_si512(a, b); }
-
-    using State = Reg;
-    WARPAES_INLINE static State state(Reg v) { return v; }
-    WARPAES_INLINE static State sum(Reg a, Reg b) { return bxor(a, b); }
-    WARPAES_INLINE static State sum(Reg a, Reg b, Reg c) { return bxor3(a, b, c); }
-    WARPAES_INLINE static State add(State s, Reg v) { return bxor(s, v); }
-    WARPAES_INLINE static Reg value(State s) { return s; }
 
     WARPAES_INLINE static State aesenc(State s, Reg k) { return _mm512_aesenc_epi128(s, k); }
     WARPAES_INLINE static State aesenclast(State s, Reg k) { return _mm512_aesenclast_epi128(s, k); }

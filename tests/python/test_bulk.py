@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import io
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -494,29 +493,24 @@ class Dying(Case):
 
     def test_processes_that_are_killed(self) -> None:
         content = self.write([20_000] * 400)
-        ended = threading.Event()
-        killed = 0
         original = pool.ProcessPool
 
         class Watched(original):  # type: ignore[misc, valid-type]
-            def __init__(self, *arguments: Any) -> None:
-                super().__init__(*arguments)
-                threading.Thread(target=self.harm, daemon=True).start()
+            """Every third time that a worker is given rows it dies with them, six times in all."""
 
-            def harm(self) -> None:
-                nonlocal killed
-                generator = random.Random(3)
-                while not ended.wait(0.4) and killed < 6:
+            given = 0
+
+            def submit(self, slot: int, tasks: Any) -> None:
+                super().submit(slot, tasks)
+                self.given += 1
+                if self.given % 3 == 0 and self.given <= 18:
                     with contextlib.suppress(ProcessLookupError):
-                        os.kill(generator.choice(self.processes), 9)
-                    killed += 1
+                        os.kill(self.processes[slot], 9)
 
         pool.ProcessPool = Watched  # type: ignore[misc]
         self.addCleanup(setattr, pool, "ProcessPool", original)
-        self.addCleanup(ended.set)
         options = ["--workers", "2", "--threads", "2"]
         status, report = bulk("encrypt", "-k", self.key, *options, self.source, self.target)
-        ended.set()
         self.assertEqual((status, report["done"]), (0, 400))
         self.assertGreater(report["worker_deaths"], 0)
         bulk("decrypt", "-k", self.key, self.target, self.folder / "out")

@@ -299,7 +299,7 @@ class Gpu(unittest.TestCase):
         try:
             import jax
         except ModuleNotFoundError:
-            self.skipTest("JAX is not installed here")
+            self.skipTest("JAX is not installed here; a machine with it runs this")
         data = jax.numpy.arange(1000)
         self.assertEqual(next(iter(data.devices())).platform, "gpu")
         out, tag = torch.empty(4000, dtype=torch.uint8, device="cuda"), bytearray(16)
