@@ -885,4 +885,16 @@ class Writer:
         What was at the path stays.
         """
 
-def shape(kind: str, buf: Data, low: int, range: int) -> None: ...
+def numbers(
+    kind: int,
+    in_block: int,
+    key: Buffer,
+    take: Callable[[int], bytes],
+    buf: Data,
+    first: float,
+    second: float,
+    low: int,
+    range: int,
+    stream: Any,
+) -> None: ...
+def bits(key: Buffer, take: Callable[[int], bytes], length: int) -> bytes: ...

@@ -7,7 +7,6 @@ than bits need NumPy. How they are made of bits stands in docs/python.md, and do
 
 from __future__ import annotations
 
-import builtins
 import os
 import threading
 from typing import TYPE_CHECKING, Any
@@ -20,14 +19,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Generator"]
 
-_CTR = 7
 _STREAM_BYTES = 16 << 64
+
+# Of a kind of numbers: warpaes_number, and the bytes of them that a block of the key stream gives.
+_BITS = (0, 16)
+_UNIFORM = {"float64": (1, 16), "float32": (2, 16), "float16": (3, 16), "bfloat16": (4, 16)}
+_NORMAL = {"float64": (5, 16), "float32": (6, 16), "float16": (7, 8), "bfloat16": (8, 8)}
+_INTEGERS = (9, 8)
 
 
 class Generator:
     """Random numbers of a key, from a position on; streams of one key have nothing in common.
 
-    Every number takes as many bytes as it is long, from the next multiple of 16 on; integers take 16.
+    Every number takes as many bytes of the key stream as it is long, from the next multiple of 16 on; integers take 16,
+    and normal numbers of 16 bits take 4.
     One thread at a time takes its share; any number may ask.
     """
 
@@ -60,8 +65,21 @@ class Generator:
 
     def fill(self, buf: Data, *, stream: Any = None) -> None:
         """Fill a buffer or a tensor with bits, in host or device memory; ``stream``: of a GPU, as in AESGCM."""
-        counter = self._take(_zero(buf))
-        _native.crypt(_CTR, True, self._key, counter, buf, buf, 0, stream)
+        self._make(_BITS, buf, stream=stream)
+
+    def _make(
+        self,
+        kind: tuple[int, int],
+        buf: Any,
+        first: float = 0.0,
+        second: float = 1.0,
+        *,
+        low: int = 0,
+        many: int = 0,
+        stream: Any = None,
+    ) -> None:
+        """Fill a buffer or a tensor with numbers of a kind."""
+        _native.numbers(*kind, self._key, self._take, buf, first, second, low, many, stream)
 
     def _take(self, size: int) -> bytes:
         """Return the counter block with which the next bytes begin, and go behind them."""
@@ -76,9 +94,7 @@ class Generator:
         """Return random bytes."""
         if length < 0:
             raise ValueError(f"length must be 0 or more, not {length}")
-        context = _native.context(_CTR, True, self._key, self._take(length), None, 16)
-        out: builtins.bytes = context.update(builtins.bytes(length))
-        return out
+        return _native.bits(self._key, self._take, length)
 
     def random(self, size: int | tuple[int, ...], dtype: Any = "float64") -> NDArray[Any]:
         """Return numbers in [0, 1): multiples of 2^-53, in float32 of 2^-24, float16 of 2^-11, bfloat16 of 2^-8.
@@ -91,52 +107,43 @@ class Generator:
             TypeError: Another dtype.
             ValueError: The stream is used up.
         """
-        import numpy as np
-
-        kind = _float(dtype)
-        out = np.empty(size, kind)
-        self.fill(out.view("u2") if kind.itemsize == 2 else out)
-        _native.shape(kind.name, out.view("u2") if kind.itemsize == 2 else out, 0, 0)
-        return out
+        return self._floats(_UNIFORM, size, dtype)
 
     def uniform(
         self, low: float = 0.0, high: float = 1.0, size: int | tuple[int, ...] = 1, dtype: Any = "float64"
     ) -> NDArray[Any]:
         """Return numbers between ``low`` and ``high``: low + (high - low) · random()."""
-        out = self.random(size, dtype)
-        out *= out.dtype.type(high - low)
-        out += out.dtype.type(low)
-        return out
+        return self._floats(_UNIFORM, size, dtype, low, high - low)
 
     def normal(
         self, mean: float = 0.0, deviation: float = 1.0, size: int | tuple[int, ...] = 1, dtype: Any = "float64"
     ) -> NDArray[Any]:
-        """Return normal numbers, by Box and Muller in float64, each from 8 bytes of the keystream.
+        """Return normal numbers, by Box and Muller: in float64, or for shorter ones in float32.
 
         Args:
             mean: Their mean.
             deviation: Their standard deviation.
             size: How many, or the shape.
-            dtype: As for ``random``; what has 16 bits is rounded by way of float32.
+            dtype: As for ``random``.
 
         Raises:
             TypeError: Another dtype.
             ValueError: The stream is used up.
         """
+        return self._floats(_NORMAL, size, dtype, mean, deviation)
+
+    def _floats(
+        self, kinds: dict[str, tuple[int, int]], size: int | tuple[int, ...], dtype: Any, *values: float
+    ) -> NDArray[Any]:
         import numpy as np
 
-        kind = _float(dtype)
-        shape = (size,) if isinstance(size, int) else size
-        count = int(np.prod(shape, dtype=object))
-        pairs = np.empty((count + 1) // 2 * 2, "f8")
-        self.fill(pairs)
-        _native.shape("normal", pairs, 0, 0)
-        numbers = pairs[:count].reshape(shape)
-        if (mean, deviation) != (0.0, 1.0):
-            numbers = numbers * deviation + mean
-        if kind.itemsize == 2:
-            numbers = numbers.astype("f4")
-        return numbers.astype(kind, copy=False)
+        kind = np.dtype(dtype)
+        if kind.name not in kinds:
+            raise TypeError(f"dtype must be float64, float32, float16 or bfloat16, not {kind}")
+        out = np.empty(size, kind)
+        # A buffer of bfloat16 has no format that others know.
+        self._make(kinds[kind.name], out.view("u2") if kind.itemsize == 2 else out, *values)
+        return out
 
     def integers(
         self, low: int, high: int | None = None, size: int | tuple[int, ...] = 1, dtype: Any = "int64"
@@ -151,36 +158,6 @@ class Generator:
         limits = np.iinfo(kind)
         if not first < end or first < limits.min or end - 1 > limits.max:
             raise ValueError(f"[{first}, {end}) is empty, or not within {kind}")
-        shape = (size,) if isinstance(size, int) else size
-        count = int(np.prod(shape, dtype=object))
-        words = np.empty(2 * count, "u8")
-        self.fill(words)
-        _native.shape("integers", words, first % 2**64, (end - first) % 2**64)
-        return words[:count].astype(kind).reshape(shape)
-
-
-def _float(dtype: Any) -> Any:
-    """Return a dtype of NumPy's that numbers can be made in."""
-    import numpy as np
-
-    kind = np.dtype(dtype)
-    if kind.name not in ("float64", "float32", "float16", "bfloat16"):
-        raise TypeError(f"dtype must be float64, float32, float16 or bfloat16, not {kind}")
-    return kind
-
-
-def _zero(buf: Any) -> int:
-    """Make a buffer zeros, and return its bytes."""
-    if hasattr(buf, "zero_"):  # PyTorch, on whatever device
-        buf.zero_()
-        return int(buf.nbytes)
-    if hasattr(buf, "fill") and hasattr(buf, "nbytes"):  # NumPy and CuPy
-        buf.fill(0)
-        return int(buf.nbytes)
-    if hasattr(buf, "__cuda_array_interface__"):  # memory of the library's own
-        zeros = bytearray(len(buf))
-        _native.copy(buf, zeros)
-        return len(zeros)
-    view = memoryview(buf).cast("B")
-    view[:] = bytes(len(view))
-    return len(view)
+        numbers = np.empty(size, "u8")
+        self._make(_INTEGERS, numbers, low=first % 2**64, many=(end - first) % 2**64)
+        return numbers.astype(kind, copy=False)

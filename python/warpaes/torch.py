@@ -10,16 +10,13 @@ arguments, and each once.
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
-from . import _native
 from .aead import AESGCM
 from .ciphers import Cipher, algorithms, modes
 from .exceptions import InvalidTag
-from .random import Generator
+from .random import _NORMAL, _UNIFORM, Generator
 
 __all__ = ["ctr", "ctr_", "gcm_decrypt", "gcm_encrypt", "normal_", "random_", "uniform_"]
 
@@ -168,39 +165,23 @@ def _fake_ctr_(key: Tensor, iv: Tensor, data: Tensor) -> None:
 
 # ------------------------------------------------------------------------------------------------------ random numbers
 
-#: Of a dtype: that of words as long, the bits that are dropped, and what the rest is multiplied by.
-_UNIT = {
-    torch.float64: (torch.int64, 11, 2.0**-53),
-    torch.float32: (torch.int32, 8, 2.0**-24),
-    torch.float16: (torch.int16, 5, 2.0**-11),
-    torch.bfloat16: (torch.int16, 8, 2.0**-8),
-}
 
 
-def _check_dtype(tensor: Tensor) -> None:
-    if tensor.dtype not in _UNIT:
+def _fill(
+    kinds: dict[str, tuple[int, int]], tensor: Tensor, generator: Generator, first: float = 0.0, second: float = 1.0
+) -> Tensor:
+    """Fill a tensor where it lies, or if that is not contiguous, by way of one that is."""
+    name = str(tensor.dtype).removeprefix("torch.")
+    if name not in kinds:
         raise TypeError(f"tensor must be float64, float32, float16 or bfloat16, not {tensor.dtype}")
-
-
-def _bits(count: int, word: torch.dtype, device: torch.device, generator: Generator) -> Tensor:
-    words = torch.empty(count, dtype=word, device=device)
-    generator.fill(words)
-    return words
-
-
-def _upper(words: Tensor, dropped: int) -> Tensor:
-    """The upper bits of words, as numbers that are not negative."""
-    return (words.to(torch.int64) >> dropped) & ((1 << (8 * words.element_size() - dropped)) - 1)
-
-
-def _random_here(words: Tensor, dtype: torch.dtype) -> Tensor:
-    _native.shape(str(dtype).removeprefix("torch."), words, 0, 0)
-    return words.view(dtype)
-
-
-def _random_there(words: Tensor, dtype: torch.dtype) -> Tensor:
-    _, dropped, scale = _UNIT[dtype]
-    return _upper(words, dropped).to(torch.float64).mul_(scale).to(dtype)  # each step is exact
+    if not tensor.is_contiguous():
+        numbers = _like(tensor)
+        generator._make(kinds[name], numbers, first, second)
+        with torch.no_grad():
+            return tensor.copy_(numbers)
+    generator._make(kinds[name], tensor.detach(), first, second)
+    torch.autograd.graph.increment_version(tensor)
+    return tensor
 
 
 def random_(tensor: Tensor, generator: Generator) -> Tensor:
@@ -216,11 +197,7 @@ def random_(tensor: Tensor, generator: Generator) -> Tensor:
     Raises:
         TypeError: Another dtype.
     """
-    _check_dtype(tensor)
-    words = _bits(tensor.numel(), _UNIT[tensor.dtype][0], tensor.device, generator)
-    numbers = (_random_here if tensor.device.type == "cpu" else _random_there)(words, tensor.dtype)
-    with torch.no_grad():
-        return tensor.copy_(numbers.view(tensor.shape))
+    return _fill(_UNIFORM, tensor, generator)
 
 
 def uniform_(tensor: Tensor, generator: Generator, low: float = 0.0, high: float = 1.0) -> Tensor:
@@ -238,56 +215,11 @@ def uniform_(tensor: Tensor, generator: Generator, low: float = 0.0, high: float
     Raises:
         TypeError: Another dtype.
     """
-    random_(tensor, generator)
-    with torch.no_grad():
-        tensor.mul_(torch.tensor(high - low, dtype=tensor.dtype, device=tensor.device))
-        return tensor.add_(torch.tensor(low, dtype=tensor.dtype, device=tensor.device))
-
-
-def _series(z: Tensor, factors: list[float]) -> Tensor:
-    total = torch.full_like(z, factors[0])
-    for factor in factors[1:]:
-        total.mul_(z).add_(factor)
-    return total
-
-
-def _logarithm(x: Tensor) -> Tensor:
-    mantissa, exponent = torch.frexp(x)
-    small = mantissa < math.sqrt(0.5)
-    mantissa = torch.where(small, mantissa * 2.0, mantissa)
-    exponent = exponent - small.to(exponent.dtype)
-    s = (mantissa - 1.0) / (mantissa + 1.0)
-    z = s * s
-    series = s * z * _series(z, [1.0 / n for n in range(23, 1, -2)]) + s
-    return exponent.to(torch.float64) * math.log(2) + (series + series)
-
-
-def _normal_there(words: Tensor) -> Tensor:
-    """What python/src/random.cpp does: for each operation there one of PyTorch's, which GPUs round alike."""
-    words = words.view(-1, 2)
-    radius = (_logarithm((_upper(words[:, 0], 11) + 1).to(torch.float64) * 2.0**-53) * -2.0).sqrt()
-    within = (_upper(words[:, 1], 11) & ((1 << 51) - 1)).to(torch.float64) * 2.0**-51 - 0.5
-    x = within * (math.pi / 2)
-    z = x * x
-    sine = x * z * _series(z, [(-1) ** n / math.factorial(2 * n + 1) for n in range(7, 0, -1)]) + x
-    cosine = z * _series(z, [(-1) ** n / math.factorial(2 * n) for n in range(8, 0, -1)]) + 1.0
-    c, s = (cosine - sine) * math.sqrt(0.5), (cosine + sine) * math.sqrt(0.5)
-    quarter = _upper(words[:, 1], 62)
-    odd, turned = (quarter & 1) == 1, quarter >= 2
-    first, second = torch.where(odd, -s, c), torch.where(odd, c, s)
-    pairs = torch.stack([torch.where(turned, -first, first), torch.where(turned, -second, second)], 1)
-    return (radius.unsqueeze(1) * pairs).view(-1)
-
-
-def _normal_here(words: Tensor) -> Tensor:
-    _native.shape("normal", words, 0, 0)  # the square root of PyTorch's CPU tensors is not always the nearest number
-    return words.view(torch.float64)
+    return _fill(_UNIFORM, tensor, generator, low, high - low)
 
 
 def normal_(tensor: Tensor, generator: Generator, mean: float = 0.0, deviation: float = 1.0) -> Tensor:
     """Fill a tensor with normal numbers, the same as ``generator.normal`` gives, on whatever device it lies.
-
-    They are computed in float64; on a GPU in some twenty tensors of the same number of elements.
 
     Args:
         tensor: float64, float32, float16 or bfloat16.
@@ -301,12 +233,4 @@ def normal_(tensor: Tensor, generator: Generator, mean: float = 0.0, deviation: 
     Raises:
         TypeError: Another dtype.
     """
-    _check_dtype(tensor)
-    words = _bits((tensor.numel() + 1) // 2 * 2, torch.int64, tensor.device, generator)
-    numbers = (_normal_here if tensor.device.type == "cpu" else _normal_there)(words)[: tensor.numel()]
-    if (mean, deviation) != (0.0, 1.0):
-        numbers = numbers * deviation + mean
-    if tensor.element_size() == 2:
-        numbers = numbers.to(torch.float32)
-    with torch.no_grad():
-        return tensor.copy_(numbers.to(tensor.dtype).view(tensor.shape))
+    return _fill(_NORMAL, tensor, generator, mean, deviation)

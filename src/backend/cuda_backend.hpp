@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "aes/numbers.hpp"
 #include "backend/backend.hpp"
 
 namespace warpaes {
@@ -28,6 +29,17 @@ struct MemoryStretch {
     [[nodiscard]] bool holds(const void* pointer) const noexcept {
         return reinterpret_cast<std::uintptr_t>(pointer) - first < bytes;
     }
+};
+
+/// Random numbers (include/warpaes/numbers.h) of the key stream that begins with `counter`: whole ones, of any
+/// alignment.
+struct NumbersRun {
+    const ExpandedKey* key;
+    Block counter;
+    Number kind;
+    NumberRange range;
+    std::uint8_t* output;
+    std::uint64_t bytes;
 };
 
 class CudaBackend : public Backend {
@@ -54,6 +66,9 @@ public:
     /// twice at the same time. Outputs that are not authentic are wiped, and `statuses` told. Thread-safe. Throws
     /// Error{DEVICE, DEVICE_MEMORY}.
     virtual void enqueue(std::span<const MessageGroup> groups, int device, void* stream) = 0;
+    /// Enqueues the making of numbers in memory of `device`. The key is copied before this returns. `stream` may be in
+    /// capture. Thread-safe. Throws Error{DEVICE}.
+    virtual void enqueue(const NumbersRun& numbers, int device, void* stream) = 0;
     /// Waits for everything enqueued on `stream`.
     virtual void synchronize(int device, void* stream) = 0;
     /// `bytes` bytes between any two memories, complete on return after what `stream` held before.

@@ -1,7 +1,7 @@
 #include "message/message.hpp"
 
-#include "capi/guard.hpp"
 #include "capi/handles.hpp"
+#include "capi/result.hpp"
 #include "message/checks.hpp"
 #include "message/composed.hpp"
 #include "message/short.hpp"
@@ -91,19 +91,6 @@ ComposedRequest to_composed_request(const warpaes_message& m, warpaes_part& aad)
             .tag_length = m.tag_len};
 }
 
-void fill(warpaes_result& to, warpaes_status status, const MessageResult& result) {
-    to.status = status;
-    to.output_len = status == WARPAES_OK || status == WARPAES_ERROR_BUFFER_TOO_SMALL ? result.output_length : 0;
-    to.notes = result.notes;
-    to.device = result.device;
-    to.backend = result.backend.empty() ? "" : result.backend.data();
-    if (status == WARPAES_OK) {
-        to.error[0] = '\0';
-    } else {
-        write_error(status, to.error);
-    }
-}
-
 /// crypt() itself cleans the stack, of a short message no more than that has used.
 template <typename Crypt>
 warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpaes_result* result, const Crypt& crypt) {
@@ -117,14 +104,7 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
         }
         crypt(own ? *own : *message, made);
     });
-    if (result == nullptr) return status;
-    if (result->struct_size == sizeof(warpaes_result)) {
-        fill(*result, status, made);
-    } else {
-        warpaes_result copy{};
-        fill(copy, status, made);
-        write_result(copy, result);
-    }
+    tell(result, status, made);
     return status;
 }
 

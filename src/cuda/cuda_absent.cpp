@@ -17,6 +17,7 @@ public:
     MemoryStretch stretch(const void*, bool) noexcept override { return {-1, 0, UINTPTR_MAX}; }
     void enqueue(const MessageGroup&, int, void*) override { refuse(); }
     void enqueue(std::span<const MessageGroup>, int, void*) override { refuse(); }
+    void enqueue(const NumbersRun&, int, void*) override { refuse(); }
     void synchronize(int, void*) override { refuse(); }
     void copy(void*, const void*, std::size_t, int, void*) override { refuse(); }
     void copy_rows(void*, std::size_t, const void*, std::size_t, std::size_t, std::size_t, int, void*) override {

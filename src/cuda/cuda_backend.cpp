@@ -81,6 +81,11 @@ public:
         its.on_streams.enqueue(device, limits(device), its.queues, groups, static_cast<cudaStream_t>(stream));
     }
 
+    void enqueue(const NumbersRun& numbers, int device, void* stream) override {
+        const CurrentDevice current(device);
+        cuda::enqueue(numbers, limits(device), static_cast<cudaStream_t>(stream));
+    }
+
     void synchronize(int device, void* stream) override {
         const CurrentDevice current(device);
         check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for the device");

@@ -30,6 +30,7 @@ set(WARPAES_CUDA_SOURCES
     kernels/ghash.cu
     kernels/ghash_keys.cu
     kernels/ghash_mma.cu
+    kernels/numbers.cu
     kernels/segments.cu
     kernels/serial.cu
     kernels/statuses.cu

@@ -16,6 +16,8 @@ inline constexpr int ctr_width = 4;
 /// The same of GCM's key stream (see gcm_ctr.cuh). H200, 2026-11, AES-128, GB/s: one segment of 1 GiB, width 2: 903,
 /// 4: 911; 1,024 of 1 MiB, 875 and 883; 65,536 of 16 KiB, 764 and 808.
 inline constexpr int gcm_ctr_width = 4;
+/// And of the kernel that makes numbers.
+inline constexpr int numbers_width = 4;
 
 /// What a kernel launch needs to know about a device.
 struct DeviceLimits {

@@ -70,4 +70,19 @@ void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream) {
     start(blocks_kernel_for(run.mode, run.direction, rounds, shape.tables));
 }
 
+void enqueue(const NumbersRun& run, const DeviceLimits& device, cudaStream_t stream) {
+    if (run.bytes == 0) return;
+    const std::uint64_t per_warp = std::uint64_t{numbers_width} * 32 * numbers_block_bytes(run.kind);
+    const LaunchShape shape = launch_shape(device, (run.bytes + per_warp - 1) / per_warp, numbers_threads);
+    Secret<NumbersParams> p;
+    p->output = run.output;
+    p->length = run.bytes;
+    std::memcpy(&p->counter, run.counter.data(), block_bytes);
+    p->range = run.range;
+    p->kind = run.kind;
+    p->alignment = alignment_of(reinterpret_cast<std::uintptr_t>(run.output));
+    copy_round_keys(p->round_keys, *run.key, Mode::ctr, Direction::encrypt);
+    launch(numbers_kernel_for(run.key->rounds(), shape.tables), shape, stream, *p);
+}
+
 }  // namespace warpaes::cuda

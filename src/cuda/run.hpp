@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "backend/cuda_backend.hpp"
 #include "backend/stretch.hpp"
 #include "cuda/kernels/gcm_sum.hpp"
 #include "cuda/launch_table.hpp"
@@ -20,6 +21,8 @@ bool has_code_for(int major, int minor);
 void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream);
 /// The same for a run of XTS.
 void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream);
+/// The same for random numbers, whose output is memory of the current device.
+void enqueue(const NumbersRun& run, const DeviceLimits& device, cudaStream_t stream);
 /// Device memory that nobody else uses until the stream is through.
 struct GcmScratch {
     DeviceBuffer& buffer;

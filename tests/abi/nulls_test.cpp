@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <warpaes/drbg.h>
 #include <warpaes/files.h>
+#include <warpaes/numbers.h>
 #include <warpaes/planning.h>
 
 #include <cstring>
@@ -298,6 +299,22 @@ TEST_F(Nulls, OfRandomNumbers) {
     REFUSED("drbg", warpaes_drbg_generate(nullptr, bytes_, 1, nullptr, 0, 0));
     REFUSED("output", warpaes_drbg_generate(drbg_, nullptr, 1, nullptr, 0, 0));
     REFUSED("additional", warpaes_drbg_generate(drbg_, bytes_, 1, nullptr, 1, 0));
+
+    warpaes_numbers numbers = WARPAES_NUMBERS_INIT;
+    numbers.key = key_.get();
+    numbers.counter = bytes_;
+    numbers.output_len = 1;
+    REFUSED("output", warpaes_numbers_fill(engine_.get(), &numbers, nullptr));
+    REFUSED("output", warpaes_numbers_fill_async(engine_.get(), &numbers, nullptr, nullptr));
+    numbers.output = bytes_;
+    REFUSED("engine", warpaes_numbers_fill(nullptr, &numbers, nullptr));
+    REFUSED("engine", warpaes_numbers_fill_async(nullptr, &numbers, nullptr, nullptr));
+    REFUSED("numbers", warpaes_numbers_fill(engine_.get(), nullptr, nullptr));
+    REFUSED("numbers", warpaes_numbers_fill_async(engine_.get(), nullptr, nullptr, nullptr));
+    numbers.counter = nullptr;
+    REFUSED("counter", warpaes_numbers_fill(engine_.get(), &numbers, nullptr));
+    numbers.key = nullptr;
+    REFUSED("key", warpaes_numbers_fill(engine_.get(), &numbers, nullptr));
     warpaes_drbg_destroy(nullptr);
 }
 

@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "support.hpp"
+#include "warpaes/numbers.h"
 
 namespace abi_tests {
 namespace {
@@ -23,7 +24,7 @@ static_assert(sizeof(warpaes_engine_options) >= 40 && sizeof(warpaes_backend_inf
               sizeof(warpaes_work) >= 48 && sizeof(warpaes_plan) >= 304 && sizeof(warpaes_prediction) >= 32 &&
               sizeof(warpaes_calibration) >= 24 && sizeof(warpaes_calibration_result) >= 32 &&
               sizeof(warpaes_key_info) >= 32 && sizeof(warpaes_file_job) >= 176 && sizeof(warpaes_file_result) >= 304 &&
-              sizeof(warpaes_file_info) >= 64 && sizeof(warpaes_source) >= 56 && sizeof(warpaes_sink) >= 32);
+              sizeof(warpaes_file_info) >= 64 && sizeof(warpaes_source) >= 56 && sizeof(warpaes_sink) >= 32 && sizeof(warpaes_numbers) >= 72);
 static_assert(offsetof(warpaes_file_job, keyset) == 152 && offsetof(warpaes_file_result, error) == 48 &&
               offsetof(warpaes_calibration_result, median_error) == 16);
 
@@ -337,6 +338,18 @@ TEST_F(Structs, OfFilesAndStreams) {
     std::filesystem::remove_all(folder);
 }
 
+TEST_F(Structs, Numbers) {
+    const Key key = make_key(Bytes(16, 1));
+    std::uint8_t counter[16] = {}, output[16] = {};
+    warpaes_numbers numbers = WARPAES_NUMBERS_INIT;
+    numbers.key = key.get();
+    numbers.counter = counter;
+    numbers.output = output;
+    numbers.output_len = sizeof output;
+    check<warpaes_numbers>("WARPAES_NUMBERS_INIT", 72, numbers,
+                           [&](auto* n) { return warpaes_numbers_fill(engine_.get(), n, nullptr); });
+}
+
 /// Zeros and the size.
 template <typename Struct>
 Struct zeroed() {
@@ -372,6 +385,10 @@ TEST_F(Structs, ZerosAreWhatTheMacrosSet) {
     work.direction = {};
     work.messages = work.keys = 0;  // which mean 1
     EXPECT_TRUE(is_the_same_as_zeros(work));
+    warpaes_numbers numbers = WARPAES_NUMBERS_INIT;
+    EXPECT_EQ(numbers.second, 1.0);
+    numbers.second = 0;
+    EXPECT_TRUE(is_the_same_as_zeros(numbers));
 
     EXPECT_TRUE(is_the_same_as_zeros<warpaes_message>(WARPAES_MESSAGE_INIT));
     EXPECT_TRUE(is_the_same_as_zeros<warpaes_context_options>(WARPAES_CONTEXT_OPTIONS_INIT));

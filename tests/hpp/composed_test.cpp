@@ -1,8 +1,11 @@
 // The C++ header: modes made of others, and the generator of random bits.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
 #include <vector>
 #include <warpaes/drbg.hpp>
+#include <warpaes/numbers.hpp>
 
 #include "composed_oracle.hpp"
 
@@ -64,6 +67,37 @@ TEST(HppDrbg, GivesWhatItIsSeededFor) {
     seeded_by_the_kernel.generate(first);
     EXPECT_NE(first, second);
     EXPECT_THROW(warpaes::Drbg(engine, {.key_bits = 64}), warpaes::Error);
+}
+
+TEST(HppNumbers, AreThoseOfTheKey) {
+    const warpaes::Engine engine;
+    const warpaes::Key key(Bytes(16, 1));
+    const std::array<std::uint8_t, 16> counter{7};
+    const warpaes::Numbers numbers(engine, key, counter);
+    Bytes bits(64);
+    numbers.bits(bits);
+    std::vector<double> doubles(8), normal(8);
+    std::vector<float> floats(16), floats_too(16);
+    std::vector<std::uint64_t> integers(4);
+    numbers.uniform<double>(doubles);
+    numbers.uniform<float>(floats, -2, 2);
+    numbers.normal<double>(normal, 5, 0);
+    numbers.normal<float>(floats_too);
+    numbers.integers(integers, 10, 1);
+    for (std::size_t i = 0; i < doubles.size(); ++i) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, bits.data() + 8 * i, 8);
+        EXPECT_EQ(doubles[i], static_cast<double>(word >> 11) * 0x1p-53);
+    }
+    for (std::size_t i = 0; i < floats.size(); ++i) {
+        std::uint32_t word = 0;
+        std::memcpy(&word, bits.data() + 4 * i, 4);
+        EXPECT_EQ(floats[i], static_cast<float>(word >> 8) * 0x1p-22F - 2.0F);
+    }
+    EXPECT_EQ(normal, std::vector<double>(8, 5.0));
+    EXPECT_NE(floats_too[0], floats_too[1]);
+    EXPECT_EQ(integers, std::vector<std::uint64_t>(4, 10));
+    EXPECT_THROW(numbers.fill(WARPAES_UNIFORM_FLOAT32, floats.data(), 3, 0, 1), warpaes::Error);
 }
 
 }  // namespace

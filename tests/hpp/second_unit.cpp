@@ -1,6 +1,7 @@
 // The headers in a second translation unit: what they define must be inline.
 #include <warpaes/drbg.hpp>
 #include <warpaes/gcm.hpp>
+#include <warpaes/numbers.hpp>
 #include <warpaes/streams.hpp>
 #include <warpaes/warpaes.hpp>
 

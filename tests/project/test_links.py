@@ -86,7 +86,7 @@ class Site(unittest.TestCase):
             for symbol in declared:
                 self.assertIn(f"### `{symbol}` {{ #{symbol} }}", pages[name])
         self.assertGreater(functions, 100)
-        for name in ("warpaes.hpp", "batch.hpp", "streams.hpp", "gcm.hpp", "drbg.hpp"):
+        for name in ("warpaes.hpp", "batch.hpp", "streams.hpp", "gcm.hpp", "drbg.hpp", "numbers.hpp"):
             for symbol in re.findall(r"^(?:class|struct) (\w+)[^;]*\{", (INCLUDE / name).read_text(), re.MULTILINE):
                 if symbol not in ("Calls", "Free", "Caller"):  # of namespace detail
                     self.assertIn(f"### `{symbol}`", pages[name])

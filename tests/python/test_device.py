@@ -11,7 +11,7 @@ from typing import Any
 import fake_torch
 import warpaes
 from support import run_python
-from warpaes import Memory, exceptions
+from warpaes import Memory, exceptions, random
 from warpaes.aead import AESCCM, AESGCM, AESGCMSIV, AESSIV
 from warpaes.ciphers import Cipher, algorithms, modes
 
@@ -187,6 +187,15 @@ class Random(unittest.TestCase):
         memory = Memory(1000, "device")
         warpaes.Generator(KEY, stream=3).fill(memory)
         self.assertEqual(bytes_of(memory, 0, 1000), warpaes.Generator(KEY, stream=3).bytes(1000))
+
+    def test_the_same_numbers_there(self) -> None:
+        values = {"first": -0.5, "second": 3.0}
+        wanted = [(kind, values) for kinds in (random._UNIFORM, random._NORMAL) for kind in kinds.values()]
+        for kind, its in [*wanted, (random._INTEGERS, {"low": 7, "many": 100})]:
+            memory, here = Memory(1000, "device"), bytearray(1000)
+            warpaes.Generator(KEY)._make(kind, memory, **its)  # type: ignore[arg-type]
+            warpaes.Generator(KEY)._make(kind, here, **its)  # type: ignore[arg-type]
+            self.assertEqual(bytes_of(memory, 0, 1000), bytes(here), kind)
 
 
 class Torch(unittest.TestCase):

@@ -87,7 +87,30 @@ void World::drbg(bool derives, bool briefly) {
     warpaes_drbg_destroy(generator);
 }
 
+void World::numbers(warpaes_number kind, std::size_t bytes) {
+    warpaes_key* k = nullptr;
+    expect(warpaes_key_create(keys_, 32, &k), "key_create");
+    warpaes_numbers n = WARPAES_NUMBERS_INIT;
+    n.kind = kind;
+    n.key = k;
+    n.counter = iv_;
+    n.output = out_;
+    n.output_len = bytes;
+    expect(warpaes_numbers_fill(engine_, &n, nullptr), "numbers_fill");
+    warpaes_key_destroy(k);
+}
+
 namespace {
+
+/// What numbers are made of.
+void look_for_stream(Bytes key, Bytes counter) {
+    const bool looked = apart([&] {
+        const std::vector<std::uint8_t> zeros(48);
+        const auto stream = *oracle::evp("CTR", true, {key.begin(), key.end()}, {counter.begin(), counter.end()}, zeros);
+        for (std::size_t at = 0; at < stream.size(); at += 16) look_for_bytes({stream.data() + at, 16}, "key stream");
+    });
+    if (!looked) std::abort();
+}
 
 /// GCM-SIV's keys of a message.
 void look_for_derived_keys(Bytes key, Bytes nonce) {
@@ -127,6 +150,14 @@ void World::composed_into(std::vector<Operation>& all) {
     all.push_back({"CTR_DRBG, derived", [this] { drbg(true, false); }, {}});
     all.push_back({"CTR_DRBG, state", [this] { drbg(false, true); }, [this] { look_for_drbg(); }});
     all.push_back({"CTR_DRBG", [this] { drbg(false, false); }, {}});
+    for (const warpaes_number kind : {WARPAES_BITS, WARPAES_UNIFORM_FLOAT32, WARPAES_NORMAL_FLOAT64}) {
+        for (const std::size_t bytes : {48, 400000}) {
+            std::function<void()> look;
+            if (kind != WARPAES_BITS) look = [this] { look_for_stream({keys_, 32}, {iv_, 16}); };
+            all.push_back({text("numbers: kind %d%.0d, %zu bytes%s", kind, 0, bytes, ""),
+                           [=, this] { numbers(kind, bytes); }, look});
+        }
+    }
 }
 
 }  // namespace secrets

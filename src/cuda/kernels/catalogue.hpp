@@ -37,6 +37,8 @@ auto with_rounds_and_tables(int rounds, int tables, bool property, F f) {
 Kernel<Params> blocks_kernel_for(Mode mode, Direction direction, int rounds, int tables);
 /// `aligned`: both buffers on 16 bytes.
 Kernel<Params> ctr_kernel_for(int rounds, int tables, bool aligned);
+/// CTR's key stream, as numbers.
+Kernel<NumbersParams> numbers_kernel_for(int rounds, int tables);
 /// CFB8 and CFB1 decryption.
 Kernel<Params> segments_kernel_for(Mode mode, int rounds, int tables);
 /// CBC, CFB128, CFB8, CFB1 encryption and OFB.

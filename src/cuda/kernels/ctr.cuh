@@ -70,28 +70,25 @@ __device__ __forceinline__ uint4 counter_prefix(uint4 initial, std::uint64_t ste
                       byte_swap(static_cast<std::uint32_t>(c.low)));
 }
 
-/// A unit of work of a warp is `Width` groups of 32 blocks under one value of g; 8 / Width units make 256 blocks.
+/// Calls `unit(index, a, b)` for every unit of work of the warp: `Width` groups of 32 blocks under one value of g, of
+/// which group i's block of this lane is number `index + 32 i` of the message, from 0 on, and its state after two
+/// rounds a[i] ^ b. Before the first block `index` is no valid one, but beyond all others. 8 / Width units make 256
+/// blocks.
 /// Thread blocks own contiguous ranges of units, and their warps, a multiple of 8 / Width many, take the units in turn:
-/// so the bits of j that the unit decides are the same for a warp throughout, and A(j) stays. `Aligned`: both pointers
-/// are multiples of 16, the usual case, for which the compiler leaves all other access out.
-template <int Rounds, int Tables, int Width, bool Aligned>
-__global__ void __launch_bounds__(1024, 1) ctr_kernel(const __grid_constant__ Params p) {
-    const std::uint32_t alignment = Aligned ? 16 : p.alignment;
+/// so the bits of j that the unit decides are the same for a warp throughout, and A(j) stays.
+template <int Width, int Tables, typename Unit>
+__device__ __forceinline__ void walk_counters(const SharedTables<Tables>& tables, uint4 counter, std::uint64_t blocks,
+                                              const std::uint32_t* keys, const Unit& unit_of) {
     static_assert(8 % Width == 0);
     constexpr unsigned unit_blocks = Width * warp_lanes;
     constexpr unsigned units_per_g = 256 / unit_blocks;
-    const SharedTables<Tables> tables;
-    tables.fill(te0_constant);
-
     const unsigned lane = lane_id();
-    const std::uint64_t whole = p.length / block_bytes;
-    const auto rest = static_cast<unsigned>(p.length % block_bytes);
 
     // Positions count from the counter that has zeros where the initial one has its last 16 bits; the message starts
     // `skew` positions on.
-    const std::uint32_t skew = byte_swap(p.chain.w) & 0xffffu;
+    const std::uint32_t skew = byte_swap(counter.w) & 0xffffu;
     const std::uint64_t first_unit = skew / unit_blocks;
-    const std::uint64_t end_unit = (skew + whole + (rest != 0) + unit_blocks - 1) / unit_blocks;
+    const std::uint64_t end_unit = (skew + blocks + unit_blocks - 1) / unit_blocks;
     const std::uint64_t units = end_unit - first_unit;
     const std::uint64_t stop = first_unit + units * (blockIdx.x + 1) / gridDim.x;
     const unsigned warps = blockDim.x / warp_lanes;
@@ -104,13 +101,26 @@ __global__ void __launch_bounds__(1024, 1) ctr_kernel(const __grid_constant__ Pa
         const std::uint64_t position = unit * unit_blocks;
         if ((position >> 16) != prefix_of) {
             prefix_of = position >> 16;
-            prefix.set(tables, counter_prefix(p.chain, prefix_of), p.round_keys);
+            prefix.set(tables, counter_prefix(counter, prefix_of), keys);
             const std::uint32_t j = static_cast<std::uint32_t>(unit % units_per_g) * unit_blocks + lane;
 #pragma unroll
-            for (int i = 0; i < Width; ++i) a[i] = prefix.a(tables, j + i * warp_lanes, p.round_keys);
+            for (int i = 0; i < Width; ++i) a[i] = prefix.a(tables, j + i * warp_lanes, keys);
         }
-        const uint4 b = prefix.b(tables, static_cast<std::uint32_t>(position >> 8) & 0xff, p.round_keys);
-        const std::uint64_t index = position + lane - skew;  // wraps below the first block, and is then no valid index
+        unit_of(position + lane - skew, a, prefix.b(tables, static_cast<std::uint32_t>(position >> 8) & 0xff, keys));
+    }
+}
+
+/// `Aligned`: both pointers are multiples of 16, the usual case, for which the compiler leaves all other access out.
+template <int Rounds, int Tables, int Width, bool Aligned>
+__global__ void __launch_bounds__(1024, 1) ctr_kernel(const __grid_constant__ Params p) {
+    const std::uint32_t alignment = Aligned ? 16 : p.alignment;
+    const SharedTables<Tables> tables;
+    tables.fill(te0_constant);
+
+    const std::uint64_t whole = p.length / block_bytes;
+    const auto rest = static_cast<unsigned>(p.length % block_bytes);
+    walk_counters<Width>(tables, p.chain, whole + (rest != 0), p.round_keys,
+                         [&](std::uint64_t index, const uint4(&a)[Width], uint4 b) {
         const std::uint8_t* in = p.input + index * block_bytes;
         std::uint8_t* out = p.output + index * block_bytes;
 #pragma unroll
@@ -125,7 +135,7 @@ __global__ void __launch_bounds__(1024, 1) ctr_kernel(const __grid_constant__ Pa
                                   rest);
             }
         }
-    }
+    });
 }
 
 }  // namespace warpaes::cuda

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "aes/numbers.hpp"
 #include "aes/xts.hpp"
 #include "cuda/kernels/simt.cuh"
 
@@ -22,6 +23,19 @@ struct Params {
     /// Chaining decryption in place: the ciphertext block before each warp's stretch, saved beforehand. Else null.
     const uint4* boundaries;
     std::uint32_t alignment;  ///< 16, 4 or 1: what both pointers are multiples of
+    std::uint32_t round_keys[60];
+};
+
+/// Of a thread block of the kernel that makes numbers.
+inline constexpr int numbers_threads = 512;
+
+struct NumbersParams {
+    std::uint8_t* output;
+    std::uint64_t length;  ///< bytes
+    uint4 counter;         ///< a block in memory order
+    NumberRange range;
+    Number kind;
+    std::uint32_t alignment;  ///< 16, 4 or 1: what the output is a multiple of
     std::uint32_t round_keys[60];
 };
 

@@ -1,0 +1,67 @@
+// warpaes: random numbers of a key. C++20 over warpaes/numbers.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <warpaes/numbers.h>
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <span>
+#include <warpaes/warpaes.hpp>
+
+namespace warpaes {
+inline namespace cpp {
+
+/// AES-CTR's key stream under `key`, from the counter block `counter` on, as numbers in host or device memory.
+/// Thread-safe; each number is the same on every machine.
+class Numbers {
+public:
+    /// The engine and the key outlive it.
+    Numbers(const Engine& engine, const Key& key, std::span<const std::uint8_t, 16> counter)
+        : engine_(engine.get()), key_(key.get()) {
+        std::copy(counter.begin(), counter.end(), counter_.begin());
+    }
+
+    void bits(Bytes output) const { fill(WARPAES_BITS, output.data(), output.size(), 0, 1); }
+    /// low + (high - low) * u, with u in [0, 1).
+    template <std::floating_point T>
+    void uniform(std::span<T> output, T low = 0, T high = 1) const {
+        fill(sizeof(T) == 8 ? WARPAES_UNIFORM_FLOAT64 : WARPAES_UNIFORM_FLOAT32, output.data(), output.size_bytes(), low,
+             static_cast<double>(high) - static_cast<double>(low));
+    }
+    template <std::floating_point T>
+    void normal(std::span<T> output, T mean = 0, T deviation = 1) const {
+        fill(sizeof(T) == 8 ? WARPAES_NORMAL_FLOAT64 : WARPAES_NORMAL_FLOAT32, output.data(), output.size_bytes(), mean,
+             deviation);
+    }
+    /// low + floor(x * range / 2^128); a range of 0 is 2^64.
+    void integers(std::span<std::uint64_t> output, std::uint64_t low, std::uint64_t range) const {
+        fill(WARPAES_INTEGER_UINT64, output.data(), output.size_bytes(), 0, 1, low, range);
+    }
+    /// Any kind, of which warpaes/numbers.h says what the values mean.
+    void fill(warpaes_number kind, void* output, std::size_t bytes, double first, double second, std::uint64_t low = 0,
+              std::uint64_t range = 0) const {
+        warpaes_numbers raw = WARPAES_NUMBERS_INIT;
+        raw.kind = kind;
+        raw.key = key_;
+        raw.counter = counter_.data();
+        raw.output = output;
+        raw.output_len = bytes;
+        raw.first = first;
+        raw.second = second;
+        raw.low = low;
+        raw.range = range;
+        warpaes_result result = WARPAES_RESULT_INIT;
+        check(warpaes_numbers_fill(engine_, &raw, &result), result.error);
+    }
+
+private:
+    warpaes_engine* engine_;
+    const warpaes_key* key_;
+    std::array<std::uint8_t, 16> counter_{};
+};
+
+}  // namespace cpp
+}  // namespace warpaes

@@ -1,0 +1,31 @@
+// What became of a call, to a caller who wants to know.
+#pragma once
+
+#include "capi/guard.hpp"
+#include "message/message.hpp"
+
+namespace warpaes::capi {
+
+inline void fill(warpaes_result& to, warpaes_status status, const MessageResult& result) {
+    to.status = status;
+    to.output_len = status == WARPAES_OK || status == WARPAES_ERROR_BUFFER_TOO_SMALL ? result.output_length : 0;
+    to.notes = result.notes;
+    to.device = result.device;
+    to.backend = result.backend.empty() ? "" : result.backend.data();
+    if (status == WARPAES_OK) {
+        to.error[0] = '\0';
+    } else {
+        write_error(status, to.error);
+    }
+}
+
+/// Of a call that `status` has come of, on the same thread. `to` may be null, or of another version's size.
+inline void tell(warpaes_result* to, warpaes_status status, const MessageResult& result) {
+    if (to == nullptr) return;
+    if (to->struct_size == sizeof(warpaes_result)) return fill(*to, status, result);
+    warpaes_result copy{};
+    fill(copy, status, result);
+    write_result(copy, to);
+}
+
+}  // namespace warpaes::capi

@@ -1,0 +1,136 @@
+#include "message/numbers.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include "aes/counter.hpp"
+#include "base/clean_stack.hpp"
+#include "base/error.hpp"
+
+namespace warpaes {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "words are those of the key stream, little-endian");
+
+/// Of the key stream: what stays in a processor's first caches with what is made of it.
+constexpr std::size_t piece_bytes = 16 << 10;
+
+/// `bytes` bytes of numbers from the beginning of `stream` on, whose last block may be needed in part.
+template <Number Kind>
+void make(const std::uint8_t* stream, const NumberRange& range, std::uint8_t* to, std::size_t bytes) {
+    constexpr std::size_t each = numbers_block_bytes(Kind);
+    NumberBlock block;
+    for (; bytes >= each; bytes -= each, stream += block_bytes, to += each) {
+        std::memcpy(&block, stream, block_bytes);
+        block = numbers_of<Kind>(block, range);
+        std::memcpy(to, &block, each);
+    }
+    if (bytes == 0) return;
+    std::memcpy(&block, stream, block_bytes);
+    block = numbers_of<Kind>(block, range);
+    std::memcpy(to, &block, bytes);
+}
+
+/// Bytes [begin, end) of the output, where `begin` is a block's, on a CPU's lane.
+void make_part(Lane& lane, const NumbersRun& run, SecretBuffer& stream, std::uint64_t begin, std::uint64_t end) {
+    const std::uint64_t each = numbers_block_bytes(run.kind), at_once = stream.size() / block_bytes * each;
+    for (; begin < end; begin += at_once) {
+        const std::uint64_t bytes = std::min(end - begin, at_once);
+        const std::uint64_t stream_bytes = (bytes + each - 1) / each * block_bytes;
+        const Secret<Block> counter(add(run.counter, begin / each));
+        std::memset(stream.data(), 0, static_cast<std::size_t>(stream_bytes));
+        lane.run(stretch_of(Mode::ctr, Direction::encrypt, *run.key, *counter, stream.data(), stream.data(),
+                            stream_bytes));
+        with_number(run.kind, [&]<Number Kind>() {
+            make<Kind>(stream.data(), run.range, run.output + begin, static_cast<std::size_t>(bytes));
+        });
+    }
+}
+
+/// Workers take pieces of the output until there are no more.
+Outcome fill_on_cpu(Engine& engine, const NumbersRun& run) {
+    const std::uint64_t each = numbers_block_bytes(run.kind), blocks = (run.bytes + each - 1) / each;
+    const Plan plan = engine.plan_on_cpu({.mode = Mode::ctr,
+                                          .direction = Direction::encrypt,
+                                          .key_bits = run.key->bits(),
+                                          .bytes = blocks * block_bytes},
+                                         "random numbers in host memory");
+    constexpr std::uint64_t part_pieces = 16;
+    const std::uint64_t part = part_pieces * piece_bytes / block_bytes * each;
+    const std::uint64_t parts = (run.bytes + part - 1) / part;
+    const auto workers = static_cast<unsigned>(std::min<std::uint64_t>(plan.lanes, parts));
+    std::atomic<std::uint64_t> next{0};
+    std::vector<std::exception_ptr> errors(workers);
+    engine.pool().share(workers, [&](unsigned worker) {
+        try {
+            clean_stack([&] {
+                const LaneLease lane = engine.lease(plan, worker, 0);
+                SecretBuffer stream(static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, blocks * block_bytes)));
+                for (std::uint64_t i = next++; i < parts; i = next++) {
+                    make_part(*lane, run, stream, i * part, std::min(run.bytes, (i + 1) * part));
+                }
+            });
+        } catch (...) {
+            errors[worker] = std::current_exception();
+        }
+    });
+    for (const std::exception_ptr& error : errors) {
+        if (error) std::rethrow_exception(error);
+    }
+    return {plan.backend->name(), -1};
+}
+
+/// In host memory, where a GPU was asked for by its name.
+Outcome fill_by_gpu(Engine& engine, const NumbersRun& run) {
+    constexpr std::uint64_t most_blocks = 4 << 20;
+    const Plan plan = engine.plan(Mode::ctr, Direction::encrypt, run.bytes);
+    CudaBackend& cuda = cuda_backend();
+    const int device = plan.devices.front();
+    const std::uint64_t each = numbers_block_bytes(run.kind);
+    const auto at_once = static_cast<std::size_t>(std::min(run.bytes, most_blocks * each));
+    const auto release = [&](void* memory) {
+        clear_after_failure(memory, at_once, device);
+        cuda.device_free(memory);
+    };
+    const std::unique_ptr<void, decltype(release)> memory(cuda.device_alloc(device, at_once), release);
+    for (std::uint64_t begin = 0; begin < run.bytes; begin += at_once) {
+        NumbersRun piece = run;
+        piece.counter = add(run.counter, begin / each);
+        piece.output = static_cast<std::uint8_t*>(memory.get());
+        piece.bytes = std::min<std::uint64_t>(run.bytes - begin, at_once);
+        cuda.enqueue(piece, device, nullptr);
+        cuda.copy(run.output + begin, memory.get(), static_cast<std::size_t>(piece.bytes), device, nullptr);
+    }
+    return {cuda.name(), device};
+}
+
+Outcome fill_where_it_lies(Engine& engine, const NumbersRun& run, std::optional<CallerStream> stream) {
+    CudaBackend& cuda = cuda_backend();
+    const MemoryPlace place = cuda.place(run.output);
+    if (place.kind != Memory::device) {
+        if (stream) throw Error(WARPAES_ERROR_ARGUMENT, "output: an asynchronous call takes memory of a device");
+        return engine.forced() == &cuda ? fill_by_gpu(engine, run) : fill_on_cpu(engine, run);
+    }
+    (void)engine.plan(Mode::ctr, Direction::encrypt, 0, Memory::device);  // refuses a forced CPU backend
+    void* const on = stream ? stream->stream : nullptr;
+    cuda.enqueue(run, place.device, on);
+    if (!stream) cuda.synchronize(place.device, nullptr);
+    return {cuda.name(), place.device};
+}
+
+}  // namespace
+
+void fill_numbers(Engine& engine, const NumbersRun& run, MessageResult& result, std::optional<CallerStream> stream) {
+    const std::uint64_t each = numbers_block_bytes(run.kind);
+    const bool wrapped = wraps(run.counter, (run.bytes + each - 1) / each);
+    if (run.bytes != 0) result.add(fill_where_it_lies(engine, run, stream));
+    result.output_length = run.bytes;
+    if (wrapped) result.notes |= std::uint32_t{WARPAES_NOTE_COUNTER_WRAPPED};
+}
+
+}  // namespace warpaes
