@@ -31,16 +31,16 @@ extern "C" {
  * Integers: `low` + floor(x * `range` / 2^128) modulo 2^64, x being the whole block.
  */
 typedef enum warpaes_number {
-    WARPAES_BITS = 0,              /**< the key stream; 16 bytes a block */
-    WARPAES_UNIFORM_FLOAT64 = 1,   /**< 2 numbers, 16 bytes a block */
-    WARPAES_UNIFORM_FLOAT32 = 2,   /**< 4 numbers, 16 bytes a block */
-    WARPAES_UNIFORM_FLOAT16 = 3,   /**< 8 numbers, 16 bytes a block: binary16 */
-    WARPAES_UNIFORM_BFLOAT16 = 4,  /**< 8 numbers, 16 bytes a block: the upper half of a float */
-    WARPAES_NORMAL_FLOAT64 = 5,    /**< 2 numbers, 16 bytes a block */
-    WARPAES_NORMAL_FLOAT32 = 6,    /**< 4 numbers, 16 bytes a block */
-    WARPAES_NORMAL_FLOAT16 = 7,    /**< 4 numbers, 8 bytes a block */
-    WARPAES_NORMAL_BFLOAT16 = 8,   /**< 4 numbers, 8 bytes a block */
-    WARPAES_INTEGER_UINT64 = 9     /**< 1 number, 8 bytes a block */
+    WARPAES_BITS = 0,             /**< the key stream; 16 bytes a block */
+    WARPAES_UNIFORM_FLOAT64 = 1,  /**< 2 numbers, 16 bytes a block */
+    WARPAES_UNIFORM_FLOAT32 = 2,  /**< 4 numbers, 16 bytes a block */
+    WARPAES_UNIFORM_FLOAT16 = 3,  /**< 8 numbers, 16 bytes a block: binary16 */
+    WARPAES_UNIFORM_BFLOAT16 = 4, /**< 8 numbers, 16 bytes a block: the upper half of a float */
+    WARPAES_NORMAL_FLOAT64 = 5,   /**< 2 numbers, 16 bytes a block */
+    WARPAES_NORMAL_FLOAT32 = 6,   /**< 4 numbers, 16 bytes a block */
+    WARPAES_NORMAL_FLOAT16 = 7,   /**< 4 numbers, 8 bytes a block */
+    WARPAES_NORMAL_BFLOAT16 = 8,  /**< 4 numbers, 8 bytes a block */
+    WARPAES_INTEGER_UINT64 = 9    /**< 1 number, 8 bytes a block */
 } warpaes_number;
 
 /** What is to be made, of which key stream, and where to. */

@@ -28,8 +28,8 @@ public:
     /// low + (high - low) * u, with u in [0, 1).
     template <std::floating_point T>
     void uniform(std::span<T> output, T low = 0, T high = 1) const {
-        fill(sizeof(T) == 8 ? WARPAES_UNIFORM_FLOAT64 : WARPAES_UNIFORM_FLOAT32, output.data(), output.size_bytes(), low,
-             static_cast<double>(high) - static_cast<double>(low));
+        fill(sizeof(T) == 8 ? WARPAES_UNIFORM_FLOAT64 : WARPAES_UNIFORM_FLOAT32, output.data(), output.size_bytes(),
+             low, static_cast<double>(high) - static_cast<double>(low));
     }
     template <std::floating_point T>
     void normal(std::span<T> output, T mean = 0, T deviation = 1) const {

@@ -106,7 +106,7 @@ PyMethodDef functions[] = {
                           "Make the engine of this process: the backend that everything is computed on, host threads "
                           "(0: one per processor), CUDA device (-1: every one). Only before anything else."),
     method_def<backends>("backends", "backends()\n--\n\nWhat this machine can compute on, as a list of dictionaries."),
-    method_def<reaches>("_reaches", nullptr),
+    method_def<reaches>("_reaches", "_reaches(device)\n--\n\n"),
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -33,8 +33,7 @@ std::size_t stream_bytes(std::size_t bytes, std::size_t in_block) {
 
 Object numbers(PyObject*, const Call& call) {
     const auto [kind, in_block, key, take, buf, first, second, low, range, stream] = arguments(
-        call, "numbers",
-        {"kind", "in_block", "key", "take", "buf", "first", "second", "low", "range", "stream"});
+        call, "numbers", {"kind", "in_block", "key", "take", "buf", "first", "second", "low", "range", "stream"});
     warpaes_numbers wanted = WARPAES_NUMBERS_INIT;
     wanted.kind = static_cast<warpaes_number>(to_u64(kind, "kind"));
     wanted.first = to_double(first);
@@ -79,8 +78,9 @@ Object bits(PyObject*, const Call& call) {
 
 PyMethodDef functions[] = {
     method_def<numbers>("numbers",
-                        "numbers(kind, in_block, key, take, buf, first, second, low, range, stream)\n--\n\n"),
-    method_def<bits>("bits", "bits(key, take, length)\n--\n\n"),
+                        "numbers(kind, in_block, key, take, buf, first, second, low, range, stream)\n--\n\n"
+                        "Fill a buffer or a tensor with random numbers of a key."),
+    method_def<bits>("bits", "bits(key, take, length)\n--\n\nReturn bytes of a key's stream."),
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -896,5 +896,30 @@ def numbers(
     low: int,
     range: int,
     stream: Any,
-) -> None: ...
-def bits(key: Buffer, take: Callable[[int], bytes], length: int) -> bytes: ...
+) -> None:
+    """Fill a buffer or a tensor with random numbers of a key.
+
+    Args:
+        kind: warpaes_number.
+        in_block: Bytes of numbers that a block of the key stream gives.
+        key: 16, 24 or 32 bytes.
+        take: Returns the counter block at which so many bytes of the key stream begin.
+        buf: Contiguous, in host or device memory.
+        first: As in warpaes_numbers, like ``second``, ``low`` and ``range``.
+        stream: Of a GPU, or None for the tensor's current one.
+
+    Raises:
+        ValueError: A key of a wrong length, a buffer that is no multiple of a number, a value that is not finite.
+    """
+
+def bits(key: Buffer, take: Callable[[int], bytes], length: int) -> bytes:
+    """Return bytes of a key's stream.
+
+    Args:
+        key: 16, 24 or 32 bytes.
+        take: As for ``numbers``.
+        length: How many.
+
+    Raises:
+        ValueError: A key of a wrong length.
+    """

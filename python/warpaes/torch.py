@@ -166,7 +166,6 @@ def _fake_ctr_(key: Tensor, iv: Tensor, data: Tensor) -> None:
 # ------------------------------------------------------------------------------------------------------ random numbers
 
 
-
 def _fill(
     kinds: dict[str, tuple[int, int]], tensor: Tensor, generator: Generator, first: float = 0.0, second: float = 1.0
 ) -> Tensor:

@@ -41,7 +41,7 @@ constexpr unsigned numbers_block_bytes(Number kind) {
 
 /// What numbers are made to.
 struct NumberRange {
-    double first = 0, second = 1;  ///< first + second * number, for float64
+    double first = 0, second = 1;             ///< first + second * number, for float64
     float first_float = 0, second_float = 1;  ///< the same for the others, rounded to their format
     std::uint64_t low = 0, range = 0;         ///< integers
 };
@@ -98,9 +98,7 @@ struct Short {
         return Brain ? std::bit_cast<std::uint32_t>(x) >> 16 : as_float16(x);
     }
     /// Two numbers, the first in the lower half.
-    WARPAES_HD static std::uint32_t pair(float a, float b) {
-        return stored(rounded(a)) | stored(rounded(b)) << 16;
-    }
+    WARPAES_HD static std::uint32_t pair(float a, float b) { return stored(rounded(a)) | stored(rounded(b)) << 16; }
     /// Of the 16 lower bits of `bits`.
     WARPAES_HD static float uniform(std::uint32_t bits, const NumberRange& range) {
         constexpr float step = 1.0F / static_cast<float>(1 << fraction);

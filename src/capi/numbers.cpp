@@ -35,8 +35,8 @@ NumbersRun to_run(const warpaes_numbers& n) {
     check_memory(n.output, n.output_len, "output");
     if (n.output_len % number_bytes(kind) != 0) {
         throw Error(WARPAES_ERROR_DATA_LENGTH, "output_len: must be a multiple of " +
-                                                   std::to_string(number_bytes(kind)) + ", the bytes of a number, got " +
-                                                   std::to_string(n.output_len));
+                                                   std::to_string(number_bytes(kind)) +
+                                                   ", the bytes of a number, got " + std::to_string(n.output_len));
     }
     const bool integers = kind == Number::integer_uint64, real = kind != Number::bits && !integers;
     if (!real && (n.first != 0.0 || (n.second != 0.0 && n.second != 1.0))) {
@@ -64,7 +64,7 @@ NumbersRun to_run(const warpaes_numbers& n) {
 }
 
 warpaes_status fill_output(warpaes_engine* engine, const warpaes_numbers* numbers, warpaes_result* result,
-                    std::optional<CallerStream> stream) {
+                           std::optional<CallerStream> stream) {
     MessageResult made;
     const warpaes_status status = guarded([&] {
         require(engine, "engine");

@@ -44,8 +44,8 @@ void make_part(Lane& lane, const NumbersRun& run, SecretBuffer& stream, std::uin
         const std::uint64_t stream_bytes = (bytes + each - 1) / each * block_bytes;
         const Secret<Block> counter(add(run.counter, begin / each));
         std::memset(stream.data(), 0, static_cast<std::size_t>(stream_bytes));
-        lane.run(stretch_of(Mode::ctr, Direction::encrypt, *run.key, *counter, stream.data(), stream.data(),
-                            stream_bytes));
+        lane.run(
+            stretch_of(Mode::ctr, Direction::encrypt, *run.key, *counter, stream.data(), stream.data(), stream_bytes));
         with_number(run.kind, [&]<Number Kind>() {
             make<Kind>(stream.data(), run.range, run.output + begin, static_cast<std::size_t>(bytes));
         });
@@ -70,7 +70,8 @@ Outcome fill_on_cpu(Engine& engine, const NumbersRun& run) {
         try {
             clean_stack([&] {
                 const LaneLease lane = engine.lease(plan, worker, 0);
-                SecretBuffer stream(static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, blocks * block_bytes)));
+                SecretBuffer stream(
+                    static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, blocks * block_bytes)));
                 for (std::uint64_t i = next++; i < parts; i = next++) {
                     make_part(*lane, run, stream, i * part, std::min(run.bytes, (i + 1) * part));
                 }

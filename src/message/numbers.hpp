@@ -3,7 +3,6 @@
 
 #include <optional>
 
-#include "backend/cuda_backend.hpp"
 #include "message/message.hpp"
 
 namespace warpaes {

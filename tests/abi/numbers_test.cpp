@@ -68,7 +68,9 @@ protected:
     Bytes stream(std::size_t bytes) const {
         return expected(WARPAES_CTR, WARPAES_ENCRYPT, key_bytes_, counter_, Bytes(bytes));
     }
-    Bytes make(const Kind& kind, std::size_t bytes) const { return made(engine_, request(kind, key_, counter_), bytes); }
+    Bytes make(const Kind& kind, std::size_t bytes) const {
+        return made(engine_, request(kind, key_, counter_), bytes);
+    }
 
     Random random_{23};
     Bytes key_bytes_ = random_.bytes(32), counter_ = random_.bytes(16);
@@ -147,7 +149,8 @@ TEST_P(Numbers, NormalByDefinition) {
         const std::uint32_t a = at<std::uint32_t>(bits, 2 * i), b = at<std::uint32_t>(bits, 2 * i + 1);
         const float unit = static_cast<float>(a >> 1) * 0x1p-31F + 0x1p-32F;
         const double radius = std::sqrt(-2 * std::log(static_cast<double>(unit)));
-        const double angle = (static_cast<double>(b >> 30) + std::ldexp(b & 0x3fffffff, -30) - 0.5) * std::numbers::pi / 2;
+        const double angle =
+            (static_cast<double>(b >> 30) + std::ldexp(b & 0x3fffffff, -30) - 0.5) * std::numbers::pi / 2;
         const double pair[2] = {radius * std::cos(angle), radius * std::sin(angle)};
         for (std::size_t k = 0; k < 2; ++k) {
             const float single = at<float>(floats, 2 * i + k);
@@ -183,8 +186,8 @@ TEST_P(Numbers, MeanAndDeviation) {
 TEST_P(Numbers, IntegersByDefinition) {
     const Bytes bits = stream(16000);
     warpaes_numbers n = request(kinds[9], key_, counter_);
-    for (const std::uint64_t range : {std::uint64_t{1}, std::uint64_t{6}, std::uint64_t{1} << 63, ~std::uint64_t{0},
-                                      std::uint64_t{0}}) {
+    for (const std::uint64_t range :
+         {std::uint64_t{1}, std::uint64_t{6}, std::uint64_t{1} << 63, ~std::uint64_t{0}, std::uint64_t{0}}) {
         n.range = range;
         n.low = 0xfffffffffffffff0;
         const Bytes found = made(engine_, n, 8000);
@@ -270,8 +273,8 @@ TEST_P(Numbers, BadRequestsAreRefused) {
     };
     const warpaes_status argument = WARPAES_ERROR_ARGUMENT;
     for (const int kind : {-1, 10}) {
-        const std::string sentence =
-            "kind: " + std::to_string(kind) + " is none of bits (0), uniform (1 to 4), normal (5 to 8) and integers (9)";
+        const std::string sentence = "kind: " + std::to_string(kind) +
+                                     " is none of bits (0), uniform (1 to 4), normal (5 to 8) and integers (9)";
         refused(sentence.c_str(), argument, [&](warpaes_numbers& n) { n.kind = static_cast<warpaes_number>(kind); });
     }
     refused("output_len: must be a multiple of 4, the bytes of a number, got 63", WARPAES_ERROR_DATA_LENGTH,
@@ -305,7 +308,8 @@ TEST(NumbersOfAllBackends, AreTheSame) {
         SCOPED_TRACE(kind.name);
         std::optional<Bytes> first;
         for (const std::string& backend : usable_backends()) {
-            const Bytes its = made(make_engine(backend), request(kind, key, counter), 2000 * kind.in_block + kind.bytes);
+            const Bytes its =
+                made(make_engine(backend), request(kind, key, counter), 2000 * kind.in_block + kind.bytes);
             if (!first) first = its;
             EXPECT_EQ(its, *first) << backend;
         }

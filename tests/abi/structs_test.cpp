@@ -24,7 +24,8 @@ static_assert(sizeof(warpaes_engine_options) >= 40 && sizeof(warpaes_backend_inf
               sizeof(warpaes_work) >= 48 && sizeof(warpaes_plan) >= 304 && sizeof(warpaes_prediction) >= 32 &&
               sizeof(warpaes_calibration) >= 24 && sizeof(warpaes_calibration_result) >= 32 &&
               sizeof(warpaes_key_info) >= 32 && sizeof(warpaes_file_job) >= 176 && sizeof(warpaes_file_result) >= 304 &&
-              sizeof(warpaes_file_info) >= 64 && sizeof(warpaes_source) >= 56 && sizeof(warpaes_sink) >= 32 && sizeof(warpaes_numbers) >= 72);
+              sizeof(warpaes_file_info) >= 64 && sizeof(warpaes_source) >= 56 && sizeof(warpaes_sink) >= 32 &&
+              sizeof(warpaes_numbers) >= 72);
 static_assert(offsetof(warpaes_file_job, keyset) == 152 && offsetof(warpaes_file_result, error) == 48 &&
               offsetof(warpaes_calibration_result, median_error) == 16);
 

@@ -106,7 +106,8 @@ namespace {
 void look_for_stream(Bytes key, Bytes counter) {
     const bool looked = apart([&] {
         const std::vector<std::uint8_t> zeros(48);
-        const auto stream = *oracle::evp("CTR", true, {key.begin(), key.end()}, {counter.begin(), counter.end()}, zeros);
+        const auto stream =
+            *oracle::evp("CTR", true, {key.begin(), key.end()}, {counter.begin(), counter.end()}, zeros);
         for (std::size_t at = 0; at < stream.size(); at += 16) look_for_bytes({stream.data() + at, 16}, "key stream");
     });
     if (!looked) std::abort();

@@ -121,21 +121,22 @@ __global__ void __launch_bounds__(1024, 1) ctr_kernel(const __grid_constant__ Pa
     const auto rest = static_cast<unsigned>(p.length % block_bytes);
     walk_counters<Width>(tables, p.chain, whole + (rest != 0), p.round_keys,
                          [&](std::uint64_t index, const uint4(&a)[Width], uint4 b) {
-        const std::uint8_t* in = p.input + index * block_bytes;
-        std::uint8_t* out = p.output + index * block_bytes;
+                             const std::uint8_t* in = p.input + index * block_bytes;
+                             std::uint8_t* out = p.output + index * block_bytes;
 #pragma unroll
-        for (int i = 0; i < Width; ++i) {
-            const std::uint64_t at = index + i * warp_lanes;
-            uint4 text{};
-            if (at < whole) text = load_block(in + i * warp_lanes * block_bytes, alignment);
-            const uint4 key_stream = rounds_from<false, Rounds, 3>(tables, a[i] ^ b, p.round_keys);
-            if (at < whole) store_block(out + i * warp_lanes * block_bytes, key_stream ^ text, alignment);
-            if (at == whole && rest != 0) {
-                xor_partial_block(out + i * warp_lanes * block_bytes, in + i * warp_lanes * block_bytes, key_stream,
-                                  rest);
-            }
-        }
-    });
+                             for (int i = 0; i < Width; ++i) {
+                                 const std::uint64_t at = index + i * warp_lanes;
+                                 uint4 text{};
+                                 if (at < whole) text = load_block(in + i * warp_lanes * block_bytes, alignment);
+                                 const uint4 key_stream = rounds_from<false, Rounds, 3>(tables, a[i] ^ b, p.round_keys);
+                                 if (at < whole)
+                                     store_block(out + i * warp_lanes * block_bytes, key_stream ^ text, alignment);
+                                 if (at == whole && rest != 0) {
+                                     xor_partial_block(out + i * warp_lanes * block_bytes,
+                                                       in + i * warp_lanes * block_bytes, key_stream, rest);
+                                 }
+                             }
+                         });
 }
 
 }  // namespace warpaes::cuda

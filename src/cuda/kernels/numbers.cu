@@ -1,7 +1,6 @@
 // Compiled without contraction of multiplications and additions (src/cuda/CMakeLists.txt): see aes/numbers.hpp.
-#include "cuda/kernels/numbers.cuh"
-
 #include "cuda/kernels/catalogue.hpp"
+#include "cuda/kernels/numbers.cuh"
 #include "cuda/launch_table.hpp"
 
 namespace warpaes::cuda {

@@ -31,34 +31,35 @@ __global__ void __launch_bounds__(numbers_threads, 1) numbers_kernel(const __gri
     const auto rest = static_cast<unsigned>(p.length % each);
     walk_counters<Width>(tables, p.counter, whole + (rest != 0), p.round_keys,
                          [&](std::uint64_t index, const uint4(&a)[Width], uint4 b) {
-        uint4 stream[Width];
+                             uint4 stream[Width];
 #pragma unroll
-        for (int i = 0; i < Width; ++i) stream[i] = rounds_from<false, Rounds, 3>(tables, a[i] ^ b, p.round_keys);
-        with_number(p.kind, [&]<Number Kind>() {
-            constexpr unsigned bytes = numbers_block_bytes(Kind);
-            std::uint8_t* out = p.output + index * bytes;
+                             for (int i = 0; i < Width; ++i)
+                                 stream[i] = rounds_from<false, Rounds, 3>(tables, a[i] ^ b, p.round_keys);
+                             with_number(p.kind, [&]<Number Kind>() {
+                                 constexpr unsigned bytes = numbers_block_bytes(Kind);
+                                 std::uint8_t* out = p.output + index * bytes;
 #pragma unroll
-            for (int i = 0; i < Width; ++i) {
-                const std::uint64_t at = index + i * warp_lanes;
-                std::uint8_t* const to = out + i * warp_lanes * bytes;
-                const NumberBlock n =
-                    numbers_of<Kind>({{stream[i].x, stream[i].y, stream[i].z, stream[i].w}}, p.range);
-                const uint4 made = make_uint4(n.word[0], n.word[1], n.word[2], n.word[3]);
-                if (at < whole) {
-                    if constexpr (bytes == 16) {
-                        store_block(to, made, p.alignment);
-                    } else {
-                        store_half_block(to, made, p.alignment);
-                    }
-                }
-                if (at == whole) {
-                    for (unsigned k = 0; k < rest; ++k) {
-                        to[k] = static_cast<std::uint8_t>(word_of(made, k / 4) >> (8 * (k % 4)));
-                    }
-                }
-            }
-        });
-    });
+                                 for (int i = 0; i < Width; ++i) {
+                                     const std::uint64_t at = index + i * warp_lanes;
+                                     std::uint8_t* const to = out + i * warp_lanes * bytes;
+                                     const NumberBlock n = numbers_of<Kind>(
+                                         {{stream[i].x, stream[i].y, stream[i].z, stream[i].w}}, p.range);
+                                     const uint4 made = make_uint4(n.word[0], n.word[1], n.word[2], n.word[3]);
+                                     if (at < whole) {
+                                         if constexpr (bytes == 16) {
+                                             store_block(to, made, p.alignment);
+                                         } else {
+                                             store_half_block(to, made, p.alignment);
+                                         }
+                                     }
+                                     if (at == whole) {
+                                         for (unsigned k = 0; k < rest; ++k) {
+                                             to[k] = static_cast<std::uint8_t>(word_of(made, k / 4) >> (8 * (k % 4)));
+                                         }
+                                     }
+                                 }
+                             });
+                         });
 }
 
 }  // namespace warpaes::cuda
