@@ -353,7 +353,7 @@ TEST_F(ProviderDeviceMemory, IsRefusedWhereItCannotBe) {
                     const bool fits = mixes && before == 0 && bytes == 48;
                     const CipherContext c = started(cipher.get(), encrypt, key_for(cipher.get()), random_bytes(16));
                     const CipherContext other = started(cipher.get(), encrypt, key_for(cipher.get()), random_bytes(16));
-                    unsigned char out[64], expected[64];
+                    unsigned char out[64] = {}, expected[64] = {};
                     int n = 0, m = 0;
                     ASSERT_EQ(1, EVP_CipherUpdate(c.get(), out, &n, out, before));
                     ASSERT_EQ(1, EVP_CipherUpdate(other.get(), expected, &m, expected, before));
