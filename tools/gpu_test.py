@@ -41,6 +41,7 @@ SANITIZED_TESTS = ":".join(
         "*ContextTest.InPlaceAcrossBlocks/cuda",
         "cuda/Device.*",
         "cuda/GcmDevice.*",
+        "cuda/NumbersDevice.*",
     ]
 )
 SANITIZERS = {

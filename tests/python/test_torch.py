@@ -261,6 +261,18 @@ class Gpu(unittest.TestCase):
             stream.synchronize()
             self.assertEqual(raw(data), bytes(expected))
 
+    def test_numbers_in_a_graph(self) -> None:
+        numbers, generator = torch.empty(100_001, device="cuda"), warpaes.Generator(bytes(16))
+        torch_ours.normal_(numbers, warpaes.Generator(bytes(16)))
+        wanted = raw(numbers)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            torch_ours.normal_(numbers, generator)
+        for _ in range(3):
+            numbers.zero_()
+            graph.replay()
+            self.assertEqual(raw(numbers), wanted)
+
     def test_a_graph(self) -> None:
         data = torch.zeros(4096, dtype=torch.uint8, device="cuda")
         out, tag = torch.empty_like(data), torch.empty(16, dtype=torch.uint8, device="cuda")
