@@ -134,6 +134,7 @@ int run_keys(int argc, char** argv);
 int run_enc(int argc, char** argv);
 int run_bench(int argc, char** argv);
 int run_calibrate(int argc, char** argv);
+int run_tune(int argc, char** argv);
 int run_plan(int argc, char** argv);
 int run_provider(int argc, char** argv);
 int run_devices(int argc, char** argv);

@@ -36,6 +36,7 @@ constexpr Command commands[] = {
     {"bench", "measure throughput", cli::run_bench},
     {"plan", "which backend would do it, and what it would take", cli::run_plan},
     {"calibrate", "measure this machine for such choices", cli::run_calibrate},
+    {"tune", "measure how a GPU's kernels are best launched", cli::run_tune},
     {"lab", "published experiments, run on this machine (the program warpaes-lab)", become_lab},
 };
 

@@ -1,5 +1,6 @@
 /*
- * warpaes: what an engine would do with some work, what it would take, and what this machine measures.
+ * warpaes: what an engine would do with some work, what it would take, and what this machine measures: costs, and how a
+ * GPU's kernels are best launched.
  * Part of the C ABI; its rules stand in warpaes.h.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -107,6 +108,79 @@ WARPAES_API warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, cons
                                                     warpaes_calibration_result* result);
 /** Where a calibration is stored, `capacity` bytes with the NUL; "" if nowhere. */
 WARPAES_API warpaes_status warpaes_calibration_path(char* path, size_t capacity);
+
+/** A limit that nothing reaches, as a figure of a launch. */
+#define WARPAES_NEVER 0xffffffffu
+
+/** One figure of how a GPU's kernels are launched: threads, tables, limits. None of them changes a byte of any result.
+    Filled by the library, but for struct_size. */
+typedef struct warpaes_launch_figure {
+    uint32_t struct_size;
+    uint32_t value;    /**< in use */
+    uint32_t built_in; /**< of the GPU's architecture, before any tuning */
+    uint32_t reserved;
+    const char* name;    /**< Static storage. */
+    const char* meaning; /**< Static storage. */
+    char note[512];      /**< Why what is stored for this GPU is not used; "" if it is, or if there is nothing. */
+} warpaes_launch_figure;
+
+#define WARPAES_LAUNCH_FIGURE_INIT \
+    { sizeof(warpaes_launch_figure), 0, 0, 0, NULL, NULL, "" }
+
+/** How many figures there are. */
+WARPAES_API size_t warpaes_launch_figure_count(void);
+/** Figure `index` of CUDA device `device`, -1 for the first. WARPAES_ERROR_BACKEND if it cannot be used here. Creates
+    no context. Thread-safe. */
+WARPAES_API warpaes_status warpaes_engine_launch_figure(warpaes_engine* engine, int32_t device, size_t index,
+                                                        warpaes_launch_figure* figure);
+
+/** A value that a tuning has tried. */
+typedef struct warpaes_tuning_step {
+    uint32_t struct_size;
+    uint32_t value;
+    const char* name;  /**< of the figure; static storage, as is: */
+    const char* works; /**< what was measured, a sentence's subject */
+    double relative;   /**< The time it took, that of the value in use being 1; 0: this GPU refuses such launches. */
+    uint64_t done;     /**< values so far, of */
+    uint64_t total;
+} warpaes_tuning_step;
+
+typedef struct warpaes_tuning {
+    uint32_t struct_size;
+    uint32_t flags; /**< WARPAES_CALIBRATE_QUICK, WARPAES_CALIBRATE_KEEP */
+    int32_t device; /**< CUDA device number; -1: the first */
+    uint32_t reserved;
+    /** Told of every value. May be NULL. */
+    int (*progress)(void* user, const warpaes_tuning_step* step);
+    void* progress_user;
+} warpaes_tuning;
+
+#define WARPAES_TUNING_INIT \
+    { sizeof(warpaes_tuning), 0, -1, 0, NULL, NULL }
+
+/** What a tuning came to. Filled by the library, but for struct_size. */
+typedef struct warpaes_tuning_result {
+    uint32_t struct_size;
+    int32_t device;   /**< which it was */
+    uint32_t changed; /**< figures that are not the architecture's any more */
+    uint32_t reserved;
+    uint64_t measurements;
+    double seconds; /**< what it took */
+} warpaes_tuning_result;
+
+#define WARPAES_TUNING_RESULT_INIT \
+    { sizeof(warpaes_tuning_result), -1, 0, 0, 0, 0 }
+
+/**
+ * Measures, figure after figure, how a GPU's kernels are best launched, compares the bytes that come of every value
+ * with the CPU's before measuring it, uses the best in this process from then on, and stores it where calibrations are
+ * stored, for this GPU, for processes to come. Workers that an engine has already keep what they have. Tune before
+ * calibrating: costs depend on launches. WARPAES_ERROR_CANCELLED if `progress` returns anything but 0;
+ * WARPAES_ERROR_DEVICE if bytes differ: then nothing has changed. WARPAES_ERROR_WRITE if it cannot be stored. `result`
+ * may be NULL. Thread-safe.
+ */
+WARPAES_API warpaes_status warpaes_engine_tune(warpaes_engine* engine, const warpaes_tuning* tuning,
+                                               warpaes_tuning_result* result);
 
 #ifdef __cplusplus
 }

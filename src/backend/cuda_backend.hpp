@@ -1,12 +1,16 @@
-// What the CUDA backend offers beyond the common interface: memory that it recognises, and work on a caller's stream.
+// What the CUDA backend offers beyond the common interface: memory that it recognises, work on a caller's stream, and
+// the figures of its launches.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "aes/numbers.hpp"
 #include "backend/backend.hpp"
+#include "backend/launch_table.hpp"
 
 namespace warpaes {
 
@@ -40,6 +44,20 @@ struct NumbersRun {
     NumberRange range;
     std::uint8_t* output;
     std::uint64_t bytes;
+};
+
+/// What a GPU is launched with.
+struct GpuLaunches {
+    GpuShape gpu;
+    LaunchTable built_in;  ///< of its architecture
+    LaunchTable used;
+    std::string note;  ///< why it is not what is stored, if something is
+};
+
+/// What a tuning has left for a GPU: a table to which there is no objection, or else, perhaps, why there is none.
+struct StoredLaunches {
+    std::optional<LaunchTable> table;
+    std::string note;
 };
 
 class CudaBackend : public Backend {
@@ -91,6 +109,15 @@ public:
     /// Overwrites those that no batch has begun or ended to use since `time`; what is in use then, with a later call or
     /// batch. Throws Error{DEVICE} if any could not be.
     virtual void wipe_keys_before(std::chrono::steady_clock::time_point time) = 0;
+
+    /// Who knows what is stored. Asked once for each GPU, when one is first used; before that nothing is launched.
+    /// Thread-safe, as are:
+    virtual void find_launches_by(StoredLaunches (*find)(const GpuShape& gpu)) noexcept = 0;
+    /// Throws Error{BACKEND}.
+    [[nodiscard]] virtual GpuLaunches launches(int device) = 0;
+    /// From now on, but for lanes that are there already; nothing: its architecture's. Throws Error{ARGUMENT} with the
+    /// objection to it, Error{BACKEND}.
+    virtual void use_launches(int device, const std::optional<LaunchTable>& table) = 0;
 };
 
 /// Whether no pointer can lie on a device now: `place` and `stretch` need not be asked. Thread-safe.

@@ -1,11 +1,14 @@
-// Plans, predictions and calibrations.
+// Plans, predictions, calibrations and tunings.
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <mutex>
 
 #include "capi/guard.hpp"
 #include "capi/handles.hpp"
 #include "engine/calibration/file.hpp"
+#include "engine/calibration/launches.hpp"
+#include "engine/calibration/tune.hpp"
 #include "message/checks.hpp"
 #include "message/measure.hpp"
 #include "warpaes/planning.h"
@@ -49,6 +52,16 @@ CalibrationReport measure(const warpaes_calibration& c) {
     }
     return calibrate_here((c.flags & WARPAES_CALIBRATE_QUICK) != 0, (c.flags & WARPAES_CALIBRATE_CPU_ONLY) == 0,
                           progress);
+}
+
+/// The GPU that was asked for, or the first.
+int gpu_of(const Engine& engine, std::int32_t wanted) {
+    const auto gpus = engine.gpus();
+    if (std::find(gpus.begin(), gpus.end(), wanted) != gpus.end()) return wanted;
+    if (wanted < 0 && !gpus.empty()) return gpus.front();
+    throw Error(WARPAES_ERROR_BACKEND,
+                "device: " + (gpus.empty() ? "no GPU can be used here: " + cuda_backend().info().front().reason
+                                           : "this engine has no CUDA device " + std::to_string(wanted)));
 }
 
 }  // namespace
@@ -105,6 +118,59 @@ warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, const warpaes_ca
         engine->impl.use_costs(std::make_shared<const CostModel>(report.model));
         const std::string path = calibration_path();
         if ((c.flags & WARPAES_CALIBRATE_KEEP) == 0 && !path.empty()) store_calibration(report.model, path);
+    });
+}
+
+size_t warpaes_launch_figure_count(void) {
+    return launch_figures().size();
+}
+
+warpaes_status warpaes_engine_launch_figure(warpaes_engine* engine, int32_t device, size_t index,
+                                            warpaes_launch_figure* figure) {
+    return guarded([&] {
+        require(engine, "engine");
+        auto out = read_struct(figure, "figure");
+        if (index >= launch_figures().size()) {
+            throw Error(WARPAES_ERROR_ARGUMENT, "index: there are " + std::to_string(launch_figures().size()) +
+                                                    " figures, and no number " + std::to_string(index));
+        }
+        const LaunchFigure& its = launch_figures()[index];
+        const GpuLaunches launches = cuda_backend().launches(gpu_of(engine->impl, device));
+        out.value = launches.used.*its.value;
+        out.built_in = launches.built_in.*its.value;
+        out.name = its.name;
+        out.meaning = its.meaning;
+        std::snprintf(out.note, sizeof out.note, "%s", launches.note.c_str());
+        write_struct(out, figure, out.struct_size);
+    });
+}
+
+warpaes_status warpaes_engine_tune(warpaes_engine* engine, const warpaes_tuning* tuning,
+                                   warpaes_tuning_result* result) {
+    return guarded([&] {
+        require(engine, "engine");
+        if (result != nullptr) check_size(*result, "result");
+        const auto t = read_struct(tuning, "tuning");
+        refuse_unknown_flags(t.flags, WARPAES_CALIBRATE_QUICK | WARPAES_CALIBRATE_KEEP);
+        TuningOptions options{.device = gpu_of(engine->impl, t.device),
+                              .quick = (t.flags & WARPAES_CALIBRATE_QUICK) != 0,
+                              .progress = nullptr};
+        if (t.progress != nullptr) {
+            options.progress = [&t](const TuningStep& s) {
+                const warpaes_tuning_step step{sizeof step, s.value, s.figure, s.works, s.relative, s.done, s.total};
+                return call_back([&] { return t.progress(t.progress_user, &step); }) == 0;
+            };
+        }
+        static std::mutex one_at_a_time;
+        const std::lock_guard lock(one_at_a_time);
+        const auto start = std::chrono::steady_clock::now();
+        const TuningReport report = tune(options);
+        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        write_result(warpaes_tuning_result{0, options.device, report.changed(), 0, report.measurements, seconds},
+                     result);
+        cuda_backend().use_launches(options.device, report.launches.used);
+        const std::string path = calibration_path();
+        if ((t.flags & WARPAES_CALIBRATE_KEEP) == 0 && !path.empty()) store_launches(report.launches, path);
     });
 }
 

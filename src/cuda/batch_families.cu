@@ -107,7 +107,7 @@ void prepare_counters(Bucket& bucket, const DeviceLimits& device) {
     // Very many groups are mostly messages by themselves.
     constexpr std::uint64_t alone = ~std::uint64_t{0};
     constexpr std::uint32_t unknown = 0xff;
-    std::array<std::uint8_t, BatchCounters::least_long / block_bytes + 2> lanes_alone;
+    std::array<std::uint8_t, BatchCounters::most_short / block_bytes + 2> lanes_alone;
     lanes_alone.fill(unknown);
     for (BatchGroup& g : bucket.groups) {
         const auto blocks = static_cast<std::uint32_t>(blocks_with_partial(g) + (gcm ? 1 : 0));
@@ -134,7 +134,7 @@ void enqueue_counters(const Bucket& bucket, const DeviceLimits& device, cudaStre
     p->at_once = bucket.at_once;
     p->pads = pads;
     const std::uint64_t tasks = bucket.long_messages ? bucket.units : (bucket.units + 31) / 32;
-    const LaunchShape shape = launch_shape(device, tasks, BatchCounters::threads(bucket.one_key != nullptr));
+    const LaunchShape shape = launch_shape(device, tasks, BatchCounters::threads(device, bucket.one_key != nullptr));
     launch(batch_ctr_kernel_for(bucket.rounds, shape.tables, bucket.one_key != nullptr, bucket.long_messages), shape,
            stream, *p);
 }

@@ -23,7 +23,7 @@ struct Bucket {
     Mode mode;
     Direction direction;
     int rounds;
-    bool long_messages;  ///< all of at least BatchCounters::least_long bytes, or all shorter; matters to counters alone
+    bool long_messages;  ///< all BatchCounters::is_long, or all shorter; matters to counters alone
     /// The key of all messages, or null. Slots of keys are there all the same where `needs_slots`.
     const ExpandedKey* one_key = nullptr;
     const ExpandedKey* one_tweak_key = nullptr;

@@ -94,7 +94,8 @@ void BatchWork::tell(const MessageGroup& g, const std::uint8_t* failed) const {
 
 BucketPlan& BatchWork::plan_for(const MessageGroup& g, std::uint8_t& index) {
     const int rounds = g.rounds();
-    const bool is_long = (g.mode == Mode::ctr || g.mode == Mode::gcm) && g.length >= BatchCounters::least_long;
+    const bool is_long =
+        (g.mode == Mode::ctr || g.mode == Mode::gcm) && BatchCounters::is_long(context_.limits, g.length);
     const auto key = static_cast<std::size_t>((static_cast<int>(g.mode) * 2 + (g.direction == Direction::decrypt)) * 6 +
                                               (rounds - 10) + (is_long ? 1 : 0));
     if (bucket_numbers_[key] == no_bucket) {

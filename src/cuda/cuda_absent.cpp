@@ -30,6 +30,9 @@ public:
     void device_free(void*) noexcept override {}
     bool keeps_keys() noexcept override { return false; }
     void wipe_keys_before(std::chrono::steady_clock::time_point) override {}
+    void find_launches_by(StoredLaunches (*)(const GpuShape&)) noexcept override {}
+    GpuLaunches launches(int) override { refuse(); }
+    void use_launches(int, const std::optional<LaunchTable>&) override { refuse(); }
 
 private:
     [[noreturn]] void refuse() const { throw Error(WARPAES_ERROR_BACKEND, "cuda: " + info_.front().reason); }

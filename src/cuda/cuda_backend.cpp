@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/loaded_library.hpp"
+#include "cuda/architectures.hpp"
 #include "cuda/lane.hpp"
 #include "cuda/memory_place.hpp"
 #include "cuda/run.hpp"
@@ -153,7 +154,42 @@ public:
         if (!done) throw Error(WARPAES_ERROR_DEVICE, "wiping keys in device memory failed");
     }
 
+    void find_launches_by(StoredLaunches (*find)(const GpuShape& gpu)) noexcept override { find_launches_ = find; }
+
+    GpuLaunches launches(int device) override {
+        const DeviceLimits& used = limits(device);
+        const Device& its = *devices_[static_cast<std::size_t>(device)];
+        return {its.shape, its.built_in.table, used.table, its.note};
+    }
+
+    void use_launches(int device, const std::optional<LaunchTable>& table) override {
+        (void)limits(device);
+        Device& its = *devices_[static_cast<std::size_t>(device)];
+        if (!table) return its.used.store(&its.built_in, std::memory_order_release);
+        if (const std::string why = objection(*table, its.shape); !why.empty()) {
+            throw Error(WARPAES_ERROR_ARGUMENT, why);
+        }
+        its.use(*table);
+    }
+
 private:
+    struct Device {
+        GpuShape shape;
+        DeviceLimits built_in;
+        std::string note;
+        std::atomic<const DeviceLimits*> used{&built_in};
+        std::mutex mutex;
+        std::vector<std::unique_ptr<const DeviceLimits>> tuned;  ///< all that there were: somebody may be reading them
+
+        void use(const LaunchTable& table) {
+            const std::lock_guard lock(mutex);
+            DeviceLimits limits = built_in;
+            limits.table = table;
+            tuned.push_back(std::make_unique<const DeviceLimits>(limits));
+            used.store(tuned.back().get(), std::memory_order_release);
+        }
+    };
+
     static bool wipe_forgotten(int device, DeviceShare& share) noexcept {
         try {
             const CurrentDevice current(device);
@@ -220,8 +256,15 @@ private:
                     "this build has no code for its compute capability; build with CMAKE_CUDA_ARCHITECTURES=native";
             }
             info_.push_back(info);
-            limits_.push_back({properties.multiProcessorCount, shared, 10 * properties.major + properties.minor,
-                               static_cast<std::size_t>(properties.l2CacheSize)});
+            auto its = std::make_unique<Device>();
+            its->built_in =
+                cuda::limits_of(properties.multiProcessorCount, shared, 10 * properties.major + properties.minor,
+                                static_cast<std::size_t>(properties.l2CacheSize));
+            its->shape = {info.name + " " + info.description,
+                          static_cast<std::uint32_t>(its->built_in.compute_capability),
+                          static_cast<std::uint32_t>(info.multiprocessors), static_cast<std::uint32_t>(shared),
+                          its->built_in.bit_products};
+            devices_.push_back(std::move(its));
         }
         // The first entry speaks for the backend: let it be a device that can run.
         std::stable_partition(info_.begin(), info_.end(), [](const BackendInfo& i) { return i.usable(); });
@@ -229,10 +272,18 @@ private:
 
     const DeviceLimits& limits(int device) const {
         detect();
-        if (device < 0 || static_cast<std::size_t>(device) >= limits_.size()) {
+        if (device < 0 || static_cast<std::size_t>(device) >= devices_.size()) {
             throw Error(WARPAES_ERROR_BACKEND, "device: there is no CUDA device " + std::to_string(device));
         }
-        return limits_[static_cast<std::size_t>(device)];
+        std::call_once(asked_, [this] {
+            const auto find = find_launches_.load();
+            for (const auto& its : devices_) {
+                StoredLaunches stored = find != nullptr ? find(its->shape) : StoredLaunches{};
+                its->note = std::move(stored.note);
+                if (stored.table) its->use(*stored.table);
+            }
+        });
+        return *devices_[static_cast<std::size_t>(device)]->used.load(std::memory_order_acquire);
     }
 
     DeviceShare& share(int device) {
@@ -260,7 +311,9 @@ private:
     std::atomic<bool> awake_{false};
     mutable std::once_flag detected_;
     mutable std::vector<BackendInfo> info_;
-    mutable std::vector<DeviceLimits> limits_;  ///< by device number
+    mutable std::vector<std::unique_ptr<Device>> devices_;  ///< by number
+    mutable std::once_flag asked_;
+    std::atomic<StoredLaunches (*)(const GpuShape&)> find_launches_{nullptr};
     std::mutex shares_mutex_;
     std::map<int, std::unique_ptr<DeviceShare>> shares_;
     std::mutex sizes_mutex_;

@@ -1,4 +1,5 @@
-// Every number that decides how a kernel is launched, with where and when it was measured.
+// Every number that decides how a kernel is launched, with where and when it was measured. What another GPU may want
+// otherwise stands in its LaunchTable: of its architecture (architectures.hpp), or tuned.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <cstdint>
 
 #include "aes/types.hpp"
+#include "backend/launch_table.hpp"
 
 namespace warpaes::cuda {
 
@@ -24,7 +26,9 @@ struct DeviceLimits {
     int multiprocessors;
     int shared_bytes_per_block;  ///< opt-in limit
     int compute_capability;      ///< 90 for 9.0
-    std::size_t l2_bytes = 0;
+    std::size_t l2_bytes;
+    BitProducts bit_products;
+    LaunchTable table;
 };
 
 struct LaunchShape {
@@ -45,16 +49,29 @@ constexpr LaunchShape thread_each(const DeviceLimits& device, std::uint64_t coun
 
 inline constexpr std::size_t table_bytes_each = 32 * 1024;
 
-constexpr int tables_for(const DeviceLimits& device) {
-    return device.shared_bytes_per_block >= 128 * 1024 ? 4 : 2;
+/// What the table says, or two if there is no room for it, `beside` being taken otherwise.
+constexpr int tables_for(const DeviceLimits& device, std::size_t beside = 0) {
+    const std::size_t bytes = device.table.tables * table_bytes_each + beside;
+    return bytes <= static_cast<std::size_t>(device.shared_bytes_per_block) ? static_cast<int>(device.table.tables) : 2;
+}
+
+/// Of a thread block with tables.
+constexpr int threads_of(const DeviceLimits& device) {
+    return static_cast<int>(device.table.threads);
+}
+constexpr std::uint64_t warps_of(const DeviceLimits& device) {
+    return static_cast<std::uint64_t>(device.multiprocessors * threads_of(device) / 32);
 }
 
 /// Persistent thread blocks with tables, one a multiprocessor at most. `units`: pieces of work that a warp takes on its
 /// own. H200, 2026-11, AES-128, 1 GiB, GB/s: 1024 threads: ECB 770, CTR 922; 768 threads: ECB 770, CTR 914.
-constexpr LaunchShape launch_shape(const DeviceLimits& device, std::uint64_t units, int threads = 1024) {
+constexpr LaunchShape launch_shape(const DeviceLimits& device, std::uint64_t units, int threads) {
     const auto most = static_cast<std::uint64_t>(device.multiprocessors);
     const int tables = tables_for(device);
     return {static_cast<int>(std::clamp<std::uint64_t>(units, 1, most)), threads, tables * table_bytes_each, tables};
+}
+constexpr LaunchShape launch_shape(const DeviceLimits& device, std::uint64_t units) {
+    return launch_shape(device, units, threads_of(device));
 }
 
 /// One working thread; the others help to fill the tables.
@@ -80,7 +97,7 @@ constexpr PieceShape piece_shape(const DeviceLimits& device, Direction direction
     constexpr std::size_t table = table_bytes_each;
     constexpr std::uint64_t for_equal_shares = 128, for_most_warps = 24;
     const std::size_t beside = direction == Direction::decrypt ? table : 0;
-    int tables = 4;
+    auto tables = static_cast<int>(device.table.tables);
     while (tables > 1 && tables * table + beside > static_cast<std::size_t>(device.shared_bytes_per_block)) tables /= 2;
     PieceShape shape{tables, unit_blocks, 1, tables * table + beside};
     const std::uint32_t groups = (unit_blocks + 31) / 32;
@@ -106,7 +123,7 @@ struct WindowShape {
 
 constexpr WindowShape window_shape(const DeviceLimits& device, std::uint64_t segments, std::uint64_t windows) {
     const std::uint64_t streams = segments * (8 / gcm_ctr_width);
-    const std::uint64_t warps = static_cast<std::uint64_t>(device.multiprocessors) * 32;
+    const std::uint64_t warps = warps_of(device);
     WindowShape best{1, windows};
     std::uint64_t least = ~std::uint64_t{0};
     for (std::uint64_t rounds = (streams + warps - 1) / warps, tries = 0; tries < 8; ++rounds, ++tries) {
@@ -134,7 +151,8 @@ constexpr std::uint64_t rounded_up(std::uint64_t n, std::uint64_t step) {
 /// A warp a row, in steps of 32 blocks. H200, 2026-11, 1 GiB: 445 GB/s.
 constexpr RowShape simt_row_shape(const DeviceLimits& device, std::uint64_t segments, std::uint64_t blocks) {
     constexpr std::uint64_t step = 32, least = 8 * step;
-    constexpr int warps_per_block = 8, blocks_each = 2;  // thread blocks of a multiprocessor
+    constexpr int warps_per_block = 8;
+    const auto blocks_each = static_cast<int>(device.table.product_blocks);
     const auto warps = static_cast<std::uint64_t>(device.multiprocessors * blocks_each * warps_per_block);
     const std::uint64_t wanted = segments >= warps ? 1 : warps / segments;
     std::uint64_t each = (blocks + wanted - 1) / wanted;
@@ -157,9 +175,11 @@ struct GhashMma {
     static constexpr std::uint64_t least_row = 64;     ///< blocks: a chunk
     /// H200, 2026-11, one segment, hash alone, µs, without and with tensor cores: 16 KiB: 17.4 and 14.8, 64 KiB: 22.4
     /// and 15.3, 1 MiB: 29.8 and 26.1, 64 MiB: 179 and 49. At 4 KiB a warp's 256 products take 10.1.
-    static constexpr std::uint64_t least_blocks = 512;
+    static constexpr bool takes(const DeviceLimits& device, std::uint64_t blocks) {
+        return device.table.tensor_blocks != never && blocks >= device.table.tensor_blocks;
+    }
 
-    static constexpr bool wide(const DeviceLimits& device) { return device.compute_capability == 90; }
+    static constexpr bool wide(const DeviceLimits& device) { return device.bit_products == BitProducts::wgmma; }
     static constexpr std::size_t shared_bytes(const DeviceLimits& device) {
         return slots * (wide(device) ? 4096 : 1024);
     }
@@ -190,7 +210,7 @@ constexpr RowShape mma_row_shape(const DeviceLimits& device, std::uint64_t segme
 }
 
 constexpr RowShape row_shape(const DeviceLimits& device, std::uint64_t segments, std::uint64_t blocks) {
-    if (device.compute_capability >= 80 && blocks != 0 && segments * blocks >= GhashMma::least_blocks) {
+    if (blocks != 0 && GhashMma::takes(device, segments * blocks)) {
         return mma_row_shape(device, segments, blocks);
     }
     return simt_row_shape(device, segments, blocks);
@@ -201,11 +221,17 @@ struct BatchCounters {
     /// Where messages have keys of their own, these lie in registers, which half as many threads have twice as many of.
     /// H200, 2026-11, AES-128, GB/s so and with keys read for every block: 1 MiB 904 and 692, 64 KiB 900 and 655, 1,500
     /// bytes 636 and 617.
-    static constexpr int threads(bool one_key) { return one_key ? 1024 : 512; }
+    static constexpr int most_threads(bool one_key) { return one_key ? 1024 : 512; }
+    static constexpr int threads(const DeviceLimits& device, bool one_key) {
+        return static_cast<int>(one_key ? device.table.threads : device.table.own_key_threads);
+    }
 
     /// From here on a warp keeps A(j) from window to window. H200, 2026-11, AES-128, 1 GiB, GB/s: 8 KiB in threads that
     /// share a message 895, in windows (of two shares) 837.
-    static constexpr std::uint64_t least_long = 16384;
+    static constexpr bool is_long(const DeviceLimits& device, std::uint64_t bytes) {
+        return bytes >= device.table.long_counter_bytes;
+    }
+    static constexpr std::uint64_t most_short = 65536;  ///< bytes, whatever the table says
 
     /// log2 of the threads that share a short message of `blocks` blocks, `distance` bytes from the next. Reckoned in
     /// passes of the load-store unit for a warp: 27 lookups a message and thread (and what tells where it lies), 133 a
@@ -231,13 +257,13 @@ struct BatchCounters {
     /// Steps of 32 threads that a warp takes at a time: a few times each for every warp. H200, 2026-11, 256 bytes,
     /// GB/s: 4: 783, 16: 778, 64: 762.
     static constexpr std::uint32_t steps_at_once(const DeviceLimits& device, std::uint64_t steps) {
-        const std::uint64_t each = steps / (static_cast<std::uint64_t>(device.multiprocessors) * 32 * 8);
+        const std::uint64_t each = steps / (warps_of(device) * 8);
         return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(each, 1, 64));
     }
     /// Windows of a long message that a warp takes at a time: a power of two, which long messages are mostly multiples
     /// of. H200, 2026-11, AES-128, 256 KiB, GB/s: 8: 897, 16: 909, 31: 895, 32: 906, 64: 897.
     static constexpr std::uint32_t windows_at_once(const DeviceLimits& device, std::uint64_t windows) {
-        const std::uint64_t each = 4 * windows / (static_cast<std::uint64_t>(device.multiprocessors) * 32 * 8);
+        const std::uint64_t each = 4 * windows / (warps_of(device) * 8);
         return static_cast<std::uint32_t>(std::bit_floor(std::clamp<std::uint64_t>(each, 1, 16)));
     }
 };
@@ -249,7 +275,6 @@ struct GcmShort {
     static constexpr unsigned slots = 16, half_row = 2 * slots;  ///< a row is one or two of these, in blocks
     static constexpr unsigned radix = 16;                        ///< of the number of a thread block
     static constexpr std::uint64_t least_share = 256, most_share = 2 * rows * half_row;  ///< blocks of a thread block
-    static constexpr std::uint64_t share_for_two_tables = 1024;  ///< up to which filling four takes longer
 
     /// Of shared memory, behind the tables: powers, a weight and a sum for each warp, and two elements more.
     static constexpr std::size_t shared_bytes(bool wide) {
@@ -262,9 +287,12 @@ struct GcmShortShape {
     std::uint32_t share;       ///< blocks of a thread block; of the first what is left
     std::uint32_t row_blocks;  ///< of a row
 
-    /// Whether a message of so many blocks can go this way.
+    /// Whether a message of so many blocks goes this way.
     static constexpr bool takes(const DeviceLimits& device, std::uint64_t blocks) {
-        return device.compute_capability >= 80 && blocks <= GcmShort::most_share * grid_limit(device);
+        const std::size_t least = 2 * table_bytes_each + GcmShort::shared_bytes(GhashMma::wide(device));
+        const std::uint64_t share = std::min<std::uint64_t>(device.table.one_launch_share, GcmShort::most_share);
+        return share != 0 && least <= static_cast<std::size_t>(device.shared_bytes_per_block) &&
+               blocks <= share * grid_limit(device);
     }
     static constexpr std::uint64_t grid_limit(const DeviceLimits& device) {
         return std::min<std::uint64_t>(static_cast<std::uint64_t>(device.multiprocessors),
@@ -278,9 +306,10 @@ constexpr GcmShortShape gcm_short_shape(const DeviceLimits& device, std::uint64_
                                                            1, GcmShortShape::grid_limit(device));
     const std::uint64_t share = (blocks + wanted - 1) / wanted;
     const std::uint64_t grid = share == 0 ? 1 : (blocks + share - 1) / share;
-    const int tables = share <= GcmShort::share_for_two_tables ? 2 : tables_for(device);
-    return {{static_cast<int>(grid), GcmShort::threads,
-             tables * table_bytes_each + GcmShort::shared_bytes(GhashMma::wide(device)), tables},
+    const std::size_t beside = GcmShort::shared_bytes(GhashMma::wide(device));
+    // Up to some share filling four takes longer.
+    const int tables = share <= device.table.two_tables_share ? 2 : tables_for(device, beside);
+    return {{static_cast<int>(grid), GcmShort::threads, tables * table_bytes_each + beside, tables},
             static_cast<std::uint32_t>(share),
             share <= GcmShort::rows * GcmShort::half_row ? GcmShort::half_row : 2 * GcmShort::half_row};
 }
@@ -302,21 +331,21 @@ struct SerialBatchShape : LaunchShape {
     /// A warp alone waits for its lookups; two take no longer, and leave multiprocessors to what runs beside them.
     /// H200, 2026-11, CBC-128, 4,096 messages of 16 KiB, by 1, 2, 3 and 4 warps a block, ms: 0.623, 0.627, 0.632,
     /// 0.648.
-    static constexpr std::uint64_t least_warps = 2;
+    static constexpr std::uint64_t least_warps(const DeviceLimits& device) { return device.table.serial_warps; }
 };
 
 constexpr SerialBatchShape serial_batch_shape(const DeviceLimits& device, std::uint64_t messages) {
     const int tables = tables_for(device);
     const std::size_t table_bytes = tables * table_bytes_each;
     const std::size_t left = static_cast<std::size_t>(device.shared_bytes_per_block) - table_bytes;
-    const bool staged = left >= SerialBatchShape::least_warps * SerialBatchShape::stage_bytes;
+    const std::uint64_t least = SerialBatchShape::least_warps(device);
+    const bool staged = left >= least * SerialBatchShape::stage_bytes;
     const std::uint64_t all = (messages + 31) / 32,
                         multiprocessors = static_cast<std::uint64_t>(device.multiprocessors);
     const std::uint64_t most =
         staged ? std::min<std::uint64_t>(SerialBatchShape::most_warps, left / SerialBatchShape::stage_bytes)
                : SerialBatchShape::most_warps;
-    const std::uint64_t warps =
-        std::clamp((all + multiprocessors - 1) / multiprocessors, SerialBatchShape::least_warps, most);
+    const std::uint64_t warps = std::clamp((all + multiprocessors - 1) / multiprocessors, least, most);
     const std::uint64_t grid = std::clamp<std::uint64_t>((all + warps - 1) / warps, 1, multiprocessors);
     const std::size_t shared_bytes = table_bytes + (staged ? warps * SerialBatchShape::stage_bytes : 0);
     return {{static_cast<int>(grid), 32 * SerialBatchShape::most_warps, shared_bytes, tables},
@@ -350,10 +379,9 @@ struct GcmBatch {
 struct GhashKeys {
     static constexpr int threads = 128, blocks_each = 3;  ///< thread blocks of a multiprocessor
     static constexpr std::uint32_t rows_of_block = 32;
-    static constexpr std::uint64_t least_bytes = 16384;
 
     static constexpr bool takes(const DeviceLimits& device, std::uint64_t bytes) {
-        return device.compute_capability >= 80 && bytes >= least_bytes;
+        return device.table.own_key_tensor_bytes != never && bytes >= device.table.own_key_tensor_bytes;
     }
     /// Up to which messages are done at once, so that it stays in the cache.
     static constexpr std::size_t scratch_bytes(const DeviceLimits& device) { return device.l2_bytes / 2; }

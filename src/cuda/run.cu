@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
@@ -27,13 +26,13 @@ Secret<Params> params_of(const Run& run) {
 }  // namespace
 
 bool has_code_for(int major, int minor) {
-    // Newest last. What was built for X.Y runs on X.Z, Z >= Y; beyond the newest, its PTX does.
+    // What was built for X.Y runs on X.Z, Z >= Y; its PTX, if there is some, on all that came later.
     constexpr int built_for[] = {__CUDA_ARCH_LIST__};
     const int device = 100 * major + 10 * minor;
     for (const int architecture : built_for) {
         if (architecture / 100 == major && architecture <= device) return true;
     }
-    return device >= *(std::end(built_for) - 1);
+    return WARPAES_CUDA_PTX != 0 && device >= 10 * WARPAES_CUDA_PTX;
 }
 
 void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream) {

@@ -93,6 +93,7 @@ void CostModel::keep_gpus(const CostModel& older) {
     for (const auto& [name, table] : older.tables) {
         if (name.starts_with("cuda ")) tables.try_emplace(name, table);
     }
+    for (const auto& [name, tuned] : older.launches) launches.try_emplace(name, tuned);
     if (cold == 0) cold = older.cold;
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "backend/backend.hpp"
+#include "backend/launch_table.hpp"
 
 namespace warpaes {
 
@@ -142,10 +143,17 @@ private:
     std::array<Entry, work_classes * ways * 2> entries_{};
 };
 
+/// A GPU's launches, as a tuning has left them (calibration/launches.hpp).
+struct TunedLaunches {
+    GpuShape gpu;  ///< which it was; its name aside
+    LaunchTable table;
+};
+
 /// All that is known of a machine.
 struct CostModel {
     /// By what it is about: the name of a CPU backend, or "cuda " and the name of the GPU.
     std::map<std::string, CostTable, std::less<>> tables;
+    std::map<std::string, TunedLaunches, std::less<>> launches;  ///< by the same names
     double thread = 0;     ///< seconds to start and to end one more worker for a call
     double cold = 0;       ///< seconds until the first call of a process has a GPU ready; 0: not known
     std::string note;      ///< why there are none, if somebody should know
@@ -156,7 +164,7 @@ struct CostModel {
         const auto it = tables.find(name);
         return it == tables.end() ? nullptr : &it->second;
     }
-    /// Takes over what `older` says of GPUs that this does not know.
+    /// Takes over what `older` says of GPUs that this does not know, and of launches.
     void keep_gpus(const CostModel& older);
     /// The name of a backend's or a device's costs.
     static std::string table_name(const BackendInfo& info);

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "engine/calibration/file.hpp"
+#include "engine/calibration/launches.hpp"
 #include "engine/planner.hpp"
 
 namespace warpaes {
@@ -73,6 +74,7 @@ const std::vector<Backend*>& all_backends() {
 }
 
 Engine::Engine(const EngineOptions& options) : options_(options) {
+    cuda_backend().find_launches_by(&stored_launches);
     if (options_.backend.empty()) {
         const char* environment = std::getenv("WARPAES_BACKEND");
         options_.backend = environment != nullptr ? environment : "";

@@ -149,7 +149,7 @@ __device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tab
 }
 
 template <int Rounds, int Tables, bool OneKey>
-__global__ void __launch_bounds__(BatchCounters::threads(OneKey), 1)
+__global__ void __launch_bounds__(BatchCounters::most_threads(OneKey), 1)
     batch_ctr_kernel(const __grid_constant__ CounterParams p) {
     const SharedTables<Tables> tables;
     tables.fill(te0_constant);
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(BatchCounters::threads(OneKey), 1)
 }
 
 template <int Rounds, int Tables, bool OneKey>
-__global__ void __launch_bounds__(BatchCounters::threads(OneKey), 1)
+__global__ void __launch_bounds__(BatchCounters::most_threads(OneKey), 1)
     batch_long_ctr_kernel(const __grid_constant__ CounterParams p) {
     constexpr int width = CounterParams::width;
     constexpr std::uint32_t share = width * warp_lanes;

@@ -35,6 +35,8 @@ std::shared_ptr<const CostModel> load_calibration(const std::string& path = cali
 void store_calibration(const CostModel& model, const std::string& path = calibration_path(),
                        const Machine& machine = Machine::here());
 
+/// A name as such a file has it: ASCII without quotes and backslashes.
+std::string plain_name(std::string_view text);
 /// The text of such a file, and what it says; the latter throws Error{FORMAT}.
 std::string write_calibration(const CostModel& model, const Machine& machine);
 CostModel read_calibration(std::string_view text, const Machine& machine);

@@ -19,17 +19,8 @@ std::string number(double value) {
     return {text, error == std::errc() ? end : text};
 }
 
-/// Names are ASCII without quotes and backslashes; whatever else a driver says is replaced.
-std::string plain(std::string_view text) {
-    std::string out(text);
-    for (char& c : out) {
-        if (c < ' ' || c > '~' || c == '"' || c == '\\') c = '?';
-    }
-    return out;
-}
-
 std::string json_string(std::string_view text) {
-    return '"' + plain(text) + '"';
+    return '"' + plain_name(text) + '"';
 }
 
 /// The parameters of a cost that are one number.
@@ -86,7 +77,45 @@ void read_cost(JsonReader& reader, CostModel& model) {
                          key_bits, cost);
 }
 
+/// Which GPU it was, beside its figures.
+constexpr std::array<std::pair<std::string_view, std::uint32_t GpuShape::*>, 3> shape_members{
+    {{"compute_capability", &GpuShape::compute_capability},
+     {"multiprocessors", &GpuShape::multiprocessors},
+     {"shared_bytes", &GpuShape::shared_bytes}}};
+
+/// Every figure, once each; whether a GPU can be launched so is asked when there is one (calibration/launches.hpp).
+void read_launches(JsonReader& reader, CostModel& model) {
+    std::string of;
+    TunedLaunches tuned;
+    std::size_t read = 0;
+    reader.object([&](std::string_view name) {
+        if (name == "of") {
+            of = text_of(reader);
+            return;
+        }
+        ++read;
+        for (const auto& [member, value] : shape_members) {
+            if (member == name) return void(tuned.gpu.*value = reader.number());
+        }
+        for (const LaunchFigure& figure : launch_figures()) {
+            if (figure.name == name) return void(tuned.table.*figure.value = reader.number());
+        }
+        reader.refuse("another name before it");
+    });
+    if (of.empty() || read != shape_members.size() + launch_figures().size()) reader.refuse("all figures before it");
+    model.launches[of] = tuned;
+}
+
 }  // namespace
+
+/// Whatever else a driver says is replaced.
+std::string plain_name(std::string_view text) {
+    std::string out(text);
+    for (char& c : out) {
+        if (c < ' ' || c > '~' || c == '"' || c == '\\') c = '?';
+    }
+    return out;
+}
 
 std::string write_calibration(const CostModel& model, const Machine& machine) {
     std::string out =
@@ -108,7 +137,21 @@ std::string write_calibration(const CostModel& model, const Machine& machine) {
             separator = ",\n";
         });
     }
-    return out + "\n ]\n}\n";
+    out += "\n ]";
+    separator = ",\n \"launches\": [\n";
+    for (const auto& [name, tuned] : model.launches) {
+        out += separator;
+        out += "  {\"of\": " + json_string(name);
+        for (const auto& [member, value] : shape_members) {
+            out += ", " + json_string(member) + ": " + std::to_string(tuned.gpu.*value);
+        }
+        for (const LaunchFigure& figure : launch_figures()) {
+            out += ", " + json_string(figure.name) + ": " + std::to_string(tuned.table.*figure.value);
+        }
+        out += "}";
+        separator = ",\n";
+    }
+    return out + (model.launches.empty() ? "\n}\n" : "\n ]\n}\n");
 }
 
 CostModel read_calibration(std::string_view text, const Machine& machine) {
@@ -136,6 +179,8 @@ CostModel read_calibration(std::string_view text, const Machine& machine) {
             model.cold = reader.real();
         } else if (name == "costs") {
             reader.array([&] { read_cost(reader, model); });
+        } else if (name == "launches") {
+            reader.array([&] { read_launches(reader, model); });
         } else {
             reader.refuse("another name before it");
         }
@@ -144,10 +189,10 @@ CostModel read_calibration(std::string_view text, const Machine& machine) {
     if (stored_schema != schema || !(model.thread >= 0 && model.thread < 1) || !(model.cold >= 0 && model.cold < 100)) {
         reader.refuse("other costs before it");
     }
-    if (stored.version != plain(machine.version)) {
+    if (stored.version != plain_name(machine.version)) {
         throw Error(WARPAES_ERROR_FORMAT, "calibration: is of warpaes " + stored.version);
     }
-    if (stored.cpu != plain(machine.cpu) || stored.processors != machine.processors) {
+    if (stored.cpu != plain_name(machine.cpu) || stored.processors != machine.processors) {
         throw Error(WARPAES_ERROR_FORMAT, "calibration: is of another machine: " + std::to_string(stored.processors) +
                                               " processors, " + stored.cpu);
     }

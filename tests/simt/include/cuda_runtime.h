@@ -7,6 +7,7 @@
 #define WARPAES_SIMT 1
 /// As nvcc says what it compiles for.
 #define __CUDA_ARCH_LIST__ 800, 900
+#define WARPAES_CUDA_PTX 90
 
 #include "simt_device.h"
 #include "simt_runtime.h"

@@ -1,0 +1,55 @@
+// What is launched how on which architecture: a row for each, and one for what follows. H200's row is measured; the
+// others have never run on hardware, and are what is known of their shared memory and of what nvcc makes of the code.
+#pragma once
+
+#include "cuda/launch_table.hpp"
+
+namespace warpaes::cuda {
+
+struct Architecture {
+    int compute_capability;  ///< 90 for 9.0; the row holds up to the next one of the same major number
+    BitProducts bit_products;
+    LaunchTable table;
+};
+
+/// Where products of bits are emulated, sixteen warps' instructions to a subroutine of 110, GHASH by integer products
+/// takes fewer: 445 GB/s on an H200, against about 300 by that count. Estimated.
+inline constexpr LaunchTable without_tensor_cores{
+    .one_launch_share = 0, .tensor_blocks = never, .own_key_tensor_bytes = never};
+
+constexpr LaunchTable with_two_tables(LaunchTable table) {
+    table.tables = 2;
+    return table;
+}
+
+inline constexpr Architecture architectures[] = {
+    {75, BitProducts::none, with_two_tables(without_tensor_cores)},       //  64 KiB a thread block
+    {80, BitProducts::mma, {}},                                           // 163 KiB: A100
+    {86, BitProducts::mma, with_two_tables({})},                          //  99 KiB: RTX 30, A10, A40
+    {87, BitProducts::mma, {}},                                           // 163 KiB: Orin
+    {89, BitProducts::mma, with_two_tables({})},                          //  99 KiB: RTX 40, L4, L40
+    {90, BitProducts::wgmma, {}},                                         // 227 KiB: H100, H200; measured
+    {100, BitProducts::emulated, without_tensor_cores},                   // 227 KiB: B200; 10.3 too
+    {110, BitProducts::emulated, without_tensor_cores},                   // 227 KiB: Thor
+    {120, BitProducts::emulated, with_two_tables(without_tensor_cores)},  //  99 KiB: RTX 50; 12.1 too
+};
+/// As many tables as there is room for.
+inline constexpr Architecture what_follows{0, BitProducts::emulated, without_tensor_cores};
+
+constexpr Architecture architecture_of(int compute_capability) {
+    Architecture found = compute_capability < 75 ? architectures[0] : what_follows;
+    for (const Architecture& row : architectures) {
+        const bool is_related = row.compute_capability / 10 == compute_capability / 10;
+        if (is_related && row.compute_capability <= compute_capability) found = row;
+    }
+    return found;
+}
+
+/// A device with its architecture's launches.
+constexpr DeviceLimits limits_of(int multiprocessors, int shared_bytes_per_block, int compute_capability,
+                                 std::size_t l2_bytes = 0) {
+    const Architecture row = architecture_of(compute_capability);
+    return {multiprocessors, shared_bytes_per_block, compute_capability, l2_bytes, row.bit_products, row.table};
+}
+
+}  // namespace warpaes::cuda

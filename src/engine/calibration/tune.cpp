@@ -1,0 +1,342 @@
+#include "engine/calibration/tune.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace warpaes {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kib = 1024, mib = kib * kib;
+constexpr std::uint64_t most_bytes = 128 * mib, least_bytes = 64 * kib;
+/// What is less is chance.
+constexpr double worth_a_change = 0.98;
+
+/// What is measured with a figure: one message, or a batch.
+struct Sample {
+    Mode mode;
+    Direction direction;
+    std::uint64_t bytes;         ///< of a message
+    std::uint64_t messages = 0;  ///< of a batch
+    bool own_keys = false;
+
+    /// As far as there is time for it.
+    [[nodiscard]] Sample within(std::uint64_t most) const {
+        Sample s = *this;
+        s.bytes = std::min(bytes, most);
+        if (messages != 0) s.messages = std::clamp<std::uint64_t>(most / s.bytes, 1, messages);
+        return s;
+    }
+    [[nodiscard]] std::uint64_t all_bytes() const { return bytes * std::max<std::uint64_t>(messages, 1); }
+};
+
+constexpr Direction encrypt = Direction::encrypt, decrypt = Direction::decrypt;
+constexpr std::uint64_t many = most_bytes;
+
+struct Samples {
+    const char* figure;
+    const char* words;
+    std::vector<Sample> samples;
+};
+
+const std::vector<Samples>& samples_of_figures() {
+    static const std::vector<Samples> all{
+        {"tables",
+         "ECB, CTR, CBC decryption and GCM of one message",
+         {{Mode::ecb, encrypt, many}, {Mode::ctr, encrypt, many}, {Mode::cbc, decrypt, many}, {Mode::gcm, encrypt, many}}},
+        {"threads",
+         "ECB, CTR, CBC decryption and GCM of one message",
+         {{Mode::ecb, encrypt, many}, {Mode::ctr, encrypt, many}, {Mode::cbc, decrypt, many}, {Mode::gcm, encrypt, many}}},
+        {"own_key_threads",
+         "batches of CTR with a key each, messages of 1,500 bytes and 64 KiB",
+         {{Mode::ctr, encrypt, 1500, 80000, true}, {Mode::ctr, encrypt, 64 * kib, 2048, true}}},
+        {"serial_warps",
+         "batches of CBC encryption, 1,024 and 8,192 messages of 16 KiB",
+         {{Mode::cbc, encrypt, 16 * kib, 1024}, {Mode::cbc, encrypt, 16 * kib, 8192}}},
+        {"tensor_blocks",
+         "GCM of one message, a batch of GCM of 16 KiB under one key",
+         {{Mode::gcm, encrypt, many}, {Mode::gcm, encrypt, 16 * kib, 8192}}},
+        {"product_blocks",
+         "GCM of one message, a batch of GCM of 16 KiB under one key",
+         {{Mode::gcm, encrypt, many}, {Mode::gcm, encrypt, 16 * kib, 8192}}},
+        {"one_launch_share",
+         "GCM of messages of 4 KiB, 64 KiB, 1 MiB and 8 MiB",
+         {{Mode::gcm, encrypt, 4 * kib}, {Mode::gcm, encrypt, 64 * kib}, {Mode::gcm, encrypt, mib}, {Mode::gcm, encrypt, 8 * mib}}},
+        {"two_tables_share",
+         "GCM of messages of 64 KiB, 1 MiB and 8 MiB",
+         {{Mode::gcm, encrypt, 64 * kib}, {Mode::gcm, encrypt, mib}, {Mode::gcm, encrypt, 8 * mib}}},
+        {"own_key_tensor_bytes",
+         "batches of GCM with a key each, messages of 16 KiB, 64 KiB and 1 MiB",
+         {{Mode::gcm, encrypt, 16 * kib, 8192, true}, {Mode::gcm, encrypt, 64 * kib, 2048, true}, {Mode::gcm, encrypt, mib, 128, true}}},
+        {"long_counter_bytes",
+         "batches of CTR, messages of 4, 8, 16 and 32 KiB",
+         {{Mode::ctr, encrypt, 4 * kib, 32768}, {Mode::ctr, encrypt, 8 * kib, 16384}, {Mode::ctr, encrypt, 16 * kib, 8192}, {Mode::ctr, encrypt, 32 * kib, 4096}}},
+    };
+    return all;
+}
+
+const Samples& samples_of(const LaunchFigure& figure) {
+    const auto& all = samples_of_figures();
+    return *std::find_if(all.begin(), all.end(), [&](const Samples& s) { return std::strcmp(s.figure, figure.name) == 0; });
+}
+
+/// What comes with a message of a batch.
+constexpr std::size_t iv_bytes = 16, key_bytes = 16;
+
+/// Buffers in host memory and on the device, for the largest sample.
+class Bench {
+public:
+    Bench(int device, std::uint64_t bytes)
+        : device_(device), input_(bytes), output_(bytes), besides_(beside(bytes)), reference_(bytes + tags(bytes)) {
+        std::uint64_t state = 0x9e3779b97f4a7c15;
+        const auto fill = [&](std::vector<std::uint8_t>& with) {
+            for (std::uint8_t& byte : with) {
+                state = state * 6364136223846793005 + 1442695040888963407;
+                byte = static_cast<std::uint8_t>(state >> 56);
+            }
+        };
+        fill(input_);
+        fill(besides_);
+        device_input_ = memory(input_.size());
+        device_output_ = memory(output_.size() + tags(bytes));
+        device_besides_ = memory(besides_.size());
+        copy(device_input_.get(), input_.data(), input_.size());
+        copy(device_besides_.get(), besides_.data(), besides_.size());
+    }
+
+    /// The GPU's bytes are the CPU's, which are made first if `anew`.
+    [[nodiscard]] bool is_right(const Sample& sample, bool anew) {
+        const std::size_t bytes = sample.all_bytes();
+        const std::size_t tag_bytes = sample.mode == Mode::gcm ? std::max<std::uint64_t>(sample.messages, 1) * block_bytes : 0;
+        if (anew) {
+            const MessageGroup g = group(sample, input_.data(), reference_.data(), besides_.data());
+            libcrypto_backend().open_lane(-1, 0)->run(g);
+        }
+        cuda_backend().clear(device_output_.get(), bytes + tag_bytes, device_, nullptr);
+        run(sample);
+        output_.resize(std::max(output_.size(), bytes + tag_bytes));
+        copy(output_.data(), device_output_.get(), bytes + tag_bytes);
+        return std::memcmp(output_.data(), reference_.data(), bytes + tag_bytes) == 0;
+    }
+
+    /// Seconds a call, of calls that take some milliseconds together, or of one.
+    double seconds(const Sample& sample) {
+        const auto time = [&](unsigned calls) {
+            const auto start = Clock::now();
+            for (unsigned i = 0; i < calls; ++i) run(sample);
+            return std::max(std::chrono::duration<double>(Clock::now() - start).count() / calls, 1e-9);
+        };
+        const double first = time(1);
+        if (first > long_call) return first;
+        return time(static_cast<unsigned>(std::clamp(2e-3 / first, 1.0, 1000.0)));
+    }
+    static constexpr double long_call = 20e-3;
+
+private:
+    struct Free {
+        void operator()(std::uint8_t* pointer) const { cuda_backend().device_free(pointer); }
+    };
+    using DeviceMemory = std::unique_ptr<std::uint8_t, Free>;
+
+    static std::size_t most_messages(std::uint64_t bytes) { return static_cast<std::size_t>(bytes / 1500 + 1); }
+    static std::size_t tags(std::uint64_t bytes) { return most_messages(bytes) * block_bytes; }
+    static std::size_t beside(std::uint64_t bytes) { return most_messages(bytes) * (iv_bytes + key_bytes); }
+    [[nodiscard]] DeviceMemory memory(std::size_t bytes) const {
+        return DeviceMemory(static_cast<std::uint8_t*>(cuda_backend().device_alloc(device_, bytes)));
+    }
+    void copy(void* to, const void* from, std::size_t bytes) const {
+        cuda_backend().copy(to, from, bytes, device_, nullptr);
+    }
+
+    /// Tags lie behind the output. Of a single message the IV lies in host memory.
+    [[nodiscard]] MessageGroup group(const Sample& sample, std::uint8_t* input, std::uint8_t* output,
+                                     std::uint8_t* besides) {
+        const std::uint64_t count = std::max<std::uint64_t>(sample.messages, 1);
+        const bool batch = sample.messages != 0, gcm = sample.mode == Mode::gcm, iv = sample.mode != Mode::ecb;
+        MessageGroup g{};
+        g.mode = sample.mode;
+        g.direction = sample.direction;
+        g.count = count;
+        g.length = sample.bytes;
+        if (sample.mode == Mode::ecb || sample.mode == Mode::cbc) g.length -= g.length % block_bytes;
+        g.input = {input, sample.bytes};
+        g.output = {output, sample.bytes};
+        if (iv) g.iv = {batch ? besides : besides_.data(), batch ? iv_bytes : 0};
+        g.iv_length = !iv ? 0 : gcm ? 12 : 16;
+        if (gcm) {
+            g.tag = {output + sample.all_bytes(), block_bytes};
+            g.tag_length = block_bytes;
+        }
+        if (sample.own_keys) {
+            g.keys = {besides + count * iv_bytes, key_bytes};
+            g.key_bytes = key_bytes;
+        } else {
+            g.key = &key_;
+        }
+        return g;
+    }
+
+    void run(const Sample& sample) {
+        const MessageGroup g = group(sample, device_input_.get(), device_output_.get(), device_besides_.get());
+        if (sample.messages == 0) {
+            cuda_backend().enqueue(g, device_, nullptr);
+        } else {
+            cuda_backend().enqueue({&g, 1}, device_, nullptr);
+        }
+        cuda_backend().synchronize(device_, nullptr);
+    }
+
+    int device_;
+    std::vector<std::uint8_t> input_, output_, besides_, reference_;
+    DeviceMemory device_input_, device_output_, device_besides_;
+    ExpandedKey key_{std::vector<std::uint8_t>(16, 0x5a)};
+};
+
+/// So many bytes that a call's beginning does not count, if there is time for them: a simulated GPU has none.
+std::uint64_t bytes_to_measure(int device) {
+    std::uint64_t bytes = least_bytes;
+    for (; bytes < most_bytes; bytes *= 4) {
+        Bench bench(device, bytes);
+        const Sample sample{Mode::ctr, encrypt, bytes};
+        (void)bench.seconds(sample);  // the first one waits for much else
+        if (bench.seconds(sample) > 0.1e-3) break;
+    }
+    return std::min(bytes, most_bytes);
+}
+
+class Tuning {
+public:
+    explicit Tuning(const TuningOptions& options)
+        : options_(options), before_(cuda_backend().launches(options.device)), best_(before_.built_in) {}
+    Tuning(const Tuning&) = delete;
+    Tuning& operator=(const Tuning&) = delete;
+    ~Tuning() {
+        try {
+            cuda_backend().use_launches(options_.device, before_.used);
+        } catch (...) {
+            // There is no memory for it: what is in use then was in use before, and is as right.
+        }
+    }
+
+    TuningReport run() {
+        use(best_);
+        const std::uint64_t bytes = bytes_to_measure(options_.device);
+        Bench bench(options_.device, bytes);
+        for (const LaunchFigure& figure : launch_figures()) total_ += values_of(figure).size();
+        for (const LaunchFigure& figure : launch_figures()) tune(figure, bench, bytes);
+        if (best_ != before_.built_in) {
+            // Together they have not been seen yet.
+            use(best_);
+            for (const LaunchFigure& figure : launch_figures()) {
+                for (const Sample& sample : samples_of(figure).samples) {
+                    if (!bench.is_right(sample.within(bytes), true)) refuse(figure, best_.*figure.value);
+                }
+            }
+        }
+        TuningReport report{before_, measurements_};
+        report.launches.used = best_;
+        return report;
+    }
+
+private:
+    void use(const LaunchTable& table) const { cuda_backend().use_launches(options_.device, table); }
+
+    /// The one in use first.
+    [[nodiscard]] std::vector<std::uint32_t> values_of(const LaunchFigure& figure) const {
+        const std::uint32_t in_use = best_.*figure.value;
+        std::vector<std::uint32_t> values{in_use};
+        for (const std::uint32_t value : figure.worth_trying()) {
+            LaunchTable table = best_;
+            table.*figure.value = value;
+            if (value != in_use && objection(table, before_.gpu).empty()) values.push_back(value);
+        }
+        return values;
+    }
+
+    [[noreturn]] static void refuse(const LaunchFigure& figure, std::uint32_t value) {
+        throw Error(WARPAES_ERROR_DEVICE, std::string("launches: with ") + figure.name + " = " + figure_text(value) +
+                                              " the GPU's bytes are not the CPU's; nothing is stored, and launches stay "
+                                              "as they are. `warpaes selftest` tries everything");
+    }
+
+    void tune(const LaunchFigure& figure, Bench& bench, std::uint64_t bytes) {
+        const Samples& samples = samples_of(figure);
+        const std::vector<std::uint32_t> values = values_of(figure);
+        std::vector<double> logs(values.size(), 0);
+        std::vector<bool> possible(values.size(), true);
+        const auto table_with = [&](std::size_t i) {
+            LaunchTable table = best_;
+            table.*figure.value = values[i];
+            return table;
+        };
+        for (const Sample& whole : samples.samples) {
+            const Sample sample = whole.within(bytes);
+            std::vector<double> least(values.size(), std::numeric_limits<double>::infinity());
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                if (!possible[i]) continue;
+                use(table_with(i));
+                bool is_right = true;
+                try {
+                    is_right = bench.is_right(sample, i == 0);
+                    least[i] = bench.seconds(sample);
+                    ++measurements_;
+                } catch (const Error& e) {
+                    // What is in use must run.
+                    if (i == 0 || e.status() != WARPAES_ERROR_DEVICE) throw;
+                    possible[i] = false;
+                }
+                if (!is_right) refuse(figure, values[i]);
+            }
+            // In turns, as clocks and temperatures change.
+            const bool is_long = least[0] > Bench::long_call;
+            for (unsigned round = 1; !is_long && round < (options_.quick ? 3U : 7U); ++round) {
+                for (std::size_t i = 0; i < values.size(); ++i) {
+                    if (!possible[i]) continue;
+                    use(table_with(i));
+                    least[i] = std::min(least[i], bench.seconds(sample));
+                    ++measurements_;
+                }
+            }
+            for (std::size_t i = 0; i < values.size(); ++i) logs[i] += std::log(least[i] / least[0]);
+        }
+        std::size_t best = 0;
+        double least = worth_a_change;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            const double relative =
+                possible[i] ? std::exp(logs[i] / static_cast<double>(samples.samples.size())) : 0;
+            if (i != 0 && possible[i] && relative < least) {
+                least = relative;
+                best = i;
+            }
+            ++done_;
+            if (options_.progress &&
+                !options_.progress({figure.name, values[i], samples.words, relative, done_, total_})) {
+                throw Error(WARPAES_ERROR_CANCELLED, "cancelled by the caller");
+            }
+        }
+        best_.*figure.value = values[best];
+    }
+
+    const TuningOptions& options_;
+    GpuLaunches before_;
+    LaunchTable best_;
+    std::uint64_t measurements_ = 0, done_ = 0, total_ = 0;
+};
+
+}  // namespace
+
+TuningReport tune(const TuningOptions& options) {
+    return Tuning(options).run();
+}
+
+}  // namespace warpaes
