@@ -137,7 +137,8 @@ int run_tune(int argc, char** argv) {
         record["gpu"] = {{"device", info.device}, {"description", info.description}};
     }
     for (const warpaes_launch_figure& f : figures) {
-        json figure{{"name", f.name}, {"value", json_of(f.value)}, {"built_in", json_of(f.built_in)}, {"meaning", f.meaning}};
+        json figure{
+            {"name", f.name}, {"value", json_of(f.value)}, {"built_in", json_of(f.built_in)}, {"meaning", f.meaning}};
         if (progress.values.contains(f.name)) figure.update(progress.values[f.name]);
         record["figures"].push_back(figure);
     }

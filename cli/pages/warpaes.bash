@@ -2,7 +2,7 @@
 _warpaes() {
     local current=${COMP_WORDS[COMP_CWORD]} words=
     if [ "$COMP_CWORD" -eq 1 ]; then
-        words="encrypt decrypt cat verify reencrypt inspect keygen keys enc provider devices selftest bench plan calibrate lab --help --help-all --version"
+        words="encrypt decrypt cat verify reencrypt inspect keygen keys enc provider devices selftest bench plan calibrate tune lab --help --help-all --version"
     else
         case ${COMP_WORDS[1]} in
         encrypt) words="--aad --aad-file --backend --decrypt --device --exclude --force --help --help-all --jobs --json --keys --no-progress --no-sync --output --output-dir --passphrase-from --progress --quiet --skip-existing --template --threads --verbose -d -f -j -k -o -q -t -v" ;;
@@ -20,6 +20,7 @@ _warpaes() {
         bench) words="--aad --backend --data-unit --device --direction --entry-each --force --from --help --help-all --in-flight --json --key --key-bits --keys --memory --messages --mode --output --quick --samples --seconds --segment --size --threads -f -h -o" ;;
         plan) words="--backend --batch --device --direction --from --help --help-all --json --key-bits --keys --messages --mode --size --threads" ;;
         calibrate) words="--cpu-only --help --help-all --json --quick" ;;
+        tune) words="--device --dry-run --help --help-all --json --quick --show" ;;
         lab) words="--help --help-all" ;;
         esac
         [[ " ${COMP_WORDS[*]:2:COMP_CWORD-2} " != *" -- "* ]] || words=

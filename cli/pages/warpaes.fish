@@ -307,6 +307,14 @@ complete -c warpaes -n '__fish_seen_subcommand_from calibrate' -l help -d 'print
 complete -c warpaes -n '__fish_seen_subcommand_from calibrate' -l help-all -d 'print all of it and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from calibrate' -l json
 complete -c warpaes -n '__fish_seen_subcommand_from calibrate' -l quick
+complete -c warpaes -n __fish_use_subcommand -a tune -d 'measure how a GPUs kernels are best launched'
+complete -c warpaes -n '__fish_seen_subcommand_from tune' -l device
+complete -c warpaes -n '__fish_seen_subcommand_from tune' -l dry-run
+complete -c warpaes -n '__fish_seen_subcommand_from tune' -l help -d 'print the help and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from tune' -l help-all -d 'print all of it and exit'
+complete -c warpaes -n '__fish_seen_subcommand_from tune' -l json
+complete -c warpaes -n '__fish_seen_subcommand_from tune' -l quick
+complete -c warpaes -n '__fish_seen_subcommand_from tune' -l show
 complete -c warpaes -n __fish_use_subcommand -a lab -d 'published experiments, run on this machine (the program warpaes-lab)'
 complete -c warpaes -n '__fish_seen_subcommand_from lab' -l help -d 'print the help and exit'
 complete -c warpaes -n '__fish_seen_subcommand_from lab' -l help-all -d 'print all of it and exit'

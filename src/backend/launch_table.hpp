@@ -50,7 +50,7 @@ struct GpuShape {
 /// A figure: its name, what it is, and what is worth trying.
 struct LaunchFigure {
     const char* name;
-    std::uint32_t LaunchTable::* value;
+    std::uint32_t LaunchTable::*value;
     const char* meaning;
     std::array<std::uint32_t, 4> candidates;
     std::size_t candidate_count;

@@ -203,6 +203,12 @@ TEST_F(Nulls, OfPlans) {
     REFUSED("engine", warpaes_engine_calibrate(nullptr, &calibration, nullptr));
     REFUSED("calibration", warpaes_engine_calibrate(engine_.get(), nullptr, nullptr));
     REFUSED("path", warpaes_calibration_path(nullptr, 10));
+    warpaes_launch_figure figure = WARPAES_LAUNCH_FIGURE_INIT;
+    warpaes_tuning tuning = WARPAES_TUNING_INIT;
+    REFUSED("engine", warpaes_engine_launch_figure(nullptr, -1, 0, &figure));
+    REFUSED("figure", warpaes_engine_launch_figure(engine_.get(), -1, 0, nullptr));
+    REFUSED("engine", warpaes_engine_tune(nullptr, &tuning, nullptr));
+    REFUSED("tuning", warpaes_engine_tune(engine_.get(), nullptr, nullptr));
 }
 
 TEST_F(Nulls, OfKeysets) {

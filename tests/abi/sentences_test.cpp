@@ -253,6 +253,13 @@ TEST_F(Sentences, OfPlans) {
     calibration.flags = 1u << 3;
     expect("flags: has bits that this version does not know", argument,
            warpaes_engine_calibrate(engine_.get(), &calibration, nullptr));
+    warpaes_tuning tuning = WARPAES_TUNING_INIT;
+    tuning.flags = WARPAES_CALIBRATE_CPU_ONLY;
+    expect("flags: has bits that this version does not know", argument,
+           warpaes_engine_tune(engine_.get(), &tuning, nullptr));
+    warpaes_launch_figure figure = WARPAES_LAUNCH_FIGURE_INIT;
+    expect("index: there are 10 figures, and no number 10", argument,
+           warpaes_engine_launch_figure(engine_.get(), -1, 10, &figure));
 }
 
 }  // namespace

@@ -264,6 +264,30 @@ TEST_F(Structs, OfCalibrations) {
     EXPECT_EQ(plan.calibrated, 1);
 }
 
+TEST_F(Structs, OfTunings) {
+    setenv("WARPAES_CALIBRATION", "none", 1);
+    check<warpaes_launch_figure>("WARPAES_LAUNCH_FIGURE_INIT", 32, WARPAES_LAUNCH_FIGURE_INIT,
+                                 [&](auto* f) { return warpaes_engine_launch_figure(engine_.get(), -1, 0, f); });
+    warpaes_tuning tuning = WARPAES_TUNING_INIT;
+    tuning.flags = WARPAES_CALIBRATE_QUICK | WARPAES_CALIBRATE_KEEP;
+    tuning.progress = [](void*, const warpaes_tuning_step* step) {
+        EXPECT_EQ(step->struct_size, sizeof *step);
+        return 1;
+    };
+    check<warpaes_tuning>("WARPAES_TUNING_INIT", 32, tuning, [&](auto* t) {
+        const warpaes_status status = warpaes_engine_tune(engine_.get(), t, nullptr);
+        EXPECT_TRUE(status == WARPAES_ERROR_CANCELLED || status == WARPAES_ERROR_ARGUMENT ||
+                    status == WARPAES_ERROR_BACKEND);
+        return status;
+    });
+    for (const std::uint32_t size : {0U, 23U}) {
+        warpaes_tuning_result result = WARPAES_TUNING_RESULT_INIT;
+        result.struct_size = size;
+        EXPECT_EQ(warpaes_engine_tune(engine_.get(), &tuning, &result), WARPAES_ERROR_ARGUMENT);
+        EXPECT_NE(std::string(warpaes_last_error()).find("WARPAES_TUNING_RESULT_INIT"), std::string::npos);
+    }
+}
+
 TEST_F(Structs, OfKeysets) {
     warpaes_keyset* keyset = nullptr;
     ASSERT_EQ(warpaes_keyset_create(&keyset), WARPAES_OK);

@@ -97,15 +97,29 @@ Machine Machine::from_environment() {
     m.devices = static_cast<int>(number_from("WARPAES_SIMT_DEVICES", static_cast<std::size_t>(m.devices)));
     m.multiprocessors =
         static_cast<int>(number_from("WARPAES_SIMT_MULTIPROCESSORS", static_cast<std::size_t>(m.multiprocessors)));
-    m.shared_memory_per_block = number_from("WARPAES_SIMT_SHARED_MEMORY", m.shared_memory_per_block);
     m.memory = number_from("WARPAES_SIMT_MEMORY", m.memory);
     m.backwards = number_from("WARPAES_SIMT_BACKWARDS", 0) != 0;
     m.guarded = number_from("WARPAES_SIMT_GUARDED", 0) != 0;
     m.late = static_cast<unsigned>(number_from("WARPAES_SIMT_LATE", 0));
-    if (const char* text = std::getenv("WARPAES_SIMT_COMPUTE_CAPABILITY")) {
-        std::sscanf(text, "%d.%d", &m.major, &m.minor);
-    }
+    int major = 0, minor = 0;
+    const char* text = std::getenv("WARPAES_SIMT_COMPUTE_CAPABILITY");
+    if (text != nullptr && std::sscanf(text, "%d.%d", &major, &minor) == 2) m.become(major, minor);
+    m.shared_memory_per_block = number_from("WARPAES_SIMT_SHARED_MEMORY", m.shared_memory_per_block);
     return m;
+}
+
+void Machine::become(int its_major, int its_minor) {
+    major = its_major;
+    minor = its_minor;
+    const bool is_small = major == 12 || (major == 8 && (minor == 6 || minor == 9));
+    shared_memory_per_block = (major < 8 ? 64U : is_small ? 99U : major == 8 ? 163U : 227U) * 1024;
+    threads_per_multiprocessor = major < 8 ? 1024 : is_small ? 1536 : 2048;
+}
+
+void on_launch(LaunchObserver observer) {
+    Runtime& r = runtime();
+    const std::lock_guard lock(r.mutex);
+    r.launch_observer = std::move(observer);
 }
 
 void reset(const Machine& machine) {
@@ -251,7 +265,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
         p.asyncEngineCount = 3;
         p.memoryBusWidth = 5120;
         p.l2CacheSize = l2_bytes;
-        p.maxThreadsPerMultiProcessor = max_threads_per_multiprocessor;
+        p.maxThreadsPerMultiProcessor = m.threads_per_multiprocessor;
         p.maxBlocksPerMultiProcessor = max_blocks_per_multiprocessor;
         p.sharedMemPerMultiprocessor = multiprocessor_shared_memory(r);
         p.sharedMemPerBlockOptin = m.shared_memory_per_block;
@@ -293,7 +307,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
             *value = l2_bytes;
             break;
         case cudaDevAttrMaxThreadsPerMultiProcessor:
-            *value = max_threads_per_multiprocessor;
+            *value = m.threads_per_multiprocessor;
             break;
         case cudaDevAttrAsyncEngineCount:
             *value = 3;

@@ -33,7 +33,6 @@ namespace simt {
 inline constexpr std::size_t default_shared_memory = 48 * 1024;
 inline constexpr std::size_t reserved_shared_memory = 1024;
 inline constexpr unsigned max_threads_per_block = 1024;
-inline constexpr int max_threads_per_multiprocessor = 2048;
 inline constexpr int max_blocks_per_multiprocessor = 32;
 inline constexpr unsigned max_grid_x = 0x7fffffff;
 inline constexpr unsigned max_grid_yz = 65535;
@@ -66,6 +65,7 @@ struct Failure {
 };
 
 using Observer = std::function<void(cudaMemoryType, std::span<const std::uint8_t>)>;
+using LaunchObserver = std::function<void(const cudaLaunchConfig_t&)>;
 
 /// Everything there is. Never destroyed: the library's own static objects may free memory at exit.
 struct Runtime {
@@ -81,6 +81,7 @@ struct Runtime {
     std::map<std::string, std::uint64_t, std::less<>> calls;
     std::vector<Failure> failures;
     Observer observer;
+    LaunchObserver launch_observer;
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
 
     /// Of streams, the default ones too, that have had work put off.

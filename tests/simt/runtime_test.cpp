@@ -202,7 +202,9 @@ TEST_F(Simt, AMachineWithoutDevices) {
 }
 
 TEST_F(Simt, DescribesItsDevices) {
-    simt::reset({.devices = 2, .multiprocessors = 7, .shared_memory_per_block = 101376, .major = 8, .minor = 6});
+    simt::Machine machine{.devices = 2, .multiprocessors = 7};
+    machine.become(8, 6);
+    simt::reset(machine);
     int count = 0, value = 0;
     EXPECT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
     EXPECT_EQ(count, 2);
@@ -214,6 +216,7 @@ TEST_F(Simt, DescribesItsDevices) {
     EXPECT_EQ(cudaGetDeviceProperties(&properties, 2), cudaErrorInvalidDevice);
     EXPECT_EQ(cudaGetDeviceProperties(&properties, 1), cudaSuccess);
     EXPECT_EQ(properties.major * 10 + properties.minor, 86);
+    EXPECT_EQ(properties.maxThreadsPerMultiProcessor, 1536);
     EXPECT_EQ(cudaSetDevice(2), cudaErrorInvalidDevice);
 }
 

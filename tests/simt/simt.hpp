@@ -15,7 +15,8 @@ namespace simt {
 /// A machine with `devices` equal GPUs. Few multiprocessors, so that a persistent kernel launches few blocks.
 ///
 /// Each has an environment variable, read when the process first needs it: WARPAES_SIMT_DEVICES, _MULTIPROCESSORS,
-/// _SHARED_MEMORY, _COMPUTE_CAPABILITY (as "9.0"), _MEMORY (bytes), _BACKWARDS (1), _GUARDED (1), _LATE (1, or a seed).
+/// _COMPUTE_CAPABILITY (as "9.0": with the shared memory and the threads of such machines), _SHARED_MEMORY, _MEMORY
+/// (bytes), _BACKWARDS (1), _GUARDED (1), _LATE (1, or a seed).
 struct Machine {
     /// None: every call fails with `absence`, as without a GPU (or, say, with cudaErrorInsufficientDriver).
     int devices = 1;
@@ -23,6 +24,7 @@ struct Machine {
     int multiprocessors = 2;
     /// What a block can opt in to, in bytes; these are compute capability 9.0's.
     std::size_t shared_memory_per_block = 232448;
+    int threads_per_multiprocessor = 2048;
     int major = 9;
     int minor = 0;
     /// Of each device, in bytes: an allocation beyond it is cudaErrorMemoryAllocation.
@@ -38,6 +40,8 @@ struct Machine {
     unsigned late = 0;
 
     [[nodiscard]] static Machine from_environment();
+    /// What CUDA's tables say of this compute capability.
+    void become(int its_major, int its_minor);
 };
 
 /// Replaces the machine and drops the failures to come and the counts of calls. Memory and handles stay as they are.
@@ -53,6 +57,9 @@ void fail_call(std::string_view function, int nth, cudaError_t error, int times 
 
 /// What is said of the capture of every stream from now on; nothing is ever captured.
 void set_capture(cudaStreamCaptureStatus status);
+
+/// Called before every launch with its configuration. An empty function ends it.
+void on_launch(std::function<void(const cudaLaunchConfig_t&)> observer);
 
 /// What exists and has not been freed.
 struct Usage {

@@ -88,8 +88,11 @@ cudaError_t check_launch(const Runtime& r, const cudaLaunchConfig_t& config, con
 }  // namespace
 
 cudaError_t launch(const cudaLaunchConfig_t& config, const Launch& launch) {
-    const cudaError_t error =
-        call("cudaLaunchKernelEx", [&](Runtime& r) { return check_launch(r, config, launch.kernel); });
+    const cudaError_t error = call("cudaLaunchKernelEx", [&](Runtime& r) {
+        const cudaError_t refused = check_launch(r, config, launch.kernel);
+        if (refused == cudaSuccess && r.launch_observer) r.launch_observer(config);
+        return refused;
+    });
     if (error != cudaSuccess) return error;
     if (is_late()) {
         const auto kept = launch.keep(launch.arguments);
@@ -295,7 +298,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const voi
         if (dynamic_shared_bytes > dynamic_limit(r, function)) return cudaSuccess;
         const int warps = (block_size + warpSize - 1) / warpSize;
         const std::size_t by_memory = multiprocessor_shared_memory(r) / (dynamic_shared_bytes + reserved_shared_memory);
-        *blocks = std::min({max_blocks_per_multiprocessor, max_threads_per_multiprocessor / (warps * warpSize),
+        *blocks = std::min({max_blocks_per_multiprocessor, r.machine.threads_per_multiprocessor / (warps * warpSize),
                             static_cast<int>(by_memory)});
         return cudaSuccess;
     });

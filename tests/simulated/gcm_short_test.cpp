@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/cuda_backend.hpp"
+#include "cuda/architectures.hpp"
 #include "cuda/run.hpp"
 #include "evp_oracle.hpp"
 #include "simt.hpp"
@@ -52,7 +53,7 @@ TEST(GcmShort, SharesOfEveryNumberOfThreadBlocks) {
     const Bytes key(16, 0x5a), iv(12, 0x21);
     for (const int multiprocessors : {1, 15, 16, 17, 33, 132}) {
         for (const int capability : {80, 90}) {
-            const DeviceLimits device{multiprocessors, 227 * 1024, capability};
+            const DeviceLimits device = cuda::limits_of(multiprocessors, 227 * 1024, capability);
             const std::size_t all = static_cast<std::size_t>(multiprocessors) * GcmShort::least_share * block_bytes;
             for (const std::size_t bytes : {all, all - 5, all - 16 * GcmShort::least_share + 1}) {
                 if (capability == 80 && multiprocessors > 17) continue;  // the same weights, and slow to simulate
@@ -72,7 +73,7 @@ TEST(GcmShort, SharesOfEveryNumberOfThreadBlocks) {
 /// One thread block: as many rows and warps as a share fills, of half a chunk and of a whole one.
 TEST(GcmShort, RowsOfAShare) {
     const Bytes key(32, 0xa5), iv(12, 0x42);
-    const DeviceLimits device{1, 227 * 1024, 90};
+    const DeviceLimits device = cuda::limits_of(1, 227 * 1024, 90);
     constexpr std::size_t row = GcmShort::half_row * block_bytes, warp = 8 * row, all = GcmShort::warps * warp;
     for (const std::size_t bytes : {row - 1, row, row + 16, warp, warp + 1, 4 * warp + 16, all, all + 16, 2 * all}) {
         Bytes text(bytes);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cuda/architectures.hpp"
+#include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/xts.cuh"
 
 namespace warpaes::cuda {
@@ -11,9 +13,7 @@ namespace {
 TEST(LaunchTable, SerialBatchesHaveAThreadForEachMessage) {
     for (const int shared : {64 * 1024, 99 * 1024, 163 * 1024, 227 * 1024}) {
         for (const int multiprocessors : {1, 20, 132}) {
-            DeviceLimits device{};
-            device.shared_bytes_per_block = shared;
-            device.multiprocessors = multiprocessors;
+            const DeviceLimits device = limits_of(multiprocessors, shared, 90);
             for (std::uint64_t messages = 1; messages < std::uint64_t{1} << 32; messages *= 3) {
                 const SerialBatchShape shape = serial_batch_shape(device, messages);
                 EXPECT_GE(shape.warps, 1);
@@ -23,6 +23,112 @@ TEST(LaunchTable, SerialBatchesHaveAThreadForEachMessage) {
                 EXPECT_LE(shape.shared_bytes, static_cast<std::size_t>(shared));
             }
         }
+    }
+}
+
+struct Hardware {
+    int compute_capability, shared_bytes;
+};
+/// What CUDA's tables say that a thread block can have; the last follows some day.
+constexpr Hardware every_gpu[] = {{75, 64 << 10},   {80, 163 << 10}, {86, 99 << 10},   {87, 163 << 10},
+                                  {89, 99 << 10},   {90, 227 << 10}, {100, 227 << 10}, {103, 227 << 10},
+                                  {110, 227 << 10}, {120, 99 << 10}, {121, 99 << 10},  {130, 100 << 10}};
+
+GpuShape shape_of(const DeviceLimits& device) {
+    return {"", static_cast<std::uint32_t>(device.compute_capability), 1,
+            static_cast<std::uint32_t>(device.shared_bytes_per_block), device.bit_products};
+}
+
+void expect_to_fit(const DeviceLimits& device) {
+    const auto fits = [&](const LaunchShape& shape) {
+        EXPECT_LE(shape.shared_bytes, static_cast<std::size_t>(device.shared_bytes_per_block));
+        EXPECT_GE(shape.threads, 32);
+        EXPECT_LE(shape.threads, 1024);
+        EXPECT_GE(shape.grid, 1);
+        EXPECT_TRUE(shape.tables == 0 || shape.tables == 2 || shape.tables == 4) << shape.tables;
+    };
+    const bool has_bits = device.bit_products != BitProducts::none;
+    for (std::uint64_t n = 1; n < std::uint64_t{1} << 40; n *= 5) {
+        fits(launch_shape(device, n));
+        fits(launch_shape(device, n, BatchCounters::threads(device, false)));
+        fits(serial_batch_shape(device, n));
+        if (GcmShortShape::takes(device, n)) {
+            EXPECT_TRUE(has_bits);
+            fits(gcm_short_shape(device, n).launch);
+        }
+        for (const std::uint64_t segments : {std::uint64_t{1}, n}) {
+            const RowShape rows = row_shape(device, segments, n);
+            EXPECT_TRUE(has_bits || !rows.tensor_cores);
+            fits(rows.launch);
+        }
+        EXPECT_TRUE(has_bits || !GhashKeys::takes(device, n));
+        EXPECT_GT(BatchCounters::steps_at_once(device, n), 0U);
+        EXPECT_GT(BatchCounters::windows_at_once(device, n), 0U);
+    }
+    fits(serial_shape(device));
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        EXPECT_LE(piece_shape(device, direction, 100, 256).shared_bytes,
+                  static_cast<std::size_t>(device.shared_bytes_per_block));
+    }
+    EXPECT_LE(batch_keys_tables * table_bytes_each, static_cast<std::size_t>(device.shared_bytes_per_block));
+    EXPECT_LE(GhashMma::shared_bytes(device), static_cast<std::size_t>(device.shared_bytes_per_block));
+}
+
+TEST(LaunchTable, EveryArchitectureHasRoomForItsLaunches) {
+    for (const auto [capability, shared] : every_gpu) {
+        SCOPED_TRACE(capability);
+        const DeviceLimits device = limits_of(2, shared, capability);
+        EXPECT_EQ(objection(device.table, shape_of(device)), "");
+        EXPECT_EQ(device.bit_products == BitProducts::wgmma, capability == 90) << "which machine code for 9.0a has";
+        expect_to_fit(device);
+    }
+    EXPECT_EQ(architecture_of(103).compute_capability, 100);
+    EXPECT_EQ(architecture_of(121).compute_capability, 120);
+    EXPECT_EQ(architecture_of(130).compute_capability, 0) << "what follows";
+    EXPECT_EQ(limits_of(1, 227 << 10, 130).table.tables, 4U);
+    EXPECT_EQ(limits_of(1, 100 << 10, 130).table.tables, 2U);
+}
+
+// Whatever a tuning tries fits too, and what does not is refused beforehand.
+TEST(LaunchTable, EveryValueThatIsWorthTryingFits) {
+    for (const auto [capability, shared] : every_gpu) {
+        for (const LaunchFigure& figure : launch_figures()) {
+            for (const std::uint32_t value : figure.worth_trying()) {
+                SCOPED_TRACE(std::string(figure.name) + " " + std::to_string(value));
+                DeviceLimits device = limits_of(3, shared, capability);
+                device.table.*figure.value = value;
+                if (objection(device.table, shape_of(device)).empty()) expect_to_fit(device);
+            }
+        }
+    }
+}
+
+TEST(LaunchTable, ObjectionsNameTheFigure) {
+    const DeviceLimits small = limits_of(2, 99 << 10, 89), old = limits_of(2, 64 << 10, 75);
+    const auto refused = [](const DeviceLimits& device, std::uint32_t LaunchTable::*figure, std::uint32_t value) {
+        LaunchTable table = device.table;
+        table.*figure = value;
+        return objection(table, shape_of(device));
+    };
+    EXPECT_EQ(refused(small, &LaunchTable::tables, 4),
+              "tables: 4 take 128 KiB of shared memory, and a thread block of this GPU has 99");
+    EXPECT_EQ(refused(small, &LaunchTable::threads, 0), "threads: 0 is not a multiple of 128 from 128 to 1024");
+    EXPECT_EQ(refused(small, &LaunchTable::serial_warps, 17), "serial_warps: 17 is not from 1 to 16");
+    EXPECT_EQ(refused(small, &LaunchTable::threads, never), "threads: never is not a multiple of 128 from 128 to 1024");
+    EXPECT_NE(refused(old, &LaunchTable::tensor_blocks, 512).find("tensor_blocks"), std::string::npos);
+    // Every bound of every figure.
+    const DeviceLimits large = limits_of(2, 227 << 10, 90);
+    for (const LaunchFigure& figure : launch_figures()) {
+        for (const std::uint64_t value :
+             {std::uint64_t{figure.least} - figure.step, std::uint64_t{figure.most} + figure.step}) {
+            if (value > never) continue;
+            const std::string why = refused(large, figure.value, static_cast<std::uint32_t>(value));
+            EXPECT_EQ(why.find(std::string(figure.name) + ": "), 0U) << value << ": " << why;
+        }
+        for (const std::uint32_t value : {figure.least, figure.most}) {
+            EXPECT_EQ(refused(large, figure.value, value), "") << figure.name;
+        }
+        EXPECT_EQ(refused(large, figure.value, never).empty(), figure.or_never) << figure.name;
     }
 }
 

@@ -13,8 +13,8 @@ constexpr const char* what_to_do = "; `warpaes tune` measures it anew, until the
 std::string name_of(const TunedLaunches& tuned) {
     const std::uint32_t capability = tuned.gpu.compute_capability;
     return "compute capability " + std::to_string(capability / 10) + "." + std::to_string(capability % 10) + ", " +
-           std::to_string(tuned.gpu.multiprocessors) + " multiprocessors and " + std::to_string(tuned.gpu.shared_bytes) +
-           " bytes of shared memory";
+           std::to_string(tuned.gpu.multiprocessors) + " multiprocessors and " +
+           std::to_string(tuned.gpu.shared_bytes) + " bytes of shared memory";
 }
 
 }  // namespace

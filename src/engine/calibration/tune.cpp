@@ -53,10 +53,16 @@ const std::vector<Samples>& samples_of_figures() {
     static const std::vector<Samples> all{
         {"tables",
          "ECB, CTR, CBC decryption and GCM of one message",
-         {{Mode::ecb, encrypt, many}, {Mode::ctr, encrypt, many}, {Mode::cbc, decrypt, many}, {Mode::gcm, encrypt, many}}},
+         {{Mode::ecb, encrypt, many},
+          {Mode::ctr, encrypt, many},
+          {Mode::cbc, decrypt, many},
+          {Mode::gcm, encrypt, many}}},
         {"threads",
          "ECB, CTR, CBC decryption and GCM of one message",
-         {{Mode::ecb, encrypt, many}, {Mode::ctr, encrypt, many}, {Mode::cbc, decrypt, many}, {Mode::gcm, encrypt, many}}},
+         {{Mode::ecb, encrypt, many},
+          {Mode::ctr, encrypt, many},
+          {Mode::cbc, decrypt, many},
+          {Mode::gcm, encrypt, many}}},
         {"own_key_threads",
          "batches of CTR with a key each, messages of 1,500 bytes and 64 KiB",
          {{Mode::ctr, encrypt, 1500, 80000, true}, {Mode::ctr, encrypt, 64 * kib, 2048, true}}},
@@ -71,23 +77,32 @@ const std::vector<Samples>& samples_of_figures() {
          {{Mode::gcm, encrypt, many}, {Mode::gcm, encrypt, 16 * kib, 8192}}},
         {"one_launch_share",
          "GCM of messages of 4 KiB, 64 KiB, 1 MiB and 8 MiB",
-         {{Mode::gcm, encrypt, 4 * kib}, {Mode::gcm, encrypt, 64 * kib}, {Mode::gcm, encrypt, mib}, {Mode::gcm, encrypt, 8 * mib}}},
+         {{Mode::gcm, encrypt, 4 * kib},
+          {Mode::gcm, encrypt, 64 * kib},
+          {Mode::gcm, encrypt, mib},
+          {Mode::gcm, encrypt, 8 * mib}}},
         {"two_tables_share",
          "GCM of messages of 64 KiB, 1 MiB and 8 MiB",
          {{Mode::gcm, encrypt, 64 * kib}, {Mode::gcm, encrypt, mib}, {Mode::gcm, encrypt, 8 * mib}}},
         {"own_key_tensor_bytes",
          "batches of GCM with a key each, messages of 16 KiB, 64 KiB and 1 MiB",
-         {{Mode::gcm, encrypt, 16 * kib, 8192, true}, {Mode::gcm, encrypt, 64 * kib, 2048, true}, {Mode::gcm, encrypt, mib, 128, true}}},
+         {{Mode::gcm, encrypt, 16 * kib, 8192, true},
+          {Mode::gcm, encrypt, 64 * kib, 2048, true},
+          {Mode::gcm, encrypt, mib, 128, true}}},
         {"long_counter_bytes",
          "batches of CTR, messages of 4, 8, 16 and 32 KiB",
-         {{Mode::ctr, encrypt, 4 * kib, 32768}, {Mode::ctr, encrypt, 8 * kib, 16384}, {Mode::ctr, encrypt, 16 * kib, 8192}, {Mode::ctr, encrypt, 32 * kib, 4096}}},
+         {{Mode::ctr, encrypt, 4 * kib, 32768},
+          {Mode::ctr, encrypt, 8 * kib, 16384},
+          {Mode::ctr, encrypt, 16 * kib, 8192},
+          {Mode::ctr, encrypt, 32 * kib, 4096}}},
     };
     return all;
 }
 
 const Samples& samples_of(const LaunchFigure& figure) {
     const auto& all = samples_of_figures();
-    return *std::find_if(all.begin(), all.end(), [&](const Samples& s) { return std::strcmp(s.figure, figure.name) == 0; });
+    return *std::find_if(all.begin(), all.end(),
+                         [&](const Samples& s) { return std::strcmp(s.figure, figure.name) == 0; });
 }
 
 /// What comes with a message of a batch.
@@ -117,7 +132,8 @@ public:
     /// The GPU's bytes are the CPU's, which are made first if `anew`.
     [[nodiscard]] bool is_right(const Sample& sample, bool anew) {
         const std::size_t bytes = sample.all_bytes();
-        const std::size_t tag_bytes = sample.mode == Mode::gcm ? std::max<std::uint64_t>(sample.messages, 1) * block_bytes : 0;
+        const std::size_t tag_bytes =
+            sample.mode == Mode::gcm ? std::max<std::uint64_t>(sample.messages, 1) * block_bytes : 0;
         if (anew) {
             const MessageGroup g = group(sample, input_.data(), reference_.data(), besides_.data());
             libcrypto_backend().open_lane(-1, 0)->run(g);
@@ -264,9 +280,10 @@ private:
     }
 
     [[noreturn]] static void refuse(const LaunchFigure& figure, std::uint32_t value) {
-        throw Error(WARPAES_ERROR_DEVICE, std::string("launches: with ") + figure.name + " = " + figure_text(value) +
-                                              " the GPU's bytes are not the CPU's; nothing is stored, and launches stay "
-                                              "as they are. `warpaes selftest` tries everything");
+        throw Error(WARPAES_ERROR_DEVICE,
+                    std::string("launches: with ") + figure.name + " = " + figure_text(value) +
+                        " the GPU's bytes are not the CPU's; nothing is stored, and launches stay "
+                        "as they are. `warpaes selftest` tries everything");
     }
 
     void tune(const LaunchFigure& figure, Bench& bench, std::uint64_t bytes) {
@@ -312,8 +329,7 @@ private:
         std::size_t best = 0;
         double least = worth_a_change;
         for (std::size_t i = 0; i < values.size(); ++i) {
-            const double relative =
-                possible[i] ? std::exp(logs[i] / static_cast<double>(samples.samples.size())) : 0;
+            const double relative = possible[i] ? std::exp(logs[i] / static_cast<double>(samples.samples.size())) : 0;
             if (i != 0 && possible[i] && relative < least) {
                 least = relative;
                 best = i;

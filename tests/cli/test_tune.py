@@ -1,0 +1,151 @@
+"""`warpaes tune`, on the simulated GPU (WARPAES_LIBRARY). Nothing is said about how long anything takes."""
+
+import json
+import os
+
+from support import ARGUMENT, BACKEND, WRITE, CommandTest, main
+
+FIGURES = [
+    "tables",
+    "threads",
+    "own_key_threads",
+    "serial_warps",
+    "tensor_blocks",
+    "product_blocks",
+    "one_launch_share",
+    "two_tables_share",
+    "own_key_tensor_bytes",
+    "long_counter_bytes",
+]
+
+
+#: Of the self-test.
+RIGHT = r"(?m)^cuda\[0\] +(\d+) of \1 right$"
+
+
+class Tune(CommandTest):
+    text = None
+
+    def setUp(self):
+        super().setUp()
+        libraries = self.path("lib")
+        os.mkdir(libraries)
+        # Found before the command's own library, by the same name.
+        os.symlink(os.environ["WARPAES_LIBRARY"], os.path.join(libraries, "libwarpaes.so.1"))
+        self.file = self.path("calibration.json")
+        self.env = {"LD_LIBRARY_PATH": libraries, "WARPAES_CALIBRATION": self.file}
+
+    def tune(self, *options, **variables):
+        return json.loads(self.warpaes("tune", *options, "--json", env=self.env | variables))
+
+    def tuned(self):
+        """What a tuning stores, of one for all tests."""
+        if Tune.text is None:
+            self.tune("--quick")
+            Tune.text = self.read("calibration.json")
+        self.write("calibration.json", Tune.text)
+
+    def stored(self, change):
+        """The same, with `change` having been at the GPU's launches."""
+        self.tuned()
+        record = json.loads(Tune.text)
+        change(record["launches"][0])
+        with open(self.file, "w") as file:
+            file.write(json.dumps(record))
+
+    def test_measures_stores_and_is_read(self):
+        record = self.tune("--quick")
+        self.assertEqual([f["name"] for f in record["figures"]], FIGURES)
+        self.assertEqual(record["path"], self.file)
+        self.assertEqual(record["gpu"]["device"], 0)
+        for figure in record["figures"]:
+            tried = {v["value"]: v["relative"] for v in figure["values"]}
+            self.assertEqual(figure["values"][0], {"value": figure["built_in"], "relative": 1.0})
+            self.assertIn(figure["value"], tried)
+            self.assertGreater(len(tried), 1)
+            self.assertTrue(all(relative > 0 for relative in tried.values()))
+        shown = self.tune("--show")
+        self.assertEqual([f["value"] for f in shown["figures"]], [f["value"] for f in record["figures"]])
+        self.assertNotIn("measurements", shown)
+
+        # What is stored is what is launched with; and a process that is launched otherwise gives the same bytes.
+        self.stored(lambda launches: launches.update(threads=384, tables=2))
+        shown = {f["name"]: f["value"] for f in self.tune("--show")["figures"]}
+        self.assertEqual((shown["threads"], shown["tables"]), (384, 2))
+        plain = self.write("plain", os.urandom(100_003))
+        key = ("-K", "00" * 16, "-iv", "11" * 16, "-in", plain)
+        sealed = [
+            self.warpaes("enc", "-aes-128-ctr", *key, env=self.env | {"WARPAES_BACKEND": backend})
+            for backend in ("libcrypto", "cuda")
+        ]
+        self.assertEqual(*sealed)
+        self.assertRegex(self.warpaes("selftest", env=self.env).decode(), RIGHT)
+
+    def test_calibrate_keeps_what_is_tuned(self):
+        self.stored(lambda launches: launches.update(threads=640))
+        self.warpaes("calibrate", "--quick", "--cpu-only", env=self.env)
+        self.assertEqual(self.tune("--show")["figures"][1]["value"], 640)
+
+    def test_a_dry_run_stores_nothing(self):
+        self.assertNotIn("path", self.tune("--quick", "--dry-run"))
+        self.assertFalse(os.path.exists(self.file))
+
+    def test_a_table_for_people(self):
+        text = self.warpaes("tune", "--quick", env=self.env).decode()
+        for words in (*FIGURES, "built in", "best", "never", "Simulated GPU 0", f"stored in {self.file}"):
+            self.assertIn(words, text)
+        text = self.warpaes("tune", "--show", env=self.env).decode()
+        for words in (*FIGURES, "in use", "T-tables in shared memory"):
+            self.assertIn(words, text)
+
+    def test_what_is_stored_and_cannot_be_used(self):
+        self.tuned()
+        built_in = [f["built_in"] for f in self.tune("--show")["figures"]]
+        for words, change in (
+            ("threads: 0", {"threads": 0}),
+            ("threads: 1000", {"threads": 1000}),
+            ("tables: 6", {"tables": 6}),
+            ("are of cuda NVIDIA H100", {"of": "cuda NVIDIA H100, compute capability 9.0"}),
+            ("132 multiprocessors", {"multiprocessors": 132}),
+            ("4096 bytes of shared memory", {"shared_bytes": 4096}),
+            ("expected", {"surprise": 1}),
+            ("expected", {"threads": -1}),
+        ):
+            self.stored(lambda launches, change=change: launches.update(change))
+            shown = self.run_command(os.environ["WARPAES"], "tune", "--show", "--json", env=self.env)
+            self.assertEqual(shown.returncode, 0, shown.stderr)
+            self.assertIn(words, shown.stderr.decode())
+            self.assertIn("warpaes tune", shown.stderr.decode())
+            self.assertEqual([f["value"] for f in json.loads(shown.stdout)["figures"]], built_in)
+        self.assertRegex(self.warpaes("selftest", env=self.env).decode(), RIGHT)
+        # More shared memory than the device has.
+        small = {"WARPAES_SIMT_COMPUTE_CAPABILITY": "8.9"}
+        self.stored(
+            lambda launches: launches.update(
+                of="cuda Simulated GPU 0, compute capability 8.9", compute_capability=89, shared_bytes=101376, tables=4
+            )
+        )
+        shown = self.run_command(os.environ["WARPAES"], "tune", "--show", env=self.env | small)
+        self.assertIn("tables: 4 take 128 KiB of shared memory", shown.stderr.decode())
+        self.assertEqual(self.tune("--show", **small)["figures"][0]["value"], 2)
+
+    def test_machines_with_less(self):
+        for capability in ("8.0", "12.0"):
+            record = self.tune("--quick", "--dry-run", WARPAES_SIMT_COMPUTE_CAPABILITY=capability)
+            self.assertTrue(all(f["value"] in [v["value"] for v in f["values"]] for f in record["figures"]))
+            tables = [v["value"] for v in record["figures"][0]["values"]]
+            self.assertEqual(tables, [4, 2] if capability == "8.0" else [2])
+
+    def test_refusals(self):
+        self.refused(ARGUMENT, "--surprise", "tune", "--surprise", env=self.env)
+        self.refused(ARGUMENT, "--show|--quick", "tune", "--show", "--quick", env=self.env)
+        self.refused(ARGUMENT, "--device", "tune", "--device", "x", env=self.env)
+        self.refused(BACKEND, "no CUDA device 3", "tune", "--device", "3", env=self.env)
+        self.refused(BACKEND, "no GPU", "tune", env=self.env | {"WARPAES_SIMT_DEVICES": "0"})
+        there = self.write("there", b"somebody's")
+        self.refused(WRITE, "no calibration", "tune", "--quick", env=self.env | {"WARPAES_CALIBRATION": there})
+        self.assertEqual(self.read("there"), b"somebody's")
+
+
+if __name__ == "__main__":
+    main()
