@@ -46,6 +46,15 @@ struct NumbersRun {
     std::uint64_t bytes;
 };
 
+/// A GPU, as far as launches are concerned.
+struct GpuShape {
+    std::string name;  ///< of its costs (CostModel::table_name)
+    std::uint32_t compute_capability = 0;
+    std::uint32_t multiprocessors = 0;
+    std::uint32_t shared_bytes = 0;  ///< that a thread block can have
+    BitProducts bit_products = BitProducts::none;
+};
+
 /// What a GPU is launched with.
 struct GpuLaunches {
     GpuShape gpu;

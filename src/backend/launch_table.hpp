@@ -2,12 +2,7 @@
 // (cuda/architectures.hpp) and `warpaes tune` replaces by what it measures. No figure changes a byte of any result.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
 
 namespace warpaes {
 
@@ -37,34 +32,5 @@ enum class BitProducts : std::uint8_t {
     mma,       ///< 8.x and 9.0: one instruction
     wgmma      ///< 9.0's own besides
 };
-
-/// A GPU, as far as launches are concerned.
-struct GpuShape {
-    std::string name;  ///< of its costs (CostModel::table_name)
-    std::uint32_t compute_capability = 0;
-    std::uint32_t multiprocessors = 0;
-    std::uint32_t shared_bytes = 0;  ///< that a thread block can have
-    BitProducts bit_products = BitProducts::none;
-};
-
-/// A figure: its name, what it is, and what is worth trying.
-struct LaunchFigure {
-    const char* name;
-    std::uint32_t LaunchTable::*value;
-    const char* meaning;
-    std::array<std::uint32_t, 4> candidates;
-    std::size_t candidate_count;
-    std::uint32_t least, most, step;  ///< a multiple of `step` in these bounds
-    bool or_never;                    ///< or `never`
-
-    [[nodiscard]] std::span<const std::uint32_t> worth_trying() const { return {candidates.data(), candidate_count}; }
-};
-[[nodiscard]] std::span<const LaunchFigure> launch_figures() noexcept;
-
-/// Why `gpu` cannot be launched on so, as a sentence that names the figure; empty if it can.
-[[nodiscard]] std::string objection(const LaunchTable& table, const GpuShape& gpu);
-
-/// 4096 as "4096", and `never` by its name.
-[[nodiscard]] std::string figure_text(std::uint32_t value);
 
 }  // namespace warpaes

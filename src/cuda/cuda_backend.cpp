@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "backend/launch_figures.hpp"
 #include "base/error.hpp"
 #include "base/loaded_library.hpp"
 #include "cuda/architectures.hpp"

@@ -9,8 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "backend/backend.hpp"
-#include "backend/launch_table.hpp"
+#include "backend/cuda_backend.hpp"
 
 namespace warpaes {
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backend/launch_figures.hpp"
 #include "cuda/architectures.hpp"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/xts.cuh"

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 
+#include "backend/launch_figures.hpp"
 #include "base/error.hpp"
 #include "base/json_reader.hpp"
 #include "engine/calibration/file.hpp"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/launch_figures.hpp"
 #include "engine/calibration/file.hpp"
 
 namespace warpaes {

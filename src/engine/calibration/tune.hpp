@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "backend/cuda_backend.hpp"
+#include "backend/launch_figures.hpp"
 
 namespace warpaes {
 

@@ -1,4 +1,4 @@
-#include "backend/launch_table.hpp"
+#include "backend/launch_figures.hpp"
 
 #include <algorithm>
 
