@@ -1,5 +1,5 @@
-// The figures of a launch table one by one: what they are called, what a tuning tries, and what a GPU takes. Not for .cu
-// files: of pointers to members nvcc makes code that gcc warns of.
+// The figures of a launch table one by one: what they are called, what a tuning tries, and what a GPU takes. Not for
+// .cu files: of pointers to members nvcc makes code that gcc warns of.
 #pragma once
 
 #include <array>
