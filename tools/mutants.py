@@ -30,6 +30,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 
 import switches
 from recording import ROOT, file_for, output_of, processor, stamp
@@ -256,7 +257,10 @@ def save(tree: Tree, state: dict) -> None:
         for s in tree.slots
     ]
     state["passed_over"] = tree.passed_over
-    STATE.write_text(json.dumps(state, indent=1))
+    # Whole at every moment: what was judged outlives a run that is stopped.
+    part = STATE.with_suffix(".part")
+    part.write_text(json.dumps(state, indent=1))
+    part.replace(STATE)
 
 
 def load(tree: Tree, state: dict) -> None:
@@ -344,17 +348,19 @@ def main() -> int:
     baseline = tree.baseline(sorted({t for slot in todo for t in tests[room_of(slot.mutant["file"])]}))
     state["baseline"] = baseline
     save(tree, state)
+    saving = Lock()
 
     def work(slot: Slot) -> None:
         if time.monotonic() < end:
             found = try_out(tree, slot, tests[room_of(slot.mutant["file"])], baseline)
-            before = state["results"].get(str(slot.number), found)
-            if found["killed_by"] and before["killed_by"] is None:
-                found["since"] = True
-            elif "because" in before:
-                found["because"] = before["because"]
-            state["results"][str(slot.number)] = found
-            save(tree, state)
+            with saving:
+                before = state["results"].get(str(slot.number), found)
+                if found["killed_by"] and before["killed_by"] is None:
+                    found["since"] = True
+                elif "because" in before:
+                    found["because"] = before["because"]
+                state["results"][str(slot.number)] = found
+                save(tree, state)
 
     with ThreadPoolExecutor(arguments.jobs) as pool:
         list(pool.map(work, todo))
