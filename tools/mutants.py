@@ -53,7 +53,7 @@ ROOMS = {
     "src/aes": f"cpu/test_cpu batch/test_batch {ABI} {SIMULATED} {SECRETS} ^constant_time",
     "src/backend": f"{ENGINE} base/test_base cpu/test_cpu {ABI} {SIMULATED} {SECRETS}",
     "src/base": f"base/test_base {ENGINE} {FILES} {ABI} {SECRETS} {COMMAND}",
-    "src/capi": f"hpp/test_hpp {ABI} {FILES} planner/test_planner {SECRETS} {COMMAND}",
+    "src/capi": f"hpp/test_hpp {ABI} abi/test_abi_simulated {FILES} planner/test_planner {SECRETS} {COMMAND}",
     "src/cpu": f"cpu/test_cpu batch/test_batch {ABI} {SECRETS} ^constant_time",
     "src/cuda": f"{SIMULATED} pipeline/test_pipeline_simulated {SECRETS} batch/test_batch_faults"
     " message/test_message_simulated format/test_format_simulated abi/test_abi_simulated"

@@ -122,6 +122,35 @@ TEST(Plans, WhatIsMissingIsNamed) {
     EXPECT_STREQ(warpaes_last_error(), "engine: is null");
 }
 
+/// Measurements that a calibration would make, told with the first of them, after which it is ended.
+std::uint64_t measurements_of(std::uint32_t flags) {
+    const Engine engine = make_engine("auto");
+    std::uint64_t all = 0;
+    warpaes_calibration calibration = WARPAES_CALIBRATION_INIT;
+    calibration.flags = flags | WARPAES_CALIBRATE_KEEP;
+    calibration.progress = [](void* user, std::uint64_t done, std::uint64_t total) {
+        EXPECT_EQ(done, 1U);
+        *static_cast<std::uint64_t*>(user) = total;
+        return 1;
+    };
+    calibration.progress_user = &all;
+    EXPECT_EQ(warpaes_engine_calibrate(engine.get(), &calibration, nullptr), WARPAES_ERROR_CANCELLED);
+    return all;
+}
+
+TEST(Plans, ACalibrationMeasuresNoMoreThanItIsAskedFor) {
+    setenv("WARPAES_CALIBRATION", "none", 1);
+    const std::uint64_t quick_on_cpus = measurements_of(WARPAES_CALIBRATE_QUICK | WARPAES_CALIBRATE_CPU_ONLY);
+    EXPECT_GT(quick_on_cpus, 0U);
+    EXPECT_GT(measurements_of(WARPAES_CALIBRATE_CPU_ONLY), quick_on_cpus);
+    const std::uint64_t quick = measurements_of(WARPAES_CALIBRATE_QUICK);
+    if (usable_devices().empty()) {
+        EXPECT_EQ(quick, quick_on_cpus);
+    } else {
+        EXPECT_GT(quick, quick_on_cpus);
+    }
+}
+
 // No more than there is room for, with the zero at the end.
 TEST(Plans, ThePathOfTheCalibrationFitsOrIsAnError) {
     const std::string where = "some/where.json";

@@ -31,6 +31,7 @@ struct State {
     bool happened = false;
     std::set<int> open_to_others;
     bool exposed = false;
+    std::set<std::string> earlier_names;
 };
 
 constexpr std::array effect_names{"fail", "one_byte", "half", "end", "slow", "raise"};
@@ -114,6 +115,7 @@ void reset() {
     s.injections.clear();
     s.happened = false;
     s.exposed = false;
+    s.earlier_names.clear();
 }
 
 void inject(const Injection& injection) {
@@ -142,6 +144,12 @@ bool exposed() {
     return s.exposed;
 }
 
+std::set<std::string> earlier_names() {
+    State& s = state();
+    const std::lock_guard lock(s.mutex);
+    return s.earlier_names;
+}
+
 namespace {
 
 void note_opened(int fd, int flags, mode_t mode) {
@@ -156,6 +164,12 @@ void note_closed(int fd) {
     State& s = state();
     const std::lock_guard lock(s.mutex);
     s.open_to_others.erase(fd);
+}
+
+void note_renamed(const std::string& from) {
+    State& s = state();
+    const std::lock_guard lock(s.mutex);
+    s.earlier_names.insert(from.substr(from.rfind('/') + 1));
 }
 
 void note_written(int fd) {
@@ -236,6 +250,7 @@ int fsync(int fd) {
     return call("fsync", [&] { return ::fsync(fd); });
 }
 int rename(const char* from, const char* to, unsigned flags) {
+    faults::note_renamed(from);
     return call("rename", [&] { return ::renameat2(AT_FDCWD, from, AT_FDCWD, to, flags); });
 }
 int link(const char* from, const char* to) {

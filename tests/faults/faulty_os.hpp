@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 
 namespace faults {
@@ -40,5 +41,7 @@ bool happened();
 /// Whether since then anything was written to a file that was made with permissions for others than its owner: they may
 /// have opened it before these were taken away.
 bool exposed();
+/// Since then, the names of files that got others.
+std::set<std::string> earlier_names();
 
 }  // namespace faults

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <regex>
 #include <set>
 #include <tuple>
 
@@ -99,6 +100,11 @@ protected:
         const bool happened = faults::happened();
         missed_ = !happened;
         EXPECT_FALSE(exposed()) << description;
+        // Hidden, ours to whoever finds it after a SIGKILL, and nobody can be there before us.
+        static const std::regex temporary(R"(\.warpaes-[a-z0-9]{10})");
+        for (const std::string& name : earlier_names()) {
+            EXPECT_TRUE(std::regex_match(name, temporary)) << description << ": " << name;
+        }
         reset();
         // A file that cannot be removed stays.
         if (call == "unlink") result.left_over = false;

@@ -51,6 +51,7 @@ private:
     void cut_messages_into(std::vector<Operation>& all, warpaes_engine* cutting);
     void composed_into(std::vector<Operation>& all);
     void segments_into(std::vector<Operation>& all);
+    void refused_batch(std::uint64_t key_stride);
     void batches_into(std::vector<Operation>& all);
     void contexts_into(std::vector<Operation>& all);
     void keysets_into(std::vector<Operation>& all);
@@ -65,7 +66,7 @@ private:
     void composed(warpaes_mode mode, warpaes_direction direction, std::size_t length, unsigned key_length, bool forged);
     void numbers(warpaes_number kind, std::size_t bytes);
     void drbg(bool derives, bool briefly);
-    void batch(warpaes_mode mode, warpaes_direction direction, std::size_t length, bool raw, bool forged);
+    void batch(warpaes_mode mode, warpaes_direction direction, std::size_t length, bool raw, bool helped, bool forged);
     void context(warpaes_mode mode, warpaes_direction direction, std::uint32_t flags);
     void on_device(warpaes_mode mode, warpaes_direction direction, const std::string& way);
     void segments(warpaes_direction direction, bool forged, std::uint8_t* input, std::uint8_t* output);
