@@ -1,6 +1,10 @@
 // Batches on every CPU backend.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "../cpu/cpu_backends.hpp"
 #include "batch_cases.hpp"
 #include "standards.hpp"
@@ -98,6 +102,105 @@ TEST_P(CpuBatch, AssociatedDataOfCcm) {
         }
     }
     check(specs, 8);
+}
+
+/// Two messages and a third behind them, of which all have everything in a row; what each gets, with and without the
+/// others.
+class Neighbours {
+public:
+    Neighbours() {
+        for (std::size_t i = 0; i < memory_.size(); ++i) memory_[i] = static_cast<std::uint8_t>(i * 89 + i / 256);
+        const ExpandedKey& key = keys_[0];
+        groups_[0] = {.mode = Mode::gcm,
+                      .direction = Direction::encrypt,
+                      .count = 2,
+                      .length = bytes,
+                      .input = {at(0), bytes},
+                      .output = {at(1024), bytes},
+                      .iv = {at(2048), gcm_nonce_bytes},
+                      .iv_length = gcm_nonce_bytes,
+                      .aad_length = 20,
+                      .aad = {at(3072), 0},
+                      .tag = {at(3584), 16},
+                      .tag_length = 16,
+                      .key = &key,
+                      .keys = {},
+                      .direct = true};
+        groups_[1] = groups_[0].slice(1, 1);
+        MessageGroup& last = groups_[1];
+        for (Elements MessageGroup::*const part :
+             {&MessageGroup::input, &MessageGroup::output, &MessageGroup::iv, &MessageGroup::tag}) {
+            (last.*part).first += (last.*part).stride;
+        }
+    }
+    MessageGroup& first() { return groups_[0]; }
+    MessageGroup& last() { return groups_[1]; }
+    [[nodiscard]] std::uint8_t* at(std::size_t i) { return memory_.data() + i; }
+    [[nodiscard]] const ExpandedKey& other_key() const { return keys_[1]; }
+
+    /// Outputs and tags.
+    std::vector<std::uint8_t> run(Lane& lane, bool together) {
+        const std::vector<std::uint8_t> before = memory_;
+        if (together) {
+            lane.run(groups_);
+        } else {
+            for (const MessageGroup& group : groups_) {
+                for (std::uint64_t i = 0; i < group.count; ++i) {
+                    const MessageGroup one = group.slice(i, 1);
+                    lane.run({&one, 1});
+                }
+            }
+        }
+        const std::vector<std::uint8_t> after = memory_;
+        std::copy(before.begin(), before.end(), memory_.begin());
+        return after;
+    }
+
+private:
+    static constexpr std::uint64_t bytes = 80;
+    std::vector<std::uint8_t> memory_ = std::vector<std::uint8_t>(4096);
+    ExpandedKey keys_[2]{ExpandedKey(std::vector<std::uint8_t>(16, 1)), ExpandedKey(std::vector<std::uint8_t>(16, 2))};
+    MessageGroup groups_[2]{};
+};
+
+// A message that goes on where others end is computed in one run with them, if nothing but its length differs.
+TEST_P(CpuBatch, NeighboursThatDifferInOneThing) {
+    const std::pair<const char*, void (*)(Neighbours&)> differences[] = {
+        {"nothing", [](Neighbours&) {}},
+        {"shorter", [](Neighbours& n) { n.last().length = 7; }},
+        {"longer", [](Neighbours& n) { n.last().length = 96; }},
+        {"IV of 16 bytes", [](Neighbours& n) { n.last().iv_length = 16; }},
+        {"IV of 13 bytes", [](Neighbours& n) { n.last().iv_length = 13; }},
+        {"IV of 11 bytes", [](Neighbours& n) { n.last().iv_length = 11; }},
+        {"only the first's IV has 16 bytes",
+         [](Neighbours& n) {
+             n.first().count = 1;
+             n.first().iv.stride = n.first().iv_length = 16;
+             n.last().input.first = n.first().input.at(1);
+             n.last().output.first = n.first().output.at(1);
+             n.last().tag.first = n.first().tag.at(1);
+             n.last().iv.first = n.first().iv.at(1);
+         }},
+        {"IV elsewhere", [](Neighbours& n) { n.last().iv.first += 1; }},
+        {"input elsewhere", [](Neighbours& n) { n.last().input.first += 16; }},
+        {"output elsewhere", [](Neighbours& n) { n.last().output.first += 16; }},
+        {"tag elsewhere", [](Neighbours& n) { n.last().tag.first += 16; }},
+        {"shorter tag", [](Neighbours& n) { n.last().tag_length = 12; }},
+        {"longer associated data", [](Neighbours& n) { n.last().aad_length = 21; }},
+        {"no associated data", [](Neighbours& n) { n.last().aad_length = 0; }},
+        {"other associated data", [](Neighbours& n) { n.last().aad.first += 1; }},
+        {"each its own", [](Neighbours& n) { n.first().aad.stride = 1; }},
+        {"direction", [](Neighbours& n) { n.last().direction = Direction::decrypt; }},
+        {"mode", [](Neighbours& n) { n.last().mode = Mode::ccm; }},
+        {"key", [](Neighbours& n) { n.last().key = &n.other_key(); }},
+        {"two more", [](Neighbours& n) { n.last().count = 2; }},
+        {"none before", [](Neighbours& n) { n.first().count = 0; }},
+    };
+    for (const auto& [what, change] : differences) {
+        Neighbours neighbours;
+        change(neighbours);
+        EXPECT_TRUE(neighbours.run(*lane_, true) == neighbours.run(*lane_, false)) << what;
+    }
 }
 
 TEST_P(CpuBatch, Standards) {
