@@ -20,6 +20,8 @@ changes speed alone or nothing at all, gets its reason into the record by hand (
 from __future__ import annotations
 
 import argparse
+import bisect
+import itertools
 import json
 import random
 import re
@@ -42,6 +44,8 @@ STATE = BUILD / "state.json"
 RESULTS = ROOT / "bench/results/robustness"
 
 PARTS = 8
+# Seconds of tests that a mutant is run with before others are.
+AT_ONCE = 60
 # A room's tests, the quickest first: programs of GoogleTest's below build/tests, or names for `ctest -R`.
 ENGINE = "batch/test_batch_parts batch/test_batch planner/test_planner hpp/test_hpp"
 ABI = "batch/test_abi_batch abi/test_abi"
@@ -223,27 +227,37 @@ def targets_of(rooms: set[str]) -> list[str]:
     return sorted(programs | {"test_constant_time"} if "^constant_time" in tests else programs)
 
 
-def try_out(tree: Tree, slot: Slot, tests: list[str], baseline: dict[str, dict]) -> dict:
-    """Its tests that come by it, the quickest first, until one notices; other rooms' if none of its own does."""
-    mutant = slot.mutant
+def tests_for(slot: Slot, tests: list[str], baseline: dict[str, dict]) -> tuple[list[str], list[str]]:
+    """Those of its tests that come by it, the quickest first, or other rooms' if none of its own does: what it is run
+    with at once, and what when all the others have had as much."""
     reaching = [t for t in baseline if slot.number in baseline[t]["reaches"]]
-    tests = sorted(set(tests) & set(reaching) or reaching, key=lambda t: baseline[t]["seconds"])
+    chosen = sorted(set(tests) & set(reaching) or reaching, key=lambda t: baseline[t]["seconds"])
+    seconds = list(itertools.accumulate(baseline[t]["seconds"] for t in chosen))
+    at_once = max(bisect.bisect_right(seconds, AT_ONCE), 1)
+    return chosen[:at_once], chosen[at_once:]
+
+
+def try_out(tree: Tree, slot: Slot, tests: list[str], later: bool, baseline: dict[str, dict]) -> dict:
+    """Until one notices. `later`: there are others."""
+    mutant = slot.mutant
     start = time.monotonic()
     limits = {test: min(LIMIT, 60 + 6 * baseline[test]["seconds"]) for test in tests}
     killer = next((test for test in tests if not tree.passes(test, slot.number, limits[test])), None)
     seconds = round(time.monotonic() - start, 1)
+    lives = "LIVES SO FAR" if later else "SURVIVED" if tests else "UNSEEN"
     print(
-        f"{'killed' if killer else 'SURVIVED' if tests else 'UNSEEN'} {slot.number} {mutant['file']}:{mutant['line']}"
+        f"{'killed' if killer else lives} {slot.number} {mutant['file']}:{mutant['line']}"
         f" {mutant['before']}  ==>  {mutant['after'].strip()}  {killer or ''} {seconds} s",
         flush=True,
     )
-    return {
+    found = {
         "room": room_of(mutant["file"]),
         **mutant,
         "after": mutant["after"].strip(),
         "killed_by": killer.lstrip("^").split()[0] if killer else None,
         "seconds": seconds,
     }
+    return found | {"unsettled": True} if later and not killer else found
 
 
 def save(tree: Tree, state: dict) -> None:
@@ -348,22 +362,31 @@ def main() -> int:
     baseline = tree.baseline(sorted({t for slot in todo for t in tests[room_of(slot.mutant["file"])]}))
     state["baseline"] = baseline
     save(tree, state)
+    before = dict(state["results"])
     saving = Lock()
 
-    def work(slot: Slot) -> None:
-        if time.monotonic() < end:
-            found = try_out(tree, slot, tests[room_of(slot.mutant["file"])], baseline)
-            with saving:
-                before = state["results"].get(str(slot.number), found)
-                if found["killed_by"] and before["killed_by"] is None:
-                    found["since"] = True
-                elif "because" in before:
-                    found["because"] = before["because"]
-                state["results"][str(slot.number)] = found
-                save(tree, state)
+    def work(slot: Slot, rest: bool = False) -> None:
+        number = str(slot.number)
+        at_once, later = tests_for(slot, tests[room_of(slot.mutant["file"])], baseline)
+        if time.monotonic() >= end or (rest and "unsettled" not in state["results"].get(number, {})):
+            return
+        found = try_out(tree, slot, later if rest else at_once, bool(later) and not rest, baseline)
+        with saving:
+            if rest:
+                found["seconds"] = round(found["seconds"] + state["results"][number]["seconds"], 1)
+            known = before.get(number, {})
+            if known.get("killed_by", "") is None and "unsettled" not in known and found["killed_by"]:
+                found["since"] = True
+            elif "because" in known:
+                found["because"] = known["because"]
+            state["results"][number] = found
+            save(tree, state)
 
+    # In an order that favours no room: whenever a run ends, it has judged a fair part.
+    random.Random(state["seed"]).shuffle(todo)
     with ThreadPoolExecutor(arguments.jobs) as pool:
         list(pool.map(work, todo))
+        list(pool.map(lambda slot: work(slot, rest=True), todo))
     results = state["results"].values()
     print(f"{len(results)} mutants, {sum(mutant['killed_by'] is not None for mutant in results)} killed")
     if arguments.record:
