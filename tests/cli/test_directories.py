@@ -63,6 +63,14 @@ class Trees(KeyedTest):
         for name in ("link", "loop", "fifo"):
             self.assertIn(f"photos/{name}' is".encode(), result.stderr)
 
+    def test_what_lies_in_a_directory_is_done_in_order_of_names(self):
+        names = [f"{number * 37 % 100:02}" for number in range(100)]
+        os.mkdir(self.path("many"))
+        for name in names:
+            self.write("many/" + name, b"")
+        record = json.loads(self.encrypt("--output-dir", "out", "many", "--json"))
+        self.assertEqual([file["input"] for file in record["files"]], [f"many/{name}" for name in sorted(names)])
+
     def test_existing_files_stay_and_the_others_are_done(self):
         os.makedirs(self.path("out/in"))
         self.write("out/in/notes.txt.warpaes", b"old")

@@ -98,6 +98,7 @@ class Plan(CommandTest):
             self.refused(ARGUMENT, words, *arguments, env=NONE)
         self.refused(KEY_LENGTH, "key_bits|129", *plan, "--key-bits", "129", env=NONE)
         self.refused(BACKEND, "abacus", *plan, "--backend", "abacus", env=NONE)
+        self.refused(BACKEND, "device 9999", *plan, "--device", "9999", env=NONE)
         forced = (*plan, "--from", "device", "--backend", "libcrypto")
         self.refused(BACKEND, "device memory", *forced, env=NONE)
 
