@@ -17,6 +17,10 @@ inline constexpr warpaes_direction directions[] = {WARPAES_ENCRYPT, WARPAES_DECR
 inline constexpr const char* templates[] = {"AES256_GCM_HKDF_4KB", "AES128_CTR_HMAC_SHA256_4KB", "C2SP_CHUNKED_256"};
 inline constexpr std::size_t file_bytes = 100000;
 
+/// Of an IV that the mode takes.
+std::uint64_t iv_bytes(warpaes_mode mode);
+bool has_tag(warpaes_mode mode);
+
 /// The name of an operation: what std::snprintf makes of these.
 std::string text(const char* format, int a, int b, std::size_t c, const char* d);
 
@@ -51,6 +55,7 @@ private:
     void cut_messages_into(std::vector<Operation>& all, warpaes_engine* cutting);
     void composed_into(std::vector<Operation>& all);
     void segments_into(std::vector<Operation>& all);
+    void long_message_in_batch(warpaes_mode mode);
     void refused_batch(std::uint64_t key_stride);
     void batches_into(std::vector<Operation>& all);
     void contexts_into(std::vector<Operation>& all);
