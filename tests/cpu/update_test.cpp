@@ -56,6 +56,55 @@ protected:
     }
 };
 
+/// Of the vector registers that a function leaves to its caller, those that are not zero.
+struct Registers {
+    alignas(16) std::array<std::array<std::uint8_t, 16>, 24> bytes{};
+
+    [[gnu::always_inline]] void read() {
+#if defined(__x86_64__)
+        asm volatile(
+            "movups %%xmm0, (%0)\n movups %%xmm1, 16(%0)\n movups %%xmm2, 32(%0)\n movups %%xmm3, 48(%0)\n"
+            "movups %%xmm4, 64(%0)\n movups %%xmm5, 80(%0)\n movups %%xmm6, 96(%0)\n movups %%xmm7, 112(%0)\n"
+            "movups %%xmm8, 128(%0)\n movups %%xmm9, 144(%0)\n movups %%xmm10, 160(%0)\n movups %%xmm11, 176(%0)\n"
+            "movups %%xmm12, 192(%0)\n movups %%xmm13, 208(%0)\n movups %%xmm14, 224(%0)\n movups %%xmm15, 240(%0)" ::
+                "r"(bytes.data())
+            : "memory");
+#else
+        asm volatile(
+            "stp q0, q1, [%0]\n stp q2, q3, [%0, 32]\n stp q4, q5, [%0, 64]\n stp q6, q7, [%0, 96]\n"
+            "stp q16, q17, [%0, 128]\n stp q18, q19, [%0, 160]\n stp q20, q21, [%0, 192]\n stp q22, q23, [%0, 224]\n"
+            "stp q24, q25, [%0, 256]\n stp q26, q27, [%0, 288]\n stp q28, q29, [%0, 320]\n stp q30, q31, [%0, 352]" ::
+                "r"(bytes.data())
+            : "memory");
+#endif
+    }
+    [[nodiscard]] std::vector<std::size_t> in_use() const {
+        std::vector<std::size_t> numbers;
+        for (std::size_t i = 0; i < bytes.size(); ++i) {
+            if (bytes[i] != std::array<std::uint8_t, 16>{}) numbers.push_back(i);
+        }
+        return numbers;
+    }
+};
+
+// Nobody wipes them behind these kernels.
+TEST_P(Update, OfASchedulesMakingNothingStaysInVectorRegisters) {
+    for (const std::size_t bytes : {16u, 24u, 32u}) {
+        const Bytes key = random_bytes(bytes, static_cast<std::uint32_t>(bytes));
+        Schedule s(key);
+        Registers encrypt, decrypt, powers;
+        s.serial->expand(key.data(), s.encrypt.data());
+        encrypt.read();
+        s.serial->expand_inverse(key.data(), s.decrypt.data());
+        decrypt.read();
+        s.serial->make_few_powers(s.encrypt.data(), s.powers.data());
+        powers.read();
+        for (const Registers& left : {encrypt, decrypt, powers}) {
+            EXPECT_EQ(left.in_use(), std::vector<std::size_t>{}) << bytes;
+        }
+    }
+}
+
 TEST_P(Update, SchedulesAndPowersAreThoseOfTheStandard) {
     for (const std::size_t bytes : {16u, 24u, 32u}) {
         const Bytes key = random_bytes(bytes, static_cast<std::uint32_t>(bytes));

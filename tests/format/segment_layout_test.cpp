@@ -59,6 +59,25 @@ TEST(SegmentLayout, EveryLengthOverSomeSegments) {
     }
 }
 
+// There is room for a byte beside the header, or the key is none.
+TEST(SegmentLayout, TheFirstSegmentHasRoomForText) {
+    for (const SegmentCase& c : segment_cases) {
+        StreamParameters p = c.parameters;
+        if (p.format == SegmentFormat::c2sp) continue;  // whose segments have one size
+        const std::uint64_t least = 8 + p.aes_key_bytes + p.tag_bytes + 1;
+        for (p.segment_bytes = 0; p.segment_bytes < least; ++p.segment_bytes) {
+            try {
+                (void)layout_of(p);
+                ADD_FAILURE() << c.name << " " << p.segment_bytes;
+            } catch (const Error& e) {
+                EXPECT_EQ(e.status(), WARPAES_ERROR_KEYSET);
+                EXPECT_NE(std::string(e.what()).find(std::to_string(p.segment_bytes)), std::string::npos) << e.what();
+            }
+        }
+        EXPECT_EQ(layout_of(p).first_text, 1u) << c.name;
+    }
+}
+
 TEST(SegmentLayout, WhereEachByteLies) {
     for (const SegmentCase& c : segment_cases) {
         const SegmentLayout layout = layout_of(c.parameters);
