@@ -45,7 +45,7 @@ RESULTS = ROOT / "bench/results/robustness"
 
 PARTS = 8
 # Seconds of tests that a mutant is run with before others are.
-AT_ONCE = 60
+AT_ONCE = 20
 # A room's tests, the quickest first: programs of GoogleTest's below build/tests, or names for `ctest -R`.
 ENGINE = "batch/test_batch_parts batch/test_batch planner/test_planner hpp/test_hpp"
 ABI = "batch/test_abi_batch abi/test_abi"
