@@ -191,7 +191,11 @@ void CudaLane::copy_rows(void* to, std::size_t to_stride, const void* from, std:
 void CudaLane::clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes, std::size_t rows) {
     if (place_of(memory).kind != Memory::device) return StretchLane::clear_rows(memory, stride, bytes, rows);
     const CurrentDevice current(device_);
-    check(cudaMemsetAsync(memory, 0, (rows - 1) * stride + bytes, stream_.get()), "clearing");
+    // What lies between the rows is not ours.
+    const std::size_t at_once = stride == bytes ? rows : 1;
+    for (std::size_t row = 0; row < rows; row += at_once) {
+        check(cudaMemsetAsync(memory + row * stride, 0, at_once * bytes, stream_.get()), "clearing");
+    }
     check(cudaStreamSynchronize(stream_.get()), "waiting for the device");
 }
 

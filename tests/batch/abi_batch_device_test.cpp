@@ -116,6 +116,41 @@ TEST_P(AbiBatchDevice, WhatDoesNotLieOnTheDeviceComesThere) {
     EXPECT_EQ(here, expected);
 }
 
+// What lies between them is somebody else's: a record's tag, or another entry's messages.
+TEST_P(AbiBatchDevice, OfMessagesThatAreRefusedNothingElseIsWiped) {
+    constexpr std::size_t count = 4, length = 4096;
+    for (const std::size_t gap : {std::size_t{0}, std::size_t{1}, std::size_t{32}, length}) {
+        DeviceMemory memory(engine_, 0);
+        const std::size_t stride = length + gap, bytes = count * stride;
+        std::uint8_t* const there = memory.allocate(bytes);
+        std::vector<std::uint8_t> text(bytes, 0x77), ivs(count * 12), tags(count * 16);
+        memory.write(there, text);
+        for (std::size_t i = 0; i < count; ++i) ivs[12 * i] = static_cast<std::uint8_t>(i);
+        const AbiKey key = make_key(std::vector<std::uint8_t>(16, 1));
+        warpaes_batch_entry e{};
+        e.mode = WARPAES_GCM;
+        e.direction = WARPAES_DECRYPT;
+        e.count = count;
+        e.length = length;
+        e.key = key.get();
+        e.input.at.pointer = e.output.at.pointer = there;
+        e.input.stride = e.output.stride = stride;
+        e.iv.at.pointer = ivs.data();
+        e.iv.stride = e.iv_len = 12;
+        e.tag.at.pointer = tags.data();
+        e.tag.stride = e.tag_len = 16;
+        warpaes_batch* batch = nullptr;
+        ASSERT_EQ(warpaes_batch_submit(engine_.get(), nullptr, &e, 1, &batch), WARPAES_OK);
+        EXPECT_EQ(warpaes_batch_wait(batch, WARPAES_UNKNOWN), WARPAES_ERROR_AUTHENTICATION);
+        warpaes_batch_destroy(batch);
+        std::vector<std::uint8_t> expected = text;
+        for (std::size_t i = 0; i < count; ++i) std::fill_n(expected.data() + i * stride, length, std::uint8_t{0});
+        memory.read(text, there);
+        memory.release(there, bytes);
+        EXPECT_TRUE(text == expected) << gap;
+    }
+}
+
 TEST_P(AbiBatchDevice, NoncesInDeviceMemory) {
     const AbiArena arena = make_arena(engine_, 4096, WARPAES_MEMORY_DEVICE, 0);
     const AbiKey key = make_key(std::vector<std::uint8_t>(16, 1));
