@@ -207,7 +207,7 @@ class Tree:
         while True:
             self.check(checked)
             checked = False
-            command = ["nice", "cmake", "--build", self.build, "--target", *targets, "--", "-k", "0"]
+            command = ["cmake", "--build", self.build, "--target", *targets, "--", "-k", "0"]
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
             self.log.write_text(done.stdout)
             if done.returncode == 0:
@@ -247,7 +247,7 @@ class Tree:
         log_name = f"{number}.log" if reached is None else f"{reached.stem}.log"
         with (self.folder.parent / log_name).open("w") as log:
             process = subprocess.Popen(
-                ["nice", *(str(part) for part in command)],
+                [*(str(part) for part in command)],
                 cwd=self.build,
                 env=environment,
                 stdin=subprocess.DEVNULL,
