@@ -354,7 +354,7 @@ def main() -> int:
     tree.write()
     tree.configure()
     rooms = {room_of(slot.mutant["file"]) for slot in tree.slots}
-    tree.make(targets_of(rooms), checked=arguments.again or arguments.next)
+    tree.make(targets_of(rooms), lambda: save(tree, state), checked=arguments.again or arguments.next)
     save(tree, state)
     drawn = [slot for slot in tree.slots if slot.number in state["draws"][state["draw"]]]
     tests = {room: tests_of(room, tree) for room in rooms}

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -202,11 +203,13 @@ class Tree:
         done = subprocess.run(command, shell=True, cwd=entry["directory"], capture_output=True, text=True)
         return done.stderr if done.returncode != 0 else ""
 
-    def make(self, targets: list[str], checked: bool = False) -> None:
-        """Builds; a switch that does not compile makes room for another. `checked`: all compile, or did before."""
+    def make(self, targets: list[str], keep: Callable[[], None], checked: bool = False) -> None:
+        """Builds; a switch that does not compile makes room for another. `checked`: all compile, or did before. `keep`
+        is called before what takes long."""
         while True:
             self.check(checked)
             checked = False
+            keep()
             command = ["cmake", "--build", self.build, "--target", *targets, "--", "-k", "0"]
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
             self.log.write_text(done.stdout)
