@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/cuda_backend.hpp"
+#include "cuda/architectures.hpp"
 #include "cuda/run.hpp"
 #include "simt.hpp"
 
@@ -38,7 +39,7 @@ std::vector<std::uint8_t> scratch_of(Direction direction, std::size_t count, std
                          .j0 = j0s.data(),
                          .result = tag ? GcmRun::Result::tag : GcmRun::Result::digest,
                          .results = results},
-                  {backend.info().front().multiprocessors, 227 * 1024, 90}, nullptr);
+                  cuda::limits_of(backend.info().front().multiprocessors, 227 * 1024, 90), nullptr);
     backend.synchronize(0, nullptr);
     simt::on_free({});
     backend.device_free(text);

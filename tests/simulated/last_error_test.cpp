@@ -7,6 +7,7 @@
 
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
+#include "cuda/architectures.hpp"
 #include "cuda/run.hpp"
 #include "simt.hpp"
 
@@ -46,7 +47,7 @@ protected:
                              .j0 = j0s_.data(),
                              .result = GcmRun::Result::tag,
                              .results = results_},
-                      {backend_.info().front().multiprocessors, 227 * 1024, 90}, nullptr);
+                      cuda::limits_of(backend_.info().front().multiprocessors, 227 * 1024, 90), nullptr);
     }
     std::vector<MessageGroup> groups(std::uint8_t* text) const {
         MessageGroup g;
