@@ -282,8 +282,9 @@ WARPAES_API warpaes_status warpaes_reader_open(warpaes_engine* engine, const war
 WARPAES_API uint64_t warpaes_reader_size(const warpaes_reader* reader);
 /**
  * Bytes [offset, offset + length) of the plaintext into `output`, in host or device memory; `*read` is less than length
- * only at the end. Reads and authenticates just the segments under them. After an error the output is wiped and `*read`
- * is 0; the next call may succeed. WARPAES_ERROR_RANGE for an offset beyond the end.
+ * only at the end. Reads and authenticates just the segments under them; of a path and of memory, if short reads follow
+ * one another, the engine's threads go on with the next until the reader is closed. After an error the output is wiped
+ * and `*read` is 0; the next call may succeed. WARPAES_ERROR_RANGE for an offset beyond the end.
  */
 WARPAES_API warpaes_status warpaes_reader_read(warpaes_reader* reader, uint64_t offset, void* output, uint64_t length,
                                                uint64_t* read);

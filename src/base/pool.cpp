@@ -31,15 +31,17 @@ Pool::~Pool() {
 
 void Pool::share(unsigned n, const std::function<void(unsigned)>& work) {
     if (n < 2) return work(0);
-    struct Shared {
-        Shared(State& its_state, Offer& its_offer) : state(its_state), offer(its_offer) { state.make(offer); }
-        ~Shared() { state.withdraw(offer); }
-        State& state;
-        Offer& offer;
-    };
-    Offer offer{.work = work, .next = 1, .end = n};
-    const Shared shared(state(), offer);
+    const Offered rest(*this, work, 1, n);
     work(0);
+}
+
+Pool::Offered::Offered(Pool& pool, const std::function<void(unsigned)>& work, unsigned first, unsigned end)
+    : state_(pool.state()), offer_{.work = work, .next = first, .end = end} {
+    if (first < end) state_.make(offer_);
+}
+
+Pool::Offered::~Offered() {
+    if (state_.process == getpid()) state_.withdraw(offer_);
 }
 
 void Pool::State::make(Offer& offer) {

@@ -55,7 +55,7 @@ public:
     }
 
 private:
-    /// Work that somebody shares; it lies on his stack.
+    /// Work that somebody shares, for as long as he says.
     struct Offer {
         const std::function<void(unsigned)>& work;
         unsigned next, end;    ///< numbers that nobody has taken
@@ -79,6 +79,23 @@ private:
     State& state();
 
     std::atomic<State*> state_{nullptr};
+
+public:
+    /// Work that is offered while its owner does something else: `work(first)` to `work(end - 1)`, each once or not at
+    /// all, on threads that are free. It ends with this: what has begun is waited for, the rest is left out. In a child
+    /// process of fork() nothing is waited for, for nothing runs.
+    class Offered {
+    public:
+        /// `work`, which may not throw, must outlive it.
+        Offered(Pool& pool, const std::function<void(unsigned)>& work, unsigned first, unsigned end);
+        Offered(const Offered&) = delete;
+        Offered& operator=(const Offered&) = delete;
+        ~Offered();
+
+    private:
+        State& state_;
+        Offer offer_;
+    };
 };
 
 /// Whether asking all the while would hold up the thread that is waited for.

@@ -91,6 +91,7 @@ SegmentReader::SegmentReader(Engine& engine, std::unique_ptr<Source> source, std
     read_whole(*source_, 0, header);
     Tail tail(*source_);
     try_keys(keys, [&](const StreamKey& key) { try_key(key, aad, header, tail); });
+    ahead_ = ReadAhead::over(engine_, *cipher_, format_, *source_, size_);
 }
 
 void SegmentReader::try_key(const StreamKey& key, std::span<const std::uint8_t> aad,
@@ -138,8 +139,15 @@ void SegmentReader::fill(std::uint64_t offset, const Located& output, std::uint6
     const SegmentLayout& layout = cipher_->layout();
     const std::uint64_t end = offset + length;
     std::uint64_t at = offset;
+    ReadAhead* const ahead = output.device() < 0 ? ahead_.get() : nullptr;
+    if (ahead != nullptr) ahead->expect(offset, length);
     while (at < end) {
         const Located rest = output.behind(at - offset);
+        if (ahead != nullptr) {
+            const std::uint64_t had = ahead->read(at, rest.data, end - at);
+            at += had;
+            if (had != 0) continue;
+        }
         const std::uint64_t segment = layout.segment_at(at), begin = layout.text_offset(segment);
         if (at == begin && end >= text_end(segment)) {
             const std::uint64_t behind = end == size_ ? layout.segment_at(end - 1) + 1 : layout.segment_at(end);

@@ -9,6 +9,7 @@
 
 #include "base/secret.hpp"
 #include "engine/pipeline/memory.hpp"
+#include "format/read_ahead.hpp"
 #include "format/segment_cipher.hpp"
 
 namespace warpaes {
@@ -47,8 +48,8 @@ public:
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
 
     /// Fills `output`, in memory of any kind, with what begins at `offset`, and returns how much that was: less than
-    /// asked for only at the end. Reads and opens only the segments under it. Thread-safe. What is thrown leaves zeros
-    /// in `output`; Error{RANGE} for an offset beyond the end.
+    /// asked for only at the end. Reads and opens only the segments under it, but for what ReadAhead does. Thread-safe.
+    /// What is thrown leaves zeros in `output`; Error{RANGE} for an offset beyond the end.
     std::uint64_t read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length);
 
 private:
@@ -69,6 +70,7 @@ private:
     std::uint64_t segments_ = 0;
     SegmentFormat format_{};
     SegmentCache cache_;
+    std::unique_ptr<ReadAhead> ahead_;  ///< may be null
 };
 
 }  // namespace warpaes

@@ -188,6 +188,52 @@ TEST_F(PoolTest, ErrorsOfWhatIsDoneHereAreThrownToo) {
     }
 }
 
+TEST_F(PoolTest, OfferedWorkIsDoneMeanwhile) {
+    std::latch begun(2);
+    std::atomic<int> ended{0};
+    const std::function<void(unsigned)> work = [&](unsigned number) {
+        EXPECT_TRUE(number == 1 || number == 2) << number;
+        begun.arrive_and_wait();
+        ++ended;
+    };
+    {
+        const Pool::Offered offered(pool_, work, 1, 3);
+        begun.wait();
+    }
+    EXPECT_EQ(ended, 2) << "what has begun was not waited for";
+}
+
+TEST_F(PoolTest, OfferedWorkThatNobodyTakesIsLeftOut) {
+    allow(0);
+    int calls = 0;
+    const std::function<void(unsigned)> work = [&](unsigned) { ++calls; };
+    { const Pool::Offered offered(pool_, work, 1, 3); }
+    { const Pool::Offered nothing(pool_, work, 1, 1); }
+    EXPECT_EQ(calls, 0);
+}
+
+/// A child of fork() does not wait for the parent's threads.
+TEST_F(PoolTest, OfferedWorkEndsInAChildAtOnce) {
+    std::latch begun(1), go_on(1);
+    const std::function<void(unsigned)> work = [&](unsigned) {
+        begun.count_down();
+        go_on.wait();
+    };
+    auto offered = std::make_unique<Pool::Offered>(pool_, work, 1, 2);
+    begun.wait();
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        offered.reset();
+        _exit(0);
+    }
+    go_on.count_down();
+    offered.reset();
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
+
 /// A piece of work may fail as the start of a thread does: it is not done again.
 TEST_F(PoolTest, ASystemErrorOfTheWorkIsTheWorks) {
     Record record(3);

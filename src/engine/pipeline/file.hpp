@@ -57,6 +57,7 @@ public:
     std::uint64_t size() const noexcept override { return size_; }
     bool is_sequential() const noexcept override { return sequential_; }
     std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override;
+    bool can_be_read_ahead() const noexcept override { return !sequential_; }
     /// What is read by many threads is never waited for.
     void on_wait(WaitHook hook) override {
         if (sequential_) hook_ = std::move(hook);

@@ -74,6 +74,7 @@ public:
     bool is_sequential() const noexcept override { return false; }
     std::size_t read(std::uint64_t offset, std::span<std::uint8_t> to) override;
     const std::uint8_t* data() const noexcept override { return buffer_.direct ? buffer_.data : nullptr; }
+    bool can_be_read_ahead() const noexcept override { return buffer_.device < 0; }
 
 private:
     MemoryBuffer buffer_;

@@ -1,5 +1,7 @@
 #include "engine/pipeline/pipeline.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -61,8 +63,14 @@ public:
     Pipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink, const Progress& progress);
     Totals run();
 
-private:
+    // What run() does, in parts.
     void work(unsigned worker) noexcept;
+    /// No chunk is begun any more.
+    void stop() noexcept;
+    /// After the last call of work().
+    Totals end();
+
+private:
     void process_chunks(unsigned worker);
     void loop(WorkerLane& lane);
     bool take(Chunk& chunk, WorkerLane& lane);
@@ -141,6 +149,10 @@ Totals Pipeline::run() {
     sink_.on_wait(hook);
     engine_.pool().share(static_cast<unsigned>(std::min<std::uint64_t>(plan_.lanes, chunks_)),
                          [this](unsigned worker) { work(worker); });
+    return end();
+}
+
+Totals Pipeline::end() {
     source_.on_wait({});
     if (!error_) sink_.finish();
     sink_.on_wait({});
@@ -175,6 +187,10 @@ void Pipeline::fail(std::exception_ptr error) noexcept {
         const std::lock_guard lock(error_mutex_);
         if (!error_) error_ = std::move(error);
     }
+    stop();
+}
+
+void Pipeline::stop() noexcept {
     stopped_ = true;
     for (Turns* turns : {&read_turns_, &process_turns_, &write_turns_}) turns->stop();
 }
@@ -295,6 +311,38 @@ bool Pipeline::write(const Chunk& chunk) {
 Totals run_pipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink,
                     const Progress& progress) {
     return Pipeline(engine, plan, stage, source, sink, progress).run();
+}
+
+class BegunPipeline::Work {
+public:
+    Work(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink)
+        : pipeline_(engine, plan, stage, source, sink, no_progress_),
+          work_([this](unsigned worker) { pipeline_.work(worker); }),
+          others_(std::in_place, engine.pool(), work_, 1, plan.lanes) {}
+    ~Work() { pipeline_.stop(); }
+
+    Totals finish() {
+        pipeline_.work(0);
+        others_.reset();
+        return pipeline_.end();
+    }
+
+private:
+    const Progress no_progress_;
+    Pipeline pipeline_;
+    const std::function<void(unsigned)> work_;
+    std::optional<Pool::Offered> others_;
+};
+
+BegunPipeline::BegunPipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink)
+    : process_(getpid()), work_(std::make_unique<Work>(engine, plan, stage, source, sink)) {}
+
+BegunPipeline::~BegunPipeline() {
+    if (process_ != getpid()) (void)work_.release();
+}
+
+Totals BegunPipeline::finish() {
+    return work_->finish();
 }
 
 }  // namespace warpaes

@@ -8,8 +8,11 @@
 // for copies and kernels.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "engine/engine.hpp"
 #include "engine/pipeline/stage.hpp"
@@ -29,5 +32,23 @@ struct Totals : Outcome {
 /// callback that returns false is Error{CANCELLED}.
 Totals run_pipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink,
                     const Progress& progress = {});
+
+/// A pipeline that the engine's threads work on while its owner does something else. What it is made of must outlive
+/// it. One thread at a time; in a child process of fork() it can only be destroyed, which leaves alone what the
+/// parent's threads may have locked.
+class BegunPipeline {
+public:
+    /// `plan.lanes`: one of them is its owner's, from finish() on.
+    BegunPipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink);
+    /// Waits for the chunks that are in somebody's hands, and leaves out the rest.
+    ~BegunPipeline();
+    /// Does what is left, and returns when all is done; throws as run_pipeline().
+    Totals finish();
+
+private:
+    class Work;
+    const pid_t process_;
+    std::unique_ptr<Work> work_;
+};
 
 }  // namespace warpaes

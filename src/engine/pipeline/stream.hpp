@@ -26,6 +26,8 @@ public:
     virtual std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) = 0;
     /// The whole of it, where a lane may work on it as it lies; else null.
     [[nodiscard]] virtual const std::uint8_t* data() const noexcept { return nullptr; }
+    /// It may be read while no call of the caller's is in progress: nothing of his is called.
+    [[nodiscard]] virtual bool can_be_read_ahead() const noexcept { return false; }
     virtual void on_wait(WaitHook /*hook*/) {}
 };
 

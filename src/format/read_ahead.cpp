@@ -1,0 +1,155 @@
+#include "format/read_ahead.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/error.hpp"
+#include "engine/engine.hpp"
+
+namespace warpaes {
+
+namespace {
+
+/// A window is as long, at the beginning of a sequence and at the most; two of the longest and the ciphertext of what
+/// is in work lie in the cache of most processors' last level.
+constexpr std::uint64_t first_window_bytes = std::uint64_t{512} << 10, most_window_bytes = std::uint64_t{8} << 20;
+/// Longer reads are shared among the threads as they are, straight into the caller's memory.
+constexpr std::uint64_t most_read_bytes = most_window_bytes / 2;
+/// A window is two segments at least.
+constexpr std::uint64_t most_segment_bytes = most_window_bytes / 2;
+
+constexpr std::uint64_t nowhere = ~std::uint64_t{0};
+
+std::uint64_t offset_of(const SegmentCipher& cipher, const SegmentRange& range) {
+    return cipher.layout().file_offset(range.first);
+}
+
+}  // namespace
+
+/// A window in work. The pipeline goes first in the end: what it is made of stands before it.
+struct ReadAhead::Next {
+    Next(Engine& engine, const SegmentCipher& cipher, const SegmentRange& range, Source& source, const Plan& its_plan,
+         Window its_window)
+        : process(getpid()),
+          window(std::move(its_window)),
+          plan(its_plan),
+          ciphertext(source, offset_of(cipher, range), sealed_bytes(cipher.layout(), range)),
+          in_memory(locate(plan, source.data() == nullptr ? nullptr : source.data() + offset_of(cipher, range),
+                           ciphertext.size())),
+          stage(cipher, Direction::decrypt, {plan.chunk_bytes, range.first, range.ends, ciphertext.size()}),
+          sink({window.text->data(), window.bytes, true, -1}),
+          pipeline(engine, plan, stage, source.data() != nullptr ? static_cast<Source&>(in_memory) : ciphertext, sink) {
+    }
+
+    const pid_t process;
+    Window window;
+    Plan plan;
+    SourceSlice ciphertext;
+    MemorySource in_memory;
+    SegmentStage stage;
+    MemorySink sink;
+    BegunPipeline pipeline;
+};
+
+std::unique_ptr<ReadAhead> ReadAhead::over(Engine& engine, const SegmentCipher& cipher, SegmentFormat format,
+                                           Source& source, std::uint64_t size) {
+    if (engine.options().threads < 2 || !source.can_be_read_ahead() || cipher.layout().text > most_segment_bytes) {
+        return nullptr;
+    }
+    return std::make_unique<ReadAhead>(engine, cipher, format, source, size);
+}
+
+ReadAhead::ReadAhead(Engine& engine, const SegmentCipher& cipher, SegmentFormat format, Source& source,
+                     std::uint64_t size)
+    : engine_(engine),
+      cipher_(cipher),
+      format_(format),
+      source_(source),
+      size_(size),
+      segments_(cipher.layout().segments_of(size)),
+      expected_(nowhere),
+      window_bytes_(first_window_bytes) {}
+
+ReadAhead::~ReadAhead() = default;
+
+void ReadAhead::expect(std::uint64_t offset, std::uint64_t length) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    in_sequence_ = offset == expected_ && length <= most_read_bytes;
+    expected_ = offset + length;
+    if (in_sequence_) return;
+    refused_ = false;
+    window_bytes_ = first_window_bytes;
+}
+
+std::uint64_t ReadAhead::read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return 0;
+    if (next_ != nullptr && next_->process != getpid()) next_.reset();  // the parent's threads are not here
+    std::uint64_t done = 0;
+    while (done < length) {
+        const std::uint64_t at = offset + done;
+        if (window_.covers(at)) {
+            const std::uint64_t n = std::min(length - done, window_.begin + window_.bytes - at);
+            std::memcpy(output + done, window_.text->data() + (at - window_.begin), static_cast<std::size_t>(n));
+            done += n;
+        } else if (next_ != nullptr && next_->window.covers(at)) {
+            if (!advance()) break;
+        } else if (in_sequence_ && !refused_) {
+            begin(cipher_.layout().segment_at(at));
+            if (next_ == nullptr) break;
+        } else {
+            break;
+        }
+    }
+    return done;
+}
+
+bool ReadAhead::advance() {
+    try {
+        next_->pipeline.finish();
+    } catch (const std::exception&) {
+        refused_ = true;
+        next_.reset();
+        return false;
+    }
+    spare_ = std::exchange(window_, std::move(next_->window)).text;
+    next_.reset();
+    begin(window_.first + window_.count);
+    return true;
+}
+
+void ReadAhead::begin(std::uint64_t segment) {
+    next_.reset();
+    if (segment >= segments_ || refused_) return;
+    const SegmentLayout& layout = cipher_.layout();
+    const std::uint64_t count = std::min(std::max<std::uint64_t>(2, window_bytes_ / layout.text), segments_ - segment);
+    const SegmentRange range = layout.range(segment, count, size_);
+    Window window{.first = segment,
+                  .count = count,
+                  .begin = layout.text_offset(segment),
+                  .bytes = text_bytes(layout, range),
+                  .text = std::move(spare_)};
+    try {
+        Plan plan = plan_segments(engine_, format_, Direction::decrypt, sealed_bytes(layout, range));
+        if (plan.backend == &cuda_backend()) {
+            refused_ = true;  // whose chunks are longer than what is read at a time
+            return;
+        }
+        // The owner comes only when the window is needed, perhaps late.
+        plan.lanes = std::max(plan.lanes, 2U);
+        if (window.text == nullptr || window.text->size() < window.bytes) {
+            window.text = nullptr;
+            window.text = std::make_unique<SecretBuffer>(static_cast<std::size_t>(window.bytes));
+        }
+        next_ = std::make_unique<Next>(engine_, cipher_, range, source_, plan, std::move(window));
+        window_bytes_ = std::min(2 * window_bytes_, most_window_bytes);
+    } catch (const std::exception&) {
+        refused_ = true;  // short of memory, or of backends: reading says so
+    }
+}
+
+}  // namespace warpaes
