@@ -89,7 +89,18 @@ Object copy(PyObject*, const Call& call) {
     return none();
 }
 
+Object large_pages(PyObject*, const Call& call) {
+    const auto [buf] = arguments(call, "large_pages", {"buf"});
+    const View view = host_view(buf, "buf", Access::write);
+    ask_for_large_pages(view.data(), view.size());
+    return none();
+}
+
 PyMethodDef functions[] = {
+    method_def<large_pages>(
+        "large_pages",
+        "large_pages(buf)\n--\n\nAsk for large pages where a buffer lies that nobody has written to "
+        "yet; a hint."),
     method_def<copy>("copy",
                      "copy(to, source)\n--\n\nCopy bytes between host and device memory, after all work that was "
                      "enqueued on the default stream; complete on return."),

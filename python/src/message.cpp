@@ -101,14 +101,17 @@ Object new_bytes(std::size_t size) {
         raise(PyExc_OverflowError, "the result would be longer than a bytes object can be");
     }
     Object made(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
-    constexpr std::size_t huge = std::size_t{2} << 20;
-    if (size >= 2 * huge) {
-        const auto begin = reinterpret_cast<std::uintptr_t>(bytes_of(made));
-        const std::uintptr_t first = (begin + huge - 1) / huge * huge;
-        const std::uintptr_t last = (begin + size) / huge * huge;
-        madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);  // a hint: what it says is not needed
-    }
+    ask_for_large_pages(bytes_of(made), size);
     return made;
+}
+
+void ask_for_large_pages(void* memory, std::size_t size) noexcept {
+    constexpr std::size_t huge = std::size_t{2} << 20;
+    if (size < 2 * huge) return;
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+    const std::uintptr_t first = (begin + huge - 1) / huge * huge;
+    const std::uintptr_t last = (begin + size) / huge * huge;
+    madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);  // a hint: what it says is not needed
 }
 
 }  // namespace warpaes::python

@@ -50,8 +50,10 @@ inline warpaes_status run_here(const warpaes_message& message, std::size_t size)
 /// became of it.
 warpaes_status run_on_device(warpaes_message& message, const Place& place);
 
-/// A bytes object to be written to. A long one's memory is asked for in large pages, because touching small ones for
-/// the first time takes longer than encrypting what goes there.
+/// For memory that is about to be written to for the first time: touching small pages takes longer than encrypting what
+/// goes there.
+void ask_for_large_pages(void* memory, std::size_t size) noexcept;
+/// A bytes object to be written to, a long one in large pages.
 Object new_bytes(std::size_t size);
 inline std::uint8_t* bytes_of(const Object& object) {
     return reinterpret_cast<std::uint8_t*>(PyBytes_AsString(object.get()));

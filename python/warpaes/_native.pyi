@@ -89,6 +89,16 @@ def backends() -> list[BackendInfo]:
     a second the first time.
     """
 
+def large_pages(buf: Buffer) -> None:
+    """Ask for large pages where a buffer lies that nobody has written to yet; a hint.
+
+    Args:
+        buf: A writable buffer in host memory.
+
+    Raises:
+        TypeError, ValueError: It is none.
+    """
+
 def copy(to: Data, source: Data) -> None:
     """Copy bytes between host and device memory, after all work that was enqueued on the default stream; complete on
     return.

@@ -34,8 +34,10 @@ __all__ = ["load_file", "safe_open", "save_file"]
 Key = Mapping[str, Any]
 
 CHUNK_BYTES = 2 << 20
-# What is encrypted and written at a time: two windows of 16 MiB lie in the cache of most processors' last level.
-_WINDOW_CHUNKS = 8
+# What is encrypted and written at a time: two windows lie in the cache of most processors' last level.
+_WINDOW_BYTES = 4 << 20
+# Shorter messages are encrypted sooner than others could be asked to.
+_LEAST_BATCH_BYTES = 128 << 10
 _MOST_HEADER_BYTES = 100 << 20
 _KEY_BYTES = {"aes128gcm": 16, "aes256gcm": 32}
 _ALLOW_ALL = "package model\nallow = true"
@@ -240,10 +242,8 @@ def save_file(
     try:
         with os.fdopen(descriptor, "wb", buffering=0) as file:
             file.seek(begin)
-            window = min(_WINDOW_CHUNKS * CHUNK_BYTES, max((tensor.data.nbytes for tensor in ordered), default=0))
-            outs = [memoryview(bytearray(window)) for _ in range(2)]
-            for tensor in ordered:
-                _write_tensor(file, outs, tensor, AESGCM(keys[tensor.name]), ivs[tensor.name][1], tags[tensor.name])
+            ciphers = {name: AESGCM(key) for name, key in keys.items()}
+            _write_tensors(file, ordered, ciphers, {name: iv for name, (_, iv) in ivs.items()}, tags)
             file.seek(0)
             _write(file, memoryview(header()))
             os.fchmod(descriptor, 0o666 & ~_umask())
@@ -268,26 +268,59 @@ def _write(file: Any, data: memoryview) -> None:
         data = data[file.write(data) :]
 
 
-def _write_tensor(
-    file: Any, outs: list[memoryview], tensor: _Tensor, cipher: AESGCM, base: bytes, tags: bytearray
+class _Window:
+    """Ciphertext that goes to the file as one, and the batches that make it."""
+
+    def __init__(self, room: int) -> None:
+        self._room = memoryview(bytearray(room))
+        self._used = 0
+        self._batches: list[Batch] = []
+
+    def left(self) -> int:
+        """Return how many bytes there is room for."""
+        return self._room.nbytes - self._used
+
+    def add(self, cipher: AESGCM, base: bytes, first: int, data: memoryview, tags: memoryview) -> None:
+        """Begin to encrypt some chunks."""
+        out = self._room[self._used : self._used + data.nbytes]
+        self._used += data.nbytes
+        if tags.nbytes == 16 and data.nbytes < _LEAST_BATCH_BYTES:
+            cipher.encrypt_into(_nonces(base, first, 1), data, None, out, tag=tags)
+        else:
+            self._batches.append(_begin(cipher, "encrypt", base, first, CHUNK_BYTES, data, out, tags))
+
+    def write(self, file: Any) -> None:
+        batches, self._batches = self._batches, []
+        for batch in batches:
+            batch.result()
+        _write(file, self._room[: self._used])
+        self._used = 0
+
+
+def _write_tensors(
+    file: Any,
+    tensors: list[_Tensor],
+    ciphers: Mapping[str, AESGCM],
+    bases: Mapping[str, bytes],
+    tags: Mapping[str, bytearray],
 ) -> None:
-    """Encrypt a window while the one before is written."""
-    window = _WINDOW_CHUNKS * CHUNK_BYTES
-    size = tensor.data.nbytes
-    waiting: tuple[Batch, memoryview] | None = None
-    for number, at in enumerate(range(0, max(size, 1), window)):
-        data = tensor.data[at : at + window]
-        out = outs[number % 2][: data.nbytes]
-        first = number * _WINDOW_CHUNKS
-        part = memoryview(tags)[16 * first : 16 * (first + _chunks(data.nbytes, CHUNK_BYTES))]
-        batch = _begin(cipher, "encrypt", base, first, CHUNK_BYTES, data, out, part)
-        if waiting is not None:
-            waiting[0].result()
-            _write(file, waiting[1])
-        waiting = batch, out
-    if waiting is not None:
-        waiting[0].result()
-        _write(file, waiting[1])
+    """Encrypt a window while the one before is written. Tensors follow one another in the file as they do here."""
+    room = min(_WINDOW_BYTES, sum(tensor.data.nbytes for tensor in tensors))
+    filling, full = _Window(room), _Window(room)
+    for tensor in tensors:
+        size, at = tensor.data.nbytes, 0
+        while at < max(size, 1):
+            fits = filling.left() if filling.left() >= size - at else filling.left() // CHUNK_BYTES * CHUNK_BYTES
+            if fits == 0 and size != 0:
+                full.write(file)
+                filling, full = full, filling
+                continue
+            data, first = tensor.data[at : at + fits], at // CHUNK_BYTES
+            tag = memoryview(tags[tensor.name])[16 * first : 16 * (first + _chunks(data.nbytes, CHUNK_BYTES))]
+            filling.add(ciphers[tensor.name], bases[tensor.name], first, data, tag)
+            at += max(data.nbytes, 1)
+    full.write(file)
+    filling.write(file)
 
 
 # ---------------------------------------------------------------------------------------------------------- reading
@@ -405,53 +438,12 @@ class safe_open:  # noqa: N801 (safetensors' name)
         return AESGCM(key), base, tags
 
     def _tensors(self, names: list[str]) -> Iterator[tuple[str, Any]]:
-        """Read each while the one before is decrypted."""
+        """Read and decrypt tensors, by several threads."""
         if self._torch and _decrypts_there(self._device):
             from ._to_gpu import load
-
-            yield from load(self, names)
-            return
-        waiting: tuple[str, Any, Batch | None] | None = None
-        for name in names:
-            entry = self._entries[name]
-            first = entry["data_offsets"][0]
-            tensor, data = self._empty(entry)
-            self._fill(self._begin + first, data)
-            batch = None
-            if name in self._encryption:
-                cipher, base, tags = self._cipher(name)
-                batch = _begin(cipher, "decrypt", base, 0, self._chunk, data, data, tags)
-            if waiting is not None:
-                yield self._finished(*waiting)
-            waiting = name, tensor, batch
-        if waiting is not None:
-            yield self._finished(*waiting)
-
-    def _finished(self, name: str, tensor: Any, batch: Batch | None) -> tuple[str, Any]:
-        if batch is not None:
-            try:
-                batch.result()
-            except InvalidTag as error:
-                raise InvalidTag(f"{name}: {error}") from None
-        if self._torch and str(self._device) != "cpu":
-            tensor = tensor.to(self._device)
-        return name, tensor
-
-    def _empty(self, entry: Any) -> tuple[Any, memoryview]:
-        name = _DTYPES[entry["dtype"]][0]
-        if self._torch:
-            import torch
-
-            made = torch.empty(entry["shape"], dtype=getattr(torch, name))
-            return made, memoryview(made.reshape(-1).view(torch.uint8).numpy())
-        import numpy as np
-
-        try:
-            dtype = np.dtype(name)
-        except TypeError:
-            raise TypeError(f"NumPy has no dtype {name}: read it with framework='torch'") from None
-        array: Any = np.empty(entry["shape"], dtype.newbyteorder("<"))
-        return array, memoryview(array.reshape(-1).view(np.uint8))
+        else:
+            from ._to_host import load
+        yield from load(self, names)
 
     def close(self) -> None:
         """Close the file."""

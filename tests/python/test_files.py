@@ -22,6 +22,7 @@ from warpaes import Keyset, exceptions
 
 TEMPLATE = "AES256_GCM_HKDF_4KB"
 TEXT = random.Random(1).randbytes(max(LENGTHS))
+LONG = random.Random(2).randbytes((9 << 19) + 5)  # several windows of what is read ahead
 
 
 class Files(unittest.TestCase):
@@ -95,6 +96,90 @@ class Reading(Files):
                 for thread in threads:
                     thread.join()
                 self.assertEqual(wrong, [])
+
+    def test_front_to_back_in_pieces(self) -> None:
+        """Windows that are read ahead: of paths and of buffers, not of the caller's file objects."""
+        for template in ("AES256_GCM_HKDF_4KB", "AES256_GCM_HKDF_1MB", "C2SP_CHUNKED_256"):
+            self.keyset = Keyset.generate(template)
+            self.write(LONG)
+            sealed = self.path.read_bytes()
+            for source in (self.path, sealed, memoryview(sealed), io.BytesIO(sealed), open(self.path, "rb")):  # noqa: SIM115
+                for piece in (1 << 20, 300_000, 70_001):
+                    with warpaes.open(source, keyset=self.keyset) as file:
+                        read = [data for data in iter(lambda f=file, n=piece: f.read(n), b"")]
+                        self.assertTrue(b"".join(read) == LONG)
+                        file.seek(5)
+                        buffer, at = bytearray(piece), 5
+                        while got := file.readinto(buffer):
+                            self.assertTrue(buffer[:got] == LONG[at : at + got], at)
+                            at += got
+                        self.assertEqual(at, len(LONG))
+                if isinstance(source, io.IOBase):
+                    source.close()
+
+    def test_front_to_back_by_several_threads(self) -> None:
+        self.write(LONG)
+        wrong: list[int] = []
+        with warpaes.open(self.path, keyset=self.keyset) as file:
+
+            def read(piece: int, reader: Any = file.reader) -> None:
+                for at in range(0, len(LONG), piece):
+                    if reader.read(at, piece) != LONG[at : at + piece]:
+                        wrong.append(at)
+
+            threads = [threading.Thread(target=read, args=(piece,)) for piece in (50_000, 50_000, 90_000, 200_000)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_front_to_back_to_an_altered_segment(self) -> None:
+        """What lies before it is read, and nothing of it."""
+        self.write(LONG)
+        sealed = self.path.read_bytes()
+        for segment in (1, 100, 200, 700, 1000):
+            altered = bytearray(sealed)
+            altered[segment * 4096 + 9] ^= 1
+            self.path.write_bytes(altered)
+            for source in (self.path, bytes(altered), io.BytesIO(altered)):
+                with warpaes.open(source, keyset=self.keyset) as file:
+                    at = 0
+                    with self.assertRaisesRegex(exceptions.InvalidTag, f"segment {segment},"):
+                        while data := file.reader.read(at, 10_000):
+                            self.assertTrue(LONG.startswith(data, at))
+                            at += len(data)
+                    self.assertLessEqual(at, segment * 4080)
+                    self.assertGreater(at + 10_000, segment * 4080 - 40)
+
+    def test_a_child_of_fork_while_it_is_read_ahead(self) -> None:
+        self.write(LONG)
+        keyset = self.folder / "keyset"
+        keyset.write_bytes(self.keyset.to_json())
+        said = run_python(
+            f"import os, warpaes\n"
+            f"keyset = warpaes.Keyset.parse(open({str(keyset)!r}).read())\n"
+            f"file = warpaes.open({str(self.path)!r}, keyset=keyset)\n"
+            f"before = b''.join(file.read(100_000) for _ in range(10))\n"
+            f"child = os.fork()\n"
+            f"rest = b''.join(iter(lambda: file.read(100_000), b''))\n"
+            f"os.write(1, b'%d %d\\n' % (len(before), len(rest)))\n"
+            f"if child == 0: os._exit(0)\n"
+            f"print(os.waitpid(child, 0)[1])\n"
+        )
+        both = f"1000000 {len(LONG) - 1_000_000}"
+        self.assertEqual(sorted(said.splitlines()), sorted([both, both, "0"]))
+
+    def test_closed_while_it_is_read_ahead(self) -> None:
+        self.write(LONG)
+        sealed = bytearray(self.path.read_bytes())
+        for pieces in range(1, 20):
+            file = warpaes.open(sealed, keyset=self.keyset)
+            for _ in range(pieces):
+                file.read(131_072)
+            file.close()
+            sealed += b"x"  # nobody holds it any more
+            del sealed[-1:]
 
     def test_closed(self) -> None:
         self.write(TEXT)

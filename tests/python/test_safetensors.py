@@ -9,6 +9,7 @@ import pathlib
 import struct
 import tempfile
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from support import needed
@@ -137,6 +138,44 @@ class Altered(SafetensorsTest):
         with self.ours.safe_open(self.path, **self.keys) as opened:
             self.assertEqual(opened.get_tensor("small").tolist(), self.tensors["small"].tolist())
 
+    def test_every_chunk(self) -> None:
+        """The first that is altered is named, whoever came to it."""
+        self.tensors = {"a": self.numpy.arange(9 << 17, dtype="i8"), "b": self.numpy.arange(5 << 18, dtype="f8")}
+        file = self.save()
+        begin = 8 + struct.unpack("<Q", file[:8])[0]
+        with self.ours.safe_open(self.path, **self.keys) as opened:
+            names = opened.keys()
+        chunks, at = [], begin
+        for name in names:
+            for first in range(0, self.tensors[name].nbytes, 2 << 20):
+                chunks.append((at + first, f"{name}: message {first >> 21}: "))
+            at += self.tensors[name].nbytes
+        self.assertEqual(len(chunks), 10)
+        for number, (_, words) in enumerate(chunks):
+            altered = bytearray(file)
+            for later, _ in chunks[number::3]:
+                altered[later] ^= 1
+            self.refused(exceptions.InvalidTag, f"^{words}", bytes(altered))
+
+    def test_a_short_chunk_among_many(self) -> None:
+        needed("cryptotensors")
+        from cryptotensors.numpy import save_file
+
+        save_file(self.tensors, str(self.path), config=self.keys | {"chunk_size": 4096})
+        file = bytearray(self.path.read_bytes())
+        with self.ours.safe_open(self.path, **self.keys) as opened:
+            at = opened._begin + opened._entries["whole chunks"]["data_offsets"][0]
+        file[at + 700 * 4096 + 1] ^= 1
+        self.refused(exceptions.InvalidTag, "^whole chunks: message 700: ", bytes(file))
+
+    def test_cut_off_while_it_is_read(self) -> None:
+        self.save()
+        with self.ours.safe_open(self.path, **self.keys) as opened:
+            self.path.write_bytes(self.path.read_bytes()[:-5])
+            with self.assertRaisesRegex(exceptions.FormatError, "cut off"):
+                opened.get_tensor("umlaut ä")
+            self.assertEqual(opened.get_tensor("scalar"), 7)
+
     def test_header(self) -> None:
         file = self.save()
         self.refused(exceptions.InvalidSignature, "altered", file.replace(b"a test", b"a fake"))
@@ -187,6 +226,36 @@ class Saving(SafetensorsTest):
         self.tensors = {"a": self.numpy.arange(20 << 20, dtype="i8")}
         self.save()
         self.check(self.ours.load_file(self.path, **self.keys))
+
+    def test_windows_and_tensors_of_all_lengths(self) -> None:
+        np = self.numpy
+        random = np.random.default_rng(2)
+        edges = [0, 1, (128 << 10) - 1, 128 << 10, (2 << 20) - 1, 2 << 20, (2 << 20) + 1, 4 << 20, (4 << 20) + 1]
+        for _ in range(3):
+            lengths = random.permutation(edges + [int(n) for n in random.integers(0, 3 << 20, 9)])
+            self.tensors = {f"{i:02}": random.integers(0, 256, n, np.uint8) for i, n in enumerate(lengths)}
+            self.save()
+            self.check(self.ours.load_file(self.path, **self.keys))
+        theirs = needed("cryptotensors")
+        from cryptotensors.numpy import load_file
+
+        theirs.register_direct_key_provider(keys=list(self.keys.values()))
+        self.check(load_file(str(self.path)))
+
+    def test_several_threads_read_one_file(self) -> None:
+        self.save()
+        with self.ours.safe_open(self.path, **self.keys) as file, ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda name: (name, file.get_tensor(name)), 5 * list(self.tensors)))
+        for name, tensor in found:
+            self.assertEqual(tensor.tobytes(), self.tensors[name].tobytes())
+
+    def test_long_arrays_can_be_written_to(self) -> None:
+        self.tensors = {"a": self.numpy.arange(3 << 20, dtype="f4")}
+        self.save()
+        found = self.ours.load_file(self.path, **self.keys)["a"]
+        found += 1
+        self.assertEqual(found[-1], 3 << 20)
+        self.assertTrue(found.flags.c_contiguous and found.flags.aligned)
 
     def test_arrays_that_are_not_plain(self) -> None:
         np = self.numpy

@@ -54,7 +54,8 @@ TEST_P(ReadAheadTest, PiecesOfEveryLengthInOrder) {
         for (const warpaes_source& source : {memory_source(file.file), path_source(path)}) {
             const Reader reader = open_reader(engine_, source, file.keyset, file.aad);
             ASSERT_NE(reader, nullptr);
-            for (const std::size_t piece : {format.text() - 1, 30 * format.text(), std::size_t{65536}, some_windows() / 3}) {
+            for (const std::size_t piece :
+                 {format.text() - 1, 30 * format.text(), std::size_t{65536}, some_windows() / 3}) {
                 SCOPED_TRACE(format.name + ", pieces of " + std::to_string(piece));
                 Pieces{piece}.go_on(reader, file);
             }
@@ -139,7 +140,9 @@ TEST_P(ReadAheadTest, AnAlteredSegmentFailsWhereItLies) {
             int failed = 0;
             for (std::size_t at = 0; at < file.text.size(); at += piece) {
                 if (at < end && at + piece > begin) {
-                    EXPECT_EQ(failing_read(reader, at, std::min(piece, file.text.size() - at)), WARPAES_ERROR_AUTHENTICATION) << at;
+                    EXPECT_EQ(failing_read(reader, at, std::min(piece, file.text.size() - at)),
+                              WARPAES_ERROR_AUTHENTICATION)
+                        << at;
                     const std::string sentence = warpaes_last_error();
                     EXPECT_NE(sentence.find("segment " + std::to_string(segment) + ","), std::string::npos) << sentence;
                     ++failed;
