@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any, BinaryIO
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
 sys.path.append(str(Path(__file__).resolve().parent))
@@ -28,7 +29,8 @@ from warpaes.aead import AESGCM
 
 KEY, NONCE = bytes(range(32)), bytes(range(12))
 SIZES = (64, 1 << 10, 16 << 10, 1 << 20, 64 << 20)
-FILE_BYTES = 256 << 20
+FILE_BYTES = 1 << 30
+MODEL_BYTES = 256 << 20
 SAMPLES = 7
 
 
@@ -44,8 +46,9 @@ def seconds_of(actions: dict, calls: int, samples: int = SAMPLES) -> dict:
     return {name: min(times) for name, times in taken.items()}
 
 
-def row(what: str, size: int, other: str, ours: float, theirs: float) -> dict:
-    return {"what": what, "bytes": size, "other": other, "seconds": ours, "other_seconds": theirs}
+def row(what: str, size: int, other: str, ours: float, theirs: float, in_clear: float | None = None) -> dict:
+    made = {"what": what, "bytes": size, "other": other, "seconds": ours, "other_seconds": theirs}
+    return made if in_clear is None else made | {"clear_seconds": in_clear}
 
 
 def aead_rows() -> list[dict]:
@@ -70,7 +73,19 @@ def aead_rows() -> list[dict]:
     return rows
 
 
+def read_whole(file: BinaryIO, size: int) -> None:
+    assert len(file.read()) == size
+
+
+def read_in_pieces(file: BinaryIO, size: int) -> None:
+    read = 0
+    while piece := file.read(1 << 20):
+        read += len(piece)
+    assert read == size
+
+
 def stream_rows() -> list[dict]:
+    """Reading by every call that reads, from memory and from a path, beside the same of a file in clear."""
     from tink import json_proto_keyset_format, secret_key_access, streaming_aead
 
     streaming_aead.register()
@@ -78,24 +93,50 @@ def stream_rows() -> list[dict]:
     handle = json_proto_keyset_format.parse(keyset.to_json().decode(), secret_key_access.TOKEN)
     primitive = handle.primitive(streaming_aead.StreamingAead)
     data = os.urandom(FILE_BYTES)
-    sealed = io.BytesIO()
-    with warpaes.open(sealed, "wb", keyset=keyset) as file:
-        file.write(data)
-    ciphertext = sealed.getvalue()
+    room = bytearray(data)  # in memory that has been written to, as any but the first time
 
-    def ours() -> None:
-        with warpaes.open(ciphertext, keyset=keyset) as file:
-            assert len(file.read()) == FILE_BYTES
+    def read_into(file: BinaryIO, size: int) -> None:
+        at, view = 0, memoryview(room)
+        while at < size:
+            got = file.readinto(view[at:])
+            assert got
+            at += got
 
-    def theirs() -> None:
-        with primitive.new_decrypting_stream(io.BytesIO(ciphertext), b"") as stream:
-            read = 0
-            while piece := stream.read(1 << 20):
-                read += len(piece)
-            assert read == FILE_BYTES
+    ways = {".read()": read_whole, ".read(1 << 20), in a loop": read_in_pieces, ".readinto()": read_into}
+    rows = []
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        sealed, clear = f"{folder}/sealed", f"{folder}/clear"
+        with warpaes.open(sealed, "wb", keyset=keyset) as file:
+            file.write(data)
+        Path(clear).write_bytes(data)
+        del data
+        for place in ("a path", "memory"):
+            for name, read in ways.items():
+                here = place == "memory"
+                source = Path(sealed).read_bytes() if here else sealed
+                plain = Path(clear).read_bytes() if here else clear
 
-    times = seconds_of({0: ours, 1: theirs}, 1, 3)
-    return [row("warpaes.open, reading from memory", FILE_BYTES, "tink", times[0], times[1])]
+                def ours(read: Any = read, source: Any = source) -> None:
+                    with warpaes.open(source, keyset=keyset) as file:
+                        read(file, FILE_BYTES)
+
+                def theirs(read: Any = read, source: Any = source, here: bool = here) -> None:
+                    ciphertext = io.BytesIO(source) if here else open(source, "rb")  # noqa: SIM115
+                    with primitive.new_decrypting_stream(ciphertext, b"") as stream:
+                        read(stream, FILE_BYTES)
+
+                def in_clear(read: Any = read, plain: Any = plain, here: bool = here) -> None:
+                    if here and read is read_whole:  # which BytesIO does without a copy
+                        assert len(bytes(memoryview(plain))) == FILE_BYTES
+                        return
+                    with io.BytesIO(plain) if here else open(plain, "rb") as file:
+                        read(file, FILE_BYTES)
+
+                times = seconds_of({0: ours, 1: theirs, 2: in_clear}, 1, 4)
+                what = f"warpaes.open({'bytes' if here else 'path'}){name}"
+                rows.append(row(what, FILE_BYTES, "tink", times[0], times[1], times[2]))
+                del source, plain
+    return rows
 
 
 def weights_rows() -> list[dict]:
@@ -114,18 +155,32 @@ def weights_rows() -> list[dict]:
         "sign_key": sign | {"x": text(private.public_key().public_bytes_raw())},
     }
     cryptotensors.register_direct_key_provider(keys=list(keys.values()))
-    tensors = {str(i): np.frombuffer(os.urandom(FILE_BYTES // 8), "f4") for i in range(8)}
+    tensors = {str(i): np.frombuffer(os.urandom(MODEL_BYTES // 8), "f4") for i in range(8)}
     rows = []
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        ours, theirs = f"{folder}/ours", f"{folder}/theirs"
+        ours, theirs, clear = (f"{folder}/{name}" for name in ("ours", "theirs", "clear"))
+
+        def save_in_clear() -> None:
+            with open(clear, "wb", buffering=0) as file:
+                for tensor in tensors.values():
+                    assert file.write(memoryview(tensor).cast("B")) == tensor.nbytes
+
+        def load_in_clear() -> list:
+            loaded = [np.empty_like(tensor) for tensor in tensors.values()]
+            with open(clear, "rb", buffering=0) as file:
+                for tensor in loaded:
+                    assert file.readinto(memoryview(tensor).cast("B")) == tensor.nbytes
+            return loaded
+
         saving = {
             0: lambda: safetensors.save_file(tensors, ours, **keys),
             1: lambda: save_file(tensors, theirs, config=keys),
+            2: save_in_clear,
         }
-        times = seconds_of(saving, 1, 3)
-        rows.append(row("safetensors.save_file, tmpfs", FILE_BYTES, "cryptotensors", times[0], times[1]))
-        times = seconds_of({0: lambda: safetensors.load_file(ours, **keys), 1: lambda: load_file(theirs)}, 1, 3)
-        rows.append(row("safetensors.load_file, tmpfs", FILE_BYTES, "cryptotensors", times[0], times[1]))
+        loading = {0: lambda: safetensors.load_file(ours, **keys), 1: lambda: load_file(theirs), 2: load_in_clear}
+        for name, actions in (("save_file", saving), ("load_file", loading)):
+            times = seconds_of(actions, 1)
+            rows.append(row(f"safetensors.{name}, tmpfs", MODEL_BYTES, "cryptotensors", times[0], times[1], times[2]))
     return rows
 
 

@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 import comparison
 import demo_svg
 import planner
+import python_page
 import records
 import report
 import robustness
@@ -358,6 +359,36 @@ class Text(unittest.TestCase):
         for name, text in plots.items():
             self.assertTrue(ElementTree.fromstring(text).tag.endswith("svg"), name)
         self.assertEqual(set(report.draw(CPU_RECORD)), {"a-cpu-cpu.svg"})
+
+
+PYTHON_ROW = {"what": "load", "bytes": 10**9, "other": "theirs", "seconds": 0.25, "other_seconds": 1.0}
+PYTHON_RECORD = {
+    "host": {"cpu": "A", "cores": 2},
+    "python": "3",
+    "versions": {"theirs": "1"},
+    "date": "2026-01-02T00:00:00Z",
+    "commit": "0123456789abcdef",
+    "dirty": False,
+}
+
+
+class PythonPage(unittest.TestCase):
+    def test_in_clear_stands_beside(self):
+        text = python_page.figures(PYTHON_RECORD | {"rows": [PYTHON_ROW | {"clear_seconds": 0.25, "seconds": 0.5}]})
+        self.assertIn("| load | 1,000,000,000 B | 2.00 GB/s | 1.00 GB/s | theirs | 2.00 | 4.00 GB/s |", text)
+        self.assertIn("load: 4.0 times as fast as theirs", text)
+
+    def test_what_does_not_limit_is_not_said(self):
+        for clear, ours, shown in ((0.125, 0.25, "8.00"), (0.5, 0.25, "2.00")):
+            row = PYTHON_ROW | {"clear_seconds": clear, "seconds": ours}
+            text = python_page.figures(PYTHON_RECORD | {"rows": [row]})
+            self.assertIn(f"| {shown} GB/s |", text)
+            self.assertNotIn("The kernel's part", text)
+
+    def test_records_without_it(self):
+        text = python_page.figures(PYTHON_RECORD | {"rows": [PYTHON_ROW]})
+        self.assertIn("| load | 1,000,000,000 B | 4.00 GB/s | 1.00 GB/s | theirs | 4.00 |\n", text)
+        self.assertNotIn("clear", text)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 import array
+import ctypes
 import mmap
+import pathlib
+import random
+import re
 import sys
 import unittest
 from typing import Any
 
 from support import growth, needed
+from warpaes._native import large_pages
 from warpaes.aead import AESGCM
 
 GCM = AESGCM(bytes(16))
@@ -152,6 +157,41 @@ class Torch(unittest.TestCase):
                 GCM.encrypt(NONCE, self.tensor(data, **flags), None)
         with self.assertRaisesRegex(BufferError, r"pass buf\.detach"):
             GCM.encrypt_into(NONCE, data, None, self.tensor(out, requires_grad=True))
+
+
+class LargePages(unittest.TestCase):
+    def test_refused(self) -> None:
+        with self.assertRaises((BufferError, TypeError)):
+            large_pages(bytes(8 << 20))
+        with self.assertRaises(TypeError):
+            large_pages(1)  # type: ignore[arg-type]
+
+    def test_what_lies_there_stays(self) -> None:
+        for length in (0, 5, 4 << 20, (9 << 20) + 5):
+            data = bytearray(random.Random(length).randbytes(length))
+            before = bytes(data)
+            large_pages(data)
+            self.assertEqual(data, before)
+
+    @unittest.skipUnless(pathlib.Path("/sys/kernel/mm/transparent_hugepage").exists(), "the kernel has no large pages")
+    def test_the_kernel_knows(self) -> None:
+        with mmap.mmap(-1, 16 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+            address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+            middle = address + (8 << 20)
+            self.assertNotIn("hg", flags_of(middle))
+            large_pages(memory)
+            self.assertIn("hg", flags_of(middle))
+
+
+def flags_of(address: int) -> list[str]:
+    """What the kernel says of the mapping that an address lies in."""
+    inside = False
+    for line in pathlib.Path("/proc/self/smaps").read_text().splitlines():
+        if bounds := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
+            inside = int(bounds[1], 16) <= address < int(bounds[2], 16)
+        elif inside and line.startswith("VmFlags:"):
+            return line.split()[1:]
+    raise AssertionError("no mapping")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ namespace {
 
 /// Several windows: the first ones are of half a MiB and of one.
 std::size_t some_windows() {
-    return abi_tests::simulated() ? std::size_t{20} << 10 : std::size_t{1800} << 10;
+    return abi_tests::simulated() ? std::size_t{120} << 10 : std::size_t{1800} << 10;
 }
 
 class ReadAheadTest : public StreamTest {
