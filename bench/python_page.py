@@ -29,8 +29,8 @@ def figures(record: dict) -> str:
     host, versions = record["host"], ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     about = (
         f"*{host['cpu']}, {host['cores']} cores, Python {record['python']}, {versions}; {record['date'][:10]}, "
-        f"{commit_of(record)}. The shortest of samples that {'all' if clear else 'both'} take in turns, in one process; "
-        "whole calls, with what they allocate."
+        f"{commit_of(record)}. The shortest of samples that {'all' if clear else 'both'} take in turns, in one "
+        "process; whole calls, with what they allocate."
     )
     if clear:
         about += " Paths are on tmpfs. In clear: the same bytes by the same calls of Python's own, in one thread."

@@ -1,5 +1,6 @@
 #include "format/read_ahead.hpp"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <new>
 
 #include "base/error.hpp"
+#include "base/secret.hpp"
 #include "engine/engine.hpp"
 
 namespace warpaes {
@@ -28,6 +30,21 @@ std::uint64_t offset_of(const SegmentCipher& cipher, const SegmentRange& range) 
 }
 
 }  // namespace
+
+WindowMemory::WindowMemory(std::size_t size) {
+    constexpr std::size_t large = std::size_t{2} << 20;
+    mapped_bytes_ = size + large;
+    mapped_ = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped_ == MAP_FAILED) throw std::bad_alloc();
+    const auto begin = reinterpret_cast<std::uintptr_t>(mapped_);
+    data_ = static_cast<std::uint8_t*>(mapped_) + (large - begin % large) % large;
+    madvise(data_, size, MADV_HUGEPAGE);  // a hint
+}
+
+WindowMemory::~WindowMemory() {
+    wipe({data_, used_});
+    munmap(mapped_, mapped_bytes_);
+}
 
 /// A window in work. The pipeline goes first in the end: what it is made of stands before it.
 struct ReadAhead::Next {
@@ -70,6 +87,7 @@ ReadAhead::ReadAhead(Engine& engine, const SegmentCipher& cipher, SegmentFormat 
       source_(source),
       size_(size),
       segments_(cipher.layout().segments_of(size)),
+      room_(static_cast<std::size_t>(std::min(size, std::max(most_window_bytes, 2 * cipher.layout().text)))),
       expected_(nowhere),
       window_bytes_(first_window_bytes) {}
 
@@ -141,10 +159,8 @@ void ReadAhead::begin(std::uint64_t segment) {
         }
         // The owner comes only when the window is needed, perhaps late.
         plan.lanes = std::max(plan.lanes, 2U);
-        if (window.text == nullptr || window.text->size() < window.bytes) {
-            window.text = nullptr;
-            window.text = std::make_unique<SecretBuffer>(static_cast<std::size_t>(window.bytes));
-        }
+        if (window.text == nullptr) window.text = std::make_unique<WindowMemory>(room_);
+        window.text->use(static_cast<std::size_t>(window.bytes));
         next_ = std::make_unique<Next>(engine_, cipher_, range, source_, plan, std::move(window));
         window_bytes_ = std::min(2 * window_bytes_, most_window_bytes);
     } catch (const std::exception&) {

@@ -2,16 +2,38 @@
 // have use for.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 
-#include "base/secret.hpp"
 #include "engine/pipeline/memory.hpp"
 #include "format/segment_cipher.hpp"
 #include "format/segment_stage.hpp"
 
 namespace warpaes {
+
+/// Room for a window, in large pages where the system has them: touching small ones for the first time takes about as
+/// long as opening what goes there. Begins undefined or zero, and is overwritten before it is released.
+class WindowMemory {
+public:
+    /// Throws std::bad_alloc.
+    explicit WindowMemory(std::size_t size);
+    WindowMemory(const WindowMemory&) = delete;
+    WindowMemory& operator=(const WindowMemory&) = delete;
+    ~WindowMemory();
+
+    [[nodiscard]] std::uint8_t* data() const noexcept { return data_; }
+    /// So much of it is going to be written to.
+    void use(std::size_t bytes) noexcept { used_ = std::max(used_, bytes); }
+
+private:
+    void* mapped_;
+    std::size_t mapped_bytes_;
+    std::uint8_t* data_;
+    std::size_t used_ = 0;
+};
 
 /// A window of segments that are open, from which reads are served, and the window behind it, which the engine's
 /// threads open meanwhile. Whoever gets there before it is ready opens the rest of it with them. Thread-safe, for one
@@ -40,7 +62,7 @@ private:
     struct Window {
         std::uint64_t first = 0, count = 0;
         std::uint64_t begin = 0, bytes = 0;
-        std::unique_ptr<SecretBuffer> text;
+        std::unique_ptr<WindowMemory> text;
         [[nodiscard]] bool covers(std::uint64_t offset) const noexcept {
             return offset >= begin && offset - begin < bytes;
         }
@@ -57,6 +79,7 @@ private:
     Source& source_;
     const std::uint64_t size_;
     const std::uint64_t segments_;
+    const std::size_t room_;  ///< of a window
 
     std::mutex mutex_;  // of all that follows
     std::uint64_t expected_;
@@ -64,7 +87,7 @@ private:
     bool refused_ = false;  ///< of this sequence
     std::uint64_t window_bytes_;
     Window window_;
-    std::unique_ptr<SecretBuffer> spare_;
+    std::unique_ptr<WindowMemory> spare_;
     std::unique_ptr<Next> next_;
 };
 
