@@ -36,21 +36,28 @@ class _Piece(NamedTuple):
 
 def load(file: safe_open, names: list[str]) -> Iterator[tuple[str, Any]]:
     """Yield tensors, all of which have been read and decrypted before the first one."""
+    if not file._torch or str(file._device) == "cpu":
+        yield from _load(file, names)
+        return
+    for name in names:  # here only on their way to another device: one at a time
+        for _, tensor in _load(file, [name]):
+            yield name, tensor.to(file._device)
+
+
+def _load(file: safe_open, names: list[str]) -> list[tuple[str, Any]]:
     results: list[tuple[str, Any]] = []
     pieces: list[_Piece] = []
     for name in names:
         entry = file._entries[name]
         cipher, base, tags = file._cipher(name) if name in file._encryption else (None, b"", b"")
-        tensor, data = empty(file, entry)
+        tensor, data = _empty(file, entry)
         results.append((name, tensor))
         pieces += _cut(file, name, data, cipher, base, memoryview(tags))
-    share(lambda piece: _fill(file, piece), pieces, sum(piece.data.nbytes for piece in pieces))
-    for name, tensor in results:
-        moved = file._torch and str(file._device) != "cpu"
-        yield name, tensor.to(file._device) if moved else tensor
+    _share(lambda piece: _fill(file, piece), pieces, sum(piece.data.nbytes for piece in pieces))
+    return results
 
 
-def share(work: Callable[[Any], None], pieces: list[Any], size: int) -> None:
+def _share(work: Callable[[Any], None], pieces: list[Any], size: int) -> None:
     """Call ``work`` for every piece, on this thread and others. What the first of them that fails raises is raised."""
     threads = min(MOST_THREADS, len(os.sched_getaffinity(0)), -(-size // (2 * PIECE_BYTES)))
     left = iter(enumerate(pieces))
@@ -116,7 +123,7 @@ def _fill(file: safe_open, piece: _Piece) -> None:
             raise error
 
 
-def empty(file: safe_open, entry: Any) -> tuple[Any, memoryview]:
+def _empty(file: safe_open, entry: Any) -> tuple[Any, memoryview]:
     """Make a tensor that nobody has written to, and return its bytes with it."""
     from .safetensors import _DTYPES
 
