@@ -54,13 +54,9 @@ std::vector<warpaes_launch_figure> figures_of(warpaes_engine* engine, int device
     return figures;
 }
 
-/// What a tuning has told so far.
-struct Progress {
-    json values = json::object();  ///< by the figure's name
-};
-
+/// What a tuning has told so far, by the figure's name: `user`, an object.
 int keep(void* user, const warpaes_tuning_step* step) {
-    auto& values = static_cast<Progress*>(user)->values;
+    json& values = *static_cast<json*>(user);
     values[step->name]["measured"] = step->works;
     values[step->name]["values"].push_back(
         {{"value", json_of(step->value)}, {"relative", step->relative > 0 ? json(step->relative) : json(nullptr)}});
@@ -80,7 +76,7 @@ std::string tried(const json& values) {
 
 void print_table(const json& record) {
     const json& gpu = record["gpu"];
-    fmt::print("{}[{}], {}\n\n", "cuda", gpu["device"].get<int>(), gpu["description"].get<std::string>());
+    fmt::print("cuda[{}], {}\n\n", gpu["device"].get<int>(), gpu["description"].get<std::string>());
     const bool measured = record.contains("measurements");
     fmt::print("{:<22}{:>10}{:>10}  {}\n", "figure", "built in", measured ? "best" : "in use",
                measured ? "tried, and the time it took" : "what it is");
@@ -111,7 +107,7 @@ int run_tune(int argc, char** argv) {
     if (!note.empty()) warn(note);
 
     json record;
-    Progress progress;
+    json values = json::object();
     warpaes_tuning_result result = WARPAES_TUNING_RESULT_INIT;
     if (!show) {
         warpaes_tuning tuning = WARPAES_TUNING_INIT;
@@ -119,7 +115,7 @@ int run_tune(int argc, char** argv) {
         if (dry_run) tuning.flags |= WARPAES_CALIBRATE_KEEP;
         tuning.device = device;
         tuning.progress = keep;
-        tuning.progress_user = &progress;
+        tuning.progress_user = &values;
         const warpaes_status status = warpaes_engine_tune(engine.get(), &tuning, &result);
         if (isatty(STDERR_FILENO) != 0) say("\r\033[K");
         check(status);
@@ -139,7 +135,7 @@ int run_tune(int argc, char** argv) {
     for (const warpaes_launch_figure& f : figures) {
         json figure{
             {"name", f.name}, {"value", json_of(f.value)}, {"built_in", json_of(f.built_in)}, {"meaning", f.meaning}};
-        if (progress.values.contains(f.name)) figure.update(progress.values[f.name]);
+        if (values.contains(f.name)) figure.update(values[f.name]);
         record["figures"].push_back(figure);
     }
     if (as_json) {

@@ -250,7 +250,7 @@ class Tree:
         log_name = f"{number}.log" if reached is None else f"{reached.stem}.log"
         with (self.folder.parent / log_name).open("w") as log:
             process = subprocess.Popen(
-                [*(str(part) for part in command)],
+                [str(part) for part in command],
                 cwd=self.build,
                 env=environment,
                 stdin=subprocess.DEVNULL,

@@ -897,7 +897,6 @@ class Writer:
 
 def numbers(
     kind: int,
-    in_block: int,
     key: Buffer,
     take: Callable[[int], bytes],
     buf: Data,
@@ -911,7 +910,6 @@ def numbers(
 
     Args:
         kind: warpaes_number.
-        in_block: Bytes of numbers that a block of the key stream gives.
         key: 16, 24 or 32 bytes.
         take: Returns the counter block at which so many bytes of the key stream begin.
         buf: Contiguous, in host or device memory.

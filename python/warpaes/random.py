@@ -21,11 +21,11 @@ __all__ = ["Generator"]
 
 _STREAM_BYTES = 16 << 64
 
-# Of a kind of numbers: warpaes_number, and the bytes of them that a block of the key stream gives.
-_BITS = (0, 16)
-_UNIFORM = {"float64": (1, 16), "float32": (2, 16), "float16": (3, 16), "bfloat16": (4, 16)}
-_NORMAL = {"float64": (5, 16), "float32": (6, 16), "float16": (7, 8), "bfloat16": (8, 8)}
-_INTEGERS = (9, 8)
+# warpaes_number
+_BITS = 0
+_UNIFORM = {"float64": 1, "float32": 2, "float16": 3, "bfloat16": 4}
+_NORMAL = {"float64": 5, "float32": 6, "float16": 7, "bfloat16": 8}
+_INTEGERS = 9
 
 
 class Generator:
@@ -69,7 +69,7 @@ class Generator:
 
     def _make(
         self,
-        kind: tuple[int, int],
+        kind: int,
         buf: Any,
         first: float = 0.0,
         second: float = 1.0,
@@ -79,7 +79,7 @@ class Generator:
         stream: Any = None,
     ) -> None:
         """Fill a buffer or a tensor with numbers of a kind."""
-        _native.numbers(*kind, self._key, self._take, buf, first, second, low, many, stream)
+        _native.numbers(kind, self._key, self._take, buf, first, second, low, many, stream)
 
     def _take(self, size: int) -> bytes:
         """Return the counter block with which the next bytes begin, and go behind them."""
@@ -132,9 +132,7 @@ class Generator:
         """
         return self._floats(_NORMAL, size, dtype, mean, deviation)
 
-    def _floats(
-        self, kinds: dict[str, tuple[int, int]], size: int | tuple[int, ...], dtype: Any, *values: float
-    ) -> NDArray[Any]:
+    def _floats(self, kinds: dict[str, int], size: int | tuple[int, ...], dtype: Any, *values: float) -> NDArray[Any]:
         import numpy as np
 
         kind = np.dtype(dtype)

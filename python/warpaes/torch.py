@@ -167,7 +167,7 @@ def _fake_ctr_(key: Tensor, iv: Tensor, data: Tensor) -> None:
 
 
 def _fill(
-    kinds: dict[str, tuple[int, int]], tensor: Tensor, generator: Generator, first: float = 0.0, second: float = 1.0
+    kinds: dict[str, int], tensor: Tensor, generator: Generator, first: float = 0.0, second: float = 1.0
 ) -> Tensor:
     """Fill a tensor where it lies, or if that is not contiguous, by way of one that is."""
     name = str(tensor.dtype).removeprefix("torch.")

@@ -19,8 +19,8 @@ struct LaunchFigure {
     const char* meaning;
     std::array<std::uint32_t, 4> candidates;
     std::size_t candidate_count;
-    std::uint32_t least, most, step;  ///< a multiple of `step` in these bounds
-    bool or_never;                    ///< or `never`
+    std::uint32_t least, most, step = 1;  ///< a multiple of `step` in these bounds
+    bool or_never = false;                ///< or `never`
 
     [[nodiscard]] std::span<const std::uint32_t> worth_trying() const { return {candidates.data(), candidate_count}; }
 };

@@ -2,9 +2,13 @@
 // (cuda/architectures.hpp) and `warpaes tune` replaces by what it measures. No figure changes a byte of any result.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace warpaes {
+
+/// Of shared memory, for one T-table.
+inline constexpr std::size_t table_bytes_each = 32 * 1024;
 
 /// Of a limit from which on something is done: it never is.
 inline constexpr std::uint32_t never = ~std::uint32_t{0};

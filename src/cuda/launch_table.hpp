@@ -47,8 +47,6 @@ constexpr LaunchShape thread_each(const DeviceLimits& device, std::uint64_t coun
     return {static_cast<int>(std::min((count + in_block - 1) / in_block, blocks)), threads};
 }
 
-inline constexpr std::size_t table_bytes_each = 32 * 1024;
-
 /// What the table says, or two if there is no room for it, `beside` being taken otherwise.
 constexpr int tables_for(const DeviceLimits& device, std::size_t beside = 0) {
     const std::size_t bytes = device.table.tables * table_bytes_each + beside;

@@ -173,7 +173,9 @@ class LargePages(unittest.TestCase):
             large_pages(data)
             self.assertEqual(data, before)
 
-    @unittest.skipUnless(pathlib.Path("/sys/kernel/mm/transparent_hugepage").exists(), "the kernel has no large pages")
+    @unittest.skipUnless(
+        pathlib.Path("/sys/kernel/mm/transparent_hugepage").exists(), "this kernel has no large pages; most run this"
+    )
     def test_the_kernel_knows(self) -> None:
         with mmap.mmap(-1, 16 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
             address = ctypes.addressof(ctypes.c_char.from_buffer(memory))

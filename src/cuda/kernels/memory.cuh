@@ -57,6 +57,20 @@ __device__ __forceinline__ void store_block(std::uint8_t* p, uint4 v, std::uint3
     }
 }
 
+/// The first half of a block, on 8 bytes where `alignment` is 16.
+__device__ __forceinline__ void store_half_block(std::uint8_t* p, uint4 v, std::uint32_t alignment) {
+    if (alignment == 16) {
+        *reinterpret_cast<uint2*>(p) = make_uint2(v.x, v.y);
+    } else if (alignment == 4) {
+        auto* w = reinterpret_cast<std::uint32_t*>(p);
+        w[0] = v.x;
+        w[1] = v.y;
+    } else {
+        store_word_bytewise(p, v.x);
+        store_word_bytewise(p + 4, v.y);
+    }
+}
+
 /// The first `bytes` (1 to 15) of a message's last, partial block: out := in ^ key_stream.
 __device__ __forceinline__ void xor_partial_block(std::uint8_t* out, const std::uint8_t* in, uint4 key_stream,
                                                   unsigned bytes) {

@@ -6,20 +6,6 @@
 
 namespace warpaes::cuda {
 
-/// Where it fills half a block, on 8 or `alignment` bytes.
-__device__ __forceinline__ void store_half_block(std::uint8_t* p, uint4 v, std::uint32_t alignment) {
-    if (alignment == 16) {
-        *reinterpret_cast<uint2*>(p) = make_uint2(v.x, v.y);
-    } else if (alignment == 4) {
-        auto* w = reinterpret_cast<std::uint32_t*>(p);
-        w[0] = v.x;
-        w[1] = v.y;
-    } else {
-        store_word_bytewise(p, v.x);
-        store_word_bytewise(p + 4, v.y);
-    }
-}
-
 /// Units of work as in ctr.cuh.
 template <int Rounds, int Tables, int Width>
 __global__ void __launch_bounds__(numbers_threads, 1) numbers_kernel(const __grid_constant__ NumbersParams p) {
