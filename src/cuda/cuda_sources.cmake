@@ -26,6 +26,7 @@ set(WARPAES_CUDA_SOURCES
     kernels/blocks.cu
     kernels/ctr.cu
     kernels/gcm_ctr.cu
+    kernels/gcm_long.cu
     kernels/gcm_short.cu
     kernels/ghash.cu
     kernels/ghash_keys.cu

@@ -1,6 +1,7 @@
-// GCM runs: of a message that is not too long in one launch; else key stream and GHASH one after the other over the
+// GCM runs: of one message in one launch, where the GPU can; else key stream and GHASH one after the other over the
 // same segments, and the digests of GHASH's rows put together.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <span>
@@ -180,12 +181,6 @@ private:
     uint4* scratch_;
 };
 
-/// H200, 2026-11, AES-128, device memory, call to completion, microseconds so and in two passes: 4 KiB 21.7 and 28.6,
-/// 64 KiB 23.2 and 31.0, 1 MiB 25.9 and 41.6, 8 MiB 40.4 and 52.1; of an empty launch 8.7.
-bool goes_in_one_launch(const GcmRun& run, const DeviceLimits& device) {
-    return run.count == 1 && !run.hashes_only() && GcmShortShape::takes(device, run.last_bytes / block_bytes);
-}
-
 /// weights[i] = first * factor^i.
 void set_weights(std::span<FieldElement> weights, FieldElement first, FieldElement factor) {
     for (FieldElement& weight : weights) {
@@ -194,63 +189,130 @@ void set_weights(std::span<FieldElement> weights, FieldElement first, FieldEleme
     }
 }
 
-void enqueue_at_once(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch) {
-    const auto& powers = run.key->hash_key().powers;
-    const FieldElement h = powers[0];
-    const std::uint64_t bytes = run.last_bytes;
-    const GcmShortShape shape = gcm_short_shape(device, bytes / block_bytes);
-    const auto grid = static_cast<std::size_t>(shape.launch.grid);
-    const StreamScratch pooled(scratch == nullptr && grid > 1 ? sizeof(GcmSum) : 0, stream);
-    if (pooled.get() != nullptr) {
-        check(cudaMemsetAsync(pooled.get(), 0, sizeof(GcmSum), stream), "clearing scratch memory");
+/// A message in one launch: what does not depend on which of both kernels it is.
+class MessageLaunch {
+public:
+    MessageLaunch(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch)
+        : run_(run), device_(device), stream_(stream), scratch_(scratch) {}
+
+    /// H200, 2026-11, AES-128, device memory, call to completion, microseconds so and in two passes: 4 KiB 21.7 and
+    /// 28.6, 64 KiB 23.2 and 31.0, 1 MiB 25.9 and 41.6, 8 MiB 40.4 and 52.1; of an empty launch 8.7.
+    void enqueue_short() {
+        const GcmShortShape shape = gcm_short_shape(device_, whole());
+        Secret<GcmMessageParams> p;
+        begin(*p, shape.share);
+        p->row_blocks = shape.row_blocks;
+        std::copy(powers().begin(), powers().end(), p->powers);
+        set_weights(p->row_weights, field_one, powers()[shape.row_blocks - 1]);
+        const std::size_t rows = (shape.share + shape.row_blocks - 1) / shape.row_blocks, warps = (rows + 7) / 8;
+        if (warps > 1) set_weights(std::span(p->warp_weights).first(warps), field_one, square(p->row_weights[4]));
+        enqueue(*p, gcm_short_kernel_for(run_.key->rounds(), shape.launch.tables, GhashMma::wide(device_)),
+                shape.launch, shape.share, p->tail_weight);
     }
 
-    Secret<GcmShortParams> p;
-    p->sum = scratch != nullptr ? scratch->sum : static_cast<GcmSum*>(pooled.get());
-    p->input = run.input;
-    p->output = run.output;
-    if (bytes == 0) {
-        // Of an empty message the buffers may be null, and the kernel reckons from them, though it touches neither.
-        p->output = reinterpret_cast<std::uint8_t*>(run.results);
-        p->input = p->output;
+    [[nodiscard]] bool is_long() const {
+        return GcmLong::takes(device_, whole()) && segments_of(run_, run_.input, 0).alignment == 16 &&
+               segments_of(run_, run_.output, 0).alignment == 16;
     }
-    p->bytes = bytes;
-    p->alignment =
-        alignment_of(reinterpret_cast<std::uintptr_t>(p->input) | reinterpret_cast<std::uintptr_t>(p->output));
-    p->encrypts = run.direction == Direction::encrypt;
-    p->tag = run.result == GcmRun::Result::tag;
-    p->first_block = static_cast<std::uint32_t>(run.first_block);
-    p->share = shape.share;
-    p->row_blocks = shape.row_blocks;
-    std::memcpy(&p->j0, run.j0->data(), block_bytes);
-    p->result = reinterpret_cast<std::uint8_t*>(run.results);
-    p->result_alignment = alignment_of(reinterpret_cast<std::uintptr_t>(run.results));
-    std::copy(powers.begin(), powers.end(), p->powers);
 
-    // What comes behind the last whole block: the partial one, and of a tag the lengths.
-    FieldElement last = bytes % block_bytes != 0 ? h : field_one;
-    if (p->tag) {
-        last = bytes % block_bytes != 0 ? powers[1] : h;
-        p->addend = multiply(addend_of(run, bytes), h);
+    void enqueue_long() {
+        using G = GcmLong;
+        const std::uint64_t skew = (first_counter() & 0xffffu) + 1;
+        const std::uint64_t end = (skew + whole() + 255) / 256, zeros = end * 256 - skew - whole();
+        const GcmLongShape shape = gcm_long_shape(device_, end - skew / 256);
+        Secret<GcmMessageParams> p;
+        begin(*p, shape.share);
+        // H^(stride * (w + 1) - 128 * i - q) for window w from the chunk's last on.
+        Secret<FieldElement> step(power(h(), G::stride)), at(power(h(), G::stride - 128 - 3)), other;
+        Secret<FieldElement> half(power(powers()[63], 2));
+        for (unsigned w = 0; w < G::windows; ++w) {
+            *other = multiply(*at, *half);
+            set_weights(std::span(p->powers + 8 * w, 4), *at, h());
+            set_weights(std::span(p->powers + 8 * w + 4, 4), *other, h());
+            *at = multiply(*at, *step);
+        }
+        // From row to row four blocks; from warp to warp 32, from group to group a window.
+        set_weights(p->row_weights, field_one, powers()[3]);
+        set_weights(std::span(p->warp_weights).first(4), field_one, powers()[31]);
+        *step = multiply(*half, *half);
+        for (unsigned i = 4; i < G::warps; ++i) p->warp_weights[i] = multiply(p->warp_weights[i - 4], *step);
+        // The last block of the last row should have had H^1, and has H^(stride - 128 - 3).
+        *other = multiply(p->tail_weight, power(inverse(h()), G::stride - 128 - 4 + zeros));
+        enqueue(*p, gcm_long_kernel_for(run_.key->rounds(), run_.direction), shape.launch,
+                256 * std::uint64_t{shape.share}, *other);
     }
-    set_weights(p->row_weights, field_one, powers[shape.row_blocks - 1]);
-    const std::size_t rows = (shape.share + shape.row_blocks - 1) / shape.row_blocks, warps = (rows + 7) / 8;
-    if (warps > 1) set_weights(std::span(p->warp_weights).first(warps), field_one, square(p->row_weights[4]));
-    constexpr std::size_t radix = GcmShort::radix;
-    Secret<FieldElement> factor(grid > 1 ? power(h, shape.share) : field_one);
-    set_weights(std::span(p->inner_weights).first(std::min(grid, radix)), field_one, *factor);
-    if (grid > radix) *factor = power(*factor, radix);
-    set_weights(std::span(p->outer_weights).first((grid + radix - 1) / radix), last, *factor);
-    copy_round_keys(p->round_keys, *run.key, Mode::gcm, run.direction);
-    launch(gcm_short_kernel_for(run.key->rounds(), shape.launch.tables, GhashMma::wide(device)), shape.launch, stream,
-           *p);
-}
+
+private:
+    [[nodiscard]] std::uint64_t bytes() const { return run_.last_bytes; }
+    [[nodiscard]] std::uint64_t whole() const { return bytes() / block_bytes; }
+    [[nodiscard]] const std::array<FieldElement, HashKey::count>& powers() const { return run_.key->hash_key().powers; }
+    [[nodiscard]] FieldElement h() const { return powers()[0]; }
+    [[nodiscard]] std::uint32_t first_counter() const {
+        std::uint32_t counter;
+        std::memcpy(&counter, run_.j0->data() + 12, sizeof counter);
+        return __builtin_bswap32(counter) + static_cast<std::uint32_t>(run_.first_block);
+    }
+
+    void begin(GcmMessageParams& p, std::uint32_t share) const {
+        p.input = run_.input;
+        p.output = run_.output;
+        if (bytes() == 0) {
+            // Of an empty message the buffers may be null, and the kernel reckons from them, though it touches neither.
+            p.output = reinterpret_cast<std::uint8_t*>(run_.results);
+            p.input = p.output;
+        }
+        p.bytes = bytes();
+        p.alignment =
+            alignment_of(reinterpret_cast<std::uintptr_t>(p.input) | reinterpret_cast<std::uintptr_t>(p.output));
+        p.encrypts = run_.direction == Direction::encrypt;
+        p.tag = run_.result == GcmRun::Result::tag;
+        p.first_block = static_cast<std::uint32_t>(run_.first_block);
+        p.share = share;
+        std::memcpy(&p.j0, run_.j0->data(), block_bytes);
+        p.result = reinterpret_cast<std::uint8_t*>(run_.results);
+        p.result_alignment = alignment_of(reinterpret_cast<std::uintptr_t>(run_.results));
+        // What comes behind the last whole block: the partial one, and of a tag the lengths.
+        const bool has_tail = bytes() % block_bytes != 0;
+        p.tail_weight = has_tail ? h() : field_one;
+        if (p.tag) {
+            p.tail_weight = has_tail ? powers()[1] : h();
+            p.addend = multiply(addend_of(run_, bytes()), h());
+        }
+        copy_round_keys(p.round_keys, *run_.key, Mode::gcm, run_.direction);
+    }
+
+    /// `share` in blocks; `last`: the last thread block's weight.
+    void enqueue(GcmMessageParams& p, Kernel<GcmMessageParams> kernel, const LaunchShape& shape, std::uint64_t share,
+                 FieldElement last) const {
+        const auto grid = static_cast<std::size_t>(shape.grid);
+        const StreamScratch pooled(scratch_ == nullptr && grid > 1 ? sizeof(GcmSum) : 0, stream_);
+        if (pooled.get() != nullptr) {
+            check(cudaMemsetAsync(pooled.get(), 0, sizeof(GcmSum), stream_), "clearing scratch memory");
+        }
+        p.sum = scratch_ != nullptr ? scratch_->sum : static_cast<GcmSum*>(pooled.get());
+        constexpr std::size_t radix = GcmMessage::radix;
+        Secret<FieldElement> factor(grid > 1 ? power(h(), share) : field_one);
+        set_weights(std::span(p.inner_weights).first(std::min(grid, radix)), field_one, *factor);
+        if (grid > radix) *factor = power(*factor, radix);
+        set_weights(std::span(p.outer_weights).first((grid + radix - 1) / radix), last, *factor);
+        launch(kernel, shape, stream_, p);
+    }
+
+    const GcmRun& run_;
+    const DeviceLimits& device_;
+    cudaStream_t stream_;
+    const GcmScratch* scratch_;
+};
 
 }  // namespace
 
 void enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch) {
     if (run.count == 0) return;
-    if (goes_in_one_launch(run, device)) return enqueue_at_once(run, device, stream, scratch);
+    if (run.count == 1 && !run.hashes_only()) {
+        MessageLaunch message(run, device, stream, scratch);
+        if (GcmShortShape::takes(device, run.last_bytes / block_bytes)) return message.enqueue_short();
+        if (message.is_long()) return message.enqueue_long();
+    }
     GcmLaunch(run, device, stream, scratch).enqueue();
 }
 

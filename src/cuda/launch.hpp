@@ -47,8 +47,8 @@ void launch(void (*kernel)(Expected...), const LaunchShape& shape, cudaStream_t 
     config.blockDim = dim3(static_cast<unsigned>(shape.threads));
     config.dynamicSmemBytes = shape.shared_bytes;
     config.stream = stream;
-    constexpr std::size_t of_the_runtime = 4096;  // which copies arguments, the round keys among them
-    note_stack_depth(of_the_runtime);
+    constexpr std::size_t of_the_runtime = 4096;  // which copies arguments, the round keys among them, as the next call
+    note_stack_depth(of_the_runtime + (sizeof(Expected) + ...));
     check(cudaLaunchKernelEx(&config, kernel, std::forward<Actual>(arguments)...), "launching a kernel");
 }
 

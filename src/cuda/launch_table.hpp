@@ -18,8 +18,9 @@ inline constexpr int ctr_width = 4;
 /// The same of GCM's key stream (see gcm_ctr.cuh). H200, 2026-11, AES-128, GB/s: one segment of 1 GiB, width 2: 903,
 /// 4: 911; 1,024 of 1 MiB, 875 and 883; 65,536 of 16 KiB, 764 and 808.
 inline constexpr int gcm_ctr_width = 4;
-/// And of the kernel that makes numbers.
-inline constexpr int numbers_width = 4;
+/// And of the kernel that makes numbers. H200, 2026-11, AES-128, 1 GiB, GB/s of bits, float32 uniform and normal: width
+/// 2 with 1,024 threads 954, 950, 855, with 512 955, 945, 813; width 4 with 768 976, 947, 789, with 512 961, 945, 770.
+inline constexpr int numbers_width = 2;
 
 /// What a kernel launch needs to know about a device.
 struct DeviceLimits {
@@ -266,18 +267,26 @@ struct BatchCounters {
     }
 };
 
-/// GCM in one launch (gcm_short.cuh).
-struct GcmShort {
+/// A message of GCM in one launch.
+struct GcmMessage {
     static constexpr int threads = 512;
-    static constexpr unsigned warps = threads / 32, rows = 8 * warps;
-    static constexpr unsigned slots = 16, half_row = 2 * slots;  ///< a row is one or two of these, in blocks
-    static constexpr unsigned radix = 16;                        ///< of the number of a thread block
-    static constexpr std::uint64_t least_share = 256, most_share = 2 * rows * half_row;  ///< blocks of a thread block
+    static constexpr unsigned warps = threads / 32;
+    static constexpr unsigned slots = 16;  ///< of powers, four in each
+    static constexpr unsigned radix = 16;  ///< of the number of a thread block
 
     /// Of shared memory, behind the tables: powers, a weight and a sum for each warp, and two elements more.
     static constexpr std::size_t shared_bytes(bool wide) {
         return slots * (wide ? 4096 : 1024) + (2 * warps + 2) * block_bytes;
     }
+    static constexpr std::uint64_t grid_limit(const DeviceLimits& device) {
+        return std::min<std::uint64_t>(static_cast<std::uint64_t>(device.multiprocessors), radix * radix);
+    }
+};
+
+/// Of medium length (gcm_short.cuh).
+struct GcmShort : GcmMessage {
+    static constexpr unsigned rows = 8 * warps, half_row = 2 * slots;  ///< a row is one or two of these, in blocks
+    static constexpr std::uint64_t least_share = 256, most_share = 2 * rows * half_row;  ///< blocks of a thread block
 };
 
 struct GcmShortShape {
@@ -290,18 +299,14 @@ struct GcmShortShape {
         const std::size_t least = 2 * table_bytes_each + GcmShort::shared_bytes(GhashMma::wide(device));
         const std::uint64_t share = std::min<std::uint64_t>(device.table.one_launch_share, GcmShort::most_share);
         return share != 0 && least <= static_cast<std::size_t>(device.shared_bytes_per_block) &&
-               blocks <= share * grid_limit(device);
-    }
-    static constexpr std::uint64_t grid_limit(const DeviceLimits& device) {
-        return std::min<std::uint64_t>(static_cast<std::uint64_t>(device.multiprocessors),
-                                       GcmShort::radix * GcmShort::radix);
+               blocks <= share * GcmMessage::grid_limit(device);
     }
 };
 
 /// `blocks`: whole ones.
 constexpr GcmShortShape gcm_short_shape(const DeviceLimits& device, std::uint64_t blocks) {
     const std::uint64_t wanted = std::clamp<std::uint64_t>((blocks + GcmShort::least_share - 1) / GcmShort::least_share,
-                                                           1, GcmShortShape::grid_limit(device));
+                                                           1, GcmMessage::grid_limit(device));
     const std::uint64_t share = (blocks + wanted - 1) / wanted;
     const std::uint64_t grid = share == 0 ? 1 : (blocks + share - 1) / share;
     const std::size_t beside = GcmShort::shared_bytes(GhashMma::wide(device));
@@ -310,6 +315,40 @@ constexpr GcmShortShape gcm_short_shape(const DeviceLimits& device, std::uint64_
     return {{static_cast<int>(grid), GcmShort::threads, tables * table_bytes_each + beside, tables},
             static_cast<std::uint32_t>(share),
             share <= GcmShort::rows * GcmShort::half_row ? GcmShort::half_row : 2 * GcmShort::half_row};
+}
+
+/// A long one (gcm_long.cuh), on tensor cores that take their matrices from shared memory. H200, 2026-11, AES-128 and
+/// -256, 1 GiB, the kernel alone, GB/s: 754 and 540; with 384 threads 739 and 534, and with four blocks a thread
+/// between two products, 758 and 524; products awaited one window later 723 and 519; 8 slots 730, 24 slots 741 where 16
+/// were 739; matrices for `mma.sync` 726 and 532; products by four warps that do nothing else 717 and 511. Without
+/// products 918 and 639. In two passes 725 and 524.
+struct GcmLong : GcmMessage {
+    static constexpr unsigned groups = warps / 4;     ///< of four warps, which take a window together
+    static constexpr unsigned windows = slots / 2;    ///< of a group in a chunk
+    static constexpr unsigned stride = groups * 256;  ///< blocks from a group's window to its next
+    static constexpr std::size_t tables = 4;
+
+    /// A message of so many blocks; its buffers lie on 16 bytes.
+    static constexpr bool takes(const DeviceLimits& device, std::uint64_t blocks) {
+        return GhashMma::wide(device) && device.table.tensor_blocks != never &&
+               tables * table_bytes_each + shared_bytes(true) <=
+                   static_cast<std::size_t>(device.shared_bytes_per_block) &&
+               blocks >= stride * grid_limit(device);
+    }
+};
+
+/// A thread block's share in windows of 256 counters; of the first what is left.
+struct GcmLongShape {
+    LaunchShape launch;
+    std::uint32_t share;
+};
+
+constexpr GcmLongShape gcm_long_shape(const DeviceLimits& device, std::uint64_t windows) {
+    const std::uint64_t limit = GcmMessage::grid_limit(device);
+    const std::uint64_t share = (windows + limit - 1) / limit;
+    return {{static_cast<int>((windows + share - 1) / share), GcmLong::threads,
+             GcmLong::tables * table_bytes_each + GcmLong::shared_bytes(true), static_cast<int>(GcmLong::tables)},
+            static_cast<std::uint32_t>(share)};
 }
 
 /// Putting digests together: a product after the other takes a warp 0.75 µs, a launch 3 (H200, 2026-11), so few levels.

@@ -309,9 +309,9 @@ class Gpu(unittest.TestCase):
             self.skipTest("JAX is not installed here; a machine with it runs this")
         data = jax.numpy.arange(1000)
         self.assertEqual(next(iter(data.devices())).platform, "gpu")
-        out, tag = torch.empty(4000, dtype=torch.uint8, device="cuda"), bytearray(16)
+        out, tag = (torch.empty(size, dtype=torch.uint8, device="cuda") for size in (4000, 16))
         GCM.encrypt_into(NONCE, data, None, out, tag=tag)
-        self.assertEqual(raw(out) + tag, GCM.encrypt(NONCE, bytes(numpy.asarray(data)), None))
+        self.assertEqual(raw(out) + raw(tag), GCM.encrypt(NONCE, bytes(numpy.asarray(data)), None))
         with self.assertRaises((BufferError, TypeError)):  # JAX's are not to be written to
             GCM.encrypt_into(NONCE, out, None, data, tag=tag)
 

@@ -57,6 +57,7 @@ void expect_to_fit(const DeviceLimits& device) {
             EXPECT_TRUE(has_bits);
             fits(gcm_short_shape(device, n).launch);
         }
+        if (GcmLong::takes(device, n)) fits(gcm_long_shape(device, n).launch);
         for (const std::uint64_t segments : {std::uint64_t{1}, n}) {
             const RowShape rows = row_shape(device, segments, n);
             EXPECT_TRUE(has_bits || !rows.tensor_cores);

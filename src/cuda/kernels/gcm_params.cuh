@@ -75,8 +75,8 @@ struct GcmCtrParams {
     std::uint32_t round_keys[60];
 };
 
-/// A message, or a stretch of one, in one launch (gcm_short.cuh).
-struct GcmShortParams {
+/// A message, or a stretch of one, in one launch (gcm_short.cuh, gcm_long.cuh).
+struct GcmMessageParams {
     const std::uint8_t* input;
     std::uint8_t* output;
     std::uint64_t bytes;
@@ -84,17 +84,18 @@ struct GcmShortParams {
     bool encrypts;
     bool tag;                   ///< what is wanted; or else the digest
     std::uint32_t first_block;  ///< as in GcmRun
-    std::uint32_t share;        ///< blocks of each thread block; of the first what is left
-    std::uint32_t row_blocks;
+    std::uint32_t share;        ///< of each thread block, blocks or windows; of the first what is left
+    std::uint32_t row_blocks;   ///< gcm_short.cuh
     uint4 j0;
     FieldElement addend;  ///< of a tag: the share of associated data and lengths
     GcmSum* sum;
     std::uint8_t* result;  ///< 16 bytes
     std::uint32_t result_alignment;
-    FieldElement powers[HashKey::count];  ///< H^1 …
+    FieldElement powers[HashKey::count];  ///< what the slots have, the last factor first
     /// What passes over i rows, warps' rows, shares, and `radix` * i shares and what follows the last of them.
-    FieldElement row_weights[8], warp_weights[GcmShort::warps];
-    FieldElement inner_weights[GcmShort::radix], outer_weights[GcmShort::radix];
+    FieldElement row_weights[8], warp_weights[GcmMessage::warps];
+    FieldElement inner_weights[GcmMessage::radix], outer_weights[GcmMessage::radix];
+    FieldElement tail_weight;  ///< of the last, partial block
     std::uint32_t round_keys[60];
 };
 

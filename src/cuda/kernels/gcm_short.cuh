@@ -4,82 +4,36 @@
 // multiprocessor's caches, hashes: in up to `rows` rows of a chunk, or half of one, on the tensor cores
 // (ghash_mma.cuh), eight of them a warp, the last of which ends where the share ends. What is missing of the first row
 // are zeros in front, which change no sum. Decryption, which may be in place, hashes before it decrypts.
-//
-// The end. A product takes a warp most of a microsecond, so few may come one after the other. A row's digest is
-// multiplied by its weight in its warp, H^chunk to the power of the rows behind it; a warp's sum by the warp's weight,
-// which passes over all that comes behind and has been made before the text was there; and so the thread blocks' sums
-// are only added, by atomic operations. E(J0) and what does not depend on the text the first thread block adds; the
-// last one to come writes the result.
+// Digests are put together as gcm_end.cuh has it, a row's weight being H^chunk to the power of the rows behind it.
 #pragma once
 
 #include "cuda/kernels/ctr.cuh"
+#include "cuda/kernels/gcm_end.cuh"
 #include "cuda/kernels/ghash_mma.cuh"
-#include "cuda/launch_table.hpp"
 
 namespace warpaes::cuda {
 
-__device__ __forceinline__ void add_to(GcmSum* sum, FieldElement e) {
-    atomicXor(&sum->high, static_cast<unsigned long long>(e.high));
-    atomicXor(&sum->low, static_cast<unsigned long long>(e.low));
-}
-
 template <int Rounds, int Tables, bool Wide>
-__global__ void __launch_bounds__(GcmShort::threads, 1) gcm_short_kernel(const __grid_constant__ GcmShortParams p) {
+__global__ void __launch_bounds__(GcmShort::threads, 1) gcm_short_kernel(const __grid_constant__ GcmMessageParams p) {
     using G = GcmShort;
     using H = Powers<G::slots, Wide && has_wide_mma>;
     const SharedTables<Tables> tables;
     const H powers(table_bytes<Tables>);
-    auto* const weights =
-        reinterpret_cast<FieldElement*>(dynamic_shared() + table_bytes<Tables> + G::slots * H::slot_bytes);
-    auto* const sums = weights + G::warps;
-    auto* const extra = sums + G::warps;  // E(J0); the last, partial block of ciphertext
+    const MessageEnd message(p, table_bytes<Tables> + G::slots * H::slot_bytes);
     const unsigned warp = threadIdx.x / warp_lanes, lane = lane_id(), g = lane / 4, q = lane % 4;
 
     // The share: blocks `begin` … `end`.
     const std::uint64_t whole = p.bytes / block_bytes;
-    const auto rest = static_cast<unsigned>(p.bytes % block_bytes);
     const unsigned behind = gridDim.x - 1 - blockIdx.x;
     const std::uint64_t end = whole - behind * std::uint64_t{p.share};
     const std::uint64_t begin = blockIdx.x == 0 ? 0 : end - p.share;
-    const bool is_first = blockIdx.x == 0, has_tail = behind == 0 && rest != 0;
     const std::uint32_t base = byte_swap(p.j0.w) + p.first_block;
     const std::uint64_t warp_blocks = 8 * p.row_blocks;  // of what a warp hashes
 
     powers.fill(p.powers);
     tables.fill(te0_constant);  // ends with a barrier
 
-    // One warp sees to the blocks that are not whole and not text, another to the weights.
-    if (warp + 1 == G::warps) {
-        const std::uint32_t behind_text = base + 1 + static_cast<std::uint32_t>(whole);
-        const uint4 counter = make_uint4(p.j0.x, p.j0.y, p.j0.z, lane == 0 ? p.j0.w : byte_swap(behind_text));
-        const std::uint32_t* const k = p.round_keys;
-        uint4 key_stream{};
-        if (is_first || has_tail) {
-            key_stream = rounds_in_a_loop<Rounds>(tables, counter ^ make_uint4(k[0], k[1], k[2], k[3]), 1, k);
-        }
-        if (lane == 0) extra[0] = is_first && p.tag ? element_of(key_stream) ^ p.addend : FieldElement{};
-        if (lane == 1) {
-            uint4 tail{};
-            if (has_tail) {
-                const std::uint8_t* const in = p.input + whole * block_bytes;
-                std::uint8_t* const out = p.output + whole * block_bytes;
-                if (!p.encrypts) tail = load_tail(in, rest);
-                xor_partial_block(out, in, key_stream, rest);
-                if (p.encrypts) tail = load_tail(out, rest);
-            }
-            extra[1] = element_of(tail);
-        }
-    } else if (warp + 2 == G::warps) {
-        FieldElement weight = p.outer_weights[behind / G::radix];
-        if (behind % G::radix != 0) weight = product_by_four(weight, p.inner_weights[behind % G::radix]);
-        if (lane == 0) weights[G::warps - 1] = weight;
-        // Of the warps in front of the last, eight at a time.
-        for (unsigned first = 0; (first + 1) * warp_blocks < end - begin; first += 8) {
-            const unsigned its = first + g + 1;
-            const FieldElement e = product_by_four(weight, p.warp_weights[its % G::warps]);
-            if (q == 0 && its < G::warps) weights[G::warps - 1 - its] = e;
-        }
-    }
+    message.begin<Rounds>(tables, base, static_cast<unsigned>((end - begin + warp_blocks - 1) / warp_blocks));
 
     const auto encrypt_or_decrypt = [&] {
         // Counters in windows of 256 (see ctr.cuh), of which a warp takes an eighth; J0's position is `skew`, block i
@@ -151,33 +105,7 @@ __global__ void __launch_bounds__(GcmShort::threads, 1) gcm_short_kernel(const _
         if (step == 0) __syncthreads();
     }
 
-    if (warp + 1 == G::warps && g == 7) sum = sum ^ extra[1];
-    const bool is_used = warp + 1 == G::warps || (G::warps - 1 - warp) * warp_blocks < end - begin;
-    if (is_used) {
-        sum = product_by_four(sum, p.row_weights[7 - g]);
-#pragma unroll
-        for (unsigned lanes = 4; lanes < warp_lanes; lanes *= 2) {
-            sum.high ^= __shfl_xor_sync(full_warp, static_cast<unsigned long long>(sum.high), lanes);
-            sum.low ^= __shfl_xor_sync(full_warp, static_cast<unsigned long long>(sum.low), lanes);
-        }
-        sum = product_by_four(sum, weights[warp]);
-    }
-    if (lane == 0) sums[warp] = is_used ? sum : FieldElement{};
-    __syncthreads();
-    if (warp != 0) return;
-    FieldElement y = lane < G::warps ? sums[lane] : FieldElement{};
-    if (lane == 0) y = y ^ extra[0];
-    y = sum_over_warp(y);
-    if (lane != 0) return;
-    if (gridDim.x > 1) {
-        add_to(p.sum, y);
-        __threadfence();
-        if (atomicAdd(&p.sum->arrived, 1u) != gridDim.x - 1) return;
-        __threadfence();
-        y = {atomicExch(&p.sum->high, 0ull), atomicExch(&p.sum->low, 0ull)};
-        p.sum->arrived = 0;
-    }
-    store_block(p.result, block_of(y), p.result_alignment);
+    message.end(sum, warp + 1 == G::warps || (G::warps - 1 - warp) * warp_blocks < end - begin);
 }
 
 }  // namespace warpaes::cuda

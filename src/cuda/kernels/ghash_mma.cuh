@@ -147,7 +147,8 @@ class Powers<Slots, true> {
 public:
     static constexpr unsigned slot_bytes = 4096;
 
-    __device__ __forceinline__ explicit Powers(unsigned offset = 0) : at_(dynamic_shared() + offset) {}
+    __device__ __forceinline__ explicit Powers(unsigned offset = 0)
+        : at_(dynamic_shared() + offset), matrices_(matrix_address(offset)) {}
 
     __device__ __forceinline__ void fill(const FieldElement* powers, unsigned slots = Slots) const {
         for (unsigned i = threadIdx.x; i < slots * warp_lanes; i += blockDim.x) {
@@ -165,7 +166,7 @@ public:
     }
 
     __device__ __forceinline__ void multiply(RowCounts& counts, uint4 block, unsigned slot, bool add) const {
-        wide_mma(counts.count, block, at_ + slot * slot_bytes, add);
+        wide_mma(counts.count, block, matrices_ + slot * slot_bytes, add);
     }
 
     __device__ __forceinline__ void begin() const {
@@ -177,6 +178,7 @@ public:
 
 private:
     unsigned char* at_;
+    MatrixAddress matrices_;
 };
 
 /// A row of the message, as one lane reads it: every fourth block.

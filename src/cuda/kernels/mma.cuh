@@ -32,10 +32,23 @@ inline constexpr bool has_wide_mma = true;
 inline constexpr bool has_wide_mma = false;
 #endif
 
+/// Where in shared memory wide_mma finds a matrix, on the device no pointer (shared_apart).
+#if defined(WARPAES_SIMT)
+using MatrixAddress = const unsigned char*;
+inline MatrixAddress matrix_address(unsigned offset) {
+    return dynamic_shared() + offset;
+}
+#else
+using MatrixAddress = std::uint32_t;
+__device__ __forceinline__ MatrixAddress matrix_address(unsigned offset) {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_apart())) + offset;
+}
+#endif
+
 /// The same for 16 tiles of 8 columns at once, four warps together, B read from shared memory by the tensor cores: tile
 /// m's columns are 128 bytes at 128 m, words 0 … 3 of column g at 16 g; words 4 … 7 the same 2 KiB further on. What was
 /// there before counts only with `add`. Between wide_begin and wide_end, no register of theirs being written.
-__device__ __forceinline__ void wide_mma(std::uint32_t (&counts)[64], uint4 a, const unsigned char* b, bool add) {
+__device__ __forceinline__ void wide_mma(std::uint32_t (&counts)[64], uint4 a, MatrixAddress b, bool add) {
 #if defined(WARPAES_SIMT)
     const unsigned g = lane_id() / 4, q = lane_id() % 4;
     for (unsigned m = 0; m < 16; ++m) {
@@ -47,8 +60,7 @@ __device__ __forceinline__ void wide_mma(std::uint32_t (&counts)[64], uint4 a, c
     }
 #elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
     // Matrix descriptor without swizzle: address, 2 KiB between the halves of K, 128 bytes between tiles, all / 16.
-    const std::uint64_t descriptor = ((static_cast<std::uint64_t>(__cvta_generic_to_shared(b)) & 0x3ffff) >> 4) |
-                                     (std::uint64_t{2048 / 16} << 16) | (std::uint64_t{128 / 16} << 32);
+    const std::uint64_t descriptor = (b >> 4) | (std::uint64_t{2048 / 16} << 16) | (std::uint64_t{128 / 16} << 32);
 #define WARPAES_COUNTS(i) "+r"(counts[i]), "+r"(counts[i + 1]), "+r"(counts[i + 2]), "+r"(counts[i + 3])
     asm volatile(
         "{.reg .pred p;\n"

@@ -27,7 +27,7 @@ struct Params {
 };
 
 /// Of a thread block of the kernel that makes numbers.
-inline constexpr int numbers_threads = 512;
+inline constexpr int numbers_threads = 1024;
 
 struct NumbersParams {
     std::uint8_t* output;

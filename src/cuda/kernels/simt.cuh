@@ -14,10 +14,20 @@ inline constexpr int warp_lanes = 32;
 inline unsigned char* dynamic_shared() {
     return static_cast<unsigned char*>(simt::dynamic_shared());
 }
+inline unsigned char* shared_apart() {
+    return dynamic_shared();
+}
 #else
 extern __shared__ __align__(128) unsigned char dynamic_shared_memory[];
 __device__ __forceinline__ unsigned char* dynamic_shared() {
     return dynamic_shared_memory;
+}
+/// The same for what lies beside T-tables, made where the compiler does not look: else it keeps what both begin at in a
+/// register, and adds it to the address of every lookup (a tenth of GCM's time) instead of leaving that to the load.
+__device__ __forceinline__ unsigned char* shared_apart() {
+    unsigned char* at;
+    asm volatile("mov.b64 %0, %1;" : "=l"(at) : "l"(dynamic_shared_memory));
+    return at;
 }
 #endif
 

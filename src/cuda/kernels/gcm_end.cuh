@@ -1,0 +1,130 @@
+// What the kernels that take a message of GCM in one launch have in common: what is not its whole blocks, and the end.
+//
+// A product takes a warp most of a microsecond, so few may come one after the other. A row's digest is multiplied by
+// its weight in its warp, which passes over the warp's rows behind it; a warp's sum by the warp's weight, which passes
+// over all that comes behind and has been made before the text was there; and so the thread blocks' sums are only
+// added, by atomic operations. E(J0), the partial block and what does not depend on the text are added by one warp of
+// the thread block that has them; the last thread block to come writes the result.
+#pragma once
+
+#include "cuda/kernels/cipher.cuh"
+#include "cuda/kernels/ghash.cuh"
+#include "cuda/kernels/memory.cuh"
+#include "cuda/launch_table.hpp"
+
+namespace warpaes::cuda {
+
+__device__ __forceinline__ void add_to(GcmSum* sum, FieldElement e) {
+    atomicXor(&sum->high, static_cast<unsigned long long>(e.high));
+    atomicXor(&sum->low, static_cast<unsigned long long>(e.low));
+}
+
+/// A thread block's part of it. Call `begin` once the tables are there, `end` with all warps; between the two there is
+/// a barrier.
+class MessageEnd {
+public:
+    static constexpr unsigned warps = GcmMessage::warps;
+
+    /// `offset`: where in the thread block's shared memory, (2 * warps + 2) * 16 bytes.
+    __device__ __forceinline__ MessageEnd(const GcmMessageParams& p, unsigned offset)
+        : p_(p),
+          offset_(offset),
+          behind_(gridDim.x - 1 - blockIdx.x),
+          whole_(p.bytes / block_bytes),
+          rest_(static_cast<unsigned>(p.bytes % block_bytes)) {}
+
+    /// One warp sees to E(J0) and the partial block, another to the weights of the last `used` warps.
+    template <int Rounds, int Tables>
+    __device__ __forceinline__ void begin(const SharedTables<Tables>& tables, std::uint32_t base, unsigned used) const {
+        const unsigned warp = threadIdx.x / warp_lanes, lane = lane_id(), g = lane / 4, q = lane % 4;
+        if (warp + 1 == warps) {
+            const bool is_first = blockIdx.x == 0, has_tail = behind_ == 0 && rest_ != 0;
+            const std::uint32_t behind_text = base + 1 + static_cast<std::uint32_t>(whole_);
+            const uint4 counter = make_uint4(p_.j0.x, p_.j0.y, p_.j0.z, lane == 0 ? p_.j0.w : byte_swap(behind_text));
+            const std::uint32_t* const k = p_.round_keys;
+            uint4 key_stream{};
+            if (is_first || has_tail) {
+                key_stream = rounds_in_a_loop<Rounds>(tables, counter ^ make_uint4(k[0], k[1], k[2], k[3]), 1, k);
+            }
+            if (lane == 0) extra()[0] = is_first && p_.tag ? element_of(key_stream) ^ p_.addend : FieldElement{};
+            FieldElement tail{};
+            if (lane == 1 && has_tail) tail = element_of(partial_block(key_stream));
+            tail.high = __shfl_sync(full_warp, static_cast<unsigned long long>(tail.high), 1);
+            tail.low = __shfl_sync(full_warp, static_cast<unsigned long long>(tail.low), 1);
+            if (has_tail) tail = product_by_four(tail, p_.tail_weight);
+            if (lane == 1) extra()[1] = tail;
+        } else if (warp + 2 == warps) {
+            FieldElement weight = p_.outer_weights[behind_ / GcmMessage::radix];
+            const unsigned inner = behind_ % GcmMessage::radix;
+            if (inner != 0) weight = product_by_four(weight, p_.inner_weights[inner]);
+            if (lane == 0) weights()[warps - 1] = weight;
+            // Of the warps in front of the last, eight at a time.
+            for (unsigned first = 0; first + 1 < used; first += 8) {
+                const unsigned its = first + g + 1;
+                const FieldElement e = product_by_four(weight, p_.warp_weights[its % warps]);
+                if (q == 0 && its < warps) weights()[warps - 1 - its] = e;
+            }
+        }
+    }
+
+    /// `digest`: of a warp's row g, in its lanes 4g … 4g + 3, if the warp is `used`.
+    __device__ __forceinline__ void end(FieldElement digest, bool used) const {
+        const unsigned warp = threadIdx.x / warp_lanes, lane = lane_id(), g = lane / 4;
+        if (used) {
+            digest = product_by_four(digest, p_.row_weights[7 - g]);
+#pragma unroll
+            for (unsigned lanes = 4; lanes < warp_lanes; lanes *= 2) {
+                digest = digest ^ shuffle_xor(digest, static_cast<int>(lanes));
+            }
+            digest = product_by_four(digest, weights()[warp]);
+        }
+        if (lane == 0) sums()[warp] = used ? digest : FieldElement{};
+        __syncthreads();
+        if (warp != 0) return;
+        FieldElement y = lane < warps + 2 ? sums()[lane] : FieldElement{};
+        y = sum_over_warp(y);
+        if (lane != 0) return;
+        if (gridDim.x > 1) {
+            add_to(p_.sum, y);
+            __threadfence();
+            if (atomicAdd(&p_.sum->arrived, 1u) != gridDim.x - 1) return;
+            __threadfence();
+            y = {atomicExch(&p_.sum->high, 0ull), atomicExch(&p_.sum->low, 0ull)};
+            p_.sum->arrived = 0;
+        }
+        store_block(p_.result, block_of(y), p_.result_alignment);
+    }
+
+private:
+    /// Encrypts or decrypts it; the ciphertext.
+    __device__ __forceinline__ uint4 partial_block(uint4 key_stream) const {
+        const std::uint8_t* const in = p_.input + whole_ * block_bytes;
+        std::uint8_t* const out = p_.output + whole_ * block_bytes;
+        if (p_.encrypts) {
+            xor_partial_block(out, in, key_stream, rest_);
+            return load_tail(out, rest_);
+        }
+        const uint4 tail = load_tail(in, rest_);
+        xor_partial_block(out, in, key_stream, rest_);
+        return tail;
+    }
+
+    __device__ __forceinline__ FieldElement* weights() const {
+        return reinterpret_cast<FieldElement*>(shared_apart() + offset_);
+    }
+    __device__ __forceinline__ FieldElement* sums() const {
+        return weights() + warps;
+    }
+    /// E(J0) and what is added to it; the partial block times its weight. Behind the sums, and added up with them.
+    __device__ __forceinline__ FieldElement* extra() const {
+        return weights() + 2 * warps;
+    }
+
+    const GcmMessageParams& p_;
+    unsigned offset_;
+    unsigned behind_;
+    std::uint64_t whole_;
+    unsigned rest_;
+};
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,13 @@
+#include "cuda/kernels/catalogue.hpp"
+#include "cuda/kernels/gcm_long.cuh"
+
+namespace warpaes::cuda {
+
+Kernel<GcmMessageParams> gcm_long_kernel_for(int rounds, Direction direction) {
+    const auto choose = [&]<int Rounds, int Tables, bool Encrypts>() -> Kernel<GcmMessageParams> {
+        return &gcm_long_kernel<Rounds, Encrypts>;
+    };
+    return with_rounds_and_tables(rounds, GcmLong::tables, direction == Direction::encrypt, choose);
+}
+
+}  // namespace warpaes::cuda

@@ -1,0 +1,170 @@
+// GCM of a message in one launch by machines of different sizes: the weights of thread blocks, warps and rows.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "aes/ghash.hpp"
+#include "backend/cuda_backend.hpp"
+#include "cuda/architectures.hpp"
+#include "cuda/run.hpp"
+#include "evp_oracle.hpp"
+#include "simt.hpp"
+
+namespace warpaes {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+using cuda::DeviceLimits;
+using cuda::GcmLong;
+using cuda::GcmShort;
+
+/// SP 800-38D, 7.1, step 2, of 12 or of 16 bytes.
+Block j0_of(const ExpandedKey& key, const Bytes& iv) {
+    Block j0{};
+    std::copy(iv.begin(), iv.end(), j0.begin());
+    if (iv.size() == j0.size()) {
+        const FieldElement h = key.hash_key().powers[0];
+        return store_element(multiply(multiply(load_element(j0), h) ^ length_block(0, iv.size()), h));
+    }
+    j0[15] = 1;
+    return j0;
+}
+
+/// The IV whose J0 ends with this counter.
+Bytes iv_for(const Bytes& key_bytes, std::uint32_t counter) {
+    const ExpandedKey key(key_bytes);
+    const FieldElement by_h = inverse(key.hash_key().powers[0]);
+    Block j0{};
+    for (unsigned i = 0; i < 16; ++i) j0[i] = static_cast<std::uint8_t>(i < 12 ? 17 * i : counter >> (8 * (15 - i)));
+    const Block iv = store_element(multiply(multiply(load_element(j0), by_h) ^ length_block(0, j0.size()), by_h));
+    return {iv.begin(), iv.end()};
+}
+
+Bytes text_of(std::size_t bytes) {
+    Bytes text(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) text[i] = static_cast<std::uint8_t>(i * 31 + (i >> 8) + (i >> 17));
+    return text;
+}
+
+/// Ciphertext and tag, in place.
+Bytes sealed_by(const DeviceLimits& device, const Bytes& key_bytes, const Bytes& iv, const Bytes& text,
+                Direction direction) {
+    const ExpandedKey key(key_bytes);
+    CudaBackend& backend = cuda_backend();
+    auto* const data = static_cast<std::uint8_t*>(backend.device_alloc(0, std::max<std::size_t>(text.size(), 1)));
+    auto* const result = static_cast<Block*>(backend.device_alloc(0, sizeof(Block)));
+    std::copy(text.begin(), text.end(), data);
+    const Block j0 = j0_of(key, iv);
+    cuda::enqueue(GcmRun{.direction = direction,
+                         .key = &key,
+                         .input = data,
+                         .output = data,
+                         .segment_bytes = text.size(),
+                         .last_bytes = text.size(),
+                         .input_stride = text.size(),
+                         .output_stride = text.size(),
+                         .j0 = &j0,
+                         .result = GcmRun::Result::tag,
+                         .results = result},
+                  device, nullptr);
+    backend.synchronize(0, nullptr);
+    Bytes sealed(data, data + text.size());
+    sealed.insert(sealed.end(), result->begin(), result->end());
+    backend.device_free(data);
+    backend.device_free(result);
+    return sealed;
+}
+
+void both_ways(const DeviceLimits& device, const Bytes& key, const Bytes& iv, const Bytes& text) {
+    const Bytes expected = oracle::evp_gcm(key, iv, text, {});
+    ASSERT_EQ(sealed_by(device, key, iv, text, Direction::encrypt), expected);
+    const Bytes opened = sealed_by(device, key, iv, {expected.begin(), expected.end() - 16}, Direction::decrypt);
+    ASSERT_TRUE(std::equal(text.begin(), text.end(), opened.begin()));
+    ASSERT_TRUE(std::equal(expected.end() - 16, expected.end(), opened.end() - 16)) << "tag";
+}
+
+TEST(GcmShort, SharesOfEveryNumberOfThreadBlocks) {
+    const Bytes key(16, 0x5a), iv(12, 0x21);
+    for (const int multiprocessors : {1, 15, 16, 17, 33, 132}) {
+        for (const int capability : {80, 90}) {
+            const DeviceLimits device = cuda::limits_of(multiprocessors, 227 * 1024, capability);
+            const std::size_t all = static_cast<std::size_t>(multiprocessors) * GcmShort::least_share * block_bytes;
+            for (const std::size_t bytes : {all, all - 5, all - 16 * GcmShort::least_share + 1}) {
+                if (capability == 80 && multiprocessors > 17) continue;  // the same weights, and slow to simulate
+                const Bytes text = text_of(bytes);
+                SCOPED_TRACE(std::to_string(bytes) + " bytes, multiprocessors: " + std::to_string(multiprocessors));
+                both_ways(device, key, iv, text);
+            }
+        }
+    }
+}
+
+/// One thread block: as many rows and warps as a share fills, of half a chunk and of a whole one.
+TEST(GcmShort, RowsOfAShare) {
+    const Bytes key(32, 0xa5), iv(12, 0x42);
+    const DeviceLimits device = cuda::limits_of(1, 227 * 1024, 90);
+    constexpr std::size_t row = GcmShort::half_row * block_bytes, warp = 8 * row, all = GcmShort::warps * warp;
+    for (const std::size_t bytes : {row - 1, row, row + 16, warp, warp + 1, 4 * warp + 16, all, all + 16, 2 * all}) {
+        const Bytes text = text_of(bytes);
+        ASSERT_EQ(sealed_by(device, key, iv, text, Direction::encrypt), oracle::evp_gcm(key, iv, text, {})) << bytes;
+    }
+    ASSERT_FALSE(cuda::GcmShortShape::takes(device, 2 * all / block_bytes + 1)) << "then another kernel takes it";
+}
+
+/// A machine that takes no message for one of medium length.
+DeviceLimits only_long(int multiprocessors) {
+    DeviceLimits device = cuda::limits_of(multiprocessors, 227 * 1024, 90);
+    device.table.one_launch_share = 0;
+    return device;
+}
+
+/// The message begins and ends anywhere in a window, in a thread block's share, in a chunk; J0 in the window before.
+TEST(GcmLong, BeginsAndEndsAnywhere) {
+    const Bytes key(16, 0x3c);
+    const DeviceLimits device = only_long(1);
+    constexpr std::size_t least = GcmLong::stride * block_bytes, chunk = GcmLong::windows * least;
+    for (const std::uint32_t counter :
+         {1u, 0u, 0xfeu, 0xffu, 0x77fe81u, 0xfffcfeu, 0xffffffu, 0xfffff123u, 0xffffffffu}) {
+        const Bytes iv = iv_for(key, counter);
+        for (const std::size_t bytes :
+             {least, least + 15, chunk - 4096 * 3 + 16, chunk, chunk + 1, chunk + 4096 + 48}) {
+            SCOPED_TRACE(std::to_string(bytes) + " bytes, counter " + std::to_string(counter));
+            ASSERT_TRUE(GcmLong::takes(device, bytes / block_bytes));
+            both_ways(device, key, iv, text_of(bytes));
+        }
+    }
+}
+
+/// Of the first thread block what is left: from one window on.
+TEST(GcmLong, SharesOfEveryNumberOfThreadBlocks) {
+    for (const std::size_t key_bytes : {24, 32}) {
+        const Bytes key(key_bytes, 0x7e), iv(12, 9);
+        for (const int multiprocessors : {2, 3, 16, 17, 33}) {
+            const DeviceLimits device = only_long(multiprocessors);
+            const std::size_t least = static_cast<std::size_t>(multiprocessors) * GcmLong::stride * block_bytes;
+            for (const std::size_t bytes : {least, least + 4096, least + 4096 * 5 - 33}) {
+                if (key_bytes == 24 && multiprocessors > 3) continue;
+                SCOPED_TRACE(std::to_string(bytes) + " bytes, multiprocessors: " + std::to_string(multiprocessors));
+                ASSERT_TRUE(GcmLong::takes(device, bytes / block_bytes));
+                both_ways(device, key, iv, text_of(bytes));
+            }
+        }
+    }
+}
+
+TEST(GcmLong, WhatItDoesNotTake) {
+    const std::uint64_t blocks = std::uint64_t{1} << 20;
+    EXPECT_TRUE(GcmLong::takes(cuda::limits_of(132, 227 * 1024, 90), blocks));
+    EXPECT_FALSE(GcmLong::takes(cuda::limits_of(132, 227 * 1024, 90), 132 * GcmLong::stride - 1)) << "too short";
+    EXPECT_FALSE(GcmLong::takes(cuda::limits_of(132, 163 * 1024, 80), blocks)) << "other tensor cores";
+    EXPECT_FALSE(GcmLong::takes(cuda::limits_of(132, 192 * 1024, 90), blocks)) << "no room for four tables and powers";
+    EXPECT_FALSE(GcmLong::takes(cuda::limits_of(132, 227 * 1024, 100), blocks)) << "no tensor cores for bits";
+    DeviceLimits device = cuda::limits_of(132, 227 * 1024, 90);
+    device.table.tensor_blocks = never;
+    EXPECT_FALSE(GcmLong::takes(device, blocks)) << "a table that wants none";
+}
+
+}  // namespace
+}  // namespace warpaes
