@@ -39,7 +39,12 @@ def source(record: dict, gpu: bool) -> str:
 
 def caption(record: dict, rows: list[dict]) -> str:
     includes = "; ".join(sorted({row["includes"] for row in rows}))
-    return f"*{source(record, rows[0]['backend'] == 'cuda')}. Includes: {includes}.*"
+    later: dict[str, list[str]] = {}
+    for row in rows:
+        if "commit" in row:
+            later.setdefault(stamp(row), []).append(operation(row["mode"], row["direction"]))
+    again = "".join(f" {', '.join(dict.fromkeys(which))}: {when}." for when, which in later.items())
+    return f"*{source(record, rows[0]['backend'] == 'cuda')}.{again} Includes: {includes}.*"
 
 
 LIMIT_TEXT = """\
