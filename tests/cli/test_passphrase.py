@@ -44,6 +44,8 @@ WRONG = "passphrase: wrong, or the keyset was altered"
 
 
 class Passphrases(CommandTest):
+    made = None
+
     def setUp(self):
         super().setUp()
         self.private("first", b"correct horse\n")
@@ -52,10 +54,13 @@ class Passphrases(CommandTest):
     def private(self, name, content):
         os.chmod(self.write(name, content), 0o600)
 
-    def keygen(self, *arguments, passphrase="first"):
-        return self.warpaes(
-            "keygen", "--passphrase-from", passphrase, *QUICK, "-t", "AES128_GCM_HKDF_4KB", "-o", "keyset", *arguments
-        )
+    def keygen(self):
+        """A keyset under the first passphrase, one for all tests: each guess takes long."""
+        if Passphrases.made is None:
+            keygen = ("keygen", "--passphrase-from", "first", *QUICK, "-t", "AES128_GCM_HKDF_4KB")
+            self.warpaes(*keygen, "-o", "keyset")
+            Passphrases.made = self.read("keyset")
+        self.private("keyset", Passphrases.made)
 
     def on_a_terminal(self, *arguments, answers, stdin=subprocess.DEVNULL):
         """Runs `warpaes` with a terminal of its own, which gives `answers` as it is asked; its status, what it wrote to
