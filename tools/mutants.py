@@ -55,7 +55,7 @@ COMMAND = "^cli ^faults.processes ^project.exports"
 SECRETS = "secrets/test_secrets secrets/test_secrets_simulated"
 ROOMS = {
     "src/aes": f"cpu/test_cpu batch/test_batch {ABI} {SIMULATED} {SECRETS} ^constant_time",
-    "src/backend": f"{ENGINE} base/test_base cpu/test_cpu {ABI} {SIMULATED} {SECRETS}",
+    "src/backend": f"{ENGINE} base/test_base cpu/test_cpu {ABI} {SIMULATED} {SECRETS} ^constant_time",
     "src/base": f"base/test_base {ENGINE} {FILES} {ABI} {SECRETS} {COMMAND}",
     "src/capi": f"hpp/test_hpp {ABI} abi/test_abi_simulated {FILES} planner/test_planner {SECRETS} {COMMAND}",
     "src/cpu": f"cpu/test_cpu batch/test_batch {ABI} {SECRETS} ^constant_time",

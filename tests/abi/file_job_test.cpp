@@ -110,6 +110,10 @@ TEST_F(FileJob, WhatIsWrongWithKeysAndModes) {
 
 TEST_F(FileJob, WhatIsWrongWithAPassphrase) {
     expect(WARPAES_ERROR_ARGUMENT, "passphrase: is null", enc(), [](Job& j) { j.passphrase = nullptr; });
+    expect(WARPAES_ERROR_ARGUMENT, "passphrase: is null", enc(), [](Job& j) {
+        j.passphrase = nullptr;
+        j.passphrase_len = 0;
+    });
     const std::string longest(1 << 20, 'x'), longer = longest + "x";
     expect(WARPAES_ERROR_NOT_FOUND, "input: ", enc(), [&](Job& j) {
         j.passphrase = longest.data();
@@ -140,6 +144,19 @@ TEST_F(FileJob, WhatIsWrongWithAPassphrase) {
     expect(WARPAES_ERROR_KEY_LENGTH, "key_bits", enc(), with_input([](Job& j) { j.key_bits = 129; }));
     expect(WARPAES_ERROR_ARGUMENT, "digest: libcrypto has no", enc(), with_input([](Job& j) { j.digest = "crc32"; }));
     EXPECT_EQ(ERR_peek_error(), 0u) << "libcrypto's complaint is not the caller's";
+}
+
+TEST_F(FileJob, WhatHasNoParts) {
+    const std::string words = "range: a part of an encryption can have neither padding nor a header";
+    expect(WARPAES_ERROR_RANGE, words, enc(), [](Job& j) { j.flags = WARPAES_FILE_RANGE; });
+    expect(WARPAES_ERROR_RANGE, words, enc(), [](Job& j) {
+        j.mode = WARPAES_ECB;
+        j.flags = WARPAES_FILE_RANGE | WARPAES_FILE_PKCS7 | WARPAES_FILE_NO_SALT;
+    });
+    expect(WARPAES_ERROR_RANGE, "can only start at the beginning", enc(), [](Job& j) {
+        j.mode = WARPAES_OFB;
+        j.flags = WARPAES_FILE_RANGE;
+    });
 }
 
 TEST_F(FileJob, WhatIsWrongWithSegments) {

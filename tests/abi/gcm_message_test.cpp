@@ -191,6 +191,20 @@ TEST_P(GcmMessage, WhatWasAlteredIsRefusedAndWiped) {
                    [](GcmCase& bad) { bad.tag[15] ^= 0x80; });
 }
 
+/// What is not plain goes another way; here the tag lies in what is opened.
+TEST_P(GcmMessage, ATagWithinTheInputIsRefusedAndNothingLeft) {
+    for (const std::size_t length : {40U, 5000U, 20000U}) {
+        const GcmCase c = make_gcm_case(random_, 32, 12, 24, length);
+        const Key key = make_key(c.key);
+        PoisonedBuffer output(length);
+        Call message = gcm_message(c, key, WARPAES_DECRYPT, c.sealed.data(), output.data(), nullptr);
+        message.tag = const_cast<std::uint8_t*>(c.sealed.data() + 8);
+        EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_AUTHENTICATION) << warpaes_last_error();
+        EXPECT_EQ(output.bytes(length), Bytes(length, 0)) << "something was left behind";
+        EXPECT_TRUE(output.intact_after(length));
+    }
+}
+
 // ------------------------------------------------------------------------------------------------------------- errors
 
 class GcmErrors : public BackendTest {

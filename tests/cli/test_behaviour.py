@@ -287,8 +287,10 @@ class Records(CommandTest):
         )
         commands = ("encrypt", "decrypt", "verify", "inspect", "keygen", "keys", "enc", "devices", "selftest")
         helps = [["--help"], ["enc", "-help"], ["selftest", "-h"], ["keys", "add", "--help"]]
-        for arguments in helps + [[command, "--help"] for command in commands]:
+        for arguments in helps:
             self.assertIn(b"Usage: warpaes", self.warpaes(*arguments))
+        for command in (*commands, "cat", "reencrypt"):
+            self.assertIn(f"Usage: warpaes {command} ", self.warpaes(command, "--help").decode())
         backends = json.loads(self.warpaes("devices", "--json"))
         for backend in backends:
             self.assertEqual(backend["usable"], backend["reason"] == "")

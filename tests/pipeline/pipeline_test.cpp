@@ -294,6 +294,17 @@ TEST_F(PipelineTest, ManyEmptyAndShortRunsLeaveNothingBehind) {
     }
 }
 
+TEST(SourceSlice, EndsWhereItIsSaidTo) {
+    Bytes buffer(10, 0xee);
+    TestSource source({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, TestSource::Kind::positional);
+    SourceSlice slice(source, 2, 5);
+    EXPECT_EQ(slice.size(), 5U);
+    EXPECT_EQ(slice.read(1, buffer), 4U);
+    EXPECT_EQ(buffer, (Bytes{3, 4, 5, 6, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee}));
+    EXPECT_EQ(slice.read(0, std::span(buffer).first(5)), 5U);
+    EXPECT_EQ(SourceSlice(source, 3).size(), 7U);
+}
+
 TEST(Overlap, IsAByteThatTwoRangesHaveInCommon) {
     const Bytes memory(12);
     for (std::size_t a = 0; a < 6; ++a) {
