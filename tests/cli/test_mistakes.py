@@ -34,6 +34,10 @@ class Misspelt(CommandTest):
         for nothing_like_it in ("frobnicate", "x", "ls"):
             self.assertNotIn("did you mean", self.said(nothing_like_it))
 
+    def test_where_help_is(self):
+        for command in ("encrypt", "decrypt", "cat", "verify", "reencrypt", "inspect", "keygen", "plan", "tune"):
+            self.assertIn(f"see `warpaes {command} --help`", self.said(command, "--frobnicate"))
+
     def test_options(self):
         for command in ("encrypt", "decrypt"):
             self.assertIn("did you mean '--output'?", self.said(command, "--ouput", "x"))
