@@ -115,7 +115,8 @@ Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
                                             .direction = r.direction,
                                             .key_bits = 8 * r.key->length,
                                             .bytes = r.bytes,
-                                            .memory = executor ? executor->memory() : Memory::pageable});
+                                            .memory = executor ? executor->memory() : Memory::pageable,
+                                            .whole = r.mode == Mode::xts ? r.bytes : 0});
             if (plan.devices.front() < 0 && plan.lanes <= 1) return outcome;
         }
         clean_stack([&] {

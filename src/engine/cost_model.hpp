@@ -24,6 +24,7 @@ struct Work {
     std::uint64_t longest = 0;  ///< bytes of the longest message; 0: all are alike
     std::uint64_t keys = 1;     ///< different keys
     bool batch = false;         ///< handed over as a batch, also if it is of one message
+    std::uint64_t whole = 0;    ///< bytes that no two threads share, a data unit of XTS; 0: any block may lie between
 
     [[nodiscard]] std::uint64_t longest_message() const noexcept {
         return longest != 0 ? longest : messages <= 1 ? bytes : bytes / messages;

@@ -117,7 +117,8 @@ Planner::Reckoned Planner::reckon(const Costs& costs, Way way, const Work& work)
 
 Prediction Planner::of_message(const Costs& costs, const Work& work) const {
     const Reckoned one = reckon(costs, Way::one_lane, work);
-    const std::uint64_t chunks = work.bytes / cpu_chunk_bytes + (work.bytes % cpu_chunk_bytes != 0);
+    const std::uint64_t chunk = std::max<std::uint64_t>(cpu_chunk_bytes, work.whole);
+    const std::uint64_t chunks = work.bytes / chunk + (work.bytes % chunk != 0);
     const auto most = static_cast<unsigned>(std::min<std::uint64_t>(threads_, chunks));
     if (most <= 1 || !is_parallel(work.mode, work.direction)) return {one.seconds(), 1, one.calibrated};
     // shared / n + thread * (n - 1) is least at n = sqrt(shared / thread).

@@ -78,6 +78,21 @@ TEST(Planner, ALongPageLockedMessageIs) {
     EXPECT_TRUE(Planner::is_faster(planner.on_gpu(h200, 1, batch).seconds, planner.best_cpu(batch).prediction.seconds));
 }
 
+TEST(Planner, ADataUnitIsOneThreads) {
+    const Planner planner(nothing(), 16);
+    Work work{.mode = Mode::xts, .key_bits = 256, .bytes = 16 << 20, .memory = Memory::page_locked};
+    const Prediction units = planner.best_cpu(work).prediction;
+    EXPECT_GT(units.lanes, 1U);
+    work.whole = 4096;
+    EXPECT_EQ(planner.best_cpu(work).prediction.seconds, units.seconds);
+    work.whole = work.bytes / 2;
+    EXPECT_EQ(planner.best_cpu(work).prediction.lanes, 2U);
+    work.whole = work.bytes;
+    const Prediction one = planner.best_cpu(work).prediction;
+    EXPECT_EQ(one.lanes, 1U);
+    EXPECT_TRUE(Planner::is_faster(planner.on_gpu(h200, 1, work).seconds, one.seconds));
+}
+
 TEST(Planner, AFewLongChainsDependOnTheirLength) {
     const Planner planner(nothing(), 2);
     Work work{.mode = Mode::cbc, .bytes = 64 << 20, .memory = Memory::page_locked, .messages = 4, .batch = true};

@@ -120,9 +120,13 @@ std::size_t cached_bytes() {
 Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
     const auto bytes = static_cast<std::size_t>(g.bytes());
     const bool chained = g.mode == Mode::ccm || g.mode == Mode::cmac;
-    Ends ends =
-        plan_ends(engine, {.mode = g.mode, .direction = g.direction, .key_bits = g.key->bits(), .memory = memory},
-                  {g.input.first, bytes}, {g.output.first, g.output.first != nullptr ? bytes : 0}, device);
+    Ends ends = plan_ends(engine,
+                          {.mode = g.mode,
+                           .direction = g.direction,
+                           .key_bits = g.key->bits(),
+                           .memory = memory,
+                           .whole = g.mode == Mode::xts ? g.data_units.bytes : 0},
+                          {g.input.first, bytes}, {g.output.first, g.output.first != nullptr ? bytes : 0}, device);
     if (g.output.first == nullptr) ends.out = ends.in;
     Plan& plan = ends.plan;
     // What a GPU may fail to do is not begun there if it could not be done again.
