@@ -227,6 +227,10 @@ int fremovexattr(int, const char*) {
     return fails() ? -1 : failed(EOPNOTSUPP);
 }
 
+int begin_writing(int fd, off_t, off_t) {
+    return find(fd) == nullptr || fails() ? -1 : 0;
+}
+
 int fsync(int fd) {
     return find(fd) == nullptr || fails() ? -1 : 0;
 }

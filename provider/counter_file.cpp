@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 namespace warpaes::provider {
 
@@ -111,10 +112,10 @@ bool CounterFile::open(const std::string& path, std::string& why) {
         std::atomic_flag& flag;
         ~Free() { flag.clear(std::memory_order_seq_cst); }
     } const free{busy_};
-    const std::string* const before = path_.load();
-    if (before == nullptr || *before != path) {
-        // The name stays for ever: another thread may be reading it.
-        path_.store(new std::string(path), std::memory_order_release);
+    // Who is busy alone reads the name. It is changed at once: a child of fork() has the one or the other.
+    std::unique_ptr<const std::string> before(path_.exchange(new std::string(path), std::memory_order_acq_rel));
+    const bool same = before != nullptr && *before == path;
+    if (!same) {
         if (file_ >= 0) ::close(file_);
         file_ = -1;
     }
@@ -131,7 +132,7 @@ bool CounterFile::open(const std::string& path, std::string& why) {
     }
     if (file_ >= 0) ::close(file_);
     file_ = -1;
-    path_.store(before != nullptr && *before != path ? before : nullptr, std::memory_order_release);
+    delete path_.exchange(same ? nullptr : before.release(), std::memory_order_acq_rel);
     return false;
 }
 

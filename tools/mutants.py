@@ -5,7 +5,7 @@
     tools/mutants.py --each 5 src/message/*.cpp  so many of each of these files, and others only with --count
     tools/mutants.py --count 20 --room batch   of this room
     tools/mutants.py --wiping 25               so many of lines that overwrite secrets: without them
-    tools/mutants.py --list mutants.json       these: [{"file", "line", "after"}]
+    tools/mutants.py --list mutants.json       these, beside those drawn: [{"file", "line", "after"}]
     tools/mutants.py --again                   those of the last run that have not been killed, with the tests of now
     tools/mutants.py --count 200 --draws 3     three draws, of this seed and the next two, in a build; runs the first
     tools/mutants.py --next                    the next of them, with the tests of now
@@ -190,13 +190,12 @@ class Draw:
 
 
 def choose(arguments, draw: Draw) -> list[list[dict]]:
-    if arguments.list:
-        chosen = json.loads(Path(arguments.list).read_text())
-        for mutant in chosen:
-            mutant["before"] = (ROOT / mutant["file"]).read_text().splitlines()[mutant["line"] - 1].strip()
-        return [[mutant] for mutant in chosen]
+    chosen = json.loads(Path(arguments.list).read_text()) if arguments.list else []
+    for mutant in chosen:
+        mutant["before"] = (ROOT / mutant["file"]).read_text().splitlines()[mutant["line"] - 1].strip()
     rooms = [room for room in ROOMS if not arguments.room or room.endswith(arguments.room)]
-    lists = draw.of_rooms(rooms, arguments.count) if arguments.count else []
+    lists = [[mutant] for mutant in chosen]
+    lists += draw.of_rooms(rooms, arguments.count) if arguments.count else []
     return lists + draw.of_files(arguments.files, arguments.each) + draw.of_wiping(arguments.wiping)
 
 

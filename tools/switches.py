@@ -330,7 +330,7 @@ class Finder:
         while i < end and (words[i] == "::" or re.fullmatch(r"\w+", words[i])):
             if i > begin and words[i] != "::" and words[i - 1] != "::":
                 break
-            i += 1
+            i = self.old.match.get(i + 1, i) + 1 if words[i] == "decltype" else i + 1
             if i < end and words[i] == "<":
                 depth = 0
                 while i < end:

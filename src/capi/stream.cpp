@@ -137,13 +137,14 @@ warpaes_status warpaes_writer_open(warpaes_engine* engine, const warpaes_sink* s
             return new warpaes_writer{{engine->impl, std::make_unique<CallerSink>(s), [] {}, key, text}};
         }
         note_stack_depth(files_stack);
-        const bool overwrite = (s.flags & WARPAES_FILE_OVERWRITE) != 0, durable = (s.flags & WARPAES_FILE_NO_SYNC) == 0;
+        const bool overwrite = (s.flags & WARPAES_FILE_OVERWRITE) != 0;
         auto file = std::make_unique<FileSink>(checked_path(s.path, "sink"), overwrite, nullptr);
         FileSink* const output = file.get();
+        output->set_durable((s.flags & WARPAES_FILE_NO_SYNC) == 0);
         return new warpaes_writer{{engine->impl, std::move(file),
-                                   [output, durable] {
+                                   [output] {
                                        note_stack_depth(files_stack);
-                                       output->commit(durable);
+                                       output->commit();
                                    },
                                    key, text}};
     });

@@ -21,7 +21,7 @@ std::string in_words(double seconds) {
                                : seconds < 1    ? std::pair{seconds * 1e3, "ms"}
                                                 : std::pair{seconds, "s"};
     char text[48];
-    (void)std::snprintf(text, sizeof text, value < 100 ? "%.2g %s" : "%.0f %s", value, unit);
+    (void)std::snprintf(text, sizeof text, value < 99.5 ? "%.2g %s" : "%.0f %s", value, unit);
     return text;
 }
 

@@ -46,6 +46,7 @@ FileResult run_file(Engine& engine, const FileJob& job, FileFormat& format) {
     SourceSlice content(*input, opening.begin, opening.size);
 
     const std::unique_ptr<FileSink> output = job.verify ? nullptr : open_sink(job, file);
+    if (output != nullptr) output->set_durable(job.durable);
     Sink* sink = output.get();
     std::optional<Base64Sink> encoded;
     if (encrypt && job.base64) sink = &encoded.emplace(*sink, job.one_line);
@@ -54,7 +55,7 @@ FileResult run_file(Engine& engine, const FileJob& job, FileFormat& format) {
                    opening.in_order && output != nullptr && !output->is_provisional());
 
     FileResult result{format.run(engine, content, kept), opening.key_id};
-    if (output != nullptr) output->commit(job.durable);
+    if (output != nullptr) output->commit();
     result.bytes_read += opening.header_bytes;
     result.bytes_written = output != nullptr ? output->bytes_written() : 0;
     if (opening.notes_growth && file.has_grown()) result.notes |= WARPAES_NOTE_INPUT_GREW;

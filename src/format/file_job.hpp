@@ -26,7 +26,7 @@ struct ByteRange {
 struct FileJob {
     Direction direction = Direction::encrypt;
     bool overwrite = false;
-    bool durable = true;    ///< FileSink::commit
+    bool durable = true;    ///< FileSink::set_durable
     bool base64 = false;    ///< what is encrypted is, or is to be, base64
     bool one_line = false;  ///< of it
     bool verify = false;    ///< nothing is written, and `output` is ignored

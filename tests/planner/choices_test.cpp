@@ -157,6 +157,7 @@ TEST_F(ExplainedChoices, OfMessages) {
     EXPECT_EQ(reason(gpu, {.bytes = 10 * mib}), "cuda: 1.1 ms predicted; it was asked for (calibrated)");
     const Engine cpu({.backend = "libcrypto", .threads = 1, .costs = costs()});
     EXPECT_EQ(reason(cpu, {.bytes = 100 * mib}), "libcrypto: 105 ms predicted; it was asked for (calibrated)");
+    EXPECT_EQ(reason(cpu, {.bytes = 98'600}), "libcrypto: 100 µs predicted; it was asked for (calibrated)");
     auto noted = std::make_shared<CostModel>(*costs());
     noted->note = "a note";
     EXPECT_EQ(reason(Engine(automatic(noted)), {.bytes = mib, .memory = Memory::page_locked}),

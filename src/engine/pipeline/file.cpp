@@ -22,6 +22,8 @@ namespace warpaes {
 
 namespace {
 
+constexpr std::uint64_t page_bytes = 4096;
+
 std::string explain(int error) {
     return std::system_category().message(error);
 }
@@ -376,12 +378,20 @@ void FileSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) 
         done += static_cast<std::size_t>(n);
     }
     const std::uint64_t end = offset + bytes.size();
+    if (durable_ && is_provisional()) {
+        // Else the disk would do nothing before sync(). A failure shows there. Pages that a neighbour writes too wait.
+        const std::uint64_t first = (offset + page_bytes - 1) / page_bytes * page_bytes;
+        const std::uint64_t behind = end / page_bytes * page_bytes;
+        if (first < behind) {
+            os::begin_writing(fd_.get(), static_cast<off_t>(first), static_cast<off_t>(behind - first));
+        }
+    }
     std::uint64_t seen = end_.load();
     while (seen < end && !end_.compare_exchange_weak(seen, end)) {
     }
 }
 
-void FileSink::commit(bool durable) {
+void FileSink::commit() {
     if (target_.empty()) {
         // Whoever shares the descriptor goes on behind what was written.
         if (!sequential_ && os::lseek(fd_.get(), static_cast<off_t>(base_ + end_), SEEK_SET) < 0) {
@@ -390,8 +400,8 @@ void FileSink::commit(bool durable) {
         return;
     }
     set_owner_and_permissions();
-    if (durable) sync();
-    publish(durable);
+    if (durable_) sync();
+    publish();
 }
 
 void FileSink::set_owner_and_permissions() {
@@ -433,7 +443,7 @@ void FileSink::sync() {
     }
 }
 
-void FileSink::publish(bool durable) {
+void FileSink::publish() {
     const int result = take_place();
     if (result != 0 && errno == EEXIST) {
         throw Error(WARPAES_ERROR_EXISTS,
@@ -441,7 +451,7 @@ void FileSink::publish(bool durable) {
     }
     if (result != 0) fail("cannot give its name to", errno);
     temporary_.keep();
-    if (!durable) return;
+    if (!durable_) return;
     const Descriptor directory(os::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), true);
     if (directory.get() >= 0) os::fsync(directory.get());
 }

@@ -103,8 +103,10 @@ public:
     /// Makes what was written durable and gives it its name, and the permissions that the umask and the directory give
     /// new files. One that is replaced hands on its permissions, with access list, and as far as the system allows it
     /// owner and group; nobody gets more than he had, and set-user-id, set-group-id and sticky bits are not handed on.
-    /// `durable`: it waits until the disk has it; otherwise a machine that loses its power may lose it.
-    void commit(bool durable = true);
+    /// Waits until the disk has it, unless set_durable(false).
+    void commit();
+    /// Before the first write. False: a machine that loses its power may lose the file, and nobody waits for a disk.
+    void set_durable(bool durable) noexcept { durable_ = durable; }
     /// What is written shows only in commit().
     [[nodiscard]] bool is_provisional() const noexcept { return !target_.empty(); }
     /// Up to the last byte written.
@@ -122,7 +124,7 @@ private:
     [[nodiscard]] bool has_access_list() const;
     bool set_access_list(bool keep);
     void sync();
-    void publish(bool durable);
+    void publish();
     int take_place();
     [[noreturn]] void fail(const std::string& what, int error) const;
 
@@ -130,6 +132,7 @@ private:
     std::string name_;
     bool sequential_ = true;
     bool overwrite_ = false;
+    bool durable_ = true;
     std::uint64_t base_ = 0;
     std::atomic<std::uint64_t> end_{0};
     std::string target_;  ///< where the new file goes in the end; empty if there is none

@@ -58,6 +58,9 @@ int fsetxattr(int fd, const char* name, const void* value, std::size_t bytes) {
 int fremovexattr(int fd, const char* name) {
     return ::fremovexattr(fd, name);
 }
+int begin_writing(int fd, off_t offset, off_t bytes) {
+    return ::sync_file_range(fd, offset, bytes, SYNC_FILE_RANGE_WRITE);
+}
 int fsync(int fd) {
     return ::fsync(fd);
 }

@@ -29,6 +29,8 @@ ssize_t getxattr(const char* path, const char* name, void* value, std::size_t by
 int fsetxattr(int fd, const char* name, const void* value, std::size_t bytes);
 int fremovexattr(int fd, const char* name);
 int fsync(int fd);
+/// sync_file_range(): the disk begins with these bytes, and nobody waits for it
+int begin_writing(int fd, off_t offset, off_t bytes);
 /// renameat2() between paths
 int rename(const char* from, const char* to, unsigned flags);
 /// linkat() between paths; follows `from`, so that /proc/self/fd/N gives an open file a name
