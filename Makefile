@@ -33,7 +33,7 @@ bench: ## measure this machine: one core beside ipsec-mb and libcrypto, then eve
 	@tools/one_core.py
 	@build/default/cli/warpaes bench
 
-compare: ## whole processes over a file of 1 GiB: age, openssl, libsodium, Tink, zstd, warpaes; a record in bench/results
+compare: ## whole processes over a file of 1 GiB: age, openssl, libsodium, Tink, zstd, warpaes, and a disk; a record in bench/results
 	@tools/setup bench
 	@tools/build default warpaes_cli
 	@tools/compare.py

@@ -98,8 +98,32 @@ def figures(record: dict) -> str:
             f"was encrypted is decrypted and compared.{others(record)}*",
             "Where another tool is ahead of the same work of warpaes:",
             "\n".join(better(record)),
+            *disk_figures(record),
         ]
     )
+
+
+def disk_figures(record: dict) -> list[str]:
+    """A file on a disk, if the record has one."""
+    if "disk" not in record:
+        return []
+    size, rows = record["disk"]["bytes"], record["disk"]["rows"]
+    least = next(row["seconds"] for row in rows if row["command"] == "fio")
+    names = {"fio": "fio, which reads and writes at once and computes nothing"}
+    lines = [
+        [
+            names.get(row["command"], f"`{row['command']}`"),
+            f"{row['seconds']:.2f}",
+            number(size / row["seconds"] / 1e9),
+            number(least / row["seconds"]),
+        ]
+        for row in rows
+    ]
+    return [
+        f"{human_bytes(size)} on that machine's disk: from start until the disk has the output, nothing of the input in "
+        f"memory before; medians of {record['rounds']} rounds.",
+        table(["", "seconds", "GB/s", "beside fio"], lines),
+    ]
 
 
 def plot(record: dict, gpu: dict | None) -> str:

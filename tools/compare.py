@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Measures whole processes over one file in memory: age, openssl, libsodium, Tink, zstd and warpaes.
+"""Measures whole processes over one file in memory: age, openssl, libsodium, Tink, zstd and warpaes; then over one on a
+disk, beside what fio reads and writes there at once.
 
-Prints the table; the record goes to bench/results/compare. What is not installed is left out (`tools/setup bench`).
+Prints the tables; the record goes to bench/results/compare. What is not installed is left out (`tools/setup bench`).
 
-    tools/compare.py [--mib 1024] [--rounds 5]
+    tools/compare.py [--mib 1024] [--rounds 5] [--disk FOLDER] [--disk-mib 4096]
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -181,10 +183,51 @@ def measure(folder: Path, size: int, rounds: int) -> tuple[list[dict], dict]:
     return rows, versions
 
 
+def fio_seconds(folder: Path, source: Path, output: Path) -> float:
+    """Reads the one and writes the other at once, past the page cache, until the disk has all of it."""
+    size = f"--size={source.stat().st_size}"
+    both = ["--direct=1", "--ioengine=io_uring", "--bs=4M", "--iodepth=8", "--output-format=json", size]
+    read = ["--name=read", "--rw=read", f"--filename={source}"]
+    write = ["--name=write", "--rw=write", "--end_fsync=1", f"--filename={output}"]
+    jobs = json.loads(output_of("fio", *both, *read, *write))["jobs"]
+    return max(job["read"]["runtime"] + job["write"]["runtime"] for job in jobs) / 1000
+
+
+def measure_disk(folder: Path, size: int, rounds: int) -> list[dict]:
+    """Nothing of the input is in memory in the beginning, and the disk has the output in the end."""
+    source, output, sealed, keyset = (folder / name for name in ("in", "out", "sealed", "keyset"))
+    warpaes, done = ROOT / "build/default/cli/warpaes", 'exec sync "$1"'
+    make_input(source, size)
+    subprocess.run([warpaes, "keygen", "-t", TEMPLATE, "-o", keyset], stderr=subprocess.DEVNULL, check=True)
+    subprocess.run([warpaes, "encrypt", "-k", keyset, "-o", sealed, source], check=True)
+    enc = f"openssl enc -aes-256-ctr -K {os.urandom(32).hex()} -iv {os.urandom(16).hex()}"
+    commands = {
+        "warpaes encrypt": (source, [warpaes, "encrypt", "-k", keyset, "-o", output, source]),
+        "warpaes decrypt": (sealed, [warpaes, "decrypt", "-k", keyset, "-o", output, sealed]),
+        "cp, sync": (source, ["sh", "-c", f'cp "$0" "$1" && {done}', source, output]),
+        "openssl enc -aes-256-ctr, sync": (source, ["sh", "-c", f'{enc} -in "$0" -out "$1" && {done}', source, output]),
+    }
+    taken: dict = {"fio": []}
+    for turn in range(rounds + 1):  # the first one's pages may have to be got from a hypervisor
+        for name, (reads, command) in commands.items():
+            output.unlink(missing_ok=True)
+            os.sync()
+            with reads.open("rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            seconds, _ = timed(command)
+            taken.setdefault(name, []).extend([seconds] if turn else [])
+        output.unlink()
+        os.sync()
+        taken["fio"] += [fio_seconds(folder, source, output)] if turn else []
+    return [{"command": name, "seconds": statistics.median(times)} for name, times in taken.items()]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mib", type=int, default=1024, help="of the file (%(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="that all take their turns in (%(default)s)")
+    parser.add_argument("--disk", type=Path, default=ROOT / "build", help="a folder there (%(default)s)")
+    parser.add_argument("--disk-mib", type=int, default=4096, help="of the file there (%(default)s); 0: none")
     arguments = parser.parse_args()
     size, place = arguments.mib << 20, Path("/dev/shm")
     if shutil.disk_usage(place).free < 4 * size:
@@ -193,9 +236,14 @@ def main() -> int:
     busy = os.getloadavg()[1]
     with tempfile.TemporaryDirectory(dir=place, prefix="warpaes-compare-") as folder:
         rows, versions = measure(Path(folder), size, arguments.rounds)
+    disk = {}
+    if arguments.disk_mib and shutil.which("fio") and shutil.disk_usage(arguments.disk).free > arguments.disk_mib << 22:
+        with tempfile.TemporaryDirectory(dir=arguments.disk, prefix="warpaes-compare-") as folder:
+            disk_rows = measure_disk(Path(folder), arguments.disk_mib << 20, arguments.rounds)
+        disk = {"disk": {"bytes": arguments.disk_mib << 20, "rows": rounded(disk_rows)}}
     host = {"cpu": processor(), "cores": len(os.sched_getaffinity(0))}
     record = {"schema": 1} | stamp() | {"host": host, "versions": versions, "bytes": size, "small_bytes": SMALL}
-    record |= {"load": busy, "rounds": arguments.rounds, "template": TEMPLATE, "rows": rounded(rows)}
+    record |= {"load": busy, "rounds": arguments.rounds, "template": TEMPLATE} | disk | {"rows": rounded(rows)}
     print(comparison.figures(record))
     path = file_for(record, processor(), ROOT / "bench/results/compare")
     lines = ",\n ".join(json.dumps(row) for row in record.pop("rows"))

@@ -217,6 +217,12 @@ class Comparison(unittest.TestCase):
         self.assertNotIn("other work", text)
         self.assertIn("of a load of 7.1 before.*", comparison.figures(COMPARE_RECORD | {"load": 7.06}))
 
+    def test_figures_of_a_disk(self):
+        rows = [{"command": "fio", "seconds": 3.0}, {"command": "cp, sync", "seconds": 4.0}]
+        text = comparison.figures(COMPARE_RECORD | {"disk": {"bytes": 3 << 30, "rows": rows}})
+        self.assertIn("\n\n3 GiB on that machine's disk: ", text)
+        self.assertIn("computes nothing | 3.00 | 1.07 | 1.00 |\n| `cp, sync` | 4.00 | 0.81 | 0.75 |", text)
+
     def test_plot(self):
         gpu = copy.deepcopy(GPU_RECORD) | {"gpus": [{"what": "copies alone", "gpus": 1, "gb_per_s": 50.0}]}
         segments = row("cuda", "device", 1 << 30, 500.0, mode=f"gcm/{1 << 20}", key_bits=256)
