@@ -81,10 +81,11 @@ libFuzzer too.
 MUTANTS = """
 ## Do the tests notice?
 
-`tools/mutants.py`: a line of the sources is changed, drawn at random, and those tests of its room are run that come by
-it. *Killed*: a test failed or hung. *Since*: killed by a test that was written because of it; the tests as they were
-did not notice. *May live*: a survivor that changes speed alone, or nothing that can be observed; why stands in the
-record. *Survived*: no test noticed it, and one should have. A draw is of lines that no draw before had.
+`tools/mutants.py`: a line of the sources is changed, drawn at random or chosen by a reader who looks for what tests may
+miss, and those tests of its room are run that come by it. *Killed*: a test failed or hung. *Since*: killed by a test
+that was written because of it; the tests as they were did not notice. *May live*: a survivor that changes speed alone,
+or nothing that can be observed; why stands in the record. *Survived*: no test noticed it, and one should have. A draw
+is of lines that no draw before had.
 """
 
 RULE = (" --- ", " ---: ")
@@ -146,6 +147,10 @@ def mutants_text(records: list[dict]) -> str:
     noticeable = all_["killed"] + all_["since"] + all_["survived"]
     share = f"Of {noticeable} that can be noticed, the tests as they were killed {all_['killed'] / noticeable:.1%},"
     share += f" those of now {1 - all_['survived'] / noticeable:.1%}"
+    if chosen := sum("why" in mutant for mutant in record["mutants"]):
+        share += f". {chosen} were chosen, the others drawn"
+    if left_out := record.get("left_out"):
+        share += f". Left out, for with switches in them they failed: {', '.join(f'`{name}`' for name in left_out)}"
     return f"\n{stamp(record)}, seed {record['seed']}. {share}.\n\n{found}\n"
 
 

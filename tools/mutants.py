@@ -304,6 +304,8 @@ def write_record(state: dict) -> None:
     why = [passed["why"] for passed in state["passed_over"] if passed["slot"] in state["draws"][state["draw"]]]
     record = {"schema": 1, "kind": "mutants", **state["stamp"], "cpu": processor(), "seed": state["seed"]}
     record["passed_over"] = {reason: why.count(reason) for reason in sorted(set(why))}
+    if left_out := sorted({test.lstrip("^").split()[0] for test in state.get("left_out", [])}):
+        record["left_out"] = left_out
     record["mutants"] = results
     path = file_for(record, "mutants", RESULTS)
     path.write_text(json.dumps(record, indent=1) + "\n")
@@ -360,6 +362,7 @@ def main() -> int:
     todo = [slot for slot in drawn if (state["results"].get(str(slot.number)) or {}).get("killed_by") is None]
     baseline = tree.baseline(sorted({t for slot in todo for t in tests[room_of(slot.mutant["file"])]}))
     state["baseline"] = baseline
+    state["left_out"] = [t for room in rooms for t in tests[room] if t not in baseline]
     save(tree, state)
     before = dict(state["results"])
     saving = Lock()

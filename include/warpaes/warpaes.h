@@ -265,8 +265,9 @@ typedef struct warpaes_part {
  *
  * GCM-SIV: as GCM, but AES-128 or AES-256, `iv` of 12 bytes, `tag` of 16, message and `aad` of at most 2^36 bytes.
  *
- * KW and the modes after it are computed on CPUs, whole; data in device memory is copied to host memory and back. An
- * engine that was asked for "cuda" refuses them with WARPAES_ERROR_BACKEND.
+ * GCM-SIV whose input and output lie in the memory of one GPU is computed there, after what its default stream held
+ * before. Else KW and the modes after it are computed on CPUs, whole: data in device memory is copied to host memory
+ * and back, and an engine that was asked for "cuda" refuses them with WARPAES_ERROR_BACKEND.
  */
 typedef struct warpaes_message {
     uint32_t struct_size;

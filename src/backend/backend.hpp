@@ -146,7 +146,7 @@ struct BackendInfo {
     [[nodiscard]] bool usable() const noexcept { return reason.empty(); }
 };
 
-/// A stretch of a message of GCM-SIV (RFC 8452) in host memory, under the keys of its nonce.
+/// A stretch of a message of GCM-SIV (RFC 8452), under the keys of its nonce; in host memory, but for a GPU.
 struct GcmSivRun {
     const ExpandedKey* key;  ///< its hash subkey is POLYVAL's, as GHASH takes it (aes/gcm_siv.hpp)
     Block counter;           ///< the first counter block

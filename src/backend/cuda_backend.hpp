@@ -96,6 +96,9 @@ public:
     /// Enqueues the making of numbers in memory of `device`. The key is copied before this returns. `stream` may be in
     /// capture. Thread-safe. Throws Error{DEVICE}.
     virtual void enqueue(const NumbersRun& numbers, int device, void* stream) = 0;
+    /// Input and output are memory of `device`; complete on return, after what the default stream held before.
+    /// Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
+    virtual void run(const GcmSivRun& run, int device) = 0;
     /// Waits for everything enqueued on `stream`.
     virtual void synchronize(int device, void* stream) = 0;
     /// `bytes` bytes between any two memories, complete on return after what `stream` held before.

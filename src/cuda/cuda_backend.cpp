@@ -88,6 +88,11 @@ public:
         cuda::enqueue(numbers, limits(device), static_cast<cudaStream_t>(stream));
     }
 
+    void run(const GcmSivRun& run, int device) override {
+        const CurrentDevice current(device);
+        cuda::run(run, limits(device), nullptr);
+    }
+
     void synchronize(int device, void* stream) override {
         const CurrentDevice current(device);
         check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for the device");

@@ -14,6 +14,7 @@ set(WARPAES_CUDA_SOURCES
     memory_place.cpp
     run.cu
     scratch.cpp
+    siv.cu
     stream_batch.cu
     xts.cu
     kernels/batch_blocks.cu
@@ -34,5 +35,6 @@ set(WARPAES_CUDA_SOURCES
     kernels/numbers.cu
     kernels/segments.cu
     kernels/serial.cu
+    kernels/siv.cu
     kernels/statuses.cu
     kernels/xts.cu)

@@ -114,11 +114,16 @@ void check(const ComposedRequest& r, MessageResult& result) {
     if (mode.tags != 0) check_tagged(r);
 }
 
+int device_of(const void* data, std::uint64_t bytes) {
+    return bytes == 0 ? -1 : device_of(cuda_backend().place(data));
+}
+
 /// Bytes that a CPU can read: a caller's, or a copy of them if they lie in device memory.
 class HostBytes {
 public:
-    HostBytes(const std::uint8_t* data, std::uint64_t bytes) : bytes_(data, static_cast<std::size_t>(bytes)) {
-        const int device = bytes == 0 ? -1 : device_of(cuda_backend().place(data));
+    HostBytes(const std::uint8_t* data, std::uint64_t bytes) : HostBytes(data, bytes, device_of(data, bytes)) {}
+    HostBytes(const std::uint8_t* data, std::uint64_t bytes, int device)
+        : bytes_(data, static_cast<std::size_t>(bytes)) {
         if (device < 0) return;
         copy_.resize(bytes_.size());
         copy_memory(copy_.data(), data, bytes_.size(), device);
@@ -134,15 +139,14 @@ private:
 /// The same to write to: what was written gets to a device in the end.
 class HostOutput {
 public:
-    HostOutput(std::uint8_t* data, std::uint64_t bytes)
-        : caller_(data),
-          bytes_(static_cast<std::size_t>(bytes)),
-          device_(bytes == 0 ? -1 : device_of(cuda_backend().place(data))) {
-        if (device_ >= 0) copy_.resize(bytes_);
+    /// `stays`: the device writes it itself.
+    HostOutput(std::uint8_t* data, std::uint64_t bytes, int device, bool stays)
+        : caller_(data), bytes_(static_cast<std::size_t>(bytes)), device_(device) {
+        if (device_ >= 0 && !stays) copy_.resize(bytes_);
     }
-    [[nodiscard]] std::uint8_t* data() noexcept { return device_ >= 0 ? copy_.data() : caller_; }
+    [[nodiscard]] std::uint8_t* data() noexcept { return copy_.empty() ? caller_ : copy_.data(); }
     void finish() {
-        if (device_ >= 0) copy_memory(caller_, copy_.data(), bytes_, device_);
+        if (!copy_.empty()) copy_memory(caller_, copy_.data(), bytes_, device_);
     }
     void clear() noexcept { clear_after_failure(caller_, bytes_, device_); }
 
@@ -191,6 +195,16 @@ public:
 
     [[nodiscard]] const ExpandedKey& key() const noexcept { return key_.key; }
     [[nodiscard]] FieldElement h() const noexcept { return *key_.h; }
+
+    /// The same as both of the following of text in memory of `device`: all of it, without an output only its digest.
+    FieldElement on_device(int device, const Block& tag, const std::uint8_t* input, std::uint8_t* output,
+                           std::uint64_t bytes, bool hashed) const {
+        Secret<Block> sum;
+        Block first;
+        gcm_siv_counters(tag, 0, first.data(), 1);
+        cuda_backend().run({&key(), first, input, output, bytes, hashed ? &*sum : nullptr}, device);
+        return load_element(*sum);
+    }
 
     /// Of `bytes` bytes alone.
     [[nodiscard]] FieldElement digest(Lane& lane, const std::uint8_t* data, std::uint64_t bytes) const {
@@ -326,6 +340,7 @@ public:
         std::uint8_t* output;
         std::span<const std::span<const std::uint8_t>> aad;
         Block* tag;  ///< written, or expected
+        int device;  ///< on which input and output lie, or -1: in host memory
     };
 
     HostMessage(Engine& engine, const ComposedRequest& request, const Plan& plan, const Buffers& buffers)
@@ -337,6 +352,7 @@ public:
           output_(buffers.output),
           aad_(buffers.aad),
           tag_(*buffers.tag),
+          device_(buffers.device),
           encrypt_(request.direction == Direction::encrypt) {}
 
     /// Gives the length of the output. Throws Error{AUTHENTICATION}.
@@ -358,6 +374,7 @@ public:
 private:
     /// Bytes that take about as long as a chunk of CTR does.
     [[nodiscard]] std::uint64_t chunk_bytes() const {
+        if (device_ >= 0) return r_.input_length;
         return std::max<std::uint64_t>(plan_.chunk_bytes / times_ctr(r_.mode), 4096);
     }
     /// Calls `work(lane, chunk, first byte, bytes)` for all of the message, side by side where that pays.
@@ -482,12 +499,15 @@ private:
         };
         if (encrypt_) {
             for_each_chunk([&](Lane& lane, std::uint64_t i, std::uint64_t at, std::uint64_t bytes) {
-                note(i, siv.digest(lane, input_ + at, bytes));
+                note(i, device_ >= 0 ? siv.on_device(device_, {}, input_, nullptr, bytes, true)
+                                     : siv.digest(lane, input_ + at, bytes));
             });
             tag_ = *add();
         }
         for_each_chunk([&](Lane& lane, std::uint64_t i, std::uint64_t at, std::uint64_t bytes) {
-            const FieldElement part = siv.crypt(lane, tag_, at, input_ + at, output_ + at, bytes, !encrypt_);
+            const FieldElement part = device_ >= 0
+                                          ? siv.on_device(device_, tag_, input_, output_, bytes, !encrypt_)
+                                          : siv.crypt(lane, tag_, at, input_ + at, output_ + at, bytes, !encrypt_);
             if (!encrypt_) note(i, part);
         });
         if (!encrypt_) compare_tags(*add(), tag_);
@@ -505,16 +525,24 @@ private:
     std::uint8_t* const output_;
     const std::span<const std::span<const std::uint8_t>> aad_;
     Block& tag_;
+    const int device_;
     const bool encrypt_;
 };
 
 void run(Engine& engine, const ComposedRequest& r, MessageResult& result) {
-    const Plan plan = engine.plan_on_cpu({.mode = Mode::ctr,
-                                          .direction = Direction::encrypt,
-                                          .key_bits = r.key->bits(),
-                                          .bytes = r.input_length * times_ctr(r.mode)},
-                                         traits_of(r.mode).name);
-    const HostBytes iv(r.iv.data(), r.iv.size()), input(r.input, r.input_length);
+    // Asked once: after a failure a GPU may no longer say what is its own.
+    const int from = device_of(r.input, r.input_length), to = device_of(r.output, result.output_length);
+    // A GPU does GCM-SIV's text where it lies; keys, associated data and the tag are a CPU's.
+    const bool stays = r.mode == ComposedMode::gcm_siv && from >= 0 && from == to &&
+                       (engine.forced() == nullptr || engine.forced() == &cuda_backend());
+    const int device = stays ? from : -1;
+    const Plan plan = stays ? Engine::replacement({})
+                            : engine.plan_on_cpu({.mode = Mode::ctr,
+                                                  .direction = Direction::encrypt,
+                                                  .key_bits = r.key->bits(),
+                                                  .bytes = r.input_length * times_ctr(r.mode)},
+                                                 traits_of(r.mode).name);
+    const HostBytes iv(r.iv.data(), r.iv.size()), input(r.input, r.input_length, stays ? -1 : from);
     std::vector<HostBytes> parts;
     std::vector<std::span<const std::uint8_t>> aad;
     parts.reserve(r.aad.size());
@@ -522,20 +550,22 @@ void run(Engine& engine, const ComposedRequest& r, MessageResult& result) {
         parts.emplace_back(static_cast<const std::uint8_t*>(part.data), part.length);
         aad.push_back(parts.back().span());
     }
-    HostOutput output(r.output, result.output_length);
+    HostOutput output(r.output, result.output_length, to, stays);
     const bool decrypt = r.direction == Direction::decrypt;
     const auto tag_bytes = static_cast<std::size_t>(r.tag_length);
     Secret<Block> tag;
     try {
         if (decrypt) copy_anywhere(tag->data(), r.tag, tag_bytes);
-        result.output_length = HostMessage(engine, r, plan, {iv.span(), input.span(), output.data(), aad, &*tag}).run();
+        result.output_length =
+            HostMessage(engine, r, plan, {iv.span(), input.span(), output.data(), aad, &*tag, device}).run();
         output.finish();
     } catch (...) {
         if (decrypt) output.clear();
         throw;
     }
     if (!decrypt) copy_anywhere(r.tag, tag->data(), tag_bytes);
-    result.backend = plan.backend->name();
+    result.backend = stays ? cuda_backend().name() : plan.backend->name();
+    result.device = device;
 }
 
 }  // namespace

@@ -1,44 +1,54 @@
 // GCM-SIV against RFC 8452 and the RFC as it stands.
 #include "composed.hpp"
+#include "device.hpp"
 #include "evp_oracle.hpp"
 
 namespace abi_tests {
 namespace {
 
-class GcmSiv : public ComposedTest {
-protected:
-    static void seal(ComposedCase& c) {
-        const Bytes both = oracle::gcm_siv::seal(c.key, *c.iv, c.aad.empty() ? Bytes{} : c.aad[0], c.text);
-        c.sealed.assign(both.begin(), both.end() - 16);
-        c.tag.assign(both.end() - 16, both.end());
-    }
-    ComposedCase make_case(std::size_t key_bytes, std::size_t bytes, std::optional<std::size_t> aad) {
-        ComposedCase c{.mode = WARPAES_GCM_SIV, .key = random_.bytes(key_bytes), .iv = random_.bytes(12)};
-        if (aad) c.aad.push_back(random_.bytes(*aad));
-        c.text = random_.bytes(bytes);
+void seal(ComposedCase& c) {
+    const Bytes both = oracle::gcm_siv::seal(c.key, *c.iv, c.aad.empty() ? Bytes{} : c.aad[0], c.text);
+    c.sealed.assign(both.begin(), both.end() - 16);
+    c.tag.assign(both.end() - 16, both.end());
+}
+
+ComposedCase random_case(Random& random, std::size_t key_bytes, std::size_t bytes, std::optional<std::size_t> aad) {
+    ComposedCase c{.mode = WARPAES_GCM_SIV, .key = random.bytes(key_bytes), .iv = random.bytes(12)};
+    if (aad) c.aad.push_back(random.bytes(*aad));
+    c.text = random.bytes(bytes);
+    seal(c);
+    return c;
+}
+
+/// A case whose tag begins with `start`: GCM-SIV's first counter. Its first block of text is made so.
+ComposedCase case_with_counter(Random& random, std::size_t key_bytes, std::size_t bytes, const Bytes& start) {
+    namespace ref = oracle::gcm_siv;
+    for (;;) {
+        ComposedCase c = random_case(random, key_bytes, bytes, std::nullopt);
+        const ref::Keys keys = ref::derive(c.key, *c.iv);
+        std::copy(start.begin(), start.end(), c.tag.begin());
+        Bytes wanted = *oracle::evp("ECB", false, keys.encryption, {}, c.tag);
+        if ((wanted[15] & 0x80) != 0) continue;
+        for (std::size_t i = 0; i < 12; ++i) wanted[i] ^= (*c.iv)[i];
+        std::fill_n(c.text.begin(), 16, std::uint8_t{0});
+        const Bytes x = ref::hashed({}, c.text), now = ref::polyval(keys.authentication, x);
+        Bytes power = keys.authentication;
+        for (std::size_t i = 1; i < x.size() / 16; ++i) power = ref::dot(power, keys.authentication);
+        for (std::size_t i = 0; i < 16; ++i) wanted[i] ^= now[i];
+        const Bytes first = ref::dot(wanted, ref::inverse(power));
+        std::copy(first.begin(), first.end(), c.text.begin());
         seal(c);
         return c;
     }
-    /// A case whose tag begins with `start`: GCM-SIV's first counter. Its first block of text is made so.
+}
+
+class GcmSiv : public ComposedTest {
+protected:
+    ComposedCase make_case(std::size_t key_bytes, std::size_t bytes, std::optional<std::size_t> aad) {
+        return random_case(random_, key_bytes, bytes, aad);
+    }
     ComposedCase with_counter(std::size_t key_bytes, std::size_t bytes, const Bytes& start) {
-        namespace ref = oracle::gcm_siv;
-        for (;;) {
-            ComposedCase c = make_case(key_bytes, bytes, std::nullopt);
-            const ref::Keys keys = ref::derive(c.key, *c.iv);
-            std::copy(start.begin(), start.end(), c.tag.begin());
-            Bytes wanted = *oracle::evp("ECB", false, keys.encryption, {}, c.tag);
-            if ((wanted[15] & 0x80) != 0) continue;
-            for (std::size_t i = 0; i < 12; ++i) wanted[i] ^= (*c.iv)[i];
-            std::fill_n(c.text.begin(), 16, std::uint8_t{0});
-            const Bytes x = ref::hashed({}, c.text), now = ref::polyval(keys.authentication, x);
-            Bytes power = keys.authentication;
-            for (std::size_t i = 1; i < x.size() / 16; ++i) power = ref::dot(power, keys.authentication);
-            for (std::size_t i = 0; i < 16; ++i) wanted[i] ^= now[i];
-            const Bytes first = ref::dot(wanted, ref::inverse(power));
-            std::copy(first.begin(), first.end(), c.text.begin());
-            seal(c);
-            return c;
-        }
+        return case_with_counter(random_, key_bytes, bytes, start);
     }
 };
 
@@ -168,6 +178,97 @@ TEST_P(GcmSiv, WhatCannotBeIsRefusedWithASentence) {
     EXPECT_EQ(warpaes_last_error(), std::string("mode: GCM-SIV is for warpaes_crypt, which takes the whole message"));
 }
 
+/// Text in a GPU's memory, which does all of it there.
+class GcmSivDevice : public DeviceTest {
+protected:
+    /// Sealed and opened, apart and in place; a tag that is wrong, too.
+    void check(const ComposedCase& c) {
+        SCOPED_TRACE(std::to_string(8 * c.key.size()) + " bits, text " + std::to_string(c.text.size()) + ", aad " +
+                     std::to_string(c.aad.size()));
+        const Key key = make_key(c.key);
+        const std::size_t n = c.text.size();
+        for (const warpaes_direction direction : directions) {
+            const bool encrypt = direction == WARPAES_ENCRYPT;
+            const Bytes &input = encrypt ? c.text : c.sealed, &wanted = encrypt ? c.sealed : c.text;
+            for (const bool in_place : {false, true}) {
+                const Buffer in = on_device(input, random_.below(17)), apart = allocate(n, random_.below(17));
+                const Buffer& out = in_place ? in : apart;
+                Bytes tag = encrypt ? Bytes(16) : c.tag;
+                Call message = make_message(WARPAES_GCM_SIV, direction, key, *c.iv, in.data(), n, out.data(), n);
+                message.tag = tag.data();
+                message.tag_len = 16;
+                if (!c.aad.empty()) {
+                    message.aad = c.aad[0].data();
+                    message.aad_len = c.aad[0].size();
+                }
+                run(message);
+                ASSERT_TRUE(read(out, n) == wanted)
+                    << (encrypt ? "sealing" : "opening") << (in_place ? " in place" : "");
+                ASSERT_EQ(tag, c.tag);
+                if (encrypt || in_place) continue;
+                tag[3] ^= 1;
+                ASSERT_EQ(abi_tests::crypt(engine_, message), WARPAES_ERROR_AUTHENTICATION);
+                ASSERT_EQ(read(out, n), Bytes(n)) << "something was left behind";
+            }
+        }
+    }
+};
+
+TEST_P(GcmSivDevice, EveryLengthAroundABlock) {
+    for (const std::size_t key : {16U, 32U}) {
+        for (const std::size_t n : {1U, 15U, 16U, 17U, 255U, 256U, 257U, 511U, 513U, 4096U, 5000U, 33000U}) {
+            check(random_case(random_, key, n, n % 2 == 0 ? std::nullopt : std::optional(n % 50)));
+        }
+    }
+}
+
+/// More than is reversed at once, beside a CPU.
+TEST_P(GcmSivDevice, InPieces) {
+    const std::size_t n = (std::size_t{16} << 20) + 1003;
+    const Bytes iv = random_.bytes(12);
+    Bytes text = random_.bytes(n), tags[2] = {Bytes(16), Bytes(16)};
+    const Buffer there = on_device(text);
+    std::uint8_t* const places[] = {there.data(), text.data()};
+    const Engine cpu = make_engine("libcrypto");
+    for (const int i : {0, 1}) {
+        Call message = make_message(WARPAES_GCM_SIV, WARPAES_ENCRYPT, key_, iv, places[i], n, places[i], n);
+        message.tag = tags[i].data();
+        message.tag_len = 16;
+        ASSERT_EQ(abi_tests::crypt(i == 0 ? engine_ : cpu, message), WARPAES_OK);
+    }
+    EXPECT_TRUE(read(there, n) == text);
+    EXPECT_EQ(tags[0], tags[1]);
+}
+
+TEST_P(GcmSivDevice, CounterWrapsInItsFirstFourBytesAlone) {
+    check(case_with_counter(random_, 16, 100, from_hex("feffffff")));
+    check(case_with_counter(random_, 32, 20000, from_hex("00fdffffffffffffffffffff")));
+}
+
+/// What a GPU does not do is copied: SIV, and text of which one end lies elsewhere; and nothing at all is nothing's.
+TEST_P(GcmSivDevice, OrACpuDoesIt) {
+    const Engine automatic = make_engine("");
+    for (const std::size_t n : {0U, 100U}) {
+        const ComposedCase c = random_case(random_, 16, n, 20);
+        const Key key = make_key(c.key);
+        const Buffer in = on_device(c.text), aad = on_device(c.aad[0]), iv = on_device(*c.iv),
+                     device_tag = allocate(16);
+        Bytes out(n);
+        Call message = make_message(WARPAES_GCM_SIV, WARPAES_ENCRYPT, key, *c.iv, in.data(), n, out.data(), n);
+        message.iv = iv.data();
+        message.aad = aad.data();
+        message.aad_len = 20;
+        message.tag = device_tag.data();
+        message.tag_len = 16;
+        ASSERT_EQ(abi_tests::crypt(automatic, message), WARPAES_OK) << warpaes_last_error();
+        EXPECT_EQ(out, c.sealed);
+        EXPECT_EQ(read(device_tag, 16), c.tag);
+        EXPECT_STRNE(message.result.backend, "cuda");
+        EXPECT_EQ(message.result.device, -1);
+    }
+}
+
+WARPAES_FOR_EVERY_DEVICE(GcmSivDevice);
 WARPAES_FOR_EVERY_CPU_BACKEND(GcmSiv);
 
 }  // namespace

@@ -14,8 +14,10 @@
 #include "../page_locked.hpp"
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
+#include "composed_oracle.hpp"
 #include "engine/pipeline/memory.hpp"
 #include "evp_oracle.hpp"
+#include "message/composed.hpp"
 #include "message/context.hpp"
 #include "simt.hpp"
 
@@ -241,6 +243,52 @@ TEST_F(GcmDeviceFailure, WhereCudaWasAskedForNoPlaintextIsLeft) {
                 }
             });
             EXPECT_GT(failures, 20U);
+        }
+    }
+}
+
+TEST_F(GcmDeviceFailure, OfGcmSivNoPlaintextIsLeftOnTheDevice) {
+    const Bytes sealed = oracle::gcm_siv::seal(key_bytes_, iv_, {}, text_);
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        const bool encrypt = direction == Direction::encrypt;
+        for (const bool in_place : {false, true}) {
+            Buffers buffers(Memory::device, in_place);
+            Engine engine(options(in_place));
+            bool failed = true;
+            for (int nth = 3; failed; ++nth) {  // the first two ask where the buffers lie
+                SCOPED_TRACE(std::to_string(nth) + (encrypt ? " sealing" : " opening"));
+                buffers.fill(encrypt ? text_ : sealed);
+                Bytes tag = encrypt ? Bytes(16) : Bytes(sealed.end() - 16, sealed.end());
+                simt::reset();
+                simt::fail_call("*", nth, cudaErrorUnknown, 1);
+                MessageResult result;
+                try {
+                    crypt_composed(engine,
+                                   {.mode = ComposedMode::gcm_siv,
+                                    .direction = direction,
+                                    .key = &key_,
+                                    .mac_key = nullptr,
+                                    .iv = iv_,
+                                    .input = buffers.input(),
+                                    .input_length = length,
+                                    .output = buffers.output(),
+                                    .output_capacity = length,
+                                    .aad = {},
+                                    .tag = tag.data(),
+                                    .tag_length = 16},
+                                   result);
+                    failed = simt::calls("*") >= static_cast<std::uint64_t>(nth);  // which may fail
+                    ASSERT_TRUE(std::equal(sealed.end() - 16, sealed.end(), tag.begin()));
+                    ASSERT_EQ(std::memcmp(buffers.output(), (encrypt ? sealed : text_).data(), length), 0);
+                } catch (const Error& e) {
+                    ASSERT_EQ(e.status(), WARPAES_ERROR_DEVICE) << e.what();
+                    if (encrypt) continue;
+                    for (std::size_t at = 0; at + 16 <= length; at += 16) {
+                        ASSERT_NE(std::memcmp(buffers.output() + at, text_.data() + at, 16), 0) << at;
+                    }
+                }
+                ASSERT_LT(nth, 1000);
+            }
         }
     }
 }

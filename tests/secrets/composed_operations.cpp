@@ -113,10 +113,13 @@ void look_for_stream(Bytes key, Bytes counter) {
     if (!looked) std::abort();
 }
 
-/// GCM-SIV's keys of a message.
-void look_for_derived_keys(Bytes key, Bytes nonce) {
+}  // namespace
+
+/// Of a message under `iv_`.
+void World::look_for_gcm_siv_keys(unsigned key_length) const {
     const bool looked = apart([&] {
-        const auto derived = oracle::gcm_siv::derive({key.begin(), key.end()}, {nonce.begin(), nonce.end()});
+        const auto derived = oracle::gcm_siv::derive(
+            {keys_ + 32 * (key_length / 8 - 2), keys_ + 32 * (key_length / 8 - 2) + key_length}, {iv_, iv_ + 12});
         look_for_key(derived.encryption, "key of GCM-SIV", {});
         look_for_bytes(derived.authentication, "authentication key of GCM-SIV");
         std::vector<std::uint8_t> reversed(derived.authentication.rbegin(), derived.authentication.rend());
@@ -124,8 +127,6 @@ void look_for_derived_keys(Bytes key, Bytes nonce) {
     });
     if (!looked) std::abort();
 }
-
-}  // namespace
 
 void World::composed_into(std::vector<Operation>& all) {
     unsigned turn = 0;
@@ -136,15 +137,14 @@ void World::composed_into(std::vector<Operation>& all) {
             if (mode == WARPAES_GCM_SIV && key_length == 24) key_length = 32;
             std::function<void()> look;
             if (mode == WARPAES_GCM_SIV) {
-                look = [=, this] { look_for_derived_keys({keys_ + 32 * (key_length / 8 - 2), key_length}, {iv_, 12}); };
+                look = [=, this] { look_for_gcm_siv_keys(key_length); };
             }
             for (const int what : {1, 2, 3}) {
                 const bool forged = what == 3;
                 const auto direction = what == 1 ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
                 all.push_back(
                     {text("crypt: mode %d, direction %d, %zu bytes%s", m, direction, length, forged ? ", forged" : ""),
-                     [=, this] { composed(mode, direction, length, key_length, forged); },
-                     {}});
+                     [=, this] { composed(mode, direction, length, key_length, forged); }, look});
             }
         }
     }

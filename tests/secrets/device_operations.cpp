@@ -7,7 +7,8 @@ namespace secrets {
 
 void World::on_device(warpaes_mode mode, warpaes_direction direction, const std::string& way) {
     constexpr std::size_t length = 4096, aad_bytes = 48;
-    const bool encrypts = direction == WARPAES_ENCRYPT, tagged = mode == WARPAES_GCM || mode == WARPAES_CCM;
+    const bool encrypts = direction == WARPAES_ENCRYPT;
+    const bool tagged = mode == WARPAES_GCM || mode == WARPAES_CCM || mode == WARPAES_GCM_SIV;
     void* memory = nullptr;
     expect(warpaes_alloc(engine_, WARPAES_MEMORY_DEVICE, 0, length + aad_bytes + 32, &memory), "device_alloc");
     auto* const data = static_cast<std::uint8_t*>(memory);
@@ -65,10 +66,12 @@ void World::on_device(warpaes_mode mode, warpaes_direction direction, const std:
 
 void World::devices_into(std::vector<Operation>& all) {
     if (!on_gpu_) return;
-    for (const auto mode : {WARPAES_CTR, WARPAES_CBC, WARPAES_GCM, WARPAES_CCM}) {
+    for (const auto mode : {WARPAES_CTR, WARPAES_CBC, WARPAES_GCM, WARPAES_CCM, WARPAES_GCM_SIV}) {
         for (const char* const way : {"crypt", "crypt_async", "batch"}) {
             for (const auto direction : {WARPAES_ENCRYPT, WARPAES_DECRYPT}) {
                 const bool tagged = mode == WARPAES_GCM || mode == WARPAES_CCM;
+                const bool siv = mode == WARPAES_GCM_SIV;
+                if (siv && way != std::string("crypt")) continue;
                 if (way == std::string("crypt_async") && tagged &&
                     (mode == WARPAES_CCM || direction == WARPAES_DECRYPT)) {
                     continue;
@@ -77,7 +80,8 @@ void World::devices_into(std::vector<Operation>& all) {
                                    ", direction " + std::to_string(direction),
                                [=, this] { on_device(mode, direction, way); },
                                [=, this] {
-                                   if (direction == WARPAES_DECRYPT) look_for_tag(mode, iv_, 4096, 32);
+                                   if (siv) look_for_gcm_siv_keys(32);
+                                   if (!siv && direction == WARPAES_DECRYPT) look_for_tag(mode, iv_, 4096, 32);
                                }});
             }
         }

@@ -79,6 +79,7 @@ private:
     void seal(warpaes_direction direction, const char* name, std::uint32_t flags);
     void look_for_tag(warpaes_mode mode, const std::uint8_t* iv, std::size_t length, unsigned key_length) const;
     void look_for_drbg() const;
+    void look_for_gcm_siv_keys(unsigned key_length) const;
     void look_for_kek() const;
     void look_for_chunks(unsigned key_length) const;
     void look_for_derived(const char* name) const;

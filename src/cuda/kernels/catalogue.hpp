@@ -37,6 +37,10 @@ auto with_rounds_and_tables(int rounds, int tables, bool property, F f) {
 Kernel<Params> blocks_kernel_for(Mode mode, Direction direction, int rounds, int tables);
 /// `aligned`: both buffers on 16 bytes.
 Kernel<Params> ctr_kernel_for(int rounds, int tables, bool aligned);
+/// GCM-SIV's key stream, of AES-128 and -256: `chain` is its first counter block.
+Kernel<Params> siv_ctr_kernel_for(int rounds, int tables);
+using ReverseBlocks = void (*)(const std::uint8_t* from, std::uint64_t bytes, std::uint32_t alignment, uint4* to);
+ReverseBlocks reverse_blocks_kernel_for();
 /// CTR's key stream, as numbers.
 Kernel<NumbersParams> numbers_kernel_for(int rounds, int tables);
 /// CFB8 and CFB1 decryption.
