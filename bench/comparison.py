@@ -120,8 +120,8 @@ def disk_figures(record: dict) -> list[str]:
         for row in rows
     ]
     return [
-        f"{human_bytes(size)} on that machine's disk: from start until the disk has the output, nothing of the input in "
-        f"memory before; medians of {record['rounds']} rounds.",
+        f"{human_bytes(size)} on that machine's disk: from start until the disk has the output, nothing of the input "
+        f"in memory before; medians of {record['rounds']} rounds.",
         table(["", "seconds", "GB/s", "beside fio"], lines),
     ]
 
