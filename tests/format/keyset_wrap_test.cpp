@@ -138,6 +138,8 @@ TEST(KeysetWrap, WhatIsNoneIsToldBeforeAnythingIsDerived) {
     refused(WARPAES_ERROR_KEYSET, "base64", [&] { open(replaced(whole, salt, "AAE")); });
     refused(WARPAES_ERROR_KEYSET, "\"keyEncryptionKey\" before it",
             [&] { open(replaced(whole, "keysetInfo", "keysetinfo")); });
+    refused(WARPAES_ERROR_KEYSET, "\"primaryKeyId\" or \"keyInfo\" before it",
+            [&] { open(replaced(whole, "\"keyInfo\"", "\"keyinfo\"")); });
     refused(WARPAES_ERROR_KEYSET, "no encryptedKeyset", [&] { open(replaced(whole, sealed, "AAAA")); });
     const std::string of_a_kms =
         replaced(whole, whole.substr(whole.find(", \"keyEncryptionKey\""), std::string::npos), "}");
