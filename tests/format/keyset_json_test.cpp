@@ -180,7 +180,11 @@ TEST(KeysetJson, NotJson) {
     refused(replaced(text, "SYMMETRIC", "SYMM\\xTRIC"), "escape");
     refused(replaced(text, "SYMMETRIC", "SYMM\\u12"), "hexadecimal");
     refused(replaced(text, "SYMMETRIC", "SYMM\\u+123"), "hexadecimal");
+    refused(replaced(text, "SYMMETRIC", "SYMM\x7fTRIC"), "string");
+    refused(replaced(text, "SYMMETRIC", "SYMM\\u0080"), "ASCII");
     refused(replaced(text, "SYMMETRIC", "SYMM\\u00e4"), "ASCII");
+    // Right before the key, which the sentence does not show (refused() looks).
+    refused(replaced(text, "\"value\": ", "\"value\": x"), "expected '\"'");
     // What could be read, but would have to be escaped to be written.
     for (const char* escape : {"\\u0000", "\\u001f", "\\u007f", "\\n", "\\\"", "\\\\"}) {
         refused(replaced(text, "google.crypto", std::string("google") + escape + "crypto"), "has a type that is none");

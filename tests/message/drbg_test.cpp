@@ -1,9 +1,18 @@
-// The limit of CTR_DRBG that nobody reaches through the C ABI.
+// What of CTR_DRBG nobody reaches through the C ABI: its limit, and a process with the number of another one.
 #include "message/drbg.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
 
 #include "base/error.hpp"
+
+/// In the place of libc's: numbers of processes come again, and here at once.
+pid_t getpid() noexcept {
+    return 4321;
+}
 
 namespace warpaes {
 namespace {
@@ -27,6 +36,27 @@ TEST(DrbgLimit, RequestsBeforeItIsReseeded) {
     }
     for (int i = 0; i < 3; ++i) drbg.generate(out, {}, false);
     drbg.generate(out, {}, true);  // which reseeds
+}
+
+TEST(DrbgFork, AChildWithTheSameNumberGivesOtherBytes) {
+    Engine engine({.backend = "libcrypto"});
+    Drbg drbg(engine, {.entropy = {}, .nonce = {}, .personalization = {}});
+    std::array<std::uint8_t, 32> its{}, ours{};
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        drbg.generate(its, {}, false);
+        _exit(write(ends[1], its.data(), its.size()) == static_cast<ssize_t>(its.size()) ? 0 : 1);
+    }
+    EXPECT_EQ(read(ends[0], its.data(), its.size()), static_cast<ssize_t>(its.size()));
+    int status = 1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    close(ends[0]);
+    close(ends[1]);
+    drbg.generate(ours, {}, false);
+    EXPECT_NE(its, ours);
 }
 
 }  // namespace
