@@ -195,6 +195,19 @@ TEST_P(Message, CounterWrapsAround) {
         ASSERT_EQ(crypt(engine_, message), WARPAES_OK) << warpaes_last_error();
         EXPECT_EQ(over.bytes(c.length), output.bytes(c.length)) << c.length;
         EXPECT_EQ((message.result.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0, c.wraps) << c.length;
+
+        // Of a range it depends on where that ends, not on how long it is.
+        for (const std::size_t at : {std::size_t{0}, c.length - 1}) {
+            std::uint8_t byte = 0;
+            Call range =
+                make_message(WARPAES_CTR, WARPAES_ENCRYPT, key, iv, input.data(), input.size(), &byte, 1);
+            range.flags = WARPAES_RANGE;
+            range.range_offset = at;
+            range.range_len = 1;
+            ASSERT_EQ(crypt(engine_, range), WARPAES_OK) << warpaes_last_error();
+            EXPECT_EQ(byte, output.bytes(c.length)[at]);
+            EXPECT_EQ((range.result.notes & WARPAES_NOTE_COUNTER_WRAPPED) != 0, at != 0 && c.wraps) << c.length;
+        }
     }
 }
 

@@ -164,6 +164,24 @@ TEST_P(AbiBatchErrors, NoncesTwice) {
     EXPECT_NE(sentences_[5].find("of 2 messages 2 are not authentic, the first is message 0"), std::string::npos);
 }
 
+// That a tag is wrong is its message's own affair, behind an entry that was refused too.
+TEST_P(AbiBatchErrors, OneOfThreeMessagesIsNotAuthentic) {
+    for (const bool refused : {false, true}) {
+        std::vector<warpaes_batch_entry> entries{entry(WARPAES_CTR, WARPAES_ENCRYPT, 0),
+                                                 entry(WARPAES_GCM, WARPAES_ENCRYPT, 1, 3)};
+        ASSERT_EQ(run(entries), std::vector(2, WARPAES_OK));
+        if (refused) entries[0].iv_len = 12;
+        entries[1].direction = WARPAES_DECRYPT;
+        std::swap(entries[1].input, entries[1].output);
+        static_cast<std::uint8_t*>(entries[1].tag.at.pointer)[16] ^= 1;
+        std::vector<warpaes_status> statuses(3, WARPAES_ERROR_INTERNAL);
+        entries[1].statuses = statuses.data();
+        EXPECT_EQ(run(entries), (std::vector{refused ? WARPAES_ERROR_IV_LENGTH : WARPAES_OK,
+                                             WARPAES_ERROR_AUTHENTICATION}));
+        EXPECT_EQ(statuses, (std::vector{WARPAES_OK, WARPAES_ERROR_AUTHENTICATION, WARPAES_OK}));
+    }
+}
+
 // A message so long that it is cut, and not authentic: it counts where it was computed.
 TEST_P(AbiBatchErrors, ALongMessageThatIsNotAuthentic) {
     Bytes text((16 << 20) + 1, 3);

@@ -220,6 +220,40 @@ TEST_F(GcmDeviceFailure, AMessageWithoutATagTooAndSaysSo) {
     EXPECT_GT(failures, 10U);
 }
 
+/// Whose text does not, or is none.
+TEST_F(GcmDeviceFailure, ThatAssociatedDataMeetsIsSaidToo) {
+    const Bytes aad = random_bytes(length, 66);
+    for (const std::size_t bytes : {0U, 100U}) {
+        const Bytes text(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(bytes));
+        const Bytes wanted = oracle::evp_gcm(key_bytes_, iv_, text, aad);
+        for (const bool fails : {false, true}) {
+            Bytes sealed(bytes + 16);
+            Engine engine(options(false));
+            MessageResult result;
+            simt::reset();
+            if (fails) simt::fail_call("cudaLaunchKernelEx", 1, cudaErrorUnknown);
+            crypt(engine,
+                  {.mode = Mode::gcm,
+                   .direction = Direction::encrypt,
+                   .key = &key_,
+                   .iv = iv_,
+                   .input = text.data(),
+                   .input_length = bytes,
+                   .output = sealed.data(),
+                   .output_capacity = bytes,
+                   .range = std::nullopt,
+                   .aad = aad.data(),
+                   .aad_length = length,
+                   .tag = sealed.data() + bytes,
+                   .tag_length = 16},
+                  result);
+            EXPECT_GT(simt::calls("cudaLaunchKernelEx"), 1U) << "not on the GPU";
+            EXPECT_EQ(sealed, wanted);
+            EXPECT_EQ(result.notes, fails ? std::uint32_t{WARPAES_NOTE_DEVICE_FAILED} : 0U);
+        }
+    }
+}
+
 TEST_F(GcmDeviceFailure, WhereCudaWasAskedForNoPlaintextIsLeft) {
     for (const Work& work : all_work()) {
         if (work.output != &text_ || std::string_view(work.name) == "opening pieces") continue;
