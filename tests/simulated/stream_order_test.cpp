@@ -129,6 +129,37 @@ TEST_P(StreamOrderOfFailures, NothingGoesOn) {
     }
 }
 
+/// Nor on a caller's stream: what the library has for it is the next one's from then on.
+TEST_P(StreamOrderOfFailures, NothingGoesOnThatWasEnqueued) {
+    PageLocked memory;
+    const std::vector<GroupSpec> specs{{.mode = Mode::ctr, .count = 26, .length = 400},
+                                       {.mode = Mode::gcm, .count = 10, .length = 64, .iv_length = 12}};
+    for (const char* const function :
+         {"cudaEventRecord", "cudaLaunchHostFunc", "cudaLaunchKernelEx", "cudaMemcpyAsync"}) {
+        unsigned refused = 0;
+        for (int nth = 1;; ++nth) {
+            SCOPED_TRACE(std::string(function) + " " + std::to_string(nth));
+            const BatchCase batch(specs, 92, memory, memory);
+            std::vector<MessageGroup> groups(batch.groups().begin(), batch.groups().end());
+            for (MessageGroup& group : groups) group.device = 0;
+            simt::reset(simt::machine());
+            simt::fail_call(function, nth, cudaErrorUnknown);
+            bool told = false;
+            try {
+                cuda_backend().enqueue(groups, 0, nullptr);
+            } catch (const Error&) {
+                told = true;
+                ++refused;
+            }
+            const auto before = memory.contents();
+            EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+            EXPECT_EQ(memory.contents() == before, told);
+            if (!told) break;
+        }
+        EXPECT_GT(refused, 0U) << function;
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Latest, StreamOrderOfFailures, testing::Values(1U));
 INSTANTIATE_TEST_SUITE_P(Seeds, StreamOrder, testing::Range(1U, 13U));
 
