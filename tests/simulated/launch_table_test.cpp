@@ -117,7 +117,11 @@ TEST(LaunchTable, ObjectionsNameTheFigure) {
     EXPECT_EQ(refused(small, &LaunchTable::threads, 0), "threads: 0 is not a multiple of 128 from 128 to 1024");
     EXPECT_EQ(refused(small, &LaunchTable::serial_warps, 17), "serial_warps: 17 is not from 1 to 16");
     EXPECT_EQ(refused(small, &LaunchTable::threads, never), "threads: never is not a multiple of 128 from 128 to 1024");
-    EXPECT_NE(refused(old, &LaunchTable::tensor_blocks, 512).find("tensor_blocks"), std::string::npos);
+    for (auto figure :
+         {&LaunchTable::tensor_blocks, &LaunchTable::own_key_tensor_bytes, &LaunchTable::one_launch_share}) {
+        EXPECT_EQ(refused(old, figure, 4096),
+                  "tensor_blocks, own_key_tensor_bytes, one_launch_share: this GPU's tensor cores take no bits");
+    }
     // Every bound of every figure.
     const DeviceLimits large = limits_of(2, 227 << 10, 90);
     for (const LaunchFigure& figure : launch_figures()) {
