@@ -5,6 +5,7 @@
 #include <memory>
 #include <numeric>
 #include <thread>
+#include <tuple>
 #include <warpaes/batch.hpp>
 
 #include "evp_oracle.hpp"
@@ -25,39 +26,77 @@ protected:
     Vector text_ = Vector(4 * 100), ivs_ = Vector(4 * 16);
 };
 
-// Its only worker is held up, for as long as a wait that should not have begun would show.
-TEST_F(HppBatch, WaitsForNoNegativeTime) {
-    const Engine engine{{.threads = 1}};
-    std::atomic<bool> open{false}, held{false};
-    struct Gate {
-        std::atomic<bool>&open, &held;
-    } gate{open, held};
-    warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
-    options.user = &gate;
-    options.finished = [](void* user, warpaes_batch*) {
-        const auto& its = *static_cast<Gate*>(user);
-        its.held = true;
-        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-        while (!its.open && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-    };
-    warpaes_batch* first = nullptr;
-    ASSERT_EQ(warpaes_batch_submit(engine.get(), &options, nullptr, 0, &first), WARPAES_OK);
-    while (!held) std::this_thread::yield();
-    Batch batch(engine, {{.mode = Mode::ctr,
-                          .direction = Direction::encrypt,
-                          .length = 100,
-                          .key = &key_,
-                          .input = {text_.data()},
-                          .output = {text_.data()},
-                          .iv = {ivs_.data()},
-                          .iv_len = 16}});
+/// Holds up the only worker of an engine until `open`, for as long as a wait that should not have begun would show.
+class HppHeldBatch : public HppBatch {
+protected:
+    void SetUp() override {
+        warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
+        options.user = this;
+        options.finished = [](void* user, warpaes_batch*) {
+            auto& its = *static_cast<HppHeldBatch*>(user);
+            its.held_ = true;
+            const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+            while (!its.open_ && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+        };
+        ASSERT_EQ(warpaes_batch_submit(one_worker_.get(), &options, nullptr, 0, &first_), WARPAES_OK);
+        while (!held_) std::this_thread::yield();
+    }
+    void TearDown() override {
+        open();
+        warpaes_batch_destroy(first_);
+    }
+    void open() { open_ = true; }
+
+    Engine one_worker_{{.threads = 1}};
+    Entry entry_{.mode = Mode::ctr,
+                 .direction = Direction::encrypt,
+                 .length = 100,
+                 .key = &key_,
+                 .input = {text_.data()},
+                 .output = {text_.data()},
+                 .iv = {ivs_.data()},
+                 .iv_len = 16};
+
+private:
+    std::atomic<bool> open_{false}, held_{false};
+    warpaes_batch* first_ = nullptr;
+};
+
+TEST_F(HppHeldBatch, WaitsForNoNegativeTime) {
+    Batch batch(one_worker_, {entry_});
     using Time = std::chrono::milliseconds;
     for (const Time time : {Time(0), Time(-1), Time(-5), Time::min()})
         EXPECT_FALSE(batch.wait_for(time)) << time.count();
-    open = true;
+    open();
     EXPECT_TRUE(batch.wait_for(Time::max()));
     EXPECT_EQ(batch.status(0), WARPAES_OK);
-    warpaes_batch_destroy(first);
+}
+
+TEST_F(HppHeldBatch, WhatWasCancelledIsLeftOut) {
+    const Vector before = text_;
+    Batch batch(one_worker_, {entry_});
+    batch.cancel();
+    open();
+    EXPECT_EQ(batch.wait().failed_entries, 1U);
+    EXPECT_EQ(batch.status(0), WARPAES_ERROR_CANCELLED);
+    EXPECT_EQ(text_, before);
+}
+
+TEST_F(HppBatch, SaysWhoDidIt) {
+    const Engine cpu{{.backend = "libcrypto"}};
+    Entry entry{.mode = Mode::ecb,
+                .direction = Direction::encrypt,
+                .count = 3,
+                .length = 96,
+                .key = &key_,
+                .input = {text_.data(), 100},
+                .output = {text_.data(), 100}};
+    Entry wrong = entry;
+    wrong.length = 95;
+    const BatchResult result = Batch(cpu, {entry, wrong}).wait();
+    EXPECT_EQ(std::tuple(result.notes, result.messages, result.failed_entries, result.messages_on_cpu,
+                         result.messages_on_gpu),
+              std::tuple(0U, 6U, 1U, 3U, 0U));
 }
 
 TEST_F(HppBatch, EntriesOfAnArena) {

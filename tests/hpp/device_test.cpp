@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <string>
+#include <tuple>
 #include <warpaes/warpaes.hpp>
 
 #include "evp_oracle.hpp"
@@ -35,6 +37,23 @@ TEST(HppDevice, CopiesAndEncryptsWhatLiesThere) {
         engine.copy(there, memory.bytes());
         EXPECT_TRUE(there == (at_once ? want : text));
     }
+}
+
+TEST(HppDevice, IsListedWithWhatItHas) {
+    bool listed = false;
+    const auto list = warpaes::backends();
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        warpaes_backend_info raw{};
+        raw.struct_size = sizeof raw;
+        ASSERT_EQ(warpaes_backend_query(i, &raw), WARPAES_OK);
+        EXPECT_EQ(std::tuple(list[i].name, list[i].device, list[i].multiprocessors, list[i].memory_bytes),
+                  std::tuple(raw.name, raw.device, raw.multiprocessors, raw.memory_bytes));
+        if (list[i].name != "cuda") continue;
+        listed = true;
+        EXPECT_GT(list[i].multiprocessors, 0);
+        EXPECT_GT(list[i].memory_bytes, 0U);
+    }
+    EXPECT_TRUE(listed);
 }
 
 TEST(HppDevice, WhatCannotBeIsThrown) {

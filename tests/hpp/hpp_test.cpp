@@ -188,10 +188,14 @@ TEST_F(Hpp, CopiesContextsThatGoOnApart) {
     moved.update({plain.data() + 40, 60}, again);
     EXPECT_EQ(rest, again);
     EXPECT_EQ(rest, Bytes(expected.begin() + 40, expected.end()));
-    copy = moved;
-    copy.seek(33);
-    copy.update({plain.data() + 33, 10}, sought);
+    warpaes::Context assigned(engine);
+    assigned = moved;
+    assigned.seek(33);
+    assigned.update({plain.data() + 33, 10}, sought);
     EXPECT_EQ(sought, Bytes(expected.begin() + 33, expected.begin() + 43));
+    moved.seek(90);
+    moved.update({plain.data() + 90, 10}, sought);
+    EXPECT_EQ(sought, Bytes(expected.begin() + 90, expected.end()));
 }
 
 TEST_F(Hpp, ContextsTakeKeysAndIvsApart) {
@@ -414,8 +418,13 @@ TEST_F(HppFile, TakesEveryOptionAndTellsWhatItDid) {
     job.pkcs7 = true;
     EXPECT_EQ(warpaes::run_file(libcrypto, job).bytes_written, plain.size() / 16 * 16 + 16);
     EXPECT_EQ(content(out()), oracle::evp("CBC", true, key_bytes, iv, plain, true));
-    job.range = warpaes::Range{0, 0};
-    EXPECT_EQ(failure_of([&] { warpaes::run_file(libcrypto, job); }).first, WARPAES_ERROR_RANGE);
+    job.direction = Direction::decrypt;
+    std::swap(job.input, job.output);
+    for (const std::uint64_t offset : {0U, 16U}) {
+        job.range = warpaes::Range{offset, 0};
+        EXPECT_EQ(failure_of([&] { warpaes::run_file(libcrypto, job); }),
+                  std::pair(WARPAES_ERROR_RANGE, std::string("range: is empty")));
+    }
 
     // What is derived of a passphrase depends on each of these.
     const auto crypt = [&](Direction direction, const std::string& from, const std::string& to, unsigned key_bits,

@@ -152,7 +152,6 @@ TEST_F(HppStreams, KeysetsUnderAPassphrase) {
         EXPECT_EQ(e.status(), WARPAES_ERROR_AUTHENTICATION);
     }
     EXPECT_EQ(warpaes::Keyset::scrypt_cost(0).n, least.n);
-    EXPECT_NE(keyset.wrap("x").find("scrypt"), std::string::npos);
     EXPECT_THROW((void)keyset.wrap("", least), warpaes::Error);
 }
 
