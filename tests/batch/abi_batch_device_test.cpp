@@ -82,6 +82,15 @@ TEST_P(AbiBatchDevice, LongChainsAmongManyEntriesInAnyOrder) {
     EXPECT_EQ(result.messages_on_gpu, specs.size());
 }
 
+TEST_P(AbiBatchDevice, AnArenaBeginsZeroed) {
+    for (const std::size_t bytes : {1, 10001}) {
+        const AbiArena arena = make_arena(engine_, bytes, WARPAES_MEMORY_DEVICE, 0);
+        std::vector<std::uint8_t> got(bytes, 0xee);
+        ASSERT_EQ(warpaes_copy(engine_.get(), got.data(), warpaes_arena_data(arena.get()), bytes), WARPAES_OK);
+        EXPECT_EQ(got, std::vector<std::uint8_t>(bytes));
+    }
+}
+
 TEST_P(AbiBatchDevice, WhatDoesNotLieOnTheDeviceComesThere) {
     const AbiArena arena = make_arena(engine_, 4096, WARPAES_MEMORY_DEVICE, 0);
     auto* const there = static_cast<std::uint8_t*>(warpaes_arena_data(arena.get()));

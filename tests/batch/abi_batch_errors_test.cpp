@@ -432,6 +432,12 @@ TEST_P(AbiBatchErrors, Arenas) {
         EXPECT_NE(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_SHARED, 0, bytes, &arena), WARPAES_OK);
         EXPECT_EQ(descriptors(), before) << bytes << " bytes: that of the memory stays open";
     }
+    {
+        const AbiArena shared = make_arena(engine_, 10000, WARPAES_MEMORY_SHARED);
+        EXPECT_EQ(descriptors(), before + 1);
+        EXPECT_EQ(fcntl(warpaes_arena_fd(shared.get()), F_GETFD), FD_CLOEXEC) << "programs that are executed have it";
+    }
+    EXPECT_EQ(descriptors(), before) << "that of an arena that is gone stays open";
     EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_SHARED, 0, 1ULL << 60, &arena),
               WARPAES_ERROR_OUT_OF_MEMORY);
     EXPECT_EQ(arena, nullptr);

@@ -7,6 +7,7 @@
 #include <regex>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "faulty_os.hpp"
 #include "record.hpp"
@@ -177,6 +178,26 @@ TEST_P(Io, EveryCallAtEveryPosition) {
             }
         }
     }
+}
+
+TEST(IoSentences, AFailedWriteSaysWhatToDo) {
+    const Case& work = cases().front();
+    Stage stage(EndKind::file);
+    const Engine engine = make_engine("libcrypto", 1);
+    const std::string space = "; free some space or write to another place";
+    for (const auto& [error, advice] : {std::pair<int, std::string>{ENOSPC, space},
+                                        {EDQUOT, space},
+                                        {EPIPE, "; its reader went away"},
+                                        {EFBIG, "; a limit on file sizes was reached"},
+                                        {EIO, ""}}) {
+        reset();
+        inject({"pwrite", 1, Effect::fail, error});
+        const Result result = stage.run(work, engine.get());
+        EXPECT_EQ(result.status, WARPAES_ERROR_WRITE);
+        const std::string words = std::strerror(error);
+        EXPECT_TRUE(result.sentence.ends_with(words + advice)) << result.sentence;
+    }
+    reset();
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Io, testing::Combine(testing::ValuesIn(all_work()), testing::Values(1u, 3u)),

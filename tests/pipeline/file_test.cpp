@@ -390,6 +390,21 @@ TEST_F(FileTest, AFileThatGrowsIsReadToItsFirstLengthAndTold) {
     EXPECT_TRUE(source.has_grown());
 }
 
+TEST_F(FileTest, ADescriptorGrowsBehindTheEndOfItsFile) {
+    for (const off_t position : {4, 5, 6}) {
+        write_file("in", "input");
+        const Descriptor in(::open(path("in").c_str(), O_RDONLY), true);
+        ASSERT_EQ(::lseek(in.get(), position, SEEK_SET), position);
+        FileSource source(in.get(), "descriptor");
+        EXPECT_EQ(source.size(), position == 4 ? 1U : 0U);
+        EXPECT_FALSE(source.has_grown()) << position;
+        Bytes bytes(10);
+        EXPECT_EQ(source.read(0, bytes), position == 4 ? 1U : 0U);
+        std::ofstream(path("in"), std::ios::app) << "more";
+        EXPECT_TRUE(source.has_grown()) << position;
+    }
+}
+
 TEST_F(FileTest, ADescriptorGoesOnFromWhereItStands) {
     write_file("data", "0123456789");
     const Descriptor in(::open(path("data").c_str(), O_RDONLY), true);

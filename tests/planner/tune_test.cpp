@@ -266,6 +266,33 @@ TEST_F(Launches, ALaunchThatTheDriverRefusesIsNoCandidate) {
     EXPECT_EQ(report.launches.used.tables, built_in.tables);
 }
 
+// The bytes of the value before, which are right, are still there.
+TEST_F(Launches, ALaunchThatWritesNothingIsFound) {
+    simt::on_launch([](const cudaLaunchConfig_t& c) {
+        if (c.blockDim.x == 768) const_cast<cudaLaunchConfig_t&>(c).gridDim.x = 0;
+    });
+    try {
+        (void)tune({.device = 0, .quick = true, .progress = nullptr});
+        FAIL() << "took bytes that another launch has written";
+    } catch (const Error& e) {
+        EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE);
+        EXPECT_NE(std::string(e.what()).find("threads = 768"), std::string::npos) << e.what();
+    }
+}
+
+TEST_F(Launches, WhatIsInUseHasToRun) {
+    const LaunchTable before = gpu().launches(0).used;
+    simt::fail_call("cudaLaunchKernelEx", 1, cudaErrorLaunchOutOfResources);
+    try {
+        (void)tune({.device = 0, .quick = true, .progress = nullptr});
+        FAIL() << "there is nothing to compare with";
+    } catch (const Error& e) {
+        EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE);
+        EXPECT_NE(std::string(e.what()).find("launching a kernel"), std::string::npos) << e.what();
+    }
+    EXPECT_EQ(gpu().launches(0).used, before);
+}
+
 const GpuShape h200{"cuda NVIDIA H200, compute capability 9.0", 90, 132, 232448, BitProducts::wgmma};
 
 CostModel model_of(const GpuShape& shape, const LaunchTable& table) {
@@ -372,6 +399,12 @@ TEST(StoredLaunchesTest, LieBesideCosts) {
     EXPECT_EQ(launches_of(*stored, h200).table, table);
     store_calibration(costs, path);
     EXPECT_EQ(launches_of(*load_calibration(path), h200).table, table) << "a calibration keeps them";
+    table.serial_warps = 4;
+    store_launches({h200, {}, table, ""}, path);
+    EXPECT_EQ(launches_of(*load_calibration(path), h200).table, table) << "the last tuning counts";
+    costs.launches[h200.name] = {h200, {}};
+    store_calibration(costs, path);
+    EXPECT_EQ(launches_of(*load_calibration(path), h200).table, LaunchTable{}) << "what it says itself counts";
     std::filesystem::remove_all(folder);
 }
 
