@@ -271,10 +271,9 @@ private:
                 return caught_signal() == 0;
             }};
         try {
-            outcome.bytes_read = task.bytes;
             outcome.bytes_written = reencrypt_file(how, task.input);
+            outcome.bytes_read = task.bytes;
         } catch (const Failure& failure) {
-            outcome.bytes_read = 0;
             throw with_hint(failure.status(), failure.what(), engine, task.input);
         }
     }

@@ -1,10 +1,12 @@
 // Preloaded into the command: writes down, in their order, the calls that make a file durable and give it its name.
 // $RECORDED_CALLS names the file. With $OLD_FILE_SYSTEM renameat2() is not to be had; with $LITTLE_MEMORY no block of
 // memory of 100,000 bytes or more. What the command leaves in its memory in the end goes to the file $MEMORY_LEFT. The
-// call of warpaes_crypt() that has the number $WRONG_CALL gets its result wrong.
+// call of warpaes_crypt() that has the number $WRONG_CALL gets its result wrong. The file $CHANGED_MEANWHILE is half a
+// second newer after a call of warpaes_reader_read().
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -16,6 +18,7 @@
 #include <new>
 #include <string>
 
+#include "warpaes/files.h"
 #include "warpaes/warpaes.h"
 
 namespace {
@@ -99,6 +102,21 @@ warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_message* m, w
         static_cast<unsigned char*>(m->tag)[0] ^= 1;
     } else {
         return WARPAES_ERROR_AUTHENTICATION;
+    }
+    return status;
+}
+
+warpaes_status warpaes_reader_read(warpaes_reader* reader, uint64_t offset, void* output, uint64_t length,
+                                   uint64_t* read) {
+    const auto read_it =
+        real<warpaes_status(warpaes_reader*, uint64_t, void*, uint64_t, uint64_t*)>("warpaes_reader_read");
+    const warpaes_status status = read_it(reader, offset, output, length, read);
+    if (const char* const path = std::getenv("CHANGED_MEANWHILE"); path != nullptr) {
+        struct stat now {};
+        if (::stat(path, &now) != 0) std::abort();
+        timespec times[] = {now.st_atim, now.st_mtim};
+        times[1].tv_nsec = 500'000'000;
+        if (::utimensat(AT_FDCWD, path, times, 0) != 0) std::abort();
     }
     return status;
 }

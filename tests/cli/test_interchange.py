@@ -140,6 +140,9 @@ class Interchange(CommandTest):
             self.both_ways(data(100), "-aes-256-cbc", *derivation, "-k", "secret", "-nosalt")
             self.both_ways(data(100), "-aes-256-cbc", *derivation, "-k", "secret", "-S", "0123456789abcdef")
             self.cross(data(100), "-aes-256-cbc", *derivation, "-k", "secret", "-salt")
+            # The last one counts.
+            self.cross(data(100), "-aes-256-cbc", *derivation, "-k", "secret", "-nosalt", "-salt")
+            self.both_ways(data(100), "-aes-256-cbc", *derivation, "-k", "secret", "-salt", "-nosalt")
 
     def test_key_before_passphrase(self):
         flags = ("-K", KEYS[256], "-iv", IV, "-k", "secret", "-pbkdf2")

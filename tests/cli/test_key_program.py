@@ -99,6 +99,11 @@ class KeyProgram(KeyedTest):
         result = self.run_command(WARPAES, "decrypt", "-k", command, "notes.warpaes")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, data(9000), b""))
 
+    def test_a_limit_on_file_sizes_ends_the_program(self):
+        self.write("big", b"")
+        command = "exec:cat keyset; ulimit -c 0; ulimit -f 1; exec head -c 100000 /dev/zero >big"
+        self.refused(READ, f"ended by signal {int(signal.SIGXFSZ)}", "decrypt", "-k", command, "notes.warpaes")
+
     def test_interrupted_while_it_waits(self):
         child = f"echo $$ >{self.path('started')}; exec sleep 1000"
         process = subprocess.Popen(

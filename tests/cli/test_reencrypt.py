@@ -15,6 +15,7 @@ from support import (
     FORMAT,
     NOT_FOUND,
     RANGE,
+    READ,
     WARPAES,
     WRITE,
     CommandTest,
@@ -131,6 +132,31 @@ class Reencrypt(KeyedTest):
         self.left_as_it_was(WRITE, "", "-k", "keyset", preexec_fn=limit)
         self.left_as_it_was(NOT_FOUND, "", "-k", "keyset", "--to", "nowhere")
         self.assertEqual(self.decrypt("plain.warpaes"), data(300_000))
+
+    def test_what_is_counted(self):
+        """Not what was read of a file that stays as it was."""
+        self.rotated(9000)
+        sealed = self.read("plain.warpaes")
+        self.write("damaged.warpaes", sealed[:-1] + bytes([sealed[-1] ^ 1]))
+        command = (WARPAES, "reencrypt", "-k", "keyset", "--json", "plain.warpaes", "damaged.warpaes")
+        result = self.run_command(*command)
+        self.assertEqual(result.returncode, AUTHENTICATION, result.stderr)
+        record = json.loads(result.stdout)
+        self.assertEqual([file["status"] for file in record["files"]], [0, AUTHENTICATION])
+        self.assertEqual(record["bytes_read"], len(sealed))
+
+    @unittest.skipUnless(RECORDER, "the library that changes the file is CTest's to name; `make test` runs this")
+    def test_what_was_changed_meanwhile_stays(self):
+        """In its place, to the same length, in the same second."""
+        self.rotated()
+        os.utime(self.path("plain.warpaes"), ns=(0, 10**18))
+        env = {"LD_PRELOAD": RECORDER, "RECORDED_CALLS": self.path("calls"), "CHANGED_MEANWHILE": "plain.warpaes"}
+        before = os.stat(self.path("plain.warpaes"))
+        words = "was changed meanwhile; it was left as it is now"
+        self.refused(READ, words, "reencrypt", "-k", "keyset", "plain.warpaes", env=env)
+        after = os.stat(self.path("plain.warpaes"))
+        self.assertEqual((after.st_ino, after.st_size), (before.st_ino, before.st_size))
+        self.assertEqual(after.st_mtime_ns - before.st_mtime_ns, 500_000_000)
 
     def test_interrupted(self):
         self.rotated(100_000_000)

@@ -250,6 +250,27 @@ void World::streams_into(std::vector<Operation>& all) {
     }
 }
 
+/// What waits grows, is sealed because it is as much as may wait, and less of what follows waits.
+void World::cut_streams_into(std::vector<Operation>& all, warpaes_engine* cutting) {
+    all.push_back({"writer: more than may wait",
+                   [=, this] {
+                       const std::string other = path("other");
+                       warpaes_keyset* keyset = nullptr;
+                       warpaes_writer* writer = nullptr;
+                       warpaes_sink sink = {};
+                       sink.struct_size = sizeof sink;
+                       sink.path = other.c_str();
+                       expect(warpaes_keyset_from_raw(templates[0], keys_ + 64, 32, &keyset), "keyset_from_raw");
+                       expect(warpaes_writer_open(cutting, &sink, keyset, nullptr, 0, &writer), "writer_open");
+                       for (const std::uint64_t bytes : {10u, 40000u}) {
+                           expect(warpaes_writer_write(writer, plain_, bytes), "writer_write");
+                       }
+                       warpaes_writer_close(writer);
+                       warpaes_keyset_destroy(keyset);
+                   },
+                   {}});
+}
+
 // -------------------------------------------------------------------------------------------------------------
 // memory
 

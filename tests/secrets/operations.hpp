@@ -63,6 +63,7 @@ private:
     void passphrases_into(std::vector<Operation>& all);
     void files_into(std::vector<Operation>& all);
     void streams_into(std::vector<Operation>& all);
+    void cut_streams_into(std::vector<Operation>& all, warpaes_engine* cutting);
     void memory_into(std::vector<Operation>& all);
     void devices_into(std::vector<Operation>& all);
 
