@@ -1,7 +1,10 @@
 #include "interrupt.hpp"
 
+#include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -61,6 +64,31 @@ void catch_signals() {
 
 int caught_signal() noexcept {
     return caught;
+}
+
+ssize_t read_or_interrupted(int fd, void* buffer, std::size_t bytes) noexcept {
+    // A signal that comes between the look and the waiting stays pending until ppoll() lets it in.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pollfd one{fd, POLLIN, 0};
+    while (caught == 0 && ::ppoll(&one, 1, nullptr, &before) < 0 && errno == EINTR) continue;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (caught == 0) return ::read(fd, buffer, bytes);
+    errno = EINTR;
+    return -1;
+}
+
+pid_t wait_or_interrupted(pid_t process, int* status) noexcept {
+    constexpr long longest = 20'000'000;  // nanoseconds
+    for (timespec pause{0, 50'000};; pause.tv_nsec = std::min(2 * pause.tv_nsec, longest)) {
+        const pid_t ended = ::waitpid(process, status, WNOHANG);
+        if (ended != 0) return ended;
+        if (caught != 0) break;
+        ::nanosleep(&pause, nullptr);
+    }
+    errno = EINTR;
+    return -1;
 }
 
 void end_by(int signal) noexcept {

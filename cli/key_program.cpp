@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "command.hpp"
+#include "interrupt.hpp"
 #include "secrets.hpp"
 
 namespace cli {
@@ -120,7 +121,7 @@ KeyProgram::~KeyProgram() {
 
 void KeyProgram::finish() {
     int status = 0;
-    while (::waitpid(process_, &status, 0) < 0) {
+    while (wait_or_interrupted(process_, &status) < 0) {
         if (errno == EINTR) throw Failure(WARPAES_ERROR_CANCELLED, name_ + ": interrupted");
         process_ = -1;
         throw Failure(WARPAES_ERROR_READ, fmt::format("{}: cannot be waited for: {}", name_, std::strerror(errno)));

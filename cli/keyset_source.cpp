@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "descriptor.hpp"
+#include "interrupt.hpp"
 #include "key_files.hpp"
 #include "key_program.hpp"
 #include "secrets.hpp"
@@ -169,7 +170,7 @@ void SecretText::read(const std::string& what, int fd) {
         if (size_ == capacity) {
             throw Failure(WARPAES_ERROR_KEYSET, fmt::format("{}: is longer than {} bytes", what, capacity - 1));
         }
-        const ssize_t n = ::read(fd, bytes_.get() + size_, capacity - size_);
+        const ssize_t n = read_or_interrupted(fd, bytes_.get() + size_, capacity - size_);
         if (n < 0 && errno == EINTR) throw Failure(WARPAES_ERROR_CANCELLED, what + ": interrupted");
         if (n < 0) throw Failure(WARPAES_ERROR_READ, fmt::format("{}: cannot read: {}", what, std::strerror(errno)));
         if (n == 0) return;

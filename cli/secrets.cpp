@@ -12,6 +12,7 @@
 
 #include "command.hpp"
 #include "descriptor.hpp"
+#include "interrupt.hpp"
 #include "key_files.hpp"
 
 namespace cli {
@@ -20,7 +21,7 @@ namespace {
 
 /// Byte by byte, so that what follows the line stays for whoever reads the descriptor next.
 bool read_byte(const std::string& what, int fd, char& c) {
-    const ssize_t n = ::read(fd, &c, 1);
+    const ssize_t n = read_or_interrupted(fd, &c, 1);
     if (n < 0 && errno == EINTR) throw Failure(WARPAES_ERROR_CANCELLED, what + ": interrupted");
     if (n < 0) throw Failure(WARPAES_ERROR_READ, fmt::format("{}: cannot read: {}", what, std::strerror(errno)));
     return n == 1;

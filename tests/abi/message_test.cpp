@@ -199,8 +199,7 @@ TEST_P(Message, CounterWrapsAround) {
         // Of a range it depends on where that ends, not on how long it is.
         for (const std::size_t at : {std::size_t{0}, c.length - 1}) {
             std::uint8_t byte = 0;
-            Call range =
-                make_message(WARPAES_CTR, WARPAES_ENCRYPT, key, iv, input.data(), input.size(), &byte, 1);
+            Call range = make_message(WARPAES_CTR, WARPAES_ENCRYPT, key, iv, input.data(), input.size(), &byte, 1);
             range.flags = WARPAES_RANGE;
             range.range_offset = at;
             range.range_len = 1;

@@ -176,8 +176,8 @@ TEST_P(AbiBatchErrors, OneOfThreeMessagesIsNotAuthentic) {
         static_cast<std::uint8_t*>(entries[1].tag.at.pointer)[16] ^= 1;
         std::vector<warpaes_status> statuses(3, WARPAES_ERROR_INTERNAL);
         entries[1].statuses = statuses.data();
-        EXPECT_EQ(run(entries), (std::vector{refused ? WARPAES_ERROR_IV_LENGTH : WARPAES_OK,
-                                             WARPAES_ERROR_AUTHENTICATION}));
+        EXPECT_EQ(run(entries),
+                  (std::vector{refused ? WARPAES_ERROR_IV_LENGTH : WARPAES_OK, WARPAES_ERROR_AUTHENTICATION}));
         EXPECT_EQ(statuses, (std::vector{WARPAES_OK, WARPAES_ERROR_AUTHENTICATION, WARPAES_OK}));
     }
 }

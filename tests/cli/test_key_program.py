@@ -104,6 +104,14 @@ class KeyProgram(KeyedTest):
         command = "exec:cat keyset; ulimit -c 0; ulimit -f 1; exec head -c 100000 /dev/zero >big"
         self.refused(READ, f"ended by signal {int(signal.SIGXFSZ)}", "decrypt", "-k", command, "notes.warpaes")
 
+    def test_interrupted_when_it_begins_to_wait(self):
+        """The signal comes when the command is on its way to wait, and is not lost there."""
+        for _ in range(20):
+            command = "exec:kill -TERM $PPID; exec sleep 1000"
+            result = self.run_command(WARPAES, "decrypt", "-k", command, "notes.warpaes")
+            self.assertEqual((result.returncode, result.stdout), (-signal.SIGTERM, b""))
+            self.assertIn(b"interrupted", result.stderr)
+
     def test_interrupted_while_it_waits(self):
         child = f"echo $$ >{self.path('started')}; exec sleep 1000"
         process = subprocess.Popen(
