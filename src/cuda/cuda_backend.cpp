@@ -60,21 +60,13 @@ public:
         const auto on = static_cast<cudaStream_t>(stream);
         if (g.mode != Mode::gcm) return cuda::enqueue(run_of(g), limits(device), on);
         const Block j0 = pre_counter(g);
-        cuda::enqueue(GcmRun{.direction = g.direction,
-                             .key = g.key,
-                             .input = g.input.first,
-                             .output = g.output.first,
-                             .segment_bytes = g.length,
-                             .last_bytes = g.length,
-                             .input_stride = g.length,
-                             .output_stride = g.length,
-                             .j0 = &j0,
-                             .public_counters = g.j0 == nullptr,
-                             .result = GcmRun::Result::tag,
-                             .aad_digest = g.aad_digest != nullptr ? *g.aad_digest : Block{},
-                             .aad_bytes = g.aad_length,
-                             .results = reinterpret_cast<Block*>(g.tag.first)},
-                      limits(device), on);
+        cuda::enqueue(gcm_run_of(g, j0, reinterpret_cast<Block*>(g.tag.first)), limits(device), on);
+    }
+
+    void run(const MessageGroup& g, Block& tag, int device) override {
+        const CurrentDevice current(device);
+        const Block j0 = pre_counter(g);
+        share(device).gcm_calls.run(gcm_run_of(g, j0, &tag), limits(device));
     }
 
     void enqueue(std::span<const MessageGroup> groups, int device, void* stream) override {
@@ -90,7 +82,7 @@ public:
 
     void run(const GcmSivRun& run, int device) override {
         const CurrentDevice current(device);
-        cuda::run(run, limits(device), nullptr);
+        cuda::run(run, limits(device), share(device).gcm_calls);
     }
 
     void synchronize(int device, void* stream) override {
@@ -179,6 +171,23 @@ public:
     }
 
 private:
+    static GcmRun gcm_run_of(const MessageGroup& g, const Block& j0, Block* tag) {
+        return {.direction = g.direction,
+                .key = g.key,
+                .input = g.input.first,
+                .output = g.output.first,
+                .segment_bytes = g.length,
+                .last_bytes = g.length,
+                .input_stride = g.length,
+                .output_stride = g.length,
+                .j0 = &j0,
+                .public_counters = g.j0 == nullptr,
+                .result = GcmRun::Result::tag,
+                .aad_digest = g.aad_digest != nullptr ? *g.aad_digest : Block{},
+                .aad_bytes = g.aad_length,
+                .results = tag};
+    }
+
     struct Device {
         GpuShape shape;
         DeviceLimits built_in;

@@ -10,6 +10,7 @@ set(WARPAES_CUDA_SOURCES
     batch_work.cu
     gcm.cu
     key_table.cpp
+    gcm_calls.cpp
     lane.cpp
     memory_place.cpp
     run.cu

@@ -18,7 +18,7 @@ namespace {
 
 Segments segments_of(const GcmRun& run, const std::uint8_t* data, std::uint64_t stride) {
     const std::uint64_t bits = reinterpret_cast<std::uintptr_t>(data) | (run.count > 1 ? stride : 0);
-    return {data, stride, run.count, run.segment_bytes, run.last_bytes, alignment_of(bits)};
+    return {data, stride, run.count, run.segment_bytes, run.last_bytes, alignment_of(bits), run.reversed};
 }
 
 /// What GHASH adds before the last multiplication by H: associated data and lengths (SP 800-38D, 7.1, step 5).
@@ -137,8 +137,7 @@ private:
             reinterpret_cast<std::uint8_t*>(tag_ && !encrypts_ ? pads() : static_cast<void*>(run_.results));
         p->finish.alignment = alignment_of(reinterpret_cast<std::uintptr_t>(p->finish.results));
         std::copy(key.powers.begin(), key.powers.end(), p->powers);
-        launch(rows_.tensor_cores ? ghash_mma_kernel_for(GhashMma::wide(device_), p->text.alignment == 16)
-                                  : ghash_rows_kernel_for(),
+        launch(rows_.tensor_cores ? ghash_mma_kernel_for(GhashMma::wide(device_), p->text) : ghash_rows_kernel_for(),
                rows_.launch, stream_, *p);
         if (rows_.rows > 1) combine(*p);
     }

@@ -47,9 +47,9 @@ CudaLane::~CudaLane() {
         const CurrentDevice current(device_);
         input_.release();
         output_.release();
-        scratch_.release();
-        gcm_sum_.release();
-        results_.release();
+        gcm_.scratch.release();
+        gcm_.sum.release();
+        gcm_.results.release();
         j0s_.release();
         batch_.release();
         if (staging_ != nullptr) try_to(cudaFreeHost(staging_));
@@ -133,22 +133,12 @@ void CudaLane::run_stretch(const Run& run) {
               });
 }
 
-GcmSum* CudaLane::gcm_sum() {
-    if (gcm_sum_.get() == nullptr) {
-        void* const sum = gcm_sum_.reserve(sizeof(GcmSum));
-        const cudaError_t error = cudaMemsetAsync(sum, 0, sizeof(GcmSum), stream_.get());
-        if (error != cudaSuccess) gcm_sum_.release();
-        check(error, "clearing scratch memory");
-    }
-    return reinterpret_cast<GcmSum*>(gcm_sum_.get());
-}
-
 void CudaLane::run_gcm(const GcmRun& run) {
     if (run.count == 0) return;
     const auto extent = [&](std::uint64_t stride) { return (run.count - 1) * stride + run.last_bytes; };
     const std::uint64_t output_bytes = run.output == nullptr ? 0 : extent(run.output_stride);
     const CurrentDevice current(device_);
-    Block* const results = blocks_of(results_, run.count);
+    Block* const results = blocks_of(gcm_.results, run.count);
     const Block* j0 = run.j0;
     if (run.count > 1 && !run.hashes_only()) {
         // A copy from pageable memory would hold up the thread.
@@ -163,7 +153,7 @@ void CudaLane::run_gcm(const GcmRun& run) {
                   on_device.output = output;
                   on_device.results = results;
                   on_device.j0 = j0;
-                  const GcmScratch scratch{scratch_, gcm_sum()};
+                  const GcmScratch scratch{gcm_.scratch, gcm_.sum_on(stream_.get())};
                   enqueue(on_device, limits_, stream_.get(), &scratch);
               });
     std::copy_n(results, run.count, run.results);

@@ -7,7 +7,7 @@
 
 #include "backend/stretch.hpp"
 #include "cuda/batch.hpp"
-#include "cuda/kernels/gcm_sum.hpp"
+#include "cuda/gcm_calls.hpp"
 #include "cuda/key_table.hpp"
 #include "cuda/launch_table.hpp"
 #include "cuda/memory_place.hpp"
@@ -22,6 +22,7 @@ struct DeviceShare {
     KeyTable keys;
     Stream wiping;  ///< of keys, when no batch sees to it
     StreamBatches on_streams;
+    GcmCalls gcm_calls;
 };
 
 /// Rows between any two memories, complete on return after what `stream` held before.
@@ -60,7 +61,6 @@ private:
     void carry_out(const End<const std::uint8_t>& input, const End<std::uint8_t>& output, const Work& work);
     [[nodiscard]] bool is_here(const void* pointer) const { return device_of(place_of(pointer)) == device_; }
     [[nodiscard]] bool is_worth_its_own_launches(const MessageGroup& g) const;
-    [[nodiscard]] GcmSum* gcm_sum();
 
     int device_;
     DeviceLimits limits_;
@@ -71,8 +71,9 @@ private:
     Event event_, done_;
     std::uint8_t* staging_ = nullptr;
     std::size_t staging_bytes_;
-    DeviceBuffer input_, output_, scratch_, gcm_sum_;
-    PageLockedBuffer results_, j0s_;
+    DeviceBuffer input_, output_;
+    GcmMemory gcm_;
+    PageLockedBuffer j0s_;
     BatchMemory batch_;
     bool wiping_ = false;  ///< the stream still holds the wiping of both
 };

@@ -13,6 +13,8 @@
 
 namespace warpaes::cuda {
 
+class GcmCalls;
+
 /// Whether this build has machine code, or PTX that the driver can compile, for devices of this compute capability.
 bool has_code_for(int major, int minor);
 
@@ -23,8 +25,8 @@ void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream);
 void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream);
 /// The same for random numbers, whose output is memory of the current device.
 void enqueue(const NumbersRun& run, const DeviceLimits& device, cudaStream_t stream);
-/// GCM-SIV on memory of the current device, complete on return after what `stream` held before.
-void run(const GcmSivRun& run, const DeviceLimits& device, cudaStream_t stream);
+/// GCM-SIV on memory of the current device, complete on return after what the default stream held before.
+void run(const GcmSivRun& run, const DeviceLimits& device, GcmCalls& calls);
 /// Device memory that nobody else uses until the stream is through.
 struct GcmScratch {
     DeviceBuffer& buffer;

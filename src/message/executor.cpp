@@ -1,5 +1,9 @@
 #include "message/executor.hpp"
 
+#include <openssl/crypto.h>
+
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "engine/chain.hpp"
 #include "engine/pipeline/group.hpp"
@@ -33,8 +37,19 @@ Executor::Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t
 void Executor::run(const MessageGroup& group) {
     const bool tagged = uses_tag(group.mode);
     if (group.length == 0 && !tagged) return;
+    CudaBackend& cuda = cuda_backend();
+    if (device_only_ && !stream_ && group.mode == Mode::gcm && group.digest == nullptr) {
+        Secret<Block> tag;
+        cuda.run(group, *tag, device_);
+        if (group.direction == Direction::encrypt) {
+            std::copy_n(tag->begin(), group.tag_length, group.tag.first);
+        } else if (CRYPTO_memcmp(tag->data(), group.tag.first, group.tag_length) != 0) {
+            *group.failed = 1;
+        }
+        ran_.add({cuda.name(), device_});
+        return;
+    }
     if (device_only_ && (stream_ || !tagged)) {
-        CudaBackend& cuda = cuda_backend();
         void* stream = stream_ ? stream_->stream : nullptr;
         cuda.enqueue(group, device_, stream);
         if (!stream_) cuda.synchronize(device_, stream);

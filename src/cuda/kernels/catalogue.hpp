@@ -38,9 +38,7 @@ Kernel<Params> blocks_kernel_for(Mode mode, Direction direction, int rounds, int
 /// `aligned`: both buffers on 16 bytes.
 Kernel<Params> ctr_kernel_for(int rounds, int tables, bool aligned);
 /// GCM-SIV's key stream, of AES-128 and -256: `chain` is its first counter block.
-Kernel<Params> siv_ctr_kernel_for(int rounds, int tables);
-using ReverseBlocks = void (*)(const std::uint8_t* from, std::uint64_t bytes, std::uint32_t alignment, uint4* to);
-ReverseBlocks reverse_blocks_kernel_for();
+Kernel<Params> siv_ctr_kernel_for(int rounds, int tables, bool aligned);
 /// CTR's key stream, as numbers.
 Kernel<NumbersParams> numbers_kernel_for(int rounds, int tables);
 /// CFB8 and CFB1 decryption.
@@ -62,8 +60,8 @@ Kernel<GcmMessageParams> gcm_short_kernel_for(int rounds, int tables, bool wide)
 /// And of a long one.
 Kernel<GcmMessageParams> gcm_long_kernel_for(int rounds, Direction direction);
 Kernel<RowParams> ghash_rows_kernel_for();
-/// On tensor cores. `wide`: as compute capability 9.0 has them; `aligned`: every segment on 16 bytes.
-Kernel<RowParams> ghash_mma_kernel_for(bool wide, bool aligned);
+/// On tensor cores. `wide`: as compute capability 9.0 has them.
+Kernel<RowParams> ghash_mma_kernel_for(bool wide, const Segments& text);
 Kernel<CombineParams> ghash_combine_kernel_for();
 
 /// Batches of ECB both ways, CBC and CFB128 decryption.

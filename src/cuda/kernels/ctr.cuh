@@ -70,13 +70,25 @@ __device__ __forceinline__ uint4 counter_prefix(uint4 initial, std::uint64_t ste
                       byte_swap(static_cast<std::uint32_t>(c.low)));
 }
 
+/// Counter blocks as SP 800-38A counts them: one number of 128 bits, its last byte at the end.
+struct BigEndianCounter {
+    template <int Tables>
+    using Prefix = CounterPrefix<Tables>;
+
+    /// The last 16 bits.
+    static __device__ __forceinline__ std::uint32_t low_bits(uint4 counter) { return byte_swap(counter.w) & 0xffffu; }
+    static __device__ __forceinline__ uint4 prefix(uint4 initial, std::uint64_t steps) {
+        return counter_prefix(initial, steps);
+    }
+};
+
 /// Calls `unit(index, a, b)` for every unit of work of the warp: `Width` groups of 32 blocks under one value of g, of
 /// which group i's block of this lane is number `index + 32 i` of the message, from 0 on, and its state after two
 /// rounds a[i] ^ b. Before the first block `index` is no valid one, but beyond all others. 8 / Width units make 256
 /// blocks.
 /// Thread blocks own contiguous ranges of units, and their warps, a multiple of 8 / Width many, take the units in turn:
 /// so the bits of j that the unit decides are the same for a warp throughout, and A(j) stays.
-template <int Width, int Tables, typename Unit>
+template <int Width, typename Order = BigEndianCounter, int Tables, typename Unit>
 __device__ __forceinline__ void walk_counters(const SharedTables<Tables>& tables, uint4 counter, std::uint64_t blocks,
                                               const std::uint32_t* keys, const Unit& unit_of) {
     static_assert(8 % Width == 0);
@@ -86,7 +98,7 @@ __device__ __forceinline__ void walk_counters(const SharedTables<Tables>& tables
 
     // Positions count from the counter that has zeros where the initial one has its last 16 bits; the message starts
     // `skew` positions on.
-    const std::uint32_t skew = byte_swap(counter.w) & 0xffffu;
+    const std::uint32_t skew = Order::low_bits(counter);
     const std::uint64_t first_unit = skew / unit_blocks;
     const std::uint64_t end_unit = (skew + blocks + unit_blocks - 1) / unit_blocks;
     const std::uint64_t units = end_unit - first_unit;
@@ -94,14 +106,14 @@ __device__ __forceinline__ void walk_counters(const SharedTables<Tables>& tables
     const unsigned warps = blockDim.x / warp_lanes;
 
     std::uint64_t prefix_of = ~std::uint64_t{0};
-    CounterPrefix<Tables> prefix;
+    typename Order::template Prefix<Tables> prefix;
     uint4 a[Width];
     for (std::uint64_t unit = first_unit + units * blockIdx.x / gridDim.x + threadIdx.x / warp_lanes; unit < stop;
          unit += warps) {
         const std::uint64_t position = unit * unit_blocks;
         if ((position >> 16) != prefix_of) {
             prefix_of = position >> 16;
-            prefix.set(tables, counter_prefix(counter, prefix_of), keys);
+            prefix.set(tables, Order::prefix(counter, prefix_of), keys);
             const std::uint32_t j = static_cast<std::uint32_t>(unit % units_per_g) * unit_blocks + lane;
 #pragma unroll
             for (int i = 0; i < Width; ++i) a[i] = prefix.a(tables, j + i * warp_lanes, keys);
@@ -111,7 +123,7 @@ __device__ __forceinline__ void walk_counters(const SharedTables<Tables>& tables
 }
 
 /// `Aligned`: both pointers are multiples of 16, the usual case, for which the compiler leaves all other access out.
-template <int Rounds, int Tables, int Width, bool Aligned>
+template <int Rounds, int Tables, int Width, bool Aligned, typename Order = BigEndianCounter>
 __global__ void __launch_bounds__(1024, 1) ctr_kernel(const __grid_constant__ Params p) {
     const std::uint32_t alignment = Aligned ? 16 : p.alignment;
     const SharedTables<Tables> tables;
@@ -119,24 +131,23 @@ __global__ void __launch_bounds__(1024, 1) ctr_kernel(const __grid_constant__ Pa
 
     const std::uint64_t whole = p.length / block_bytes;
     const auto rest = static_cast<unsigned>(p.length % block_bytes);
-    walk_counters<Width>(tables, p.chain, whole + (rest != 0), p.round_keys,
-                         [&](std::uint64_t index, const uint4(&a)[Width], uint4 b) {
-                             const std::uint8_t* in = p.input + index * block_bytes;
-                             std::uint8_t* out = p.output + index * block_bytes;
+    walk_counters<Width, Order>(
+        tables, p.chain, whole + (rest != 0), p.round_keys, [&](std::uint64_t index, const uint4(&a)[Width], uint4 b) {
+            const std::uint8_t* in = p.input + index * block_bytes;
+            std::uint8_t* out = p.output + index * block_bytes;
 #pragma unroll
-                             for (int i = 0; i < Width; ++i) {
-                                 const std::uint64_t at = index + i * warp_lanes;
-                                 uint4 text{};
-                                 if (at < whole) text = load_block(in + i * warp_lanes * block_bytes, alignment);
-                                 const uint4 key_stream = rounds_from<false, Rounds, 3>(tables, a[i] ^ b, p.round_keys);
-                                 if (at < whole)
-                                     store_block(out + i * warp_lanes * block_bytes, key_stream ^ text, alignment);
-                                 if (at == whole && rest != 0) {
-                                     xor_partial_block(out + i * warp_lanes * block_bytes,
-                                                       in + i * warp_lanes * block_bytes, key_stream, rest);
-                                 }
-                             }
-                         });
+            for (int i = 0; i < Width; ++i) {
+                const std::uint64_t at = index + i * warp_lanes;
+                uint4 text{};
+                if (at < whole) text = load_block(in + i * warp_lanes * block_bytes, alignment);
+                const uint4 key_stream = rounds_from<false, Rounds, 3>(tables, a[i] ^ b, p.round_keys);
+                if (at < whole) store_block(out + i * warp_lanes * block_bytes, key_stream ^ text, alignment);
+                if (at == whole && rest != 0) {
+                    xor_partial_block(out + i * warp_lanes * block_bytes, in + i * warp_lanes * block_bytes, key_stream,
+                                      rest);
+                }
+            }
+        });
 }
 
 }  // namespace warpaes::cuda

@@ -17,6 +17,7 @@ struct Segments {
     std::uint64_t bytes;       ///< of every segment but the last
     std::uint64_t last_bytes;  ///< of the last
     std::uint32_t alignment;   ///< 16, 4 or 1: what the address of every segment is a multiple of
+    bool reversed;             ///< GHASH takes the bytes of each block from the last to the first
 
     [[nodiscard]] __host__ __device__ std::uint64_t bytes_of(std::uint64_t segment) const {
         return segment + 1 == count ? last_bytes : bytes;

@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(GcmShort::threads, 1) gcm_short_kernel(const _
     const std::uint32_t base = byte_swap(p.j0.w) + p.first_block;
     const std::uint64_t warp_blocks = 8 * p.row_blocks;  // of what a warp hashes
 
-    powers.fill(p.powers);
+    powers.fill(p.powers, p.row_blocks / 4);
     tables.fill(te0_constant);  // ends with a barrier
 
     message.begin<Rounds>(tables, base, static_cast<unsigned>((end - begin + warp_blocks - 1) / warp_blocks));

@@ -19,7 +19,9 @@ __global__ void __launch_bounds__(256) ghash_rows_kernel(const __grid_constant__
         std::uint64_t at = row % p.rows * p.row_blocks + lane;
         for (std::uint64_t step = 0; step < p.row_blocks; step += warp_lanes, at += warp_lanes) {
             if (step != 0) y = product(y, p.powers[warp_lanes - 1]);
-            if (at >= missing) y = y ^ element_of(load_block(data + (at - missing) * block_bytes, p.text.alignment));
+            if (at < missing) continue;
+            const uint4 block = load_block(data + (at - missing) * block_bytes, p.text.alignment);
+            y = y ^ element_of(p.text.reversed ? reversed(block) : block);
         }
         y = sum_over_warp(product(y, p.powers[warp_lanes - 1 - lane]));
         if (lane != 0) continue;

@@ -16,6 +16,11 @@ __device__ __forceinline__ uint4 load_tail(const std::uint8_t* p, unsigned bytes
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
+/// The bytes from the last to the first.
+__device__ __forceinline__ uint4 reversed(uint4 v) {
+    return make_uint4(byte_swap(v.w), byte_swap(v.z), byte_swap(v.y), byte_swap(v.x));
+}
+
 /// Reads a secret for the last time.
 __device__ __forceinline__ uint4 take(uint4* from) {
     const uint4 value = *from;
@@ -29,8 +34,12 @@ __device__ inline void finish_segment(const Segments& text, const Finish& f, std
     const auto rest = static_cast<unsigned>(bytes % block_bytes);
     const FieldElement more = segment + 1 == text.count ? f.last_addend : f.addend;
     for (int pass = rest != 0 ? 0 : 1; pass < (f.tag ? 2 : 1); ++pass) {
-        const FieldElement addend =
-            pass == 0 ? element_of(load_tail(text.data + segment * text.stride + bytes - rest, rest)) : more;
+        FieldElement addend = more;
+        if (pass == 0) {
+            uint4 tail = load_tail(text.data + segment * text.stride + bytes - rest, rest);
+            if (text.reversed) tail = reversed(tail);
+            addend = element_of(tail);
+        }
         y = product(y ^ addend, f.h);
     }
     uint4 result = block_of(y);

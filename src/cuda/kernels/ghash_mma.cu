@@ -4,14 +4,20 @@
 
 namespace warpaes::cuda {
 
-Kernel<RowParams> ghash_mma_kernel_for(bool wide, bool aligned) {
+namespace {
+
+template <Rows As>
+Kernel<RowParams> kernel_for(bool wide) {
     using G = GhashMma;
-    if (wide) {
-        if (aligned) return &ghash_mma_kernel<G::stages, G::batch, G::slots, G::threads, true, true>;
-        return &ghash_mma_kernel<G::stages, G::batch, G::slots, G::threads, false, true>;
-    }
-    if (aligned) return &ghash_mma_kernel<G::stages, G::batch, G::slots, G::threads, true, false>;
-    return &ghash_mma_kernel<G::stages, G::batch, G::slots, G::threads, false, false>;
+    if (wide) return &ghash_mma_kernel<G::stages, G::batch, G::slots, G::threads, As, true>;
+    return &ghash_mma_kernel<G::stages, G::batch, G::slots, G::threads, As, false>;
+}
+
+}  // namespace
+
+Kernel<RowParams> ghash_mma_kernel_for(bool wide, const Segments& text) {
+    if (text.alignment != 16) return kernel_for<Rows::any>(wide);
+    return text.reversed ? kernel_for<Rows::reversed>(wide) : kernel_for<Rows::aligned>(wide);
 }
 
 }  // namespace warpaes::cuda

@@ -201,13 +201,16 @@ struct RowReader {
 /// The digests of a warp's eight rows of `quads` times four blocks: row g's in its lane q = 0.
 template <int Stages, int Batch, int Slots, bool Wide>
 __device__ __forceinline__ uint4 digest_of_rows(const Powers<Slots, Wide>& powers, RowReader& reader,
-                                                std::uint32_t quads, std::uint32_t alignment, unsigned q) {
+                                                std::uint32_t quads, std::uint32_t alignment, unsigned q,
+                                                bool reverse = false) {
     constexpr unsigned ahead = Stages * Batch;
     static_assert(Slots % ahead == 0 && 4 * Slots <= HashKey::count);
     const auto load = [&](std::uint32_t quad, int ahead) {
-        return 4 * (quad + ahead) >= reader.missing && quad + ahead < quads
-                   ? load_block(reader.at + ahead * 4 * static_cast<int>(block_bytes), alignment)
-                   : make_uint4(0, 0, 0, 0);
+        uint4 block{};
+        if (4 * (quad + ahead) >= reader.missing && quad + ahead < quads) {
+            block = load_block(reader.at + ahead * 4 * static_cast<int>(block_bytes), alignment);
+        }
+        return reverse ? reversed(block) : block;
     };
     uint4 x[Stages][Batch];
 #pragma unroll
@@ -238,9 +241,13 @@ __device__ __forceinline__ uint4 digest_of_rows(const Powers<Slots, Wide>& power
     return digest;
 }
 
-template <int Stages, int Batch, int Slots, int Threads, bool Aligned, bool Wide>
+/// How rows are read: on 16 bytes, also reversed, or as the parameters say.
+enum class Rows { aligned, reversed, any };
+
+template <int Stages, int Batch, int Slots, int Threads, Rows As, bool Wide>
 __global__ void __launch_bounds__(Threads, 1) ghash_mma_kernel(const __grid_constant__ RowParams p) {
-    const std::uint32_t alignment = Aligned ? 16 : p.text.alignment;
+    const std::uint32_t alignment = As == Rows::any ? p.text.alignment : 16;
+    const bool reverse = As == Rows::any ? p.text.reversed : As == Rows::reversed;
     const Powers<Slots, Wide && has_wide_mma> powers;
     powers.fill(p.powers);
     __syncthreads();
@@ -256,7 +263,7 @@ __global__ void __launch_bounds__(Threads, 1) ghash_mma_kernel(const __grid_cons
         const std::uint64_t segment = row / p.rows;
         RowReader reader(p.text.data + segment * p.text.stride, p.text.bytes_of(segment) / block_bytes,
                          p.rows * p.row_blocks, row % p.rows * p.row_blocks, p.row_blocks, segment < p.text.count, q);
-        const uint4 digest = digest_of_rows<Stages, Batch>(powers, reader, quads, alignment, q);
+        const uint4 digest = digest_of_rows<Stages, Batch>(powers, reader, quads, alignment, q, reverse);
         if (q == 0 && row < rows) {
             if (p.digests != nullptr) {
                 p.digests[row] = digest;

@@ -1,60 +1,57 @@
-// GCM-SIV (RFC 8452): its key stream, and blocks whose bytes are reversed, of which POLYVAL is GHASH.
+// GCM-SIV's key stream (RFC 8452, 4): CTR whose counter blocks begin with a little-endian number of 32 bits, which
+// wraps.
 #pragma once
 
-#include "cuda/kernels/cipher.cuh"
-#include "cuda/kernels/memory.cuh"
-#include "cuda/kernels/params.cuh"
+#include "cuda/kernels/ctr.cuh"
 
 namespace warpaes::cuda {
 
-/// Counter blocks begin with a little-endian number of 32 bits, which wraps: the state's first column. ShiftRows brings
-/// one byte of it into each column, so of round 1 four lookups are a block's, and twelve the message's.
+/// As in ctr.cuh, but j is byte 0, row 0 of column 0, and g is byte 1, row 1 of column 0: ShiftRows leaves j in column
+/// 0 and brings g into column 3.
+///
+///     t0(j) = c0 ^ T0[j ^ k],  t3(g) = c3 ^ T1[g ^ k'],  t1 and t2 fixed.
 template <int Tables>
-class SivCounter {
-public:
-    __device__ __forceinline__ SivCounter(const SharedTables<Tables>& t, uint4 first, const std::uint32_t* k)
-        : tables_(t), number_(first.x), k0_(k[0]) {
-        const std::uint32_t y = first.y ^ k[1], z = first.z ^ k[2], w = first.w ^ k[3];
-        fixed_ =
-            make_uint4(t.template lookup<1, 1>(y) ^ t.template lookup<2, 2>(z) ^ t.template lookup<3, 3>(w) ^ k[4],
-                       t.template lookup<0, 0>(y) ^ t.template lookup<1, 1>(z) ^ t.template lookup<2, 2>(w) ^ k[5],
-                       t.template lookup<0, 0>(z) ^ t.template lookup<1, 1>(w) ^ t.template lookup<3, 3>(y) ^ k[6],
-                       t.template lookup<0, 0>(w) ^ t.template lookup<2, 2>(y) ^ t.template lookup<3, 3>(z) ^ k[7]);
-    }
-    /// After round 1, of the block that is `at` after the first.
-    __device__ __forceinline__ uint4 state(std::uint64_t at) const {
-        const std::uint32_t x = (number_ + static_cast<std::uint32_t>(at)) ^ k0_;
-        return fixed_ ^ make_uint4(tables_.template lookup<0, 0>(x), tables_.template lookup<3, 3>(x),
-                                   tables_.template lookup<2, 2>(x), tables_.template lookup<1, 1>(x));
+struct SivPrefix {
+    std::uint32_t c0{}, c3{};  ///< t0 without j, t3 without g
+    uint4 c{};                 ///< round 2 without t0 and t3
+
+    /// `counter`: a counter block whose first two bytes are zero. `k`: round keys.
+    __device__ __forceinline__ void set(const SharedTables<Tables>& t, uint4 counter, const std::uint32_t* k) {
+        const uint4 s = counter ^ make_uint4(k[0], k[1], k[2], k[3]);
+        c0 = t.template lookup<1, 1>(s.y) ^ t.template lookup<2, 2>(s.z) ^ t.template lookup<3, 3>(s.w) ^ k[4];
+        const std::uint32_t t1 = t.template lookup<0, 0>(s.y) ^ t.template lookup<1, 1>(s.z) ^
+                                 t.template lookup<2, 2>(s.w) ^ t.template lookup<3, 3>(s.x) ^ k[5];
+        const std::uint32_t t2 = t.template lookup<0, 0>(s.z) ^ t.template lookup<1, 1>(s.w) ^
+                                 t.template lookup<2, 2>(s.x) ^ t.template lookup<3, 3>(s.y) ^ k[6];
+        c3 = t.template lookup<0, 0>(s.w) ^ t.template lookup<2, 2>(s.y) ^ t.template lookup<3, 3>(s.z) ^ k[7];
+        c = make_uint4(t.template lookup<1, 1>(t1) ^ t.template lookup<2, 2>(t2) ^ k[8],
+                       t.template lookup<0, 0>(t1) ^ t.template lookup<1, 1>(t2) ^ k[9],
+                       t.template lookup<0, 0>(t2) ^ t.template lookup<3, 3>(t1) ^ k[10],
+                       t.template lookup<2, 2>(t1) ^ t.template lookup<3, 3>(t2) ^ k[11]);
     }
 
-private:
-    const SharedTables<Tables>& tables_;
-    std::uint32_t number_, k0_;
-    uint4 fixed_;
+    __device__ __forceinline__ uint4 a(const SharedTables<Tables>& t, std::uint32_t j, const std::uint32_t* k) const {
+        const std::uint32_t t0 = c0 ^ t.template lookup<0, 0>(k[0] ^ j);
+        return make_uint4(t.template lookup<0, 0>(t0), t.template lookup<3, 3>(t0), t.template lookup<2, 2>(t0),
+                          t.template lookup<1, 1>(t0));
+    }
+
+    __device__ __forceinline__ uint4 b(const SharedTables<Tables>& t, std::uint32_t g, const std::uint32_t* k) const {
+        const std::uint32_t t3 = c3 ^ t.template lookup<1, 1>(k[0] ^ (g << 8));
+        return c ^ make_uint4(t.template lookup<3, 3>(t3), t.template lookup<2, 2>(t3), t.template lookup<1, 1>(t3),
+                              t.template lookup<0, 0>(t3));
+    }
 };
 
-template <int Rounds, int Tables>
-__global__ void __launch_bounds__(1024, 1) siv_ctr_kernel(const __grid_constant__ Params p) {
-    const SharedTables<Tables> tables;
-    tables.fill(te0_constant);
+struct SivCounter {
+    template <int Tables>
+    using Prefix = SivPrefix<Tables>;
 
-    const std::uint64_t whole = p.length / block_bytes;
-    const auto rest = static_cast<unsigned>(p.length % block_bytes);
-    const SivCounter<Tables> counter(tables, p.chain, p.round_keys);
-    const std::uint64_t step = global_warps() * warp_lanes;
-    for (std::uint64_t at = global_warp() * warp_lanes + lane_id(); at < whole + (rest != 0); at += step) {
-        const std::uint8_t* const in = p.input + at * block_bytes;
-        std::uint8_t* const out = p.output + at * block_bytes;
-        uint4 text{};
-        if (at < whole) text = load_block_early(in, p.alignment);
-        const uint4 key_stream = rounds_from<false, Rounds, 2>(tables, counter.state(at), p.round_keys);
-        if (at < whole) {
-            store_block(out, text ^ key_stream, p.alignment);
-        } else {
-            xor_partial_block(out, in, key_stream, rest);
-        }
+    static __device__ __forceinline__ std::uint32_t low_bits(uint4 counter) { return counter.x & 0xffffu; }
+    static __device__ __forceinline__ uint4 prefix(uint4 initial, std::uint64_t steps) {
+        const std::uint32_t high = (initial.x & 0xffff0000u) + (static_cast<std::uint32_t>(steps) << 16);
+        return make_uint4(high, initial.y, initial.z, initial.w);
     }
-}
+};
 
 }  // namespace warpaes::cuda
