@@ -320,8 +320,10 @@ constexpr GcmShortShape gcm_short_shape(const DeviceLimits& device, std::uint64_
 /// A long one (gcm_long.cuh), on tensor cores that take their matrices from shared memory. H200, 2026-11, AES-128 and
 /// -256, 1 GiB, the kernel alone, GB/s: 754 and 540; with 384 threads 739 and 534, and with four blocks a thread
 /// between two products, 758 and 524; products awaited one window later 723 and 519; 8 slots 730, 24 slots 741 where 16
-/// were 739; matrices for `mma.sync` 726 and 532; products by four warps that do nothing else 717 and 511. Without
-/// products 918 and 639. In two passes 725 and 524.
+/// were 739; matrices for `mma.sync` 726 and 532; products by four warps that do nothing else 717 and 511; of two
+/// windows at once 732 and 523 where it did 745 and 537 itself; of a chunk's windows behind its key stream, out of the
+/// L2 cache, 712 and 516, and 647 if the groups do so at different times: lookups and products beside each other hold
+/// each other up. Without products 918 and 639. In two passes 725 and 524.
 struct GcmLong : GcmMessage {
     static constexpr unsigned groups = warps / 4;     ///< of four warps, which take a window together
     static constexpr unsigned windows = slots / 2;    ///< of a group in a chunk
