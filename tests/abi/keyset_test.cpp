@@ -40,6 +40,17 @@ TEST(Keysets, Templates) {
     EXPECT_EQ(warpaes_template_name(10), nullptr);
 }
 
+TEST(Keysets, APeekThatFailsGivesNone) {
+    Handle before;
+    ASSERT_EQ(warpaes_keyset_create(&before.keyset), WARPAES_OK);
+    for (const char* const json : {static_cast<const char*>(nullptr), "", "{"}) {
+        warpaes_keyset* keyset = before.keyset;
+        EXPECT_NE(warpaes_keyset_peek(json, json != nullptr ? std::string(json).size() : 0, nullptr, &keyset),
+                  WARPAES_OK);
+        EXPECT_EQ(keyset, nullptr);
+    }
+}
+
 TEST(Keysets, FromTheFirstKeyToTheLast) {
     Handle a, b;
     ASSERT_EQ(warpaes_keyset_create(&a.keyset), WARPAES_OK);

@@ -97,6 +97,13 @@ TEST_P(AbiBatchErrors, WhatIsWrongWithAnEntry) {
     check(WARPAES_GCM, encrypt, WARPAES_ERROR_OVERLAP, "tag: overlaps input",
           [&](E& e) { e.tag = behind(e.input, 4); });
     check(WARPAES_GCM, encrypt, WARPAES_ERROR_IV_REUSED, "iv: has stride 0", [](E& e) { e.iv.stride = 0; });
+    check(WARPAES_CCM, encrypt, WARPAES_ERROR_IV_REUSED, "iv: has stride 0", [](E& e) {
+        e.iv.stride = 0;
+        e.key = nullptr;
+        e.keys = e.input;
+        e.keys.stride = 0;
+        e.key_len = 16;
+    });
     check(WARPAES_XTS, encrypt, WARPAES_ERROR_ARGUMENT, "tweak_key: is null", [](E& e) { e.tweak_key = nullptr; });
     check(WARPAES_XTS, encrypt, WARPAES_ERROR_ARGUMENT, "key, tweak_key:", [](E& e) { e.tweak_key = e.key; });
     check(WARPAES_XTS, encrypt, WARPAES_ERROR_DATA_LENGTH, "length:", [](E& e) { e.length = 15; });

@@ -9,6 +9,7 @@
 #include "abi_batch.hpp"
 #include "capi/handles.hpp"
 #include "engine/engine.hpp"
+#include "evp_oracle.hpp"
 #include "failures.hpp"
 #include "simt.hpp"
 
@@ -162,6 +163,9 @@ TEST_P(BatchDeviceFailure, OutputsOfWhatFailedShowNothing) {
     for (const bool on_device : {false, true}) {
         for (const char* const function : ends) {
             for (int nth = 1;; ++nth) {
+                simt::Machine machine = simt::Machine::from_environment();
+                machine.guarded = on_device;  // the host itself cannot wipe it
+                simt::reset(machine);
                 const AbiEngine engine = engine_with_gpu(GetParam());
                 OutputMemory memory(engine, on_device);
                 const std::vector<GroupSpec> specs = single_messages(8);  // of several in one, some may be done
@@ -266,6 +270,64 @@ TEST(EnqueuedBatch, ThatFailsIsToldAndTheNextIsRight) {
         }
     }
     EXPECT_GT(failed, 10U) << "nothing has failed: this tests nothing";
+}
+
+// What lies in host memory is the caller's again when the call returns, whenever the stream comes to it.
+TEST(EnqueuedBatch, TakesACopyOfIvsInHostMemory) {
+    simt::Machine machine = simt::Machine::from_environment();
+    machine.late = 1;
+    simt::reset(machine);
+    {
+        const AbiEngine engine = engine_with_gpu(true);
+        OutputMemory memory(engine, true);
+        const std::vector<std::uint8_t> key_bytes(16, 1), text(64, 0x77);
+        const AbiKey key = make_key(key_bytes);
+        std::uint8_t* const there = memory.allocate(text.size());
+        memory.write(there, text);
+        std::vector<std::uint8_t> iv(16, 3), got(text.size());
+        warpaes_batch_entry entry = {};
+        entry.mode = WARPAES_CTR;
+        entry.direction = WARPAES_ENCRYPT;
+        entry.count = 1;
+        entry.length = text.size();
+        entry.input.at.pointer = entry.output.at.pointer = there;
+        entry.iv.at.pointer = iv.data();
+        entry.iv_len = 16;
+        entry.key = key.get();
+        ASSERT_EQ(warpaes_batch_enqueue(engine.get(), nullptr, &entry, 1, nullptr), WARPAES_OK) << warpaes_last_error();
+        std::fill(iv.begin(), iv.end(), std::uint8_t{0xee});
+        memory.read(got, there);
+        EXPECT_EQ(got, *oracle::evp("CTR", true, key_bytes, std::vector<std::uint8_t>(16, 3), text));
+        memory.release(there, text.size());
+    }
+    simt::reset();
+}
+
+// A message of many chunks goes on without the GPU, and the batch says so.
+TEST(BatchOnAGpu, SaysThatItFailedInTheMidstOfALongMessage) {
+    simt::reset();
+    const AbiEngine engine = engine_with_gpu(false);
+    const AbiKey key = make_key(std::vector<std::uint8_t>(16, 1));
+    std::vector<std::uint8_t> data((std::size_t{16} << 20) + 16), iv(16);
+    warpaes_batch_entry entry = {};
+    entry.mode = WARPAES_CTR;
+    entry.direction = WARPAES_ENCRYPT;
+    entry.count = 1;
+    entry.length = data.size();
+    entry.input.at.pointer = entry.output.at.pointer = data.data();
+    entry.iv.at.pointer = iv.data();
+    entry.iv_len = 16;
+    entry.key = key.get();
+    warpaes_batch* handle = nullptr;
+    simt::fail_call("cudaLaunchKernelEx", 1, cudaErrorUnknown, 1 << 20);
+    ASSERT_EQ(warpaes_batch_submit(engine.get(), nullptr, &entry, 1, &handle), WARPAES_OK);
+    const AbiBatchHandle batch(handle);
+    EXPECT_EQ(warpaes_batch_wait(handle, 60000), WARPAES_OK) << warpaes_last_error();
+    EXPECT_GT(simt::calls("cudaLaunchKernelEx"), 0U) << "not on the GPU";
+    warpaes_batch_result result = WARPAES_BATCH_RESULT_INIT;
+    ASSERT_EQ(warpaes_batch_query(handle, &result), WARPAES_OK);
+    EXPECT_EQ(result.notes, std::uint32_t{WARPAES_NOTE_DEVICE_FAILED});
+    simt::reset();
 }
 
 // What is larger than a task for a GPU is a task all the same.
