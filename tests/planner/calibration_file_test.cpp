@@ -122,7 +122,7 @@ TEST_F(CalibrationFile, DamageIsANoteAndNothingMore) {
     (void)with("\"fixed_s\": ", "\"fixed_s\": -");
     (void)with("\"fixed_s\": 1", "\"fixed_s\": nan, \"x\": 1");
     (void)with("\"fixed_s\": ", "\"fixed_s\": inf");
-    (void)with("\"byte_s\": [", "\"byte_s\": [0, ");
+    EXPECT_NE(with("\"byte_s\": [", "\"byte_s\": [0, ").find("expected ']'"), std::string::npos);
     (void)with("\"class\": \"ctr\"", "\"class\": \"rot13\"");
     (void)with("\"way\": \"one-lane\"", "\"way\": \"two-lane\"");
     (void)with("\"key_bits\": 128", "\"key_bits\": 129");
@@ -226,6 +226,31 @@ TEST_F(CalibrationFile, WhatIsNoRegularFileIsNeitherReadNorReplaced) {
         EXPECT_NE(load_calibration(path(name), here)->note.find("no regular file"), std::string::npos) << name;
         EXPECT_THROW(store_calibration(CostModel{}, path(name), here), Error) << name;
         EXPECT_FALSE(fs::is_regular_file(path(name))) << name;
+    }
+}
+
+TEST_F(CalibrationFile, WhatIsTooLongIsNotRead) {
+    store_calibration(example(1), path(), here);
+    const std::string whole = read(path());
+    const std::size_t most = 4 << 20;
+    write(path(), whole + std::string(most - whole.size(), ' '));
+    EXPECT_TRUE(load_calibration(path(), here)->calibrated());
+    write(path(), whole + std::string(most - whole.size() + 1, ' '));
+    const auto loaded = load_calibration(path(), here);
+    EXPECT_FALSE(loaded->calibrated());
+    EXPECT_EQ(loaded->note, "the calibration in '" + path() + "' is not used: calibration: the file is too long");
+}
+
+/// Whatever a driver or a kernel calls them.
+TEST_F(CalibrationFile, OfProcessorsAndGpusOfAnyName) {
+    for (const std::string name : {"a \\ b", "\\", "\"", "\t", "\x7f", "\xc3\xa4"}) {
+        const Machine machine{"CPU " + name, 8, "1.2.3"};
+        CostModel model = example(1);
+        model.tables["cuda " + name].set(WorkClass::ctr, Way::device, 128, {.fixed = 1});
+        store_calibration(model, path(), machine);
+        const auto loaded = load_calibration(path(), machine);
+        EXPECT_EQ(loaded->note, "") << name;
+        EXPECT_EQ(loaded->tables.size(), model.tables.size()) << name;
     }
 }
 

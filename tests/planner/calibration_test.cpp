@@ -126,6 +126,20 @@ TEST(Calibration, WhatCannotBeMeasuredStaysUnknown) {
     EXPECT_GT(planner.on_gpu(infos[3], 1, work).seconds, 0);
 }
 
+/// A clock that has not moved on says nothing of what was done meanwhile.
+TEST(Calibration, NothingCostsNoTime) {
+    const auto infos = machine();
+    unsigned calls = 0;
+    const CalibrationReport report = calibrate(infos, {.threads = threads, .progress = {}}, [&](const Trial& trial) {
+        return std::optional(++calls % 3 == 0 ? 0.0 : true_seconds(trial));
+    });
+    EXPECT_LT(report.trials, calls);
+    EXPECT_LT(report.median_error, 0.05);
+    for (const auto& [name, table] : report.model.tables) {
+        table.each([&of = name](WorkClass, Way, unsigned, const Cost& cost) { EXPECT_TRUE(cost.valid()) << of; });
+    }
+}
+
 TEST(Calibration, LargeMeasurementsCanBeLeftOut) {
     const auto infos = machine();
     (void)calibrate(infos, {.threads = threads, .most_bytes = 1 << 20, .progress = {}}, [](const Trial& trial) {

@@ -102,6 +102,15 @@ TEST(Fit, ABatchsCosts) {
     }
 }
 
+TEST(Fit, TheMedianErrorIsThatOfTheOneInTheMiddle) {
+    Cost cost{.fixed = 1e-6};
+    cost.byte.fill(1e-10);
+    std::vector<Measured> points;
+    for (const double factor : {4.0, 1.0, 0.8, 1.0, 0.1}) points.push_back(point(cost, 1, 4096, 1, factor));
+    EXPECT_NEAR(median_error(cost, points), 0.25, 1e-9) << "predicted / measured: 1/4, 1, 5/4, 1, 10";
+    EXPECT_EQ(median_error(cost, {}), 0);
+}
+
 TEST(Fit, WhatIsInFlightIsTold) {
     Cost truth{.fixed = 1e-6};
     truth.byte.fill(1e-10);

@@ -409,6 +409,24 @@ TEST(EnginePlans, OptionsAreStrongerThanTheModel) {
     EXPECT_EQ(plan.chunk_bytes, 8192U);
 }
 
+TEST(EnginePlans, TakeTheGpuThatWasAskedForOrAreRefused) {
+    const auto& infos = cuda_backend().info();
+    for (const int device : {0, 1, 2, 64}) {
+        const bool there = std::any_of(infos.begin(), infos.end(),
+                                       [&](const BackendInfo& i) { return i.device == device && i.usable(); });
+        try {
+            const Engine engine({.backend = "auto", .device = device, .threads = 1, .costs = nothing()});
+            EXPECT_TRUE(there) << device;
+            EXPECT_EQ(std::vector<int>(engine.gpus().begin(), engine.gpus().end()), std::vector<int>{device});
+        } catch (const Error& e) {
+            EXPECT_FALSE(there) << device;
+            EXPECT_EQ(e.status(), WARPAES_ERROR_BACKEND);
+            EXPECT_EQ(std::string(e.what()),
+                      "device: there is no usable CUDA device " + std::to_string(device) + " here");
+        }
+    }
+}
+
 TEST(EnginePlans, AreMadeByManyThreadsWhileCostsChange) {
     Engine engine({.backend = "auto", .threads = 2, .costs = nothing()});
     std::vector<std::thread> threads;

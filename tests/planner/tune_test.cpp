@@ -293,6 +293,28 @@ TEST_F(Launches, WhatIsInUseHasToRun) {
     EXPECT_EQ(gpu().launches(0).used, before);
 }
 
+/// Not only to find out how much can be measured.
+TEST_F(Launches, TheLaunchInUseHasToRunWhereOthersAreComparedWithIt) {
+    const LaunchTable before = gpu().launches(0).used;
+    bool failed = false;
+    simt::reset();
+    simt::on_launch([&](const cudaLaunchConfig_t&) {
+        // Outputs are cleared for the first comparison: how large it may be has been found out.
+        if (failed || simt::calls("cudaMemsetAsync") == 0) return;
+        failed = true;
+        simt::fail_call("cudaLaunchKernelEx", 1, cudaErrorLaunchOutOfResources);
+    });
+    try {
+        (void)tune({.device = 0, .quick = true, .progress = nullptr});
+        FAIL() << "there is nothing to compare with";
+    } catch (const Error& e) {
+        EXPECT_EQ(e.status(), WARPAES_ERROR_DEVICE);
+        EXPECT_NE(std::string(e.what()).find("launching a kernel"), std::string::npos) << e.what();
+    }
+    EXPECT_TRUE(failed);
+    EXPECT_EQ(gpu().launches(0).used, before);
+}
+
 const GpuShape h200{"cuda NVIDIA H200, compute capability 9.0", 90, 132, 232448, BitProducts::wgmma};
 
 CostModel model_of(const GpuShape& shape, const LaunchTable& table) {
