@@ -127,7 +127,9 @@ TEST_F(StreamingAead, ARangeCaresForNothingButItsSegments) {
         const auto fresh = make_segment_cipher(key, {});
         const Bytes file = seal(key, {}, fresh->header(), plaintext);
         const ByteRange in_segment_2{layout.text_offset(2), layout.text_offset(3) - 1};
-        for (const std::uint64_t segment : {0u, 1u, 2u, 3u, 4u}) {
+        // Of C2SP there is one more, without text.
+        const std::uint64_t segments = layout.segments_of(plaintext.size());
+        for (std::uint64_t segment = 0; segment < segments; ++segment) {
             Bytes altered = file;
             altered[static_cast<std::size_t>(layout.file_offset(segment))] ^= 1;
             write_file("sealed", altered);
@@ -139,7 +141,7 @@ TEST_F(StreamingAead, ARangeCaresForNothingButItsSegments) {
             // To the end: the end is shown to be there.
             part.range = ByteRange{layout.text_offset(4)};
             EXPECT_EQ(failure_of([&] { run_aead(engine_, part); }).status,
-                      segment == 4 ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
+                      segment >= 4 ? WARPAES_ERROR_AUTHENTICATION : WARPAES_OK);
         }
         // Cut at the end of a segment, a range "to the end" must not end there.
         write_file("sealed", Bytes(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(layout.file_offset(4))));
@@ -188,6 +190,25 @@ TEST_F(StreamingAead, AnyEnabledKeyOpensAndThePrimarySeals) {
             keyset.set_state(key.id, KeyState::enabled);
         }
     }
+}
+
+/// Of what kept each key from opening a file, whichever was tried first: a header that could be this key's says more.
+TEST_F(StreamingAead, WhereAKeyCouldBeItsTheContentIsWrong) {
+    const SegmentCase &its = segment_cases[0], &longer = segment_cases[1];
+    const StreamKey key = key_of(its, 1), another = key_of(its, 2), other_header = key_of(longer, 3);
+    write_file("plain", pseudorandom(100, 16));
+    run_aead(engine_, job(Direction::encrypt, keyset_of({key}), "plain", "sealed"));
+    for (const auto& keys : {std::vector{another, other_header}, std::vector{other_header, another}}) {
+        const Keyset keyset = keyset_of(keys);
+        const Failure failure =
+            failure_of([&] { run_aead(engine_, job(Direction::decrypt, keyset, "sealed", "opened")); });
+        EXPECT_EQ(failure.status, WARPAES_ERROR_AUTHENTICATION);
+        EXPECT_NE(failure.sentence.find("none of the keyset's keys opens it"), std::string::npos) << failure.sentence;
+    }
+    const Keyset keyset = keyset_of({other_header});
+    EXPECT_EQ(failure_of([&] { run_aead(engine_, job(Direction::decrypt, keyset, "sealed", "opened")); }).status,
+              WARPAES_ERROR_FORMAT);
+    EXPECT_FALSE(exists("opened"));
 }
 
 TEST_F(StreamingAead, ADescriptorOfAFileIsWrittenFromWhereItStands) {

@@ -283,6 +283,79 @@ TEST_F(PipelineTest, WhoeverWaitsHearsOfAnothersFailure) {
     EXPECT_TRUE(source.heard);
 }
 
+TEST_F(PipelineTest, OnlyCountersWrap) {
+    for (const ModeCase& m : all_modes) {
+        for (const std::uint8_t last : Bytes{0xfe, 0xff}) {
+            Cipher its = cipher(m.mode, Direction::encrypt);
+            its.iv.fill(0xff);
+            its.iv.back() = last;
+            TestSource source(random_bytes(32, 11), TestSource::Kind::positional);
+            TestSink sink(TestSink::Kind::positional);
+            const bool wraps = m.mode == Mode::ctr && last == 0xff;
+            EXPECT_EQ(run(its, source, sink).notes, wraps ? std::uint32_t{WARPAES_NOTE_COUNTER_WRAPPED} : 0U) << m.name;
+        }
+    }
+}
+
+/// What lies in the staging of the lanes that the engine keeps.
+class Staging : public PipelineTest {
+protected:
+    static constexpr std::size_t chunk = 4096, bytes = chunk + 16;  // with room for padding
+
+    Staging() {
+        for (const LaneLease& lane : lanes()) {
+            for (const auto staging : {lane->input_staging(), lane->output_staging()}) {
+                std::fill(staging.begin(), staging.end(), std::uint8_t{0});
+            }
+        }
+    }
+
+    void expect_nothing() {
+        for (const LaneLease& lane : lanes()) {
+            for (const auto staging : {lane->input_staging(), lane->output_staging()}) {
+                ASSERT_EQ(staging.size(), bytes);
+                const auto left = std::count_if(staging.begin(), staging.end(), [](auto b) { return b != 0; });
+                EXPECT_EQ(left, 0);
+            }
+        }
+    }
+
+private:
+    /// All of them: as many as a run of these tests takes.
+    std::vector<LaneLease> lanes() {
+        const Plan plan = engine_.plan(Mode::cbc, Direction::encrypt, Engine::unknown_length);
+        std::vector<LaneLease> all;
+        for (unsigned worker = 0; worker < plan.lanes; ++worker) all.push_back(engine_.lease(plan, worker, bytes));
+        return all;
+    }
+};
+
+TEST_F(Staging, HoldsNothingAfterwards) {
+    for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
+        // Padded, and so read into staging, the last chunk to its last byte.
+        Bytes input = random_bytes(7 * chunk - 1, 12);
+        if (direction == Direction::decrypt) input = *oracle::evp("CBC", true, key_bytes, iv_bytes, input, true);
+        TestSource source(input, TestSource::Kind::positional);
+        TestSink sink(TestSink::Kind::positional);
+        run(cipher(Mode::cbc, direction, true), source, sink);
+        expect_nothing();
+    }
+}
+
+TEST_F(Staging, HoldsNothingOfWhatWasReadWhenReadingFailed) {
+    struct Torn final : Source {
+        std::uint64_t size() const noexcept override { return chunk; }
+        bool is_sequential() const noexcept override { return false; }
+        std::size_t read(std::uint64_t, std::span<std::uint8_t> buffer) override {
+            std::fill(buffer.begin(), buffer.end(), std::uint8_t{0x5a});
+            throw Error(WARPAES_ERROR_READ, "injected");
+        }
+    } source;
+    TestSink sink(TestSink::Kind::positional);
+    EXPECT_EQ(status_of([&] { run(cipher(Mode::cbc, Direction::encrypt, true), source, sink); }), WARPAES_ERROR_READ);
+    expect_nothing();
+}
+
 TEST_F(PipelineTest, ManyEmptyAndShortRunsLeaveNothingBehind) {
     // Lanes and threads come and go; a leak or a stale turn would show in one of a thousand.
     for (unsigned i = 0; i < 1000; ++i) {
