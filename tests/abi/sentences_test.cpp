@@ -180,6 +180,7 @@ TEST_F(Sentences, OfEnginesAndMemory) {
     warpaes_key* key = nullptr;
     expect("key: must be 16, 24 or 32 bytes (AES-128, -192 or -256), got 17", WARPAES_ERROR_KEY_LENGTH,
            warpaes_key_create(memory_, 17, &key));
+    expect("bytes: is null", argument, warpaes_key_create(nullptr, 16, &key));
 }
 
 TEST_F(Sentences, OfBatches) {

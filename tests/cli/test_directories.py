@@ -165,6 +165,15 @@ class Attributes(KeyedTest):
             found += [os.path.relpath(os.path.join(at, name), self.path(directory)) for name in directories + files]
         return sorted(found)
 
+    def test_the_times_of_access_and_of_change_are_two(self):
+        """That of access lies ahead, where reading the file does not change it."""
+        changed, accessed = 1_500_000_000, int(time.time()) + 10000
+        os.utime(self.path("in/a"), (accessed, changed))
+        self.encrypt("in")
+        now, then = os.stat(self.path("in/a")), os.stat(self.path("out/in/a.warpaes"))
+        self.assertEqual((then.st_atime_ns, then.st_mtime), (now.st_atime_ns, changed))
+        self.assertGreater(now.st_atime, changed)
+
     def test_permissions_times_and_empty_directories_come_back(self):
         self.encrypt("in")
         self.warpaes("decrypt", "-k", "keyset", "--output-dir", "back", "out/in")

@@ -171,6 +171,10 @@ class Keys(KeyedTest):
         for key in (data(16).hex(), data(32).hex(), self.read("keyset").decode()):
             result = self.refused(ARGUMENT, "takes the place of a key", "encrypt", "-k", key, stdin=b"plain")
             self.assertNotIn(key.encode(), result.stderr)
+            result = self.refused(
+                ARGUMENT, "WARPAES_KEYSET: takes the place", "encrypt", stdin=b"plain", env={"WARPAES_KEYSET": key}
+            )
+            self.assertNotIn(key.encode(), result.stderr)
 
     def test_a_keyset_that_others_can_read_is_warned_of(self):
         os.chmod(self.path("keyset"), 0o604)

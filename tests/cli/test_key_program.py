@@ -112,6 +112,12 @@ class KeyProgram(KeyedTest):
             self.assertEqual((result.returncode, result.stdout), (-signal.SIGTERM, b""))
             self.assertIn(b"interrupted", result.stderr)
 
+    def test_interrupted_while_the_program_goes_on_without_its_output(self):
+        command = "exec:cat keyset; exec >&-; sleep 0.2; kill -TERM $PPID; exec sleep 1000"
+        result = self.run_command(WARPAES, "decrypt", "-k", command, "notes.warpaes")
+        self.assertEqual((result.returncode, result.stdout), (-signal.SIGTERM, b""))
+        self.assertEqual(result.stderr, b"warpaes: interrupted\n")
+
     def test_interrupted_while_it_waits(self):
         child = f"echo $$ >{self.path('started')}; exec sleep 1000"
         process = subprocess.Popen(

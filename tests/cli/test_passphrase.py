@@ -200,6 +200,24 @@ class Places(Passphrases):
             self.private("first", content)
             self.warpaes("verify", "-k", "keyset", "--passphrase-from", "first", stdin=sealed)
 
+    def test_one_for_several_keysets(self):
+        """It is read once, from where it can be read once."""
+        self.keygen()
+        sealed = self.warpaes("encrypt", "-k", "keyset", "--passphrase-from", "first", stdin=data(5000))
+        self.warpaes("keygen", "--passphrase-from", "first", *QUICK, "-t", "AES128_GCM_HKDF_4KB", "-o", "another")
+        both = ("-k", "another", "-k", "keyset")
+        reader, writer = os.pipe()
+        os.write(writer, self.read("first"))
+        os.close(writer)
+        opened = self.warpaes("decrypt", *both, "--passphrase-from", f"fd:{reader}", stdin=sealed, pass_fds=[reader])
+        os.close(reader)
+        self.assertEqual(opened, data(5000))
+        opened = self.warpaes(
+            "decrypt", *both, "--passphrase-from", "exec:test ! -e asked && echo asked >asked && cat first",
+            stdin=sealed,
+        )  # fmt: skip
+        self.assertEqual(opened, data(5000))
+
     def test_what_is_none(self):
         self.keygen()
         for content, words in ((b"", "empty"), (b"\n", "empty"), (b"a\nb\n", "several lines"), (b"x" * 5000, "longer")):

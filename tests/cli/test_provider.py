@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import stat
 import subprocess
 import unittest
 from pathlib import Path
@@ -83,6 +84,17 @@ class Provider(CommandTest):
                 self.assertEqual(Path("openssl.cnf").read_text(), text)
         os.remove("openssl.cnf")
 
+    def test_permissions_stay(self):
+        given = ("--config", "openssl.cnf")
+        for mode in (0o600, 0o640, 0o664):
+            self.config(DEBIAN)
+            os.chmod("openssl.cnf", mode)
+            self.warpaes("provider", "install", *given, "--module", MODULE)
+            self.assertEqual(stat.S_IMODE(os.stat("openssl.cnf").st_mode), mode)
+            self.warpaes("provider", "remove", *given)
+            self.assertEqual(stat.S_IMODE(os.stat("openssl.cnf").st_mode), mode)
+        os.remove("openssl.cnf")
+
     def test_sections_in_other_files(self):
         Path("more.cnf").write_text(
             "[openssl_init]\nproviders = elsewhere\n[elsewhere]\ndefault = d\n[d]\nactivate = 1\n"
@@ -104,6 +116,12 @@ class Provider(CommandTest):
             (cbc,) = [row for row in record["counts"] if row["mode"] == "CBC"]
             self.assertEqual((cbc["where"], cbc["bytes"]), ("kernels", 100016))
             self.assertGreater(record["loads"], 0)
+        # Wherever a program runs.
+        os.mkdir("elsewhere")
+        subprocess.run(enc, env=environment, input=bytes(1000), stdout=subprocess.DEVNULL, check=True, cwd="elsewhere")
+        record = json.loads(self.warpaes("provider", "stats", *given, "--json"))
+        self.assertEqual([row["bytes"] for row in record["counts"] if row["mode"] == "CBC"], [100016 + 1008])
+        os.rmdir("elsewhere")
         for text in (b"", b"warpaes1", Path("counters").read_bytes()[:100]):  # cut short, it begins anew
             Path("counters").write_bytes(text)
             self.assertEqual(json.loads(self.warpaes("provider", "stats", *given, "--json"))["counts"], [])

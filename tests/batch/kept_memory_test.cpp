@@ -1,0 +1,78 @@
+// What the engine keeps of memory from batch to batch, on a simulated GPU: no more of it, and nothing in it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "../gpu_first.hpp"
+#include "abi_batch.hpp"
+#include "capi/handles.hpp"
+#include "device_memory.hpp"
+#include "simt.hpp"
+
+namespace warpaes::test {
+namespace {
+
+AbiEngine engine_with_gpu(const char* backend) {
+    return AbiEngine(
+        new warpaes_engine(EngineOptions{.backend = backend, .device = -1, .threads = 2, .costs = gpu_first()}));
+}
+
+class KeptMemory : public testing::Test {
+protected:
+    void SetUp() override { simt::reset(); }
+};
+
+// What an enqueued batch holds is free again when the stream is through it, with keys in it that are wiped, or without.
+TEST_F(KeptMemory, OneEnqueuedBatchAfterTheOtherTakesTheSame) {
+    const AbiEngine engine = engine_with_gpu("cuda");
+    DeviceMemory memory(engine, 0);
+    for (const bool keys_on_device : {false, true}) {
+        simt::Usage first;
+        for (int round = 0; round < 10; ++round) {
+            {
+                const BatchCase cases(
+                    std::vector<GroupSpec>{{.count = 3, .length = 32, .iv_length = 0, .raw_keys = keys_on_device}}, 17,
+                    memory, memory);
+                AbiEntries entries(cases);
+                ASSERT_EQ(warpaes_batch_enqueue(engine.get(), nullptr, entries.entries().data(), 1, nullptr),
+                          WARPAES_OK)
+                    << warpaes_last_error();
+                EXPECT_EQ(cases.complaints(), "");
+            }
+            if (round == 0) first = simt::usage();
+        }
+        EXPECT_EQ(simt::usage(), first) << (keys_on_device ? "raw keys" : "a handle");
+    }
+}
+
+// Where a GPU does not write over its input, which may be done again, the output lies in staging first.
+TEST_F(KeptMemory, AWorkerWithNothingToDoHasNothingInItsStaging) {
+    const AbiEngine engine = engine_with_gpu("auto");
+    const BatchCase cases(
+        std::vector<GroupSpec>{
+            {.mode = Mode::ctr, .direction = Direction::decrypt, .count = 8, .length = 640, .in_place = true}},
+        18);
+    const BatchCase::Blocks texts = cases.blocks_of_texts();
+    AbiEntries entries(cases);
+    EXPECT_EQ(complaints_of_entries(engine.get(), cases, entries), "");
+    EXPECT_GT(simt::calls("cudaLaunchKernelEx"), 0U) << "not on the GPU";
+    const auto left = [&] {
+        std::size_t found = 0;
+        simt::look_at_memory([&](cudaMemoryType, std::span<const std::uint8_t> memory) {
+            for (const Block& block : texts) {
+                found += std::search(memory.begin(), memory.end(), block.begin(), block.end()) != memory.end();
+            }
+        });
+        return found;
+    };
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (left() != 0 && std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_EQ(left(), 0U) << "of " << texts.size();
+}
+
+}  // namespace
+}  // namespace warpaes::test
