@@ -66,7 +66,8 @@ ROOMS = {
     "src/engine": f"{ENGINE} planner/test_planner_simulated planner/test_two_gpus {ABI} {FILES}"
     f" pipeline/test_pipeline_simulated message/test_message_simulated {SIMULATED} {SECRETS} ^cli.plan",
     "src/engine/calibration": f"planner/test_planner planner/test_planner_simulated {SECRETS} ^cli.plan",
-    "src/engine/pipeline": f"{FILES} pipeline/test_pipeline_simulated planner/test_two_gpus {ABI} {SECRETS} faults/test_faults {COMMAND}",
+    "src/engine/pipeline": f"{FILES} pipeline/test_pipeline_simulated planner/test_two_gpus {ABI} {SECRETS}"
+    f" faults/test_faults {COMMAND}",
     "src/format": f"{FILES} {SECRETS} faults/test_faults {COMMAND}",
     "src/message": f"hpp/test_hpp message/test_message {ABI} abi/test_abi_simulated message/test_message_simulated"
     f" {SIMULATED} {SECRETS} planner/test_planner planner/test_planner_simulated",
