@@ -58,9 +58,10 @@ ROOMS = {
     "src/backend": f"{ENGINE} base/test_base cpu/test_cpu {ABI} {SIMULATED} {SECRETS} ^constant_time",
     "src/base": f"base/test_base {ENGINE} {FILES} {ABI} {SECRETS} {COMMAND}",
     "src/capi": f"hpp/test_hpp {ABI} abi/test_abi_simulated {FILES} planner/test_planner {SECRETS} {COMMAND}",
-    "src/cpu": f"cpu/test_cpu batch/test_batch {ABI} {SECRETS} ^constant_time",
+    "src/cpu": f"cpu/test_cpu batch/test_batch batch/test_batch_faults {ABI} {SECRETS} ^constant_time",
     "src/cuda": f"{SIMULATED} pipeline/test_pipeline_simulated {SECRETS} batch/test_batch_faults"
-    " message/test_message_simulated format/test_format_simulated abi/test_abi_simulated"
+    " planner/test_planner_simulated planner/test_two_gpus message/test_message_simulated format/test_format_simulated"
+    " abi/test_abi_simulated"
     " ^simulated.gcm_ ^simulated.batch_ ^simulated.pipeline_ ^simulated.abi_batch_late ^simulated.late"
     " ^cli.bad_input",
     "src/engine": f"{ENGINE} planner/test_planner_simulated planner/test_two_gpus {ABI} {FILES}"

@@ -140,6 +140,20 @@ TEST(Calibration, NothingCostsNoTime) {
     }
 }
 
+/// Nor is it free where many workers were faster than it takes to begin with them.
+TEST(Calibration, WhatManyWorkersShareCostsSomething) {
+    const auto infos = machine();
+    constexpr double at_once = 1e-7;
+    const CalibrationReport report = calibrate(infos, {.threads = threads, .progress = {}}, [](const Trial& trial) {
+        const bool all = trial.backend == "vaes" && !trial.work.batch && trial.lanes != 1;
+        return std::optional(all && trial.chunk_bytes == 0 ? at_once : true_seconds(trial));
+    });
+    const Cost* cost = report.model.find("vaes")->find(WorkClass::ctr, Way::all_lanes, 128);
+    ASSERT_NE(cost, nullptr);
+    EXPECT_GT(cost->of_bytes(std::uint64_t{64} << 20), 0.1 * at_once);
+    EXPECT_LT(cost->of_bytes(std::uint64_t{64} << 20), at_once);
+}
+
 TEST(Calibration, LargeMeasurementsCanBeLeftOut) {
     const auto infos = machine();
     (void)calibrate(infos, {.threads = threads, .most_bytes = 1 << 20, .progress = {}}, [](const Trial& trial) {

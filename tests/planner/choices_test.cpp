@@ -1,10 +1,12 @@
 // CPU or GPU, where there is a GPU: the simulated one, with costs made up.
 #include <gtest/gtest.h>
 
+#include "../page_locked.hpp"
 #include "backend/cuda_backend.hpp"
 #include "base/error.hpp"
 #include "engine/engine.hpp"
 #include "engine/planner.hpp"
+#include "message/message.hpp"
 
 namespace warpaes {
 namespace {
@@ -139,6 +141,39 @@ class ExplainedChoices : public Choices {
 protected:
     ExplainedChoices() { (void)cuda_backend().open_lane(cuda_backend().info().front().device, 0); }
 };
+
+/// Which memory it is, is asked of the driver.
+TEST_F(ExplainedChoices, AMessageGoesByWhereItLies) {
+    auto model = std::make_shared<CostModel>(*costs());
+    CostTable& table = model->tables[CostModel::table_name(cuda_backend().info().front())];
+    table.set(WorkClass::ctr, Way::pageable, 128, Cost{.fixed = 10});
+    Engine engine(automatic(model));
+    const ExpandedKey key(std::vector<std::uint8_t>(16, 1));
+    constexpr std::size_t bytes = 256 << 10;
+    std::vector<std::uint8_t> pageable(bytes);
+    std::uint8_t* const locked[] = {test::allocate_page_locked(bytes), test::allocate_page_locked(bytes)};
+    const auto backend_of = [&](std::uint8_t* input, std::uint8_t* output) {
+        const std::vector<std::uint8_t> iv(16, 2);
+        MessageResult result;
+        crypt(engine,
+              {.mode = Mode::ctr,
+               .direction = Direction::encrypt,
+               .key = &key,
+               .iv = iv,
+               .input = input,
+               .input_length = bytes,
+               .output = output,
+               .output_capacity = bytes,
+               .range = std::nullopt},
+              result);
+        return result.backend;
+    };
+    EXPECT_EQ(backend_of(locked[0], locked[1]), "cuda");
+    EXPECT_NE(backend_of(pageable.data(), pageable.data()), "cuda");
+    EXPECT_NE(backend_of(locked[0], pageable.data()), "cuda") << "the slower end counts";
+    EXPECT_NE(backend_of(pageable.data(), locked[1]), "cuda");
+    for (std::uint8_t* const memory : locked) test::free_page_locked(memory);
+}
 
 /// Two figures, and the unit that makes them readable; who loses, by how much, and what it is all based on.
 TEST_F(ExplainedChoices, OfMessages) {

@@ -209,6 +209,8 @@ std::shared_ptr<CostModel> marked_model() {
                     Cost cost{.fixed = 1e-6 * of(0), .message = 1e-8 * of(1), .key = 1e-7 * of(2)};
                     // A chain is now the slower one and now is not.
                     cost.serial_byte = c % 2 == 0 ? 1e-10 * of(3) : 1e-7 * of(3);
+                    // Of some, not all are worked on at once.
+                    cost.in_flight = w % 2 == 0 ? 0 : 65536 * of(12);
                     for (std::size_t i = 0; i < Cost::spans; ++i) {
                         cost.byte[i] = 1e-9 * of(4 + i);
                     }
@@ -234,7 +236,9 @@ double reckoned(const CostModel& model, const char* name, Way way, const Work& w
         fixed += weight * cost.fixed;
         shared += weight * (cost.of_bytes(factor * work.bytes) + cost.message * static_cast<double>(work.messages) +
                             cost.key * static_cast<double>(work.keys));
-        serial += weight * cost.serial_byte * static_cast<double>(factor * work.longest_message());
+        const double rounds = cost.in_flight > 0 ? static_cast<double>(factor * work.bytes) / cost.in_flight : 1;
+        serial +=
+            weight * cost.serial_byte * static_cast<double>(factor * work.longest_message()) * std::max(1.0, rounds);
     }
     return fixed + std::max(share * shared, serial);
 }
@@ -403,10 +407,14 @@ TEST(EnginePlans, AForcedBackendStays) {
 }
 
 TEST(EnginePlans, OptionsAreStrongerThanTheModel) {
-    const Engine engine({.backend = "libcrypto", .threads = 16, .depth = 5, .chunk_bytes = 8192, .costs = nothing()});
-    const Plan plan = engine.plan({.bytes = 1 << 20});
-    EXPECT_EQ(plan.lanes, 5U);
-    EXPECT_EQ(plan.chunk_bytes, 8192U);
+    for (const unsigned depth : {1U, 5U, 40U}) {
+        const Engine engine(
+            {.backend = "libcrypto", .threads = 16, .depth = depth, .chunk_bytes = 8192, .costs = nothing()});
+        const Plan plan = engine.plan({.bytes = 1 << 20});
+        EXPECT_EQ(plan.lanes, depth);
+        EXPECT_EQ(plan.chunk_bytes, 8192U);
+        EXPECT_EQ(engine.plan(Mode::ctr, Direction::encrypt, 1 << 20).lanes, depth) << "between files";
+    }
 }
 
 TEST(EnginePlans, TakeTheGpuThatWasAskedForOrAreRefused) {
