@@ -161,8 +161,13 @@ void run(const Aead& aead, warpaes_message& message, const Operands& in, const V
         check(run_here(message, message.input_len + in.aad.size()));
         return;
     }
-    if (!aead.kind->on_gpus) {
-        raise(PyExc_TypeError, "%s is computed on CPUs: pass host memory", aead.kind->name);
+    if (!aead.kind->enqueued) {
+        if (extras.has_status) {
+            raise(PyExc_ValueError, "status is for calls that do not wait; %s waits, and a wrong tag raises",
+                  aead.kind->name);
+        }
+        check(run_waiting(message, place));
+        return;
     }
     if (extras.has_status) message.device_status = static_cast<warpaes_status*>(extras.status.data());
     check(run_on_device(message, place));
@@ -251,7 +256,8 @@ const PyMethodDef decrypt_def = method_def<decrypt>(
 const PyMethodDef encrypt_into_def =
     method_def<encrypt_into>("encrypt_into",
                              "encrypt_into($self, nonce, data, associated_data, buf, *, tag=None, stream=None)\n--\n\n"
-                             "Write ciphertext and tag to buf, or the tag to `tag`; returns the bytes written to buf.");
+                             "Write ciphertext and tag to buf, or the tag to `tag`; returns the bytes written to buf. "
+                             "Tensors of a GPU: enqueued on their stream; AESGCMSIV waits for it, and for the result.");
 const PyMethodDef decrypt_into_def = method_def<decrypt_into>(
     "decrypt_into",
     "decrypt_into($self, nonce, data, associated_data, buf, *, tag=None, status=None, stream=None)\n--\n\n"

@@ -11,7 +11,7 @@ struct AeadKind {
     warpaes_mode mode;
     std::size_t least_nonce;
     std::size_t most_nonce;
-    bool on_gpus;
+    bool enqueued;  ///< on a GPU: the call need not wait for it
 };
 
 /// An object of one of them.

@@ -84,20 +84,11 @@ Object backends(PyObject*, const Call& call) {
     return list;
 }
 
-/// Whether the engine of this process reaches the memory of a CUDA device.
-Object reaches(PyObject*, const Call& call) {
+Object says_whether_it_reaches(PyObject*, const Call& call) {
     const auto [number] = arguments(call, "_reaches", {"device"}, 1, 0);
     const long device = PyLong_AsLong(number);
     if (device == -1 && PyErr_Occurred() != nullptr) throw Raised();
-    const bool can = forks() == 0 && (wanted_backend.empty() || wanted_backend == "auto" || wanted_backend == "cuda") &&
-                     (wanted_device < 0 || wanted_device == device);
-    bool there = false;
-    for (std::size_t i = 0; can && !there && i < warpaes_backend_count(); ++i) {
-        warpaes_backend_info info = WARPAES_BACKEND_INFO_INIT;
-        check(warpaes_backend_query(i, &info));
-        there = std::string(info.name) == "cuda" && info.usable != 0 && info.device == device;
-    }
-    return Object(PyBool_FromLong(there));
+    return Object(PyBool_FromLong(device >= 0 && device <= INT32_MAX && python::reaches(static_cast<int>(device))));
 }
 
 PyMethodDef functions[] = {
@@ -106,7 +97,7 @@ PyMethodDef functions[] = {
                           "Make the engine of this process: the backend that everything is computed on, host threads "
                           "(0: one per processor), CUDA device (-1: every one). Only before anything else."),
     method_def<backends>("backends", "backends()\n--\n\nWhat this machine can compute on, as a list of dictionaries."),
-    method_def<reaches>("_reaches", "_reaches(device)\n--\n\n"),
+    method_def<says_whether_it_reaches>("_reaches", "_reaches(device)\n--\n\n"),
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -119,6 +110,18 @@ warpaes_engine* engine() {
 
 unsigned forks() noexcept {
     return fork_count.load(std::memory_order_relaxed);
+}
+
+bool reaches(int device) {
+    const bool can = forks() == 0 && (wanted_backend.empty() || wanted_backend == "auto" || wanted_backend == "cuda") &&
+                     (wanted_device < 0 || wanted_device == device);
+    bool there = false;
+    for (std::size_t i = 0; can && !there && i < warpaes_backend_count(); ++i) {
+        warpaes_backend_info info = WARPAES_BACKEND_INFO_INIT;
+        check(warpaes_backend_query(i, &info));
+        there = std::string(info.name) == "cuda" && info.usable != 0 && info.device == device;
+    }
+    return there;
 }
 
 void check_process(unsigned made, const char* thing) {

@@ -16,6 +16,9 @@ unsigned forks() noexcept;
 /// Throws if `thing`, made after `made` forks, is used in a child of the process that made it.
 void check_process(unsigned made, const char* thing);
 
+/// Whether this process's engine, made or not yet, reaches the memory of a CUDA device.
+bool reaches(int device);
+
 void add_engine(PyObject* module);
 
 }  // namespace warpaes::python

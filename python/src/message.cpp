@@ -45,13 +45,15 @@ private:
 };
 
 /// Waits for a stream of the driver that the process has loaded. Where none is, there is no GPU that could be late.
-bool wait_for(void* stream) {
+void wait_for(void* stream) {
     void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    if (driver == nullptr) return true;
+    if (driver == nullptr) return;
     const auto synchronize = reinterpret_cast<int (*)(void*)>(dlsym(driver, "cuStreamSynchronize"));
     const bool done = synchronize != nullptr && unlocked([&] { return synchronize(stream); }) == 0;
     dlclose(driver);
-    return done;
+    if (!done) {
+        raise(exceptions.error, "waiting for the stream failed: is it one of the data's device, and not captured?");
+    }
 }
 
 }  // namespace
@@ -89,11 +91,20 @@ warpaes_status run_on_device(warpaes_message& message, const Place& place) {
     message.device_status = slot.get();
     const warpaes_status enqueued = warpaes_crypt_async(with, &message, place.stream, nullptr);
     if (enqueued != WARPAES_OK) return enqueued;
-    if (!wait_for(place.stream))
-        raise(exceptions.error, "waiting for the stream failed; is it one of the data's device?");
+    wait_for(place.stream);
     warpaes_status status = WARPAES_OK;
     check(warpaes_copy(with, &status, slot.get(), sizeof status));
     return status;
+}
+
+warpaes_status run_waiting(const warpaes_message& message, const Place& place) {
+    if (!reaches(place.number)) {
+        raise_status(WARPAES_ERROR_BACKEND, "data lies on a device that this process does not compute on: copy it to "
+                                            "host memory");
+    }
+    wait_for(place.stream);
+    warpaes_engine* with = engine();
+    return unlocked([&] { return warpaes_crypt(with, &message, nullptr); });
 }
 
 Object new_bytes(std::size_t size) {

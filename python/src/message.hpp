@@ -50,6 +50,9 @@ inline warpaes_status run_here(const warpaes_message& message, std::size_t size)
 /// became of it.
 warpaes_status run_on_device(warpaes_message& message, const Place& place);
 
+/// Runs a message in device memory of a mode that cannot be enqueued: after what the stream holds, and waits.
+warpaes_status run_waiting(const warpaes_message& message, const Place& place);
+
 /// For memory that is about to be written to for the first time: touching small pages takes longer than encrypting what
 /// goes there.
 void ask_for_large_pages(void* memory, std::size_t size) noexcept;

@@ -261,7 +261,8 @@ class _Single:
             stream: The CUDA stream for data of a device, as a number or as an object of
                 PyTorch, CuPy or another library with ``__cuda_stream__``.
                 None: the
-                one that the tensor's library works on now. The call returns when the work is enqueued there.
+                one that the tensor's library works on now. The call returns when the work is enqueued there; of
+                AESGCMSIV it first waits for that stream, and returns when the work is done.
 
         Raises:
             ValueError: A wrong length, an overlap, memory of two devices, a tensor that requires grad.
@@ -291,6 +292,7 @@ class _Single:
             tag: The tag.
             status: For data of a device: 4 bytes there, int32, that become 0, or 22 if the message is not authentic,
                 whose output is then wiped. The host does not wait and nothing is raised. Without it the call waits.
+                Not of AESGCMSIV, which always waits.
             stream: As for ``encrypt_into``.
 
         Raises:
@@ -424,7 +426,9 @@ class AESCCM(_Many):
 class AESGCMSIV(_Single):
     """AES-GCM-SIV (RFC 8452): a nonce that repeats tells equal messages, nothing else.
 
-    On CPUs; threads and forks as AESGCM.
+    Threads and forks as AESGCM. Tensors in a GPU's memory are encrypted there, but nothing is enqueued: a call waits
+    for the tensors' current stream, or for ``stream``, and returns when its work is done. ``decrypt_into`` has no use
+    for a ``status``, and in a CUDA graph it cannot be captured.
 
     Args:
         key: 16 or 32 bytes.

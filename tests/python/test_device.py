@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import unittest
@@ -51,6 +52,10 @@ def bytes_of(memory: Any, at: int, length: int) -> bytes:
     out = bytearray(length)
     warpaes.copy(out, Part(memory, at, length))
     return bytes(out)
+
+
+def torch_tensor(memory: Memory) -> Any:
+    return fake_torch.Tensor(memory.__cuda_array_interface__["data"][0], len(memory), "cuda", memory)
 
 
 def algorithms_key(key: Any) -> Any:
@@ -151,8 +156,6 @@ class Mistakes(unittest.TestCase):
         for secret in (AESGCM, AESSIV, algorithms_key):
             with self.assertRaisesRegex(TypeError, "key must"):
                 secret(on_device(KEY))
-        with self.assertRaisesRegex(TypeError, "AESGCMSIV is computed on CPUs"):
-            AESGCMSIV(KEY).encrypt_into(NONCE, self.data, None, Memory(116, "device"))
         with self.assertRaisesRegex(TypeError, "data must lie in host memory"):
             AESSIV(KEY).encrypt(self.data, None)
         with self.assertRaisesRegex(TypeError, "pieces come from host memory"):
@@ -182,6 +185,98 @@ class Mistakes(unittest.TestCase):
             warpaes.copy(bytearray(3), self.data)
 
 
+class GcmSiv(unittest.TestCase):
+    """Of it nothing can be enqueued: a call waits for the stream, and is done when it returns."""
+
+    LISTENER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+
+    def setUp(self) -> None:
+        self.siv = AESGCMSIV(KEY)
+        self.driver = ctypes.CDLL(os.environ["WARPAES_FAKE_DRIVER"])
+        self.addCleanup(self.listen, None)
+
+    def listen(self, listener: Any) -> None:
+        self.listener = self.LISTENER(listener) if listener else self.LISTENER(0)
+        self.driver.listen_to_waits(self.listener)
+
+    def test_both_ways(self) -> None:
+        for siv in (self.siv, AESGCMSIV(KEY[:16])):
+            for length in (0, *LENGTHS):
+                sealed, out = Memory(length + 16, "device"), Memory(max(length, 1), "device")
+                data = Part(on_device(text(length)), 0, length)
+                self.assertEqual(siv.encrypt_into(NONCE, data, b"aad", sealed), length + 16)
+                self.assertEqual(bytes_of(sealed, 0, length + 16), siv.encrypt(NONCE, text(length), b"aad"))
+                self.assertEqual(siv.decrypt_into(NONCE, sealed, b"aad", Part(out, 0, length)), length)
+                self.assertEqual(bytes_of(out, 0, length), text(length))
+
+    def test_in_place_with_a_tag_of_its_own(self) -> None:
+        data, tag, aad = on_device(text(4096)), Memory(16, "device"), on_device(b"associated")
+        self.siv.encrypt_into(NONCE, data, aad, data, tag=tag)
+        expected = self.siv.encrypt(NONCE, text(4096), b"associated")
+        self.assertEqual(bytes_of(data, 0, 4096) + bytes_of(tag, 0, 16), expected)
+        self.siv.decrypt_into(NONCE, data, aad, data, tag=tag)
+        self.assertEqual(bytes_of(data, 0, 4096), text(4096))
+        self.siv.encrypt_into(NONCE, data, aad, data, tag=tag)
+        self.siv.decrypt_into(NONCE, data, aad, data, tag=bytes_of(tag, 0, 16))
+        self.assertEqual(bytes_of(data, 0, 4096), text(4096))
+        with self.assertRaisesRegex(ValueError, "tag must lie in the memory"):
+            self.siv.encrypt_into(NONCE, data, aad, data, tag=bytearray(16))
+
+    def test_a_wrong_tag_raises_and_wipes(self) -> None:
+        sealed = bytearray(self.siv.encrypt(NONCE, text(1000), None))
+        sealed[0] ^= 1
+        out = on_device(b"x" * 1000)
+        with self.assertRaises(exceptions.InvalidTag):
+            self.siv.decrypt_into(NONCE, on_device(bytes(sealed)), None, out)
+        self.assertEqual(bytes_of(out, 0, 1000), bytes(1000))
+        with self.assertRaisesRegex(ValueError, "AESGCMSIV waits"):
+            self.siv.decrypt_into(NONCE, on_device(bytes(sealed)), None, out, status=Memory(4, "device"))
+
+    def test_the_stream_is_waited_for_before(self) -> None:
+        """What the stream still had to do is what brings the data."""
+        for stream in (None, 1):
+            waited: list[Any] = []
+            data, out = on_device(bytes(1000)), Memory(1016, "device")
+
+            def arrives(stream: Any, data: Memory = data, waited: list[Any] = waited) -> int:
+                waited.append(stream)
+                warpaes.copy(data, text(1000))
+                return 0
+
+            self.listen(arrives)
+            self.siv.encrypt_into(NONCE, data, None, out, stream=stream)
+            self.listen(None)
+            self.assertEqual(waited, [stream])
+            self.assertEqual(bytes_of(out, 0, 1016), self.siv.encrypt(NONCE, text(1000), None))
+
+    def test_pytorchs_current_stream(self) -> None:
+        asked, waited = fake_torch.install(), []
+        self.listen(lambda stream: waited.append(stream) or 0)
+        memory, tag = on_device(text(100)), Memory(16, "device")
+        data, its_tag = torch_tensor(memory), torch_tensor(tag)
+        self.siv.encrypt_into(NONCE, data, None, data, tag=its_tag)
+        self.assertEqual((set(asked), waited), ({0}, [None]))
+        self.assertEqual(bytes_of(memory, 0, 100) + bytes_of(tag, 0, 16), self.siv.encrypt(NONCE, text(100), None))
+
+    def test_a_stream_that_fails(self) -> None:
+        out = on_device(b"x" * 116)
+        self.listen(lambda stream: 900)  # that it is being captured
+        with self.assertRaisesRegex(exceptions.Error, "waiting for the stream failed"):
+            self.siv.encrypt_into(NONCE, on_device(text(100)), None, out)
+        self.assertEqual(bytes_of(out, 0, 116), b"x" * 116)
+
+    def test_a_child_of_fork_is_told(self) -> None:
+        data, out = on_device(text(100)), Memory(116, "device")
+        child = os.fork()
+        if child == 0:
+            try:
+                self.siv.encrypt_into(NONCE, data, None, out)
+            except exceptions.Error as error:
+                os._exit(0 if "copy it to host memory" in str(error) else 2)
+            os._exit(1)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+
+
 class Random(unittest.TestCase):
     def test_the_same_bits_there(self) -> None:
         memory = Memory(1000, "device")
@@ -204,21 +299,17 @@ class Torch(unittest.TestCase):
     def setUp(self) -> None:
         self.asked = fake_torch.install()
 
-    def tensor(self, memory: Memory) -> Any:
-        address = memory.__cuda_array_interface__["data"][0]
-        return fake_torch.Tensor(address, len(memory), "cuda", memory)
-
     def test_on_the_current_stream(self) -> None:
         gcm, memory, tag = AESGCM(KEY), on_device(text(4096)), Memory(16, "device")
-        data = self.tensor(memory)
-        gcm.encrypt_into(NONCE, data, None, data, tag=self.tensor(tag))
+        data = torch_tensor(memory)
+        gcm.encrypt_into(NONCE, data, None, data, tag=torch_tensor(tag))
         self.assertEqual(bytes_of(memory, 0, 4096) + bytes_of(tag, 0, 16), gcm.encrypt(NONCE, text(4096), None))
         self.assertTrue(self.asked)
         self.assertEqual(set(self.asked), {0})
         self.assertEqual(data.recorded, [])
 
     def test_another_stream_is_told_to_the_allocator(self) -> None:
-        data = self.tensor(on_device(text(4096)))
+        data = torch_tensor(on_device(text(4096)))
         stream = fake_torch.Stream(1)  # the legacy default stream by its other name
         Cipher(algorithms.AES(KEY), modes.CTR(bytes(16))).encrypt_into(data, data, stream=stream)
         self.assertIn(stream, data.recorded)

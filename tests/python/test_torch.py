@@ -19,7 +19,7 @@ import numpy
 import torch
 import warpaes
 import warpaes.torch as torch_ours
-from warpaes.aead import AESGCM
+from warpaes.aead import AESGCM, AESGCMSIV
 from warpaes.ciphers import Cipher, algorithms, modes
 from warpaes.exceptions import InvalidTag
 
@@ -247,6 +247,29 @@ class Gpu(unittest.TestCase):
             self.assertEqual((int(status), int(back.count_nonzero())), (22, 0))
             with self.assertRaises(InvalidTag):
                 GCM.decrypt_into(NONCE, out, b"aad", back, tag=tag)
+
+    def test_gcm_siv(self) -> None:
+        """Not enqueued, but after what the stream holds: here a product that takes long, and then the data."""
+        siv = AESGCMSIV(bytes(32))
+        for length in (0, 1, 16, 4096, 1_000_003):
+            for name_it in (False, True):
+                stream, factors = torch.cuda.Stream(), torch.ones(4096, 4096, device="cuda")
+                text = torch.randint(0, 256, (length,), dtype=torch.uint8, device="cuda")
+                data, tag = torch.zeros_like(text), torch.empty(16, dtype=torch.uint8, device="cuda")
+                torch.cuda.synchronize()
+                with torch.cuda.stream(stream):
+                    for _ in range(5):
+                        factors = factors @ factors / 4096
+                    data.copy_(text)
+                with torch.cuda.stream(torch.cuda.current_stream() if name_it else stream):
+                    siv.encrypt_into(NONCE, data, b"aad", data, tag=tag, stream=stream if name_it else None)
+                self.assertEqual(raw(data) + raw(tag), siv.encrypt(NONCE, raw(text), b"aad"))
+                siv.decrypt_into(NONCE, data, b"aad", data, tag=tag)
+                self.assertTrue(torch.equal(data, text))
+                tag[0] ^= 1
+                with self.assertRaises(InvalidTag):
+                    siv.decrypt_into(NONCE, data, b"aad", data, tag=tag)
+                self.assertEqual(int(data.count_nonzero()), 0)
 
     def test_streams(self) -> None:
         cipher = Cipher(algorithms.AES(bytes(16)), modes.CTR(bytes(16)))
