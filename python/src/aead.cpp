@@ -5,7 +5,11 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <memory>
+#include <vector>
 
 namespace warpaes::python {
 
@@ -291,6 +295,100 @@ PyMethodDef methods[] = {
     end_of_methods,
 };
 
+/// Bytes of a tensor of CryptoTensors under a key of its own: whole chunks but for the last, from number `first` on.
+struct ChunkRun {
+    View key;
+    std::array<std::uint8_t, 12> base;
+    std::uint32_t first;
+    View data, out, tags;
+};
+constexpr std::size_t chunk_tag_bytes = 16;
+
+ChunkRun run_of(PyObject* object, std::uint64_t chunk, Access tags_access) {
+    if (PyTuple_Check(object) == 0 || PyTuple_Size(object) != 6) raise(PyExc_TypeError, "a part is a tuple of six");
+    const View base = host_view(PyTuple_GetItem(object, 1), "base");
+    ChunkRun made{host_view(PyTuple_GetItem(object, 0), "key"),
+                  {},
+                  static_cast<std::uint32_t>(to_u64(PyTuple_GetItem(object, 2), "first")),
+                  host_view(PyTuple_GetItem(object, 3), "data"),
+                  host_view(PyTuple_GetItem(object, 4), "buf", Access::write),
+                  host_view(PyTuple_GetItem(object, 5), "tags", tags_access)};
+    const std::size_t size = made.data.size(), chunks = size == 0 ? 1 : size / chunk + (size % chunk != 0);
+    if (base.size() != made.base.size()) raise(PyExc_ValueError, "base must be %zu bytes", made.base.size());
+    check_buffer(made.out.size(), size);
+    if (made.tags.size() / chunk_tag_bytes != chunks) raise(PyExc_ValueError, "there must be %zu tags", chunks);
+    std::copy_n(base.bytes(), made.base.size(), made.base.begin());
+    return made;
+}
+
+/// Its chunks one after the other, on this thread; gives the number of the first that is not right, and why.
+std::pair<std::uint64_t, warpaes_status> crypt_chunks(warpaes_engine* with, warpaes_direction direction,
+                                                      std::uint64_t chunk, const ChunkRun& run) {
+    warpaes_key* handle = nullptr;
+    const warpaes_status made = warpaes_key_create(run.key.bytes(), run.key.size(), &handle);
+    if (made != WARPAES_OK) return {0, made};
+    const std::unique_ptr<warpaes_key, decltype(&warpaes_key_destroy)> key(handle, warpaes_key_destroy);
+    std::array<std::uint8_t, 12> nonce = run.base;
+    std::uint32_t counter = run.first;
+    for (unsigned i = 0; i < 4; ++i) counter += std::uint32_t{run.base[8 + i]} << (24 - 8 * i);
+    warpaes_message message = WARPAES_MESSAGE_INIT;
+    message.mode = WARPAES_GCM;
+    message.direction = direction;
+    message.key = key.get();
+    message.iv = nonce.data();
+    message.iv_len = nonce.size();
+    message.tag_len = chunk_tag_bytes;
+    std::uint64_t number = 0, at = 0;
+    do {
+        for (unsigned i = 0; i < 4; ++i) nonce[8 + i] = static_cast<std::uint8_t>(counter >> (24 - 8 * i));
+        message.input = run.data.bytes() + at;
+        message.output = run.out.bytes() + at;
+        message.input_len = message.output_capacity = std::min<std::uint64_t>(chunk, run.data.size() - at);
+        message.tag = run.tags.bytes() + number * chunk_tag_bytes;
+        const warpaes_status status = warpaes_crypt(with, &message, nullptr);
+        if (status != WARPAES_OK) return {number, status};
+        at += message.input_len;
+        ++number;
+        ++counter;
+    } while (at < run.data.size());
+    return {0, WARPAES_OK};
+}
+
+Object crypt_parts(PyObject*, const Call& call) {
+    const auto [word_object, chunk_object, parts] = arguments(call, "_chunks", {"direction", "chunk", "parts"});
+    const std::string word = to_text(word_object, "direction");
+    if (word != "encrypt" && word != "decrypt") raise(PyExc_ValueError, "direction must be 'encrypt' or 'decrypt'");
+    const warpaes_direction direction = word == "encrypt" ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
+    const std::uint64_t chunk = to_u64(chunk_object, "chunk");
+    if (chunk == 0) raise(PyExc_ValueError, "chunk must be above 0");
+    if (PyList_Check(parts) == 0) raise(PyExc_TypeError, "parts must be a list");
+    const auto count = static_cast<std::size_t>(PyList_Size(parts));
+    std::vector<ChunkRun> runs;
+    runs.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        runs.push_back(run_of(PyList_GetItem(parts, static_cast<Py_ssize_t>(i)), chunk,
+                              direction == WARPAES_ENCRYPT ? Access::write : Access::read));
+    }
+    warpaes_engine* with = engine();
+    std::size_t part = 0;
+    const auto [number, status] = unlocked([&] {
+        std::pair<std::uint64_t, warpaes_status> found{0, WARPAES_OK};
+        for (part = 0; part < runs.size(); ++part) {
+            found = crypt_chunks(with, direction, chunk, runs[part]);
+            if (found.second != WARPAES_OK) break;
+        }
+        return found;
+    });
+    if (status == WARPAES_OK) return none();
+    if (status != WARPAES_ERROR_AUTHENTICATION) check(status);
+    return Object(Py_BuildValue("nK", static_cast<Py_ssize_t>(part), static_cast<unsigned long long>(number)));
+}
+
+PyMethodDef functions[] = {
+    method_def<crypt_parts>("_chunks", "_chunks(direction, chunk, parts)\n--\n\n"),
+    {nullptr, nullptr, 0, nullptr},
+};
+
 template <const AeadKind& kind>
 void add(PyObject* module, const char* name, const char* doc, PyMethodDef* all) {
     static PyType_Slot slots[] = {
@@ -315,6 +413,7 @@ void add_aead(PyObject* module) {
                       "nothing else.",
                       single_methods);
     add_siv(module);
+    check(PyModule_AddFunctions(module, functions));
 }
 
 }  // namespace warpaes::python

@@ -99,8 +99,9 @@ warpaes_status run_on_device(warpaes_message& message, const Place& place) {
 
 warpaes_status run_waiting(const warpaes_message& message, const Place& place) {
     if (!reaches(place.number)) {
-        raise_status(WARPAES_ERROR_BACKEND, "data lies on a device that this process does not compute on: copy it to "
-                                            "host memory");
+        raise_status(WARPAES_ERROR_BACKEND,
+                     "data lies on a device that this process does not compute on: copy it to "
+                     "host memory");
     }
     wait_for(place.stream);
     warpaes_engine* with = engine();

@@ -113,6 +113,11 @@ def copy(to: Data, source: Data) -> None:
     """
 
 def _reaches(device: int) -> bool: ...
+def _chunks(
+    direction: Literal["encrypt", "decrypt"],
+    chunk: int,
+    parts: list[Any],
+) -> tuple[int, int] | None: ...
 def _refuse_subinterpreters() -> None: ...
 def inspect(path: str | PathLike[str], template: str | None = None) -> FileInfo:
     """What can be said about a sealed file without a key.

@@ -3,35 +3,21 @@ while it is still in the cache, by as many threads as have use for it."""
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from ._native import large_pages
-from .aead import AESGCM
-from .exceptions import InvalidTag
+from . import _native
+from ._pieces import Part, Tensor, cut, share, workers
 
 if TYPE_CHECKING:
     from .safetensors import safe_open
 
 #: What a thread takes at a time: whole chunks, at least one.
 PIECE_BYTES = 2 << 20
-MOST_THREADS = 8
+#: Short tensors that are read at once: they stay in a core's own cache until they are decrypted.
+TOGETHER_BYTES = 512 << 10
 _LARGE_PAGE = 2 << 20
-
-
-class _Piece(NamedTuple):
-    """Bytes of a tensor, from chunk ``first`` on; a plain one has no cipher."""
-
-    name: str
-    data: memoryview
-    at: int
-    cipher: AESGCM | None
-    base: bytes
-    first: int
-    tags: memoryview
+_ROOM_BYTES = 4 * _LARGE_PAGE
 
 
 def load(file: safe_open, names: list[str]) -> Iterator[tuple[str, Any]]:
@@ -46,84 +32,77 @@ def load(file: safe_open, names: list[str]) -> Iterator[tuple[str, Any]]:
 
 def _load(file: safe_open, names: list[str]) -> list[tuple[str, Any]]:
     results: list[tuple[str, Any]] = []
-    pieces: list[_Piece] = []
+
+    tensors: list[Tensor] = []
+    places = (file._entries[name]["data_offsets"] for name in names)
+    sizes = [end - first for first, end in places]
+    rooms = _Rooms(sizes)
     for name in names:
-        entry = file._entries[name]
-        cipher, base, tags = file._cipher(name) if name in file._encryption else (None, b"", b"")
-        tensor, data = _empty(file, entry)
+        tensor, data = _empty(file, file._entries[name], rooms)
         results.append((name, tensor))
-        pieces += _cut(file, name, data, cipher, base, memoryview(tags))
-    _share(lambda piece: _fill(file, piece), pieces, sum(piece.data.nbytes for piece in pieces))
+        tensors.append(Tensor.of(file, name, data))
+    pieces = list(cut(tensors, file._chunk, PIECE_BYTES, TOGETHER_BYTES))
+    share(lambda: lambda piece: _fill(file, piece), pieces, workers(-(-sum(sizes) // (2 * PIECE_BYTES))))
     return results
 
 
-def _share(work: Callable[[Any], None], pieces: list[Any], size: int) -> None:
-    """Call ``work`` for every piece, on this thread and others. What the first of them that fails raises is raised."""
-    threads = min(MOST_THREADS, len(os.sched_getaffinity(0)), -(-size // (2 * PIECE_BYTES)))
-    left = iter(enumerate(pieces))
-    turn = threading.Lock()
-    failed: list[tuple[int, BaseException]] = []
-
-    def go() -> None:
-        while not failed:
-            with turn:
-                number, piece = next(left, (0, None))
-            if piece is None:
-                return
-            try:
-                work(piece)
-            except BaseException as error:
-                failed.append((number, error))
-
-    if threads > 1:
-        with ThreadPoolExecutor(threads - 1, "warpaes") as pool:
-            for _ in range(threads - 1):
-                pool.submit(go)
-            go()
-    else:
-        go()
-    # They are taken in order, so all before the first that fails have been done.
-    if failed:
-        raise min(failed, key=lambda failure: failure[0])[1]
+def _fill(file: safe_open, piece: list[Part]) -> None:
+    rooms = [part.data for part in piece]
+    file._fill(piece[0].at, *rooms)
+    sealed = [(part, room) for part, room in zip(piece, rooms) if part.tensor.key]
+    refused = _native._chunks(
+        "decrypt",
+        file._chunk,
+        [(part.tensor.key, part.tensor.base, part.first, room, room, part.tags) for part, room in sealed],
+    )
+    if refused is not None:
+        number, chunk = refused
+        part = sealed[number][0]
+        raise part.refused(part.first + chunk)
 
 
-def _cut(
-    file: safe_open, name: str, data: memoryview, cipher: AESGCM | None, base: bytes, tags: memoryview
-) -> Iterator[_Piece]:
-    chunk = file._chunk
-    length = max(1, PIECE_BYTES // chunk) * chunk
-    start = file._begin + file._entries[name]["data_offsets"][0]
-    for begin in range(0, max(data.nbytes, 1), length):
-        part = data[begin : begin + length]
-        first = begin // chunk
-        count = max(1, -(-part.nbytes // chunk))
-        yield _Piece(name, part, start + begin, cipher, base, first, tags[16 * first : 16 * (first + count)])
+class _Rooms:
+    """Memory for arrays of NumPy that nobody has written to: touching small pages takes longer than all the rest.
+
+    Large pages begin at multiples of their size. A long array has some for itself; short ones lie side by side in
+    rooms, so whoever keeps one keeps its room.
+    """
+
+    def __init__(self, sizes: list[int]) -> None:
+        """Begin with what arrays of these sizes need; each is asked for once."""
+        self._rest = sum(self._step(size) for size in sizes if size < _LARGE_PAGE)
+        self._room: Any = None
+        self._at = 0
+
+    def take(self, size: int) -> Any:
+        import numpy as np
+
+        if size >= _LARGE_PAGE:
+            return self._in_large_pages(size) if size >= 4 * _LARGE_PAGE else np.empty(size, np.uint8)
+        step = self._step(size)
+        if self._room is None or self._at + step > self._room.nbytes:
+            self._at = 0
+            self._room = self._in_large_pages(min(_ROOM_BYTES, self._rest)) if self._rest >= _ROOM_BYTES // 2 else None
+        self._rest -= step
+        if self._room is None:
+            return np.empty(size, np.uint8)
+        self._at += step
+        return self._room[self._at - step : self._at - step + size]
+
+    @staticmethod
+    def _step(size: int) -> int:
+        return -(-size // 64) * 64
+
+    @staticmethod
+    def _in_large_pages(size: int) -> Any:
+        import numpy as np
+
+        room: Any = np.empty(size + _LARGE_PAGE, np.uint8)  # what is too much is never touched
+        skip = -room.ctypes.data % _LARGE_PAGE
+        return room[skip : skip + size]
 
 
-def _fill(file: safe_open, piece: _Piece) -> None:
-    from .safetensors import _begin, _nonces
-
-    file._fill(piece.at, piece.data)
-    if piece.cipher is None:
-        return
-    data, tags = piece.data, piece.tags
-    errors: list[Any] = []
-    if tags.nbytes == 16:
-        try:
-            piece.cipher.decrypt_into(_nonces(piece.base, piece.first, 1), data, None, data, tag=tags)
-        except InvalidTag as refused:
-            errors = [refused]
-    else:
-        batch = _begin(piece.cipher, "decrypt", piece.base, piece.first, file._chunk, data, data, tags)
-        errors = batch.result(return_exceptions=True)
-    for number, error in enumerate(errors, piece.first):
-        if isinstance(error, InvalidTag):
-            raise InvalidTag(f"{piece.name}: message {number}: it was altered, or is another file's") from None
-        if error is not None:
-            raise error
-
-
-def _empty(file: safe_open, entry: Any) -> tuple[Any, memoryview]:
+def _empty(file: safe_open, entry: Any, rooms: _Rooms) -> tuple[Any, memoryview]:
     """Make a tensor that nobody has written to, and return its bytes with it."""
     from .safetensors import _DTYPES
 
@@ -133,7 +112,7 @@ def _empty(file: safe_open, entry: Any) -> tuple[Any, memoryview]:
 
         made = torch.empty(entry["shape"], dtype=getattr(torch, name))
         data = memoryview(made.reshape(-1).view(torch.uint8).numpy())
-        large_pages(data)
+        _native.large_pages(data)
         return made, data
     import numpy as np
 
@@ -142,11 +121,5 @@ def _empty(file: safe_open, entry: Any) -> tuple[Any, memoryview]:
     except TypeError:
         raise TypeError(f"NumPy has no dtype {name}: read it with framework='torch'") from None
     first, end = entry["data_offsets"]
-    length = end - first
-    # Large pages begin at multiples of their size; small ones beside them cost more than their bytes. What is too much
-    # is never touched.
-    spare = _LARGE_PAGE if length >= 4 * _LARGE_PAGE else 0
-    room: Any = np.empty(length + spare, np.uint8)
-    skip = -room.ctypes.data % _LARGE_PAGE if spare else 0
-    plain = room[skip : skip + length]
+    plain = rooms.take(end - first)
     return plain.view(dtype).reshape(entry["shape"]), memoryview(plain)

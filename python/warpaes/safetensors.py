@@ -11,9 +11,10 @@ refused.
 
 from __future__ import annotations
 
-import array
 import base64
+import binascii
 import builtins
+import collections
 import contextlib
 import io
 import json
@@ -22,11 +23,14 @@ import os
 import struct
 import tempfile
 from collections.abc import Iterator, Mapping
+from functools import partial
 from types import TracebackType
 from typing import Any
 
 from . import _native
-from .aead import AESGCM, Batch
+from ._pieces import TAG_BYTES, Ahead, Part, chunks_of, cut, workers
+from ._pieces import Tensor as Sealed
+from .aead import AESGCM
 from .exceptions import FormatError, InvalidSignature, InvalidTag, KeysetError
 
 __all__ = ["load_file", "safe_open", "save_file"]
@@ -34,11 +38,12 @@ __all__ = ["load_file", "safe_open", "save_file"]
 Key = Mapping[str, Any]
 
 CHUNK_BYTES = 2 << 20
-# What is encrypted and written at a time: two windows lie in the cache of most processors' last level.
+# What is encrypted and written at a time: a few windows lie in the cache of most processors' last level.
 _WINDOW_BYTES = 4 << 20
-# Shorter messages are encrypted sooner than others could be asked to.
-_LEAST_BATCH_BYTES = 128 << 10
+# Files are written by one thread, and hardly as fast as so many encrypt.
+_MOST_THREADS = 3
 _MOST_HEADER_BYTES = 100 << 20
+_SIGNATURE_BYTES = 64
 _KEY_BYTES = {"aes128gcm": 16, "aes256gcm": 32}
 _ALLOW_ALL = "package model\nallow = true"
 
@@ -66,12 +71,12 @@ _RANK = {dtype: rank for rank, dtype in enumerate(_DTYPES)}
 
 
 def _b64(data: Any) -> str:
-    return base64.b64encode(data).decode()
+    return binascii.b2a_base64(data, newline=False).decode()
 
 
 def _unb64(text: Any, what: str) -> bytes:
     try:
-        return base64.b64decode(text, validate=True)
+        return binascii.a2b_base64(text, strict_mode=True)
     except (TypeError, ValueError):
         raise FormatError(f"{what} is not base64") from None
 
@@ -146,20 +151,6 @@ def _decrypts_there(device: Any) -> bool:
     return _native._reaches(torch.cuda.current_device() if place.index is None else place.index)
 
 
-def _chunks(size: int, chunk: int) -> int:
-    """Return how many chunks there are; of nothing there is one, that is empty."""
-    return max(1, -(-size // chunk))
-
-
-def _begin(cipher: AESGCM, way: Any, base: bytes, first: int, chunk: int, data: Any, out: Any, tags: Any) -> Batch:
-    """Begin on the chunks of some bytes, from chunk ``first`` of their tensor on."""
-    size = data.nbytes
-    count = _chunks(size, chunk)
-    offsets = array.array("Q", range(0, count * chunk, chunk))
-    lengths = array.array("Q", [min(chunk, size - offset) for offset in offsets])
-    return cipher.submit_into(way, _nonces(base, first, count), data, offsets, lengths, out, tags)
-
-
 # ---------------------------------------------------------------------------------------------------------- writing
 
 
@@ -208,44 +199,49 @@ def save_file(
         end = at + tensor.data.nbytes
         entries[tensor.name] = {"dtype": tensor.dtype, "shape": tensor.shape, "data_offsets": [at, end]}
         at = end
-    keys = {tensor.name: os.urandom(key_bytes) for tensor in ordered}
-    ivs = {tensor.name: (os.urandom(12), os.urandom(12)) for tensor in ordered}
-    tags = {tensor.name: bytearray(16 * _chunks(tensor.data.nbytes, CHUNK_BYTES)) for tensor in ordered}
+    sealed: list[Sealed] = []
+    encryption: dict[str, dict[str, str]] = {}
+    for tensor in ordered:
+        random = os.urandom(12 + 12 + key_bytes)
+        key_iv, base, key = random[:12], random[12:24], random[24:]
+        wrapped = wrapping.encrypt(key_iv, key, None)
+        size = tensor.data.nbytes
+        tags = memoryview(bytearray(TAG_BYTES * chunks_of(size, CHUNK_BYTES)))
+        offset = entries[tensor.name]["data_offsets"][0]
+        sealed.append(Sealed(tensor.name, tensor.data, size, offset, key, base, tags))
+        encryption[tensor.name] = {
+            "wrapped_key": _b64(wrapped[:-TAG_BYTES]),
+            "key_iv": _b64(key_iv),
+            "key_tag": _b64(wrapped[-TAG_BYTES:]),
+            "base_iv": _b64(base),
+        }
+    encryption = dict(sorted(encryption.items()))
+    about = {"chunk_size": CHUNK_BYTES, "enc": _public(enc_key), "sign": _public(sign_key), "version": "2"}
+    fields = dict(metadata or {})
+    fields["__crypto_keys__"] = _compact(about).decode()
+    fields["__policy__"] = _compact({"local": _ALLOW_ALL, "remote": _ALLOW_ALL}).decode()
 
-    def header() -> bytes:
-        encryption = {}
-        for name in sorted(keys):
-            key_iv, base_iv = ivs[name]
-            sealed = wrapping.encrypt(key_iv, keys[name], None)
-            encryption[name] = {
-                "wrapped_key": _b64(sealed[:-16]),
-                "key_iv": _b64(key_iv),
-                "key_tag": _b64(sealed[-16:]),
-                "base_iv": _b64(base_iv),
-                "tags": _b64(tags[name]),
-            }
-        about = {"chunk_size": CHUNK_BYTES, "enc": _public(enc_key), "sign": _public(sign_key), "version": "2"}
-        fields = dict(metadata or {})
-        fields["__crypto_keys__"] = _compact(about).decode()
+    def header(sign: bool) -> bytes:
+        for tensor in sealed:
+            encryption[tensor.name]["tags"] = _b64(tensor.tags)
         fields["__encryption__"] = _compact(encryption).decode()
-        fields["__policy__"] = _compact({"local": _ALLOW_ALL, "remote": _ALLOW_ALL}).decode()
+        fields.pop("__signature__", None)
         unsigned = {"__metadata__": dict(sorted(fields.items())), **entries}
-        fields["__signature__"] = _b64(_sign(sign_key, _compact(unsigned)))
+        fields["__signature__"] = _b64(_sign(sign_key, _compact(unsigned)) if sign else bytes(_SIGNATURE_BYTES))
         text = _compact({"__metadata__": dict(sorted(fields.items())), **entries})
         text += b" " * (-len(text) % 8)
         return struct.pack("<Q", len(text)) + text
 
-    # With other tags it is as long.
-    begin = len(header())
+    _signature_key(sign_key, "d")  # what is wrong with it is said before all the work
+    begin = len(header(False))  # with other tags it is as long
     path = os.fspath(filename)
     descriptor, temporary = tempfile.mkstemp(prefix=".warpaes-", dir=os.path.dirname(path) or ".")
     try:
         with os.fdopen(descriptor, "wb", buffering=0) as file:
             file.seek(begin)
-            ciphers = {name: AESGCM(key) for name, key in keys.items()}
-            _write_tensors(file, ordered, ciphers, {name: iv for name, (_, iv) in ivs.items()}, tags)
+            _write_tensors(file, sealed)
             file.seek(0)
-            _write(file, memoryview(header()))
+            _write(file, memoryview(header(True)))
             os.fchmod(descriptor, 0o666 & ~_umask())
             os.fsync(descriptor)
         os.replace(temporary, path)
@@ -268,59 +264,30 @@ def _write(file: Any, data: memoryview) -> None:
         data = data[file.write(data) :]
 
 
-class _Window:
-    """Ciphertext that goes to the file as one, and the batches that make it."""
-
-    def __init__(self, room: int) -> None:
-        self._room = memoryview(bytearray(room))
-        self._used = 0
-        self._batches: list[Batch] = []
-
-    def left(self) -> int:
-        """Return how many bytes there is room for."""
-        return self._room.nbytes - self._used
-
-    def add(self, cipher: AESGCM, base: bytes, first: int, data: memoryview, tags: memoryview) -> None:
-        """Begin to encrypt some chunks."""
-        out = self._room[self._used : self._used + data.nbytes]
-        self._used += data.nbytes
-        if tags.nbytes == 16 and data.nbytes < _LEAST_BATCH_BYTES:
-            cipher.encrypt_into(_nonces(base, first, 1), data, None, out, tag=tags)
-        else:
-            self._batches.append(_begin(cipher, "encrypt", base, first, CHUNK_BYTES, data, out, tags))
-
-    def write(self, file: Any) -> None:
-        batches, self._batches = self._batches, []
-        for batch in batches:
-            batch.result()
-        _write(file, self._room[: self._used])
-        self._used = 0
+def _encrypt(piece: list[Part], room: memoryview) -> memoryview:
+    """Encrypt parts of tensors, one behind the other; returns where they are."""
+    parts, at = [], 0
+    for part in piece:
+        out = room[at : at + part.size]
+        parts.append((part.tensor.key, part.tensor.base, part.first, part.data, out, part.tags))
+        at += part.size
+    _native._chunks("encrypt", CHUNK_BYTES, parts)
+    return room[:at]
 
 
-def _write_tensors(
-    file: Any,
-    tensors: list[_Tensor],
-    ciphers: Mapping[str, AESGCM],
-    bases: Mapping[str, bytes],
-    tags: Mapping[str, bytearray],
-) -> None:
-    """Encrypt a window while the one before is written. Tensors follow one another in the file as they do here."""
-    room = min(_WINDOW_BYTES, sum(tensor.data.nbytes for tensor in tensors))
-    filling, full = _Window(room), _Window(room)
-    for tensor in tensors:
-        size, at = tensor.data.nbytes, 0
-        while at < max(size, 1):
-            fits = filling.left() if filling.left() >= size - at else filling.left() // CHUNK_BYTES * CHUNK_BYTES
-            if fits == 0 and size != 0:
-                full.write(file)
-                filling, full = full, filling
-                continue
-            data, first = tensor.data[at : at + fits], at // CHUNK_BYTES
-            tag = memoryview(tags[tensor.name])[16 * first : 16 * (first + _chunks(data.nbytes, CHUNK_BYTES))]
-            filling.add(ciphers[tensor.name], bases[tensor.name], first, data, tag)
-            at += max(data.nbytes, 1)
-    full.write(file)
-    filling.write(file)
+def _write_tensors(file: Any, tensors: list[Sealed]) -> None:
+    """Write a window while others are encrypted. Tensors follow one another in the file as they do here."""
+    size = sum(tensor.size for tensor in tensors)
+    threads = workers(min(_MOST_THREADS, -(-size // _WINDOW_BYTES)))
+    rooms = [memoryview(bytearray(min(_WINDOW_BYTES, size))) for _ in range(threads + 1)]
+    with Ahead(threads) as ahead:
+        begun: collections.deque[Any] = collections.deque()
+        for number, piece in enumerate(cut(tensors, CHUNK_BYTES, _WINDOW_BYTES, _WINDOW_BYTES)):
+            if len(begun) == len(rooms):
+                _write(file, begun.popleft().result())
+            begun.append(ahead.submit(partial(_encrypt, piece, rooms[number % len(rooms)])))
+        for job in begun:
+            _write(file, job.result())
 
 
 # ---------------------------------------------------------------------------------------------------------- reading
@@ -399,12 +366,18 @@ class safe_open:  # noqa: N801 (safetensors' name)
         self._fill(at, memoryview(out))
         return bytes(out)
 
-    def _fill(self, at: int, out: memoryview) -> None:
-        while out.nbytes:
-            got = os.preadv(self._descriptor(), [out], at)
+    def _fill(self, at: int, *rooms: memoryview) -> None:
+        """Read on from a byte of the file into one room after the other."""
+        left = [room for room in rooms if room.nbytes]
+        while left:
+            got = os.preadv(self._descriptor(), left, at)
             if got == 0:
                 raise FormatError(f"the file ends at byte {at}: it was cut off")
-            out, at = out[got:], at + got
+            at += got
+            while left and got >= left[0].nbytes:
+                got -= left.pop(0).nbytes
+            if got:
+                left[0] = left[0][got:]
 
     def keys(self) -> list[str]:
         """Return the names of the tensors, in the order of the file."""
@@ -418,7 +391,7 @@ class safe_open:  # noqa: N801 (safetensors' name)
         """Read and decrypt one tensor."""
         return next(self._tensors([name]))[1]
 
-    def _cipher(self, name: str) -> tuple[AESGCM, bytes, bytes]:
+    def _keys(self, name: str) -> tuple[bytes, bytes, bytes]:
         fields = self._encryption[name]
         try:
             sealed = _unb64(fields["wrapped_key"], "wrapped_key") + _unb64(fields["key_tag"], "key_tag")
@@ -433,9 +406,9 @@ class safe_open:  # noqa: N801 (safetensors' name)
         if len(key) != self._key_bytes or len(base) != 12:
             raise FormatError(f"{name}: its key or base_iv has a wrong length")
         first, end = self._entries[name]["data_offsets"]
-        if len(tags) != 16 * _chunks(end - first, self._chunk):
+        if len(tags) != TAG_BYTES * chunks_of(end - first, self._chunk):
             raise FormatError(f"{name}: it has tags for another number of chunks")
-        return AESGCM(key), base, tags
+        return key, base, tags
 
     def _tensors(self, names: list[str]) -> Iterator[tuple[str, Any]]:
         """Read and decrypt tensors, by several threads."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import pathlib
 import struct
 import tempfile
+import threading
 import unittest
+import unittest.mock
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -157,6 +160,14 @@ class Altered(SafetensorsTest):
                 altered[later] ^= 1
             self.refused(exceptions.InvalidTag, f"^{words}", bytes(altered))
 
+    def test_short_tensors_that_are_read_together(self) -> None:
+        self.tensors = {f"{i:03}": self.numpy.full(5000, i, "i4") for i in range(300)}
+        file = bytearray(self.save())
+        begin = 8 + struct.unpack("<Q", file[:8])[0]
+        for number in (299, 150, 149, 31):
+            file[begin + number * 20000 + 19999] ^= 1
+            self.refused(exceptions.InvalidTag, f"^{number:03}: message 0: ", bytes(file))
+
     def test_a_short_chunk_among_many(self) -> None:
         needed("cryptotensors")
         from cryptotensors.numpy import save_file
@@ -241,6 +252,55 @@ class Saving(SafetensorsTest):
 
         theirs.register_direct_key_provider(keys=list(self.keys.values()))
         self.check(load_file(str(self.path)))
+
+    def test_short_tensors_have_rooms_of_their_own(self) -> None:
+        np = self.numpy
+        random = np.random.default_rng(3)
+        lengths = [0, 1, 63, 64, 65, *random.integers(0, 200_000, 200), (2 << 20) - 1, 2 << 20, 9 << 20]
+        self.tensors = {f"{i:03}": random.integers(0, 256, n, np.uint8) for i, n in enumerate(lengths)}
+        self.tensors |= {f"f{i:03}": random.standard_normal(n).astype("f4") for i, n in enumerate(lengths[:100])}
+        self.save()
+        found = self.ours.load_file(self.path, **self.keys)
+        self.check(found)
+        for i, array in enumerate(found.values()):
+            self.assertTrue(array.flags.writeable and array.flags.aligned)
+            array.reshape(-1).view(np.uint8)[:] = i % 251
+        for i, array in enumerate(found.values()):
+            self.assertTrue((array.reshape(-1).view(np.uint8) == i % 251).all())
+
+    def test_reads_that_give_less(self) -> None:
+        self.tensors |= {f"{i:03}": self.numpy.full(i, i, "i4") for i in range(200)}
+        self.save()
+        read = os.preadv
+        less = unittest.mock.Mock(side_effect=lambda descriptor, rooms, at: read(descriptor, [rooms[0][:777]], at))
+        with unittest.mock.patch("os.preadv", less):
+            self.check(self.ours.load_file(self.path, **self.keys))
+
+    def test_without_other_threads(self) -> None:
+        """At the end of the interpreter there are none to be had."""
+        self.tensors |= {"a": self.numpy.arange(5 << 20, dtype="i4")}
+        with unittest.mock.patch("threading.Thread.start", side_effect=RuntimeError("can't start new thread")):
+            self.save()
+            self.check(self.ours.load_file(self.path, **self.keys))
+
+    def test_what_fails_amid_a_file(self) -> None:
+        """Nobody is left waiting, and what was there stays."""
+        self.tensors = {"a": self.numpy.arange(9 << 20, dtype="i4")}
+        self.path.write_bytes(b"before")
+        crypt, calls = self.ours._native._chunks, []
+
+        def fails(*arguments: Any) -> Any:
+            calls.append(1)
+            if len(calls) == 4:
+                raise MemoryError("none left")
+            return crypt(*arguments)
+
+        before = threading.active_count()
+        with unittest.mock.patch.object(self.ours._native, "_chunks", fails), self.assertRaises(MemoryError):
+            self.save()
+        self.assertEqual(self.path.read_bytes(), b"before")
+        self.assertEqual([entry.name for entry in self.folder.iterdir()], [self.path.name])
+        self.assertEqual(threading.active_count(), before)
 
     def test_several_threads_read_one_file(self) -> None:
         self.save()

@@ -1,0 +1,207 @@
+"""What reading and writing encrypted tensors have in common: pieces of a file, and threads that share them."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .exceptions import InvalidTag
+
+if TYPE_CHECKING:
+    from .safetensors import safe_open
+
+TAG_BYTES = 16
+MOST_THREADS = 8
+#: Parts of a piece, for a read into the memory of each: fewer than IOV_MAX.
+MOST_PARTS = 512
+
+
+def chunks_of(size: int, chunk: int) -> int:
+    """Return how many chunks there are; of nothing there is one, that is empty."""
+    return max(1, -(-size // chunk))
+
+
+class Tensor(NamedTuple):
+    """A tensor's bytes, where they lie in the file, and what they are encrypted with; a plain one has no key."""
+
+    name: str
+    data: Any
+    size: int
+    at: int
+    key: bytes
+    base: bytes
+    tags: memoryview
+
+    @classmethod
+    def of(cls, file: safe_open, name: str, data: Any) -> Tensor:
+        """Return a tensor of a file, to be read to ``data``."""
+        first, end = file._entries[name]["data_offsets"]
+        key, base, tags = file._keys(name) if name in file._encryption else (b"", b"", b"")
+        return cls(name, data, end - first, file._begin + first, key, base, memoryview(tags))
+
+
+class Part(NamedTuple):
+    """Bytes of a tensor from ``begin`` on, which are whole chunks, from number ``first`` on."""
+
+    tensor: Tensor
+    begin: int
+    end: int
+    first: int
+    tags: memoryview
+
+    @property
+    def at(self) -> int:
+        """Where it begins in the file."""
+        return self.tensor.at + self.begin
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes it has."""
+        return self.end - self.begin
+
+    @property
+    def data(self) -> Any:
+        """Its bytes in memory."""
+        return self.tensor.data[self.begin : self.end]
+
+    def refused(self, number: int) -> InvalidTag:
+        """Return the error that chunk ``number`` of the tensor is not authentic."""
+        return InvalidTag(f"{self.tensor.name}: message {number}: it was altered, or is another file's")
+
+
+def cut(tensors: Iterable[Tensor], chunk: int, length: int, together: int) -> Iterator[list[Part]]:
+    """Cut tensors into pieces: about ``length`` bytes of a long one, or ``together`` of short ones side by side."""
+    step = max(1, length // chunk) * chunk
+    piece: list[Part] = []
+    size = end = 0
+    for tensor in tensors:
+        for begin in range(0, max(tensor.size, 1), step):
+            behind = min(begin + step, tensor.size)
+            first = begin // chunk
+            tags = tensor.tags[TAG_BYTES * first : TAG_BYTES * (first + chunks_of(behind - begin, chunk))]
+            part = Part(tensor, begin, behind, first, tags)
+            if piece and (size + part.size > together or part.at != end or len(piece) == MOST_PARTS):
+                yield piece
+                piece, size = [], 0
+            piece.append(part)
+            size += part.size
+            end = part.at + part.size
+    if piece:
+        yield piece
+
+
+def workers(useful: int) -> int:
+    """Return how many threads there are for work that so many have use for."""
+    return max(1, min(MOST_THREADS, len(os.sched_getaffinity(0)), useful))
+
+
+def start(threads: Iterable[threading.Thread]) -> list[threading.Thread]:
+    """Start threads, and return those that run: at the end of the interpreter there may be none to be had."""
+    running = []
+    for thread in threads:
+        try:
+            thread.start()
+        except RuntimeError:
+            break
+        running.append(thread)
+    return running
+
+
+def share(make_work: Callable[[], Callable[[Any], None]], pieces: Iterable[Any], threads: int) -> None:
+    """Do work for every piece, on this thread and others, each of which makes its own work first.
+
+    What the first piece that fails raises is raised, whoever came to it.
+    """
+    left, numbers = iter(pieces), itertools.count()
+    turn = threading.Lock()
+    failed: list[tuple[int, BaseException]] = []
+
+    def go() -> None:
+        number = -1
+        try:
+            work = make_work()
+            while not failed:
+                with turn:
+                    number = next(numbers)
+                    piece = next(left, None)
+                if piece is None:
+                    return
+                work(piece)
+        except BaseException as error:
+            failed.append((number, error))
+
+    others = start(threading.Thread(target=go, name="warpaes") for _ in range(threads - 1))
+    go()
+    for thread in others:
+        thread.join()
+    # They are taken in order, so all before the first that fails have been done.
+    if failed:
+        raise min(failed, key=lambda failure: failure[0])[1]
+
+
+class Ahead:
+    """Work that is done in order by threads, ahead of who needs it: he does himself what nobody has begun."""
+
+    class _Job:
+        def __init__(self, work: Callable[[], Any]) -> None:
+            self._work: Callable[[], Any] | None = work
+            self._lock = threading.Lock()
+            self._result: Any = None
+            self._error: BaseException | None = None
+
+        def do(self) -> None:
+            with self._lock:
+                work, self._work = self._work, None
+                if work is None:
+                    return
+                try:
+                    self._result = work()
+                except BaseException as error:
+                    self._error = error
+
+        def result(self) -> Any:
+            """Return what the work has returned, or raise what it has raised; once it is done."""
+            self.do()
+            if self._error is not None:
+                raise self._error
+            return self._result
+
+    def __init__(self, threads: int) -> None:
+        """Begin with so many threads."""
+        self._jobs: list[Ahead._Job] = []
+        self._changed = threading.Condition()
+        self._ended = False
+        self._threads = start(threading.Thread(target=self._go, name="warpaes") for _ in range(threads))
+
+    def submit(self, work: Callable[[], Any]) -> Ahead._Job:
+        """Have something done after what was submitted before has begun."""
+        job = Ahead._Job(work)
+        with self._changed:
+            self._jobs.append(job)
+            self._changed.notify()
+        return job
+
+    def _go(self) -> None:
+        while True:
+            with self._changed:
+                while not self._jobs and not self._ended:
+                    self._changed.wait()
+                if self._ended:
+                    return
+                job = self._jobs.pop(0)
+            job.do()
+
+    def __enter__(self) -> Ahead:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave out what has not begun, and wait for the rest."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
