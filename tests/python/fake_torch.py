@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import types
 from typing import Any
 
+import warpaes
+
 
 class Device:
+    index = None
+
     def __init__(self, kind: str) -> None:
         self.type = kind
+
+
+class DType:
+    def __init__(self, itemsize: int) -> None:
+        self.itemsize = itemsize
 
 
 class Tensor:
@@ -40,10 +50,46 @@ class Tensor:
     def record_stream(self, stream: Any) -> None:
         self.recorded.append(stream)
 
+    # Those of bytes, of one dimension:
+
+    def reshape(self, length: int) -> Tensor:
+        assert length == -1
+        return self
+
+    def view(self, dtype: DType) -> Tensor:
+        assert dtype.itemsize == 1
+        return self
+
+    def __getitem__(self, part: slice) -> Tensor:
+        begin, end, _ = part.indices(self.nbytes)
+        return Tensor(self.address + begin, max(0, end - begin), self.device.type, self.owner)
+
+    def copy_(self, other: Tensor) -> None:
+        warpaes.copy(self, other)
+
+    def numpy(self) -> Any:
+        return self.owner
+
 
 class Stream:
     def __init__(self, pointer: int) -> None:
         self.cuda_stream = pointer
+
+    def synchronize(self) -> None:
+        pass
+
+
+def empty(shape: Any, *, dtype: DType, device: str = "cpu", pin_memory: bool = False) -> Tensor:
+    """Memory of the library's device, or an array of NumPy."""
+    nbytes = (shape if isinstance(shape, int) else math.prod(shape)) * dtype.itemsize
+    if device == "cuda":
+        memory = warpaes.Memory(max(nbytes, 1), "device")
+        return Tensor(memory.__cuda_array_interface__["data"][0], nbytes, device, memory)
+    import numpy as np
+
+    assert pin_memory
+    array: Any = np.empty(nbytes, np.uint8)
+    return Tensor(array.ctypes.data, nbytes, "cpu", array)
 
 
 def install() -> list[int]:
@@ -59,7 +105,9 @@ def install() -> list[int]:
 
     torch: Any = types.ModuleType("torch")
     torch.asked = asked
-    torch.Tensor = Tensor
+    torch.Tensor, torch.device, torch.empty = Tensor, Device, empty
+    torch.uint8, torch.float32, torch.int64 = DType(1), DType(4), DType(8)
+    torch.cuda = types.SimpleNamespace(current_device=lambda: 0, current_stream=lambda device: Stream(0))
     torch._C = types.SimpleNamespace(_cuda_getCurrentRawStream=current_stream)
     sys.modules["torch"] = torch
     return asked

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import base64
 import ctypes
 import os
+import pathlib
 import sys
+import tempfile
 import unittest
 from typing import Any
 
 import fake_torch
 import warpaes
-from support import run_python
+from support import needed, run_python
 from warpaes import Memory, exceptions, random
 from warpaes.aead import AESCCM, AESGCM, AESGCMSIV, AESSIV
 from warpaes.ciphers import Cipher, algorithms, modes
@@ -330,6 +333,59 @@ class Files(unittest.TestCase):
         out = Memory(20_000, "device")
         self.assertEqual(reader.read_into(0, out), 20_000)
         self.assertEqual(bytes_of(out, 0, 20_000), text(20_000))
+
+
+class Weights(unittest.TestCase):
+    """Encrypted tensors from a file to the device: long ones, short ones that are read together, some in clear."""
+
+    def setUp(self) -> None:
+        np = needed("numpy")
+        ed25519 = needed("cryptography.hazmat.primitives.asymmetric.ed25519")
+        needed("cryptotensors")
+        from cryptotensors.numpy import save_file
+        from warpaes import safetensors
+
+        fake_torch.install()
+        self.safetensors = safetensors
+        private, encode = (
+            ed25519.Ed25519PrivateKey.from_private_bytes(KEY),
+            lambda data: base64.b64encode(data).decode(),
+        )
+        sign = {"d": encode(KEY), "x": encode(private.public_key().public_bytes_raw())}
+        self.keys: dict[str, Any] = {
+            "enc_key": {"kty": "oct", "alg": "aes256gcm", "k": encode(KEY), "kid": "enc"},
+            "sign_key": {"kty": "okp", "alg": "ed25519", "kid": "sign", **sign},
+        }
+        self.tensors = {f"{i:03}": np.arange(7 * i, dtype="f4") for i in range(150)}
+        self.tensors |= {"long": np.arange(100_000, dtype="i8"), "whole": np.zeros(2 * 65536, "u1")}
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name) / "model"
+        encrypted = [name for name in self.tensors if name not in ("017", "018", "140")]
+        save_file(self.tensors, str(self.path), config=self.keys | {"chunk_size": 65536, "tensors": encrypted})
+
+    def load(self) -> Any:
+        return self.safetensors.load_file(self.path, "torch", "cuda", **self.keys)
+
+    def test_all(self) -> None:
+        found = self.load()
+        self.assertEqual(set(found), set(self.tensors))
+        for name, tensor in self.tensors.items():
+            self.assertTrue(found[name].is_cuda)
+            self.assertEqual(found[name].nbytes, tensor.nbytes)
+            if tensor.nbytes:
+                self.assertEqual(bytes_of(found[name].owner, 0, tensor.nbytes), tensor.tobytes(), name)
+
+    def test_the_first_that_is_altered_is_named(self) -> None:
+        file = bytearray(self.path.read_bytes())
+        with self.safetensors.safe_open(self.path, **self.keys) as opened:
+            places = {name: opened._begin + entry["data_offsets"][0] for name, entry in opened._entries.items()}
+        # In the order of the file, from the end.
+        for name, chunk in (("whole", 1), ("149", 0), ("099", 0), ("001", 0), ("long", 12), ("long", 3)):
+            file[places[name] + 65536 * chunk + 5] ^= 1
+            self.path.write_bytes(file)
+            with self.assertRaisesRegex(exceptions.InvalidTag, f"^{name}: message {chunk}: "):
+                self.load()
 
 
 class NoDevice(unittest.TestCase):
