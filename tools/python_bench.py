@@ -12,10 +12,14 @@ import base64
 import importlib.metadata
 import io
 import json
+import mmap
 import os
+import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -31,14 +35,24 @@ KEY, NONCE = bytes(range(32)), bytes(range(12))
 SIZES = (64, 1 << 10, 16 << 10, 1 << 20, 64 << 20)
 FILE_BYTES = 1 << 30
 MODEL_BYTES = 256 << 20
+#: Tensors of a model: long ones, and those of layers that are not.
+MODELS = (8, 512, 4096)
+PIECE_BYTES = 1 << 20
 SAMPLES = 7
+CORES = len(os.sched_getaffinity(0))
 
 
-def seconds_of(actions: dict, calls: int, samples: int = SAMPLES) -> dict:
-    """The shortest of samples of each, taken in turns: what else the machine does only makes them longer."""
+def seconds_of(actions: dict, calls: int, samples: int = SAMPLES, *, repeated: bool = False) -> dict:
+    """The shortest of samples of each, taken in turns: what else the machine does only makes them longer.
+
+    ``repeated``: each is called once more before it is measured, and so gets the pages that it has given back. The
+    host of a virtual machine takes free memory away; whoever comes first after another would measure that.
+    """
     taken: dict = {name: [] for name in actions}
     for _ in range(samples):
         for name, action in actions.items():
+            if repeated:
+                action()
             begin = time.perf_counter()
             for _ in range(calls):
                 action()
@@ -46,9 +60,62 @@ def seconds_of(actions: dict, calls: int, samples: int = SAMPLES) -> dict:
     return {name: min(times) for name, times in taken.items()}
 
 
-def row(what: str, size: int, other: str, ours: float, theirs: float, in_clear: float | None = None) -> dict:
-    made = {"what": what, "bytes": size, "other": other, "seconds": ours, "other_seconds": theirs}
-    return made if in_clear is None else made | {"clear_seconds": in_clear}
+def row(what: str, size: int, other: str, times: dict) -> dict:
+    """``times``: of "ours" and "theirs", and what the same bytes take in clear: "clear", "clear_all" and "dd"."""
+    made = {"what": what, "bytes": size, "other": other, "seconds": times["ours"], "other_seconds": times["theirs"]}
+    return made | {f"{name}_seconds": times[name] for name in ("clear", "clear_all", "dd") if name in times}
+
+
+# ------------------------------------------------------------------------------------------------------------ in clear
+
+
+def by_all_cores(size: int, move: Callable[[int, int], None]) -> None:
+    """Call ``move(begin, end)`` for all pieces of so many bytes, by a thread a core."""
+    pieces = iter(range(0, size, PIECE_BYTES))
+    turn = threading.Lock()
+
+    def work() -> None:
+        while True:
+            with turn:
+                begin = next(pieces, None)
+            if begin is None:
+                return
+            move(begin, min(begin + PIECE_BYTES, size))
+
+    others = [threading.Thread(target=work) for _ in range(CORES - 1)]
+    for thread in others:
+        thread.start()
+    work()
+    for thread in others:
+        thread.join()
+
+
+def large_pages(size: int) -> mmap.mmap:
+    """Memory that nobody has touched, in large pages where the system has them."""
+    room = mmap.mmap(-1, size)
+    room.madvise(mmap.MADV_HUGEPAGE)
+    return room
+
+
+def read_by_all_cores(path: str, room: Any, size: int) -> None:
+    view = memoryview(room)
+    with open(path, "rb", buffering=0) as file:
+
+        def move(begin: int, end: int) -> None:
+            assert os.preadv(file.fileno(), [view[begin:end]], begin) == end - begin
+
+        by_all_cores(size, move)
+
+
+def copy_by_all_cores(data: bytes, room: Any, size: int) -> None:
+    import numpy as np  # which copies without the interpreter's lock
+
+    here, there = np.frombuffer(data, np.uint8), np.frombuffer(room, np.uint8)
+    by_all_cores(size, lambda begin, end: np.copyto(there[begin:end], here[begin:end]))
+
+
+def dd(*operands: str) -> None:
+    subprocess.run(["dd", "bs=1M", "status=none", *operands], check=True)
 
 
 def aead_rows() -> list[dict]:
@@ -68,8 +135,8 @@ def aead_rows() -> list[dict]:
         }.items():
             mine, pycas = getattr(ours, name), getattr(theirs, name)
             calls = max(1, min(20_000, (64 << 20) // size))
-            times = seconds_of({0: lambda f=mine, a=arguments: f(*a), 1: lambda f=pycas, a=arguments: f(*a)}, calls)
-            rows.append(row(f"AESGCM.{name}", size, "cryptography", times[0], times[1]))
+            ways = {"ours": lambda f=mine, a=arguments: f(*a), "theirs": lambda f=pycas, a=arguments: f(*a)}
+            rows.append(row(f"AESGCM.{name}", size, "cryptography", seconds_of(ways, calls)))
     return rows
 
 
@@ -132,16 +199,23 @@ def stream_rows() -> list[dict]:
                     with io.BytesIO(plain) if here else open(plain, "rb") as file:
                         read(file, FILE_BYTES)
 
-                times = seconds_of({0: ours, 1: theirs, 2: in_clear}, 1, 4)
+                def by_all(read: Any = read, plain: Any = plain, here: bool = here) -> None:
+                    to = large_pages(FILE_BYTES) if read is read_whole else room
+                    (copy_by_all_cores if here else read_by_all_cores)(plain, to, FILE_BYTES)
+
+                actions = {"ours": ours, "theirs": theirs, "clear": in_clear}
+                if read is not read_in_pieces:  # whose caller is one thread
+                    actions["clear_all"] = by_all
+                if not here:
+                    actions["dd"] = lambda plain=plain: dd(f"if={plain}", "of=/dev/null")
                 what = f"warpaes.open({'bytes' if here else 'path'}){name}"
-                rows.append(row(what, FILE_BYTES, "tink", times[0], times[1], times[2]))
+                rows.append(row(what, FILE_BYTES, "tink", seconds_of(actions, 1, 4, repeated=True)))
                 del source, plain
     return rows
 
 
 def weights_rows() -> list[dict]:
     import cryptotensors
-    import numpy as np
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptotensors.numpy import load_file, save_file
 
@@ -155,10 +229,19 @@ def weights_rows() -> list[dict]:
         "sign_key": sign | {"x": text(private.public_key().public_bytes_raw())},
     }
     cryptotensors.register_direct_key_provider(keys=list(keys.values()))
-    tensors = {str(i): np.frombuffer(os.urandom(MODEL_BYTES // 8), "f4") for i in range(8)}
     rows = []
+    for count in MODELS:
+        rows += model_rows(count, keys, save_file, load_file)
+    return rows
+
+
+def model_rows(count: int, keys: dict, save_file: Any, load_file: Any) -> list[dict]:
+    """Of a model of so many equal tensors."""
+    import numpy as np
+
+    tensors = {f"layer {i}": np.frombuffer(os.urandom(MODEL_BYTES // count), "f4") for i in range(count)}
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        ours, theirs, clear = (f"{folder}/{name}" for name in ("ours", "theirs", "clear"))
+        ours, theirs, clear, other = (f"{folder}/{name}" for name in ("ours", "theirs", "clear", "other"))
 
         def save_in_clear() -> None:
             with open(clear, "wb", buffering=0) as file:
@@ -172,16 +255,29 @@ def weights_rows() -> list[dict]:
                     assert file.readinto(memoryview(tensor).cast("B")) == tensor.nbytes
             return loaded
 
+        def load_by_all() -> Any:
+            room = large_pages(MODEL_BYTES)
+            read_by_all_cores(clear, room, MODEL_BYTES)
+            return room
+
         saving = {
-            0: lambda: safetensors.save_file(tensors, ours, **keys),
-            1: lambda: save_file(tensors, theirs, config=keys),
-            2: save_in_clear,
+            "ours": lambda: safetensors.save_file(tensors, ours, **keys),
+            "theirs": lambda: save_file(tensors, theirs, config=keys),
+            "clear": save_in_clear,
+            "dd": lambda: dd("if=/dev/zero", f"of={other}", f"count={MODEL_BYTES >> 20}"),
         }
-        loading = {0: lambda: safetensors.load_file(ours, **keys), 1: lambda: load_file(theirs), 2: load_in_clear}
-        for name, actions in (("save_file", saving), ("load_file", loading)):
-            times = seconds_of(actions, 1)
-            rows.append(row(f"safetensors.{name}, tmpfs", MODEL_BYTES, "cryptotensors", times[0], times[1], times[2]))
-    return rows
+        loading = {
+            "ours": lambda: safetensors.load_file(ours, **keys),
+            "theirs": lambda: load_file(theirs),
+            "clear": load_in_clear,
+            "clear_all": load_by_all,
+            "dd": lambda: dd(f"if={clear}", "of=/dev/null"),
+        }
+        rows = []
+        for name, ways in (("save_file", saving), ("load_file", loading)):
+            times = seconds_of(ways, 1, repeated=True)
+            rows.append(row(f"safetensors.{name}, {count} tensors, tmpfs", MODEL_BYTES, "cryptotensors", times))
+        return rows
 
 
 def random_rows() -> list[dict]:
@@ -194,15 +290,14 @@ def random_rows() -> list[dict]:
         ("Generator.random", lambda: ours.random(count), lambda: theirs.random(count)),
         ("Generator.normal", lambda: ours.normal(size=count), lambda: theirs.normal(size=count)),
     ):
-        times = seconds_of({0: mine, 1: numpys}, 1)
-        rows.append(row(name, 8 * count, "numpy", times[0], times[1]))
+        rows.append(row(name, 8 * count, "numpy", seconds_of({"ours": mine, "theirs": numpys}, 1)))
     return rows
 
 
 def main() -> None:
     rows = aead_rows() + stream_rows() + weights_rows() + random_rows()
     versions = {name: importlib.metadata.version(name) for name in sorted({row["other"] for row in rows})}
-    host = {"cpu": processor(), "cores": len(os.sched_getaffinity(0))}
+    host = {"cpu": processor(), "cores": CORES}
     record = {"schema": 1} | stamp() | {"host": host, "python": sys.version.split()[0], "versions": versions}
     record |= {"rows": rounded(rows)}
     print(python_page.figures(record))
