@@ -23,7 +23,7 @@ import os
 import struct
 import tempfile
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from types import TracebackType
 from typing import Any
 
@@ -154,11 +154,16 @@ def _decrypts_there(device: Any) -> bool:
 # ---------------------------------------------------------------------------------------------------------- writing
 
 
+@lru_cache(64)
+def _name_of(dtype: Any) -> str:
+    return getattr(dtype, "name", None) or str(dtype).removeprefix("torch.")
+
+
 class _Tensor:
     """A tensor as bytes, with its name in the header."""
 
     def __init__(self, name: str, value: Any) -> None:
-        dtype = getattr(value.dtype, "name", None) or str(value.dtype).removeprefix("torch.")
+        dtype = _name_of(value.dtype)
         if dtype not in _NAMES:
             raise TypeError(f"{name}: safetensors has no dtype {dtype}")
         self.name, self.dtype, self.shape = name, _NAMES[dtype], list(value.shape)
@@ -232,7 +237,9 @@ def save_file(
         text += b" " * (-len(text) % 8)
         return struct.pack("<Q", len(text)) + text
 
-    _signature_key(sign_key, "d")  # what is wrong with it is said before all the work
+    # What is wrong with the key, or missing, is said before all the work.
+    _ed25519()
+    _signature_key(sign_key, "d")
     begin = len(header(False))  # with other tags it is as long
     path = os.fspath(filename)
     descriptor, temporary = tempfile.mkstemp(prefix=".warpaes-", dir=os.path.dirname(path) or ".")
