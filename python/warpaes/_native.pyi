@@ -255,6 +255,8 @@ class _Single:
     ) -> int:
         """Write ciphertext and tag to buf, or the tag to `tag`; returns the bytes written to buf.
 
+        Tensors of a GPU: enqueued on their stream; AESGCMSIV waits for it, and for the result.
+
         Args:
             nonce: As for ``encrypt``.
             data: The plaintext: a buffer, or a tensor in host or device memory, contiguous, of any shape and dtype.
