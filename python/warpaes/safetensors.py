@@ -285,7 +285,7 @@ def _encrypt(piece: list[Part], room: memoryview) -> memoryview:
 def _write_tensors(file: Any, tensors: list[Sealed]) -> None:
     """Write a window while others are encrypted. Tensors follow one another in the file as they do here."""
     size = sum(tensor.size for tensor in tensors)
-    threads = workers(min(_MOST_THREADS, -(-size // _WINDOW_BYTES)))
+    threads = max(1, min(_MOST_THREADS, workers(-(-size // _WINDOW_BYTES)) - 1))  # this one writes
     rooms = [memoryview(bytearray(min(_WINDOW_BYTES, size))) for _ in range(threads + 1)]
     with Ahead(threads) as ahead:
         begun: collections.deque[Any] = collections.deque()
