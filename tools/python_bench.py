@@ -35,8 +35,8 @@ KEY, NONCE = bytes(range(32)), bytes(range(12))
 SIZES = (64, 1 << 10, 16 << 10, 1 << 20, 64 << 20)
 FILE_BYTES = 1 << 30
 MODEL_BYTES = 256 << 20
-#: Tensors of a model: long ones, beyond what malloc keeps for the next time, as a model is loaded once; and short ones.
-MODELS = (4, 512, 4096)
+#: Tensors of a model of 256 MiB: long ones, of what malloc just keeps for the next time, and short ones.
+MODELS = (8, 512, 4096)
 PIECE_BYTES = 1 << 20
 SAMPLES = 7
 CORES = len(os.sched_getaffinity(0))
