@@ -48,6 +48,7 @@ int device_for_stream(const MessageRequest& r) {
 /// stream does without the memory that a batch takes.
 bool is_simple(const MessageRequest& r) {
     if (r.mode != Mode::gcm || r.direction != Direction::encrypt || r.tag_length != block_bytes) return false;
+    if (r.input_length == 0 && (r.input == nullptr || r.output == nullptr)) return false;  // only the tag says where
     if (r.aad_length != 0 && cuda_backend().place(r.aad).kind == Memory::device) return false;
     return cuda_backend().place(r.tag).kind != Memory::pageable;
 }

@@ -80,6 +80,15 @@ class Whole(unittest.TestCase):
                 aead.decrypt_into(NONCE, sealed, b"aad", out)
                 self.assertEqual(bytes_of(out, 0, length), text(length))
 
+    def test_what_is_empty_lies_nowhere(self) -> None:
+        empty = Part(Memory(16, "device"), 0, 0)
+        empty.__cuda_array_interface__["data"] = (0, False)
+        for aead in (AESGCM(KEY), AESCCM(KEY)):
+            sealed = Memory(16, "device")
+            self.assertEqual(aead.encrypt_into(NONCE, empty, b"aad", sealed), 16)
+            self.assertEqual(bytes_of(sealed, 0, 16), aead.encrypt(NONCE, b"", b"aad"))
+            self.assertEqual(aead.decrypt_into(NONCE, sealed, b"aad", empty), 0)
+
     def test_in_place_with_a_tag_of_its_own(self) -> None:
         gcm = AESGCM(KEY)
         data, tag = on_device(text(4096)), Memory(16, "device")
