@@ -204,6 +204,7 @@ TEST_P(AbiBatchErrors, ALongMessageThatIsNotAuthentic) {
     ASSERT_EQ(warpaes_batch_query(handle, &result), WARPAES_OK);
     EXPECT_EQ(result.messages_on_gpu, GetParam() == "cuda" ? 1U : 0U);
     EXPECT_EQ(result.messages_on_cpu, GetParam() == "cuda" ? 0U : 1U);
+    EXPECT_EQ(result.reserved, 0);
 }
 
 TEST_P(AbiBatchErrors, NothingToDo) {

@@ -80,7 +80,11 @@ class Provider(CommandTest):
                 self.assertTrue(record["works"])
                 self.warpaes("provider", "remove", "--config", "openssl.cnf")
                 self.assertEqual(Path("openssl.cnf").read_text(), text)
-                self.warpaes("provider", "remove", "--config", "openssl.cnf")
+                file = os.stat("openssl.cnf").st_ino
+                again = self.run_command(WARPAES, "provider", "remove", "--config", "openssl.cnf")
+                self.assertEqual(again.returncode, 0)
+                self.assertRegex(again.stderr, rb"^'.*openssl.cnf' has no block of warpaes; nothing to do\n$")
+                self.assertEqual(os.stat("openssl.cnf").st_ino, file)
                 self.assertEqual(Path("openssl.cnf").read_text(), text)
         os.remove("openssl.cnf")
 
