@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -45,6 +46,38 @@ TEST_F(KeptMemory, OneEnqueuedBatchAfterTheOtherTakesTheSame) {
         }
         EXPECT_EQ(simt::usage(), first) << (keys_on_device ? "raw keys" : "a handle");
     }
+}
+
+// Of a GPU a message takes memory for its tag, and for what its thread blocks add up: the last message's.
+TEST_F(KeptMemory, OneMessageAfterTheOtherTakesTheSame) {
+    const AbiEngine engine = engine_with_gpu("cuda");
+    constexpr std::uint64_t bytes = 20000;
+    void* data = nullptr;
+    ASSERT_EQ(warpaes_alloc(engine.get(), WARPAES_MEMORY_DEVICE, 0, bytes, &data), WARPAES_OK) << warpaes_last_error();
+    const std::array<std::uint8_t, 16> key_bytes{1};
+    warpaes_key* key = nullptr;
+    ASSERT_EQ(warpaes_key_create(key_bytes.data(), key_bytes.size(), &key), WARPAES_OK);
+    std::array<std::uint8_t, 12> iv{};
+    std::array<std::uint8_t, 16> tag{};
+    const auto taken = [] { return simt::calls("cudaHostAlloc") + simt::calls("cudaMalloc"); };
+    auto first = taken();
+    for (int round = 0; round < 5; ++round) {
+        warpaes_message message = WARPAES_MESSAGE_INIT;
+        message.mode = WARPAES_GCM;
+        message.direction = WARPAES_ENCRYPT;
+        message.key = key;
+        message.iv = iv.data();
+        message.iv_len = iv.size();
+        message.input = message.output = data;
+        message.input_len = message.output_capacity = bytes;
+        message.tag = tag.data();
+        message.tag_len = tag.size();
+        ASSERT_EQ(warpaes_crypt(engine.get(), &message, nullptr), WARPAES_OK) << warpaes_last_error();
+        if (round == 0) first = taken();
+    }
+    EXPECT_EQ(taken(), first);
+    warpaes_key_destroy(key);
+    warpaes_free(engine.get(), data);
 }
 
 // Where a GPU does not write over its input, which may be done again, the output lies in staging first.
