@@ -1,8 +1,10 @@
 // What is wrong with a file job is told before its files are touched.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <openssl/err.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstring>
 #include <filesystem>
@@ -106,6 +108,22 @@ TEST_F(FileJob, WhatIsWrongWithKeysAndModes) {
         });
         expect(WARPAES_ERROR_ARGUMENT, "output: the path is empty", job, [](Job& j) { j.output_path = ""; });
     }
+}
+
+TEST_F(FileJob, DescriptorsAreNamed) {
+    const int folder = ::open("/", O_RDONLY | O_DIRECTORY), nothing = ::open("/dev/null", O_RDWR);
+    ASSERT_GE(std::min(folder, nothing), 0);
+    expect(WARPAES_ERROR_NOT_FOUND, "input: the input descriptor is a directory", raw(), [&](Job& j) {
+        j.input_path = nullptr;
+        j.input_fd = folder;
+    });
+    expect(WARPAES_ERROR_WRITE, "output: the output descriptor is not open for writing", raw(), [&](Job& j) {
+        j.input_path = j.output_path = nullptr;
+        j.input_fd = nothing;
+        j.output_fd = folder;
+    });
+    ::close(folder);
+    ::close(nothing);
 }
 
 TEST_F(FileJob, WhatIsWrongWithAPassphrase) {
