@@ -200,6 +200,11 @@ class Places(Passphrases):
             self.private("first", content)
             self.warpaes("verify", "-k", "keyset", "--passphrase-from", "first", stdin=sealed)
 
+    def test_a_keyset_that_is_there_already_is_refused_before_anybody_is_asked(self):
+        self.private("keyset", b"mine")
+        self.refused(EXISTS, "keyset", "keygen", "--passphrase-from", "exec:touch asked; echo word", "-o", "keyset")
+        self.assertEqual(self.read("keyset"), b"mine")
+
     def test_one_for_several_keysets(self):
         """It is read once, from where it can be read once."""
         self.keygen()
