@@ -88,6 +88,21 @@ class Provider(CommandTest):
                 self.assertEqual(Path("openssl.cnf").read_text(), text)
         os.remove("openssl.cnf")
 
+    def test_an_openssl_that_does_not_say_where_its_configuration_is(self):
+        os.mkdir("bin")
+        for script, words in (
+            (None, "there is no command openssl; install it"),
+            ("#!/bin/sh\n", "openssl does not say where its configuration is; give --config FILE"),
+            ("#!/bin/sh\necho 'OPENSSLDIR: \"'\n", "openssl does not say where its configuration is"),
+        ):
+            if script is not None:
+                Path("bin/openssl").write_text(script)
+                os.chmod("bin/openssl", 0o755)
+            self.refused(
+                NOT_FOUND, words, "provider", "remove", env={"PATH": os.path.abspath("bin"), "OPENSSL_CONF": ""}
+            )
+        shutil.rmtree("bin")
+
     def test_permissions_stay(self):
         given = ("--config", "openssl.cnf")
         for mode in (0o600, 0o640, 0o664):
