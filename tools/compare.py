@@ -207,18 +207,22 @@ def measure_disk(folder: Path, size: int, rounds: int) -> list[dict]:
         "cp, sync": (source, ["sh", "-c", f'cp "$0" "$1" && {done}', source, output]),
         "openssl enc -aes-256-ctr, sync": (source, ["sh", "-c", f'{enc} -in "$0" -out "$1" && {done}', source, output]),
     }
-    taken: dict = {"fio": []}
+    order = ["fio", *commands]
+    taken: dict = {name: [] for name in order}
     for turn in range(rounds + 1):  # the first one's pages may have to be got from a hypervisor
-        for name, (reads, command) in commands.items():
+        for name in order:
             output.unlink(missing_ok=True)
             os.sync()
-            with reads.open("rb") as file:
-                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-            seconds, _ = timed(command)
-            taken.setdefault(name, []).extend([seconds] if turn else [])
-        output.unlink()
-        os.sync()
-        taken["fio"] += [fio_seconds(folder, source, output)] if turn else []
+            if name == "fio":
+                seconds = fio_seconds(folder, source, output)
+            else:
+                reads, command = commands[name]
+                with reads.open("rb") as file:
+                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+                seconds, _ = timed(command)
+            taken[name] += [seconds] if turn else []
+        # What comes behind whom decides what a virtual machine's host still has of a file.
+        order.append(order.pop(0))
     return [{"command": name, "seconds": statistics.median(times)} for name, times in taken.items()]
 
 
