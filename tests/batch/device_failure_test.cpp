@@ -272,6 +272,20 @@ TEST(EnqueuedBatch, ThatFailsIsToldAndTheNextIsRight) {
     EXPECT_GT(failed, 10U) << "nothing has failed: this tests nothing";
 }
 
+warpaes_batch_entry one_in_place(warpaes_mode mode, std::uint8_t* data, std::size_t bytes,
+                                 const std::vector<std::uint8_t>& iv, const AbiKey& key) {
+    warpaes_batch_entry entry = {};
+    entry.mode = mode;
+    entry.direction = WARPAES_ENCRYPT;
+    entry.count = 1;
+    entry.length = bytes;
+    entry.input.at.pointer = entry.output.at.pointer = data;
+    entry.iv.at.pointer = const_cast<std::uint8_t*>(iv.data());
+    entry.iv_len = iv.size();
+    entry.key = key.get();
+    return entry;
+}
+
 // What lies in host memory is the caller's again when the call returns, whenever the stream comes to it.
 TEST(EnqueuedBatch, TakesACopyOfIvsInHostMemory) {
     simt::Machine machine = simt::Machine::from_environment();
@@ -285,15 +299,7 @@ TEST(EnqueuedBatch, TakesACopyOfIvsInHostMemory) {
         std::uint8_t* const there = memory.allocate(text.size());
         memory.write(there, text);
         std::vector<std::uint8_t> iv(16, 3), got(text.size());
-        warpaes_batch_entry entry = {};
-        entry.mode = WARPAES_CTR;
-        entry.direction = WARPAES_ENCRYPT;
-        entry.count = 1;
-        entry.length = text.size();
-        entry.input.at.pointer = entry.output.at.pointer = there;
-        entry.iv.at.pointer = iv.data();
-        entry.iv_len = 16;
-        entry.key = key.get();
+        const warpaes_batch_entry entry = one_in_place(WARPAES_CTR, there, text.size(), iv, key);
         ASSERT_EQ(warpaes_batch_enqueue(engine.get(), nullptr, &entry, 1, nullptr), WARPAES_OK) << warpaes_last_error();
         std::fill(iv.begin(), iv.end(), std::uint8_t{0xee});
         memory.read(got, there);
@@ -309,15 +315,7 @@ TEST(BatchOnAGpu, SaysThatItFailedInTheMidstOfALongMessage) {
     const AbiEngine engine = engine_with_gpu(false);
     const AbiKey key = make_key(std::vector<std::uint8_t>(16, 1));
     std::vector<std::uint8_t> data((std::size_t{16} << 20) + 16), iv(16);
-    warpaes_batch_entry entry = {};
-    entry.mode = WARPAES_CTR;
-    entry.direction = WARPAES_ENCRYPT;
-    entry.count = 1;
-    entry.length = data.size();
-    entry.input.at.pointer = entry.output.at.pointer = data.data();
-    entry.iv.at.pointer = iv.data();
-    entry.iv_len = 16;
-    entry.key = key.get();
+    const warpaes_batch_entry entry = one_in_place(WARPAES_CTR, data.data(), data.size(), iv, key);
     warpaes_batch* handle = nullptr;
     simt::fail_call("cudaLaunchKernelEx", 1, cudaErrorUnknown, 1 << 20);
     ASSERT_EQ(warpaes_batch_submit(engine.get(), nullptr, &entry, 1, &handle), WARPAES_OK);
@@ -336,15 +334,7 @@ TEST(BatchOnAGpu, TakesAMessageThatIsLargerThanATask) {
     const AbiEngine engine = engine_with_gpu(true);
     const AbiKey key = make_key(std::vector<std::uint8_t>(16, 1));
     std::vector<std::uint8_t> data((std::size_t{16} << 20) + 16), iv(16);
-    warpaes_batch_entry entry = {};
-    entry.mode = WARPAES_CBC;
-    entry.direction = WARPAES_ENCRYPT;
-    entry.count = 1;
-    entry.length = data.size();
-    entry.input.at.pointer = entry.output.at.pointer = data.data();
-    entry.iv.at.pointer = iv.data();
-    entry.iv_len = 16;
-    entry.key = key.get();
+    const warpaes_batch_entry entry = one_in_place(WARPAES_CBC, data.data(), data.size(), iv, key);
     warpaes_batch* handle = nullptr;
     // It comes to an end at once.
     simt::fail_call("cudaMemcpyAsync", 1, cudaErrorUnknown, 1 << 20);

@@ -80,6 +80,48 @@ TEST_F(KeptMemory, OneMessageAfterTheOtherTakesTheSame) {
     warpaes_free(engine.get(), data);
 }
 
+// What one of them takes is not another's while it runs.
+TEST_F(KeptMemory, MessagesOfSeveralThreadsHaveTheirOwn) {
+    const AbiEngine engine = engine_with_gpu("cuda");
+    constexpr std::uint64_t bytes = 5000;
+    const std::array<std::uint8_t, 16> key_bytes{1};
+    warpaes_key* key = nullptr;
+    ASSERT_EQ(warpaes_key_create(key_bytes.data(), key_bytes.size(), &key), WARPAES_OK);
+    const auto tag_by = [&](warpaes_engine* of, void* data, std::uint8_t number) {
+        std::array<std::uint8_t, 12> iv{number};
+        std::array<std::uint8_t, 16> tag{};
+        warpaes_message message = WARPAES_MESSAGE_INIT;
+        message.mode = WARPAES_GCM;
+        message.direction = WARPAES_ENCRYPT;
+        message.key = key;
+        message.iv = iv.data();
+        message.iv_len = iv.size();
+        message.input = message.output = data;
+        message.input_len = message.output_capacity = bytes;
+        message.tag = tag.data();
+        message.tag_len = tag.size();
+        EXPECT_EQ(warpaes_crypt(of, &message, nullptr), WARPAES_OK);
+        return tag;
+    };
+    std::vector<std::thread> threads;
+    for (std::uint8_t first = 0; first < 4; ++first) {
+        threads.emplace_back([&, first] {
+            void* data = nullptr;
+            ASSERT_EQ(warpaes_alloc(engine.get(), WARPAES_MEMORY_DEVICE, 0, bytes, &data), WARPAES_OK);
+            for (std::uint8_t i = 0; i < 8; ++i) {
+                const std::vector<std::uint8_t> zeros(bytes);
+                ASSERT_EQ(warpaes_copy(engine.get(), data, zeros.data(), bytes), WARPAES_OK);
+                const auto number = static_cast<std::uint8_t>(8 * first + i);
+                std::vector<std::uint8_t> host(bytes);
+                EXPECT_EQ(tag_by(engine.get(), data, number), tag_by(engine.get(), host.data(), number)) << int{number};
+            }
+            warpaes_free(engine.get(), data);
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    warpaes_key_destroy(key);
+}
+
 // Where a GPU does not write over its input, which may be done again, the output lies in staging first.
 TEST_F(KeptMemory, AWorkerWithNothingToDoHasNothingInItsStaging) {
     const AbiEngine engine = engine_with_gpu("auto");
