@@ -8,6 +8,7 @@ report.py --check  fails if they are not what the records say
 
 from __future__ import annotations
 
+import statistics
 import sys
 from pathlib import Path
 
@@ -98,6 +99,32 @@ def size_section(record: dict) -> list[str]:
     if out:
         out.append(f"![by size]({plot_name(record, 'sizes')})")
     return out
+
+
+def calls_section(record: dict) -> list[str]:
+    rows = record.get("calls", [])
+    if not rows:
+        return []
+    sizes = sorted({row["bytes"] for row in rows})
+    lines = []
+    for mode, direction, key in dict.fromkeys((row["call"], row["direction"], row["key_bits"]) for row in rows):
+        cells = [f"{operation(mode, direction)}, AES-{key}"]
+        for size in sizes:
+            found = [
+                row
+                for row in rows
+                if (row["call"], row["direction"], row["key_bits"], row["bytes"]) == (mode, direction, key, size)
+            ]
+            cells.append(f"{found[0]['us']:.1f} = {found[0]['us'] / found[0]['empty_us']:.2f} x" if found else "")
+        lines.append(cells)
+    empty = statistics.median(row["empty_us"] for row in rows)
+    return [
+        "### A call and its end, device memory",
+        "Microseconds from the call to its return, with the result there, and how many times those of an empty kernel "
+        f"and the wait for it, measured beside each row: {empty:.1f} in the middle.",
+        table(["", *map(human_bytes, sizes)], lines),
+        f"*{gpu_of(record)}; {stamp(rows[0])}. XTS has data units of 4 KiB.*",
+    ]
 
 
 def cpu_section(record: dict) -> list[str]:
@@ -274,6 +301,7 @@ def performance(records: list[dict]) -> str:
         for section in (
             device_section,
             size_section,
+            calls_section,
             batches_section,
             gpus_section,
             kernels_section,

@@ -2,8 +2,8 @@
 """Tests and measures warpaes on a GPU and stores a record of it in bench/results.
 
 Builds the cuda preset, runs every test program and the examples with kernels of their own on the hardware, then
-`warpaes bench`, batches, bench/device_bench and bench/provider_gpu, then the GPU's tests under compute-sanitizer. Fails
-if a test fails or a sanitizer reports something, after the record is written.
+`warpaes bench`, bench/device_calls, batches, bench/device_bench and bench/provider_gpu, then the GPU's tests under
+compute-sanitizer. Fails if a test fails or a sanitizer reports something, after the record is written.
 
     tools/gpu_test.py                     on a machine with a GPU
     tools/gpu_test.py --no-build          with the programs that lie in build/cuda, made elsewhere
@@ -57,7 +57,7 @@ SANITIZERS = {
     "memcheck of device.cuh": (["--tool", "memcheck"], "tests/device/test_device_cuh", "*"),
     "racecheck of device.cuh": (["--tool", "racecheck"], "tests/device/test_device_cuh", "*Tables*:*Appendix*:*Warp*"),
 }
-PARTS = ("tests", "bench", "batches", "device", "provider", "gpus", "files", "sanitizers")
+PARTS = ("tests", "bench", "calls", "batches", "device", "provider", "gpus", "files", "sanitizers")
 # They check what they compute, and exit with 0 if it was right.
 EXAMPLES = ("random_numbers", "ggm_tree", "on_stream")
 
@@ -168,6 +168,15 @@ def run_mixed_payload(build: Path, environment: dict) -> dict:
     return json.loads(done.stdout)["payload"]
 
 
+def run_device_calls(build: Path, environment: dict) -> list[dict]:
+    """Microseconds of calls that somebody waits for, by bench/device_calls."""
+    done = subprocess.run(
+        [build / "bench/device_calls"], env=environment, check=True, stdout=subprocess.PIPE, text=True
+    )
+    print(done.stdout, flush=True)
+    return json.loads(done.stdout)["calls"]
+
+
 def run_device_bench(build: Path, environment: dict) -> list[dict]:
     """Blocks a second in kernels of one's own, by bench/device_bench, which has verified them."""
     done = subprocess.run(
@@ -260,7 +269,7 @@ def write(record: dict, folder: Path) -> Path:
     path = file_for(record, machine(record), folder)
     # A line a row, so that records can be read and compared.
     text = re.sub(
-        r"\{\s+\"(?:aad_bytes|backend|gpus|kernel)\".*?\}",
+        r"\{\s+\"(?:aad_bytes|backend|call|gpus|kernel)\".*?\}",
         lambda row: re.sub(r"\n\s+", " ", row[0]),
         json.dumps(record, indent=1),
         flags=re.DOTALL,
@@ -331,6 +340,9 @@ def main() -> int:
         host = {**measured["host"], "os": f"{platform.system()} {platform.release()}"}
         # The record's own commit and date are those of its figures.
         record |= made | {"warpaes": measured["warpaes"], "gpu": gpu, "host": host, "bench": again}
+    if "calls" in parts and gpu:
+        say("calls")
+        record["calls"] = [row | made for row in run_device_calls(build, environment)]
     if "batches" in parts:
         say("batches")
         record["payload"] = run_mixed_payload(build, environment) | made

@@ -45,6 +45,19 @@ constexpr Tweak times_x(Tweak t) {
     return {(t.low << 1) ^ (carry & 0x87), (t.high << 1) | (t.low >> 63)};
 }
 
+/// x^256 = (x^7 + x^2 + x + 1)^2 = x^14 + x^4 + x^2 + 1.
+constexpr Tweak times_x_256(Tweak t) {
+    Tweak product = t;
+    std::uint64_t beyond = 0;
+    for (const unsigned n : {2u, 4u, 14u}) {
+        product.low ^= t.low << n;
+        product.high ^= (t.high << n) | (t.low >> (64 - n));
+        beyond ^= t.high >> (64 - n);
+    }
+    product.low ^= beyond ^ (beyond << 1) ^ (beyond << 2) ^ (beyond << 7);
+    return product;
+}
+
 constexpr Tweak multiply(Tweak a, Tweak b) {
     Tweak sum;
     for (int bit = 127; bit >= 0; --bit) {
@@ -71,6 +84,8 @@ constexpr std::array<Tweak, tweak_squares> make_tweak_powers() {
 }  // namespace detail
 
 inline constexpr std::array<Tweak, detail::tweak_squares> tweak_powers = detail::make_tweak_powers();
+static_assert(times_x_256({0x0123456789abcdef, 0xfedcba9876543210}) ==
+              multiply({0x0123456789abcdef, 0xfedcba9876543210}, tweak_powers[8]));
 
 /// The number plus `n`, modulo 2^128.
 constexpr Tweak add(Tweak number, std::uint64_t n) {

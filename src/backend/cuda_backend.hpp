@@ -96,9 +96,10 @@ public:
     /// Enqueues the making of numbers in memory of `device`. The key is copied before this returns. `stream` may be in
     /// capture. Thread-safe. Throws Error{DEVICE}.
     virtual void enqueue(const NumbersRun& numbers, int device, void* stream) = 0;
-    /// A message of GCM in memory of `device`, whose associated data is a digest, and what its tag is; complete on
-    /// return, after what the default stream held before. Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
-    virtual void run(const MessageGroup& message, Block& tag, int device) = 0;
+    /// A message in memory of `device`, of a mode without tags, or of GCM: its associated data is a digest then, and
+    /// `tag` gets what its tag is. Complete on return, after what the default stream held before. Thread-safe. Throws
+    /// Error{DEVICE, DEVICE_MEMORY}.
+    virtual void run(const MessageGroup& message, Block* tag, int device) = 0;
     /// Input and output are memory of `device`; complete on return, after what the default stream held before.
     /// Thread-safe. Throws Error{DEVICE, DEVICE_MEMORY}.
     virtual void run(const GcmSivRun& run, int device) = 0;

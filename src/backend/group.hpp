@@ -56,6 +56,8 @@ struct MessageGroup {
     std::uint32_t key_bytes = 0;
     const ExpandedKey* tweak_key = nullptr;  ///< XTS, which has no keys of single messages
     DataUnits data_units{};                  ///< XTS
+    /// XTS, in host memory: the encrypted numbers of its data units, if somebody has made them already.
+    const Block* tweaks = nullptr;
     /// GCM, in host memory, of a single message if its IV has not 12 bytes: the pre-counter block J0 (SP 800-38D, 7.1),
     /// if somebody has made it already; `iv` is then not read.
     const Block* j0 = nullptr;

@@ -372,6 +372,7 @@ Run run_of(const MessageGroup& g) {
             .chain = g.mode == Mode::ecb ? Block{} : load(g.iv.first, block_bytes),
             .tweak_key = g.tweak_key,
             .data_units = g.data_units,
+            .tweaks = g.tweaks,
             .beyond_caches = g.beyond_caches};
 }
 

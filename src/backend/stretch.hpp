@@ -19,7 +19,8 @@ struct Run {
     /// XTS: the key that encrypts the tweaks.
     const ExpandedKey* tweak_key = nullptr;
     DataUnits data_units{};
-    bool beyond_caches = false;  ///< see MessageGroup
+    const Block* tweaks = nullptr;  ///< see MessageGroup
+    bool beyond_caches = false;     ///< see MessageGroup
 
     [[nodiscard]] std::uint64_t bytes() const noexcept { return mode == Mode::cfb1 ? (length + 7) / 8 : length; }
 };

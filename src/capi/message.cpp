@@ -17,7 +17,7 @@ using namespace warpaes::capi;
     throw Error(WARPAES_ERROR_ARGUMENT, "mac_key, aad_list, aad_count: are for SIV");
 }
 
-MessageRequest to_request(const warpaes_message& m) {
+MessageRequest to_request(const warpaes_message& m, int input_device = -1) {
     require(m.key, "key");
     if (m.iv == nullptr && m.iv_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "iv: is null");
     constexpr std::uint32_t known = WARPAES_PKCS7 | WARPAES_LENGTH_IN_BITS | WARPAES_RANGE;
@@ -41,7 +41,8 @@ MessageRequest to_request(const warpaes_message& m) {
                            .tweak_key = m.tweak_key != nullptr ? &m.tweak_key->impl : nullptr,
                            .data_unit_length = m.data_unit_len,
                            .data_unit_step = m.data_unit_step,
-                           .device_status = reinterpret_cast<std::int32_t*>(m.device_status)};
+                           .device_status = reinterpret_cast<std::int32_t*>(m.device_status),
+                           .input_device = input_device};
     if ((m.flags & WARPAES_RANGE) != 0) request.range = Range{m.range_offset, m.range_len};
     return request;
 }
@@ -110,14 +111,14 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
 
 /// Functions of their own, that a short message need not save registers for them.
 [[gnu::noinline]] warpaes_status crypt_checked(warpaes_engine* engine, const warpaes_message* message,
-                                               warpaes_result* result) {
-    return run(engine, message, result, [engine](const warpaes_message& m, MessageResult& made) {
-        if (m.key != nullptr && crypt_plain_or_fail(engine->impl, m, m.key->impl, made)) return;
+                                               warpaes_result* result, int input_device) {
+    return run(engine, message, result, [engine, input_device](const warpaes_message& m, MessageResult& made) {
+        if (input_device < 0 && m.key != nullptr && crypt_plain_or_fail(engine->impl, m, m.key->impl, made)) return;
         if (is_composed(m.mode)) {
             warpaes_part aad{};
             crypt_composed(engine->impl, to_composed_request(m, aad), made);
         } else {
-            crypt(engine->impl, to_request(m), made);
+            crypt(engine->impl, to_request(m, input_device), made);
         }
     });
 }
@@ -134,6 +135,7 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
 extern "C" {
 
 warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_message* message, warpaes_result* result) {
+    int input_device = -1;
     if (engine != nullptr && message != nullptr && message->struct_size == sizeof(warpaes_message) &&
         message->key != nullptr && (result == nullptr || result->struct_size == sizeof(warpaes_result))) {
         const PlainOutcome plain = crypt_plain(engine->impl, *message, message->key->impl);
@@ -141,8 +143,9 @@ warpaes_status warpaes_crypt(warpaes_engine* engine, const warpaes_message* mess
             if (plain.tag_is_right && result == nullptr) return WARPAES_OK;
             return crypted_plain(*message, plain, result);
         }
+        input_device = plain.input_device;
     }
-    return crypt_checked(engine, message, result);
+    return crypt_checked(engine, message, result, input_device);
 }
 
 warpaes_status warpaes_crypt_async(warpaes_engine* engine, const warpaes_message* message, void* cuda_stream,

@@ -58,15 +58,20 @@ public:
     void enqueue(const MessageGroup& g, int device, void* stream) override {
         const CurrentDevice current(device);
         const auto on = static_cast<cudaStream_t>(stream);
-        if (g.mode != Mode::gcm) return cuda::enqueue(run_of(g), limits(device), on);
+        if (g.mode != Mode::gcm) {
+            cuda::enqueue(run_of(g), limits(device), on);
+            return;
+        }
         const Block j0 = pre_counter(g);
         cuda::enqueue(gcm_run_of(g, j0, reinterpret_cast<Block*>(g.tag.first)), limits(device), on);
     }
 
-    void run(const MessageGroup& g, Block& tag, int device) override {
+    void run(const MessageGroup& g, Block* tag, int device) override {
         const CurrentDevice current(device);
+        cuda::DeviceCalls& calls = share(device).calls;
+        if (g.mode != Mode::gcm) return calls.run(run_of(g), limits(device));
         const Block j0 = pre_counter(g);
-        share(device).gcm_calls.run(gcm_run_of(g, j0, &tag), limits(device));
+        calls.run(gcm_run_of(g, j0, tag), limits(device));
     }
 
     void enqueue(std::span<const MessageGroup> groups, int device, void* stream) override {
@@ -82,7 +87,7 @@ public:
 
     void run(const GcmSivRun& run, int device) override {
         const CurrentDevice current(device);
-        cuda::run(run, limits(device), share(device).gcm_calls);
+        cuda::run(run, limits(device), share(device).calls);
     }
 
     void synchronize(int device, void* stream) override {

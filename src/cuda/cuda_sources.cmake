@@ -8,10 +8,11 @@ set(WARPAES_CUDA_SOURCES
     batch_keys.cu
     batch_merge.cpp
     batch_work.cu
+    device_calls.cpp
     gcm.cu
     key_table.cpp
-    gcm_calls.cpp
     lane.cpp
+    launch.cpp
     memory_place.cpp
     run.cu
     scratch.cpp
@@ -36,6 +37,7 @@ set(WARPAES_CUDA_SOURCES
     kernels/numbers.cu
     kernels/segments.cu
     kernels/serial.cu
+    kernels/short.cu
     kernels/siv.cu
     kernels/statuses.cu
     kernels/xts.cu)

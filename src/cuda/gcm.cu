@@ -202,11 +202,13 @@ public:
         begin(*p, shape.share);
         p->row_blocks = shape.row_blocks;
         std::copy(powers().begin(), powers().end(), p->powers);
-        set_weights(p->row_weights, field_one, powers()[shape.row_blocks - 1]);
+        // What comes behind the text is passed over row by row: so the last warp's weight is one.
+        const FieldElement row = powers()[shape.row_blocks - 1];
+        set_weights(p->row_weights, p->tail_weight, row);
         const std::size_t rows = (shape.share + shape.row_blocks - 1) / shape.row_blocks, warps = (rows + 7) / 8;
-        if (warps > 1) set_weights(std::span(p->warp_weights).first(warps), field_one, square(p->row_weights[4]));
+        if (warps > 1) set_weights(std::span(p->warp_weights).first(warps), field_one, power(row, 8));
         enqueue(*p, gcm_short_kernel_for(run_.key->rounds(), shape.launch.tables, GhashMma::wide(device_)),
-                shape.launch, shape.share, p->tail_weight);
+                shape.launch, shape.share, field_one);
     }
 
     [[nodiscard]] bool is_long() const {
@@ -289,6 +291,7 @@ private:
             check(cudaMemsetAsync(pooled.get(), 0, sizeof(GcmSum), stream_), "clearing scratch memory");
         }
         p.sum = scratch_ != nullptr ? scratch_->sum : static_cast<GcmSum*>(pooled.get());
+        p.notice = scratch_ != nullptr ? scratch_->notice : Notice{};
         constexpr std::size_t radix = GcmMessage::radix;
         Secret<FieldElement> factor(grid > 1 ? power(h(), share) : field_one);
         set_weights(std::span(p.inner_weights).first(std::min(grid, radix)), field_one, *factor);
@@ -305,14 +308,18 @@ private:
 
 }  // namespace
 
-void enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch) {
-    if (run.count == 0) return;
+bool enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch) {
+    if (run.count == 0) return false;
     if (run.count == 1 && !run.hashes_only()) {
         MessageLaunch message(run, device, stream, scratch);
-        if (GcmShortShape::takes(device, run.last_bytes / block_bytes)) return message.enqueue_short();
-        if (message.is_long()) return message.enqueue_long();
+        const bool is_short = GcmShortShape::takes(device, run.last_bytes / block_bytes);
+        if (is_short || message.is_long()) {
+            is_short ? message.enqueue_short() : message.enqueue_long();
+            return true;
+        }
     }
     GcmLaunch(run, device, stream, scratch).enqueue();
+    return false;
 }
 
 }  // namespace warpaes::cuda

@@ -7,7 +7,7 @@
 
 #include "backend/stretch.hpp"
 #include "cuda/batch.hpp"
-#include "cuda/gcm_calls.hpp"
+#include "cuda/device_calls.hpp"
 #include "cuda/key_table.hpp"
 #include "cuda/launch_table.hpp"
 #include "cuda/memory_place.hpp"
@@ -22,7 +22,7 @@ struct DeviceShare {
     KeyTable keys;
     Stream wiping;  ///< of keys, when no batch sees to it
     StreamBatches on_streams;
-    GcmCalls gcm_calls;
+    DeviceCalls calls;
 };
 
 /// Rows between any two memories, complete on return after what `stream` held before.

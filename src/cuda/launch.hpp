@@ -35,13 +35,13 @@ inline void copy_round_keys(std::uint32_t (&to)[60], const ExpandedKey& key, Mod
     std::memcpy(to, keys.words.data(), sizeof to);
 }
 
+/// Lets thread blocks of `kernel` on the current device have so many bytes of shared memory. Asked for once, as asking
+/// takes 0.3 µs (H200, 2026-11). Thread-safe. Throws Error{DEVICE}.
+void allow_shared_bytes(const void* kernel, std::size_t bytes);
+
 template <typename... Expected, typename... Actual>
 void launch(void (*kernel)(Expected...), const LaunchShape& shape, cudaStream_t stream, Actual&&... arguments) {
-    if (shape.shared_bytes != 0) {
-        check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(shape.shared_bytes)),
-              "reserving shared memory");
-    }
+    allow_shared_bytes(reinterpret_cast<const void*>(kernel), shape.shared_bytes);
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<unsigned>(shape.grid));
     config.blockDim = dim3(static_cast<unsigned>(shape.threads));

@@ -79,6 +79,35 @@ constexpr LaunchShape serial_shape(const DeviceLimits& device) {
     return {1, 256, tables * table_bytes_each, tables};
 }
 
+/// A short message of a mode in which each block is for itself (short.cuh), a block a thread.
+struct ShortMessage {
+    static constexpr int threads = 256;
+    static constexpr std::uint32_t least_share = 128;  ///< blocks of a thread block
+
+    static constexpr bool takes(const DeviceLimits& device, std::uint64_t bytes) {
+        return bytes <= static_cast<std::uint64_t>(device.multiprocessors) * threads * block_bytes;
+    }
+};
+
+/// And of XTS: whole blocks, in pieces of data units that have their tweaks from the host.
+struct ShortXts : ShortMessage {
+    static constexpr std::uint32_t piece_blocks = 256, most_pieces = 32;  // longer parameters take longer to launch
+};
+
+struct ShortShape {
+    LaunchShape launch;
+    std::uint32_t share;  ///< blocks of a thread block
+};
+
+/// `blocks`: at least one, also if it is a partial one.
+constexpr ShortShape short_shape(const DeviceLimits& device, std::uint64_t blocks) {
+    const auto most = static_cast<std::uint64_t>(device.multiprocessors);
+    const std::uint64_t wanted = std::clamp<std::uint64_t>(blocks / ShortMessage::least_share, 1, most);
+    const std::uint64_t share = (blocks + wanted - 1) / wanted;
+    return {{static_cast<int>((blocks + share - 1) / share), ShortMessage::threads, table_bytes_each, 1},
+            static_cast<std::uint32_t>(share)};
+}
+
 /// How XTS cuts data units into pieces, which warps share out (see xts.cuh).
 struct PieceShape {
     int tables;  ///< 4, 2 or 1: decryption has one of the cipher beside those of the inverse cipher

@@ -10,6 +10,10 @@ namespace warpaes::cuda {
 
 namespace {
 
+std::uint32_t alignment_of_both(const Run& run) {
+    return alignment_of(reinterpret_cast<std::uintptr_t>(run.input) | reinterpret_cast<std::uintptr_t>(run.output));
+}
+
 Secret<Params> params_of(const Run& run) {
     Secret<Params> p;
     p->input = run.input;
@@ -17,10 +21,24 @@ Secret<Params> params_of(const Run& run) {
     p->length = run.length;
     std::memcpy(&p->chain, run.chain.data(), block_bytes);
     p->boundaries = nullptr;
-    p->alignment =
-        alignment_of(reinterpret_cast<std::uintptr_t>(run.input) | reinterpret_cast<std::uintptr_t>(run.output));
+    p->alignment = alignment_of_both(run);
     copy_round_keys(p->round_keys, *run.key, run.mode, run.direction);
     return p;
+}
+
+void enqueue_short(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice) {
+    const auto bytes = static_cast<std::uint32_t>(run.length);
+    const ShortShape shape = short_shape(device, (run.length + block_bytes - 1) / block_bytes);
+    Secret<ShortParams> p;
+    p->input = run.input;
+    p->output = run.output;
+    p->bytes = bytes;
+    p->share = shape.share;
+    p->alignment = alignment_of_both(run);
+    p->notice = notice;
+    std::memcpy(&p->counter, run.chain.data(), block_bytes);
+    copy_round_keys(p->round_keys, *run.key, run.mode, run.direction);
+    launch(short_kernel_for(run.mode, run.direction, run.key->rounds()), shape.launch, stream, *p);
 }
 
 }  // namespace
@@ -35,9 +53,13 @@ bool has_code_for(int major, int minor) {
     return WARPAES_CUDA_PTX != 0 && device >= 10 * WARPAES_CUDA_PTX;
 }
 
-void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream) {
-    if (run.length == 0) return;
-    if (run.mode == Mode::xts) return enqueue_xts(run, device, stream);
+bool enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice) {
+    if (run.length == 0) return false;
+    if (run.mode == Mode::xts) return enqueue_xts(run, device, stream, notice);
+    if ((run.mode == Mode::ctr || run.mode == Mode::ecb) && ShortMessage::takes(device, run.length)) {
+        enqueue_short(run, device, stream, notice);
+        return true;
+    }
     const bool serial = !is_parallel(run.mode, run.direction);
     const bool by_segments = run.mode == Mode::cfb8 || run.mode == Mode::cfb1;
     const bool in_place = run.input == run.output;
@@ -45,7 +67,10 @@ void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream) {
     const LaunchShape shape = serial ? serial_shape(device) : launch_shape(device, (bytes + per_warp - 1) / per_warp);
     const int rounds = run.key->rounds();
     Secret<Params> params = params_of(run);
-    const auto start = [&](Kernel<Params> kernel) { launch(kernel, shape, stream, *params); };
+    const auto start = [&](Kernel<Params> kernel) {
+        launch(kernel, shape, stream, *params);
+        return false;
+    };
 
     if (serial) return start(serial_kernel_for(run.mode, rounds, shape.tables));
     if (run.mode == Mode::ctr) return start(ctr_kernel_for(rounds, shape.tables, params->alignment == 16));
@@ -66,7 +91,7 @@ void enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream) {
         launch(save_boundaries_kernel(), thread_each(device, warps, 256, 16), stream, params->input, params->length,
                params->alignment, warps, static_cast<uint4*>(boundaries.get()));
     }
-    start(blocks_kernel_for(run.mode, run.direction, rounds, shape.tables));
+    return start(blocks_kernel_for(run.mode, run.direction, rounds, shape.tables));
 }
 
 void enqueue(const NumbersRun& run, const DeviceLimits& device, cudaStream_t stream) {

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "base/secret.hpp"
-#include "cuda/gcm_calls.hpp"
+#include "cuda/device_calls.hpp"
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/launch.hpp"
 #include "cuda/run.hpp"
@@ -27,21 +27,21 @@ void add_key_stream(const GcmSivRun& run, const DeviceLimits& device) {
 
 }  // namespace
 
-void run(const GcmSivRun& run, const DeviceLimits& device, GcmCalls& calls) {
+void run(const GcmSivRun& run, const DeviceLimits& device, DeviceCalls& calls) {
     if (run.output != nullptr) add_key_stream(run, device);
     if (run.digest == nullptr) {
         check(cudaStreamSynchronize(nullptr), "waiting for the device");
         return;
     }
-    calls.run({.direction = Direction::encrypt,
-               .key = run.key,
-               .input = run.output != nullptr ? run.output : run.input,
-               .output = nullptr,
-               .segment_bytes = run.bytes,
-               .last_bytes = run.bytes,
-               .input_stride = run.bytes,
-               .results = run.digest,
-               .reversed = true},
+    calls.run(GcmRun{.direction = Direction::encrypt,
+                     .key = run.key,
+                     .input = run.output != nullptr ? run.output : run.input,
+                     .output = nullptr,
+                     .segment_bytes = run.bytes,
+                     .last_bytes = run.bytes,
+                     .input_stride = run.bytes,
+                     .results = run.digest,
+                     .reversed = true},
               device);
 }
 

@@ -47,14 +47,6 @@ Backend& find_backend(const std::string& name) {
     throw Error(WARPAES_ERROR_BACKEND, "backend: there is no '" + name + "'; choose auto, " + names_of_backends());
 }
 
-Backend& best_cpu_backend() {
-    const auto& backends = all_backends();
-    for (auto it = backends.rbegin(); it != backends.rend(); ++it) {
-        if ((*it)->name() != "cuda" && (*it)->usable()) return **it;
-    }
-    return libcrypto_backend();
-}
-
 constexpr int no_device[] = {-1};
 
 std::vector<int> cuda_devices(int wanted) {
@@ -66,6 +58,14 @@ std::vector<int> cuda_devices(int wanted) {
 }
 
 }  // namespace
+
+Backend& best_cpu_backend() {
+    const auto& backends = all_backends();
+    for (auto it = backends.rbegin(); it != backends.rend(); ++it) {
+        if ((*it)->name() != "cuda" && (*it)->usable()) return **it;
+    }
+    return libcrypto_backend();
+}
 
 const std::vector<Backend*>& all_backends() {
     static const std::vector<Backend*> backends{&libcrypto_backend(), &aesni_backend(), &vaes_backend(),
@@ -168,18 +168,22 @@ bool Engine::gpu_pays(Memory memory, double cpu_seconds, bool counts,
     return waited(missed_seconds_, cpu_seconds - seconds);
 }
 
+void Engine::require_gpu() const {
+    if (forced_ != nullptr && forced_ != &cuda_backend()) {
+        throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(forced_->name()) +
+                                               "' was asked for, but the data lies in device memory");
+    }
+    if (gpus().empty()) {
+        throw Error(WARPAES_ERROR_BACKEND, "place: the data lies in device memory, and no GPU can be used here: " +
+                                               cuda_backend().info().front().reason);
+    }
+}
+
 Plan Engine::choose(const Work& work, bool counts) const {
     Plan plan;
     CudaBackend& cuda = cuda_backend();
     if (work.memory == Memory::device) {
-        if (forced_ != nullptr && forced_ != &cuda) {
-            throw Error(WARPAES_ERROR_BACKEND, "backend: '" + std::string(forced_->name()) +
-                                                   "' was asked for, but the data lies in device memory");
-        }
-        if (gpus().empty()) {
-            throw Error(WARPAES_ERROR_BACKEND, "place: the data lies in device memory, and no GPU can be used here: " +
-                                                   cuda.info().front().reason);
-        }
+        require_gpu();
         plan.backend = &cuda;
         plan.reason = "the data lies in device memory";
     } else if (forced_ != nullptr) {

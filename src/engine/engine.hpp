@@ -64,6 +64,9 @@ struct Explanation {
     std::string reason;  ///< a sentence without a full stop
 };
 
+/// The best that can run here, whatever an engine was asked for: for single blocks.
+[[nodiscard]] Backend& best_cpu_backend();
+
 /// Workers of a GPU at a batch, at most.
 inline constexpr unsigned most_gpu_lanes = 16;
 
@@ -125,6 +128,9 @@ public:
     /// The same for work that only CPUs do, on data in host memory. Throws Error{BACKEND} if a GPU was asked for;
     /// `what` is the sentence's subject.
     [[nodiscard]] Plan plan_on_cpu(const Work& work, const char* what) const;
+    /// For data in device memory, where there is nothing to choose. Thread-safe. Throws Error{BACKEND} if there is no
+    /// GPU, or another backend was asked for.
+    void require_gpu() const;
     /// Decides who carries out a batch of these parts, which lie in host memory. `counts`: it is going to be done; if
     /// on the CPU, it is one call more that a GPU might have done faster. Thread-safe.
     [[nodiscard]] Crew crew(std::span<const Work> parts, bool counts = true) const;

@@ -3,19 +3,22 @@
 #include <openssl/crypto.h>
 
 #include <algorithm>
+#include <array>
 
+#include "aes/xts.hpp"
 #include "base/error.hpp"
 #include "engine/chain.hpp"
 #include "engine/pipeline/group.hpp"
 #include "engine/pipeline/memory.hpp"
+#include "message/short.hpp"
 
 namespace warpaes {
 
 Executor::Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output,
-                   std::optional<CallerStream> stream)
+                   std::optional<CallerStream> stream, int input_device)
     : engine_(engine), stream_(stream) {
-    const MemoryPlace in = cuda_backend().place(input);
-    const MemoryPlace out = cuda_backend().place(output);
+    const MemoryPlace in = input_device >= 0 ? MemoryPlace{Memory::device, input_device} : cuda_backend().place(input);
+    const MemoryPlace out = output == input ? in : cuda_backend().place(output);
     const bool in_device = in.kind == Memory::device, out_device = out.kind == Memory::device;
     if (in_device && out_device && in.device != out.device) {
         throw Error(WARPAES_ERROR_ARGUMENT, "output: lies on another device than input");
@@ -25,7 +28,7 @@ Executor::Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t
     if (in_device || out_device) {
         device_ = in_device ? in.device : out.device;
         memory_ = Memory::device;
-        (void)engine.plan(Mode::ctr, Direction::encrypt, 0, Memory::device);  // refuses a forced CPU backend
+        engine.require_gpu();
     } else if (in.kind == Memory::page_locked && out.kind == Memory::page_locked) {
         memory_ = Memory::page_locked;
     }
@@ -34,30 +37,59 @@ Executor::Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t
     }
 }
 
-void Executor::run(const MessageGroup& group) {
+namespace {
+
+/// Encrypted numbers of the data units of XTS where there are few: a CPU has them while a GPU's kernel starts, which
+/// else begins with them.
+class FewTweaks {
+public:
+    explicit FewTweaks(const MessageGroup& g) {
+        if (g.mode != Mode::xts) return;
+        const std::uint64_t units = (g.length + g.data_units.bytes - 1) / g.data_units.bytes;
+        if (units > most || g.length > most_bytes) return;
+        std::array<Block, most>& blocks = tweaks_.emplace();
+        const Tweak first = load_tweak(*reinterpret_cast<const Block*>(g.iv.first));
+        for (std::uint64_t u = 0; u < units; ++u) blocks[u] = store_tweak(add_units(first, u, g.data_units.step));
+        used_ = static_cast<std::size_t>(units) * block_bytes;
+        run_blocks(best_cpu_backend(), Direction::encrypt, *g.tweak_key, {blocks[0].data(), used_});
+    }
+    FewTweaks(const FewTweaks&) = delete;
+    FewTweaks& operator=(const FewTweaks&) = delete;
+    ~FewTweaks() {
+        if (tweaks_) wipe({tweaks_->front().data(), used_});
+    }
+    [[nodiscard]] const Block* get() const noexcept { return tweaks_ ? tweaks_->data() : nullptr; }
+
+private:
+    static constexpr std::size_t most = 32, most_bytes = 1 << 20;
+    std::optional<std::array<Block, most>> tweaks_;
+    std::size_t used_ = 0;
+};
+
+}  // namespace
+
+void Executor::run(const MessageGroup& message) {
+    MessageGroup group = message;
     const bool tagged = uses_tag(group.mode);
     if (group.length == 0 && !tagged) return;
     CudaBackend& cuda = cuda_backend();
-    if (device_only_ && !stream_ && group.mode == Mode::gcm && group.digest == nullptr) {
-        Secret<Block> tag;
-        cuda.run(group, *tag, device_);
-        if (group.direction == Direction::encrypt) {
-            std::copy_n(tag->begin(), group.tag_length, group.tag.first);
-        } else if (CRYPTO_memcmp(tag->data(), group.tag.first, group.tag_length) != 0) {
-            *group.failed = 1;
-        }
-        ran_.add({cuda.name(), device_});
-        return;
+    const bool gcm = group.mode == Mode::gcm && group.digest == nullptr;
+    if (!device_only_ || (tagged && !gcm && !stream_)) {
+        wait_for_buffers();
+        return run_here(group);
     }
-    if (device_only_ && (stream_ || !tagged)) {
-        void* stream = stream_ ? stream_->stream : nullptr;
-        cuda.enqueue(group, device_, stream);
-        if (!stream_) cuda.synchronize(device_, stream);
-        ran_.add({cuda.name(), device_});
-        return;
+    ran_.add({cuda.name(), device_});
+    const FewTweaks tweaks(group);
+    group.tweaks = tweaks.get();
+    if (stream_) return cuda.enqueue(group, device_, stream_->stream);
+    Secret<Block> tag;
+    cuda.run(group, &*tag, device_);
+    if (!gcm) return;
+    if (group.direction == Direction::encrypt) {
+        std::copy_n(tag->begin(), group.tag_length, group.tag.first);
+    } else if (CRYPTO_memcmp(tag->data(), group.tag.first, group.tag_length) != 0) {
+        *group.failed = 1;
     }
-    wait_for_buffers();
-    run_here(group);
 }
 
 void Executor::wait_for_buffers() const {

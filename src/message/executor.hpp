@@ -24,12 +24,14 @@ void by_blocks(std::size_t used, std::uint64_t length, const Partial& partial, c
 
 class Executor {
 public:
-    /// Looks at where the buffers lie. Throws Error{ARGUMENT, BACKEND} if no backend can reach both.
-    Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output, std::optional<CallerStream> stream);
+    /// Looks at where the buffers lie; `input_device` as in MessageRequest. Throws Error{ARGUMENT, BACKEND} if no
+    /// backend can reach both.
+    Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t* output, std::optional<CallerStream> stream,
+             int input_device = -1);
 
     /// Runs a message or a stretch of one whose buffers lie where this one's do: see run_group(). On a caller's stream
     /// a tag goes to memory that the device can write.
-    void run(const MessageGroup& group);
+    void run(const MessageGroup& message);
     /// The same of a stretch, and gives the chaining value after it.
     Block run_and_chain(const MessageGroup& stretch);
     /// A stretch of one block in the caller's own local memory, on the backend and device of the rest.

@@ -239,7 +239,7 @@ std::uint32_t wrapped_counter(const MessageRequest& r) {
 void crypt_any(Engine& engine, const MessageRequest& r, MessageResult& result, std::optional<CallerStream> stream) {
     if (uses_tag(r.mode)) return crypt_tagged(engine, r, result, stream);
     const Block iv = checked_iv(r.mode, r.iv);
-    Executor executor(engine, r.input, r.output, stream);
+    Executor executor(engine, r.input, r.output, stream, r.input_device);
     if (r.pkcs7) {
         crypt_padded(executor, r, iv, result);
     } else if (r.mode == Mode::xts) {

@@ -40,6 +40,7 @@ struct MessageRequest {
     std::uint64_t data_unit_step = 0;    ///< 0: 1
     // What decryption with a tag tells a caller who does not wait:
     std::int32_t* device_status = nullptr;
+    int input_device = -1;  ///< that the input lies on; -1: none, or nobody has looked
 };
 
 struct MessageResult : Outcome {

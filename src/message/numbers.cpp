@@ -117,7 +117,7 @@ Outcome fill_where_it_lies(Engine& engine, const NumbersRun& run, std::optional<
         if (stream) throw Error(WARPAES_ERROR_ARGUMENT, "output: an asynchronous call takes memory of a device");
         return engine.forced() == &cuda ? fill_by_gpu(engine, run) : fill_on_cpu(engine, run);
     }
-    (void)engine.plan(Mode::ctr, Direction::encrypt, 0, Memory::device);  // refuses a forced CPU backend
+    engine.require_gpu();
     void* const on = stream ? stream->stream : nullptr;
     cuda.enqueue(run, place.device, on);
     if (!stream) cuda.synchronize(place.device, nullptr);

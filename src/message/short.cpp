@@ -12,14 +12,16 @@ namespace warpaes {
 namespace {
 
 /// Of all that a CPU would read and write. One look for all that lies together: short messages often do.
-bool lies_in_host_memory(const ShortMessage& m) {
+/// `input_device`: where the input lies, or -1.
+bool lies_in_host_memory(const ShortMessage& m, int& input_device) {
     CudaBackend& cuda = cuda_backend();
     MemoryStretch known;
     const auto on_host = [&](const void* pointer, std::uint64_t bytes) {
         if (bytes != 0 && !known.holds(pointer)) known = cuda.stretch(pointer, false);
         return known.device < 0;
     };
-    return on_host(m.input, m.length) && on_host(m.output, m.length) && on_host(m.aad, m.aad_length) &&
+    if (!on_host(m.input, m.length)) input_device = known.device;
+    return input_device < 0 && on_host(m.output, m.length) && on_host(m.aad, m.aad_length) &&
            on_host(m.tag, m.tag_length);
 }
 
@@ -79,7 +81,8 @@ template <ShortWay::Plain Kind>
                                .aad_length = m.aad_len,
                                .tag = static_cast<std::uint8_t*>(m.tag),
                                .tag_length = m.tag_len};
-    if (!all_memory_is_the_hosts() && !lies_in_host_memory(message)) return {};
+    int input_device = -1;
+    if (!all_memory_is_the_hosts() && !lies_in_host_memory(message, input_device)) return {nullptr, true, input_device};
     const bool right = clean_after(way.function, message);
     if (!right) wipe({message.output, static_cast<std::size_t>(message.length)});
     return {&way, right};
@@ -123,7 +126,8 @@ bool crypt_short(Engine& engine, const MessageRequest& r, MessageResult& result)
                                .tag_length = r.tag_length,
                                .tweak_key = r.tweak_key,
                                .data_units = r.mode == Mode::xts ? xts_units_of(r) : DataUnits{}};
-    if (!all_memory_is_the_hosts() && !lies_in_host_memory(message)) return false;
+    int input_device = r.input_device;
+    if (!all_memory_is_the_hosts() && (input_device >= 0 || !lies_in_host_memory(message, input_device))) return false;
     result.backend = way.backend;
     if (clean_after(way.function, message)) return true;
     wipe({r.output, static_cast<std::size_t>(r.input_length)});

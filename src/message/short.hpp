@@ -9,6 +9,7 @@ namespace warpaes {
 struct PlainOutcome {
     const ShortWay* way = nullptr;  ///< null: nothing was done; the checks say what is wrong, or another way is for it
     bool tag_is_right = true;       ///< if not, the output is wiped
+    int input_device = -1;          ///< as in MessageRequest, of a message that was not done
 };
 
 /// A message as the caller describes it, if a look shows that it is plain: in host memory, at least a byte, no flags,

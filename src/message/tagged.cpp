@@ -117,14 +117,15 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
     MessageGroup message = tagged_group(r);
     if (stream && !is_simple(r)) {
         const int device = device_for_stream(r);
-        (void)engine.plan(Mode::ctr, Direction::encrypt, 0, Memory::device);  // refuses a forced CPU backend
+        engine.require_gpu();
         message.statuses = r.device_status;
         cuda_backend().enqueue({&message, 1}, device, stream->stream);
         return result.add({cuda_backend().name(), device});
     }
     if (empty && !stream) message.input = message.output = {};
     std::uint8_t* const output = message.output.first;
-    Executor executor(engine, message.input.first, r.mode == Mode::cmac ? message.input.first : output, stream);
+    Executor executor(engine, message.input.first, r.mode == Mode::cmac ? message.input.first : output, stream,
+                      r.input_device);
     message.iv = {};
     // What is small, and what a CPU reads, comes to host memory, and away from the output, which may be written before
     // all of it has been read.

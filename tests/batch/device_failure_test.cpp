@@ -281,7 +281,7 @@ warpaes_batch_entry one_in_place(warpaes_mode mode, std::uint8_t* data, std::siz
     entry.length = bytes;
     entry.input.at.pointer = entry.output.at.pointer = data;
     entry.iv.at.pointer = const_cast<std::uint8_t*>(iv.data());
-    entry.iv_len = iv.size();
+    entry.iv_len = static_cast<std::uint32_t>(iv.size());
     entry.key = key.get();
     return entry;
 }

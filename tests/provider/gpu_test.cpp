@@ -391,7 +391,7 @@ TEST_F(ProviderDeviceMemory, AnUpdateWhoseGpuFailsEndsTheMessage) {
         const Buffer in(Memory::device, text), out(Memory::device, text);
         const CipherContext c = started(cipher.get(), mode.encrypt, key, iv);
         int n = 0;
-        simt::fail_call("cudaStreamSynchronize", 1, cudaErrorLaunchFailure);
+        simt::fail_call("cudaLaunchKernelEx", 1, cudaErrorLaunchFailure);
         EXPECT_EQ(0, EVP_CipherUpdate(c.get(), out.data(), &n, in.data(), 4096)) << title(mode);
         Bytes host(16);
         EXPECT_EQ(0, EVP_CipherUpdate(c.get(), host.data(), &n, text.data(), 16)) << title(mode);

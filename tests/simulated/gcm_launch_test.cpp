@@ -121,6 +121,22 @@ TEST_F(GcmLaunch, RowsOfAShare) {
     ASSERT_FALSE(cuda::GcmShortShape::takes(device, 2 * all / block_bytes + 1)) << "then another kernel takes it";
 }
 
+/// J0 may lie in the window before the first block, and the counter behind the last in one of its own.
+TEST_F(GcmLaunch, AShortMessageBeginsAndEndsAnywhere) {
+    const Bytes key(16, 0x69);
+    const DeviceLimits device = cuda::limits_of(2, 227 * 1024, 90);
+    constexpr std::size_t window = 4096;
+    for (const std::uint32_t counter : {1u, 0u, 0xfeu, 0xffu, 0xfffeu, 0xffffu, 0xffff02u, 0xfffffffeu, 0xffffffffu}) {
+        const Bytes iv = iv_for(key, counter);
+        for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{16}, std::size_t{31}, window - 32,
+                                        window - 31, window - 16, window - 1, window, window + 1, 2 * window + 5}) {
+            const Bytes text = text_of(bytes);
+            SCOPED_TRACE(std::to_string(bytes) + " bytes, counter " + std::to_string(counter));
+            both_ways(device, key, iv, text);
+        }
+    }
+}
+
 /// A machine that takes no message for one of medium length.
 DeviceLimits only_long(int multiprocessors) {
     DeviceLimits device = cuda::limits_of(multiprocessors, 227 * 1024, 90);

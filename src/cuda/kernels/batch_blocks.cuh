@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(1024, 1) batch_blocks_kernel(const __grid_cons
     constexpr bool chained = chains_on_ciphertext(M, D);
     constexpr bool partial = M == Mode::cfb128;
     const SharedTables<Tables> tables;
-    tables.fill(inverse ? td0_constant : te0_constant);
+    tables.fill(inverse ? td0_table : te0_table);
 
     const unsigned lane = lane_id();
     const Stretch stretch(p.batch.units, global_warp(), global_warps());

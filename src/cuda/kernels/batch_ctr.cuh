@@ -152,7 +152,7 @@ template <int Rounds, int Tables, bool OneKey>
 __global__ void __launch_bounds__(BatchCounters::most_threads(OneKey), 1)
     batch_ctr_kernel(const __grid_constant__ CounterParams p) {
     const SharedTables<Tables> tables;
-    tables.fill(te0_constant);
+    tables.fill(te0_table);
     const unsigned lane = lane_id();
     const std::uint64_t steps = (p.batch.units + warp_lanes - 1) / warp_lanes;
     for (;;) {
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(BatchCounters::most_threads(OneKey), 1)
     constexpr int width = CounterParams::width;
     constexpr std::uint32_t share = width * warp_lanes;
     const SharedTables<Tables> tables;
-    tables.fill(te0_constant);
+    tables.fill(te0_table);
     const unsigned lane = lane_id();
     for (;;) {
         unsigned long long task = 0;

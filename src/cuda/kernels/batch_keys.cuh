@@ -60,7 +60,7 @@ template <int Rounds, int Tables>
 __global__ void __launch_bounds__(256) batch_keys_kernel(const __grid_constant__ KeyParams p) {
     constexpr unsigned nk = Rounds - 6, words = 4 * (Rounds + 1);
     const SharedTables<Tables> tables;
-    tables.fill(te0_constant);
+    tables.fill(te0_table);
     // A slot that outlives the batch is complete, whichever mode its key is first wanted for, and of the key that it
     // may have held before nothing is left; the others are this mode's alone, and wiped as a whole.
     const bool whole = p.batch.groups == nullptr;

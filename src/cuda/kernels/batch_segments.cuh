@@ -23,7 +23,7 @@ struct BatchByte {
 template <Mode M, int Rounds, int Tables, bool OneKey>
 __global__ void __launch_bounds__(1024, 1) batch_segments_kernel(const __grid_constant__ SegmentParams p) {
     const SharedTables<Tables> tables;
-    tables.fill(te0_constant);
+    tables.fill(te0_table);
     const std::uint64_t step = global_threads();
     for (std::uint64_t unit = global_thread(); unit < p.batch.units; unit += step) {
         const BatchByte byte(p.batch, unit, M == Mode::cfb1);

@@ -381,7 +381,7 @@ __device__ __forceinline__ void run_serial_warp(const SharedTables<Tables>& tabl
 template <Mode M, int Rounds, int Tables>
 __global__ void __launch_bounds__(512, 1) serial_batch_kernel(const __grid_constant__ SerialParams p) {
     const SharedTables<Tables> tables;
-    tables.fill(te0_constant);
+    tables.fill(te0_table);
     const unsigned warp = least_of_warp(threadIdx.x / warp_lanes);
     if (warp >= p.warps) return;
     unsigned char* const stages = dynamic_shared() + table_bytes<Tables> + warp * serial_shared_bytes_per_warp;

@@ -22,7 +22,7 @@ __device__ __forceinline__ KeyOf<OneKey> tweak_key_of(const BatchXtsParams& p, c
 template <int Rounds, int Tables, bool OneKey>
 __global__ void __launch_bounds__(1024, 1) batch_tweaks_kernel(const __grid_constant__ BatchXtsParams p) {
     const SharedTables<Tables> tables;
-    tables.fill(te0_constant);
+    tables.fill(te0_table);
     const std::uint64_t step = global_threads();
     for (std::uint64_t i = global_thread(); i < p.tweak_count; i += step) {
         const std::uint32_t at = find_in<&XtsPart::first_tweak>(p.parts, p.batch.group_count, i);
@@ -42,7 +42,7 @@ template <Direction D, int Rounds, int Tables, bool OneKey>
 __global__ void __launch_bounds__(1024, 1) batch_xts_kernel(const __grid_constant__ BatchXtsParams p) {
     constexpr bool inverse = D == Direction::decrypt;
     const SharedTables<Tables> tables;
-    tables.fill(inverse ? td0_constant : te0_constant);
+    tables.fill(inverse ? td0_table : te0_table);
     const Stretch stretch(p.batch.units, global_warp(), global_warps());
     if (stretch.first >= stretch.last) return;
 

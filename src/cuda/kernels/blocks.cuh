@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(1024, 1) blocks_kernel(const __grid_constant__
     constexpr bool inverse = uses_inverse_cipher(M, D);
     constexpr bool chained = chains_on_ciphertext(M, D);
     const SharedTables<Tables> tables;
-    tables.fill(inverse ? td0_constant : te0_constant);
+    tables.fill(inverse ? td0_table : te0_table);
 
     const unsigned lane = lane_id();
     const std::uint64_t whole = p.length / block_bytes;

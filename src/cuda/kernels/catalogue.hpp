@@ -11,17 +11,20 @@ namespace warpaes::cuda {
 template <typename... P>
 using Kernel = void (*)(P...);
 
+/// Calls `f.template operator()<Rounds>()` for the run-time value.
+template <typename F>
+auto with_rounds(int rounds, F f) {
+    if (rounds == 10) return f.template operator()<10>();
+    if (rounds == 12) return f.template operator()<12>();
+    return f.template operator()<14>();
+}
+
 /// Calls `f.template operator()<Rounds, Tables>()` for the run-time values of both.
 template <typename F>
 auto with_rounds_and_tables(int rounds, int tables, F f) {
-    if (tables == 4) {
-        if (rounds == 10) return f.template operator()<10, 4>();
-        if (rounds == 12) return f.template operator()<12, 4>();
-        return f.template operator()<14, 4>();
-    }
-    if (rounds == 10) return f.template operator()<10, 2>();
-    if (rounds == 12) return f.template operator()<12, 2>();
-    return f.template operator()<14, 2>();
+    return with_rounds(rounds, [&]<int Rounds>() {
+        return tables == 4 ? f.template operator()<Rounds, 4>() : f.template operator()<Rounds, 2>();
+    });
 }
 
 /// The same with a property that a kernel has or has not.
@@ -37,6 +40,9 @@ auto with_rounds_and_tables(int rounds, int tables, bool property, F f) {
 Kernel<Params> blocks_kernel_for(Mode mode, Direction direction, int rounds, int tables);
 /// `aligned`: both buffers on 16 bytes.
 Kernel<Params> ctr_kernel_for(int rounds, int tables, bool aligned);
+/// Short messages of ECB and CTR; of XTS, AES-128 and -256.
+Kernel<ShortParams> short_kernel_for(Mode mode, Direction direction, int rounds);
+Kernel<ShortXtsParams> short_xts_kernel_for(Direction direction, int rounds);
 /// GCM-SIV's key stream, of AES-128 and -256: `chain` is its first counter block.
 Kernel<Params> siv_ctr_kernel_for(int rounds, int tables, bool aligned);
 /// CTR's key stream, as numbers.

@@ -36,8 +36,9 @@ constexpr TTable copy_table(const std::array<std::uint32_t, 256>& from) {
 
 }  // namespace detail
 
-static __constant__ const TTable te0_constant = detail::copy_table(te0);
-static __constant__ const TTable td0_constant = detail::copy_table(td0);
+// In global memory: lanes that read different words of constant memory wait for each other.
+static __device__ const TTable te0_table = detail::copy_table(te0);
+static __device__ const TTable td0_table = detail::copy_table(td0);
 
 __device__ __forceinline__ std::uint32_t rotl(std::uint32_t v, unsigned bits) {
     return __funnelshift_l(v, v, bits);
@@ -53,23 +54,28 @@ public:
     __device__ __forceinline__ explicit SharedTables(unsigned offset = 0)
         : base_(dynamic_shared() + offset), lane4_(lane_id() * 4) {}
 
-    /// All threads of the block, before any lookup; ends with a barrier. Eight lanes write 16 bytes each of a 128-byte
-    /// copy, so a warp writes two rows of two tables at a time.
+    /// All threads of the block, before any lookup; ends with a barrier.
     __device__ __forceinline__ void fill(const TTable& t0) const {
-        constexpr unsigned steps = 256 * (Tables / 2) * 16, at_once = 4;
-        // Four entries are on their way at a time: constant memory takes as long for one.
-        for (unsigned first = threadIdx.x; first < steps; first += at_once * blockDim.x) {
+        write(t0, threadIdx.x, blockDim.x);
+        __syncthreads();
+    }
+
+    /// `thread` of `threads`, whole warps, which share it out; a barrier has to follow. Eight lanes write 16 bytes each
+    /// of a 128-byte copy, so a warp writes two rows of two tables at a time.
+    __device__ __forceinline__ void write(const TTable& t0, unsigned thread, unsigned threads) const {
+        constexpr unsigned steps = 256 * (Tables / 2) * 16, at_once = 8;
+        // Eight entries are on their way at a time: memory takes as long for one.
+        for (unsigned first = thread; first < steps; first += at_once * threads) {
             std::uint32_t v[at_once];
 #pragma unroll
-            for (unsigned k = 0; k < at_once; ++k) v[k] = t0.entry[(first + k * blockDim.x) / 16 % 256];
+            for (unsigned k = 0; k < at_once; ++k) v[k] = t0.entry[(first + k * threads) / 16 % 256];
 #pragma unroll
             for (unsigned k = 0; k < at_once; ++k) {
-                const unsigned i = first + k * blockDim.x, row = i / 16, table = 2 * (row / 256) + (i % 16) / 8;
+                const unsigned i = first + k * threads, row = i / 16, table = 2 * (row / 256) + (i % 16) / 8;
                 const std::uint32_t w = rotl(v[k], 8 * table);
                 if (i < steps) *reinterpret_cast<uint4*>(base_ + row * 256 + (i % 16) * 16) = make_uint4(w, w, w, w);
             }
         }
-        __syncthreads();
     }
 
     /// T_row[byte `Byte` of `word`]
@@ -116,9 +122,16 @@ public:
         : base_(dynamic_shared() + offset), lane8_(lane_id() * 8) {}
 
     __device__ __forceinline__ void fill(const TTable& t0) const {
-        for (unsigned i = threadIdx.x; i < 256 * 8; i += blockDim.x) {
-            const std::uint32_t v = t0.entry[i / 8];
-            *reinterpret_cast<uint4*>(base_ + i * 16) = make_uint4(v, v, v, v);
+        constexpr unsigned steps = 256 * 8, at_once = 8;
+        for (unsigned first = threadIdx.x; first < steps; first += at_once * blockDim.x) {
+            std::uint32_t v[at_once];
+#pragma unroll
+            for (unsigned k = 0; k < at_once; ++k) v[k] = t0.entry[(first + k * blockDim.x) / 8 % 256];
+#pragma unroll
+            for (unsigned k = 0; k < at_once; ++k) {
+                const unsigned i = first + k * blockDim.x;
+                if (i < steps) *reinterpret_cast<uint4*>(base_ + i * 16) = make_uint4(v[k], v[k], v[k], v[k]);
+            }
         }
         __syncthreads();
     }

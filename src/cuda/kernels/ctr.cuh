@@ -127,7 +127,7 @@ template <int Rounds, int Tables, int Width, bool Aligned, typename Order = BigE
 __global__ void __launch_bounds__(1024, 1) ctr_kernel(const __grid_constant__ Params p) {
     const std::uint32_t alignment = Aligned ? 16 : p.alignment;
     const SharedTables<Tables> tables;
-    tables.fill(te0_constant);
+    tables.fill(te0_table);
 
     const std::uint64_t whole = p.length / block_bytes;
     const auto rest = static_cast<unsigned>(p.length % block_bytes);

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(1024, 1) gcm_ctr_kernel(const __grid_constant_
     constexpr std::uint32_t unit_blocks = Width * warp_lanes;
     constexpr unsigned units = 256 / unit_blocks;  // tasks that share a window
     const SharedTables<Tables> tables;
-    tables.fill(te0_constant);
+    tables.fill(te0_table);
 
     const unsigned lane = lane_id();
     const std::uint32_t per_segment = p.parts * units;

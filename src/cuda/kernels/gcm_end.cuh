@@ -10,6 +10,7 @@
 #include "cuda/kernels/cipher.cuh"
 #include "cuda/kernels/ghash.cuh"
 #include "cuda/kernels/memory.cuh"
+#include "cuda/kernels/notice.cuh"
 #include "cuda/launch_table.hpp"
 
 namespace warpaes::cuda {
@@ -19,8 +20,8 @@ __device__ __forceinline__ void add_to(GcmSum* sum, FieldElement e) {
     atomicXor(&sum->low, static_cast<unsigned long long>(e.low));
 }
 
-/// A thread block's part of it. Call `begin` once the tables are there, `end` with all warps; between the two there is
-/// a barrier.
+/// A thread block's part of it. Call `clear` before a barrier; `begin_weights` and what tells of E(J0) and the partial
+/// block once the tables are there; `end` with all warps. Between the last two there is a barrier.
 class MessageEnd {
 public:
     static constexpr unsigned warps = GcmMessage::warps;
@@ -33,42 +34,75 @@ public:
           whole_(p.bytes / block_bytes),
           rest_(static_cast<unsigned>(p.bytes % block_bytes)) {}
 
-    /// One warp sees to E(J0) and the partial block, another to the weights of the last `used` warps.
+    /// Whether it is this thread block that adds E(J0), or has the partial block.
+    [[nodiscard]] __device__ __forceinline__ bool adds_pad() const { return blockIdx.x == 0 && p_.tag; }
+    [[nodiscard]] __device__ __forceinline__ bool has_tail() const { return behind_ == 0 && rest_ != 0; }
+
+    /// All threads.
+    __device__ __forceinline__ void clear() const {
+        if (threadIdx.x < 2) extra()[threadIdx.x] = {};
+    }
+
+    /// A warp makes E(J0) and the key stream of the partial block.
     template <int Rounds, int Tables>
-    __device__ __forceinline__ void begin(const SharedTables<Tables>& tables, std::uint32_t base, unsigned used) const {
-        const unsigned warp = threadIdx.x / warp_lanes, lane = lane_id(), g = lane / 4, q = lane % 4;
-        if (warp + 1 == warps) {
-            const bool is_first = blockIdx.x == 0, has_tail = behind_ == 0 && rest_ != 0;
-            const std::uint32_t behind_text = base + 1 + static_cast<std::uint32_t>(whole_);
-            const uint4 counter = make_uint4(p_.j0.x, p_.j0.y, p_.j0.z, lane == 0 ? p_.j0.w : byte_swap(behind_text));
-            const std::uint32_t* const k = p_.round_keys;
-            uint4 key_stream{};
-            if (is_first || has_tail) {
-                key_stream = rounds_in_a_loop<Rounds>(tables, counter ^ make_uint4(k[0], k[1], k[2], k[3]), 1, k);
-            }
-            if (lane == 0) extra()[0] = is_first && p_.tag ? element_of(key_stream) ^ p_.addend : FieldElement{};
-            FieldElement tail{};
-            if (lane == 1 && has_tail) tail = element_of(partial_block(key_stream));
-            tail.high = __shfl_sync(full_warp, static_cast<unsigned long long>(tail.high), 1);
-            tail.low = __shfl_sync(full_warp, static_cast<unsigned long long>(tail.low), 1);
-            if (has_tail) tail = product_by_four(tail, p_.tail_weight);
-            if (lane == 1) extra()[1] = tail;
-        } else if (warp + 2 == warps) {
-            FieldElement weight = p_.outer_weights[behind_ / GcmMessage::radix];
-            const unsigned inner = behind_ % GcmMessage::radix;
-            if (inner != 0) weight = product_by_four(weight, p_.inner_weights[inner]);
-            if (lane == 0) weights()[warps - 1] = weight;
-            // Of the warps in front of the last, eight at a time.
-            for (unsigned first = 0; first + 1 < used; first += 8) {
-                const unsigned its = first + g + 1;
-                const FieldElement e = product_by_four(weight, p_.warp_weights[its % warps]);
-                if (q == 0 && its < warps) weights()[warps - 1 - its] = e;
-            }
+    __device__ __forceinline__ void begin_pad_and_tail(const SharedTables<Tables>& tables, std::uint32_t base) const {
+        if ((!adds_pad() && !has_tail()) || threadIdx.x / warp_lanes + 1 != warps) return;
+        const unsigned lane = lane_id();
+        const std::uint32_t behind_text = base + 1 + static_cast<std::uint32_t>(whole_);
+        const uint4 counter = make_uint4(p_.j0.x, p_.j0.y, p_.j0.z, lane == 0 ? p_.j0.w : byte_swap(behind_text));
+        const std::uint32_t* const k = p_.round_keys;
+        const uint4 key_stream = rounds_in_a_loop<Rounds>(tables, counter ^ make_uint4(k[0], k[1], k[2], k[3]), 1, k);
+        if (lane == 0 && adds_pad()) add_pad(key_stream);
+        FieldElement tail{};
+        const bool mine = lane == 1 && has_tail();
+        if (mine) tail = partial_block(key_stream);
+        add_tail(tail, mine);
+    }
+
+    /// The thread that has E(J0).
+    __device__ __forceinline__ void add_pad(uint4 e_of_j0) const { extra()[0] = element_of(e_of_j0) ^ p_.addend; }
+
+    /// A whole warp: `tail` of its lane that has it, if one of them has.
+    __device__ __forceinline__ void add_tail(FieldElement tail, bool mine) const {
+        const unsigned lanes = __ballot_sync(full_warp, mine);
+        if (lanes == 0) return;
+        const int from = __ffs(static_cast<int>(lanes)) - 1;
+        tail.high = __shfl_sync(full_warp, static_cast<unsigned long long>(tail.high), from);
+        tail.low = __shfl_sync(full_warp, static_cast<unsigned long long>(tail.low), from);
+        tail = product_by_four(tail, p_.tail_weight);
+        if (lane_id() == 0) extra()[1] = tail;
+    }
+
+    /// Encrypts or decrypts the partial block; its ciphertext.
+    __device__ __forceinline__ FieldElement partial_block(uint4 key_stream) const {
+        const std::uint8_t* const in = p_.input + whole_ * block_bytes;
+        std::uint8_t* const out = p_.output + whole_ * block_bytes;
+        uint4 tail{};
+        if (!p_.encrypts) tail = load_tail(in, rest_);  // before it is overwritten
+        xor_partial_block(out, in, key_stream, rest_);
+        if (p_.encrypts) tail = load_tail(out, rest_);
+        return element_of(tail);
+    }
+
+    /// A warp makes the weights of the last `used` warps.
+    __device__ __forceinline__ void begin_weights(unsigned used) const {
+        const unsigned g = lane_id() / 4, q = lane_id() % 4;
+        if (threadIdx.x / warp_lanes + 2 != warps) return;
+        FieldElement weight = p_.outer_weights[behind_ / GcmMessage::radix];
+        const unsigned inner = behind_ % GcmMessage::radix;
+        if (inner != 0) weight = product_by_four(weight, p_.inner_weights[inner]);
+        if (lane_id() == 0) weights()[warps - 1] = weight;
+        // Of the warps in front of the last, eight at a time.
+        for (unsigned first = 0; first + 1 < used; first += 8) {
+            const unsigned its = first + g + 1;
+            const FieldElement e = product_by_four(weight, p_.warp_weights[its % warps]);
+            if (q == 0 && its < warps) weights()[warps - 1 - its] = e;
         }
     }
 
-    /// `digest`: of a warp's row g, in its lanes 4g … 4g + 3, if the warp is `used`.
-    __device__ __forceinline__ void end(FieldElement digest, bool used) const {
+    /// `digest`: of a warp's row g, in its lanes 4g … 4g + 3, if the warp is `used`. `last_is_one`: so is the weight of
+    /// the last warp of the last thread block.
+    __device__ __forceinline__ void end(FieldElement digest, bool used, bool last_is_one) const {
         const unsigned warp = threadIdx.x / warp_lanes, lane = lane_id(), g = lane / 4;
         if (used) {
             digest = product_by_four(digest, p_.row_weights[7 - g]);
@@ -76,7 +110,7 @@ public:
             for (unsigned lanes = 4; lanes < warp_lanes; lanes *= 2) {
                 digest = digest ^ shuffle_xor(digest, static_cast<int>(lanes));
             }
-            digest = product_by_four(digest, weights()[warp]);
+            if (!last_is_one || behind_ != 0 || warp + 1 != warps) digest = product_by_four(digest, weights()[warp]);
         }
         if (lane == 0) sums()[warp] = used ? digest : FieldElement{};
         __syncthreads();
@@ -86,29 +120,17 @@ public:
         if (lane != 0) return;
         if (gridDim.x > 1) {
             add_to(p_.sum, y);
-            __threadfence();
+            fence_device();
             if (atomicAdd(&p_.sum->arrived, 1u) != gridDim.x - 1) return;
-            __threadfence();
+            fence_device();
             y = {atomicExch(&p_.sum->high, 0ull), atomicExch(&p_.sum->low, 0ull)};
             p_.sum->arrived = 0;
         }
         store_block(p_.result, block_of(y), p_.result_alignment);
+        give_notice(p_.notice);
     }
 
 private:
-    /// Encrypts or decrypts it; the ciphertext.
-    __device__ __forceinline__ uint4 partial_block(uint4 key_stream) const {
-        const std::uint8_t* const in = p_.input + whole_ * block_bytes;
-        std::uint8_t* const out = p_.output + whole_ * block_bytes;
-        if (p_.encrypts) {
-            xor_partial_block(out, in, key_stream, rest_);
-            return load_tail(out, rest_);
-        }
-        const uint4 tail = load_tail(in, rest_);
-        xor_partial_block(out, in, key_stream, rest_);
-        return tail;
-    }
-
     __device__ __forceinline__ FieldElement* weights() const {
         return reinterpret_cast<FieldElement*>(shared_apart() + offset_);
     }

@@ -40,9 +40,11 @@ __global__ void __launch_bounds__(GcmLong::threads, 1) gcm_long_kernel(const __g
     const std::uint32_t end = end_window - (gridDim.x - 1 - blockIdx.x) * p.share;
     const std::uint32_t begin = blockIdx.x == 0 ? (skew + 1) >> 8 : end - p.share;
 
+    message.clear();
     powers.fill(p.powers);
-    tables.fill(te0_constant);  // ends with a barrier
-    message.begin<Rounds>(tables, base, G::warps);
+    tables.fill(te0_table);  // ends with a barrier
+    message.begin_pad_and_tail<Rounds>(tables, base);
+    message.begin_weights(G::warps);
 
     const std::uint32_t windows = (end - begin + group) / G::groups;  // of this group
     std::uint32_t window = end - G::groups * windows + group;
@@ -98,7 +100,7 @@ __global__ void __launch_bounds__(GcmLong::threads, 1) gcm_long_kernel(const __g
     FieldElement sum;
     if (windows != 0) sum = element_of(counts.digest(q));
     __syncthreads();
-    message.end(sum, windows != 0);
+    message.end(sum, windows != 0, false);
 }
 
 }  // namespace warpaes::cuda

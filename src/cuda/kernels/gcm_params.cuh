@@ -3,7 +3,7 @@
 #pragma once
 
 #include "aes/ghash.hpp"
-#include "cuda/kernels/gcm_sum.hpp"
+#include "cuda/kernels/arrival.hpp"
 #include "cuda/kernels/simt.cuh"
 #include "cuda/launch_table.hpp"
 
@@ -90,6 +90,7 @@ struct GcmMessageParams {
     uint4 j0;
     FieldElement addend;  ///< of a tag: the share of associated data and lengths
     GcmSum* sum;
+    Notice notice;         ///< without a counter of its own
     std::uint8_t* result;  ///< 16 bytes
     std::uint32_t result_alignment;
     FieldElement powers[HashKey::count];  ///< what the slots have, the last factor first

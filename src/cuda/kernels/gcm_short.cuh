@@ -30,26 +30,36 @@ __global__ void __launch_bounds__(GcmShort::threads, 1) gcm_short_kernel(const _
     const std::uint32_t base = byte_swap(p.j0.w) + p.first_block;
     const std::uint64_t warp_blocks = 8 * p.row_blocks;  // of what a warp hashes
 
-    powers.fill(p.powers, p.row_blocks / 4);
-    tables.fill(te0_constant);  // ends with a barrier
+    message.clear();
+    // Where powers are half of the thread block's work, the other half fills the tables.
+    const unsigned slots = p.row_blocks / 4, for_powers = slots * warp_lanes <= G::threads / 2 ? G::threads / 2 : 0;
+    if (for_powers == 0 || threadIdx.x < for_powers) powers.fill(p.powers, slots);
+    if (threadIdx.x >= for_powers) tables.write(te0_table, threadIdx.x - for_powers, G::threads - for_powers);
+    __syncthreads();
 
-    message.begin<Rounds>(tables, base, static_cast<unsigned>((end - begin + warp_blocks - 1) / warp_blocks));
+    message.begin_weights(static_cast<unsigned>((end - begin + warp_blocks - 1) / warp_blocks));
+    FieldElement tail;  // the partial block
+    bool has_tail = false;
 
     const auto encrypt_or_decrypt = [&] {
         // Counters in windows of 256 (see ctr.cuh), of which a warp takes an eighth; J0's position is `skew`, block i
-        // has position skew + 1 + i.
+        // has position skew + 1 + i. J0 in front of the first block, and the counter of the partial block behind the
+        // last, are two more of them.
         constexpr unsigned units = 256 / warp_lanes;
         const std::uint32_t skew = base & 0xffffu;
-        const auto end_window = static_cast<std::uint32_t>((skew + 1 + end + 255) >> 8);
+        const unsigned in_front = message.adds_pad() ? 1 : 0, at_end = message.has_tail() ? 1 : 0;
+        const auto end_window = static_cast<std::uint32_t>((skew + 1 + end + at_end + 255) >> 8);
         const std::uint32_t j = warp % units * warp_lanes + lane;
         std::uint32_t prefix_of = ~0u;
         CounterPrefix<Tables> prefix;
         uint4 a{};
-        for (std::uint32_t w = static_cast<std::uint32_t>((skew + 1 + begin) >> 8) + warp / units; w < end_window;
-             w += G::warps / units) {
-            // Wraps below the message's first block, and is then no valid index.
+        for (std::uint32_t w = static_cast<std::uint32_t>((skew + 1 - in_front + begin) >> 8) + warp / units;
+             w < end_window; w += G::warps / units) {
+            // Wraps below the message's first block, and is then no valid index; but J0 has the first of those.
             const std::uint64_t index = std::uint64_t{w} * 256 + j - skew - 1;
             const bool is_mine = index - begin < end - begin;
+            const bool is_pad = in_front != 0 && index + 1 == 0, is_tail = at_end != 0 && index == end;
+            if (__ballot_sync(full_warp, is_mine || is_pad || is_tail) == 0) continue;
             uint4 text{};
             if (is_mine) text = load_block_early(p.input + index * block_bytes, p.alignment);
             if ((w >> 8) != prefix_of) {
@@ -61,6 +71,11 @@ __global__ void __launch_bounds__(GcmShort::threads, 1) gcm_short_kernel(const _
             const uint4 state = a ^ prefix.b(tables, w & 0xff, p.round_keys);
             const uint4 key_stream = rounds_in_a_loop<Rounds>(tables, state, 3, p.round_keys);
             if (is_mine) store_block(p.output + index * block_bytes, key_stream ^ text, p.alignment);
+            if (is_pad) message.add_pad(key_stream);
+            if (is_tail) {
+                tail = message.partial_block(key_stream);
+                has_tail = true;
+            }
         }
     };
 
@@ -105,7 +120,8 @@ __global__ void __launch_bounds__(GcmShort::threads, 1) gcm_short_kernel(const _
         if (step == 0) __syncthreads();
     }
 
-    message.end(sum, warp + 1 == G::warps || (G::warps - 1 - warp) * warp_blocks < end - begin);
+    message.add_tail(tail, has_tail);
+    message.end(sum, warp + 1 == G::warps || (G::warps - 1 - warp) * warp_blocks < end - begin, true);
 }
 
 }  // namespace warpaes::cuda

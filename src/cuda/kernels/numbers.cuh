@@ -10,7 +10,7 @@ namespace warpaes::cuda {
 template <int Rounds, int Tables, int Width>
 __global__ void __launch_bounds__(numbers_threads, 1) numbers_kernel(const __grid_constant__ NumbersParams p) {
     const SharedTables<Tables> tables;
-    tables.fill(te0_constant);
+    tables.fill(te0_table);
 
     const unsigned each = numbers_block_bytes(p.kind);
     const std::uint64_t whole = p.length / each;

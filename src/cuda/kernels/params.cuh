@@ -6,7 +6,9 @@
 
 #include "aes/numbers.hpp"
 #include "aes/xts.hpp"
+#include "cuda/kernels/arrival.hpp"
 #include "cuda/kernels/simt.cuh"
+#include "cuda/launch_table.hpp"
 
 namespace warpaes::cuda {
 
@@ -24,6 +26,24 @@ struct Params {
     const uint4* boundaries;
     std::uint32_t alignment;  ///< 16, 4 or 1: what both pointers are multiples of
     std::uint32_t round_keys[60];
+};
+
+/// A short message (short.cuh).
+struct ShortParams {
+    const std::uint8_t* input;
+    std::uint8_t* output;
+    std::uint32_t bytes;
+    std::uint32_t share;      ///< blocks of a thread block
+    std::uint32_t alignment;  ///< 16, 4 or 1: what both pointers are multiples of
+    Notice notice;
+    uint4 counter;  ///< CTR: the first block
+    std::uint32_t round_keys[60];
+};
+
+/// And of XTS, in whole blocks.
+struct ShortXtsParams : ShortParams {
+    std::uint32_t unit_blocks, pieces_per_unit;
+    uint4 tweaks[ShortXts::most_pieces];  ///< of the first block of each piece
 };
 
 /// Of a thread block of the kernel that makes numbers.

@@ -50,7 +50,7 @@ __device__ __forceinline__ std::uint8_t decrypted_byte(uint4 window, std::uint32
 template <Mode M, int Rounds, int Tables>
 __global__ void __launch_bounds__(1024, 1) segments_kernel(const __grid_constant__ Params p) {
     const SharedTables<Tables> tables;
-    tables.fill(te0_constant);
+    tables.fill(te0_table);
     const std::uint64_t bytes = M == Mode::cfb1 ? (p.length + 7) / 8 : p.length;
     const auto encrypt = [&](uint4 block) { return cipher<false, Rounds>(tables, block, p.round_keys); };
     const std::uint64_t step = global_threads();

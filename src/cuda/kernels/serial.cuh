@@ -13,7 +13,7 @@ namespace warpaes::cuda {
 template <Mode M, int Rounds, int Tables>
 __global__ void __launch_bounds__(1024, 1) serial_kernel(const __grid_constant__ Params p) {
     const SharedTables<Tables> tables;
-    tables.fill(te0_constant);
+    tables.fill(te0_table);
     if (threadIdx.x != 0) return;
 
     uint4 chain = p.chain;

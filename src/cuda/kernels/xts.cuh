@@ -132,9 +132,9 @@ __global__ void __launch_bounds__(xts_threads, 1) xts_kernel(const __grid_consta
     constexpr bool inverse = D == Direction::decrypt;
     const std::uint32_t alignment = Plain ? 16 : p.alignment;
     const SharedTables<Tables> tables;
-    tables.fill(inverse ? td0_constant : te0_constant);
+    tables.fill(inverse ? td0_table : te0_table);
     const SharedTables<inverse ? 1 : Tables> tweak_tables(inverse ? table_bytes<Tables> : 0);
-    if constexpr (inverse) tweak_tables.fill(te0_constant);
+    if constexpr (inverse) tweak_tables.fill(te0_table);
     const auto add_tweak_and_cipher = [&](uint4 text, uint4 tweak) {
         return cipher<inverse, Rounds>(tables, text ^ tweak, p.round_keys) ^ tweak;
     };

@@ -1,0 +1,69 @@
+// Few blocks, of modes in which each is for itself. What counts is when the last is done: a thread block has one table,
+// of 32 KiB instead of four of them, and a thread has one block.
+//
+// XTS finds the tweaks of data units already encrypted: the cipher for them, before the one for the text, would take
+// half of the time again. A long unit comes in pieces, each with its own, which are no more than 8 steps of x^32 long.
+#pragma once
+
+#include "aes/types.hpp"
+#include "cuda/kernels/cipher.cuh"
+#include "cuda/kernels/memory.cuh"
+#include "cuda/kernels/notice.cuh"
+#include "cuda/kernels/params.cuh"
+#include "cuda/kernels/xts.cuh"
+#include "cuda/launch_table.hpp"
+
+namespace warpaes::cuda {
+
+/// The counter block `n` after `initial`.
+__device__ __forceinline__ uint4 counter_after(uint4 initial, std::uint32_t n) {
+    std::uint64_t high = (static_cast<std::uint64_t>(byte_swap(initial.x)) << 32) | byte_swap(initial.y);
+    const std::uint64_t before = (static_cast<std::uint64_t>(byte_swap(initial.z)) << 32) | byte_swap(initial.w);
+    const std::uint64_t low = before + n;
+    high += low < before ? 1 : 0;
+    return make_uint4(byte_swap(static_cast<std::uint32_t>(high >> 32)), byte_swap(static_cast<std::uint32_t>(high)),
+                      byte_swap(static_cast<std::uint32_t>(low >> 32)), byte_swap(static_cast<std::uint32_t>(low)));
+}
+
+__device__ __forceinline__ uint4 tweak_of(const ShortXtsParams& p, std::uint32_t block) {
+    const std::uint32_t unit = block / p.unit_blocks, in_unit = block % p.unit_blocks;
+    const std::uint32_t in_piece = in_unit % ShortXts::piece_blocks;
+    uint4 tweak =
+        times_power_of_x(p.tweaks[unit * p.pieces_per_unit + in_unit / ShortXts::piece_blocks], in_piece % warp_lanes);
+#pragma unroll 1
+    for (std::uint32_t groups = in_piece / warp_lanes; groups != 0; --groups) tweak = times_x_32(tweak);
+    return tweak;
+}
+
+/// ECB, CTR and XTS; `Parameters`: ShortParams, of XTS ShortXtsParams.
+template <Mode M, Direction D, int Rounds, typename Parameters>
+__global__ void __launch_bounds__(ShortMessage::threads, 1) short_kernel(const __grid_constant__ Parameters p) {
+    constexpr bool inverse = uses_inverse_cipher(M, D);
+    const std::uint32_t whole = p.bytes / block_bytes, rest = p.bytes % block_bytes;
+    const std::uint32_t block = blockIdx.x * p.share + threadIdx.x;
+    const bool has_block = threadIdx.x < p.share && block < whole;
+    uint4 text{};
+    if (has_block) text = load_block_early(p.input + block * block_bytes, p.alignment);
+    const SharedTables<1> tables;
+    tables.fill(inverse ? td0_table : te0_table);
+
+    if (has_block || (threadIdx.x < p.share && block == whole && rest != 0)) {
+        std::uint8_t* const out = p.output + block * block_bytes;
+        if constexpr (M == Mode::ctr) {
+            const uint4 key_stream = cipher<false, Rounds>(tables, counter_after(p.counter, block), p.round_keys);
+            if (has_block) {
+                store_block(out, key_stream ^ text, p.alignment);
+            } else {
+                xor_partial_block(out, p.input + block * block_bytes, key_stream, rest);
+            }
+        } else if constexpr (M == Mode::xts) {
+            const uint4 tweak = tweak_of(p, block);
+            store_block(out, cipher<inverse, Rounds>(tables, text ^ tweak, p.round_keys) ^ tweak, p.alignment);
+        } else {
+            store_block(out, cipher<inverse, Rounds>(tables, text, p.round_keys), p.alignment);
+        }
+    }
+    arrive(p.notice);
+}
+
+}  // namespace warpaes::cuda
