@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(GcmShort::threads, 1) gcm_short_kernel(const _
                 a = prefix.a(tables, j, p.round_keys);
             }
             const uint4 state = a ^ prefix.b(tables, w & 0xff, p.round_keys);
-            const uint4 key_stream = rounds_in_a_loop<Rounds>(tables, state, 3, p.round_keys);
+            const uint4 key_stream = rounds_from<false, Rounds, 3>(tables, state, p.round_keys);
             if (is_mine) store_block(p.output + index * block_bytes, key_stream ^ text, p.alignment);
             if (is_pad) message.add_pad(key_stream);
             if (is_tail) {

@@ -42,25 +42,28 @@ __global__ void __launch_bounds__(ShortMessage::threads, 1) short_kernel(const _
     const std::uint32_t whole = p.bytes / block_bytes, rest = p.bytes % block_bytes;
     const std::uint32_t block = blockIdx.x * p.share + threadIdx.x;
     const bool has_block = threadIdx.x < p.share && block < whole;
-    uint4 text{};
+    // What needs no table comes before the tables, which take as long as half of the rounds.
+    uint4 text{}, counter_or_tweak{};
     if (has_block) text = load_block_early(p.input + block * block_bytes, p.alignment);
+    if constexpr (M == Mode::ctr) counter_or_tweak = counter_after(p.counter, block);
+    if constexpr (M == Mode::xts) {
+        if (has_block) counter_or_tweak = tweak_of(p, block);
+    }
     const SharedTables<1> tables;
     tables.fill(inverse ? td0_table : te0_table);
 
     if (has_block || (threadIdx.x < p.share && block == whole && rest != 0)) {
         std::uint8_t* const out = p.output + block * block_bytes;
         if constexpr (M == Mode::ctr) {
-            const uint4 key_stream = cipher<false, Rounds>(tables, counter_after(p.counter, block), p.round_keys);
+            const uint4 key_stream = cipher<false, Rounds>(tables, counter_or_tweak, p.round_keys);
             if (has_block) {
                 store_block(out, key_stream ^ text, p.alignment);
             } else {
                 xor_partial_block(out, p.input + block * block_bytes, key_stream, rest);
             }
-        } else if constexpr (M == Mode::xts) {
-            const uint4 tweak = tweak_of(p, block);
-            store_block(out, cipher<inverse, Rounds>(tables, text ^ tweak, p.round_keys) ^ tweak, p.alignment);
         } else {
-            store_block(out, cipher<inverse, Rounds>(tables, text, p.round_keys), p.alignment);
+            const uint4 result = cipher<inverse, Rounds>(tables, text ^ counter_or_tweak, p.round_keys);
+            store_block(out, result ^ counter_or_tweak, p.alignment);
         }
     }
     arrive(p.notice);
