@@ -102,11 +102,8 @@ def _to_out(result: Tensor, out: Tensor) -> Tensor:
 
 
 def _below(bound: float, dtype: torch.dtype) -> float:
-    """The largest number that is less than a bound, which is rounded before."""
+    """The largest number that is less than a bound, which is rounded before; 0 is never reached by rounding."""
     number = torch.tensor(bound, dtype=dtype, device="cpu")
-    if number == 0:
-        limits = torch.finfo(dtype)
-        return -float(limits.tiny * limits.eps)
     bits = number.view(_BITS_OF[dtype.itemsize])
     return float((bits - 1 if number > 0 else bits + 1).view(dtype))
 
@@ -119,7 +116,7 @@ def _uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: A
     _check(-most <= low <= high <= most, f"uniform_ expects from <= to within {self.dtype}, not {low} and {high}")
     _check(high - low <= most, f"uniform_ expects to - from <= {most}, but found {low} and {high}")
     make(kind, parts, source, low, high - low)
-    if low not in (0, high) and not parts.is_meta:  # else rounding does not give the bound
+    if low != 0 and not parts.is_meta:  # else rounding does not give the bound
         parts.clamp_(max=max(_below(high, parts.dtype), float(torch.tensor(low, dtype=parts.dtype, device="cpu"))))
     return self
 
@@ -236,8 +233,8 @@ def _random_from(self: Tensor, low: int, end: int | None = None, *, generator: A
     source = source_of(generator, self.is_cuda)
     if end is not None:
         _check(low < end, f"random_ expects 'from' to be less than 'to', but got from={low} >= to={end}")
-    elif low == -(2**63):  # what PyTorch takes for all of 64 bits, which other dtypes have fewer of
-        return _integers(self, source, low, 2**63)
+    elif low == -(2**63) and self.dtype in _DIGITS:
+        end = 2**63
     else:
         end = 2 ** _DIGITS[self.dtype] + 1 if self.dtype in _DIGITS else _limits(self.dtype)[1]
     return _random_between(self, source, low, end)
@@ -260,7 +257,7 @@ def _bernoulli_tensor(self: Tensor, p: Tensor, *, generator: Any = None) -> Tens
         raise NotImplementedError(f"bernoulli_ expects probabilities of a floating-point dtype, not {p.dtype}")
     if p.device.type == "cpu":  # the host does not wait for a GPU to say it
         _check(bool(((p >= 0) & (p <= 1)).all()), "bernoulli_ expects all elements of p to be in [0, 1]")
-    return self.copy_(_unit(self, source) < p.expand_as(self))
+    return self.copy_(_unit(self, source) < p)
 
 
 @_kernel("bernoulli.out")
@@ -311,22 +308,19 @@ def _multinomial_out(
     return _to_out(_multinomial(self, count, replacement, generator), out)
 
 
-def order_of(keys: Tensor) -> Tensor:
-    """Where the rows of two numbers each are in their order."""
-    order = keys[:, 0].argsort(stable=True)
-    return order[keys[order, 1].argsort(stable=True)]
-
-
 @_kernel("randperm.generator_out")
 def _randperm_out(count: int, *, generator: Any, out: Tensor) -> Tensor:
-    """The order of keys of 128 bits, of which two are the same less than once in 2^64 permutations of 2^32 numbers."""
+    """The order of random keys. Where two are the same, which would stay in their order, others are made."""
     source = source_of(generator, out.is_cuda)
     _check(count >= 0, f"n must be non-negative, got {count}")
     end = 2 ** _DIGITS[out.dtype] + 1 if out.dtype in _DIGITS else _limits(out.dtype)[1]
     _check(count <= end, f"n is too large for result tensor type: {out.dtype}")
-    keys = torch.empty((count, 2), dtype=torch.int64, device=out.device)
-    make(_BITS, keys, source)
-    return _to_out(order_of(keys), out)
+    keys = torch.empty(count, dtype=torch.int64, device=out.device)
+    while True:
+        make(_BITS, keys, source)
+        ordered, order = keys.sort()
+        if out.is_meta or not bool((ordered[1:] == ordered[:-1]).any()):
+            return _to_out(order, out)
 
 
 def _refuse(name: str) -> None:

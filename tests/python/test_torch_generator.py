@@ -6,27 +6,22 @@ PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch_gen
 
 from __future__ import annotations
 
-import gc
 import math
-import pickle
 import unittest
 from collections.abc import Callable
-from copy import copy, deepcopy
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
 import warpaes
 import warpaes.torch as ours
-from torch._subclasses.fake_tensor import FakeTensorMode
-from warpaes._torch_generator import _become_custom
-from warpaes._torch_kernels import order_of
+from warpaes import _torch_kernels as kernels
 
 KEY = bytes(range(16))
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 INTEGERS = [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.uint16, torch.uint32, torch.uint64]
-needs_gpu = unittest.skipUnless(torch.cuda.is_available(), "PyTorch sees no GPU here; a machine with one runs this")
 
 
 def made(stream: int = 0) -> Any:
@@ -99,12 +94,16 @@ class Definition(unittest.TestCase):
             self.assertEqual(set(found.tolist()), {2.0**digits - 1, 2.0**digits, 2.0**digits + 2})
             found = torch.empty(2000, dtype=dtype).random_(-high + 1, -high + 4, generator=made())
             self.assertLessEqual(set(found.tolist()), {-(2.0**digits), -(2.0**digits) - 2, -(2.0**digits) + 1})
-            # The ends are rounded to what lies within, not to the nearest.
-            high = 2**digits + 2
-            found = torch.empty(2000, dtype=dtype).random_(2**digits - 2, high, generator=made())
+            # Nothing is rounded to what lies outside.
+            high = 2**digits + 4
+            found = torch.empty(2000, dtype=dtype).random_(high - 6, high, generator=made())
             self.assertLess(float(found.max()), high)
-            found = torch.empty(2000, dtype=dtype).random_(-high + 1, 0, generator=made())
+            found = torch.empty(2000, dtype=dtype).random_(-high + 1, -high + 6, generator=made())
             self.assertGreater(float(found.min()), -high)
+        for dtype in FLOATS[:2]:
+            found = torch.empty(1000, dtype=dtype).random_(-(2**63), None, generator=made())
+            self.assertGreater(float(found.abs().max()), 2.0**62)
+            self.assertLess(float(found.min()), 0)
 
     def test_probabilities(self) -> None:
         unit = source().random(1000)
@@ -136,13 +135,27 @@ class Definition(unittest.TestCase):
     def test_permutations(self) -> None:
         for device in DEVICES:
             for count in (0, 1, 2, 1000):
-                words = np.frombuffer(source().bytes(16 * count), "<i8").reshape(-1, 2)
-                expected = sorted(range(count), key=lambda at, words=words: (words[at, 1], words[at, 0]))
+                keys = np.frombuffer(source().bytes(8 * count), "<i8").tolist()
+                expected = sorted(range(count), key=keys.__getitem__)
                 for dtype in (torch.int64, torch.int32, torch.float32):
                     found = torch.randperm(count, generator=made(), device=device, dtype=dtype)
                     self.assertEqual((found.dtype, found.tolist()), (dtype, expected))
-            equal = torch.tensor([[3, 1], [2, 1], [0, 2], [1, 1], [0, 0]], device=device)
-            self.assertEqual(order_of(equal).tolist(), [4, 3, 1, 0, 2])
+
+    def test_equal_keys_of_a_permutation_are_made_again(self) -> None:
+        rounds: list[Any] = []
+        make = kernels.make
+
+        def make_two_equal(kind: int, keys: Any, source: Any) -> None:
+            rounds.append(keys)
+            if len(rounds) < 3:
+                keys.copy_(torch.arange(50).clamp(max=48))
+            else:
+                make(kind, keys, source)
+
+        expected, generator = torch.randperm(50, generator=made()).tolist(), made()
+        with mock.patch.object(kernels, "make", make_two_equal):
+            self.assertEqual(torch.randperm(50, generator=generator).tolist(), expected)
+        self.assertEqual(len(rounds), 3)
 
     def test_categories(self) -> None:
         weights = torch.tensor([[0.0, 1, 2, 3, 0], [5, 0, 0, 1, 1]], dtype=torch.float64)
@@ -203,6 +216,24 @@ class Distribution(unittest.TestCase):
             self.assertLess(abs(float(found.mean()) - 1), 6e-3)
             self.assertLess(abs(float(found.var()) - 1), 6 * math.sqrt(8) * 1e-3)
 
+    def test_the_rarest_draw(self) -> None:
+        """0, of which each distribution makes what it can have."""
+
+        def zeros(kind: int, tensor: Any, *others: Any) -> None:
+            tensor.zero_()
+
+        generator = made()
+        with mock.patch.object(kernels, "make", zeros):
+            for dtype, least in zip(FLOATS, (2.0**-54, 2.0**-54, 2.0**-24, 2.0**-54)):
+                self.assertEqual(torch.empty(1, dtype=dtype).exponential_(generator=generator).item(), least)
+                self.assertEqual(torch.empty(1, dtype=dtype).geometric_(0.3, generator=generator).item(), 1)
+                self.assertLess(torch.empty(1, dtype=dtype).cauchy_(generator=generator).item(), -(10.0**16))
+            self.assertEqual(
+                torch.multinomial(torch.tensor([0, 0, 1.0]), 5, True, generator=generator).tolist(), [2] * 5
+            )
+            self.assertEqual(torch.multinomial(torch.tensor([1, 0, 2.0]), 2, generator=generator).tolist(), [2, 0])
+            self.assertEqual(torch.bernoulli(torch.tensor([0.0, 1e-30]), generator=generator).tolist(), [0, 1])
+
     def test_geometric_numbers(self) -> None:
         found = torch.empty(1_000_000, dtype=torch.int32).geometric_(0.25, generator=made()).double()
         self.assertLess(abs(float(found.mean()) - 4), 6e-3 * math.sqrt(12))
@@ -226,6 +257,9 @@ class Distribution(unittest.TestCase):
             first = torch.bincount(found[:, 0], minlength=4) / 100_000
             self.assertLess(float((first - weights / 8).abs().max()), 6 * 0.5 / math.sqrt(100_000))
             self.assertEqual(float(first[1]), 0)
+            huge = torch.tensor([3.0, 0, 1], dtype=torch.float64) * 1e307 * 5
+            first = torch.multinomial(huge.expand(100_000, 3), 1, replacement, generator=made()).double()
+            self.assertLess(abs(float(first.mean()) - 0.5), 6 / math.sqrt(100_000))
             if not replacement:  # the second of those that are left
                 after = found[found[:, 0] == 3, 1]
                 self.assertLess(abs(float((after == 2).double().mean()) - 2 / 3), 6 * 0.5 / math.sqrt(len(after)))
@@ -370,6 +404,8 @@ class Tensors(unittest.TestCase):
             lambda g: torch.multinomial(torch.tensor([1.0, math.inf]), 1, generator=g),
             lambda g: torch.multinomial(torch.zeros(3), 1, generator=g),
             lambda g: torch.multinomial(torch.ones(3), 4, generator=g),
+            lambda g: torch.multinomial(torch.ones(3), 2, generator=g, out=torch.ones(2)),
+            lambda g: torch.normal(0.0, torch.ones(3, dtype=torch.complex64), generator=g),
             lambda g: torch.multinomial(torch.ones(3), 0, generator=g),
             lambda g: torch.multinomial(torch.ones(2, 2, 2), 1, generator=g),
             lambda g: torch.multinomial(torch.ones(3).long(), 1, generator=g),
@@ -379,139 +415,8 @@ class Tensors(unittest.TestCase):
             for which in (torch.Generator(), generator):
                 with self.assertRaises(RuntimeError, msg=f"{at} of {which}"):
                     call(which)
-        self.assertEqual(generator.source.position, 0)
-
-
-class Safety(unittest.TestCase):
-    """That nobody gets other numbers than the source's, nor the same twice."""
-
-    def test_every_operator_is_made_or_refused(self) -> None:
-        has = torch._C._dispatch_has_computed_kernel_for_dispatch_key
-        names = {
-            f"{schema.name}.{schema.overload_name}".rstrip(".")
-            for schema in torch._C._jit_get_all_schemas()
-            if schema.name.startswith("aten::") and any("Generator" in str(part.type) for part in schema.arguments)
-        } - {"aten::_no_grad_normal_", "aten::_no_grad_uniform_", "aten::initial_seed", "aten::seed",
-             "aten::manual_seed.generator"}  # fmt: skip  # TorchScript's
-        self.assertGreater(len(names), 70)
-        self.assertEqual([name for name in sorted(names) if not has(name, "CustomRNGKeyId")], [])
-        for call in (
-            lambda g: torch.poisson(torch.ones(3), generator=g),
-            lambda g: torch.binomial(torch.ones(3), torch.ones(3), generator=g),
-            lambda g: torch._standard_gamma(torch.ones(3), generator=g),
-            lambda g: torch._sample_dirichlet(torch.ones(3), generator=g),
-            lambda g: torch.rrelu(torch.ones(3), training=True, generator=g),
-            lambda g: torch._fused_dropout(torch.ones(3), 0.5, generator=g),
-        ):
-            with self.assertRaisesRegex(NotImplementedError, "with a warpaes.torch.Generator"):
-                call(made())
-
-    def test_kernels_of_pytorchs_refuse_it(self) -> None:
-        """Which would take the Mersenne Twister's numbers."""
-        data, cpu = torch.full((64,), 0.5), torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
-        aten = torch.ops.aten
-        for operator, arguments in (
-            (aten.normal_.default, ()), (aten.uniform_.default, ()), (aten.random_.default, ()),
-            (aten.random_.to, (5,)), (getattr(aten.random_, "from"), (2, 5)), (aten.exponential_.default, ()),
-            (aten.cauchy_.default, ()), (aten.log_normal_.default, ()), (aten.geometric_.default, (0.5,)),
-            (aten.bernoulli_.float, ()), (aten.bernoulli_.Tensor, (data.clone(),)), (aten.poisson.default, ()),
-            (aten.normal.Tensor_float, (1.0,)), (aten.multinomial.default, (3, True)),
-        ):  # fmt: skip
-            with self.assertRaisesRegex(RuntimeError, "but found 'meta'", msg=str(operator)):
-                operator.redispatch(cpu, data, *arguments, generator=made())
-        with self.assertRaisesRegex(RuntimeError, "but found 'meta'"):
-            aten.randperm.generator_out.redispatch(cpu, 40, generator=made(), out=torch.empty(40).long())
-
-    def test_no_other_generator_is_taken(self) -> None:
-        stranger = torch.Generator()
-        _become_custom(stranger)
-        with self.assertRaisesRegex(TypeError, "no longer"):
-            torch.rand(3, generator=stranger)
-        with self.assertRaisesRegex(RuntimeError, "does not know"):
-            _become_custom(stranger)
-        with self.assertRaisesRegex(TypeError, "must be a warpaes.Generator"):
-            ours.Generator(KEY)
-
-        class Careless(ours.Generator):
-            def __init__(self) -> None:
-                pass
-
-        with self.assertRaisesRegex(TypeError, "no longer"):
-            torch.rand(3, generator=Careless())
-        first = torch.Generator().manual_seed(5)
-        second = torch.Generator().manual_seed(5)
-        self.assertEqual(torch.rand(3, generator=first).tolist(), torch.rand(3, generator=second).tolist())
-
-    def test_its_methods(self) -> None:
-        generator = made()
-        self.assertIsInstance(generator, torch.Generator)
-        self.assertEqual(str(generator.device), "cpu")
-        self.assertEqual(ours.Generator(device="cuda:1").device, torch.device("cuda", 1))
-        self.assertNotEqual(*(raw(torch.rand(4, generator=ours.Generator())) for _ in range(2)))
-        for name in ("seed", "initial_seed", "get_offset", "graphsafe_get_state"):
-            with self.assertRaises(NotImplementedError):
-                getattr(generator, name)()
-        for name, argument in (
-            ("manual_seed", 5), ("set_offset", 4), ("philox_state", 4), ("graphsafe_set_state", torch.Generator()),
-        ):  # fmt: skip
-            with self.assertRaises(NotImplementedError):
-                getattr(generator, name)(argument)
-        inherited = {name for name in vars(torch.Generator) if not name.startswith("_")} - set(vars(ours.Generator))
-        self.assertEqual(inherited, set())
-        with self.assertRaises(TypeError):
-            pickle.dumps(generator)
-        for copied in (copy, deepcopy, lambda it: it.__reduce__(), lambda it: it.__setstate__((1, None, None))):
-            with self.assertRaisesRegex(TypeError, "neither copied nor pickled"):
-                copied(generator)
-
-    def test_state(self) -> None:
-        generator = made(7)
-        torch.rand(100, generator=generator)
-        state = generator.get_state()
-        self.assertNotIn(KEY, raw(state))
-        expected = torch.randn(10, generator=generator).tolist()
-        torch.rand(5, generator=generator)
-        again = made(7).set_state(state)
-        for one in (again, generator.set_state(state), made(7).set_state(state).clone_state()):
-            self.assertEqual(torch.randn(10, generator=one).tolist(), expected)
-        other_key = ours.Generator(warpaes.Generator(bytes(16), stream=7))
-        wrong = [torch.Generator().get_state(), made(8).get_state(), other_key.get_state(), state.long(), state[:31]]
-        for bad in wrong:
-            with self.assertRaisesRegex(ValueError, "of this key and stream"):
-                generator.set_state(bad)
-        self.assertEqual(generator.source.position, again.source.position)
-        clone = generator.clone_state()
-        torch.rand(5, generator=clone)
-        self.assertNotEqual(clone.source.position, generator.source.position)
-
-    def test_it_is_not_drawn_from_in_fake_tensors(self) -> None:
-        generator = made()
-        with FakeTensorMode():
-            for draw in (
-                lambda g: torch.empty(3).uniform_(1, 2, generator=g),
-                lambda g: torch.normal(0.0, torch.ones(3), generator=g),
-                lambda g: torch.bernoulli(torch.ones(3), generator=g),
-                lambda g: torch.randperm(3, generator=g),
-                lambda g: torch.randint(3, (3,), generator=g),
-                lambda g: torch.multinomial(torch.ones(5), 3, generator=g),
-            ):
-                self.assertEqual(draw(generator).shape, (3,))
-        self.assertEqual(generator.source.position, 0)
-
-    def test_it_lives_and_dies(self) -> None:
-        """Also under addresses that others had."""
-        for _ in range(1000):
-            generator = made()
-            first = torch.rand(1, generator=generator).item()
-            del generator
-        gc.collect()
-        self.assertEqual(first, source().random(1, "float32")[0])
-
-    @needs_gpu
-    def test_a_graph_does_not_repeat_it(self) -> None:
-        numbers, generator = torch.empty(100, device="cuda"), made()
-        with self.assertRaisesRegex(RuntimeError, "every replay"), torch.cuda.graph(torch.cuda.CUDAGraph()):
-            numbers.normal_(generator=generator)
+        with self.assertRaisesRegex(RuntimeError, "2 categories"):  # PyTorch's takes one that has no probability
+            torch.multinomial(torch.tensor([1.0, 0, 0]), 2, generator=generator)
         self.assertEqual(generator.source.position, 0)
 
 

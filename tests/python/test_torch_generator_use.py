@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""warpaes.torch.Generator with what takes generators: samplers, data loaders and their workers, threads, Opacus. As
+"""warpaes.torch.Generator is not gone by, and works with samplers, data loaders, processes, threads and Opacus. As
 test_torch.py: run by hand where PyTorch is (and opacus), GPU or not.
 
 PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch_generator_use.py
@@ -7,19 +7,33 @@ PYTHONPATH=build/default/python:tests/python python3 tests/python/test_torch_gen
 
 from __future__ import annotations
 
+import gc
 import os
+import pickle
 import threading
 import unittest
 import warnings
+from copy import copy, deepcopy
 from typing import Any
 
 import torch
 import warpaes
 import warpaes.torch as ours
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import data
+from warpaes._torch_generator import _become_custom
 
 KEY = bytes(range(16))
+needs_gpu = unittest.skipUnless(torch.cuda.is_available(), "PyTorch sees no GPU here; a machine with one runs this")
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+def source() -> warpaes.Generator:
+    return warpaes.Generator(KEY)
+
+
+def raw(tensor: Any) -> bytes:
+    return bytes(tensor.contiguous().cpu().view(-1).view(torch.uint8).numpy())
 
 
 def made(stream: int = 0) -> Any:
@@ -35,6 +49,139 @@ class Numbers(data.Dataset):
 
     def __getitem__(self, index: int) -> Any:
         return index if self.generator is None else torch.rand((), generator=self.generator)
+
+
+class Safety(unittest.TestCase):
+    """That nobody gets other numbers than the source's, nor the same twice."""
+
+    def test_every_operator_is_made_or_refused(self) -> None:
+        has = torch._C._dispatch_has_computed_kernel_for_dispatch_key
+        names = {
+            f"{schema.name}.{schema.overload_name}".rstrip(".")
+            for schema in torch._C._jit_get_all_schemas()
+            if schema.name.startswith("aten::") and any("Generator" in str(part.type) for part in schema.arguments)
+        } - {"aten::_no_grad_normal_", "aten::_no_grad_uniform_", "aten::initial_seed", "aten::seed",
+             "aten::manual_seed.generator"}  # fmt: skip  # TorchScript's
+        self.assertGreater(len(names), 70)
+        self.assertEqual([name for name in sorted(names) if not has(name, "CustomRNGKeyId")], [])
+        for call in (
+            lambda g: torch.poisson(torch.ones(3), generator=g),
+            lambda g: torch.binomial(torch.ones(3), torch.ones(3), generator=g),
+            lambda g: torch._standard_gamma(torch.ones(3), generator=g),
+            lambda g: torch._sample_dirichlet(torch.ones(3), generator=g),
+            lambda g: torch.rrelu(torch.ones(3), training=True, generator=g),
+            lambda g: torch._fused_dropout(torch.ones(3), 0.5, generator=g),
+        ):
+            with self.assertRaisesRegex(NotImplementedError, "with a warpaes.torch.Generator"):
+                call(made())
+
+    def test_kernels_of_pytorchs_refuse_it(self) -> None:
+        """Which would take the Mersenne Twister's numbers."""
+        data, cpu = torch.full((64,), 0.5), torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+        aten = torch.ops.aten
+        for operator, arguments in (
+            (aten.normal_.default, ()), (aten.uniform_.default, ()), (aten.random_.default, ()),
+            (aten.random_.to, (5,)), (getattr(aten.random_, "from"), (2, 5)), (aten.exponential_.default, ()),
+            (aten.cauchy_.default, ()), (aten.log_normal_.default, ()), (aten.geometric_.default, (0.5,)),
+            (aten.bernoulli_.float, ()), (aten.bernoulli_.Tensor, (data.clone(),)), (aten.poisson.default, ()),
+            (aten.normal.Tensor_float, (1.0,)), (aten.multinomial.default, (3, True)),
+        ):  # fmt: skip
+            with self.assertRaisesRegex(RuntimeError, "but found 'meta'", msg=str(operator)):
+                operator.redispatch(cpu, data, *arguments, generator=made())
+        with self.assertRaisesRegex(RuntimeError, "but found 'meta'"):
+            aten.randperm.generator_out.redispatch(cpu, 40, generator=made(), out=torch.empty(40).long())
+
+    def test_no_other_generator_is_taken(self) -> None:
+        stranger = torch.Generator()
+        _become_custom(stranger)
+        with self.assertRaisesRegex(TypeError, "no longer"):
+            torch.rand(3, generator=stranger)
+        with self.assertRaisesRegex(RuntimeError, "does not know"):
+            _become_custom(stranger)
+        with self.assertRaisesRegex(TypeError, "must be a warpaes.Generator"):
+            ours.Generator(KEY)
+
+        class Careless(ours.Generator):
+            def __init__(self) -> None:
+                pass
+
+        with self.assertRaisesRegex(TypeError, "no longer"):
+            torch.rand(3, generator=Careless())
+        first = torch.Generator().manual_seed(5)
+        second = torch.Generator().manual_seed(5)
+        self.assertEqual(torch.rand(3, generator=first).tolist(), torch.rand(3, generator=second).tolist())
+
+    def test_its_methods(self) -> None:
+        generator = made()
+        self.assertIsInstance(generator, torch.Generator)
+        self.assertEqual(str(generator.device), "cpu")
+        self.assertEqual(ours.Generator(device="cuda:1").device, torch.device("cuda", 1))
+        self.assertNotEqual(*(raw(torch.rand(4, generator=ours.Generator())) for _ in range(2)))
+        for name in ("seed", "initial_seed", "get_offset", "graphsafe_get_state"):
+            with self.assertRaises(NotImplementedError):
+                getattr(generator, name)()
+        for name, argument in (
+            ("manual_seed", 5), ("set_offset", 4), ("philox_state", 4), ("graphsafe_set_state", torch.Generator()),
+        ):  # fmt: skip
+            with self.assertRaises(NotImplementedError):
+                getattr(generator, name)(argument)
+        inherited = {name for name in vars(torch.Generator) if not name.startswith("_")} - set(vars(ours.Generator))
+        self.assertEqual(inherited, set())
+        with self.assertRaises(TypeError):
+            pickle.dumps(generator)
+        for copied in (copy, deepcopy, lambda it: it.__reduce__(), lambda it: it.__setstate__((1, None, None))):
+            with self.assertRaisesRegex(TypeError, "neither copied nor pickled"):
+                copied(generator)
+
+    def test_state(self) -> None:
+        generator = made(7)
+        torch.rand(100, generator=generator)
+        state = generator.get_state()
+        self.assertNotIn(KEY, raw(state))
+        expected = torch.randn(10, generator=generator).tolist()
+        torch.rand(5, generator=generator)
+        again = made(7).set_state(state)
+        for one in (again, generator.set_state(state), made(7).set_state(state).clone_state()):
+            self.assertEqual(torch.randn(10, generator=one).tolist(), expected)
+        other_key = ours.Generator(warpaes.Generator(bytes(16), stream=7))
+        wrong = [torch.Generator().get_state(), made(8).get_state(), other_key.get_state(), state.long(), state[:31]]
+        for bad in wrong:
+            with self.assertRaisesRegex(ValueError, "of this key and stream"):
+                generator.set_state(bad)
+        self.assertEqual(generator.source.position, again.source.position)
+        clone = generator.clone_state()
+        torch.rand(5, generator=clone)
+        self.assertNotEqual(clone.source.position, generator.source.position)
+
+    def test_it_is_not_drawn_from_in_fake_tensors(self) -> None:
+        generator = made()
+        with FakeTensorMode():
+            for draw in (
+                lambda g: torch.empty(3).uniform_(1, 2, generator=g),
+                lambda g: torch.normal(0.0, torch.ones(3), generator=g),
+                lambda g: torch.bernoulli(torch.ones(3), generator=g),
+                lambda g: torch.randperm(3, generator=g),
+                lambda g: torch.randint(3, (3,), generator=g),
+                lambda g: torch.multinomial(torch.ones(5), 3, generator=g),
+            ):
+                self.assertEqual(draw(generator).shape, (3,))
+        self.assertEqual(generator.source.position, 0)
+
+    def test_it_lives_and_dies(self) -> None:
+        """Also under addresses that others had."""
+        for _ in range(1000):
+            generator = made()
+            first = torch.rand(1, generator=generator).item()
+            del generator
+        gc.collect()
+        self.assertEqual(first, source().random(1, "float32")[0])
+
+    @needs_gpu
+    def test_a_graph_does_not_repeat_it(self) -> None:
+        numbers, generator = torch.empty(100, device="cuda"), made()
+        with self.assertRaisesRegex(RuntimeError, "every replay"), torch.cuda.graph(torch.cuda.CUDAGraph()):
+            numbers.normal_(generator=generator)
+        self.assertEqual(generator.source.position, 0)
 
 
 class Samplers(unittest.TestCase):
@@ -111,7 +258,7 @@ class Processes(unittest.TestCase):
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual(generator.source.position, 100 * (2 * 16 + 2 * 32 + (64 + 10_000) * (8 + 16)))
+        self.assertEqual(generator.source.position, 100 * (2 * 16 + 2 * 16 + (64 + 10_000) * (8 + 8)))
         whole = warpaes.Generator(KEY).random(generator.source.position // 8).tolist()
         places = {number: at for at, number in enumerate(whole)}
         taken = set[int]()
