@@ -177,8 +177,7 @@ def _fill(
         raise TypeError(f"tensor must be float64, float32, float16 or bfloat16, not {tensor.dtype}")
     with torch.no_grad():
         make(kinds[name], tensor, generator, first, second)
-    if not tensor.is_inference():
-        torch.autograd.graph.increment_version(tensor)
+    torch.autograd.graph.increment_version(tensor)
     return tensor
 
 
