@@ -53,7 +53,7 @@ class Generator(torch.Generator):
     these, as ``rand``, ``randn`` and ``randint``. Others (``poisson``, ``binomial``, gamma and Dirichlet numbers,
     ``rrelu``) raise NotImplementedError. Uniform and normal numbers, integers, ``bernoulli`` and ``randperm`` are the
     same on every device, and those of the source; the others are made of them by PyTorch's functions in float64, whose
-    last bits are the device's.
+    last bits are the device's. docs/python.md has the ranges and bits of all. Wrong arguments raise RuntimeError.
 
     One draw at a time takes its share of the source, whatever threads ask; a tensor is written to by whoever draws.
 

@@ -77,19 +77,22 @@ class Safety(unittest.TestCase):
 
     def test_kernels_of_pytorchs_refuse_it(self) -> None:
         """Which would take the Mersenne Twister's numbers."""
-        data, cpu = torch.full((64,), 0.5), torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
         aten = torch.ops.aten
-        for operator, arguments in (
-            (aten.normal_.default, ()), (aten.uniform_.default, ()), (aten.random_.default, ()),
-            (aten.random_.to, (5,)), (getattr(aten.random_, "from"), (2, 5)), (aten.exponential_.default, ()),
-            (aten.cauchy_.default, ()), (aten.log_normal_.default, ()), (aten.geometric_.default, (0.5,)),
-            (aten.bernoulli_.float, ()), (aten.bernoulli_.Tensor, (data.clone(),)), (aten.poisson.default, ()),
-            (aten.normal.Tensor_float, (1.0,)), (aten.multinomial.default, (3, True)),
-        ):  # fmt: skip
-            with self.assertRaisesRegex(RuntimeError, "but found 'meta'", msg=str(operator)):
-                operator.redispatch(cpu, data, *arguments, generator=made())
-        with self.assertRaisesRegex(RuntimeError, "but found 'meta'"):
-            aten.randperm.generator_out.redispatch(cpu, 40, generator=made(), out=torch.empty(40).long())
+        for device in DEVICES:
+            data = torch.full((64,), 0.5, device=device)
+            key = torch._C.DispatchKeySet(torch._C._parse_dispatch_key(device.upper()))
+            for operator, arguments in (
+                (aten.normal_.default, ()), (aten.uniform_.default, ()), (aten.random_.default, ()),
+                (aten.random_.to, (5,)), (getattr(aten.random_, "from"), (2, 5)), (aten.exponential_.default, ()),
+                (aten.cauchy_.default, ()), (aten.log_normal_.default, ()), (aten.geometric_.default, (0.5,)),
+                (aten.bernoulli_.float, ()), (aten.bernoulli_.Tensor, (data.clone(),)), (aten.poisson.default, ()),
+                (aten.normal.Tensor_float, (1.0,)), (aten.multinomial.default, (3, True)),
+            ):  # fmt: skip
+                with self.assertRaisesRegex(RuntimeError, "but found 'meta'", msg=str(operator)):
+                    operator.redispatch(key, data, *arguments, generator=made())
+            with self.assertRaisesRegex(RuntimeError, "but found 'meta'"):
+                out = torch.empty(40, dtype=torch.int64, device=device)
+                aten.randperm.generator_out.redispatch(key, 40, generator=made(), out=out)
 
     def test_no_other_generator_is_taken(self) -> None:
         stranger = torch.Generator()
