@@ -46,7 +46,7 @@ def make(kind: int, tensor: Tensor, source: random.Generator, *values: float, **
     """Fill a tensor with numbers of a kind, by way of another if it is not contiguous, or on a device of other kind."""
     if tensor.numel() == 0 or tensor.is_meta:
         return
-    known = tensor.device.type in ("cpu", "cuda")
+    known = tensor.is_cpu or tensor.is_cuda
     if known and tensor.is_contiguous():
         source._make(kind, tensor.detach(), *values, **bounds)
         return
