@@ -1,4 +1,4 @@
-"""The figures of docs/python.md: the newest records of bench/results/python and bench/results/torch."""
+"""The figures of docs/python.md: the newest records of bench/results/python, generator and torch."""
 
 from __future__ import annotations
 
@@ -95,6 +95,9 @@ def newest(name: str) -> dict | None:
 
 def render(page: str) -> dict[str, str]:
     none = "There is no record yet: `make python-bench` measures the machine it runs on."
-    on_cpu, on_gpu = newest("python"), newest("torch")
-    parts = [figures(on_cpu) if on_cpu else none, *([tensors(on_gpu)] if on_gpu else [])]
+    on_cpu, generator, on_gpu = newest("python"), newest("generator"), newest("torch")
+    parts = [figures(on_cpu) if on_cpu else none]
+    if generator:
+        parts += ["`generator=` on the CPU, beside PyTorch's own generator, which is not secure:", figures(generator)]
+    parts += [tensors(on_gpu)] if on_gpu else []
     return {PAGE: with_figures(page, "\n\n".join(parts))}

@@ -105,6 +105,9 @@ def calls_and_rates() -> list[dict]:
     rate("warpaes.torch.uniform_, float32", lambda: ours.uniform_(floats, generator))
     rate("warpaes.torch.uniform_, bfloat16", lambda: ours.uniform_(halves, generator))
     rate("warpaes.torch.normal_, float32", lambda: ours.normal_(floats, generator))
+    secure = ours.Generator(generator)
+    rate("uniform_(generator=), float32", lambda: floats.uniform_(generator=secure))
+    rate("normal_(generator=), float32", lambda: floats.normal_(generator=secure))
     rate("torch uniform_, float32 (Philox, not secure)", lambda: floats.uniform_())
     rate("torch normal_, float32 (Philox, not secure)", lambda: floats.normal_())
 

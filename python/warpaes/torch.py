@@ -13,12 +13,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from . import random
+from ._torch_generator import Generator
+from ._torch_kernels import make
 from .aead import AESGCM
 from .ciphers import Cipher, algorithms, modes
 from .exceptions import InvalidTag
-from .random import _NORMAL, _UNIFORM, Generator
+from .random import _NORMAL, _UNIFORM
 
-__all__ = ["ctr", "ctr_", "gcm_decrypt", "gcm_encrypt", "normal_", "random_", "uniform_"]
+__all__ = ["Generator", "ctr", "ctr_", "gcm_decrypt", "gcm_encrypt", "normal_", "random_", "uniform_"]
 
 TAG_BYTES = 16
 #: What ``status`` is after a decryption of what is not authentic: WARPAES_ERROR_AUTHENTICATION.
@@ -167,23 +170,18 @@ def _fake_ctr_(key: Tensor, iv: Tensor, data: Tensor) -> None:
 
 
 def _fill(
-    kinds: dict[str, int], tensor: Tensor, generator: Generator, first: float = 0.0, second: float = 1.0
+    kinds: dict[str, int], tensor: Tensor, generator: random.Generator, first: float = 0.0, second: float = 1.0
 ) -> Tensor:
-    """Fill a tensor where it lies, or if that is not contiguous, by way of one that is."""
     name = str(tensor.dtype).removeprefix("torch.")
     if name not in kinds:
         raise TypeError(f"tensor must be float64, float32, float16 or bfloat16, not {tensor.dtype}")
-    if not tensor.is_contiguous():
-        numbers = _like(tensor)
-        generator._make(kinds[name], numbers, first, second)
-        with torch.no_grad():
-            return tensor.copy_(numbers)
-    generator._make(kinds[name], tensor.detach(), first, second)
+    with torch.no_grad():
+        make(kinds[name], tensor, generator, first, second)
     torch.autograd.graph.increment_version(tensor)
     return tensor
 
 
-def random_(tensor: Tensor, generator: Generator) -> Tensor:
+def random_(tensor: Tensor, generator: random.Generator) -> Tensor:
     """Fill a tensor with numbers in [0, 1), the same as ``generator.random`` gives, on whatever device it lies.
 
     Args:
@@ -199,7 +197,7 @@ def random_(tensor: Tensor, generator: Generator) -> Tensor:
     return _fill(_UNIFORM, tensor, generator)
 
 
-def uniform_(tensor: Tensor, generator: Generator, low: float = 0.0, high: float = 1.0) -> Tensor:
+def uniform_(tensor: Tensor, generator: random.Generator, low: float = 0.0, high: float = 1.0) -> Tensor:
     """Fill a tensor with numbers between ``low`` and ``high``: low + (high - low) · random, each rounded to its dtype.
 
     Args:
@@ -217,7 +215,7 @@ def uniform_(tensor: Tensor, generator: Generator, low: float = 0.0, high: float
     return _fill(_UNIFORM, tensor, generator, low, high - low)
 
 
-def normal_(tensor: Tensor, generator: Generator, mean: float = 0.0, deviation: float = 1.0) -> Tensor:
+def normal_(tensor: Tensor, generator: random.Generator, mean: float = 0.0, deviation: float = 1.0) -> Tensor:
     """Fill a tensor with normal numbers, the same as ``generator.normal`` gives, on whatever device it lies.
 
     Args:

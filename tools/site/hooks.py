@@ -49,7 +49,7 @@ PYTHON = {
     ),
     "warpaes.fs": ("File systems", "WarpaesFileSystem"),
     "warpaes.safetensors": ("Model weights", ""),
-    "warpaes.torch": ("PyTorch", "gcm_encrypt gcm_decrypt ctr ctr_ random_ uniform_ normal_"),
+    "warpaes.torch": ("PyTorch", "Generator gcm_encrypt gcm_decrypt ctr ctr_ random_ uniform_ normal_"),
     "warpaes.keysources": ("Sources of keys", ""),
     "warpaes.qkd": ("Quantum key distribution", ""),
     "warpaes.exceptions": ("Exceptions", ""),
