@@ -82,10 +82,10 @@ MUTANTS = """
 ## Do the tests notice?
 
 `tools/mutants.py`: a line of the sources is changed, drawn at random or chosen by a reader who looks for what tests may
-miss, and those tests of its room are run that come by it. *Killed*: a test failed or hung. *Since*: killed by a test
-that was written because of it; the tests as they were did not notice. *May live*: a survivor that changes speed alone,
-or nothing that can be observed; why stands in the record. *Survived*: no test noticed it, and one should have. A draw
-is of lines that no draw before had.
+miss, and the tests that come by it are run, of its room and of the others. *Killed*: a test failed or hung. *Since*:
+killed by a test that was written because of it; the tests as they were did not notice. *May live*: a survivor that
+changes speed alone, or nothing that can be observed; why stands in the record. *Survived*: no test noticed it, and one
+should have. A draw is of lines that no draw before had.
 """
 
 RULE = (" --- ", " ---: ")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Do the tests notice? Changes one line at a time and runs the tests of its room that come by it.
+"""Do the tests notice? Changes one line at a time and runs the tests that come by it: those of its room that are quick
+with each mutant alone, all others of all rooms with those mutants at a time that live.
 
     tools/mutants.py --count 200               so many mutants, spread over the rooms of src, include and cli
     tools/mutants.py --each 5 src/message/*.cpp  so many of each of these files, and others only with --count
@@ -20,32 +21,29 @@ changes speed alone or nothing at all, gets its reason into the record by hand (
 from __future__ import annotations
 
 import argparse
-import bisect
-import itertools
 import json
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Lock
 
 import switches
+from judging import Judge
 from recording import ROOT, file_for, output_of, processor, stamp
-from switched_tree import LIMIT, Slot, Tree
+from switched_tests import Tests
+from switched_tree import Slot, Tree
 from switches import Switch
 
 BUILD = ROOT / "build/mutants"
 STATE = BUILD / "state.json"
 RESULTS = ROOT / "bench/results/robustness"
 
-PARTS = 8
-# Seconds of tests that a mutant is run with before others are.
-AT_ONCE = 20
 # A room's tests, the quickest first: programs of GoogleTest's below build/tests, or names for `ctest -R`.
 ENGINE = "batch/test_batch_parts batch/test_batch planner/test_planner hpp/test_hpp"
 ABI = "batch/test_abi_batch abi/test_abi"
@@ -53,12 +51,13 @@ FILES = "pipeline/test_pipeline streams/test_streams format/test_format"
 SIMULATED = "batch/test_abi_batch_simulated simulated/test_batch_simulated simulated/test_gcm_simulated"
 COMMAND = "^cli ^faults.processes ^project.exports"
 SECRETS = "secrets/test_secrets secrets/test_secrets_simulated"
+PROVIDER = "provider/test_provider provider/test_provider_simulated ^provider.sequences"
 ROOMS = {
     "src/aes": f"cpu/test_cpu batch/test_batch {ABI} {SIMULATED} {SECRETS} ^constant_time",
     "src/backend": f"{ENGINE} base/test_base cpu/test_cpu {ABI} {SIMULATED} {SECRETS} ^constant_time",
     "src/base": f"base/test_base {ENGINE} {FILES} {ABI} {SECRETS} {COMMAND}",
     "src/capi": f"hpp/test_hpp {ABI} abi/test_abi_simulated {FILES} planner/test_planner {SECRETS} {COMMAND}",
-    "src/cpu": f"cpu/test_cpu batch/test_batch batch/test_batch_faults {ABI} {SECRETS} ^constant_time",
+    "src/cpu": f"cpu/test_cpu batch/test_batch batch/test_batch_faults {ABI} {PROVIDER} {SECRETS} ^constant_time",
     "src/cuda": f"{SIMULATED} pipeline/test_pipeline_simulated {SECRETS} batch/test_batch_faults"
     " planner/test_planner_simulated planner/test_two_gpus message/test_message_simulated format/test_format_simulated"
     " abi/test_abi_simulated"
@@ -69,7 +68,8 @@ ROOMS = {
     "src/engine/calibration": f"planner/test_planner planner/test_planner_simulated {SECRETS} ^cli.plan",
     "src/engine/pipeline": f"{FILES} pipeline/test_pipeline_simulated planner/test_two_gpus {ABI} {SECRETS}"
     f" faults/test_faults {COMMAND}",
-    "src/format": f"{FILES} {SECRETS} faults/test_faults {COMMAND}",
+    "src/format": f"{FILES} streams/test_streams_simulated streams/test_streams_failure {SECRETS} faults/test_faults"
+    f" {COMMAND}",
     "src/message": f"hpp/test_hpp message/test_message {ABI} abi/test_abi_simulated message/test_message_simulated"
     f" {SIMULATED} {SECRETS} planner/test_planner planner/test_planner_simulated",
     "src/message/batch": f"{ENGINE} {ABI} {SIMULATED} batch/test_batch_faults {SECRETS}",
@@ -202,18 +202,6 @@ def choose(arguments, draw: Draw) -> list[list[dict]]:
     return lists + draw.of_files(arguments.files, arguments.each) + draw.of_wiping(arguments.wiping)
 
 
-def tests_of(room: str, tree: Tree) -> list[str]:
-    """Programs of many tests in parts, of which a mutant is run with those that come by it."""
-    found = []
-    for test in ROOMS[room].split():
-        if test.startswith("^"):
-            found += ["^" + name for name in tree.listed(test)]
-        else:
-            parts = 1 if "secrets/" in test else PARTS
-            found += [f"{test} {part}/{parts}" for part in range(parts)]
-    return found
-
-
 def targets_of(rooms: set[str]) -> list[str]:
     tests = {test for room in rooms for test in ROOMS[room].split()}
     programs = {test.split("/")[-1] for test in tests if not test.startswith("^")}
@@ -226,40 +214,11 @@ def targets_of(rooms: set[str]) -> list[str]:
             "recorded_calls",
             "warpaes_provider",
         }
-    return sorted(programs | {"test_constant_time"} if "^constant_time" in tests else programs)
-
-
-def tests_for(slot: Slot, tests: list[str], baseline: dict[str, dict]) -> tuple[list[str], list[str]]:
-    """Those of its tests that come by it, the quickest first, or other rooms' if none of its own does: what it is run
-    with at once, and what when all the others have had as much."""
-    reaching = [t for t in baseline if slot.number in baseline[t]["reaches"]]
-    chosen = sorted(set(tests) & set(reaching) or reaching, key=lambda t: baseline[t]["seconds"])
-    seconds = list(itertools.accumulate(baseline[t]["seconds"] for t in chosen))
-    at_once = max(bisect.bisect_right(seconds, AT_ONCE), 1)
-    return chosen[:at_once], chosen[at_once:]
-
-
-def try_out(tree: Tree, slot: Slot, tests: list[str], later: bool, baseline: dict[str, dict]) -> dict:
-    """Until one notices. `later`: there are others."""
-    mutant = slot.mutant
-    start = time.monotonic()
-    limits = {test: min(LIMIT, 60 + 6 * baseline[test]["seconds"]) for test in tests}
-    killer = next((test for test in tests if not tree.passes(test, slot.number, limits[test])), None)
-    seconds = round(time.monotonic() - start, 1)
-    lives = "LIVES SO FAR" if later else "SURVIVED" if tests else "UNSEEN"
-    print(
-        f"{'killed' if killer else lives} {slot.number} {mutant['file']}:{mutant['line']}"
-        f" {mutant['before']}  ==>  {mutant['after'].strip()}  {killer or ''} {seconds} s",
-        flush=True,
-    )
-    found = {
-        "room": room_of(mutant["file"]),
-        **mutant,
-        "after": mutant["after"].strip(),
-        "killed_by": killer.lstrip("^").split()[0] if killer else None,
-        "seconds": seconds,
-    }
-    return found | {"unsettled": True} if later and not killer else found
+    if "^constant_time" in tests:
+        programs.add("test_constant_time")
+    if "^provider.sequences" in tests:
+        programs.add("provider_sequences")
+    return sorted(programs)
 
 
 def save(tree: Tree, state: dict) -> None:
@@ -307,7 +266,7 @@ def write_record(state: dict) -> None:
     why = [passed["why"] for passed in state["passed_over"] if passed["slot"] in state["draws"][state["draw"]]]
     record = {"schema": 1, "kind": "mutants", **state["stamp"], "cpu": processor(), "seed": state["seed"]}
     record["passed_over"] = {reason: why.count(reason) for reason in sorted(set(why))}
-    if left_out := sorted({test.lstrip("^").split()[0] for test in state.get("left_out", [])}):
+    if left_out := sorted(state.get("left_out", [])):
         record["left_out"] = left_out
     record["mutants"] = results
     path = file_for(record, "mutants", RESULTS)
@@ -332,6 +291,8 @@ def main() -> int:
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
     end = time.monotonic() + 60 * arguments.minutes
+    # Of a job in the background shells have it ignored, and tests that are to be interrupted would be, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     subprocess.run([ROOT / "tools/setup", "mutants"], check=True)
     BUILD.mkdir(parents=True, exist_ok=True)
     only_record = arguments.record and not (
@@ -357,41 +318,28 @@ def main() -> int:
         print(f"{len(tree.slots)} mutants of {len(lists)} wanted", flush=True)
     tree.write()
     tree.configure()
-    rooms = {room_of(slot.mutant["file"]) for slot in tree.slots}
-    tree.make(targets_of(rooms), lambda: save(tree, state), checked=arguments.again or arguments.next)
+    tree.make(targets_of(set(ROOMS)), lambda: save(tree, state), checked=arguments.again or arguments.next)
     save(tree, state)
     drawn = [slot for slot in tree.slots if slot.number in state["draws"][state["draw"]]]
-    tests = {room: tests_of(room, tree) for room in rooms}
     todo = [slot for slot in drawn if (state["results"].get(str(slot.number)) or {}).get("killed_by") is None]
-    baseline = tree.baseline(sorted({t for slot in todo for t in tests[room_of(slot.mutant["file"])]}))
-    state["baseline"] = baseline
-    state["left_out"] = [t for room in rooms for t in tests[room] if t not in baseline]
+    tests = Tests(tree.build, BUILD, arguments.jobs)
+    programs = tests.programs(test for tests_of_room in ROOMS.values() for test in tests_of_room.split())
+    tests.look(programs, BUILD / "tests.json")
+    state["left_out"] = tests.left_out
     save(tree, state)
-    before = dict(state["results"])
-    saving = Lock()
-
-    def work(slot: Slot, rest: bool = False) -> None:
-        number = str(slot.number)
-        at_once, later = tests_for(slot, tests[room_of(slot.mutant["file"])], baseline)
-        if time.monotonic() >= end or (rest and "unsettled" not in state["results"].get(number, {})):
-            return
-        found = try_out(tree, slot, later if rest else at_once, bool(later) and not rest, baseline)
-        with saving:
-            if rest:
-                found["seconds"] = round(found["seconds"] + state["results"][number]["seconds"], 1)
-            known = before.get(number, {})
-            if known.get("killed_by", "") is None and "unsettled" not in known and found["killed_by"]:
-                found["since"] = True
-            elif "because" in known:
-                found["because"] = known["because"]
-            state["results"][number] = found
-            save(tree, state)
-
+    mutants = {slot.number: {"room": room_of(slot.mutant["file"]), **slot.mutant} for slot in todo}
+    judge = Judge(tests, mutants, state["results"], end, lambda: save(tree, state))
+    of_room = {room: {program.name for program in tests.programs(ROOMS[room].split())} for room in ROOMS}
     # In an order that favours no room: whenever a run ends, it has judged a fair part.
-    random.Random(state["seed"]).shuffle(todo)
+    fresh = [slot.number for slot in todo if str(slot.number) not in state["results"]]
+    random.Random(state["seed"]).shuffle(fresh)
+    taken = {program.name: sum(c.seconds for c in tests.cases.values() if c.program is program) for program in programs}
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        list(pool.map(work, todo))
-        list(pool.map(lambda slot: work(slot, rest=True), todo))
+        list(pool.map(lambda number: judge.alone(number, of_room[mutants[number]["room"]]), fresh))
+        list(pool.map(judge.together, sorted(programs, key=lambda program: taken[program.name])))
+    for number in mutants:
+        if str(number) in state["results"]:
+            judge.settle(number, None)
     results = state["results"].values()
     print(f"{len(results)} mutants, {sum(mutant['killed_by'] is not None for mutant in results)} killed")
     if arguments.record:

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,17 +14,7 @@ from pathlib import Path
 import switches
 from recording import ROOT, output_of
 
-# Longer than any test takes by itself; a mutant that hangs is noticed too.
-LIMIT = 420
 PRESET = "cpu-only"
-# What their CMakeLists.txt run of programs that hold the tests of other backends too.
-FILTERS = {
-    "test_abi": "-UnknownGpu.*:*GcmVectors.FromElsewhere*",
-    "test_abi_simulated": "*cuda*:Backends.*:EngineTest.*:Plans.*-*GcmVectors.FromElsewhere*",
-    "test_abi_batch_simulated": "*cuda*:*AbiBatchDevice*",
-    "test_secrets": "-*/cuda",
-    "test_secrets_simulated": "*SecretsTest*cuda",
-}
 
 
 class Slot:
@@ -220,66 +209,3 @@ class Tree:
                 sys.exit(f"mutants: the copy does not build; see {self.log}")
             for slot in refused:
                 self.refuse(slot)
-
-    # Its tests.
-
-    def listed(self, pattern: str) -> list[str]:
-        command = ["ctest", "--test-dir", self.build, "-N", "-R", pattern]
-        found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        return re.findall(r"Test +#\d+: (\S+)", found)
-
-    def passes(self, test: str, number: int, limit: float = LIMIT, reached: Path | None = None) -> bool:
-        """A test with one mutant, or 0 for none: part of a program of GoogleTest's, "name 2/8", or a test, "^name"."""
-        environment = os.environ | {"WARPAES_MUTANT": str(number)}
-        if reached is not None:
-            environment["WARPAES_MUTANTS_REACHED"] = str(reached)
-        if test.startswith("^"):
-            command = ["ctest", "--test-dir", self.build, "-R", f"^{re.escape(test[1:])}$", "--timeout", LIMIT]
-        else:
-            program, part = test.split()
-            environment["GTEST_SHARD_INDEX"], environment["GTEST_TOTAL_SHARDS"] = part.split("/")
-            filter_ = FILTERS.get(program.split("/")[-1], "-*soak*:*MonteCarlo*")
-            command = [
-                self.build / "tests" / program,
-                "--gtest_brief=1",
-                "--gtest_fail_fast",
-                f"--gtest_filter={filter_}",
-            ]
-            if program.endswith("_simulated"):
-                environment["WARPAES_TEST_SIMULATED"] = "1"
-        log_name = f"{number}.log" if reached is None else f"{reached.stem}.log"
-        with (self.folder.parent / log_name).open("w") as log:
-            process = subprocess.Popen(
-                [str(part) for part in command],
-                cwd=self.build,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-            try:
-                return process.wait(timeout=limit) == 0
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, 9)
-                process.wait()
-                return False
-
-    def baseline(self, tests: list[str]) -> dict[str, dict]:
-        """Without any mutant: what each test takes, and which mutants it comes by. Not of those that fail, as those of
-        constant time may where a switch has changed what the compiler makes of its neighbours."""
-
-        def run(test: str) -> tuple[str, dict] | None:
-            reached = self.folder.parent / f"{re.sub(r'[^a-z0-9]+', '-', test)}.reached"
-            reached.write_bytes(bytes(4096))
-            start = time.monotonic()
-            if not self.passes(test, 0, 2 * LIMIT, reached):
-                print(f"left out: {test} does not pass as it is", flush=True)
-                return None
-            seconds = round(time.monotonic() - start, 1)
-            numbers = [number for number, byte in enumerate(reached.read_bytes()) if byte]
-            print(f"{test}: {seconds} s, comes by {len(numbers)}", flush=True)
-            return test, {"seconds": seconds, "reaches": numbers}
-
-        with ThreadPoolExecutor(2) as pool:
-            return dict(filter(None, pool.map(run, tests)))

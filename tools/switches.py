@@ -1,4 +1,5 @@
-"""Mutants behind switches: many changed lines in one build. A process takes the one that WARPAES_MUTANT names.
+"""Mutants behind switches: many changed lines in one build. A process takes those that WARPAES_MUTANT names: "7", or
+"7,12".
 
 A changed statement becomes `if (warpaes_mutant(7)) { changed } else { as it was }`, a changed expression
 `(warpaes_mutant(7) ? (changed) : (as it was))`, on the lines where it was. What the compiler computes (constants,
@@ -19,10 +20,20 @@ HEADER = """#pragma once
 
 #include <type_traits>
 
-inline const int warpaes_active_mutant = [] {
-    const char* number = ::getenv("WARPAES_MUTANT");
-    return number != nullptr ? ::atoi(number) : 0;
-}();
+struct warpaes_active_mutants {
+    unsigned char of[4096] = {};
+
+    warpaes_active_mutants() {
+        const char* at = ::getenv("WARPAES_MUTANT");
+        while (at != nullptr && *at != '\\0') {
+            char* end = nullptr;
+            const unsigned long number = ::strtoul(at, &end, 10);
+            if (number != 0 && number < sizeof of) of[number] = 1;
+            at = *end == ',' ? end + 1 : nullptr;
+        }
+    }
+};
+inline const warpaes_active_mutants warpaes_active;
 
 // A byte for each mutant, in a file: which of them this process and its children came by.
 inline unsigned char* const warpaes_reached_mutants = []() -> unsigned char* {
@@ -37,7 +48,7 @@ inline unsigned char* const warpaes_reached_mutants = []() -> unsigned char* {
 constexpr bool warpaes_mutant(int number) noexcept {
     if (std::is_constant_evaluated()) return false;
     if (__builtin_expect(warpaes_reached_mutants != nullptr, 0)) warpaes_reached_mutants[number] = 1;
-    return __builtin_expect(warpaes_active_mutant == number, 0);
+    return __builtin_expect(warpaes_active.of[number] != 0, 0);
 }
 """
 

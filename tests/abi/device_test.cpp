@@ -209,7 +209,21 @@ TEST_P(Device, OnlyCudaCanReachIt) {
     read(out, 0);
     EXPECT_EQ(crypt(make_engine("auto"), message), WARPAES_OK) << warpaes_last_error();
     EXPECT_STREQ(message.result.backend, "cuda");
-    EXPECT_EQ(read(out, 32), expected(WARPAES_CTR, WARPAES_DECRYPT, key_bytes_, iv_, Bytes(32, 1)));
+    const Bytes want = expected(WARPAES_CTR, WARPAES_DECRYPT, key_bytes_, iv_, Bytes(32, 1));
+    EXPECT_EQ(read(out, 32), want);
+
+    // It is enough that one of both lies there.
+    const Bytes on_host(32, 1);
+    Bytes to_host(32);
+    const Buffer another = allocate(32);
+    Call inwards = make_message(WARPAES_CTR, WARPAES_DECRYPT, key_, iv_, on_host.data(), 32, another.data(), 32);
+    EXPECT_EQ(crypt(make_engine("auto"), inwards), WARPAES_OK) << warpaes_last_error();
+    EXPECT_STREQ(inwards.result.backend, "cuda");
+    EXPECT_EQ(read(another, 32), want);
+    Call outwards = make_message(WARPAES_CTR, WARPAES_DECRYPT, key_, iv_, in.data(), 32, to_host.data(), 32);
+    EXPECT_EQ(crypt(make_engine("auto"), outwards), WARPAES_OK) << warpaes_last_error();
+    EXPECT_STREQ(outwards.result.backend, "cuda");
+    EXPECT_EQ(to_host, want);
 }
 
 TEST_P(Device, XtsDataUnits) {

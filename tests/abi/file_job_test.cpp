@@ -196,6 +196,22 @@ TEST_F(FileJob, WhatIsWrongWithSegments) {
 }
 
 /// What a file says of itself, by length and first bytes: nothing else of it is looked at.
+TEST_F(FileJob, OnlyAKeysetsKeyHasANumber) {
+    const std::string path = testing::TempDir() + "warpaes-numbered-" + std::to_string(getpid()), made = path + ".made";
+    std::ofstream(path) << "text";
+    for (warpaes_file_job job : {raw(), enc(), aead()}) {
+        job.input_path = path.c_str();
+        job.output_path = made.c_str();
+        warpaes_file_result result;
+        std::memset(static_cast<void*>(&result), 0x5a, sizeof result);
+        result.struct_size = sizeof result;
+        ASSERT_EQ(warpaes_file_run(engine_.get(), &job, &result), WARPAES_OK) << warpaes_last_error();
+        EXPECT_EQ(result.key_id != 0, job.keyset != nullptr);
+        std::filesystem::remove(made);
+    }
+    std::filesystem::remove(path);
+}
+
 TEST_F(FileJob, WhatIsInspected) {
     const std::string path = testing::TempDir() + "warpaes-inspected-" + std::to_string(getpid());
     const auto facts = [&](const std::string& begin, std::size_t size, const char* name) {

@@ -166,6 +166,20 @@ TEST_P(GcmMessage, ShorterTags) {
     }
 }
 
+TEST_P(GcmMessage, WithoutATagItIsRefused) {
+    const GcmCase c = make_gcm_case(random_, 16, 12, 0, 50);
+    const Key key = make_key(c.key);
+    for (const warpaes_direction direction : directions) {
+        PoisonedBuffer output(50);
+        Call message = gcm_message(c, key, direction, c.text.data(), output.data(), nullptr);
+        message.aad = nullptr;
+        message.aad_len = message.tag_len = 0;
+        EXPECT_EQ(crypt(engine_, message), WARPAES_ERROR_ARGUMENT);
+        EXPECT_EQ(std::string(warpaes_last_error()).find("tag"), 0U) << warpaes_last_error();
+        EXPECT_TRUE(output.intact_after(0));
+    }
+}
+
 TEST_P(GcmMessage, WhatWasAlteredIsRefusedAndWiped) {
     const Engine small_chunks = make_engine(GetParam(), 4096, 2);
     for (const std::size_t length : {1U, 40U, 5000U}) {

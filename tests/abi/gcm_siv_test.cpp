@@ -265,6 +265,21 @@ TEST_P(GcmSivDevice, OrACpuDoesIt) {
         EXPECT_EQ(read(device_tag, 16), c.tag);
         EXPECT_STRNE(message.result.backend, "cuda");
         EXPECT_EQ(message.result.device, -1);
+
+        // The other way, and back.
+        const Buffer there = allocate(n), opened = allocate(n);
+        Call seal = make_message(WARPAES_GCM_SIV, WARPAES_ENCRYPT, key, *c.iv, c.text.data(), n, there.data(), n);
+        Call open = make_message(WARPAES_GCM_SIV, WARPAES_DECRYPT, key, *c.iv, c.sealed.data(), n, opened.data(), n);
+        for (Call* const call : {&seal, &open}) {
+            call->aad = c.aad[0].data();
+            call->aad_len = 20;
+            call->tag = device_tag.data();
+            call->tag_len = 16;
+            ASSERT_EQ(abi_tests::crypt(automatic, *call), WARPAES_OK) << warpaes_last_error();
+            EXPECT_STRNE(call->result.backend, "cuda");
+        }
+        EXPECT_EQ(read(there, n), c.sealed);
+        EXPECT_EQ(read(opened, n), c.text);
     }
 }
 

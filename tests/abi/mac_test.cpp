@@ -175,7 +175,11 @@ TEST_P(MacMessage, WhatCannotBeIsRefusedWithASentence) {
         EXPECT_EQ(tag, Bytes(16, 0));
     };
     expect(WARPAES_ERROR_IV_LENGTH, "iv", WARPAES_CCM, [](warpaes_message& m) { m.iv_len = 6; });
+    const auto said = [](const char* words) {
+        EXPECT_NE(std::string(warpaes_last_error()).find(words), std::string::npos) << warpaes_last_error();
+    };
     expect(WARPAES_ERROR_ARGUMENT, "tag_len", WARPAES_CCM, [](warpaes_message& m) { m.tag_len = 5; });
+    said("must be 4, 6, 8, 10, 12, 14 or 16 bytes for CCM");
     expect(WARPAES_ERROR_ARGUMENT, "tag_len", WARPAES_CCM, [](warpaes_message& m) { m.tag_len = 0; });
     expect(WARPAES_ERROR_ARGUMENT, "tag", WARPAES_CCM, [](warpaes_message& m) { m.tag = nullptr; });
     expect(WARPAES_ERROR_OVERLAP, "tag", WARPAES_CCM, [](warpaes_message& m) { m.tag = m.output; });
@@ -188,6 +192,7 @@ TEST_P(MacMessage, WhatCannotBeIsRefusedWithASentence) {
         m.iv_len = 16;
     });
     expect(WARPAES_ERROR_ARGUMENT, "tag_len", WARPAES_CMAC, [](warpaes_message& m) { m.tag_len = 3; });
+    said("must be 4 to 16 bytes for CMAC");
     expect(WARPAES_ERROR_ARGUMENT, "aad_len", WARPAES_CMAC, [](warpaes_message& m) {
         m.aad = m.input;
         m.aad_len = 1;

@@ -2,12 +2,14 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -439,6 +441,20 @@ TEST_P(AbiBatchErrors, Arenas) {
     for (const std::uint64_t bytes : {std::uint64_t{1} << 50, std::uint64_t{1} << 60, UINT64_MAX / 2}) {
         EXPECT_NE(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_SHARED, 0, bytes, &arena), WARPAES_OK);
         EXPECT_EQ(descriptors(), before) << bytes << " bytes: that of the memory stays open";
+    }
+    {
+        // The system refuses to make the memory as long.
+        rlimit usual{};
+        ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &usual), 0);
+        const rlimit little{4096, usual.rlim_max};
+        const auto handler = signal(SIGXFSZ, SIG_IGN);
+        ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+        EXPECT_EQ(warpaes_arena_create(engine_.get(), WARPAES_MEMORY_SHARED, 0, 10000, &arena),
+                  WARPAES_ERROR_OUT_OF_MEMORY);
+        EXPECT_STREQ(warpaes_last_error(), "bytes: no shared memory: File too large");
+        EXPECT_EQ(descriptors(), before) << "that of memory that is too short stays open";
+        ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &usual), 0);
+        signal(SIGXFSZ, handler);
     }
     {
         const AbiArena shared = make_arena(engine_, 10000, WARPAES_MEMORY_SHARED);

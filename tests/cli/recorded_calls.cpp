@@ -1,8 +1,8 @@
 // Preloaded into the command: writes down, in their order, the calls that make a file durable and give it its name.
 // $RECORDED_CALLS names the file. With $OLD_FILE_SYSTEM renameat2() is not to be had; with $LITTLE_MEMORY no block of
-// memory of 100,000 bytes or more. What the command leaves in its memory in the end goes to the file $MEMORY_LEFT. The
-// call of warpaes_crypt() that has the number $WRONG_CALL gets its result wrong. The file $CHANGED_MEANWHILE is half a
-// second newer after a call of warpaes_reader_read().
+// memory of 100,000 bytes or more but for those before the one that has this number. What the command leaves in its
+// memory in the end goes to the file $MEMORY_LEFT. The call of warpaes_crypt() that has the number $WRONG_CALL gets its
+// result wrong. The file $CHANGED_MEANWHILE is half a second newer after a call of warpaes_reader_read().
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -124,6 +124,8 @@ warpaes_status warpaes_reader_read(warpaes_reader* reader, uint64_t offset, void
 }  // extern "C"
 
 void* operator new(std::size_t bytes) {
-    if (bytes >= 100000 && std::getenv("LITTLE_MEMORY") != nullptr) throw std::bad_alloc();
+    static std::atomic<long> blocks{0};
+    const char* const little = std::getenv("LITTLE_MEMORY");
+    if (bytes >= 100000 && little != nullptr && ++blocks >= std::atol(little)) throw std::bad_alloc();
     return real<void*(std::size_t)>("_Znwm")(bytes);
 }

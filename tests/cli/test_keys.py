@@ -117,7 +117,27 @@ class Keygen(CommandTest):
     @unittest.skipUnless(RECORDER, "the recorder of calls is CTest's to name; `make test` runs this")
     def test_no_memory_has_a_status_of_its_own(self):
         long = "x" * 120_000
-        self.refused(OUT_OF_MEMORY, "out of memory", "verify", "--aad", long, env=self.recorded(LITTLE_MEMORY="1"))
+        little = self.recorded(LITTLE_MEMORY="1")
+        self.refused(OUT_OF_MEMORY, "out of memory", "verify", "--aad", long, env=little)
+        # Wherever it ends.
+        self.warpaes("keygen", "-o", "keyset")
+        self.write("plain", data(3_000_000))
+        self.warpaes("encrypt", "-k", "keyset", "plain", "-o", "sealed")
+        sealed = self.read("sealed")
+        enc = ("enc", "-aes-256-cbc", "-a", "-pbkdf2", "-pass", "pass:x", "-in", "plain")
+        said = set()
+        for arguments in (enc, ("reencrypt", "--force", "-k", "keyset", "sealed")):
+            for blocks in range(1, 100):
+                result = self.run_command(WARPAES, *arguments, env=self.recorded(LITTLE_MEMORY=str(blocks)))
+                if result.returncode == 0:
+                    break
+                self.assertEqual(result.returncode, OUT_OF_MEMORY, result.stderr)
+                self.assertRegex(result.stderr, rb"^warpaes: out of (host )?memory\n$")
+                said.add(result.stderr)
+                self.assertTrue(self.read("sealed") == sealed)
+                self.assertEqual(set(os.listdir(self.directory)) - {"calls"}, {"keyset", "plain", "sealed"})
+            self.assertEqual(result.returncode, 0)
+        self.assertEqual(said, {b"warpaes: out of memory\n", b"warpaes: out of host memory\n"})
 
     def test_every_keyset_is_another(self):
         self.assertEqual(len({self.warpaes("keygen") for _ in range(5)}), 5)
@@ -333,6 +353,11 @@ class NearMisses(CommandTest):
         self.warpaes("keygen", "-o", "keyset")
         for name in ("keyset.json", "/home/nobody/my-keys/keyset2025", "1234567", "backup_keyset_of_december_2025"):
             self.refused(NOT_FOUND, f"'{name}'", "encrypt", "-k", name)
+        # What is too short for a key, or of digits alone and a number; one character more is not repeated.
+        for longest, after in (("ab0123456789cde", "f"), ("2025" * 5 + "123", "4"), ("Ab0-" * 5 + "A", "b")):
+            self.refused(NOT_FOUND, f"'{longest}'", "encrypt", "-k", longest)
+            result = self.refused(ARGUMENT, "looks like a key", "encrypt", "-k", longest + after)
+            self.assertNotIn(longest.encode(), result.stderr)
         digest = data(32).hex()  # a name, as it lies in a directory that is there
         os.mkdir(self.path("store"))
         self.refused(NOT_FOUND, f"'store/{digest}'", "decrypt", "-k", "keyset", f"store/{digest}")

@@ -53,7 +53,8 @@ class Misspelt(CommandTest):
         self.assertIn("did you mean 'ctr'?", self.said("enc", "-aes-256-crt"))
 
     def test_the_nearest_of_several_and_the_first_of_equals(self):
-        for name in ("quarrrly.txt", "quarterlx.txt", "quarterlz.txt", "quartzzly.txt"):
+        # Two letters that have changed places are one mistake.
+        for name in ("quarrrly.txt", "quarterlx.txt", "quarterlz.txt", "quarteryl.txt", "quartzzly.txt"):
             self.write(name, b"text")
         self.warpaes("keygen", "-o", "keyset")
         said = "cannot open 'quarterly.txt'|did you mean 'quarterlx.txt'?"

@@ -18,8 +18,10 @@ providers = provider_sect
 ssl_conf = ssl_sect
 [provider_sect]
 default = default_sect
+
 [default_sect]
 # activate = 1
+  \t
 [ssl_sect]
 system_default = system_default_sect
 [system_default_sect]

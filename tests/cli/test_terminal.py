@@ -35,6 +35,10 @@ class Terminal(CommandTest):
                 time.sleep(pause)
             command.stdin.close()
         self.assertEqual(command.returncode, 0)
+        return self.shown_on(master)
+
+    @staticmethod
+    def shown_on(master):
         shown = b""
         while True:
             try:
@@ -60,6 +64,28 @@ class Terminal(CommandTest):
             shown = self.seen(columns, "encrypt", "-k", "keyset")
             self.assertLess(max(map(len, LINE.findall(shown))), columns)
             self.assertNotIn(b"\n", shown)
+
+    def test_how_far_a_file_is(self):
+        """How much of how much, the share, the speed and the time that is left; the result goes to a slow pipe."""
+        with open(self.path("long"), "wb") as file:
+            file.truncate(64 << 20)
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
+        with subprocess.Popen(
+            [WARPAES, "encrypt", "-k", "keyset", "long", "-o", "-"],
+            stdout=subprocess.PIPE,
+            stderr=slave,
+            cwd=self.directory,
+        ) as command:
+            os.close(slave)
+            time.sleep(0.6)
+            while command.stdout.read(1 << 20):
+                pass
+        lines = [line for line in LINE.findall(self.shown_on(master)) if line]
+        self.assertTrue(lines)
+        for line in lines:
+            self.assertRegex(line, rb"^[\d.]+ (?:[KM]i)?B of 64\.00 MiB  [ \d]+ %  [\d.]+ GB/s  \d+:\d\d left$")
 
     def test_progress_of_enc_too(self):
         shown = self.seen(40, "enc", "-aes-128-ctr", "-pbkdf2", "-pass", "pass:x")

@@ -84,6 +84,9 @@ class Tune(CommandTest):
     def test_calibrate_keeps_what_is_tuned(self):
         self.stored(lambda launches: launches.update(threads=640))
         self.warpaes("calibrate", "--quick", "--cpu-only", env=self.env)
+        measured = {cost["of"].split()[0] for cost in json.loads(self.read("calibration.json"))["costs"]}
+        self.assertIn("libcrypto", measured)
+        self.assertNotIn("cuda", measured)
         self.assertEqual(self.tune("--show")["figures"][1]["value"], 640)
 
     def test_a_table_for_people(self):

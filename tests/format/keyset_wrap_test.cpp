@@ -103,6 +103,7 @@ TEST(KeysetWrap, WhatEverybodySeesIsWhatIsInside) {
                                 {"\"keyId\": 7", "\"keyId\": 9"},
                                 {"ENABLED", "DISABLED"},
                                 {"AesGcmHkdf", "AesCtrHmac"},
+                                {"AesGcmHkdf", "AesGcmSomething"},
                                 {"\"outputPrefixType\": \"RAW\"", "\"outputPrefixType\": \"TINK\""}};
     for (const auto& [from, to] : altered) {
         refused(WARPAES_ERROR_KEYSET, "somebody has altered it", [&] { open(replaced(wrapped(), from, to)); });

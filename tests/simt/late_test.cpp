@@ -232,6 +232,19 @@ TEST_F(Simt, OnAGuardedMachineTheHostDoesNotFollowADevicesPointers) {
     EXPECT_DEATH(std::printf("%u", *static_cast<volatile unsigned*>(sums.device())), "");
 }
 
+TEST_F(Simt, OnAGuardedMachineAKernelReadsNothingBehindAllocations) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    simt::reset({.guarded = true});
+    for (const std::size_t blocks : {1, 16, 256, 272}) {
+        Buffer<uint4> from(blocks), to(1);
+        const auto* const first = reinterpret_cast<const std::uint8_t*>(from.device());
+        const std::size_t bytes = blocks * sizeof(uint4);
+        EXPECT_EQ(launch(load_vector, 1, 1, 0, first, to.device()), cudaSuccess);
+        EXPECT_EQ(launch(load_vector, 1, 1, 0, first + bytes - sizeof(uint4), to.device()), cudaSuccess);
+        EXPECT_DEATH(launch(load_vector, 1, 1, 0, first + (bytes + 255) / 256 * 256, to.device()), "") << blocks;
+    }
+}
+
 __global__ void shift_by(unsigned* to, unsigned by) {
     *to = 3u << by;
 }

@@ -13,11 +13,16 @@ namespace simt {
 namespace {
 
 constexpr std::size_t page = 4096;
+/// Of device memory, as a GPU has it.
+constexpr std::size_t alignment = 256;
 
-/// Pages of which the allocation takes the first part.
+/// Where the pages of which the allocation takes the last part begin; a page that nobody may touch follows.
+void* pages_of(std::uintptr_t address) {
+    return reinterpret_cast<void*>(address / page * page);
+}
 void protect(std::uintptr_t address, const Allocation& allocation, int how) {
     if (allocation.guarded == 0) return;
-    if (::mprotect(reinterpret_cast<void*>(address), allocation.guarded, how) != 0) std::abort();
+    if (::mprotect(pages_of(address), allocation.guarded, how) != 0) std::abort();
 }
 
 }  // namespace
@@ -79,9 +84,11 @@ cudaError_t allocate(Runtime& r, void** pointer, std::size_t bytes, Origin origi
     std::size_t guarded = 0;
     if (r.machine.guarded && origin == Origin::device) {
         guarded = (bytes + page - 1) / page * page;
-        *pointer = ::mmap(nullptr, guarded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (*pointer == MAP_FAILED) return cudaErrorMemoryAllocation;
-    } else if (posix_memalign(pointer, on_device ? 256 : page, bytes) != 0) {
+        void* const pages = ::mmap(nullptr, guarded + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (pages == MAP_FAILED) return cudaErrorMemoryAllocation;
+        if (::mprotect(pages, guarded, PROT_READ | PROT_WRITE) != 0) std::abort();
+        *pointer = static_cast<std::uint8_t*>(pages) + (guarded - bytes) / alignment * alignment;
+    } else if (posix_memalign(pointer, on_device ? alignment : page, bytes) != 0) {
         // Exactly that many bytes, so that AddressSanitizer knows where they end.
         return cudaErrorMemoryAllocation;
     }
@@ -103,7 +110,7 @@ cudaError_t release(Runtime& r, void* pointer, Origin a, Origin b, cudaError_t u
     if (r.observer) r.observer(allocation.type(), {static_cast<const std::uint8_t*>(pointer), allocation.bytes});
     r.allocations.erase(found);
     if (allocation.guarded != 0) {
-        (void)::munmap(pointer, allocation.guarded);
+        (void)::munmap(pages_of(reinterpret_cast<std::uintptr_t>(pointer)), allocation.guarded + page);
     } else if (allocation.origin != Origin::registered) {
         std::free(pointer);
     }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "backend/launch_figures.hpp"
 #include "cuda/architectures.hpp"
 #include "cuda/kernels/catalogue.hpp"
@@ -25,6 +27,17 @@ TEST(LaunchTable, SerialBatchesHaveAThreadForEachMessage) {
             }
         }
     }
+}
+
+TEST(LaunchFigures, SayWhatTheyAre) {
+    std::set<std::string> names, meanings;
+    for (const LaunchFigure& figure : launch_figures()) {
+        EXPECT_GT(std::string(figure.meaning).size(), 10U) << figure.name;
+        names.insert(figure.name);
+        meanings.insert(figure.meaning);
+    }
+    EXPECT_EQ(names.size(), launch_figures().size());
+    EXPECT_EQ(meanings.size(), launch_figures().size());
 }
 
 struct Hardware {

@@ -1,0 +1,137 @@
+"""Which mutants the tests notice (switched_tests.py): each is run alone with the quickest tests of its room, then those
+that live, all at a time, with all other tests of all rooms; what fails then is run with each of them alone."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import time
+from collections.abc import Callable
+from threading import Lock
+
+from switched_tests import Case, Program, Tests, batches
+
+# Seconds of tests that a mutant is run with alone, the quickest first.
+AT_ONCE = (1, 5, 20)
+# Seconds of tests that are run in one process with all mutants that live.
+LONGEST_BATCH = 30
+
+
+class Judge:
+    """`mutants`: by number, {"room", "file", "line", "before", "after"}. `results` gets what became of them, by number
+    as text, each with `keep` called; what was there says what was known. `end`: no test begins after it."""
+
+    def __init__(
+        self, tests: Tests, mutants: dict[int, dict], results: dict[str, dict], end: float, keep: Callable[[], None]
+    ):
+        self.tests, self.mutants, self.results, self.end, self.keep = tests, mutants, results, end, keep
+        self.before = dict(results)
+        self.reaching = {n: [case for case in tests.cases.values() if n in case.reaches] for n in mutants}
+        self.met: dict[int, set[str]] = {number: set() for number in mutants}
+        self.seconds = dict.fromkeys(mutants, 0.0)
+        self.killed: set[int] = set()
+        self.lock = Lock()
+
+    def kills(self, case: Case, number: int) -> bool:
+        """A test that fails by itself too, as one of time may on a busy machine, has not noticed anything."""
+        start = time.monotonic()
+        failed = self.tests.fails(case, [number])
+        with self.lock:
+            self.seconds[number] += time.monotonic() - start
+            self.met[number].add(str(case))
+        if failed and self.tests.fails(case, []):
+            print(f"fails without {number} too: {case}", flush=True)
+            return False
+        return failed
+
+    def settle(self, number: int, killer: Case | None) -> None:
+        mutant = self.mutants[number]
+        with self.lock:
+            if number in self.killed:
+                return
+            open_ = not killer and any(str(case) not in self.met[number] for case in self.reaching[number])
+            lives = "LIVES SO FAR" if open_ else "SURVIVED" if self.reaching[number] else "UNSEEN"
+            print(
+                f"{'killed' if killer else lives} {number} {mutant['file']}:{mutant['line']}  {mutant['before']}"
+                f"  ==>  {mutant['after'].strip()}  {killer or ''} {self.seconds[number]:.1f} s",
+                flush=True,
+            )
+            found = {
+                **mutant,
+                "after": mutant["after"].strip(),
+                "killed_by": str(killer) if killer else None,
+                "seconds": round(self.seconds[number], 1),
+            }
+            if open_:
+                found["unsettled"] = True
+            known = self.before.get(str(number), {})
+            if killer:
+                self.killed.add(number)
+                if known.get("killed_by", "") is None and "unsettled" not in known:
+                    found["since"] = True
+            elif "because" in known:
+                found["because"] = known["because"]
+            self.results[str(number)] = found
+            self.keep()
+
+    def alone(self, number: int, names: set[str]) -> None:
+        """With the quickest tests of these programs, or of others if none of theirs comes by it."""
+        if time.monotonic() >= self.end:
+            return
+        own = [case for case in self.reaching[number] if case.program.name in names] or self.reaching[number]
+        own.sort(key=lambda case: case.seconds)
+        seconds = list(itertools.accumulate(case.seconds for case in own))
+        begin = 0
+        for budget in AT_ONCE:
+            end = bisect.bisect_right(seconds, budget)
+            chosen: dict[str, list[Case]] = {}
+            for case in own[begin:end]:
+                chosen.setdefault(case.program.name, []).append(case)
+            begin = end
+            for cases in chosen.values():
+                for batch in batches(cases, budget):
+                    if killer := self.first_of(batch, number):
+                        self.settle(number, killer)
+                        return
+        self.settle(number, None)
+
+    def first_of(self, batch: list[Case], number: int) -> Case | None:
+        """The one that notices the mutant."""
+        while batch:
+            start = time.monotonic()
+            names = [case.name for case in batch]
+            outcome = self.tests.run(batch[0].program, names, [number], self.tests.limit(batch), first=True)
+            with self.lock:
+                self.seconds[number] += time.monotonic() - start
+                self.met[number] |= {str(case) for case in batch if case.name in outcome.passed}
+            failed = next((case for case in batch if case.name in outcome.failed), None)
+            if failed and not self.tests.fails(failed, []):
+                return failed
+            batch = [case for case in batch if case.name not in outcome.passed and case is not failed]
+        return None
+
+    def together(self, program: Program) -> None:
+        """All that live so far."""
+        cases = [case for case in self.tests.cases.values() if case.program.name == program.name]
+        for batch in batches(sorted(cases, key=lambda case: case.seconds), LONGEST_BATCH):
+            self.all_with(batch)
+
+    def all_with(self, batch: list[Case]) -> None:
+        def open_in(case: Case) -> set[int]:
+            return {n for n in case.reaches & self.met.keys() - self.killed if str(case) not in self.met[n]}
+
+        while time.monotonic() < self.end and (batch := [case for case in batch if open_in(case)]):
+            here = set().union(*(open_in(case) for case in batch))
+            names = [case.name for case in batch]
+            outcome = self.tests.run(batch[0].program, names, sorted(here), self.tests.limit(batch))
+            with self.lock:
+                for case in batch:
+                    if case.name in outcome.passed:
+                        for number in here & case.reaches:
+                            self.met[number].add(str(case))
+            failed = [case for case in batch if case.name in outcome.failed] or batch[:1]
+            if all(case.name in outcome.passed for case in batch):
+                return
+            for number in sorted(open_in(failed[0])):
+                if self.kills(failed[0], number):
+                    self.settle(number, failed[0])
