@@ -94,9 +94,8 @@ TEST_F(GpuMemory, AFailingCallIsAnErrorAndLeavesNothingBehind) {
     encrypt(200000);  // what the process keeps for good is there now
     const simt::Usage before = simt::usage();
     const Bytes right = encrypt(200000);
-    for (const char* function :
-         {"cudaStreamCreateWithFlags", "cudaEventCreateWithFlags", "cudaHostAlloc", "cudaMalloc", "cudaMemcpyAsync",
-          "cudaLaunchKernelEx", "cudaStreamSynchronize"}) {
+    for (const char* function : {"cudaStreamCreateWithFlags", "cudaEventCreateWithFlags", "cudaHostAlloc", "cudaMalloc",
+                                 "cudaMemcpyAsync", "cudaLaunchKernelEx", "cudaStreamSynchronize"}) {
         simt::reset();
         encrypt(200000);
         const std::uint64_t calls = simt::calls(function);
