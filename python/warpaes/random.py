@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from . import _native
@@ -27,13 +28,16 @@ _UNIFORM = {"float64": 1, "float32": 2, "float16": 3, "bfloat16": 4}
 _NORMAL = {"float64": 5, "float32": 6, "float16": 7, "bfloat16": 8}
 _INTEGERS = 9
 
+_generators: weakref.WeakSet[Generator] = weakref.WeakSet()
+
 
 class Generator:
     """Random numbers of a key, from a position on; streams of one key have nothing in common.
 
     Every number takes as many bytes of the key stream as it is long, from the next multiple of 16 on; integers take 16,
     and normal numbers of 16 bits take 4.
-    One thread at a time takes its share; any number may ask.
+    One thread at a time takes its share; any number may ask. A child of ``fork`` takes another random key, and begins
+    anew; of a key that was given it makes the numbers that its parent makes.
     """
 
     def __init__(self, key: Buffer | None = None, *, stream: int = 0) -> None:
@@ -41,11 +45,13 @@ class Generator:
         if not 0 <= stream < 1 << 64:
             raise ValueError("stream must be between 0 and 2^64 - 1")
         self._key = os.urandom(32) if key is None else bytes(key)
+        self._random_key = key is None
         if len(self._key) not in (16, 24, 32):
             raise ValueError(f"key must have 16, 24 or 32 bytes, not {len(self._key)}")
         self._stream = stream
         self._position = 0
         self._lock = threading.Lock()
+        _generators.add(self)
 
     @property
     def position(self) -> int:
@@ -61,7 +67,9 @@ class Generator:
 
     def spawn(self, stream: int) -> Generator:
         """Return a generator of the same key and another stream, at its beginning."""
-        return Generator(self._key, stream=stream)
+        spawned = Generator(self._key, stream=stream)
+        spawned._random_key = self._random_key
+        return spawned
 
     def fill(self, buf: Data, *, stream: Any = None) -> None:
         """Fill a buffer or a tensor with bits, in host or device memory; ``stream``: of a GPU, as in AESGCM."""
@@ -159,3 +167,14 @@ class Generator:
         numbers = np.empty(size, "u8")
         self._make(_INTEGERS, numbers, low=first % 2**64, many=(end - first) % 2**64)
         return numbers.astype(kind, copy=False)
+
+
+def _after_fork() -> None:
+    """Nobody else's numbers: the parent goes on with the random keys. A lock may be a thread's that is not here."""
+    for generator in _generators:
+        generator._lock = threading.Lock()
+        if generator._random_key:
+            generator._key, generator._position = os.urandom(32), 0
+
+
+os.register_at_fork(after_in_child=_after_fork)

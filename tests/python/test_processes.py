@@ -119,6 +119,17 @@ class Fork(unittest.TestCase):
         os.waitpid(child, 0)
         return said
 
+    def test_random_keys_of_generators_are_the_parents(self) -> None:
+        given, drawn = warpaes.Generator(bytes(16)), warpaes.Generator()
+        spawned = drawn.spawn(7)
+        expected = warpaes.Generator(bytes(16)).bytes(32)
+        self.assertEqual(drawn.bytes(32), type(drawn)(drawn._key).bytes(32))
+        childs = [self.in_child(lambda of=of: of.bytes(32).hex()) for of in (given, drawn, spawned) for _ in range(2)]
+        self.assertEqual(childs[:2], [expected.hex()] * 2)
+        ours = [drawn.bytes(32).hex(), spawned.bytes(32).hex()]
+        self.assertEqual(len({*childs[2:], *ours}), 6)
+        self.assertEqual(self.in_child(lambda: (drawn.bytes(1), drawn.position)[1]), "16")
+
     def test_keys_and_classes_go_on(self) -> None:
         expected = seal(1)
         self.assertEqual(self.in_child(lambda: seal(1) == expected), "True")
