@@ -16,6 +16,7 @@ set(WARPAES_CUDA_SOURCES
     memory_place.cpp
     run.cu
     scratch.cpp
+    short.cu
     siv.cu
     stream_batch.cu
     xts.cu

@@ -263,8 +263,7 @@ private:
             p.input = p.output;
         }
         p.bytes = bytes();
-        p.alignment =
-            alignment_of(reinterpret_cast<std::uintptr_t>(p.input) | reinterpret_cast<std::uintptr_t>(p.output));
+        p.alignment = alignment_of(p.input, p.output);
         p.encrypts = run_.direction == Direction::encrypt;
         p.tag = run_.result == GcmRun::Result::tag;
         p.first_block = static_cast<std::uint32_t>(run_.first_block);
@@ -312,9 +311,12 @@ bool enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream,
     if (run.count == 0) return false;
     if (run.count == 1 && !run.hashes_only()) {
         MessageLaunch message(run, device, stream, scratch);
-        const bool is_short = GcmShortShape::takes(device, run.last_bytes / block_bytes);
-        if (is_short || message.is_long()) {
-            is_short ? message.enqueue_short() : message.enqueue_long();
+        if (GcmShortShape::takes(device, run.last_bytes / block_bytes)) {
+            message.enqueue_short();
+            return true;
+        }
+        if (message.is_long()) {
+            message.enqueue_long();
             return true;
         }
     }

@@ -10,10 +10,6 @@ namespace warpaes::cuda {
 
 namespace {
 
-std::uint32_t alignment_of_both(const Run& run) {
-    return alignment_of(reinterpret_cast<std::uintptr_t>(run.input) | reinterpret_cast<std::uintptr_t>(run.output));
-}
-
 Secret<Params> params_of(const Run& run) {
     Secret<Params> p;
     p->input = run.input;
@@ -21,24 +17,9 @@ Secret<Params> params_of(const Run& run) {
     p->length = run.length;
     std::memcpy(&p->chain, run.chain.data(), block_bytes);
     p->boundaries = nullptr;
-    p->alignment = alignment_of_both(run);
+    p->alignment = alignment_of(run.input, run.output);
     copy_round_keys(p->round_keys, *run.key, run.mode, run.direction);
     return p;
-}
-
-void enqueue_short(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice) {
-    const auto bytes = static_cast<std::uint32_t>(run.length);
-    const ShortShape shape = short_shape(device, (run.length + block_bytes - 1) / block_bytes);
-    Secret<ShortParams> p;
-    p->input = run.input;
-    p->output = run.output;
-    p->bytes = bytes;
-    p->share = shape.share;
-    p->alignment = alignment_of_both(run);
-    p->notice = notice;
-    std::memcpy(&p->counter, run.chain.data(), block_bytes);
-    copy_round_keys(p->round_keys, *run.key, run.mode, run.direction);
-    launch(short_kernel_for(run.mode, run.direction, run.key->rounds()), shape.launch, stream, *p);
 }
 
 }  // namespace
@@ -55,10 +36,10 @@ bool has_code_for(int major, int minor) {
 
 bool enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice) {
     if (run.length == 0) return false;
-    if (run.mode == Mode::xts) return enqueue_xts(run, device, stream, notice);
-    if ((run.mode == Mode::ctr || run.mode == Mode::ecb) && ShortMessage::takes(device, run.length)) {
-        enqueue_short(run, device, stream, notice);
-        return true;
+    if (enqueue_short(run, device, stream, notice)) return true;
+    if (run.mode == Mode::xts) {
+        enqueue_xts(run, device, stream);
+        return false;
     }
     const bool serial = !is_parallel(run.mode, run.direction);
     const bool by_segments = run.mode == Mode::cfb8 || run.mode == Mode::cfb1;

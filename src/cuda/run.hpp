@@ -22,7 +22,9 @@ bool has_code_for(int major, int minor);
 /// stream. Whether its kernel gives `notice`; where it does not, the stream alone knows when it is done.
 bool enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice = {});
 /// The same for a run of XTS.
-bool enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice);
+void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream);
+/// The same if there is a kernel for short messages that takes this one; it gives notice. Else nothing is enqueued.
+bool enqueue_short(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice);
 /// The same for random numbers, whose output is memory of the current device.
 void enqueue(const NumbersRun& run, const DeviceLimits& device, cudaStream_t stream);
 /// GCM-SIV on memory of the current device, complete on return after what the default stream held before.

@@ -19,8 +19,7 @@ void add_key_stream(const GcmSivRun& run, const DeviceLimits& device) {
     p->length = run.bytes;
     std::memcpy(&p->chain, run.counter.data(), block_bytes);
     p->boundaries = nullptr;
-    p->alignment =
-        alignment_of(reinterpret_cast<std::uintptr_t>(run.input) | reinterpret_cast<std::uintptr_t>(run.output));
+    p->alignment = alignment_of(run.input, run.output);
     copy_round_keys(p->round_keys, *run.key, Mode::ctr, Direction::encrypt);
     launch(siv_ctr_kernel_for(run.key->rounds(), shape.tables, p->alignment == 16), shape, nullptr, *p);
 }

@@ -1,6 +1,5 @@
-// XTS runs: one kernel, which makes the tweaks as it goes; of a short message another, which finds them.
+// XTS runs: one kernel, which makes the tweaks as it goes.
 #include <algorithm>
-#include <cstring>
 
 #include "aes/xts.hpp"
 #include "cuda/kernels/catalogue.hpp"
@@ -9,46 +8,7 @@
 
 namespace warpaes::cuda {
 
-namespace {
-
-bool enqueue_short(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice) {
-    const std::uint64_t unit = std::min(run.data_units.bytes, run.length);
-    if (run.tweaks == nullptr || !ShortXts::takes(device, run.length) || run.length % block_bytes != 0 ||
-        unit % block_bytes != 0) {
-        return false;
-    }
-    const std::uint64_t units = (run.length + unit - 1) / unit, unit_blocks = unit / block_bytes;
-    const std::uint64_t per_unit = (unit_blocks + ShortXts::piece_blocks - 1) / ShortXts::piece_blocks;
-    if (units * per_unit > ShortXts::most_pieces) return false;
-    const ShortShape shape = short_shape(device, run.length / block_bytes);
-    Secret<ShortXtsParams> p;
-    p->input = run.input;
-    p->output = run.output;
-    p->bytes = static_cast<std::uint32_t>(run.length);
-    p->share = shape.share;
-    p->alignment =
-        alignment_of(reinterpret_cast<std::uintptr_t>(run.input) | reinterpret_cast<std::uintptr_t>(run.output));
-    p->notice = notice;
-    p->unit_blocks = static_cast<std::uint32_t>(unit_blocks);
-    p->pieces_per_unit = static_cast<std::uint32_t>(per_unit);
-    static_assert(ShortXts::piece_blocks == 256);
-    for (std::uint64_t u = 0; u < units; ++u) {
-        Secret<Tweak> tweak(load_tweak(run.tweaks[u]));
-        for (std::uint64_t piece = 0; piece < per_unit; ++piece) {
-            if (piece != 0) *tweak = times_x_256(*tweak);
-            const Secret<Block> block(store_tweak(*tweak));
-            std::memcpy(&p->tweaks[u * per_unit + piece], block->data(), block_bytes);
-        }
-    }
-    copy_round_keys(p->round_keys, *run.key, run.mode, run.direction);
-    launch(short_xts_kernel_for(run.direction, run.key->rounds()), shape.launch, stream, *p);
-    return true;
-}
-
-}  // namespace
-
-bool enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice) {
-    if (enqueue_short(run, device, stream, notice)) return true;
+void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream) {
     Secret<XtsParams> p;
     p->input = run.input;
     p->output = run.output;
@@ -83,7 +43,6 @@ bool enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream
     p->blocks_with_more = static_cast<std::uint32_t>(pieces % blocks);
     launch(xts_kernel_for(run.direction, run.key->rounds(), shape.tables, plain),
            {grid, xts_threads, shape.shared_bytes}, stream, *p);
-    return false;
 }
 
 }  // namespace warpaes::cuda

@@ -119,7 +119,7 @@ class Fork(unittest.TestCase):
         os.waitpid(child, 0)
         return said
 
-    def test_random_keys_of_generators_are_the_parents(self) -> None:
+    def test_generators_of_random_keys_make_other_numbers(self) -> None:
         given, drawn = warpaes.Generator(bytes(16)), warpaes.Generator()
         spawned = drawn.spawn(7)
         expected = warpaes.Generator(bytes(16)).bytes(32)

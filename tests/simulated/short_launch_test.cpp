@@ -29,6 +29,17 @@ Bytes text_of(std::size_t bytes) {
     return text;
 }
 
+/// Where it lies, and how long it is, Device says.
+Work work_of(Mode mode, Direction direction, const ExpandedKey& key, const Block& chain) {
+    return {.mode = mode,
+            .direction = direction,
+            .key = &key,
+            .input = nullptr,
+            .output = nullptr,
+            .length = 0,
+            .chain = chain};
+}
+
 class ShortLaunch : public testing::Test {
 protected:
     void SetUp() override {
@@ -105,13 +116,7 @@ TEST_F(ShortLaunch, EveryKeyAndDirection) {
         for (const auto& [mode, name] : {std::pair{Mode::ecb, "ECB"}, std::pair{Mode::ctr, "CTR"}}) {
             for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
                 const bool encrypts = direction == Direction::encrypt;
-                const Work work{.mode = mode,
-                                .direction = direction,
-                                .key = &key,
-                                .input = {},
-                                .output = {},
-                                .length = 0,
-                                .chain = chain};
+                const Work work = work_of(mode, direction, key, chain);
                 const auto [made, tells] = device.run(work, text, 0, 0, false, limits_of(1));
                 EXPECT_TRUE(tells);
                 EXPECT_EQ(made, oracle::evp(name, encrypts, key_text, mode == Mode::ecb ? Bytes{} : iv, text))
@@ -138,13 +143,7 @@ TEST_F(ShortLaunch, LengthsAndAlignments) {
                 for (const Mode mode : {Mode::ctr, Mode::ecb}) {
                     if (mode == Mode::ecb && bytes % block_bytes != 0) continue;
                     const bool ecb = mode == Mode::ecb;
-                    const Work work{.mode = mode,
-                                    .direction = Direction::encrypt,
-                                    .key = &key,
-                                    .input = {},
-                                    .output = {},
-                                    .length = 0,
-                                    .chain = chain};
+                    const Work work = work_of(mode, Direction::encrypt, key, chain);
                     const auto expected = oracle::evp(ecb ? "ECB" : "CTR", true, key_text, ecb ? Bytes{} : iv, text);
                     for (const bool in_place : {false, true}) {
                         const auto [made, tells] =
@@ -171,13 +170,7 @@ TEST_F(ShortLaunch, CountersThatCarry) {
             iv[15] = static_cast<std::uint8_t>(last);
             Block chain;
             std::copy(iv.begin(), iv.end(), chain.begin());
-            const Work work{.mode = Mode::ctr,
-                            .direction = Direction::encrypt,
-                            .key = &key,
-                            .input = {},
-                            .output = {},
-                            .length = 0,
-                            .chain = chain};
+            const Work work = work_of(Mode::ctr, Direction::encrypt, key, chain);
             for (const std::size_t bytes : {std::size_t{100}, std::size_t{4096}, std::size_t{8200}}) {
                 const Bytes text = text_of(bytes);
                 EXPECT_EQ(device.run(work, text, 0, 0, false, limits_of(1)).first,
@@ -214,15 +207,9 @@ TEST_F(ShortLaunch, DataUnitsWithTweaks) {
                                            store_tweak(add_units(load_tweak(number), unit, c.step))));
         }
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
-            Work work{.mode = Mode::xts,
-                      .direction = direction,
-                      .key = &key,
-                      .input = {},
-                      .output = {},
-                      .length = 0,
-                      .chain = number,
-                      .tweak_key = &tweak_key,
-                      .data_units = {c.unit, c.step}};
+            Work work = work_of(Mode::xts, direction, key, number);
+            work.tweak_key = &tweak_key;
+            work.data_units = {c.unit, c.step};
             const auto [expected, alone] = device.run(work, text, 0, 0, false, limits);
             EXPECT_FALSE(alone);
             work.tweaks = tweaks.data();

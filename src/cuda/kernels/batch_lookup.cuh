@@ -114,12 +114,6 @@ __device__ __forceinline__ uint4 cipher_with(const SharedTables<Tables>& t, uint
     return rounds_with<Inverse, Rounds, 1>(t, whitened, key);
 }
 
-/// 16, 4 or 1: what the addresses of a message are multiples of.
-__device__ __forceinline__ std::uint32_t alignment_of(const void* a, const void* b) {
-    const auto bits = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b));
-    return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 1;
-}
-
 /// A block whose alignment nobody knows.
 __device__ __forceinline__ uint4 load_block(const std::uint8_t* p) {
     return load_block(p, alignment_of(p, p));

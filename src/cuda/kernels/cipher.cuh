@@ -180,13 +180,11 @@ __device__ __forceinline__ uint4 rounds_from(const SharedTables<Tables>& t, uint
     return last_round<Inverse>(t, s, keys + 4 * Rounds);
 }
 
-/// The same of the cipher as a loop: where a warp has one block a lane to do, fetching instructions takes longer than
-/// what they do.
+/// Rounds 1 … of the cipher as a loop: for the few blocks beside a kernel's many, whose instructions are in the cache.
 template <int Rounds, int Tables>
-__device__ __forceinline__ uint4 rounds_in_a_loop(const SharedTables<Tables>& t, uint4 s, int first,
-                                                  const std::uint32_t* keys) {
+__device__ __forceinline__ uint4 rounds_in_a_loop(const SharedTables<Tables>& t, uint4 s, const std::uint32_t* keys) {
 #pragma unroll 1
-    for (int r = first; r < Rounds; ++r) s = cipher_round<false>(t, s, keys + 4 * r);
+    for (int r = 1; r < Rounds; ++r) s = cipher_round<false>(t, s, keys + 4 * r);
     return last_round<false>(t, s, keys + 4 * Rounds);
 }
 

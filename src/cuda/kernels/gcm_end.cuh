@@ -51,7 +51,7 @@ public:
         const std::uint32_t behind_text = base + 1 + static_cast<std::uint32_t>(whole_);
         const uint4 counter = make_uint4(p_.j0.x, p_.j0.y, p_.j0.z, lane == 0 ? p_.j0.w : byte_swap(behind_text));
         const std::uint32_t* const k = p_.round_keys;
-        const uint4 key_stream = rounds_in_a_loop<Rounds>(tables, counter ^ make_uint4(k[0], k[1], k[2], k[3]), 1, k);
+        const uint4 key_stream = rounds_in_a_loop<Rounds>(tables, counter ^ make_uint4(k[0], k[1], k[2], k[3]), k);
         if (lane == 0 && adds_pad()) add_pad(key_stream);
         FieldElement tail{};
         const bool mine = lane == 1 && has_tail();

@@ -17,6 +17,11 @@ constexpr std::uint32_t alignment_of(std::uint64_t bits) {
     return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 1;
 }
 
+__host__ __device__ __forceinline__ std::uint32_t alignment_of(const void* a, const void* b) {
+    return alignment_of(
+        static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b)));
+}
+
 struct Params {
     const std::uint8_t* input;
     std::uint8_t* output;
