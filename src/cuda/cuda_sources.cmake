@@ -31,6 +31,7 @@ set(WARPAES_CUDA_SOURCES
     kernels/ctr.cu
     kernels/gcm_ctr.cu
     kernels/gcm_long.cu
+    kernels/gcm_medium.cu
     kernels/gcm_short.cu
     kernels/ghash.cu
     kernels/ghash_keys.cu

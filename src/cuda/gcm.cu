@@ -188,17 +188,31 @@ void set_weights(std::span<FieldElement> weights, FieldElement first, FieldEleme
     }
 }
 
-/// A message in one launch: what does not depend on which of both kernels it is.
+/// A message in one launch: what does not depend on which kernel it is.
 class MessageLaunch {
 public:
     MessageLaunch(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch)
         : run_(run), device_(device), stream_(stream), scratch_(scratch) {}
 
-    /// H200, 2026-11, AES-128, device memory, call to completion, microseconds so and in two passes: 4 KiB 21.7 and
-    /// 28.6, 64 KiB 23.2 and 31.0, 1 MiB 25.9 and 41.6, 8 MiB 40.4 and 52.1; of an empty launch 8.7.
+    [[nodiscard]] bool is_short() const { return GcmShort::takes(device_, blocks_of(bytes())); }
+
     void enqueue_short() {
-        const GcmShortShape shape = gcm_short_shape(device_, whole());
-        Secret<GcmMessageParams> p;
+        Secret<GcmShortParams> p;
+        begin(*p);
+        const std::uint64_t blocks = blocks_of(bytes());
+        std::copy_n(powers().begin() + (p->tag ? 1 : 0), warp_lanes, p->powers);
+        const std::uint64_t groups = std::clamp<std::uint64_t>((blocks + 31) / 32, 1, GcmShort::groups);
+        set_weights(std::span(p->group_weights).first(groups), field_one, powers()[warp_lanes - 1]);
+        enqueue(*p, gcm_short_kernel_for(run_.key->rounds()), GcmShort::shape(blocks), GcmShort::share, field_one);
+    }
+
+    [[nodiscard]] bool is_medium() const { return GcmMediumShape::takes(device_, whole()); }
+
+    /// H200, 2026-11, AES-128, device memory, call to completion, microseconds so and in two passes: 1 MiB 25.9 and
+    /// 41.6, 8 MiB 40.4 and 52.1; of an empty launch 8.7.
+    void enqueue_medium() {
+        const GcmMediumShape shape = gcm_medium_shape(device_, whole());
+        Secret<GcmPartsParams> p;
         begin(*p, shape.share);
         p->row_blocks = shape.row_blocks;
         std::copy(powers().begin(), powers().end(), p->powers);
@@ -207,7 +221,7 @@ public:
         set_weights(p->row_weights, p->tail_weight, row);
         const std::size_t rows = (shape.share + shape.row_blocks - 1) / shape.row_blocks, warps = (rows + 7) / 8;
         if (warps > 1) set_weights(std::span(p->warp_weights).first(warps), field_one, power(row, 8));
-        enqueue(*p, gcm_short_kernel_for(run_.key->rounds(), shape.launch.tables, GhashMma::wide(device_)),
+        enqueue(*p, gcm_medium_kernel_for(run_.key->rounds(), shape.launch.tables, GhashMma::wide(device_)),
                 shape.launch, shape.share, field_one);
     }
 
@@ -221,7 +235,7 @@ public:
         const std::uint64_t skew = (first_counter() & 0xffffu) + 1;
         const std::uint64_t end = (skew + whole() + 255) / 256, zeros = end * 256 - skew - whole();
         const GcmLongShape shape = gcm_long_shape(device_, end - skew / 256);
-        Secret<GcmMessageParams> p;
+        Secret<GcmPartsParams> p;
         begin(*p, shape.share);
         // H^(stride * (w + 1) - 128 * i - q) for window w from the chunk's last on.
         Secret<FieldElement> step(power(h(), G::stride)), at(power(h(), G::stride - 128 - 3)), other;
@@ -254,7 +268,7 @@ private:
         return __builtin_bswap32(counter) + static_cast<std::uint32_t>(run_.first_block);
     }
 
-    void begin(GcmMessageParams& p, std::uint32_t share) const {
+    void begin(GcmMessageParams& p) const {
         p.input = run_.input;
         p.output = run_.output;
         if (bytes() == 0) {
@@ -267,23 +281,25 @@ private:
         p.encrypts = run_.direction == Direction::encrypt;
         p.tag = run_.result == GcmRun::Result::tag;
         p.first_block = static_cast<std::uint32_t>(run_.first_block);
-        p.share = share;
         std::memcpy(&p.j0, run_.j0->data(), block_bytes);
         p.result = reinterpret_cast<std::uint8_t*>(run_.results);
         p.result_alignment = alignment_of(reinterpret_cast<std::uintptr_t>(run_.results));
-        // What comes behind the last whole block: the partial one, and of a tag the lengths.
-        const bool has_tail = bytes() % block_bytes != 0;
-        p.tail_weight = has_tail ? h() : field_one;
-        if (p.tag) {
-            p.tail_weight = has_tail ? powers()[1] : h();
-            p.addend = multiply(addend_of(run_, bytes()), h());
-        }
+        if (p.tag) p.addend = multiply(addend_of(run_, bytes()), h());
         copy_round_keys(p.round_keys, *run_.key, Mode::gcm, run_.direction);
     }
 
+    void begin(GcmPartsParams& p, std::uint32_t share) const {
+        begin(p);
+        p.share = share;
+        // What comes behind the last whole block: the partial one, and of a tag the lengths.
+        const bool has_tail = bytes() % block_bytes != 0;
+        p.tail_weight = has_tail ? h() : field_one;
+        if (p.tag) p.tail_weight = has_tail ? powers()[1] : h();
+    }
+
     /// `share` in blocks; `last`: the last thread block's weight.
-    void enqueue(GcmMessageParams& p, Kernel<GcmMessageParams> kernel, const LaunchShape& shape, std::uint64_t share,
-                 FieldElement last) const {
+    template <typename P>
+    void enqueue(P& p, Kernel<P> kernel, const LaunchShape& shape, std::uint64_t share, FieldElement last) const {
         const auto grid = static_cast<std::size_t>(shape.grid);
         const StreamScratch pooled(scratch_ == nullptr && grid > 1 ? sizeof(GcmSum) : 0, stream_);
         if (pooled.get() != nullptr) {
@@ -311,8 +327,12 @@ bool enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream,
     if (run.count == 0) return false;
     if (run.count == 1 && !run.hashes_only()) {
         MessageLaunch message(run, device, stream, scratch);
-        if (GcmShortShape::takes(device, run.last_bytes / block_bytes)) {
+        if (message.is_short()) {
             message.enqueue_short();
+            return true;
+        }
+        if (message.is_medium()) {
+            message.enqueue_medium();
             return true;
         }
         if (message.is_long()) {

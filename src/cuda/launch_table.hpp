@@ -312,38 +312,56 @@ struct GcmMessage {
     }
 };
 
-/// Of medium length (gcm_short.cuh).
-struct GcmShort : GcmMessage {
+/// A short one (gcm_short.cuh): a thread block for each multiprocessor, and no more of them than `radix` squared.
+struct GcmShort {
+    static constexpr unsigned share = 256;          ///< blocks of a thread block; of the first what is left
+    static constexpr unsigned groups = share / 32;  ///< of a warp's blocks
+    static constexpr int threads = 2 * share + 32;  ///< for text, for weights, for E(J0)
+    /// Weights, and a sum for each warp of text and for E(J0).
+    static constexpr std::size_t shared_bytes = table_bytes_each + (share + groups + 1) * block_bytes;
+
+    /// A message of so many blocks, a partial one among them.
+    static constexpr bool takes(const DeviceLimits& device, std::uint64_t blocks) {
+        return blocks <= share * GcmMessage::grid_limit(device);
+    }
+    static constexpr LaunchShape shape(std::uint64_t blocks) {
+        const std::uint64_t grid = blocks == 0 ? 1 : (blocks + share - 1) / share;
+        return {static_cast<int>(grid), threads, shared_bytes, 1};
+    }
+};
+
+/// Of medium length (gcm_medium.cuh).
+struct GcmMedium : GcmMessage {
     static constexpr unsigned rows = 8 * warps, half_row = 2 * slots;  ///< a row is one or two of these, in blocks
     static constexpr std::uint64_t least_share = 256, most_share = 2 * rows * half_row;  ///< blocks of a thread block
 };
 
-struct GcmShortShape {
+struct GcmMediumShape {
     LaunchShape launch;
     std::uint32_t share;       ///< blocks of a thread block; of the first what is left
     std::uint32_t row_blocks;  ///< of a row
 
     /// Whether a message of so many blocks goes this way.
     static constexpr bool takes(const DeviceLimits& device, std::uint64_t blocks) {
-        const std::size_t least = 2 * table_bytes_each + GcmShort::shared_bytes(GhashMma::wide(device));
-        const std::uint64_t share = std::min<std::uint64_t>(device.table.one_launch_share, GcmShort::most_share);
+        const std::size_t least = 2 * table_bytes_each + GcmMedium::shared_bytes(GhashMma::wide(device));
+        const std::uint64_t share = std::min<std::uint64_t>(device.table.one_launch_share, GcmMedium::most_share);
         return share != 0 && least <= static_cast<std::size_t>(device.shared_bytes_per_block) &&
                blocks <= share * GcmMessage::grid_limit(device);
     }
 };
 
 /// `blocks`: whole ones.
-constexpr GcmShortShape gcm_short_shape(const DeviceLimits& device, std::uint64_t blocks) {
-    const std::uint64_t wanted = std::clamp<std::uint64_t>((blocks + GcmShort::least_share - 1) / GcmShort::least_share,
-                                                           1, GcmMessage::grid_limit(device));
+constexpr GcmMediumShape gcm_medium_shape(const DeviceLimits& device, std::uint64_t blocks) {
+    const std::uint64_t wanted = std::clamp<std::uint64_t>(
+        (blocks + GcmMedium::least_share - 1) / GcmMedium::least_share, 1, GcmMessage::grid_limit(device));
     const std::uint64_t share = (blocks + wanted - 1) / wanted;
     const std::uint64_t grid = share == 0 ? 1 : (blocks + share - 1) / share;
-    const std::size_t beside = GcmShort::shared_bytes(GhashMma::wide(device));
+    const std::size_t beside = GcmMedium::shared_bytes(GhashMma::wide(device));
     // Up to some share filling four takes longer.
     const int tables = share <= device.table.two_tables_share ? 2 : tables_for(device, beside);
-    return {{static_cast<int>(grid), GcmShort::threads, tables * table_bytes_each + beside, tables},
+    return {{static_cast<int>(grid), GcmMedium::threads, tables * table_bytes_each + beside, tables},
             static_cast<std::uint32_t>(share),
-            share <= GcmShort::rows * GcmShort::half_row ? GcmShort::half_row : 2 * GcmShort::half_row};
+            share <= GcmMedium::rows * GcmMedium::half_row ? GcmMedium::half_row : 2 * GcmMedium::half_row};
 }
 
 /// A long one (gcm_long.cuh), on tensor cores that take their matrices from shared memory. H200, 2026-11, AES-128 and

@@ -17,7 +17,7 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 using cuda::DeviceLimits;
 using cuda::GcmLong;
-using cuda::GcmShort;
+using cuda::GcmMedium;
 
 /// SP 800-38D, 7.1, step 2, of 12 or of 16 bytes.
 Block j0_of(const ExpandedKey& key, const Bytes& iv) {
@@ -98,8 +98,8 @@ TEST_F(GcmLaunch, SharesOfAShortMessage) {
     for (const int multiprocessors : {1, 15, 16, 17, 33, 132}) {
         for (const int capability : {80, 90}) {
             const DeviceLimits device = cuda::limits_of(multiprocessors, 227 * 1024, capability);
-            const std::size_t all = static_cast<std::size_t>(multiprocessors) * GcmShort::least_share * block_bytes;
-            for (const std::size_t bytes : {all, all - 5, all - 16 * GcmShort::least_share + 1}) {
+            const std::size_t all = static_cast<std::size_t>(multiprocessors) * GcmMedium::least_share * block_bytes;
+            for (const std::size_t bytes : {all, all - 5, all - 16 * GcmMedium::least_share + 1}) {
                 if (capability == 80 && multiprocessors > 17) continue;  // the same weights, and slow to simulate
                 const Bytes text = text_of(bytes);
                 SCOPED_TRACE(std::to_string(bytes) + " bytes, multiprocessors: " + std::to_string(multiprocessors));
@@ -113,12 +113,12 @@ TEST_F(GcmLaunch, SharesOfAShortMessage) {
 TEST_F(GcmLaunch, RowsOfAShare) {
     const Bytes key(32, 0xa5), iv(12, 0x42);
     const DeviceLimits device = cuda::limits_of(1, 227 * 1024, 90);
-    constexpr std::size_t row = GcmShort::half_row * block_bytes, warp = 8 * row, all = GcmShort::warps * warp;
+    constexpr std::size_t row = GcmMedium::half_row * block_bytes, warp = 8 * row, all = GcmMedium::warps * warp;
     for (const std::size_t bytes : {row - 1, row, row + 16, warp, warp + 1, 4 * warp + 16, all, all + 16, 2 * all}) {
         const Bytes text = text_of(bytes);
         ASSERT_EQ(sealed_by(device, key, iv, text, Direction::encrypt), oracle::evp_gcm(key, iv, text, {})) << bytes;
     }
-    ASSERT_FALSE(cuda::GcmShortShape::takes(device, 2 * all / block_bytes + 1)) << "then another kernel takes it";
+    ASSERT_FALSE(cuda::GcmMediumShape::takes(device, 2 * all / block_bytes + 1)) << "then another kernel takes it";
 }
 
 /// J0 may lie in the window before the first block, and the counter behind the last in one of its own.

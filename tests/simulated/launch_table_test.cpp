@@ -66,9 +66,9 @@ void expect_to_fit(const DeviceLimits& device) {
         fits(launch_shape(device, n));
         fits(launch_shape(device, n, BatchCounters::threads(device, false)));
         fits(serial_batch_shape(device, n));
-        if (GcmShortShape::takes(device, n)) {
+        if (GcmMediumShape::takes(device, n)) {
             EXPECT_TRUE(has_bits);
-            fits(gcm_short_shape(device, n).launch);
+            fits(gcm_medium_shape(device, n).launch);
         }
         if (GcmLong::takes(device, n)) fits(gcm_long_shape(device, n).launch);
         for (const std::uint64_t segments : {std::uint64_t{1}, n}) {

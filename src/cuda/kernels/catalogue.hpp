@@ -61,10 +61,12 @@ SaveBoundaries save_boundaries_kernel();
 Kernel<XtsParams> xts_kernel_for(Direction direction, int rounds, int tables, bool plain);
 
 Kernel<GcmCtrParams> gcm_ctr_kernel_for(int rounds, int tables, bool aligned);
-/// Key stream, GHASH and the tag of one message of medium length. `wide`: as below.
-Kernel<GcmMessageParams> gcm_short_kernel_for(int rounds, int tables, bool wide);
+/// Key stream, GHASH and the tag of one short message.
+Kernel<GcmShortParams> gcm_short_kernel_for(int rounds);
+/// Of one of medium length. `wide`: as below.
+Kernel<GcmPartsParams> gcm_medium_kernel_for(int rounds, int tables, bool wide);
 /// And of a long one.
-Kernel<GcmMessageParams> gcm_long_kernel_for(int rounds, Direction direction);
+Kernel<GcmPartsParams> gcm_long_kernel_for(int rounds, Direction direction);
 Kernel<RowParams> ghash_rows_kernel_for();
 /// On tensor cores. `wide`: as compute capability 9.0 has them.
 Kernel<RowParams> ghash_mma_kernel_for(bool wide, const Segments& text);

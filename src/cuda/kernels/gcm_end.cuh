@@ -20,6 +20,32 @@ __device__ __forceinline__ void add_to(GcmSum* sum, FieldElement e) {
     atomicXor(&sum->low, static_cast<unsigned long long>(e.low));
 }
 
+/// One thread of each thread block, with the sum of its weighted blocks: the last one to come writes the result.
+__device__ __forceinline__ void add_up(const GcmMessageParams& p, FieldElement y) {
+    if (gridDim.x > 1) {
+        add_to(p.sum, y);
+        fence_device();
+        if (atomicAdd(&p.sum->arrived, 1u) != gridDim.x - 1) return;
+        fence_device();
+        y = {atomicExch(&p.sum->high, 0ull), atomicExch(&p.sum->low, 0ull)};
+        p.sum->arrived = 0;
+    }
+    store_block(p.result, block_of(y), p.result_alignment);
+    give_notice(p.notice);
+}
+
+/// Encrypts or decrypts the partial block behind `whole` blocks, of `rest` bytes; its ciphertext, padded with zeros.
+__device__ __forceinline__ uint4 cipher_tail(const GcmMessageParams& p, std::uint64_t whole, unsigned rest,
+                                             uint4 key_stream) {
+    const std::uint8_t* const in = p.input + whole * block_bytes;
+    std::uint8_t* const out = p.output + whole * block_bytes;
+    uint4 tail{};
+    if (!p.encrypts) tail = load_tail(in, rest);  // before it is overwritten
+    xor_partial_block(out, in, key_stream, rest);
+    if (p.encrypts) tail = load_tail(out, rest);
+    return tail;
+}
+
 /// A thread block's part of it. Call `clear` before a barrier; `begin_weights` and what tells of E(J0) and the partial
 /// block once the tables are there; `end` with all warps. Between the last two there is a barrier.
 class MessageEnd {
@@ -27,7 +53,7 @@ public:
     static constexpr unsigned warps = GcmMessage::warps;
 
     /// `offset`: where in the thread block's shared memory, (2 * warps + 2) * 16 bytes.
-    __device__ __forceinline__ MessageEnd(const GcmMessageParams& p, unsigned offset)
+    __device__ __forceinline__ MessageEnd(const GcmPartsParams& p, unsigned offset)
         : p_(p),
           offset_(offset),
           behind_(gridDim.x - 1 - blockIdx.x),
@@ -75,13 +101,7 @@ public:
 
     /// Encrypts or decrypts the partial block; its ciphertext.
     __device__ __forceinline__ FieldElement partial_block(uint4 key_stream) const {
-        const std::uint8_t* const in = p_.input + whole_ * block_bytes;
-        std::uint8_t* const out = p_.output + whole_ * block_bytes;
-        uint4 tail{};
-        if (!p_.encrypts) tail = load_tail(in, rest_);  // before it is overwritten
-        xor_partial_block(out, in, key_stream, rest_);
-        if (p_.encrypts) tail = load_tail(out, rest_);
-        return element_of(tail);
+        return element_of(cipher_tail(p_, whole_, rest_, key_stream));
     }
 
     /// A warp makes the weights of the last `used` warps.
@@ -117,17 +137,7 @@ public:
         if (warp != 0) return;
         FieldElement y = lane < warps + 2 ? sums()[lane] : FieldElement{};
         y = sum_over_warp(y);
-        if (lane != 0) return;
-        if (gridDim.x > 1) {
-            add_to(p_.sum, y);
-            fence_device();
-            if (atomicAdd(&p_.sum->arrived, 1u) != gridDim.x - 1) return;
-            fence_device();
-            y = {atomicExch(&p_.sum->high, 0ull), atomicExch(&p_.sum->low, 0ull)};
-            p_.sum->arrived = 0;
-        }
-        store_block(p_.result, block_of(y), p_.result_alignment);
-        give_notice(p_.notice);
+        if (lane == 0) add_up(p_, y);
     }
 
 private:
@@ -142,7 +152,7 @@ private:
         return weights() + 2 * warps;
     }
 
-    const GcmMessageParams& p_;
+    const GcmPartsParams& p_;
     unsigned offset_;
     unsigned behind_;
     std::uint64_t whole_;

@@ -3,8 +3,8 @@
 
 namespace warpaes::cuda {
 
-Kernel<GcmMessageParams> gcm_long_kernel_for(int rounds, Direction direction) {
-    const auto choose = [&]<int Rounds, int Tables, bool Encrypts>() -> Kernel<GcmMessageParams> {
+Kernel<GcmPartsParams> gcm_long_kernel_for(int rounds, Direction direction) {
+    const auto choose = [&]<int Rounds, int Tables, bool Encrypts>() -> Kernel<GcmPartsParams> {
         return &gcm_long_kernel<Rounds, Encrypts>;
     };
     return with_rounds_and_tables(rounds, GcmLong::tables, direction == Direction::encrypt, choose);

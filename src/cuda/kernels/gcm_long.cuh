@@ -25,7 +25,7 @@
 namespace warpaes::cuda {
 
 template <int Rounds, bool Encrypts>
-__global__ void __launch_bounds__(GcmLong::threads, 1) gcm_long_kernel(const __grid_constant__ GcmMessageParams p) {
+__global__ void __launch_bounds__(GcmLong::threads, 1) gcm_long_kernel(const __grid_constant__ GcmPartsParams p) {
     using G = GcmLong;
     using H = Powers<G::slots, has_wide_mma>;
     const SharedTables<G::tables> tables;

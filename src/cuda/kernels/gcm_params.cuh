@@ -76,7 +76,7 @@ struct GcmCtrParams {
     std::uint32_t round_keys[60];
 };
 
-/// A message, or a stretch of one, in one launch (gcm_short.cuh, gcm_long.cuh).
+/// A message, or a stretch of one, in one launch.
 struct GcmMessageParams {
     const std::uint8_t* input;
     std::uint8_t* output;
@@ -85,20 +85,30 @@ struct GcmMessageParams {
     bool encrypts;
     bool tag;                   ///< what is wanted; or else the digest
     std::uint32_t first_block;  ///< as in GcmRun
-    std::uint32_t share;        ///< of each thread block, blocks or windows; of the first what is left
-    std::uint32_t row_blocks;   ///< gcm_short.cuh
     uint4 j0;
     FieldElement addend;  ///< of a tag: the share of associated data and lengths
     GcmSum* sum;
     Notice notice;         ///< without a counter of its own
     std::uint8_t* result;  ///< 16 bytes
     std::uint32_t result_alignment;
-    FieldElement powers[HashKey::count];  ///< what the slots have, the last factor first
-    /// What passes over i rows, warps' rows, shares, and `radix` * i shares and what follows the last of them.
-    FieldElement row_weights[8], warp_weights[GcmMessage::warps];
+    /// What passes over i thread blocks, and over `radix` * i of them and what follows the last.
     FieldElement inner_weights[GcmMessage::radix], outer_weights[GcmMessage::radix];
-    FieldElement tail_weight;  ///< of the last, partial block
     std::uint32_t round_keys[60];
+};
+
+/// A short one (gcm_short.cuh).
+struct GcmShortParams : GcmMessageParams {
+    FieldElement powers[warp_lanes];               ///< what passes over i blocks and what is behind the last
+    FieldElement group_weights[GcmShort::groups];  ///< over i groups of `warp_lanes` blocks
+};
+
+/// A longer one (gcm_medium.cuh, gcm_long.cuh).
+struct GcmPartsParams : GcmMessageParams {
+    std::uint32_t share;                  ///< of each thread block, blocks or windows; of the first what is left
+    std::uint32_t row_blocks;             ///< gcm_medium.cuh
+    FieldElement powers[HashKey::count];  ///< what the slots have, the last factor first
+    FieldElement row_weights[8], warp_weights[GcmMessage::warps];  ///< what passes over i rows, over i warps' rows
+    FieldElement tail_weight;                                      ///< of the last, partial block
 };
 
 }  // namespace warpaes::cuda

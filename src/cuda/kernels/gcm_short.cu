@@ -3,11 +3,8 @@
 
 namespace warpaes::cuda {
 
-Kernel<GcmMessageParams> gcm_short_kernel_for(int rounds, int tables, bool wide) {
-    const auto choose = [&]<int Rounds, int Tables, bool Wide>() -> Kernel<GcmMessageParams> {
-        return &gcm_short_kernel<Rounds, Tables, Wide>;
-    };
-    return with_rounds_and_tables(rounds, tables, wide, choose);
+Kernel<GcmShortParams> gcm_short_kernel_for(int rounds) {
+    return with_rounds(rounds, []<int Rounds>() -> Kernel<GcmShortParams> { return &gcm_short_kernel<Rounds>; });
 }
 
 }  // namespace warpaes::cuda

@@ -1,127 +1,80 @@
-// GCM of one message of medium length in one launch, from the text to the tag.
+// GCM of one short message in one launch. What counts is when the last block is done, as in short.cuh.
 //
-// Every thread block has a contiguous share of the message's whole blocks, which it encrypts and, out of its
-// multiprocessor's caches, hashes: in up to `rows` rows of a chunk, or half of one, on the tensor cores
-// (ghash_mma.cuh), eight of them a warp, the last of which ends where the share ends. What is missing of the first row
-// are zeros in front, which change no sum. Decryption, which may be in place, hashes before it decrypts.
-// Digests are put together as gcm_end.cuh has it, a row's weight being H^chunk to the power of the rows behind it.
+// GHASH is the sum of all blocks X_i, each times H to the power of what comes behind it: a thread has one block, and
+// one product. Its weight is made while other warps encrypt, from a power within a group of 32 blocks, what passes over
+// the groups behind that one, and over the thread blocks behind this one. A partial block is padded with zeros, and
+// like the others; E(J0) is a thread's of the first thread block.
 #pragma once
 
-#include "cuda/kernels/ctr.cuh"
+#include "cuda/kernels/cipher.cuh"
 #include "cuda/kernels/gcm_end.cuh"
-#include "cuda/kernels/ghash_mma.cuh"
 
 namespace warpaes::cuda {
 
-template <int Rounds, int Tables, bool Wide>
-__global__ void __launch_bounds__(GcmShort::threads, 1) gcm_short_kernel(const __grid_constant__ GcmMessageParams p) {
+/// A function that is called: threads that make weights bring its instructions for those that hash.
+__device__ __attribute__((noinline)) inline FieldElement called_product(FieldElement a, FieldElement b) {
+    return product(a, b);
+}
+
+template <int Rounds>
+__global__ void __launch_bounds__(GcmShort::threads, 1) gcm_short_kernel(const __grid_constant__ GcmShortParams p) {
     using G = GcmShort;
-    using H = Powers<G::slots, Wide && has_wide_mma>;
-    const SharedTables<Tables> tables;
-    const H powers(table_bytes<Tables>);
-    const MessageEnd message(p, table_bytes<Tables> + G::slots * H::slot_bytes);
-    const unsigned warp = threadIdx.x / warp_lanes, lane = lane_id(), g = lane / 4, q = lane % 4;
+    const auto whole = static_cast<std::uint32_t>(p.bytes / block_bytes);
+    const auto rest = static_cast<unsigned>(p.bytes % block_bytes);
+    const std::uint32_t blocks = whole + (rest != 0 ? 1 : 0);
+    const unsigned behind = gridDim.x - 1 - blockIdx.x, thread = threadIdx.x, warp = thread / warp_lanes;
+    // Wraps below the message's first block, and is then no valid index.
+    const std::uint32_t block = blocks - (behind + 1) * G::share + thread;
+    const bool has_block = thread < G::share && block < blocks, is_whole = has_block && block < whole;
+    const bool has_pad = thread == G::share && blockIdx.x == 0 && p.tag;
 
-    // The share: blocks `begin` … `end`.
-    const std::uint64_t whole = p.bytes / block_bytes;
-    const unsigned behind = gridDim.x - 1 - blockIdx.x;
-    const std::uint64_t end = whole - behind * std::uint64_t{p.share};
-    const std::uint64_t begin = blockIdx.x == 0 ? 0 : end - p.share;
-    const std::uint32_t base = byte_swap(p.j0.w) + p.first_block;
-    const std::uint64_t warp_blocks = 8 * p.row_blocks;  // of what a warp hashes
+    uint4 text{};
+    if (is_whole) text = load_block_early(p.input + std::uint64_t{block} * block_bytes, p.alignment);
+    const SharedTables<1> tables;
+    tables.fill(te0_table);
+    auto* const weights = reinterpret_cast<FieldElement*>(shared_apart() + table_bytes<1>);
+    FieldElement* const sums = weights + G::share;
 
-    message.clear();
-    // Where powers are half of the thread block's work, the other half fills the tables.
-    const unsigned slots = p.row_blocks / 4, for_powers = slots * warp_lanes <= G::threads / 2 ? G::threads / 2 : 0;
-    if (for_powers == 0 || threadIdx.x < for_powers) powers.fill(p.powers, slots);
-    if (threadIdx.x >= for_powers) tables.write(te0_table, threadIdx.x - for_powers, G::threads - for_powers);
+    constexpr unsigned first_for_weights = G::groups + 1;  // warp
+    if (warp < first_for_weights) {
+        if (has_block || has_pad) {
+            const std::uint32_t counter = byte_swap(p.j0.w) + (has_pad ? 0 : p.first_block + 1 + block);
+            const uint4 key_stream =
+                cipher<false, Rounds>(tables, make_uint4(p.j0.x, p.j0.y, p.j0.z, byte_swap(counter)), p.round_keys);
+            if (is_whole) {
+                const uint4 out = key_stream ^ text;
+                store_block(p.output + std::uint64_t{block} * block_bytes, out, p.alignment);
+                if (p.encrypts) text = out;
+            } else if (has_block) {
+                text = cipher_tail(p, whole, rest, key_stream);
+            } else {
+                sums[G::groups] = element_of(key_stream) ^ p.addend;
+            }
+        }
+        if (thread == G::share && !has_pad) sums[G::groups] = {};
+    } else {
+        const unsigned group = warp - first_for_weights, lane = lane_id();
+        if (behind * G::share + group * warp_lanes < blocks) {
+            FieldElement weight = p.group_weights[group];
+            const unsigned inner = behind % GcmMessage::radix, outer = behind / GcmMessage::radix;
+            if (inner != 0) weight = called_product(weight, p.inner_weights[inner]);
+            if (outer != 0) weight = called_product(weight, p.outer_weights[outer]);
+            weights[group * warp_lanes + lane] = called_product(weight, p.powers[lane]);
+        }
+    }
     __syncthreads();
 
-    message.begin_weights(static_cast<unsigned>((end - begin + warp_blocks - 1) / warp_blocks));
-    FieldElement tail;  // the partial block
-    bool has_tail = false;
-
-    const auto encrypt_or_decrypt = [&] {
-        // Counters in windows of 256 (see ctr.cuh), of which a warp takes an eighth; J0's position is `skew`, block i
-        // has position skew + 1 + i. J0 in front of the first block, and the counter of the partial block behind the
-        // last, are two more of them.
-        constexpr unsigned units = 256 / warp_lanes;
-        const std::uint32_t skew = base & 0xffffu;
-        const unsigned in_front = message.adds_pad() ? 1 : 0, at_end = message.has_tail() ? 1 : 0;
-        const auto end_window = static_cast<std::uint32_t>((skew + 1 + end + at_end + 255) >> 8);
-        const std::uint32_t j = warp % units * warp_lanes + lane;
-        std::uint32_t prefix_of = ~0u;
-        CounterPrefix<Tables> prefix;
-        uint4 a{};
-        for (std::uint32_t w = static_cast<std::uint32_t>((skew + 1 - in_front + begin) >> 8) + warp / units;
-             w < end_window; w += G::warps / units) {
-            // Wraps below the message's first block, and is then no valid index; but J0 has the first of those.
-            const std::uint64_t index = std::uint64_t{w} * 256 + j - skew - 1;
-            const bool is_mine = index - begin < end - begin;
-            const bool is_pad = in_front != 0 && index + 1 == 0, is_tail = at_end != 0 && index == end;
-            if (__ballot_sync(full_warp, is_mine || is_pad || is_tail) == 0) continue;
-            uint4 text{};
-            if (is_mine) text = load_block_early(p.input + index * block_bytes, p.alignment);
-            if ((w >> 8) != prefix_of) {
-                prefix_of = w >> 8;
-                const std::uint32_t counter = (base & 0xffff0000u) + (prefix_of << 16);
-                prefix.set(tables, make_uint4(p.j0.x, p.j0.y, p.j0.z, byte_swap(counter)), p.round_keys);
-                a = prefix.a(tables, j, p.round_keys);
-            }
-            const uint4 state = a ^ prefix.b(tables, w & 0xff, p.round_keys);
-            const uint4 key_stream = rounds_from<false, Rounds, 3>(tables, state, p.round_keys);
-            if (is_mine) store_block(p.output + index * block_bytes, key_stream ^ text, p.alignment);
-            if (is_pad) message.add_pad(key_stream);
-            if (is_tail) {
-                tail = message.partial_block(key_stream);
-                has_tail = true;
-            }
-        }
-    };
-
-    FieldElement sum;  // of this warp's rows, in all lanes
-    const auto hash = [&] {
-        // Wraps below the message's first block. Four warps stay together: wide_mma takes them so.
-        const std::uint64_t first = end - G::warps * warp_blocks;
-        const std::uint64_t behind_four = first + (warp / 4 + 1) * 4 * warp_blocks;
-        if (static_cast<std::int64_t>(behind_four) <= static_cast<std::int64_t>(begin)) return;
-        const std::uint8_t* const text = p.encrypts ? p.output : p.input;
-        std::uint64_t at = first + warp * warp_blocks + g * p.row_blocks + q;
-        constexpr unsigned quads = G::half_row / 4;
-        RowCounts counts;
-#pragma unroll 1
-        for (unsigned slot = p.row_blocks / 4; slot != 0; slot -= quads, at += G::half_row) {
-            uint4 x[quads];
-#pragma unroll
-            for (unsigned u = 0; u < quads; ++u) {
-                const std::uint64_t block = at + 4 * u;
-                x[u] = static_cast<std::int64_t>(block) >= static_cast<std::int64_t>(begin)
-                           ? load_block(text + block * block_bytes, p.alignment)
-                           : make_uint4(0, 0, 0, 0);
-            }
-            powers.begin();
-#pragma unroll
-            for (unsigned u = 0; u < quads; ++u) {
-                powers.multiply(counts, x[u], slot - 1 - u, u != 0 || 4 * slot != p.row_blocks);
-            }
-            powers.end();
-        }
-        sum = element_of(counts.digest(q));
-    };
-
-    // One piece of code for each of both, whichever comes first.
-#pragma unroll 1
-    for (unsigned step = 0; step < 2; ++step) {
-        if ((step == 0) == p.encrypts) {
-            encrypt_or_decrypt();
-        } else {
-            hash();
-        }
-        if (step == 0) __syncthreads();
+    if (warp < G::groups) {
+        FieldElement y{};
+        if (has_block) y = called_product(element_of(text), weights[G::share - 1 - thread]);
+        __syncwarp();
+        y = sum_over_warp(y);
+        if (lane_id() == 0) sums[warp] = y;
     }
-
-    message.add_tail(tail, has_tail);
-    message.end(sum, warp + 1 == G::warps || (G::warps - 1 - warp) * warp_blocks < end - begin, true);
+    __syncthreads();
+    if (warp != 0) return;
+    const FieldElement y = sum_over_warp(thread <= G::groups ? sums[thread] : FieldElement{});
+    if (thread == 0) add_up(p, y);
 }
 
 }  // namespace warpaes::cuda
