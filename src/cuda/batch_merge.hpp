@@ -31,6 +31,7 @@ private:
     static constexpr Kinds each_kind = {&MessageGroup::input, &MessageGroup::output, &MessageGroup::iv,
                                         &MessageGroup::aad,   &MessageGroup::tag,    &MessageGroup::keys};
 
+    /// Whether `next` is the next message of the run: of the same shape, and one stride on.
     [[nodiscard]] bool continues(const Run& run, const MessageGroup& next);
     [[nodiscard]] bool lies_with(std::size_t kind, const std::uint8_t* first, const std::uint8_t* next);
 

@@ -28,6 +28,7 @@ Family family_of(Mode mode, Direction direction) {
     return {&prepare_blocks, &enqueue_blocks};
 }
 
+/// Whether decryption of the group says which tags are wrong.
 bool reports(const MessageGroup& g) {
     return uses_tag(g.mode) && g.direction == Direction::decrypt;
 }

@@ -32,9 +32,11 @@ public:
     [[nodiscard]] __device__ __forceinline__ std::uint64_t plain_end() const {
         return aad_blocks_ + text_bytes_ / block_bytes;
     }
+    /// Block `at` of the row, a whole block of text.
     [[nodiscard]] __device__ __forceinline__ FieldElement plain(std::uint64_t at) const {
         return element_of(load_block(text_ + (at - aad_blocks_) * block_bytes, alignment_));
     }
+    /// Any block of the row: associated data, text or lengths.
     [[nodiscard]] __device__ __forceinline__ FieldElement any(std::uint64_t block) const {
         if (block >= aad_blocks_ + text_blocks_) return length_block(aad_bytes_, text_bytes_);
         const bool of_text = block >= aad_blocks_;
