@@ -59,8 +59,8 @@ struct MessageGroup {
     DataUnits data_units{};                  ///< XTS
     /// XTS, in host memory: the encrypted numbers of the data units, if they are already computed.
     const Block* tweaks = nullptr;
-    /// GCM, in host memory: the pre-counter block J0 (SP 800-38D, 7.1), if it is already computed; `iv` is then not
-    /// read. If the IV does not have 12 bytes, only for a group of one.
+    /// GCM, in host memory, only in a group of one: the pre-counter block J0 (SP 800-38D, 7.1), if it is already
+    /// computed; `iv` is then not read.
     const Block* j0 = nullptr;
     /// GCM, in host memory: the digest of the associated data that all messages share, if it is already computed; `aad`
     /// is then not read.

@@ -225,7 +225,7 @@ private:
     static bool takes_too_long(const std::vector<Measured>& points, std::uint64_t bytes) {
         constexpr double long_seconds = 0.12;
         if (points.size() < 4) return false;
-        double cheapest = 1;  // seconds a byte, of those that are some
+        double cheapest = 1;  // seconds per byte, over measurements with data
         std::uint64_t most = 0;
         for (const Measured& m : points) {
             if (m.bytes != 0) cheapest = std::min(cheapest, m.seconds / static_cast<double>(m.bytes));

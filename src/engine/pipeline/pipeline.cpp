@@ -21,7 +21,7 @@ namespace warpaes {
 
 namespace {
 
-/// Counts what is done and tells the caller now and then.
+/// Counts the processed bytes and reports them to the caller from time to time.
 class Reporter {
 public:
     Reporter(const Progress& progress, std::uint64_t total) : progress_(progress), total_(total) {}
@@ -30,7 +30,7 @@ public:
         done_.fetch_add(bytes, std::memory_order_relaxed);
         tell();
     }
-    /// Throws Error{CANCELLED} if the caller wants no more. Cheap: the caller hears of it 50 times a second at most.
+    /// Throws Error{CANCELLED} if the caller cancels. Cheap: calls the caller at most 50 times a second.
     void tell() {
         if (!progress_) return;
         const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -63,11 +63,11 @@ public:
     Pipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink, const Progress& progress);
     Totals run();
 
-    // What run() does, in parts.
+    // The parts of run().
     void work(unsigned worker) noexcept;
-    /// No chunk is begun any more.
+    /// Prevents further chunks from starting.
     void stop() noexcept;
-    /// After the last call of work().
+    /// To be called after the last call of work() has returned.
     Totals end();
 
 private:
@@ -90,7 +90,7 @@ private:
     Source& source_;
     Sink& sink_;
 
-    const bool in_turn_;  ///< reading
+    const bool in_turn_;  ///< whether reading is done in turns
     const std::uint8_t* const direct_input_;
     std::uint8_t* const direct_output_;
     const std::uint64_t size_;
@@ -104,12 +104,13 @@ private:
     std::atomic<std::uint64_t> written_{0};
     Turns read_turns_, process_turns_, write_turns_;
 
-    // Whoever has the turn to read:
+    // Only for the worker that has the turn to read:
     bool ended_ = false;
-    std::optional<std::uint8_t> ahead_;  ///< one byte read beyond the last chunk, which so is known not to be the last
+    std::optional<std::uint8_t> ahead_;  ///< one byte read beyond the last chunk, to know that the chunk is not the
+                                         ///< last one
     Block tail_{};
 
-    std::vector<Block> saved_;  ///< the input before each chunk, saved from being overwritten
+    std::vector<Block> saved_;  ///< input before each chunk, saved before it is overwritten
     std::mutex error_mutex_;
     std::exception_ptr error_;
 };
@@ -142,7 +143,7 @@ void Pipeline::save_before() {
 
 Totals Pipeline::run() {
     const WaitHook hook = [this] {
-        if (stopped_) throw Error(WARPAES_ERROR_CANCELLED, "cancelled");  // never seen: an earlier error stopped us
+        if (stopped_) throw Error(WARPAES_ERROR_CANCELLED, "cancelled");  // never reported: the earlier error is
         reporter_.tell();
     };
     source_.on_wait(hook);
@@ -205,7 +206,8 @@ void Pipeline::loop(WorkerLane& lane) {
             lane.used(chunk.output_bytes);
             if (!processed) return;
         } catch (...) {
-            // What a pipe receives ends at the first failure in the order of the chunks, whoever was faster.
+            // A pipe must receive exactly the chunks before the first failed one, so wait until all earlier chunks are
+            // written.
             if (sink_.is_sequential()) (void)write_turns_.wait(chunk.index);
             throw;
         }
@@ -285,7 +287,7 @@ bool Pipeline::process(Chunk& chunk, WorkerLane& lane) {
     if (direct_output_ != nullptr) {
         chunk.output = direct_output_ + chunk.output_offset;
     } else if (direct_input_ == nullptr && needs_.in_place && !lane.may_repeat()) {
-        chunk.output = lane.input_staging().data();  // the chunk stays in the cache once instead of twice
+        chunk.output = lane.input_staging().data();  // the cache holds the chunk once instead of twice
     } else {
         chunk.output = lane.output_staging().data();
     }
