@@ -130,7 +130,7 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
                           {g.input.first, bytes}, {g.output.first, g.output.first != nullptr ? bytes : 0}, device);
     if (g.output.first == nullptr) ends.out = ends.in;
     Plan& plan = ends.plan;
-    // What a GPU may fail to do is not begun there if it could not be done again.
+    // CCM and CMAC do not start on a GPU that the CPU may have to replace, because the work could not be repeated.
     if (chained && plan.replaceable) plan = Engine::replacement(plan);
     // Cutting a message pays if its chunks run in parallel, or if they are copied to a GPU and back.
     const bool on_cpu = plan.backend != &cuda_backend();
