@@ -63,7 +63,7 @@ constexpr std::uint64_t reverse_bits(std::uint64_t v) {
     return (v >> 32) | (v << 32);
 }
 
-/// Inserts a zero before each of the lower 32 bits: this squares a polynomial over GF(2).
+/// Moves each of the lower 32 bits to twice its position: this squares a polynomial over GF(2).
 constexpr std::uint64_t spread_bits(std::uint64_t low_half) {
     std::uint64_t v = low_half & 0xffffffffu;
     v = (v | (v << 16)) & 0x0000ffff0000ffffu;

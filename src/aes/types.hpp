@@ -97,8 +97,7 @@ struct ModeTraits {
 
 namespace detail {
 
-inline constexpr std::uint64_t most_sp800_38d = (std::uint64_t{1} << 61) - 1;  ///< 2^64 - 1 bits, rounded down to whole
-                                                                               ///< bytes
+inline constexpr std::uint64_t most_sp800_38d = (std::uint64_t{1} << 61) - 1;  ///< 2^64 - 1 bits, in whole bytes
 
 constexpr ModeTraits with_block_iv(const char* name, bool encrypts_parallel, bool decrypts_parallel) {
     return {.name = name,
@@ -231,7 +230,7 @@ constexpr bool is_parallel(Mode mode, Direction direction) {
     return direction == Direction::encrypt ? traits.encrypts_parallel : traits.decrypts_parallel;
 }
 
-/// ECB and CBC process whole blocks only; every other mode takes a message of any length.
+/// ECB and CBC process whole blocks only; messages of the other modes may end with a partial block.
 constexpr bool needs_whole_blocks(Mode mode) {
     return traits_of(mode).whole_blocks;
 }

@@ -178,8 +178,8 @@ public:
                                                           Pool* pool = nullptr) = 0;
 
     /// The function that processes short messages of this mode without a lane, for keys of `rounds` rounds; null if a
-    /// lane is at least as good. It notes all of the stack that it uses. If the direction is parallel, it needs no
-    /// resource that could be missing, so it never fails.
+    /// lane is at least as good. It notes all of the stack that it uses. In a parallel direction it never fails, except
+    /// for libcrypto's, which allocates memory.
     [[nodiscard]] virtual ShortFunction short_function(Mode /*mode*/, Direction /*direction*/,
                                                        int /*rounds*/) const noexcept {
         return nullptr;

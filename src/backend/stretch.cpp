@@ -67,6 +67,7 @@ private:
     Secret<Block> chain_;
 };
 
+/// The GHASH digest of the data, hashed from zero.
 FieldElement digest_of(StretchLane& lane, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes) {
     if (bytes == 0) return {};
     Secret<Block> digest;
@@ -156,8 +157,10 @@ public:
     }
 
 private:
+    /// Whether the messages' tags are compared with the expected ones.
     [[nodiscard]] bool settles() const { return g_.digest == nullptr && g_.direction == Direction::decrypt; }
 
+    /// Calls `work(group, index of its first message)` for the group and for the further message.
     template <typename Work>
     void each(const Work& work) const {
         work(g_, 0);
@@ -186,6 +189,7 @@ private:
                         static_cast<std::size_t>(g.count));
     }
 
+    /// Reports the messages whose tags are wrong and wipes their outputs, consecutive ones together.
     void compare(const MessageGroup& g, const Block* tags, const Block* expected) {
         const auto wrong = [&](std::uint64_t i) {
             return CRYPTO_memcmp(tags[i].data(), expected[i].data(), g.tag_length) != 0;

@@ -68,7 +68,8 @@ struct GcmRun {
     [[nodiscard]] std::uint64_t total_bytes() const noexcept {
         return count == 0 ? 0 : (count - 1) * segment_bytes + last_bytes;
     }
-    /// A run for a tag is not meant, because the tag of an empty message needs no output either.
+    /// Whether the input is only hashed. A run for a tag is excluded, because the tag of an empty message needs no
+    /// output either.
     [[nodiscard]] bool hashes_only() const noexcept { return output == nullptr && result == Result::digest; }
 };
 

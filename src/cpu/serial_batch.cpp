@@ -82,6 +82,7 @@ private:
         return all_near ? most : std::max(most / 2, SimdStreams::vectors);
     }
 
+    /// Processes as many blocks of every stream as the shortest current piece has, and returns their number.
     std::size_t step() {
         std::size_t vectors = (streams_ + kernels_.lanes - 1) / kernels_.lanes;
         while ((vectors & (vectors - 1)) != 0) ++vectors;
@@ -151,6 +152,7 @@ private:
         return true;
     }
 
+    /// Removes a stream; the last one moves to its lane.
     void drop(std::size_t s) {
         const std::size_t last = --streams_;
         if (s == last) return;

@@ -143,7 +143,7 @@ private:
     std::size_t blocks_into_vector_ = 0;
 };
 
-/// Data units processed per batch of tweaks: one step of the widest vectors.
+/// Data units whose tweaks are encrypted together: one step of the widest vectors.
 inline constexpr std::size_t xts_units_a_batch = 32;
 
 template <class V, int Rounds, bool Inverse>

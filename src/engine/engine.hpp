@@ -22,7 +22,7 @@ namespace warpaes {
 
 struct EngineOptions {
     std::string backend;            ///< empty: WARPAES_BACKEND if set, else automatic
-    int device = -1;                ///< CUDA device number; -1: any
+    int device = -1;                ///< CUDA device number; -1: all devices
     unsigned threads = 0;           ///< 0: as many as the processors that this process may run on
     unsigned depth = 0;             ///< lanes of a call; 0: chosen by the engine
     std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096; 0: chosen by the engine
@@ -78,7 +78,7 @@ struct Crew {
     double seconds = 0;         ///< predicted; 0: not predicted
     std::string reason;
     unsigned gpu_lanes = 4;                                   ///< workers of each GPU
-    std::uint64_t cpu_task_bytes = std::uint64_t{256} << 10;  ///< bytes that a CPU worker takes at a time
+    std::uint64_t cpu_task_bytes = std::uint64_t{256} << 10;  ///< the most bytes that a CPU worker takes at a time
     std::uint64_t gpu_task_bytes = std::uint64_t{16} << 20;   ///< bytes that a GPU worker takes at a time
 };
 
@@ -181,13 +181,15 @@ private:
     /// `counts`: see crew().
     [[nodiscard]] Plan choose(const Work& work, bool counts) const;
     [[nodiscard]] Crew choose(std::span<const Work> parts, Memory memory, bool counts) const;
-    /// `gpu_seconds()`: predicted time on GPUs that are awake; called only if there is a GPU.
+    /// Whether GPUs should do work that takes `cpu_seconds` on the CPU. `gpu_seconds()`: predicted time on GPUs that
+    /// are awake; called only if there is a GPU.
     [[nodiscard]] bool gpu_pays(Memory memory, double cpu_seconds, bool counts,
                                 const std::function<double()>& gpu_seconds) const;
     [[nodiscard]] const BackendInfo& gpu_info() const;
     /// The caller holds the lock.
     void use_planner(std::shared_ptr<const CostModel> costs) const;
     [[nodiscard]] std::uint64_t longest_short() const noexcept;
+    /// Sets the devices, the lanes and the chunk size of a plan whose backend is chosen.
     void shape(Plan& plan, std::uint64_t bytes, Memory memory) const;
     void shape(Plan& plan, const Work& work) const;
     void give_back(const LaneKey& key, std::unique_ptr<Lane> lane) noexcept;

@@ -76,9 +76,11 @@ private:
         [[nodiscard]] double seconds() const noexcept { return fixed + std::max(shared, serial); }
     };
     [[nodiscard]] std::vector<Cpu> find_cpus() const;
+    /// The parts of a predicted time, from measured costs if possible. For 192-bit keys, the mean of 128 and 256 bits.
     static Reckoned reckon(const Costs& costs, Way way, const Work& work);
     [[nodiscard]] const Costs& costs_of(const Backend& backend) const;
     [[nodiscard]] const Costs& costs_of(const BackendInfo& gpu) const;
+    /// Also chooses the number of lanes.
     [[nodiscard]] Prediction of_message(const Costs& costs, const Work& work) const;
     [[nodiscard]] Prediction of_batch(const Costs& costs, const Work& work) const;
 

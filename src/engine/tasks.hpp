@@ -109,7 +109,9 @@ private:
     struct alignas(64) Share {
         std::atomic<std::uint64_t> range{0};  ///< the lower half is begin, the upper half end
     };
+    /// Takes up to `most` tasks from the beginning of a share.
     Claim take_front(Share& share, std::uint32_t most) noexcept;
+    /// Takes half of a share's tasks, from its end.
     Claim take_half(Share& share) noexcept;
 
     std::unique_ptr<Share[]> shares_;

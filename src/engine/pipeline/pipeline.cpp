@@ -73,9 +73,11 @@ public:
 private:
     void process_chunks(unsigned worker);
     void loop(WorkerLane& lane);
+    /// Takes and reads the next chunk; false if there is none.
     bool take(Chunk& chunk, WorkerLane& lane);
     bool read_any(Chunk& chunk, WorkerLane& lane);
     bool read_in_turn(Chunk& chunk, WorkerLane& lane);
+    /// Reads a chunk, and one byte beyond a full one to find out whether it is the last.
     void fill(Chunk& chunk, std::span<std::uint8_t> staging);
     void read_before(Chunk& chunk);
     bool process(Chunk& chunk, WorkerLane& lane);
@@ -106,8 +108,7 @@ private:
 
     // Only for the worker that has the turn to read:
     bool ended_ = false;
-    std::optional<std::uint8_t> ahead_;  ///< one byte read beyond the last chunk, to know that the chunk is not the
-                                         ///< last one
+    std::optional<std::uint8_t> ahead_;  ///< one byte read beyond the last chunk, which is known not to be the end
     Block tail_{};
 
     std::vector<Block> saved_;  ///< input before each chunk, saved before it is overwritten
