@@ -62,7 +62,7 @@ struct GcmRun {
     /// input and writes the tag that the message should have; the caller compares.
     Block* results = nullptr;
 
-    /// Hash with POLYVAL's byte order. Only where data in device memory is hashed without an output.
+    /// Whether blocks are in POLYVAL's byte order. Only where data in device memory is hashed without an output.
     bool reversed = false;
 
     [[nodiscard]] std::uint64_t total_bytes() const noexcept {

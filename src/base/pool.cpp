@@ -71,8 +71,7 @@ void Pool::State::serve() noexcept {
     while (!stopping) {
         if (offers.empty()) {
             lock.unlock();
-            OPENSSL_thread_stop();  // cleaned up before sleeping: at the process's end a sleeping thread would do it
-                                    // too late
+            OPENSSL_thread_stop();  // at the end of the process a sleeping thread would do this too late
             lock.lock();
             if (!offers.empty() || stopping) continue;
             ++idle;

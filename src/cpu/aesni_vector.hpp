@@ -12,8 +12,8 @@ struct Xmm : PlainState<Xmm> {
     using State = Reg;
     static constexpr std::size_t bytes = 16;
     static constexpr std::size_t unroll = 8;
-    static constexpr bool has_masks = false;  ///< partial loads and stores are as fast as whole ones
-    static constexpr bool folds = false;  ///< uses three products of halves instead of four, because products are slow
+    static constexpr bool has_masks = false;       ///< whether partial loads and stores are as fast as whole ones
+    static constexpr bool folds = false;           ///< whether products are slow, so that three of halves replace four
     static constexpr std::size_t ctr_vectors = 8;  ///< vectors that CTR processes at once
     static constexpr std::size_t registers = 16;
 

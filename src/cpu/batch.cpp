@@ -15,7 +15,7 @@ bool is_vectorised(Mode mode, Direction direction) {
     return is_parallel(mode, direction) && mode != Mode::gcm && mode != Mode::xts;
 }
 
-/// A group in which every message has its own key.
+/// Processes a group in which every message has its own key.
 void run_with_own_keys(const SimdBatchKernels& kernels, MessageKeys& keys, const MessageGroup& g) {
     const int rounds = g.rounds();
     const bool inverse = uses_inverse_cipher(g.mode, g.direction);

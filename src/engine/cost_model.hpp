@@ -24,8 +24,7 @@ struct Work {
     std::uint64_t longest = 0;  ///< bytes of the longest message; 0: all have the same length
     std::uint64_t keys = 1;     ///< number of different keys
     bool batch = false;         ///< submitted as a batch, even if it is one message
-    std::uint64_t whole = 0;    ///< bytes that stay with one thread, as XTS data units do; 0: any block may start a
-                                ///< part
+    std::uint64_t whole = 0;    ///< bytes that no cut may divide, such as an XTS data unit; 0: any cut between blocks
 
     [[nodiscard]] std::uint64_t longest_message() const noexcept {
         return longest != 0 ? longest : messages <= 1 ? bytes : bytes / messages;

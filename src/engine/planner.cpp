@@ -9,7 +9,7 @@ namespace warpaes {
 
 namespace {
 
-/// Cipher calls per block of data of the mode's class: CFB8 needs one per byte and CFB1 one per bit.
+/// Converts a mode's bytes to bytes of its class: CFB8 runs the cipher once per byte and CFB1 once per bit.
 std::uint64_t cost_factor(Mode mode) {
     return mode == Mode::cfb8 ? 16 : mode == Mode::cfb1 ? 128 : 1;
 }

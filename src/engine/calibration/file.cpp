@@ -61,7 +61,7 @@ std::string read_text(const fs::path& path) {
     return std::move(text).str();
 }
 
-/// Whether the file begins like a calibration, or is a shorter prefix of one. Any other file belongs to someone else.
+/// Whether the file begins like a calibration or is the truncated beginning of one. Any other file is not overwritten.
 bool begins_as_calibration(const fs::path& path) {
     constexpr std::string_view beginning = "{\"schema\":";
     std::ifstream file(path, std::ios::binary);

@@ -108,7 +108,7 @@ private:
 
     // Only for the worker that has the turn to read:
     bool ended_ = false;
-    std::optional<std::uint8_t> ahead_;  ///< one byte read beyond the last chunk, which is known not to be the end
+    std::optional<std::uint8_t> ahead_;  ///< one byte read beyond the last chunk; if there is one, more chunks follow
     Block tail_{};
 
     std::vector<Block> saved_;  ///< input before each chunk, saved before it is overwritten
