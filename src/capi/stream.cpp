@@ -21,7 +21,7 @@ std::string checked_path(const char* path, const char* name) {
     return path;
 }
 
-/// Exactly one of these places is given.
+/// Throws unless exactly one of the places is given.
 void require_one_place(int given, const char* name, const char* places) {
     if (given == 1) return;
     throw Error(WARPAES_ERROR_ARGUMENT,
