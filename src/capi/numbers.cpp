@@ -13,7 +13,7 @@ namespace {
 using namespace warpaes;
 using namespace warpaes::capi;
 
-/// Rounds a factor or summand to the precision that the arithmetic for numbers of 16 bits uses.
+/// A factor or summand as a float. For uniform numbers of 16 bits it is first rounded to their format.
 float rounded(Number kind, double x) {
     const auto single = static_cast<float>(x);
     if (number_bytes(kind) != 2) return single;
