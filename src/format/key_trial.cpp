@@ -11,7 +11,7 @@ namespace warpaes {
 
 namespace {
 
-/// The first segment as it lies at the beginning of a file. It is full if the file's length is unknown.
+/// The file's first segment. If the length is unknown and the file continues behind its beginning, the segment is full.
 SegmentRange first_segment(const SegmentLayout& layout, const RewoundSource& source) {
     const bool known = source.size() != Engine::unknown_length;
     if (!known && !source.is_whole()) return {0, 1, 0, false};  // beginning_needed() goes beyond it
