@@ -28,6 +28,7 @@ std::size_t iv_length(const Ccm& c) noexcept {
     return 15 - c.l;
 }
 
+/// Makes block B0 in `nonce` from the IV and the length of the text.
 void set_nonce(Ccm& c, std::size_t length) noexcept {
     const unsigned l = c.nonce[0] & 7u;
     std::memset(c.nonce + 8, 0, 4);
@@ -46,6 +47,7 @@ bool set_iv(Ccm& c, std::size_t length) noexcept {
     return true;
 }
 
+/// Adds B0, the encoded length and the associated data to the MAC.
 void add_aad(Ccm& c, const Byte* aad, std::size_t bytes) noexcept {
     if (bytes == 0) return;
     c.nonce[0] |= 0x40;
@@ -78,6 +80,7 @@ void add_aad(Ccm& c, const Byte* aad, std::size_t bytes) noexcept {
     }
 }
 
+/// Processes the whole text and leaves the tag in `mac`.
 bool crypt(Ccm& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
     const Byte flags = c.nonce[0];
     if ((flags & 0x40) == 0) {

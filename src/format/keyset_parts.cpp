@@ -62,7 +62,7 @@ void interpret(Keyset::Entry& entry) {
     if (!std::all_of(entry.data.type_url.begin(), entry.data.type_url.end(), stands_for_itself)) {
         refuse_key(entry, "has a type that is none");  // writing it would need escaping
     } else if (entry.state == KeyState::destroyed) {
-        entry.data.value = {};  // no longer needed
+        entry.data.value = {};  // a destroyed key keeps no value
     } else if (entry.data.type_url.empty()) {
         refuse_key(entry, "has no data");
     } else if (format && entry.data.material != "SYMMETRIC") {

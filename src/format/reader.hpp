@@ -36,6 +36,7 @@ private:
     std::size_t bytes_ = 0;
 };
 
+/// A file of authenticated segments, whose plaintext can be read at any position.
 class SegmentReader {
 public:
     /// Reads the header, and opens the last segment, which identifies the key among `keys` and proves that the end is

@@ -333,7 +333,7 @@ private:
                                                             : FieldElement{}};
 };
 
-/// A message whose buffers are readable on the host, or whose text lies on `device`, with the CPU backend that runs it.
+/// A message in host memory, or with its text on `device`, and the CPU backend that runs it.
 class HostMessage {
 public:
     struct Buffers {

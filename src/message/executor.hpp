@@ -22,6 +22,7 @@ void by_blocks(std::size_t used, std::uint64_t length, const Partial& partial, c
     if (rest != 0) partial(static_cast<std::size_t>(rest));
 }
 
+/// The memory of one message's buffers, and the backends and device that run its stretches there.
 class Executor {
 public:
     /// Finds out where the buffers lie; `input_device` as in MessageRequest. Throws Error{ARGUMENT, BACKEND} if no

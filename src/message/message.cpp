@@ -80,6 +80,7 @@ MessageGroup whole(const MessageRequest& r, const Block& chain) {
     return stretch_of(r.mode, r.direction, *r.key, chain, r.input, r.output, r.input_length);
 }
 
+/// Processes a whole message of ECB or CBC with PKCS#7 padding.
 void crypt_padded(Executor& executor, const MessageRequest& r, const Block& iv, MessageResult& result) {
     const bool encrypt = r.direction == Direction::encrypt;
     const std::uint64_t body = encrypt ? r.input_length / block_bytes * block_bytes : r.input_length - block_bytes;

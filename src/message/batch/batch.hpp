@@ -151,12 +151,14 @@ private:
     void refuse(std::uint32_t entry, warpaes_status status, const char* sentence) noexcept;
     [[nodiscard]] MessageGroup group(std::uint32_t entry) const;
 
+    /// Takes up to `most` tasks in host memory: first those that a failed GPU returned, then from the shares.
     Claim take_host(unsigned worker, std::uint32_t most);
     /// If the batch was cancelled, gives the slices that status and returns true.
     bool leave_out(std::span<const Slice> slices);
     static void count(std::span<const Slice> slices, std::atomic<std::uint64_t>& where) noexcept;
     /// How many messages of a slice to run at a time so that they have about `bytes` bytes.
     [[nodiscard]] std::uint64_t most_at_once(const Slice& slice, std::uint64_t bytes) const noexcept;
+    /// Runs one long message as a call of its own, which cuts it and spreads it over the workers.
     void run_solo(std::uint32_t entry, std::uint64_t message);
     /// Makes groups of slices. With `staging`, groups in place write there instead, as far as it reaches.
     void gather(std::span<const Slice> slices, std::span<std::uint8_t> staging, BatchScratch& scratch);
@@ -195,10 +197,10 @@ private:
     // Made by prepare:
     std::vector<Shape> shapes_;  ///< one per entry
     std::unordered_map<std::uint32_t, std::shared_ptr<const ExpandedKey>> table_keys_;
-    Queue solos_;  ///< messages that the pipeline cuts and spreads, one by one
-    TaskList host_;
-    std::optional<TaskShares> shares_;
-    std::map<int, Queue> device_tasks_;
+    Queue solos_;                        ///< messages that the pipeline cuts and spreads, one by one
+    TaskList host_;                      ///< tasks in host memory
+    std::optional<TaskShares> shares_;   ///< of `host_`
+    std::map<int, Queue> device_tasks_;  ///< tasks in each device's memory
     std::uint64_t messages_ = 0;
     bool stages_ = false;  ///< some message is in place
 

@@ -85,16 +85,19 @@ private:
     template <typename Step>
     void lend_a_hand(std::unique_lock<std::mutex>& lock, Team& team, const std::shared_ptr<Batch>& batch,
                      const Step& step);
+    /// Polls for a short time, then sleeps until `news_` differs from `seen`.
     void wait_for_news(std::unique_lock<std::mutex>& lock, Team& team, BatchScratch& scratch, std::uint64_t seen);
     /// Wipes keys that have not been used for long, if it is time to look. Releases the lock meanwhile.
     void look_after_keys(std::unique_lock<std::mutex>& lock) noexcept;
     [[nodiscard]] bool keeps_keys() const;
+    /// Prepares a batch without the lock, then announces its tasks, or ends it if there are none.
     void prepare(std::unique_lock<std::mutex>& lock, Team& team, const std::shared_ptr<Batch>& batch);
     /// The team that prepares the request.
     [[nodiscard]] Team& team_for(const BatchRequest& request);
     /// Wakes the workers that have something to do; the caller, a member of `team`, continues without being woken.
     void announce(const Batch& batch, const Team& team);
     static void wake(Team& team, std::uint64_t workers) noexcept;
+    /// Removes a finished batch.
     void end(const std::shared_ptr<Batch>& batch);
     void wake_all() noexcept;
     [[nodiscard]] bool may_leave() const noexcept { return stopping_ && open_ == 0; }
