@@ -104,7 +104,7 @@ Engine* Bulk::engine_of_cpus() noexcept {
 Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
     const bool here = !on_device(r.input, r.output);
     if (here && r.bytes < settings_.threshold) return Bulked::untouched;
-    // Kernels cannot access device memory.
+    // CPU kernels cannot access device memory.
     Bulked outcome = here ? Bulked::untouched : Bulked::failed;
     Engine* const engine = this->engine(any_, false, false);
     if (engine == nullptr) return outcome;

@@ -31,7 +31,8 @@ struct BulkRun {
     std::uint8_t* digest;       ///< GCM: receives the stretch's own digest, one block
 };
 
-/// done: all of it is done. untouched: nothing was done, and the kernels must do it. failed: the output is undefined.
+/// done: all of it is done. untouched: nothing was done, and the CPU kernels must do it. failed: the output is
+/// undefined.
 enum class Bulked { done, untouched, failed };
 
 /// The engine for one set of settings. A child process of fork() gets another engine without GPUs, because a CUDA
@@ -49,8 +50,8 @@ public:
 
     /// Whether an update of `bytes` bytes is long enough for run().
     [[nodiscard]] bool wants(std::uint64_t bytes) const noexcept;
-    /// Whether `in` or `out` lies in device memory, which kernels cannot access. Such an update must go through run()
-    /// and consist of whole blocks. Always false unless the settings allow applications to pass such pointers.
+    /// Whether `in` or `out` lies in device memory, which CPU kernels cannot access. Such an update must go through
+    /// run() and consist of whole blocks. Always false unless the settings allow applications to pass such pointers.
     [[nodiscard]] bool on_device(const void* in, const void* out) const noexcept;
 
 private:

@@ -16,7 +16,7 @@ struct GcmMessage {
     alignas(16) std::uint8_t mask[16];        ///< E(J0)
     alignas(16) std::uint8_t j0[16];
     std::uint64_t aad_bytes, text_bytes;
-    bool spoiled;  ///< a tag was wrong, so no later tag may be accepted
+    bool spoiled;  ///< a tag was checked or the engine failed, so no later tag is accepted
 };
 
 struct Gcm : Context {
