@@ -1,4 +1,4 @@
-// What is fixed of a cipher, and the functions of a provider that give it out.
+// The fixed properties of ciphers, and the provider functions that report them.
 #pragma once
 
 #include <openssl/evp.h>
@@ -10,7 +10,7 @@
 namespace warpaes::provider {
 
 struct Algorithm {
-    const char* names;  ///< as the default provider's, OIDs included
+    const char* names;  ///< as in the default provider, OIDs included
     Kind kind;
     unsigned mode;  ///< EVP_CIPH_*_MODE
     bool aead;
@@ -20,13 +20,13 @@ struct Algorithm {
     unsigned iv_bits;
 };
 
-/// An algorithm and its functions.
+/// An algorithm and its dispatch table.
 struct Entry {
     const Algorithm* algorithm;
     const OSSL_DISPATCH* functions;
 };
 
-// One list a file.
+// One list per source file.
 std::span<const Entry> generic_ciphers() noexcept;  ///< ECB, CFB, CFB8, CFB1, OFB, CTR
 std::span<const Entry> cbc_ciphers() noexcept;
 std::span<const Entry> xts_ciphers() noexcept;
@@ -46,24 +46,24 @@ int get_params_of(OSSL_PARAM params[]) noexcept {
     return get_params(A, params);
 }
 
-/// A cipher's own functions, from which cipher_functions() makes the list that OpenSSL takes.
+/// A cipher's own functions, from which cipher_functions() makes the dispatch table for OpenSSL.
 struct CipherCalls {
     void* (*create)(void* provider);
     void (*free)(void* context);
     void* (*copy)(void* context);
-    /// Of both directions.
+    /// For both directions.
     int (*init)(void* context, const unsigned char* key, std::size_t keylen, const unsigned char* iv, std::size_t ivlen,
                 const OSSL_PARAM params[], bool enc);
     OSSL_FUNC_cipher_update_fn* update;
     OSSL_FUNC_cipher_final_fn* final;
-    OSSL_FUNC_cipher_cipher_fn* cipher;  ///< null: EVP_Cipher() has none
+    OSSL_FUNC_cipher_cipher_fn* cipher;  ///< null: no function for EVP_Cipher()
     OSSL_FUNC_cipher_get_ctx_params_fn* get_params;
     OSSL_FUNC_cipher_set_ctx_params_fn* set_params;
     OSSL_FUNC_cipher_gettable_ctx_params_fn* gettable;
     OSSL_FUNC_cipher_settable_ctx_params_fn* settable;
 };
 
-/// Of a context that owns nothing.
+/// For a context that owns no other memory.
 template <class Type>
 void free_plain(void* context) noexcept {
     free_context(static_cast<Type*>(context));
@@ -100,17 +100,19 @@ const OSSL_DISPATCH* cipher_functions() noexcept {
     return list;
 }
 
-/// OSSL_CIPHER_PARAM_AEAD_IV_GENERATED, which OpenSSL has from 3.4 on.
+/// OSSL_CIPHER_PARAM_AEAD_IV_GENERATED, which OpenSSL has since 3.4.
 inline constexpr const char* iv_generated = "iv-generated";
 
-// Lists that several ciphers share.
+// Parameter lists that several ciphers share.
 const OSSL_PARAM* aead_gettable_ctx_params(void* context, void* provider) noexcept;
 const OSSL_PARAM* aead_settable_ctx_params(void* context, void* provider) noexcept;
 
-/// The AES cipher of these names, or null: "AES-128-CBC", an alias, an OID, in any case of letters.
+/// The AES cipher with this name, or null. `name` is a name like "AES-128-CBC", an alias or an OID, in upper or lower
+/// case.
 const Algorithm* find_algorithm(std::span<const Entry> entries, const char* name) noexcept;
 
-// Parameters, one at a time: false and an error if one is there that cannot be read or written.
+// Access to single parameters. They return false and raise an error if a parameter is present but cannot be read or
+// written.
 inline bool set_size(const Context* context, OSSL_PARAM params[], const char* name, std::size_t value) noexcept {
     OSSL_PARAM* const p = OSSL_PARAM_locate(params, name);
     if (p == nullptr || OSSL_PARAM_set_size_t(p, value) == 1) return true;
@@ -123,7 +125,8 @@ inline bool set_uint(const Context* context, OSSL_PARAM params[], const char* na
     WARPAES_RAISE(context, PROV_R_FAILED_TO_SET_PARAMETER);
     return false;
 }
-/// EVP asks for one length, and nothing else, whenever a key or an IV is set: 1 if it was that, and is answered.
+/// Fast path for EVP, which queries a single length whenever a key or an IV is set. Returns 1 if `params` is such a
+/// query and has been answered.
 inline int answer_length(OSSL_PARAM params[], std::size_t keylen, std::size_t ivlen) noexcept {
     if (params == nullptr || params[0].key == nullptr || params[1].key != nullptr) return 0;
     if (std::strcmp(params[0].key, OSSL_CIPHER_PARAM_KEYLEN) == 0) return OSSL_PARAM_set_size_t(params, keylen);

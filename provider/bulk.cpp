@@ -23,14 +23,15 @@ namespace {
 
 std::atomic<std::uint64_t> forked{0};
 
-/// How many forks lie between the first process and this one. The module is never unloaded, nor is this handler.
+/// The number of forks between the first process and this one. The module is never unloaded, so the handler stays
+/// valid.
 std::uint64_t forks() noexcept {
     static const int registered = ::pthread_atfork(nullptr, nullptr, [] { forked.fetch_add(1); });
     (void)registered;
     return forked.load(std::memory_order_relaxed);
 }
 
-/// The CPU's backend that a plan would name.
+/// The CPU backend that a plan would choose.
 std::string best_on_cpu() {
     std::string best = "libcrypto";
     for (const Backend* const backend : all_backends()) {
@@ -46,7 +47,7 @@ bool Bulk::wants(std::uint64_t bytes) const noexcept {
 }
 
 bool Bulk::on_device(const void* in, const void* out) const noexcept {
-    // To ask is to call CUDA, which a child process must not.
+    // The query calls CUDA, which a child process must not do.
     if (!settings_.device_memory || forks() != 0 || all_memory_is_the_hosts()) return false;
     const auto lies_there = [](const void* p) {
         return p != nullptr && cuda_backend().place(p).kind == Memory::device;
@@ -63,7 +64,7 @@ Engine* Bulk::engine(Slot& slot, bool cpus, bool waits) noexcept {
     if (const Made* const made = found()) return made->engine;
     std::uint64_t before = slot.making.load(std::memory_order_relaxed);
     if (before == here + 1 || !slot.making.compare_exchange_strong(before, here + 1)) {
-        // Of this process: a child has a number of its own.
+        // Waits only for a thread of this process: a child has another fork count.
         while (waits && found() == nullptr && slot.making.load() == here + 1) ::sched_yield();
         const Made* const made = found();
         return made != nullptr ? made->engine : nullptr;
@@ -83,9 +84,9 @@ Engine* Bulk::engine(Slot& slot, bool cpus, bool waits) noexcept {
             engine = std::make_unique<Engine>(options).release();
         });
     } catch (...) {
-        // It works without: what was asked for and is not there says `warpaes provider check`.
+        // The provider works without an engine. `warpaes provider check` reports a missing backend.
     }
-    // The parent's stays where it is: its threads are not here, and its locks may be held.
+    // The parent's entry is not freed: its threads do not exist here, and its locks may be held.
     if (const Made* const next = new (std::nothrow) Made{here, engine}) {
         slot.made.store(next, std::memory_order_release);
     } else {
@@ -103,7 +104,7 @@ Engine* Bulk::engine_of_cpus() noexcept {
 Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
     const bool here = !on_device(r.input, r.output);
     if (here && r.bytes < settings_.threshold) return Bulked::untouched;
-    // Kernels cannot reach a device's memory.
+    // CPU kernels cannot access device memory.
     Bulked outcome = here ? Bulked::untouched : Bulked::failed;
     Engine* const engine = this->engine(any_, false, false);
     if (engine == nullptr) return outcome;
@@ -137,7 +138,7 @@ Bulked Bulk::run(Kind kind, const BulkRun& r) noexcept {
                 stretch.digest = &*digest;
                 stretch.first_block = r.first_block;
             }
-            outcome = Bulked::failed;  // from here on the input may be gone, if it is in place
+            outcome = Bulked::failed;  // from here on, input in place may be overwritten
             bool on_gpu = false;
             if (executor) {
                 executor->run(stretch);

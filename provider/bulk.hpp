@@ -1,4 +1,4 @@
-// Long updates: through the engine, if its plan says that several threads or a GPU are worth it.
+// Long updates: they use the engine if its plan predicts that several threads or a GPU pay off.
 #pragma once
 
 #include <atomic>
@@ -17,25 +17,27 @@ namespace warpaes::provider {
 struct Settings;
 struct Key;
 
-/// A stretch of whole blocks of a message, in a direction that is parallel; or of XTS, a data unit.
+/// A stretch of whole blocks of a message in a parallel direction, or a data unit of XTS.
 struct BulkRun {
     Mode mode;
     Direction direction;
     const Key* key;
     const Key* tweak_key;       ///< XTS
-    const std::uint8_t* chain;  ///< a block: as in Run; GCM: J0
+    const std::uint8_t* chain;  ///< one block: as in Run; for GCM, J0
     const std::uint8_t* input;
     std::uint8_t* output;
     std::uint64_t bytes;
-    std::uint64_t first_block;  ///< GCM: of the stretch in the message
-    std::uint8_t* digest;       ///< GCM: a block, gets the stretch's own digest
+    std::uint64_t first_block;  ///< GCM: the stretch's first block in the message
+    std::uint8_t* digest;       ///< GCM: receives the stretch's own digest, one block
 };
 
-/// All of it is done; or nothing was, and kernels are to do it; or it has failed, and the output is undefined.
+/// done: all of it is done. untouched: nothing was done, and the CPU kernels must do it. failed: the output is
+/// undefined.
 enum class Bulked { done, untouched, failed };
 
-/// The engine of one set of settings. In a child process of fork() another one, without GPUs: a CUDA context does not
-/// survive it. Nothing is locked across fork(): what a parent's thread was making is left where it is.
+/// The engine for one set of settings. A child process of fork() gets another engine without GPUs, because a CUDA
+/// context does not survive fork(). No lock is held across fork(): an engine that a thread of the parent was creating
+/// is abandoned in the child.
 class Bulk {
 public:
     explicit Bulk(const Settings& settings) : settings_(settings) {}
@@ -43,26 +45,26 @@ public:
     /// Never throws.
     Bulked run(Kind kind, const BulkRun& run) noexcept;
 
-    /// This process's engine for CPUs alone, made if there is none; null if there is no memory for one.
+    /// This process's engine that uses CPUs alone; creates it if needed. Null if there is no memory for it.
     Engine* engine_of_cpus() noexcept;
 
-    /// Whether run() is for updates of so many bytes.
+    /// Whether an update of `bytes` bytes is long enough for run().
     [[nodiscard]] bool wants(std::uint64_t bytes) const noexcept;
-    /// Whether one of these lies in device memory, which kernels cannot reach. Only run() is for it then, and only
-    /// whole blocks. False unless the settings say that applications may pass such pointers.
+    /// Whether `in` or `out` lies in device memory, which CPU kernels cannot access. Such an update must go through
+    /// run() and consist of whole blocks. Always false unless the settings allow applications to pass such pointers.
     [[nodiscard]] bool on_device(const void* in, const void* out) const noexcept;
 
 private:
     struct Made {
         std::uint64_t forks;
-        Engine* engine;  ///< null: it could not be made
+        Engine* engine;  ///< null: creation failed
     };
-    /// Where an engine is, or is being made.
+    /// Holds an engine, or the note that one is being created.
     struct Slot {
         std::atomic<const Made*> made{nullptr};
-        std::atomic<std::uint64_t> making{0};  ///< one more than the number of forks before the process that makes it
+        std::atomic<std::uint64_t> making{0};  ///< fork count of the creating process, plus one
     };
-    /// Null also while another thread makes it, unless it is to be waited for.
+    /// Null also while another thread creates the engine, unless `waits`.
     Engine* engine(Slot& slot, bool cpus, bool waits) noexcept;
 
     const Settings& settings_;

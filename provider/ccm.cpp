@@ -1,4 +1,4 @@
-// CCM as the default provider offers it: the text comes in one update.
+// CCM as the default provider offers it: the whole text in one update.
 #include <openssl/crypto.h>
 
 #include "provider/generic.hpp"
@@ -15,11 +15,11 @@ constexpr std::size_t tls_fixed_bytes = 4, tls_explicit_bytes = 8, tls_aad_bytes
 struct Ccm : Context {
     Key key;
     const cpu::UpdateKernels* kernels;
-    alignas(16) std::uint8_t nonce[16];  ///< block B0 or a counter block: flags, nonce, length or number
+    alignas(16) std::uint8_t nonce[16];  ///< block B0 or a counter block: flags, nonce, length or block number
     alignas(16) std::uint8_t mac[16];
-    alignas(16) std::uint8_t buf[16];  ///< the tag; before a record of TLS its associated data
+    alignas(16) std::uint8_t buf[16];  ///< the tag; before a TLS record, its associated data
     std::uint8_t iv[16];
-    std::uint64_t blocks;  ///< through the cipher, under this key
+    std::uint64_t blocks;  ///< processed by the cipher under this key
     std::size_t keylen, l, m, tls_aad_len, tls_aad_pad;
     bool enc, key_set, iv_set, tag_set, len_set;
 };
@@ -28,6 +28,7 @@ std::size_t iv_length(const Ccm& c) noexcept {
     return 15 - c.l;
 }
 
+/// Makes block B0 in `nonce` from the IV and the length of the text.
 void set_nonce(Ccm& c, std::size_t length) noexcept {
     const unsigned l = c.nonce[0] & 7u;
     std::memset(c.nonce + 8, 0, 4);
@@ -46,6 +47,7 @@ bool set_iv(Ccm& c, std::size_t length) noexcept {
     return true;
 }
 
+/// Adds B0, the encoded length and the associated data to the MAC.
 void add_aad(Ccm& c, const Byte* aad, std::size_t bytes) noexcept {
     if (bytes == 0) return;
     c.nonce[0] |= 0x40;
@@ -78,6 +80,7 @@ void add_aad(Ccm& c, const Byte* aad, std::size_t bytes) noexcept {
     }
 }
 
+/// Processes the whole text and leaves the tag in `mac`.
 bool crypt(Ccm& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
     const Byte flags = c.nonce[0];
     if ((flags & 0x40) == 0) {
@@ -177,7 +180,7 @@ bool crypt_some(Ccm& c, Byte* out, std::size_t* written, const Byte* in, std::si
     *written = 0;
     if (!c.key_set) return false;
     if (c.tls_aad_len != not_set) return tls_record(c, out, written, in, bytes);
-    if (in == nullptr && out != nullptr) return true;  // a final gives nothing
+    if (in == nullptr && out != nullptr) return true;  // a final call outputs nothing
     if (!c.iv_set) return false;
     if (out == nullptr) {
         if (in == nullptr) {
@@ -271,7 +274,7 @@ int get_ctx_params(void* context, OSSL_PARAM params[]) noexcept {
         OSSL_PARAM* const p = OSSL_PARAM_locate(params, name);
         if (p == nullptr) continue;
         if (iv_length(c) > p->data_size) return WARPAES_RAISE(&c, PROV_R_INVALID_IV_LENGTH);
-        // As much as there is room for, but not beyond the IV's own: the default provider reads on.
+        // As many bytes as fit, but not beyond the IV. The default provider reads further.
         const std::size_t bytes = p->data_size < sizeof c.iv ? p->data_size : sizeof c.iv;
         if (OSSL_PARAM_set_octet_string(p, c.iv, bytes) != 1 && OSSL_PARAM_set_octet_ptr(p, c.iv, bytes) != 1) {
             return WARPAES_RAISE(&c, PROV_R_FAILED_TO_SET_PARAMETER);
@@ -316,15 +319,15 @@ int update(void* context, Byte* out, std::size_t* outl, std::size_t outsize, con
     return 1;
 }
 
-/// A message that had no text ends here: its tag is made, or compared, as OpenSSL does from 3.0.22 and 3.5.9 on.
-/// Releases before take any tag for such a message.
+/// Ends a message without text: makes or compares its tag, like OpenSSL since 3.0.22 and 3.5.9. Earlier releases accept
+/// any tag for such a message.
 int final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
     Ccm& c = *static_cast<Ccm*>(context);
     const Byte in = 0;
     Byte out = 0;
     *outl = 0;
     if (!c.key_set) return 0;
-    // Encryption sets `tag_set` with the text, decryption takes `iv_set` back.
+    // Encryption of a text sets `tag_set`; decryption resets `iv_set`.
     const bool open = c.iv_set && !(c.enc && c.tag_set);
     if (open && !crypt_any(c, &out, outl, &in, 0)) return 0;
     *outl = 0;

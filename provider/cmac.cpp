@@ -1,4 +1,4 @@
-// CMAC as an EVP_MAC. With AES it is ours, with any other cipher OpenSSL's own.
+// CMAC as an EVP_MAC. AES uses this provider's code, any other cipher OpenSSL's own.
 #include "base/clean_stack.hpp"
 #include "provider/algorithm.hpp"
 #include "provider/delegate.hpp"
@@ -14,9 +14,9 @@ using Byte = unsigned char;
 struct Cmac : Context {
     Key key;
     CmacState state;
-    const Algorithm* chosen;  ///< of AES, and not yet keyed
-    const Algorithm* cipher;  ///< that there is a key of
-    EVP_MAC_CTX* other;       ///< any other cipher: everything goes there
+    const Algorithm* chosen;  ///< AES cipher that has no key yet
+    const Algorithm* cipher;  ///< AES cipher that has a key
+    EVP_MAC_CTX* other;       ///< for any other cipher, which handles all calls
     bool ready;
 };
 
@@ -59,7 +59,7 @@ int set_params(void* context, const OSSL_PARAM params[]) noexcept {
     if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_MAC_PARAM_CIPHER)) {
         if (p->data_type != OSSL_PARAM_UTF8_STRING || p->data == nullptr) return 0;
         const Algorithm* const found = find_algorithm(cbc_ciphers(), static_cast<const char*>(p->data));
-        // Properties may ask for a provider that is not ours to be.
+        // Properties may ask for another provider.
         const bool ours = found != nullptr && OSSL_PARAM_locate_const(params, OSSL_MAC_PARAM_PROPERTIES) == nullptr;
         if (!ours) {
             if (c.other == nullptr) c.other = open_mac("CMAC");

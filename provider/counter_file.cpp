@@ -17,7 +17,7 @@ namespace {
 
 constexpr char magic[8] = {'w', 'a', 'r', 'p', 'a', 'e', 's', '1'};
 
-/// As it lies in the file.
+/// The layout of the file.
 struct Numbers {
     static constexpr std::size_t count = sizeof(Counters) / 8 - 1;
     char magic[8];
@@ -25,16 +25,17 @@ struct Numbers {
 };
 static_assert(sizeof(Numbers) == sizeof(Counters));
 
-/// How long a lock is waited for, in steps. Those who take it are done in microseconds.
+/// How many steps to wait for a lock. Whoever holds it is done within microseconds.
 constexpr int steps = 200;
 constexpr timespec step{0, 50'000};
 
 int open_file(const char* path) noexcept {
-    // O_NONBLOCK: what is no file, as a pipe, keeps nobody waiting.
+    // O_NONBLOCK: opening a pipe or the like must not block.
     return ::open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 }
 
-/// Held while it lives. Of processes: threads of one share it, as do all files of one that are the same.
+/// Holds the file's lock during its lifetime. The lock belongs to the process: its threads share it, and so do all its
+/// descriptors of the file.
 class Lock {
 public:
     Lock(int file, bool patient) noexcept : file_(file) {
@@ -65,7 +66,7 @@ private:
     bool held_ = false;
 };
 
-/// What the file holds: numbers, or nothing if it is new or was cut short. False if it is somebody else's.
+/// Reads the file's numbers: zeros if it is new or was truncated. False if it is not a file of counters.
 bool read_numbers(int file, Numbers& numbers) noexcept {
     char bytes[sizeof numbers + 1];
     const ssize_t n = ::pread(file, bytes, sizeof bytes, 0);
@@ -78,10 +79,10 @@ bool read_numbers(int file, Numbers& numbers) noexcept {
         return true;
     }
     std::memcpy(&numbers, bytes, sizeof numbers);
-    return n == sizeof numbers;  // what is longer is another version's
+    return n == sizeof numbers;  // a longer file is another version's
 }
 
-/// A process that writes beyond its limit is ended.
+/// A write beyond the limit would kill the process.
 bool may_write(std::size_t bytes) noexcept {
     rlimit limit{};
     return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
@@ -91,7 +92,7 @@ bool may_write(std::size_t bytes) noexcept {
 
 int CounterFile::file() noexcept {
     struct stat about {};
-    // Hosts close files that they have not opened; the number may be another file's by now.
+    // Hosts close descriptors that they have not opened, so the number may belong to another file.
     const bool ours = file_ >= 0 && ::fstat(file_, &about) == 0 && about.st_dev == device_ && about.st_ino == inode_;
     if (ours && about.st_nlink != 0) return file_;
     if (ours) ::close(file_);
@@ -112,7 +113,7 @@ bool CounterFile::open(const std::string& path, std::string& why) {
         std::atomic_flag& flag;
         ~Free() { flag.clear(std::memory_order_seq_cst); }
     } const free{busy_};
-    // Who is busy alone reads the name. It is changed at once: a child of fork() has the one or the other.
+    // Only the thread that holds `busy_` reads the name. It changes atomically, so a child of fork() has either name.
     std::unique_ptr<const std::string> before(path_.exchange(new std::string(path), std::memory_order_acq_rel));
     const bool same = before != nullptr && *before == path;
     if (!same) {
@@ -170,7 +171,7 @@ bool CounterFile::add_to_file() noexcept {
 void CounterFile::write_down() noexcept {
     const int error = errno;
     waiting_.store(true, std::memory_order_seq_cst);
-    // Who finds another thread at it leaves it to that one, which looks again when it is done.
+    // If another thread is writing, it will look again when it is done, so this thread can leave.
     while (waiting_.load(std::memory_order_seq_cst) && !busy_.test_and_set(std::memory_order_seq_cst)) {
         waiting_.store(false, std::memory_order_seq_cst);
         const bool done = is_open() && add_to_file();

@@ -1,5 +1,5 @@
-// The file that processes count in together. Nobody maps it: whoever may write it may also cut it short, and a process
-// that has such a page mapped ends there.
+// A file of counters that several processes share. It is never mapped: whoever may write it may also truncate it, and
+// access to a truncated mapping kills the process.
 #pragma once
 
 #include <sys/types.h>
@@ -11,19 +11,21 @@
 
 namespace warpaes::provider {
 
-/// One in a process, and of a process's children each its own. A count is added to the file at once, under a lock of
-/// the file's; what cannot be added now waits for the next one. Takes no lock that anybody could keep it waiting for,
-/// and lets go of none in a child.
+/// One object per process; each child process has its own. Counts are added to the file at once, under a file lock;
+/// those that cannot be added wait for the next call. It takes no lock for which others could make it wait long, and
+/// releases none in a child.
 class CounterFile {
 public:
-    /// False, and `why` says it, if the file cannot be opened, or is somebody else's. From then on this one is meant.
+    /// Uses the file from then on. False, with the reason in `why`, if it cannot be opened or is not a file of
+    /// counters.
     bool open(const std::string& path, std::string& why);
     [[nodiscard]] bool is_open() const noexcept { return path_.load(std::memory_order_acquire) != nullptr; }
 
     void add(Kind kind, Where where, std::uint64_t calls, std::uint64_t bytes) noexcept;
     void add_load() noexcept;
 
-    /// For a handler of fork(): what waits is the parent's to write, and a lock another thread's that is not here.
+    /// For a fork() handler in the child: waiting counts are the parent's to write, and `busy_` may be held by a thread
+    /// that does not exist here.
     void forked() noexcept;
 
 private:
@@ -32,9 +34,9 @@ private:
     [[nodiscard]] int file() noexcept;
 
     std::atomic<const std::string*> path_{nullptr};
-    std::atomic_flag busy_;             ///< a thread writes
-    std::atomic<bool> waiting_{false};  ///< `counts_` are not zero, as far as anybody knows
-    std::atomic<bool> patient_{true};   ///< the lock was free the last time
+    std::atomic_flag busy_;             ///< set while a thread writes
+    std::atomic<bool> waiting_{false};  ///< `counts_` may be nonzero
+    std::atomic<bool> patient_{true};   ///< false: the last attempt to lock the file failed
     Counters counts_{};
     int file_ = -1;
     dev_t device_ = 0;

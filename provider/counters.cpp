@@ -10,7 +10,7 @@ namespace {
 
 Counters own{};
 
-/// Never destroyed: contexts may be freed after all else.
+/// Never destroyed, because contexts may be freed after all static objects.
 CounterFile& shared() noexcept {
     static auto* const one = new CounterFile;
     return *one;
@@ -23,7 +23,7 @@ Counters& process_counters() noexcept {
 }
 
 bool share_counters(const std::string& path, std::string& why) {
-    // The module is never unloaded, nor is this handler.
+    // The module is never unloaded, so the handler stays valid.
     static const int registered = ::pthread_atfork(nullptr, nullptr, [] { shared().forked(); });
     (void)registered;
     return shared().open(path, why);

@@ -1,5 +1,5 @@
-// What the provider has done: calls and bytes by algorithm, and where they ran. In the process, and if the
-// configuration names a file also there, summed over all processes that name it.
+// Counts what the provider has done: calls and bytes by algorithm and by where they ran. The counts are kept in the
+// process and, if the configuration names a file, also there, summed over all processes that use the file.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@ inline constexpr std::size_t kinds = 15;
 inline constexpr std::array<const char*, kinds> kind_names{"ECB", "CBC", "CFB", "CFB8",    "CFB1", "OFB",  "CTR", "XTS",
                                                            "GCM", "CCM", "SIV", "GCM-SIV", "WRAP", "CMAC", "GMAC"};
 
-/// Where it ran: kernels on the calling thread; the engine, on several threads; a GPU; or OpenSSL's own code, where
-/// that alone will do.
+/// Where work ran: kernels on the calling thread; the engine, on several threads; a GPU; or OpenSSL's own code, for
+/// what only that can do.
 enum class Where : std::uint32_t { kernels, engine, gpu, delegated };
 inline constexpr std::size_t wheres = 4;
 inline constexpr std::array<const char*, wheres> where_names{"kernels", "threads", "gpu", "delegated"};
 
-/// As in memory, so in the file (counter_file.hpp).
+/// The layout is the same in memory and in the file (counter_file.hpp).
 struct Counters {
     struct Cell {
         std::atomic<std::uint64_t> calls, bytes;
@@ -37,15 +37,15 @@ struct Counters {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// This process's own.
+/// The counters of this process alone.
 Counters& process_counters() noexcept;
-/// To this file also; from now on, and if it cannot be opened `why` says so.
+/// From then on counts to this file, too. False, with the reason in `why`, if it cannot be opened.
 bool share_counters(const std::string& path, std::string& why);
-/// To both.
+/// Adds to the process's counters and to the file.
 void count(Kind kind, Where where, std::uint64_t calls, std::uint64_t bytes) noexcept;
 void count_load() noexcept;
 
-/// A context's own count, for an addition that other processors see costs as much as a short message.
+/// A context's local count: an atomic addition, visible to other processors, costs as much as a short message.
 struct Tally {
     Kind kind;
     std::uint32_t calls;

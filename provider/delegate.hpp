@@ -1,4 +1,4 @@
-// What OpenSSL's own code alone will do, in a library context of our own with nothing but its default provider.
+// Work that only OpenSSL's own code does, in a separate library context with nothing but its default provider.
 #pragma once
 
 #include <openssl/evp.h>
@@ -8,7 +8,7 @@
 
 namespace warpaes::provider {
 
-/// AES-CBC with the parameters of TLS: padding and MAC of a record are taken off in constant time.
+/// AES-CBC with TLS parameters: OpenSSL removes a record's padding and MAC in constant time.
 struct TlsRecords {
     const char* cipher;
     const std::uint8_t* key;
@@ -18,10 +18,10 @@ struct TlsRecords {
     std::size_t mac_bytes;
 };
 
-/// Null if it fails.
+/// Null on failure.
 EVP_CIPHER_CTX* open_tls_records(const TlsRecords& records) noexcept;
 
-/// "CMAC" or "GMAC" with any cipher; null if it fails.
+/// `name`: "CMAC" or "GMAC", for any cipher. Null on failure.
 EVP_MAC_CTX* open_mac(const char* name) noexcept;
 
 }  // namespace warpaes::provider

@@ -21,7 +21,7 @@ void hash(Gcm& c, const Byte* data, std::size_t blocks) noexcept {
     c.kernels->hash(c.hash.powers, c.message.digest, data, blocks);
 }
 
-/// The digest times H: what a block in hand needs in the end.
+/// Multiplies the digest by H, which completes the block in hand.
 void close_block(Gcm& c) noexcept {
     constexpr Byte zeros[16] = {};
     hash(c, zeros, 1);
@@ -32,7 +32,7 @@ void add_lengths(Gcm& c, std::uint64_t first, std::uint64_t second) noexcept {
     hash(c, block.data(), 1);
 }
 
-/// The message begins.
+/// Begins a message.
 void set_iv(Gcm& c) noexcept {
     GcmMessage& m = c.message;
     std::memset(m.digest, 0, sizeof m.digest);
@@ -78,7 +78,7 @@ bool add_aad(Gcm& c, const Byte* data, std::size_t bytes) noexcept {
     return true;
 }
 
-/// Whole blocks.
+/// Processes whole blocks.
 bool crypt_blocks(Gcm& c, const Byte* in, Byte* out, std::size_t blocks) noexcept {
     GcmMessage& m = c.message;
     const std::size_t bytes = 16 * blocks;
@@ -100,7 +100,7 @@ bool crypt_blocks(Gcm& c, const Byte* in, Byte* out, std::size_t blocks) noexcep
         return true;
     }
     (void)c.hash.few(*c.kernels, blocks);
-    // A message of 2^32 blocks and more is refused before, so the number of a block has 32 bits.
+    // Messages of 2^32 blocks or more are refused earlier, so a block number fits in 32 bits.
     if (on_device || bulk.wants(bytes)) [[unlikely]] {
         Secret<Block> digest;
         const Bulked outcome = bulk.run(c.tally.kind, {.mode = Mode::gcm,
@@ -114,7 +114,7 @@ bool crypt_blocks(Gcm& c, const Byte* in, Byte* out, std::size_t blocks) noexcep
                                                        .first_block = m.text_bytes / 16,
                                                        .digest = digest->data()});
         if (outcome == Bulked::failed) {
-            // Part of it may be out: under the same counters nothing else is to go.
+            // Part of the text may have been output, so nothing else may be encrypted under the same counters.
             c.iv_state = IvState::finished;
             m.spoiled = true;
             return false;
@@ -140,7 +140,7 @@ bool crypt_blocks(Gcm& c, const Byte* in, Byte* out, std::size_t blocks) noexcep
 bool crypt(Gcm& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
     GcmMessage& m = c.message;
     if (bytes > gcm_most_bytes || m.text_bytes > gcm_most_bytes - bytes) return false;
-    // What lies on a device comes in whole blocks.
+    // Text in device memory must be whole blocks.
     const bool odd = (bytes | m.text_bytes) % 16 != 0 && c.provider->settings()->device_memory;
     if (odd && c.provider->settings()->bulk->on_device(in, out)) return false;
     if (m.text_bytes == 0 && bytes != 0 && m.aad_bytes % 16 != 0) close_block(c);
@@ -175,11 +175,11 @@ bool crypt(Gcm& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
     return true;
 }
 
-/// The digest becomes the tag.
+/// Turns the digest into the tag.
 void finish(Gcm& c) noexcept {
     GcmMessage& m = c.message;
     const std::uint64_t last = m.text_bytes != 0 ? m.text_bytes : m.aad_bytes;
-    // The block in hand, which is in the digest already, and the lengths.
+    // The block in hand, whose bytes are in the digest already, and the lengths.
     Byte blocks[32] = {};
     const Block lengths = store_element(length_block(m.aad_bytes, m.text_bytes));
     std::memcpy(blocks + 16, lengths.data(), 16);
@@ -188,7 +188,7 @@ void finish(Gcm& c) noexcept {
     for (std::size_t i = 0; i < 16; ++i) m.digest[i] ^= m.mask[i];
 }
 
-/// `tag`: written, or compared with.
+/// Writes `tag`, or compares with it.
 bool final_tag(Gcm& c, Byte* tag) noexcept {
     finish(c);
     if (c.enc) {
@@ -209,7 +209,7 @@ bool generate_iv(Gcm& c) noexcept {
     return true;
 }
 
-/// The next IV of those that tlsivfixed has begun.
+/// The next IV of the sequence that tlsivfixed began.
 bool next_iv(Gcm& c, Byte* out, std::size_t bytes) noexcept {
     if (!c.iv_gen || !c.key_set) return false;
     set_iv(c);
@@ -230,7 +230,7 @@ bool set_iv_end(Gcm& c, const Byte* in, std::size_t bytes) noexcept {
 }
 
 bool set_iv_fixed(Gcm& c, const Byte* iv, std::size_t bytes) noexcept {
-    if (bytes == not_set) {  // all of it, given back
+    if (bytes == not_set) {  // restores the whole IV
         std::memcpy(c.iv, iv, c.ivlen);
     } else {
         if (bytes < tls_fixed_bytes || c.ivlen < bytes || c.ivlen - bytes < tls_explicit_bytes) return false;
@@ -242,7 +242,7 @@ bool set_iv_fixed(Gcm& c, const Byte* iv, std::size_t bytes) noexcept {
     return true;
 }
 
-/// Keeps the associated data of a record, with the length of its text. What the record gains, or 0.
+/// Stores a record's associated data with the length of its text. Returns how much the record grows, or 0 on failure.
 std::size_t set_tls_aad(Gcm& c, const Byte* aad, std::size_t bytes) noexcept {
     if (bytes != tls_aad_bytes) return 0;
     std::memcpy(c.buf, aad, bytes);
@@ -259,7 +259,7 @@ std::size_t set_tls_aad(Gcm& c, const Byte* aad, std::size_t bytes) noexcept {
     return tag_bytes;
 }
 
-/// A record of TLS 1.2, in place: the end of the IV, the text, the tag.
+/// Processes a TLS 1.2 record in place: the explicit part of the IV, the text, the tag.
 bool tls_record(Gcm& c, Byte* out, std::size_t* written, const Byte* in, std::size_t bytes) noexcept {
     const auto crypt_record = [&]() -> bool {
         if (!c.key_set || out != in || bytes < tls_explicit_bytes + tag_bytes) return false;
@@ -412,7 +412,7 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std
         c.hash.set(c.key);
         c.key_set = true;
         c.tls_enc_records = 0;
-        // The default provider would go on with a counter of zero.
+        // The default provider would continue with a counter of zero.
         if (c.iv_state == IvState::copied) c.iv_state = IvState::finished;
     }
     return set_params(context, params);

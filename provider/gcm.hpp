@@ -1,4 +1,4 @@
-// GCM as the default provider offers it; GMAC is made of it.
+// GCM as the default provider offers it. GMAC is based on it.
 #pragma once
 
 #include "provider/algorithm.hpp"
@@ -8,15 +8,15 @@ namespace warpaes::provider {
 
 enum class IvState { none, buffered, copied, finished };
 
-/// A message on its way.
+/// The state of a message in progress.
 struct GcmMessage {
     alignas(16) std::uint8_t counter[16];     ///< the next counter block
-    alignas(16) std::uint8_t digest[16];      ///< the block in hand is added to it byte by byte
+    alignas(16) std::uint8_t digest[16];      ///< bytes of the block in hand are XORed in one by one
     alignas(16) std::uint8_t key_stream[16];  ///< of the block in hand
     alignas(16) std::uint8_t mask[16];        ///< E(J0)
     alignas(16) std::uint8_t j0[16];
     std::uint64_t aad_bytes, text_bytes;
-    bool spoiled;  ///< a tag was wrong: nothing that follows is right
+    bool spoiled;  ///< a tag was checked or the engine failed, so no later tag is accepted
 };
 
 struct Gcm : Context {
@@ -29,7 +29,7 @@ struct Gcm : Context {
     IvState iv_state;
     bool enc, key_set, iv_gen, iv_random;
     std::uint64_t tls_enc_records;
-    alignas(16) std::uint8_t buf[16];  ///< the tag; before a record of TLS its associated data
+    alignas(16) std::uint8_t buf[16];  ///< the tag; before a TLS record, its associated data
     std::uint8_t iv[128];
 };
 

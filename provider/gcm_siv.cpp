@@ -1,5 +1,5 @@
 // GCM-SIV (RFC 8452) with the parameters that OpenSSL has for it since 3.2: associated data in any number of updates,
-// the text in one.
+// and the text in one.
 #include <openssl/crypto.h>
 
 #include "base/clean_stack.hpp"
@@ -21,10 +21,10 @@ struct GcmSiv : Context {
     std::uint8_t key[32];
     std::uint8_t iv[nonce_bytes];
     std::uint8_t tag[tag_bytes];
-    std::uint8_t* aad;  ///< as much as there was
+    std::uint8_t* aad;  ///< all associated data so far
     std::size_t aad_bytes, keylen;
     bool enc, key_set, iv_set, tag_set, done, speed;
-    bool failed;  ///< final says so, too, and does not try the tag on an empty text
+    bool failed;  ///< final fails, too, and does not check the tag of an empty text
 };
 
 void drop_aad(GcmSiv& c) noexcept {
@@ -45,7 +45,7 @@ bool add_aad(GcmSiv& c, const Byte* data, std::size_t bytes) noexcept {
     return true;
 }
 
-/// The whole message. `bytes` may be 0.
+/// Processes the whole message. `bytes` may be 0.
 bool crypt(GcmSiv& c, const Byte* in, Byte* out, std::size_t bytes) noexcept {
     if (!c.key_set || !c.iv_set || (c.done && !c.speed) || (!c.enc && !c.tag_set)) return false;
     c.failed = true;
@@ -145,7 +145,7 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std
     return set_params(context, params);
 }
 
-/// A message that had no text ends here.
+/// Ends a message without text.
 int final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize*/) noexcept {
     GcmSiv& c = *static_cast<GcmSiv*>(context);
     if (outl != nullptr) *outl = 0;
@@ -202,7 +202,7 @@ constexpr CipherCalls calls{
     new_gcm_siv<A>, free_gcm_siv,        copy_gcm_siv,       init, cipher, final, cipher, get_ctx_params,
     set_params,     gettable_ctx_params, settable_ctx_params};
 
-constexpr unsigned gcm_siv_mode = 0x10005;  // EVP_CIPH_GCM_SIV_MODE, which OpenSSL 3.0 has no name for
+constexpr unsigned gcm_siv_mode = 0x10005;  // EVP_CIPH_GCM_SIV_MODE, which OpenSSL 3.0 does not define
 constexpr Algorithm gcm_siv128{"AES-128-GCM-SIV", Kind::gcm_siv, gcm_siv_mode, true, true, 128, 8, 96};
 constexpr Algorithm gcm_siv256{"AES-256-GCM-SIV", Kind::gcm_siv, gcm_siv_mode, true, true, 256, 8, 96};
 

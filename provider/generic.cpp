@@ -44,7 +44,7 @@ int init(void* context, const Byte* key, std::size_t keylen, const Byte* iv, std
     return generic_set_ctx_params(context, params);
 }
 
-/// A record of TLS up to 1.2: OpenSSL's own.
+/// A record of TLS up to 1.2. OpenSSL's own code processes it.
 int tls_record(Generic& c, Byte* out, std::size_t* outl, const Byte* in, std::size_t inl) noexcept {
     if (in == nullptr || in != out || !c.pad || c.algorithm->kind != Kind::cbc) {
         return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
@@ -73,7 +73,7 @@ int block_update(void* context, Byte* out, std::size_t* outl, std::size_t outsiz
         return WARPAES_RAISE(&c, PROV_R_NO_KEY_SET);
     if (c.tlsversion > 0) [[unlikely]]
         return outsize < inl ? WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED) : tls_record(c, out, outl, in, inl);
-    // What most calls are.
+    // The common case.
     if (c.bufsz == 0 && inl % block == 0 && (c.enc || !c.pad) && inl != 0) [[likely]] {
         if (outsize < inl) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
         WARPAES_REFUSE_OVERLAP(&c, in, inl, out, inl);
@@ -82,7 +82,7 @@ int block_update(void* context, Byte* out, std::size_t* outl, std::size_t outsiz
         return 1;
     }
 
-    // What waits is copied, which only the host's memory can be.
+    // Waiting input is copied by the CPU, which cannot read device memory.
     if (c.device_memory && c.provider->settings()->bulk->on_device(in, out)) {
         return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
     }
@@ -95,7 +95,7 @@ int block_update(void* context, Byte* out, std::size_t* outl, std::size_t outsiz
         c.bufsz += n;
         next = inl / block * block;
     }
-    // Decryption holds the last block back, for it may be padded.
+    // Decryption holds the last block back, because it may be padding.
     if (c.bufsz == block && (c.enc || inl > 0 || !c.pad)) {
         if (outsize < block) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
         if (inl != 0 && (overlap_in_part(in, inl, out, block) || in == out)) {
@@ -127,7 +127,7 @@ int block_update(void* context, Byte* out, std::size_t* outl, std::size_t outsiz
     return 1;
 }
 
-/// Takes the padding off, which is assumed to be authenticated, as everywhere in EVP.
+/// Removes the padding. Not constant-time: like all of EVP, it assumes authenticated padding.
 int unpad(Generic& c) noexcept {
     const unsigned pad = c.buf[15];
     if (pad == 0 || pad > 16) return WARPAES_RAISE(&c, PROV_R_BAD_DECRYPT);
@@ -174,7 +174,7 @@ int block_final(void* context, Byte* out, std::size_t* outl, std::size_t outsize
     return 1;
 }
 
-/// Bytes that a text of this length has: CFB1 may count in bits.
+/// The size in bytes of a text of this length, which for CFB1 may be in bits.
 std::size_t bytes_of(const Generic& c, std::size_t length) noexcept {
     return c.use_bits && c.tally.kind == Kind::cfb1 ? length / 8 + (length % 8 != 0 ? 1 : 0) : length;
 }
@@ -189,7 +189,7 @@ int stream_update(void* context, Byte* out, std::size_t* outl, std::size_t outsi
         return 1;
     }
     if (outsize < inl) return WARPAES_RAISE(&c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
-    if (overlap_in_part(in, inl, out, inl)) [[unlikely]]  // of CFB1 these may be bits
+    if (overlap_in_part(in, inl, out, inl)) [[unlikely]]  // CFB1's may be bits
         WARPAES_REFUSE_OVERLAP(&c, in, bytes_of(c, inl), out, bytes_of(c, inl));
     if (text(c, out, in, inl) == 0) return WARPAES_RAISE(&c, PROV_R_CIPHER_OPERATION_FAILED);
     *outl = inl;
@@ -203,7 +203,7 @@ int stream_final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*
     return 1;
 }
 
-/// EVP_Cipher: no padding, nothing waits; of ECB and CBC what is no block is left aside.
+/// For EVP_Cipher: no padding, and nothing waits. ECB and CBC ignore an incomplete block.
 int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {
     Generic& c = *static_cast<Generic*>(context);
     if (!c.key_set) [[unlikely]]
@@ -306,7 +306,7 @@ int generic_set_ctx_params(void* context, const OSSL_PARAM params[]) noexcept {
     }
     if (!get_uint(&c, params, OSSL_CIPHER_PARAM_NUM, value, given)) return 0;
     if (given) {
-        // Releases of OpenSSL differ: some take any number, and read beyond the block.
+        // OpenSSL releases differ here: some accept any number and read beyond the block.
         if (value >= sizeof c.buf) return WARPAES_RAISE(&c, PROV_R_FAILED_TO_GET_PARAMETER);
         c.num = value;
     }

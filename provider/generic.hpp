@@ -1,4 +1,4 @@
-// What ECB, CBC, CFB, OFB, CTR and XTS share: the context, and its parameters.
+// The context and the parameters that ECB, CBC, CFB, OFB, CTR and XTS share.
 #pragma once
 
 #include "base/clean_stack.hpp"
@@ -8,9 +8,9 @@
 namespace warpaes::provider {
 
 struct Generic;
-/// Text of whole blocks or of any length, as the mode wants it. The context has a key. 0: it failed.
+/// Processes text, in whole blocks or of any length, as the mode requires. The context has a key. Returns 0 on failure.
 using TextFunction = int (*)(Generic& c, unsigned char* out, const unsigned char* in, std::size_t bytes) noexcept;
-/// `device_memory`: the text may lie there.
+/// `device_memory`: whether text may lie there.
 TextFunction text_function(Kind kind, bool device_memory) noexcept;
 
 struct Generic : Context {
@@ -18,17 +18,17 @@ struct Generic : Context {
     TextFunction text;
     const Algorithm* algorithm;
     const cpu::UpdateKernels* kernels;
-    alignas(16) std::uint8_t iv[16];   ///< as it stands
-    alignas(16) std::uint8_t oiv[16];  ///< as it was given
-    alignas(16) std::uint8_t buf[16];  ///< ECB, CBC: what waits; CTR: the key stream of the block in hand
+    alignas(16) std::uint8_t iv[16];   ///< current value
+    alignas(16) std::uint8_t oiv[16];  ///< value as set by the caller
+    alignas(16) std::uint8_t buf[16];  ///< ECB, CBC: waiting input; CTR: key stream of the block in hand
     std::size_t bufsz;
     std::size_t ivlen, keylen, blocksize;
-    unsigned num;  ///< CFB128, OFB, CTR: bytes of the block in hand that are used
+    unsigned num;  ///< CFB128, OFB, CTR: used bytes of the block in hand
     unsigned tlsversion;
     std::size_t tlsmacsize;
     bool enc, pad, use_bits, key_set, iv_set;
-    bool device_memory;   ///< texts may lie there
-    EVP_CIPHER_CTX* tls;  ///< CBC: once there was a record, as long as nothing is set anew
+    bool device_memory;   ///< text may lie there
+    EVP_CIPHER_CTX* tls;  ///< CBC: set after the first TLS record, until new parameters
 };
 
 Generic* make_generic(void* provider, const Algorithm& algorithm) noexcept;
@@ -46,13 +46,14 @@ void* new_generic(void* provider) noexcept {
     return make_generic(provider, A);
 }
 
-/// From here on what kernels have left in vector registers and on the stack is overwritten, as behind every call of the
-/// library; below, it is left as libcrypto leaves it, for it would take as long as the text: of 1 KiB in CTR more than
-/// there is to be won.
+/// From this length on, the provider overwrites what kernels have left in vector registers and on the stack, like every
+/// call of the library. Shorter updates leave it, as libcrypto does, because cleaning would take as long as the text:
+/// for 1 KiB of CTR more than the kernel saves.
 inline constexpr std::size_t cleaned_bytes = 2048;
 static_assert(cleaned_bytes <= cpu::update_table_bytes);
 
-/// Around all that is done to so many bytes: what comes before and behind a kernel leaves as much as it does.
+/// Wraps all the work on an update of `bytes` bytes, because the code around a kernel leaves as much behind as the
+/// kernel.
 template <typename Work>
 auto cleaned(std::size_t bytes, const Work& work) {
     if (bytes < cleaned_bytes) [[likely]]

@@ -1,4 +1,4 @@
-// GMAC as an EVP_MAC: GCM without a text. With AES it is ours, with any other cipher OpenSSL's own.
+// GMAC as an EVP_MAC: GCM without text. AES uses this provider's GCM, any other cipher OpenSSL's own code.
 #include "provider/delegate.hpp"
 #include "provider/gcm.hpp"
 
@@ -9,8 +9,8 @@ namespace {
 using Byte = unsigned char;
 
 struct Gmac : Context {
-    Gcm* gcm;            ///< once there is a cipher, if it is AES
-    EVP_MAC_CTX* other;  ///< if it is not
+    Gcm* gcm;            ///< set once an AES cipher is chosen
+    EVP_MAC_CTX* other;  ///< for any other cipher
 };
 
 void* new_gmac(void* provider) noexcept {

@@ -1,4 +1,4 @@
-// CMAC of AES under a schedule of the cipher, update by update.
+// CMAC under a schedule of the AES cipher, update by update.
 #pragma once
 
 #include <openssl/crypto.h>
@@ -11,12 +11,12 @@
 
 namespace warpaes::provider {
 
-/// Up to a whole block waits, for the last one is treated differently.
+/// Holds back up to a whole block, because the last block is treated differently.
 struct CmacState {
     alignas(16) std::uint8_t chain[16];
     alignas(16) std::uint8_t last[16];
     CmacSubkeys subkeys;
-    std::size_t used;  ///< of `last`
+    std::size_t used;  ///< bytes in `last`
 
     void set_key(const Key& key) noexcept {
         Block zero{};

@@ -1,4 +1,4 @@
-// The module: what OpenSSL loads, asks and lets go of.
+// The module that OpenSSL loads, queries and unloads.
 #include "provider/provider.hpp"
 
 #include <openssl/provider.h>
@@ -22,13 +22,13 @@ struct Providers {
     Provider* first = nullptr;
 };
 
-/// Never destroyed: contexts may be used and freed after all else.
+/// Never destroyed, because contexts may be used and freed after all static objects.
 Providers& providers() {
     static auto* const all = new Providers;
     return *all;
 }
 
-/// One that nobody uses, with this handle.
+/// Returns an unused Provider, which gets this handle.
 Provider* take(const OSSL_CORE_HANDLE* handle) {
     Providers& all = providers();
     const std::lock_guard lock(all.mutex);
@@ -46,7 +46,7 @@ Provider* take(const OSSL_CORE_HANDLE* handle) {
 
 using Algorithms = std::vector<OSSL_ALGORITHM>;
 
-/// Not "fips=yes", nor anything else that somebody might rely on.
+/// Does not claim "fips=yes", nor any other property that someone might rely on.
 constexpr const char* properties = "provider=warpaes";
 
 Algorithms ciphers(bool cbc) {
@@ -83,7 +83,7 @@ const OSSL_ALGORITHM* query(void* context, int operation, int* no_cache) noexcep
     return nullptr;
 }
 
-/// "warpaes-gcm-kernels-bytes" and the like, which `warpaes provider-stats` reads, too.
+/// Names like "warpaes-gcm-kernels-bytes", which `warpaes provider-stats` also reads.
 struct CounterNames {
     static constexpr std::size_t count = kinds * wheres * 2;
     std::array<std::string, count> names;
@@ -121,7 +121,7 @@ const OSSL_PARAM* gettable_provider_params(void* /*context*/) noexcept {
     }
 }
 
-/// Which kernels run, or why none do.
+/// Describes which kernels run, or why none do.
 const char* about(const Settings& s) {
     static thread_local std::string text;
     text = "warpaes " WARPAES_VERSION ", ";
@@ -171,7 +171,7 @@ void teardown(void* context) noexcept {
 
 namespace {
 
-/// As core functions want it, which take what printf takes.
+/// Passes variable arguments as a va_list, which the core function takes.
 void set_error(OSSL_FUNC_core_vset_error_fn* set, const OSSL_CORE_HANDLE* to, std::uint32_t code, const char* format,
                ...) noexcept {
     va_list arguments;

@@ -1,4 +1,4 @@
-// The provider as OpenSSL holds it, and what every algorithm of it shares.
+// The provider's state for OpenSSL, and code that all its algorithms share.
 #pragma once
 
 #include <openssl/core.h>
@@ -21,22 +21,23 @@
 
 namespace warpaes::provider {
 
-/// One activation in one library context. It is never freed but used again: contexts may outlive it.
+/// One activation of the provider in one library context. It is never freed, only reused, because contexts may outlive
+/// it.
 struct Provider {
-    std::atomic<const OSSL_CORE_HANDLE*> handle{nullptr};  ///< null: OpenSSL has let go of it
+    std::atomic<const OSSL_CORE_HANDLE*> handle{nullptr};  ///< null: OpenSSL has released it
     OSSL_FUNC_core_new_error_fn* new_error = nullptr;
     OSSL_FUNC_core_set_error_debug_fn* set_error_debug = nullptr;
     OSSL_FUNC_core_vset_error_fn* vset_error = nullptr;
     std::atomic<const Settings*> chosen{nullptr};
-    unsigned openssl = 300;  ///< the release that has loaded it: 305 is 3.5
+    unsigned openssl = 300;  ///< version of the OpenSSL that loaded it: 305 is 3.5
     Provider* next = nullptr;
 
     [[nodiscard]] const Settings* settings() const noexcept { return chosen.load(std::memory_order_acquire); }
-    /// Puts an error of libcrypto's own into the queue: one that the default provider would have put there.
+    /// Queues one of libcrypto's own errors, the one that the default provider would queue.
     [[gnu::cold]] void raise(std::uint32_t code, const char* file, int line, const char* function) const noexcept;
 };
 
-/// What every context begins with. Contexts are plain memory: copied as it is, wiped and released.
+/// The beginning of every context. Contexts are plain memory: they are copied, wiped and freed as such.
 struct Context {
     Provider* provider;
     Tally tally;
@@ -45,10 +46,10 @@ struct Context {
 #define WARPAES_RAISE_LIB(context, library, reason)                                                              \
     (context)->provider->raise(static_cast<std::uint32_t>(ERR_PACK((library), 0, (reason))), __FILE__, __LINE__, \
                                __func__)
-/// An error of ERR_LIB_PROV. Gives 0, what a function of a provider's returns that fails.
+/// Raises an error of ERR_LIB_PROV and yields 0, the return value of a provider function that fails.
 #define WARPAES_RAISE(context, reason) (WARPAES_RAISE_LIB(context, ERR_LIB_PROV, reason), 0)
 
-/// Zeros, aligned for the kernels; null if there is no memory.
+/// Returns a zeroed context, aligned for the kernels; null if there is no memory.
 template <class Type>
 Type* make_context(void* provider, Kind kind) noexcept {
     static_assert(std::is_trivially_copyable_v<Type>);
@@ -70,7 +71,7 @@ void free_context(Type* context) noexcept {
     std::free(context);
 }
 
-/// The copy has counted nothing yet.
+/// The copy starts with an empty tally.
 template <class Type>
 Type* copy_context(const Type* from) noexcept {
     Type* const made = make_context<Type>(from->provider, from->tally.kind);
@@ -80,13 +81,13 @@ Type* copy_context(const Type* from) noexcept {
     return made;
 }
 
-/// Whether two buffers of these lengths overlap without being the same.
+/// Whether two buffers of these lengths overlap without being the same buffer.
 inline bool overlap_in_part(const void* in, std::size_t in_bytes, const void* out, std::size_t out_bytes) noexcept {
     const auto a = reinterpret_cast<std::uintptr_t>(in), b = reinterpret_cast<std::uintptr_t>(out);
     return a != b && (a < b ? b - a < in_bytes : a - b < out_bytes);
 }
 
-/// Refuses such buffers, which kernels take no care of; the default provider gives back something wrong.
+/// Refuses such buffers, which kernels do not support. The default provider computes wrong output for them.
 #define WARPAES_REFUSE_OVERLAP(context, in, in_bytes, out, out_bytes)             \
     do {                                                                          \
         if (overlap_in_part(in, in_bytes, out, out_bytes)) [[unlikely]] {         \
@@ -95,7 +96,7 @@ inline bool overlap_in_part(const void* in, std::size_t in_bytes, const void* ou
         }                                                                         \
     } while (0)
 
-/// Random bytes of libcrypto's, from a library context of our own.
+/// Random bytes from libcrypto, in a separate library context.
 bool random_bytes(std::uint8_t* to, std::size_t bytes) noexcept;
 
 using Dispatch = void (*)();

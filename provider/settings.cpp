@@ -86,7 +86,7 @@ struct Known {
     std::vector<std::unique_ptr<Settings>> all;
 };
 
-/// Never destroyed: contexts may be used after all else.
+/// Never destroyed, because contexts may be used after all static objects.
 Known& known() {
     static auto* const list = new Known;
     return *list;
@@ -102,7 +102,7 @@ const Settings& settings_of(const std::function<const char*(const char*)>& get) 
     } catch (const Bad& bad) {
         wrong = bad.sentence;
     }
-    // A file that this user may not write is no reason to go without ciphers.
+    // If the user may not write the file, the provider still offers its ciphers.
     std::string uncounted;
     if (!wanted.counters.empty() && !share_counters(wanted.counters, uncounted)) wanted.uncounted = uncounted;
     Known& list = known();

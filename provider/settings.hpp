@@ -1,4 +1,4 @@
-// What the section of the provider in openssl.cnf says.
+// The provider's section in openssl.cnf.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,28 @@ namespace warpaes::provider {
 
 class Bulk;
 
-/// Parameters of a section, by their names there. Every distinct set of them exists once and is never freed.
+/// The parameters of a section, named as there. Each distinct set exists once and is never freed.
 struct Settings {
     std::string backend;          ///< auto, aesni, vaes, armv8, cuda, libcrypto
     int device = -1;              ///< CUDA device number; -1: the engine's choice
     unsigned threads = 1;         ///< 0: the engine's choice
-    std::uint64_t threshold = 0;  ///< bytes from which on the engine is asked
+    std::uint64_t threshold = 0;  ///< from this many bytes on, the engine is asked
     bool cbc = false;
-    bool device_memory = false;  ///< applications may pass pointers to it
+    bool device_memory = false;  ///< applications may pass pointers to device memory
     std::string counters;
 
-    const cpu::UpdateKernels* kernels = nullptr;  ///< null: the provider offers nothing
-    std::string reason;                           ///< why
-    std::string uncounted;                        ///< why the file of counters is not written
+    const cpu::UpdateKernels* kernels = nullptr;  ///< null: the provider offers no algorithms
+    std::string reason;                           ///< why `kernels` is null
+    std::string uncounted;                        ///< why counters are not written to the file
     Bulk* bulk = nullptr;
 };
 
-/// Reads a section; `get(name)` gives a parameter's text or null. If one has no meaning, the provider offers nothing
-/// and says why: OpenSSL 3.0 drops what it says if it cannot be activated, and a host goes on with OpenSSL's own.
+/// Reads a section; `get(name)` returns a parameter's text or null. If a value is invalid, the provider stays active,
+/// offers no algorithms and reports the reason. OpenSSL 3.0 would drop the messages of a provider that cannot be
+/// activated, and this way the host continues with OpenSSL's own algorithms.
 const Settings& settings_of(const std::function<const char*(const char*)>& get);
 
-/// Below this the engine is never asked, whatever a section says: a plan would cost more than the work.
+/// Minimum threshold for the engine, whatever the section says: below it, planning would cost more than the work.
 inline constexpr std::uint64_t least_threshold = 65536;
 inline constexpr std::uint64_t usual_threshold = std::uint64_t{1} << 20;
 

@@ -1,5 +1,5 @@
-// SIV (RFC 5297) as the default provider of OpenSSL 3.0 offers it: associated data in any number of updates, each a
-// component; the text in one.
+// SIV (RFC 5297) as the default provider of OpenSSL 3.0 offers it: associated data in any number of updates, each of
+// them a component, and the text in one.
 #include "aes/siv.hpp"
 
 #include <openssl/crypto.h>
@@ -19,12 +19,12 @@ constexpr std::size_t tag_bytes = 16;
 struct Siv : Context {
     Key mac_key, key;
     const cpu::UpdateKernels* kernels;
-    CmacState mac;  ///< of no text yet
+    CmacState mac;  ///< state before any text
     alignas(16) std::uint8_t d[16];
     alignas(16) std::uint8_t tag[16];
     std::size_t keylen;
-    int final_result;  ///< 0: there was a text, and it is authentic
-    int left;          ///< texts that may still come; -1: any number, for measurements
+    int final_result;  ///< 0: the text has been processed and is authentic
+    int left;          ///< texts that may still come; -1: any number, for benchmarks
     bool enc, key_set;
 };
 
@@ -50,7 +50,7 @@ void add_aad(Siv& c, const Byte* data, std::size_t bytes) noexcept {
 Block synthetic_iv(Siv& c, const Byte* text, std::size_t bytes) noexcept {
     const std::size_t before = bytes >= 16 ? bytes - 16 : 0;
     const Block end = siv_end(block_at(c.d), {text + before, bytes - before});
-    // The default provider keeps the doubled value, which a further text sees where measurements allow one.
+    // The default provider keeps the doubled value. It affects a further text, which benchmarks may pass.
     if (bytes < 16) {
         const Block d = doubled(block_at(c.d));
         std::memcpy(c.d, d.data(), 16);
@@ -114,7 +114,7 @@ void* copy_siv(void* context) noexcept {
 int set_params(void* context, const OSSL_PARAM params[]) noexcept {
     Siv& c = *static_cast<Siv*>(context);
     if (params == nullptr) return 1;
-    // What was authentic was so under another tag.
+    // An earlier success was under another tag.
     c.final_result = -1;
     if (const OSSL_PARAM* const p = OSSL_PARAM_locate_const(params, OSSL_CIPHER_PARAM_AEAD_TAG)) {
         if (c.enc) return 1;
@@ -161,7 +161,7 @@ int final(void* context, Byte* /*out*/, std::size_t* outl, std::size_t /*outsize
 int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, const Byte* in, std::size_t inl) noexcept {
     Siv& c = *static_cast<Siv*>(context);
     if (out != nullptr) {
-        // An empty text was none before OpenSSL 3.5.
+        // Before OpenSSL 3.5, an empty text did not count as a text.
         if (inl == 0 && c.provider->openssl < 305) {
             if (outl != nullptr) *outl = 0;
             return 1;

@@ -1,4 +1,4 @@
-// The modes themselves, from update to update.
+// The modes, processed update by update.
 #include <algorithm>
 
 #include "provider/bulk.hpp"
@@ -22,12 +22,12 @@ void run(const Generic& c, Mode mode, Direction direction, Byte* out, const Byte
     c.kernels->run(run);
 }
 
-/// Part of the text may be out: under the same counters nothing else is to go.
+/// Part of the text may have been output, so nothing else may be encrypted under the same counters.
 void end_message(Generic& c) noexcept {
     c.key_set = false;
 }
 
-/// Whether the engine has done it; `failed` if it has not and nobody can any more.
+/// Returns whether the engine did the update. Sets `failed` if it failed and the kernels cannot do it either.
 bool in_bulk(Generic& c, Mode mode, Direction direction, Byte* out, const Byte* in, std::size_t bytes,
              bool& failed) noexcept {
     Bulk& bulk = *c.provider->settings()->bulk;
@@ -91,7 +91,7 @@ int cbc(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     return 1;
 }
 
-/// The block in hand: bytes up to its end, or to that of the text.
+/// Processes bytes up to the end of the block in hand or of the text.
 template <typename Step>
 void in_hand(Generic& c, Byte*& out, const Byte*& in, std::size_t& bytes, const Step& step) noexcept {
     unsigned n = c.num;
@@ -102,7 +102,7 @@ void in_hand(Generic& c, Byte*& out, const Byte*& in, std::size_t& bytes, const 
     c.num = n;
 }
 
-/// to = a ^ b; `to` may be `a`.
+/// Computes to = a ^ b; `to` may be `a`.
 void add_block(Byte* to, const Byte* a, const Byte* b) noexcept {
     std::uint64_t x[2], y[2];
     std::memcpy(x, a, 16);
@@ -125,7 +125,8 @@ int cfb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
         if (c.enc) {
             c.key.serial->cfb(c.key.schedule, c.iv, in, out, blocks);
         } else if (blocks <= 2) {
-            // A wide kernel has not begun by then. The blocks before those of the text, which may be overwritten.
+            // For so few blocks a wide kernel is slower. `before`: the preceding ciphertext blocks, saved because the
+            // text may be overwritten.
             Byte before[32], last[16];
             std::memcpy(before, c.iv, 16);
             std::memcpy(before + 16, in, 16 * (blocks - 1));
@@ -178,7 +179,7 @@ int ofb(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     return 1;
 }
 
-/// The last 16 bytes of the chain with `bytes` bytes of ciphertext behind it; read before the text is overwritten.
+/// The last 16 bytes of the chain followed by `bytes` bytes of ciphertext. Must be read before the text is overwritten.
 Block next_window(const Byte* chain, const Byte* text, std::size_t bytes) noexcept {
     Block window;
     const std::size_t n = std::min<std::size_t>(bytes, 16);
@@ -207,7 +208,7 @@ int cfb8(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
 
 int cfb1(Generic& c, Byte* out, const Byte* in, std::size_t length) noexcept {
     const std::size_t bytes = c.use_bits ? (length + 7) / 8 : length;
-    // Of few bytes the kernel for many would compute more than it is asked for.
+    // For fewer bytes the wide kernel would compute more blocks than are needed.
     constexpr std::size_t few_bytes = 16;
     if (c.enc || (c.use_bits && length % 8 != 0) || bytes < few_bytes) {
         c.key.serial->cfb1(c.key.schedule, c.iv, in, out, c.use_bits ? length : 8 * length, c.enc);
@@ -271,7 +272,7 @@ int ctr(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     return 1;
 }
 
-/// In device memory: whole blocks of what can start anywhere and leaves nothing behind but a counter.
+/// Device memory: only whole blocks, and only ECB and CTR, which can start anywhere and carry at most a counter.
 int text_on_device(Generic& c, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     const bool is_ctr = c.tally.kind == Kind::ctr;
     if ((!is_ctr && c.tally.kind != Kind::ecb) || bytes % 16 != 0 || (is_ctr && c.num != 0)) return 0;

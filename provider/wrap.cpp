@@ -1,4 +1,4 @@
-// Key wrap (RFC 3394, RFC 5649) as the default provider offers it; INV exchanges the cipher with its inverse.
+// Key wrap (RFC 3394, RFC 5649) as the default provider offers it. INV swaps the cipher and its inverse.
 #include <openssl/crypto.h>
 
 #include "aes/key_wrap.hpp"
@@ -15,21 +15,21 @@ using Byte = unsigned char;
 constexpr std::size_t most_bytes = std::size_t{1} << 31;
 
 struct Wrap : Generic {
-    bool inverted;  ///< an algorithm with INV in its name
+    bool inverted;  ///< the algorithm has INV in its name
 };
 
 auto cipher_of(const Key& key) noexcept {
     return [&key](Block& block) { key.block(block.data(), block.data()); };
 }
 
-/// Behind the first 8 bytes of `out`, where the text is already.
+/// Wraps the text that lies behind the first 8 bytes of `out`.
 void wrap_in_place(const Key& key, Semiblock a, Byte* out, std::size_t bytes) noexcept {
     Block work;
     wrap(a, out + semiblock_bytes, bytes / semiblock_bytes, cipher_of(key), work);
     std::copy(a.begin(), a.end(), out);
 }
 
-/// What the first 8 bytes were; the rest goes to `out`.
+/// Returns the unwrapped first 8 bytes and writes the rest to `out`.
 Semiblock unwrap_all(const Key& key, Byte* out, const Byte* in, std::size_t bytes) noexcept {
     Semiblock a;
     Block work;
@@ -142,7 +142,7 @@ int cipher(void* context, Byte* out, std::size_t* outl, std::size_t outsize, con
     if (in == nullptr || !c.key_set) return 0;
     if (!c.enc && (inl < 16 || inl % 8 != 0)) return WARPAES_RAISE(&c, PROV_R_INVALID_INPUT_LENGTH);
     if (!c.pad && inl % 8 != 0) return WARPAES_RAISE(&c, PROV_R_INVALID_INPUT_LENGTH);
-    if (out == nullptr) {  // how much room it takes
+    if (out == nullptr) {  // a query for the output size
         *outl = c.enc ? (c.pad ? (inl + 7) / 8 * 8 : inl) + 8 : inl - 8;
         return 1;
     }

@@ -1,4 +1,4 @@
-// XTS: an update is a data unit.
+// XTS: each update is one data unit.
 #include <openssl/crypto.h>
 
 #include "provider/bulk.hpp"
@@ -14,7 +14,7 @@ struct Xts : Generic {
     Key tweak_key;
 };
 
-/// IEEE 1619-2018 and SP 800-38E.
+/// The limit in IEEE 1619-2018 and SP 800-38E.
 constexpr std::size_t most_bytes = (std::size_t{1} << 20) * 16;
 
 template <const Algorithm& A>
@@ -62,7 +62,7 @@ int cipher(void* context, Byte* out, std::size_t* outl, std::size_t /*outsize*/,
     if (!c.key_set || !c.iv_set || out == nullptr || in == nullptr || inl < 16) return 0;
     if (inl > most_bytes) return WARPAES_RAISE(&c, PROV_R_XTS_DATA_UNIT_IS_TOO_LARGE);
     WARPAES_REFUSE_OVERLAP(&c, in, inl, out, inl);
-    // The direction of the key's schedule, whatever was said since.
+    // The direction of the key's schedule, even if another direction was set after the key.
     const Direction direction = c.key.inverse ? Direction::decrypt : Direction::encrypt;
     const bool on_device = c.device_memory && c.provider->settings()->bulk->on_device(in, out);
     if (inl % 16 == 0 && inl <= 16 * cpu::serial::few_blocks && !on_device) {

@@ -1,5 +1,5 @@
-// warpaes: AES (FIPS 197) for your own CUDA kernels. Header only; it needs the CUDA toolkit and nothing else, C++17 or
-// C++20, compute capability 8.0 or newer (the table kind with one or two tables: 7.0).
+// warpaes: AES (FIPS 197) for your own CUDA kernels. Header only; it needs nothing but the CUDA toolkit, C++17 or
+// C++20, and compute capability 8.0 or newer (7.0 for the T-table functions with one or two tables).
 //
 //     #include <warpaes/device.cuh>
 //     namespace aes = warpaes::device;
@@ -15,30 +15,31 @@
 //         }
 //     }
 //
-// What there is:
+// Contents:
 //
-//   tables<Count>, inverse_tables<Count>   T-tables in shared memory, every lane in its own bank    device/tables.cuh
-//   encrypt_block, decrypt_block           one block with a key schedule                            device/tables.cuh
-//   expand_key, invert                     key schedules, on the host or in a thread's registers    device/keys.cuh
-//   counter_prg                            a fresh key per thread: 1, 2 or 4 blocks of it           device/prg.cuh
-//   ctr_stream                             one key, many blocks: every thread its part of CTR       device/prg.cuh
-//   hash_cr, hash_ccr, hash_tccr           a block hashed under a fixed, public key                device/hash.cuh
-//   matyas_meyer_oseas                     a block hashed under a key that comes with it            device/hash.cuh
-//   encrypt_planes, to_planes, …           32 blocks a thread without tables device/bitsliced.cuh
+//   tables<Count>, inverse_tables<Count>   T-tables in shared memory, one copy per bank          device/tables.cuh
+//   encrypt_block, decrypt_block           one block with a key schedule                         device/tables.cuh
+//   expand_key, invert                     key schedules, on the host or in a thread's registers device/keys.cuh
+//   counter_prg                            a fresh key per thread: 1, 2 or 4 blocks of it        device/prg.cuh
+//   ctr_stream                             one key, many blocks: each thread's share of CTR      device/prg.cuh
+//   hash_cr, hash_ccr, hash_tccr           a block hashed under a fixed, public key              device/hash.cuh
+//   matyas_meyer_oseas                     a block hashed under a key that comes with it         device/hash.cuh
+//   encrypt_planes, to_planes, …           bitsliced: 32 blocks a thread, no tables              device/bitsliced.cuh
 //
-// Rules for all of it:
+// Rules for everything here:
 //
-//  - A block is a uint4 in memory order: x holds bytes 0 to 3, byte 0 the lowest. What a kernel reads with a 16-byte
-//    load and writes with a 16-byte store is what FIPS 197 calls in and out. Keys are words of the same order.
-//  - Constant time: no branch and no address depends on a key or on data, except for the byte of a word by which a lane
-//    looks up in its own bank of shared memory; such a lookup takes one pass whatever the byte is.
-//  - A number of key bits is 128, 192 or 256. Anything else does not compile.
-//  - Functions are inlined into the calling kernel and keep their state in its registers. They have none of their own,
-//    and every thread may call them at any time; only load() is for all threads of a block together.
-//  - Nothing is wiped: what a kernel leaves in registers and shared memory is for its author to think of.
+//  - A block is a uint4 in memory order: x holds bytes 0 to 3, byte 0 in its low bits. A 16-byte load gives what FIPS
+//    197 calls in, and a 16-byte store writes what it calls out. The words of a key have the same byte order.
+//  - Constant time: no branch and no address depends on a key or on data, except that a table lookup uses one byte as
+//    its index. A lane reads only its own bank of shared memory, so a lookup takes one pass whatever the byte is.
+//  - The number of key bits is 128, 192 or 256. Anything else does not compile.
+//  - Functions are inlined into the calling kernel and keep their state in its registers. They have no state of their
+//    own, and every thread may call them at any time. Only load() must be called by all threads of a block together.
+//  - Nothing is wiped: clearing what a kernel leaves in registers and shared memory is up to its author.
 //
-// Costs are given as lookups: 32-bit reads of shared memory by a lane. A multiprocessor of compute capability 8.0
-// or 9.0 answers 32 of them a clock, which is what limits the table kind. docs/device.md has measurements.
+// Costs are given in lookups, which are 32-bit reads of shared memory by one lane. A multiprocessor of compute
+// capability 8.0 or 9.0 completes 32 of them a clock, which limits the speed of the T-table functions. docs/device.md
+// has measurements.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

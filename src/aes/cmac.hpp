@@ -20,7 +20,7 @@ constexpr Block doubled(const Block& block) {
     return out;
 }
 
-/// K1 and K2, which are added to a whole last block and to a padded one. `l`: E(K, 0).
+/// K1 is added to a whole last block, K2 to a padded one. `l` is E(K, 0).
 struct CmacSubkeys {
     Block k1{}, k2{};
 };
@@ -29,8 +29,8 @@ constexpr CmacSubkeys cmac_subkeys(const Block& l) {
     return {k1, doubled(k1)};
 }
 
-/// The last block of a message as it goes into the cipher, but for the chaining value (SP 800-38B, 6.2, step 4).
-/// `rest`: what is left of the message, 0 to 16 bytes; 0 only if it is empty.
+/// The last block of a message as the cipher takes it, before the chaining value is added (SP 800-38B, 6.2, step 4).
+/// `rest`: the unprocessed end of the message, 0 to 16 bytes; 0 only if the message is empty.
 constexpr Block cmac_last_block(const CmacSubkeys& subkeys, std::span<const std::uint8_t> rest) {
     const bool whole = rest.size() == block_bytes;
     Block block = whole ? subkeys.k1 : subkeys.k2;
@@ -39,13 +39,13 @@ constexpr Block cmac_last_block(const CmacSubkeys& subkeys, std::span<const std:
     return block;
 }
 
-/// Longest plaintext that a nonce of `nonce_bytes` leaves room to count: 2^(8q) - 1 with q = 15 - nonce_bytes.
+/// Longest plaintext whose length fits in q = 15 - nonce_bytes bytes: 2^(8q) - 1.
 constexpr std::uint64_t ccm_most_bytes(std::uint64_t nonce_bytes) {
     const std::uint64_t q = 15 - nonce_bytes;
     return q >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * q)) - 1;
 }
 
-/// The first block of what CBC-MAC takes (SP 800-38C, A.2.1).
+/// The first block of the CBC-MAC input (SP 800-38C, A.2.1).
 constexpr Block ccm_b0(std::span<const std::uint8_t> nonce, std::uint64_t aad_bytes, std::uint64_t text_bytes,
                        std::uint64_t tag_bytes) {
     Block b{};
@@ -56,7 +56,7 @@ constexpr Block ccm_b0(std::span<const std::uint8_t> nonce, std::uint64_t aad_by
     return b;
 }
 
-/// The counter block with counter 0, which hides the tag; the text begins with counter 1 (SP 800-38C, A.3).
+/// The counter block with counter 0, which masks the tag; the text begins with counter 1 (SP 800-38C, A.3).
 constexpr Block ccm_counter0(std::span<const std::uint8_t> nonce) {
     Block b{};
     b[0] = static_cast<std::uint8_t>(14 - nonce.size());
@@ -64,7 +64,7 @@ constexpr Block ccm_counter0(std::span<const std::uint8_t> nonce) {
     return b;
 }
 
-/// How the length of the associated data stands before them (SP 800-38C, A.2.2): `size` bytes; none for no data.
+/// The encoded length that precedes the associated data (SP 800-38C, A.2.2): `size` bytes; 0 if there is no data.
 struct CcmAadPrefix {
     std::array<std::uint8_t, 10> bytes{};
     std::size_t size = 0;

@@ -1,8 +1,9 @@
-// What the last byte of a counter block does in the first round of the cipher: it reaches one column, and alone.
+// The effect of a counter block's last byte in the first round of the cipher: it changes only one column, independently
+// of the other bytes.
 //
-// Let s1(j) be the state after round one for counter blocks that differ in byte 15 only, which is j. That byte is row 3
+// Let s1(j) be the state after round one for counter blocks that differ only in byte 15, which is j. That byte is row 3
 // of column 3; ShiftRows moves it to column 0, and all else in a round is affine. So s1(j) = f(j) ^ constant, where
-// column 0 of f(j) is S(j ^ k15) times (1, 1, 3, 2) and the others are zero. f depends on the key alone.
+// column 0 of f(j) is S(j ^ k15) times (1, 1, 3, 2) and the other columns are zero. f depends on the key alone.
 #pragma once
 
 #include "aes/key_schedule.hpp"
@@ -11,12 +12,12 @@ namespace warpaes {
 
 /// f(j) for every j, as blocks of four little-endian columns.
 struct FirstRound {
-    /// Behind the last entry as much as a vector of 64 bytes that begins with it reaches beyond: it is read, and meets
-    /// no text.
+    /// The padding after the last entry keeps a 64-byte vector load of that entry inside the array. What is loaded from
+    /// it is never combined with text.
     alignas(64) std::array<std::uint32_t, 4 * 256 + 12> columns{};
 };
 
-/// In constant time: the index is a public counter, the S-box is a circuit.
+/// Constant time: the index is a public counter and the S-box is a circuit.
 constexpr FirstRound make_first_round(const RoundKeys& keys) {
     constexpr std::uint32_t bit_of_index[5] = {0xaaaaaaaau, 0xccccccccu, 0xf0f0f0f0u, 0xff00ff00u, 0xffff0000u};
     const std::uint32_t key = keys.words[3] >> 24;

@@ -1,8 +1,8 @@
 // GHASH (SP 800-38D, 6.3 and 6.4): arithmetic in GF(2^128) with x^128 + x^7 + x^2 + x + 1, in GCM's order of bits: bit
 // 0 of a field element is the most significant bit of byte 0.
 //
-// Constant time throughout, where integers are multiplied in constant time: no branch and no address depends on a field
-// element. Exponents and lengths are public.
+// Constant time wherever integer multiplication is: no branch and no address depends on a field element. Exponents and
+// lengths are public.
 #pragma once
 
 #include <algorithm>
@@ -38,8 +38,9 @@ constexpr Block store_element(FieldElement e) {
 
 namespace detail {
 
-/// The lower 64 bits of the carry-less product of `a` and `b`. Every fourth bit of the factors at a time, so that the
-/// carries of an ordinary multiplication end in the three bits between, which are dropped (as BearSSL does it).
+/// The lower 64 bits of the carry-less product of `a` and `b`. It multiplies every fourth bit of the factors at a time,
+/// so that the carries of an ordinary multiplication fall into the three bits between, which are masked out (as BearSSL
+/// does it).
 constexpr std::uint64_t multiply_low(std::uint64_t a, std::uint64_t b) {
     std::uint64_t product = 0;
     for (unsigned r = 0; r < 4; ++r) {
@@ -62,7 +63,7 @@ constexpr std::uint64_t reverse_bits(std::uint64_t v) {
     return (v >> 32) | (v << 32);
 }
 
-/// The square of a polynomial over GF(2) has its coefficients apart, with zeros between.
+/// Moves each of the lower 32 bits to twice its position: this squares a polynomial over GF(2).
 constexpr std::uint64_t spread_bits(std::uint64_t low_half) {
     std::uint64_t v = low_half & 0xffffffffu;
     v = (v | (v << 16)) & 0x0000ffff0000ffffu;
@@ -72,8 +73,8 @@ constexpr std::uint64_t spread_bits(std::uint64_t low_half) {
     return (v | (v << 1)) & 0x5555555555555555u;
 }
 
-/// The field element that a carry-less product stands for, v3 its most significant word. The order of bits is the
-/// reverse of the product's, which is therefore one bit to the right of where it belongs.
+/// Reduces a carry-less product to a field element; v3 is the most significant word. The bits of a field element are
+/// reversed, so the product is one bit too far to the right and is shifted left first.
 constexpr FieldElement reduce(std::uint64_t v3, std::uint64_t v2, std::uint64_t v1, std::uint64_t v0) {
     v3 = (v3 << 1) | (v2 >> 63);
     v2 = (v2 << 1) | (v1 >> 63);
@@ -94,7 +95,7 @@ inline const bool has_carryless_product = __builtin_cpu_supports("pclmul") != 0;
                                 _mm_cvtsi64_si128(static_cast<long long>(b)), 0);
 }
 
-/// In a tenth of the time.
+/// The product by PCLMULQDQ, in a tenth of the time.
 [[gnu::target("pclmul")]] inline FieldElement multiply_by_instruction(FieldElement a, FieldElement b) {
     const auto lower = [](__m128i v) { return static_cast<std::uint64_t>(_mm_cvtsi128_si64(v)); };
     const auto upper = [](__m128i v) {
@@ -108,14 +109,14 @@ inline const bool has_carryless_product = __builtin_cpu_supports("pclmul") != 0;
 
 }  // namespace detail
 
-/// e * x: in this order of bits a shift to the right.
+/// e * x: a right shift in this order of bits.
 constexpr FieldElement times_x(FieldElement e) {
     const std::uint64_t carry = 0 - (e.low & 1);
     return {(e.high >> 1) ^ (carry & 0xe100000000000000u), (e.low >> 1) | (e.high << 63)};
 }
 
-/// The product of SP 800-38D, 6.3, by Karatsuba's three products of halves. Without an instruction for them the upper
-/// half of each is the lower half of the product of the reversed factors, reversed.
+/// The product of SP 800-38D, 6.3, by Karatsuba's three products of halves. Without the instruction, the upper half of
+/// each product is computed as the reversed lower half of the product of the reversed factors.
 constexpr FieldElement multiply(FieldElement a, FieldElement b) {
 #if defined(__x86_64__)
     if (!std::is_constant_evaluated() && detail::has_carryless_product) return detail::multiply_by_instruction(a, b);
@@ -139,10 +140,10 @@ constexpr FieldElement square(FieldElement e) {
                           detail::spread_bits(e.low >> 32), detail::spread_bits(e.low));
 }
 
-/// The one of the field: bit 0 alone.
+/// The multiplicative identity: bit 0 alone.
 inline constexpr FieldElement field_one{0x8000000000000000u, 0};
 
-/// e^n by squaring; takes time that depends on n, which is public.
+/// e^n by squaring. The time depends on n, which is public.
 constexpr FieldElement power(FieldElement e, std::uint64_t n) {
     if (n == 0) return field_one;
     FieldElement result = e;
@@ -164,7 +165,7 @@ constexpr FieldElement inverse(FieldElement e) {
     return square(result);
 }
 
-/// e / x: in this order of bits a shift to the left.
+/// e / x: a left shift in this order of bits.
 constexpr FieldElement divided_by_x(FieldElement e) {
     const std::uint64_t carry = 0 - (e.high >> 63);
     return {((e.high << 1) | (e.low >> 63)) ^ (carry & 0xc200000000000000u), (e.low << 1) ^ (carry & 1)};
@@ -177,18 +178,18 @@ struct HashKey {
     /// powers[i] = H^(i + 1).
     std::array<FieldElement, count> powers{};
 
-    /// H^(64 - i) / x as the carry-less multiplication of CPUs wants it: a little-endian integer of 128 bits. Zeros
-    /// follow, so that vectors of 64 bytes can be loaded from any power on.
+    /// H^(64 - i) / x in the form for the CPU's carry-less multiplication: a little-endian 128-bit integer. Zeros
+    /// follow, so that a vector of 64 bytes can be loaded at any power.
     struct Element {
         std::uint64_t low = 0, high = 0;
     };
     alignas(64) std::array<Element, count + 3> descending{};
 
-    /// The sum of the halves of each, in both halves.
+    /// The sum of the two halves of each element, stored in both halves.
     alignas(64) std::array<Element, count + 3> folded{};
 };
 
-/// Of a subkey.
+/// From a hash subkey.
 constexpr HashKey make_hash_key(FieldElement h) {
     HashKey key;
     key.powers[0] = h;
@@ -207,7 +208,8 @@ constexpr std::uint64_t blocks_of(std::uint64_t bytes) {
     return bytes / block_bytes + (bytes % block_bytes != 0);
 }
 
-/// Adds `bytes` bytes to `digest`, a last block padded with zeros; one at a time, so for a few blocks.
+/// Adds `bytes` bytes to `digest`, the last block padded with zeros. It processes one block at a time, so it suits few
+/// blocks.
 constexpr void hash_blocks(FieldElement h, const std::uint8_t* data, std::uint64_t bytes, FieldElement& digest) {
     for (std::uint64_t at = 0; at < bytes; at += block_bytes) {
         Block block{};
@@ -221,24 +223,24 @@ constexpr FieldElement length_block(std::uint64_t aad_bytes, std::uint64_t text_
     return {aad_bytes * 8, text_bytes * 8};
 }
 
-/// The digest of two parts from those of each, both started from zero; the first part is whole blocks, or padded to
-/// them as GCM pads the associated data.
+/// Joins the digests of two consecutive parts, each hashed from zero. The first part is whole blocks, or padded to
+/// whole blocks as GCM pads the associated data.
 constexpr FieldElement join_digests(FieldElement h, FieldElement first, FieldElement second,
                                     std::uint64_t second_bytes) {
     return multiply(first, power(h, blocks_of(second_bytes))) ^ second;
 }
 
-/// The whole digest from those of the parts, each started from zero: S of SP 800-38D, 7.1, step 5.
+/// The final digest from the digests of the parts, each hashed from zero: S of SP 800-38D, 7.1, step 5.
 constexpr FieldElement whole_digest(FieldElement h, FieldElement aad_digest, std::uint64_t aad_bytes,
                                     FieldElement text_digest, std::uint64_t text_bytes) {
     const FieldElement both = aad_bytes == 0 ? text_digest : join_digests(h, aad_digest, text_digest, text_bytes);
     return multiply(both ^ length_block(aad_bytes, text_bytes), h);
 }
 
-/// Bytes of a nonce that needs no hashing (SP 800-38D, 7.1, step 2).
+/// Length of a nonce that needs no hashing (SP 800-38D, 7.1, step 2).
 inline constexpr std::size_t gcm_nonce_bytes = 12;
 
-/// The pre-counter block J0 of such a nonce.
+/// The pre-counter block J0 of a nonce of that length.
 constexpr Block pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes> nonce) {
     Block j0{};
     std::copy(nonce.begin(), nonce.end(), j0.begin());
@@ -246,7 +248,7 @@ constexpr Block pre_counter(std::span<const std::uint8_t, gcm_nonce_bytes> nonce
     return j0;
 }
 
-/// The first counter block of a stretch: inc32 (SP 800-38D, 6.2) applied `times` times.
+/// inc32 (SP 800-38D, 6.2) applied `times` times: gives the first counter block of a stretch.
 constexpr Block inc32(Block block, std::uint64_t times = 1) {
     std::uint32_t low = 0;
     for (unsigned i = 12; i < 16; ++i) low = (low << 8) | block[i];
@@ -255,7 +257,7 @@ constexpr Block inc32(Block block, std::uint64_t times = 1) {
     return block;
 }
 
-/// Longest plaintext, and longest associated data.
+/// The longest plaintext, and the longest associated data.
 inline constexpr std::uint64_t gcm_most_bytes = traits_of(Mode::gcm).most_text;
 inline constexpr std::uint64_t gcm_most_aad_bytes = traits_of(Mode::gcm).most_aad;
 

@@ -1,7 +1,7 @@
 // Key expansion (FIPS 197, section 5.2) and the round keys of the equivalent inverse cipher (section 5.3.5).
 //
-// The key is secret, so SubWord is computed by the gate circuit on bit planes, never looked up: expansion takes the
-// same time and touches the same memory for every key.
+// The key is secret, so SubWord is computed by the gate circuit on bit planes and never by table lookup: expansion
+// takes the same time and touches the same memory for every key.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace warpaes {
 
 inline constexpr int max_rounds = 14;
 
-/// Number of rounds for a key of `key_bytes` bytes: 10, 12 or 14; 0 if there is no such AES.
+/// Number of rounds for a key of `key_bytes` bytes: 10, 12 or 14; 0 if AES has no such key length.
 constexpr int rounds_for_key_bytes(std::size_t key_bytes) {
     switch (key_bytes) {
     case 16:
@@ -89,7 +89,8 @@ constexpr RoundKeys expand_key(std::span<const std::uint8_t> key) {
     return keys;
 }
 
-/// Round keys of the equivalent inverse cipher: the order reversed, InvMixColumns applied to all but the outer two.
+/// Round keys of the equivalent inverse cipher: in reverse order, with InvMixColumns applied to all but the first and
+/// last.
 constexpr RoundKeys invert_round_keys(const RoundKeys& encrypt, int rounds) {
     RoundKeys keys;
     const auto nr = static_cast<unsigned>(rounds);

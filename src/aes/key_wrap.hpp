@@ -13,11 +13,11 @@ namespace warpaes {
 inline constexpr std::size_t semiblock_bytes = 8;
 using Semiblock = std::array<std::uint8_t, semiblock_bytes>;
 
-/// ICV1 of KW (SP 800-38F, 6.2) and ICV2 of KWP (6.3), which callers may replace.
+/// ICV1 of KW (SP 800-38F, 6.2) and ICV2 of KWP (6.3). Callers may replace them.
 inline constexpr Semiblock kw_icv{0xa6, 0xa6, 0xa6, 0xa6, 0xa6, 0xa6, 0xa6, 0xa6};
 inline constexpr std::array<std::uint8_t, 4> kwp_icv{0xa6, 0x59, 0x59, 0xa6};
 
-/// What KWP puts before the padded plaintext: ICV2 and its length in bytes.
+/// The semiblock that KWP puts before the padded plaintext: ICV2 and the plaintext's length in bytes.
 constexpr Semiblock kwp_first(std::span<const std::uint8_t, 4> icv, std::uint64_t bytes) {
     Semiblock a{};
     std::copy(icv.begin(), icv.end(), a.begin());
@@ -33,7 +33,8 @@ constexpr void add_step(std::uint8_t* a, std::uint64_t step) {
 
 }  // namespace detail
 
-/// W of SP 800-38F, 6.1: `a` and then the `n` semiblocks at `r`, two at the least, in place. `encrypt(Block&)`.
+/// W of SP 800-38F, 6.1, in place on `a` followed by `n` >= 2 semiblocks at `r`. `encrypt(Block&)`; `work` is scratch
+/// space.
 template <typename Cipher>
 constexpr void wrap(Semiblock& a, std::uint8_t* r, std::uint64_t n, const Cipher& encrypt, Block& work) {
     std::copy(a.begin(), a.end(), work.begin());
@@ -50,7 +51,7 @@ constexpr void wrap(Semiblock& a, std::uint8_t* r, std::uint64_t n, const Cipher
     std::copy_n(work.begin(), semiblock_bytes, a.begin());
 }
 
-/// Its inverse. `decrypt(Block&)`.
+/// The inverse of wrap(). `decrypt(Block&)`.
 template <typename Cipher>
 constexpr void unwrap(Semiblock& a, std::uint8_t* r, std::uint64_t n, const Cipher& decrypt, Block& work) {
     std::copy(a.begin(), a.end(), work.begin());
@@ -64,13 +65,13 @@ constexpr void unwrap(Semiblock& a, std::uint8_t* r, std::uint64_t n, const Ciph
     std::copy_n(work.begin(), semiblock_bytes, a.begin());
 }
 
-/// What KWP finds before and at the end of a padded plaintext of `padded` bytes.
+/// The result of KWP's checks on the semiblock before a padded plaintext of `padded` bytes, and on its padding.
 struct KwpEnd {
-    std::uint8_t wrong = 0;  ///< not 0: something is not as kwp_first() and padding with zeros make it
+    std::uint8_t wrong = 0;  ///< nonzero: the first semiblock or the padding is not as KWP makes them
     std::uint64_t bytes = 0;
 };
 
-/// Steps 4 to 9 of SP 800-38F, algorithm 6, which end alike and take the same time whatever is wrong.
+/// Steps 4 to 9 of SP 800-38F, algorithm 6. All failures give the same result in the same time.
 constexpr KwpEnd kwp_end(const Semiblock& a, std::span<const std::uint8_t, 4> icv,
                          std::span<const std::uint8_t, semiblock_bytes> last, std::uint64_t padded) {
     KwpEnd end;
@@ -80,10 +81,10 @@ constexpr KwpEnd kwp_end(const Semiblock& a, std::span<const std::uint8_t, 4> ic
     const std::uint64_t padding = padded - end.bytes;  // 0 to 7, or far above
     wrong |= padding >> 3;
     for (std::uint64_t i = 0; i < semiblock_bytes; ++i) {
-        const std::uint64_t kept = (i - (semiblock_bytes - padding)) >> 63;  // 1 before the padding, 0 within
+        const std::uint64_t kept = (i - (semiblock_bytes - padding)) >> 63;  // 1 before the padding, 0 in it
         wrong |= (kept - 1) & last[i];
     }
-    // All 64 bits come to one.
+    // 1 if any of the 64 bits is set.
     end.wrong = static_cast<std::uint8_t>((wrong | (0 - wrong)) >> 63);
     return end;
 }

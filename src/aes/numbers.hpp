@@ -1,6 +1,6 @@
-// Numbers of blocks of the key stream (include/warpaes/numbers.h), by arithmetic that gives the same on every machine:
-// integers, and IEEE 754 addition, multiplication, division and square roots, each rounded by itself. Whoever compiles
-// it must forbid contraction: -ffp-contract=off, nvcc's --fmad=false.
+// Makes random numbers from blocks of the key stream (include/warpaes/numbers.h), by arithmetic with the same results
+// on every machine: integers, and IEEE 754 addition, multiplication, division and square roots, each rounded
+// separately. Code that includes this must be compiled without contraction: -ffp-contract=off, nvcc's --fmad=false.
 #pragma once
 
 #include <bit>
@@ -29,50 +29,50 @@ inline constexpr int number_kinds = 10;
 constexpr bool is_normal(Number kind) {
     return kind >= Number::normal_float64 && kind <= Number::normal_bfloat16;
 }
-/// Of one number; bits come by the byte.
+/// Size of one number in bytes; bits count as single bytes.
 constexpr unsigned number_bytes(Number kind) {
     constexpr unsigned bytes[number_kinds] = {1, 8, 4, 2, 2, 8, 4, 2, 2, 8};
     return bytes[static_cast<int>(kind)];
 }
-/// What a block of the key stream gives.
+/// Bytes of numbers that one block of the key stream gives.
 constexpr unsigned numbers_block_bytes(Number kind) {
     return kind >= Number::normal_float16 ? 8 : 16;
 }
 
-/// What numbers are made to.
+/// The range that numbers are mapped to.
 struct NumberRange {
-    double first = 0, second = 1;             ///< first + second * number, for float64
-    float first_float = 0, second_float = 1;  ///< the same for the others, rounded to their format
-    std::uint64_t low = 0, range = 0;         ///< integers
+    double first = 0, second = 1;             ///< number -> first + second * number, for float64
+    float first_float = 0, second_float = 1;  ///< the same for the other floating-point kinds, rounded to their format
+    std::uint64_t low = 0, range = 0;         ///< integers: [low, low + range); range 0 means 2^64
 };
 
-/// As little-endian words: of the key stream, and of what is made of it.
+/// A block as little-endian words: of the key stream, or of the numbers made from it.
 struct NumberBlock {
     std::uint32_t word[4];
 };
 
-/// [0, 1): the 53 highest bits of 64.
+/// In [0, 1): the 53 highest of 64 bits.
 WARPAES_HD double unit(std::uint64_t bits) {
     return static_cast<double>(bits >> 11) * 0x1p-53;
 }
-/// [0, 1): the 24 highest bits of 32.
+/// In [0, 1): the 24 highest of 32 bits.
 WARPAES_HD float unit(std::uint32_t bits) {
     return static_cast<float>(static_cast<std::int32_t>(bits >> 8)) * 0x1p-24F;
 }
 
-/// The number of binary16 that is nearest to `x`, of two the even one.
+/// The binary16 number nearest to `x`; ties go to the even one.
 WARPAES_HD float rounded_to_float16(float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
     const std::uint32_t magnitude = bits & 0x7fffffffU, sign = bits & 0x80000000U;
-    if (magnitude < 0x38800000U) {  // 2^-14: below it all steps are 2^-24, which is what floats from 0.5 on have
+    if (magnitude < 0x38800000U) {  // 2^-14: all smaller numbers have steps of 2^-24, as floats from 0.5 to 1 do
         const float rounded = (std::bit_cast<float>(magnitude) + 0.5F) - 0.5F;
         return std::bit_cast<float>(std::bit_cast<std::uint32_t>(rounded) | sign);
     }
     const std::uint32_t rounded = (magnitude + 0xfffU + (magnitude >> 13 & 1)) & ~0x1fffU;
-    const bool too_large = rounded >= 0x47800000U && magnitude <= 0x7f800000U;  // 2^16, and no NaN
+    const bool too_large = rounded >= 0x47800000U && magnitude <= 0x7f800000U;  // 2^16 or more, and not NaN
     return std::bit_cast<float>((too_large ? 0x7f800000U : rounded) | sign);
 }
-/// A number of binary16, in its format.
+/// The binary16 encoding of a number that binary16 can represent.
 WARPAES_HD std::uint32_t as_float16(float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
     const std::uint32_t magnitude = bits & 0x7fffffffU, sign = bits >> 16 & 0x8000U;
@@ -82,24 +82,24 @@ WARPAES_HD std::uint32_t as_float16(float x) {
     if (magnitude >= 0x7f800000U) return sign | 0x7c00U | (magnitude > 0x7f800000U ? 0x200U : 0U);
     return sign | (magnitude - 0x38000000U) >> 13;
 }
-/// The number of bfloat16 that is nearest to `x`, of two the even one.
+/// The bfloat16 number nearest to `x`; ties go to the even one.
 WARPAES_HD float rounded_to_bfloat16(float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
     if ((bits & 0x7fffffffU) > 0x7f800000U) return x;
     return std::bit_cast<float>((bits + 0x7fffU + (bits >> 16 & 1)) & 0xffff0000U);
 }
 
-/// The format of 16 bits that a kind has.
+/// A 16-bit format: bfloat16 if `Brain`, else binary16.
 template <bool Brain>
 struct Short {
-    static constexpr int fraction = Brain ? 8 : 11;  ///< bits, the first included
+    static constexpr int fraction = Brain ? 8 : 11;  ///< significand bits, the implicit first one included
     WARPAES_HD static float rounded(float x) { return Brain ? rounded_to_bfloat16(x) : rounded_to_float16(x); }
     WARPAES_HD static std::uint32_t stored(float x) {
         return Brain ? std::bit_cast<std::uint32_t>(x) >> 16 : as_float16(x);
     }
     /// Two numbers, the first in the lower half.
     WARPAES_HD static std::uint32_t pair(float a, float b) { return stored(rounded(a)) | stored(rounded(b)) << 16; }
-    /// Of the 16 lower bits of `bits`.
+    /// A uniform number from the lower 16 bits of `bits`.
     WARPAES_HD static float uniform(std::uint32_t bits, const NumberRange& range) {
         constexpr float step = 1.0F / static_cast<float>(1 << fraction);
         const float u = static_cast<float>(static_cast<std::int32_t>((bits & 0xffffU) >> (16 - fraction))) * step;
@@ -122,7 +122,7 @@ WARPAES_HD float root_of(float x) {
 #endif
 }
 
-/// A polynomial, the factor of the highest power first.
+/// A polynomial; the coefficient of the highest power comes first.
 template <typename T, typename... More>
 WARPAES_HD T polynomial(T x, T first, More... more) {
     T sum = first;
@@ -130,12 +130,12 @@ WARPAES_HD T polynomial(T x, T first, More... more) {
     return sum;
 }
 
-/// The natural logarithm of a number in (0, 1]: m * 2^e with m in [sqrt(1/2), sqrt(2)), and 2 artanh((m - 1) / (m + 1))
-/// as a series.
+/// The natural logarithm of a number in (0, 1], written as m * 2^e with m in [sqrt(1/2), sqrt(2)): ln m is the series
+/// of 2 artanh((m - 1) / (m + 1)).
 WARPAES_HD double natural_logarithm(double x) {
     const auto bits = std::bit_cast<std::uint64_t>(x);
-    constexpr std::uint64_t root = 0x3fe6a09e667f3bcdU;  // of 1/2
-    const std::uint64_t below = bits - root;             // its exponent is that of x / sqrt(1/2), however negative
+    constexpr std::uint64_t root = 0x3fe6a09e667f3bcdU;  // sqrt(1/2)
+    const std::uint64_t below = bits - root;             // its exponent is that of x / sqrt(1/2), as a signed number
     const auto exponent = static_cast<std::int32_t>(static_cast<std::int64_t>(below) >> 52);
     const double mantissa = std::bit_cast<double>((below & 0x000fffffffffffffU) + root);
     const double s = (mantissa - 1.0) / (mantissa + 1.0);
@@ -145,8 +145,8 @@ WARPAES_HD double natural_logarithm(double x) {
     const double half = s * z * sum + s;
     return static_cast<double>(exponent) * 0x1.62e42fefa39efp-1 + (half + half);
 }
-/// The same by t - t^2 / 2 + t^3 p(t) with t = m - 1. Of p the greatest relative error of the logarithm, between
-/// sqrt(1/2) and sqrt(2), is as small as it gets: 2^-27.3 before rounding.
+/// The natural logarithm by t - t^2 / 2 + t^3 p(t) with t = m - 1. The polynomial p minimises the largest relative
+/// error of the logarithm between sqrt(1/2) and sqrt(2): 2^-27.3 before rounding.
 WARPAES_HD float natural_logarithm(float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
     constexpr std::uint32_t root = 0x3f3504f3U;
@@ -160,7 +160,7 @@ WARPAES_HD float natural_logarithm(float x) {
     return static_cast<float>(exponent) * 0x1.62e430p-1F + sum;
 }
 
-/// Sine and cosine of an angle in [-pi/4, pi/4]: Taylor's series of degree 15 and 16.
+/// Sine and cosine of an angle in [-pi/4, pi/4] by Taylor series of degree 15 and 16.
 WARPAES_HD double small_sine(double x) {
     const double z = x * x;
     return x * z *
@@ -174,7 +174,7 @@ WARPAES_HD double small_cosine(double x) {
                           1.0 / 40320.0, -1.0 / 720.0, 1.0 / 24.0, -1.0 / 2.0) +
            1.0;
 }
-/// Degree 7 and 8, with the least greatest errors: 2^-28 and 2^-33 before rounding.
+/// Degree 7 and 8, with minimised largest errors: 2^-28 and 2^-33 before rounding.
 WARPAES_HD float small_sine(float x) {
     const float z = x * x;
     return x * z * polynomial(z, -0x1.994eb4p-13F, 0x1.110760p-7F, -0x1.555546p-3F) + x;
@@ -184,7 +184,7 @@ WARPAES_HD float small_cosine(float x) {
     return z * z * polynomial(z, 0x1.9a025ap-16F, -0x1.6c0c8cp-10F, 0x1.55554ap-5F) - z * 0.5F + 1.0F;
 }
 
-/// (0, 1], and an angle about zero: what the bits below the two highest say of a quarter of the circle.
+/// A number in (0, 1]; and an angle in [-pi/4, pi/4) from all bits but the two highest, which select the quarter.
 WARPAES_HD double positive_unit(std::uint64_t bits) {
     return static_cast<double>((bits >> 11) + 1) * 0x1p-53;
 }
@@ -203,8 +203,8 @@ struct NormalPair {
     T first, second;
 };
 
-/// Two normal numbers of two words, by Box and Muller: the angle is b's highest two bits' quarter and what the others
-/// say about its middle.
+/// Two normal numbers from two words (Box and Muller). The two highest bits of `b` select the quarter of the circle;
+/// its other bits are the angle relative to the quarter's middle.
 template <typename T, typename Word>
 WARPAES_HD NormalPair<T> normal_pair(Word a, Word b) {
     const T radius = root_of(natural_logarithm(positive_unit(a)) * static_cast<T>(-2));
@@ -237,7 +237,7 @@ WARPAES_HD std::uint64_t upper_product(std::uint64_t a, std::uint64_t b) {
 #endif
 }
 
-/// What a block of the key stream gives; of numbers_block_bytes(Kind) the first bytes.
+/// The numbers from one block of the key stream, in the first numbers_block_bytes(Kind) bytes of the result.
 template <Number Kind>
 WARPAES_HD NumberBlock numbers_of(const NumberBlock& stream, const NumberRange& range) {
     const std::uint32_t(&w)[4] = stream.word;
@@ -268,7 +268,7 @@ WARPAES_HD NumberBlock numbers_of(const NumberBlock& stream, const NumberRange& 
             }
         }
     } else if constexpr (Kind == Number::integer_uint64) {
-        // floor(x * range / 2^128), of which the product of x's lower half only carries
+        // floor(x * range / 2^128); the product with x's lower half contributes only its carry
         const std::uint64_t lower = wide(w[0], w[1]), upper = wide(w[2], w[3]);
         const std::uint64_t carried = upper_product(lower, range.range), sum = upper * range.range + carried;
         const std::uint64_t share = upper_product(upper, range.range) + (sum < carried ? 1 : 0);
@@ -279,7 +279,7 @@ WARPAES_HD NumberBlock numbers_of(const NumberBlock& stream, const NumberRange& 
     return made;
 }
 
-/// Calls `f.template operator()<Kind>()` for the run-time value.
+/// Calls `f.template operator()<Kind>()` with `kind` as the template argument.
 template <typename F>
 WARPAES_HD void with_number(Number kind, const F& f) {
     switch (kind) {

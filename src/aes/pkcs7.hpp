@@ -7,14 +7,14 @@
 
 namespace warpaes {
 
-/// Fills `block` from its first `used` bytes (0 to 15) up to a whole block.
+/// Pads `block`, whose first `used` bytes (0 to 15) are data, to a whole block.
 constexpr void pkcs7_pad(Block& block, std::size_t used) {
     const auto n = static_cast<std::uint8_t>(block_bytes - used);
     for (std::size_t i = used; i < block_bytes; ++i) block[i] = n;
 }
 
-/// Message bytes in the last block, 0 to 15; 16 if the padding is wrong. Takes the same time whatever the padding is,
-/// so that only the answer, not how long it took, can tell an attacker anything (Vaudenay 2002).
+/// Number of message bytes in the last block, 0 to 15; 16 if the padding is wrong. The time does not depend on the
+/// padding, so that an attacker learns nothing but the answer (Vaudenay 2002).
 constexpr std::size_t pkcs7_unpad(const Block& block) {
     const unsigned n = block[block_bytes - 1];
     unsigned wrong = static_cast<unsigned>(n - 1u) & ~15u;  // n must be 1 … 16

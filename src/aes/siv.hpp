@@ -9,7 +9,7 @@
 
 namespace warpaes {
 
-/// Components of S2V, the plaintext among them, above which it is not secure (RFC 5297, 2.6).
+/// Largest number of S2V components, the plaintext included, for which S2V is secure (RFC 5297, 2.6).
 inline constexpr std::uint64_t siv_most_components = 127;
 
 constexpr Block siv_sum(const Block& a, const Block& b) {
@@ -23,7 +23,7 @@ constexpr Block siv_next(const Block& d, const Block& mac) {
     return siv_sum(doubled(d), mac);
 }
 
-/// What of the last component goes into CMAC in the end: its last 16 bytes, if it has as many, else all of them.
+/// The end of S2V's final CMAC input: `last` is the last component's last 16 bytes, or all of it if it is shorter.
 constexpr Block siv_end(const Block& d, std::span<const std::uint8_t> last) {
     const bool whole = last.size() == block_bytes;
     Block end = whole ? d : doubled(d);
@@ -32,7 +32,7 @@ constexpr Block siv_end(const Block& d, std::span<const std::uint8_t> last) {
     return end;
 }
 
-/// The first counter block, Q of RFC 5297, 2.6: V without two bits.
+/// The first counter block, Q of RFC 5297, 2.6: V with two bits cleared.
 constexpr Block siv_counter(Block v) {
     v[8] &= 0x7f;
     v[12] &= 0x7f;

@@ -1,5 +1,5 @@
-// T-tables: SubBytes and MixColumns of one byte as one 32-bit word (Daemen and Rijmen, "AES Proposal:
-// Rijndael", 5.2.1).
+// T-tables: SubBytes and MixColumns of one byte, as one 32-bit word (Daemen and Rijmen, "AES Proposal: Rijndael",
+// 5.2.1).
 //
 // A state column is a little-endian word: row 0 is its low byte. With te0[x] = S(x) * (02, 01, 01, 03), a column of the
 // next state is te0[a0] ^ rotl8(te0[b1]) ^ rotl16(te0[c2]) ^ rotl24(te0[d3]) ^ round key, where a, b, c, d are the

@@ -17,7 +17,7 @@ inline constexpr std::size_t block_bytes = 16;
 
 using Block = std::array<std::uint8_t, block_bytes>;
 
-/// A block as the two big-endian numbers of a Halves, its `high` and its `low`.
+/// Loads a block as two big-endian numbers, `high` and `low`.
 template <typename Halves>
 constexpr Halves load_halves(const Block& block) {
     Halves h;
@@ -53,43 +53,43 @@ enum class Mode : std::int32_t {
     cmac = 11
 };
 
-/// Every mode, in the order of their values.
+/// Every mode, in the order of its values.
 inline constexpr std::array modes{Mode::ecb, Mode::cbc, Mode::cfb128, Mode::cfb8, Mode::cfb1, Mode::ofb,
                                   Mode::ctr, Mode::xts, Mode::gcm,    Mode::ccm,  Mode::cmac};
-/// Elements of a table that is indexed by the value of a mode.
+/// Size of a table that is indexed by the value of a mode.
 inline constexpr std::size_t mode_values = static_cast<std::size_t>(modes.back()) + 1;
 
-/// Modes that are made of others, of which no backend knows: `warpaes_crypt` takes their messages, whole
-/// (message/composed.hpp). Their values go on where those of Mode end.
+/// Modes that are composed of others and that no backend implements: `warpaes_crypt` processes their messages, each as
+/// a whole (message/composed.hpp). Their values continue those of Mode.
 enum class ComposedMode : std::int32_t { kw = 12, kwp = 13, siv = 14, gcm_siv = 15 };
 
 /// XTS: the data units of a message.
 struct DataUnits {
     std::uint64_t bytes = 0;
-    std::uint64_t step = 1;  ///< by how much their numbers grow from unit to unit
+    std::uint64_t step = 1;  ///< difference between the numbers of consecutive units
 
     friend constexpr bool operator==(const DataUnits&, const DataUnits&) = default;
 };
 
-/// What a mode is, in one place: everything that only asks looks here.
+/// The properties of a mode, in one table: all queries about modes read it.
 struct ModeTraits {
     const char* name;
     bool encrypts_parallel, decrypts_parallel;  ///< see is_parallel()
     bool whole_blocks = false;
-    /// Bytes of an IV, and a sentence that says so. `iv_optional`: or none.
+    /// Allowed IV lengths in bytes, and a sentence that states them. `iv_optional`: no IV is allowed too.
     std::uint64_t least_iv = 0, most_iv = 0;
     bool iv_optional = false;
     const char* iv_lengths = "must be 0 bytes for this mode";
-    /// Bytes of a tag: bit i for i; 0: a mode without tags.
+    /// Allowed tag lengths: bit i allows i bytes; 0: the mode has no tags.
     std::uint32_t tags = 0;
     const char* tag_lengths = "";
     std::uint64_t most_aad = 0;
     const char* longest_aad = "at most 2^61 - 1 bytes";
-    /// Bytes of a plaintext, and a sentence that says so. Of CCM's the IV says more.
+    /// Allowed plaintext lengths in bytes, and a sentence that states them. CCM's IV length limits them further.
     std::uint64_t least_text = 0, most_text = std::uint64_t{1} << 60, text_unit = 1;
     const char* text_lengths = "at most 2^60 bytes";
-    /// A composed mode's ciphertext is the plaintext, filled up to a multiple of this, and so much besides; and a
-    /// sentence on what it may have then.
+    /// Ciphertext length of a composed mode: the plaintext's length rounded up to a multiple of `sealed_unit`, plus
+    /// `growth`. `sealed_lengths` states the allowed ciphertext lengths.
     std::uint64_t sealed_unit = 1, growth = 0;
     const char* sealed_lengths = text_lengths;
     bool aes_192 = true;
@@ -119,7 +119,7 @@ constexpr ModeTraits without_aes_192(ModeTraits traits) {
     return traits;
 }
 
-/// In the order of their values, from 1 on.
+/// In the order of the modes' values, which begin at 1.
 inline constexpr std::array mode_table{
     ModeTraits{.name = "ECB", .encrypts_parallel = true, .decrypts_parallel = true, .whole_blocks = true},
     in_whole_blocks(with_block_iv("CBC", false, true)),
@@ -215,7 +215,7 @@ constexpr const ModeTraits& traits_of(ComposedMode mode) {
     return detail::mode_table[static_cast<std::size_t>(mode) - 1];
 }
 
-/// Whether a value of `warpaes_mode` is one of them.
+/// Whether a value of `warpaes_mode` is a composed mode.
 constexpr bool is_composed(int value) {
     return value >= static_cast<int>(mode_values) && value <= static_cast<int>(detail::mode_table.size());
 }
@@ -223,14 +223,14 @@ constexpr bool is_composed(int value) {
 /// Values are those of `warpaes_direction` in the C ABI.
 enum class Direction : std::int32_t { encrypt = 1, decrypt = 2 };
 
-/// Whether a single message can be cut anywhere and its pieces processed at once: the mode's input to the block
-/// cipher is known beforehand, from a counter or from ciphertext that is already there (SP 800-38A, section 6).
+/// Whether a single message can be cut anywhere and its parts processed in parallel. This holds if the input to the
+/// block cipher is known beforehand, from a counter or from existing ciphertext (SP 800-38A, section 6).
 constexpr bool is_parallel(Mode mode, Direction direction) {
     const ModeTraits& traits = traits_of(mode);
     return direction == Direction::encrypt ? traits.encrypts_parallel : traits.decrypts_parallel;
 }
 
-/// ECB and CBC process whole blocks only; every other mode takes a message of any length.
+/// ECB and CBC process whole blocks only; messages of the other modes may end with a partial block.
 constexpr bool needs_whole_blocks(Mode mode) {
     return traits_of(mode).whole_blocks;
 }
@@ -239,7 +239,7 @@ constexpr bool uses_iv(Mode mode) {
     return traits_of(mode).most_iv != 0;
 }
 
-/// Modes whose messages carry a tag.
+/// Whether messages of this mode carry a tag.
 constexpr bool uses_tag(Mode mode) {
     return traits_of(mode).tags != 0;
 }
@@ -249,7 +249,8 @@ constexpr bool uses_inverse_cipher(Mode mode, Direction direction) {
     return (needs_whole_blocks(mode) || mode == Mode::xts) && direction == Direction::decrypt;
 }
 
-/// A decryption whose chaining value is the 16 bytes of ciphertext before it, wherever it starts.
+/// Whether this is a decryption whose chaining value is the 16 bytes of ciphertext before the start, wherever it
+/// starts.
 constexpr bool chains_on_ciphertext(Mode mode, Direction direction) {
     return direction == Direction::decrypt &&
            (mode == Mode::cbc || mode == Mode::cfb128 || mode == Mode::cfb8 || mode == Mode::cfb1);

@@ -1,9 +1,9 @@
 // XTS (IEEE 1619, SP 800-38E): the arithmetic of tweaks in GF(2^128) with x^128 + x^7 + x^2 + x + 1, in XTS's order of
-// bits, which is little-endian throughout (GHASH's is the other one), and the lengths that the standards allow.
+// bits, which is little-endian throughout (unlike GHASH's), and the lengths that the standards allow.
 //
 // Block j of a data unit is C = E(K1, P ^ T) ^ T with T = E(K2, number of the unit) * x^j.
 //
-// Tweaks are secret: no branch and no address depends on one. Exponents are places in a message, and public.
+// Tweaks are secret: no branch and no address depends on one. Exponents are positions in a message, which are public.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace warpaes {
 
-/// A field element, or the number of a data unit, as two native halves: bit i of `low` is x^i.
+/// A field element, or the number of a data unit, as two native halves: bit i of `low` is the coefficient of x^i.
 struct Tweak {
     std::uint64_t low = 0;
     std::uint64_t high = 0;
@@ -39,7 +39,7 @@ constexpr Block store_tweak(Tweak t) {
     return block;
 }
 
-/// IEEE 1619, 5.2.
+/// Multiplication by x (IEEE 1619, 5.2).
 constexpr Tweak times_x(Tweak t) {
     const std::uint64_t carry = 0 - (t.high >> 63);
     return {(t.low << 1) ^ (carry & 0x87), (t.high << 1) | (t.low >> 63)};
@@ -73,7 +73,7 @@ namespace detail {
 
 inline constexpr unsigned tweak_squares = 20;
 
-/// x^(2^k) for every k that a block of a data unit may need.
+/// x^(2^k) for every k that a block index within a data unit may need.
 constexpr std::array<Tweak, tweak_squares> make_tweak_powers() {
     std::array<Tweak, tweak_squares> powers{};
     powers[0] = {2, 0};
@@ -93,11 +93,11 @@ constexpr Tweak add(Tweak number, std::uint64_t n) {
     return {low, number.high + (low < number.low ? 1u : 0u)};
 }
 
-/// How far numbers of units may lie apart: those of the longest counted in the shortest (IEEE 1619, 5.1, has
-/// consecutive ones; LUKS counts sectors of 512 bytes whatever the unit).
+/// Largest allowed difference of consecutive unit numbers: the longest unit divided by the shortest (IEEE 1619, 5.1,
+/// has consecutive numbers; LUKS counts sectors of 512 bytes whatever the unit).
 inline constexpr std::uint64_t xts_most_step = std::uint64_t{1} << 20;
 
-/// The number `units` data units on, which lie `step`, at most xts_most_step, apart.
+/// The number of the unit that comes `units` units later, for a difference of `step`, at most xts_most_step, per unit.
 constexpr Tweak add_units(Tweak number, std::uint64_t units, std::uint64_t step) {
     Tweak sum = add(number, (units & 0xffffffffu) * step);
     const std::uint64_t upper = (units >> 32) * step;
@@ -114,7 +114,7 @@ constexpr bool is_xts_unit(std::uint64_t bytes) {
     return bytes >= xts_least_unit && bytes <= xts_most_unit;
 }
 
-/// Whether a message of `bytes` bytes is data units of `unit` bytes, of which the last may be shorter but no shorter
+/// Whether `bytes` bytes can be cut into data units of `unit` bytes, of which the last may be shorter, but not shorter
 /// than a block.
 constexpr bool is_whole_units(std::uint64_t bytes, std::uint64_t unit) {
     return bytes % unit == 0 || bytes % unit >= xts_least_unit;

@@ -1,4 +1,4 @@
-// The one description of work: messages of one shape.
+// A group: messages of one shape. All work is described as groups.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace warpaes {
 
 class ExpandedKey;
 
-/// What each message of a group has of its own: that of message i begins i strides behind the first. With stride 0 all
-/// share it.
+/// One item of every message of a group: the item of message i begins i strides after the first. With stride 0 all
+/// messages share it.
 struct Elements {
     std::uint8_t* first = nullptr;
     std::uint64_t stride = 0;
 
-    /// What is only read.
+    /// For items that are only read.
     [[nodiscard]] static Elements of(const void* first, std::uint64_t stride = 0) noexcept {
         return {const_cast<std::uint8_t*>(static_cast<const std::uint8_t*>(first)), stride};
     }
@@ -25,63 +25,65 @@ struct Elements {
     [[nodiscard]] Elements from(std::uint64_t i) const noexcept { return {at(i), stride}; }
 };
 
-/// `count` messages of one shape: same mode, direction and lengths; key, IV, associated data, data and tag at equal
-/// distances. A buffer is a group of one, and so is a stretch of a longer message, whose `iv` is the chaining value
-/// before it: IV, counter, or previous ciphertext (for CFB8 and CFB1 the shift register). It is not changed: see
-/// engine/chain.hpp.
+/// `count` messages of one shape: same mode, direction and lengths, with key, IV, associated data, data and tag at
+/// equal distances. A buffer is a group of one. So is a stretch of a longer message; its `iv` is the chaining value
+/// before the stretch: IV, counter, or previous ciphertext (for CFB8 and CFB1 the shift register). Processing a group
+/// does not change the chaining value: see engine/chain.hpp.
 ///
 /// ECB and CBC: whole blocks. CTR, OFB, CFB128: any length, but a stretch that does not end on a block boundary is the
-/// last one of its message. CFB8: any number of bytes. CFB1: `length` counts bits; full bytes unless it is the last.
-/// XTS: `iv` is the number of the first data unit, a little-endian number that grows from unit to unit (IEEE 1619,
-/// 5.1); whole units, of which the last of a message may be shorter; none is shorter than 16 bytes. GCM takes an
-/// IV of any length, CCM (SP 800-38C) one of 7 to 13 bytes, ECB and CMAC none, all others 16 bytes. CMAC (SP 800-38B)
-/// has no output; it writes tags, and with Direction::decrypt it compares them. GCM without data is GMAC.
+/// last one of its message. CFB8: any number of bytes. CFB1: `length` counts bits; a stretch has whole bytes unless it
+/// is the last. XTS: `iv` is the number of the first data unit, a little-endian number that grows from unit to unit
+/// (IEEE 1619, 5.1); `length` is a number of whole units, but the last unit of a message may be shorter, down to 16
+/// bytes. GCM takes an IV of any length, CCM (SP 800-38C) one of 7 to 13 bytes, ECB and CMAC none, all others 16 bytes.
+/// CMAC (SP 800-38B) has no output; it writes tags, and with Direction::decrypt it compares them. GCM without data is
+/// GMAC.
 struct MessageGroup {
     Mode mode;
     Direction direction;
     std::uint64_t count = 1;
-    std::uint64_t length = 0;  ///< of each, in bytes; CFB1: in bits
+    std::uint64_t length = 0;  ///< of each message, in bytes; CFB1: in bits
     Elements input;
     Elements output;  ///< equal to the input, or disjoint from all inputs and outputs of the batch
     Elements iv;
     std::uint32_t iv_length = 0;
     std::uint64_t aad_length = 0;
     Elements aad;
-    /// GCM, CCM, CMAC: written, or on decryption expected. Nothing is written that lies beyond `tag_length`.
+    /// GCM, CCM, CMAC: written on encryption, expected on decryption. Nothing beyond `tag_length` is written.
     Elements tag;
     std::uint32_t tag_length = 0;
-    /// One key for all; or null, and `key_bytes` bytes for each message at `keys`.
+    /// One key for all messages; or null, and each message has `key_bytes` bytes at `keys`.
     const ExpandedKey* key = nullptr;
     Elements keys;
     std::uint32_t key_bytes = 0;
-    const ExpandedKey* tweak_key = nullptr;  ///< XTS, which has no keys of single messages
+    const ExpandedKey* tweak_key = nullptr;  ///< XTS, which does not support per-message keys
     DataUnits data_units{};                  ///< XTS
-    /// XTS, in host memory: the encrypted numbers of its data units, if somebody has made them already.
+    /// XTS, in host memory: the encrypted numbers of the data units, if they are already computed.
     const Block* tweaks = nullptr;
-    /// GCM, in host memory, of a single message if its IV has not 12 bytes: the pre-counter block J0 (SP 800-38D, 7.1),
-    /// if somebody has made it already; `iv` is then not read.
+    /// GCM, in host memory, only in a group of one: the pre-counter block J0 (SP 800-38D, 7.1), if it is already
+    /// computed; `iv` is then not read.
     const Block* j0 = nullptr;
-    /// GCM, in host memory: the digest of the associated data of all messages, if somebody has made it already; `aad`
+    /// GCM, in host memory: the digest of the associated data that all messages share, if it is already computed; `aad`
     /// is then not read.
     const Block* aad_digest = nullptr;
-    /// GCM: a stretch of a message. `digest`, in host memory, gets the digest of its ciphertext, filled up with zeros
-    /// to whole blocks; there is no tag. It begins with the message's block `first_block`. Without an output the input
-    /// is only hashed, as associated data is. GHASH is linear: the sum over the blocks of a message can be cut
-    /// anywhere, each part starting from zero, and put together as `part * H^(blocks after it)` (aes/ghash.hpp).
+    /// GCM: marks a stretch of a message. `digest`, in host memory, receives the digest of the stretch's ciphertext,
+    /// padded with zeros to whole blocks; there is no tag. The stretch begins at block `first_block` of the message.
+    /// Without an output the input is only hashed, as associated data is. GHASH is linear: a message can be cut
+    /// anywhere, each part hashed from zero, and the parts' digests summed as `part * H^(blocks after it)`
+    /// (aes/ghash.hpp).
     Block* digest = nullptr;
     std::uint64_t first_block = 0;
     /// `count` bytes in host memory, or null. Decryption writes 1 for a message whose tag is wrong, and wipes its
-    /// output; nothing for the others.
+    /// output; it writes nothing for the others.
     std::uint8_t* failed = nullptr;
-    /// On a caller's stream, in memory of the messages' device, or null: `count` values of warpaes_status. Decryption
-    /// writes of each message whether it is authentic.
+    /// For work on a caller's stream: `count` values of warpaes_status in memory of the messages' device, or null.
+    /// Decryption writes for each message whether it is authentic.
     std::int32_t* statuses = nullptr;
-    /// All that the messages have, `failed` aside, lies on this device; -1: nobody has looked.
+    /// The device that holds all memory of the messages except `failed`; -1: not determined.
     int device = -1;
-    /// A lane may work on input and output as they lie: a GPU's on its own memory, on page-locked memory or on few
-    /// bytes. IV, J0 and associated data lie in host memory then, tags anywhere.
+    /// A lane may access input and output in place: a GPU lane its own memory, page-locked memory or a few bytes. IV,
+    /// J0 and associated data then lie in host memory, tags anywhere.
     bool direct = false;
-    /// A stretch of a message that is larger than the caches, and not in place: nothing of it stays there.
+    /// A stretch of a message that is larger than the caches and not processed in place: caching it is no use.
     bool beyond_caches = false;
 
     /// Messages [first, first + n) of the group.
@@ -90,18 +92,18 @@ struct MessageGroup {
     [[nodiscard]] int rounds() const noexcept;
 };
 
-/// A stretch of a message, as a group: `chain` and the key must outlive it.
+/// A stretch of a message as a group. `chain` and the key must outlive it.
 [[nodiscard]] MessageGroup stretch_of(Mode mode, Direction direction, const ExpandedKey& key, const Block& chain,
                                       const std::uint8_t* input, std::uint8_t* output, std::uint64_t length);
 
-/// The end of message `index` of a group whose messages carry tags: writes `tag`, which is the right one, or compares
-/// it, and if it is not the one that is there, wipes the output and says so in `failed`. In host memory.
+/// Finishes message `index` of a group with tags. `tag` is the computed tag: encryption writes it; decryption compares
+/// it with the given one and, on a mismatch, wipes the output and reports it in `failed`. In host memory.
 void settle_tag(const MessageGroup& group, std::uint64_t index, const Block& tag);
 
-/// The pre-counter block J0 of message `index` of a group of GCM whose IVs have 12 bytes, or that brings it.
+/// The pre-counter block J0 of message `index` of a GCM group that has 12-byte IVs or brings its `j0`.
 [[nodiscard]] Block pre_counter(const MessageGroup& group, std::uint64_t index = 0);
 
-/// Between two places in host memory that do not overlap.
+/// Copies rows between two places in host memory that do not overlap.
 void copy_rows(std::uint8_t* to, std::uint64_t to_stride, const std::uint8_t* from, std::uint64_t from_stride,
                std::uint64_t bytes, std::uint64_t rows);
 

@@ -1,5 +1,5 @@
-// The figures of a launch table one by one: what they are called, what a tuning tries, and what a GPU takes. Not for
-// .cu files: of pointers to members nvcc makes code that gcc warns of.
+// The individual figures of a launch table: their names, the values that a tuning tries, and the limits of a GPU. Not
+// for .cu files: gcc warns about the code that nvcc makes of pointers to members.
 #pragma once
 
 #include <array>
@@ -12,24 +12,24 @@
 
 namespace warpaes {
 
-/// A figure: its name, what it is, and what is worth trying.
+/// One figure: its name, its meaning, and the values worth trying.
 struct LaunchFigure {
     const char* name;
     std::uint32_t LaunchTable::*value;
     const char* meaning;
     std::array<std::uint32_t, 4> candidates;
     std::size_t candidate_count;
-    std::uint32_t least, most, step = 1;  ///< a multiple of `step` in these bounds
-    bool or_never = false;                ///< or `never`
+    std::uint32_t least, most, step = 1;  ///< the value is a multiple of `step` within these bounds
+    bool or_never = false;                ///< the value may also be `never`
 
     [[nodiscard]] std::span<const std::uint32_t> worth_trying() const { return {candidates.data(), candidate_count}; }
 };
 [[nodiscard]] std::span<const LaunchFigure> launch_figures() noexcept;
 
-/// Why `gpu` cannot be launched on so, as a sentence that names the figure; empty if it can.
+/// Why `gpu` cannot use this table, as a sentence that names the figure; empty if it can.
 [[nodiscard]] std::string objection(const LaunchTable& table, const GpuShape& gpu);
 
-/// 4096 as "4096", and `never` by its name.
+/// 4096 gives "4096"; `never` gives its name.
 [[nodiscard]] std::string figure_text(std::uint32_t value);
 
 }  // namespace warpaes

@@ -1,5 +1,5 @@
-// What of a GPU's launches is a choice, and not a kernel's own: figures, which an architecture's row gives
-// (cuda/architectures.hpp) and `warpaes tune` replaces by what it measures. No figure changes a byte of any result.
+// The tunable figures of GPU launches. Each architecture has a row of them (cuda/architectures.hpp), which `warpaes
+// tune` replaces by what it measures. No figure changes a byte of any result.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,14 @@
 
 namespace warpaes {
 
-/// Of shared memory, for one T-table.
+/// Shared memory of one T-table.
 inline constexpr std::size_t table_bytes_each = 32 * 1024;
 
-/// Of a limit from which on something is done: it never is.
+/// As a threshold: the limit is never reached.
 inline constexpr std::uint32_t never = ~std::uint32_t{0};
 
-/// With the H200's values. Where and when they were measured stands in cuda/launch_table.hpp, where they are used.
+/// The defaults are the H200's values. Where and when they were measured is documented in cuda/launch_table.hpp, where
+/// they are used.
 struct LaunchTable {
     std::uint32_t tables = 4;
     std::uint32_t threads = 1024;
@@ -29,12 +30,12 @@ struct LaunchTable {
     bool operator==(const LaunchTable&) const = default;
 };
 
-/// How a GPU multiplies matrices of bits.
+/// How a GPU multiplies bit matrices.
 enum class BitProducts : std::uint8_t {
     none,      ///< before 8.0
-    emulated,  ///< by a subroutine of products of bytes: nvcc 13 makes that of `mma.sync` for 10.0 and later
+    emulated,  ///< by a subroutine of byte products, which nvcc 13 generates for `mma.sync` from 10.0 on
     mma,       ///< 8.x and 9.0: one instruction
-    wgmma      ///< 9.0's own besides
+    wgmma      ///< 9.0 only, in addition to `mma`
 };
 
 }  // namespace warpaes

@@ -1,4 +1,4 @@
-// A short message: one that costs less than deciding who should do it, and is done there and then.
+// Short messages. Choosing a backend for one would cost more than processing it, so it is processed at once.
 #pragma once
 
 #include <cstdint>
@@ -9,28 +9,28 @@ namespace warpaes {
 
 class ExpandedKey;
 
-/// One whole message, checked, all of it in host memory. What Run says of modes and lengths goes for it; of the modes
-/// with tags there is GCM with an IV of 12 bytes.
+/// One whole message, already checked, all of it in host memory. Modes and lengths are as in Run. GCM with a 12-byte IV
+/// is the only mode with tags.
 struct ShortMessage {
     Mode mode;
     Direction direction;
     const ExpandedKey* key;
-    const std::uint8_t* round_keys;  ///< of the cipher
-    const std::uint8_t* iv;          ///< 16 bytes, GCM 12, ECB none
+    const std::uint8_t* round_keys;  ///< of the cipher (FIPS 197, 5.1)
+    const std::uint8_t* iv;          ///< 16 bytes; GCM 12 bytes; ECB none
     const std::uint8_t* input;
     std::uint8_t* output;  ///< equal to the input or disjoint
     std::uint64_t length;  ///< bytes; CFB1: bits
     // GCM:
     const std::uint8_t* aad = nullptr;
     std::uint64_t aad_length = 0;
-    std::uint8_t* tag = nullptr;  ///< written, or on decryption expected
+    std::uint8_t* tag = nullptr;  ///< written on encryption, expected on decryption
     std::uint64_t tag_length = 0;
     // XTS:
     const ExpandedKey* tweak_key = nullptr;
     DataUnits data_units{};
 };
 
-/// False: the tag is not the message's, and the output is to be wiped.
+/// Returns false if the tag is wrong; the caller must then wipe the output.
 using ShortFunction = bool (*)(const ShortMessage&);
 
 }  // namespace warpaes

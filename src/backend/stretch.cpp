@@ -22,7 +22,7 @@ Block load(const std::uint8_t* from, std::size_t bytes) {
     return block;
 }
 
-/// CBC-MAC (SP 800-38C, 6.1): blocks that arrive in pieces, through CBC encryption.
+/// CBC-MAC (SP 800-38C, 6.1) over blocks that arrive in pieces, computed by CBC encryption.
 class CbcMac {
 public:
     CbcMac(StretchLane& lane, const ExpandedKey& key) : lane_(lane), key_(key) {}
@@ -36,7 +36,7 @@ public:
             if (used_ == buffer_->size()) flush();
         }
     }
-    /// Zeros up to a whole block.
+    /// Adds zeros up to a whole block.
     void pad() {
         static constexpr Block zeros{};
         add(std::span(zeros).first((block_bytes - used_ % block_bytes) % block_bytes));
@@ -67,6 +67,7 @@ private:
     Secret<Block> chain_;
 };
 
+/// The GHASH digest of the data, hashed from zero.
 FieldElement digest_of(StretchLane& lane, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes) {
     if (bytes == 0) return {};
     Secret<Block> digest;
@@ -80,7 +81,7 @@ FieldElement digest_of(StretchLane& lane, const ExpandedKey& key, const std::uin
     return load_element(*digest);
 }
 
-/// Blocks that are wiped; one of them without an allocation.
+/// An array of blocks that is wiped. A single block needs no allocation.
 class Blocks {
 public:
     explicit Blocks(std::size_t n) : n_(n), more_(n > 1 ? std::make_unique_for_overwrite<Block[]>(n) : nullptr) {}
@@ -97,8 +98,7 @@ private:
     Secret<Block> one_;
 };
 
-/// GCM in one run: a stretch, a message, or messages of one key whose IVs have 12 bytes and whose associated data is
-/// the same.
+/// GCM in one run: a stretch, a message, or messages of one key with 12-byte IVs and the same associated data.
 class GcmMessages {
 public:
     static bool takes(const MessageGroup& g) {
@@ -107,7 +107,7 @@ public:
         return g.mode == Mode::gcm && (g.count == 1 || (alike && g.key != nullptr));
     }
 
-    /// `last`: one more message of the same, no longer, at the place where the group's next would be; or null.
+    /// `last`: a further message, no longer than the group's, located where the group's next would be; or null.
     GcmMessages(StretchLane& lane, const MessageGroup& group, const MessageGroup* last, const ExpandedKey& key)
         : lane_(lane),
           g_(group),
@@ -122,10 +122,10 @@ public:
         Secret<Block> aad;
         if (!stretch) *aad = aad_digest();
         const std::uint64_t last_bytes = last_ != nullptr ? last_->length : g_.length;
-        // Before the run, which in place may overwrite them.
+        // Fetched before the run, which may overwrite them if it works in place.
         if (settles()) each([&](const MessageGroup& g, std::size_t first) { fetch_tags(g, expected.data() + first); });
         if (lane_.device() >= 0 && !stretch && count_ == 1 && last_bytes == 0) {
-            // A launch costs more than a block does here.
+            // Here a launch costs more than the one block does on the CPU.
             *tags.data() = gcm_tag(key_, *j0s.data(), *aad, g_.aad_length, {}, 0);
         } else {
             lane_.run_gcm({.direction = g_.direction,
@@ -157,8 +157,10 @@ public:
     }
 
 private:
+    /// Whether the messages' tags are compared with the expected ones.
     [[nodiscard]] bool settles() const { return g_.digest == nullptr && g_.direction == Direction::decrypt; }
 
+    /// Calls `work(group, index of its first message)` for the group and for the further message.
     template <typename Work>
     void each(const Work& work) const {
         work(g_, 0);
@@ -187,6 +189,7 @@ private:
                         static_cast<std::size_t>(g.count));
     }
 
+    /// Reports the messages whose tags are wrong and wipes their outputs, consecutive ones together.
     void compare(const MessageGroup& g, const Block* tags, const Block* expected) {
         const auto wrong = [&](std::uint64_t i) {
             return CRYPTO_memcmp(tags[i].data(), expected[i].data(), g.tag_length) != 0;
@@ -210,7 +213,7 @@ private:
     std::size_t count_;
 };
 
-/// One message of a group that is not GCM's, under its key.
+/// One message of a group in any mode but GCM, under its key.
 class OneMessage {
 public:
     OneMessage(StretchLane& lane, const MessageGroup& group, std::uint64_t index, const ExpandedKey& key)
@@ -284,7 +287,7 @@ private:
     std::span<const std::uint8_t> iv_, aad_;
 };
 
-/// Whether `next` is one more message of the group, no longer than its others.
+/// Whether `next` continues the group by one more message, which is no longer than the group's.
 bool continues(const MessageGroup& g, const MessageGroup& next) {
     const auto follows = [&](const Elements& e, const Elements& its) { return its.first == e.at(g.count); };
     return g.count != 0 && next.count == 1 && next.mode == g.mode && next.direction == g.direction &&
@@ -330,7 +333,7 @@ void copy_rows(std::uint8_t* to, std::uint64_t to_stride, const std::uint8_t* fr
     const auto copy = [&](auto size) {
         for (std::uint64_t i = 0; i < rows; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, size);
     };
-    // A call for every tag took longer than the tags.
+    // A call of memcpy for every tag took longer than making the tags.
     if (bytes == block_bytes) return copy(std::integral_constant<std::size_t, block_bytes>());
     copy(static_cast<std::size_t>(bytes));
 }

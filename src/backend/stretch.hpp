@@ -1,5 +1,5 @@
-// What a backend has kernels for: stretches of one message; and how groups are carried out with them alone. Only
-// backends know of it.
+// The kernels that a backend has, for stretches of one message, and how groups are processed with these alone. Only
+// backends use this header.
 #pragma once
 
 #include "backend/backend.hpp"
@@ -7,7 +7,7 @@
 namespace warpaes {
 
 /// A stretch of one message, processed in one go: `length` bytes from `input` to `output`, which are equal or disjoint.
-/// What MessageGroup says of lengths and chaining values goes for it.
+/// The rules of MessageGroup for lengths and chaining values apply.
 struct Run {
     Mode mode;
     Direction direction;
@@ -15,7 +15,7 @@ struct Run {
     const std::uint8_t* input;
     std::uint8_t* output;
     std::uint64_t length;
-    Block chain;  ///< before the first block
+    Block chain;  ///< the chaining value before the first block
     /// XTS: the key that encrypts the tweaks.
     const ExpandedKey* tweak_key = nullptr;
     DataUnits data_units{};
@@ -25,70 +25,72 @@ struct Run {
     [[nodiscard]] std::uint64_t bytes() const noexcept { return mode == Mode::cfb1 ? (length + 7) / 8 : length; }
 };
 
-/// AES-GCM (SP 800-38D) under one key: `count` segments at equal distances, each a message of its own; or with
-/// `count` = 1 a stretch of one message, or only its authentication.
+/// AES-GCM (SP 800-38D) under one key: `count` segments at equal distances, each a message of its own; or, with `count`
+/// = 1, a stretch of one message, or only its authentication.
 ///
-/// A stretch yields the digest of its own ciphertext, padded with zeros to whole blocks, and whoever cut the message
-/// adds the digests up (see MessageGroup::digest).
+/// A stretch yields the digest of its own ciphertext, padded with zeros to whole blocks. The caller that cut the
+/// message combines the digests (see MessageGroup::digest).
 struct GcmRun {
     Direction direction;
     const ExpandedKey* key;
     const std::uint8_t* input;
-    /// Equal to `input` (then with equal strides) or disjoint. Null, where digests are wanted: `input` is only hashed,
-    /// as associated data is; `j0` is then ignored.
+    /// Equal to `input` (with equal strides) or disjoint. If null and digests are requested, `input` is only hashed, as
+    /// associated data is, and `j0` is ignored.
     std::uint8_t* output;
     std::uint64_t count = 1;
-    std::uint64_t segment_bytes = 0;  ///< plaintext of every segment but the last
-    std::uint64_t last_bytes = 0;     ///< of the last, at most segment_bytes
-    /// From the beginning of a segment to that of the next; at least segment_bytes. What lies between the segments of
-    /// the output may be overwritten.
+    std::uint64_t segment_bytes = 0;  ///< plaintext of every segment except the last
+    std::uint64_t last_bytes = 0;     ///< of the last segment, at most segment_bytes
+    /// Distance from the start of a segment to the start of the next, at least segment_bytes. Bytes between the
+    /// segments of the output may be overwritten.
     std::uint64_t input_stride = 0;
     std::uint64_t output_stride = 0;
     /// The pre-counter block J0 (SP 800-38D, 7.1) of every segment, in host memory.
     const Block* j0 = nullptr;
-    /// Block of the message that a stretch begins with: its first counter is inc32 applied 1 + first_block times to J0.
+    /// The block of the message at which a stretch begins: its first counter is inc32 applied 1 + first_block times to
+    /// J0.
     std::uint64_t first_block = 0;
-    /// Whether all know the last four bytes of J0, as they do if IVs have 12 bytes. Those of other IVs come from H: on
-    /// a CPU no branch and no address may depend on their counters.
+    /// Whether the last four bytes of J0 are public, as with 12-byte IVs. For other IVs J0 depends on H: on a CPU, no
+    /// branch and no address may depend on those counters.
     bool public_counters = false;
 
-    /// What `results` receives for every segment: the digest described above, or the tag of a whole message, 16 bytes.
+    /// What `results` receives for every segment: the digest described above, or the 16-byte tag of a whole message.
     enum class Result { digest, tag } result = Result::digest;
-    /// For tags: the digest of the associated data, which is the same for all segments, and its length.
+    /// For tags: the digest of the associated data, which all segments share, and its length in bytes.
     Block aad_digest{};
     std::uint64_t aad_bytes = 0;
-    /// `count` blocks in host memory; on a caller's stream memory that the device can write. Decryption
-    /// hashes its input and writes the tag that the message should have: comparing is the caller's.
+    /// `count` blocks in host memory; on a caller's stream, in memory that the device can write. Decryption hashes its
+    /// input and writes the tag that the message should have; the caller compares.
     Block* results = nullptr;
 
-    /// POLYVAL's order of bytes, where data in device memory is only hashed.
+    /// Whether blocks are in POLYVAL's byte order. Only where data in device memory is hashed without an output.
     bool reversed = false;
 
     [[nodiscard]] std::uint64_t total_bytes() const noexcept {
         return count == 0 ? 0 : (count - 1) * segment_bytes + last_bytes;
     }
-    /// The tag of an empty message needs no output either.
+    /// Whether the input is only hashed. A run for a tag is excluded, because the tag of an empty message needs no
+    /// output either.
     [[nodiscard]] bool hashes_only() const noexcept { return output == nullptr && result == Result::digest; }
 };
 
-/// A lane made of two kernels.
+/// A lane that is built on two kernels.
 class StretchLane : public Lane {
 public:
     virtual void run_stretch(const Run& run) = 0;
     virtual void run_gcm(const GcmRun& run) = 0;
 
-    /// Messages one after the other, those of GCM that allow it in one run: for modes and sizes that a backend has
-    /// nothing better for. What is not `direct` lies in host memory.
+    /// Processes messages one after the other, except that GCM messages which allow it share one run. For modes and
+    /// sizes for which a backend has nothing faster. Memory of groups that are not `direct` is host memory.
     void run_one_by_one(std::span<const MessageGroup> groups);
 
-    /// Rows of `bytes` bytes of tags, to or from where the caller of a direct group keeps them.
+    /// Copies rows of `bytes` bytes of tags to or from the memory of a direct group's caller.
     virtual void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                            std::size_t bytes, std::size_t rows);
-    /// Zeros over rows of the output of a direct group; over what lies between them, too, if that is cheaper.
+    /// Writes zeros over rows of the output of a direct group, and over the bytes between the rows if that is cheaper.
     virtual void clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes, std::size_t rows);
 };
 
-/// The run of a message, or a stretch of one, that is not GCM's.
+/// The run of a message, or of a stretch of one, in any mode but GCM.
 [[nodiscard]] Run run_of(const MessageGroup& group);
 
 }  // namespace warpaes

@@ -1,6 +1,6 @@
-// What a call leaves behind where nobody owns it: round keys that the compiler spilled, blocks in work in frames that
-// are gone, and the vector registers, which a caller's lazily bound symbols save on the stack. It is overwritten in one
-// place, where a call or a task of a thread ends, as far down as the stack was in use.
+// Overwrites the secrets that a call leaves where no object owns them: round keys that the compiler spilled, blocks in
+// stack frames that have ended, and the vector registers, which lazy binding of symbols saves on the caller's stack.
+// This happens in one place, at the end of a call or of a thread's task, as far down as the stack was in use.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,20 @@
 
 namespace warpaes {
 
-/// How far down the stack is overwritten at the least: what functions use that have no large locals.
+/// Least number of stack bytes to overwrite: enough for functions without large locals.
 inline constexpr std::size_t usual_stack = 2048;
 
 namespace detail {
 
-/// The lowest address that this thread noted; 0: nobody wants to know it.
+/// The lowest stack address that this thread has noted; 0: no cleaning call is in progress.
 #if !defined(WARPAES_CUDA_RUNTIME)
-// Beside the memory that CUDA's runtime wants of a thread there is no room for more that dlopen has to place at once.
+// With the CUDA runtime linked in, dlopen has no static TLS space left for this variable.
 [[gnu::tls_model("initial-exec")]]
 #endif
 extern constinit thread_local std::uintptr_t deepest;
 
-/// Whether this thread has begun nothing yet that will be cleaned up after.
+/// Starts noting the stack depth. Returns whether this thread was in no cleaning call yet, so that this call must clean
+/// up.
 [[nodiscard]] bool begin_clean_stack(std::size_t least) noexcept;
 [[gnu::always_inline]] inline void clear_vector_registers() noexcept {
 #if defined(__x86_64__)
@@ -38,8 +39,8 @@ extern constinit thread_local std::uintptr_t deepest;
             "vpxord %%zmm31, %%zmm31, %%zmm31\n" ::);
     }
     if (__builtin_cpu_supports("avx")) {
-        // An instruction on the lower part clears the upper ones too. Sixteen of them take a quarter of vzeroall's
-        // time.
+        // Writing the lower part of a register clears its upper parts too. Sixteen such instructions take a quarter of
+        // vzeroall's time.
         asm volatile(
             "vpxor %%xmm0, %%xmm0, %%xmm0\n vpxor %%xmm1, %%xmm1, %%xmm1\n vpxor %%xmm2, %%xmm2, %%xmm2\n"
             "vpxor %%xmm3, %%xmm3, %%xmm3\n vpxor %%xmm4, %%xmm4, %%xmm4\n vpxor %%xmm5, %%xmm5, %%xmm5\n"
@@ -59,8 +60,8 @@ extern constinit thread_local std::uintptr_t deepest;
                   "xmm12", "xmm13", "xmm14", "xmm15");
     }
 #elif defined(__aarch64__)
-    // Of 8 to 15 the lower halves are the caller's, as they were when we were called; an instruction on them clears the
-    // upper ones, those of SVE's registers too.
+    // The lower halves of v8 to v15 belong to the caller and are unchanged since this function was called. Writing them
+    // clears the upper parts, including those of SVE registers.
     asm volatile(
         "movi v0.2d, #0\n movi v1.2d, #0\n movi v2.2d, #0\n movi v3.2d, #0\n movi v4.2d, #0\n movi v5.2d, #0\n"
         "movi v6.2d, #0\n movi v7.2d, #0\n fmov d8, d8\n fmov d9, d9\n fmov d10, d10\n fmov d11, d11\n"
@@ -73,10 +74,11 @@ extern constinit thread_local std::uintptr_t deepest;
 #endif
 }
 
-/// Overwrites the stack from the caller's end of it down to `to`, which is below. Vector registers are clear.
+/// Overwrites the stack from the caller's stack pointer down to `to`, which is below. Vector registers are already
+/// zero.
 [[gnu::always_inline]] inline void wipe_below(std::uintptr_t to) noexcept {
 #if defined(__x86_64__)
-    // The stack's pointer goes there for the while: what is below it is nobody's.
+    // The stack pointer is moved down meanwhile, because memory below it may be used by anyone.
     std::uintptr_t end, at;
     if (__builtin_cpu_supports("avx512f")) {
         asm volatile(
@@ -110,7 +112,7 @@ extern constinit thread_local std::uintptr_t deepest;
 #endif
 }
 
-/// Overwrites what is dead now.
+/// Overwrites the vector registers and the stack that is no longer in use.
 void end_clean_stack() noexcept;
 
 template <typename Work>
@@ -120,7 +122,7 @@ template <typename Work>
 
 }  // namespace detail
 
-/// `work()`, of which nothing stays on the stack and in vector registers. Within itself it is just the call.
+/// Calls `work()` and leaves nothing of it on the stack or in vector registers. A nested call only calls `work()`.
 template <typename Work>
 decltype(auto) clean_stack(Work&& work) {
     struct End {
@@ -132,11 +134,11 @@ decltype(auto) clean_stack(Work&& work) {
     return detail::in_a_frame_of_its_own(std::forward<Work>(work));
 }
 
-/// How far down it is after a function that keeps nothing but pointers and lengths in its frame.
+/// Stack bytes of a function that keeps only pointers and lengths in its frame.
 inline constexpr std::size_t short_stack = 256;
 
-/// The same, but overwrites little more than is noted below this function: for a message that takes less time than
-/// cleaning up after it could. `function` is called as it stands, so that nothing of it is in the caller's frame.
+/// Like clean_stack(), but overwrites little more than is noted below this function. For a message that takes less time
+/// than a full cleanup. `function` is called directly, so that the caller's frame holds nothing of it.
 template <typename Argument>
 [[gnu::always_inline]] inline bool clean_after(bool (*function)(const Argument&), const Argument& argument) {
     if (detail::deepest != 0) return function(argument);

@@ -17,7 +17,7 @@ private:
     warpaes_status status_;
 };
 
-/// Whether it is the GPU that failed, so that the same work may succeed elsewhere.
+/// Whether the GPU failed, so that the same work may succeed elsewhere.
 inline bool is_failure_of_device(const Error& e) {
     return e.status() == WARPAES_ERROR_DEVICE || e.status() == WARPAES_ERROR_DEVICE_MEMORY;
 }

@@ -17,7 +17,7 @@ void JsonReader::refuse(const std::string& expected) const {
     throw Error(status_, std::string(subject_) + ": byte " + std::to_string(at_) + ": expected " + expected);
 }
 
-/// The next character that is no white space; at the end NUL, with which nothing begins.
+/// The next character that is not white space; NUL at the end, which starts no value.
 char JsonReader::peek() {
     while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -45,7 +45,7 @@ void JsonReader::end() {
     if (at_ != text_.size()) refuse("the end");
 }
 
-/// What stands for one character after a backslash.
+/// The character that an escape sequence after a backslash stands for.
 std::uint8_t JsonReader::escaped() {
     static constexpr std::string_view names = "\"\\/bfnrt", values = "\"\\/\b\f\n\r\t";
     const char c = at_ < text_.size() ? text_[at_] : '\0';
@@ -65,7 +65,7 @@ std::uint8_t JsonReader::escaped() {
 
 SecretVector JsonReader::string() {
     expect('"');
-    // Room for all of it beforehand: growing would leave copies behind.
+    // Reserves the whole length first, because growing would leave copies behind.
     std::size_t most = 0;
     while (at_ + most < text_.size() && text_[at_ + most] != '"') most += text_[at_ + most] == '\\' ? 2 : 1;
     SecretVector bytes;

@@ -1,5 +1,5 @@
-// Strict JSON (RFC 8259) for documents that hold secrets and whose members are known beforehand: read in place, value
-// after value, so that no tree of copies has to be wiped.
+// Strict JSON (RFC 8259) for documents that hold secrets and whose members are known in advance. It is read in place,
+// value by value, so that there is no tree of copies to wipe.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,14 @@
 
 namespace warpaes {
 
-/// Throws Error{status} with the position and what was expected there, nothing of the text; `subject` is what it is.
+/// Throws Error{status} with the position and what was expected there, but no part of the text. `subject` names the
+/// document.
 class JsonReader {
 public:
     JsonReader(std::string_view text, warpaes_status status, const char* subject)
         : text_(text), status_(status), subject_(subject) {}
 
-    /// Calls `member(name)` for each, which reads the value. Names do not repeat.
+    /// Calls `member(name)` for each member, which must read its value. Refuses repeated names.
     template <typename Member>
     void object(Member member) {
         std::vector<std::string> seen;
@@ -32,22 +33,22 @@ public:
             seen.push_back(std::move(name));
         }
     }
-    /// Calls `element()` for each, which reads it.
+    /// Calls `element()` for each element, which must read it.
     template <typename Element>
     void array(Element element) {
         open('[');
         for (bool first = true; next(']', first); first = false) element();
     }
-    /// ASCII, which is all that such documents have.
+    /// A string; only ASCII, which such documents are limited to.
     SecretVector string();
-    /// A number without sign, fraction and exponent, or as protobuf allows a string of its digits.
+    /// A number without sign, fraction and exponent, or, as protobuf allows, a string of its digits.
     std::uint32_t number();
     /// Any number.
     double real();
-    /// Nothing but white space follows.
+    /// Refuses anything but white space up to the end of the text.
     void end();
 
-    /// For a value that is well-formed and yet not what it has to be.
+    /// For a value that is well-formed but not valid here.
     [[noreturn]] void refuse(const std::string& expected) const;
 
     static std::string_view as_text(const SecretVector& bytes) {

@@ -12,7 +12,7 @@ Pool::State& Pool::state() {
     State* known = state_.load(std::memory_order_acquire);
     const pid_t process = getpid();
     if (known != nullptr && known->process == process) return *known;
-    // What the parent's threads may have locked, or wait for, is left as it is: not even destroying it would end.
+    // The parent's state is abandoned: its threads may have held locks at the fork, so even destroying it could hang.
     auto fresh = std::make_unique<State>(process);
     if (state_.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) return *fresh.release();
     return *known;
@@ -53,9 +53,9 @@ void Pool::State::make(Offer& offer) {
             threads.emplace_back([this] { serve(); });
         }
     } catch (const std::bad_alloc&) {
-        // The caller does what nobody else can.
+        // The caller's thread does the work that no other thread takes.
     } catch (const std::system_error&) {
-        // No more threads to be had: those that run do all the work.
+        // No more threads can be created: the running ones do all the work.
     }
     for (std::size_t i = std::min(wanted, idle); i != 0; --i) offered.notify_one();
 }
@@ -71,7 +71,7 @@ void Pool::State::serve() noexcept {
     while (!stopping) {
         if (offers.empty()) {
             lock.unlock();
-            OPENSSL_thread_stop();  // at the end of the process a thread that sleeps would come too late
+            OPENSSL_thread_stop();  // at the end of the process a sleeping thread would do this too late
             lock.lock();
             if (!offers.empty() || stopping) continue;
             ++idle;

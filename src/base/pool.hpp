@@ -1,4 +1,4 @@
-// The engine's threads: whoever has work for several shares it with them. And waiting for another thread.
+// The engine's threads, among which calls share their work; and a helper that waits for another thread.
 #pragma once
 
 #include <sys/types.h>
@@ -19,9 +19,9 @@
 
 namespace warpaes {
 
-/// Threads are started when they are first needed, as many as the largest work that was shared has use for, and kept.
-/// Thread-safe. Calls may be nested: whoever shares work can always do all of it, so nobody waits for a thread that is
-/// busy. In a child process of fork() the parent's threads are forgotten.
+/// Threads are started when first needed, as many as the largest shared work can use, and are kept. Thread-safe. Calls
+/// may be nested: a caller that shares work can always do all of it, so no call waits for a busy thread. In a child
+/// process of fork() the parent's threads are forgotten.
 class Pool {
 public:
     Pool() = default;
@@ -29,13 +29,13 @@ public:
     Pool& operator=(const Pool&) = delete;
     ~Pool();
 
-    /// Calls `work(0)` on the caller's thread and `work(1)` to `work(n - 1)` on threads that are free meanwhile, each
-    /// once or, if none gets round to it before work(0) returns, not at all. Returns when all calls have. Only work(0)
-    /// may throw.
+    /// Calls `work(0)` on the caller's thread, and `work(1)` to `work(n - 1)` on idle threads, each at most once: a
+    /// call that no thread has started when work(0) returns is dropped. Returns when all started calls have returned.
+    /// Only work(0) may throw.
     void share(unsigned n, const std::function<void(unsigned)>& work);
 
-    /// Calls `work(i)` once for every i below `n`, on the caller's thread and others. Returns when all have ended, also
-    /// if some throw; throws then what the one with the lowest number threw.
+    /// Calls `work(i)` once for every i below `n`, on the caller's thread and others. Returns when all calls have
+    /// ended, even if some throw; it then rethrows the exception of the lowest i.
     template <typename Work>
     void for_each(std::size_t n, const Work& work) {
         std::vector<std::exception_ptr> errors(n);
@@ -55,11 +55,11 @@ public:
     }
 
 private:
-    /// Work that somebody shares, for as long as he says.
+    /// Work that a thread shares, valid until its owner withdraws it.
     struct Offer {
         const std::function<void(unsigned)>& work;
-        unsigned next, end;    ///< numbers that nobody has taken
-        unsigned running = 0;  ///< calls
+        unsigned next, end;    ///< numbers that no thread has taken
+        unsigned running = 0;  ///< calls in progress
     };
     struct State {
         explicit State(pid_t its_process) : process(its_process) {}
@@ -67,7 +67,7 @@ private:
         void withdraw(Offer& offer) noexcept;
         void serve() noexcept;
 
-        const pid_t process;  ///< whose threads they are
+        const pid_t process;  ///< the process that the threads belong to
         std::mutex mutex;
         std::condition_variable offered, ended;
         std::deque<Offer*> offers;
@@ -75,18 +75,18 @@ private:
         std::size_t idle = 0;
         bool stopping = false;
     };
-    /// This process's.
+    /// The state of this process.
     State& state();
 
     std::atomic<State*> state_{nullptr};
 
 public:
-    /// Work that is offered while its owner does something else: `work(first)` to `work(end - 1)`, each once or not at
-    /// all, on threads that are free. It ends with this: what has begun is waited for, the rest is left out. In a child
-    /// process of fork() nothing is waited for, for nothing runs.
+    /// Work that is offered while its owner does something else: `work(first)` to `work(end - 1)`, each at most once,
+    /// on idle threads. The destructor waits for calls that have begun and drops the rest. In a child process of fork()
+    /// it waits for nothing, because nothing runs there.
     class Offered {
     public:
-        /// `work`, which may not throw, must outlive it.
+        /// `work` must outlive this object and may not throw.
         Offered(Pool& pool, const std::function<void(unsigned)>& work, unsigned first, unsigned end);
         Offered(const Offered&) = delete;
         Offered& operator=(const Offered&) = delete;
@@ -98,14 +98,14 @@ public:
     };
 };
 
-/// Whether asking all the while would hold up the thread that is waited for.
+/// Whether busy waiting would delay the thread that is waited for.
 inline bool few_processors() {
     static const bool few = std::thread::hardware_concurrency() < 4;
     return few;
 }
 
-/// Whether `ready()` is true within `time`, asking all the while: a thread that sleeps takes tens of microseconds to
-/// wake up. Where there are few processors it asks once.
+/// Polls until `ready()` is true; false if it is not within `time`. Polling avoids the tens of microseconds that a
+/// sleeping thread takes to wake up. With few processors it asks only once.
 template <typename Ready>
 bool poll(std::chrono::microseconds time, const Ready& ready, bool once = few_processors()) {
     if (ready()) return true;

@@ -1,4 +1,4 @@
-// Memory that held a secret is overwritten before it is released.
+// Types that overwrite secrets before their memory is released.
 #pragma once
 
 #include <string.h>
@@ -13,13 +13,13 @@
 
 namespace warpaes {
 
-/// Overwrites `memory` in a way that the compiler may not remove. Not by OPENSSL_cleanse, which takes eight bytes at a
-/// time: on a Xeon (2026-11) that was more time than the cipher took.
+/// Overwrites `memory` in a way that the compiler may not remove. OPENSSL_cleanse is not used because it writes eight
+/// bytes at a time: on a Xeon (2026-11) that took more time than the cipher.
 inline void wipe(std::span<std::uint8_t> memory) noexcept {
     if (!memory.empty()) ::explicit_bzero(memory.data(), memory.size());
 }
 
-/// A value that wipes itself when it goes out of scope. Copies are secrets too and wipe themselves likewise.
+/// A value that wipes itself when it goes out of scope. Its copies are secrets too and also wipe themselves.
 template <typename T>
 requires std::is_trivially_copyable_v<T>
 class Secret {
@@ -39,7 +39,7 @@ private:
     T value_{};
 };
 
-/// Bytes that begin undefined and are overwritten before they are released.
+/// Uninitialised bytes that are overwritten before they are released.
 class SecretBuffer {
 public:
     explicit SecretBuffer(std::size_t size)
@@ -57,7 +57,7 @@ private:
     std::size_t size_;
 };
 
-/// Overwrites what it releases.
+/// An allocator that overwrites the memory it releases.
 template <typename T>
 struct WipingAllocator {
     using value_type = T;
@@ -72,7 +72,7 @@ struct WipingAllocator {
     bool operator==(const WipingAllocator&) const = default;
 };
 
-/// Bytes that may grow.
+/// A byte vector that wipes its memory when it grows and when it is destroyed.
 using SecretVector = std::vector<std::uint8_t, WipingAllocator<std::uint8_t>>;
 
 }  // namespace warpaes

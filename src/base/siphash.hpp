@@ -1,5 +1,5 @@
-// SipHash-1-3 (Aumasson, Bernstein, INDOCRYPT 2012, with the rounds that hash tables use): a hash that nobody who does
-// not know the key can aim at.
+// SipHash-1-3 (Aumasson, Bernstein, INDOCRYPT 2012, with the rounds that hash tables use): a keyed hash. Without the
+// key, nobody can construct collisions.
 #pragma once
 
 #include <cstdint>

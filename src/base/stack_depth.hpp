@@ -1,4 +1,4 @@
-// How far down the stack has been in use, for clean_stack (clean_stack.hpp).
+// Records how far down the stack has been in use, for clean_stack (clean_stack.hpp).
 #pragma once
 
 #include <cstddef>
@@ -7,31 +7,31 @@
 
 namespace warpaes {
 
-/// Says that the stack is in use down to here, and `below` bytes further by functions that do not say it themselves.
-/// For functions with kilobytes of locals, and around other people's functions.
+/// Notes that the stack is in use down to this call, plus `below` bytes for callees that do not note it themselves. For
+/// functions with kilobytes of locals, and around calls into other libraries.
 void note_stack_depth(std::size_t below = 1024) noexcept;
 
-/// What libcrypto takes at the most, looking up its algorithms included.
+/// The most stack that libcrypto uses, algorithm lookup included.
 inline constexpr std::size_t libcrypto_stack = 4096;
 
-/// What a table of the C++ library's takes to grow for the first time: it binds a symbol of the mathematical library
-/// then, which saves the vector registers, with all that was in work, far down.
+/// Stack that a hash table of the C++ library uses to grow for the first time: it then binds a symbol of the math
+/// library, which saves the vector registers, with the data in them, far down the stack.
 inline constexpr std::size_t tables_stack = 8192;
 
-/// What the C++ library takes for files and their names. It binds its symbols when they are first called, which saves
-/// vector registers far down.
+/// Stack that the C++ library uses for files and file names. It binds its symbols at their first call, which saves
+/// vector registers far down the stack.
 inline constexpr std::size_t files_stack = 32768;
 
 namespace detail {
 
-/// The thread's note of the depth is put aside, and the call has none that is going on.
+/// Takes the thread's noted depth and clears it, so that no call is in progress; return_to_call() restores it.
 [[nodiscard]] std::uintptr_t leave_call() noexcept;
 void return_to_call(std::uintptr_t deepest) noexcept;
 
 }  // namespace detail
 
-/// Calls the caller's `function`, which may go on on another stack or thread (coroutines) and make calls there: to
-/// those this thread is in no call, and what they note of another stack is none of this one's depth.
+/// Calls the caller's `function`, which may continue on another stack or thread (coroutines) and make calls there. For
+/// those calls this thread is in no call, and depths that they note on another stack do not mix with this one's.
 template <typename Function>
 decltype(auto) call_back(Function&& function) {
     struct Back {

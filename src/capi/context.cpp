@@ -11,7 +11,7 @@ using namespace warpaes::capi;
 
 namespace {
 
-/// Calls `step(written)`; a step that fails has written nothing, unless it says what there must be room for.
+/// Calls `step(written)`. If it fails, `*output_len` is 0, or the capacity needed if the buffer was too small.
 template <typename Step>
 void run_step(std::size_t* output_len, Step step) {
     *output_len = 0;
@@ -25,7 +25,7 @@ void run_step(std::size_t* output_len, Step step) {
     }
 }
 
-/// guarded(), and the context keeps the sentence.
+/// guarded(), which also stores the sentence in the context.
 template <typename Body>
 warpaes_status kept(const warpaes_context* context, const Body& body) {
     if (context == nullptr) return guarded([] { require(nullptr, "context"); });

@@ -56,7 +56,7 @@ void check_flags(const warpaes_file_job& j) {
     throw Error(WARPAES_ERROR_ARGUMENT, "flags: STREAMING_AEAD has OVERWRITE, RANGE, VERIFY and NO_SYNC");
 }
 
-/// What all formats have.
+/// The options that all formats have.
 FileJob to_job(const warpaes_file_job& j) {
     check_flags(j);
     const auto has = [&](std::uint32_t flag) { return (j.flags & flag) != 0; };

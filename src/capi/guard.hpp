@@ -1,4 +1,4 @@
-// The one place where exceptions become statuses, and the checks that every entry point shares.
+// Converts exceptions to statuses, in this one place, and makes the checks that all entry points share.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 
 namespace warpaes::capi {
 
-/// Keeps `sentence` for warpaes_last_error() on this thread.
+/// Stores `sentence` for warpaes_last_error() on this thread.
 void remember_error(const char* sentence) noexcept;
 
-/// Runs `body`, which throws on failure, and turns what it throws into a status and a sentence.
+/// Runs `body`, which throws on failure, and converts what it throws to a status and a sentence.
 template <typename Body>
 warpaes_status caught(Body&& body) noexcept {
     try {
@@ -38,7 +38,7 @@ warpaes_status caught(Body&& body) noexcept {
     }
 }
 
-/// The same, and nothing of it stays on the stack.
+/// Does the same and overwrites the stack that `body` used.
 template <typename Body>
 warpaes_status guarded(Body&& body) noexcept {
     return caught([&] { clean_stack(std::forward<Body>(body)); });
@@ -52,8 +52,8 @@ inline void require(const void* pointer, const char* name) {
     if (pointer == nullptr) refuse_null(name);
 }
 
-/// guarded(), for a call that makes something: `make()` gives what `to`, the argument of that name, gets; null if it
-/// throws.
+/// guarded(), for a call that creates an object. `*to` gets the result of `make()`, or null if that throws; `name` is
+/// the name of the argument `to`.
 template <typename Type, typename Make>
 warpaes_status created(Type** to, const char* name, const Make& make) noexcept {
     return guarded([&] {
@@ -63,7 +63,7 @@ warpaes_status created(Type** to, const char* name, const Make& make) noexcept {
     });
 }
 
-/// Throws Error{ARGUMENT} for a struct whose size nobody has set, or smaller than its first version.
+/// Throws Error{ARGUMENT} if struct_size was not set or is smaller than the struct's first version.
 template <typename Struct>
 void check_size(const Struct& given, const char* name) {
     constexpr StructFacts facts = struct_facts<Struct>;
@@ -75,8 +75,8 @@ void check_size(const Struct& given, const char* name) {
     }
 }
 
-/// A caller's struct in the size that this library knows. A smaller one, from an older header, is filled up with zeros;
-/// in a larger one, from a newer header, what is unknown here must be zero.
+/// Copies a caller's struct to the size that this library knows. A smaller struct, from an older header, is padded with
+/// zeros. In a larger one, from a newer header, the unknown bytes must be zero.
 template <typename Struct>
 Struct read_struct(const Struct* from, const char* name) {
     require(from, name);
@@ -93,25 +93,26 @@ Struct read_struct(const Struct* from, const char* name) {
     return copy;
 }
 
-/// Throws Error{ARGUMENT} if there is any other bit than those of `known`.
+/// Throws Error{ARGUMENT} if `flags` has a bit that is not in `known`.
 void refuse_unknown_flags(std::uint32_t flags, std::uint32_t known);
 
-/// The sentence that goes with `status`, which this thread has just caught, to `error`, WARPAES_ERROR_BYTES bytes.
+/// Writes the sentence for `status`, which this thread has just caught, to `error`, which has WARPAES_ERROR_BYTES
+/// bytes.
 void write_error(warpaes_status status, char* error) noexcept;
 
-/// Of all backends' lists, one behind the other. Throws Error{ARGUMENT} if there are not so many.
+/// Entry `index` of the concatenated lists of all backends. Throws Error{ARGUMENT} if there are fewer.
 const BackendInfo& backend_at(std::size_t index);
 
-/// Throws Error{ARGUMENT} if there is no such memory. SHARED is page-locked.
+/// Throws Error{ARGUMENT} for an unknown kind of memory. SHARED is page-locked.
 Memory checked_memory(warpaes_memory memory);
 
-/// Writes back as much of a struct as the caller has room for.
+/// Writes as much of a struct as fits in the caller's.
 template <typename Struct>
 void write_struct(const Struct& from, Struct* to, std::size_t struct_size) {
     std::memcpy(to, &from, std::min(struct_size, sizeof(Struct)));
 }
 
-/// The same for a result, which the caller need not have; nothing for one of which check_size() says that it is none.
+/// The same for a result, which may be null. Does nothing if check_size() would refuse it.
 template <typename Result>
 void write_result(Result made, Result* to) {
     if (to == nullptr || to->struct_size < struct_facts<Result>.least) return;

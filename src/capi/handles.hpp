@@ -1,4 +1,4 @@
-// What the opaque handles of the C ABI point to.
+// The types behind the opaque handles of the C ABI.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@
 
 namespace warpaes::capi {
 
-/// What warpaes_alloc has handed out. Thread-safe.
+/// The memory that warpaes_alloc has handed out. Thread-safe.
 class HeldMemory {
 public:
     void* add(std::unique_ptr<Arena> arena) {
@@ -26,7 +26,7 @@ public:
         return pointer;
     }
     void remove(void* pointer) noexcept {
-        decltype(arenas_)::node_type gone;  // which is wiped without the lock
+        decltype(arenas_)::node_type gone;  // wiped after the lock is released
         const std::lock_guard lock(mutex_);
         gone = arenas_.extract(pointer);
     }
@@ -58,13 +58,13 @@ struct warpaes_arena {
 };
 
 struct warpaes_batch {
-    std::shared_ptr<warpaes::BatchEngine> engine;  ///< may have stopped
+    std::shared_ptr<warpaes::BatchEngine> engine;  ///< may have stopped already
     std::shared_ptr<warpaes::Batch> impl;
 };
 
 struct warpaes_context {
     warpaes::Context impl;
-    mutable char error[WARPAES_ERROR_BYTES] = "";  ///< of the last call that failed
+    mutable char error[WARPAES_ERROR_BYTES] = "";  ///< of the last failed call
 };
 
 struct warpaes_keyset {
@@ -81,7 +81,7 @@ struct warpaes_writer {
 
 namespace warpaes::capi {
 
-/// Whether it is a key that was created and not destroyed; nothing is read of what it points to. Thread-safe.
+/// Whether `key` was created and not yet destroyed. Does not dereference it. Thread-safe.
 bool is_alive(const warpaes_key* key);
 
 }  // namespace warpaes::capi

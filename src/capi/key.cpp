@@ -11,7 +11,7 @@ namespace warpaes::capi {
 
 namespace {
 
-/// The keys that there are, so that a batch can tell one that was destroyed without looking into it.
+/// The existing keys, so that a batch can detect a destroyed one without reading its memory.
 class Living {
 public:
     void add(const warpaes_key* key) {
@@ -42,7 +42,7 @@ private:
     std::array<Shard, 64> shards_;
 };
 
-/// Never destroyed: keys may be, after all else.
+/// Never destroyed, because keys may be destroyed after all static objects.
 Living& living() {
     static auto* all = new Living;
     return *all;

@@ -16,7 +16,7 @@ KeyState checked_state(warpaes_key_state state) {
     return static_cast<KeyState>(state);
 }
 
-/// `text` to a caller who has room for `capacity` bytes.
+/// Copies `text` to a caller's buffer of `capacity` bytes and sets `length` to the size needed.
 void hand_out(const SecretVector& text, char* json, std::size_t capacity, std::size_t* length) {
     *length = text.size();
     if (capacity < *length) {

@@ -13,7 +13,7 @@ using namespace warpaes;
 using namespace warpaes::capi;
 
 [[noreturn, gnu::cold]] void refuse_siv_fields(const warpaes_message& m) {
-    (void)checked_mode(m.mode);  // which says more of what is no mode here
+    (void)checked_mode(m.mode);  // gives a better message for an unknown mode
     throw Error(WARPAES_ERROR_ARGUMENT, "mac_key, aad_list, aad_count: are for SIV");
 }
 
@@ -47,14 +47,14 @@ MessageRequest to_request(const warpaes_message& m, int input_device = -1) {
     return request;
 }
 
-/// What `name` names is for other modes, and there is some.
+/// Throws if the fields that `name` names are set, because the message's mode does not use them.
 void refuse_extra(bool some, const warpaes_message& m, const char* name) {
     if (!some) return;
     const char* const mode = traits_of(static_cast<ComposedMode>(m.mode)).name;
     throw Error(WARPAES_ERROR_ARGUMENT, std::string(name) + " nothing that " + mode + " has");
 }
 
-/// The components of the associated data; `one` must outlive them.
+/// The components of the associated data; `one` must outlive the result.
 std::span<const warpaes_part> aad_of(const warpaes_message& m, warpaes_part& one) {
     if (m.aad == nullptr && m.aad_len != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
     if (m.aad_list != nullptr || m.aad_count != 0) {
@@ -92,14 +92,14 @@ ComposedRequest to_composed_request(const warpaes_message& m, warpaes_part& aad)
             .tag_length = m.tag_len};
 }
 
-/// crypt() itself cleans the stack, of a short message no more than that has used.
+/// Uses caught(), not guarded(): crypt() cleans the stack itself, for a short message only as much as was used.
 template <typename Crypt>
 warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpaes_result* result, const Crypt& crypt) {
     MessageResult made;
     const warpaes_status status = caught([&] {
         require(engine, "engine");
         if (result != nullptr) check_size(*result, "result");
-        std::optional<warpaes_message> own;  // of a caller that was compiled with another version's header
+        std::optional<warpaes_message> own;  // copy, if the caller has another version's header
         if (message == nullptr || message->struct_size != sizeof(warpaes_message)) {
             own = read_struct(message, "message");
         }
@@ -109,7 +109,7 @@ warpaes_status run(warpaes_engine* engine, const warpaes_message* message, warpa
     return status;
 }
 
-/// Functions of their own, that a short message need not save registers for them.
+/// Separate functions, so that the path of a short message saves no registers for them.
 [[gnu::noinline]] warpaes_status crypt_checked(warpaes_engine* engine, const warpaes_message* message,
                                                warpaes_result* result, int input_device) {
     return run(engine, message, result, [engine, input_device](const warpaes_message& m, MessageResult& made) {

@@ -13,7 +13,7 @@ namespace {
 using namespace warpaes;
 using namespace warpaes::capi;
 
-/// What a number of 16 bits is multiplied by, and what is added.
+/// A factor or summand as a float. For uniform numbers of 16 bits it is first rounded to their format.
 float rounded(Number kind, double x) {
     const auto single = static_cast<float>(x);
     if (number_bytes(kind) != 2) return single;

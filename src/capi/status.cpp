@@ -52,7 +52,7 @@ const char* warpaes_last_error(void) {
 }
 
 const char* warpaes_status_message(warpaes_status status) {
-    // By their values.
+    // Indexed by status.
     static constexpr std::array sentences{
         "success",
         "internal error",

@@ -21,13 +21,14 @@ std::string checked_path(const char* path, const char* name) {
     return path;
 }
 
-/// Exactly one of these places is given.
+/// Throws unless exactly one of the places is given.
 void require_one_place(int given, const char* name, const char* places) {
     if (given == 1) return;
     throw Error(WARPAES_ERROR_ARGUMENT,
                 std::string(name) + (given == 0 ? ": has no " : ": has more than one of ") + places);
 }
 
+/// A source that calls the caller's function.
 class CallerSource final : public Source {
 public:
     explicit CallerSource(const warpaes_source& source) : source_(source) {}
@@ -48,6 +49,7 @@ private:
     warpaes_source source_;
 };
 
+/// A sink that calls the caller's function.
 class CallerSink final : public Sink {
 public:
     explicit CallerSink(const warpaes_sink& sink) : sink_(sink) {}
@@ -84,7 +86,7 @@ std::unique_ptr<Source> to_source(const warpaes_source& s) {
     if (s.read != nullptr) return std::make_unique<CallerSource>(s);
     const MemoryPlace place = cuda_backend().place(s.memory);
     const bool on_device = place.kind == Memory::device;
-    // A lane's work on ciphertext begins on the host.
+    // Lanes expect ciphertext in host memory, so ciphertext on a device is copied there.
     return std::make_unique<MemorySource>(MemoryBuffer{static_cast<std::uint8_t*>(const_cast<void*>(s.memory)),
                                                        s.memory_len, !on_device, on_device ? place.device : -1});
 }

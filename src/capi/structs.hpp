@@ -1,4 +1,4 @@
-// How small the structs of the ABI may be.
+// Minimum sizes of the ABI's structs.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,15 @@
 
 namespace warpaes::capi {
 
-/// `least`: struct_size below which no caller is understood: that of ABI 1's first version, of what is only written the
-/// beginning. Numbers, for they never change, whatever a struct grows to.
+/// `least`: the smallest struct_size that is accepted, which is the size in the first version of ABI 1, or the
+/// beginning of a struct that is only written. These are literals, because they never change when a struct grows.
 struct StructFacts {
     std::size_t least = 0;
-    const char* init = "";  ///< the macro that sets it right
+    const char* init = "";  ///< the macro that sets struct_size
 };
 
-/// Of what lies in arrays, whose `entry_size` and `result_size` a batch is told; nothing beyond these may be looked at.
+/// Minimum sizes of array elements, whose real sizes a batch gets as `entry_size` and `result_size`. Nothing beyond
+/// these may be accessed.
 inline constexpr std::size_t first_entry_bytes = 176, first_entry_result_bytes = 24;
 static_assert(sizeof(warpaes_batch_entry) == first_entry_bytes, "a new field is 0 for who does not have it");
 static_assert(sizeof(warpaes_entry_result) == first_entry_result_bytes, "a new field is written for who has it");

@@ -1,4 +1,4 @@
-// AES-NI: one block a register. Compiled for SSSE3, AES and PCLMULQDQ.
+// AES-NI with one block per register. Compiled for SSSE3, AES and PCLMULQDQ.
 #include "cpu/aesni_vector.hpp"
 #include "cpu/gcm_modes.hpp"
 #include "cpu/short_kernels.hpp"

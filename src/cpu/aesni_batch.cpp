@@ -1,4 +1,4 @@
-// Batches by AES-NI, one block a register. Compiled for SSSE3, AES and PCLMULQDQ.
+// Batches with AES-NI, one block per register. Compiled for SSSE3, AES and PCLMULQDQ.
 #include "cpu/aesni_vector.hpp"
 #include "cpu/gcm_message_kernels.hpp"
 #include "cpu/key_kernels.hpp"

@@ -1,4 +1,4 @@
-// One message alone, block after block, by AES-NI. Compiled for SSSE3, AES and PCLMULQDQ.
+// A single message, block after block, with AES-NI. Compiled for SSSE3, AES and PCLMULQDQ.
 #include "cpu/aesni_vector.hpp"
 #include "cpu/serial_kernels.hpp"
 

@@ -1,4 +1,4 @@
-// Updates by AES-NI. Compiled for SSSE3, AES and PCLMULQDQ.
+// Context updates with AES-NI. Compiled for SSSE3, AES and PCLMULQDQ.
 #include "cpu/aesni_vector.hpp"
 #include "cpu/update_kernels.hpp"
 

@@ -1,4 +1,4 @@
-// AES-NI: one block a register. For files compiled for SSSE3, AES and PCLMULQDQ; private to each of them.
+// AES-NI: one block per register. For files compiled for SSSE3, AES and PCLMULQDQ; private to each of them.
 #pragma once
 
 #include "cpu/simd_vector.hpp"
@@ -12,9 +12,9 @@ struct Xmm : PlainState<Xmm> {
     using State = Reg;
     static constexpr std::size_t bytes = 16;
     static constexpr std::size_t unroll = 8;
-    static constexpr bool has_masks = false;  ///< a part of a vector is loaded and stored as fast as a whole
-    static constexpr bool folds = false;  ///< multiplies by three products of halves, which are dear, instead of four
-    static constexpr std::size_t ctr_vectors = 8;  ///< that CTR works on at once
+    static constexpr bool has_masks = false;       ///< whether partial loads and stores are as fast as whole ones
+    static constexpr bool folds = false;           ///< whether products are slow, so that three of halves replace four
+    static constexpr std::size_t ctr_vectors = 8;  ///< vectors that CTR processes at once
     static constexpr std::size_t registers = 16;
 
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) {
@@ -26,12 +26,12 @@ struct Xmm : PlainState<Xmm> {
     }
     WARPAES_INLINE static void store(std::uint8_t* p, Reg v, Part part) { store_part<Xmm>(p, v, part.bytes); }
 
-    /// Without reading the cache line first. `p` is aligned to the vector.
+    /// Stores without reading the cache line first. `p` is aligned to the vector.
     WARPAES_INLINE static void stream(std::uint8_t* p, Reg v) { _mm_stream_si128(reinterpret_cast<__m128i*>(p), v); }
 
     WARPAES_INLINE static Reg splat(__m128i block) { return block; }
     WARPAES_INLINE static __m128i first_block(Reg v) { return v; }
-    /// The last block of `before`, then the blocks of `v` but its last.
+    /// The last block of `before`, followed by all blocks of `v` except its last.
     WARPAES_INLINE static Reg shift_in(Reg before, Reg /*v*/) { return before; }
     WARPAES_INLINE static Reg bxor(Reg a, Reg b) { return _mm_xor_si128(a, b); }
 
@@ -44,7 +44,7 @@ struct Xmm : PlainState<Xmm> {
         return _mm_shuffle_epi8(v, _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
     }
 
-    /// Every block as a number, little-endian, times or over 256^Bytes.
+    /// Shifts each block, as a little-endian number, by whole bytes: times or divided by 256^Bytes.
     template <int Bytes>
     WARPAES_INLINE static Reg shift_left_bytes(Reg v) {
         return _mm_slli_si128(v, Bytes);
@@ -53,40 +53,41 @@ struct Xmm : PlainState<Xmm> {
     WARPAES_INLINE static Reg shift_right_bytes(Reg v) {
         return _mm_srli_si128(v, Bytes);
     }
-    /// Carry-less product of one half of each block of `a` and of `b`: of the upper ones, if bit 0 and 4 of `Halves`
-    /// are set.
+    /// Carry-less product of one half of each block of `a` and of `b`. Bit 0 of `Halves` selects the upper half of `a`,
+    /// bit 4 that of `b`.
     template <int Halves>
     WARPAES_INLINE static Reg multiply(Reg a, Reg b) {
         return _mm_clmulepi64_si128(a, b, Halves);
     }
-    /// 2^(first + l) in lane l; below 2^64.
+    /// 2^(first + l) in lane l; all below 2^64.
     WARPAES_INLINE static Reg powers_of_two(std::size_t first) {
         return _mm_set_epi64x(0, static_cast<long long>(std::uint64_t{1} << first));
     }
 
     WARPAES_INLINE static Reg zero() { return _mm_setzero_si128(); }
     WARPAES_INLINE static Reg bxor3(Reg a, Reg b, Reg c) { return bxor(a, bxor(b, c)); }
-    /// The block in lane 0, zeros elsewhere.
+    /// The block in lane 0, zeros in the other lanes.
     WARPAES_INLINE static Reg from_block(__m128i block) { return block; }
     WARPAES_INLINE static __m128i sum_of_blocks(Reg v) { return v; }
-    /// Exchanges the halves of each lane.
+    /// Exchanges the two halves of each lane.
     WARPAES_INLINE static Reg swap_halves(Reg v) { return _mm_shuffle_epi32(v, 0x4e); }
-    /// The first `n` bytes of the vector, zeros behind them.
+    /// The first `n` bytes of the vector, followed by zeros.
     WARPAES_INLINE static Reg first_bytes(Reg v, std::size_t n) { return keep_first<Xmm>(v, n); }
-    /// l in lane l.
+    /// The number l in lane l.
     WARPAES_INLINE static Reg lane_numbers() { return zero(); }
     WARPAES_INLINE static Reg add64(Reg a, Reg b) { return _mm_add_epi64(a, b); }
-    /// l * n in lane l.
+    /// The number l * n in lane l.
     WARPAES_INLINE static Reg lane_multiples(std::uint32_t n) {
         return _mm_mul_epu32(lane_numbers(), _mm_set1_epi32(static_cast<int>(n)));
     }
     WARPAES_INLINE static Reg add32(Reg a, Reg b) { return _mm_add_epi32(a, b); }
     WARPAES_INLINE static Reg band(Reg a, Reg b) { return _mm_and_si128(a, b); }
 
-    /// Byte i of each block is byte pattern[i] of it.
+    /// Replaces byte i of each block by its byte pattern[i].
     WARPAES_INLINE static Reg shuffle_bytes(Reg v, __m128i pattern) { return _mm_shuffle_epi8(v, pattern); }
 
-    /// A block of each of the vector's streams; then four of each, block b of them in t[b].
+    /// load_each and store_each access one block of each stream of the vector; the next two, four blocks of each
+    /// stream, with block b in t[b].
     WARPAES_INLINE static Reg load_each(const std::uint8_t* const* p, std::size_t at) {
         return load(p[0] + at, Whole{});
     }
@@ -106,13 +107,14 @@ struct Xmm : PlainState<Xmm> {
     WARPAES_INLINE static Reg unpack16(Reg a, Reg b) { return _mm_unpacklo_epi16(a, b); }
     WARPAES_INLINE static Reg unpack32(Reg a, Reg b) { return _mm_unpacklo_epi32(a, b); }
     WARPAES_INLINE static Reg unpack64(Reg a, Reg b) { return _mm_unpacklo_epi64(a, b); }
-    /// Each byte of `here` shifted left by `n` bits, filled up with the first bits of the same byte of `next`.
+    /// Each byte of `here` shifted left by `n` bits; the first bits of the same byte of `next` fill the gap.
     WARPAES_INLINE static Reg shift_left_bits(Reg here, Reg next, int n) {
         const Reg upper = _mm_and_si128(_mm_slli_epi16(here, n), _mm_set1_epi8(static_cast<char>(0xff << n)));
         const Reg lower = _mm_and_si128(_mm_srli_epi16(next, 8 - n), _mm_set1_epi8(static_cast<char>(0xff >> (8 - n))));
         return _mm_or_si128(upper, lower);
     }
-    /// In byte 0 of each lane: its most significant bit at bit 7 - `n`, zeros elsewhere. The other bytes are undefined.
+    /// Byte 0 of each lane: its most significant bit moved to bit 7 - `n`, zeros elsewhere. The other bytes are
+    /// undefined.
     WARPAES_INLINE static Reg first_bit(Reg v, int n) {
         return _mm_srli_epi16(_mm_and_si128(v, _mm_set1_epi16(0x80)), n);
     }

@@ -1,4 +1,4 @@
-// AES and PMULL on 64-bit Arm. Compiled for both.
+// The AES and PMULL instructions of 64-bit Arm. Compiled for both.
 #include "cpu/armv8_vector.hpp"
 #include "cpu/gcm_modes.hpp"
 #include "cpu/short_kernels.hpp"

@@ -1,4 +1,4 @@
-// One message alone, block after block, on 64-bit Arm. Compiled for AES and PMULL.
+// A single message, block after block, on 64-bit Arm. Compiled for AES and PMULL.
 #include "cpu/armv8_vector.hpp"
 #include "cpu/serial_kernels.hpp"
 

@@ -1,4 +1,4 @@
-// Updates on 64-bit Arm. Compiled for AES and PMULL.
+// Context updates on 64-bit Arm. Compiled for AES and PMULL.
 #include "cpu/armv8_vector.hpp"
 #include "cpu/update_kernels.hpp"
 

@@ -1,9 +1,9 @@
-// The AES and PMULL instructions of 64-bit Arm: one block a register. For files compiled for both; private to each of
+// The AES and PMULL instructions of 64-bit Arm: one block per register. For files compiled for both; private to each of
 // them.
 //
-// AESE adds a round key and then substitutes and shifts; AESMC mixes the columns. What x86 does in one instruction,
-// whose addition comes last, is those two here, of which the CPUs make one where they follow each other, and the
-// addition is the next AESE's. A block of AES-128 is 20 instructions of rounds and one addition.
+// AESE adds a round key, then substitutes and shifts; AESMC mixes the columns. x86 does a round in one instruction,
+// which adds the round key last. Here a round is AESE and AESMC, which the CPUs fuse if they are adjacent, and the next
+// AESE adds the round key. A block of AES-128 takes 20 such instructions and one addition.
 #pragma once
 
 #include "cpu/simd_vector.hpp"
@@ -12,16 +12,16 @@ namespace warpaes::cpu {
 
 namespace {
 
-/// See Xmm in aesni_vector.hpp for what the less obvious functions mean.
+/// Xmm in aesni_vector.hpp documents the less obvious functions.
 struct Neon {
     using Reg = uint8x16_t;
     static constexpr std::size_t bytes = 16;
-    /// A pipe takes a pair of AESE and AESMC each cycle and gives it back two cycles later. By LLVM's models Neoverse
-    /// N1 has one such pipe, N2 two, V1 and V2 four.
+    /// A pipe accepts a pair of AESE and AESMC each cycle and has a latency of two cycles. According to LLVM's models,
+    /// Neoverse N1 has one such pipe, N2 two, V1 and V2 four.
     static constexpr std::size_t unroll = 8;
     static constexpr bool has_masks = false;
     static constexpr bool folds = false;
-    static constexpr std::size_t ctr_vectors = 8;  ///< more would not end where the tables of counters do
+    static constexpr std::size_t ctr_vectors = 8;  ///< with more, steps would not end where the tables of counters do
     static constexpr std::size_t registers = 32;
 
     WARPAES_INLINE static Reg load(const std::uint8_t* p, Whole) { return vld1q_u8(p); }
@@ -29,7 +29,7 @@ struct Neon {
     WARPAES_INLINE static void store(std::uint8_t* p, Reg v, Whole) { vst1q_u8(p, v); }
     WARPAES_INLINE static void store(std::uint8_t* p, Reg v, Part part) { store_part<Neon>(p, v, part.bytes); }
 
-    /// The CPUs notice by themselves that whole cache lines are written, and do not read them first.
+    /// The CPUs detect on their own that whole cache lines are written, and do not read them first.
     WARPAES_INLINE static void stream(std::uint8_t* p, Reg v) { vst1q_u8(p, v); }
 
     WARPAES_INLINE static Reg splat(Reg128 block) { return block; }
@@ -37,7 +37,7 @@ struct Neon {
     WARPAES_INLINE static Reg shift_in(Reg before, Reg /*v*/) { return before; }
     WARPAES_INLINE static Reg bxor(Reg a, Reg b) { return veorq_u8(a, b); }
 
-    /// The sum of the two, which the next round makes.
+    /// The sum of `block` and `addend`, which the next round computes.
     struct State {
         Reg block, addend;
     };
@@ -128,11 +128,11 @@ private:
     WARPAES_INLINE static Reg high_product(Reg a, Reg b) {
         return vreinterpretq_u8_p128(vmull_high_p64(vreinterpretq_p64_u8(a), vreinterpretq_p64_u8(b)));
     }
-    /// Of each byte, to the left; to the right if it is negative.
+    /// Bit counts for a shift of each byte: to the left, or to the right if negative.
     WARPAES_INLINE static int8x16_t shift(int bits) { return vdupq_n_s8(static_cast<std::int8_t>(bits)); }
 };
 
-/// With as many pipes for products as for rounds, or fewer, every product counts.
+/// If a CPU has no more pipes for products than for rounds, each product saved counts.
 struct FoldingNeon : Neon {
     static constexpr bool folds = true;
 };

@@ -1,4 +1,4 @@
-// The CPU backends themselves.
+// The definitions of the CPU backends.
 #include <openssl/crypto.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Block chain_of(const ShortMessage& m) {
     return chain;
 }
 
-/// All but GCM, as a run.
+/// Processes a short message, in any mode but GCM, as a run.
 template <void (*Kernels)(const Run&)>
 bool short_run(const ShortMessage& m) {
     Kernels({m.mode, m.direction, m.key, m.input, m.output, m.length, chain_of(m), m.tweak_key, m.data_units});
@@ -40,7 +40,8 @@ ShortFunction short_libcrypto(Mode mode, Direction /*direction*/, int /*rounds*/
     return reinterpret_cast<const std::uint8_t*>(words.data());
 }
 
-/// Parallel directions on `Kernels`, the serial ones, where one block waits for the other, in libcrypto.
+/// Runs parallel directions with `Kernels`, and serial ones, where each block depends on the one before, with
+/// libcrypto.
 template <void (*Kernels)(const SimdRun&)>
 void run_simd(const Run& run) {
     if (!is_parallel(run.mode, run.direction)) return run_libcrypto(run);

@@ -10,12 +10,12 @@ namespace warpaes::cpu {
 
 namespace {
 
-/// Modes that a single message fills the vectors with: these only need their round keys.
+/// Modes in which a single message fills the vectors, so that they need only the messages' round keys.
 bool is_vectorised(Mode mode, Direction direction) {
     return is_parallel(mode, direction) && mode != Mode::gcm && mode != Mode::xts;
 }
 
-/// A key a message.
+/// Processes a group in which every message has its own key.
 void run_with_own_keys(const SimdBatchKernels& kernels, MessageKeys& keys, const MessageGroup& g) {
     const int rounds = g.rounds();
     const bool inverse = uses_inverse_cipher(g.mode, g.direction);

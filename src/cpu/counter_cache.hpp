@@ -1,15 +1,15 @@
-// CTR, with the first two rounds taken from a table that is shared by 65,536 blocks.
+// CTR that takes the first two rounds from a table shared by 65,536 blocks.
 //
 // Let s0 = counter ^ k0, s1 = round(s0, k1), s2 = round(s1, k2), where round is SubBytes, ShiftRows, MixColumns and
-// AddRoundKey. Take counters that differ only in their last two bytes, g (byte 14: row 2 of column 3) and j (byte 15:
-// row 3 of column 3). ShiftRows moves row r by r columns to the left, so after round one j has reached only column 0 of
-// s1 and g only column 1. SubBytes works on single bytes and the rest of a round is affine, so s2 is a sum of what the
-// four columns of s1 contribute:
+// AddRoundKey. Consider counters that differ only in their last two bytes, g (byte 14: row 2 of column 3) and j (byte
+// 15: row 3 of column 3). ShiftRows moves row r by r columns to the left, so after round one j has reached only column
+// 0 of s1, and g only column 1. SubBytes works on single bytes and the rest of a round is affine, so s2 is a sum of
+// contributions of the four columns of s1:
 //     s2(g, j) = f(j) ^ h(g) ^ constant,   and therefore   s2(g, j) = s2(g0, j) ^ [s2(g, j0) ^ s2(g0, j0)].
-// The first term is a table over j of 256 blocks (4 KiB), the bracket one block for every 256 counters. A vector of
-// blocks begins at round three with a load and an addition: no counting, no byte swap, no whitening, two rounds less.
+// The first term is a table over j of 256 blocks (4 KiB); the bracket is one block for every 256 counters. A vector of
+// blocks starts at round three with a load and an addition: no counting, no byte swap, no whitening, two rounds fewer.
 //
-// The table depends on the key; its index is the public counter.
+// The table depends on the key; it is indexed by the public counter.
 #pragma once
 
 #include "base/stack_depth.hpp"
@@ -18,13 +18,13 @@
 
 namespace warpaes::cpu {
 
-/// With its bytes reversed, so that it is a number.
+/// A counter block with its bytes reversed, so that it can be used as a number.
 WARPAES_INLINE Reg128 counter_of(std::uint64_t high, std::uint64_t low) {
     return make128(high, low);
 }
 
-/// Counter blocks made from the counter, whose last 32 bits count and wrap without a carry. It may be a secret: no
-/// address depends on it, as those of tables do.
+/// Makes counter blocks by counting in the last 32 bits, which wrap without a carry. The counter may be secret: unlike
+/// with tables, no address depends on it.
 template <class V>
 class PlainCounter {
 public:
@@ -48,8 +48,8 @@ private:
     typename V::Reg k0_, counters_;
 };
 
-/// The same from the table; for counters whose upper 14 bytes are those of the counter that it was made from, high *
-/// 2^64 + low.
+/// The same with the table. All counters must have the upper 14 bytes of the counter that the table was made from, high
+/// * 2^64 + low.
 template <class V, int Rounds>
 class CachedCounter {
 public:
@@ -60,7 +60,7 @@ public:
     CachedCounter(const CachedCounter&) = delete;
     CachedCounter& operator=(const CachedCounter&) = delete;
 
-    /// The table anew, for counters with other upper bytes.
+    /// Makes the table again, for counters with other upper bytes.
     void make(std::uint64_t high, std::uint64_t low) {
         high_ = high;
         constexpr std::size_t n = 8;
@@ -79,7 +79,7 @@ public:
         select(low);
     }
 
-    /// Goes to counter high * 2^64 + low. Steps may then go on to the next counter that ends in a zero byte.
+    /// Moves to counter high * 2^64 + low. Steps may then continue up to the next counter that ends in a zero byte.
     WARPAES_INLINE void select(std::uint64_t low) {
         const typename V::Reg c[1] = {V::swap_bytes(first_counters(low))};
         typename V::State s[1];
@@ -89,10 +89,10 @@ public:
         entry_ = table_ + 16 * (low & 0xff);
     }
 
-    /// To the counter that ends in `number`, of those that select() chose.
+    /// Moves to the counter that ends in `number`, among the 256 counters that select() chose.
     WARPAES_INLINE void go_to(std::size_t number) { entry_ = table_ + 16 * number; }
 
-    /// The states of the next counters, for round `first_round`.
+    /// The states of the next counters, as the input of round `first_round`.
     static constexpr int first_round = 3;
     template <std::size_t N>
     WARPAES_INLINE void next(typename V::State (&s)[N]) {
@@ -102,7 +102,7 @@ public:
     }
 
 private:
-    /// From the one on that agrees with `low` in all but the last byte, which is zero.
+    /// The counters from the one on that equals `low` except for its last byte, which is zero.
     WARPAES_INLINE typename V::Reg first_counters(std::uint64_t low) const {
         return V::add32(V::splat(counter_of(high_, low & ~std::uint64_t{0xff})), V::lane_numbers());
     }
@@ -116,7 +116,7 @@ private:
 
     static constexpr std::size_t table_bytes = 256 * 16;
 
-    // The vector of the last entries reaches beyond the table; what it reads there meets no input.
+    // A vector load of the last entries reads beyond the table; those bytes are never combined with input.
     alignas(64) std::uint8_t table_[table_bytes + V::bytes - 16];
     const std::uint8_t* keys_;
     std::uint64_t high_;
@@ -124,7 +124,7 @@ private:
     const std::uint8_t* entry_;
 };
 
-/// N vectors of CTR, of which the last has `part` bytes.
+/// CTR on N vectors; the last one has `part` bytes.
 template <class V, int Rounds, std::size_t N, class Counter>
 WARPAES_INLINE void ctr_end(const std::uint8_t* keys, Counter& counter, const std::uint8_t* input, std::uint8_t* output,
                             std::size_t part) {
@@ -140,7 +140,7 @@ WARPAES_INLINE void ctr_end(const std::uint8_t* keys, Counter& counter, const st
     V::store(output + at, V::value(s[N - 1]), Part{part});
 }
 
-/// The last of at most six vectors, all at once.
+/// CTR on the last one to six vectors, all at once.
 template <class V, int Rounds, class Counter>
 WARPAES_INLINE void ctr_rest(const std::uint8_t* keys, Counter& counter, const std::uint8_t* input,
                              std::uint8_t* output, std::size_t bytes) {
@@ -161,9 +161,9 @@ WARPAES_INLINE void ctr_rest(const std::uint8_t* keys, Counter& counter, const s
     }
 }
 
-/// Loads and stores of a message that is larger than the caches: what comes next is asked for in time, and what is
-/// written, if it is aligned, does not read its cache line first. Measured on a Zen 5, 64 MiB from memory to memory,
-/// whole calls: 16.2 GB/s without, 20.2 with both; memcpy 15 to 20.
+/// Loads and stores for a message that is larger than the caches. Loads prefetch what follows, and aligned stores do
+/// not read their cache line first. Measured on a Zen 5, 64 MiB from memory to memory, whole calls: 16.2 GB/s without,
+/// 20.2 with both; memcpy 15 to 20.
 template <class V, bool Aligned>
 struct FarText : V {
     static constexpr bool aligned = Aligned;
@@ -200,8 +200,8 @@ struct CtrMode {
     }
 };
 
-/// The next counters' key stream. V::ctr_vectors at a time: with as many as a round's instructions take cycles nothing
-/// waits, and a few more leave something to do wherever one is late.
+/// Applies the key stream of the next counters. It processes V::ctr_vectors at a time: as many as a round instruction
+/// has cycles of latency would hide that latency, and a few more cover occasional delays.
 template <class V, int Rounds, class Text = V, class Counter>
 WARPAES_INLINE void ctr_walk(const std::uint8_t* keys, Counter& counter, const std::uint8_t* input,
                              std::uint8_t* output, std::size_t length) {
@@ -222,7 +222,7 @@ WARPAES_INLINE void ctr_walk(const std::uint8_t* keys, Counter& counter, const s
     }
 }
 
-/// CTR in pieces within which the counter keeps its upper 14 bytes.
+/// CTR in pieces in which the upper 14 bytes of the counter are constant.
 template <class V, int Rounds, class Text = V>
 [[gnu::noinline]] void ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8_t* input,
                            std::uint8_t* output, std::size_t length) {
@@ -247,7 +247,7 @@ template <class V, int Rounds, class Text = V>
                     if (head > n) head = n;
                     if (head != 0) {
                         ctr_walk<V, Rounds>(keys, counters, input + done, output + done, head);
-                        counters.go_to((at & 0xff) + head / 16);  // and not behind the whole vector
+                        counters.go_to((at & 0xff) + head / 16);  // ctr_walk has moved on by whole vectors
                     }
                 }
                 ctr_walk<V, Rounds, Text>(keys, counters, input + done + head, output + done + head, n - head);
@@ -263,11 +263,11 @@ template <class V, int Rounds, class Text = V>
     }
 }
 
-/// The same for a stretch of a message that is larger than the caches.
+/// CTR for a stretch of a message that is larger than the caches.
 template <class V, int Rounds>
 void far_ctr(const std::uint8_t* keys, const std::uint8_t* counter, const std::uint8_t* input, std::uint8_t* output,
              std::size_t length) {
-    // The head of a piece is whole blocks, or nothing is ever aligned.
+    // The output can only be aligned to vectors by processing whole blocks first if it is aligned to blocks.
     if (reinterpret_cast<std::uintptr_t>(output) % 16 != 0) {
         return ctr<V, Rounds, FarText<V, false>>(keys, counter, input, output, length);
     }

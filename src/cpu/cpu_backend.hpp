@@ -1,4 +1,4 @@
-// What the CPU backends share: all of them are a name and a function that carries out a run.
+// What the CPU backends share: each is a name and a few functions that process runs.
 #pragma once
 
 #include <string>
@@ -13,25 +13,25 @@ using RunFunction = void (*)(const Run&);
 using GcmFunction = void (*)(const GcmRun&);
 /// See Backend::short_function.
 using ShortFunctions = ShortFunction (*)(Mode, Direction, int rounds) noexcept;
-/// Groups of many messages, for the lane.
+/// Processes groups of many messages for the lane.
 using BatchFunction = void (*)(StretchLane&, std::span<const MessageGroup>);
 
 struct CpuFunctions {
     RunFunction run = nullptr;
     GcmFunction run_gcm = nullptr;
     ShortFunctions short_function = nullptr;
-    BatchFunction run_batch = nullptr;  ///< null: one message after the other
+    BatchFunction run_batch = nullptr;  ///< null: messages are processed one after the other
     GcmSivFunction gcm_siv = nullptr;
 };
 
 class CpuBackend final : public Backend {
 public:
-    /// `reason`: why it cannot run here; empty if it can. The functions are never called if it cannot.
+    /// `reason`: why the backend cannot run here; empty if it can. If it cannot, the functions are never called.
     CpuBackend(std::string name, std::string description, std::string reason, const CpuFunctions& functions);
 
     [[nodiscard]] std::string_view name() const noexcept override { return info_.front().name; }
     [[nodiscard]] const std::vector<BackendInfo>& info() const noexcept override { return info_; }
-    /// Throws Error{BACKEND} if it cannot run here.
+    /// Throws Error{BACKEND} if the backend cannot run here.
     [[nodiscard]] std::unique_ptr<Lane> open_lane(int device, std::size_t staging_bytes, Pool* pool) override;
     [[nodiscard]] ShortFunction short_function(Mode mode, Direction direction, int rounds) const noexcept override {
         return functions_.short_function(mode, direction, rounds);

@@ -10,8 +10,8 @@ namespace warpaes::cpu {
 
 namespace {
 
-// An instruction set is usable if the CPU has it (CPUID) and the operating system saves its registers when it switches
-// between processes (XCR0).
+// An instruction set is usable if the CPU has it (CPUID) and the operating system saves its registers on a context
+// switch (XCR0).
 struct Features {
     bool ssse3 = false, aes = false, pclmulqdq = false;
     bool avx2 = false, vaes = false, vpclmulqdq = false, avx512 = false;
@@ -22,7 +22,7 @@ constexpr bool bit(unsigned word, int n) {
     return ((word >> n) & 1u) != 0;
 }
 
-/// OSXSAVE: the system uses XSAVE, and XCR0 can be read.
+/// OSXSAVE: the operating system uses XSAVE, so XCR0 can be read.
 bool has_xcr0(const CpuWords& words) {
     return bit(words.leaf1_c, 27);
 }

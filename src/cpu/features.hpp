@@ -1,31 +1,31 @@
-// What this CPU and its operating system can run.
+// Which instruction sets this CPU and its operating system can run.
 #pragma once
 
 #include <string>
 
 namespace warpaes::cpu {
 
-/// What an x86-64 CPU says of itself (CPUID; Intel's manual, volume 2A), and which registers its operating system
-/// saves; what Linux says of a 64-bit Arm CPU (AT_HWCAP; the kernel's arm64/elf_hwcaps).
+/// The feature words of an x86-64 CPU (CPUID; Intel's manual, volume 2A) and the registers that its operating system
+/// saves (XCR0); for a 64-bit Arm CPU, the feature word that Linux reports (AT_HWCAP; the kernel's arm64/elf_hwcaps).
 struct CpuWords {
     unsigned leaf1_c = 0, leaf7_b = 0, leaf7_c = 0;
     unsigned xcr0 = 0;
     unsigned long hwcap = 0;
 };
-/// Of this CPU: the words of the other kind are zero.
+/// The words of this CPU; those of the other architecture are zero.
 const CpuWords& this_cpu();
 
-/// A sentence that says why the instruction set cannot be used here; empty if it can. AES-NI: PCLMULQDQ and SSSE3
-/// beside it.
+/// A sentence that says why the instruction set cannot be used here; empty if it can. AES-NI also requires PCLMULQDQ
+/// and SSSE3.
 std::string why_not_aesni(const CpuWords& words = this_cpu());
-/// VAES on 256-bit registers: VPCLMULQDQ and AVX2 beside it.
+/// VAES on 256-bit registers, which also requires VPCLMULQDQ and AVX2.
 std::string why_not_vaes256(const CpuWords& words = this_cpu());
-/// VAES on 512-bit registers: AVX-512 F, BW and VL beside it.
+/// VAES on 512-bit registers, which also requires AVX-512 F, BW and VL.
 std::string why_not_vaes512(const CpuWords& words = this_cpu());
 /// AES and PMULL of 64-bit Arm.
 std::string why_not_armv8(const CpuWords& words = this_cpu());
 
-/// Whether a carry-less product takes twice as long as another operation (AMD, up to Zen 5).
+/// Whether a carry-less product takes twice as long as other operations (AMD, up to Zen 5).
 bool multiplies_slowly();
 
 }  // namespace warpaes::cpu

@@ -9,9 +9,10 @@ namespace warpaes::cpu {
 
 namespace {
 
-/// Up to here messages of one key do without its tables: their making is as long as some kilobytes.
+/// Below this length, messages of one key do not use the key's tables: making them takes as long as hashing some
+/// kilobytes.
 constexpr std::uint64_t short_bytes = 8192;
-/// Keys of single messages have no tables that were made before.
+/// The limit for keys of single messages, for which no tables exist yet.
 constexpr std::uint64_t short_bytes_of_own_key = std::uint64_t{1} << 19;
 
 }  // namespace
@@ -22,7 +23,7 @@ bool GcmBatch::takes(const MessageGroup& group) {
 }
 
 void GcmBatch::make_powers(const MessageGroup& g, const std::uint8_t* round_keys, std::size_t count) {
-    // Blocks that are hashed with one reduction: the text and the lengths, before them the associated data, and an IV.
+    // The largest number of blocks hashed with one reduction: the text and the lengths, the associated data, or an IV.
     const std::uint64_t longest = std::max({blocks_of(g.length) + 1, blocks_of(g.aad_length), blocks_of(g.iv_length)});
     const auto needed =
         static_cast<std::size_t>(std::bit_ceil(std::min<std::uint64_t>(longest, kernels_.gcm_step_blocks)));

@@ -10,21 +10,21 @@
 
 namespace warpaes::cpu {
 
-/// What the messages of a batch need beside their round keys: a few powers of H, made for some messages at a time, or
-/// kept as long as messages of one key follow each other.
+/// Processes GCM messages of a batch, given their round keys, with only a few powers of H. The powers are made for
+/// several messages at a time, or kept while messages of one key follow each other.
 class GcmBatch {
 public:
-    /// `keys` may be used by others between two runs.
+    /// Others may use `keys` between two runs.
     GcmBatch(const SimdBatchKernels& kernels, MessageKeys& keys) : kernels_(kernels), keys_(keys) {}
     GcmBatch(const GcmBatch&) = delete;
     GcmBatch& operator=(const GcmBatch&) = delete;
 
-    /// Whether the messages are so short that the tables of an ExpandedKey would not pay.
+    /// Whether the messages are so short that making the tables of an ExpandedKey would not pay.
     [[nodiscard]] static bool takes(const MessageGroup& group);
     void run(const MessageGroup& group);
 
 private:
-    /// The powers of a key, and what a vector reads beyond them.
+    /// Size of a key's powers and of the bytes beyond them that a vector load reads.
     static constexpr std::size_t stride = block_bytes * (SimdGcmMessages::most_powers + 3);
 
     void make_powers(const MessageGroup& group, const std::uint8_t* round_keys, std::size_t count);

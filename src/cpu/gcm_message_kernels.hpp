@@ -1,5 +1,5 @@
-// AES-GCM of many short messages, whose keys may be used but once: no tables, and no more powers of H than a step
-// takes.
+// AES-GCM of many short messages, whose keys may be used only once: without tables, and with no more powers of H than
+// one step needs.
 #pragma once
 
 #include "cpu/gcm_modes.hpp"
@@ -10,7 +10,7 @@ namespace warpaes::cpu {
 template <class V>
 inline constexpr std::size_t gcm_step_blocks = V::unroll* V::bytes / 16;
 
-/// The product of two powers of H, both divided by x as they are stored; so is the product.
+/// The product of two powers of H. Factors and product are stored divided by x.
 template <class V>
 WARPAES_INLINE typename V::Reg product(typename V::Reg a, typename V::Reg b) {
     return reduced<V>(V::template multiply<0x00>(a, b),
@@ -18,7 +18,7 @@ WARPAES_INLINE typename V::Reg product(typename V::Reg a, typename V::Reg b) {
                       V::template multiply<0x11>(a, b));
 }
 
-/// Divided by x, which in this order of bits is a shift to the left; the bit that leaves comes back as the polynomial.
+/// v / x, which in this order of bits is a left shift; the bit shifted out is folded back by the polynomial.
 template <class V>
 WARPAES_INLINE typename V::Reg divided_by_x(typename V::Reg v) {
     const auto two = V::splat(make128(0, 2));
@@ -29,7 +29,7 @@ WARPAES_INLINE typename V::Reg divided_by_x(typename V::Reg v) {
     return V::bxor3(V::bxor(low, V::template shift_left_bytes<8>(high)), folded, carry);
 }
 
-/// As many keys as there are lanes.
+/// Makes the powers of as many keys as there are lanes.
 template <class V>
 WARPAES_INLINE void powers_of_vector(int rounds, std::size_t powers, const std::uint8_t* const* keys,
                                      std::uint8_t* const* out) {
@@ -56,7 +56,7 @@ void make_powers(const SimdPowers& run) {
         });
 }
 
-/// SP 800-38D, 7.1, step 2.
+/// The pre-counter block J0 (SP 800-38D, 7.1, step 2).
 template <class V>
 WARPAES_INLINE Reg128 pre_counter(const SimdGcmMessages& run, const std::uint8_t* powers, const std::uint8_t* iv) {
     if (run.iv_length == 12) {

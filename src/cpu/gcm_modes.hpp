@@ -1,6 +1,6 @@
-// GCM (SP 800-38D) with the hash beside the cipher: while the rounds of one group of vectors run, the products of
-// another are made, for which the CPU has other ports. Decryption hashes the group that it decrypts, encryption the one
-// before.
+// GCM (SP 800-38D), with the hash interleaved with the cipher: while the rounds of one group of vectors run, the
+// products of another are computed, which use other execution ports. Decryption hashes the group that it decrypts,
+// encryption the previous one.
 #pragma once
 
 #include "cpu/counter_cache.hpp"
@@ -10,8 +10,8 @@
 
 namespace warpaes::cpu {
 
-/// Counter blocks after round one: from the key's table (aes/first_round.hpp), but where a group of vectors goes beyond
-/// a counter that ends in a zero byte.
+/// Counter blocks after round one, from the key's table (aes/first_round.hpp), except where a group of vectors passes a
+/// counter that ends in a zero byte.
 template <class V>
 class GcmCounter {
 public:
@@ -38,14 +38,14 @@ private:
     using Reg = typename V::Reg;
     using State = typename V::State;
 
-    /// The constant for `counter_` and all that agree with it in the upper 15 bytes.
+    /// Sets the constant for `counter_` and all counters with the same upper 15 bytes.
     WARPAES_INLINE void select() {
         const Reg c[1] = {V::splat(without_first_byte(counter_))};
         State s[1];
         round_one(c, s);
         constant_ = V::bxor(V::value(s[0]), V::splat(load_aligned128(table_)));
     }
-    /// The N vectors before `last_byte_`, which is beyond 256.
+    /// Computes the N vectors that end at `last_byte_`, which has passed 256.
     template <std::size_t N>
     WARPAES_INLINE void compute(State (&s)[N]) {
         constexpr std::size_t blocks = N * V::bytes / 16;
@@ -74,7 +74,7 @@ private:
     Reg constant_;
 };
 
-/// The same after round two, from tables of 65,536 blocks each, which end where the 32 bits wrap.
+/// Counter blocks after round two, from tables of 65,536 blocks each. A table ends where the 32-bit counter wraps.
 template <class V, int Rounds>
 class CachedGcmCounter {
 public:
@@ -83,7 +83,7 @@ public:
     CachedGcmCounter(const std::uint8_t* keys, std::uint64_t high, std::uint64_t low)
         : cache_(keys, high, low), high_(high), low_(low) {}
 
-    /// A group of vectors does not go beyond the next counter that ends in a zero byte.
+    /// A group of vectors must not pass the next counter that ends in a zero byte.
     template <std::size_t N>
     WARPAES_INLINE void next(typename V::State (&s)[N]) {
         if (static_cast<std::uint8_t>(low_) == 0) turn();
@@ -113,7 +113,7 @@ WARPAES_INLINE void encrypt_and_add(typename V::State (&s)[N], const std::uint8_
     for (std::size_t i = 0; i < N; ++i) s[i] = V::aesenclast(s[i], V::bxor(last, input[i]));
 }
 
-/// N vectors, while those at `hashed` are hashed, if they are.
+/// Encrypts N vectors and, if `Hash`, hashes those at `hashed` meanwhile.
 template <class V, int Rounds, std::size_t N, bool Hash, class Counter, class Digest>
 WARPAES_INLINE void gcm_step(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                              std::uint8_t* output, const std::uint8_t* hashed) {
@@ -142,7 +142,7 @@ WARPAES_INLINE void gcm_step(const std::uint8_t* keys, Counter& counter, Digest&
     if constexpr (Hash) hash.end_group(N * Digest::lanes);
 }
 
-/// Less than 2N vectors, each group hashed at once.
+/// Processes less than 2N vectors; each group is hashed right away.
 template <class V, int Rounds, bool Encrypt, std::size_t N, class Counter, class Digest>
 WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                              std::uint8_t* output, std::size_t bytes) {
@@ -180,7 +180,7 @@ WARPAES_INLINE void gcm_rest(const std::uint8_t* keys, Counter& counter, Digest&
     }
 }
 
-/// Encryption hashes one step behind.
+/// Processes a stretch. Encryption hashes one step behind.
 template <class V, int Rounds, bool Encrypt, class Counter, class Digest>
 WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Digest& hash, const std::uint8_t* input,
                                 std::uint8_t* output, std::size_t bytes) {
@@ -202,8 +202,8 @@ WARPAES_INLINE void gcm_stretch(const std::uint8_t* keys, Counter& counter, Dige
     gcm_rest<V, Rounds, Encrypt, n / 2>(keys, counter, hash, input, output, bytes);
 }
 
-/// From here on a table of one's own pays for its making, about 100 ns, which saves the second round. Measured on a
-/// Xeon with AVX-512 and AMX, 2 cores, g++ 12.
+/// From this length on, making a table for the message pays: it takes about 100 ns and saves the second round. Measured
+/// on a Xeon with AVX-512 and AMX, 2 cores, g++ 12.
 inline constexpr std::size_t cached_gcm_bytes = 65536;
 
 /// `first`: the first counter block with its bytes reversed.
@@ -219,7 +219,7 @@ WARPAES_INLINE void gcm_message(const SimdGcm& run, Reg128 first, Ghash<V>& hash
     if (bytes < cached_gcm_bytes) {
         return gcm_stretch<V, Rounds, Encrypt>(keys, counter, hash, input, output, bytes);
     }
-    // Up to a counter that is a multiple of a step, so that steps end where the tables do.
+    // Process up to a counter that is a multiple of a step first, so that steps end where the tables do.
     constexpr std::size_t step_blocks = V::unroll * V::bytes / 16;
     std::uint64_t low, high;
     std::memcpy(&low, &first, 8);
@@ -265,7 +265,7 @@ void hash_segment(const SimdGcm& run, const std::uint8_t* input, std::size_t byt
     store128(result, hash.digest());
 }
 
-/// Functions of their own, so that each is compiled as if it were alone.
+/// Not inlined, so that each is optimised on its own.
 template <class V, bool SecretCounters>
 [[gnu::noinline]] void gcm_segments(const SimdGcm& run) {
     note_stack_depth();

@@ -1,17 +1,17 @@
 // GHASH by carry-less multiplication, for any vector width.
 //
-// A block with its bytes reversed is a field element with its bits reversed, as an integer of 128 bits. The product of
-// two such integers is the reversed product, one bit too far to the right; so the powers of H are stored divided by x
-// (HashKey::descending). The products of up to 64 blocks with H^64 … H^1 are added up before they are reduced.
+// A block with its bytes reversed is a field element with its bits reversed, as a 128-bit integer. The product of two
+// such integers is the reversed product, one bit too far to the right, so the powers of H are stored divided by x
+// (HashKey::descending). The products of up to 64 blocks with H^64 … H^1 are summed before one reduction.
 #pragma once
 
 #include "cpu/simd_vector.hpp"
 
 namespace warpaes::cpu {
 
-/// A sum of products of blocks with powers of H, reduced in two steps of 64 bits, from the lower end, each a
-/// multiplication by x^63 + x^62 + x^57: the polynomial in this order of bits without its outer terms, for which the
-/// halves are exchanged. Lane by lane.
+/// Reduces a sum of products of blocks with powers of H, lane by lane. It takes two steps of 64 bits, from the lower
+/// end. Each step multiplies by x^63 + x^62 + x^57, which is the polynomial in this order of bits without its outer
+/// terms; exchanging the halves accounts for those.
 template <class V>
 WARPAES_INLINE typename V::Reg reduced(typename V::Reg low, typename V::Reg middle, typename V::Reg high) {
     const auto polynomial = V::splat(make128(0, 0xc200000000000000u));
@@ -19,35 +19,35 @@ WARPAES_INLINE typename V::Reg reduced(typename V::Reg low, typename V::Reg midd
     return V::bxor3(high, V::swap_halves(middle), V::template multiply<0x00>(middle, polynomial));
 }
 
-/// A digest in the making. Blocks come in the order of the message, in groups of vectors. `Reversed`: their bytes are,
-/// as POLYVAL has them.
+/// A GHASH computation in progress. Blocks are added in the order of the message, in groups of vectors. `Reversed`: the
+/// blocks have their bytes reversed, as in POLYVAL.
 template <class V, bool Reversed = false>
 class Ghash {
 public:
     using Reg = typename V::Reg;
     static constexpr std::size_t lanes = V::bytes / 16;
 
-    /// `powers`: HashKey::descending, or only the last `most_together` of them. `digest`: of what comes before.
-    /// `blocks`: how many there will be.
+    /// `powers`: HashKey::descending, or only its last `most_together` powers. `digest`: of the preceding data.
+    /// `blocks`: the number of blocks that will be added.
     WARPAES_INLINE Ghash(const std::uint8_t* powers, Reg128 digest, std::size_t blocks, std::size_t most_together = 64)
         : end_(powers + 16 * most_together),
           most_together_(most_together),
           left_(blocks),
           digest_(V::from_block(swap_block(digest))) {}
 
-    /// The next `blocks`, at most as many as there are powers, are reduced together; otherwise it is as many as
-    /// possible. Groups lie within them.
+    /// Reduces the next `blocks` blocks together, at most as many as there are powers. Without this call, as many as
+    /// possible are reduced together. A group must not extend beyond these blocks.
     WARPAES_INLINE void together(std::size_t blocks) {
         room_ = blocks;
         power_ = end_ - 16 * blocks;
         low_ = middle_ = high_ = V::zero();
     }
 
-    /// A group of vectors is begun, given one by one or in pairs, and ended.
+    /// begin_group() starts a group of vectors, which are then added one by one or in pairs; end_group() ends it.
     WARPAES_INLINE void begin_group() {
         if (room_ == 0) together(left_ < most_together_ ? left_ : most_together_);
     }
-    /// Vector `i` of the group.
+    /// Adds vector `i` of the group.
     WARPAES_INLINE void add_vector(Reg v, std::size_t i) { add_product(with_digest(element(v), i), i); }
     WARPAES_INLINE void add_pair(Reg v, Reg w, std::size_t i) {
         const Reg a = with_digest(element(v), i), b = element(w);
@@ -61,7 +61,7 @@ public:
         }
         high_ = V::bxor3(high_, V::template multiply<0x11>(a, p), V::template multiply<0x11>(b, q));
     }
-    /// Vectors `from` to `to` - 1 of those at `group`.
+    /// Adds vectors `from` to `to` - 1 of those at `group`.
     WARPAES_INLINE void add_vectors(const std::uint8_t* group, std::size_t from, std::size_t to) {
         WARPAES_UNROLL
         for (; from + 1 < to; from += 2) {
@@ -76,7 +76,7 @@ public:
         if (room_ == 0) reduce();
     }
 
-    /// A group of N vectors.
+    /// Adds a group of N vectors.
     template <std::size_t N>
     WARPAES_INLINE void add(const Reg (&v)[N], std::size_t blocks = N * lanes) {
         begin_group();
@@ -94,7 +94,7 @@ public:
         add_vectors(group, 0, N);
         end_group(N * lanes);
     }
-    /// Any number of bytes; a part of a block is filled up with zeros.
+    /// Adds any number of bytes; a partial block is padded with zeros.
     template <std::size_t N>
     WARPAES_INLINE void add(const std::uint8_t* data, std::size_t bytes) {
         for (; bytes >= N * V::bytes; bytes -= N * V::bytes, data += N * V::bytes) {
@@ -113,7 +113,7 @@ public:
         }
     }
 
-    /// The block of lengths.
+    /// Adds the block of lengths.
     WARPAES_INLINE void add_lengths(std::uint64_t aad_bits, std::uint64_t text_bits) {
         begin_group();
         const auto block = make128(aad_bits, text_bits);
@@ -121,12 +121,12 @@ public:
         end_group(1);
     }
 
-    /// When all blocks were given.
+    /// The digest; valid after all blocks have been added.
     [[nodiscard]] WARPAES_INLINE Reg128 digest() const { return swap_block(V::first_block(digest_)); }
 
 private:
     WARPAES_INLINE static Reg element(Reg block) { return Reversed ? block : V::swap_bytes(block); }
-    /// The digest so far is added to the first of the blocks that are reduced together.
+    /// Adds the digest so far to the first of the blocks that are reduced together.
     WARPAES_INLINE Reg with_digest(Reg a, std::size_t i) {
         if (i != 0) return a;
         const Reg sum = V::bxor(a, digest_);
@@ -143,7 +143,7 @@ private:
         }
         high_ = V::bxor(high_, V::template multiply<0x11>(a, p));
     }
-    /// Karatsuba's third product, of the sums of the halves.
+    /// Karatsuba's third product: of the sums of the halves.
     WARPAES_INLINE Reg folded_product(Reg a, std::size_t i) const {
         const Reg p = V::load(power_ + folded_powers + i * V::bytes, Whole{});
         return V::template multiply<0x00>(V::bxor(a, V::swap_halves(a)), p);
@@ -157,12 +157,12 @@ private:
     std::size_t most_together_;
     const std::uint8_t* power_ = nullptr;
     std::size_t left_;
-    std::size_t room_ = 0;  ///< blocks that are still to be reduced with the last one
+    std::size_t room_ = 0;  ///< blocks left until the next reduction
     Reg low_ = V::zero(), middle_ = V::zero(), high_ = V::zero();
     Reg digest_;  ///< in lane 0
 };
 
-/// What is hashed before the text, padded to whole blocks.
+/// Hashes data that precedes the text, padded to whole blocks.
 template <class V>
 WARPAES_INLINE void hash_before_text(Ghash<V>& hash, std::size_t powers, const std::uint8_t* data, std::size_t bytes) {
     while (bytes != 0) {

@@ -1,5 +1,5 @@
-// Key expansion (FIPS 197, 5.2) of several keys at once, one a lane. SubWord is the last round of the cipher on a block
-// whose columns are all the same word, for then ShiftRows changes nothing.
+// Key expansion (FIPS 197, 5.2) of several keys at once, one per lane. SubWord is computed as the last round of the
+// cipher on a block whose columns all equal the word, because ShiftRows then changes nothing.
 #pragma once
 
 #include "cpu/simd.hpp"
@@ -7,7 +7,7 @@
 
 namespace warpaes::cpu {
 
-/// SubWord of word `Word` of each block in all four of its columns, plus `constant`; with RotWord before, if `Rotate`.
+/// SubWord of word `Word` of each block, in all four columns, plus `constant`; RotWord is applied first if `Rotate`.
 template <class V, int Word, bool Rotate>
 WARPAES_INLINE typename V::Reg substituted(typename V::Reg v, std::uint8_t constant) {
     constexpr auto byte = [](int i) { return 4 * Word + (i + (Rotate ? 1 : 0)) % 4; };
@@ -15,7 +15,7 @@ WARPAES_INLINE typename V::Reg substituted(typename V::Reg v, std::uint8_t const
     return V::value(V::aesenclast(V::state(V::shuffle_bytes(v, column)), V::splat(repeat128(constant))));
 }
 
-/// Each word plus all words before it.
+/// The sum of each word and all words before it.
 template <class V>
 WARPAES_INLINE typename V::Reg running_sum(typename V::Reg v) {
     v = V::bxor(v, V::template shift_left_bytes<4>(v));
@@ -39,7 +39,8 @@ WARPAES_INLINE void expand_vector(std::size_t key_bytes, const std::uint8_t* con
             V::store_each(out, 16 * r, a);
         }
     } else if (key_bytes == 24) {
-        // Words 4 and 5 in the lower half of `b`; what is stored of its upper half is overwritten by the next words.
+        // Words 4 and 5 are in the lower half of `b`. The upper half that is stored with them is overwritten by the
+        // next words.
         typename V::Reg b = V::template shift_right_bytes<8>(V::load_each(keys, 8));
         for (std::size_t i = 0; i < 8; ++i) {
             V::store_each(out, 24 * i + 16, b);
@@ -60,7 +61,7 @@ WARPAES_INLINE void expand_vector(std::size_t key_bytes, const std::uint8_t* con
     }
 }
 
-/// `work(in, out)` for `count` keys, a lane's worth of pointers at a time; lanes beyond the last key do its work again.
+/// Calls `work(in, out)` for `count` keys, with one pointer per lane. Surplus lanes repeat the last key.
 template <class V, class Work>
 WARPAES_INLINE void each_lane(std::size_t count, const std::uint8_t* in, std::size_t in_stride, std::uint8_t* out,
                               std::size_t out_stride, const Work& work) {
@@ -85,8 +86,8 @@ void expand_keys(const SimdKeys& run) {
             __attribute__((always_inline)) { expand_vector<V>(run.key_bytes, keys, out); });
 }
 
-/// Round keys of the equivalent inverse cipher (FIPS 197, 5.3.5). A vector type is asked for, to keep this private to
-/// the files that have the instruction.
+/// Round keys of the equivalent inverse cipher (FIPS 197, 5.3.5). The template parameter keeps the function private to
+/// the files that are compiled for the instruction.
 template <class V>
 void invert_keys(const std::uint8_t* encrypt, int rounds, std::uint8_t* decrypt) {
     const auto from = [&](int r) { return load128(encrypt + 16 * r); };

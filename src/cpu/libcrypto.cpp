@@ -33,7 +33,7 @@ EvpOperation::EvpOperation(Mode mode, Direction direction, int rounds, const std
     require(EVP_CipherInit_ex2(context_.get(), libcrypto_cipher(mode, rounds), key, iv,
                                direction == Direction::encrypt ? 1 : 0, nullptr),
             "EVP_CipherInit_ex2");
-    // Where padding may come, decryption would hold back the last block.
+    // With padding enabled, decryption would hold back the last block.
     const bool may_be_padded = direction == Direction::decrypt && (mode == Mode::ecb || mode == Mode::cbc);
     if (may_be_padded) EVP_CIPHER_CTX_set_padding(context_.get(), 0);
 }
@@ -79,7 +79,7 @@ Block EvpOperation::finish() {
 
 namespace {
 
-/// A message of EVP's is one data unit, given at once; its key is both keys, one behind the other.
+/// XTS: EVP takes one data unit at a time, given at once, and both keys concatenated.
 void run_xts(const Run& run) {
     Secret<std::array<std::uint8_t, 64>> keys;
     std::copy(run.tweak_key->bytes().begin(), run.tweak_key->bytes().end(),

@@ -1,10 +1,10 @@
-// GCM through EVP, which knows whole messages only, where a run may be any stretch of one and wants its digest.
+// GCM through EVP. EVP processes only whole messages, but a run may be any stretch of a message and needs the digest.
 //
-// A tag gives the digest away: T = (D ^ lengths) * H ^ E(J0), so D = (T ^ E(J0)) / H ^ lengths. And a stretch is a
-// whole message of another J0, which EVP takes in the guise of a long IV: from 16 bytes it makes J0 = (IV * H ^
-// lengths) * H, which can be solved for the IV just as well. So encryption is one pass. EVP shows no tag when it
-// decrypts; there the ciphertext is hashed as the associated data of an empty message, piece by piece beside CTR. So
-// it is in both directions where counters are secrets; EVP branches where they wrap, so CTR is made of ECB there.
+// The digest follows from a tag: T = (D ^ lengths) * H ^ E(J0), so D = (T ^ E(J0)) / H ^ lengths. A stretch is a whole
+// message with another J0, which EVP accepts as a long IV: from 16 bytes it computes J0 = (IV * H ^ lengths) * H, which
+// can be solved for the IV. So encryption is one pass. EVP does not output a tag when it decrypts; there the ciphertext
+// is hashed piece by piece as the associated data of an empty message, and decrypted with CTR. The same is done in both
+// directions if counters are secret. EVP branches where a counter wraps, so secret counters use ECB instead of CTR.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -16,13 +16,13 @@ namespace warpaes::cpu {
 
 namespace {
 
-/// CTR with counters that are public. Those of GCM have 32 bits and wrap without a carry, EVP's have 128: restarted
-/// there.
+/// CTR with public counters. GCM counters have 32 bits and wrap without a carry, but EVP's have 128 bits, so EVP is
+/// restarted where a counter wraps.
 class PublicCounters {
 public:
     PublicCounters(EvpOperation& ctr, const Block& first) : ctr_(ctr), next_(first) { ctr_.start(first); }
 
-    /// Whole blocks, but the last time.
+    /// Takes whole blocks, except in the last call.
     void add_key_stream(const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
         while (bytes != 0) {
             const std::uint64_t until_wrap =
@@ -42,7 +42,7 @@ private:
     Block next_;
 };
 
-/// The same in constant time.
+/// CTR with secret counters, in constant time.
 class SecretCounters {
 public:
     SecretCounters(EvpOperation& ecb, const Block& first, std::uint64_t bytes)
@@ -68,26 +68,26 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t most = 256;  ///< blocks at once
+    static constexpr std::uint64_t most = 256;  ///< blocks processed at once
 
     EvpOperation& ecb_;
     Secret<Block> next_;
     SecretBuffer key_stream_;
 };
 
-/// The IV of 96 bits is J0 but for its last word, a one.
+/// With a 96-bit IV, J0 is the IV followed by a last word of one.
 bool has_usual_iv(const GcmRun& run, const Block& j0) {
     return run.public_counters && static_cast<std::uint32_t>(load_counter(j0).low) == 1;
 }
 
-/// What the segments of a run share.
+/// GCM with the state that the segments of a run share.
 class Gcm {
 public:
     explicit Gcm(const GcmRun& run)
         : run_(run), key_(*run.key), encrypts_(run.direction == Direction::encrypt), h_(key_.hash_key().powers[0]) {}
 
     Block hash(const std::uint8_t* data, std::uint64_t bytes) {
-        // Up to here `multiply` is done before EVP and the division are. EVP knows no hash subkey but E(K, 0).
+        // Up to this length, `multiply` is faster than EVP with its division. EVP supports no hash subkey but E(K, 0).
         constexpr std::uint64_t most_bytes_by_hand = 1536;
         if (bytes > most_bytes_by_hand && !key_.has_own_hash_subkey()) {
             start_mac(any_j0);
@@ -129,13 +129,14 @@ private:
         const Block mac = mac_->finish();
         if (run_.result == GcmRun::Result::digest) return digest_from_mac(mac, mac_j0, bytes);
 
-        // From here to the tag the lengths are to be exchanged; the rest is the same if J0 is.
+        // The MAC counted the text as associated data: correct the block of lengths. The rest of the tag is the same if
+        // J0 is.
         FieldElement tag = load_element(mac) ^ multiply(length_block(bytes, bytes), *h_) ^ aad_share(bytes);
         if (!usual) tag = tag ^ encrypted(mac_j0) ^ encrypted(j0);
         return store_element(tag);
     }
 
-    /// In pieces that stay in the first-level cache, for they are read twice.
+    /// Works in pieces that fit in the first-level cache, because the ciphertext is read twice.
     template <class Counters>
     void crypt_and_hash_text(Counters& counters, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
         constexpr std::uint64_t piece = 16384;
@@ -155,7 +156,7 @@ private:
         return *operation;
     }
 
-    /// For tags that do not leave this file.
+    /// Used for tags that do not leave this file.
     static constexpr Block any_j0{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 
     void start_mac(const Block& j0) { opened(mac_, Mode::gcm).start(j0); }
@@ -164,7 +165,7 @@ private:
         return store_element(divide(load_element(mac) ^ encrypted(mac_j0)) ^ length_block(bytes, 0));
     }
 
-    /// What the associated data add to the tag of a message of `bytes`.
+    /// The contribution of the associated data to the tag of a message of `bytes` bytes.
     FieldElement aad_share(std::uint64_t bytes) {
         if (run_.aad_bytes == 0) return {};
         if (!aad_share_ || bytes != aad_share_bytes_) {

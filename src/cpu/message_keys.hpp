@@ -1,4 +1,4 @@
-// Round keys of the messages of a group, be they of one key or of one each.
+// Round keys of the messages of a group, which share one key or have one key each.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace warpaes::cpu {
 
 inline constexpr std::size_t round_keys_bytes = sizeof(RoundKeys);
 
-/// Keys of single messages are expanded a few at a time, without what an ExpandedKey has besides.
+/// Keys of single messages are expanded a few at a time, without the other contents of an ExpandedKey.
 class MessageKeys {
 public:
     static constexpr std::uint64_t window = 16;
@@ -20,13 +20,14 @@ public:
     MessageKeys(const MessageKeys&) = delete;
     MessageKeys& operator=(const MessageKeys&) = delete;
 
-    /// From now on messages of this group, which must live as long.
+    /// Selects the group whose messages follow. It must stay valid as long.
     void take(const MessageGroup& group) noexcept {
         group_ = &group;
         first_ = count_ = 0;
     }
 
-    /// Round keys of the cipher; until one more than `window` messages on if their keys are bytes.
+    /// Round keys of the cipher. If keys are given as bytes, valid until a message outside the current window is
+    /// requested.
     [[nodiscard]] const std::uint8_t* encrypt(std::uint64_t message) {
         if (group_->key != nullptr) {
             return reinterpret_cast<const std::uint8_t*>(group_->key->encrypt().words.data());
@@ -35,7 +36,8 @@ public:
         return expanded_[message - first_].data();
     }
 
-    /// Those of messages from `message` on, `window` at least if there are as many; for an ExpandedKey all the same.
+    /// Consecutive round keys from `message` on, for `window` messages or as many as are left. With one key for all
+    /// messages, every message uses the same round keys.
     [[nodiscard]] const std::uint8_t* encrypt_from(std::uint64_t message) {
         if (group_->key == nullptr) expand(message);
         return encrypt(message);

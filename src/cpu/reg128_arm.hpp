@@ -1,5 +1,5 @@
-// One block in a register of a 64-bit Arm CPU: what kernels do to single blocks, beside their vectors
-// (simd_vector.hpp). reg128_x86.hpp has the same for the other kind of CPU.
+// One block in a register of a 64-bit Arm CPU: the operations of kernels on single blocks, besides those on vectors
+// (simd_vector.hpp). reg128_x86.hpp has the same for x86-64.
 #pragma once
 
 #include <arm_neon.h>
@@ -28,7 +28,7 @@ WARPAES_INLINE void store128(std::uint8_t* p, Reg128 v) {
 WARPAES_INLINE Reg128 zero128() {
     return vdupq_n_u8(0);
 }
-/// high * 2^64 + low, little-endian.
+/// high * 2^64 + low as a little-endian number.
 WARPAES_INLINE Reg128 make128(std::uint64_t high, std::uint64_t low) {
     return vreinterpretq_u8_u64(vcombine_u64(vcreate_u64(low), vcreate_u64(high)));
 }
@@ -46,7 +46,7 @@ WARPAES_INLINE std::uint32_t first_word(Reg128 v) {
 WARPAES_INLINE Reg128 xor128(Reg128 a, Reg128 b) {
     return veorq_u8(a, b);
 }
-/// Four numbers of 32 bits.
+/// Adds four 32-bit numbers.
 WARPAES_INLINE Reg128 add_words(Reg128 a, Reg128 b) {
     return vreinterpretq_u8_u32(vaddq_u32(vreinterpretq_u32_u8(a), vreinterpretq_u32_u8(b)));
 }
@@ -56,7 +56,7 @@ WARPAES_INLINE Reg128 subtract_words(Reg128 a, Reg128 b) {
 WARPAES_INLINE Reg128 without_first_byte(Reg128 v) {
     return vsetq_lane_u8(0, v, 0);
 }
-/// The bytes but the first, and `byte` behind them.
+/// All bytes except the first, followed by `byte`.
 WARPAES_INLINE Reg128 shift_in_byte(Reg128 v, std::uint8_t byte) {
     return vextq_u8(v, vdupq_n_u8(byte), 1);
 }
@@ -65,22 +65,23 @@ WARPAES_INLINE Reg128 swap_block(Reg128 v) {
     const Reg128 halves = vrev64q_u8(v);
     return vextq_u8(halves, halves, 8);
 }
-/// InvMixColumns, for files compiled for AES.
+/// InvMixColumns; for files compiled for AES.
 WARPAES_INLINE Reg128 inverse_mix_columns(Reg128 v) {
     return vaesimcq_u8(v);
 }
-/// v * x as XTS multiplies (aes/xts.hpp), reduced by `polynomial`.
+/// v * x in XTS's field (aes/xts.hpp), reduced by `polynomial`.
 WARPAES_INLINE Reg128 times_x(Reg128 v, std::uint32_t polynomial) {
-    // The top bit of either half, spread over the other one: all ones or zeros, masked to what it adds there.
+    // The top bit of each half, spread over the other half: all ones or zeros, masked to the value to add there.
     const Reg128 tops = vreinterpretq_u8_s64(vshrq_n_s64(vreinterpretq_s64_u8(v), 63));
     const Reg128 doubled = vreinterpretq_u8_u64(vshlq_n_u64(vreinterpretq_u64_u8(v), 1));
     return veorq_u8(doubled, vandq_u8(vextq_u8(tops, tops, 8), make128(1, polynomial)));
 }
 
-/// Before others may see what a vector's `stream` has stored: as any other store, which is what it was.
+/// Must run before other threads may see data that a vector's `stream` stored. Does nothing here: `stream` is an
+/// ordinary store.
 WARPAES_INLINE void end_streams() {}
 
-/// Overwrites all vector registers: what a key is made of has been in them.
+/// Overwrites all vector registers, which may have held key material.
 WARPAES_INLINE void forget_registers() {
     asm volatile(
         "movi v0.2d, #0\n movi v1.2d, #0\n movi v2.2d, #0\n movi v3.2d, #0\n movi v4.2d, #0\n movi v5.2d, #0\n"

@@ -1,5 +1,5 @@
-// One block in a register of an x86-64 CPU: what kernels do to single blocks, beside their vectors of several
-// (simd_vector.hpp). reg128_arm.hpp has the same for the other kind of CPU.
+// One block in a register of an x86-64 CPU: the operations of kernels on single blocks, besides those on vectors
+// (simd_vector.hpp). reg128_arm.hpp has the same for 64-bit Arm.
 #pragma once
 
 #include <immintrin.h>
@@ -24,7 +24,7 @@ WARPAES_INLINE void store128(std::uint8_t* p, Reg128 v) {
 WARPAES_INLINE Reg128 zero128() {
     return _mm_setzero_si128();
 }
-/// high * 2^64 + low, little-endian.
+/// high * 2^64 + low as a little-endian number.
 WARPAES_INLINE Reg128 make128(std::uint64_t high, std::uint64_t low) {
     return _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
 }
@@ -42,7 +42,7 @@ WARPAES_INLINE std::uint32_t first_word(Reg128 v) {
 WARPAES_INLINE Reg128 xor128(Reg128 a, Reg128 b) {
     return _mm_xor_si128(a, b);
 }
-/// Four numbers of 32 bits.
+/// Adds four 32-bit numbers.
 WARPAES_INLINE Reg128 add_words(Reg128 a, Reg128 b) {
     return _mm_add_epi32(a, b);
 }
@@ -52,7 +52,7 @@ WARPAES_INLINE Reg128 subtract_words(Reg128 a, Reg128 b) {
 WARPAES_INLINE Reg128 without_first_byte(Reg128 v) {
     return _mm_andnot_si128(_mm_set_epi32(0, 0, 0, 0xff), v);
 }
-/// The bytes but the first, and `byte` behind them.
+/// All bytes except the first, followed by `byte`.
 WARPAES_INLINE Reg128 shift_in_byte(Reg128 v, std::uint8_t byte) {
     return _mm_or_si128(_mm_srli_si128(v, 1), _mm_slli_si128(_mm_cvtsi32_si128(byte), 15));
 }
@@ -60,24 +60,24 @@ WARPAES_INLINE Reg128 shift_in_byte(Reg128 v, std::uint8_t byte) {
 WARPAES_INLINE Reg128 swap_block(Reg128 v) {
     return _mm_shuffle_epi8(v, _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
 }
-/// InvMixColumns, for files compiled for AES.
+/// InvMixColumns; for files compiled for AES.
 WARPAES_INLINE Reg128 inverse_mix_columns(Reg128 v) {
     return _mm_aesimc_si128(v);
 }
-/// v * x as XTS multiplies (aes/xts.hpp), reduced by `polynomial`.
+/// v * x in XTS's field (aes/xts.hpp), reduced by `polynomial`.
 WARPAES_INLINE Reg128 times_x(Reg128 v, std::uint32_t polynomial) {
-    // The top bit of either half, spread over the dword above it: all ones or zeros, masked to what it adds there.
+    // The top bit of each half, spread over the dword above it: all ones or zeros, masked to the value to add there.
     const __m128i carries = _mm_srai_epi32(_mm_shuffle_epi32(v, 0x13), 31);
     return _mm_xor_si128(_mm_add_epi64(v, v),
                          _mm_and_si128(carries, _mm_set_epi32(0, 1, 0, static_cast<int>(polynomial))));
 }
 
-/// Before others may see what a vector's `stream` has stored.
+/// Must run before other threads may see data that a vector's `stream` stored.
 WARPAES_INLINE void end_streams() {
     _mm_sfence();
 }
 
-/// Overwrites all vector registers that are there without AVX: what a key is made of has been in them.
+/// Overwrites all vector registers that exist without AVX, which may have held key material.
 WARPAES_INLINE void forget_registers() {
     asm volatile(
         "pxor %%xmm0, %%xmm0\n pxor %%xmm1, %%xmm1\n pxor %%xmm2, %%xmm2\n pxor %%xmm3, %%xmm3\n"

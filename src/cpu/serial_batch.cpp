@@ -24,10 +24,10 @@ StreamKind kind_of(Mode mode) {
     }
 }
 
-/// Messages that are no longer are at hand in the caches nearest to the core.
+/// Messages up to this length stay in the caches nearest to the core.
 constexpr std::uint64_t near_bytes = 2048;
 
-/// Messages of one kind and one number of rounds, on all lanes until none is left.
+/// Processes messages of one kind and one number of rounds on all lanes until none is left.
 class Streams {
 public:
     Streams(const SimdBatchKernels& kernels, StreamKind kind, int rounds)
@@ -48,7 +48,7 @@ public:
             }
             for (std::size_t s = 0; s < streams_;) {
                 if (left_[s] == 0 && !go_on(s)) {
-                    drop(s);  // another stream takes its place
+                    drop(s);  // moves another stream to this lane
                 } else {
                     ++s;
                 }
@@ -62,19 +62,19 @@ private:
         std::uint8_t* output;
         std::size_t blocks;
     };
-    /// What a lane works on. Pieces of a message that are not whole blocks of its own memory lie here.
+    /// The message of a lane. Pieces of it that are not whole blocks in the caller's memory are copied here.
     struct Message {
         const MessageGroup* group;
         std::uint64_t index;
-        const std::uint8_t* keys;  ///< CCM: round keys
+        const std::uint8_t* keys;  ///< CCM: the round keys
         unsigned next, pieces;
         std::array<Piece, 6> piece;
         std::uint8_t head[128], aad_tail[16], tail[16];
         std::array<std::uint8_t, round_keys_bytes> own_keys;
     };
 
-    /// Eight vectors keep the AES units busy. Streams that reach beyond the caches nearest to the core wait for memory
-    /// instead, where half as many come faster: what is fetched ahead of them stays until it is used.
+    /// Eight vectors keep the AES units busy. Streams that exceed the caches nearest to the core wait for memory
+    /// instead. For those, half as many streams are faster, because prefetched lines stay cached until they are used.
     [[nodiscard]] std::size_t streams_at_once(std::span<const MessageGroup* const> groups) const {
         const bool all_near =
             std::all_of(groups.begin(), groups.end(), [](const auto* g) { return g->bytes() <= near_bytes; });
@@ -82,6 +82,7 @@ private:
         return all_near ? most : std::max(most / 2, SimdStreams::vectors);
     }
 
+    /// Processes as many blocks of every stream as the shortest current piece has, and returns their number.
     std::size_t step() {
         std::size_t vectors = (streams_ + kernels_.lanes - 1) / kernels_.lanes;
         while ((vectors & (vectors - 1)) != 0) ++vectors;
@@ -107,7 +108,7 @@ private:
         return keys_ + block_bytes * (vector * lanes + s % lanes);
     }
 
-    /// The next message; false if there is none.
+    /// Starts the next message on lane `s`; false if there is none.
     bool begin(std::size_t s) {
         for (;; ++group_, index_ = 0) {
             if (group_ == groups_.size()) return false;
@@ -137,7 +138,7 @@ private:
         return true;
     }
 
-    /// The next piece of the stream's message, or of the next message; false if there is none.
+    /// Selects the next piece of the lane's message, or of the next message; false if there is none.
     bool go_on(std::size_t s) {
         Message& m = message(s);
         while (m.next == m.pieces) {
@@ -151,6 +152,7 @@ private:
         return true;
     }
 
+    /// Removes a stream; the last one moves to its lane.
     void drop(std::size_t s) {
         const std::size_t last = --streams_;
         if (s == last) return;
@@ -179,8 +181,8 @@ private:
     static void add_piece(Message& m, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes) {
         if (bytes >= block_bytes) m.piece[m.pieces++] = {input, output, static_cast<std::size_t>(bytes / block_bytes)};
     }
-    /// Of a long text as many blocks first as let the rest begin with a line of the cache, where `aligned` lies: four
-    /// blocks are taken at a time, and across two lines they take twice as long.
+    /// Splits a long text so that its main part begins at a cache line of `aligned`: four blocks are processed at a
+    /// time, and an access across two cache lines takes twice as long.
     static void add_text(Message& m, const std::uint8_t* input, std::uint8_t* output, std::uint64_t bytes,
                          const std::uint8_t* aligned) {
         constexpr std::uintptr_t line = 64;
@@ -190,7 +192,7 @@ private:
         add_piece(m, input, output, before);
         add_piece(m, input + before, output + before, bytes - before);
     }
-    /// Less than a block, filled up with zeros at `place`.
+    /// Adds less than a block, padded with zeros, by way of `place`.
     static void add_part(Message& m, std::uint8_t* place, const std::uint8_t* input, std::uint64_t bytes) {
         if (bytes == 0) return;
         std::memset(place, 0, block_bytes);
@@ -298,7 +300,7 @@ private:
     StreamKind kind_;
     int rounds_;
     std::span<const MessageGroup* const> groups_;
-    std::size_t group_ = 0;  ///< the next message to start
+    std::size_t group_ = 0;  ///< the next message to start, with index_
     std::uint64_t index_ = 0;
     MessageKeys window_;
     const ExpandedKey* subkeys_of_ = nullptr;
@@ -312,7 +314,7 @@ private:
     std::array<std::uint8_t, SimdStreams::most> place_ = in_order();
     alignas(64) std::uint8_t chains_[SimdStreams::most * block_bytes];
     alignas(64) std::uint8_t keys_[(max_rounds + 1) * SimdStreams::most * block_bytes];
-    alignas(64) std::uint8_t idle_[4096];  ///< what lanes without a message work on
+    alignas(64) std::uint8_t idle_[4096];  ///< memory for lanes without a message, and for unused output
     std::array<Message, SimdStreams::most> messages_;
 
     static std::array<std::uint8_t, SimdStreams::most> in_order() {
@@ -339,7 +341,7 @@ bool is_stream(Mode mode, Direction direction) {
 }
 
 void run_serial(const SimdBatchKernels& kernels, std::span<const MessageGroup* const> groups) {
-    constexpr std::size_t of_a_kernel = 12288;  // the round keys of all lanes, where there are too few registers
+    constexpr std::size_t of_a_kernel = 12288;  // for the round keys of all lanes, which the kernel spills
     const auto batch_of = [](const MessageGroup& g) {
         return 3 * static_cast<unsigned>(kind_of(g.mode)) + static_cast<unsigned>(g.rounds() - 10) / 2;
     };

@@ -1,5 +1,5 @@
-// Serial modes of many messages: CBC, CFB128 and OFB encryption, OFB decryption, CMAC and CCM, on as many messages at
-// once as the vectors have lanes. A lane whose message ends takes the next one.
+// Serial modes of many messages: CBC, CFB128 and OFB encryption, OFB decryption, CMAC and CCM. They process as many
+// messages at once as the vectors have lanes. A lane whose message ends takes the next one.
 #pragma once
 
 #include <span>
@@ -9,10 +9,10 @@
 
 namespace warpaes::cpu {
 
-/// Whether run_serial takes messages of this kind.
+/// Whether run_serial() processes messages of this kind.
 [[nodiscard]] bool is_stream(Mode mode, Direction direction);
 
-/// All messages of groups for which is_stream is true.
+/// Processes all messages of groups for which is_stream() is true.
 void run_serial(const SimdBatchKernels& kernels, std::span<const MessageGroup* const> groups);
 
 }  // namespace warpaes::cpu

@@ -1,4 +1,4 @@
-// One message alone, block after block (update.hpp), for vectors of one block.
+// A single message, block after block (update.hpp), for vectors of one block.
 #pragma once
 
 #include "cpu/key_kernels.hpp"
@@ -20,7 +20,7 @@ void expand(const Bytes* from, Bytes* keys) {
     forget_registers();
 }
 
-/// The schedule is turned around where it lies.
+/// Inverts the key schedule in place.
 template <class V, int Rounds>
 void expand_inverse(const Bytes* from, Bytes* keys) {
     const Bytes* in[1] = {from};
@@ -53,13 +53,13 @@ void gcm(const GcmUpdate& u) {
     gcm_update_of<V, Rounds, false, few_powers>(u);
 }
 
-/// high * 2^64 + low.
+/// The block whose big-endian value is high * 2^64 + low.
 WARPAES_INLINE Reg128 big_endian(std::uint64_t high, std::uint64_t low) {
     return make128(__builtin_bswap64(low), __builtin_bswap64(high));
 }
 
-/// N blocks through the cipher; the addition of the first round key is the caller's, and `last` is the last one with
-/// what is to be added to the result.
+/// Takes N blocks through the rounds. The caller has added the first round key; `last` is the last round key plus what
+/// is to be added to the result.
 template <class V, int Rounds, bool Inverse, std::size_t N>
 WARPAES_INLINE void rounds(typename V::State (&s)[N], const Bytes* keys, const Reg128 (&last)[N]) {
     middle_rounds<V, Inverse, 1, Rounds>(s, keys);
@@ -175,10 +175,11 @@ void xts(const Bytes* keys, const Bytes* tweak_keys, const Bytes* tweak, const B
     }
 }
 
-// In a chain the last round key, what is added to the result, and the first round key of the next block are added at
-// once where they may be: a chain waits for nothing but the rounds.
+// In a chain, the last round key, the next block of text and the first round key of the next block are combined in
+// advance where possible. So only the rounds are on the critical path.
 
-/// The state has the first round key and the block of the text added to it already.
+/// CBC encryption, or CBC-MAC if `Stores` is false. The state already includes the first round key and the next block
+/// of text.
 template <class V, int Rounds, bool Stores>
 WARPAES_INLINE void chained(const Bytes* keys, Bytes* chain, const Bytes* input, Bytes* output, std::size_t blocks) {
     if (blocks == 0) return;
@@ -251,7 +252,7 @@ template <class V, int Rounds>
 void ofb(const Bytes* keys, Bytes* chain, const Bytes* input, Bytes* output, std::size_t blocks) {
     if (blocks == 0) return;
     const Reg128 k0 = key(keys, 0), kn = key(keys, Rounds), both = xor128(k0, kn);
-    // The state stays with the first round key added to it, but for the last block.
+    // The state includes the first round key, except after the last block.
     auto s = V::sum(load128(chain), k0);
     for (std::size_t i = 0; i + 1 < blocks; ++i) {
         s = encrypt<V, Rounds>(s, keys, both);
@@ -266,8 +267,8 @@ WARPAES_INLINE Reg128 counter_block(std::uint64_t flags_and_nonce, std::uint64_t
     return make128(__builtin_bswap64(number), flags_and_nonce);
 }
 
-/// The MAC of a block runs beside the key stream of the next one. Encryption knows the next block of the text, and adds
-/// it with the last round key.
+/// The MAC of a block runs in parallel with the key stream of the same block. Encryption knows the next block of text
+/// in advance and adds it together with the last round key.
 template <class V, int Rounds>
 void ccm_encrypt(const Bytes* keys, Bytes* counter, Bytes* chain, const Bytes* input, Bytes* output,
                  std::size_t blocks) {
@@ -294,7 +295,7 @@ void ccm_encrypt(const Bytes* keys, Bytes* counter, Bytes* chain, const Bytes* i
     store128(counter, counter_block(upper, number + 1));
 }
 
-/// The plaintext of a block is that of the key stream two steps before, so that the chain waits for nothing else.
+/// The key stream is computed two blocks ahead of the MAC, so that the chain of the MAC does not wait for it.
 template <class V, int Rounds>
 void ccm_decrypt(const Bytes* keys, Bytes* counter, Bytes* chain, const Bytes* input, Bytes* output,
                  std::size_t blocks) {
@@ -302,7 +303,7 @@ void ccm_decrypt(const Bytes* keys, Bytes* counter, Bytes* chain, const Bytes* i
     const Reg128 k0 = key(keys, 0), kn = key(keys, Rounds), both_keys = xor128(k0, kn);
     const std::uint64_t upper = load_little_endian(counter);
     std::uint64_t number = load_big_endian(counter + 8);
-    // Up to two blocks of key stream more than there are blocks are computed and dropped.
+    // One block of key stream more than there are blocks is computed and dropped.
     typename V::State streams[2] = {V::sum(counter_block(upper, number), k0),
                                     V::sum(counter_block(upper, number + 1), k0)};
     const Reg128 plain[2] = {kn, kn};

@@ -1,4 +1,4 @@
-// Single short messages of CTR and GCM: functions of their own, which use little of the stack, for all that they use is
+// Single short messages of CTR and GCM. These functions use little stack, because all of the stack that they use is
 // overwritten afterwards.
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace warpaes::cpu {
 
-/// What a kernel's callees take: memcpy, and what notes it.
+/// Stack of a kernel's callees: memcpy, and note_stack_depth itself.
 inline constexpr std::size_t leaf_stack = 128;
 
-/// Whether the counter's last 32 bits are all that counts; one block more is one that may be there in part.
+/// Whether counting changes only the last 32 bits of the counter. There is room for a partial last block.
 WARPAES_INLINE bool stays_below_carry(const std::uint8_t* counter, std::size_t bytes) {
     return bytes / 16 < static_cast<std::uint32_t>(~load_big_endian(counter + 8));
 }
@@ -32,7 +32,7 @@ public:
     WARPAES_INLINE FirstRoundCounter(const std::uint8_t* keys, const std::uint8_t* table, Reg128 first)
         : keys_(keys), table_(table), next_(without_first_byte(first)) {}
 
-    /// Goes to the next counters that agree in all but the last byte, and of these to that of number `from`.
+    /// Moves on to the next 256 counters, which differ only in the last byte, and among them to counter `from`.
     WARPAES_INLINE void select(std::size_t from) {
         typename V::State s[1] = {V::sum(V::splat(swap_block(next_)), round_key<V>(keys_, 0))};
         middle_rounds<V, false, 1, 2>(s, keys_);
@@ -72,7 +72,7 @@ void table_ctr(const ShortMessage& m, const std::uint8_t* table) {
     }
 }
 
-/// As short_ctr() does it if nothing else is worth it.
+/// CTR without a table, for lengths at which no table pays.
 template <class V, int Rounds>
 WARPAES_INLINE void plain_ctr(const ShortMessage& m) {
     PlainCounter<V> counter(m.round_keys, reversed_counter(m.iv));
@@ -103,10 +103,10 @@ template <class V, int Rounds>
     return true;
 }
 
-/// What a message of GCM is worth: a step of V::unroll vectors, and the key's table for round one.
+/// What pays for a GCM message: nothing, steps of V::unroll vectors, or these and the key's table for round one.
 enum class GcmMeans { none, steps, table };
 
-/// `state` after all rounds but the addition of the first round key.
+/// Takes `state`, which includes the first round key, through all rounds.
 template <class V, int Rounds>
 WARPAES_INLINE void encrypt_one(typename V::State& state, const std::uint8_t* keys) {
     typename V::State s[1] = {state};
@@ -114,7 +114,8 @@ WARPAES_INLINE void encrypt_one(typename V::State& state, const std::uint8_t* ke
     state = V::aesenclast(s[0], round_key<V>(keys, Rounds));
 }
 
-/// The first N vectors, or a part of one, with one block more: `mask` is taken through all rounds beside them.
+/// Processes and hashes the first N vectors, or a partial one. `mask`, one more block, goes through all rounds in
+/// parallel.
 template <class V, int Rounds, bool Encrypt, std::size_t N, class Access>
 WARPAES_INLINE void short_gcm_begin(const ShortMessage& m, const std::uint8_t* keys, PlainCounter<V>& counter,
                                     Ghash<V>& hash, typename V::State& mask, Access access, std::size_t blocks) {
@@ -145,7 +146,7 @@ WARPAES_INLINE void short_gcm_begin(const ShortMessage& m, const std::uint8_t* k
     }
 }
 
-/// Less than V::unroll vectors.
+/// Processes less than V::unroll vectors, and encrypts `mask`.
 template <class V, int Rounds, bool Encrypt>
 WARPAES_INLINE void short_gcm_text(const ShortMessage& m, const std::uint8_t* keys, Reg128 first, Ghash<V>& hash,
                                    typename V::State& mask) {
@@ -174,7 +175,7 @@ template <class V, int Rounds, bool Encrypt, GcmMeans Means>
 [[gnu::noinline]] void short_gcm_with(const ShortMessage& m, const SimdShortGcm& with, std::uint8_t* tag) {
     note_stack_depth(leaf_stack);
     const std::uint8_t* const keys = m.round_keys;
-    // With its bytes reversed, so that the counter is the lowest of four numbers.
+    // J0 with its bytes reversed, so that the counter is the lowest of its four words.
     std::uint64_t upper;
     std::uint32_t lower;
     std::memcpy(&upper, m.iv, 8);

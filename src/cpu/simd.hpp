@@ -1,7 +1,7 @@
-// The entry points of the files that are compiled for one instruction set each, and the plain struct they take.
+// The entry points of the files that are compiled for one instruction set each, and the plain structs that they take.
 //
-// Those files see no inline function that another file could also compile: the linker keeps one copy of such a
-// function, and if it kept the one with AVX-512 instructions, every other CPU would fail on it.
+// Those files must not use an inline function that another file compiles too. The linker keeps only one copy of such a
+// function, and if that copy had AVX-512 instructions, it would fail on every CPU without them.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,12 @@
 
 namespace warpaes::cpu {
 
-/// A Run in a direction that is parallel (aes/types.hpp).
+/// A Run in a parallel direction (aes/types.hpp).
 struct SimdRun {
     Mode mode;
     Direction direction;
     int rounds;
-    const std::uint8_t*
-        keys;  ///< round keys, 16 bytes each; of the equivalent inverse cipher if that is the one to run
+    const std::uint8_t* keys;  ///< round keys, 16 bytes each; of the equivalent inverse cipher if the mode uses it
     const std::uint8_t* input;
     std::uint8_t* output;
     std::size_t length;
@@ -35,9 +34,9 @@ struct SimdGcm {
     int rounds;
     const std::uint8_t* keys;
     const std::uint8_t* powers;       ///< HashKey::descending
-    const std::uint8_t* first_round;  ///< FirstRound::columns; null: counters are secrets
+    const std::uint8_t* first_round;  ///< FirstRound::columns; null: the counters are secret
     const std::uint8_t* input;
-    std::uint8_t* output;  ///< null: hashed only
+    std::uint8_t* output;  ///< null: the input is only hashed
     std::size_t count;
     std::size_t segment_bytes;
     std::size_t last_bytes;
@@ -63,27 +62,27 @@ struct SimdGcmSiv {
     std::uint8_t* digest;
 };
 
-/// CTR: from here on a table of two rounds pays for its making (about 70 ns with 512-bit registers) and the overwriting
-/// of the stack. Measured on a Xeon with AVX-512 and AMX, 2 cores, g++ 12: even at 10 to 15 KiB for all three vector
-/// widths and for keys of 128 and 256 bits.
+/// CTR: from this length on, making a table of two rounds pays (about 70 ns with 512-bit registers, plus overwriting
+/// the stack). Measured on a Xeon with AVX-512 and AMX, 2 cores, g++ 12: break-even at 10 to 15 KiB for all three
+/// vector widths and for keys of 128 and 256 bits.
 inline constexpr std::size_t cached_counter_bytes = 16384;
 
-/// The same where CTR has the key's table for the first round. Measured on a Zen 5, as what follows is.
+/// The same if CTR can use the key's table for the first round. Measured on a Zen 5, as are the following limits.
 inline constexpr std::size_t cached_counter_bytes_with_table = 32768;
 
-/// CTR and GCM: from here on the table for the first round pays for finding its beginning.
+/// CTR and GCM: from this length on, using the key's table for the first round pays for setting it up.
 inline constexpr std::size_t first_round_ctr_bytes = 1024, first_round_bytes = 512;
 
-/// From HashKey::descending to HashKey::folded, in bytes.
+/// Offset in bytes from HashKey::descending to HashKey::folded.
 inline constexpr std::size_t folded_powers = 1088;
 
-/// What a short message of GCM is computed with.
+/// Tables for a short GCM message.
 struct SimdShortGcm {
     const std::uint8_t* powers;       ///< HashKey::descending
-    const std::uint8_t* first_round;  ///< FirstRound::columns; null: do without
+    const std::uint8_t* first_round;  ///< FirstRound::columns; null: no table
 };
 
-/// Serial modes: what goes into the cipher with the chaining value, and what comes out.
+/// Serial modes: how chaining value, text and output are combined.
 enum class StreamKind {
     cbc,     ///< encryption
     cfb128,  ///< encryption
@@ -91,15 +90,15 @@ enum class StreamKind {
     mac  ///< CBC-MAC: CBC without output
 };
 
-/// Blocks of many messages, the same number of each. Streams lie in vectors one after the other, a lane each.
+/// Blocks of many messages, the same number of each. Streams occupy the vectors one after the other, one per lane.
 struct SimdStreams {
-    static constexpr std::size_t vectors = 8;  ///< at most
+    static constexpr std::size_t vectors = 8;  ///< the most
     static constexpr std::size_t most = 4 * vectors;
 
     StreamKind kind;
     int rounds;
     std::size_t vectors_used;  ///< a power of two
-    std::uint8_t* chains;      ///< chaining values, a block a stream; aligned to 64 bytes, as the keys are
+    std::uint8_t* chains;      ///< chaining values, one block per stream; aligned to 64 bytes, as are the keys
     const std::uint8_t* keys;  ///< [round][vector of 8][lane of the vector], 16 bytes each
     const std::uint8_t* const* inputs;
     std::uint8_t* const* outputs;  ///< equal to the inputs or disjoint; not for `mac`
@@ -108,8 +107,7 @@ struct SimdStreams {
 
 /// Keys to expand.
 struct SimdKeys {
-    static constexpr std::size_t bytes_each =
-        240;  ///< of round keys, of which fewer are used if there are fewer rounds
+    static constexpr std::size_t bytes_each = 240;  ///< bytes of round keys; fewer rounds use fewer
 
     const std::uint8_t* keys;
     std::size_t stride;
@@ -118,29 +116,29 @@ struct SimdKeys {
     std::uint8_t* round_keys;
 };
 
-/// Powers of H, the encrypted zero block, of several keys.
+/// Powers of H, the encrypted zero block, for several keys.
 struct SimdPowers {
     const std::uint8_t* round_keys;  ///< SimdKeys::bytes_each apart
     int rounds;
     std::size_t count;
-    std::size_t powers;  ///< of each key: 1, 2, 4, 8, 16 or 32
-    std::uint8_t* out;   ///< H^powers … H^1 as in HashKey::descending; `stride` bytes apart
+    std::size_t powers;  ///< per key: 1, 2, 4, 8, 16 or 32
+    std::uint8_t* out;   ///< H^powers … H^1 as in HashKey::descending, `stride` bytes apart for each key
     std::size_t stride;
 };
 
-/// Messages of AES-GCM of one length, each with a key of its own or all with one.
+/// AES-GCM messages of one length, with one key each or one key for all.
 struct SimdGcmMessages {
-    static constexpr std::size_t most_powers = 32;  ///< that any instruction set has use for
+    static constexpr std::size_t most_powers = 32;  ///< the most that any instruction set uses
 
     bool encrypt;
     int rounds;
     std::size_t count;
     std::size_t length;
     const std::uint8_t* keys;
-    std::size_t key_stride;  ///< 0: one key
+    std::size_t key_stride;  ///< 0: one key for all
     const std::uint8_t* powers;
     std::size_t power_stride;
-    std::size_t power_count;  ///< as many as a vector step takes, or as the longest part of a message has blocks
+    std::size_t power_count;  ///< as many as a vector step uses, or as the longest part of a message has blocks
     const std::uint8_t* input;
     std::uint8_t* output;
     std::size_t input_stride, output_stride;
@@ -151,15 +149,15 @@ struct SimdGcmMessages {
     std::uint8_t* tags;  ///< 16 bytes each
 };
 
-/// What an instruction set has for batches.
+/// The kernels of an instruction set for batches.
 struct SimdBatchKernels {
-    std::size_t lanes;  ///< blocks a vector
+    std::size_t lanes;  ///< blocks per vector
     void (*run)(const SimdRun&);
     void (*step_streams)(const SimdStreams&);
     void (*expand_keys)(const SimdKeys&);
-    /// From round keys of the cipher to those of the equivalent inverse cipher, apart.
+    /// From round keys of the cipher to those of the equivalent inverse cipher, not in place.
     void (*invert_keys)(const std::uint8_t* encrypt, int rounds, std::uint8_t* decrypt);
-    std::size_t gcm_step_blocks;  ///< the most powers of H that run_gcm_messages has use for
+    std::size_t gcm_step_blocks;  ///< the most powers of H that run_gcm_messages uses
     void (*make_powers)(const SimdPowers&);
     void (*run_gcm_messages)(const SimdGcmMessages&);
 };
@@ -181,15 +179,15 @@ void run_gcm_siv_vaes512(const SimdGcmSiv& run);
 void run_gcm_siv_vaes512_folding(const SimdGcmSiv& run);
 void run_gcm_siv_armv8(const SimdGcmSiv& run);
 
-/// FirstRound::columns of the message's key if they are worth their making, else null.
+/// FirstRound::columns of the message's key if making the table pays, else null.
 const std::uint8_t* first_round_if_worth(const ShortMessage& message);
 
-/// Single short messages, by the rounds: 10, 12, 14.
+/// Kernels for single short messages, by the number of rounds: 10, 12, 14.
 struct SimdShortCtrKernels {
     ShortFunction functions[3];
 };
 struct SimdShortGcmKernels {
-    /// Writes all of the tag.
+    /// Writes all 16 bytes of the tag.
     using Function = void (*)(const ShortMessage&, const SimdShortGcm&, std::uint8_t* tag);
     Function encrypt[3], decrypt[3];
 };

@@ -23,14 +23,14 @@ struct Ecb {
     }
 };
 
-// CBC and CFB128 decryption pair each block of ciphertext with the one before it. Within a step that is the same memory
-// read 16 bytes earlier; only for its first vector has the block before already been overwritten when in place, so the
-// last vector of a step's ciphertext is kept for the next step.
+// CBC and CFB128 decryption combine each block of ciphertext with the one before it. Within a step, that is the same
+// memory read 16 bytes earlier. Only the block before the first vector has already been overwritten when working in
+// place, so the last vector of a step's ciphertext is kept for the next step.
 
 template <class V, int Rounds>
 struct CbcDecrypt {
     const std::uint8_t* keys;
-    typename V::Reg kept;  ///< its last lane: the block of ciphertext before the step
+    typename V::Reg kept;  ///< its last lane is the block of ciphertext before the step
 
     template <std::size_t N, class Access>
     WARPAES_INLINE void step(const std::uint8_t* input, std::uint8_t* output, Access access) {
@@ -83,16 +83,16 @@ WARPAES_INLINE typename V::Reg gather_first_bytes(const typename V::Reg (&t)[16]
 
 /// CFB8 (`SegmentBits` = 8) and CFB1 (1) decryption; `bits` is the length.
 ///
-/// Segment i is added to the first bits of E(the 128 bits of ciphertext before it), so byte 16 l + v of a vector of
+/// Segment i is added to the first bits of E(the 128 bits of ciphertext before it). So byte 16 l + v of a vector of
 /// ciphertext needs the window that begins 16 bytes before it: in lane l, the vector read at v - 16. Sixteen such reads
-/// serve a whole vector. For CFB1 the windows of a byte's eight bits are that one, shifted left by 0 to 7 bits, with
-/// the bits that come in from the right taken from the read one byte on.
+/// serve a whole vector. For CFB1, the windows of a byte's eight bits are that window shifted left by 0 to 7 bits; the
+/// bits that enter from the right come from the read one byte later.
 template <class V, int Rounds, int SegmentBits>
 [[gnu::noinline]] void cfb_segments_decrypt(const std::uint8_t* keys, const std::uint8_t* chain,
                                             const std::uint8_t* input, std::uint8_t* output, std::size_t bits) {
     note_stack_depth();
     using Reg = typename V::Reg;
-    // The 16 bytes before the vector, the vector, and room for the reads that begin within it.
+    // The 16 bytes before the vector, the vector, and padding for the reads that begin within it.
     alignas(64) std::uint8_t window[16 + V::bytes + 16] = {};
     alignas(64) Reg t[16];
     std::memcpy(window, chain, 16);

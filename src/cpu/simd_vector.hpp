@@ -1,10 +1,10 @@
-// What a vector type must offer to the kernels, and the cipher itself on N such vectors.
+// The interface of vector types that the kernels use, and the cipher on N such vectors.
 //
-// A vector type `V` holds V::lanes blocks in a V::Reg. In the midst of the cipher they are a V::State: x86 adds a round
-// key at the end of a round, Arm at the beginning of the next one, and there the state is a sum that has not been made
-// yet, of two registers. So whatever goes into the cipher is given as a sum, and the last addition comes for nothing.
-// Each instruction set's file defines its own `V` in an unnamed
-// namespace, which makes every template over it private to that file: no other file can end up with its instructions.
+// A vector type `V` holds V::bytes / 16 blocks in a V::Reg. Within the cipher the blocks are a V::State. x86 adds a
+// round key at the end of a round, but Arm at the beginning of the next one; there a state is the pending sum of two
+// registers. So whatever enters the cipher is given as a sum, and the last addition of the input is free. Each
+// instruction set's file defines its own `V` in an unnamed namespace. That makes every template over it private to that
+// file, so no other file can use its instructions.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,13 @@
 
 namespace warpaes::cpu {
 
-/// How much of a vector in memory is there: all of it, or its first bytes. What is missing reads as zero.
+/// How much of a vector is valid in memory: all of it, or its first bytes. The rest reads as zero.
 struct Whole {};
 struct Part {
     std::size_t bytes;
 };
 
-/// The state of the cipher where it is an ordinary vector, as on x86.
+/// The state of the cipher on x86, where it is an ordinary vector.
 template <class V>
 struct PlainState {
     template <class R>
@@ -53,7 +53,7 @@ struct PlainState {
     }
 };
 
-/// Part of a vector by way of a whole one, for instruction sets without masks.
+/// Loads part of a vector through a temporary buffer, for instruction sets without masks.
 template <class V>
 WARPAES_INLINE typename V::Reg load_part(const std::uint8_t* p, std::size_t bytes) {
     std::uint8_t whole[V::bytes] = {};
@@ -68,7 +68,7 @@ WARPAES_INLINE void store_part(std::uint8_t* p, typename V::Reg v, std::size_t b
     std::memcpy(p, whole, bytes);
 }
 
-/// The first `n` bytes of a vector, zeros behind them.
+/// The first `n` bytes of a vector, followed by zeros.
 template <class V>
 WARPAES_INLINE typename V::Reg keep_first(typename V::Reg v, std::size_t n) {
     std::uint8_t mask[2 * V::bytes];
@@ -87,7 +87,7 @@ WARPAES_INLINE std::uint64_t load_big_endian(const std::uint8_t* p) {
     return __builtin_bswap64(load_little_endian(p));
 }
 
-/// Calls `f.template operator()<Rounds>()` for the run-time value.
+/// Calls `f.template operator()<Rounds>()` with `rounds` as the template argument.
 template <class F>
 WARPAES_INLINE void with_rounds(int rounds, const F& f) {
     switch (rounds) {
@@ -100,15 +100,15 @@ WARPAES_INLINE void with_rounds(int rounds, const F& f) {
     }
 }
 
-/// Round key `round` in every lane. Loaded where it is used: one load a round serves N vectors, and the registers are
-/// left to the states.
+/// Round key `round` in every lane. It is loaded where it is used: one load per round serves N vectors and leaves the
+/// registers to the states.
 template <class V>
 WARPAES_INLINE typename V::Reg round_key(const std::uint8_t* keys, int round) {
     return V::splat(load128(keys + 16 * round));
 }
 
-/// Rounds `First` to `Rounds` - 1. The last round is the caller's: it can put what is to be added to the result into
-/// the round key, since the key is the last thing to be added.
+/// Rounds `First` to `Rounds` - 1. The last round is left to the caller. Its round key is added last, so the caller can
+/// combine it with what is to be added to the result.
 template <class V, bool Inverse, int First, int Rounds, std::size_t N>
 WARPAES_INLINE void middle_rounds(typename V::State (&s)[N], const std::uint8_t* keys) {
     WARPAES_UNROLL
@@ -125,7 +125,7 @@ WARPAES_INLINE void middle_rounds(typename V::State (&s)[N], const std::uint8_t*
     }
 }
 
-/// `key`: the last round key, and what is to be added to the result.
+/// The last round. `key`: the last round key plus what is to be added to the result.
 template <class V, bool Inverse>
 WARPAES_INLINE typename V::State last_round(typename V::State s, typename V::Reg key) {
     if constexpr (Inverse) {
@@ -144,7 +144,7 @@ WARPAES_INLINE void all_rounds(typename V::State (&s)[N], const std::uint8_t* ke
     for (std::size_t i = 0; i < N; ++i) s[i] = last_round<V, Inverse>(s[i], last);
 }
 
-/// The same, and `addend(i)` is added to s[i].
+/// The same, and adds `addend(i)` to s[i].
 template <class V, bool Inverse, int First, int Rounds, std::size_t N, class Addend>
 WARPAES_INLINE void all_rounds(typename V::State (&s)[N], const std::uint8_t* keys, const Addend& addend) {
     middle_rounds<V, Inverse, First, Rounds>(s, keys);
@@ -165,7 +165,7 @@ WARPAES_INLINE void store_all(std::uint8_t* output, const typename V::State (&s)
     for (std::size_t i = 0; i < N; ++i) V::store(output + i * V::bytes, V::value(s[i]), access);
 }
 
-/// Takes `s` through rounds `First` to `Rounds` and stores its sum with the input.
+/// Takes `s` through rounds `First` to `Rounds`, adds the input and stores the result.
 template <class V, int First, int Rounds, std::size_t N, class Access>
 WARPAES_INLINE void add_key_stream(typename V::State (&s)[N], const std::uint8_t* keys, const std::uint8_t* input,
                                    std::uint8_t* output, Access access) {
@@ -176,8 +176,8 @@ WARPAES_INLINE void add_key_stream(typename V::State (&s)[N], const std::uint8_t
     store_all<V>(output, s, access);
 }
 
-/// Takes `mode` through `length` bytes: N vectors at a time, then fewer, at last the part of a vector that is left.
-/// A step reads all of its input before it writes, so input and output may be the same.
+/// Runs `mode` over `length` bytes: N vectors at a time, then fewer, and finally a partial vector. A step reads all of
+/// its input before it writes, so it may work in place.
 template <class V, std::size_t N, class ModeKernel>
 WARPAES_INLINE void walk(ModeKernel& mode, const std::uint8_t* input, std::uint8_t* output, std::size_t length) {
     constexpr std::size_t step_bytes = N * V::bytes;

@@ -1,13 +1,13 @@
-// GCM-SIV (RFC 8452) by the kernels of GCM and CTR. POLYVAL is GHASH of blocks whose bytes are reversed, and counters
-// are little-endian: nothing is reversed where GCM does it. Decryption hashes what it has decrypted, as GCM's
-// encryption does, one step behind.
+// GCM-SIV (RFC 8452), built on the kernels of GCM and CTR. POLYVAL is GHASH of blocks with reversed bytes, and counters
+// are little-endian, so the byte reversals of GCM are omitted. Decryption hashes its output, one step behind, as GCM
+// encryption does.
 #pragma once
 
 #include "cpu/gcm_modes.hpp"
 
 namespace warpaes::cpu {
 
-/// Counter blocks whose first 32 bits count, and wrap without a carry.
+/// Counter blocks whose first 32 bits count and wrap without a carry.
 template <class V>
 class SivCounter {
 public:
@@ -44,7 +44,7 @@ template <class V, int Rounds>
     store128(run.digest, hash.digest());
 }
 
-/// There is none with keys of 192 bits.
+/// GCM-SIV does not allow 192-bit keys.
 template <class V>
 void gcm_siv(const SimdGcmSiv& run) {
     if (run.rounds == 10) return gcm_siv_of_rounds<V, 10>(run);

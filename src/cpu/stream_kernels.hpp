@@ -1,5 +1,5 @@
-// Serial modes of many messages at once: one block of a message waits for the block before it, so the blocks that fill
-// the pipeline come from different messages, one a lane, each with round keys of its own.
+// Serial modes of many messages at once. Each block of a message waits for the block before it, so the pipeline is
+// filled with blocks of different messages, one message per lane, each with its own round keys.
 #pragma once
 
 #include "cpu/simd.hpp"
@@ -7,8 +7,8 @@
 
 namespace warpaes::cpu {
 
-/// N vectors of streams. Four blocks of each are taken at a time, while a line of the cache is at hand: streams at
-/// distances of a power of two compete for the same few places in it.
+/// Processes N vectors of streams, four blocks of each stream at a time. Four blocks are one cache line: streams at
+/// power-of-two distances compete for the same cache sets, so a line may be evicted before its next use.
 template <class V, int Rounds, StreamKind Kind, std::size_t N>
 class StreamSteps {
 public:
@@ -60,8 +60,8 @@ private:
         }
     }
 
-    /// A quarter of the streams' input, if they are more than the CPU follows by itself. Outputs fetched as well would
-    /// push inputs out.
+    /// Prefetches a quarter of the streams' input, if there are more streams than the hardware prefetcher follows.
+    /// Prefetching outputs too would evict inputs.
     WARPAES_INLINE void prefetch(std::size_t quarter, std::size_t at) const {
         if constexpr (N * lanes >= 8) {
             constexpr std::size_t ahead = 192, n = N * lanes / 4;

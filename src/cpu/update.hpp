@@ -1,6 +1,6 @@
-// Messages that arrive in updates of a few bytes or many: kernels that go on from a state of a few blocks and leave it
-// where the next one goes on. No lane, no plan, no allocation, no wiping. They do what libcrypto's own kernels do, and
-// are there for callers who cannot afford more around them (provider/).
+// Messages that arrive in updates of any size. The kernels continue from a state of a few blocks and leave it ready for
+// the next update. There is no lane, no plan, no allocation and no wiping. They do what libcrypto's own kernels do, for
+// callers that cannot afford more overhead (provider/).
 #pragma once
 
 #include <cstddef>
@@ -12,76 +12,78 @@
 
 namespace warpaes::cpu {
 
-/// Powers of H that GcmUpdate::powers holds, as in HashKey::descending; zeros follow, as there. The last few of them
-/// are enough for few blocks, and there sooner.
+/// Number of powers of H in GcmUpdate::powers, which are stored as in HashKey::descending, also followed by zeros. The
+/// last `few_powers` suffice for few blocks and are made sooner.
 inline constexpr std::size_t update_powers = 32, few_powers = 8;
 inline constexpr std::size_t update_powers_bytes = 16 * (update_powers + 3);
 
-/// From here on kernels make a table on the stack, of what a key makes of counters: the caller wipes it.
+/// From this length on, kernels may make a table on the stack that depends on the key. The caller wipes it.
 inline constexpr std::size_t update_table_bytes = cached_counter_bytes;
 
-/// Whole blocks of the text of a message of GCM.
+/// Whole blocks of the text of a GCM message.
 struct GcmUpdate {
     bool encrypt;
-    bool public_counters;  ///< false: no address may depend on them, as where J0 is a hash of the IV
+    bool public_counters;  ///< false: no address may depend on the counters, because J0 is a hash of the IV
     int rounds;
     const std::uint8_t* keys;    ///< round keys of the cipher
     const std::uint8_t* powers;  ///< aligned to 64 bytes
     const std::uint8_t* input;
     std::uint8_t* output;  ///< equal to the input or disjoint
     std::size_t blocks;
-    std::uint8_t* counter;  ///< the next counter block; goes on
-    std::uint8_t* digest;   ///< of what came before; goes on
+    std::uint8_t* counter;  ///< the next counter block; updated
+    std::uint8_t* digest;   ///< of the preceding data; updated
 };
 
-/// What an instruction set has for parallel modes.
+/// The kernels of an instruction set for parallel modes.
 struct UpdateKernels {
     std::string_view name;  ///< of the backend
     std::string_view description;
-    /// A run of whole blocks, or what SimdRun takes of CFB8, CFB1 and XTS. The chain does not go on by itself.
+    /// Processes whole blocks, or what SimdRun allows for CFB8, CFB1 and XTS. The chaining value is not updated.
     void (*run)(const SimdRun&);
     void (*gcm)(const GcmUpdate&);
     /// Adds whole blocks to the digest.
     void (*hash)(const std::uint8_t* powers, std::uint8_t* digest, const std::uint8_t* data, std::size_t blocks);
-    /// All powers, from the few.
+    /// Makes all powers from the last few.
     void (*extend_powers)(std::uint8_t* powers);
 };
 
-/// The kernels of a backend, or with an empty name of the fastest one; null if this CPU has none, and `why` says so.
+/// The kernels of a backend, or of the fastest one if `backend` is empty; null if this CPU cannot run any, and `why`
+/// says why.
 const UpdateKernels* update_kernels(std::string_view backend, std::string& why);
 
 extern const UpdateKernels update_kernels_aesni, update_kernels_vaes256, update_kernels_vaes512, update_kernels_armv8;
 
-// One message alone, by AES-NI or its like: what is serial, and a few blocks of what is not, which are done before a
-// wide kernel has begun. `keys`: round keys of the cipher (`inverse`: of the equivalent inverse cipher). Chains go on;
-// input and output are equal or disjoint. Each is compiled for one number of rounds.
+// A single message with AES-NI or the like: serial modes, and a few blocks of other modes, which finish before a wide
+// kernel would have started. `keys`: round keys of the cipher (`inverse`: of the equivalent inverse cipher). Chaining
+// values are updated; input and output are equal or disjoint. Each function is compiled for one number of rounds.
 namespace serial {
 
 inline constexpr std::size_t few_blocks = 4;
 
 struct Kernels {
-    /// Round keys of the cipher, and of the equivalent inverse cipher.
+    /// Make round keys of the cipher, and of the equivalent inverse cipher.
     void (*expand)(const std::uint8_t* key, std::uint8_t* keys);
     void (*expand_inverse)(const std::uint8_t* key, std::uint8_t* keys);
-    /// The last few of the powers of GcmUpdate.
+    /// Makes the last few powers of GcmUpdate::powers.
     void (*make_few_powers)(const std::uint8_t* keys, std::uint8_t* powers);
-    /// UpdateKernels::gcm and hash with the last few powers, for few blocks.
+    /// UpdateKernels::gcm and hash with only the last few powers, for few blocks.
     void (*gcm)(const GcmUpdate&);
     void (*hash)(const std::uint8_t* powers, std::uint8_t* digest, const std::uint8_t* data, std::size_t blocks);
-    /// 1 to `few_blocks` blocks.
+    /// These process 1 to `few_blocks` blocks.
     void (*ecb)(const std::uint8_t* keys, const std::uint8_t* input, std::uint8_t* output, std::size_t blocks);
     void (*ecb_inverse)(const std::uint8_t* keys, const std::uint8_t* input, std::uint8_t* output, std::size_t blocks);
     void (*ctr)(const std::uint8_t* keys, std::uint8_t* counter, const std::uint8_t* input, std::uint8_t* output,
                 std::size_t blocks);
-    /// A data unit of so many blocks. `keys` of the cipher, or for `inverse` of the equivalent inverse cipher.
+    /// A data unit of 1 to `few_blocks` blocks. `keys`: of the cipher; for `xts_inverse`, of the equivalent inverse
+    /// cipher.
     void (*xts)(const std::uint8_t* keys, const std::uint8_t* tweak_keys, const std::uint8_t* tweak,
                 const std::uint8_t* input, std::uint8_t* output, std::size_t blocks);
     void (*xts_inverse)(const std::uint8_t* keys, const std::uint8_t* tweak_keys, const std::uint8_t* tweak,
                         const std::uint8_t* input, std::uint8_t* output, std::size_t blocks);
-    /// So many blocks of CBC decryption, whose keys are those of the equivalent inverse cipher.
+    /// CBC decryption of 1 to `few_blocks` blocks, with the round keys of the equivalent inverse cipher.
     void (*cbc_inverse)(const std::uint8_t* keys, std::uint8_t* chain, const std::uint8_t* input, std::uint8_t* output,
                         std::size_t blocks);
-    /// Any number of blocks.
+    /// These process any number of blocks.
     void (*cbc)(const std::uint8_t* keys, std::uint8_t* chain, const std::uint8_t* input, std::uint8_t* output,
                 std::size_t blocks);
     void (*cfb)(const std::uint8_t* keys, std::uint8_t* chain, const std::uint8_t* input, std::uint8_t* output,
@@ -89,15 +91,15 @@ struct Kernels {
     void (*ofb)(const std::uint8_t* keys, std::uint8_t* chain, const std::uint8_t* input, std::uint8_t* output,
                 std::size_t blocks);
     void (*mac)(const std::uint8_t* keys, std::uint8_t* chain, const std::uint8_t* input, std::size_t blocks);
-    /// The text of a message of CCM: CTR with a counter of 64 bits, and the MAC of the plaintext beside it.
+    /// The text of a CCM message: CTR with a 64-bit counter, and the MAC of the plaintext.
     void (*ccm_encrypt)(const std::uint8_t* keys, std::uint8_t* counter, std::uint8_t* chain, const std::uint8_t* input,
                         std::uint8_t* output, std::size_t blocks);
     void (*ccm_decrypt)(const std::uint8_t* keys, std::uint8_t* counter, std::uint8_t* chain, const std::uint8_t* input,
                         std::uint8_t* output, std::size_t blocks);
-    /// Bytes.
+    /// Processes bytes.
     void (*cfb8)(const std::uint8_t* keys, std::uint8_t* chain, const std::uint8_t* input, std::uint8_t* output,
                  std::size_t bytes);
-    /// Bits, either direction; what the last byte of the output holds behind them stays.
+    /// Processes bits, in either direction; the remaining bits of the last output byte are preserved.
     void (*cfb1)(const std::uint8_t* keys, std::uint8_t* chain, const std::uint8_t* input, std::uint8_t* output,
                  std::size_t bits, bool encrypt);
 };

@@ -1,4 +1,4 @@
-// VAES, two blocks a register. Compiled for AVX2, AES, VAES and VPCLMULQDQ.
+// VAES with two blocks per register. Compiled for AVX2, AES, VAES and VPCLMULQDQ.
 #include "cpu/gcm_modes.hpp"
 #include "cpu/short_kernels.hpp"
 #include "cpu/simd_modes.hpp"

@@ -1,4 +1,4 @@
-// Batches by VAES, two blocks a register. Compiled for AVX2, AES, VAES and VPCLMULQDQ.
+// Batches with VAES, two blocks per register. Compiled for AVX2, AES, VAES and VPCLMULQDQ.
 #include "cpu/gcm_message_kernels.hpp"
 #include "cpu/key_kernels.hpp"
 #include "cpu/stream_kernels.hpp"

@@ -1,4 +1,4 @@
-// Updates by VAES, two blocks a register. Compiled for AVX2, AES, VAES and VPCLMULQDQ.
+// Context updates with VAES, two blocks per register. Compiled for AVX2, AES, VAES and VPCLMULQDQ.
 #include "cpu/update_kernels.hpp"
 #include "cpu/vaes256_vector.hpp"
 

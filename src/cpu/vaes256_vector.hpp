@@ -1,4 +1,4 @@
-// VAES, two blocks a register. For files compiled for AVX2, AES, VAES and VPCLMULQDQ; private to each of them.
+// VAES: two blocks per register. For files compiled for AVX2, AES, VAES and VPCLMULQDQ; private to each of them.
 #pragma once
 
 #include "cpu/simd_vector.hpp"
@@ -7,7 +7,7 @@ namespace warpaes::cpu {
 
 namespace {
 
-/// See Xmm in aesni.cpp for what the less obvious functions mean.
+/// Xmm in aesni_vector.hpp documents the less obvious functions.
 struct Ymm : PlainState<Ymm> {
     using Reg = __m256i;
     using State = Reg;

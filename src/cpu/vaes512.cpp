@@ -1,4 +1,4 @@
-// VAES, four blocks a register. Compiled for AVX-512 (F, BW, VL), AES, VAES and VPCLMULQDQ.
+// VAES with four blocks per register. Compiled for AVX-512 (F, BW, VL), AES, VAES and VPCLMULQDQ.
 #include "cpu/gcm_modes.hpp"
 #include "cpu/short_kernels.hpp"
 #include "cpu/simd_modes.hpp"

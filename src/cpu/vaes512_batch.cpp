@@ -1,4 +1,4 @@
-// Batches by VAES, four blocks a register. Compiled for AVX-512 (F, BW, VL), AES, VAES and VPCLMULQDQ.
+// Batches with VAES, four blocks per register. Compiled for AVX-512 (F, BW, VL), AES, VAES and VPCLMULQDQ.
 #include "cpu/gcm_message_kernels.hpp"
 #include "cpu/key_kernels.hpp"
 #include "cpu/stream_kernels.hpp"

@@ -1,4 +1,4 @@
-// GCM on 512-bit registers for CPUs on which a carry-less product takes two cycles. Compiled as vaes512.cpp is.
+// GCM on 512-bit registers for CPUs on which a carry-less product takes two cycles. Compiled like vaes512.cpp.
 #include "cpu/gcm_modes.hpp"
 #include "cpu/short_kernels.hpp"
 #include "cpu/siv_modes.hpp"

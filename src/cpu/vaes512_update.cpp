@@ -1,4 +1,4 @@
-// Updates by VAES, four blocks a register. Compiled for AVX-512 (F, BW, VL), AES, VAES and VPCLMULQDQ.
+// Context updates with VAES, four blocks per register. Compiled for AVX-512 (F, BW, VL), AES, VAES and VPCLMULQDQ.
 #include "cpu/update_kernels.hpp"
 #include "cpu/vaes512_vector.hpp"
 

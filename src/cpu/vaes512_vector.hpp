@@ -1,4 +1,4 @@
-// VAES, four blocks a register. For files compiled for AVX-512 (F, BW, VL), AES, VAES and VPCLMULQDQ; private to each
+// VAES: four blocks per register. For files compiled for AVX-512 (F, BW, VL), AES, VAES and VPCLMULQDQ; private to each
 // of them.
 #pragma once
 
@@ -8,7 +8,7 @@ namespace warpaes::cpu {
 
 namespace {
 
-/// See Xmm in aesni.cpp for what the less obvious functions mean.
+/// Xmm in aesni_vector.hpp documents the less obvious functions.
 struct Zmm : PlainState<Zmm> {
     using Reg = __m512i;
     using State = Reg;
@@ -122,7 +122,7 @@ struct Zmm : PlainState<Zmm> {
     }
 
 private:
-    /// A square of blocks.
+    /// Transposes a 4 x 4 matrix of blocks.
     WARPAES_INLINE static void transpose(Reg (&t)[4]) {
         const Reg a = _mm512_shuffle_i32x4(t[0], t[1], 0x88), b = _mm512_shuffle_i32x4(t[0], t[1], 0xdd);
         const Reg c = _mm512_shuffle_i32x4(t[2], t[3], 0x88), d = _mm512_shuffle_i32x4(t[2], t[3], 0xdd);
@@ -135,7 +135,7 @@ private:
     WARPAES_INLINE static __mmask64 mask(std::size_t bytes) { return ~std::uint64_t{0} >> (64 - bytes); }
 };
 
-/// For CPUs on which a product takes two cycles.
+/// For CPUs on which a carry-less product takes two cycles.
 struct FoldingZmm : Zmm {
     static constexpr bool folds = true;
 };

@@ -1,12 +1,12 @@
-// The VAES backend by its kernels. vaes_backend() is the fastest that runs here; a caller who wants a certain one, such
-// as a test or a measurement, names it.
+// The VAES backend with selected kernels. The global vaes_backend() is the fastest one that runs here; a caller that
+// needs a certain one, such as a test or a measurement, selects it here.
 #pragma once
 
 #include "backend/backend.hpp"
 
 namespace warpaes::cpu {
 
-/// By the registers' width; `folding`: with fewer products in GCM (simd_vector.hpp).
+/// Named by register width; `folding`: with fewer products in GCM (FoldingZmm in vaes512_vector.hpp).
 enum class VaesKernels { bits256, bits512, bits512_folding };
 
 Backend& vaes_backend(VaesKernels kernels);

@@ -1,8 +1,8 @@
 // XTS (IEEE 1619), written once for every vector type and key length. See aes/xts.hpp for the field.
 //
-// The tweaks of many data units are encrypted at once, before the units. Within a unit a step of N vectors has N
-// vectors of tweaks in registers; those of the next step are the same times a power of x, which in a little-endian
-// field is a shift by whole bytes and one carry-less multiplication for what is shifted out.
+// The tweaks of many data units are encrypted at once, before the units themselves. Within a unit, a step of N vectors
+// has its N vectors of tweaks in registers. The tweaks of the next step are these times a power of x, which in a
+// little-endian field is a shift by whole bytes and one carry-less multiplication for the bits shifted out.
 #pragma once
 
 #include "cpu/simd.hpp"
@@ -10,10 +10,10 @@
 
 namespace warpaes::cpu {
 
-/// The reduction polynomial without x^128.
+/// The reduction polynomial without its term x^128.
 inline constexpr std::uint32_t xts_polynomial = 0x87;
 
-/// Every lane times x^(8 Bytes), up to x^56.
+/// Multiplies every lane by x^(8 Bytes), up to x^56.
 template <class V, int Bytes>
 WARPAES_INLINE typename V::Reg times_power_of_x(typename V::Reg t) {
     const auto polynomial = V::splat(make128(0, xts_polynomial));
@@ -21,8 +21,8 @@ WARPAES_INLINE typename V::Reg times_power_of_x(typename V::Reg t) {
     return V::bxor(V::template shift_left_bytes<Bytes>(t), V::template multiply<0x00>(out, polynomial));
 }
 
-/// Lane l of vector i: t * x^(lanes * i + l). `t` is in every lane. Exponents below 64, so that a product with x^n is
-/// two carry-less multiplications of 64 bits, and what goes beyond x^127 has less than 64 bits.
+/// Sets lane l of vector i to t * x^(lanes * i + l); `t` is in every lane. Exponents are below 64, so that a product
+/// with x^n is two carry-less multiplications of 64 bits, and the part beyond x^127 has less than 64 bits.
 template <class V, std::size_t N>
 WARPAES_INLINE void first_tweaks(typename V::Reg (&tweaks)[N], typename V::Reg t) {
     constexpr std::size_t lanes = V::bytes / 16;
@@ -42,8 +42,8 @@ WARPAES_INLINE Reg128 next_tweak(Reg128 t) {
     return times_x(t, xts_polynomial);
 }
 
-/// The tweaks of data units: little-endian numbers `step` apart, encrypted. `walk` them over room for 16 bytes a unit.
-/// No number carries into its upper half.
+/// Makes the tweaks of data units by encrypting little-endian numbers that are `step` apart. Run it with walk() over an
+/// output of 16 bytes per unit. No number may carry into its upper half.
 template <class V, int Rounds>
 class UnitTweaks {
 public:
@@ -70,8 +70,8 @@ private:
     typename V::Reg numbers_, next_;
 };
 
-/// With 16 registers the tweaks wait in memory: left to itself the compiler keeps them and spills a state, whose every
-/// round then takes as long as the spilling (AES-256, AES-NI: 6.3 instead of 8.4 GB/s).
+/// With 16 registers the tweaks are kept in memory. Otherwise the compiler keeps them in registers and spills a state,
+/// so that each of its rounds waits for the spill (AES-256, AES-NI: 6.3 instead of 8.4 GB/s).
 template <class V>
 inline constexpr bool tweaks_in_memory = V::registers < 2 * V::unroll + 2;
 
@@ -79,7 +79,7 @@ inline constexpr bool tweaks_in_memory = V::registers < 2 * V::unroll + 2;
 template <class V>
 using StepTweaks = typename V::Reg[V::unroll];
 
-/// The blocks of one data unit. Steps become smaller, never larger again.
+/// Processes the blocks of one data unit. Steps may become smaller but never larger again.
 template <class V, int Rounds, bool Inverse>
 class XtsUnit {
 public:
@@ -109,8 +109,9 @@ public:
         }
     }
 
-    /// Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2) for what comes after the steps: one whole block and `rest`
-    /// bytes, 1 to 15. The last whole block takes the place of the second last and gives its first bytes as the last.
+    /// Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2) for the data after the steps: one whole block and `rest` bytes,
+    /// 1 to 15. The result of the last whole block provides the final `rest` bytes, and its position receives the
+    /// result of the padded rest.
     WARPAES_INLINE void steal(const std::uint8_t* input, std::uint8_t* output, std::size_t rest) {
         alignas(64) std::uint8_t next[V::bytes];
         V::store(next, tweaks_[0], Whole{});
@@ -142,7 +143,7 @@ private:
     std::size_t blocks_into_vector_ = 0;
 };
 
-/// Data units encrypted or decrypted between two batches of tweaks: one step of the widest vectors.
+/// Data units whose tweaks are encrypted together: one step of the widest vectors.
 inline constexpr std::size_t xts_units_a_batch = 32;
 
 template <class V, int Rounds, bool Inverse>
@@ -158,7 +159,7 @@ template <class V, int Rounds, bool Inverse>
         std::size_t units = left / unit_bytes + (left % unit_bytes != 0);
         if (units > xts_units_a_batch) units = xts_units_a_batch;
         const std::uint64_t step = run.data_units.step;
-        if (low + units * step < low) units = 1;  // up to the carry one by one
+        if (low + units * step < low) units = 1;  // one by one up to the carry
         UnitTweaks<V, Rounds> numbers(run.tweak_keys, high, low, step);
         walk<V, V::unroll>(numbers, tweaks, tweaks, 16 * units);
         low += units * step;

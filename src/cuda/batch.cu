@@ -12,11 +12,11 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// Keys of single messages that are expanded at a time: 256 MiB of slots.
+/// Most keys of single messages that are expanded at a time: 256 MiB of slots.
 constexpr std::uint64_t most_raw_keys = std::uint64_t{1} << 20;
 
-/// Groups worth a thread to make them ready, and threads at most. On an H200's host (2026-11) one thread took 147 ns a
-/// group, mostly waiting for memory.
+/// How many groups are worth another thread to make them ready, and the most threads. On an H200's host (2026-11) one
+/// thread took 147 ns a group, mostly waiting for memory.
 struct BatchThreads {
     static constexpr std::size_t groups = 32768;
     static constexpr unsigned most = 8;
@@ -32,7 +32,8 @@ void for_each_part(const BatchContext& context, std::size_t parts, const Work& w
     for (std::size_t i = 0; i < parts; ++i) on_device(i);
 }
 
-/// Batches that each have their memory, one after the other on the lane's stream.
+/// Runs batches that have their own memory each. Several threads make them ready; they are then enqueued one after the
+/// other on the lane's stream.
 void run_parts(const BatchContext& context, std::vector<MergedGroups>& parts) {
     auto& others = context.memory.others;
     while (others.size() + 1 < parts.size()) others.push_back(std::make_unique<BatchMemory>());
@@ -46,7 +47,7 @@ void run_parts(const BatchContext& context, std::vector<MergedGroups>& parts) {
     for (const auto& batch : batches) batch->finish();
 }
 
-/// Neighbouring messages merged; very many groups in a few parts.
+/// Merges neighbouring messages. Very many groups are split into a few parts.
 std::vector<MergedGroups> merge(const BatchContext& context, std::span<const MessageGroup> groups) {
     static const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, BatchThreads::most);
     const std::size_t most = context.pool != nullptr ? threads : 1;
@@ -62,7 +63,7 @@ std::vector<MergedGroups> merge(const BatchContext& context, std::span<const Mes
 }  // namespace
 
 void BatchMemory::wipe(cudaStream_t stream) noexcept {
-    data.wipe(stream);  // all else BatchWork has wiped
+    data.wipe(stream);  // BatchWork has wiped everything else
     for (const auto& other : others) other->wipe(stream);
 }
 

@@ -1,4 +1,5 @@
-// Batches on a lane: brings descriptors, keys and data to the device, runs the kernels, brings back what is the host's.
+// Batches on a lane: copies descriptors, keys and data to the device, runs the kernels, and copies results to host
+// memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,15 +18,15 @@
 
 namespace warpaes::cuda {
 
-/// What a lane keeps for batches.
+/// Memory that a lane keeps for batches.
 struct BatchMemory {
     BatchDataMemory data;
-    PageLockedBuffer side;  ///< descriptors, and of messages whose small things lie in host memory those
+    PageLockedBuffer side;  ///< descriptors, and IVs, associated data, tags and keys that lie in host memory
     DeviceBuffer device_side, scratch, slots;
     Event event, done;
-    std::array<std::unique_ptr<Stream>, 3> beside;  ///< the lane's stream: for what may run at the same time
+    std::array<std::unique_ptr<Stream>, 3> beside;  ///< streams for kernels that may run beside the lane's own
 
-    std::vector<std::unique_ptr<BatchMemory>> others;  ///< for further threads, see run_batch
+    std::vector<std::unique_ptr<BatchMemory>> others;  ///< for parts that other threads make ready, see run_batch
 
     BatchMemory() = default;
     BatchMemory(const BatchMemory&) = delete;
@@ -39,13 +40,13 @@ struct BatchContext {
     int device;
     const DeviceLimits& limits;
     CopyQueues& queues;
-    KeyTable* key_table;  ///< null: the batch keeps its keys to itself
+    KeyTable* key_table;  ///< null: the batch keeps its expanded keys to itself
     cudaStream_t stream;
     BatchMemory& memory;
     Pool* pool;  ///< or null
 };
 
-/// Of the current device. Returns when all is done.
+/// Runs `groups` on the current device. Returns when all are done.
 void run_batch(const BatchContext& context, std::span<const MessageGroup> groups);
 
 }  // namespace warpaes::cuda

@@ -10,12 +10,12 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// Copies of less than this are worth gathering, if there are many.
+/// Smaller copies are gathered if there are more than `few_copies`.
 constexpr std::uint64_t least_copy = 64 * 1024;
 constexpr std::size_t few_copies = 64;
-/// Longest pitch of a copy of rows.
+/// Longest pitch of a 2D copy.
 constexpr std::uint64_t most_pitch = 0x7fffffff;
-/// Rows that a copy engine takes at its full rate.
+/// Shortest rows that a copy engine copies at its full rate.
 constexpr std::uint64_t least_row = 256;
 
 std::uint64_t extent_of(const MessageGroup& g, const Elements& e) {
@@ -28,8 +28,8 @@ bool is_in_place(const MessageGroup& g) {
     return g.output.first == g.input.first && (g.count == 1 || g.output.stride == g.input.stride);
 }
 
-/// Rows between pageable memory and staging, by several threads where they are many bytes: one copies less than the
-/// link to the device takes.
+/// Copies rows between pageable memory and a staging buffer. Uses several threads for many bytes, because one thread
+/// copies more slowly than the link to the device.
 void copy_many_rows(Pool* pool, std::uint8_t* to, std::uint64_t to_stride, const std::uint8_t* from,
                     std::uint64_t from_stride, std::uint64_t bytes, std::uint64_t rows) {
     constexpr std::uint64_t least = 512 * 1024, most_parts = 8;
@@ -42,7 +42,7 @@ void copy_many_rows(Pool* pool, std::uint8_t* to, std::uint64_t to_stride, const
     });
 }
 
-/// On the device, of a group that is gathered.
+/// Stride on the device, for a group that is gathered.
 std::uint64_t gathered_stride(const MessageGroup& g, const Elements& e) {
     if (e.stride == 0) return 0;
     return has_gaps(g, e) ? aligned(g.bytes()) : g.bytes();
@@ -94,7 +94,7 @@ void BatchData::reserve() {
     for (Stretch& s : stretches_) {
         s.gathered = !s.foreign && s.end - s.begin < least_copy && stretches_.size() > few_copies;
         if (s.gathered) {
-            // Distances to multiples of 16 stay.
+            // Keeps the address modulo 16.
             s.offset = staged + s.begin % 16;
             staged = aligned(s.offset + (s.end - s.begin));
         }
@@ -171,7 +171,7 @@ void BatchData::place_output(const MessageGroup& g, Placed& placed) {
     } else if (!gaps) {
         const std::uint64_t bytes = g.count * g.bytes();
         Copy* const last = out_.empty() ? nullptr : &out_.back();
-        // A copy may not reach from one allocation into another, though they may lie side by side.
+        // A copy may not reach from one allocation into another, even if they are adjacent.
         if (last != nullptr && last->rows == 1 && last->allocation == outputs_.first() &&
             static_cast<std::uint8_t*>(last->to) + last->bytes == g.output.first &&
             static_cast<const std::uint8_t*>(last->from) + last->bytes == placed.output && !foreign && !last->foreign) {
@@ -191,7 +191,7 @@ void BatchData::through_output_staging(std::uint8_t* host, std::uint64_t host_st
     Copy* const last = staged_out_.empty() ? nullptr : &staged_out_.back();
     const std::uint8_t* const end =
         last == nullptr ? nullptr : static_cast<const std::uint8_t*>(last->from) + last->bytes;
-    // Addresses within the staging are not known yet: offsets.
+    // The staging buffer is not allocated yet, so these are offsets.
     const auto is_input = [&](const void* at) {
         return reinterpret_cast<std::uintptr_t>(at) - reinterpret_cast<std::uintptr_t>(memory_.input.get()) <
                input_total_;
@@ -242,7 +242,8 @@ void BatchData::copy_out(cudaStream_t stream) const {
             check(cudaMemcpyAsync(c.to, c.from, c.bytes, cudaMemcpyDefault, stream), "copying from the device");
             continue;
         }
-        // A copy of rows may not reach beyond the allocation, with what follows the last row neither.
+        // A 2D copy may not reach beyond the allocation, not even with the gap after its last row, so the last row is
+        // copied separately.
         const std::uint64_t at_once = c.to_stride > most_pitch ? 0 : c.rows - 1;
         if (at_once != 0) {
             check(cudaMemcpy2DAsync(c.to, c.to_stride, c.from, c.from_stride, c.bytes, at_once, cudaMemcpyDefault,

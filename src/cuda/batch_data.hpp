@@ -1,8 +1,10 @@
-// The data of a batch between host memory and the device: what is copied as it lies, what through staging.
+// The data of a batch between host memory and the device: what is copied directly, and what goes through staging
+// buffers.
 //
-// Page-locked inputs that lie close together are copied as one stretch, gaps included; what is small or pageable is
-// gathered into page-locked staging. Outputs are copied back as they lie only where no gaps are between them, which
-// are not ours to write.
+// Page-locked inputs that lie close together are copied as one stretch, gaps included. Inputs that are small or
+// pageable are gathered in a page-locked staging buffer. Gaps between outputs are not ours to write: page-locked
+// outputs are copied back in one piece where they have no gaps, and as the rows of a 2D copy where the rows are long;
+// all others go through a staging buffer.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +19,7 @@
 
 namespace warpaes::cuda {
 
-/// Memory for it, which a lane keeps.
+/// Staging buffers and device memory, which a lane keeps.
 struct BatchDataMemory {
     PageLockedBuffer input_staging, output_staging;
     DeviceBuffer input, output;
@@ -28,38 +30,39 @@ struct BatchDataMemory {
 
 class BatchData {
 public:
-    /// `pool`: who helps to copy, or null.
+    /// `pool`: threads that help to copy, or null.
     BatchData(BatchDataMemory& memory, int device, Pool* pool) : memory_(memory), device_(device), pool_(pool) {}
 
-    /// For every group, in order. Groups without data are left out.
+    /// Called first for every group, in order. Groups without data are skipped.
     void survey(std::size_t index, const MessageGroup& group);
-    /// Between both: memory is there then.
+    /// Called after survey and before place: reserves the memory.
     void reserve();
-    /// For every group in the same order: where its input and output lie on the device. Gathers.
+    /// Called for every group in the same order: gathers its input if necessary, and returns where its input and output
+    /// lie on the device.
     struct Placed {
         const std::uint8_t* input = nullptr;
         std::uint8_t* output = nullptr;
         std::uint64_t input_stride = 0, output_stride = 0;
     };
     [[nodiscard]] Placed place(std::size_t index, const MessageGroup& group);
-    /// After the last of them.
+    /// Called after the last place.
     void finish_placing();
 
     [[nodiscard]] std::uint64_t bytes_in() const noexcept { return bytes_in_; }
     [[nodiscard]] std::uint64_t bytes_out() const noexcept { return bytes_out_; }
     void copy_in(cudaStream_t stream) const;
     void copy_out(cudaStream_t stream) const;
-    /// When the copies have ended: from the staging to where outputs belong.
+    /// Called when the copies have completed: copies outputs from the staging buffer to where they belong.
     void scatter() const;
 
 private:
-    /// Host memory [begin, end) that goes to the device in one piece, with the groups that lie in it.
+    /// Host memory [begin, end) that goes to the device in one piece, with the groups in it.
     struct Stretch {
         std::uintptr_t begin, end, allocation;
         std::size_t last_group;
-        bool foreign;              ///< another device's memory
-        bool gathered = false;     ///< through the staging
-        std::uint64_t offset = 0;  ///< on the device
+        bool foreign;              ///< memory of another device
+        bool gathered = false;     ///< goes through the staging buffer
+        std::uint64_t offset = 0;  ///< in device memory
     };
     struct Copy {
         void* to;
@@ -80,7 +83,7 @@ private:
     Pool* pool_;
     PlaceFinder inputs_, outputs_;
     std::vector<Stretch> stretches_;
-    std::size_t stretch_ = 0;  ///< of the group to be placed
+    std::size_t stretch_ = 0;  ///< stretch of the next group to be placed
     std::uint64_t gathered_ = 0, gather_at_ = 0, input_total_ = 0;
     std::uint64_t output_bound_ = 0, output_at_ = 0;
     std::vector<Copy> in_, out_, staged_out_, scatter_;

@@ -1,5 +1,5 @@
-// Batches of all modes but GCM: such as can be cut anywhere (blocks, counters, XTS, and byte by byte CFB8 and CFB1
-// decryption), and those in which each block waits for the one before.
+// Batches of all modes but GCM. Some can be cut anywhere: blocks, counters, XTS, and, byte by byte, CFB8 and CFB1
+// decryption. In the others each block depends on the previous one.
 #include <algorithm>
 #include <array>
 
@@ -19,7 +19,7 @@ LaunchShape shape_for(const DeviceLimits& device, std::uint64_t units_of_threads
     return launch_shape(device, (units_of_threads + 31) / 32);
 }
 
-/// What kernels are told of the bucket; round keys if it has one key.
+/// Sets what the kernels need to know of the bucket, including the round keys if it has one key.
 void set_batch(BatchParams& p, const Bucket& bucket) {
     p.groups = bucket.on_device;
     p.group_count = static_cast<std::uint32_t>(bucket.groups.size());
@@ -30,7 +30,7 @@ void set_batch(BatchParams& p, const Bucket& bucket) {
     if (bucket.one_key != nullptr) copy_round_keys(p.round_keys, *bucket.one_key, bucket.mode, bucket.direction);
 }
 
-/// Data units of a message and what else its kernel wants to know.
+/// Computes the data units of a message, and what else the XTS kernel needs.
 XtsPart xts_part(const BatchGroup& g, const XtsPart& of_group) {
     XtsPart part = of_group;
     part.unit_bytes = std::max<std::uint64_t>(std::min(part.unit_bytes, g.length), block_bytes);
@@ -104,7 +104,8 @@ void prepare_counters(Bucket& bucket, const DeviceLimits& device) {
                       [&](const BatchGroup& g) { return g.count * CounterParams::tasks_of(g.length, at_once); });
         return;
     }
-    // Very many groups are mostly messages by themselves.
+    // If there are very many groups, most are single messages, so the result for a single message is kept by its
+    // length.
     constexpr std::uint64_t alone = ~std::uint64_t{0};
     constexpr std::uint32_t unknown = 0xff;
     std::array<std::uint8_t, BatchCounters::most_short / block_bytes + 2> lanes_alone;

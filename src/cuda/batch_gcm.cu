@@ -1,4 +1,4 @@
-// Batches of GCM: the key stream, GHASH in two ways, tags.
+// Batches of GCM: the key stream, GHASH and tags.
 #include <algorithm>
 
 #include "cuda/batch_launch.hpp"
@@ -15,18 +15,18 @@ bool has_other_ivs(const Bucket& bucket) {
                        [](const BatchGroup& g) { return g.iv_length != 12; });
 }
 
-/// How GHASH takes a message.
+/// How GHASH handles a message.
 enum class Way {
     short_messages,
-    pieces,         ///< of long ones, by products
-    under_keys,     ///< on tensor cores, powers of H being made for every message
-    under_one_key,  ///< on tensor cores, by the way of a single message
+    pieces,         ///< of long messages, by carry-less products
+    under_keys,     ///< on tensor cores, with powers of H made for every message
+    under_one_key,  ///< on tensor cores, with the kernels for a single message
 };
 
 Way way_of(const Bucket& bucket, const BatchGroup& g, const DeviceLimits& device) {
     const std::uint64_t stride = bucket.direction == Direction::decrypt ? g.input_stride : g.output_stride;
     if (g.aad_length <= GcmBatch::most_aad) {
-        // Launches of its own are too much for one message of many that lie anyhow, unless it is very long.
+        // Separate launches cost too much for one of many messages at unequal distances, unless it is very long.
         const bool worth_launches =
             g.count > 1 ? stride >= g.length : bucket.groups.size() == 1 || g.length >= GcmBatch::least_alone;
         if (bucket.one_key != nullptr && g.length >= GcmBatch::least_long &&
@@ -38,16 +38,17 @@ Way way_of(const Bucket& bucket, const BatchGroup& g, const DeviceLimits& device
     return blocks_of(g.length) > 2 * GcmBatchParams::piece_blocks ? Way::pieces : Way::short_messages;
 }
 
-/// Neighbouring groups that GHASH takes together.
+/// Neighbouring groups that GHASH handles together.
 struct GroupRun {
     Way way;
     std::size_t first, end;         ///< groups
-    std::uint64_t from, to;         ///< numbers of messages
-    std::uint64_t longest, blocks;  ///< of text: whole blocks of the longest message, and all that its row has
-    bool aligned;                   ///< all on 16 bytes
+    std::uint64_t from, to;         ///< numbers of the messages
+    std::uint64_t longest, blocks;  ///< whole blocks of the longest text, and blocks of the longest row
+    bool aligned;                   ///< all are aligned to 16 bytes
 };
 
-/// Those of long messages only if they have about as many blocks: shorter ones are hashed as if they had as many.
+/// Groups of long messages are handled together only if the shortest is at least half as long as the longest, because
+/// all are hashed as if they had as many blocks.
 template <typename F>
 void for_each_run(const Bucket& bucket, const DeviceLimits& device, const F& f) {
     for (std::size_t group = 0; group < bucket.groups.size();) {
@@ -69,13 +70,13 @@ void for_each_run(const Bucket& bucket, const DeviceLimits& device, const F& f) 
     }
 }
 
-/// Of a run under keys: what a message takes of the scratch memory.
+/// Bytes of scratch memory per message, for a run of Way::under_keys.
 std::size_t message_bytes(const GroupRun& run, const DeviceLimits& device) {
     const GhashKeysShape shape = ghash_keys_shape(device, run.to - run.from, run.longest);
     return GhashKeys::message_bytes(shape.rows, shape.row_blocks);
 }
 
-/// What lies where in the bucket's scratch memory.
+/// Offsets in the bucket's scratch memory.
 struct Scratch {
     Scratch(const Bucket& bucket, const DeviceLimits& device) {
         const std::size_t of_messages = bucket.messages * block_bytes;
@@ -118,7 +119,7 @@ public:
             add_key_stream();
             hash();
         } else {
-            // Whoever decrypts in place must have hashed before.
+            // Decryption in place must hash the ciphertext before it overwrites it.
             hash();
             add_key_stream();
             a_thread_each(gcm_settle_kernel_for(), p_);
@@ -180,7 +181,7 @@ private:
         launch_ghash(ghash_pieces_kernel_for(), part, messages * part.pieces * 32);
     }
 
-    /// As many messages at once as the scratch memory has room for.
+    /// Handles as many messages at a time as the scratch memory has room for.
     void hash_under_keys(const GroupRun& run, const GcmBatchParams& part) const {
         const GhashKeysShape shape = ghash_keys_shape(device_, run.to - run.from, run.longest);
         const std::uint64_t at_once = under_keys_.size() / GhashKeys::message_bytes(shape.rows, shape.row_blocks);
@@ -229,7 +230,7 @@ private:
     cudaStream_t stream_;
     bool decrypts_;
     GcmBatchParams p_{};
-    std::span<std::uint8_t> under_keys_;  ///< scratch memory
+    std::span<std::uint8_t> under_keys_;  ///< scratch memory for Way::under_keys
 };
 
 }  // namespace

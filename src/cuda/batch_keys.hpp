@@ -1,5 +1,5 @@
-// The buckets of a batch and their keys: which lie in slots of the device's memory, where, and what is enqueued so that
-// they do.
+// The buckets of a batch and their keys: which keys have slots in device memory, where these are, and what is enqueued
+// to fill them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,18 +19,19 @@
 
 namespace warpaes::cuda {
 
-/// Keys with handles, each of which gets a slot: in the device's table, or if it has no room in the batch's own memory.
+/// Keys with handles. Each of them gets a slot: in the device's table or, if that has no room, in the batch's own
+/// memory.
 struct Handles {
     const ExpandedKey* last = nullptr;
     uint4* last_slot = nullptr;
-    std::size_t most = 0;  ///< as many as there may be
+    std::size_t most = 0;  ///< upper bound of their number
     std::unordered_map<const ExpandedKey*, uint4*> slots;
     std::uint8_t* own_slots = nullptr;
     std::size_t own = 0;
-    std::size_t fresh = 0;  ///< to be expanded: keys and where to are in the side buffer
+    std::size_t fresh = 0;  ///< to be expanded; key bytes and slot addresses are in the side buffer
     std::size_t bytes_at = 0, targets_at = 0;
 
-    /// Whether it is another than before.
+    /// Whether `key` differs from the previous one and is not the first.
     bool survey(const ExpandedKey* key) {
         if (key == last) return false;
         last = key;
@@ -38,12 +39,12 @@ struct Handles {
     }
 };
 
-/// What is done with a bucket, beside what its kernels know.
+/// What is done with a bucket, beyond what its kernels know.
 struct BucketPlan {
     Bucket bucket{};
     std::size_t groups = 0, filled = 0;
     bool mixed = false;  ///< more than one key
-    bool slots = false;  ///< keys in slots
+    bool slots = false;  ///< kernels read round keys from slots
     Handles keys, tweak_keys;
     std::uint64_t raw_slots = 0, raw_filled = 0;
     uint4* raw_slots_at = nullptr;
@@ -52,33 +53,33 @@ struct BucketPlan {
     [[nodiscard]] bool inverse() const { return uses_inverse_cipher(bucket.mode, bucket.direction); }
 };
 
-/// Its functions are called in the order in which they stand here.
+/// Call its functions in the order in which they are declared.
 class BatchKeys {
 public:
-    /// `slots`: for keys that have no place in the table. The table is shared, if there is one; all else is the
-    /// batch's.
+    /// `slots`: memory for keys that have no place in the table. The table, if there is one, is shared; everything else
+    /// belongs to the batch.
     BatchKeys(KeyTable* table, DeviceBuffer& slots, BatchSide& side, int device)
         : table_(table), slots_(slots), side_(side), raw_(side, device) {}
 
-    /// For every group, in order.
+    /// Called for every group, in order.
     void survey(BucketPlan& plan, const MessageGroup& g);
-    /// Their part of the side buffer, which is secret.
+    /// Places the keys' part of the side buffer, which is secret.
     void place(std::span<BucketPlan> plans);
-    /// Memory for slots.
+    /// Reserves memory for slots.
     void reserve(std::span<BucketPlan> plans);
-    /// For every group in the same order, if its bucket has slots: what its descriptor says of keys.
+    /// Called for every group in the same order if its bucket has slots: sets what its descriptor says about keys.
     void fill(BucketPlan& plan, const MessageGroup& g, BatchGroup& d);
-    /// The same of XTS's second key; null if the bucket has no slots.
+    /// The slot of XTS's second key; null if the bucket has no slots.
     [[nodiscard]] const uint4* tweak_slot(BucketPlan& plan, const MessageGroup& g);
-    /// What fills the slots, for the kernels that come after it on the stream.
+    /// Enqueues what fills the slots, for the kernels that come later on the stream.
     void enqueue(std::span<const BucketPlan> plans, const DeviceLimits& limits, cudaStream_t stream);
-    /// When the device has ended; `done`: with success.
+    /// Called when the device has ended; `done`: whether it succeeded.
     void let_go(bool done) noexcept;
 
 private:
-    /// Of the bytes of keys that have handles.
+    /// Distance between the keys' bytes of keys with handles.
     static constexpr std::size_t handle_stride = 32;
-    /// More keys than these would only push each other out.
+    /// A batch with more keys than this does not use the table, because they would only evict each other.
     static constexpr std::size_t most_table_keys = KeyTable::capacity / 4;
 
     [[nodiscard]] uint4* slot_of(const ExpandedKey& key, Handles& handles, bool inverse);

@@ -6,7 +6,7 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// Farther apart than this, messages have nothing from being one group.
+/// Messages farther apart than this gain nothing from being one group.
 constexpr std::uint64_t most_distance = std::uint64_t{1} << 20;
 
 bool same_shape(const MessageGroup& a, const MessageGroup& b) {
@@ -59,7 +59,7 @@ bool MergedGroups::continues(const Run& run, const MessageGroup& next) {
     return true;
 }
 
-/// Nothing that is copied at once may reach from one allocation into another.
+/// A single copy may not reach from one allocation into another.
 bool MergedGroups::lies_with(std::size_t kind, const std::uint8_t* first, const std::uint8_t* next) {
     const MemoryPlace a = before_[kind].of(first), b = places_[kind].of(next);
     return a.kind == b.kind && a.device == b.device &&

@@ -1,4 +1,4 @@
-// Messages that a client lists one by one, where they are groups after all: of one shape, at equal distances.
+// Finds groups in the messages that a client lists one by one: messages of one shape, at equal distances.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace warpaes::cuda {
 
-/// A batch's groups, neighbouring messages of one shape as one group where they lie in the same memory.
+/// A batch's groups. Neighbouring messages of one shape become one group if they lie in the same memory.
 class MergedGroups {
 public:
     MergedGroups() = default;
@@ -18,12 +18,12 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return runs_.size(); }
     [[nodiscard]] MessageGroup operator[](std::size_t i) const;
-    /// Keys of single messages, in all.
+    /// Total number of keys that come as bytes.
     [[nodiscard]] std::uint64_t raw_keys() const noexcept { return raw_keys_; }
 
 private:
     struct Run {
-        std::size_t first, count;  ///< of the groups
+        std::size_t first, count;  ///< of groups_
     };
     /// Input, output, IV, associated data, tag and keys.
     static constexpr std::size_t kinds = 6;
@@ -31,6 +31,7 @@ private:
     static constexpr Kinds each_kind = {&MessageGroup::input, &MessageGroup::output, &MessageGroup::iv,
                                         &MessageGroup::aad,   &MessageGroup::tag,    &MessageGroup::keys};
 
+    /// Whether `next` is the next message of the run: of the same shape, and one stride on.
     [[nodiscard]] bool continues(const Run& run, const MessageGroup& next);
     [[nodiscard]] bool lies_with(std::size_t kind, const std::uint8_t* first, const std::uint8_t* next);
 

@@ -1,4 +1,4 @@
-// What the messages of a group have at equal distances, as rows of a buffer.
+// The elements that a group's messages have at equal distances, as rows of a buffer.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace warpaes::cuda {
 
-/// Everything in a buffer begins at a multiple of 16 bytes.
+/// Rounds up to a multiple of 16, where everything in a buffer begins.
 constexpr std::uint64_t aligned(std::uint64_t n) {
     return (n + 15) / 16 * 16;
 }
 
-/// Distinct pieces of a group.
+/// Number of distinct elements of a group.
 inline std::uint64_t rows_of(const MessageGroup& g, const Elements& e) {
     return e.stride == 0 ? 1 : g.count;
 }

@@ -1,5 +1,5 @@
-// The side buffer of a batch: descriptors, and what messages have besides their data where it lies in host memory. It
-// goes to the device in one copy, and its end comes back in another.
+// The side buffer of a batch: descriptors, and those IVs, associated data, tags and keys that lie in host memory. One
+// copy brings it to the device, and another brings its end back.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,11 +14,11 @@
 
 namespace warpaes::cuda {
 
-/// A part of the side buffer for things of one kind, each of which begins at a multiple of 16 bytes.
+/// A part of the side buffer for elements of one kind. What is taken at a time begins at a multiple of 16 bytes.
 struct Section {
-    std::size_t bytes = 0;  ///< surveyed
-    std::size_t begin = 0;  ///< in the side buffer
-    std::size_t at = 0;     ///< while it is being filled
+    std::size_t bytes = 0;  ///< counted by survey
+    std::size_t begin = 0;  ///< offset in the side buffer
+    std::size_t at = 0;     ///< next offset to be taken
 
     void survey(std::size_t n) { bytes += aligned(n); }
     std::size_t take(std::size_t n) {
@@ -26,28 +26,28 @@ struct Section {
         at += aligned(n);
         return here;
     }
-    /// To the first of what has been taken.
+    /// Back to the first of what has been taken.
     void rewind() { at = begin; }
 };
 
-/// On both sides: page-locked, and on the device laid out likewise. Parts are placed one after the other, then memory
-/// is reserved.
+/// The buffer on both sides: in page-locked memory, and on the device with the same layout. First all parts are placed,
+/// one after the other, then memory is reserved.
 class BatchSide {
 public:
     BatchSide(PageLockedBuffer& host, DeviceBuffer& device) : host_(host), device_(device) {}
 
-    /// Where the next part begins.
+    /// Places a part of `bytes` bytes and returns its offset.
     std::size_t place(std::size_t bytes) {
         const std::size_t here = placed_;
         placed_ += aligned(bytes);
         return here;
     }
     void place(Section& section) { section.begin = section.at = place(section.bytes); }
-    /// From the next part on it is wiped.
+    /// All parts from the next one on are wiped.
     void begin_secret() { secret_ = placed_; }
-    /// From the next part on it comes back.
+    /// All parts from the next one on are copied back.
     void begin_back() { back_ = placed_; }
-    /// Contents are undefined.
+    /// The contents are undefined.
     void reserve() {
         host_.reserve(placed_);
         device_.reserve(placed_);
@@ -68,22 +68,22 @@ public:
     void wipe_host() const noexcept {
         if (bytes_ > secret_) warpaes::wipe({host() + secret_, bytes_ - secret_});
     }
-    /// In the order of the stream.
+    /// In stream order.
     void wipe_device(cudaStream_t stream) const noexcept {
         if (bytes_ > secret_) try_to(cudaMemsetAsync(device() + secret_, 0, bytes_ - secret_, stream));
     }
-    /// Whether there is a key in it.
+    /// Whether it holds keys.
     [[nodiscard]] bool holds_keys() const noexcept { return back_ > secret_; }
 
 private:
     PageLockedBuffer& host_;
     DeviceBuffer& device_;
     std::size_t placed_ = 0, secret_ = 0, back_ = 0;
-    std::size_t bytes_ = 0;  ///< of memory that is there
+    std::size_t bytes_ = 0;  ///< size of the reserved memory
 };
 
-/// One of the kinds of small things that messages have: IVs, associated data, tags, keys. Groups come in the same order
-/// each time; those that have none, or have it in the device's memory, are left out.
+/// One kind of small elements of messages: IVs, associated data, tags or keys. Groups come in the same order in every
+/// pass. Groups that have none, or have them in this device's memory, are skipped.
 class BatchSmall {
 public:
     BatchSmall(BatchSide& side, int device) : side_(side), device_(device) {}
@@ -91,9 +91,10 @@ public:
     void survey(const MessageGroup& g, const Elements& e, std::uint64_t length) {
         if (is_packed(g, e, length)) section_.survey(rows_of(g, e) * length);
     }
-    /// When all have been surveyed.
+    /// Called when all groups have been surveyed.
     void place() { side_.place(section_); }
-    /// Where the group's lie on the device. `copy`: packs them; else there is room for them alone.
+    /// Where the group's elements lie on the device. `copy`: copies them to the side buffer; otherwise only makes room
+    /// for them.
     Elements put(const MessageGroup& g, const Elements& e, std::uint64_t length, bool copy = true) {
         if (!is_packed(g, e, length)) return e;
         const std::uint64_t rows = rows_of(g, e);
@@ -102,10 +103,10 @@ public:
         return {side_.device() + at, e.stride == 0 ? 0 : length};
     }
 
-    /// Whether there are any in the side buffer.
+    /// Whether any elements are in the side buffer.
     [[nodiscard]] bool any() const { return section_.bytes != 0; }
     void rewind() { section_.rewind(); }
-    /// In host memory what `put` made room for, without gaps; null for a group that has none in the side buffer.
+    /// Where in host memory `put` made room, without gaps; null for a group that has nothing in the side buffer.
     const std::uint8_t* next(const MessageGroup& g, const Elements& e, std::uint64_t length) {
         return is_packed(g, e, length) ? side_.host() + section_.take(rows_of(g, e) * length) : nullptr;
     }

@@ -28,6 +28,7 @@ Family family_of(Mode mode, Direction direction) {
     return {&prepare_blocks, &enqueue_blocks};
 }
 
+/// Whether decryption of the group says which tags are wrong.
 bool reports(const MessageGroup& g) {
     return uses_tag(g.mode) && g.direction == Direction::decrypt;
 }
@@ -127,7 +128,8 @@ void BatchWork::survey() {
     }
 }
 
-/// Sections of the side buffer: what is plain, what is secret, and what is secret and comes back; and all other memory.
+/// Places the sections of the side buffer, first what is plain, then what is secret, then what is secret and copied
+/// back; and reserves all other memory.
 void BatchWork::lay_out() {
     tickets_at_ = side_.place(plans_.size() * ticket_bytes);
     for (BucketPlan& plan : plans_) {
@@ -166,7 +168,7 @@ void BatchWork::fill() {
     data_.finish_placing();
 }
 
-/// The next descriptor of a bucket: of group `index` of the batch.
+/// Fills the next descriptor of a bucket, for group `index` of the batch.
 void BatchWork::fill(BucketPlan& plan, std::size_t index, const MessageGroup& g) {
     BatchGroup& d = plan.bucket.groups[plan.filled];
     const BatchData::Placed placed = data_.place(index, g);
@@ -220,7 +222,7 @@ void BatchWork::enqueue() {
     if (plans_.empty()) return;
     const cudaStream_t stream = context_.stream;
     const CopyOrder copies(context_.queues, stream, std::max(data_.bytes_in(), data_.bytes_out()));
-    // The stream may still hold the wiping of what is written now.
+    // The stream may still hold the wiping of memory that is written here.
     memory_.event.order(stream, copies.in);
     side_.copy_in(copies.in);
     data_.copy_in(copies.in);
@@ -233,7 +235,8 @@ void BatchWork::enqueue() {
     check(cudaEventRecord(memory_.done.get(), copies.out), "recording an event");
 }
 
-/// Serial messages first, and beside all others: they keep a few multiprocessors busy for long.
+/// Serial messages come first, on streams of their own: they keep a few multiprocessors busy for a long time, and all
+/// others run beside them.
 void BatchWork::enqueue_kernels() {
     const auto enqueue = [this](const Bucket& bucket, cudaStream_t stream) {
         family_of(bucket.mode, bucket.direction).enqueue(bucket, context_.limits, stream);
@@ -257,7 +260,7 @@ void BatchWork::enqueue_kernels() {
     }
 }
 
-/// Outputs, tags and failures that are the host's.
+/// Copies outputs, tags and failures to where they belong in host memory.
 void BatchWork::deliver() {
     data_.scatter();
     if (!tags_.any() && failed_.bytes == 0) return;
@@ -287,13 +290,13 @@ void BatchWork::abandon() noexcept {
     keys_.let_go(false);
 }
 
-/// Keys and tags.
+/// Wipes keys and tags.
 void BatchWork::wipe_secrets() noexcept {
     side_.wipe_host();
     wipe_device_secrets();
 }
 
-/// In the order of the stream.
+/// In stream order.
 void BatchWork::wipe_device_secrets() noexcept {
     side_.wipe_device(context_.stream);
     memory_.scratch.wipe(context_.stream);

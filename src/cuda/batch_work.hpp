@@ -1,4 +1,4 @@
-// A batch on its way through the device: sorted into buckets, described, enqueued, and brought back.
+// A batch on its way through the device: sorted into buckets, described, enqueued, and copied back.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,19 +18,19 @@ namespace warpaes::cuda {
 
 class BatchWork {
 public:
-    /// `memory` is this batch's own until it is done.
+    /// `memory` belongs to this batch until it is done.
     BatchWork(const BatchContext& context, BatchMemory& memory, MergedGroups groups);
     BatchWork(const BatchWork&) = delete;
     BatchWork& operator=(const BatchWork&) = delete;
-    /// What is not done by now has failed.
+    /// A batch that is not done by now has failed.
     ~BatchWork();
 
-    /// The host's part before all others; of several batches at the same time.
+    /// The host's work before anything is enqueued; several batches may do it at the same time.
     void get_ready();
     void enqueue();
     void finish();
-    /// Instead, where nobody waits: tells statuses on the device and wipes there what is secret, in the order of the
-    /// stream. True if the side buffer in host memory still holds keys.
+    /// Replaces finish() where nobody waits: the device writes the statuses and wipes its secrets, in stream order.
+    /// Returns whether the side buffer in host memory still holds keys.
     bool leave();
 
 private:
@@ -44,7 +44,9 @@ private:
     void prepare();
     void enqueue_kernels();
     void deliver();
+    /// Enqueues the statuses of a group, from its `failed` bytes on the device.
     void tell(const MessageGroup& g, const std::uint8_t* failed) const;
+    /// After a failure: waits for the device, wipes secrets and lets go of keys.
     void abandon() noexcept;
     void wipe_secrets() noexcept;
     void wipe_device_secrets() noexcept;

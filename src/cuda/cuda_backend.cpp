@@ -1,4 +1,4 @@
-// The CUDA backend: devices, lanes with a stream of their own, and memory that it recognises.
+// The CUDA backend: its devices, their lanes, and where memory lies.
 #include "backend/cuda_backend.hpp"
 
 #include <algorithm>
@@ -199,7 +199,7 @@ private:
         std::string note;
         std::atomic<const DeviceLimits*> used{&built_in};
         std::mutex mutex;
-        std::vector<std::unique_ptr<const DeviceLimits>> tuned;  ///< all that there were: somebody may be reading them
+        std::vector<std::unique_ptr<const DeviceLimits>> tuned;  ///< old ones too: other threads may still read them
 
         void use(const LaunchTable& table) {
             const std::lock_guard lock(mutex);
@@ -286,7 +286,7 @@ private:
                           its->built_in.bit_products};
             devices_.push_back(std::move(its));
         }
-        // The first entry speaks for the backend: let it be a device that can run.
+        // The first entry represents the backend, so a usable device comes first.
         std::stable_partition(info_.begin(), info_.end(), [](const BackendInfo& i) { return i.usable(); });
     }
 
@@ -331,24 +331,24 @@ private:
     std::atomic<bool> awake_{false};
     mutable std::once_flag detected_;
     mutable std::vector<BackendInfo> info_;
-    mutable std::vector<std::unique_ptr<Device>> devices_;  ///< by number
+    mutable std::vector<std::unique_ptr<Device>> devices_;  ///< by device number
     mutable std::once_flag asked_;
     std::atomic<StoredLaunches (*)(const GpuShape&)> find_launches_{nullptr};
     std::mutex shares_mutex_;
     std::map<int, std::unique_ptr<DeviceShare>> shares_;
     std::mutex sizes_mutex_;
-    std::map<void*, std::size_t> sizes_;  ///< of what callers hold, to wipe it when it comes back
+    std::map<void*, std::size_t> sizes_;  ///< of memory that callers hold, to wipe it when they free it
 };
 
 }  // namespace
 
 bool all_memory_is_the_hosts() noexcept {
-    // Where nobody has loaded the driver, nobody has device memory; and asking would load it, which takes long.
+    // If nobody has loaded the driver, nobody has device memory. Asking would load the driver, which takes long.
     return !cuda_backend().is_loaded() || !cuda_backend().usable();
 }
 
 CudaBackend& cuda_backend() {
-    // Never destroyed: at exit the CUDA runtime may be gone before us.
+    // Never destroyed: at exit the CUDA runtime may be gone first.
     static auto* backend = new Cuda;
     return *backend;
 }

@@ -6,7 +6,7 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// Between two looks at a word that a GPU is going to write.
+/// Called between two polls of a word that a GPU will write.
 void relax() noexcept {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -27,7 +27,7 @@ GcmSum* GcmMemory::sum_on(cudaStream_t stream) {
     return reinterpret_cast<GcmSum*>(sum.get());
 }
 
-/// In page-locked memory a result, and the word that says that it is there.
+/// Page-locked memory holds a result, followed by the word that says that it is there.
 struct DeviceCalls::Memory {
     GcmMemory gcm;
     unsigned turn = 0;
@@ -40,7 +40,7 @@ struct DeviceCalls::Memory {
         return {&gcm.sum_on(stream)->arrived, word(), ++turn};
     }
 
-    /// For so long as a short kernel may take; a kernel that fails says nothing.
+    /// Polls for as long as a short kernel may take. A kernel that fails never writes the word.
     bool hear() {
         constexpr int looks = 2000;
         for (int i = 0; i < looks; ++i) {
@@ -70,7 +70,7 @@ void DeviceCalls::wait_for(const Enqueue& enqueue, const Done& done) {
         const bool tells = enqueue(*memory, memory->next_notice(stream));
         if (!tells || !memory->hear()) check(cudaStreamSynchronize(stream), "waiting for the device");
     } catch (...) {
-        // The memory goes, for nobody knows what is in it; what was enqueued must not touch it then.
+        // The memory is freed, because its contents are unknown. What was enqueued must not touch it afterwards.
         try_to(cudaStreamSynchronize(stream));
         throw;
     }

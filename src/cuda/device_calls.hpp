@@ -1,4 +1,4 @@
-// Messages in device memory that a caller waits for.
+// Calls on messages in device memory that wait for the result.
 #pragma once
 
 #include <memory>
@@ -12,31 +12,31 @@
 
 namespace warpaes::cuda {
 
-/// What a run of GCM writes besides its output.
+/// Memory that a run of GCM writes besides its output.
 struct GcmMemory {
     DeviceBuffer scratch, sum;
     PageLockedBuffer results;
 
-    /// Zeros; cleared on `stream` if they are new.
+    /// Zeros; cleared on `stream` when newly allocated.
     GcmSum* sum_on(cudaStream_t stream);
 };
 
-/// Of a device: what one call takes is the next one's. Neither a plan nor a lane stands between a caller and the
-/// default stream, and kernels that can do so tell the host themselves that they are done (kernels/notice.cuh).
-/// Thread-safe.
+/// Per device. A call's memory is reused by the next one. A call goes straight to the default stream, without a plan or
+/// a lane, and kernels that can do so notify the host themselves (kernels/notice.cuh). Thread-safe.
 class DeviceCalls {
 public:
     DeviceCalls();
     ~DeviceCalls();
 
-    /// Run a message whose buffers are memory of the current device, complete on return after what the default stream
-    /// held before. Throw Error{DEVICE, DEVICE_MEMORY}.
+    /// Runs a message whose buffers are memory of the current device. Complete on return, after what the default stream
+    /// held before. Throws Error{DEVICE, DEVICE_MEMORY}.
     void run(const Run& run, const DeviceLimits& limits);
     void run(const GcmRun& run, const DeviceLimits& limits);
 
 private:
     struct Memory;
-    /// `enqueue(memory, notice)` says whether notice will be given; then `done(memory)`.
+    /// `enqueue(memory, notice)` returns whether the kernel gives notice. `done(memory)` is called after the kernel has
+    /// ended.
     template <typename Enqueue, typename Done>
     void wait_for(const Enqueue& enqueue, const Done& done);
 

@@ -24,7 +24,7 @@ KeyTable::Held KeyTable::hold(const ExpandedKey& key, bool inverse) {
     return {number, true};
 }
 
-/// A free slot, or the first that nobody has used since the hand last came by.
+/// A free slot, or the first one that nobody has used since the clock hand last passed it.
 std::uint32_t KeyTable::find_room() {
     if (slots_.size() < capacity) {
         slots_.emplace_back();
@@ -53,7 +53,7 @@ void KeyTable::release(const Held& held, bool filled) noexcept {
         slot.state = State::ready;
         return;
     }
-    // It may hold a part of the key.
+    // The slot may hold a part of the key.
     forget(numbers_.find(slot.owner));
 }
 

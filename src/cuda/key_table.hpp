@@ -1,8 +1,9 @@
 // Expanded keys that stay in a device's memory from batch to batch: a table of bounded size that all lanes share.
 //
-// A slot is filled by the batch that first wants its key, and others may read it when that batch has ended; until then
-// they do without. What a slot held is overwritten when it is given to another key, and, with the next batch or when
-// somebody looks after them, when its key is no more or was not used for long.
+// The batch that first needs a key fills the key's slot. Other batches may read it when that batch has ended; until
+// then they expand the key themselves. The contents of a slot are overwritten when it is given to another key. When a
+// key is destroyed or has not been used for long, its slot is overwritten by the next batch or by
+// CudaBackend::wipe_keys_before.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,29 +26,30 @@ public:
     static constexpr std::uint32_t none = ~std::uint32_t{0};
     using Clock = std::chrono::steady_clock;
 
-    /// A slot that is pinned until it is released.
+    /// A slot that stays pinned until it is released.
     struct Held {
-        std::uint32_t number = none;  ///< none: the table has no room, or the key is on its way to another's slot
-        bool empty = false;           ///< whoever holds it must fill it
+        std::uint32_t number = none;  ///< none: the table has no room, or another batch is filling a slot with the key
+        bool empty = false;           ///< the holder must fill it
     };
-    /// `inverse`: round keys of the equivalent inverse cipher. Thread-safe, as all of them.
+    /// Pins a slot for the key. `inverse`: round keys of the equivalent inverse cipher. Thread-safe, like all functions
+    /// here.
     [[nodiscard]] Held hold(const ExpandedKey& key, bool inverse);
-    /// `filled`: what had to be filled has been.
+    /// `filled`: an empty slot has been filled.
     void release(const Held& held, bool filled) noexcept;
-    /// The key with this serial number is no more.
+    /// The key with this serial number is destroyed.
     void forget(std::uint64_t serial) noexcept;
-    /// Keys that nobody has taken or released since `time` are no more, either.
+    /// The same for all keys that nobody has taken or released since `time`.
     void forget_before(Clock::time_point time) noexcept;
-    /// No slot holds anything.
+    /// Whether no slot holds anything.
     [[nodiscard]] bool empty() const noexcept;
 
-    /// Of the current device, which is always the same; the memory is there from the first time on.
+    /// The address of a slot on the current device, which must be the same in all calls. The first call allocates the
+    /// memory.
     [[nodiscard]] std::uint8_t* slot(std::uint32_t number);
-    /// Enqueues zeros for where keys were that are no more and nobody holds; these slots are free when `wiped` is
-    /// called.
+    /// Enqueues zeros for all slots that are forgotten and not pinned. These slots become free when `wiped` is called.
     [[nodiscard]] std::vector<std::uint32_t> wipe_forgotten(cudaStream_t stream);
     void wiped(const std::vector<std::uint32_t>& numbers, bool done) noexcept;
-    /// Zeros could be enqueued now.
+    /// Whether wipe_forgotten would find a slot.
     [[nodiscard]] bool has_to_wipe() const noexcept;
 
 private:
@@ -56,7 +58,7 @@ private:
         std::uint64_t owner = 0;
         std::uint32_t pins = 0;
         State state = State::free;
-        bool used = false;  ///< since the hand of the clock passed
+        bool used = false;  ///< since the clock hand passed
         Clock::time_point last_use{};
     };
     static std::uint64_t owner_of(std::uint64_t serial, bool inverse) { return 2 * serial + (inverse ? 1 : 0); }

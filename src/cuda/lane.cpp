@@ -58,9 +58,10 @@ CudaLane::~CudaLane() {
     }
 }
 
-/// Whether kernels work on it where it lies: on the device, or in page-locked memory, if they come by every byte once.
-/// H200, 2026-11, CTR-128 in place, chunks of up to 1 MiB, microseconds so and with copies: 4 KiB 19.7 and 23.5, 64 KiB
-/// 20.8 and 30.5, 1 MiB 43 and 67, 8 MiB 232 and 255, 32 MiB 834 and 859; in chunks of 2 MiB 64 MiB 1641 and 1536.
+/// Whether kernels access a side where it lies: in the device's memory, or in page-locked memory if they access every
+/// byte once. H200, 2026-11, CTR-128 in place, chunks of up to 1 MiB, microseconds in this way and with copies: 4 KiB
+/// 19.7 and 23.5, 64 KiB 20.8 and 30.5, 1 MiB 43 and 67, 8 MiB 232 and 255, 32 MiB 834 and 859; in chunks of 2 MiB 64
+/// MiB 1641 and 1536.
 template <typename Byte>
 bool CudaLane::is_in_reach(const End<Byte>& end) const {
     constexpr std::uint64_t most = 1 << 20;
@@ -70,7 +71,7 @@ bool CudaLane::is_in_reach(const End<Byte>& end) const {
                                            reinterpret_cast<std::uintptr_t>(end.first) % block_bytes == 0);
 }
 
-/// `work(input, output)` enqueues on the lane's stream; what of both is not in reach is copied there and back.
+/// `work(input, output)` enqueues on the lane's stream. A side that is not in reach is copied to or from device memory.
 template <typename Work>
 void CudaLane::carry_out(const End<const std::uint8_t>& input, const End<std::uint8_t>& output, const Work& work) {
     const CurrentDevice current(device_);
@@ -107,8 +108,8 @@ void CudaLane::carry_out(const End<const std::uint8_t>& input, const End<std::ui
 }
 
 /// Long messages of GCM under one key: a batch's kernels are made for many short ones, and take 60 us more. H200,
-/// 2026-11, so and by a batch's kernels, GB/s: 64 MiB in segments of 1 MiB 468 and 319, of 16 KiB 340 and 315; 1 GiB in
-/// segments of 1 MiB 701 and 682, of 16 KiB 500 and 536.
+/// 2026-11, GB/s with launches of their own and with a batch's kernels: 64 MiB in segments of 1 MiB 468 and 319, of 16
+/// KiB 340 and 315; 1 GiB in segments of 1 MiB 701 and 682, of 16 KiB 500 and 536.
 bool CudaLane::is_worth_its_own_launches(const MessageGroup& g) const {
     constexpr std::uint64_t long_message = 64 << 10, message = 4 << 10, few_bytes = 128 << 20;
     const auto on_host = [](const std::uint8_t* pointer) {
@@ -141,10 +142,11 @@ void CudaLane::run_gcm(const GcmRun& run) {
     Block* const results = blocks_of(gcm_.results, run.count);
     const Block* j0 = run.j0;
     if (run.count > 1 && !run.hashes_only()) {
-        // A copy from pageable memory would hold up the thread.
+        // A copy from pageable memory would block the thread.
         j0 = std::copy_n(run.j0, run.count, blocks_of(j0s_, run.count)) - run.count;
     }
-    // What is encrypted is read once, and what is decrypted is written once; ciphertext is hashed besides.
+    // Encryption reads its input once, and decryption writes its output once. The ciphertext is accessed a second time,
+    // for GHASH.
     const bool encrypts = run.direction == Direction::encrypt;
     carry_out({run.input, extent(run.input_stride), encrypts || run.output == nullptr},
               {run.output, output_bytes, !encrypts}, [&](const std::uint8_t* input, std::uint8_t* output) {
@@ -181,7 +183,7 @@ void CudaLane::copy_rows(void* to, std::size_t to_stride, const void* from, std:
 void CudaLane::clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes, std::size_t rows) {
     if (place_of(memory).kind != Memory::device) return StretchLane::clear_rows(memory, stride, bytes, rows);
     const CurrentDevice current(device_);
-    // What lies between the rows is not ours.
+    // The bytes between the rows are not ours.
     const std::size_t at_once = stride == bytes ? rows : 1;
     for (std::size_t row = 0; row < rows; row += at_once) {
         check(cudaMemsetAsync(memory + row * stride, 0, at_once * bytes, stream_.get()), "clearing");

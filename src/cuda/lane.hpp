@@ -1,4 +1,4 @@
-// A lane of the CUDA backend: a device, a stream of its own, and memory on both sides.
+// A lane of the CUDA backend: a device, its own stream, and memory on both sides.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,12 @@ namespace warpaes::cuda {
 struct DeviceShare {
     CopyQueues queues;
     KeyTable keys;
-    Stream wiping;  ///< of keys, when no batch sees to it
+    Stream wiping;  ///< wipes keys when no batch does
     StreamBatches on_streams;
     DeviceCalls calls;
 };
 
-/// Rows between any two memories, complete on return after what `stream` held before.
+/// Copies rows between any two memories. Complete on return, after what `stream` held before.
 void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride, std::size_t bytes,
                std::size_t rows, cudaStream_t stream);
 
@@ -44,11 +44,11 @@ public:
     void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride, std::size_t bytes,
                    std::size_t rows) override;
     void clear_rows(std::uint8_t* memory, std::size_t stride, std::size_t bytes, std::size_t rows) override;
-    /// The device's part is done in the order of the stream: before anything that comes after.
+    /// Device memory is wiped in stream order, before anything that comes later.
     void wipe_staging(std::size_t bytes) noexcept override;
 
 private:
-    /// One side of a run. `once`: no byte of it is come by a second time.
+    /// One side of a run. `once`: kernels access every byte only once.
     template <typename Byte>
     struct End {
         Byte* first;
@@ -75,7 +75,7 @@ private:
     GcmMemory gcm_;
     PageLockedBuffer j0s_;
     BatchMemory batch_;
-    bool wiping_ = false;  ///< the stream still holds the wiping of both
+    bool wiping_ = false;  ///< the stream may still hold the wiping of input_ and output_
 };
 
 }  // namespace warpaes::cuda

@@ -17,7 +17,7 @@ struct Range {
 Range range_around(const void* pointer, const MemoryPlace&) {
     Range range;
     if (simt::find_allocation(pointer, range.first, range.bytes)) return range;
-    // The simulated GPU's memory lies among the host's: nothing is known of what is beside the pointer.
+    // The simulated GPU's memory is among the host's, so nothing is known of the bytes around the pointer.
     return {reinterpret_cast<std::uintptr_t>(pointer), 1};
 }
 
@@ -25,7 +25,8 @@ Range region_around(const void* pointer) {
     return range_around(pointer, {});
 }
 #else
-/// cuPointerGetAttribute of the driver, which is loaded: the runtime does not tell how far an allocation reaches.
+/// cuPointerGetAttribute of the driver, which is loaded already: the runtime does not tell how far an allocation
+/// reaches.
 using GetAttribute = int (*)(void* data, int attribute, unsigned long long pointer);
 GetAttribute get_attribute() {
     static const auto function = [] {
@@ -46,12 +47,12 @@ Range range_around(const void* pointer, const MemoryPlace& place) {
         address - first < bytes) {
         return {static_cast<std::uintptr_t>(first), bytes};
     }
-    // No page is of two kinds.
+    // No page holds memory of two kinds.
     constexpr std::uintptr_t page = 4096;
     return {address / page * page, page};
 }
 
-/// A driver gives out device memory by pages of 64 KiB or more.
+/// The driver allocates device memory in pages of 64 KiB or more.
 Range region_around(const void* pointer) {
     constexpr std::uintptr_t region = 64 * 1024;
     return {reinterpret_cast<std::uintptr_t>(pointer) / region * region, region};
@@ -65,7 +66,7 @@ MemoryPlace place_of(const void* pointer) {
     if (pointer == nullptr || !try_to(cudaPointerGetAttributes(&attributes, pointer))) return {};
     switch (attributes.type) {
     case cudaMemoryTypeHost:
-        // If kernels do not come by it at its address, as is not so on today's servers, it is like any other memory.
+        // If kernels cannot access it at its host address (on today's servers they can), it is treated as pageable.
         return {attributes.devicePointer == pointer ? Memory::page_locked : Memory::pageable, -1};
     case cudaMemoryTypeDevice:
     case cudaMemoryTypeManaged:

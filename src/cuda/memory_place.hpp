@@ -8,12 +8,12 @@
 
 namespace warpaes::cuda {
 
-/// Of a machine with a usable GPU.
+/// Requires a usable GPU.
 MemoryPlace place_of(const void* pointer);
 /// See CudaBackend::stretch.
 MemoryStretch stretch_of(const void* pointer, bool far);
 
-/// The same for very many pointers that lie in few allocations: asks only for those outside the last one.
+/// The same for very many pointers in few allocations: asks CUDA only about pointers outside the last allocation.
 class PlaceFinder {
 public:
     [[nodiscard]] MemoryPlace of(const void* pointer) {
@@ -21,7 +21,7 @@ public:
         if (address - first_ >= bytes_) look_up(pointer);
         return place_;
     }
-    /// Beginning of the allocation in which the last pointer lay, as far as it is known.
+    /// Beginning of the last pointer's allocation, as far as it is known.
     [[nodiscard]] std::uintptr_t first() const noexcept { return first_; }
 
 private:

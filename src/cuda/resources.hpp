@@ -1,4 +1,4 @@
-// What CUDA hands out, each kind owned by a class: memory, streams, events.
+// Owners of what CUDA hands out: memory, streams, events.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -32,7 +32,7 @@ private:
     bool changed_ = false;
 };
 
-/// Memory of one kind that grows on demand and is overwritten before it goes.
+/// Memory of one kind that grows on demand and is overwritten before it is freed.
 template <typename Kind>
 class GrowingBuffer {
 public:
@@ -42,10 +42,10 @@ public:
     ~GrowingBuffer() { release(); }
 
     std::uint8_t* get() const noexcept { return pointer_; }
-    /// Contents are undefined if it grows.
+    /// The contents are undefined if it grows.
     std::uint8_t* reserve(std::size_t bytes) {
         if (bytes > size_) {
-            // What has grown once may grow again.
+            // A buffer that has grown once may grow again, so it gets more than it asks for.
             const std::size_t wanted = size_ == 0 ? std::max(bytes, Kind::least) : bytes + bytes / 8;
             release();
             check(Kind::allocate(reinterpret_cast<void**>(&pointer_), wanted), Kind::allocating);
@@ -55,7 +55,7 @@ public:
         return pointer_;
     }
 
-    /// Of device memory: `where` is the stream in whose order it is done.
+    /// For device memory, `where` may be a stream; the wiping is then done in stream order.
     template <typename... Where>
     void wipe(Where... where) noexcept {
         if (used_ != 0) Kind::clear(pointer_, used_, where...);
@@ -88,7 +88,7 @@ struct OnDevice {
 };
 using DeviceBuffer = GrowingBuffer<OnDevice>;
 
-/// On the way to the device or from it.
+/// For data on its way to the device or from it.
 struct PageLocked {
     static constexpr const char* allocating = "allocating page-locked memory";
     static constexpr std::size_t least = 4096;
@@ -119,7 +119,7 @@ public:
     Event& operator=(const Event&) = delete;
     ~Event() { try_to(cudaEventDestroy(event_)); }
 
-    /// What is enqueued on `later` from here on waits for all that `earlier`, if it is another, holds now.
+    /// Makes everything enqueued on `later` from here on wait for all that `earlier` holds at this moment.
     void order(cudaStream_t earlier, cudaStream_t later) {
         if (earlier == later) return;
         check(cudaEventRecord(event_, earlier), "recording an event");
@@ -131,24 +131,25 @@ private:
     cudaEvent_t event_ = nullptr;
 };
 
-/// A device's two directions of copying, which all of its lanes share: chunks go in and out in one order, one each way
-/// at a time. With copies on the lanes' own streams both directions are at times busy with the same one while the other
-/// idles (H200, 2026-11, page-locked 1 GiB in chunks of 12 and 16 MiB, 3 lanes, two runs of each: 47.9 to 49.2 GB/s so,
-/// 49.0 to 49.2 with the queues).
+/// The two copy queues of a device, one per direction, which all of its lanes share. Chunks go in and out in one order,
+/// one at a time in each direction. With copies on the lanes' own streams, at times both copy engines work in the same
+/// direction and the other direction idles (H200, 2026-11, page-locked 1 GiB in chunks of 12 and 16 MiB, 3 lanes, two
+/// runs of each: 47.9 to 49.2 GB/s on the lanes' streams, 49.0 to 49.2 with the queues).
 struct CopyQueues {
     std::mutex mutex;  ///< held while a chunk is enqueued, so that both queues have the same order
     Stream in, out;
 
-    /// After a failure: what was enqueued before, on a lane's stream too, must not touch the buffers after it.
+    /// After a failure: waits until nothing that was enqueued before, on a lane's stream too, can touch the buffers.
     void wait(cudaStream_t stream) const noexcept {
         for (const cudaStream_t s : {in.get(), stream, out.get()}) try_to(cudaStreamSynchronize(s));
     }
 };
 
-/// While a chunk of `bytes` is enqueued: where its copies go, to the queues or like its kernels to the lane's stream.
+/// Exists while a chunk of `bytes` is enqueued. Says where its copies go: to the queues, or to the lane's stream, where
+/// its kernels are.
 struct CopyOrder {
     CopyOrder(CopyQueues& queues, cudaStream_t stream, std::uint64_t bytes) : in(stream), out(stream) {
-        // Below this a chunk is not worth the order of the queues, and its memory may be pageable.
+        // A smaller chunk is not worth the order of the queues, and its memory may be pageable.
         if (bytes < std::uint64_t{1} << 20) return;
         in = queues.in.get();
         out = queues.out.get();
@@ -158,10 +159,10 @@ struct CopyOrder {
     std::unique_lock<std::mutex> lock;
 };
 
-/// Device memory that lives from one point of a stream to another.
+/// Device memory that is allocated and freed in stream order.
 class StreamScratch {
 public:
-    /// Whatever kernel reads a secret there for the last time overwrites it.
+    /// The kernel that reads a secret there for the last time must overwrite it.
     StreamScratch(std::size_t bytes, cudaStream_t stream);
     StreamScratch(const StreamScratch&) = delete;
     StreamScratch& operator=(const StreamScratch&) = delete;

@@ -25,7 +25,7 @@ Secret<Params> params_of(const Run& run) {
 }  // namespace
 
 bool has_code_for(int major, int minor) {
-    // What was built for X.Y runs on X.Z, Z >= Y; its PTX, if there is some, on all that came later.
+    // Code built for X.Y runs on X.Z with Z >= Y. Its PTX, if there is any, runs on everything newer.
     constexpr int built_for[] = {__CUDA_ARCH_LIST__};
     const int device = 100 * major + 10 * minor;
     for (const int architecture : built_for) {

@@ -1,4 +1,4 @@
-// From a run to kernels on a stream.
+// Enqueues the kernels of a run on a stream.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,25 +18,27 @@ class DeviceCalls;
 /// Whether this build has machine code, or PTX that the driver can compile, for devices of this compute capability.
 bool has_code_for(int major, int minor);
 
-/// Enqueues `run`, whose buffers are memory of the current device. Scratch memory is taken from and given back to the
-/// stream. Whether its kernel gives `notice`; where it does not, the stream alone knows when it is done.
+/// Enqueues `run`, whose buffers are memory of the current device. Scratch memory is allocated and freed in stream
+/// order. Returns whether the kernel gives `notice`; if not, only the stream tells when the run is done.
 bool enqueue(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice = {});
 /// The same for a run of XTS.
 void enqueue_xts(const Run& run, const DeviceLimits& device, cudaStream_t stream);
-/// The same if there is a kernel for short messages that takes this one; it gives notice. Else nothing is enqueued.
+/// The same, if there is a kernel for short messages that can do this run; it gives notice. Otherwise enqueues nothing
+/// and returns false.
 bool enqueue_short(const Run& run, const DeviceLimits& device, cudaStream_t stream, const Notice& notice);
-/// The same for random numbers, whose output is memory of the current device.
+/// The same for random numbers; the output is memory of the current device.
 void enqueue(const NumbersRun& run, const DeviceLimits& device, cudaStream_t stream);
-/// GCM-SIV on memory of the current device, complete on return after what the default stream held before.
+/// Runs GCM-SIV on memory of the current device. Complete on return, after what the default stream held before.
 void run(const GcmSivRun& run, const DeviceLimits& device, DeviceCalls& calls);
-/// Device memory that nobody else uses until the stream is through.
+/// Device memory that nobody else uses until the stream has passed the run.
 struct GcmScratch {
     DeviceBuffer& buffer;
-    GcmSum* sum;  ///< zeros, and again when the stream is through
+    GcmSum* sum;  ///< zeros, and zeros again when the stream has passed the run
     Notice notice{};
 };
-/// The same for GCM. `results` is memory that the device can write. With `scratch` the caller keeps `j0` until the
-/// stream is through; without it the scratch memory is the stream's, and `j0` has been read when this returns.
+/// The same for GCM. `results` is memory that the device can write. With `scratch`, the caller keeps `j0` until the
+/// stream has passed the run. Without it, the scratch memory is allocated in stream order, and `j0` has been read when
+/// this returns.
 bool enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch = nullptr);
 
 }  // namespace warpaes::cuda

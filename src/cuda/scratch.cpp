@@ -8,9 +8,10 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// Our own pool on the current device, which keeps what it has between calls: the default pool gives it back to the
-/// driver at every synchronisation, and fetching it anew takes 0.1 ms (H200, 2026-11); its settings are the
-/// application's. A pool takes memory from the driver in blocks of 32 MiB: to keep less would be to keep nothing.
+/// Our own memory pool on the current device, which keeps its memory between calls. The default pool returns it to the
+/// driver at every synchronisation, and allocating it again takes 0.1 ms (H200, 2026-11); its settings also belong to
+/// the application. A pool takes memory from the driver in blocks of 32 MiB, so a threshold below that would keep
+/// nothing.
 cudaMemPool_t scratch_pool() {
     static std::mutex mutex;
     static std::map<int, cudaMemPool_t> pools;

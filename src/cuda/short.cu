@@ -11,7 +11,7 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// What all modes have.
+/// Sets the parameters that all modes have.
 LaunchShape begin(ShortParams& p, const Run& run, const DeviceLimits& device, const Notice& notice) {
     const ShortShape shape = short_shape(device, (run.length + block_bytes - 1) / block_bytes);
     p.input = run.input;

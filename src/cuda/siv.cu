@@ -1,4 +1,4 @@
-// GCM-SIV (RFC 8452): a key stream of its own, and GHASH of blocks whose bytes are reversed, which is POLYVAL.
+// GCM-SIV (RFC 8452): its own key stream, and POLYVAL, which is GHASH of blocks whose bytes are reversed.
 #include <cstring>
 
 #include "base/secret.hpp"

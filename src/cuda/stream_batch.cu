@@ -7,8 +7,8 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// While a stream is captured CUDA refuses calls that could wait for it, allocations among them, unless the thread says
-/// that it knows what it does. Ours have nothing to do with what is captured.
+/// While a stream is being captured, CUDA refuses calls that could wait for it, such as allocations, unless the thread
+/// sets the relaxed mode. Our calls do not concern what is captured.
 class RelaxedCapture {
 public:
     RelaxedCapture() { check(cudaThreadExchangeStreamCaptureMode(&mode_), "setting the capture mode"); }
@@ -44,7 +44,7 @@ StreamBatches::Slot& StreamBatches::take(bool captured) {
             slot->by_event = false;
             slot->busy = false;
         }
-        // Growing frees memory, which waits for the device: not in the middle of a capture.
+        // Growing a buffer frees memory, which waits for the device. A capture must not do that, so it gets a new slot.
         if (!captured && !slot->busy.exchange(true)) return *slot;
     }
     return *slots_.emplace_back(std::make_unique<Slot>());

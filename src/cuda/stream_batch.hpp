@@ -1,4 +1,4 @@
-// Groups on a caller's stream: enqueued, and left to it.
+// Groups on a caller's stream: enqueued without waiting for them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,8 +13,8 @@
 
 namespace warpaes::cuda {
 
-/// Of a device. What a batch needs of memory is its own until the stream is through, and then the next one's; where the
-/// stream is being captured, until the graph is gone. Thread-safe.
+/// Per device. A batch owns its memory until the stream reaches the batch's end; then the next batch reuses it. While
+/// the stream is being captured, the graph owns the memory, until it is destroyed. Thread-safe.
 class StreamBatches {
 public:
     /// See CudaBackend::enqueue.
@@ -25,10 +25,10 @@ private:
     struct Slot {
         BatchMemory memory;
         std::atomic<bool> busy{true};
-        std::atomic<bool> by_event{false};  ///< it is free when `memory.done` has come
+        std::atomic<bool> by_event{false};  ///< it is free when `memory.done` has completed
     };
     [[nodiscard]] Slot& take(bool captured);
-    /// Called when the stream is through, or the graph gone. Calls nothing of CUDA.
+    /// Called when the stream reaches the batch's end, or when the graph is destroyed. Makes no CUDA call.
     static void let_go(void* slot) noexcept;
     static void let_go_with(cudaGraph_t graph, Slot& slot);
 

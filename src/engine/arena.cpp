@@ -15,7 +15,7 @@ namespace warpaes {
 
 namespace {
 
-/// `fd`: -1 for memory that nobody else maps.
+/// `fd`: -1 for private memory.
 std::uint8_t* map_memory(std::uint64_t bytes, int fd) {
     const int flags = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
     void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
@@ -47,7 +47,7 @@ Arena::Arena(const Engine& engine, Memory memory, bool shared, int device, std::
     }
     const bool may_use_gpu =
         memory == Memory::page_locked && (engine.forced() == nullptr || engine.forced() == &cuda) && cuda.usable();
-    map(shared);  // whole pages, which cudaHostAlloc need not give
+    map(shared);  // whole pages, which cudaHostAlloc does not guarantee
     if (!may_use_gpu) return;
     try {
         cuda.host_register(data_, bytes);
@@ -65,7 +65,8 @@ void Arena::map(bool shared) {
         return;
     }
     descriptor_ = ::memfd_create("warpaes arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    // Who has the descriptor may write, but could otherwise cut the file too: touching what is gone is a SIGBUS.
+    // A process that has the descriptor may write to the file. The seals keep it from truncating it, which would make
+    // accesses raise SIGBUS.
     if (descriptor_ < 0 || ::ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0 ||
         ::fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         const std::string why = std::strerror(errno);

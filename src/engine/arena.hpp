@@ -1,4 +1,4 @@
-// Memory handed out for many messages: of the host, of a device, or shared with other processes.
+// Memory for many messages: in the host, on a device, or shared with other processes.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace warpaes {
 
-/// Zeroed, aligned to 4096 (on a device to 256); wiped when it goes. Page-locked where the engine may use a GPU, but
-/// for pageable ones.
+/// Zeroed, aligned to 4096 bytes (on a device to 256), and wiped on destruction. Host memory is page-locked if the
+/// engine may use a GPU, unless pageable memory was requested.
 class Arena {
 public:
     /// Throws Error{ARGUMENT, BACKEND, OUT_OF_MEMORY, DEVICE_MEMORY, DEVICE}.
@@ -19,7 +19,7 @@ public:
 
     [[nodiscard]] std::uint8_t* data() const noexcept { return data_; }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
-    /// What other processes may map; -1 if they may not.
+    /// A file descriptor that other processes may map; -1 if the memory is not shared.
     [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
     /// CUDA device number, or -1.
     [[nodiscard]] int device() const noexcept { return device_; }

@@ -14,7 +14,7 @@ std::span<const std::uint8_t> tail(const std::uint8_t* data, std::uint64_t bytes
     return {data + (bytes - n), n};
 }
 
-/// Whole ones.
+/// Counts whole bytes.
 std::uint64_t bytes_of(const MessageGroup& stretch) {
     return stretch.mode == Mode::cfb1 ? stretch.length / 8 : stretch.length;
 }
@@ -56,7 +56,7 @@ Block ChainAfter::value(const MessageGroup& s) const {
     if (s.mode == Mode::ecb || bytes == 0) return chain;
     if (s.mode == Mode::ctr) return add(chain, bytes / block_bytes);
     if (s.mode == Mode::ofb) {
-        // O_n = P_n xor C_n (SP 800-38A, 6.4), whichever of the two the input was.
+        // O_n = P_n xor C_n (SP 800-38A, 6.4), whether the input was P or C.
         Block out = input_tail_;
         const auto last = tail(s.output.first, bytes);
         for (std::size_t i = 0; i < block_bytes; ++i) out[i] = static_cast<std::uint8_t>(out[i] ^ last[i]);

@@ -1,5 +1,6 @@
-// Costs where nobody has calibrated: round figures from records of this project (bench/results), Xeon with AVX-512 and
-// H200, 2026-11; a GPU by its number of multiprocessors. Those of armv8 are not measured.
+// Default costs, used before a calibration: round figures from this project's records (bench/results), measured on a
+// Xeon with AVX-512 and an H200, 2026-11. Those of other GPUs are scaled by the number of multiprocessors. Those of
+// armv8 are not measured.
 #include <algorithm>
 
 #include "engine/cost_model.hpp"
@@ -10,23 +11,23 @@ namespace {
 
 constexpr double giga = 1e9;
 
-/// GB/s by class, AES-128 and AES-256.
+/// GB/s for each class, with AES-128 and AES-256.
 using Rates = std::array<std::array<double, 2>, work_classes>;
 
-// ecb, ctr, xts, GCM either way, CBC decryption; chained, cmac, ccm: one message after the other
+// ecb, ctr, xts, GCM in both directions, CBC decryption; then chained, cmac, ccm, one message after the other
 constexpr Rates vaes_rates{{{19, 14}, {19, 15}, {18, 13}, {17, 14}, {17, 14}, {19, 14}, {1, .75}, {1, .75}, {.9, .65}}};
 constexpr Rates aesni_rates{{{11, 8}, {10, 7.5}, {9, 6.5}, {6, 5}, {6, 5}, {11, 8}, {1, .75}, {1, .75}, {.9, .65}}};
-// Reckoned: a Neoverse V2 of 3 GHz by llvm-mca, which counts the two instructions of a pair apart.
+// Estimated for a Neoverse V2 at 3 GHz by llvm-mca, which counts the two instructions of a fused pair separately.
 constexpr Rates armv8_rates{
     {{9, 6.5}, {10.5, 7.4}, {7, 5.3}, {6.5, 5.2}, {6.5, 5.2}, {8.4, 6.1}, {1, .75}, {1, .75}, {.9, .65}}};
 #if defined(__aarch64__)
 constexpr Rates libcrypto_rates{
-    {{7, 5}, {7, 5}, {6, 4.5}, {5, 4}, {5, 4}, {7, 5}, {1, .75}, {1, .75}, {.8, .6}}};  // supposed: below ours
+    {{7, 5}, {7, 5}, {6, 4.5}, {5, 4}, {5, 4}, {7, 5}, {1, .75}, {1, .75}, {.8, .6}}};  // a guess: lower than armv8's
 #else
 constexpr Rates libcrypto_rates{
     {{9.5, 6.8}, {8.4, 6.1}, {6.4, 5.2}, {15, 12.5}, {6, 4.9}, {9.4, 6.7}, {1, .75}, {1, .75}, {.8, .6}}};
 #endif
-// of 132 multiprocessors
+// with 132 multiprocessors
 constexpr Rates gpu_rates{
     {{770, 560}, {900, 620}, {740, 540}, {730, 540}, {730, 540}, {750, 550}, {600, 430}, {600, 430}, {450, 330}}};
 
@@ -37,7 +38,8 @@ bool is_chained(std::size_t work_class) {
     return work_class >= static_cast<std::size_t>(WorkClass::chained);
 }
 
-/// Messages that are chains, interleaved in a core's registers, together take as long as a parallel mode.
+/// The total rate of chained messages that a core interleaves in its registers, which is close to that of a parallel
+/// mode.
 double interleaved(const std::string& name, double rate) {
     return name == "vaes" ? 8 * rate : name == "aesni" || name == "armv8" ? 4 * rate : rate;
 }
@@ -73,7 +75,7 @@ CostTable cpu_costs(const std::string& name, unsigned threads) {
     return table;
 }
 
-/// GB/s each way between a GPU of this name and its host.
+/// GB/s in each direction between a GPU of this name and its host.
 double link_of(const std::string& gpu) {
     for (const char* generation : {"H100", "H200", "GH200", "B100", "B200", "B300", "RTX 50", "RTX PRO"}) {
         if (gpu.find(generation) != std::string::npos) return 49 * giga;
@@ -84,7 +86,7 @@ double link_of(const std::string& gpu) {
 CostTable gpu_costs(const BackendInfo& info, unsigned threads) {
     const double size = std::max(1, info.multiprocessors) / 132.0;
     const double link = link_of(info.description);
-    // What workers copy to page-locked memory and back: 16 of them keep up with a fast link.
+    // Rate at which the workers copy to page-locked memory and back: 16 of them keep up with a fast link.
     const double staged = std::min(1.0, (threads + 2) / 16.0) * 33 * giga;
     CostTable table;
     for (std::size_t c = 0; c < work_classes; ++c) {
@@ -92,7 +94,7 @@ CostTable gpu_costs(const BackendInfo& info, unsigned threads) {
                          c == static_cast<std::size_t>(WorkClass::gcm_decrypt);
         for (std::size_t k = 0; k < 2; ++k) {
             const double rate = gpu_rates[c][k] * giga * size;
-            // A chain waits for ten or fourteen rounds of lookups, about 0.35 µs a block of AES-128.
+            // Each block of a chain waits for ten or fourteen rounds of lookups, about 0.35 µs a block with AES-128.
             const double serial = is_chained(c) ? (k == 0 ? 22e-9 : 30e-9) : 0;
             Cost device{.fixed = gcm ? 32e-6 : 10e-6, .serial_byte = serial};
             device.byte.fill(1 / rate);

@@ -1,5 +1,5 @@
-// What work costs on each backend: a formula of a few parameters for each kind of work, measured by a calibration or,
-// before one, reckoned from the backend's name and the device's size.
+// Predicts the time of work on each backend: a formula of a few parameters for each kind of work. A calibration
+// measures the parameters; before that they are estimated from the backend's name and the device's size.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace warpaes {
 
-/// What a plan is made for: `messages` of one kind. Sizes in bytes, also for CFB1.
+/// The work that a plan is made for: `messages` messages of one kind. Sizes are in bytes, also for CFB1.
 struct Work {
     Mode mode = Mode::ctr;
     Direction direction = Direction::encrypt;
@@ -21,10 +21,10 @@ struct Work {
     std::uint64_t bytes = 0;  ///< of all messages together
     Memory memory = Memory::pageable;
     std::uint64_t messages = 1;
-    std::uint64_t longest = 0;  ///< bytes of the longest message; 0: all are alike
-    std::uint64_t keys = 1;     ///< different keys
-    bool batch = false;         ///< handed over as a batch, also if it is of one message
-    std::uint64_t whole = 0;    ///< bytes that no two threads share, a data unit of XTS; 0: any block may lie between
+    std::uint64_t longest = 0;  ///< bytes of the longest message; 0: all have the same length
+    std::uint64_t keys = 1;     ///< number of different keys
+    bool batch = false;         ///< submitted as a batch, even if it is one message
+    std::uint64_t whole = 0;    ///< bytes that no cut may divide, such as an XTS data unit; 0: any cut between blocks
 
     [[nodiscard]] std::uint64_t longest_message() const noexcept {
         return longest != 0 ? longest : messages <= 1 ? bytes : bytes / messages;
@@ -39,7 +39,7 @@ enum class WorkClass : std::uint8_t {
     gcm_encrypt,
     gcm_decrypt,
     cbc_decrypt,  ///< CBC and CFB decryption
-    chained,      ///< CBC and CFB encryption, OFB: block after block
+    chained,      ///< CBC and CFB encryption, OFB: each block depends on the one before
     cmac,
     ccm
 };
@@ -47,13 +47,13 @@ inline constexpr std::size_t work_classes = 9;
 std::string_view name_of(WorkClass work_class) noexcept;
 WorkClass class_of(Mode mode, Direction direction) noexcept;
 
-/// How a backend is reached. One lane: the caller's thread alone does the work.
+/// How the work is executed. One lane: only the caller's thread works.
 enum class Way : std::uint8_t {
     // CPU
     one_lane,
-    all_lanes,  ///< without the seconds that it takes to start them
+    all_lanes,  ///< without the time that starting the workers takes
     batch,
-    // GPU, by where the data lies
+    // GPU, by the place of the data
     pageable,
     page_locked,
     device,
@@ -68,41 +68,41 @@ std::string_view name_of(Way way) noexcept;
 /// seconds = fixed + max(serial_byte * longest * rounds, message * messages + key * keys + bytes of each span * its
 /// cost)
 ///
-/// The second term is work that a backend shares among all it has; the first what it cannot share: a message that is
-/// one chain of blocks keeps a single lane busy however many there are. Copies are in either.
+/// The second term is work that a backend spreads over all its resources. The first is work that it cannot spread: a
+/// message that is one chain of blocks occupies a single lane, however many lanes there are. Both include copies.
 struct Cost {
-    /// A byte costs what the size of the whole makes it cost: caches, then memory; launches that fill a GPU more and
-    /// more; copies that overlap. Span i ends at ends[i] bytes, the last one nowhere.
+    /// The cost of a byte depends on the total size: first caches, then memory; launches that fill more of a GPU;
+    /// copies that overlap. Span i ends at ends[i] bytes; the last span is unbounded.
     static constexpr std::array<std::uint64_t, 7> ends{4 << 10, 64 << 10, 512 << 10, 2 << 20,
                                                        8 << 20, 64 << 20, 256 << 20};
     static constexpr std::size_t spans = ends.size() + 1;
 
-    double fixed = 0;        ///< seconds a call
-    double message = 0;      ///< seconds a message; in a batch only
-    double key = 0;          ///< seconds a different key; in a batch only
-    double serial_byte = 0;  ///< seconds a byte of the longest message
-    /// Bytes of a batch that are at work at once, 0 for all: chains that come later wait for the earlier ones, so that
-    /// there are bytes / in_flight rounds of them, one at least. Known, not fitted.
+    double fixed = 0;        ///< seconds per call
+    double message = 0;      ///< seconds per message; only in a batch
+    double key = 0;          ///< seconds per different key; only in a batch
+    double serial_byte = 0;  ///< seconds per byte of the longest message
+    /// Bytes of a batch that are in flight at once; 0: all. Later chains wait for earlier ones, so that there are bytes
+    /// / in_flight rounds of them, but at least one. A known value, not fitted.
     double in_flight = 0;
-    std::array<double, spans> byte{};  ///< seconds a byte of all messages, in each span
+    std::array<double, spans> byte{};  ///< seconds per byte of all messages, in each span
 
-    /// What depends on the longest message.
+    /// The part that depends on the longest message.
     [[nodiscard]] double of_chains(std::uint64_t bytes, std::uint64_t longest) const noexcept;
-    /// What depends on how many bytes there are.
+    /// The part that depends on the number of bytes.
     [[nodiscard]] double of_bytes(std::uint64_t bytes) const noexcept;
     [[nodiscard]] double seconds(std::uint64_t bytes, std::uint64_t messages, std::uint64_t longest,
                                  std::uint64_t keys) const noexcept;
-    /// Every parameter is a finite number and not negative.
+    /// Whether every parameter is finite and not negative.
     [[nodiscard]] bool valid() const noexcept;
     bool operator==(const Cost&) const = default;
 };
 
-/// What one backend, or one GPU, would take.
+/// The predicted time on one backend or one GPU.
 struct Prediction {
     double seconds = 0;
     unsigned lanes = 1;       ///< workers that a CPU backend would use
-    bool calibrated = false;  ///< reckoned from measurements of this machine
-    double cold_seconds = 0;  ///< besides, if this were the process's first work on a GPU
+    bool calibrated = false;  ///< based on measurements of this machine
+    double cold_seconds = 0;  ///< added if this is the process's first work on a GPU
 };
 
 /// The costs of one CPU backend or one kind of GPU.
@@ -115,7 +115,7 @@ public:
     void set(WorkClass work_class, Way way, unsigned key_bits, const Cost& cost) noexcept {
         at(work_class, way, key_bits) = {cost, true};
     }
-    /// Calls `visit(class, way, key_bits, cost)` for each cost that is known.
+    /// Calls `visit(class, way, key_bits, cost)` for each known cost.
     template <typename Visit>
     void each(const Visit& visit) const {
         for (std::size_t i = 0; i < entries_.size(); ++i) {
@@ -143,20 +143,20 @@ private:
     std::array<Entry, work_classes * ways * 2> entries_{};
 };
 
-/// A GPU's launches, as a tuning has left them (calibration/launches.hpp).
+/// A GPU's launch table, as stored by a tuning (calibration/launches.hpp).
 struct TunedLaunches {
-    GpuShape gpu;  ///< which it was; its name aside
+    GpuShape gpu;  ///< the tuned GPU, without its name
     LaunchTable table;
 };
 
-/// All that is known of a machine.
+/// Everything that is known about a machine's costs.
 struct CostModel {
-    /// By what it is about: the name of a CPU backend, or "cuda " and the name of the GPU.
+    /// Keyed by the name of a CPU backend, or by "cuda " and the name of the GPU.
     std::map<std::string, CostTable, std::less<>> tables;
-    std::map<std::string, TunedLaunches, std::less<>> launches;  ///< by the same names
-    double thread = 0;     ///< seconds to start and to end one more worker for a call
-    double cold = 0;       ///< seconds until the first call of a process has a GPU ready; 0: not known
-    std::string note;      ///< why there are none, if somebody should know
+    std::map<std::string, TunedLaunches, std::less<>> launches;  ///< keyed by the same names
+    double thread = 0;     ///< seconds to start and end one more worker for a call
+    double cold = 0;       ///< seconds until a process's first call has a usable GPU; 0: unknown
+    std::string note;      ///< why there are no costs, if the user should know
     unsigned threads = 0;  ///< workers that Way::all_lanes and Way::batch were measured with; 0: not measured
 
     [[nodiscard]] bool calibrated() const noexcept { return !tables.empty(); }
@@ -164,16 +164,16 @@ struct CostModel {
         const auto it = tables.find(name);
         return it == tables.end() ? nullptr : &it->second;
     }
-    /// Takes over what `older` says of GPUs that this does not know, and of launches.
+    /// Copies from `older` the costs and launch tables of GPUs that this model does not have.
     void keep_gpus(const CostModel& older);
-    /// The name of a backend's or a device's costs.
+    /// The name of the cost table of a backend or device.
     static std::string table_name(const BackendInfo& info);
 };
 
-/// GPUs take batches from host memory in pieces: so many bytes are on their way at once (see Crew).
+/// GPUs process batches from host memory in pieces: this many bytes are in flight at once (see Crew).
 inline constexpr double gpu_batch_in_flight = 4 * 16 << 20;
 
-/// Before any calibration (cost_defaults.cpp). `threads`: workers of the machine.
+/// Costs before any calibration (cost_defaults.cpp). `threads`: workers of the machine.
 CostTable default_costs(const BackendInfo& info, unsigned threads);
 inline constexpr double default_thread_seconds = 15e-6;
 inline constexpr double default_cold_seconds = 0.3;

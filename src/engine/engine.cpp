@@ -12,16 +12,16 @@ namespace warpaes {
 
 namespace {
 
-/// Chunks for a GPU: large enough that a copy's fixed cost vanishes, small enough that the first and the last copy,
-/// which overlap with nothing, do not count: a 32nd of the message, within limits.
-/// H200, 2026-11, page-locked 1 GiB, CTR-128, chunks of 8 / 12 / 16 MiB: 3 lanes 48.6 / 49.0 / 49.1, 4 lanes 48.2
-/// / 48.6 / 48.8, 5 lanes 48.3 / 48.5 / 48.4 GB/s, where copies alone made 49.9 both ways.
+/// Chunks for a GPU: large enough to hide a copy's fixed cost, and small enough that the first and the last copy, which
+/// overlap with nothing, hardly matter: a 32nd of the message, within limits.
+/// H200, 2026-11, page-locked 1 GiB, CTR-128, chunks of 8 / 12 / 16 MiB: 3 lanes 48.6 / 49.0 / 49.1, 4 lanes 48.2 /
+/// 48.6 / 48.8, 5 lanes 48.3 / 48.5 / 48.4 GB/s, where copies alone reached 49.9 in both directions.
 constexpr std::uint64_t gpu_chunk_page_locked_least = std::uint64_t{1} << 20;
 constexpr std::uint64_t gpu_chunk_page_locked_most = std::uint64_t{16} << 20;
 constexpr unsigned gpu_lanes_page_locked = 3;
-/// Pageable memory and files need more host threads, because they copy to and from page-locked staging; the chunks are
-/// smaller for the sake of the first call, which allocates that staging. The same machine, 16 cores: 8, 12, 16 lanes of
-/// 2 MiB: 22, 30, 32 GB/s.
+/// Pageable memory and files need more host threads, because the threads copy to and from page-locked staging buffers.
+/// The chunks are smaller to speed up the first call, which allocates the staging buffers. The same machine, 16 cores:
+/// 8, 12, 16 lanes of 2 MiB: 22, 30, 32 GB/s.
 constexpr std::uint64_t gpu_chunk_pageable = std::uint64_t{2} << 20;
 constexpr unsigned gpu_lanes_pageable = 16;
 
@@ -113,13 +113,13 @@ std::span<const int> Engine::gpus() const {
 
 Engine::~Engine() = default;
 
-/// Who asks for chunks of a certain size gets them.
+/// A caller that sets a chunk size gets chunks of that size.
 std::uint64_t Engine::longest_short() const noexcept {
     return options_.chunk_bytes == 0 ? longest_short_message : std::min(options_.chunk_bytes, longest_short_message);
 }
 
 void Engine::use_planner(std::shared_ptr<const CostModel> costs) const {
-    // The others stay: somebody may be reading them.
+    // Older planners are kept: a thread may still be reading them.
     planners_.push_back(std::make_unique<const Planner>(std::move(costs), options_.threads, longest_short()));
     const Planner* const planner = planners_.back().get();
     planner_.store(planner, std::memory_order_release);
@@ -157,14 +157,14 @@ bool Engine::gpu_pays(Memory memory, double cpu_seconds, bool counts,
                    seconds >
                planner().cold_seconds();
     };
-    // Memory that is page-locked shows that somebody has a GPU awake.
+    // Page-locked memory shows that this process already uses a GPU.
     const bool awake = memory != Memory::pageable || cuda.is_awake();
     if (!awake && counts && !cuda.is_loaded() && !waited(cpu_seconds_, cpu_seconds)) return false;
     if (!cuda.usable() || gpus().empty()) return false;
     const double seconds = gpu_seconds();
     if (awake || !Planner::is_faster(seconds, cpu_seconds)) return Planner::is_faster(seconds, cpu_seconds);
-    // Waking it pays for this call alone, or when all that it would have saved so far comes to as much: then it has
-    // cost at most twice what hindsight would have.
+    // Waking the GPU pays if it pays for this call alone, or once the calls so far would have saved as much. The total
+    // cost is then at most twice that of the best decision in hindsight.
     return waited(missed_seconds_, cpu_seconds - seconds);
 }
 
@@ -288,7 +288,7 @@ void Engine::give_back(const LaneKey& key, std::unique_ptr<Lane> lane) noexcept 
         const std::lock_guard lock(mutex_);
         idle_.emplace_back(key, std::move(lane));
     } catch (...) {
-        // Out of memory for the list: the lane is closed instead of kept, which loses nothing.
+        // Out of memory for the list: the lane is closed instead of kept.
     }
 }
 

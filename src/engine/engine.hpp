@@ -1,4 +1,4 @@
-// The engine: which backend runs what, and the pool of lanes that work runs on.
+// The engine: chooses the backend for each piece of work, and keeps the pool of lanes.
 #pragma once
 
 #include <algorithm>
@@ -21,76 +21,76 @@
 namespace warpaes {
 
 struct EngineOptions {
-    std::string backend;  ///< empty: WARPAES_BACKEND, else automatic
-    int device = -1;
-    unsigned threads = 0;
-    unsigned depth = 0;
-    std::uint64_t chunk_bytes = 0;
-    /// Instead of this machine's calibration.
+    std::string backend;            ///< empty: WARPAES_BACKEND if set, else automatic
+    int device = -1;                ///< CUDA device number; -1: all devices
+    unsigned threads = 0;           ///< 0: as many as the processors that this process may run on
+    unsigned depth = 0;             ///< lanes of a call; 0: chosen by the engine
+    std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096; 0: chosen by the engine
+    /// Used instead of this machine's calibration.
     std::shared_ptr<const CostModel> costs = nullptr;
-    /// So long at least, and about twice as long at most, stays what a batch has made of a key for those to come.
+    /// Batches keep expanded keys for later batches: for this time at least, and for about twice this time at most.
     std::chrono::milliseconds keys_kept{5000};
-    /// From a GPU that fails with data in host memory, even if it was asked for by its name.
+    /// If a GPU fails and the data lies in host memory, the CPU takes over even if the GPU was requested by name.
     bool cpu_takes_over = false;
 };
 
-/// What has run something.
+/// The backend and device that ran something.
 struct Outcome {
     std::string_view backend;
     int device = -1;          ///< CUDA device number (the first, if there were several), or -1
     std::uint32_t notes = 0;  ///< WARPAES_NOTE_*
 
-    /// What came after.
+    /// Merges the outcome of a later step.
     void add(const Outcome& next) noexcept { *this = {next.backend, next.device, notes | next.notes}; }
 };
 
-/// How one call will be carried out. `reason` is a sentence for people.
+/// How a call will be carried out. `reason` is a sentence for people.
 struct Plan {
     Backend* backend = nullptr;
-    std::span<const int> devices;   ///< CUDA device numbers to spread over, or -1 alone; the engine's, if not replaced
-    unsigned lanes = 1;             ///< workers, each with one chunk in hand
+    std::span<const int> devices;   ///< CUDA device numbers to use, or -1 alone; the memory belongs to the engine
+    unsigned lanes = 1;             ///< workers, each with one chunk at a time
     std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096
     std::string_view reason;
-    /// The CPU may take over if a GPU fails: nobody asked for it alone, and the data lies in host memory.
+    /// The CPU may take over if a GPU fails: the GPU was not requested by name, and the data lies in host memory.
     bool replaceable = false;
 };
 
-/// A plan with its figures, for people.
+/// A plan with its predictions, for people.
 struct Explanation {
     Plan plan;
-    Backend* beside = nullptr;  ///< a CPU backend that does its part of a batch beside the GPUs
-    double seconds = 0;         ///< predicted, waking the GPU included where that is needed
+    Backend* beside = nullptr;  ///< a CPU backend that shares a batch with the GPUs
+    double seconds = 0;         ///< predicted, including the time to wake the GPU if necessary
     bool calibrated = false;
     std::string reason;  ///< a sentence without a full stop
 };
 
-/// The best that can run here, whatever an engine was asked for: for single blocks.
+/// The best CPU backend on this machine, whatever an engine was asked for. For single blocks.
 [[nodiscard]] Backend& best_cpu_backend();
 
-/// Workers of a GPU at a batch, at most.
+/// Largest number of workers per GPU for a batch.
 inline constexpr unsigned most_gpu_lanes = 16;
 
-/// Who works on a batch's messages in host memory, one of the two at least; those in device memory are their device's
-/// in any case.
+/// The processors for a batch's messages in host memory: CPU, GPUs or both. Messages in device memory are always
+/// processed by their device.
 struct Crew {
     Backend* cpu = nullptr;     ///< null: the CPU takes no part
-    std::span<const int> gpus;  ///< CUDA device numbers; the engine's
+    std::span<const int> gpus;  ///< CUDA device numbers; the memory belongs to the engine
     double seconds = 0;         ///< predicted; 0: not predicted
     std::string reason;
     unsigned gpu_lanes = 4;                                   ///< workers of each GPU
-    std::uint64_t cpu_task_bytes = std::uint64_t{256} << 10;  ///< what is taken at a time
-    std::uint64_t gpu_task_bytes = std::uint64_t{16} << 20;
+    std::uint64_t cpu_task_bytes = std::uint64_t{256} << 10;  ///< the most bytes that a CPU worker takes at a time
+    std::uint64_t gpu_task_bytes = std::uint64_t{16} << 20;   ///< bytes that a GPU worker takes at a time
 };
 
 class Engine;
 class Planner;
 
-/// A lane borrowed from the engine; given back on destruction, its staging wiped.
+/// A lane borrowed from the engine. The destructor wipes its staging buffers and gives it back.
 class LaneLease {
 public:
-    /// So many bytes of either staging, from its beginning, have held data.
+    /// Notes that the first `bytes` bytes of either staging buffer have held data.
     void used(std::size_t bytes) noexcept { used_ = std::max(used_, bytes); }
-    /// The lane has failed: it is closed in the end instead of being given back.
+    /// Marks the lane as failed: it is closed instead of given back.
     void discard() noexcept { discarded_ = true; }
 
     LaneLease(Engine& engine, Backend& backend, int device, std::size_t staging_bytes, std::unique_ptr<Lane> lane);
@@ -112,59 +112,61 @@ private:
 
 class Engine {
 public:
-    /// Throws Error{BACKEND} if the backend asked for does not exist or cannot run here.
+    /// Throws Error{BACKEND} if the requested backend does not exist or cannot run here.
     explicit Engine(const EngineOptions& options);
     ~Engine();
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
-    /// Decides for a message in memory whose slower end lies in `work.memory`; with Memory::device at least one end
-    /// does, and only `cuda` will do. Thread-safe. Throws Error{BACKEND}.
+    /// The plan for messages in memory. `work.memory` is the slower place of input and output; Memory::device means
+    /// that at least one of them lies on a device, and then only `cuda` can do the work. Thread-safe. Throws
+    /// Error{BACKEND}.
     [[nodiscard]] Plan plan(const Work& work) const;
-    /// The same for a message of `bytes` bytes (unknown_length for a stream) between files or streams: their reading
-    /// and writing is worth every worker.
+    /// The plan for a message of `bytes` bytes (unknown_length for a stream) between files or streams. It uses all
+    /// workers, because reading and writing keeps them busy.
     [[nodiscard]] Plan plan(Mode mode, Direction direction, std::uint64_t bytes,
                             Memory memory = Memory::pageable) const;
-    /// The same for work that only CPUs do, on data in host memory. Throws Error{BACKEND} if a GPU was asked for;
-    /// `what` is the sentence's subject.
+    /// The plan for work that only CPUs can do, on data in host memory. Throws Error{BACKEND} if a GPU was requested;
+    /// `what` is the subject of the error's sentence.
     [[nodiscard]] Plan plan_on_cpu(const Work& work, const char* what) const;
-    /// For data in device memory, where there is nothing to choose. Thread-safe. Throws Error{BACKEND} if there is no
-    /// GPU, or another backend was asked for.
+    /// Checks that data in device memory can be processed. Thread-safe. Throws Error{BACKEND} if there is no GPU or
+    /// another backend was requested.
     void require_gpu() const;
-    /// Decides who carries out a batch of these parts, which lie in host memory. `counts`: it is going to be done; if
-    /// on the CPU, it is one call more that a GPU might have done faster. Thread-safe.
+    /// Chooses the processors for a batch of these parts, which lie in host memory. `counts`: the work will be
+    /// executed, so its time on the CPU counts towards waking a GPU. Thread-safe.
     [[nodiscard]] Crew crew(std::span<const Work> parts, bool counts = true) const;
-    /// What plan() would say now, and why. Looks at the GPUs, which plan() avoids for short messages; does not wake
-    /// them. Throws Error{BACKEND}.
+    /// The result that plan() would give, with the reason. It looks at the GPUs, which plan() avoids for short
+    /// messages, but does not wake them. Throws Error{BACKEND}.
     [[nodiscard]] Explanation explain(const Work& work) const;
-    /// What one backend or one GPU would take; nothing if it cannot run here or reach the data. `info`: an entry of a
-    /// backend's list.
+    /// The predicted time on one backend or GPU; nothing if it cannot run here or cannot reach the data. `info`: an
+    /// entry of a backend's list.
     [[nodiscard]] std::optional<Prediction> predict(const Work& work, const BackendInfo& info) const;
 
-    /// The costs that plans are made of: given, or this machine's calibration, read when first needed. Thread-safe.
+    /// The costs that plans are based on: given, or from this machine's calibration, which is read on first use.
+    /// Thread-safe.
     [[nodiscard]] const CostModel& costs() const;
-    /// Plans are made of these from now on. Thread-safe.
+    /// Bases all later plans on these costs. Thread-safe.
     void use_costs(std::shared_ptr<const CostModel> costs);
 
-    /// Who does short messages in host memory; null before the first plan was made. Thread-safe.
+    /// The functions for short messages in host memory; null before the first plan was made. Thread-safe.
     [[nodiscard]] const ShortWays* short_ways() const noexcept { return short_ways_.load(std::memory_order_acquire); }
 
-    /// What takes the place of a plan whose GPU has failed: the best CPU backend, the rest alike.
+    /// The plan that replaces one whose GPU has failed: on the best CPU backend, otherwise unchanged.
     [[nodiscard]] static Plan replacement(const Plan& plan);
 
-    /// A lane of `plan.backend` on device `plan.devices[worker % size]`, with `staging_bytes` of staging each way
-    /// (0 when the caller's own buffers will do). Thread-safe.
+    /// A lane of `plan.backend` on device `plan.devices[worker % size]`, with staging buffers of `staging_bytes` each
+    /// (0 if the caller's own buffers suffice). Thread-safe.
     [[nodiscard]] LaneLease lease(const Plan& plan, unsigned worker, std::size_t staging_bytes);
 
-    /// Who helps with work that is for several threads.
+    /// The threads that help with shared work.
     [[nodiscard]] Pool& pool() noexcept { return pool_; }
 
     static constexpr std::uint64_t unknown_length = ~std::uint64_t{0};
 
     [[nodiscard]] const EngineOptions& options() const noexcept { return options_; }
-    /// The backend asked for, or null if the choice is the engine's.
+    /// The requested backend, or null if the engine chooses.
     [[nodiscard]] Backend* forced() const noexcept { return forced_; }
-    /// CUDA device numbers that it may use; none without a usable GPU. Thread-safe.
+    /// CUDA device numbers that the engine may use; empty without a usable GPU. Thread-safe.
     [[nodiscard]] std::span<const int> gpus() const;
 
 private:
@@ -176,16 +178,18 @@ private:
         bool operator==(const LaneKey&) const = default;
     };
     [[nodiscard]] const Planner& planner() const;
-    /// `counts`: as with crew().
+    /// `counts`: see crew().
     [[nodiscard]] Plan choose(const Work& work, bool counts) const;
     [[nodiscard]] Crew choose(std::span<const Work> parts, Memory memory, bool counts) const;
-    /// `gpu_seconds()`: what it would take GPUs that are awake, asked when there are some.
+    /// Whether GPUs should do work that takes `cpu_seconds` on the CPU. `gpu_seconds()`: predicted time on GPUs that
+    /// are awake; called only if there is a GPU.
     [[nodiscard]] bool gpu_pays(Memory memory, double cpu_seconds, bool counts,
                                 const std::function<double()>& gpu_seconds) const;
     [[nodiscard]] const BackendInfo& gpu_info() const;
-    /// The lock is held.
+    /// The caller holds the lock.
     void use_planner(std::shared_ptr<const CostModel> costs) const;
     [[nodiscard]] std::uint64_t longest_short() const noexcept;
+    /// Sets the devices, the lanes and the chunk size of a plan whose backend is chosen.
     void shape(Plan& plan, std::uint64_t bytes, Memory memory) const;
     void shape(Plan& plan, const Work& work) const;
     void give_back(const LaneKey& key, std::unique_ptr<Lane> lane) noexcept;
@@ -193,19 +197,19 @@ private:
     Pool pool_;
     EngineOptions options_;
     Backend* forced_ = nullptr;
-    mutable std::vector<int> gpus_;  ///< the usable ones among those asked for; filled when first needed
+    mutable std::vector<int> gpus_;  ///< the usable devices among the requested ones; filled on first use
     mutable std::once_flag gpus_known_;
-    mutable std::atomic<const Planner*> planner_{nullptr};  ///< the last of:
+    mutable std::atomic<const Planner*> planner_{nullptr};  ///< the last element of planners_
     mutable std::vector<std::unique_ptr<const Planner>> planners_;
-    mutable std::atomic<const ShortWays*> short_ways_{nullptr};  ///< the planner's, or:
+    mutable std::atomic<const ShortWays*> short_ways_{nullptr};  ///< the planner's, or forced_short_ways_
     std::unique_ptr<const ShortWays> forced_short_ways_;
-    mutable std::atomic<double> cpu_seconds_{0};     ///< spent on the CPU while nobody has looked for a GPU
-    mutable std::atomic<double> missed_seconds_{0};  ///< that a GPU would have saved, had it been awake
+    mutable std::atomic<double> cpu_seconds_{0};     ///< spent on the CPU before any GPU was looked for
+    mutable std::atomic<double> missed_seconds_{0};  ///< that an awake GPU would have saved
     mutable std::mutex mutex_;
     std::vector<std::pair<LaneKey, std::unique_ptr<Lane>>> idle_;
 };
 
-/// Every backend, portable first, fastest CPU backend last, then cuda.
+/// Every backend: portable first, the fastest CPU backend last, then cuda.
 const std::vector<Backend*>& all_backends();
 
 }  // namespace warpaes

@@ -1,4 +1,4 @@
-// Plans in words.
+// Plans in words, and the crew of a batch.
 #include <algorithm>
 #include <cstdio>
 
@@ -9,10 +9,10 @@ namespace warpaes {
 
 namespace {
 
-/// CPU and GPU read and write the same memory: together they take so much longer than if each had its own. H200 and 16
-/// cores, 2026-11, 1 GiB in page-locked memory: 1.6 to 1.8.
+/// CPU and GPU share the host's memory bandwidth: together they take this factor longer than with a memory each. H200
+/// and 16 cores, 2026-11, 1 GiB in page-locked memory: 1.6 to 1.8.
 constexpr double shared_loss = 1.7;
-/// Below this the tasks of a batch are too few to keep both busy until the end.
+/// Smaller batches have too few tasks to keep both processors busy until the end.
 constexpr std::uint64_t least_shared_bytes = std::uint64_t{128} << 20;
 
 std::string in_words(double seconds) {
@@ -47,8 +47,8 @@ Crew Engine::crew(std::span<const Work> parts, bool counts) const {
         std::any_of(parts.begin(), parts.end(), [](const Work& p) { return p.memory == Memory::pageable; });
     Crew crew = choose(parts, pageable ? Memory::pageable : Memory::page_locked, counts);
     if (pageable) {
-        // A worker of a GPU copies pageable memory to page-locked staging and back itself: more of them, with less
-        // each.
+        // A GPU's worker copies pageable memory to a page-locked staging buffer and back itself, so there are more
+        // workers with less work each.
         crew.gpu_lanes = std::clamp(options_.threads, crew.gpu_lanes, most_gpu_lanes);
         std::uint64_t bytes = 0;
         for (const Work& p : parts) bytes += std::min(p.bytes, std::uint64_t{1} << 40);
@@ -76,7 +76,7 @@ Crew Engine::choose(std::span<const Work> parts, Memory memory, bool counts) con
     const std::string cpu_name(cpu.backend->name());
     const std::string cpu_words = in_words(on_cpu) + " by " + cpu_name;
     if (on_gpu == 0) return {cpu.backend, {}, on_cpu, cpu_name + ": " + in_words(on_cpu) + " predicted" + basis};
-    // Both, if the GPU is at work anyway, or awake, and the work is large enough to be shared out evenly.
+    // Both, if the GPU works anyway or is awake, and the work is large enough to be divided evenly.
     const double both = shared_loss / (1 / on_cpu + 1 / on_gpu);
     const bool awake = gpu || memory != Memory::pageable || cuda.is_awake();
     if (awake && bytes >= least_shared_bytes && Planner::is_faster(both, std::min(on_cpu, on_gpu))) {
@@ -84,7 +84,7 @@ Crew Engine::choose(std::span<const Work> parts, Memory memory, bool counts) con
                 "cuda and " + cpu_name + ": " + in_words(both) + " predicted for both against " + in_words(on_gpu) +
                     " by cuda and " + cpu_words + basis};
     }
-    // Its context is part of this call, though not of the reason why it is worth to be created.
+    // Creating the CUDA context is part of this call's time, but not of the decision that it pays.
     if (gpu && memory == Memory::pageable && !cuda.is_awake()) on_gpu += planner().cold_seconds();
     if (gpu) return {nullptr, gpus(), on_gpu, "cuda: " + in_words(on_gpu) + " predicted against " + cpu_words + basis};
     return {cpu.backend,
@@ -127,7 +127,7 @@ Explanation Engine::explain(const Work& work) const {
     } else if (work.memory == Memory::device) {
         e.reason += "; the data lies in device memory";
     } else {
-        // The best of the others: of the other kind of processor if there is one.
+        // The best of the other backends, preferring the other kind of processor.
         std::optional<Prediction> best;
         std::string_view best_name;
         for (const Backend* backend : all_backends()) {

@@ -45,7 +45,7 @@ std::shared_ptr<const ExpandedKey> KeyTable::get(std::span<const std::uint8_t> k
         if (auto found = find(hash, key)) return found;
     }
     auto made = std::make_shared<const ExpandedKey>(key);
-    std::shared_ptr<const ExpandedKey> evicted;  // goes after the lock
+    std::shared_ptr<const ExpandedKey> evicted;  // released after the lock
     const std::lock_guard lock(mutex_);
     if (auto found = find(hash, key)) return found;
     entries_.push_front({hash, made, Clock::now()});
@@ -65,7 +65,7 @@ std::shared_ptr<const ExpandedKey> KeyTable::take_oldest() noexcept {
 
 void KeyTable::let_go_before(Clock::time_point time) noexcept {
     for (;;) {
-        std::shared_ptr<const ExpandedKey> oldest;  // goes after the lock
+        std::shared_ptr<const ExpandedKey> oldest;  // released after the lock
         const std::lock_guard lock(mutex_);
         if (entries_.empty()) {
             std::fill(seen_.begin(), seen_.end(), 0);

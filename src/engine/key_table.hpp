@@ -1,4 +1,4 @@
-// Expanded keys by their bytes, the most recent ones, so that a key that comes again need not be expanded again.
+// The most recently used expanded keys, found by their bytes, so that a repeated key need not be expanded again.
 #pragma once
 
 #include <chrono>
@@ -16,23 +16,24 @@
 
 namespace warpaes {
 
-/// A SipHash whose key this process has drawn by lot. Throws Error{INTERNAL} if there is no randomness.
+/// A SipHash with a random key that this process has drawn. Throws Error{INTERNAL} if there is no randomness.
 const SipHash& process_hash();
 
-/// At most `capacity` keys. One that goes wipes itself as soon as nobody uses it any more. Thread-safe.
+/// Holds at most `capacity` keys. A removed key wipes itself once it is no longer in use. Thread-safe.
 class KeyTable {
 public:
     using Clock = std::chrono::steady_clock;
 
     explicit KeyTable(std::size_t capacity = 4096);
 
-    /// Throws Error{KEY_LENGTH}.
+    /// The expanded key, which is added if it is not there. Throws Error{KEY_LENGTH}.
     [[nodiscard]] std::shared_ptr<const ExpandedKey> get(std::span<const std::uint8_t> key);
-    /// The same for a key that came before; for one that comes for the first time null, so that keys which are used
-    /// once do not drive out the others.
+    /// The same, but null for a key that comes for the first time, so that keys which are used once do not evict
+    /// others.
     [[nodiscard]] std::shared_ptr<const ExpandedKey> get_if_seen(std::span<const std::uint8_t> key);
     [[nodiscard]] std::size_t size() const;
-    /// Lets those go that nobody has asked for since `time`; with the last of them what was noted of others, too.
+    /// Removes the keys that nobody has asked for since `time`. Once the table is empty, it also clears the hashes of
+    /// seen keys.
     void let_go_before(Clock::time_point time) noexcept;
 
 private:
@@ -47,9 +48,9 @@ private:
 
     const std::size_t capacity_;
     mutable std::mutex mutex_;
-    Entries entries_;  ///< the most recent first
+    Entries entries_;  ///< most recently used first
     std::unordered_multimap<std::uint64_t, Entries::iterator> by_hash_;
-    std::vector<std::uint64_t> seen_;  ///< hashes, each where its low bits say
+    std::vector<std::uint64_t> seen_;  ///< hashes of keys that have come, each at the index given by its low bits
 };
 
 }  // namespace warpaes

@@ -9,15 +9,16 @@ namespace warpaes {
 
 namespace {
 
-/// A mode's bytes in bytes of its class: CFB8 and CFB1 take a block of the cipher for each byte and for each bit.
+/// Converts a mode's bytes to bytes of its class: CFB8 runs the cipher once per byte and CFB1 once per bit.
 std::uint64_t cost_factor(Mode mode) {
     return mode == Mode::cfb8 ? 16 : mode == Mode::cfb1 ? 128 : 1;
 }
 
-/// CPU backends differ little where memory is the limit: the best in general stays, unless the other is clearly faster.
+/// Where memory is the limit, CPU backends differ little: another backend must be clearly faster to replace the one
+/// that is best in general.
 constexpr double doubtful = 0.9;
 
-/// Seconds of all parts, where `seconds(work)` are those of one: what a call costs by itself counts once.
+/// Seconds of all parts together, where `seconds(work)` predicts one part. The fixed cost of a call counts only once.
 template <typename Seconds>
 double together(std::span<const Work> parts, const Seconds& seconds) {
     double sum = 0;
@@ -54,8 +55,8 @@ std::vector<Planner::Cpu> Planner::find_cpus() const {
 
 ShortWay Planner::short_way(Mode mode, Direction direction, int rounds, std::uint64_t longest_short) const {
     ShortWay way;
-    // Costs are straight lines between the ends of their spans: who is the best at both is the best between. Below the
-    // first end it is who is the best there: what a call costs by itself is mostly what the short way does without.
+    // Costs are linear between the ends of their spans: a backend that is best at both ends is best between them. Below
+    // the first end, the one that is best there is used, because the short way avoids most of a call's fixed cost.
     const std::uint64_t factor = cost_factor(mode);
     const auto extend = [&](std::uint64_t bytes) {
         const Work work{.mode = mode,
@@ -106,7 +107,7 @@ Planner::Reckoned Planner::reckon(const Costs& costs, Way way, const Work& work)
                       cost->key * static_cast<double>(work.keys));
         sum.serial += weight * cost->of_chains(work.bytes * factor, work.longest_message() * factor);
     };
-    if (work.key_bits == 192) {  // 12 rounds, between 10 and 14
+    if (work.key_bits == 192) {  // 12 rounds lie halfway between 10 and 14
         add(128, 0.5);
         add(256, 0.5);
     } else {
@@ -121,12 +122,12 @@ Prediction Planner::of_message(const Costs& costs, const Work& work) const {
     const std::uint64_t chunks = work.bytes / chunk + (work.bytes % chunk != 0);
     const auto most = static_cast<unsigned>(std::min<std::uint64_t>(threads_, chunks));
     if (most <= 1 || !is_parallel(work.mode, work.direction)) return {one.seconds(), 1, one.calibrated};
-    // shared / n + thread * (n - 1) is least at n = sqrt(shared / thread).
+    // shared / n + thread * (n - 1) is smallest at n = sqrt(shared / thread).
     const double thread = model_->thread > 0 ? model_->thread : default_thread_seconds;
     const double wanted = std::sqrt(one.shared / thread);
     const auto lanes = static_cast<unsigned>(std::clamp(wanted, 1.0, static_cast<double>(most)));
     if (lanes <= 1) return {one.seconds(), 1, one.calibrated};
-    // However many they are, they share one memory.
+    // All workers together are limited by the memory that they share.
     const Reckoned all = reckon(costs, Way::all_lanes, work);
     const double shared = std::max(one.shared / lanes, all.shared);
     const double seconds = one.fixed + thread * (lanes - 1) + shared;

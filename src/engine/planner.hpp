@@ -1,4 +1,4 @@
-// Who does the work: every backend's seconds from the cost model, and the choice among them.
+// The planner: predicts the seconds of each backend from the cost model and chooses among them.
 #pragma once
 
 #include <atomic>
@@ -14,25 +14,25 @@
 
 namespace warpaes {
 
-/// A chunk of the CPU's stays in the second-level cache. Files on tmpfs, Xeon with 2 MiB of it, 2 cores, 2026-11:
-/// 128 KiB to 1 MiB are alike on a quiet machine; on a busy one the larger ones lose less.
+/// A CPU's chunk should fit in the second-level cache. Files on tmpfs, Xeon with 2 MiB of it, 2 cores, 2026-11: 128 KiB
+/// to 1 MiB are equally fast on a quiet machine; on a busy one the larger chunks lose less.
 inline constexpr std::uint64_t cpu_chunk_bytes = std::uint64_t{512} << 10;
 
-/// No GPU does anything in less: the CPU has what takes it no longer.
+/// No GPU call finishes faster than this, so work that the CPU completes within this time never asks a GPU.
 inline constexpr double least_gpu_seconds = 5e-6;
 
 /// Thread-safe; a prediction takes some ten nanoseconds.
 class Planner {
 public:
-    /// `threads`: the most that one call may use. `longest_short`: no longer message takes the short way.
+    /// `threads`: the most that one call may use. `longest_short`: longer messages never take the short way.
     Planner(std::shared_ptr<const CostModel> model, unsigned threads,
             std::uint64_t longest_short = longest_short_message);
 
-    /// Of a CPU backend. Data in device memory is beyond it: not for that.
+    /// The prediction for a CPU backend. Not for data in device memory, which a CPU cannot reach.
     [[nodiscard]] Prediction on_cpu(const Backend& backend, const Work& work) const;
-    /// Of GPUs that share the work, all like `gpu`; without what waking them up costs.
+    /// The prediction for GPUs like `gpu` that share the work, without the time to wake them.
     [[nodiscard]] Prediction on_gpu(const BackendInfo& gpu, unsigned gpus, const Work& work) const;
-    /// Until a process's first call has a GPU ready.
+    /// Time until a process's first call has a usable GPU.
     [[nodiscard]] double cold_seconds() const noexcept {
         return model_->cold > 0 ? model_->cold : default_cold_seconds;
     }
@@ -41,23 +41,23 @@ public:
         Backend* backend = nullptr;
         Prediction prediction;
     };
-    /// The CPU backend to use; between equals, the one that is the best in general.
+    /// The CPU backend to use; if predictions are close, the one that is best in general.
     [[nodiscard]] Best best_cpu(const Work& work) const;
-    /// The same for short messages, and as a plan would have it.
+    /// The short way for every mode, direction and key length, consistent with the plans.
     [[nodiscard]] const ShortWays& short_ways() const noexcept { return short_ways_; }
-    /// The same of several parts of a batch, done side by side.
+    /// The best CPU backend for several parts of a batch together.
     [[nodiscard]] Best best_cpu(std::span<const Work> parts) const;
     [[nodiscard]] double on_gpu(const BackendInfo& gpu, unsigned gpus, std::span<const Work> parts) const;
-    /// How many workers a message in memory is worth.
+    /// The number of workers to use for a message in memory.
     [[nodiscard]] unsigned lanes(const Backend& backend, const Work& work) const { return on_cpu(backend, work).lanes; }
 
-    /// Whether `other` is so much faster than `usual` that a model's error does not matter.
+    /// Whether `other` is faster than `usual` by more than the model's error.
     static bool is_faster(double other, double usual) noexcept { return other < 0.95 * usual; }
 
     [[nodiscard]] const CostModel& model() const noexcept { return *model_; }
 
 private:
-    /// The costs of one backend or GPU: measured ones, where there are any, and the others.
+    /// The costs of one backend or GPU: measured ones if they exist, and default ones.
     struct Costs {
         const CostTable* measured = nullptr;
         CostTable usual;
@@ -76,9 +76,11 @@ private:
         [[nodiscard]] double seconds() const noexcept { return fixed + std::max(shared, serial); }
     };
     [[nodiscard]] std::vector<Cpu> find_cpus() const;
+    /// The parts of a predicted time, from measured costs if possible. For 192-bit keys, the mean of 128 and 256 bits.
     static Reckoned reckon(const Costs& costs, Way way, const Work& work);
     [[nodiscard]] const Costs& costs_of(const Backend& backend) const;
     [[nodiscard]] const Costs& costs_of(const BackendInfo& gpu) const;
+    /// Also chooses the number of lanes.
     [[nodiscard]] Prediction of_message(const Costs& costs, const Work& work) const;
     [[nodiscard]] Prediction of_batch(const Costs& costs, const Work& work) const;
 
@@ -86,10 +88,10 @@ private:
 
     std::shared_ptr<const CostModel> model_;
     unsigned threads_;
-    std::vector<Cpu> cpus_;  ///< usable ones, the best in general first
+    std::vector<Cpu> cpus_;  ///< usable backends, the best in general first
     ShortWays short_ways_;
     mutable std::mutex mutex_;
-    mutable std::vector<std::unique_ptr<const Gpu>> gpus_;  ///< by name, as they are asked for
+    mutable std::vector<std::unique_ptr<const Gpu>> gpus_;  ///< found by name, added when first asked for
 };
 
 }  // namespace warpaes

@@ -1,4 +1,5 @@
-// Who does short messages in host memory: known beforehand, for a plan would cost more than the message.
+// The backend for each kind of short message in host memory, chosen in advance because making a plan would cost more
+// than the message.
 #pragma once
 
 #include <array>
@@ -9,30 +10,30 @@
 
 namespace warpaes {
 
-/// The longest message that takes the short way, if it is not worth a GPU before. What a plan and a lane cost, a
-/// quarter of a microsecond, is a twentieth of the fastest message of this length.
+/// The longest message that takes the short way, unless a GPU may pay for a shorter one. A plan and a lane cost a
+/// quarter of a microsecond, a twentieth of the time of the fastest message of this length.
 inline constexpr std::uint64_t longest_short_message = std::uint64_t{64} << 10;
 
-/// Messages of up to `most_bytes` bytes; no function: ask for a plan.
+/// The function for messages of up to `most_bytes` bytes; without a function, a plan must be made.
 struct ShortWay {
     ShortFunction function = nullptr;
     std::uint64_t most_bytes = 0;
     std::string_view backend = {};
-    // What a plain message of the mode is (message/short.hpp); 0 bytes at the most where none is.
+    // The properties of a plain message in this mode (message/short.hpp); most_plain_bytes is 0 if the mode has none.
     std::uint64_t most_plain_bytes = 0;
     std::uint64_t iv_bytes = 0;
-    std::uint32_t some_iv = 0;    ///< 1 if there is one
+    std::uint32_t some_iv = 0;    ///< 1 if the mode has an IV
     std::uint32_t odd_bytes = 0;  ///< bits of a length that must be 0
     std::uint32_t tags = 0;       ///< as in ModeTraits
-    bool counts = false;          ///< from the IV on, with all of its bits
-    /// Plain messages: none, or whether what does them may fail.
+    bool counts = false;          ///< the mode counts up from the IV, using all of its bits
+    /// Whether the mode has plain messages, and whether their function may fail.
     enum class Plain : std::uint8_t { none, safe, may_fail } plain = Plain::none;
 };
 
-/// For every mode, direction and key length.
+/// The short ways of every mode, direction and key length.
 class ShortWays {
 public:
-    /// `find(mode, direction, rounds)` gives a ShortWay.
+    /// `find(mode, direction, rounds)` returns a ShortWay.
     template <typename Find>
     explicit ShortWays(const Find& find) {
         for (const Mode mode : modes) {
@@ -51,7 +52,7 @@ public:
     }
 
 private:
-    /// Lengths in bits, and a key for tweaks, are nothing plain.
+    /// CFB1 has no plain messages because its lengths are in bits; XTS has none because it needs a tweak key.
     static void describe_plain(ShortWay& way, Mode mode, Direction direction) noexcept {
         if (way.function == nullptr || mode == Mode::cfb1 || mode == Mode::xts) return;
         const bool safe = is_parallel(mode, direction) && way.backend != "libcrypto";

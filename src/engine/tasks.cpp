@@ -15,8 +15,8 @@ constexpr Claim unpack(std::uint64_t range) {
     return {static_cast<std::uint32_t>(range), static_cast<std::uint32_t>(range >> 32)};
 }
 
-/// An entry of very many tiny messages does not become more tasks than this; and if many entries are such, the later
-/// ones not more than that.
+/// Limits on the tasks of one entry with very many tiny messages: the first for most entries, the second once the list
+/// has many tasks.
 constexpr std::uint64_t most_tasks_of_an_entry = std::uint64_t{1} << 20, most_tasks_of_a_later = std::uint64_t{1} << 10;
 constexpr std::size_t many_tasks = std::size_t{1} << 22;
 
@@ -85,13 +85,13 @@ Claim TaskShares::take_half(Share& share) noexcept {
 
 Claim TaskShares::take(unsigned worker, std::uint32_t most) noexcept {
     Claim claim;
-    // What is left may be on its way from one share to another.
+    // The remaining tasks may be moving from one share to another.
     while (claim.empty() && left() != 0) {
         claim = take_front(shares_[worker], most);
         for (unsigned k = 1; claim.empty() && k < workers_; ++k) {
             claim = take_half(shares_[(worker + k) % workers_]);
             if (claim.size() <= most) continue;
-            // Nobody else puts anything into a share, and this worker's is empty.
+            // Only the owner adds tasks to a share, and this worker's share is empty.
             shares_[worker].range.store(pack({claim.begin + most, claim.end}), std::memory_order_release);
             claim.end = claim.begin + most;
         }

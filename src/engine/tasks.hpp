@@ -1,4 +1,4 @@
-// The work of a batch, cut into tasks, and who takes which.
+// The work of a batch, cut into tasks and distributed among the workers.
 #pragma once
 
 #include <algorithm>
@@ -25,23 +25,23 @@ struct Claim {
     [[nodiscard]] std::uint32_t size() const noexcept { return end - begin; }
 };
 
-/// Slices in the order in which they are worked on, and where a task ends and the next begins.
+/// Slices in the order in which they are processed, and the boundaries between tasks.
 class TaskList {
 public:
-    /// A task is full when it has so much of either.
+    /// A task is full once it reaches one of these limits.
     struct Limits {
         std::uint64_t bytes = 0;
         std::uint64_t messages = 0;
         std::uint64_t slices = 1024;
     };
-    /// `count` messages of an entry, `bytes` each.
+    /// Adds `count` messages of an entry, `bytes` bytes each.
     void add(std::uint32_t entry, std::uint64_t count, std::uint64_t bytes, const Limits& limits);
     /// Ends the last task.
     void close();
 
     [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ends_.size()); }
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
-    /// Of a claim that is not empty.
+    /// The slices of a claim that is not empty.
     [[nodiscard]] std::span<const Slice> slices(Claim claim) const noexcept {
         return {slices_.data() + (claim.begin == 0 ? 0 : ends_[claim.begin - 1]),
                 slices_.data() + ends_[claim.end - 1]};
@@ -56,14 +56,14 @@ private:
     std::size_t task_begin_ = 0;
 };
 
-/// Slices as they are worked on: all at once, but for those of more messages than one should be busy with before
-/// looking up again, which come in pieces: an entry may have more messages than there can be tasks.
+/// Returns slices in portions to work on: consecutive small slices together, but a slice with more messages than a
+/// worker should process at once in pieces. An entry may have more messages than there can be tasks.
 class Pieces {
 public:
     explicit Pieces(std::span<const Slice> slices) : left_(slices) {}
 
-    /// What comes next, valid until the next call; empty when there is no more. `most(slice)`: messages of it at a
-    /// time.
+    /// The next portion, valid until the next call; empty at the end. `most(slice)`: the most messages of it per
+    /// portion.
     template <typename Most>
     std::span<const Slice> next(const Most& most) {
         const auto is_large = [&](const Slice& s) { return s.count > most(s); };
@@ -84,32 +84,34 @@ public:
         return {&piece_, 1};
     }
 
-    /// What has not come yet, at once; the beginning of the first may have.
+    /// All slices that are not finished; a part of the first one may already have been returned.
     [[nodiscard]] std::span<const Slice> rest() const noexcept { return left_; }
 
 private:
     std::span<const Slice> left_;
     Slice piece_;
-    std::uint64_t done_ = 0;  ///< messages of the first of them
+    std::uint64_t done_ = 0;  ///< messages of the first slice that were returned
 };
 
-/// Every worker begins with a share of the tasks; one that has no more takes half of what another has left. Lock-free.
+/// Each worker begins with a share of the tasks. A worker without tasks takes half of another's rest. Lock-free.
 class TaskShares {
 public:
     TaskShares() = default;
-    /// Workers 0 … workers - 1, of which `first` begin with shares.
+    /// For workers 0 … workers - 1; those in `first` begin with shares.
     TaskShares(std::uint32_t tasks, unsigned workers, std::span<const unsigned> first);
 
     /// Up to `most` consecutive tasks; empty if there are none left.
     Claim take(unsigned worker, std::uint32_t most) noexcept;
-    /// Tasks that nobody has taken; others may take them meanwhile.
+    /// Tasks that no worker has taken; other threads may take them meanwhile.
     [[nodiscard]] std::uint32_t left() const noexcept { return left_.load(std::memory_order_relaxed); }
 
 private:
     struct alignas(64) Share {
-        std::atomic<std::uint64_t> range{0};  ///< begin, and end in the upper half
+        std::atomic<std::uint64_t> range{0};  ///< the lower half is begin, the upper half end
     };
+    /// Takes up to `most` tasks from the beginning of a share.
     Claim take_front(Share& share, std::uint32_t most) noexcept;
+    /// Takes half of a share's tasks, from its end.
     Claim take_half(Share& share) noexcept;
 
     std::unique_ptr<Share[]> shares_;

@@ -46,11 +46,11 @@ bool Base64Source::decode_more() {
     text_offset_ += text.size();
     ended_ = text.size() < text_.size();
     if (std::find(text.begin(), text.end(), '-') != text.end())
-        refuse(std::string("unexpected '-'") + text_lines);  // libcrypto's end of data
+        refuse(std::string("unexpected '-'") + text_lines);  // libcrypto takes '-' for the end of data
     if (closed_ && !std::all_of(text.begin(), text.end(), [](std::uint8_t c) { return std::isspace(c) != 0; })) {
         refuse("there is more behind the final '='");
     }
-    decoded_.resize(text.size() + 64);  // a pending group of up to 64 characters may come out too
+    decoded_.resize(text.size() + 64);  // may also get up to 64 pending characters
     int bytes = 0, last = 0;
     if (!closed_) {
         const int status =
@@ -91,7 +91,7 @@ void Base64Sink::finish() {
 }
 
 void Base64Sink::encode(std::span<const std::uint8_t> line) {
-    std::array<std::uint8_t, line_bytes / 3 * 4 + 1> characters;  // libcrypto adds a NUL
+    std::array<std::uint8_t, line_bytes / 3 * 4 + 1> characters;  // libcrypto appends a NUL
     const int n = EVP_EncodeBlock(characters.data(), line.data(), static_cast<int>(line.size()));
     text_.insert(text_.end(), characters.begin(), characters.begin() + n);
     if (!one_line_) text_.push_back('\n');

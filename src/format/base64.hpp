@@ -1,4 +1,5 @@
-// Base64 (RFC 4648, section 4) as a filter in front of a source or a sink, in lines of 64 characters or a single one.
+// Base64 (RFC 4648, section 4) as a filter around a source or a sink. Encoded text is in lines of 64 characters or in a
+// single line.
 #pragma once
 
 #include <openssl/evp.h>
@@ -11,7 +12,7 @@
 
 namespace warpaes {
 
-/// Decodes; white space anywhere is skipped. Throws Error{FORMAT} for anything else that is not base64 and for an end
+/// Decodes and skips white space anywhere. Throws Error{FORMAT} for other characters that are not base64 and for an end
 /// in the middle of a group.
 class Base64Source final : public Source {
 public:
@@ -30,7 +31,7 @@ private:
     std::vector<std::uint8_t> decoded_;
     std::size_t used_ = 0;
     std::uint64_t text_offset_ = 0;
-    bool closed_ = false;  ///< '=' was seen, which ends the data
+    bool closed_ = false;  ///< '=' was seen, so the data has ended
     bool ended_ = false;
 };
 
@@ -43,7 +44,7 @@ public:
     void on_wait(WaitHook hook) override { encoded_.on_wait(std::move(hook)); }
 
 private:
-    /// Bytes that make a line of 64 characters.
+    /// Bytes per line of 64 characters.
     static constexpr std::size_t line_bytes = 48;
     void encode(std::span<const std::uint8_t> line);
     void flush();

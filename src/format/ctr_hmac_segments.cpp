@@ -16,7 +16,7 @@ void CtrHmacSegments::process(Lane& lane, Direction direction, const SegmentRang
     std::array<std::uint8_t, Hmac::most_bytes> computed{};
     const auto tag = std::span(computed).first(static_cast<std::size_t>(layout().tag));
 
-    /// Calls `work(i, counter, text, sealed, bytes)` for every segment.
+    /// Calls `work(i, counter, text, sealed, bytes)` for each segment.
     const auto for_each = [&](const auto& work) {
         std::uint8_t* text = plaintext;
         std::uint8_t* sealed = ciphertext;

@@ -1,4 +1,4 @@
-// Tink's AES-CTR-HMAC segments: encrypted in counter mode, then authenticated by an HMAC of counter and ciphertext.
+// Tink's AES-CTR-HMAC segments: CTR encryption, then an HMAC over counter and ciphertext.
 #pragma once
 
 #include "format/hkdf.hpp"
@@ -12,7 +12,7 @@ public:
                     Hash hash, std::span<const std::uint8_t> mac_key)
         : SegmentCipher(layout, std::move(header)), key_(key), mac_(hash, mac_key) {}
 
-    /// Nothing is decrypted before all of the range is authentic.
+    /// Decrypts nothing until the whole range is authenticated.
     void process(Lane& lane, Direction direction, const SegmentRange& range, std::uint8_t* plaintext,
                  std::uint8_t* ciphertext) const override;
 

@@ -119,7 +119,7 @@ public:
     }
 
 private:
-    /// The key and IV in force: the caller's own before those of the passphrase.
+    /// Determines key and IV; the caller's own take precedence over those from the passphrase.
     void settle_keys(std::span<const std::uint8_t> salt) {
         cipher_ = {o_.mode, job_.direction, o_.key, {}, o_.pkcs7, 0};
         if (o_.passphrase) {
@@ -133,7 +133,7 @@ private:
         if (!uses_iv(o_.mode)) cipher_.iv = {};
     }
 
-    /// Chaining value for the blocks from `offset`, a multiple of 16.
+    /// The chaining value for the blocks from `offset` on, which is a multiple of 16.
     [[nodiscard]] Block chain_for(Source& content, std::uint64_t offset) const {
         if (offset == 0) return cipher_.iv;
         Block before{};
@@ -141,7 +141,7 @@ private:
         return chain_at(cipher_.mode, cipher_.iv, offset, before);
     }
 
-    /// Length of a padded plaintext, from its last block.
+    /// The length of a padded plaintext, found by decrypting its last block.
     std::uint64_t unpadded_size(Engine& engine, Source& content) const {
         const std::uint64_t at = content.size() - block_bytes;
         Cipher cipher = cipher_;
@@ -153,7 +153,7 @@ private:
         return at + run_cipher(engine, plan, cipher, last, sink, {}).bytes_written;
     }
 
-    /// The whole blocks of ciphertext that a range needs.
+    /// Determines the whole blocks of ciphertext that a range needs.
     void find_window(Engine& engine, const ByteRange& range, Source& content, Opening& opening) {
         if (content.is_sequential() && content.size() == Engine::unknown_length) {
             throw Error(WARPAES_ERROR_RANGE, "range: needs an input that can seek; a pipe or an empty file cannot");

@@ -1,5 +1,5 @@
-// Files as `openssl enc` has them: ciphertext alone under a key and an IV, or behind "Salted__" and the salt from which
-// a passphrase gives both; either of them as base64.
+// Files in the format of `openssl enc`. With a key and an IV, the file is the ciphertext alone. With a passphrase,
+// "Salted__" and the salt come first, and key and IV are derived from both. Either may be base64.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,26 @@
 
 namespace warpaes {
 
-/// What a salt in front of a file follows.
+/// Precedes the salt at the beginning of a file.
 inline constexpr std::string_view enc_magic = "Salted__";
 
 struct PassphraseSecret {
     KeyDerivation how;
     std::span<const std::uint8_t> text;
     bool salted = true;
-    /// A salt that both sides know, and so is neither written nor read; empty: a random one in the header.
+    /// A salt that both sides know, so it is neither written nor read; empty: a random salt in the header.
     std::span<const std::uint8_t> salt;
 };
 
 struct EncOptions {
     Mode mode = Mode::ctr;
-    const ExpandedKey* key = nullptr;                 ///< takes precedence over the passphrase's
-    std::optional<std::span<const std::uint8_t>> iv;  ///< likewise
+    const ExpandedKey* key = nullptr;                 ///< overrides the passphrase's key
+    std::optional<std::span<const std::uint8_t>> iv;  ///< overrides the passphrase's IV
     std::optional<PassphraseSecret> passphrase;
     bool pkcs7 = false;
 };
 
-/// `job` must outlive it. Throws Error{ARGUMENT, IV_LENGTH, RANGE} for what does not go together.
+/// `job` must outlive the result. Throws Error{ARGUMENT, IV_LENGTH, RANGE} if the options contradict each other.
 std::unique_ptr<FileFormat> enc_format(const FileJob& job, const EncOptions& options);
 
 }  // namespace warpaes

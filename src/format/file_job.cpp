@@ -11,7 +11,7 @@ namespace warpaes {
 
 namespace {
 
-/// While it waits for a pipe, the job's progress is asked whether to go on.
+/// Returns a hook that asks the job's progress callback whether to continue while a pipe has no data or room.
 WaitHook hook_of(const FileJob& job, std::uint64_t size) {
     if (!job.progress) return {};
     return [&job, size] {

@@ -1,5 +1,5 @@
-// A file from end to end, in whatever format: the ends are opened, the format says what is to be done between them, and
-// the output appears when all of it was.
+// Processes a file from end to end, in any format: opens the input and the output, runs the format between them, and
+// gives the output its name only after all of it was written.
 #pragma once
 
 #include <cstdint>
@@ -11,66 +11,66 @@
 
 namespace warpaes {
 
-/// A file by its path, or if that is empty by a descriptor.
+/// A file given by its path, or, if that is empty, by a descriptor.
 struct Place {
     std::string path;
     int fd = -1;
 };
 
-/// Bytes first … last of the result.
+/// Bytes first to last of the result, both included.
 struct ByteRange {
     std::uint64_t first = 0;
-    std::uint64_t last = Engine::unknown_length;  ///< to the end
+    std::uint64_t last = Engine::unknown_length;  ///< up to the end
 };
 
 struct FileJob {
     Direction direction = Direction::encrypt;
     bool overwrite = false;
     bool durable = true;    ///< FileSink::set_durable
-    bool base64 = false;    ///< what is encrypted is, or is to be, base64
-    bool one_line = false;  ///< of it
-    bool verify = false;    ///< nothing is written, and `output` is ignored
+    bool base64 = false;    ///< the encrypted side is base64
+    bool one_line = false;  ///< base64 in a single line
+    bool verify = false;    ///< writes nothing and ignores `output`
     std::optional<ByteRange> range;
     Place input;
     Place output;
     Progress progress;
 };
 
-/// Bytes read: as the cipher saw them, and the header; written: to the output.
+/// The bytes read are those that the cipher saw, plus the header; those written went to the output.
 struct FileResult : Totals {
-    std::uint32_t key_id = 0;  ///< of a keyset
+    std::uint32_t key_id = 0;  ///< within a keyset
 };
 
-/// What a format finds at the beginning of a file, or puts there, and what of the file the job is about.
+/// What a format reads or makes at the beginning of a file, and the part of the file that the job processes.
 struct Opening {
-    std::uint64_t header_bytes = 0;               ///< that were read
-    std::vector<std::uint8_t> header;             ///< to be written
-    std::uint64_t begin = 0;                      ///< of what is processed, in the input
-    std::uint64_t size = Engine::unknown_length;  ///< of it; unknown: all that follows
-    std::uint64_t skip = 0;                       ///< bytes of the result before those that are kept
-    std::uint64_t keep = Engine::unknown_length;  ///< bytes of the result that are kept, after those
-    bool notes_growth = true;                     ///< it matters whether the input has grown meanwhile
-    bool in_order = false;                        ///< what cannot be taken back is written front to back
+    std::uint64_t header_bytes = 0;               ///< length of the header that was read
+    std::vector<std::uint8_t> header;             ///< header to write
+    std::uint64_t begin = 0;                      ///< begin of the processed part of the input
+    std::uint64_t size = Engine::unknown_length;  ///< its length; unknown: all that follows
+    std::uint64_t skip = 0;                       ///< leading bytes of the result to drop
+    std::uint64_t keep = Engine::unknown_length;  ///< bytes of the result to keep after those
+    bool notes_growth = true;                     ///< whether to note that the input has grown
+    bool in_order = false;                        ///< output that cannot be undone is written front to back
     std::uint32_t key_id = 0;
 };
 
-/// A format under its keys, for one job.
+/// A format with its keys, for one job.
 class FileFormat {
 public:
     virtual ~FileFormat() = default;
-    /// Reads or makes the header, and settles keys and range. `input`: all of it, and the source to go on with; it must
-    /// outlive the job.
+    /// Reads or makes the header and determines keys and range. `input`: the whole input; receives the source to
+    /// continue with, which must outlive the job.
     virtual Opening open(Engine& engine, Source*& input) = 0;
-    /// Carries it out, from the input's part of it to what its result is written to.
+    /// Processes the job's part of the input and writes the result to `sink`.
     virtual Totals run(Engine& engine, Source& content, Sink& sink) = 0;
 };
 
-/// Throws Error; then there is no output file.
+/// Throws Error; in that case there is no output file.
 FileResult run_file(Engine& engine, const FileJob& job, FileFormat& format);
 
 /// Throws Error{RANGE} if the range ends before it begins.
 void check_range(const ByteRange& range);
-/// The last byte of a range of a result of `size` bytes. Throws Error{RANGE} if it is not within.
+/// The last byte of a range within a result of `size` bytes. Throws Error{RANGE} if the range exceeds the result.
 std::uint64_t last_byte(const ByteRange& range, std::uint64_t size);
 
 }  // namespace warpaes

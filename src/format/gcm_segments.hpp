@@ -1,4 +1,4 @@
-// Segments that are AES-GCM messages of one key, without associated data: Tink's AES-GCM-HKDF and C2SP's chunks.
+// Segments that are AES-GCM messages under one key, without associated data: Tink's AES-GCM-HKDF and C2SP's chunks.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ private:
     ExpandedKey key_;
 };
 
-/// prefix(7) || BE32(segment) || last, the prefix being the header's last bytes.
+/// The nonce is prefix(7) || BE32(segment) || last, where the prefix is the header's last bytes.
 class TinkGcmSegments final : public GcmSegments {
 public:
     TinkGcmSegments(const SegmentLayout& layout, std::vector<std::uint8_t> header, std::span<const std::uint8_t> key)
@@ -35,7 +35,7 @@ private:
     Nonce nonce(std::uint64_t segment, bool last) const override { return tink_nonce(header(), segment, last); }
 };
 
-/// base XOR segment, as a big-endian number.
+/// The nonce is the base nonce XOR the segment number, as a big-endian number.
 class C2spSegments final : public GcmSegments {
 public:
     C2spSegments(const SegmentLayout& layout, std::vector<std::uint8_t> header, std::span<const std::uint8_t> key,

@@ -1,5 +1,5 @@
-// HMAC (FIPS 198-1) and HKDF over it (RFC 5869). The hashes are libcrypto's; HKDF is written here because libcrypto's
-// takes no `info` beyond 2 KiB, and associated data may be longer.
+// HMAC (FIPS 198-1) and HKDF based on it (RFC 5869). The hashes are libcrypto's. HKDF is written here because
+// libcrypto's limits `info` to 2 KiB, and associated data may be longer.
 #pragma once
 
 #include <openssl/evp.h>
@@ -12,7 +12,7 @@
 
 namespace warpaes {
 
-/// One key for any number of messages. Copies start a message of their own; one thread at a time.
+/// One key for any number of messages. A copy starts a new message. Not thread-safe.
 class Hmac {
 public:
     static constexpr std::size_t most_bytes = 64;
@@ -21,7 +21,7 @@ public:
     Hmac(const Hmac& other);
     Hmac& operator=(const Hmac&) = delete;
 
-    /// The first bytes of the MAC of the parts, one after the other: as many as `mac` has room for.
+    /// Computes the MAC of the concatenated parts and writes as many of its first bytes as fit in `mac`.
     void compute(std::initializer_list<std::span<const std::uint8_t>> parts, std::span<std::uint8_t> mac);
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
@@ -30,7 +30,7 @@ private:
     std::size_t bytes_ = 0;
 };
 
-/// HKDF-Expand; `info` in parts.
+/// HKDF-Expand; `info` is the concatenation of the parts.
 SecretVector hkdf_expand(Hash hash, std::span<const std::uint8_t> prk,
                          std::initializer_list<std::span<const std::uint8_t>> info, std::size_t length);
 /// HKDF-Extract and HKDF-Expand.

@@ -56,7 +56,7 @@ void recognise(FileFacts& facts, std::span<const std::uint8_t> begin) {
 
 FileFacts inspect_file(const std::string& path, const StreamTemplate* stream_template) {
     FileSource source(path);
-    // Not its size(): that of an empty file is left open there.
+    // Uses the file's status, because size() is unknown for an empty file.
     if (!S_ISREG(source.status().st_mode)) refuse(source.name() + " has no length to tell from; give a regular file");
     FileFacts facts;
     facts.stream_template = stream_template;

@@ -1,4 +1,4 @@
-// What can be said about an encrypted file without its key: from its first bytes and its length.
+// Information about an encrypted file that needs no key: from its first bytes and its length.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 namespace warpaes {
 
 struct FileFacts {
-    bool openssl_enc = false;                         ///< else authenticated segments
-    const StreamTemplate* stream_template = nullptr;  ///< the one asked for
+    bool openssl_enc = false;                         ///< false: authenticated segments
+    const StreamTemplate* stream_template = nullptr;  ///< the one given by the caller
     std::uint64_t file_bytes = 0;
     std::uint64_t header_bytes = 0;
-    std::uint64_t segment_bytes = 0;  ///< 0: not known without a template
-    std::uint64_t segments = 0;       ///< likewise
+    std::uint64_t segment_bytes = 0;  ///< 0: unknown without a template
+    std::uint64_t segments = 0;       ///< 0: unknown without a template
     std::uint64_t plaintext_bytes = Engine::unknown_length;
-    std::uint32_t key_bits = 0;  ///< 0: not known
+    std::uint32_t key_bits = 0;  ///< 0: unknown
 };
 
-/// `stream_template`: what to take the file for; null: what its first bytes say, which C2SP's do not. Throws
-/// Error{NOT_FOUND, READ}; Error{FORMAT} if it cannot be such a file.
+/// `stream_template`: the template to assume; null: recognize the format by its first bytes, which is not possible for
+/// C2SP. Throws Error{NOT_FOUND, READ}, and Error{FORMAT} if it cannot be such a file.
 FileFacts inspect_file(const std::string& path, const StreamTemplate* stream_template);
 
 }  // namespace warpaes

@@ -10,14 +10,14 @@
 
 namespace warpaes {
 
-/// Values are those of `warpaes_kdf` in the C ABI.
+/// The values are those of `warpaes_kdf` in the C ABI.
 enum class Kdf : std::int32_t { pbkdf2 = 0, evp_bytes_to_key = 1 };
 
 struct KeyDerivation {
     Kdf kdf = Kdf::pbkdf2;
     std::uint32_t key_bits = 256;
-    std::uint32_t iterations = 10000;  ///< PBKDF2; the older derivation hashes once
-    std::string digest = "sha256";     ///< any that libcrypto knows
+    std::uint32_t iterations = 10000;  ///< for PBKDF2; the older derivation hashes once
+    std::string digest = "sha256";     ///< any digest that libcrypto has
 };
 
 struct DerivedKey {
@@ -26,7 +26,8 @@ struct DerivedKey {
     std::array<std::uint8_t, 16> iv{};
 };
 
-/// `salt` is empty or 8 bytes. Throws Error{ARGUMENT} for an unknown digest, Error{KEY_LENGTH} for an odd key_bits.
+/// `salt` is empty or 8 bytes. Throws Error{ARGUMENT} for an unknown digest, and Error{KEY_LENGTH} for an invalid
+/// key_bits.
 Secret<DerivedKey> derive_key(const KeyDerivation& how, std::span<const std::uint8_t> passphrase,
                               std::span<const std::uint8_t> salt);
 

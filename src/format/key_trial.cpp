@@ -11,10 +11,10 @@ namespace warpaes {
 
 namespace {
 
-/// Segment 0 as it lies at the beginning of a file; nothing if too little of the file is there to tell.
+/// The file's first segment. If the length is unknown and the file continues behind its beginning, the segment is full.
 SegmentRange first_segment(const SegmentLayout& layout, const RewoundSource& source) {
     const bool known = source.size() != Engine::unknown_length;
-    if (!known && !source.is_whole()) return {0, 1, 0, false};  // beginning_needed() goes beyond any first segment
+    if (!known && !source.is_whole()) return {0, 1, 0, false};  // beginning_needed() goes beyond it
     return layout.range(0, 1, layout.text_bytes(known ? source.size() : source.beginning().size()));
 }
 
@@ -37,7 +37,7 @@ void authenticate(Engine& engine, const SegmentCipher& cipher, const SegmentRang
     SecretVector text;
     text.resize(static_cast<std::size_t>(text_bytes(cipher.layout(), range)));
     const Plan plan = engine.plan(Mode::gcm, Direction::decrypt, 0);
-    auto* input = const_cast<std::uint8_t*>(sealed.data());  // which process() only reads
+    auto* input = const_cast<std::uint8_t*>(sealed.data());  // process() only reads it
     WorkerLane(engine, plan, 0, 0).run([&](Lane& lane) {
         cipher.process(lane, Direction::decrypt, range, text.data(), input);
     });
@@ -55,7 +55,7 @@ std::size_t beginning_needed(std::span<const StreamKey* const> keys) {
 
 void try_keys(std::span<const StreamKey* const> keys, const std::function<void(const StreamKey&)>& attempt) {
     if (keys.empty()) throw Error(WARPAES_ERROR_KEYSET, "keyset: has no enabled key");
-    // Of several failures an authentication's says most: there, header and length were possible.
+    // An authentication failure is more informative than a format error: header and length were plausible.
     std::optional<Error> failure;
     for (const StreamKey* key : keys) {
         try {

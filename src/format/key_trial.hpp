@@ -1,4 +1,5 @@
-// Which of several keys a file was encrypted with, from its beginning alone: a pipe has nothing else yet.
+// Finds out which of several keys a file was encrypted with. Uses only the file's beginning, because a pipe has nothing
+// else at that time.
 #pragma once
 
 #include <functional>
@@ -11,8 +12,8 @@
 
 namespace warpaes {
 
-/// Calls `attempt` with one key after the other until it does not throw Error{FORMAT, AUTHENTICATION}. If it always
-/// does, throws what says most; Error{KEYSET} without keys.
+/// Calls `attempt` with each key until it does not throw Error{FORMAT, AUTHENTICATION}. If it throws for all keys,
+/// rethrows the most informative error. Throws Error{KEYSET} without keys.
 void try_keys(std::span<const StreamKey* const> keys, const std::function<void(const StreamKey&)>& attempt);
 
 struct OpenedFile {
@@ -20,15 +21,15 @@ struct OpenedFile {
     std::unique_ptr<SegmentCipher> cipher;
 };
 
-/// How much of a file's beginning `open_file` wants to see.
+/// How many bytes of a file's beginning open_file() needs.
 std::size_t beginning_needed(std::span<const StreamKey* const> keys);
 
-/// The first of `keys` that opens the file: by the header, its length if it is known, and where there is a choice by
-/// the first segment. Throws Error{KEYSET} without keys, Error{FORMAT, AUTHENTICATION} if none does.
+/// The first of `keys` that opens the file, judged by the header, by the length if known, and, among several keys, by
+/// the first segment. Throws Error{KEYSET} without keys, and Error{FORMAT, AUTHENTICATION} if no key opens it.
 OpenedFile open_file(Engine& engine, std::span<const StreamKey* const> keys, std::span<const std::uint8_t> aad,
                      const RewoundSource& source);
 
-/// Opens the segments, which begin at `sealed`, and keeps nothing of them. Throws Error{AUTHENTICATION}.
+/// Opens the segments, which begin at `sealed`, and discards the plaintext. Throws Error{AUTHENTICATION}.
 void authenticate(Engine& engine, const SegmentCipher& cipher, const SegmentRange& range,
                   std::span<const std::uint8_t> sealed);
 

@@ -11,7 +11,7 @@ namespace warpaes {
 
 namespace {
 
-/// Far below what a keyset file may hold, so that what was written can be read.
+/// Far fewer than fit in a keyset file, so that every written file can be read.
 constexpr std::size_t most_keys = 1000;
 constexpr std::size_t most_raw_bytes = 4096;
 
@@ -156,7 +156,7 @@ std::vector<const StreamKey*> Keyset::usable() const {
 }
 
 void Keyset::extend(const Keyset& other) {
-    std::vector<StreamKey> more;  // of itself, too
+    std::vector<StreamKey> more;  // copied first, because `other` may be this keyset
     for (const StreamKey* key : other.usable()) more.push_back(*key);
     appended_.insert(appended_.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }

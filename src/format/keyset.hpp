@@ -1,4 +1,4 @@
-// Tink's cleartext keysets: several keys, one of them primary; read from and written as JSON.
+// Tink's cleartext keysets: several keys, one of which is the primary. They are read and written as JSON.
 #pragma once
 
 #include <cstdint>
@@ -12,43 +12,44 @@
 
 namespace warpaes {
 
-/// Every template by name, Tink's and C2SP's.
+/// All templates, Tink's and C2SP's.
 std::span<const StreamTemplate> stream_templates();
-/// Throws Error{ARGUMENT} naming the choices.
+/// Throws Error{ARGUMENT}, which lists the choices, for an unknown name.
 const StreamTemplate& find_template(std::string_view name);
-/// Its name, or "" if no template has these parameters.
+/// The name of the template with these parameters, or "" if there is none.
 std::string_view template_name_of(const StreamParameters& parameters);
 
-/// Values are those of `warpaes_key_state`.
+/// The values are those of `warpaes_key_state`.
 enum class KeyState { enabled = 1, disabled = 2, destroyed = 3 };
 
 class Keyset {
 public:
-    /// A key as the keyset holds it: written back as it was read, with whatever warpaes does not know of it.
+    /// A key as stored in the keyset. It is written back as it was read, including parts that warpaes does not
+    /// interpret.
     struct KeyData {
-        std::string type_url;  ///< empty for a key that Tink has no type for
+        std::string type_url;  ///< empty if Tink has no type for the key
         std::string material = "SYMMETRIC";
-        std::string output_prefix = "RAW";  ///< files have none
+        std::string output_prefix = "RAW";  ///< keys for files have no prefix
         SecretVector value;
     };
     struct Entry {
-        StreamKey key;  ///< of a key of another kind, or a destroyed one, only its number
+        StreamKey key;  ///< for other or destroyed keys: only the number
         KeyState state = KeyState::enabled;
         KeyData data{};
-        bool for_files = true;  ///< false: a Tink key of another kind, or a destroyed one; kept, but of no use here
+        bool for_files = true;  ///< false: another kind of Tink key, or destroyed; kept but unused
 
         [[nodiscard]] bool usable() const noexcept { return for_files && state == KeyState::enabled; }
     };
 
-    /// Throws Error{KEYSET}, with what is wrong and nothing of the text.
+    /// Throws Error{KEYSET}, whose sentence contains nothing of the text.
     static Keyset parse(std::string_view json);
-    /// Of entries that have been interpreted. Throws Error{KEYSET} if they are no keyset together.
+    /// Makes a keyset of interpreted entries. Throws Error{KEYSET} if they do not form a valid one.
     static Keyset of(std::vector<Entry> entries, std::optional<std::uint32_t> primary_id);
-    /// Of what can be seen of an encrypted one: to be looked at, and refused by whatever would use or change it.
+    /// Makes a keyset from the public part of an encrypted one. It can only be inspected; any use or change throws.
     static Keyset locked(std::vector<Entry> entries, std::optional<std::uint32_t> primary_id);
-    /// One key, which is the primary. Throws Error{ARGUMENT, KEY_LENGTH}.
+    /// Makes a keyset of one key, which is the primary. Throws Error{ARGUMENT, KEY_LENGTH}.
     static Keyset from_raw(std::string_view template_name, std::span<const std::uint8_t> key);
-    /// Throws Error{KEYSET} if the keyset holds keys that Tink's format has no room for (C2SP) or is empty.
+    /// Throws Error{KEYSET} if the keyset is empty or holds keys that Tink's format cannot represent (C2SP).
     [[nodiscard]] SecretVector to_json() const;
 
     /// Adds a random key and returns its number.
@@ -57,18 +58,18 @@ public:
     void set_state(std::uint32_t key_id, KeyState state);
     void remove(std::uint32_t key_id);
 
-    /// usable() has those of `other` too, behind its own; entries() has not, and they are not written.
+    /// Adds the keys of `other` to usable(), after this keyset's own. They are not in entries() and are not written.
     void extend(const Keyset& other);
 
     [[nodiscard]] std::span<const Entry> entries() const noexcept { return entries_; }
     [[nodiscard]] std::optional<std::uint32_t> primary_id() const noexcept { return primary_; }
-    /// What encryption uses. Throws Error{KEYSET} if there is none.
+    /// The key for encryption. Throws Error{KEYSET} if there is none.
     [[nodiscard]] const StreamKey& primary() const;
-    /// What decryption tries: the enabled keys, the primary first.
+    /// The keys for decryption: the enabled keys, the primary first.
     [[nodiscard]] std::vector<const StreamKey*> usable() const;
 
 private:
-    /// Throws Error{KEYSET} if it is locked.
+    /// Throws Error{KEYSET} if the keyset is locked.
     void require_open() const;
     Entry& find(std::uint32_t key_id);
     void insert(Entry entry);

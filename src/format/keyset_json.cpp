@@ -102,7 +102,7 @@ SecretVector Keyset::to_json() const {
         most += 512 + entry.data.type_url.size() + base64_length(entry.data.value);
     }
     SecretVector text;
-    text.reserve(most);  // growing would leave copies behind
+    text.reserve(most);  // reallocation would leave unwiped copies
     append(text, "{\n  \"primaryKeyId\": " + std::to_string(*primary_) + ",\n  \"key\": [\n");
     for (const Entry& entry : entries_) {
         append_key(text, entry);

@@ -46,7 +46,7 @@ std::size_t base64_length(const SecretVector& bytes) {
 
 void append_base64(SecretVector& text, const SecretVector& bytes) {
     const std::size_t at = text.size();
-    text.resize(at + base64_length(bytes) + 1);  // and a NUL
+    text.resize(at + base64_length(bytes) + 1);  // room for a NUL
     EVP_EncodeBlock(text.data() + at, bytes.data(), static_cast<int>(bytes.size()));
     text.pop_back();
 }
@@ -60,9 +60,9 @@ void interpret(Keyset::Entry& entry) {
     const auto format = format_of_tink_type(entry.data.type_url);
     const auto stands_for_itself = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
     if (!std::all_of(entry.data.type_url.begin(), entry.data.type_url.end(), stands_for_itself)) {
-        refuse_key(entry, "has a type that is none");  // it would have to be escaped again
+        refuse_key(entry, "has a type that is none");  // writing it would need escaping
     } else if (entry.state == KeyState::destroyed) {
-        entry.data.value = {};  // of no use to anyone any more
+        entry.data.value = {};  // a destroyed key keeps no value
     } else if (entry.data.type_url.empty()) {
         refuse_key(entry, "has no data");
     } else if (format && entry.data.material != "SYMMETRIC") {

@@ -1,4 +1,4 @@
-// What the two forms of a keyset share, in clear and encrypted: names in JSON, numbers in protobuf, base64.
+// Code that cleartext and encrypted keysets share: names in JSON, numbers in protobuf, base64.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace warpaes::keyset_parts {
 
 inline constexpr std::size_t most_text = 1 << 20;
 
-/// By their values in protobuf.
+/// Indexed by their values in protobuf.
 inline constexpr std::array<std::string_view, 4> states = {"UNKNOWN_STATUS", "ENABLED", "DISABLED", "DESTROYED"};
 inline constexpr std::array<std::string_view, 5> materials = {"UNKNOWN_KEYMATERIAL", "SYMMETRIC", "ASYMMETRIC_PRIVATE",
                                                               "ASYMMETRIC_PUBLIC", "REMOTE"};
@@ -24,7 +24,7 @@ inline constexpr std::array<std::string_view, 6> prefixes = {"UNKNOWN_PREFIX",  
 [[noreturn]] void refuse(const std::string& why);
 [[noreturn]] void refuse_key(const Keyset::Entry& entry, const std::string& why);
 
-/// One of `choices` but the first, which stands for none, as its index.
+/// Reads a name and returns its index in `choices`. Refuses the first choice, which stands for none.
 template <std::size_t N>
 std::size_t read_choice(JsonReader& json, const std::array<std::string_view, N>& choices, const char* what) {
     const SecretVector text = json.string();
@@ -33,7 +33,7 @@ std::size_t read_choice(JsonReader& json, const std::array<std::string_view, N>&
     return static_cast<std::size_t>(found - choices.begin());
 }
 
-/// The index of a name that is one of `choices`.
+/// The index of `name`, which is one of `choices`.
 template <std::size_t N>
 std::uint32_t index_of(const std::array<std::string_view, N>& choices, std::string_view name) {
     return static_cast<std::uint32_t>(std::find(choices.begin(), choices.end(), name) - choices.begin());
@@ -45,7 +45,7 @@ std::size_t base64_length(const SecretVector& bytes);
 void append_base64(SecretVector& text, const SecretVector& bytes);
 void append(SecretVector& text, std::string_view part);
 
-/// What the members of an entry say together: fills in its key. Throws Error{KEYSET}.
+/// Checks the members of an entry and fills in its key. Throws Error{KEYSET}.
 void interpret(Keyset::Entry& entry);
 
 }  // namespace warpaes::keyset_parts

@@ -31,9 +31,9 @@ enum DataField : std::uint32_t { type_url = 1, data_value = 2, key_material = 3 
 
 using KekBytes = std::array<std::uint8_t, 32>;
 
-/// What is wrong with a cost; nothing if it can be paid.
+/// What is wrong with a cost; empty if it is acceptable.
 std::string objection(const Scrypt& cost) {
-    // Each alone first: their product must not wrap.
+    // Each parameter is bounded first, so that the products cannot overflow.
     if (cost.n < 2 || !std::has_single_bit(cost.n)) return "n must be a power of two";
     if (cost.r == 0 || cost.p == 0) return "r and p must be 1 or more";
     constexpr std::uint64_t most = most_scrypt_work / 128;
@@ -53,7 +53,7 @@ Secret<KekBytes> derive(std::span<const std::uint8_t> passphrase, std::span<cons
                         const Scrypt& cost) {
     note_stack_depth(libcrypto_stack);
     Secret<KekBytes> key;
-    // Beside the memory there are p blocks and a few more; the bound is libcrypto's own idea of it.
+    // libcrypto compares its own estimate with this bound. It includes p blocks and some more besides the memory.
     const std::uint64_t room = cost.memory() + 128ull * cost.r * cost.p + 1024ull * cost.r + (1u << 20);
     if (EVP_PBE_scrypt_ex(reinterpret_cast<const char*>(passphrase.data()), passphrase.size(), salt.data(), salt.size(),
                           cost.n, cost.r, cost.p, room, key->data(), key->size(), library_context(), nullptr) != 1) {
@@ -65,7 +65,7 @@ Secret<KekBytes> derive(std::span<const std::uint8_t> passphrase, std::span<cons
     return key;
 }
 
-/// AES-256-GCM with the nonce in front and the tag behind, as Tink's AEAD without prefix.
+/// AES-256-GCM with the nonce before and the tag after the ciphertext, like Tink's AEAD without a prefix.
 class KekCipher {
 public:
     explicit KekCipher(const KekBytes& key, bool encrypt) : key_(key), encrypt_(encrypt) {
@@ -85,7 +85,7 @@ public:
                                     out.data() + out.size() - tag_bytes) == 1);
         return out;
     }
-    /// Nothing if it is not authentic.
+    /// Returns nullopt if `sealed` is not authentic.
     std::optional<SecretVector> open(SecretVector& sealed) {
         SecretVector text(sealed.size() - nonce_bytes - tag_bytes);
         begin(sealed.data());
@@ -128,7 +128,7 @@ std::span<const std::uint8_t> bytes_of(std::string_view text) {
 SecretVector serialize_entry(const Keyset::Entry& entry) {
     SecretVector data, message;
     const Keyset::KeyData& d = entry.data;
-    data.reserve(d.type_url.size() + d.value.size() + 32);  // growing would leave copies behind
+    data.reserve(d.type_url.size() + d.value.size() + 32);  // reallocation would leave unwiped copies
     message.reserve(data.capacity() + 32);
     if (entry.state != KeyState::destroyed) {
         append_bytes(data, type_url, bytes_of(d.type_url));
@@ -230,7 +230,7 @@ struct Wrapped {
     Scrypt cost;
     SecretVector salt, sealed;
     std::optional<std::uint32_t> primary;
-    std::vector<Keyset::Entry> info;  ///< of each key what everybody may see
+    std::vector<Keyset::Entry> info;  ///< the public information on each key
     bool has_info = false;
 };
 
@@ -326,7 +326,7 @@ Wrapped parse_wrapped(std::string_view text) {
     return wrapped;
 }
 
-/// Whether what everybody may see says the same as what is inside.
+/// Whether the public keysetInfo matches the encrypted keyset.
 bool agrees(const Wrapped& wrapped, const Keyset& keyset) {
     const auto same = [](const Keyset::Entry& a, const Keyset::Entry& b) {
         return a.key.id == b.key.id && a.state == b.state && a.data.output_prefix == b.data.output_prefix &&
@@ -381,7 +381,7 @@ SecretVector wrap_keyset(const Keyset& keyset, std::span<const std::uint8_t> pas
                                                 " bytes; new keysets take at least " +
                                                 std::to_string(least_scrypt_memory >> 20) + " MiB");
     }
-    (void)keyset.to_json();  // refuses what no keyset file has room for
+    (void)keyset.to_json();  // refuses keys that no keyset file can hold
     const SecretVector message = serialize(keyset);
     SecretVector salt(salt_bytes), sealed(nonce_bytes + message.size() + tag_bytes);
     make_salt(salt);

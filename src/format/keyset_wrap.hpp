@@ -1,5 +1,5 @@
-// A keyset encrypted under a passphrase: Tink's JSON of an encrypted keyset, and beside it how the passphrase becomes
-// the key that encrypts it (docs/formats.md).
+// A keyset encrypted under a passphrase: Tink's JSON of an encrypted keyset, plus the parameters that turn the
+// passphrase into the encryption key (docs/formats.md).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace warpaes {
 
-/// scrypt's parameters (RFC 7914). It takes 128 n r bytes, and as many p times over.
+/// scrypt's parameters (RFC 7914). It uses 128 n r bytes of memory; its work is p times as much.
 struct Scrypt {
     std::uint64_t n = 0;  ///< a power of two
     std::uint32_t r = 8;
@@ -19,27 +19,27 @@ struct Scrypt {
     [[nodiscard]] std::uint64_t memory() const noexcept { return 128 * n * r; }
 };
 
-/// What new keysets cost at least, and the most that is paid for any: that nobody's file takes all memory, or hours.
+/// The minimum for new keysets and the maximum for any, so that a foreign file cannot take all memory, or hours.
 inline constexpr std::uint64_t least_scrypt_memory = 128u << 20, most_scrypt_memory = 1u << 30;
 inline constexpr std::uint64_t most_scrypt_work = 8 * most_scrypt_memory;  ///< 128 n r p
 
-/// The cost with r = 8, p = 1 whose derivation takes `seconds` here, as nearly as powers of two can; within the bounds
-/// above. Throws Error{ARGUMENT} for what is no time.
+/// Finds the cost with r = 8 and p = 1 whose derivation takes `seconds` on this machine, to the nearest power of two
+/// within the bounds above. Throws Error{ARGUMENT} for an invalid time.
 Scrypt choose_scrypt(double seconds);
 
-/// Throws Error{ARGUMENT} for an empty passphrase and for a cost out of bounds, Error{KEYSET} as Keyset::to_json.
-/// `room`: how much text there may be; nothing is derived if it is too little, and then only the size is right.
+/// Throws Error{ARGUMENT} for an empty passphrase or a cost out of bounds, and Error{KEYSET} like Keyset::to_json.
+/// `room`: the most text that fits. If that is too little, nothing is derived, and only the result's size is valid.
 SecretVector wrap_keyset(const Keyset& keyset, std::span<const std::uint8_t> passphrase, const Scrypt& cost,
                          std::size_t room);
-/// Throws Error{AUTHENTICATION}, always with the same sentence, for another passphrase and an altered keyset;
-/// Error{KEYSET} for what is none, before anything is derived.
+/// Throws Error{AUTHENTICATION}, always with the same sentence, for a wrong passphrase or an altered keyset, and
+/// Error{KEYSET}, before any derivation, if the text is not an encrypted keyset.
 Keyset unwrap_keyset(std::string_view json, std::span<const std::uint8_t> passphrase);
 
 struct PeekedKeyset {
     Scrypt cost;
-    Keyset keyset;  ///< locked: numbers and states, which nothing has authenticated
+    Keyset keyset;  ///< locked; unauthenticated numbers and states only
 };
-/// What can be read without the passphrase. Throws Error{KEYSET}.
+/// Reads what is visible without the passphrase. Throws Error{KEYSET}.
 PeekedKeyset peek_keyset(std::string_view json);
 
 }  // namespace warpaes

@@ -1,4 +1,4 @@
-// As much of protobuf's wire format as a key in a keyset takes: integers and bytes.
+// The part of protobuf's wire format that a key in a keyset needs: integers and bytes.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@ namespace warpaes {
 
 struct ProtoField {
     std::uint32_t number = 0;
-    bool is_bytes = false;  ///< length-delimited; else a varint, or of a fixed size, which nothing here has
+    bool is_bytes = false;  ///< length-delimited; otherwise a varint, or an unused fixed size
     bool is_integer = false;
     std::uint64_t integer = 0;
     std::span<const std::uint8_t> bytes;
 
-    /// The value as what the field is declared to be. Throws Error{KEYSET} if it is something else.
+    /// The value as the declared type. Throws Error{KEYSET} if the field has another type.
     [[nodiscard]] std::uint32_t as_uint32() const;
     [[nodiscard]] std::span<const std::uint8_t> as_bytes() const;
 };
 
-/// Field after field; what the reader does not know it passes over. Throws Error{KEYSET} for what no protobuf is.
+/// Reads field after field; skips values of fixed size. Throws Error{KEYSET} for invalid protobuf.
 class ProtoReader {
 public:
     explicit ProtoReader(std::span<const std::uint8_t> message) : rest_(message) {}
-    /// False at the end.
+    /// Returns false at the end.
     bool next(ProtoField& field);
 
 private:

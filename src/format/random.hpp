@@ -6,9 +6,9 @@
 
 namespace warpaes {
 
-/// For everyone to see.
+/// For public values.
 void make_salt(std::span<std::uint8_t> bytes);
-/// For nobody to see: from another generator, so that no salt says anything of a key.
+/// For secret values. Uses a separate generator, so that salts reveal nothing about keys.
 void make_key(std::span<std::uint8_t> bytes);
 
 }  // namespace warpaes

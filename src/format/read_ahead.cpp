@@ -15,12 +15,12 @@ namespace warpaes {
 
 namespace {
 
-/// A window is as long, at the beginning of a sequence and at the most; two of the longest and the ciphertext of what
-/// is in work lie in the cache of most processors' last level.
+/// The window size at the beginning of a sequence, and the largest. Two of the largest windows, and the ciphertext
+/// being opened, fit in the last-level cache of most processors.
 constexpr std::uint64_t first_window_bytes = std::uint64_t{512} << 10, most_window_bytes = std::uint64_t{8} << 20;
-/// Longer reads are shared among the threads as they are, straight into the caller's memory.
+/// Longer reads are split among the threads directly, and go straight to the caller's memory.
 constexpr std::uint64_t most_read_bytes = most_window_bytes / 2;
-/// A window is two segments at least.
+/// A window has at least two segments.
 constexpr std::uint64_t most_segment_bytes = most_window_bytes / 2;
 
 constexpr std::uint64_t nowhere = ~std::uint64_t{0};
@@ -38,7 +38,7 @@ WindowMemory::WindowMemory(std::size_t size) {
     if (mapped_ == MAP_FAILED) throw std::bad_alloc();
     const auto begin = reinterpret_cast<std::uintptr_t>(mapped_);
     data_ = static_cast<std::uint8_t*>(mapped_) + (large - begin % large) % large;
-    madvise(data_, size, MADV_HUGEPAGE);  // a hint
+    madvise(data_, size, MADV_HUGEPAGE);  // only a hint
 }
 
 WindowMemory::~WindowMemory() {
@@ -46,7 +46,7 @@ WindowMemory::~WindowMemory() {
     munmap(mapped_, mapped_bytes_);
 }
 
-/// A window in work. The pipeline goes first in the end: what it is made of stands before it.
+/// A window being opened. `pipeline` is the last member, so that it is destroyed before the members it uses.
 struct ReadAhead::Next {
     Next(Engine& engine, const SegmentCipher& cipher, const SegmentRange& range, Source& source, const Plan& its_plan,
          Window its_window)
@@ -106,7 +106,7 @@ void ReadAhead::expect(std::uint64_t offset, std::uint64_t length) {
 std::uint64_t ReadAhead::read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return 0;
-    if (next_ != nullptr && next_->process != getpid()) next_.reset();  // the parent's threads are not here
+    if (next_ != nullptr && next_->process != getpid()) next_.reset();  // after fork() the threads are the parent's
     std::uint64_t done = 0;
     while (done < length) {
         const std::uint64_t at = offset + done;
@@ -154,17 +154,17 @@ void ReadAhead::begin(std::uint64_t segment) {
     try {
         Plan plan = plan_segments(engine_, format_, Direction::decrypt, sealed_bytes(layout, range));
         if (plan.backend == &cuda_backend()) {
-            refused_ = true;  // whose chunks are longer than what is read at a time
+            refused_ = true;  // its chunks are longer than one read
             return;
         }
-        // The owner comes only when the window is needed, perhaps late.
+        // The reader's own thread joins only when it needs the window, which may be late.
         plan.lanes = std::max(plan.lanes, 2U);
         if (window.text == nullptr) window.text = std::make_unique<WindowMemory>(room_);
         window.text->use(static_cast<std::size_t>(window.bytes));
         next_ = std::make_unique<Next>(engine_, cipher_, range, source_, plan, std::move(window));
         window_bytes_ = std::min(2 * window_bytes_, most_window_bytes);
     } catch (const std::exception&) {
-        refused_ = true;  // short of memory, or of backends: reading says so
+        refused_ = true;  // out of memory, or no backend: the read itself reports it
     }
 }
 

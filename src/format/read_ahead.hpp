@@ -1,5 +1,4 @@
-// Reading on, where a file of segments is read front to back in pieces that are shorter than what all threads together
-// have use for.
+// Read-ahead for a file of segments that is read front to back in pieces too short to occupy all threads.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +13,8 @@
 
 namespace warpaes {
 
-/// Room for a window, in large pages where the system has them: touching small ones for the first time takes about as
-/// long as opening what goes there. Begins undefined or zero, and is overwritten before it is released.
+/// Memory for a window, in large pages where the system has them, because the first access to small pages takes about
+/// as long as opening the segments. Its initial contents are undefined. It is overwritten before it is released.
 class WindowMemory {
 public:
     /// Throws std::bad_alloc.
@@ -25,7 +24,7 @@ public:
     ~WindowMemory();
 
     [[nodiscard]] std::uint8_t* data() const noexcept { return data_; }
-    /// So much of it is going to be written to.
+    /// The first `bytes` bytes are about to be written.
     void use(std::size_t bytes) noexcept { used_ = std::max(used_, bytes); }
 
 private:
@@ -35,13 +34,13 @@ private:
     std::size_t used_ = 0;
 };
 
-/// A window of segments that are open, from which reads are served, and the window behind it, which the engine's
-/// threads open meanwhile. Whoever gets there before it is ready opens the rest of it with them. Thread-safe, for one
-/// reader in sequence: others that come meanwhile, or read elsewhere, are told that there is nothing.
+/// Holds a window of opened segments, from which it serves reads, and the next window, which the engine's threads open
+/// in the meantime. A reader who needs that window before it is ready helps to open it. Thread-safe, but for one
+/// sequential reader: concurrent readers, and reads elsewhere, get nothing.
 class ReadAhead {
 public:
-    /// Null where nothing would come of it: one thread, a source that calls the caller's functions, huge segments. What
-    /// it is given must outlive it. `size`: of the plaintext.
+    /// Returns null where it would not help: a single thread, a source that calls the caller's functions, huge
+    /// segments. The arguments must outlive it. `size`: of the plaintext.
     static std::unique_ptr<ReadAhead> over(Engine& engine, const SegmentCipher& cipher, SegmentFormat format,
                                            Source& source, std::uint64_t size);
 
@@ -50,15 +49,15 @@ public:
     ReadAhead& operator=(const ReadAhead&) = delete;
     ~ReadAhead();
 
-    /// A read of `length` bytes at `offset` is about to come. Only if it follows the one before are windows opened.
+    /// Announces a read of `length` bytes at `offset`. Windows are opened only if it follows the previous read.
     void expect(std::uint64_t offset, std::uint64_t length);
-    /// Copies to `output`, in host memory, what it has of the `length` bytes from `offset` on, and returns how much
-    /// that is. 0: none of them, or a segment there does not open, and whoever opens it is told why.
+    /// Copies what it has of the `length` bytes from `offset` on to `output`, in host memory, and returns their number.
+    /// 0: it has none of them, or a segment does not open; whoever opens that segment gets the error.
     std::uint64_t read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length);
 
 private:
     struct Next;
-    /// Segments that are open, or going to be: their plaintext lies at `begin`.
+    /// Segments that are open or being opened. Their plaintext begins at byte `begin`.
     struct Window {
         std::uint64_t first = 0, count = 0;
         std::uint64_t begin = 0, bytes = 0;
@@ -68,9 +67,9 @@ private:
         }
     };
 
-    /// Makes the next window the present one, and begins another; false if one of its segments does not open.
+    /// Makes the next window the current one and begins another; false if a segment does not open.
     bool advance();
-    /// Begins with the window at `segment`, if there is one.
+    /// Begins to open the window that starts at `segment`, if that exists.
     void begin(std::uint64_t segment);
 
     Engine& engine_;
@@ -79,12 +78,12 @@ private:
     Source& source_;
     const std::uint64_t size_;
     const std::uint64_t segments_;
-    const std::size_t room_;  ///< of a window
+    const std::size_t room_;  ///< size of a window's memory
 
-    std::mutex mutex_;  // of all that follows
+    std::mutex mutex_;  // guards everything below
     std::uint64_t expected_;
     bool in_sequence_ = false;
-    bool refused_ = false;  ///< of this sequence
+    bool refused_ = false;  ///< for the rest of this sequence
     std::uint64_t window_bytes_;
     Window window_;
     std::unique_ptr<WindowMemory> spare_;

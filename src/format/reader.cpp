@@ -24,7 +24,7 @@ SegmentCache::Text SegmentCache::find(std::uint64_t segment) {
 
 void SegmentCache::keep(std::uint64_t segment, Text text) {
     const std::lock_guard lock(mutex_);
-    // Two threads may have opened the same one.
+    // Two threads may have opened the same segment.
     std::erase_if(entries_, [&](const Entry& e) {
         if (e.segment == segment) bytes_ -= e.text->size();
         return e.segment == segment;
@@ -41,7 +41,7 @@ void SegmentCache::keep(std::uint64_t segment, Text text) {
 
 namespace {
 
-/// Opens the segments of `range`, with whose first `source` begins, into `output`.
+/// Opens the segments of `range` into `output`; `source` begins with the first of them.
 void open_segments(Engine& engine, const SegmentCipher& cipher, const SegmentRange& range, Source& source,
                    const Plan& plan, std::uint8_t* output) {
     const SegmentLayout& layout = cipher.layout();
@@ -65,7 +65,7 @@ void read_whole(Source& source, std::uint64_t offset, std::span<std::uint8_t> bu
 
 }  // namespace
 
-/// The end of the file, read once for all keys that agree on where the last segment begins.
+/// The end of the file. Keys for which the last segment begins at the same place share one read.
 class SegmentReader::Tail {
 public:
     explicit Tail(Source& source) : source_(source), begin_(source.size()) {}
@@ -125,7 +125,7 @@ std::uint64_t SegmentReader::read(std::uint64_t offset, std::uint8_t* output, st
     check_overlap(output, length);
     const Located out(output);
     try {
-        // Lanes know nothing of what the caller has enqueued on the default stream.
+        // Lanes do not wait for work that the caller has enqueued on the default stream.
         if (out.device() >= 0) cuda_backend().synchronize(out.device(), nullptr);
         fill(offset, out, length);
     } catch (...) {
@@ -171,7 +171,7 @@ void SegmentReader::open(const SegmentRange& range, const Located& output) {
     const SegmentLayout& layout = cipher_->layout();
     const std::uint64_t at = layout.file_offset(range.first), bytes = sealed_bytes(layout, range);
     const std::uint8_t* memory = source_->data();
-    // The slower end decides; a file is no faster than pageable memory.
+    // The slower end decides. A file counts as pageable memory.
     Memory slower = output.place.kind;
     if (slower == Memory::page_locked &&
         (memory == nullptr || cuda_backend().place(memory).kind != Memory::page_locked)) {

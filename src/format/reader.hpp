@@ -14,17 +14,17 @@
 
 namespace warpaes {
 
-/// The segments that were opened last, so that reading on in small pieces opens each only once. Thread-safe.
+/// Recently opened segments, so that small sequential reads open each segment only once. Thread-safe.
 class SegmentCache {
 public:
     using Text = std::shared_ptr<const SecretBuffer>;
 
-    /// Null if it is not here.
+    /// Null if the segment is not cached.
     [[nodiscard]] Text find(std::uint64_t segment);
     void keep(std::uint64_t segment, Text text);
 
 private:
-    /// At least one segment is kept, however large.
+    /// One segment is always kept, however large.
     static constexpr std::size_t most_bytes = std::size_t{16} << 20;
     static constexpr std::size_t most_segments = 16;
     struct Entry {
@@ -32,24 +32,25 @@ private:
         Text text;
     };
     std::mutex mutex_;
-    std::vector<Entry> entries_;  ///< the one used last at the end
+    std::vector<Entry> entries_;  ///< most recently used last
     std::size_t bytes_ = 0;
 };
 
+/// A file of authenticated segments, whose plaintext can be read at any position.
 class SegmentReader {
 public:
-    /// Reads the header, and the last segment to find the right one among `keys` and to see that the end is there.
-    /// `source` is not sequential; in host memory it may be read as it lies. Throws Error{KEYSET} without keys,
-    /// Error{FORMAT}, Error{AUTHENTICATION}, Error{READ}.
+    /// Reads the header, and opens the last segment, which identifies the key among `keys` and proves that the end is
+    /// there. `source` must not be sequential; one in host memory may be read where it lies. Throws Error{KEYSET}
+    /// without keys, Error{FORMAT}, Error{AUTHENTICATION}, Error{READ}.
     SegmentReader(Engine& engine, std::unique_ptr<Source> source, std::span<const StreamKey* const> keys,
                   std::span<const std::uint8_t> aad);
 
-    /// Bytes of plaintext.
+    /// Size of the plaintext.
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
 
-    /// Fills `output`, in memory of any kind, with what begins at `offset`, and returns how much that was: less than
-    /// asked for only at the end. Reads and opens only the segments under it, but for what ReadAhead does. Thread-safe.
-    /// What is thrown leaves zeros in `output`; Error{RANGE} for an offset beyond the end.
+    /// Reads up to `length` bytes from `offset` on into `output`, in memory of any kind, and returns their number,
+    /// which is less than `length` only at the end. Reads and opens only the segments under them, except for ReadAhead.
+    /// Thread-safe. Zeros `output` if it throws; throws Error{RANGE} for an offset beyond the end.
     std::uint64_t read(std::uint64_t offset, std::uint8_t* output, std::uint64_t length);
 
 private:

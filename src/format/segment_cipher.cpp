@@ -38,7 +38,7 @@ std::unique_ptr<SegmentCipher> tink_cipher(const StreamKey& key, Bytes aad, std:
                                              Bytes(derived).subspan(p.aes_key_bytes));
 }
 
-/// key || base nonce || commitment.
+/// Derives key || base nonce || commitment.
 SecretVector derive_c2sp(const StreamKey& key, Bytes aad, Bytes salt) {
     constexpr std::string_view protocol = "c2sp.org/chunked-encryption@v1+";
     const std::string_view algorithm = key.parameters.aes_key_bytes == 32 ? "AEAD_AES_256_GCM" : "AEAD_AES_128_GCM";
@@ -70,7 +70,7 @@ std::array<std::uint8_t, 12> tink_nonce(Bytes header, std::uint64_t segment, boo
 void refuse_segment(const SegmentLayout& layout, const SegmentRange& range, std::uint64_t i, std::uint8_t* plaintext) {
     clear_memory(plaintext, static_cast<std::size_t>(text_bytes(layout, range)),
                  device_of(cuda_backend().place(plaintext)));
-    // Had the key or the associated data been wrong, the first one would not have opened.
+    // With a wrong key or wrong associated data, segment 0 would not have opened.
     throw SegmentRefused(layout, range.first + i, range.first == 0 && i > 0);
 }
 

@@ -67,7 +67,8 @@ std::uint64_t SegmentLayout::text_bytes(std::uint64_t file_bytes) const {
     const std::uint64_t body = file_bytes - header_bytes, first = first_text + tag, full = text + tag;
     if (body < first || (body == first && !last_is_shorter)) return body - tag;
     const std::uint64_t others = (body - first) / full, rest = (body - first) % full;
-    // The last segment: nothing of it, less than its tag, or a tag without need for it.
+    // The last segment is missing, is shorter than its tag, or is a tag alone in a format that has no empty last
+    // segment.
     const bool impossible = last_is_shorter ? rest < tag : rest != 0 && rest <= tag;
     if (impossible) {
         refuse("no file of this format is " + std::to_string(file_bytes) +

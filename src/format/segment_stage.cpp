@@ -7,7 +7,7 @@ namespace warpaes {
 
 namespace {
 
-/// Staging of all workers together, for segments so large that a worker's is a multiple of the usual.
+/// Limit for the staging of all workers together. It matters for very large segments.
 constexpr std::uint64_t most_staging_bytes = std::uint64_t{256} << 20;
 
 std::uint64_t segments_a_chunk(const SegmentLayout& layout, std::uint64_t chunk_bytes) {
@@ -18,7 +18,7 @@ StageNeeds needs_of(const SegmentLayout& layout, const SegmentWork& work) {
     const std::uint64_t segments = segments_a_chunk(layout, work.chunk_bytes);
     std::uint64_t bytes = segments * (layout.text + layout.tag) + layout.tag;  // an empty segment may follow a full one
     if (work.input_bytes < bytes) {
-        // Few different sizes, because the engine keeps lanes of each.
+        // Rounded to a power of two, so that there are few sizes: the engine pools lanes by size.
         bytes = std::min(bytes, std::bit_ceil(work.input_bytes + (work.input_bytes / layout.text + 2) * layout.tag));
     }
     StageNeeds needs;
@@ -73,7 +73,7 @@ SegmentRange SegmentStage::range_of(std::uint64_t first, std::uint64_t input_byt
 
 void SegmentStage::process(Lane& lane, Chunk& chunk) {
     const SegmentRange range = range_of(begin(chunk.index), chunk.input_bytes, chunk.last && ends_);
-    auto* input = const_cast<std::uint8_t*>(chunk.input);  // which process() only reads
+    auto* input = const_cast<std::uint8_t*>(chunk.input);  // process() only reads it
     if (direction_ == Direction::encrypt) {
         cipher_.process(lane, direction_, range, input, chunk.output);
         chunk.output_bytes = static_cast<std::size_t>(sealed_bytes(cipher_.layout(), range));
@@ -85,7 +85,7 @@ void SegmentStage::process(Lane& lane, Chunk& chunk) {
 
 Plan plan_segments(const Engine& engine, SegmentFormat format, Direction direction, std::uint64_t bytes,
                    Memory memory) {
-    // An HMAC is computed on the CPU, and takes longer than the cipher: a GPU gains nothing unless it was asked for.
+    // The CPU computes the HMAC, which takes longer than the cipher, so a GPU gains nothing unless it was asked for.
     if (format == SegmentFormat::ctr_hmac && memory != Memory::device) {
         return engine.plan(Mode::ctr, direction, Engine::unknown_length, memory);
     }

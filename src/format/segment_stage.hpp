@@ -1,4 +1,4 @@
-// Segments as a stage of the pipeline: a chunk is a few neighbouring ones, which are one batch for a lane.
+// Segments as a stage of the pipeline: a chunk is a few neighbouring segments, which the lane runs as one batch.
 #pragma once
 
 #include "engine/pipeline/pipeline.hpp"
@@ -6,24 +6,24 @@
 
 namespace warpaes {
 
-/// What a stage is to do. It begins with segment `first`, on both sides and without the header.
+/// The stage's work. Input and output begin with segment `first`, without the header.
 struct SegmentWork {
-    std::uint64_t chunk_bytes;  ///< as the plan has them; a chunk is at least one segment
+    std::uint64_t chunk_bytes;  ///< from the plan; a chunk is at least one segment
     std::uint64_t first = 0;
-    bool ends = true;  ///< where the work ends, the file does; otherwise it is whole segments, and others follow
-    /// If known, staging is no larger than that takes, whatever the segments are.
+    bool ends = true;  ///< the work ends with the file; false: it is whole segments, and others follow
+    /// If known, staging is no larger than this input needs, whatever the segment size.
     std::uint64_t input_bytes = Engine::unknown_length;
 };
 
 class SegmentStage final : public Stage {
 public:
-    /// `cipher` must outlive it.
+    /// `cipher` must outlive the stage.
     SegmentStage(const SegmentCipher& cipher, Direction direction, const SegmentWork& work);
 
     std::uint64_t input_offset(std::uint64_t chunk) const override;
     std::uint64_t output_offset(std::uint64_t chunk) const override;
     std::uint64_t chunks(std::uint64_t bytes) const override;
-    /// Throws Error{DATA_LENGTH} for too long a plaintext, Error{FORMAT} for the length of no file.
+    /// Throws Error{DATA_LENGTH} if the plaintext is too long, and Error{FORMAT} if no file has that length.
     void check_length(std::uint64_t bytes) const override;
     void process(Lane& lane, Chunk& chunk) override;
 
@@ -38,15 +38,15 @@ private:
     const bool ends_;
 };
 
-/// The engine's plan for segments, as Engine::plan.
+/// The engine's plan for segments, like Engine::plan.
 Plan plan_segments(const Engine& engine, SegmentFormat format, Direction direction, std::uint64_t bytes,
                    Memory memory = Memory::pageable);
 
-/// Runs the stage with as many of the plan's lanes as there are chunks for, and as bounded memory has room for.
+/// Runs the stage. Uses no more of the plan's lanes than there are chunks, or than bounded memory allows.
 Totals run_segments(Engine& engine, Plan plan, SegmentStage& stage, Source& source, Sink& sink,
                     const Progress& progress = {});
 
-/// Bytes of plaintext and of ciphertext of neighbouring segments.
+/// The plaintext and ciphertext sizes of neighbouring segments.
 std::uint64_t text_bytes(const SegmentLayout& layout, const SegmentRange& range);
 std::uint64_t sealed_bytes(const SegmentLayout& layout, const SegmentRange& range);
 

@@ -1,4 +1,4 @@
-// What the formats' ciphers share.
+// Functions that the segment ciphers share.
 #pragma once
 
 #include <array>
@@ -11,16 +11,16 @@ namespace warpaes {
 /// Throws Error{DATA_LENGTH} if the format has no such segments.
 void check_range(const SegmentLayout& layout, const SegmentRange& range);
 
-/// Plaintext of the range's segment `i`.
+/// The plaintext size of the range's segment `i`.
 constexpr std::uint64_t text_of(const SegmentLayout& layout, const SegmentRange& range, std::uint64_t i) {
     if (range.ends && i + 1 == range.count) return range.last_text;
     return range.first + i == 0 ? layout.first_text : layout.text;
 }
 
-/// Tink's nonce of a segment: prefix(7) || BE32(segment) || last. The prefix is the end of the header.
+/// Tink's nonce for a segment: prefix(7) || BE32(segment) || last. The prefix is the end of the header.
 std::array<std::uint8_t, 12> tink_nonce(std::span<const std::uint8_t> header, std::uint64_t segment, bool last);
 
-/// Error{AUTHENTICATION} of a segment. `key_is_right`: another segment of the file opened with the same key.
+/// Error{AUTHENTICATION} for a segment. `key_is_right`: another segment of the file opened with the same key.
 class SegmentRefused : public Error {
 public:
     SegmentRefused(const SegmentLayout& layout, std::uint64_t segment, bool key_is_right);
@@ -30,7 +30,7 @@ private:
     std::uint64_t segment_;
 };
 
-/// Wipes the range's plaintext, of which segment `i` is not authentic, and throws SegmentRefused.
+/// Wipes the range's plaintext and throws SegmentRefused for its segment `i`, which is not authentic.
 [[noreturn]] void refuse_segment(const SegmentLayout& layout, const SegmentRange& range, std::uint64_t i,
                                  std::uint8_t* plaintext);
 

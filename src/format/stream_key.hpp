@@ -1,5 +1,5 @@
-// A key for files of authenticated segments, with the parameters of its format: what a Tink keyset says of a streaming
-// AEAD key, or what C2SP chunked encryption fixes.
+// A key for files of authenticated segments, with its format's parameters: those of a Tink keyset's streaming AEAD key,
+// or those that C2SP chunked encryption fixes.
 #pragma once
 
 #include <cstddef>
@@ -19,22 +19,21 @@ enum class SegmentFormat {
     c2sp       ///< C2SP chunked encryption
 };
 
-/// Values are those of Tink's HashType.
+/// The values are those of Tink's HashType.
 enum class Hash { sha1 = 1, sha384 = 2, sha256 = 3, sha512 = 4, sha224 = 5 };
 
 struct StreamParameters {
     SegmentFormat format = SegmentFormat::gcm_hkdf;
-    std::size_t aes_key_bytes = 32;  ///< 16 or 32, of the key that is derived for a file
-    std::uint32_t segment_bytes =
-        1 << 20;  ///< of ciphertext, tag included; in Tink's formats with the header in the first
+    std::size_t aes_key_bytes = 32;         ///< 16 or 32; size of the AES key derived for a file
+    std::uint32_t segment_bytes = 1 << 20;  ///< ciphertext and tag; in Tink's formats the first includes the header
     Hash hkdf_hash = Hash::sha256;
-    Hash hmac_hash = Hash::sha256;  ///< ctr_hmac
-    std::size_t tag_bytes = 16;     ///< ctr_hmac: of the HMAC; otherwise 16
+    Hash hmac_hash = Hash::sha256;  ///< ctr_hmac only
+    std::size_t tag_bytes = 16;     ///< ctr_hmac: size of the HMAC tag; otherwise 16
 
     friend bool operator==(const StreamParameters&, const StreamParameters&) = default;
 };
 
-/// Tink's header: its own length, a salt as long as the AES key, the prefix of the nonces.
+/// Tink's header: its own length, a salt as long as the AES key, the nonces' prefix.
 inline constexpr std::size_t tink_prefix_bytes = 7;
 constexpr std::size_t tink_header_bytes(std::size_t aes_key_bytes) {
     return 1 + aes_key_bytes + tink_prefix_bytes;

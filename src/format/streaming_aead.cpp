@@ -35,7 +35,7 @@ void authenticate_one(Engine& engine, const SegmentCipher& cipher, std::uint64_t
     authenticate(engine, cipher, range, sealed);
 }
 
-/// Whether the first segment opens: then what does not is damage, and not the key.
+/// Whether the first segment opens. If so, the key is right, and a later failure means damage.
 bool begins_authentic(Engine& engine, const SegmentCipher& cipher, Source& source) {
     if (source.is_sequential() || source.size() == Engine::unknown_length) return false;
     try {
@@ -64,7 +64,7 @@ public:
             input = &rewound_.emplace(*input, beginning_needed(keys_));
             opened_ = open_file(engine, keys_, aad_, *rewound_);
             opening.begin = opening.header_bytes = layout().header_bytes;
-            // So that a pipe or a caller's descriptor has no holes if a segment turns out not to be authentic.
+            // Prevents gaps in a pipe's or descriptor's output if a segment turns out not to be authentic.
             opening.in_order = true;
             if (job_.range) find_window(engine, *job_.range, opening);
         }
@@ -89,20 +89,20 @@ private:
     [[nodiscard]] bool encrypts() const noexcept { return job_.direction == Direction::encrypt; }
     [[nodiscard]] const SegmentLayout& layout() const noexcept { return opened_.cipher->layout(); }
 
-    /// The segments under a range.
+    /// Determines the segments under a range.
     void find_window(Engine& engine, const ByteRange& range, Opening& opening) {
         if (rewound_->size() == Engine::unknown_length) {
             throw Error(WARPAES_ERROR_RANGE, "range: needs an input that can seek; a pipe or an empty file cannot");
         }
         const std::uint64_t size = layout().text_bytes(rewound_->size()), segments = layout().segments_of(size);
         const bool to_the_end = range.last == Engine::unknown_length;
-        // What lies outside is told only of a file whose end is there.
+        // The error for a range beyond the end is thrown only after the last segment has proved the file's length.
         if (range.first >= size || (!to_the_end && range.last >= size)) {
             authenticate_one(engine, *opened_.cipher, size, segments - 1, *rewound_);
         }
         const std::uint64_t last = last_byte(range, size), last_segment = layout().segment_at(last);
         first_ = layout().segment_at(range.first);
-        // C2SP: behind the last byte there may be a segment without any, which shows that the file ends there.
+        // C2SP: an empty segment may follow the one with the last byte and proves that the file ends there.
         ends_ = last_segment + 1 == segments || (to_the_end && last_segment + 2 == segments);
         opening.begin = layout().file_offset(first_);
         opening.size = (ends_ ? rewound_->size() : layout().file_offset(last_segment + 1)) - opening.begin;
@@ -112,10 +112,10 @@ private:
 
     const FileJob& job_;
     const std::span<const std::uint8_t> aad_;
-    std::vector<const StreamKey*> keys_;  ///< that may be the file's
+    std::vector<const StreamKey*> keys_;  ///< keys that may open the file
     std::optional<RewoundSource> rewound_;
     OpenedFile opened_;
-    std::uint64_t first_ = 0;  ///< segment
+    std::uint64_t first_ = 0;  ///< first segment to process
     bool ends_ = true;
 };
 

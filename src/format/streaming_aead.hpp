@@ -1,4 +1,4 @@
-// Files of authenticated segments: Tink's streaming AEAD and C2SP chunked encryption, as the keyset's keys say.
+// Files of authenticated segments: Tink's streaming AEAD and C2SP chunked encryption, depending on the keyset's keys.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ struct AeadOptions {
     std::span<const std::uint8_t> aad;
 };
 
-/// A range: decryption reads and authenticates only the segments under it. That the file goes on as it should behind
-/// them, and ends where it should, is shown only if the last one is among them: with a range to the end. Nothing that
-/// is not authenticated is written. `job` must outlive it. Throws Error{ARGUMENT, RANGE, KEYSET}.
+/// With a range, decryption reads and authenticates only the segments under it. A truncated file, or damage behind the
+/// range, is detected only if the range includes the last segment, as one to the end does. Unauthenticated plaintext is
+/// never written. `job` must outlive the result. Throws Error{ARGUMENT, RANGE, KEYSET}.
 std::unique_ptr<FileFormat> aead_format(const FileJob& job, const AeadOptions& options);
 
 }  // namespace warpaes

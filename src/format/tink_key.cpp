@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view gcm_hkdf_type = "type.googleapis.com/google.crypto.tink.AesGcmHkdfStreamingKey";
 constexpr std::string_view ctr_hmac_type = "type.googleapis.com/google.crypto.tink.AesCtrHmacStreamingKey";
 
-// Field numbers of tink's aes_gcm_hkdf_streaming.proto, aes_ctr_hmac_streaming.proto and hmac.proto.
+// Field numbers of Tink's aes_gcm_hkdf_streaming.proto, aes_ctr_hmac_streaming.proto and hmac.proto.
 enum KeyField : std::uint32_t { key_version = 1, key_params = 2, key_value = 3 };
 enum ParamsField : std::uint32_t { segment_size = 1, derived_key_size = 2, hkdf_hash_type = 3, hmac_params = 4 };
 enum HmacField : std::uint32_t { hmac_hash = 1, hmac_tag_size = 2 };
@@ -22,7 +22,7 @@ constexpr std::size_t most_key_bytes = 4096;
     throw Error(WARPAES_ERROR_KEYSET, "keyset: " + why);
 }
 
-/// Bytes of the digest that the streaming formats may use.
+/// Size of a digest that the streaming formats allow.
 std::size_t digest_bytes(Hash hash) {
     switch (hash) {
     case Hash::sha1:
@@ -103,7 +103,7 @@ void check_parameters(const StreamParameters& parameters, std::size_t key_bytes)
 
 StreamKey parse_tink_key(SegmentFormat format, std::span<const std::uint8_t> value) {
     StreamKey key;
-    // What protobuf has for a field that is not there.
+    // protobuf's defaults for missing fields.
     key.parameters = {format,
                       0,
                       0,

@@ -9,17 +9,17 @@
 
 namespace warpaes {
 
-/// The type of a format's keys; "" for C2SP, which Tink does not have.
+/// The type URL of a format's keys; "" for C2SP, which Tink does not have.
 std::string_view tink_type_of(SegmentFormat format);
-/// Nothing if it is some other type.
+/// Returns nullopt for any other type.
 std::optional<SegmentFormat> format_of_tink_type(std::string_view type_url);
 
-/// The key's parameters and bytes; its number stands elsewhere. Throws Error{KEYSET}.
+/// Reads the key's parameters and bytes, but not its number, which is stored elsewhere. Throws Error{KEYSET}.
 StreamKey parse_tink_key(SegmentFormat format, std::span<const std::uint8_t> value);
 SecretVector serialize_tink_key(const StreamKey& key);
 
-/// Whether segments of these sizes under these hashes exist, and a key of so many bytes goes with them; by Tink's
-/// rules, and segments are bounded, because one has to fit in memory. Throws Error{KEYSET}.
+/// Checks segment sizes, hashes and key size against Tink's rules. Segment sizes are also bounded, because a segment
+/// must fit in memory. Throws Error{KEYSET}.
 void check_parameters(const StreamParameters& parameters, std::size_t key_bytes);
 
 }  // namespace warpaes

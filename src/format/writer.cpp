@@ -12,7 +12,7 @@ namespace warpaes {
 
 namespace {
 
-/// Plaintext that waits for more; at least one segment, whatever its size.
+/// The most plaintext that waits for more. At least one segment waits, whatever its size.
 constexpr std::uint64_t most_pending_bytes = std::uint64_t{32} << 20;
 
 }  // namespace
@@ -38,7 +38,7 @@ SegmentWriter::~SegmentWriter() {
 void SegmentWriter::begin_step() {
     if (state_ == State::failed) throw Error(WARPAES_ERROR_STATE, "writer: has failed before; only close is left");
     if (state_ == State::finished) throw Error(WARPAES_ERROR_STATE, "writer: has finished; only close is left");
-    state_ = State::failed;  // until the step has succeeded
+    state_ = State::failed;  // until the step succeeds
 }
 
 void SegmentWriter::write(const std::uint8_t* input, std::uint64_t length) {
@@ -52,7 +52,7 @@ void SegmentWriter::write(const std::uint8_t* input, std::uint64_t length) {
 }
 
 void SegmentWriter::take(Located input, std::uint64_t length) {
-    // Lanes know nothing of what the caller has enqueued on the default stream.
+    // Lanes do not wait for work that the caller has enqueued on the default stream.
     if (input.device() >= 0) cuda_backend().synchronize(input.device(), nullptr);
     const SegmentLayout& layout = cipher_->layout();
     while (length != 0) {
@@ -61,7 +61,7 @@ void SegmentWriter::take(Located input, std::uint64_t length) {
         if (pending_bytes_ == room) {
             seal_pending(false);
         } else if (pending_bytes_ == 0 && length > room) {
-            // Straight from where it lies, but the segment of the last byte waits.
+            // Seals directly from the caller's memory, except for the segment with the last byte, which waits.
             const std::uint64_t begin = layout.text_offset(next_);
             n = layout.text_offset(layout.segment_at(begin + length - 1)) - begin;
             seal(input, n, false);
@@ -81,7 +81,7 @@ void SegmentWriter::take(Located input, std::uint64_t length) {
     }
 }
 
-/// Bytes that may be pending when they begin with `segment`.
+/// The number of bytes that may be pending from the beginning of `segment` on.
 std::uint64_t SegmentWriter::room_from(std::uint64_t segment) const noexcept {
     const SegmentLayout& layout = cipher_->layout();
     return layout.text_offset(segment + pending_segments_) - layout.text_offset(segment);

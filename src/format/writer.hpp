@@ -11,17 +11,18 @@
 
 namespace warpaes {
 
-/// One thread at a time. What has thrown is over: anything but destruction is then Error{STATE}.
+/// Not thread-safe. After an exception, every call throws Error{STATE}; only destruction is left.
 class SegmentWriter {
 public:
-    /// Writes the header. `commit` is called when everything has been written.
+    /// Writes the header. `commit` is called after everything has been written.
     SegmentWriter(Engine& engine, std::unique_ptr<Sink> sink, std::function<void()> commit, const StreamKey& key,
                   std::span<const std::uint8_t> aad);
     SegmentWriter(const SegmentWriter&) = delete;
     SegmentWriter& operator=(const SegmentWriter&) = delete;
     ~SegmentWriter();
 
-    /// The next bytes, from memory of any kind. Throws Error{DATA_LENGTH} for more than the format has segments.
+    /// Writes the next bytes, from memory of any kind. Throws Error{DATA_LENGTH} if the format does not allow so many
+    /// segments.
     void write(const std::uint8_t* input, std::uint64_t length);
     void finish();
 
@@ -40,14 +41,14 @@ private:
     std::unique_ptr<SegmentCipher> cipher_;
     SegmentFormat format_;
     State state_ = State::open;
-    std::uint64_t next_ = 0;   ///< segment
-    std::uint64_t total_ = 0;  ///< plaintext so far
-    /// Plaintext from the beginning of the next segment on. It is sealed when more follows: only then is it known that
-    /// none of its segments is the last.
+    std::uint64_t next_ = 0;   ///< number of the next segment
+    std::uint64_t total_ = 0;  ///< plaintext bytes so far
+    /// Plaintext from the beginning of the next segment on. It is sealed when more follows, because only then is it
+    /// certain that none of its segments is the last.
     std::unique_ptr<std::uint8_t[]> pending_;
     std::uint64_t pending_segments_;
     std::size_t pending_bytes_ = 0;
-    std::size_t pending_most_ = 0;  ///< that it has held, to be wiped
+    std::size_t pending_most_ = 0;  ///< the most that it has held, to be wiped
 };
 
 }  // namespace warpaes

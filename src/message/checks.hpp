@@ -1,6 +1,6 @@
-// What a message may be: the values of the C enums, and the lengths that a mode allows. The same for single messages,
-// contexts and batches; `name` is what the caller knows the length as. A few comparisons see that all is right; what is
-// wrong is found out, and said, elsewhere (`refuse_`).
+// Checks of a message's fields: the values of the C enums, and the lengths that a mode allows. Single messages,
+// contexts and batches share them; `name` is the caller's name for the length. The inline checks are a few comparisons
+// that pass valid values; the out-of-line `refuse_` functions find out what is wrong and throw.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace warpaes {
 [[noreturn]] void refuse_text_length(const ModeTraits& mode, std::uint64_t bytes, const char* name);
 [[noreturn]] void refuse_longest_of_ccm(std::uint64_t bytes, std::uint64_t iv_bytes, const char* name);
 
-/// Of a mode that backends have. Throws Error{ARGUMENT} if there is none such, or if it is made of others.
+/// Accepts a mode that backends implement. Throws Error{ARGUMENT} for an unknown mode and for a mode made of others.
 inline Mode checked_mode(warpaes_mode mode) {
     static_assert(modes.size() + 1 == mode_values && modes.front() == Mode{1}, "their values have no gaps");
     const int value = mode;
@@ -42,7 +42,7 @@ inline void check_iv_length(Mode mode, std::uint64_t bytes, const char* name) {
     check_iv_length(traits_of(mode), bytes, name);
 }
 
-/// Of a mode that has tags. Throws Error{ARGUMENT}.
+/// For a mode with tags. Throws Error{ARGUMENT}.
 inline void check_tag_length(const ModeTraits& mode, std::uint64_t bytes) {
     if (bytes > block_bytes || (mode.tags >> bytes & 1) == 0) refuse_tag_length(mode, bytes);
 }
@@ -50,7 +50,8 @@ inline void check_tag_length(Mode mode, std::uint64_t bytes) {
     check_tag_length(traits_of(mode), bytes);
 }
 
-/// Of a mode that has tags. Throws Error{ARGUMENT} for one without associated data, as CMAC, and Error{DATA_LENGTH}.
+/// For a mode with tags. Throws Error{ARGUMENT} if the mode has no associated data, like CMAC, and Error{DATA_LENGTH}
+/// if there is too much.
 inline void check_aad_length(const ModeTraits& mode, std::uint64_t bytes) {
     if (bytes > mode.most_aad) refuse_aad_length(mode, bytes);
 }
@@ -58,13 +59,13 @@ inline void check_aad_length(Mode mode, std::uint64_t bytes) {
     check_aad_length(traits_of(mode), bytes);
 }
 
-/// Memory that a caller can have. Throws Error{RANGE} where it would reach beyond the end of all addresses.
+/// Throws Error{RANGE} if the buffer reaches beyond the end of the address space, so that no caller can have it.
 inline void check_memory(const void* begin, std::uint64_t bytes, const char* name) {
-    constexpr std::uint64_t most = std::uint64_t{1} << 56;  // what a program has on any processor
+    constexpr std::uint64_t most = std::uint64_t{1} << 56;  // more than a program can have on any processor
     if (bytes > most || bytes > UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(begin)) refuse_memory(name);
 }
 
-/// How long a message may be; `iv_bytes` matters to CCM. Throws Error{DATA_LENGTH}.
+/// Checks the longest message that a mode allows; CCM's limit depends on `iv_bytes`. Throws Error{DATA_LENGTH}.
 inline void check_longest(Mode mode, std::uint64_t bytes, std::uint64_t iv_bytes, const char* name) {
     const ModeTraits& traits = traits_of(mode);
     if (bytes > traits.most_text) refuse_text_length(traits, bytes, name);

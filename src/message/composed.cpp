@@ -29,12 +29,12 @@ std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-/// How many times as long as CTR a mode takes of what is done side by side.
+/// The cost of the mode's parallel part, as a multiple of CTR's.
 std::uint64_t times_ctr(ComposedMode mode) {
     return mode == ComposedMode::gcm_siv ? 4 : 1;
 }
 
-/// What the output takes at the most.
+/// The largest size that the output can have.
 std::uint64_t output_length(const ComposedRequest& r) {
     const ModeTraits& mode = traits_of(r.mode);
     return r.direction == Direction::encrypt ? round_up(r.input_length, mode.sealed_unit) + mode.growth
@@ -93,7 +93,7 @@ void check_tagged(const ComposedRequest& r) {
     }
 }
 
-/// All that can be checked without looking where the buffers lie. Sets `result.output_length`.
+/// Makes all checks that do not depend on where the buffers lie. Sets `result.output_length`.
 void check(const ComposedRequest& r, MessageResult& result) {
     const ModeTraits& mode = traits_of(r.mode);
     check_keys(r);
@@ -118,7 +118,7 @@ int device_of(const void* data, std::uint64_t bytes) {
     return bytes == 0 ? -1 : device_of(cuda_backend().place(data));
 }
 
-/// Bytes that a CPU can read: a caller's, or a copy of them if they lie in device memory.
+/// Bytes that a CPU can read: the caller's own, or a copy of them if they lie in device memory.
 class HostBytes {
 public:
     HostBytes(const std::uint8_t* data, std::uint64_t bytes) : HostBytes(data, bytes, device_of(data, bytes)) {}
@@ -136,10 +136,10 @@ private:
     SecretVector copy_;
 };
 
-/// The same to write to: what was written gets to a device in the end.
+/// The same for output: finish() copies what was written to device memory.
 class HostOutput {
 public:
-    /// `stays`: the device writes it itself.
+    /// `stays`: the device writes the caller's memory itself, so there is no copy.
     HostOutput(std::uint8_t* data, std::uint64_t bytes, int device, bool stays)
         : caller_(data), bytes_(static_cast<std::size_t>(bytes)), device_(device) {
         if (device_ >= 0 && !stays) copy_.resize(bytes_);
@@ -165,7 +165,7 @@ public:
         d_ = mac(zero, {});
     }
     void add(std::span<const std::uint8_t> component) { *d_ = siv_next(*d_, *mac(component, {})); }
-    /// V: with the last component.
+    /// V, with `last` as the last component.
     [[nodiscard]] Secret<Block> value(std::span<const std::uint8_t> last) const {
         const std::size_t rest = std::min(last.size(), block_bytes);
         const Secret<Block> end(siv_end(*d_, last.last(rest)));
@@ -188,7 +188,7 @@ private:
 /// GCM-SIV under the keys of one nonce (RFC 8452, 4 and 5).
 class GcmSiv {
 public:
-    /// `encrypt(blocks)`: under the key-generating key. `run`: what the backend has for it, or null.
+    /// `encrypt(blocks)`: encrypts under the key-generating key. `run`: the backend's function for GCM-SIV, or null.
     template <typename Cipher>
     GcmSiv(GcmSivNonce nonce, std::size_t key_bytes, const Cipher& encrypt, GcmSivFunction run)
         : key_(derive(nonce, key_bytes, encrypt)), run_(run) {}
@@ -196,7 +196,7 @@ public:
     [[nodiscard]] const ExpandedKey& key() const noexcept { return key_.key; }
     [[nodiscard]] FieldElement h() const noexcept { return *key_.h; }
 
-    /// The same as both of the following of text in memory of `device`: all of it, without an output only its digest.
+    /// digest() or crypt() for the whole text, in memory of `device`. Without an output it computes the digest alone.
     FieldElement on_device(int device, const Block& tag, const std::uint8_t* input, std::uint8_t* output,
                            std::uint64_t bytes, bool hashed) const {
         Secret<Block> sum;
@@ -206,7 +206,7 @@ public:
         return load_element(*sum);
     }
 
-    /// Of `bytes` bytes alone.
+    /// The digest of `bytes` bytes alone.
     [[nodiscard]] FieldElement digest(Lane& lane, const std::uint8_t* data, std::uint64_t bytes) const {
         if (bytes <= by_hand) return digest_by_hand(data, bytes);
         if (run_ != nullptr) return run(Block{}, data, nullptr, bytes, true);
@@ -218,7 +218,8 @@ public:
         return digest;
     }
 
-    /// Encrypts or decrypts `bytes` bytes from byte `at` of the message on; with `hashed` the digest of the output.
+    /// Encrypts or decrypts `bytes` bytes starting at byte `at` of the message; with `hashed`, returns the digest of
+    /// the output.
     FieldElement crypt(Lane& lane, const Block& tag, std::uint64_t at, const std::uint8_t* input, std::uint8_t* output,
                        std::uint64_t bytes, bool hashed) const {
         if (run_ != nullptr) {
@@ -245,10 +246,10 @@ public:
     }
 
 private:
-    /// What stays in the first-level cache with what is read and written.
+    /// Small enough to stay in the first-level cache together with the input and the output.
     static constexpr std::size_t piece_bytes = 8192;
     using Piece = std::array<std::uint8_t, piece_bytes>;
-    /// Up to here a table of powers costs more than it saves.
+    /// Up to this length a table of powers costs more than it saves.
     static constexpr std::size_t by_hand = 256;
 
     struct Derived {
@@ -309,7 +310,8 @@ private:
         return multiply(digest, whole ? *piece_power_ : power(h(), blocks)) ^ load_element(*sum);
     }
 
-    /// `to` may be `a`. Apart the compiler would not know which of the two it is, and do without vectors.
+    /// `to` may equal `a`. The two cases are separate functions, because the compiler does not vectorize one function
+    /// for both.
     static void exclusive_or(std::uint8_t* to, const std::uint8_t* a, const std::uint8_t* b, std::size_t bytes) {
         if (to == a) {
             add_to(to, b, bytes);
@@ -331,7 +333,7 @@ private:
                                                             : FieldElement{}};
 };
 
-/// A message whose buffers lie in host memory, on the CPU backend that runs it.
+/// A message in host memory, or with its text on `device`, and the CPU backend that runs it.
 class HostMessage {
 public:
     struct Buffers {
@@ -339,8 +341,8 @@ public:
         std::span<const std::uint8_t> input;
         std::uint8_t* output;
         std::span<const std::span<const std::uint8_t>> aad;
-        Block* tag;  ///< written, or expected
-        int device;  ///< on which input and output lie, or -1: in host memory
+        Block* tag;  ///< output when encrypting, expected value when decrypting
+        int device;  ///< where input and output lie, or -1: host memory
     };
 
     HostMessage(Engine& engine, const ComposedRequest& request, const Plan& plan, const Buffers& buffers)
@@ -355,7 +357,7 @@ public:
           device_(buffers.device),
           encrypt_(request.direction == Direction::encrypt) {}
 
-    /// Gives the length of the output. Throws Error{AUTHENTICATION}.
+    /// Returns the length of the output. Throws Error{AUTHENTICATION}.
     std::uint64_t run() {
         switch (r_.mode) {
         case ComposedMode::kw:
@@ -372,12 +374,12 @@ public:
     }
 
 private:
-    /// Bytes that take about as long as a chunk of CTR does.
+    /// Chunk size that takes about as long as a chunk of CTR.
     [[nodiscard]] std::uint64_t chunk_bytes() const {
         if (device_ >= 0) return r_.input_length;
         return std::max<std::uint64_t>(plan_.chunk_bytes / times_ctr(r_.mode), 4096);
     }
-    /// Calls `work(lane, chunk, first byte, bytes)` for all of the message, side by side where that pays.
+    /// Calls `work(lane, chunk, first byte, bytes)` for each chunk of the message, in parallel where that pays.
     template <typename Work>
     void for_each_chunk(const Work& work) const {
         const std::uint64_t n = r_.input_length, chunk = chunk_bytes(), chunks = n / chunk + (n % chunk != 0);
@@ -396,7 +398,7 @@ private:
         return [this](Block& block) { run_blocks(*plan_.backend, r_.direction, *r_.key, block); };
     }
 
-    /// Of KW; of KWP the first four bytes.
+    /// The check value of KW; for KWP its first four bytes.
     [[nodiscard]] Semiblock check_value() const {
         Semiblock icv = kw_icv;
         if (r_.mode == ComposedMode::kwp) std::copy(kwp_icv.begin(), kwp_icv.end(), icv.begin());
@@ -412,7 +414,7 @@ private:
         std::memmove(text, input_, static_cast<std::size_t>(n));
         std::fill(text + n, text + padded, std::uint8_t{0});
         Secret<Block> work;
-        if (padded == semiblock_bytes) {  // which KWP alone has: one block
+        if (padded == semiblock_bytes) {  // a single block, which only KWP allows
             std::copy(a->begin(), a->end(), work->begin());
             std::copy_n(text, semiblock_bytes, work->begin() + semiblock_bytes);
             cipher()(*work);
@@ -426,7 +428,7 @@ private:
 
     std::uint64_t unwrap_key() {
         const std::uint64_t padded = r_.input_length - semiblock_bytes;
-        const Semiblock icv = check_value();  // which may lie in the output
+        const Semiblock icv = check_value();  // a copy, because it may lie in the output
         Secret<Semiblock> a;
         Secret<Block> work;
         std::copy_n(input_, semiblock_bytes, a->begin());
@@ -471,7 +473,7 @@ private:
     }
 
     void gcm_siv() {
-        std::array<std::uint8_t, gcm_siv_nonce_bytes> nonce;  // a copy, for it may lie in the output
+        std::array<std::uint8_t, gcm_siv_nonce_bytes> nonce;  // a copy, because it may lie in the output
         std::copy_n(iv_.begin(), nonce.size(), nonce.begin());
         const auto encrypt_blocks = [this](std::span<std::uint8_t> blocks) {
             run_blocks(*plan_.backend, Direction::encrypt, *r_.key, blocks);
@@ -481,7 +483,7 @@ private:
         const auto aad = aad_.empty() ? std::span<const std::uint8_t>() : aad_.front();
         Secret<FieldElement> digest;
         *digest = siv.digest(*engine_.lease(plan_, 0, 0), aad.data(), aad.size());
-        // Each chunk gives a digest of its own: those of plaintexts, so on decryption of the output.
+        // Each chunk has its own digest. GCM-SIV hashes the plaintext, so decryption hashes the output.
         SecretVector digests(static_cast<std::size_t>((n / chunk + 1) * sizeof(FieldElement)));
         const auto add = [&] {
             for (std::uint64_t at = 0; at < n; at += chunk) {
@@ -530,9 +532,10 @@ private:
 };
 
 void run(Engine& engine, const ComposedRequest& r, MessageResult& result) {
-    // Asked once: after a failure a GPU may no longer say what is its own.
+    // Queried once: after a failure the driver may not recognize its own memory.
     const int from = device_of(r.input, r.input_length), to = device_of(r.output, result.output_length);
-    // A GPU does GCM-SIV's text where it lies; keys, associated data and the tag are a CPU's.
+    // Where input and output of GCM-SIV lie on one device, the GPU processes the text there; keys, associated data and
+    // the tag are the CPU's.
     const bool stays = r.mode == ComposedMode::gcm_siv && from >= 0 && from == to &&
                        (engine.forced() == nullptr || engine.forced() == &cuda_backend());
     const int device = stays ? from : -1;

@@ -1,5 +1,5 @@
-// Messages of modes that are made of others. Their blocks run on CPUs; what lies in device memory is copied to host
-// memory and back.
+// Messages of modes that are made of others. Their blocks run on the CPU; data in device memory is copied to host
+// memory and back. GCM-SIV is the exception: its text stays in device memory and runs on the GPU.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 
 namespace warpaes {
 
-/// See warpaes_message in the C ABI, whose fields these are.
+/// The fields of warpaes_message in the C ABI, which documents them.
 struct ComposedRequest {
     ComposedMode mode;
     Direction direction;
     const ExpandedKey* key;
     const ExpandedKey* mac_key;        ///< SIV
-    std::span<const std::uint8_t> iv;  ///< without data: none
+    std::span<const std::uint8_t> iv;  ///< null data: no IV
     const std::uint8_t* input;
     std::uint64_t input_length;
     std::uint8_t* output;
     std::uint64_t output_capacity;
     // Of modes with tags:
-    std::span<const warpaes_part> aad;  ///< components; one or none, but for SIV
+    std::span<const warpaes_part> aad;  ///< components; at most one, except for SIV
     std::uint8_t* tag;
     std::uint64_t tag_length;
 };
 
-/// Processes the message. `result.output_length` is set before Error{BUFFER_TOO_SMALL} is thrown. Nothing of it stays
-/// on the stack. Thread-safe.
+/// Processes the message. Sets `result.output_length` before it throws Error{BUFFER_TOO_SMALL}. Leaves no secrets on
+/// the stack. Thread-safe.
 void crypt_composed(Engine& engine, const ComposedRequest& request, MessageResult& result);
 
 }  // namespace warpaes

@@ -24,7 +24,7 @@ void check_capacity(std::size_t needed, std::size_t capacity) {
     }
 }
 
-/// Text is processed in whole units, and what is none yet waits.
+/// Whether the mode processes text in whole units and keeps an incomplete unit until the rest arrives.
 bool has_units(Mode mode) {
     return needs_whole_blocks(mode) || mode == Mode::xts;
 }
@@ -176,7 +176,7 @@ void Context::update(const std::uint8_t* input, std::size_t length, std::uint8_t
     }
 }
 
-/// The MAC is that of the plaintext, which in place is there before encryption and after decryption.
+/// The MAC covers the plaintext. In place, it exists before encryption and after decryption.
 void Context::update_ccm(CcmStream& ccm, const std::uint8_t* input, std::size_t length, std::uint8_t* output) {
     ccm.check_text(length);
     if (kind_.direction == Direction::encrypt) ccm.text(input, length);
@@ -196,7 +196,7 @@ void Context::next_key_stream_block(State& state) const {
 void Context::update_stream(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output) const {
     Executor executor(*engine_, input, output, std::nullopt);
 
-    // The next bytes of the block in hand: `partial` is its key stream from `used` on.
+    // Processes the next `n` bytes of the block in hand; `partial` holds its unused key stream from `used` on.
     const auto spend = [&](std::size_t n) {
         if (state.used == 0) next_key_stream_block(state);
         Secret<Block> in, out;
@@ -285,7 +285,7 @@ void Context::aad(const std::uint8_t* data, std::size_t length) {
     kind_.mode == Mode::ccm ? change(ccm_, add) : change(gcm_, add);
 }
 
-/// Throws Error{ARGUMENT}: a tag that CCM was not told of is as wrong as one that no mode has.
+/// Throws Error{ARGUMENT} for a length that the mode does not allow and, for CCM, one other than announced.
 void Context::check_tag(std::size_t length) const {
     check_tag_length(kind_.mode, length);
     if (kind_.mode == Mode::ccm && length != kind_.lengths.tag) {

@@ -23,21 +23,21 @@ struct ContextKind {
     CcmStream::Lengths lengths{};  ///< CCM
 };
 
-/// See warpaes_context_* in the C ABI. Copyable; a copy goes on independently.
+/// Implements warpaes_context_* of the C ABI. Copyable; a copy goes on independently.
 class Context {
 public:
     explicit Context(Engine& engine) : engine_(&engine) {}
 
     [[nodiscard]] const ContextKind& kind() const noexcept { return kind_; }
-    /// Without a key or a message yet.
+    /// After this the context has neither a key nor a message.
     void init(const ContextKind& kind);
     void set_key(const ExpandedKey& key, const ExpandedKey* tweak_key);
     /// Starts a message.
     void set_iv(std::span<const std::uint8_t> iv);
     [[nodiscard]] Block iv() const;
     void seek(std::uint64_t offset);
-    /// `written`: what was written; with Error{BUFFER_TOO_SMALL}, what there must be room for. Nothing is consumed if
-    /// it throws.
+    /// Sets `written` to the number of bytes written; with Error{BUFFER_TOO_SMALL}, to the capacity needed. Consumes
+    /// nothing if it throws.
     void update(const std::uint8_t* input, std::size_t length, std::uint8_t* output, std::size_t capacity,
                 std::size_t& written);
     void final(std::uint8_t* output, std::size_t capacity, std::size_t& written);
@@ -49,16 +49,16 @@ public:
 private:
     enum class Phase { idle, ready, open, done };
 
-    /// What changes as the text of a mode with a key stream goes by; a call works on a copy and keeps it only when it
-    /// has succeeded.
+    /// The state that changes as text passes through a mode with a key stream. A call works on a copy and keeps the
+    /// copy only if the call succeeds.
     struct State {
         Block chain{};
-        /// The key stream of the block in hand, for CFB128 overwritten by ciphertext as it goes by.
+        /// The key stream of the block in hand. CFB128 overwrites it with the ciphertext of the bytes processed.
         Block partial{};
-        std::size_t used = 0;  ///< bytes of it that are spent
+        std::size_t used = 0;  ///< bytes of `partial` that are used up
     };
 
-    /// Calls `step` with a copy of `part`, which takes its place if nothing was thrown.
+    /// Calls `step` with a copy of `part`; the copy replaces `part` if `step` does not throw.
     template <typename Part, typename Step>
     static void change(Part& part, const Step& step) {
         Part next = part;
@@ -71,11 +71,11 @@ private:
     void check_tag(std::size_t length) const;
     void final_tagged();
     [[nodiscard]] Secret<Block> made_tag() const;
-    /// What a stretch of the text is processed in.
+    /// The mode that stretches of the text run in.
     [[nodiscard]] Mode stretch_mode() const noexcept { return kind_.mode == Mode::ccm ? Mode::ctr : kind_.mode; }
     [[nodiscard]] MessageGroup run_from(const State& state, const std::uint8_t* input, std::uint8_t* output,
                                         std::uint64_t bytes) const;
-    /// Of ECB and CBC, with padding.
+    /// Ends a message of ECB or CBC, with or without padding.
     void final_block(std::uint8_t* output, std::size_t capacity, std::size_t& written) const;
     void update_ccm(CcmStream& ccm, const std::uint8_t* input, std::size_t length, std::uint8_t* output);
     void update_stream(State& state, const std::uint8_t* input, std::size_t length, std::uint8_t* output) const;
@@ -92,8 +92,8 @@ private:
     CcmStream ccm_;
     MacStream mac_;               ///< CMAC
     UnitStream units_;            ///< ECB, CBC, XTS
-    Secret<Block> tag_;           ///< encryption, of the message that has ended; decryption, the one to expect
-    std::size_t tag_length_ = 0;  ///< 0: there is none
+    Secret<Block> tag_;           ///< encryption: the tag of the message that has ended; decryption: the expected tag
+    std::size_t tag_length_ = 0;  ///< 0: no tag set
 };
 
 }  // namespace warpaes

@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::uint64_t most_input = (std::uint64_t{1} << 32) - 1;  // SP 800-90A, table 3: 2^35 bits, in whole bytes
 
-/// Forks between the first process and this one: a number of a process may come again.
+/// The number of forks between the first process and this one. A process ID alone is not enough, because it can be
+/// reused.
 std::uint64_t forks() {
     static std::atomic<std::uint64_t> count{0};
     static const int registered = pthread_atfork(nullptr, nullptr, [] { ++count; });
@@ -142,7 +143,7 @@ Secret<Drbg::Seed> Drbg::seed_of(std::initializer_list<Input> inputs) const {
     return sum;
 }
 
-/// Block_Cipher_df (SP 800-90A, 10.3.2) and BCC (10.3.3), of which it makes several values side by side.
+/// Block_Cipher_df (SP 800-90A, 10.3.2) and BCC (10.3.3); the BCC values are computed side by side.
 Secret<Drbg::Seed> Drbg::derive(std::initializer_list<Input> inputs) const {
     std::array<std::uint8_t, 32> counted{};
     for (std::size_t i = 0; i < counted.size(); ++i) counted[i] = static_cast<std::uint8_t>(i);
@@ -150,7 +151,7 @@ Secret<Drbg::Seed> Drbg::derive(std::initializer_list<Input> inputs) const {
     const std::size_t n = seed_bytes() / block_bytes + (seed_bytes() % block_bytes != 0);
     Secret<std::array<Block, 3>> chains;
     for (std::size_t i = 0; i < n; ++i) {
-        (*chains)[i][3] = static_cast<std::uint8_t>(i);  // the counter, whose block comes first
+        (*chains)[i][3] = static_cast<std::uint8_t>(i);  // the block with the counter comes first
         encrypt(first_key, (*chains)[i]);
     }
     Secret<Block> block;
@@ -208,7 +209,7 @@ void Drbg::update(const Seed& provided) {
 }
 
 void Drbg::next_blocks(const ExpandedKey& key, Block& v, std::span<std::uint8_t> to) const {
-    // Not through CTR, whose kernels look up tables by counters, which V makes secrets here.
+    // This avoids CTR mode: its kernels look up tables by the counter, and here the counter V is secret.
     Counter counter = load_counter(v);
     for (std::size_t at = 0; at < to.size(); at += block_bytes) {
         counter = add(counter, 1);

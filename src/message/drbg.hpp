@@ -13,22 +13,22 @@
 
 namespace warpaes {
 
-/// One thread at a time.
+/// Not thread-safe.
 class Drbg {
 public:
-    using Input = std::span<const std::uint8_t>;  ///< without data: none
+    using Input = std::span<const std::uint8_t>;  ///< null data: none
 
     struct Options {
         unsigned key_bits = 256;
-        bool derives = true;  ///< with the derivation function
+        bool derives = true;  ///< whether it uses the derivation function
         Input entropy, nonce, personalization;
-        std::uint64_t most_requests = std::uint64_t{1} << 48;  ///< before it is reseeded (SP 800-90A, table 3)
+        std::uint64_t most_requests = std::uint64_t{1} << 48;  ///< requests between seedings (SP 800-90A, table 3)
     };
 
     /// Throws Error{ARGUMENT, KEY_LENGTH, DATA_LENGTH, BACKEND, INTERNAL}.
     Drbg(Engine& engine, const Options& options);
     void reseed(Input entropy, Input additional);
-    /// Throws Error{STATE} after too many requests. If anything is thrown, the output is as it was.
+    /// Throws Error{STATE} after too many requests without a reseed. Leaves the output unchanged if it throws.
     void generate(std::span<std::uint8_t> output, Input additional, bool resist_prediction);
 
 private:
@@ -37,14 +37,14 @@ private:
 
     [[nodiscard]] std::size_t key_bytes() const noexcept { return key_bits_ / 8; }
     [[nodiscard]] std::size_t seed_bytes() const noexcept { return key_bytes() + block_bytes; }
-    /// What instantiating, reseeding and generating make a seed of: one after the other, through the derivation
-    /// function, or their sum.
+    /// Makes the seed for instantiation, reseeding and generation: the derivation function over the concatenated
+    /// inputs, or, without that function, the inputs' sum.
     [[nodiscard]] Secret<Seed> seed_of(std::initializer_list<Input> inputs) const;
     [[nodiscard]] Secret<Seed> derive(std::initializer_list<Input> inputs) const;
     void check_input(Input input, const char* name) const;
     void check_entropy(Input entropy) const;
     void update(const Seed& provided);
-    /// E(Key, V) for the next values of V; whole blocks.
+    /// Fills `to`, whole blocks, with E(Key, V) for the next values of V.
     void next_blocks(const ExpandedKey& key, Block& v, std::span<std::uint8_t> to) const;
     void encrypt(const ExpandedKey& key, std::span<std::uint8_t> blocks) const;
 
@@ -54,9 +54,9 @@ private:
     std::uint64_t most_requests_;
     std::optional<ExpandedKey> key_;
     Secret<Block> v_;
-    std::uint64_t requests_ = 0;  ///< since it was seeded
-    pid_t process_;               ///< that it was seeded in
-    std::uint64_t forks_;         ///< and how many forks had led there
+    std::uint64_t requests_ = 0;  ///< since the last seeding
+    pid_t process_;               ///< the process that seeded it last
+    std::uint64_t forks_;         ///< the fork count of that process
 };
 
 }  // namespace warpaes

@@ -39,8 +39,8 @@ Executor::Executor(Engine& engine, const std::uint8_t* input, const std::uint8_t
 
 namespace {
 
-/// Encrypted numbers of the data units of XTS where there are few: a CPU has them while a GPU's kernel starts, which
-/// else begins with them.
+/// The encrypted numbers of XTS data units, if the message has few: the CPU encrypts them in less time than the GPU
+/// kernel, which otherwise does so first.
 class FewTweaks {
 public:
     explicit FewTweaks(const MessageGroup& g) {
@@ -106,7 +106,7 @@ Block Executor::run_and_chain(const MessageGroup& stretch) {
         run(stretch);
         return after.value(stretch);
     }
-    // The last 16 bytes on either side, fetched to where the host can look at them.
+    // Copy the last 16 bytes of input and output to host memory, where the chaining value is computed.
     const std::uint64_t bytes = stretch.mode == Mode::cfb1 ? stretch.length / 8 : stretch.length;
     const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, block_bytes));
     Secret<Block> in, out;

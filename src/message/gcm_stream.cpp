@@ -100,7 +100,7 @@ void GcmStream::update(const std::uint8_t* input, std::uint64_t length, std::uin
         Secret<Block> digest;
         MessageGroup stretch = stretch_of(Mode::gcm, direction_, *key_, state.j0, input, output, whole);
         if (state.public_counters) {
-            stretch.iv_length = gcm_nonce_bytes;  // with which J0 begins
+            stretch.iv_length = gcm_nonce_bytes;  // J0 begins with the nonce
         } else {
             stretch.j0 = &state.j0;
         }

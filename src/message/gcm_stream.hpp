@@ -10,40 +10,40 @@
 
 namespace warpaes {
 
-/// First the associated data, then the text, then the tag. Copyable; a copy goes on independently. After an exception
-/// only a copy made before is worth anything.
+/// Takes the associated data first, then the text, then gives the tag. Copyable; a copy goes on independently. After an
+/// exception the object is unusable: keep a copy made before the call.
 class GcmStream {
 public:
     GcmStream() = default;
     GcmStream(Engine& engine, const ExpandedKey& key, Direction direction, std::span<const std::uint8_t> iv);
 
-    /// Throws Error{STATE} once there was text.
+    /// Throws Error{STATE} after the first byte of text.
     void aad(const std::uint8_t* data, std::uint64_t length);
     /// `output`: equal to `input` or disjoint.
     void update(const std::uint8_t* input, std::uint64_t length, std::uint8_t* output);
-    /// The tag of what has gone by.
+    /// The tag of everything processed so far.
     [[nodiscard]] Secret<Block> tag() const;
 
 private:
     struct State {
         Block j0{};
-        bool public_counters = false;  ///< J0 follows from an IV of 12 bytes
-        FieldElement digest;           ///< of all whole blocks so far, those of the associated data first
+        bool public_counters = false;  ///< J0 comes from an IV of 12 bytes, so counters are not secret
+        FieldElement digest;           ///< GHASH of all whole blocks so far, associated data first
         std::uint64_t aad_bytes = 0;
         std::uint64_t text_bytes = 0;
-        Block partial{};     ///< the block in hand of associated data or ciphertext, zeros behind what is there
-        Block key_stream{};  ///< for the block in hand of the text
-        // Pieces are often equally long.
+        Block partial{};     ///< the incomplete block of associated data or ciphertext, padded with zeros
+        Block key_stream{};  ///< key stream for the incomplete block of text
+        // H^blocks of the last piece is kept, because pieces often have the same length.
         std::uint64_t blocks = 0;
         FieldElement power;  ///< H^blocks
     };
 
     [[nodiscard]] FieldElement h() const { return key_->hash_key().powers[0]; }
-    /// Takes `n` bytes into the block in hand, which holds `used`; a full block is hashed.
+    /// Adds `n` bytes to the block in hand, which holds `used` bytes, and hashes the block once it is full.
     void take(const std::uint8_t* bytes, std::size_t used, std::size_t n);
-    /// The last block of the associated data or of the text, if it is partial, filled up with zeros.
+    /// Hashes the last block of the associated data or of the text, padded with zeros, if it is incomplete.
     static void close_block(State& state, std::uint64_t bytes, FieldElement h);
-    /// Appends the digest of `blocks` whole blocks.
+    /// Appends the digest of `blocks` whole blocks to the running digest.
     void append(FieldElement digest, std::uint64_t blocks);
     void next_key_stream_block();
 

@@ -16,9 +16,9 @@ void MacStream::encrypt(const Block& in, Block& out) const {
     executor.encrypt_block(*key_, in, out);
 }
 
-/// A MAC is CBC encryption of which only the last block counts. `data`: in host memory.
+/// A MAC is CBC encryption of which only the last block counts. `data` lies in host memory.
 void MacStream::add_blocks(State& state, const std::uint8_t* data, std::uint64_t bytes) const {
-    constexpr std::uint64_t most = 32 << 10;  // what stays in the first-level cache
+    constexpr std::uint64_t most = 32 << 10;  // small enough for the first-level cache
     SecretBuffer sink(static_cast<std::size_t>(std::min(bytes, most)));
     Executor executor(*engine_, nullptr, nullptr, std::nullopt);
     while (bytes != 0) {

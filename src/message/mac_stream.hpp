@@ -9,26 +9,27 @@
 
 namespace warpaes {
 
-/// Copyable; a copy goes on independently. After an exception only a copy made before is worth anything.
+/// Copyable; a copy goes on independently. After an exception the object is unusable: keep a copy made before the call.
 class MacStream {
 public:
     MacStream() = default;
     MacStream(Engine& engine, const ExpandedKey& key) : engine_(&engine), key_(&key) {}
 
-    /// The next bytes, in memory of any kind.
+    /// Takes the next bytes, in memory of any kind.
     void update(const std::uint8_t* data, std::uint64_t length);
-    /// CCM: zeros up to the next whole block.
+    /// CCM: pads with zeros to the next whole block.
     void fill_block();
-    /// The chaining value after all blocks, the block in hand as it is being a whole one.
+    /// The chaining value after all blocks. The block in hand counts as whole: call fill_block() first.
     [[nodiscard]] Secret<Block> chain() const;
-    /// CMAC: the tag of what has gone by.
+    /// CMAC: the tag of everything processed so far.
     [[nodiscard]] Secret<Block> cmac() const;
 
 private:
     struct State {
         Block chain{};
-        Block partial{};       ///< the block in hand: the last one, which CMAC treats in its own way, is held back
-        std::size_t used = 0;  ///< bytes of it
+        Block partial{};       ///< the block in hand; the last block always stays here, because CMAC treats it
+                               ///< differently
+        std::size_t used = 0;  ///< bytes in `partial`
     };
 
     void add_blocks(State& state, const std::uint8_t* data, std::uint64_t bytes) const;
@@ -39,7 +40,8 @@ private:
     Secret<State> state_;
 };
 
-/// CCM of a message whose lengths are known beforehand: what its MAC takes besides the text, and the tag.
+/// The MAC of CCM for a message whose lengths are known in advance: it authenticates the lengths, the associated data
+/// and the text, and gives the tag.
 class CcmStream {
 public:
     struct Lengths {
@@ -47,18 +49,20 @@ public:
     };
 
     CcmStream() = default;
-    /// Throws Error{IV_LENGTH, DATA_LENGTH, ARGUMENT} if `nonce` and lengths do not go together.
+    /// Throws Error{IV_LENGTH, DATA_LENGTH, ARGUMENT} if `nonce` and the lengths do not fit together.
     CcmStream(Engine& engine, const ExpandedKey& key, std::span<const std::uint8_t> nonce, const Lengths& lengths);
 
-    /// Throws Error{STATE} once there was text, and Error{DATA_LENGTH} for more than was announced.
+    /// Throws Error{STATE} after the first byte of text, and Error{DATA_LENGTH} for more than announced.
     void aad(const std::uint8_t* data, std::uint64_t length);
-    /// The next bytes of plaintext. Throws Error{STATE} if associated data are missing, Error{DATA_LENGTH}.
+    /// Takes the next bytes of plaintext. Throws Error{STATE} if associated data is missing, and Error{DATA_LENGTH} for
+    /// more than announced.
     void text(const std::uint8_t* data, std::uint64_t length);
-    /// Whether `length` bytes may follow; throws what text() would.
+    /// Throws what text() with `length` bytes would throw.
     void check_text(std::uint64_t length) const;
-    /// The tag; its first bytes are the message's. Throws Error{DATA_LENGTH} if something is missing.
+    /// The full tag; the message's tag is its first bytes. Throws Error{DATA_LENGTH} if text is missing, and
+    /// Error{STATE} if associated data is.
     [[nodiscard]] Secret<Block> tag() const;
-    /// The counter block that the text begins with.
+    /// The counter block for the first block of text.
     [[nodiscard]] Block first_counter() const;
     [[nodiscard]] const Lengths& lengths() const noexcept { return lengths_; }
 

@@ -40,7 +40,7 @@ public:
                 buffer.arena = std::make_unique<Arena>(engine, memory, false, device, bytes);
             }
         }
-        // Every page is there before anything is timed.
+        // Writing the buffers maps every page before the timing starts.
         const std::vector<std::uint8_t> pattern(std::min<std::size_t>(bytes, 1 << 20), 0x5a);
         for (std::uint8_t* p : {first(), second()}) {
             for (std::size_t at = 0; at < bytes; at += pattern.size()) {
@@ -66,7 +66,7 @@ ExpandedKey key_of(unsigned bits, std::uint8_t filling) {
     return ExpandedKey(std::vector<std::uint8_t>(bits / 8, filling));
 }
 
-/// Seconds until the first use of a GPU in this process is ready to work; 0 if one was in use already.
+/// Seconds that the first use of a GPU takes in this process; 0 if a GPU was already in use.
 double time_of_waking(int device) {
     if (cuda_backend().is_awake()) return 0;
     const auto start = Clock::now();
@@ -74,7 +74,8 @@ double time_of_waking(int device) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// For one message's input: there must be room for a few such buffers, and some left for others.
+/// The input length of the longest message to measure: several such buffers must fit in memory, with room left for
+/// other programs.
 std::uint64_t affordable_bytes() {
     const long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     if (pages <= 0 || page <= 0) return 16 << 20;
@@ -117,7 +118,7 @@ private:
         return *place;
     }
 
-    /// For data; or for what messages of a batch have besides.
+    /// Buffers for the data, or, with `besides`, for the IVs, keys and tags of a batch.
     Pair& buffers(const Trial& trial, std::uint64_t wanted, bool besides = false) {
         const int device = trial.work.memory == Memory::device ? trial.device : -1;
         auto& pair = pairs[{trial.work.memory, device, besides}];
@@ -130,8 +131,8 @@ private:
         return *pair;
     }
 
-    /// Calls `call` and says how long a call takes. Whatever disturbs a sample makes it longer: the second shortest
-    /// counts.
+    /// Returns the duration of one call of `call`. Disturbances only make a sample longer, so the result is the first
+    /// quartile: the second shortest of five samples, the shortest of three.
     template <typename Call>
     double time(const Call& call) const {
         const auto once = [&](unsigned calls) {
@@ -175,7 +176,7 @@ private:
             request.iv = std::span(iv).first(12);
             request.tag = tag.data();
             request.tag_length = tag.size();
-            if (w.direction == Direction::decrypt) {  // of something authentic
+            if (w.direction == Direction::decrypt) {  // needs authentic input
                 MessageRequest seal = request;
                 seal.direction = Direction::encrypt;
                 crypt(on, seal, result);
@@ -190,7 +191,7 @@ private:
         BatchEngine& on = place(trial).batches;
         const Work& w = trial.work;
         Pair& pair = buffers(trial, w.bytes);
-        // IVs and keys in front of the first, tags in the second.
+        // IVs and keys lie in the first buffer, tags in the second.
         constexpr std::size_t iv_stride = 16, key_stride = 32;
         const auto messages = static_cast<std::size_t>(w.messages);
         Pair& besides = buffers(trial, messages * (iv_stride + key_stride), true);
@@ -238,7 +239,7 @@ private:
             const warpaes_status status = batch->outcomes().status();
             if (status != WARPAES_OK) throw Error(status, "a batch that was to be measured failed");
         };
-        if (has_tag && w.direction == Direction::decrypt) {  // of something authentic
+        if (has_tag && w.direction == Direction::decrypt) {  // needs authentic input
             warpaes_batch_entry seal = entry;
             seal.direction = WARPAES_ENCRYPT;
             run(seal);

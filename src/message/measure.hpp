@@ -6,12 +6,12 @@
 namespace warpaes {
 
 struct StopwatchOptions {
-    unsigned samples = 5;          ///< of which one of the shortest counts
-    double sample_seconds = 1e-3;  ///< about how long one takes, at least a call
+    unsigned samples = 5;          ///< timed; the first quartile is the result
+    double sample_seconds = 1e-3;  ///< approximate duration of a sample, which has at least one call
     unsigned threads = 1;          ///< that the engines may use
 };
-/// Carries trials out. Its buffers grow to what the largest trial needs, in each kind of memory, and are kept. One
-/// thread at a time.
+/// Returns a function that runs trials. Its buffers grow to the size that the largest trial needs in each kind of
+/// memory, and are kept. Not thread-safe.
 Measure stopwatch(const StopwatchOptions& options);
 
 /// Calibrates this machine. `progress`: see CalibrationOptions; may be empty.

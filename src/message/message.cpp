@@ -67,7 +67,7 @@ void check_data_length(const MessageRequest& r) {
     }
 }
 
-/// What the output takes, in the unit of input_length. A padded ciphertext may need up to 16 bytes less.
+/// The size of the output in the unit of input_length. Decrypted padding makes the real output 1 to 16 bytes shorter.
 std::uint64_t output_length(const MessageRequest& r) {
     if (r.range) return r.range->length;
     if (r.mode == Mode::cmac) return 0;
@@ -75,11 +75,12 @@ std::uint64_t output_length(const MessageRequest& r) {
     return r.input_length;
 }
 
-/// All of the message; `chain` must outlive it.
+/// The group for the whole message; `chain` must outlive it.
 MessageGroup whole(const MessageRequest& r, const Block& chain) {
     return stretch_of(r.mode, r.direction, *r.key, chain, r.input, r.output, r.input_length);
 }
 
+/// Processes a whole message of ECB or CBC with PKCS#7 padding.
 void crypt_padded(Executor& executor, const MessageRequest& r, const Block& iv, MessageResult& result) {
     const bool encrypt = r.direction == Direction::encrypt;
     const std::uint64_t body = encrypt ? r.input_length / block_bytes * block_bytes : r.input_length - block_bytes;
@@ -91,7 +92,8 @@ void crypt_padded(Executor& executor, const MessageRequest& r, const Block& iv, 
     executor.read(last->data(), r.input + body, rest);
     if (encrypt) pkcs7_pad(*last, rest);
 
-    // The last block chains on the ciphertext before it: input that decryption may overwrite, output of encryption.
+    // The last block chains on the ciphertext block before it. That block is input on decryption, which may overwrite
+    // it, and output on encryption.
     const bool chained = body != 0 && r.mode == Mode::cbc;
     Block previous{};
     if (chained && !encrypt) executor.read(previous.data(), r.input + body - block_bytes, block_bytes);
@@ -113,8 +115,8 @@ void crypt_padded(Executor& executor, const MessageRequest& r, const Block& iv, 
     result.output_length = body + kept;
 }
 
-/// Bytes [offset, offset + length) of the result: whole blocks straight to the output, the partial ones at either end
-/// through a local block.
+/// Produces bytes [offset, offset + length) of the result: whole blocks go straight to the output, the partial block at
+/// either end goes through a local block.
 void crypt_range(Executor& executor, const MessageRequest& r, const Block& iv, bool may_wait) {
     const std::uint64_t unit = (r.mode == Mode::cfb8 || r.mode == Mode::cfb1) ? 1 : block_bytes;
     std::uint64_t at = r.range->offset;
@@ -177,7 +179,8 @@ void refuse_overlap() {
 
 namespace {
 
-/// Where no number is above 2^48, no buffer reaches beyond the end of memory: one look at all of them.
+/// Where all addresses and lengths are below 2^48, no buffer reaches beyond the end of memory: one comparison covers
+/// all of them.
 void check_all_memory(const MessageRequest& r, std::uint64_t input_bytes, std::uint64_t output_bytes) {
     const auto address = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); };
     const std::uint64_t all = address(r.input) | address(r.output) | address(r.iv.data()) | address(r.aad) |
@@ -190,7 +193,7 @@ void check_all_memory(const MessageRequest& r, std::uint64_t input_bytes, std::u
     check_memory(r.tag, r.tag_length, "tag");
 }
 
-/// All that can be checked without looking where the buffers lie. Sets `result.output_length`.
+/// Makes all checks that do not depend on where the buffers lie. Sets `result.output_length`.
 void check(const MessageRequest& r, MessageResult& result, bool may_wait) {
     check_iv_length(r.mode, r.iv.size(), "iv");
     if (uses_tag(r.mode)) {
@@ -226,7 +229,8 @@ void check(const MessageRequest& r, MessageResult& result, bool may_wait) {
     if (uses_tag(r.mode)) check_tagged(r);
 }
 
-/// WARPAES_NOTE_COUNTER_WRAPPED or nothing; before the IV may be overwritten, which may lie in the output.
+/// Returns WARPAES_NOTE_COUNTER_WRAPPED or 0. Must be called before the output is written, because the IV may lie in
+/// it.
 std::uint32_t wrapped_counter(const MessageRequest& r) {
     if (r.mode != Mode::ctr || r.iv[0] != 0xff) return 0;
     const std::uint64_t end = r.range ? r.range->offset + r.range->length : r.input_length;
@@ -235,7 +239,7 @@ std::uint32_t wrapped_counter(const MessageRequest& r) {
     return wraps(first, blocks_of(end)) ? std::uint32_t{WARPAES_NOTE_COUNTER_WRAPPED} : 0;
 }
 
-/// A checked message, wherever it lies and however long it is.
+/// Carries out a checked message of any length in memory of any kind.
 void crypt_any(Engine& engine, const MessageRequest& r, MessageResult& result, std::optional<CallerStream> stream) {
     if (uses_tag(r.mode)) return crypt_tagged(engine, r, result, stream);
     const Block iv = checked_iv(r.mode, r.iv);

@@ -1,4 +1,4 @@
-// One whole message in memory: checked, cut to the range asked for, padded, and handed to a backend.
+// One whole message in memory: checks it, cuts it to the requested range, pads it and hands it to a backend.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Range {
     std::uint64_t length = 0;
 };
 
-/// See warpaes_message in the C ABI, whose fields these are.
+/// The fields of warpaes_message in the C ABI, which documents them.
 struct MessageRequest {
     Mode mode;
     Direction direction;
@@ -36,35 +36,35 @@ struct MessageRequest {
     std::uint64_t tag_length = 0;
     // XTS:
     const ExpandedKey* tweak_key = nullptr;
-    std::uint64_t data_unit_length = 0;  ///< 0: all of the message
-    std::uint64_t data_unit_step = 0;    ///< 0: 1
-    // What decryption with a tag tells a caller who does not wait:
+    std::uint64_t data_unit_length = 0;  ///< 0: the whole message is one unit
+    std::uint64_t data_unit_step = 0;    ///< 0 stands for 1
+    // Where decryption with a tag stores its status for a caller who does not wait:
     std::int32_t* device_status = nullptr;
-    int input_device = -1;  ///< that the input lies on; -1: none, or nobody has looked
+    int input_device = -1;  ///< device where the input lies; -1: none, or not yet known
 };
 
 struct MessageResult : Outcome {
     std::uint64_t output_length = 0;  ///< bytes; bits with `length_in_bits`
 };
 
-/// The stream of a caller who does not wait.
+/// The stream of a caller who does not wait (crypt_async).
 struct CallerStream {
     void* stream = nullptr;
 };
 
-/// Processes the message. `result.output_length` is set before Error{BUFFER_TOO_SMALL} is thrown. Nothing of it stays
-/// on the stack. Thread-safe.
+/// Processes the message. Sets `result.output_length` before it throws Error{BUFFER_TOO_SMALL}. Leaves no secrets on
+/// the stack. Thread-safe.
 void crypt(Engine& engine, const MessageRequest& request, MessageResult& result);
-/// The same, but only enqueues it.
+/// Enqueues the message on `stream` and returns without waiting.
 void crypt_async(Engine& engine, const MessageRequest& request, MessageResult& result, CallerStream stream);
 
-/// Throws Error{IV_LENGTH} unless `iv` is what `mode` takes; for ECB, which takes none, gives zeros. Not for modes with
-/// tags, whose IV is no block.
+/// Returns the IV as a block. Throws Error{IV_LENGTH} unless `mode` accepts `iv`; ECB takes none and gets zeros. Not
+/// for modes with tags, whose IV is not a block.
 Block checked_iv(Mode mode, std::span<const std::uint8_t> iv);
 
 [[noreturn]] void refuse_overlap();
 
-/// Throws Error{OVERLAP} if the two buffers overlap without being the same.
+/// Throws Error{OVERLAP} if the two buffers overlap without being the same buffer.
 inline void check_overlap(const std::uint8_t* input, std::uint64_t input_bytes, const std::uint8_t* output,
                           std::uint64_t output_bytes) {
     if (input != output && overlap(input, input_bytes, output, output_bytes)) refuse_overlap();

@@ -17,10 +17,11 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "words are those of the key stream, little-endian");
 
-/// Of the key stream: what stays in a processor's first caches with what is made of it.
+/// Key stream bytes per piece: small enough for the first caches together with the numbers made from it.
 constexpr std::size_t piece_bytes = 16 << 10;
 
-/// `bytes` bytes of numbers from the beginning of `stream` on, whose last block may be needed in part.
+/// Writes `bytes` bytes of numbers made from `stream`, starting with its first block; the last block may be used in
+/// part.
 template <Number Kind>
 void make(const std::uint8_t* stream, const NumberRange& range, std::uint8_t* to, std::size_t bytes) {
     constexpr std::size_t each = numbers_block_bytes(Kind);
@@ -36,7 +37,7 @@ void make(const std::uint8_t* stream, const NumberRange& range, std::uint8_t* to
     std::memcpy(to, &block, bytes);
 }
 
-/// Bytes [begin, end) of the output, where `begin` is a block's, on a CPU's lane.
+/// Makes bytes [begin, end) of the output on a CPU lane; `begin` is the first byte of a block's numbers.
 void make_part(Lane& lane, const NumbersRun& run, SecretBuffer& stream, std::uint64_t begin, std::uint64_t end) {
     const std::uint64_t each = numbers_block_bytes(run.kind), at_once = stream.size() / block_bytes * each;
     for (; begin < end; begin += at_once) {
@@ -52,7 +53,7 @@ void make_part(Lane& lane, const NumbersRun& run, SecretBuffer& stream, std::uin
     }
 }
 
-/// Workers take pieces of the output until there are no more.
+/// Workers take parts of the output until none are left.
 Outcome fill_on_cpu(Engine& engine, const NumbersRun& run) {
     const std::uint64_t each = numbers_block_bytes(run.kind), blocks = (run.bytes + each - 1) / each;
     const Plan plan = engine.plan_on_cpu({.mode = Mode::ctr,
@@ -86,7 +87,7 @@ Outcome fill_on_cpu(Engine& engine, const NumbersRun& run) {
     return {plan.backend->name(), -1};
 }
 
-/// In host memory, where a GPU was asked for by its name.
+/// For output in host memory when the GPU was asked for by name.
 Outcome fill_by_gpu(Engine& engine, const NumbersRun& run) {
     constexpr std::uint64_t most_blocks = 4 << 20;
     const Plan plan = engine.plan(Mode::ctr, Direction::encrypt, run.bytes);

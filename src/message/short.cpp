@@ -11,8 +11,8 @@ namespace warpaes {
 
 namespace {
 
-/// Of all that a CPU would read and write. One look for all that lies together: short messages often do.
-/// `input_device`: where the input lies, or -1.
+/// Whether everything that a CPU would read and write lies in host memory. One query covers all buffers that lie in one
+/// stretch of memory, as those of short messages often do. `input_device`: set to the input's device if it lies on one.
 bool lies_in_host_memory(const ShortMessage& m, int& input_device) {
     CudaBackend& cuda = cuda_backend();
     MemoryStretch known;
@@ -33,12 +33,12 @@ const std::uint8_t* round_keys_of(const ExpandedKey& key) {
     return reinterpret_cast<const std::uint8_t*>(key.encrypt().words.data());
 }
 
-/// Whether `m` is what `way` takes without a closer look. (No buffer that ends below 2^48 reaches beyond the end of
+/// Whether `way` takes `m` without further checks. (A buffer that ends below 2^48 cannot reach beyond the end of
 /// memory.)
 [[gnu::always_inline]] inline bool is_plain(const warpaes_message& m, const ShortWay& way) {
     const std::uint64_t bytes = m.input_len;
-    // Differences and bits that are all 0 where the message is plain: one branch for most of them. Of a null pointer
-    // less 1 the upper bits are not.
+    // Values that are all 0 for a plain message, so that one branch tests most conditions. A null pointer minus 1 has
+    // its upper bits set.
     const std::uint64_t unused = m.flags | address(m.tweak_key) | m.data_unit_len | m.data_unit_step |
                                  address(m.device_status) | address(m.mac_key) | address(m.aad_list) | m.aad_count;
     const std::uint64_t pointers = (address(m.input) - 1) | (address(m.output) - 1) | (address(m.iv) - way.some_iv);
@@ -68,7 +68,7 @@ template <ShortWay::Plain Kind>
     if (way.plain != Kind) [[unlikely]]
         return {};
     if (!is_plain(m, way)) return {};
-    if (way.counts && m.iv[0] == 0xff) return {};  // it may begin anew, which is worth a note
+    if (way.counts && m.iv[0] == 0xff) return {};  // the counter may wrap, which requires a note
     const ShortMessage message{.mode = static_cast<Mode>(mode),
                                .direction = static_cast<Direction>(direction),
                                .key = &key,

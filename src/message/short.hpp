@@ -1,4 +1,5 @@
-// The short way of a short message: from the checks to the kernel, without a plan, a lane, a lock or an allocation.
+// The fast path for short messages: from the checks straight to the kernel, without a plan, a lane, a lock or an
+// allocation.
 #pragma once
 
 #include "message/message.hpp"
@@ -7,26 +8,27 @@
 namespace warpaes {
 
 struct PlainOutcome {
-    const ShortWay* way = nullptr;  ///< null: nothing was done; the checks say what is wrong, or another way is for it
-    bool tag_is_right = true;       ///< if not, the output is wiped
-    int input_device = -1;          ///< as in MessageRequest, of a message that was not done
+    const ShortWay* way = nullptr;  ///< null: not done; the checks find the error, or another path takes it
+    bool tag_is_right = true;       ///< if false, the output has been wiped
+    int input_device = -1;          ///< as in MessageRequest; set for a message that was not done
 };
 
-/// A message as the caller describes it, if a look shows that it is plain: in host memory, at least a byte, no flags,
-/// nothing that its mode has no use for, a counter that does not end, buffers apart or in place. `message.key` is
-/// `key`. Nothing of it stays on the stack and in vector registers. Nothing is done of a message that libcrypto is to
-/// do.
+/// Carries out a message as the caller describes it, if a few comparisons show that it is plain: in host memory, at
+/// least one byte, no flags, no field that its mode does not use, a counter that cannot wrap, buffers disjoint or in
+/// place. `key` is the key behind `message.key`. Leaves no secrets on the stack or in vector registers. Does not take
+/// messages that libcrypto processes, because libcrypto may fail.
 PlainOutcome crypt_plain(Engine& engine, const warpaes_message& message, const ExpandedKey& key) noexcept;
 
-/// Does those. Throws Error{AUTHENTICATION} and what libcrypto fails with.
+/// The same for messages that libcrypto processes. False: nothing was done. Throws Error{AUTHENTICATION} and
+/// libcrypto's failures.
 bool crypt_plain_or_fail(Engine& engine, const warpaes_message& message, const ExpandedKey& key, MessageResult& result);
 
-/// Carries out a message that has passed all checks. False: it is not one for the short way, and nothing was done.
-/// Nothing of it stays on the stack and in vector registers. Thread-safe. Throws Error{AUTHENTICATION}, and what
-/// libcrypto fails with in a serial mode.
+/// Carries out a message that has passed all checks. False: the message does not qualify for this path, and nothing was
+/// done. Leaves no secrets on the stack or in vector registers. Thread-safe. Throws Error{AUTHENTICATION}, and
+/// libcrypto's failures in a serial mode.
 bool crypt_short(Engine& engine, const MessageRequest& request, MessageResult& result);
 
-/// Blocks through the cipher itself, in place, where no lane is at hand. In host memory.
+/// Runs blocks in host memory through the block cipher, in place, where no lane is at hand.
 void run_blocks(const Backend& backend, Direction direction, const ExpandedKey& key, std::span<std::uint8_t> blocks);
 
 }  // namespace warpaes

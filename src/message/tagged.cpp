@@ -15,14 +15,14 @@ namespace warpaes {
 
 namespace {
 
-/// What is at most so long is hashed block by block where we are: a lane costs more.
+/// Up to this length the calling thread hashes block by block, because a lane costs more.
 constexpr std::uint64_t hashed_here = 2 * block_bytes;
 
 [[nodiscard]] bool lies_on(int device, const void* pointer) {
     return device_of(cuda_backend().place(pointer)) == device;
 }
 
-/// Where a message lies that nobody waits for. Throws Error{ARGUMENT} if not all of it lies there.
+/// The device of a message on a caller's stream. Throws Error{ARGUMENT} unless all of it lies there.
 int device_for_stream(const MessageRequest& r) {
     const bool data = r.input_length != 0;
     const int device = device_of(cuda_backend().place(data ? r.input : r.tag));
@@ -44,8 +44,8 @@ int device_for_stream(const MessageRequest& r) {
     return device;
 }
 
-/// 16 bytes of tag, where the device can write, of a message of GCM whose associated data the host can hash: what a
-/// stream does without the memory that a batch takes.
+/// A GCM message that a stream can run without the memory that a batch needs: encryption with a tag of 16 bytes that
+/// the device can write, and associated data that the host can hash.
 bool is_simple(const MessageRequest& r) {
     if (r.mode != Mode::gcm || r.direction != Direction::encrypt || r.tag_length != block_bytes) return false;
     if (r.input_length == 0 && (r.input == nullptr || r.output == nullptr)) return false;  // only the tag says where
@@ -127,11 +127,11 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
     Executor executor(engine, message.input.first, r.mode == Mode::cmac ? message.input.first : output, stream,
                       r.input_device);
     message.iv = {};
-    // What is small, and what a CPU reads, comes to host memory, and away from the output, which may be written before
-    // all of it has been read.
+    // Small inputs and inputs that a CPU reads are copied to host memory. The copies also protect them from the output,
+    // which may be written before they have been read.
     const MemoryPlace aad_place = r.aad_length != 0 ? cuda_backend().place(r.aad) : MemoryPlace{};
     std::optional<SecretBuffer> copied_aad;
-    Block iv{};  // of GCM J0, which begins with it if it has 12 bytes
+    Block iv{};  // of GCM: J0, which begins with the IV if that has 12 bytes
     Secret<Block> aad_digest;
     Outcome hashed;
     if (gcm) {
@@ -163,7 +163,8 @@ void crypt_tagged(Engine& engine, const MessageRequest& r, MessageResult& result
     try {
         if (decrypt) copy_memory(tag->data(), r.tag, tag_bytes, tag_device);
         if (gcm && empty && hashed.device >= 0) {
-            // The GPU has done its part, and calling it again for a block would cost more than most of that.
+            // The GPU has hashed the associated data. Another call for a single block would cost more than most of that
+            // work.
             settle_tag(message, 0, *Secret<Block>(gcm_tag(*r.key, iv, *aad_digest, r.aad_length, {}, 0)));
             result.add(hashed);
         } else {

@@ -14,21 +14,22 @@
 
 namespace warpaes {
 
-/// The pre-counter block J0 of any `iv` of GCM, in host memory. Throws Error{IV_LENGTH}.
+/// The pre-counter block J0 for any GCM `iv` in host memory. Throws Error{IV_LENGTH}.
 Block pre_counter(Engine& engine, const ExpandedKey& key, std::span<const std::uint8_t> iv);
 
-/// The digest (MessageGroup::digest) of `bytes` bytes in memory of any kind, as they are when what their device's
-/// default stream holds is done. `ran`: what took part, if anything but this thread did.
+/// The digest (MessageGroup::digest) of `bytes` bytes in memory of any kind, read after the work that is already on
+/// their device's default stream. `ran`: receives the outcome, unless the bytes are so few that this thread hashes them
+/// itself.
 FieldElement gcm_digest(Engine& engine, const ExpandedKey& key, const std::uint8_t* data, std::uint64_t bytes,
                         Outcome* ran = nullptr);
 
-/// Error{AUTHENTICATION}, for a tag that is not the message's.
+/// Error{AUTHENTICATION}, for a tag that does not match the message.
 Error wrong_tag();
 
-/// Throws wrong_tag() unless `tag` begins with `expected`; takes the same time wherever they differ.
+/// Throws wrong_tag() unless `tag` begins with `expected`. Constant-time in the contents.
 void compare_tags(const Block& tag, std::span<const std::uint8_t> expected);
 
-/// Throws Error{ARGUMENT, OVERLAP} if associated data or tag are missing, or the tag lies in the output.
+/// Throws Error{ARGUMENT, OVERLAP} if associated data or the tag are missing, or the tag lies in the output.
 inline void check_tagged(const MessageRequest& r) {
     if (r.aad == nullptr && r.aad_length != 0) throw Error(WARPAES_ERROR_ARGUMENT, "aad: is null");
     if (r.tag == nullptr) throw Error(WARPAES_ERROR_ARGUMENT, "tag: is null");
@@ -37,7 +38,7 @@ inline void check_tagged(const MessageRequest& r) {
     }
 }
 
-/// `crypt` for modes with tags, after all checks; with a stream `crypt_async`.
+/// `crypt` for modes with tags, after all checks; with a stream, `crypt_async`.
 void crypt_tagged(Engine& engine, const MessageRequest& request, MessageResult& result,
                   std::optional<CallerStream> stream);
 

@@ -68,7 +68,8 @@ void UnitStream::update(const std::uint8_t* input, std::uint64_t length, std::ui
     if (before == 0) {
         run(input, whole, output);
     } else if (input == output && !executor.on_device()) {
-        // In place, but the units lie `before` bytes further on than their input: move it there first.
+        // In place, but the waiting bytes come first, so the input belongs `before` bytes further on: move it there
+        // first.
         std::memmove(output + before, input, static_cast<std::size_t>(taken));
         std::memcpy(output, first.data(), static_cast<std::size_t>(before));
         run(output, whole, output);

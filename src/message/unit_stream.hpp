@@ -1,5 +1,5 @@
-// A message that arrives in pieces of any size, in whole units: blocks of ECB and CBC, data units of XTS (IEEE 1619).
-// Whole ones go by, the rest waits.
+// A message that arrives in pieces of any size but is processed in whole units: blocks of ECB and CBC, data units of
+// XTS (IEEE 1619). Whole units are processed at once; the rest waits.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,28 @@
 
 namespace warpaes {
 
-/// Copyable; a copy goes on independently. After an exception only a copy made before is worth anything.
+/// Copyable; a copy goes on independently. After an exception the object is unusable: keep a copy made before the call.
 class UnitStream {
 public:
     UnitStream() = default;
-    /// `shape`: mode, direction and keys; of XTS its data units, of 0 bytes: the whole message is one, and comes in one
-    /// piece. `chain`: before the first, of XTS its number. `holds_back`: what may be the last unit waits.
+    /// `shape`: mode, direction and keys; for XTS also the data units, where 0 bytes mean that the whole message is one
+    /// unit and arrives in one piece. `chain`: chaining value before the first unit; for XTS the first unit's number.
+    /// `holds_back`: keeps back a unit that may be the last.
     UnitStream(Engine& engine, const MessageGroup& shape, const Block& chain, bool holds_back)
         : engine_(&engine), shape_(shape), chain_(chain), holds_back_(holds_back) {}
 
-    /// What update() with `length` bytes writes. Throws Error{STATE, DATA_LENGTH}.
+    /// The number of bytes that update() with `length` bytes writes. Throws Error{STATE, DATA_LENGTH}.
     [[nodiscard]] std::uint64_t output_of(std::uint64_t length) const;
-    /// `output`: equal to `input` or disjoint, and room for what output_of() says.
+    /// `output`: equal to `input` or disjoint, with room for output_of(length) bytes.
     void update(const std::uint8_t* input, std::uint64_t length, std::uint8_t* output);
-    /// Of a unit that is not there as a whole, or held back.
+    /// The input of a unit that is incomplete or held back.
     [[nodiscard]] std::span<const std::uint8_t> waiting() const noexcept { return waiting_; }
-    /// XTS: the last data unit, if any waits. Throws Error{DATA_LENGTH}.
+    /// XTS: processes the last data unit, if any input waits. Throws Error{DATA_LENGTH}.
     void final(std::uint8_t* output);
-    /// Before the next unit. Throws Error{STATE} amid one.
+    /// The chaining value before the next unit. Throws Error{STATE} in the middle of one.
     [[nodiscard]] Block chain() const;
-    /// One more block of ECB or CBC, the last, in the caller's own memory, where `like` is in memory of any kind.
+    /// Processes the last block of ECB or CBC, in host memory. `like`: a buffer in the memory that decides which
+    /// backend runs it.
     void last_block(const Block& in, Block& out, std::uint8_t* like) const;
 
 private:
@@ -42,8 +44,8 @@ private:
     MessageGroup shape_{};
     Block chain_{};
     bool holds_back_ = false;
-    bool ended_ = false;    ///< the only data unit, or a shorter one, has gone by
-    SecretVector waiting_;  ///< of the unit in hand
+    bool ended_ = false;    ///< the only data unit of the message has been processed
+    SecretVector waiting_;  ///< input of the unit in hand
 };
 
 }  // namespace warpaes

@@ -5,21 +5,21 @@
 
 namespace warpaes {
 
-/// Throws Error{ARGUMENT, KEY_LENGTH, DATA_LENGTH} if the keys and the data units, as they are given, do not go
-/// together, or with a message of so many bytes, which the caller knows as `length_name`; for another mode
-/// Error{ARGUMENT} if there is any of it.
+/// Throws Error{ARGUMENT, KEY_LENGTH, DATA_LENGTH} if the keys and the given data units do not fit together or do not
+/// fit a message of `length` bytes, which the caller calls `length_name`. For another mode, throws Error{ARGUMENT} if
+/// any of these fields is set.
 void check_xts(Mode mode, const ExpandedKey* key, const ExpandedKey* tweak_key, const DataUnits& given,
                std::uint64_t length, const char* length_name);
-/// Throws Error{RANGE} if the range, which lies within the message, is not of whole data units.
+/// Throws Error{RANGE} unless the range, which lies within the message, consists of whole data units.
 void check_xts_range(const MessageRequest& request);
 
-/// Throws Error{ARGUMENT, KEY_LENGTH} unless they are two different keys of AES-128 or of AES-256.
+/// Throws Error{ARGUMENT, KEY_LENGTH} unless the keys are two different keys of AES-128 or of AES-256.
 void check_xts_keys(const ExpandedKey& key, const ExpandedKey* tweak_key);
 
-/// Throws Error{ARGUMENT} if the numbers of data units cannot grow by `step`, of which 0 stands for 1.
+/// Throws Error{ARGUMENT} if `step` is too large an increment for the numbers of data units; 0 stands for 1.
 void check_xts_step(std::uint64_t step);
 
-/// Data units as a caller describes them. `length`: of the message.
+/// Data units as a caller gives them, with the defaults filled in. `length`: of the message.
 [[nodiscard]] constexpr DataUnits given_xts_units(std::uint64_t bytes, std::uint64_t step, std::uint64_t length) {
     return {bytes != 0 ? bytes : length, step != 0 ? step : 1};
 }
@@ -27,7 +27,7 @@ void check_xts_step(std::uint64_t step);
     return given_xts_units(r.data_unit_length, r.data_unit_step, r.input_length);
 }
 
-/// What a checked message asks for: its data units, or those of its range, which begin with unit `number`.
+/// The data units of a checked message, or of its range; the first has the number `number`.
 [[nodiscard]] MessageGroup xts_units(const MessageRequest& request, const Block& number);
 
 }  // namespace warpaes

@@ -1,8 +1,9 @@
-// Bitsliced AES: 32 blocks of one key a thread, by LOP3 alone. No table, no shared memory, no address that depends on
-// anything secret. Part of <warpaes/device.cuh>, whose rules hold.
+// Bitsliced AES: each thread encrypts 32 blocks under one key with LOP3 instructions. It uses no table and no shared
+// memory, and no address depends on a secret. Part of <warpaes/device.cuh>, whose rules hold.
 //
-// Plane 8 i + b holds bit b of byte i of 32 blocks, block j of the thread in bit j of the plane: 128 registers. Blocks
-// l, l + 32, l + 64, … of a warp's 1,024 belong to lane l, so that loads and stores of a warp are coalesced:
+// Plane 8 i + b holds bit b of byte i of 32 blocks; bit j of the plane belongs to the thread's block j. The 128 planes
+// take 128 registers. Of the 1,024 blocks of a warp, lane l has blocks l, l + 32, l + 64, …, so that the warp's loads
+// and stores are coalesced:
 //
 //     uint4 blocks[32];
 //     for (unsigned j = 0; j < 32; ++j) blocks[j] = in[1024 * warp + 32 * j + lane];
@@ -12,8 +13,8 @@
 //     aes::from_planes(planes, blocks);
 //     for (unsigned j = 0; j < 32; ++j) out[1024 * warp + 32 * j + lane] = blocks[j];
 //
-// All loops over blocks and planes must be unrolled (#pragma unroll), or the arrays leave the registers. A thread needs
-// about 200 of them: at most 256 threads a multiprocessor, __launch_bounds__(256).
+// All loops over blocks and planes must be unrolled (#pragma unroll); otherwise the arrays are placed in local memory.
+// A thread needs about 200 registers, so launch at most 256 threads a multiprocessor: __launch_bounds__(256).
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,25 +23,26 @@
 
 namespace warpaes::device {
 
-/// A key schedule for planes: mask(r, p) is what round r adds to plane p, all zeros or all ones. All lanes of a warp
-/// read the same mask at once, so it belongs where that is fast: in a kernel parameter declared `const
-/// __grid_constant__ bitsliced_key<KeyBits>` (one key for the grid), or in shared memory (a key for a warp or a thread
-/// block). 5,632, 6,656 or 7,680 bytes.
+/// A key schedule for planes: mask(r, p), all zeros or all ones, is what round r adds to plane p. All lanes of a warp
+/// read the same mask at once, so keep it where such a read is fast: in a kernel parameter declared `const
+/// __grid_constant__ bitsliced_key<KeyBits>` (one key for the grid), or in shared memory (one key for a warp or a
+/// thread block). It takes 5,632, 6,656 or 7,680 bytes.
 template <int KeyBits>
 struct bitsliced_key {
     static constexpr unsigned size = 128 * (rounds<KeyBits> + 1);
 
     alignas(16) std::uint32_t masks[size];
 
-    /// Mask `i` of what `keys` make. The S-box is computed without its constant 0x63, which MixColumns does not change
-    /// where it stands in every byte; so it goes into all keys but the first.
+    /// Mask `i` of the schedule `keys`. The S-box is computed without its constant 0x63. MixColumns leaves a column of
+    /// four equal bytes unchanged, so the constant is added to every round key but the first.
     static __host__ __device__ __forceinline__ std::uint32_t mask(const key_schedule<KeyBits>& keys, unsigned i) {
         const std::uint32_t word = keys.words[i / 32] ^ (i < 128 ? 0 : 0x63636363u);
         return 0u - (word >> i % 32 & 1u);
     }
 
-    /// Writes masks `first`, `first + stride`, … All together: (keys) on the host; (keys, lane, 32) by a warp into
-    /// shared memory, with a __syncwarp() after it. `keys` lie in memory, not in registers.
+    /// Writes masks `first`, `first + stride`, … To write all of them, call load(keys) on the host, or load(keys, lane,
+    /// 32) in every lane of a warp for a schedule in shared memory, followed by __syncwarp(). `keys` must be in memory,
+    /// not in registers.
     __host__ __device__ __forceinline__ void load(const key_schedule<KeyBits>& keys, unsigned first = 0,
                                                   unsigned stride = 1) {
         for (unsigned i = first; i < size; i += stride) masks[i] = mask(keys, i);
@@ -49,8 +51,8 @@ struct bitsliced_key {
 
 namespace detail {
 
-/// Of each two words `Step` apart, the high halves of the first one's groups of 2 * Step bits and the low halves of the
-/// second one's change places. Its number is a template's, so that no index is left for the compiler to work out late.
+/// For each two words `Step` apart, swaps the high halves of the first word's groups of 2 * Step bits with the low
+/// halves of the second word's. `Step` is a template parameter so that every index is a compile-time constant.
 template <unsigned Step>
 __device__ __forceinline__ void exchange(std::uint32_t* a) {
     constexpr std::uint32_t mask = Step == 4 ? 0x0f0f0f0fu : Step == 2 ? 0x33333333u : 0x55555555u;
@@ -80,12 +82,12 @@ __device__ __forceinline__ void transpose(std::uint32_t* a) {
     exchange<1>(a);
 }
 
-/// One LOP3, whatever the compiler makes of longer sums.
+/// One LOP3. Written in assembly so that the compiler does not regroup longer sums.
 __device__ __forceinline__ std::uint32_t xor3(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
     return Lop3::lut3<0x96>(a, b, c);
 }
 
-/// SubBytes without its constant, and ShiftRows of column `c`: four bytes, out[8 r + b] bit b of row r.
+/// SubBytes without its constant, and ShiftRows, for column `c`: out[8 r + b] is bit b of the byte in row r.
 __device__ __forceinline__ void sub_shift_column(const std::uint32_t (&s)[128], unsigned c, std::uint32_t (&out)[32]) {
     WARPAES_UNROLL
     for (unsigned row = 0; row < 4; ++row) {
@@ -97,7 +99,7 @@ __device__ __forceinline__ void sub_shift_column(const std::uint32_t (&s)[128], 
 
 }  // namespace detail
 
-/// Planes of a thread's 32 blocks. About 1,000 instructions.
+/// Converts a thread's 32 blocks to planes. About 1,000 instructions.
 __device__ __forceinline__ void to_planes(const uint4 (&blocks)[32], std::uint32_t (&planes)[128]) {
     WARPAES_UNROLL
     for (unsigned j = 0; j < 32; ++j) {
@@ -110,7 +112,7 @@ __device__ __forceinline__ void to_planes(const uint4 (&blocks)[32], std::uint32
     for (unsigned word = 0; word < 4; ++word) detail::transpose(planes + 32 * word);
 }
 
-/// The blocks whose planes these are; the planes are used up. About 1,000 instructions.
+/// Converts planes back to blocks; the contents of `planes` are destroyed. About 1,000 instructions.
 __device__ __forceinline__ void from_planes(std::uint32_t (&planes)[128], uint4 (&blocks)[32]) {
     WARPAES_UNROLL
     for (unsigned word = 0; word < 4; ++word) detail::transpose(planes + 32 * word);
@@ -120,8 +122,8 @@ __device__ __forceinline__ void from_planes(std::uint32_t (&planes)[128], uint4 
     }
 }
 
-/// Planes of a warp's next 1,024 counter blocks: block j of lane `lane` is counter + 32 j + lane, a big-endian number
-/// (SP 800-38A, 6.5). The counter is a multiple of 1,024; its low ten bits are taken for zero.
+/// Makes the planes of a warp's next 1,024 counter blocks: block j of lane `lane` is counter + 32 j + lane, as a
+/// big-endian number (SP 800-38A, 6.5). The counter must be a multiple of 1,024; its low ten bits are ignored.
 __device__ __forceinline__ void counter_planes(uint4 counter, unsigned lane, std::uint32_t (&planes)[128]) {
     const std::uint32_t words[4] = {counter.x, counter.y, counter.z, counter.w};
     WARPAES_UNROLL
@@ -135,7 +137,7 @@ __device__ __forceinline__ void counter_planes(uint4 counter, unsigned lane, std
     planes[113] = 0xffff0000u;
 }
 
-/// The cipher (FIPS 197, 5.1) on 32 blocks at once. About 1,400 instructions a round, so 45 a round and block.
+/// The cipher (FIPS 197, 5.1) on 32 blocks at once. About 1,400 instructions a round, which is 45 a round and block.
 template <int KeyBits>
 __device__ __forceinline__ void encrypt_planes(const bitsliced_key<KeyBits>& key, std::uint32_t (&planes)[128]) {
     WARPAES_UNROLL

@@ -1,11 +1,11 @@
-// Hash functions of one block from AES, as secure computation uses them. Part of <warpaes/device.cuh>, whose rules
+// Hash functions of one block made from AES, as used in secure computation. Part of <warpaes/device.cuh>, whose rules
 // hold.
 //
-// With a key that is fixed and public for the whole protocol AES is taken for a random permutation P. Which property a
-// protocol needs, and that none of these may stand for another, is in C. Guo, J. Katz, X. Wang and Y. Yu, "Efficient
-// and Secure Multiparty Computation from Fixed-Key Block Ciphers", IEEE S&P 2020, whose names these are. Half-gates
-// garbling and correlated oblivious transfer need the last; x is secret, and the tweak, which is public, never comes
-// twice.
+// With a key that is fixed and public for the whole protocol, AES is modelled as a random permutation P. The names are
+// those of C. Guo, J. Katz, X. Wang and Y. Yu, "Efficient and Secure Multiparty Computation from Fixed-Key Block
+// Ciphers", IEEE S&P 2020. That paper says which property a protocol needs; the functions must not be exchanged for one
+// another. Half-gates garbling and correlated oblivious transfer need tweakable circular correlation robustness
+// (hash_tccr). There x is secret, and the tweak is public and must never repeat.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,25 +14,25 @@
 
 namespace warpaes::device {
 
-/// The linear orthomorphism S(l || r) = (l ^ r) || l, where r is bytes 0 to 7 and l is bytes 8 to 15: as 128-bit
-/// numbers of a little-endian machine l is the upper half.
+/// The linear orthomorphism S(l || r) = (l ^ r) || l, where r is bytes 0 to 7 and l is bytes 8 to 15: in a 128-bit
+/// little-endian number, l is the upper half.
 __device__ __forceinline__ uint4 orthomorphism(uint4 x) {
     return make_uint4(x.z, x.w, x.x ^ x.z, x.y ^ x.w);
 }
 
-/// Correlation robust: P(x) ^ x. One block of encrypt_block.
+/// Correlation robust: P(x) ^ x. Costs one encrypt_block.
 template <int KeyBits, int Count>
 __device__ __forceinline__ uint4 hash_cr(const tables<Count>& t, const key_schedule<KeyBits>& keys, uint4 x) {
     return detail::add(encrypt_block(t, keys, x), x);
 }
 
-/// Circular correlation robust: P(S(x)) ^ S(x). One block of encrypt_block.
+/// Circular correlation robust: P(S(x)) ^ S(x). Costs one encrypt_block.
 template <int KeyBits, int Count>
 __device__ __forceinline__ uint4 hash_ccr(const tables<Count>& t, const key_schedule<KeyBits>& keys, uint4 x) {
     return hash_cr(t, keys, orthomorphism(x));
 }
 
-/// Tweakable circular correlation robust: P(P(x) ^ tweak) ^ P(x). Two blocks of encrypt_block.
+/// Tweakable circular correlation robust: P(P(x) ^ tweak) ^ P(x). Costs two encrypt_block.
 template <int KeyBits, int Count>
 __device__ __forceinline__ uint4 hash_tccr(const tables<Count>& t, const key_schedule<KeyBits>& keys, uint4 x,
                                            uint4 tweak) {
@@ -40,9 +40,9 @@ __device__ __forceinline__ uint4 hash_tccr(const tables<Count>& t, const key_sch
     return detail::add(encrypt_block(t, keys, detail::add(inner, tweak)), inner);
 }
 
-/// The compression function of Matyas, Meyer and Oseas (ISO/IEC 10118-2): E_key(block) ^ block, under a key that comes
-/// with the block, such as a seed or the value before in a chain. Costs what one block of counter_prg does, key
-/// included.
+/// The compression function of Matyas, Meyer and Oseas (ISO/IEC 10118-2): E_key(block) ^ block, with a key that comes
+/// with the block, such as a seed or the previous value of a chain. Costs as much as counter_prg for one block, key
+/// expansion included.
 template <int KeyBits, int Count>
 __device__ __forceinline__ uint4 matyas_meyer_oseas(const tables<Count>& t, const cipher_key<KeyBits>& key,
                                                     uint4 block) {

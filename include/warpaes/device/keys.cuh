@@ -7,24 +7,24 @@
 
 namespace warpaes::device {
 
-/// Nr of FIPS 197: 10, 12 or 14.
+/// Nr of FIPS 197, the number of rounds: 10, 12 or 14.
 template <int KeyBits>
 inline constexpr int rounds = KeyBits / 32 + 6;
 
-/// A key: bytes 4 i to 4 i + 3 are word i, the first the lowest.
+/// A key: word i holds bytes 4 i to 4 i + 3, the first in its low bits.
 template <int KeyBits>
 struct cipher_key {
     static_assert(KeyBits == 128 || KeyBits == 192 || KeyBits == 256, "AES has keys of 128, 192 and 256 bits");
     std::uint32_t words[KeyBits / 32];
 };
 
-/// Word c of round r's key is words[4 r + c].
+/// Word c of the round key of round r is words[4 r + c].
 template <int KeyBits>
 struct key_schedule {
     alignas(16) std::uint32_t words[4 * (rounds<KeyBits> + 1)];
 };
 
-/// Round keys of the equivalent inverse cipher, in the order in which it takes them.
+/// Round keys of the equivalent inverse cipher, in the order in which it uses them.
 template <int KeyBits>
 struct inverse_key_schedule {
     alignas(16) std::uint32_t words[4 * (rounds<KeyBits> + 1)];
@@ -39,7 +39,7 @@ __host__ __device__ __forceinline__ cipher_key<192> make_key(uint4 first, uint2 
 __host__ __device__ __forceinline__ cipher_key<256> make_key(uint4 first, uint4 last) {
     return {{first.x, first.y, first.z, first.w, last.x, last.y, last.z, last.w}};
 }
-/// `KeyBits / 8` bytes anywhere in memory that the caller can read.
+/// Reads a key from `KeyBits / 8` bytes at `bytes`, which need no alignment.
 template <int KeyBits>
 __host__ __device__ __forceinline__ cipher_key<KeyBits> make_key(const unsigned char* bytes) {
     cipher_key<KeyBits> key{};
@@ -55,7 +55,7 @@ __host__ __device__ constexpr std::uint32_t rcon(int i) {
     return i < 9 ? 1u << (i - 1) : 0x1bu << (i - 9);
 }
 
-/// The circuit in the place of tables.
+/// SubWord by the circuit of sbox.cuh, for callers that have no tables.
 struct without_tables {
     template <unsigned Rotate>
     __host__ __device__ __forceinline__ std::uint32_t sub_word(std::uint32_t word) const {
@@ -63,7 +63,8 @@ struct without_tables {
     }
 };
 
-/// One step of the expansion: w holds the last Nk words, word j in w[j % Nk]; word i takes the place of word i - Nk.
+/// One step of the key expansion. Word j is kept in w[j % Nk], so w holds the last Nk words; the new word i overwrites
+/// word i - Nk.
 template <int KeyBits, typename Substitution>
 __host__ __device__ __forceinline__ void expand_word(const Substitution& sub, std::uint32_t (&w)[KeyBits / 32], int i) {
     constexpr int nk = KeyBits / 32;
@@ -96,7 +97,7 @@ __host__ __device__ __forceinline__ std::uint32_t rotate_right(std::uint32_t v, 
     return v >> bits | v << (32 - bits);
 }
 
-/// FIPS 197, 5.3.3, of one column.
+/// InvMixColumns (FIPS 197, 5.3.3) of one column.
 __host__ __device__ __forceinline__ std::uint32_t inv_mix_column(std::uint32_t v) {
     const std::uint32_t v2 = xtime4(v), v4 = xtime4(v2), v9 = xtime4(v4) ^ v;
     return (v9 ^ v4 ^ v2 ^ v) ^ rotate_right(v9 ^ v2, 8) ^ rotate_right(v9 ^ v4, 16) ^ rotate_right(v9, 24);
@@ -104,23 +105,24 @@ __host__ __device__ __forceinline__ std::uint32_t inv_mix_column(std::uint32_t v
 
 }  // namespace detail
 
-/// KeyExpansion (FIPS 197, 5.2) without tables, by the circuit of sbox.cuh, on the host too: about 100 instructions for
-/// each of 10, 8 or 13 SubWords. For keys that are expanded once, and where only inverse tables are loaded.
+/// KeyExpansion (FIPS 197, 5.2) without tables, by the circuit of sbox.cuh; it also runs on the host. It takes about
+/// 100 instructions for each of its 10, 8 or 13 SubWords. Use it for keys that are expanded once, and where only the
+/// inverse tables are loaded.
 template <int KeyBits>
 __host__ __device__ __forceinline__ key_schedule<KeyBits> expand_key(const cipher_key<KeyBits>& key) {
     return detail::expand(detail::without_tables{}, key);
 }
 
 /// KeyExpansion with the tables `t` (tables<Count>, loaded): 40, 32 or 52 lookups. The schedule stays in 44, 52 or 60
-/// registers where all indices into it are constants, as they are in encrypt_block. A key that encrypts one, two or
-/// four blocks does without: counter_prg.
+/// registers if all indices into it are compile-time constants, as they are in encrypt_block. For a key that encrypts
+/// only one, two or four blocks, use counter_prg, which stores no schedule.
 template <int KeyBits, typename Tables>
 __device__ __forceinline__ key_schedule<KeyBits> expand_key(const Tables& t, const cipher_key<KeyBits>& key) {
     return detail::expand(t, key);
 }
 
-/// The schedule of the equivalent inverse cipher (FIPS 197, 5.3.5): about 20 instructions for each of its inner words,
-/// no lookup.
+/// The key schedule of the equivalent inverse cipher (FIPS 197, 5.3.5). It takes about 20 instructions for each word of
+/// the inner round keys, and no lookup.
 template <int KeyBits>
 __host__ __device__ __forceinline__ inverse_key_schedule<KeyBits> invert(const key_schedule<KeyBits>& keys) {
     constexpr int nr = rounds<KeyBits>;

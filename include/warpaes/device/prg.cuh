@@ -9,7 +9,7 @@ namespace warpaes::device {
 
 namespace detail {
 
-/// The sum of what a column takes from rows other than `Skip`, and of its key. Three lookups.
+/// The round key word plus the terms of a column from all rows but `Skip`. Three lookups.
 template <unsigned Skip, int Count>
 __device__ __forceinline__ std::uint32_t column_without(const tables<Count>& t, std::uint32_t w0, std::uint32_t w1,
                                                         std::uint32_t w2, std::uint32_t w3, std::uint32_t key) {
@@ -21,7 +21,7 @@ __device__ __forceinline__ std::uint32_t column_without(const tables<Count>& t, 
     return sum;
 }
 
-/// The key schedule as it goes: Nk words, from which each round's key is made when the round comes.
+/// Expands the key while the rounds run: keeps Nk words and computes each round key when its round comes.
 template <int KeyBits, int Count>
 class rolling_schedule {
 public:
@@ -30,7 +30,7 @@ public:
         for (int i = 0; i < nk; ++i) w_[i] = key.words[i];
     }
 
-    /// Round r's key; to be asked for in order, from 0 on.
+    /// The round key of round r. Call it with r = 0, 1, 2, … in order.
     __device__ __forceinline__ uint4 operator()(int r) {
         WARPAES_UNROLL
         for (int i = 4 * r; i < 4 * r + 4; ++i) {
@@ -47,15 +47,16 @@ private:
 
 }  // namespace detail
 
-/// A few blocks of a key that is used for nothing else: out[j] = E_key(counter ^ j), j standing in the block's last
-/// byte, for j = 0 … Blocks - 1; Blocks is 1, 2 or 4. Where the counter, as a big-endian number, is a multiple of
-/// Blocks, and zero is, these are the blocks counter, counter + 1, … of SP 800-38A, 6.5. The usual PRG of GGM trees and
-/// distributed point functions is counter = 0 with Blocks = 2.
+/// A few blocks under a key that is used for nothing else: out[j] = E_key(counter ^ j), where j is in the last byte of
+/// the block and runs from 0 to Blocks - 1; Blocks is 1, 2 or 4. If the counter, as a big-endian number, is a multiple
+/// of Blocks (such as zero), these are the blocks counter, counter + 1, … of SP 800-38A, 6.5. The usual PRG of GGM
+/// trees and distributed point functions is counter = 0 with Blocks = 2.
 ///
-/// Round keys are made as the rounds go and never stored. The blocks differ in one byte before round 1 and in one
-/// column after it, and share the rest: with Blocks of 1, 2, 4 a block costs
+/// Round keys are computed while the rounds run and are never stored. The blocks differ in one byte before round 1 and
+/// in one column after it, and share the rest of the work. With 1, 2 and 4 blocks, one block costs
 ///     AES-128: 200, 167, 150    AES-192: 224, 195, 180    AES-256: 276, 237, 217
-/// lookups, key included, about 3 instructions each, and the thread 64 registers at most (1024 threads a block).
+/// lookups, key expansion included, and about 3 instructions for each lookup. A thread needs at most 64 registers,
+/// which allows 1,024 threads a block.
 template <int KeyBits, int Blocks, int Count>
 __device__ __forceinline__ void counter_prg(const tables<Count>& t, const cipher_key<KeyBits>& key, uint4 counter,
                                             uint4 (&out)[Blocks]) {
@@ -66,7 +67,8 @@ __device__ __forceinline__ void counter_prg(const tables<Count>& t, const cipher
     if constexpr (Blocks == 1) {
         out[0] = start;
     } else {
-        // Byte 15 alone differs: ShiftRows takes it to column 0, and column 0 in round 2 to one row of every column.
+        // Only byte 15 differs. ShiftRows moves it to column 0, and in round 2 moves column 0 to one row of every
+        // column.
         const uint4 key1 = keys(1);
         const uint4 same = make_uint4(detail::column_without<3>(t, start.x, start.y, start.z, 0, key1.x),
                                       t.column(start.y, start.z, start.w, start.x, key1.y),
@@ -96,12 +98,12 @@ __device__ __forceinline__ void counter_prg(const tables<Count>& t, const cipher
     for (unsigned j = 0; j < Blocks; ++j) out[j] = detail::last_round(t, out[j], last_key);
 }
 
-/// A thread's part of the key stream of CTR (SP 800-38A, 6.5): blocks E_key(counter + first), E_key(counter + first +
+/// A thread's share of the key stream of CTR (SP 800-38A, 6.5): blocks E_key(counter + first), E_key(counter + first +
 /// stride), … with 128-bit big-endian addition modulo 2^128. For example
-///     first = the thread's number, stride = the number of threads: together they make the key stream in order;
-///     first = the thread's number * 2^32, stride = 1:             every thread a stream of its own of 2^32 blocks.
-/// It is the caller who sees to it that no counter comes twice under one key. `t` and `keys` must outlive it. A block
-/// costs what encrypt_block does and a few instructions more.
+///     first = thread number, stride = number of threads: together the threads make the key stream in order;
+///     first = thread number * 2^32, stride = 1:          every thread has its own stream of 2^32 blocks.
+/// The caller must make sure that no counter repeats under one key. `t` and `keys` must outlive this object. A block
+/// costs as much as encrypt_block and a few instructions more.
 template <int KeyBits, int Count>
 class ctr_stream {
 public:

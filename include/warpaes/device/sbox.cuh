@@ -1,5 +1,4 @@
-// The S-box of AES (FIPS 197, 5.1.1), its circuit in the instructions of a GPU. Part of <warpaes/device.cuh>, whose
-// rules hold.
+// The circuit of the AES S-box (FIPS 197, 5.1.1) in GPU instructions. Part of <warpaes/device.cuh>, whose rules hold.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -9,8 +8,8 @@
 #include <cstdint>
 #include <warpaes/device/sbox_circuit.cuh>
 
-// Before a loop that a device unrolls, or one that it must not; nothing to a host's compiler, which knows no such
-// pragma.
+// Placed before a loop that device code must unroll, or must not unroll. Empty in host code, whose compiler does not
+// know these pragmas.
 #if defined(__CUDA_ARCH__)
 #define WARPAES_UNROLL _Pragma("unroll")
 #define WARPAES_KEEP_ROLLED _Pragma("unroll 1")
@@ -23,7 +22,7 @@ namespace warpaes::device {
 
 namespace detail {
 
-/// One LOP3 on a device.
+/// Gates that are one LOP3 instruction each in device code.
 struct Lop3 {
     template <unsigned Table>
     __host__ __device__ __forceinline__ static std::uint32_t lut3(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
@@ -39,16 +38,17 @@ struct Lop3 {
 
 }  // namespace detail
 
-/// x := S(x) ^ 0x63 for 32 bytes at once, plane x[i] holding bit i of each. The constant 0x63 is left to the caller,
-/// who can fold it into a round key. 63 instructions.
+/// x := S(x) ^ 0x63 for 32 bytes at once; plane x[i] holds bit i of each byte. The caller adds the constant 0x63, for
+/// example by folding it into a round key. 63 instructions.
 __host__ __device__ __forceinline__ void sub_planes_without_constant(std::uint32_t* x) {
     detail::sbox_circuit<detail::Lop3>(x);
 }
 
 namespace detail {
 
-/// SubWord (FIPS 197, 5.2) of `word` rotated right by `8 * Rotate` bits, by the circuit: about 100 instructions. Bit i
-/// of a word's four bytes is a plane as it stands.
+/// SubWord (FIPS 197, 5.2) of `word` rotated right by `8 * Rotate` bits, by the circuit: about 100 instructions. A word
+/// shifted right by i serves as plane i: its bits 0, 8, 16 and 24 are bit i of the four bytes; the other bits are
+/// ignored.
 template <unsigned Rotate>
 __host__ __device__ __forceinline__ std::uint32_t sub_word(std::uint32_t word) {
     std::uint32_t planes[8];
@@ -61,7 +61,7 @@ __host__ __device__ __forceinline__ std::uint32_t sub_word(std::uint32_t word) {
     return Rotate == 0 ? out : out >> (8 * Rotate % 32) | out << ((32 - 8 * Rotate) % 32);
 }
 
-/// The product with x in GF(2^8) (FIPS 197, 4.2) of the four bytes of a word.
+/// Multiplies each of the four bytes of a word by x in GF(2^8) (FIPS 197, 4.2).
 __host__ __device__ __forceinline__ std::uint32_t xtime4(std::uint32_t v) {
     return ((v & 0x7f7f7f7fu) << 1) ^ (((v >> 7) & 0x01010101u) * 0x1bu);
 }

@@ -1,9 +1,9 @@
-// The S-box of AES (FIPS 197, 5.1.1) as a circuit of 63 three-input gates on bit planes: no table, no branch, so
-// neither time nor addresses depend on what is substituted. Part of <warpaes/device.cuh>, for hosts as for devices.
+// The S-box of AES (FIPS 197, 5.1.1) as a circuit of 63 three-input gates on bit planes. It has no table and no branch,
+// so neither its time nor its addresses depend on the bytes. Part of <warpaes/device.cuh>; host code can use it too.
 //
-// A gate's constant is its truth table in the order of PTX `lop3` and AVX-512 `vpternlog`: bit (4a + 2b + c). The
-// circuit was found by plateau search with resubstitution from the 113-gate circuit of Boyar, Peralta and Calik; 63
-// gates is an upper bound, not a proven minimum.
+// The constant of a gate is its truth table in the order of PTX `lop3` and AVX-512 `vpternlog`: bit (4a + 2b + c). The
+// circuit was found by plateau search with resubstitution, starting from the 113-gate circuit of Boyar, Peralta and
+// Calik; 63 gates is an upper bound, not a proven minimum.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -34,7 +34,7 @@ struct Gates {
     }
 };
 
-/// x := S(x) ^ 0x63 in every lane of eight planes, plane x[i] holding bit i of each byte.
+/// x := S(x) ^ 0x63 in every lane of eight planes; plane x[i] holds bit i of each byte.
 template <typename Logic, typename Word>
 WARPAES_CIRCUIT constexpr void sbox_circuit(Word* x) {
     const Word t1 = Logic::template lut3<0x3c>(x[1], x[7], x[7]);

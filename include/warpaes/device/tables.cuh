@@ -1,13 +1,13 @@
 // The cipher and its inverse on T-tables in shared memory. Part of <warpaes/device.cuh>, whose rules hold.
 //
-// T0[x] = S(x) * (02, 01, 01, 03); T1, T2 and T3 are its rotations by 8, 16 and 24 bits (Daemen and Rijmen, "AES
-// Proposal: Rijndael", 5.2.1). For the equivalent inverse cipher (FIPS 197, 5.3.5) T0[x] = S^-1(x) * (0e, 09, 0d, 0b).
+// T0[x] = S(x) * (02, 01, 01, 03); T1, T2 and T3 are T0 rotated by 8, 16 and 24 bits (Daemen and Rijmen, "AES Proposal:
+// Rijndael", 5.2.1). For the equivalent inverse cipher (FIPS 197, 5.3.5) T0[x] = S^-1(x) * (0e, 09, 0d, 0b).
 //
-// Shared memory has 32 banks of four bytes. Every entry is stored 32 times, once a bank, and a lane reads its own bank
-// alone: no lookup ever waits for another one. Row e is 256 bytes: T0[e] for 32 lanes, then T1[e] for 32 lanes; T2 and
-// T3 follow 64 KiB later in the same way. So the address of lane l's T0[e] is 256 e + 4 l, which one PRMT puts
-// together, and the other tables are constant offsets. With two tables T2 and T3 are rotations; one table has rows of
-// 128 bytes.
+// Shared memory has 32 banks of four bytes. Every entry is stored 32 times, once in each bank, and a lane reads only
+// its own bank, so a lookup never has a bank conflict. Row e is 256 bytes: T0[e] for 32 lanes, then T1[e] for 32 lanes.
+// T2 and T3 follow 64 KiB later in the same way. So the address of lane l's copy of T0[e] is 256 e + 4 l, which takes
+// one PRMT to compute, and the other tables are at constant offsets from it. With two tables, T2 and T3 are rotations
+// of T0 and T1. With one table, rows are 128 bytes.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,8 +27,9 @@ __device__ __forceinline__ std::uint32_t rotate_left(std::uint32_t v) {
     return Bytes == 0 ? v : __funnelshift_l(v, v, 8 * Bytes);
 }
 
-/// The substituted bytes of a column out of four entries of T0. Byte 1 of the cipher's is S(x) itself; the four bytes
-/// of the inverse cipher's add up to S^-1(x), as 0e ^ 09 ^ 0d ^ 0b = 1.
+/// The four substituted bytes of a column, taken from four entries of T0. In a table of the cipher, byte 1 of an entry
+/// is S(x) itself. In a table of the inverse cipher, the four bytes of an entry add up to S^-1(x), because 0e ^ 09 ^ 0d
+/// ^ 0b = 1.
 template <bool Inverse>
 __device__ __forceinline__ std::uint32_t substituted(std::uint32_t e0, std::uint32_t e1, std::uint32_t e2,
                                                      std::uint32_t e3) {
@@ -43,8 +44,8 @@ __device__ __forceinline__ std::uint32_t substituted(std::uint32_t e0, std::uint
 
 }  // namespace detail
 
-/// A lane's view of `Count` T-tables in the thread block's shared memory: 4 are the fastest, 2 and 1 leave more shared
-/// memory to others and take more instructions a lookup. `Inverse`: those of the inverse cipher.
+/// A lane's view of `Count` T-tables in the thread block's shared memory. Four tables are the fastest; two or one leave
+/// more shared memory free and take more instructions a lookup. `Inverse`: the tables of the inverse cipher.
 template <int Count, bool Inverse = false>
 class tables {
     static_assert(Count == 1 || Count == 2 || Count == 4, "there are four T-tables: store 4, 2 or 1 of them");
@@ -52,22 +53,23 @@ class tables {
 public:
     static constexpr int count = Count;
     static constexpr bool inverse = Inverse;
-    /// Of shared memory: 128, 64 or 32 KiB. More than 48 KiB must be dynamic shared memory that the host has asked for:
-    /// cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes).
+    /// Size in shared memory: 128, 64 or 32 KiB. More than 48 KiB must be dynamic shared memory that the host has
+    /// requested with cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes).
     static constexpr unsigned bytes = Count * 32u * 1024u;
 
-    /// `shared`: `bytes` of shared memory, aligned to 16. Lookups are fastest where the compiler knows the place: the
-    /// shared array itself or a constant distance from its beginning.
+    /// `shared`: `bytes` bytes of shared memory, aligned to 16. Lookups are fastest if the compiler knows the address:
+    /// the shared array itself, or a constant offset from its beginning.
     __device__ __forceinline__ explicit tables(void* shared)
         : base_(static_cast<unsigned char*>(shared)), lane_((detail::thread_number() % 32) * (Count == 1 ? 8 : 4)) {}
 
-    /// Writes the tables: all threads of the block, whose number is a multiple of 32, before the first lookup. Ends
-    /// with a barrier (__syncthreads). Takes a few microseconds, once for as many blocks as the kernel then encrypts.
+    /// Writes the tables. All threads of the thread block call it before the first lookup; their number must be a
+    /// multiple of 32. It ends with a barrier (__syncthreads). It takes a few microseconds, once per thread block,
+    /// however many AES blocks the kernel then encrypts.
     __device__ __forceinline__ void load() const {
         const unsigned thread = detail::thread_number(), lane = thread % 32;
         const unsigned warps = blockDim.x * blockDim.y * blockDim.z / 32;
-        // A unit is a quarter of 32 neighbouring entries. Each lane makes one entry; a row is written by 8 * Count
-        // lanes.
+        // A unit is eight of 32 neighbouring entries. Each lane computes one of the 32 entries; 8 * Count lanes write
+        // one row.
         constexpr unsigned row_lanes = 8 * Count, rows_at_once = 32 / row_lanes;
         const unsigned in_row = lane % row_lanes;
         for (unsigned unit = thread / 32; unit < 32; unit += warps) {
@@ -104,8 +106,8 @@ public:
         }
     }
 
-    /// The bytes S(byte 0 of w0), S(byte 1 of w1), S(byte 2 of w2), S(byte 3 of w3), or S^-1 of them, as a word: a
-    /// column of the last round before its key. Four lookups.
+    /// The bytes S(byte 0 of w0), S(byte 1 of w1), S(byte 2 of w2), S(byte 3 of w3) as a word, or S^-1 of them: a
+    /// column of the last round before its round key is added. Four lookups.
     __device__ __forceinline__ std::uint32_t substitute(std::uint32_t w0, std::uint32_t w1, std::uint32_t w2,
                                                         std::uint32_t w3) const {
         return detail::substituted<Inverse>(stored<0, 0>(w0), stored<0, 1>(w1), stored<0, 2>(w2), stored<0, 3>(w3));
@@ -132,10 +134,10 @@ private:
         return (s8 ^ s4 ^ s2) | (s8 ^ s) << 8 | (s8 ^ s4 ^ s) << 16 | (s8 ^ s2 ^ s) << 24;
     }
 
-    /// Entry `byte Byte of word` of the stored table `Table`.
+    /// Entry number `byte Byte of word` of the stored table `Table`.
     template <unsigned Table, unsigned Byte>
     __device__ __forceinline__ std::uint32_t stored(std::uint32_t word) const {
-        constexpr unsigned select = 0x5504u | Byte << 4;  // the lane, the byte, zero, zero
+        constexpr unsigned select = 0x5504u | Byte << 4;  // selects the lane, the byte, zero, zero
         unsigned offset = __byte_perm(word, lane_, select);
         if constexpr (Count == 1) offset /= 2;
         constexpr unsigned table = Table / 2 * half_bytes + Table % 2 * 128;
@@ -143,7 +145,7 @@ private:
     }
 
     unsigned char* base_;
-    std::uint32_t lane_;  ///< byte 0: where the lane's bank begins in a row, times two with one table
+    std::uint32_t lane_;  ///< byte 0: offset of the lane's bank in a row, times two with one table
 };
 
 template <int Count>
@@ -160,7 +162,8 @@ __device__ __forceinline__ uint4 round_key(const Schedule& keys, int r) {
     return make_uint4(keys.words[4 * r], keys.words[4 * r + 1], keys.words[4 * r + 2], keys.words[4 * r + 3]);
 }
 
-/// A round but the last. ShiftRows brings column c + r into row r of column c; in the inverse cipher column c - r.
+/// A round other than the last. ShiftRows moves row r of column c + r into column c; in the inverse cipher, row r of
+/// column c - r.
 template <int Count, bool Inverse>
 __device__ __forceinline__ uint4 inner_round(const tables<Count, Inverse>& t, uint4 s, uint4 key) {
     if constexpr (!Inverse) {
@@ -194,15 +197,15 @@ __device__ __forceinline__ uint4 cipher(const tables<Count, Inverse>& t, const S
 
 }  // namespace detail
 
-/// The cipher (FIPS 197, 5.1) of `block`. `keys` may lie in registers (a thread's own), in shared memory, or, fastest
-/// for one key, in a kernel parameter declared `const __grid_constant__ key_schedule<KeyBits>`. 160, 192 or 224
-/// lookups; about 20 registers besides the keys.
+/// The cipher (FIPS 197, 5.1) of `block`. `keys` may be in registers (one schedule per thread), in shared memory, or in
+/// a kernel parameter declared `const __grid_constant__ key_schedule<KeyBits>`, which is the fastest for one key. 160,
+/// 192 or 224 lookups; about 20 registers besides the keys.
 template <int KeyBits, int Count>
 __device__ __forceinline__ uint4 encrypt_block(const tables<Count>& t, const key_schedule<KeyBits>& keys, uint4 block) {
     return detail::cipher<KeyBits>(t, keys, block);
 }
 
-/// The inverse cipher (FIPS 197, 5.3.5) of `block`. As encrypt_block; the keys are those that invert() makes.
+/// The inverse cipher (FIPS 197, 5.3.5) of `block`. Like encrypt_block, with the round keys that invert() makes.
 template <int KeyBits, int Count>
 __device__ __forceinline__ uint4 decrypt_block(const inverse_tables<Count>& t,
                                                const inverse_key_schedule<KeyBits>& keys, uint4 block) {

@@ -1,19 +1,20 @@
-// What the thread blocks of a launch leave for each other, and how the last of them tells the host.
+// What the thread blocks of a launch share in device memory, and how the last of them notifies the host.
 #pragma once
 
 namespace warpaes::cuda {
 
-/// A field element, and how many have added to it; zeros before and after a launch.
+/// A field element, and the number of thread blocks that have added to it. Both are zero before and after a launch.
 struct GcmSum {
     unsigned long long high, low;
     unsigned arrived;
 };
 
-/// Who waits for a word of page-locked memory instead of the stream has the result a microsecond earlier.
+/// A caller that polls a word of page-locked memory, instead of waiting for the stream, has the result a microsecond
+/// earlier.
 struct Notice {
-    unsigned* arrived = nullptr;  ///< on the device: thread blocks; 0 before and after a launch
-    unsigned* word = nullptr;     ///< null: nobody waits for it
-    unsigned value = 0;           ///< what is written there when all that the launch writes can be seen by everybody
+    unsigned* arrived = nullptr;  ///< in device memory: thread blocks that are done; 0 before and after a launch
+    unsigned* word = nullptr;     ///< null: nobody polls
+    unsigned value = 0;  ///< stored to `word` when everything that the launch writes is visible to host and device
 };
 
 }  // namespace warpaes::cuda

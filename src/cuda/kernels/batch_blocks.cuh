@@ -1,5 +1,5 @@
-// ECB both ways, CBC and CFB128 decryption of many messages: one thread a block, each warp a contiguous stretch of all
-// blocks, whatever messages they belong to. See blocks.cuh for the ciphertext before each block.
+// ECB in both directions, CBC and CFB128 decryption of many messages: one thread per block. Each warp has a contiguous
+// stretch of all blocks, whatever messages they belong to. See blocks.cuh for the ciphertext before each block.
 #pragma once
 
 #include "cuda/kernels/batch_walk.cuh"
@@ -7,7 +7,7 @@
 
 namespace warpaes::cuda {
 
-/// Blocks of a message; a partial one too.
+/// Blocks of a message, including a partial one.
 struct BlocksOfText {
     const BatchParams& p;
     __device__ __forceinline__ std::uint64_t operator()(std::uint32_t group) const {
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(1024, 1) batch_blocks_kernel(const __grid_cons
     const BlocksOfText blocks_of{p.batch};
     walk.begin(p.batch, unit < p.batch.units ? unit : p.batch.units - 1, blocks_of);
 
-    // Lane 31 carries the ciphertext block before the group in hand.
+    // Lane 31 carries the ciphertext block before the current 32 blocks.
     uint4 carried{};
     if (chained && lane == 0 && walk.block() != 0) {
         const BatchGroup& g = p.batch.groups[walk.group()];

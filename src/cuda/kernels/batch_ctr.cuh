@@ -1,15 +1,15 @@
-// Counters of many messages, each with a counter of its own: CTR, and the key stream of GCM.
+// Counter modes for many messages, each with its own counter: CTR, and the key stream of GCM.
 //
-// Counter caching (ctr.cuh) costs 22 lookups for the first fourteen bytes of a counter, and five each for a value of j
-// and of g, before the 16 a round. Short messages: 2^lanes threads share one and take its blocks in turn; a thread has
-// the prefix once and g as good as once, so with four blocks a thread round one and two cost 12 lookups a block instead
-// of 32. A thread finds its message by its number among all threads of the launch, so a warp is full whatever the
-// lengths are.
+// Counter caching (ctr.cuh) takes 22 lookups for the first fourteen bytes of a counter and five each for a value of j
+// and of g, before the 16 lookups of every further round. Short messages: 2^lanes threads share a message and take its
+// blocks in turn. A thread computes the prefix once and B(g) mostly once, so with four blocks a thread, rounds one and
+// two take 12 lookups a block instead of 32. A thread finds its message by its number among all threads of the launch,
+// so warps are full whatever the lengths of the messages are.
 //
-// Long messages: a task is the same share of each of some successive windows of 256 blocks, and a warp's. Windows begin
-// where the message begins, not where j is zero: so no group of 32 blocks is partly outside of it but the last. Lane
-// l's block 32 i + l then has the same j in every window, A(j) stays in registers; from some i on, or none, j has
-// wrapped, and g is one more.
+// Long messages: a task is the same share of several successive windows of 256 blocks, and is done by one warp. Windows
+// begin where the message begins, not where j is zero, so only the last 32 blocks of a message can be incomplete. Lane
+// l's block 32 i + l then has the same j in every window, and A(j) stays in registers. For large i, j may have wrapped;
+// then g is one more.
 #pragma once
 
 #include "cuda/kernels/batch_lookup.cuh"
@@ -18,7 +18,7 @@
 
 namespace warpaes::cuda {
 
-/// The first counter block: the IV, or J0.
+/// The first counter block: the IV, or J0 for GCM.
 __device__ inline uint4 first_counter(const CounterParams& p, const BatchGroup& group, std::uint64_t message) {
     const std::uint8_t* iv = global(group.iv) + message * group.iv_stride;
     const std::uint32_t alignment = alignment_of(iv, iv);
@@ -34,14 +34,14 @@ __device__ inline uint4 first_counter(const CounterParams& p, const BatchGroup& 
     return block;
 }
 
-/// That of the first block of the text.
+/// The counter block of the first block of the text.
 __device__ __forceinline__ uint4 text_counter(const CounterParams& p, const BatchGroup& group, std::uint64_t message) {
     uint4 block = first_counter(p, group, message);
     if (p.gcm != 0) block.w = byte_swap(byte_swap(block.w) + 1);
     return block;
 }
 
-/// The counter block with its last 16 bits zero that is `steps` times 65,536 after that of `initial`.
+/// `initial` with its last 16 bits set to zero, plus `steps` times 65,536. With GCM only the last 32 bits count.
 __device__ __forceinline__ uint4 prefix_after(bool gcm, uint4 initial, std::uint64_t steps) {
     if (!gcm) return counter_prefix(initial, steps);
     initial.w = byte_swap((byte_swap(initial.w) & 0xffff0000u) + (static_cast<std::uint32_t>(steps) << 16));
@@ -66,7 +66,7 @@ __device__ __forceinline__ void set_prefix(CounterPrefix<Tables>& prefix, const 
     }
 }
 
-/// A message as its blocks are numbered.
+/// A message's text, as whole blocks and a rest.
 struct CounterText {
     const std::uint8_t* in;
     std::uint8_t* out;
@@ -90,20 +90,20 @@ __device__ __forceinline__ void finish_partial(const BatchGroup& group, std::uin
     xor_partial_block(text.out + at, text.in + at, key_stream, text.rest, text.alignment);
 }
 
-/// The key stream of J0, which the tag needs.
+/// Stores the encryption of J0, which the tag needs.
 __device__ __forceinline__ void finish_pad(const CounterParams& p, const BatchGroup& group, std::uint64_t message,
                                            uint4 key_stream) {
     if (p.pads != nullptr) global(p.pads)[group.first_message + message] = key_stream;
 }
 
-/// A thread's blocks of a short message.
+/// Encrypts or decrypts a thread's blocks of a short message.
 template <int Rounds, int Tables, bool OneKey>
 __device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tables, const CounterParams& p,
                                                  const BatchGroup& group, std::uint64_t thread) {
     const std::uint64_t message = thread >> group.lanes;
     const std::uint32_t step = 1u << group.lanes, first = static_cast<std::uint32_t>(thread) & (step - 1);
     const CounterText text(group, message);
-    // With GCM position 0 is J0, and the text begins at position 1.
+    // With GCM, position 0 is J0, and the text begins at position 1.
     const std::uint32_t skip = p.gcm != 0 ? 1 : 0;
     const auto whole = static_cast<std::uint32_t>(text.whole);
     const std::uint32_t end = skip + static_cast<std::uint32_t>(text.blocks());
@@ -114,7 +114,7 @@ __device__ __forceinline__ void share_of_message(const SharedTables<Tables>& tab
     std::uint32_t buffer[4];
     const std::uint32_t k[4] = {0, 0, 0, key.round(0, buffer)[3]};
 
-    // Of the text; below it, it wraps.
+    // The index of the block in the text; for J0 it wraps around.
     std::uint32_t at = first - skip;
     const std::int64_t offset = (static_cast<std::int64_t>(first) - skip) * static_cast<int>(block_bytes);
     const std::uint8_t* in = text.in + offset;
@@ -196,7 +196,8 @@ __global__ void __launch_bounds__(BatchCounters::most_threads(OneKey), 1)
         std::uint32_t buffer[4];
         const std::uint32_t k[4] = {0, 0, 0, key.round(0, buffer)[3]};
 
-        // A block is unit_first + lane, and 32 i, in one of the windows, of which the whole ones end before `full_end`.
+        // This lane's blocks of a window are unit_first + lane + 32 i. In the windows before `full_end` all blocks of
+        // this share are whole.
         const std::uint32_t unit_first = static_cast<std::uint32_t>(of_message % CounterParams::shares) * share;
         auto window = static_cast<std::uint32_t>(of_message / CounterParams::shares * p.at_once);
         const std::uint8_t* in;
@@ -212,7 +213,8 @@ __global__ void __launch_bounds__(BatchCounters::most_threads(OneKey), 1)
             const std::uint32_t windows = windows_of(text.blocks(), unit_first + 1);
             if (end_window > windows) end_window = windows;
             full_end = windows_of(text.whole, unit_first + share);
-            // Of the first block of a window's share: the last byte, and all before it of the last 16 bits and above.
+            // For the first block of the share in this window: `offset` is the last byte of its counter, and `g` is the
+            // number above that byte, counted from the counter with its last 16 bits zero.
             offset = ((low & 0xff) + unit_first) & 0xff;
             g = (low + unit_first) / CounterParams::window + window;
             const std::uint64_t shift =
@@ -238,8 +240,8 @@ __global__ void __launch_bounds__(BatchCounters::most_threads(OneKey), 1)
                 }
                 b_next = prefix.b(tables, g & 0xff, k);
             }
-            // Without a crossing B(g) is not wanted again; with one, beyond the last value of g it is wrong, and not
-            // used.
+            // If j wraps within the share, B(g) and B(g + 1) are needed, and B(g + 1) serves the next window too.
+            // Beyond the last value of g, B(g + 1) is wrong; it is then not used.
             if (crosses) b = b_next;
             b_next = prefix.b(tables, (crosses ? g + 1 : g) & 0xff, k);
             if (!crosses) b = b_next;
@@ -255,7 +257,7 @@ __global__ void __launch_bounds__(BatchCounters::most_threads(OneKey), 1)
                 }
                 continue;
             }
-            // The end of the message, or a carry out of the last 16 bits in the midst.
+            // The end of the message, or a carry out of the last 16 bits within the share.
             const CounterText text(group, message);
             const uint4 counter = text_counter(p, group, message);
             const std::uint64_t first = static_cast<std::uint64_t>(window) * CounterParams::window + unit_first;

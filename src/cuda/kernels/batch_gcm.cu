@@ -5,7 +5,8 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// What GHASH of a long text, which is there already, lacks: associated data and lengths. A thread a message.
+/// Completes GHASH of a long message whose text has been hashed: adds associated data and lengths. One thread per
+/// message.
 __global__ void __launch_bounds__(128) gcm_finish_kernel(const __grid_constant__ GcmBatchParams p) {
     const std::uint64_t threads = global_threads();
     for (std::uint64_t number = p.first + global_thread(); number < p.end; number += threads) {
@@ -28,7 +29,7 @@ __global__ void __launch_bounds__(128) gcm_finish_kernel(const __grid_constant__
     }
 }
 
-/// J0 of messages whose IV is not of 12 bytes (SP 800-38D, 7.1, step 2), a thread a message.
+/// Computes J0 of messages whose IV is not 12 bytes long (SP 800-38D, 7.1, step 2). One thread per message.
 __global__ void __launch_bounds__(256) gcm_j0_kernel(const __grid_constant__ GcmBatchParams p) {
     const std::uint64_t threads = global_threads();
     for (std::uint64_t number = p.first + global_thread(); number < p.end; number += threads) {
@@ -44,7 +45,8 @@ __global__ void __launch_bounds__(256) gcm_j0_kernel(const __grid_constant__ Gcm
             }
             p.j0s[number] = block_of(h.times(y ^ length_block(0, g.iv_length)));
         }
-        // The group's first message sees to the group, in a copy, as others still look at the IVs.
+        // The thread of a group's first message rewrites the group's descriptor. It writes a copy, because other
+        // threads still read the IVs.
         if (m.index == 0) {
             BatchGroup copy = g;
             if (g.iv_length != 12) {
@@ -57,7 +59,7 @@ __global__ void __launch_bounds__(256) gcm_j0_kernel(const __grid_constant__ Gcm
     }
 }
 
-/// Tags of digests. In decryption they are compared, and what is not authentic is wiped, a warp together.
+/// Makes tags from digests. Decryption compares them, and a whole warp wipes each output that is not authentic.
 __global__ void __launch_bounds__(256) gcm_settle_kernel(const __grid_constant__ GcmBatchParams p) {
     const std::uint64_t threads = global_threads();
     for (std::uint64_t first = p.first + global_thread() - lane_id(); first < p.end; first += threads) {

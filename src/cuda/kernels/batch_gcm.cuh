@@ -1,10 +1,11 @@
-// GCM of many short messages, each perhaps under a key of its own: GHASH by carry-less products (field.cuh), a few
-// lanes a message, and what comes before and after.
+// GHASH of many short messages of GCM, each possibly under its own key: carry-less products (field.cuh) in a few lanes
+// per message.
 //
-// GHASH takes a message as one row of blocks: associated data, text, lengths. With as many zeros in front as whole
-// steps take, which change nothing, lane l of L has blocks l, L + l, 2L + l …: Horner's rule with H^L, and in the end
-// H^(L - l), which passes over the blocks behind its last. Long messages are cut into pieces, each a row like that and
-// then passed over the blocks behind it.
+// GHASH reads a message as one row of blocks: associated data, text, lengths. Zeros in front, which do not change the
+// sum, extend the row to whole steps. Lane l of L then has blocks l, L + l, 2L + l …: it applies Horner's rule with
+// H^L, and finally multiplies by H^(L - l), which accounts for the blocks after its last one. Long messages are cut
+// into pieces. Each is hashed as such a row and then multiplied by the power of H that accounts for the blocks after
+// the piece.
 #pragma once
 
 #include "cuda/kernels/batch_message.cuh"
@@ -13,7 +14,7 @@
 
 namespace warpaes::cuda {
 
-/// The blocks of one message as GHASH takes them.
+/// The blocks of one message in the order in which GHASH reads them.
 class GhashRow {
 public:
     __device__ __forceinline__ GhashRow(const BatchGroup& g, std::uint64_t index, bool decrypts)
@@ -26,14 +27,16 @@ public:
           alignment_(g.alignment) {}
 
     [[nodiscard]] __device__ __forceinline__ std::uint64_t blocks() const { return aad_blocks_ + text_blocks_ + 1; }
-    /// Whole blocks of text: [begin, end).
+    /// The whole blocks of text are [plain_begin(), plain_end()).
     [[nodiscard]] __device__ __forceinline__ std::uint64_t plain_begin() const { return aad_blocks_; }
     [[nodiscard]] __device__ __forceinline__ std::uint64_t plain_end() const {
         return aad_blocks_ + text_bytes_ / block_bytes;
     }
+    /// Block `at` of the row, a whole block of text.
     [[nodiscard]] __device__ __forceinline__ FieldElement plain(std::uint64_t at) const {
         return element_of(load_block(text_ + (at - aad_blocks_) * block_bytes, alignment_));
     }
+    /// Any block of the row: associated data, text or lengths.
     [[nodiscard]] __device__ __forceinline__ FieldElement any(std::uint64_t block) const {
         if (block >= aad_blocks_ + text_blocks_) return length_block(aad_bytes_, text_bytes_);
         const bool of_text = block >= aad_blocks_;
@@ -50,7 +53,7 @@ private:
     std::uint32_t alignment_;
 };
 
-/// h^n, n > 0, in time that depends on n, which is public.
+/// h^n for n > 0. The time depends on n, which is public.
 __device__ inline FieldElement power_of(FieldElement h, std::uint64_t n) {
     FieldElement result = h;
 #pragma unroll 1
@@ -65,8 +68,8 @@ __device__ __forceinline__ std::uint64_t least(std::uint64_t a, std::uint64_t b)
     return a < b ? a : b;
 }
 
-/// `Lanes` lanes a message, or a warp a piece. Encryption adds E(J0) and writes tags; decryption leaves digests, pieces
-/// add theirs to them.
+/// `Lanes` lanes per message, or one warp per piece. Encryption adds E(J0) and writes tags; decryption leaves digests.
+/// A piece adds its digest to that of the message.
 template <int Lanes, bool Pieces>
 __global__ void __launch_bounds__(256, 2) ghash_batch_kernel(const __grid_constant__ GcmBatchParams p) {
     static_assert(warp_lanes % Lanes == 0 && (Lanes == warp_lanes || !Pieces));
@@ -75,7 +78,7 @@ __global__ void __launch_bounds__(256, 2) ghash_batch_kernel(const __grid_consta
     const std::uint64_t warp = global_warp(), warps = global_warps();
     const std::uint64_t units = (p.end - p.first) * (Pieces ? p.pieces : 1);
     for (std::uint64_t first = warp * per_warp; first < units; first += warps * per_warp) {
-        // Lanes without a message take the last one's part and leave it.
+        // Lanes without a message compute the last message's values and do not store them.
         const std::uint64_t unit = first + lane_id() / Lanes;
         const bool present = unit < units;
         const std::uint64_t number = p.first + (Pieces ? unit / p.pieces : present ? unit : units - 1);
@@ -85,7 +88,7 @@ __global__ void __launch_bounds__(256, 2) ghash_batch_kernel(const __grid_consta
         const std::uint64_t end = Pieces ? least(begin + p.piece_blocks, row.blocks()) : row.blocks();
         if (Pieces && begin >= end) continue;
 
-        // H^(L - l) and H^L
+        // `own` is H^(L - l), and `power` becomes H^L.
         const FieldElement h = element_of(m.key_slot()[key_slot_h]);
         FieldElement power = h;
         const FieldElement own = times_power<Lanes>(h, power, Lanes - 1 - lane);

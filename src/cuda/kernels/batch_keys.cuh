@@ -1,5 +1,5 @@
-// Keys of messages, expanded on the device: one thread a key. S-box bytes come out of conflict-free tables, so that
-// time depends on no key.
+// Expands keys of messages on the device, one thread per key. S-box bytes come from conflict-free tables, so that the
+// time does not depend on a key.
 #pragma once
 
 #include "cuda/kernels/batch_lookup.cuh"
@@ -21,7 +21,7 @@ __device__ __forceinline__ std::uint32_t inv_mix_column(std::uint32_t v) {
     return (v8 ^ v4 ^ v2) ^ rotl(v9 ^ v2, 24) ^ rotl(v9 ^ v4, 16) ^ rotl(v9, 8);
 }
 
-/// Where a thread finds its key and what becomes of it; nowhere if it has none.
+/// Where a thread's key is and which slot it goes to; both null if the thread has no key.
 struct KeyPlace {
     const std::uint8_t* raw = nullptr;
     uint4* slot = nullptr;
@@ -35,15 +35,15 @@ struct KeyPlace {
         }
         const BatchGroup& g = p.batch.groups[find_group<&BatchGroup::first_message>(p.batch, i)];
         const std::uint64_t message = i - g.first_message;
-        // Of a key that all messages share, the first one's thread takes care.
+        // A key that all messages share is expanded by the thread of the first message.
         if (g.raw_keys == nullptr || (g.key_stride == 0 && message != 0)) return;
         raw = g.raw_keys + message * g.raw_key_stride;
         slot = const_cast<uint4*>(g.keys) + message * g.key_stride;
     }
 };
 
-/// Two neighbouring blocks of this thread's slot and of its neighbour's, who calls it too: each instruction writes both
-/// blocks of one slot, 32 bytes that memory takes at once.
+/// Stores two neighbouring blocks of this thread's slot and of its neighbour's; both threads call it. Each instruction
+/// writes both blocks of one slot, which are one 32-byte sector of memory.
 __device__ __forceinline__ void store_pair(uint4* slot, uint4* neighbours, unsigned at, uint4 first, uint4 second) {
     const bool odd = lane_id() % 2 != 0;
     const uint4 gives = odd ? first : second;
@@ -55,14 +55,14 @@ __device__ __forceinline__ void store_pair(uint4* slot, uint4* neighbours, unsig
     if (of_odd != nullptr) global(of_odd)[at + (odd ? 1 : 0)] = odd ? second : gets;
 }
 
-/// FIPS 197, 5.2, and for the inverse cipher 5.3.5.
+/// Key expansion (FIPS 197, 5.2), and for the inverse cipher 5.3.5.
 template <int Rounds, int Tables>
 __global__ void __launch_bounds__(256) batch_keys_kernel(const __grid_constant__ KeyParams p) {
     constexpr unsigned nk = Rounds - 6, words = 4 * (Rounds + 1);
     const SharedTables<Tables> tables;
     tables.fill(te0_table);
-    // A slot that outlives the batch is complete, whichever mode its key is first wanted for, and of the key that it
-    // may have held before nothing is left; the others are this mode's alone, and wiped as a whole.
+    // A slot that outlives the batch is written completely: its key may be used in any mode, and nothing may remain of
+    // the key that it held before. The other slots are for this mode only, and are wiped as a whole.
     const bool whole = p.batch.groups == nullptr;
     const bool hash_key = whole ? p.inverse == 0 : p.hash_key != 0;
     const std::uint64_t step = global_threads();

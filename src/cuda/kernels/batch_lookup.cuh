@@ -1,4 +1,4 @@
-// From the number of a piece of work to the message that it belongs to, and keys where each message has its own.
+// Finds the message that a unit of work belongs to, and round keys where each message has its own.
 #pragma once
 
 #include "aes/types.hpp"
@@ -8,7 +8,7 @@
 
 namespace warpaes::cuda {
 
-/// The last group that begins at or before `at`, in the numbering of `array`, which has an element for each.
+/// The last group whose `First` in `array` is at or below `at`. `array` has one element per group.
 template <auto First, typename Element>
 __device__ __forceinline__ std::uint32_t find_in(const Element* array, std::uint32_t groups, std::uint64_t at) {
     std::uint32_t low = 0, high = groups;
@@ -28,20 +28,20 @@ __device__ inline std::uint32_t find_group(const Params& p, std::uint64_t at) {
     return find_in<First>(p.groups, p.group_count, at);
 }
 
-/// The same, from a group that begins at or before it.
+/// The same, searched from `group` on, which begins at or before `at`.
 template <std::uint64_t BatchGroup::*First>
 __device__ __forceinline__ std::uint32_t walk_to_group(const BatchParams& p, std::uint32_t group, std::uint64_t at) {
     while (group + 1 < p.group_count && p.groups[group + 1].*First <= at) ++group;
     return group;
 }
 
-/// Where round keys come from: constant-bank operands, the same for all,
+/// Round keys that are the same for all messages: constant-bank operands.
 struct SharedKey {
     const std::uint32_t* words;
     __device__ __forceinline__ const std::uint32_t* round(int r, std::uint32_t (&)[4]) const { return words + 4 * r; }
 };
 
-/// or a slot in device memory, a message's own.
+/// Round keys of one message, in a slot in device memory.
 struct SlotKey {
     const uint4* slot;
     __device__ __forceinline__ const std::uint32_t* round(int r, std::uint32_t (&buffer)[4]) const {
@@ -54,8 +54,9 @@ struct SlotKey {
     }
 };
 
-/// or a slot's round keys from `First` on, in registers: for many blocks, as reading one for all lanes takes four
-/// passes of the load-store unit, so many as four lookups. There is room for ten; of AES-256 two are read again.
+/// Round keys of a slot from `First` on, kept in registers for many blocks. Reading a round key for all lanes takes
+/// four passes of the load-store unit, as many as four lookups. There is room for ten round keys; of AES-256 two more
+/// are read from the slot every time.
 template <int Rounds, int First>
 struct RegisterKey {
     static constexpr int end = Rounds < First + 10 ? Rounds + 1 : First + 10;
@@ -75,7 +76,7 @@ struct RegisterKey {
     }
 };
 
-/// What rounds from `First` on take their keys from, for many blocks.
+/// Where rounds from `First` on take their keys from if there are many blocks.
 template <int Rounds, int First>
 __device__ __forceinline__ SharedKey at_hand(const SharedKey& key) {
     return key;
@@ -97,7 +98,7 @@ __device__ __forceinline__ KeyOf<OneKey> key_of(const BatchParams& p, const Batc
     }
 }
 
-/// Rounds `First` … `Rounds`, as rounds_from has them.
+/// Rounds `First` … `Rounds`, like rounds_from.
 template <bool Inverse, int Rounds, int First, int Tables, typename Key>
 __device__ __forceinline__ uint4 rounds_with(const SharedTables<Tables>& t, uint4 s, const Key& key) {
     std::uint32_t buffer[4];
@@ -114,7 +115,7 @@ __device__ __forceinline__ uint4 cipher_with(const SharedTables<Tables>& t, uint
     return rounds_with<Inverse, Rounds, 1>(t, whitened, key);
 }
 
-/// A block whose alignment nobody knows.
+/// Loads a block of unknown alignment.
 __device__ __forceinline__ uint4 load_block(const std::uint8_t* p) {
     return load_block(p, alignment_of(p, p));
 }
@@ -123,7 +124,7 @@ __device__ __forceinline__ uint4 load_iv(const BatchGroup& group, std::uint64_t 
     return load_block(global(group.iv) + message * group.iv_stride);
 }
 
-/// As xor_partial_block, by words where alignment lets it.
+/// Like xor_partial_block, by words where the alignment permits it.
 __device__ inline void xor_partial_block(std::uint8_t* out, const std::uint8_t* in, uint4 key_stream, unsigned bytes,
                                          std::uint32_t alignment) {
     unsigned at = 0;

@@ -1,4 +1,4 @@
-// A message that one thread knows as a whole, and what becomes of its tag.
+// A message that one thread handles as a whole, and the end of its tag.
 #pragma once
 
 #include "aes/types.hpp"
@@ -20,7 +20,7 @@ struct BatchMessage {
     }
 };
 
-/// The last, partial block of `bytes` bytes.
+/// Stores the last, partial block of `bytes` bytes.
 __device__ __forceinline__ void store_tail(std::uint8_t* p, uint4 block, unsigned bytes) {
 #pragma unroll
     for (unsigned i = 0; i < block_bytes; ++i) {
@@ -28,7 +28,7 @@ __device__ __forceinline__ void store_tail(std::uint8_t* p, uint4 block, unsigne
     }
 }
 
-/// Encryption writes the message's tag. Decryption compares, in constant time, says in `failed` what came of it, and
+/// Encryption writes the message's tag. Decryption compares it in constant time, records the result in `failed`, and
 /// returns whether the tag was right.
 __device__ __forceinline__ bool settle_tag(const BatchMessage& m, uint4 tag, bool decrypts) {
     const BatchGroup& g = *m.group;

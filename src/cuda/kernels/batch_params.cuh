@@ -1,5 +1,5 @@
-// What kernels for batches are told: groups of messages in memory of the device (backend/group.hpp), sorted and
-// numbered by the host. A kernel finds the message that a thread works on by binary search over the numbers.
+// Parameters of the kernels for batches: groups of messages in device memory (backend/group.hpp), sorted and numbered
+// by the host. A kernel finds the message that a thread works on by binary search over these numbers.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace warpaes::cuda {
 
-/// A MessageGroup whose pointers all lead to memory of the device.
+/// A MessageGroup whose pointers all point to device memory.
 struct alignas(16) BatchGroup {
     const std::uint8_t* input;
     std::uint8_t* output;
@@ -19,73 +19,74 @@ struct alignas(16) BatchGroup {
     const std::uint8_t* aad;
     std::uint8_t* tag;
     const uint4* keys;     ///< slot of the first message's key
-    std::uint8_t* failed;  ///< a byte a message: 1 if its tag was wrong
+    std::uint8_t* failed;  ///< one byte per message: 1 if its tag was wrong
     std::uint64_t input_stride, output_stride, iv_stride, aad_stride, tag_stride;
     std::uint64_t key_stride;  ///< in blocks: 0 or key_slot_blocks
-    /// Keys of single messages as they came, from which the slots are made; or null.
+    /// Raw keys of single messages, from which the slots are made; or null.
     const std::uint8_t* raw_keys;
     std::uint64_t raw_key_stride;
     std::uint64_t count;
     std::uint64_t length;
     std::uint64_t aad_length;
     std::uint64_t first_message;  ///< messages of the launch's groups before it
-    std::uint64_t first_unit;     ///< pieces of work of the launch's groups before it, as the kernel cuts messages
+    std::uint64_t first_unit;     ///< units of the launch's groups before it; each kernel has its own kind of unit
     std::uint32_t iv_length;
     std::uint32_t tag_length;
-    std::uint32_t alignment;  ///< 16, 4 or 1: what inputs, outputs and their strides are multiples of
-    std::uint32_t lanes;      ///< log2 of the threads that share a message, where a kernel wants it
+    std::uint32_t alignment;  ///< of inputs, outputs and their strides: 16, 4 or 1
+    std::uint32_t lanes;      ///< log2 of the threads that share a message, for kernels that need it
 };
 
 /// One launch: groups of one mode, direction and key length.
 struct BatchParams {
     const BatchGroup* groups;
     std::uint32_t group_count;
-    std::uint32_t one_key;   ///< all messages have the key whose round keys are `round_keys`, constant-bank operands
+    std::uint32_t one_key;   ///< nonzero: all messages have the key of `round_keys`, which are constant-bank operands
     std::uint64_t messages;  ///< of all groups
     std::uint64_t units;     ///< of all groups
-    unsigned long long* ticket;  ///< zero at the start: the next piece of work, for kernels that hand it out
+    unsigned long long* ticket;  ///< the next unit of work, zero at first; for kernels that hand units out
     std::uint32_t round_keys[60];
 };
 
 /// Blocks (batch_blocks.cuh).
 struct BlockParams {
     BatchParams batch;  ///< units are blocks, a partial one included
-    /// Chaining decryption in place: the ciphertext block before each warp's stretch, saved beforehand. Else null.
+    /// Decryption in place that chains on ciphertext: the ciphertext block before each warp's stretch, saved
+    /// beforehand. Otherwise null.
     uint4* boundaries;
 };
 
-/// What a group of XTS has besides.
+/// What a group of XTS has in addition.
 struct XtsPart {
-    const uint4* tweak_keys;      ///< a slot
+    const uint4* tweak_keys;      ///< slot of the tweak key
     std::uint64_t first_tweak;    ///< data units of the launch's groups before it
-    std::uint64_t unit_bytes;     ///< of a data unit; at most the message's
+    std::uint64_t unit_bytes;     ///< bytes of a data unit; at most those of the message
     std::uint32_t unit_blocks;    ///< whole blocks of a data unit
     std::uint32_t message_units;  ///< data units of a message
-    std::uint32_t unit_step;      ///< from number to number
+    std::uint32_t unit_step;      ///< difference between the numbers of neighbouring data units
     std::uint64_t blocks;         ///< whole blocks of a message, of all its data units
 };
 
 struct BatchXtsParams {
     BatchParams batch;  ///< units are whole blocks
     const XtsPart* parts;
-    uint4* tweaks;  ///< of every data unit: number of the launch, encrypted
+    uint4* tweaks;  ///< the encrypted numbers of all data units of the launch
     std::uint64_t tweak_count;
-    std::uint32_t tweak_keys[60];  ///< with BatchParams::one_key
+    std::uint32_t tweak_keys[60];  ///< used with BatchParams::one_key
 };
 
 /// Counters (batch_ctr.cuh).
 struct CounterParams {
-    static constexpr std::uint32_t window = 256;  ///< blocks
-    static constexpr int width = 2;               ///< groups of 32 blocks in each of the shares of a window,
-    static constexpr std::uint32_t shares = window / (32 * width);  ///< which as many tasks have
+    static constexpr std::uint32_t window = 256;                    ///< blocks
+    static constexpr int width = 2;                                 ///< groups of 32 blocks in a share of a window
+    static constexpr std::uint32_t shares = window / (32 * width);  ///< shares of a window, each in a task of its own
 
     BatchParams batch;
-    std::uint32_t gcm;  ///< 32 bits count, from J0 on; else 128, from the IV on
-    /// What a warp takes at a time: steps of 32 threads, or of a long message windows.
+    std::uint32_t gcm;  ///< nonzero: 32-bit counters, from J0 on; else 128-bit counters, from the IV on
+    /// What a warp takes at a time: steps of 32 threads, or windows of a long message.
     std::uint32_t at_once;
     uint4* pads;  ///< GCM: E(J0) of every message of the launch, or null
 
-    /// Tasks of a long message.
+    /// Number of tasks that a long message is cut into.
     static __host__ __device__ std::uint64_t tasks_of(std::uint64_t bytes, std::uint32_t at_once) {
         const std::uint64_t windows = (bytes / 16 + (bytes % 16 != 0) + window - 1) / window;
         return shares * ((windows + at_once - 1) / at_once);
@@ -96,60 +97,60 @@ struct CounterParams {
 struct SegmentParams {
     BatchParams batch;  ///< units are bytes
     std::uint8_t* ciphertext;
-    std::uint32_t bits;  ///< lengths count bits
+    std::uint32_t bits;  ///< nonzero: lengths count bits
 };
 
 /// Serial modes (batch_serial.cuh).
 struct SerialParams {
     BatchParams batch;
-    std::uint32_t warps;     ///< of a thread block that take messages; the others help to fill the tables
-    std::uint32_t staged;    ///< whether there is shared memory for that behind the tables
+    std::uint32_t warps;     ///< warps of a thread block that take messages; the others help to fill the tables
+    std::uint32_t staged;    ///< nonzero: there are staging buffers in shared memory behind the tables
     std::uint32_t decrypts;  ///< CCM, CMAC
 };
 
-/// Keys (batch_keys.cuh): either the groups of a bucket, of which those with raw keys get slots, or keys at equal
-/// distances and where their slots are, which other batches may read, in any mode.
+/// Keys (batch_keys.cuh): either the groups of a bucket, of which those with raw keys get slots; or keys at equal
+/// distances with the addresses of their slots, which other batches may read, in any mode.
 struct KeyParams {
-    BatchParams batch;    ///< its groups, or null
+    BatchParams batch;    ///< the bucket's groups, or null
     std::uint64_t count;  ///< messages of the groups, or keys
 
     const std::uint8_t* raw;
     std::uint64_t raw_stride;
     uint4* const* targets;
 
-    std::uint32_t inverse;   ///< round keys of the equivalent inverse cipher
-    std::uint32_t hash_key;  ///< of a bucket's slots: E(K, 0) too, which the others always have beside forward keys
+    std::uint32_t inverse;   ///< make round keys of the equivalent inverse cipher
+    std::uint32_t hash_key;  ///< a bucket's slots get E(K, 0) too; other slots always have it beside forward keys
 };
 
 /// GHASH and tags (batch_gcm.cuh).
 struct GcmBatchParams {
-    static constexpr std::uint64_t piece_blocks = 4096;  ///< of GHASH of a long message
+    static constexpr std::uint64_t piece_blocks = 4096;  ///< blocks of a piece of a long message
 
     const BatchGroup* groups;
     std::uint32_t group_count;
-    std::uint64_t first, end;  ///< numbers of the groups' messages
-    std::uint64_t pieces;      ///< of a message of the longest group
-    BatchGroup* rewritten;     ///< groups whose IVs are J0s
-    uint4* j0s;                ///< a block for every message whose IV is not of 12 bytes
+    std::uint64_t first, end;  ///< numbers of messages
+    std::uint64_t pieces;      ///< pieces of a message of the longest group
+    BatchGroup* rewritten;     ///< copies of the groups, with J0s as their IVs
+    uint4* j0s;                ///< J0 of every message whose IV is not 12 bytes long
     uint4* pads;               ///< E(J0) of every message
-    uint4* digests;            ///< S of every message (SP 800-38D, 7.1, step 5); of long ones at first that of the text
+    uint4* digests;            ///< S of every message (SP 800-38D, 7.1, step 5); of a long one first that of its text
     std::uint32_t decrypts;
 };
 
 /// GHASH of long messages under keys of their own (ghash_keys.cuh): every text is `rows` rows of `row_blocks` blocks,
-/// zeros in front making up for what is missing.
+/// with zeros in front.
 struct GhashKeysParams {
     const BatchGroup* groups;
     std::uint32_t group_count;
     std::uint64_t first, end;  ///< numbers of messages
     std::uint32_t rows, row_blocks;
-    FieldElement* powers;  ///< of each message from `first` on, GhashKeys::powers_of
-    uint4* digests;        ///< of each message from `first` on, one of each row
-    uint4* sums;           ///< of message `number`: what its text gives
+    FieldElement* powers;  ///< GhashKeys::powers_of for each message from `first` on
+    uint4* digests;        ///< one per row for each message from `first` on
+    uint4* sums;           ///< digest of the text, by number of the message
     std::uint32_t decrypts;
 };
 
-/// Of decrypted messages, whether they are authentic: from bytes to statuses.
+/// Converts the `failed` bytes of decrypted messages to statuses.
 struct StatusParams {
     const std::uint8_t* failed;
     std::int32_t* statuses;

@@ -1,5 +1,5 @@
-// CFB8 and CFB1 decryption of many messages: a thread a byte, which is one encryption or eight. The ciphertext is
-// copied beforehand, one message behind the other, since the work may be in place.
+// CFB8 and CFB1 decryption of many messages: one thread per byte, which takes one encryption or eight. The ciphertext
+// is copied beforehand, one message after the other, because the work may be in place.
 #pragma once
 
 #include "cuda/kernels/batch_lookup.cuh"
@@ -7,7 +7,7 @@
 
 namespace warpaes::cuda {
 
-/// Which byte of which message byte `unit` of the launch is.
+/// The message, and the byte in it, that byte `unit` of the launch is.
 struct BatchByte {
     const BatchGroup& group;
     std::uint64_t message, at;

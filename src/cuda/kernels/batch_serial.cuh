@@ -1,13 +1,14 @@
-// Many messages of modes in which each block waits for the one before: CBC, CFB and OFB encryption, CMAC, CCM.
+// Many messages in modes where each block depends on the previous one: CBC, CFB and OFB encryption, CMAC, CCM.
 //
-// A thread takes a message and keeps its round keys in registers, so that messages of a warp may have 32 keys. A warp
-// takes 32 neighbours of the order of lengths (the host has sorted the groups), the longest first; which warp is next
-// is counted, not reckoned, so the multiprocessors share the work whatever the batch looks like.
+// A thread takes a message and keeps its round keys in registers, so the messages of a warp may have 32 keys. A warp
+// takes 32 messages of about the same length (the host has sorted the groups), the longest first. An atomic counter
+// hands them out instead of a fixed schedule, so that the multiprocessors share the work evenly whatever the batch
+// looks like.
 //
-// Threads that read their own messages would each touch a line of memory of their own: 32 passes for every load. So a
-// warp moves 64 bytes of each of its messages at a time, four lanes a message, through shared memory: the next in
-// while these are encrypted. Blocks lie there such that neither side meets conflicts. What is left of messages, and
-// those that are not aligned to words, lanes read and write on their own.
+// If each thread read its own message, every lane would touch a different cache line: 32 passes for every load. So a
+// warp moves 64 bytes of each of its messages at a time through shared memory, four lanes per message, and loads the
+// next 64 bytes while it encrypts these. Blocks are placed so that neither side has bank conflicts. Lanes read and
+// write the ends of messages on their own, and messages that are not aligned to words.
 #pragma once
 
 #include <span>
@@ -21,13 +22,13 @@
 
 namespace warpaes::cuda {
 
-inline constexpr unsigned stage_blocks = 4;  ///< of each message at a time
+inline constexpr unsigned stage_blocks = 4;  ///< blocks of each message at a time
 inline constexpr unsigned stage_bytes = warp_lanes * stage_blocks * static_cast<unsigned>(block_bytes);
 inline constexpr unsigned serial_stages = 2;
 inline constexpr unsigned serial_shared_bytes_per_warp = serial_stages * stage_bytes;
 
-/// Where a stage has block `block` of message `message`: eight lanes, of which each reads one block of its message, or
-/// four each a block of the same, meet eight different groups of four banks.
+/// Where block `block` of message `message` is in a stage. Eight lanes that read one block each of eight messages, or
+/// two times four lanes that read the four blocks of a message, access eight different groups of four banks.
 __device__ __forceinline__ unsigned staged_at(unsigned message, unsigned block) {
     return (message * stage_blocks + (block ^ (message / 2 % stage_blocks))) * static_cast<unsigned>(block_bytes);
 }
@@ -36,7 +37,8 @@ __device__ __forceinline__ std::uint64_t shuffle(std::uint64_t v, unsigned sourc
     return __shfl_sync(full_warp, static_cast<unsigned long long>(v), static_cast<int>(source_lane));
 }
 
-/// The compiler knows that all lanes have the same of it, and keeps what follows from it in uniform registers.
+/// The minimum over the warp. The compiler knows that all lanes have the same result, and keeps what follows from it in
+/// uniform registers.
 __device__ __forceinline__ std::uint32_t least_of_warp(std::uint32_t v) {
 #if defined(WARPAES_SIMT)
     for (int lanes = warp_lanes / 2; lanes != 0; lanes /= 2) {
@@ -49,8 +51,8 @@ __device__ __forceinline__ std::uint32_t least_of_warp(std::uint32_t v) {
 #endif
 }
 
-/// All of a warp's messages' part in a chunk, `Unit` bytes a lane at a time: `move(message, offset in the stage,
-/// address)`. `mine`: where this lane's message begins.
+/// Moves chunk `chunk` of all messages of a warp, `Unit` bytes per lane at a time, by calling `move(message, offset in
+/// the stage, address)`. `mine`: where this lane's message begins.
 template <unsigned Unit, typename Move>
 __device__ __forceinline__ void move_chunk(const void* mine, std::uint32_t chunk, const Move& move) {
     constexpr unsigned row_bytes = stage_blocks * static_cast<unsigned>(block_bytes), row_lanes = row_bytes / Unit;
@@ -78,7 +80,7 @@ __device__ __forceinline__ uint4 first_bytes(uint4 block, unsigned bytes) {
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/// Two blocks under one key, which do not wait for each other.
+/// Encrypts two blocks under one key. They do not depend on each other, so their latencies overlap.
 template <int Rounds, int Tables>
 __device__ __forceinline__ void cipher_of_both(const SharedTables<Tables>& t, uint4& a, uint4& b,
                                                const std::uint32_t* keys) {
@@ -93,7 +95,7 @@ __device__ __forceinline__ void cipher_of_both(const SharedTables<Tables>& t, ui
     b = last_round<false>(t, b, keys + 4 * Rounds);
 }
 
-/// A lane's message between two blocks.
+/// The state of a lane's message between two blocks.
 template <Mode M, int Rounds, int Tables>
 class SerialChain {
 public:
@@ -121,7 +123,8 @@ public:
         }
     }
 
-    /// The next block of text, of which `bytes` bytes (CFB1: bits) are there, the rest zeros: what becomes of it.
+    /// Processes the next block of text, of which `bytes` bytes (CFB1: bits) are valid and the rest are zeros. Returns
+    /// the block of output.
     __device__ __forceinline__ uint4 next(uint4 text, unsigned bytes) {
         if constexpr (M == Mode::cbc || M == Mode::cmac) {
             return chain_ = encrypted(text ^ chain_);
@@ -146,7 +149,8 @@ public:
         }
     }
 
-    /// CMAC: the last block, of `bytes` bytes, beside the chaining value. `l`: E(K, 0) (SP 800-38B, 6.2).
+    /// CMAC: the last block, of `bytes` bytes, padded and masked with its subkey (SP 800-38B, 6.2); the chaining value
+    /// is added later. `l`: E(K, 0).
     [[nodiscard]] __device__ __forceinline__ static uint4 last_of_cmac(uint4 text, unsigned bytes, uint4 l) {
         FieldElement subkey = doubled(element_of(l));
         if (bytes == block_bytes) return text ^ block_of(subkey);
@@ -167,12 +171,12 @@ private:
         return cipher<false, Rounds>(tables_, block, keys_);
     }
 
-    /// As `doubled` of aes/cmac.hpp.
+    /// Like `doubled` of aes/cmac.hpp.
     [[nodiscard]] __device__ __forceinline__ static FieldElement doubled(FieldElement e) {
         return {(e.high << 1) | (e.low >> 63), (e.low << 1) ^ ((0 - (e.high >> 63)) & 0x87)};
     }
 
-    /// The block that hides the tag, the first of the key stream, and the MAC of what precedes the text.
+    /// Computes the block that hides the tag, the first block of the key stream, and the MAC of what precedes the text.
     __device__ __forceinline__ void begin_ccm(const BatchGroup& g, std::span<const std::uint8_t> nonce,
                                               const std::uint8_t* aad) {
         counter_ = block_of(ccm_counter0(nonce));
@@ -277,12 +281,12 @@ private:
 template <Mode M, int Rounds, int Tables>
 __device__ __forceinline__ void run_serial_warp(const SharedTables<Tables>& tables, const SerialParams& p,
                                                 unsigned char* stages, std::uint64_t first) {
-    constexpr std::uint64_t unit = M == Mode::cfb1 ? 8 * block_bytes : block_bytes;  // a block in the message's measure
+    constexpr std::uint64_t unit = M == Mode::cfb1 ? 8 * block_bytes : block_bytes;  // a block; CFB1: in bits
     const unsigned lane = lane_id();
     const std::uint64_t left = p.batch.messages - first;
     const unsigned present = left < warp_lanes ? static_cast<unsigned>(left) : warp_lanes;
     const bool mine = lane < present;
-    // Lanes without a message read the last one, and write nothing.
+    // Lanes without a message read the last message and write nothing.
     const BatchMessage m(p.batch, first + (mine ? lane : present - 1));
     const BatchGroup& g = *m.group;
     const std::uint8_t* const in = g.input + m.index * g.input_stride;
@@ -294,7 +298,7 @@ __device__ __forceinline__ void run_serial_warp(const SharedTables<Tables>& tabl
 
     std::uint64_t done = 0;  // blocks
     if constexpr (M != Mode::cfb8 && M != Mode::cfb1) {
-        // The last block of CMAC is a case of its own.
+        // CMAC treats its last block separately.
         const std::uint64_t whole = M == Mode::cmac ? (length == 0 ? 0 : (length - 1) / unit) : length / unit;
         constexpr std::uint64_t most = ~std::uint32_t{0};
         const std::uint64_t wanted = whole / stage_blocks;
@@ -386,7 +390,8 @@ __global__ void __launch_bounds__(512, 1) serial_batch_kernel(const __grid_const
     if (warp >= p.warps) return;
     unsigned char* const stages = dynamic_shared() + table_bytes<Tables> + warp * serial_shared_bytes_per_warp;
 
-    // The first of all warps are given: else those of the multiprocessor that starts first would take the longest.
+    // The first 32 messages of each warp are fixed. Otherwise the multiprocessor that starts first would take the
+    // longest.
     const auto all = static_cast<std::uint32_t>((p.batch.messages + warp_lanes - 1) / warp_lanes);
     for (std::uint32_t next = blockIdx.x + warp * gridDim.x; next < all;) {
         run_serial_warp<M, Rounds>(tables, p, stages, std::uint64_t{next} * warp_lanes);
@@ -395,7 +400,7 @@ __global__ void __launch_bounds__(512, 1) serial_batch_kernel(const __grid_const
         next = gridDim.x * p.warps + least_of_warp(ticket);
     }
     if (p.staged != 0) {
-        // What lay there was plaintext.
+        // The stages have held plaintext.
         for (unsigned at = lane_id() * 16; at < serial_shared_bytes_per_warp; at += warp_lanes * 16) {
             *reinterpret_cast<uint4*>(stages + at) = make_uint4(0, 0, 0, 0);
         }

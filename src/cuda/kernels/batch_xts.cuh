@@ -1,6 +1,7 @@
-// XTS of many messages: the tweaks of all data units first, then one thread a block as in batch_blocks.cuh. A thread
-// that stays in its data unit from step to step multiplies its tweak by x^32 (xts.cuh); one that enters another takes
-// that unit's, times x to the power of its block, which is below 32 then.
+// XTS of many messages: the tweaks of all data units first, then one thread per block as in batch_blocks.cuh. A thread
+// that stays in its data unit from one step to the next multiplies its tweak by x^32 (xts.cuh). A thread that enters
+// another data unit takes the tweak of that unit, times x to the power of its block in the unit, which is below 32
+// except at the first step.
 #pragma once
 
 #include "cuda/kernels/batch_walk.cuh"
@@ -18,7 +19,7 @@ __device__ __forceinline__ KeyOf<OneKey> tweak_key_of(const BatchXtsParams& p, c
     }
 }
 
-/// A thread a data unit.
+/// One thread per data unit.
 template <int Rounds, int Tables, bool OneKey>
 __global__ void __launch_bounds__(1024, 1) batch_tweaks_kernel(const __grid_constant__ BatchXtsParams p) {
     const SharedTables<Tables> tables;
@@ -57,7 +58,7 @@ __global__ void __launch_bounds__(1024, 1) batch_xts_kernel(const __grid_constan
         const BatchGroup& group = p.batch.groups[walk.group()];
         const XtsPart& part = p.parts[walk.group()];
         const auto block = static_cast<std::uint32_t>(walk.block());
-        // The last unit of a message may be shorter, and begins where the others would have it.
+        // The last unit of a message may be shorter; it begins where a full unit would begin.
         const std::uint32_t unit = block / part.unit_blocks, of_unit = block % part.unit_blocks;
         const std::uint64_t number = part.first_tweak + walk.message() * part.message_units + unit;
         if (number == tweak_of) {
@@ -77,7 +78,8 @@ __global__ void __launch_bounds__(1024, 1) batch_xts_kernel(const __grid_constan
         const std::uint32_t alignment = alignment_of(in, out);
         const auto key = key_of<OneKey>(p.batch, group, walk.message());
 
-        // Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2): the last whole block's thread sees to the partial one.
+        // Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2): the thread of the last whole block also handles the partial
+        // one.
         const auto rest = static_cast<unsigned>(bytes % block_bytes);
         const bool steals = rest != 0 && of_unit + 1 == bytes / block_bytes;
         const uint4 after = times_power_of_x(tweak, 1);

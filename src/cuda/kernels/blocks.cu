@@ -5,7 +5,7 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// Before in-place CBC or CFB decryption: one thread a warp of the kernel that follows (`warps` of them).
+/// Runs before CBC or CFB decryption in place: one thread for each of the `warps` warps of the kernel that follows.
 __global__ void save_boundaries(const std::uint8_t* input, std::uint64_t length, std::uint32_t alignment,
                                 std::uint64_t warps, uint4* boundaries) {
     const std::uint64_t warp = global_thread();

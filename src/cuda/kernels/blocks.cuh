@@ -1,9 +1,9 @@
-// ECB both ways, CBC decryption and CFB128 decryption: one thread a block, each warp a contiguous stretch of the
-// message.
+// ECB in both directions, CBC decryption and CFB128 decryption: one thread per block, and one contiguous stretch of the
+// message per warp.
 //
-// CBC and CFB decryption need the ciphertext before each block. Within a warp's stretch it comes from the neighbouring
-// lane, so that in-place work never reads what it has already overwritten; for the first block of a stretch, which
-// belongs to another warp, it is read beforehand (save_boundaries) if the work is in place.
+// CBC and CFB decryption need the ciphertext block before each block. Within a warp's stretch it comes from the
+// neighbouring lane, so work in place never reads what it has already overwritten. The block before a stretch belongs
+// to another warp; for work in place it is saved beforehand (save_boundaries).
 #pragma once
 
 #include "aes/types.hpp"
@@ -13,10 +13,10 @@
 
 namespace warpaes::cuda {
 
-/// Which blocks a warp owns: all warps of the grid share the message's groups of 32 blocks as evenly as it goes.
+/// The blocks that a warp owns: all warps of the grid share the message's groups of 32 blocks as evenly as possible.
 struct Stretch {
     std::uint64_t first;
-    std::uint64_t last;  ///< one past the end; may pass the end of the message
+    std::uint64_t last;  ///< one past the end; may be beyond the end of the message
 
     __host__ __device__ Stretch(std::uint64_t blocks, std::uint64_t warp, std::uint64_t warps) {
         const std::uint64_t groups = (blocks + warp_lanes - 1) / warp_lanes;
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(1024, 1) blocks_kernel(const __grid_constant__
         return at < whole ? load_block(from, p.alignment) : make_uint4(0, 0, 0, 0);
     };
 
-    // Lane 31 carries the ciphertext block before the group in hand.
+    // Lane 31 carries the ciphertext block before the current group.
     uint4 carried = p.chain;
     if (chained && stretch.first != 0) {
         carried = p.boundaries != nullptr ? p.boundaries[global_warp()]

@@ -1,14 +1,15 @@
 // The cipher on replicated, conflict-free T-tables in shared memory.
 //
-// Shared memory has 32 banks of 4 bytes; lanes of a warp that read different words of one bank wait for each other. So
-// every table entry is stored 32 times, once a bank, and a lane only ever reads its own bank: a lookup takes one pass
-// whatever the indices are. That is what makes it fast, and its timing independent of key and data.
+// Shared memory has 32 banks of 4 bytes. Lanes of a warp that read different words of one bank cause a bank conflict
+// and are served one after the other. So every table entry is stored 32 times, once in each bank, and a lane reads only
+// its own bank: a lookup takes one pass whatever the indices are. This makes lookups fast, and their timing independent
+// of key and data.
 //
-// Row e is 256 bytes: T0[e] for 32 lanes, then T1[e] for 32 lanes. Four tables: rows of T0 | T1 fill the first 64 KiB,
-// rows of T2 | T3 the second. Two tables: the first half alone, T2 and T3 being rotations by 16 bits, for GPUs with
-// less than 128 KiB a thread block. The offset of lane l's copy of T0[b] is then b * 256 + l * 4: byte 1 is b, byte 0
-// is 4l, and one PRMT takes both to their places. T1, T2, T3 are constant offsets, which the load instruction adds for
-// nothing.
+// Row e is 256 bytes: T0[e] for 32 lanes, then T1[e] for 32 lanes. With four tables, rows of T0 | T1 fill the first 64
+// KiB and rows of T2 | T3 the second. With two tables there is only the first half, and T2 and T3 are rotations of T0
+// and T1 by 16 bits; this is for GPUs with less than 128 KiB of shared memory per thread block. The offset of lane l's
+// copy of T0[b] is then b * 256 + l * 4: byte 1 is b and byte 0 is 4l, and one PRMT puts both in place. T1, T2 and T3
+// are at constant offsets, which the load instruction adds at no cost.
 #pragma once
 
 #include "aes/t_tables.hpp"
@@ -36,7 +37,7 @@ constexpr TTable copy_table(const std::array<std::uint32_t, 256>& from) {
 
 }  // namespace detail
 
-// In global memory: lanes that read different words of constant memory wait for each other.
+// In global memory, because constant memory serialises lanes that read different words.
 static __device__ const TTable te0_table = detail::copy_table(te0);
 static __device__ const TTable td0_table = detail::copy_table(td0);
 
@@ -50,21 +51,21 @@ class SharedTables {
     static_assert(Tables == 4 || Tables == 2);
 
 public:
-    /// `offset`: where in the thread block's shared memory.
+    /// `offset`: where the tables begin in the thread block's shared memory.
     __device__ __forceinline__ explicit SharedTables(unsigned offset = 0)
         : base_(dynamic_shared() + offset), lane4_(lane_id() * 4) {}
 
-    /// All threads of the block, before any lookup; ends with a barrier.
+    /// Called by all threads of the block before any lookup; ends with a barrier.
     __device__ __forceinline__ void fill(const TTable& t0) const {
         write(t0, threadIdx.x, blockDim.x);
         __syncthreads();
     }
 
-    /// `thread` of `threads`, whole warps, which share it out; a barrier has to follow. Eight lanes write 16 bytes each
-    /// of a 128-byte copy, so a warp writes two rows of two tables at a time.
+    /// Writes the share of thread `thread` out of `threads`, which are whole warps; a barrier has to follow. Eight
+    /// lanes write 16 bytes each of a 128-byte copy of an entry, so a warp writes two rows of two tables at a time.
     __device__ __forceinline__ void write(const TTable& t0, unsigned thread, unsigned threads) const {
         constexpr unsigned steps = 256 * (Tables / 2) * 16, at_once = 8;
-        // Eight entries are on their way at a time: memory takes as long for one.
+        // Eight loads are in flight at a time, because they take no longer than one.
         for (unsigned first = thread; first < steps; first += at_once * threads) {
             std::uint32_t v[at_once];
 #pragma unroll
@@ -81,7 +82,7 @@ public:
     /// T_row[byte `Byte` of `word`]
     template <int Row, int Byte>
     __device__ __forceinline__ std::uint32_t lookup(std::uint32_t word) const {
-        constexpr unsigned select = 0x5504u | (Byte << 4);  // bytes: 4l, word's byte, 0, 0
+        constexpr unsigned select = 0x5504u | (Byte << 4);  // bytes: 4l, the word's byte, 0, 0
         const std::uint32_t offset = __byte_perm(word, lane4_, select);
         constexpr int stored = Tables == 4 ? Row : Row % 2;
         constexpr unsigned table_offset = (stored / 2) * table_half_bytes + (stored % 2) * 128u;
@@ -94,7 +95,8 @@ private:
     std::uint32_t lane4_;
 };
 
-/// What ShiftRows brings into row `row` of column `c`: column c + row of the state, in the inverse cipher c - row.
+/// The column from which ShiftRows takes row `row` of column `c`: column c + row of the state, or c - row in the
+/// inverse cipher.
 template <bool Inverse>
 __device__ __forceinline__ std::uint32_t shifted(uint4 s, unsigned c, unsigned row) {
     return word_of(s, (Inverse ? c + 4 - row : c + row) % 4);
@@ -113,8 +115,8 @@ __device__ __forceinline__ uint4 cipher_round(const SharedTables<Tables>& t, uin
     return make_uint4(next[0], next[1], next[2], next[3]);
 }
 
-/// T0 alone, in 32 KiB: for the few blocks that need another cipher than the many beside them. Its rows are half as
-/// long as the others', so an address takes a shift more, and T1, T2 and T3 are rotations.
+/// T0 alone, in 32 KiB: for short messages (short.cuh), and for XTS decryption, which needs both ciphers (xts.cuh).
+/// Rows are half as long as with more tables, so an address takes one more shift, and T1, T2 and T3 are rotations.
 template <>
 class SharedTables<1> {
 public:
@@ -148,8 +150,8 @@ private:
     std::uint32_t lane8_;
 };
 
-/// The last round has no MixColumns: the substituted bytes come out of T0 as well. te0[x] = (2s, s, s, 3s): s is
-/// byte 1. td0[x] = (14s, 9s, 13s, 11s): 14 ^ 9 ^ 13 ^ 11 = 1, so s is the sum of all four bytes.
+/// The last round has no MixColumns, so it needs only the substituted bytes, which T0 contains as well. te0[x] = (2s,
+/// s, s, 3s): s is byte 1. td0[x] = (14s, 9s, 13s, 11s): 14 ^ 9 ^ 13 ^ 11 = 1, so s is the sum of all four bytes.
 template <bool Inverse, int Tables>
 __device__ __forceinline__ uint4 last_round(const SharedTables<Tables>& t, uint4 s, const std::uint32_t* key) {
     std::uint32_t out[4];
@@ -171,8 +173,8 @@ __device__ __forceinline__ uint4 last_round(const SharedTables<Tables>& t, uint4
     return make_uint4(out[0], out[1], out[2], out[3]);
 }
 
-/// Rounds `First` … `Rounds` of the cipher (FIPS 197, 5.1) or of the equivalent inverse cipher (5.3.5), whose tables
-/// and round keys the caller has provided.
+/// Rounds `First` … `Rounds` of the cipher (FIPS 197, 5.1) or of the equivalent inverse cipher (5.3.5). The caller
+/// provides the matching tables and round keys.
 template <bool Inverse, int Rounds, int First, int Tables>
 __device__ __forceinline__ uint4 rounds_from(const SharedTables<Tables>& t, uint4 s, const std::uint32_t* keys) {
 #pragma unroll
@@ -180,7 +182,8 @@ __device__ __forceinline__ uint4 rounds_from(const SharedTables<Tables>& t, uint
     return last_round<Inverse>(t, s, keys + 4 * Rounds);
 }
 
-/// Rounds 1 … of the cipher as a loop: for the few blocks beside a kernel's many, whose instructions are in the cache.
+/// Rounds 1 … of the cipher as a rolled loop, for the few blocks that a kernel encrypts beside its main work: a short
+/// loop needs few instructions that are not in the instruction cache yet.
 template <int Rounds, int Tables>
 __device__ __forceinline__ uint4 rounds_in_a_loop(const SharedTables<Tables>& t, uint4 s, const std::uint32_t* keys) {
 #pragma unroll 1

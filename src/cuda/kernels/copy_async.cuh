@@ -1,11 +1,11 @@
-// Copies from device memory to shared memory that a thread need not wait for (compute capability 8.0).
+// Asynchronous copies from device memory to shared memory (compute capability 8.0).
 #pragma once
 
 #include "cuda/kernels/simt.cuh"
 
 namespace warpaes::cuda {
 
-/// 16 bytes, both sides on 16. What follows in the same line of 128 bytes is fetched into the L2 cache.
+/// Copies 16 bytes; both addresses are multiples of 16. The rest of the 128-byte line is prefetched into the L2 cache.
 __device__ __forceinline__ void copy_async_16(unsigned char* shared, const std::uint8_t* from) {
 #if defined(WARPAES_SIMT)
     *reinterpret_cast<uint4*>(shared) = *reinterpret_cast<const uint4*>(from);
@@ -17,7 +17,7 @@ __device__ __forceinline__ void copy_async_16(unsigned char* shared, const std::
 #endif
 }
 
-/// 4 bytes, both sides on 4.
+/// Copies 4 bytes; both addresses are multiples of 4.
 __device__ __forceinline__ void copy_async_4(unsigned char* shared, const std::uint8_t* from) {
 #if defined(WARPAES_SIMT)
     *reinterpret_cast<std::uint32_t*>(shared) = *reinterpret_cast<const std::uint32_t*>(from);
@@ -29,14 +29,14 @@ __device__ __forceinline__ void copy_async_4(unsigned char* shared, const std::u
 #endif
 }
 
-/// What this thread has asked for since the last time becomes a group.
+/// Makes a group of the copies that this thread has issued since the last commit.
 __device__ __forceinline__ void copy_async_commit() {
 #if !defined(WARPAES_SIMT)
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
 
-/// Until all of this thread's groups but the last `Pending` are complete.
+/// Waits until all of this thread's groups but the latest `Pending` are complete.
 template <int Pending>
 __device__ __forceinline__ void copy_async_wait() {
 #if !defined(WARPAES_SIMT)

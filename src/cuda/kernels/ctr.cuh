@@ -1,19 +1,19 @@
 // CTR with counter caching.
 //
-// Two counters that differ only in their last byte have nearly the same first rounds. Write j for byte 15 of the
-// counter block, g for byte 14; bytes 0 to 13 stay fixed for 65,536 blocks. Byte 15 is row 3 of column 3 and byte 14 is
-// row 2 of column 3, so ShiftRows brings j into column 0 alone and g into column 1 alone. After round 1, with T-tables:
+// Two counters that differ only in their last byte have nearly the same first rounds. Let j be byte 15 of the counter
+// block and g byte 14; bytes 0 to 13 stay the same for 65,536 blocks. Byte 15 is row 3 of column 3 and byte 14 is row 2
+// of column 3, so ShiftRows moves j to column 0 only and g to column 1 only. After round 1, with T-tables:
 //
 //     t0(j) = c0 ^ T3[j ^ k],  t1(g) = c1 ^ T2[g ^ k'],  t2 and t3 fixed.
 //
 // In round 2 each column takes one byte of every column of the state, and the four lookups are added. So
 //
 //     state after round 2 = A(j) ^ B(g),   A(j) = (T0[t0.0], T3[t0.3], T2[t0.2], T1[t0.1]),
-//                                          B(g) = (T1[t1.1], T0[t1.0], T3[t1.3], T2[t1.2]) ^ what t2, t3 and the key
-//                                          give.
+//                                          B(g) = (T1[t1.1], T0[t1.0], T3[t1.3], T2[t1.2]) ^ the terms of t2, t3
+//                                          and the round key.
 //
-// A lane always meets the same few values of j, so A(j) stays in its registers for 65,536 blocks; B(g) is five lookups
-// for every unit of work below. What is left per block are rounds 3 onwards: 128 lookups for AES-128 instead of 160.
+// A lane always has the same few values of j, so A(j) stays in its registers for 65,536 blocks. B(g) takes five lookups
+// for every unit of work below. Each block then takes only round 3 and later: 128 lookups for AES-128 instead of 160.
 #pragma once
 
 #include "aes/counter.hpp"
@@ -58,7 +58,7 @@ struct CounterPrefix {
     }
 };
 
-/// The counter block with its last 16 bits zero that is `steps` times 65,536 after `initial`'s (modulo 2^128).
+/// `initial` with its last 16 bits set to zero, plus `steps` times 65,536 (modulo 2^128).
 __device__ __forceinline__ uint4 counter_prefix(uint4 initial, std::uint64_t steps) {
     Counter c{(static_cast<std::uint64_t>(byte_swap(initial.x)) << 32) | byte_swap(initial.y),
               (static_cast<std::uint64_t>(byte_swap(initial.z)) << 32) | (byte_swap(initial.w) & 0xffff0000u)};
@@ -70,24 +70,26 @@ __device__ __forceinline__ uint4 counter_prefix(uint4 initial, std::uint64_t ste
                       byte_swap(static_cast<std::uint32_t>(c.low)));
 }
 
-/// Counter blocks as SP 800-38A counts them: one number of 128 bits, its last byte at the end.
+/// Counter blocks as SP 800-38A counts them: the whole block is one big-endian number of 128 bits.
 struct BigEndianCounter {
     template <int Tables>
     using Prefix = CounterPrefix<Tables>;
 
-    /// The last 16 bits.
+    /// The last 16 bits of the counter.
     static __device__ __forceinline__ std::uint32_t low_bits(uint4 counter) { return byte_swap(counter.w) & 0xffffu; }
     static __device__ __forceinline__ uint4 prefix(uint4 initial, std::uint64_t steps) {
         return counter_prefix(initial, steps);
     }
 };
 
-/// Calls `unit(index, a, b)` for every unit of work of the warp: `Width` groups of 32 blocks under one value of g, of
-/// which group i's block of this lane is number `index + 32 i` of the message, from 0 on, and its state after two
-/// rounds a[i] ^ b. Before the first block `index` is no valid one, but beyond all others. 8 / Width units make 256
-/// blocks.
-/// Thread blocks own contiguous ranges of units, and their warps, a multiple of 8 / Width many, take the units in turn:
-/// so the bits of j that the unit decides are the same for a warp throughout, and A(j) stays.
+/// Calls `unit_of(index, a, b)` for every unit of work of the warp: `Width` groups of 32 blocks under one value of g.
+/// This lane's block in group i is number `index + 32 i` of the message, counted from 0, and its state after two rounds
+/// is a[i] ^ b. Before the message's first block the number wraps around and exceeds every valid one. 8 / Width units
+/// make 256 blocks.
+///
+/// Thread blocks own contiguous ranges of units, and their warps take the units in turn. The number of warps is a
+/// multiple of 8 / Width, so that the bits of j that depend on the unit never change for a warp, and A(j) stays in
+/// registers.
 template <int Width, typename Order = BigEndianCounter, int Tables, typename Unit>
 __device__ __forceinline__ void walk_counters(const SharedTables<Tables>& tables, uint4 counter, std::uint64_t blocks,
                                               const std::uint32_t* keys, const Unit& unit_of) {
@@ -96,8 +98,8 @@ __device__ __forceinline__ void walk_counters(const SharedTables<Tables>& tables
     constexpr unsigned units_per_g = 256 / unit_blocks;
     const unsigned lane = lane_id();
 
-    // Positions count from the counter that has zeros where the initial one has its last 16 bits; the message starts
-    // `skew` positions on.
+    // Positions count from the initial counter with its last 16 bits set to zero; the message begins at position
+    // `skew`.
     const std::uint32_t skew = Order::low_bits(counter);
     const std::uint64_t first_unit = skew / unit_blocks;
     const std::uint64_t end_unit = (skew + blocks + unit_blocks - 1) / unit_blocks;
@@ -122,7 +124,7 @@ __device__ __forceinline__ void walk_counters(const SharedTables<Tables>& tables
     }
 }
 
-/// `Aligned`: both pointers are multiples of 16, the usual case, for which the compiler leaves all other access out.
+/// `Aligned`: both pointers are multiples of 16, the usual case. The compiler then omits the code for other alignments.
 template <int Rounds, int Tables, int Width, bool Aligned, typename Order = BigEndianCounter>
 __global__ void __launch_bounds__(1024, 1) ctr_kernel(const __grid_constant__ Params p) {
     const std::uint32_t alignment = Aligned ? 16 : p.alignment;

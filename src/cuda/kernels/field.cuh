@@ -1,4 +1,4 @@
-// GF(2^128) in kernels: the field elements of aes/ghash.hpp, and a product that suits 32-bit multipliers.
+// GF(2^128) in kernels: the field elements of aes/ghash.hpp, and a product made for 32-bit multipliers.
 //
 // Constant time: no table, no branch and no address depends on a field element.
 #pragma once
@@ -23,8 +23,8 @@ __device__ __forceinline__ uint4 block_of(FieldElement e) {
                       byte_swap(static_cast<std::uint32_t>(e.low)));
 }
 
-/// The whole product of two words. Written in C++, ptxas does not see that the upper halves are zeros, and adds their
-/// products.
+/// The full 64-bit product of two words. For the same product in C++, ptxas does not see that the upper halves are
+/// zero, and multiplies them too.
 __device__ __forceinline__ std::uint64_t wide_product(std::uint32_t a, std::uint32_t b) {
 #if defined(WARPAES_SIMT)
     return static_cast<std::uint64_t>(a) * b;
@@ -35,8 +35,8 @@ __device__ __forceinline__ std::uint64_t wide_product(std::uint32_t a, std::uint
 #endif
 }
 
-/// The carry-less product. As in aes/ghash.hpp every fourth bit at a time: at most eight ones meet in a place, so that
-/// their count stays within its four bits.
+/// The carry-less product. As in aes/ghash.hpp, each multiplication takes every fourth bit of a factor: at most eight
+/// ones meet at a position, so their count fits into four bits.
 __device__ __forceinline__ std::uint64_t carryless_product(std::uint32_t a, std::uint32_t b) {
     std::uint64_t product = 0;
 #pragma unroll
@@ -56,7 +56,7 @@ struct Product128 {
     std::uint64_t high, low;
 };
 
-/// Karatsuba: three products instead of four.
+/// By Karatsuba's method: three products instead of four.
 __device__ __forceinline__ Product128 carryless_product(std::uint64_t a, std::uint64_t b) {
     const auto a0 = static_cast<std::uint32_t>(a), a1 = static_cast<std::uint32_t>(a >> 32);
     const auto b0 = static_cast<std::uint32_t>(b), b1 = static_cast<std::uint32_t>(b >> 32);
@@ -73,8 +73,9 @@ __device__ inline FieldElement product(FieldElement a, FieldElement b) {
     return warpaes::detail::reduce(high.high, high.low ^ middle.high, low.high ^ middle.low, low.low);
 }
 
-/// The same where four neighbouring lanes, from a multiple of four on, have the same factors: each takes a third of it.
-/// A function that is called, as instructions that are not in their cache yet take longer than the product.
+/// The same product where each four neighbouring lanes, starting at a multiple of four, have the same factors: each
+/// lane computes one of Karatsuba's three products. The function is not inlined, because fetching instructions that are
+/// not in the instruction cache yet takes longer than the product.
 __device__ __attribute__((noinline)) inline FieldElement product_by_four(FieldElement a, FieldElement b) {
     const unsigned q = lane_id() % 4;
     const Product128 mine = carryless_product(q == 0   ? a.low
@@ -94,11 +95,11 @@ __device__ __attribute__((noinline)) inline FieldElement product_by_four(FieldEl
     return warpaes::detail::reduce(high.high, high.low ^ middle.high, low.high ^ middle.low, low.low);
 }
 
-/// A factor that many elements are multiplied by: what the product takes of it is made once and stays in registers.
+/// A factor that many elements are multiplied by. What the product needs of it is computed once and stays in registers.
 ///
-/// Karatsuba's nine products of 32 bits. In each, every fourth bit of the factors at a time, as above, but as the masks
-/// of this one are there already, and as the shift by one bit that a product needs in this order of bits is done to the
-/// factor (divided_by_x), what is left are 144 multiplications and 250 other instructions.
+/// A product is nine 32-bit products (Karatsuba). Each takes every fourth bit of the factors at a time, as above.
+/// Because the masked words of this factor are precomputed, and because the one-bit shift that a product needs in this
+/// bit order is applied to the factor (divided_by_x), 144 multiplications and 250 other instructions remain.
 class Multiplier {
 public:
     __device__ __forceinline__ explicit Multiplier(FieldElement factor) {
@@ -125,7 +126,7 @@ public:
         r[5] = high.w[1] ^ both.w[3] ^ low.w[3] ^ high.w[3];
         r[6] = high.w[2];
         r[7] = high.w[3];
-        // Modulo x^128 + x^7 + x^2 + x + 1; what falls off the end comes back in at r[3].
+        // Reduction modulo x^128 + x^7 + x^2 + x + 1; the bits that are shifted out at the end enter again at r[3].
         r[3] ^= (r[0] << 31) ^ (r[0] << 30) ^ (r[0] << 25);
 #pragma unroll
         for (unsigned i = 0; i < 4; ++i) {
@@ -142,8 +143,8 @@ private:
         std::uint32_t w[4];
     };
 
-    /// The nine sums of words: of the lower half, of the upper half, of both, and of each the lower, the upper and
-    /// both.
+    /// The nine sums of words: for the lower half, the upper half and the sum of both halves, the lower word, the upper
+    /// word and the sum of both words.
     __device__ __forceinline__ static std::uint32_t sum_of(const Words& w, unsigned i) {
         const unsigned half = i / 3, word = i % 3;
         const std::uint32_t low = half == 0 ? w[0] : half == 1 ? w[2] : w[0] ^ w[2];
@@ -178,7 +179,7 @@ private:
     std::uint32_t masked_[9][4];
 };
 
-/// `first` times power^n for a lane's `n` below `Lanes`, which is a power of two; `power` becomes power^Lanes.
+/// `first` times power^n for a lane's `n`, which is below `Lanes`, a power of two. On return `power` is power^Lanes.
 template <unsigned Lanes>
 __device__ __forceinline__ FieldElement times_power(FieldElement first, FieldElement& power, unsigned n) {
 #pragma unroll 1
@@ -200,7 +201,7 @@ __device__ __forceinline__ FieldElement shuffle_down(FieldElement e, unsigned la
             __shfl_down_sync(full_warp, static_cast<unsigned long long>(e.low), lanes)};
 }
 
-/// The sum over the lanes of a warp, in lane 0.
+/// The sum over the lanes of a warp; the result is in lane 0.
 __device__ __forceinline__ FieldElement sum_over_warp(FieldElement e) {
     for (unsigned lanes = warp_lanes / 2; lanes != 0; lanes /= 2) e = e ^ shuffle_down(e, lanes);
     return e;

@@ -5,8 +5,8 @@ namespace warpaes::cuda {
 
 namespace {
 
-/// A warp a row. A lane takes every 32nd block, Horner's rule with H^32; at the end it passes over what follows its
-/// last.
+/// One warp per row. A lane takes every 32nd block and applies Horner's rule with H^32. At the end it multiplies by
+/// H^(32 - lane), which accounts for the blocks after its last one.
 __global__ void __launch_bounds__(256) ghash_rows_kernel(const __grid_constant__ RowParams p) {
     const unsigned lane = lane_id();
     const std::uint64_t rows = p.text.count * p.rows;
@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(256) ghash_rows_kernel(const __grid_constant__
         const std::uint64_t missing = p.rows * p.row_blocks - p.text.bytes_of(segment) / block_bytes;
         const std::uint8_t* data = p.text.data + segment * p.text.stride;
         FieldElement y;
-        // Wraps below the segment's first block, and is below `missing` there.
+        // Position in the segment with its leading zeros; the first `missing` positions are zeros.
         std::uint64_t at = row % p.rows * p.row_blocks + lane;
         for (std::uint64_t step = 0; step < p.row_blocks; step += warp_lanes, at += warp_lanes) {
             if (step != 0) y = product(y, p.powers[warp_lanes - 1]);
@@ -33,7 +33,8 @@ __global__ void __launch_bounds__(256) ghash_rows_kernel(const __grid_constant__
     }
 }
 
-/// Some lanes an output. As above, but only a few powers are known: neighbours join in pairs, pairs of pairs and so on.
+/// 2^log_lanes lanes per output. Only the powers in `squares` are known, so neighbouring lanes are joined in pairs,
+/// then pairs of pairs, and so on.
 __global__ void __launch_bounds__(128) ghash_combine_kernel(const __grid_constant__ CombineParams p) {
     const unsigned lanes = 1u << p.log_lanes, lane = lane_id() % lanes, per_warp = warp_lanes / lanes;
     const std::uint64_t all = p.text.count * p.outputs;

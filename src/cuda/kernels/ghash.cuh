@@ -1,4 +1,4 @@
-// GHASH without tensor cores: rows by carry-less products, and what is common to both ways, putting digests together.
+// What all GHASH kernels share, with and without tensor cores: partial blocks, and the end of a segment.
 #pragma once
 
 #include "cuda/kernels/field.cuh"
@@ -6,7 +6,7 @@
 
 namespace warpaes::cuda {
 
-/// The last, partial block of `bytes` bytes, padded with zeros.
+/// Loads the last, partial block of `bytes` bytes, padded with zeros.
 __device__ __forceinline__ uint4 load_tail(const std::uint8_t* p, unsigned bytes) {
     std::uint32_t words[4] = {};
 #pragma unroll
@@ -16,19 +16,20 @@ __device__ __forceinline__ uint4 load_tail(const std::uint8_t* p, unsigned bytes
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/// The bytes from the last to the first.
+/// The block with its bytes in reverse order.
 __device__ __forceinline__ uint4 reversed(uint4 v) {
     return make_uint4(byte_swap(v.w), byte_swap(v.z), byte_swap(v.y), byte_swap(v.x));
 }
 
-/// Reads a secret for the last time.
+/// Reads a secret for the last time and overwrites it with zeros.
 __device__ __forceinline__ uint4 take(uint4* from) {
     const uint4 value = *from;
     *from = make_uint4(0, 0, 0, 0);
     return value;
 }
 
-/// One thread, once the sum over the segment's whole blocks is known.
+/// Finishes a segment whose sum over its whole blocks is `y`: adds the partial block and, for a tag, associated data
+/// and lengths, and stores the result. Called by one thread.
 __device__ inline void finish_segment(const Segments& text, const Finish& f, std::uint64_t segment, FieldElement y) {
     const std::uint64_t bytes = text.bytes_of(segment);
     const auto rest = static_cast<unsigned>(bytes % block_bytes);

@@ -1,10 +1,10 @@
-// GHASH of long messages, each perhaps under a key of its own, on tensor cores (ghash_mma.cuh): the powers of H are
-// made for every message, by one kernel for many; then each thread block hashes 32 rows of one; and what is left, a
-// digest a row, is put together by carry-less products, of which it takes one where the text has as many blocks as a
-// row.
+// GHASH of long messages, each possibly under its own key, on tensor cores (ghash_mma.cuh), in three steps. The first
+// kernel computes the powers of H for many messages. In the second, each thread block hashes 32 rows of one message.
+// The third combines the digests, one per row, by carry-less products: one product for each row, which is as many
+// blocks of text as a row has.
 //
-// A thread block has but one group of four warps, so that three of them share a multiprocessor: while one makes the
-// matrices of its message, others hash.
+// A thread block of the second kernel has only four warps, so that three thread blocks share a multiprocessor: while
+// one makes the matrices of its message, the others hash.
 #pragma once
 
 #include "cuda/kernels/batch_message.cuh"
@@ -20,7 +20,7 @@ __device__ __forceinline__ FieldElement* powers_of(const GhashKeysParams& p, std
     return p.powers + (number - p.first) * GhashKeys::powers_of(p.row_blocks);
 }
 
-/// What GHASH takes of a message beside associated data and lengths.
+/// The ciphertext of a message as GHASH reads it, without associated data and lengths.
 struct CiphertextBlocks {
     const std::uint8_t* at;
     std::uint64_t whole;
@@ -33,13 +33,13 @@ struct CiphertextBlocks {
           rest(static_cast<std::uint32_t>(m.group->length % block_bytes)) {}
 };
 
-/// h^(i + 1) for i below a row's slots, and what passes over a row, h^row_blocks. Eight lanes a message: lane l has
-/// h^(l + 1), and each further power of its own is h^8 away.
+/// Computes h^(i + 1) for every block i of a row's slots, and h^row_blocks, the factor for a whole row. Eight lanes per
+/// message: lane l begins with h^(l + 1) and multiplies by h^8 at every step.
 __global__ void __launch_bounds__(256, 2) ghash_powers_kernel(const __grid_constant__ GhashKeysParams p) {
     constexpr unsigned lanes = 8;
     const unsigned lane = lane_id() % lanes;
     const std::uint64_t messages = p.end - p.first, step = global_threads() / lanes;
-    // Lanes without a message take the last one's part and leave it.
+    // Lanes without a message compute the last message's values and do not store them.
     for (std::uint64_t first = (global_thread() - lane_id()) / lanes; first < messages; first += step) {
         const std::uint64_t unit = first + lane_id() / lanes;
         const std::uint64_t number = p.first + (unit < messages ? unit : messages - 1);
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(256, 2) ghash_powers_kernel(const __grid_const
             if (i + lanes >= count) break;
             own = on.times(own);
         }
-        // The last lane has h^count; a row is a whole number of times as long.
+        // The last lane has h^count, and the length of a row is a multiple of count.
         if (lane == lanes - 1 && unit < messages) {
             FieldElement over = own;
 #pragma unroll 1
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(256, 2) ghash_powers_kernel(const __grid_const
     }
 }
 
-/// A thread block for each 32 rows of a message.
+/// One thread block for each 32 rows of a message.
 template <int Stages, int Batch, int Slots, bool Aligned, bool Wide>
 __global__ void __launch_bounds__(GhashKeys::threads, 3) ghash_keys_kernel(const __grid_constant__ GhashKeysParams p) {
     const std::uint32_t parts = p.rows / GhashKeys::rows_of_block;
@@ -88,7 +88,8 @@ __global__ void __launch_bounds__(GhashKeys::threads, 3) ghash_keys_kernel(const
     if (q == 0) digests_of(p, number)[row] = digest;
 }
 
-/// The digest of a message's text of those of its rows: some lanes a message, each with every `Lanes`th row.
+/// Combines the digests of a message's rows into the digest of its text. `Lanes` lanes per message; each lane takes
+/// every `Lanes`th row.
 template <int Lanes>
 __global__ void __launch_bounds__(GhashKeys::threads, 3)
     ghash_keys_sum_kernel(const __grid_constant__ GhashKeysParams p) {
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(GhashKeys::threads, 3)
     for (std::uint64_t first = (global_thread() - lane_id()) / Lanes; first < messages; first += step) {
         const std::uint64_t unit = first + lane_id() / Lanes;
         const std::uint64_t number = p.first + (unit < messages ? unit : messages - 1);
-        // over^(Lanes - 1 - lane), and over^Lanes
+        // `own` is over^(Lanes - 1 - lane), where over = h^row_blocks; `power` becomes over^Lanes.
         FieldElement power = powers_of(p, number)[GhashKeys::powers_of(p.row_blocks) - 1];
         const FieldElement own = times_power<Lanes>(field_one, power, Lanes - 1 - lane);
         const Multiplier skip(power);

@@ -1,32 +1,34 @@
 // GHASH on the binary tensor cores.
 //
-// Multiplication by a fixed power P of H is linear over GF(2): a matrix of 128 x 128 bits, and a chunk of blocks
-// X_1 … X_L is hashed as one product of [X_1 … X_L] with the matrices of H^L … H^1, which binary_mma takes 256 bits at
-// a time: the digest's bits are the parities of the counts. Packing waits for the end of the chunk.
+// Multiplication by a fixed power P of H is linear over GF(2), that is, a matrix of 128 x 128 bits. A chunk of blocks
+// X_1 … X_L is hashed as one product of [X_1 … X_L] with the matrices of H^L … H^1, which binary_mma computes 256 bits
+// at a time. The bits of the digest are the parities of the counts, and are extracted at the end of the chunk only.
 //
-// Which basis. Let f(z) be the coefficient of x^127 in z, and write the digest as the bits y_n = f(x^n z), n = 0 … 127.
-// Then row k, column n of the matrix is f(x^k P x^n): it depends on k + n alone. The whole matrix is 255 bits
+// The basis. Let f(z) be the coefficient of x^127 in z, and write the digest as the bits y_n = f(x^n z), n = 0 … 127.
+// Then row k, column n of the matrix is f(x^k P x^n), which depends on k + n alone. The whole matrix is given by 255
+// bits
 //
 //     s_i = f(x^i P),   s_(i+128) = s_(i+7) + s_(i+2) + s_(i+1) + s_i  (from x^128 = x^7 + x^2 + x + 1),
 //
-// of which column n takes 128 from n on. So a warp needs no matrices in memory: lane 4g + q, which has column 8m + g
-// for m = 0 … 15, takes the 32 bytes of s shifted by g bits, and what it needs for each m is a word of them m bytes
-// further on, one PRMT. A power takes 256 bytes of shared memory, for the eight g, instead of 2 KiB, and 8 words a lane
-// instead of 64. On compute capability 9.0 the tensor cores read B from shared memory by themselves (wide_mma); there
-// the matrices are written out, which by this way takes a microsecond.
+// and column n is the 128 bits from s_n on. So binary_mma needs no matrices in memory. Lane 4g + q has column 8m + g
+// for m = 0 … 15. It loads the 32 bytes of s shifted by g bits; its operand for each m is a word of these bytes, m
+// bytes further on, which takes one PRMT. A power takes 256 bytes of shared memory, for the eight values of g, instead
+// of 2 KiB, and 8 registers of a lane instead of 64. On compute capability 9.0 the tensor cores read B from shared
+// memory themselves (wide_mma). There the full matrices are stored, and making them in this way takes a microsecond.
 //
-// To y and back. With z as the 128-bit number t whose bit n is the coefficient of x^(127-n) (a block read as
-// big-endian): x^n z has z_(127-n) at x^127, unless reduction brings more there: x^128 times x^(n-1-i) … gives for n >
-// 120
+// Conversion to y and back. Let z be the 128-bit number t whose bit n is the coefficient of x^(127-n) (a block read as
+// big-endian). Then x^n z has z_(127-n) at x^127; for n > 120 the reduction of x^128 and above adds more coefficients
+// there, which gives
 //
-//     y = t ^ (t << 121) ^ (t << 126) ^ (t << 127)   (128 bits),
+//     y = t ^ (t << 121) ^ (t << 126) ^ (t << 127)   (128 bits).
 //
-// and the same once more undoes it, as bits below 121 are unchanged.
+// The same map inverts itself, because it leaves the bits below 121 unchanged.
 //
-// Rows. A warp has eight independent rows of the message (gcm_params.cuh) in hand, each a chain of chunks; lane 4g + q
-// reads block q of every four of row g, one 16-byte load, whose four words are the operand A as they are. Words 0 and 2
-// fall into row g of A, words 1 and 3 into row g + 8, with the same B: the latter product lacks a factor x^32, which
-// the end of the chunk brings in. There the digest is added to the row's next block, Horner's rule.
+// Rows. A warp works on eight independent rows of the message (gcm_params.cuh), each a chain of chunks. Lane 4g + q
+// reads block q of every four blocks of row g with one 16-byte load, and the four words are operand A without further
+// changes. Words 0 and 2 go to row g of A, and words 1 and 3 to row g + 8, with the same B. The products of words 1 and
+// 3 therefore lack a factor x^32, which is applied at the end of the chunk. There the digest is added to the row's next
+// block (Horner's rule).
 #pragma once
 
 #include "cuda/kernels/ghash.cuh"
@@ -34,16 +36,16 @@
 
 namespace warpaes::cuda {
 
-/// Between the field element as a big-endian number and y, in either direction.
+/// Converts between the field element as a big-endian number and y, in either direction.
 __device__ __forceinline__ FieldElement dual(FieldElement t) {
     return {t.high ^ (t.low << 57) ^ (t.low << 62) ^ (t.low << 63), t.low};
 }
 
-/// The sequence s of `power`, shifted by g bits: the bytes that a column g of a tile needs, as words. A block's bytes
-/// have their first bit at the top, so these have, too.
+/// The sequence s of `power`, shifted by g bits: the bytes that column g of a tile needs, as words. The first bit of
+/// each byte is its highest, as in a block.
 __device__ __forceinline__ void sequence_of(FieldElement power, unsigned g, std::uint32_t (&v)[8]) {
     const FieldElement y = dual(power);
-    // s_i + s_i+1 + s_i+2 + s_i+7 for 128 values of i at once; where they reach beyond 127, dual() adds them.
+    // s_i + s_i+1 + s_i+2 + s_i+7 for 128 values of i at once; dual() adds the terms whose index exceeds 127.
     const FieldElement next = dual(
         {y.high ^ (y.high >> 1) ^ (y.high >> 2) ^ (y.high >> 7),
          y.low ^ ((y.low >> 1) | (y.high << 63)) ^ ((y.low >> 2) | (y.high << 62)) ^ ((y.low >> 7) | (y.high << 57))});
@@ -56,16 +58,16 @@ __device__ __forceinline__ void sequence_of(FieldElement power, unsigned g, std:
     }
 }
 
-/// Four bytes of `v` from byte `at` on.
+/// The four bytes of `v` that begin at byte `at`.
 __device__ __forceinline__ std::uint32_t bytes_from(const std::uint32_t (&v)[8], unsigned at) {
     return at % 4 == 0 ? v[at / 4] : __byte_perm(v[at / 4], v[at / 4 + 1], 0x3210 + 0x1111 * (at % 4));
 }
 
-/// The counts of eight rows of the message and 128 columns: of tile m from 4m on.
+/// The counts of eight rows of the message and 128 columns; those of tile m begin at 4m.
 struct RowCounts {
     std::uint32_t count[64];
 
-    /// The digest of row g as a block in memory order, in all its four lanes.
+    /// The digest of row g as a block in memory order, in the four lanes of the row.
     __device__ __forceinline__ uint4 digest(unsigned q) const {
         std::uint32_t y[2][4];
 #pragma unroll
@@ -82,7 +84,8 @@ struct RowCounts {
                 y[half][w] = (bits[0] | (bits[1] << 1)) << (2 * q);
             }
         }
-        // Words 1 and 3 stand 32 bits too high: y_n of x^32 z is y_(n+32) of z, by the recurrence beyond 127.
+        // The products of words 1 and 3 lack a factor x^32. y_n of x^32 z is y_(n+32) of z, which the recurrence gives
+        // for indices beyond 127.
         const auto later = [&](unsigned by) { return __funnelshift_r(y[1][0], y[1][1], by); };
         std::uint32_t sum[4] = {y[0][0] ^ y[1][1], y[0][1] ^ y[1][2], y[0][2] ^ y[1][3],
                                 y[0][3] ^ y[1][0] ^ later(1) ^ later(2) ^ later(7)};
@@ -91,23 +94,23 @@ struct RowCounts {
             sum[w] ^= __shfl_xor_sync(full_warp, sum[w], 1);
             sum[w] ^= __shfl_xor_sync(full_warp, sum[w], 2);
         }
-        sum[3] ^= (sum[0] << 25) ^ (sum[0] << 30) ^ (sum[0] << 31);  // dual()
+        sum[3] ^= (sum[0] << 25) ^ (sum[0] << 30) ^ (sum[0] << 31);  // as dual() does
         return make_uint4(byte_swap(sum[3]), byte_swap(sum[2]), byte_swap(sum[1]), byte_swap(sum[0]));
     }
 };
 
-/// Products with the powers H^1 … H^(4 * Slots) out of shared memory: slot i has those of four blocks, 4i + 4 … 4i + 1.
-/// Here by binary_mma, from the sequences.
+/// Products with the powers H^1 … H^(4 * Slots) in shared memory: slot i has the powers 4i + 4 … 4i + 1, for four
+/// blocks. This version uses binary_mma on the sequences s.
 template <int Slots, bool Wide>
 class Powers {
 public:
     static constexpr unsigned slot_bytes = 1024;
 
-    /// `offset`: where in the thread block's shared memory.
+    /// `offset`: where the powers begin in the thread block's shared memory.
     __device__ __forceinline__ explicit Powers(unsigned offset = 0)
         : at_(reinterpret_cast<uint4*>(dynamic_shared() + offset)) {}
 
-    /// All threads of the block; a barrier has to follow. `powers`: H^1 … `slots`: how many are wanted.
+    /// Called by all threads of the block; a barrier has to follow. `powers`: H^1 …; `slots`: how many slots to fill.
     __device__ __forceinline__ void fill(const FieldElement* powers, unsigned slots = Slots) const {
         for (unsigned i = threadIdx.x; i < slots * warp_lanes; i += blockDim.x) {
             const unsigned slot = i / warp_lanes, lane = i % warp_lanes, g = lane / 4, q = lane % 4;
@@ -118,7 +121,8 @@ public:
         }
     }
 
-    /// Adds four blocks of each row, of which this lane has block q of row g; or begins with them.
+    /// Adds the products of four blocks of each row to the counts, or sets the counts to them; this lane has block q of
+    /// row g.
     __device__ __forceinline__ void multiply(RowCounts& counts, uint4 block, unsigned slot, bool add) const {
         const unsigned lane = lane_id();
         const uint4 low = at_[2 * slot * warp_lanes + lane], high = at_[(2 * slot + 1) * warp_lanes + lane];
@@ -141,7 +145,7 @@ private:
     uint4* at_;
 };
 
-/// And here by wide_mma, which wants the matrices themselves.
+/// The version for wide_mma, which needs the full matrices.
 template <int Slots>
 class Powers<Slots, true> {
 public:
@@ -181,13 +185,13 @@ private:
     MatrixAddress matrices_;
 };
 
-/// A row of the message, as one lane reads it: every fourth block.
+/// A row of the message as one lane reads it: every fourth block.
 struct RowReader {
-    const std::uint8_t* at;  ///< of the next four blocks, where this lane's is
-    std::uint32_t missing;   ///< blocks before this lane's first
+    const std::uint8_t* at;  ///< this lane's block among the next four
+    std::uint32_t missing;   ///< zero blocks at the beginning of the row, minus q
 
-    /// `text`: `blocks` blocks, with zeros in front `of` ones. The row has `row_blocks` of them from `first` on, or
-    /// only zeros if it is not `present`.
+    /// `text` has `blocks` blocks, preceded by zeros to make `of` blocks. The row is the `row_blocks` of these that
+    /// begin at `first`, or only zeros if it is not `present`.
     __device__ __forceinline__ RowReader(const std::uint8_t* text, std::uint64_t blocks, std::uint64_t of,
                                          std::uint64_t first, std::uint64_t row_blocks, bool present, unsigned q) {
         const std::uint64_t zeros = of - blocks;
@@ -198,7 +202,7 @@ struct RowReader {
     }
 };
 
-/// The digests of a warp's eight rows of `quads` times four blocks: row g's in its lane q = 0.
+/// The digests of a warp's eight rows of 4 * `quads` blocks; the digest of row g is in the row's four lanes.
 template <int Stages, int Batch, int Slots, bool Wide>
 __device__ __forceinline__ uint4 digest_of_rows(const Powers<Slots, Wide>& powers, RowReader& reader,
                                                 std::uint32_t quads, std::uint32_t alignment, unsigned q,
@@ -241,7 +245,7 @@ __device__ __forceinline__ uint4 digest_of_rows(const Powers<Slots, Wide>& power
     return digest;
 }
 
-/// How rows are read: on 16 bytes, also reversed, or as the parameters say.
+/// How rows are read: aligned to 16 bytes, aligned with reversed bytes, or as the parameters say.
 enum class Rows { aligned, reversed, any };
 
 template <int Stages, int Batch, int Slots, int Threads, Rows As, bool Wide>
@@ -256,7 +260,7 @@ __global__ void __launch_bounds__(Threads, 1) ghash_mma_kernel(const __grid_cons
     const unsigned lane = lane_id(), g = lane / 4, q = lane % 4;
     const auto quads = static_cast<std::uint32_t>(p.row_blocks / 4);
     const std::uint64_t rows = p.text.count * p.rows;
-    // The warps of a thread block stay together to the end: wide_mma takes four.
+    // All warps of a thread block run the same number of rounds, because wide_mma takes four warps together.
     const std::uint64_t rounds = (rows + global_warps() * rows_per_warp - 1) / (global_warps() * rows_per_warp);
     for (std::uint64_t round = 0; round < rounds; ++round) {
         const std::uint64_t row = (round * global_warps() + global_warp()) * rows_per_warp + g;

@@ -1,10 +1,10 @@
-// A key in device memory, for the host and for kernels.
+// The layout of an expanded key in device memory, for the host and for kernels.
 #pragma once
 
 namespace warpaes::cuda {
 
-/// 16 blocks, of which [0, rounds] are the round keys of the cipher or of the equivalent inverse cipher, and the last
-/// is E(K, 0), GHASH's H, beside round keys of the cipher.
+/// A slot has 16 blocks. Blocks [0, rounds] are the round keys of the cipher or of the equivalent inverse cipher.
+/// Beside round keys of the cipher, the last block is E(K, 0), which is GHASH's H.
 inline constexpr unsigned key_slot_blocks = 16;
 inline constexpr unsigned key_slot_h = 15;
 inline constexpr unsigned key_slot_bytes = 16 * key_slot_blocks;

@@ -1,5 +1,5 @@
-// Blocks in device memory. Every alignment works; 16 is the fast one. `alignment` is the same for all threads, so the
-// branches on it do not diverge.
+// Blocks in device memory. Every alignment works; 16 is the fast one. In kernels for single messages `alignment` is the
+// same in all threads, so branches on it do not diverge.
 #pragma once
 
 #include "cuda/kernels/simt.cuh"
@@ -28,7 +28,8 @@ __device__ __forceinline__ uint4 load_block(const std::uint8_t* p, std::uint32_t
                       load_word_bytewise(p + 12));
 }
 
-/// The same, and here: a compiler puts a load beside its first use, however far behind.
+/// The same, but the load is issued here. The compiler would otherwise move it down to its first use, however far away
+/// that is.
 __device__ __forceinline__ uint4 load_block_early(const std::uint8_t* p, std::uint32_t alignment) {
 #if defined(__CUDA_ARCH__)
     if (alignment == 16) {
@@ -57,7 +58,7 @@ __device__ __forceinline__ void store_block(std::uint8_t* p, uint4 v, std::uint3
     }
 }
 
-/// The first half of a block, on 8 bytes where `alignment` is 16.
+/// Stores the first half of a block; `p` is a multiple of 8 if `alignment` is 16.
 __device__ __forceinline__ void store_half_block(std::uint8_t* p, uint4 v, std::uint32_t alignment) {
     if (alignment == 16) {
         *reinterpret_cast<uint2*>(p) = make_uint2(v.x, v.y);

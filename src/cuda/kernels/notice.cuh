@@ -1,4 +1,4 @@
-// The end of a launch that the host hears of from the kernel itself.
+// The end of a launch of which the kernel itself notifies the host.
 #pragma once
 
 #include "cuda/kernels/arrival.hpp"
@@ -6,8 +6,8 @@
 
 namespace warpaes::cuda {
 
-/// What this thread has written or seen, everybody on the device sees who comes by what it writes next. Weaker than
-/// __threadfence(), and quicker.
+/// Makes what this thread has written or observed visible to every thread of the device that observes this thread's
+/// next write. Weaker than __threadfence(), and faster.
 __device__ __forceinline__ void fence_device() {
 #if defined(__CUDA_ARCH__)
     asm volatile("fence.acq_rel.gpu;" ::: "memory");
@@ -16,7 +16,7 @@ __device__ __forceinline__ void fence_device() {
 #endif
 }
 
-/// And the host.
+/// The same, for the host as well.
 __device__ __forceinline__ void fence_system() {
 #if defined(__CUDA_ARCH__)
     asm volatile("fence.acq_rel.sys;" ::: "memory");
@@ -25,14 +25,14 @@ __device__ __forceinline__ void fence_system() {
 #endif
 }
 
-/// One thread of the grid, after which no other writes anything.
+/// Called by one thread of the grid, when no other thread has anything left to write.
 __device__ __forceinline__ void give_notice(const Notice& n) {
     if (n.word == nullptr) return;
     fence_system();
     *static_cast<volatile unsigned*>(n.word) = n.value;
 }
 
-/// All threads of every thread block, when they have written all they write.
+/// Called by all threads of every thread block after their last write.
 __device__ __forceinline__ void arrive(const Notice& n) {
     if (n.word == nullptr) return;
     __syncthreads();

@@ -1,4 +1,5 @@
-// Compiled without contraction of multiplications and additions (src/cuda/CMakeLists.txt): see aes/numbers.hpp.
+// Compiled without contraction of multiplications and additions into FMA (src/cuda/CMakeLists.txt): see
+// aes/numbers.hpp.
 #include "cuda/kernels/catalogue.hpp"
 #include "cuda/kernels/numbers.cuh"
 #include "cuda/launch_table.hpp"

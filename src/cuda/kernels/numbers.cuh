@@ -1,4 +1,4 @@
-// Random numbers of CTR's key stream, made where it is and written once.
+// Random numbers from CTR's key stream. They are made in the registers that hold the key stream, and written once.
 #pragma once
 
 #include "aes/numbers.hpp"

@@ -1,5 +1,5 @@
-// What kernels for single messages are told: passed by value, so that the round keys are constant-bank operands and no
-// copy of the key is left in device memory that we allocate.
+// Parameters of the kernels for single messages. They are passed by value, so that the round keys are constant-bank
+// operands and no copy of the key stays in device memory that this library allocates.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace warpaes::cuda {
 
-/// 16, 4 or 1: what every address is a multiple of whose bits are among `bits`.
+/// 16, 4 or 1: the largest of these that divides every address whose bits are in `bits`.
 constexpr std::uint32_t alignment_of(std::uint64_t bits) {
     return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 1;
 }
@@ -27,9 +27,10 @@ struct Params {
     std::uint8_t* output;
     std::uint64_t length;  ///< as in Run: bytes, for CFB1 bits
     uint4 chain;           ///< as in Run, a block in memory order
-    /// Chaining decryption in place: the ciphertext block before each warp's stretch, saved beforehand. Else null.
+    /// Decryption in place that chains on ciphertext: the ciphertext block before each warp's stretch, saved beforehand
+    /// by save_boundaries. Otherwise null.
     const uint4* boundaries;
-    std::uint32_t alignment;  ///< 16, 4 or 1: what both pointers are multiples of
+    std::uint32_t alignment;  ///< of both pointers: 16, 4 or 1
     std::uint32_t round_keys[60];
 };
 
@@ -38,20 +39,20 @@ struct ShortParams {
     const std::uint8_t* input;
     std::uint8_t* output;
     std::uint32_t bytes;
-    std::uint32_t share;      ///< blocks of a thread block
-    std::uint32_t alignment;  ///< 16, 4 or 1: what both pointers are multiples of
+    std::uint32_t share;      ///< blocks per thread block
+    std::uint32_t alignment;  ///< of both pointers: 16, 4 or 1
     Notice notice;
-    uint4 counter;  ///< CTR: the first block
+    uint4 counter;  ///< CTR: the counter of the first block
     std::uint32_t round_keys[60];
 };
 
-/// And of XTS, in whole blocks.
+/// A short message of XTS, in whole blocks.
 struct ShortXtsParams : ShortParams {
     std::uint32_t unit_blocks, pieces_per_unit;
-    uint4 tweaks[ShortXts::most_pieces];  ///< of the first block of each piece
+    uint4 tweaks[ShortXts::most_pieces];  ///< tweak of the first block of each piece
 };
 
-/// Of a thread block of the kernel that makes numbers.
+/// Threads per block of the kernel that makes numbers.
 inline constexpr int numbers_threads = 1024;
 
 struct NumbersParams {
@@ -60,11 +61,11 @@ struct NumbersParams {
     uint4 counter;         ///< a block in memory order
     NumberRange range;
     Number kind;
-    std::uint32_t alignment;  ///< 16, 4 or 1: what the output is a multiple of
+    std::uint32_t alignment;  ///< of the output pointer: 16, 4 or 1
     std::uint32_t round_keys[60];
 };
 
-/// Of a thread block of the XTS kernel.
+/// Threads per block of the XTS kernel.
 inline constexpr int xts_threads = 1024;
 
 struct XtsParams {
@@ -73,20 +74,21 @@ struct XtsParams {
     Tweak first_number;
     std::uint64_t units;
     std::uint64_t unit_bytes;
-    std::uint64_t unit_step;  ///< from number to number
-    /// Pieces of a thread block; the first `blocks_with_more` have one more.
+    std::uint64_t unit_step;  ///< difference between the numbers of neighbouring data units
+    /// Pieces per thread block; the first `blocks_with_more` thread blocks have one more.
     std::uint64_t pieces_per_block;
     std::uint32_t blocks_with_more;
     std::uint32_t pieces_per_unit;
-    std::uint32_t piece_blocks;  ///< of a piece that is not the last of its unit; then a multiple of 32
-    std::uint32_t width;         ///< lanes that a unit keeps busy
-    /// Whole blocks of a data unit, and the bytes after them, which the last block's thread sees to; the message's last
-    /// unit may be shorter.
+    /// Blocks of a piece, of which a unit's last may be shorter; a multiple of 32 if a unit has several.
+    std::uint32_t piece_blocks;
+    std::uint32_t width;  ///< lanes that one unit keeps busy
+    /// Whole blocks of a data unit, and the bytes after them, which the thread of the last whole block handles. The
+    /// message's last unit may be shorter.
     std::uint32_t unit_blocks, unit_rest;
     std::uint32_t last_unit_blocks, last_unit_rest;
-    std::uint32_t alignment;  ///< 16, 4 or 1: what all data units begin at
+    std::uint32_t alignment;  ///< of every data unit's address: 16, 4 or 1
     std::uint32_t round_keys[60];
-    std::uint32_t tweak_keys[60];  ///< of the cipher, in either direction
+    std::uint32_t tweak_keys[60];  ///< of the cipher, whatever the direction
 };
 
 }  // namespace warpaes::cuda

@@ -1,5 +1,5 @@
-// CFB8 and CFB1 decryption: one encryption a byte or a bit, of the 128 bits of ciphertext before it. Never in place:
-// the launcher hands a copy of the ciphertext if need be.
+// CFB8 and CFB1 decryption: one encryption per byte or per bit, of the 128 bits of ciphertext before it. Never in
+// place: the launcher passes a copy of the ciphertext if necessary.
 #pragma once
 
 #include "aes/types.hpp"
@@ -9,7 +9,7 @@
 
 namespace warpaes::cuda {
 
-/// The 16 bytes before byte `at` of the ciphertext, which the initial shift register precedes.
+/// The 16 bytes before byte `at` of the ciphertext; before its first byte comes the initial shift register.
 __device__ __forceinline__ uint4 window_before(const std::uint8_t* text, uint4 initial, std::uint64_t at) {
     if (at >= block_bytes) return load_block(text + at - block_bytes, 1);
     std::uint32_t words[4] = {};
@@ -23,7 +23,8 @@ __device__ __forceinline__ uint4 window_before(const std::uint8_t* text, uint4 i
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/// The shift register `bits` (1 to 7) bits on: `window`, a block in memory order, followed by the high bits of `next`.
+/// The shift register after `bits` (1 to 7) more bits: `window`, a block in memory order, with the high bits of `next`
+/// shifted in.
 __device__ __forceinline__ uint4 shift_in(uint4 window, std::uint32_t next, unsigned bits) {
     const std::uint32_t a = byte_swap(window.x), b = byte_swap(window.y), c = byte_swap(window.z),
                         d = byte_swap(window.w);
@@ -31,8 +32,8 @@ __device__ __forceinline__ uint4 shift_in(uint4 window, std::uint32_t next, unsi
                       byte_swap(__funnelshift_l(d, c, bits)), byte_swap(__funnelshift_l(next << 24, d, bits)));
 }
 
-/// The byte `text` behind `window` decrypted: by one encryption, or for CFB1 by eight. There the first `left` bits of
-/// it if those are fewer; others are zero.
+/// Decrypts the byte `text`, which follows `window`: by one encryption, or for CFB1 by eight. If fewer than eight bits
+/// are `left` in CFB1, only those are decrypted, and the others are zero.
 template <Mode M, typename Encrypt>
 __device__ __forceinline__ std::uint8_t decrypted_byte(uint4 window, std::uint32_t text, std::uint64_t left,
                                                        const Encrypt& encrypt) {
@@ -46,7 +47,7 @@ __device__ __forceinline__ std::uint8_t decrypted_byte(uint4 window, std::uint32
     return static_cast<std::uint8_t>(out);
 }
 
-/// A thread takes a byte.
+/// One thread per byte.
 template <Mode M, int Rounds, int Tables>
 __global__ void __launch_bounds__(1024, 1) segments_kernel(const __grid_constant__ Params p) {
     const SharedTables<Tables> tables;

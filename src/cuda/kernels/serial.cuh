@@ -1,5 +1,6 @@
-// The directions in which each block waits for the one before: CBC, CFB and OFB encryption. A single message gives one
-// thread work; these kernels exist so that `cuda`, where it is asked for, answers every mode.
+// Modes and directions in which each block depends on the previous one: CBC, CFB and OFB encryption. A single message
+// gives work to only one thread; these kernels exist so that the `cuda` backend has every mode when a caller asks for
+// it by name.
 #pragma once
 
 #include "aes/types.hpp"

@@ -1,8 +1,9 @@
-// Few blocks, of modes in which each is for itself. What counts is when the last is done: a thread block has one table,
-// of 32 KiB instead of four of them, and a thread has one block.
+// A few blocks in modes whose blocks are independent. What counts is the time until the last block is done, so a thread
+// block has one table of 32 KiB instead of four, and a thread has one block.
 //
-// XTS finds the tweaks of data units already encrypted: the cipher for them, before the one for the text, would take
-// half of the time again. A long unit comes in pieces, each with its own, which are no more than 8 steps of x^32 long.
+// XTS receives the encrypted tweaks of the data units: encrypting them in the kernel, before the text, would add half
+// of the time again. A long unit is cut into pieces with a tweak each, so that a thread multiplies by x^32 at most 7
+// times.
 #pragma once
 
 #include "aes/types.hpp"
@@ -15,7 +16,7 @@
 
 namespace warpaes::cuda {
 
-/// The counter block `n` after `initial`.
+/// The counter block that is `n` after `initial`.
 __device__ __forceinline__ uint4 counter_after(uint4 initial, std::uint32_t n) {
     std::uint64_t high = (static_cast<std::uint64_t>(byte_swap(initial.x)) << 32) | byte_swap(initial.y);
     const std::uint64_t before = (static_cast<std::uint64_t>(byte_swap(initial.z)) << 32) | byte_swap(initial.w);
@@ -35,14 +36,14 @@ __device__ __forceinline__ uint4 tweak_of(const ShortXtsParams& p, std::uint32_t
     return tweak;
 }
 
-/// ECB, CTR and XTS; `Parameters`: ShortParams, of XTS ShortXtsParams.
+/// ECB, CTR and XTS. `Parameters`: ShortParams, or ShortXtsParams for XTS.
 template <Mode M, Direction D, int Rounds, typename Parameters>
 __global__ void __launch_bounds__(ShortMessage::threads, 1) short_kernel(const __grid_constant__ Parameters p) {
     constexpr bool inverse = uses_inverse_cipher(M, D);
     const std::uint32_t whole = p.bytes / block_bytes, rest = p.bytes % block_bytes;
     const std::uint32_t block = blockIdx.x * p.share + threadIdx.x;
     const bool has_block = threadIdx.x < p.share && block < whole;
-    // What needs no table comes before the tables, which take as long as half of the rounds.
+    // Work that needs no tables comes before they are filled, which takes as long as half of the rounds.
     uint4 text{}, counter_or_tweak{};
     if (has_block) text = load_block_early(p.input + block * block_bytes, p.alignment);
     if constexpr (M == Mode::ctr) counter_or_tweak = counter_after(p.counter, block);

@@ -1,4 +1,4 @@
-// The little that kernels need beyond plain CUDA C++.
+// Small helpers that kernels need beyond plain CUDA C++.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,8 +22,9 @@ extern __shared__ __align__(128) unsigned char dynamic_shared_memory[];
 __device__ __forceinline__ unsigned char* dynamic_shared() {
     return dynamic_shared_memory;
 }
-/// The same for what lies beside T-tables, made where the compiler does not look: else it keeps what both begin at in a
-/// register, and adds it to the address of every lookup (a tenth of GCM's time) instead of leaving that to the load.
+/// The same address, for data beside the T-tables. It comes from assembly so that the compiler cannot tell that both
+/// are the same. Otherwise it keeps the common base address in a register and adds it to the address of every lookup (a
+/// tenth of GCM's time), instead of folding it into the load instruction.
 __device__ __forceinline__ unsigned char* shared_apart() {
     unsigned char* at;
     asm volatile("mov.b64 %0, %1;" : "=l"(at) : "l"(dynamic_shared_memory));
@@ -35,7 +36,7 @@ __device__ __forceinline__ unsigned lane_id() {
     return threadIdx.x % warp_lanes;
 }
 
-/// Of the grid.
+/// Numbers and counts of threads and warps in the whole grid.
 __device__ __forceinline__ std::uint64_t global_thread() {
     return static_cast<std::uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
@@ -49,8 +50,8 @@ __device__ __forceinline__ std::uint64_t global_warps() {
     return global_threads() / warp_lanes;
 }
 
-/// `pointer`, which leads to memory of the device: for pointers that the compiler finds in memory itself, of which it
-/// does not know that they lead to no shared memory.
+/// `pointer`, which must point to global memory. Use it for pointers that a kernel loads from memory: the compiler
+/// cannot know that they do not point to shared memory.
 template <typename T>
 __device__ __forceinline__ T* global(T* pointer) {
 #if defined(__CUDA_ARCH__)
@@ -63,7 +64,7 @@ __device__ __forceinline__ uint4 operator^(uint4 a, uint4 b) {
     return make_uint4(a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w);
 }
 
-/// Word `i` of four; no memory is involved where `i` is known at compile time.
+/// Word `i` of four. It stays in registers if `i` is a compile-time constant.
 __device__ __forceinline__ std::uint32_t word_of(uint4 v, unsigned i) {
     return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }

@@ -7,7 +7,7 @@ namespace warpaes::cuda {
 Kernel<Params> siv_ctr_kernel_for(int rounds, int tables, bool aligned) {
     const auto choose = [&]<int Rounds, int Tables, bool Aligned>() -> Kernel<Params> {
         if constexpr (Rounds == 12) {
-            return nullptr;  // GCM-SIV takes no AES-192
+            return nullptr;  // GCM-SIV does not use AES-192
         } else {
             return &ctr_kernel<Rounds, Tables, ctr_width, Aligned, SivCounter>;
         }

@@ -1,13 +1,13 @@
-// GCM-SIV's key stream (RFC 8452, 4): CTR whose counter blocks begin with a little-endian number of 32 bits, which
-// wraps.
+// GCM-SIV's key stream (RFC 8452, 4): CTR whose counter is the first 32 bits of the block, a little-endian number that
+// wraps around.
 #pragma once
 
 #include "cuda/kernels/ctr.cuh"
 
 namespace warpaes::cuda {
 
-/// As in ctr.cuh, but j is byte 0, row 0 of column 0, and g is byte 1, row 1 of column 0: ShiftRows leaves j in column
-/// 0 and brings g into column 3.
+/// As in ctr.cuh, but j is byte 0 (row 0 of column 0) and g is byte 1 (row 1 of column 0): ShiftRows leaves j in column
+/// 0 and moves g to column 3.
 ///
 ///     t0(j) = c0 ^ T0[j ^ k],  t3(g) = c3 ^ T1[g ^ k'],  t1 and t2 fixed.
 template <int Tables>

@@ -1,4 +1,4 @@
-// What decryption found, as statuses.
+// Converts what decryption found, one byte per message, to statuses.
 #include "cuda/kernels/catalogue.hpp"
 
 namespace warpaes::cuda {

@@ -1,12 +1,14 @@
-// XTS (IEEE 1619): one thread a block, a warp 32 consecutive blocks of a data unit. See aes/xts.hpp for the field.
+// XTS (IEEE 1619): one thread per block; a warp takes 32 consecutive blocks of a data unit. See aes/xts.hpp for the
+// field.
 //
-// A piece is a data unit, or where units are long, a part of one: whole groups of 32 blocks. Every warp has a
-// contiguous stretch of pieces. It makes the tweaks of 32 pieces at a time, one a lane, and hands them round; a lane's
-// own tweak is the piece's times x^lane, and from group to group x^32 times that, which costs a turn of the words and
-// ten instructions: the lookups of the cipher leave room for them. Of units shorter than 32 blocks a warp takes
-// several.
+// A piece is a data unit or, where units are long, a part of one: whole groups of 32 blocks. Every warp has a
+// contiguous range of pieces. It computes the tweaks of 32 pieces at a time, one per lane, and distributes them by
+// shuffles. A lane's own tweak is the tweak of the piece times x^lane. From one group to the next it is multiplied by
+// x^32, which moves the words by one and takes ten more instructions; the lookups of the cipher leave issue slots for
+// them. If units are shorter than 32 blocks, a warp takes several at once.
 //
-// The tweaks need the cipher, decryption the tables of the inverse cipher: it has one table of the cipher beside them.
+// Tweaks need the cipher, and decryption needs the tables of the inverse cipher, so decryption has one table of the
+// cipher beside these.
 #pragma once
 
 #include "aes/types.hpp"
@@ -18,7 +20,7 @@ namespace warpaes::cuda {
 
 /// t * x^n, n below 32.
 __device__ __forceinline__ uint4 times_power_of_x(uint4 t, unsigned n) {
-    const std::uint32_t out = __funnelshift_l(t.w, 0, n);  // n bits
+    const std::uint32_t out = __funnelshift_l(t.w, 0, n);  // the n bits that are shifted out
     return make_uint4((t.x << n) ^ out ^ (out << 1) ^ (out << 2) ^ (out << 7),
                       __funnelshift_l(t.x, t.y, n) ^ (out >> 31) ^ (out >> 30) ^ (out >> 25),
                       __funnelshift_l(t.y, t.z, n), __funnelshift_l(t.z, t.w, n));
@@ -31,7 +33,8 @@ __device__ __forceinline__ uint4 times_x_32(uint4 t) {
                       t.z);
 }
 
-/// x^(256 i) and x^(16384 i): two factors and a few times x^32 reach every place in the longest data unit.
+/// x^(256 i) and x^(16384 i): two of these factors and a few multiplications by x^32 reach every position in the
+/// longest data unit.
 struct LongPowers {
     static constexpr unsigned count = 64;
     std::uint32_t near[count][4];
@@ -75,7 +78,8 @@ __device__ inline uint4 times(uint4 t, const std::uint32_t (&power)[4]) {
             for (int j = 0; j < 4; ++j) product[i + j] ^= words[j] & mask;
         }
     }
-    // What is beyond x^127 times x^7 + x^2 + x + 1; what that takes beyond it once more is at most 7 bits.
+    // Reduction: the part beyond x^127 times x^7 + x^2 + x + 1. The part of this product that is beyond x^127 again has
+    // at most 7 bits.
     const auto carry = [](std::uint32_t v) { return (v >> 31) ^ (v >> 30) ^ (v >> 25); };
     product[4] ^= carry(product[7]);
 #pragma unroll
@@ -86,7 +90,7 @@ __device__ inline uint4 times(uint4 t, const std::uint32_t (&power)[4]) {
     return make_uint4(product[0], product[1], product[2], product[3]);
 }
 
-/// t * x^(32 groups); `groups` is public, t is not.
+/// t * x^(32 groups); `groups` is public, t is secret.
 __device__ inline uint4 times_groups(uint4 t, unsigned groups) {
     for (; groups % 8 != 0; --groups) t = times_x_32(t);
     const unsigned near = groups / 8 % LongPowers::count, far = groups / 8 / LongPowers::count;
@@ -95,7 +99,7 @@ __device__ inline uint4 times_groups(uint4 t, unsigned groups) {
     return t;
 }
 
-/// The number `distance` after the first, as a block in memory order.
+/// The number of the data unit that is `distance` after the first, as a block in memory order.
 __device__ __forceinline__ uint4 unit_number(const Tweak& first, std::uint64_t distance) {
     const Tweak number = add(first, distance);
     return make_uint4(static_cast<std::uint32_t>(number.low), static_cast<std::uint32_t>(number.low >> 32),
@@ -121,7 +125,7 @@ __device__ inline void store_beginning(std::uint8_t* to, uint4 block, unsigned b
     }
 }
 
-/// A division of 32 bits where that will do: one of 64 bits is a subroutine on a GPU.
+/// Uses a 32-bit division where that is enough: a 64-bit division is a subroutine on a GPU.
 __device__ __forceinline__ std::uint64_t unit_of_piece(std::uint64_t piece, std::uint32_t pieces_per_unit) {
     return (piece >> 32) == 0 ? static_cast<std::uint32_t>(piece) / pieces_per_unit : piece / pieces_per_unit;
 }
@@ -140,7 +144,7 @@ __global__ void __launch_bounds__(xts_threads, 1) xts_kernel(const __grid_consta
     };
 
     const unsigned lane = lane_id();
-    // Of units at once, which one, and which of its blocks.
+    // `which` is the lane's unit among those processed at once, and `column` its block in this unit.
     const unsigned units_at_once = warp_lanes / p.width, which = lane / p.width, column = lane % p.width;
 
     constexpr unsigned warps = xts_threads / warp_lanes;
@@ -190,7 +194,7 @@ __global__ void __launch_bounds__(xts_threads, 1) xts_kernel(const __grid_consta
                     const uint4 after = times_power_of_x(tweak, 1);
                     uint4 result = add_tweak_and_cipher(text, steals && inverse ? after : tweak);
                     if (steals) {
-                        // Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2): this block and the partial one after it.
+                        // Ciphertext stealing (IEEE 1619, 5.3.2 and 5.4.2) on this block and the partial one after it.
                         const uint4 stolen = result;
                         const std::uint8_t* end = in - (warp_lanes - 1) * block_bytes;
                         result = add_tweak_and_cipher(begin_with(stolen, end, rest), inverse ? tweak : after);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kib = 1024, mib = kib * kib;
 
-/// Measurements of one cost.
+/// One cost to measure.
 struct Cell {
     BackendInfo info;
     WorkClass work_class;
@@ -23,7 +23,7 @@ struct Cell {
     unsigned key_bits;
 };
 
-/// A size to measure: so many messages of so many bytes.
+/// A size to measure: `messages` messages of `bytes` bytes each.
 struct Shape {
     std::uint64_t messages;
     std::uint64_t bytes;
@@ -45,7 +45,7 @@ Memory memory_of(Way way) {
     return Memory::pageable;
 }
 
-/// The mode that stands for a class: the first of its modes.
+/// The mode that represents a class: the first mode of the class.
 std::pair<Mode, Direction> example_of(WorkClass work_class) {
     for (const Mode mode : modes) {
         for (const Direction direction : {Direction::encrypt, Direction::decrypt}) {
@@ -84,7 +84,7 @@ std::vector<Shape> shapes_of(const Cell& cell, bool quick) {
     return shapes;
 }
 
-/// What differs between AES-128 and AES-256 in general, applied to what was measured of AES-128.
+/// Scales a cost measured with AES-128 by the usual ratio of AES-256 to AES-128.
 Cost scaled(const Cost& cost, const Cost& usual_128, const Cost& usual_256) {
     Cost out = cost;
     const auto scale = [](double& value, double from, double to) {
@@ -151,7 +151,7 @@ private:
         return all;
     }
 
-    /// What so many workers do in a few hundredths of a second.
+    /// Roughly the bytes that this many workers process in a few hundredths of a second.
     [[nodiscard]] std::uint64_t threads_bytes() const {
         return std::max<std::uint64_t>(2, options_.threads) * 32 * mib;
     }
@@ -171,7 +171,7 @@ private:
         return trial;
     }
 
-    /// Many short chunks show what it takes to have many workers.
+    /// Measures the cost of one more worker, from calls with many short chunks.
     void measure_thread() {
         const auto best = std::find_if(infos_.rbegin(), infos_.rend(), [](const auto& i) { return i.name != "cuda"; });
         if (options_.threads < 2 || best == infos_.rend()) return;
@@ -201,7 +201,7 @@ private:
             ++report_.trials;
             Measured point{trial.work.bytes, shape.messages, shape.bytes, trial.work.keys, *seconds};
             if (shared) {
-                // What is left when the call itself and its workers' beginning are taken away.
+                // The time without the fixed cost of the call and the start of its workers.
                 const std::uint64_t chunks = std::max<std::uint64_t>(1, shape.bytes / cpu_chunk_bytes);
                 const auto workers = static_cast<double>(std::min<std::uint64_t>(options_.threads, chunks));
                 const double rest = *seconds - one->fixed - report_.model.thread * (workers - 1);
@@ -221,11 +221,11 @@ private:
         table.set(cell.work_class, cell.way, cell.key_bits, cost);
     }
 
-    /// Whether a few measurements are there already and a larger one would hold up the rest.
+    /// Whether there are enough measurements already and a larger one would delay the rest.
     static bool takes_too_long(const std::vector<Measured>& points, std::uint64_t bytes) {
         constexpr double long_seconds = 0.12;
         if (points.size() < 4) return false;
-        double cheapest = 1;  // seconds a byte, of those that are some
+        double cheapest = 1;  // seconds per byte, over measurements with data
         std::uint64_t most = 0;
         for (const Measured& m : points) {
             if (m.bytes != 0) cheapest = std::min(cheapest, m.seconds / static_cast<double>(m.bytes));

@@ -1,4 +1,4 @@
-// What to measure on a machine, and what becomes of it: the cost model.
+// Measures a machine and builds the cost model from the results.
 #pragma once
 
 #include <cstdint>
@@ -12,34 +12,35 @@
 
 namespace warpaes {
 
-/// One thing to measure.
+/// One measurement to take.
 struct Trial {
     std::string backend;
     int device = -1;  ///< CUDA device number, or -1
     Work work;
-    unsigned lanes = 0;             ///< workers; 0: the backend's own number
-    std::uint64_t chunk_bytes = 0;  ///< 0: the backend's own size
+    unsigned lanes = 0;             ///< workers; 0: the backend's default
+    std::uint64_t chunk_bytes = 0;  ///< 0: the backend's default
 };
 
-/// Seconds of a call; nothing if this cannot be measured here, for example for want of memory.
+/// Seconds of a call; nothing if it cannot be measured here, for example for lack of memory.
 using Measure = std::function<std::optional<double>(const Trial&)>;
 
 struct CalibrationOptions {
     bool quick = false;
-    unsigned threads = 1;                  ///< of the machine
-    std::uint64_t most_bytes = 256 << 20;  ///< of one measurement
+    unsigned threads = 1;                  ///< worker threads of the machine
+    std::uint64_t most_bytes = 256 << 20;  ///< limit for one measurement
     bool batches = true;
-    /// What is done, and how much there is, in trials. False to stop: Error{CANCELLED}.
+    /// Receives the number of finished trials and of all trials. Returns false to stop: Error{CANCELLED}.
     std::function<bool(std::uint64_t done, std::uint64_t total)> progress;
 };
 
 struct CalibrationReport {
     CostModel model;
     std::uint64_t trials = 0;
-    double median_error = 0;  ///< of the model at what was measured, relative
+    double median_error = 0;  ///< relative error of the model at the measured points
 };
 
-/// Measures each usable entry of `backends`; of several GPUs of one name, the first. Throws what `measure` throws.
+/// Measures each usable entry of `backends`; of several GPUs with the same name, only the first. Throws what `measure`
+/// throws.
 CalibrationReport calibrate(std::span<const BackendInfo> backends, const CalibrationOptions& options,
                             const Measure& measure);
 

@@ -27,13 +27,13 @@ std::string cpu_model() {
         if (colon == std::string::npos) continue;
         const std::string value = line.substr(colon + 2);
         if (line.starts_with("model name")) return value;
-        if (line.starts_with("CPU implementer")) implementer = value;  // Arm has numbers
+        if (line.starts_with("CPU implementer")) implementer = value;  // Arm has only numbers
         if (line.starts_with("CPU part")) return "implementer " + implementer + ", part " + value;
     }
     return "unknown";
 }
 
-/// FNV-1a, 64 bits: for a file's name, which only has to be another for another machine.
+/// FNV-1a, 64 bits, for a file name. It only has to differ between machines.
 std::string digest(const std::string& text) {
     std::uint64_t hash = 0xcbf29ce484222325;
     for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -48,7 +48,7 @@ std::string variable(const char* name) {
     return value != nullptr ? value : "";
 }
 
-/// Of a regular file: everything else may have no end, or keep who opens it waiting.
+/// Reads a regular file only: other files may be endless or block on opening.
 std::string read_text(const fs::path& path) {
     std::error_code error;
     if (!fs::is_regular_file(path, error)) throw Error(WARPAES_ERROR_FORMAT, "calibration: is no regular file");
@@ -61,14 +61,14 @@ std::string read_text(const fs::path& path) {
     return std::move(text).str();
 }
 
-/// What a calibration begins with, or the beginning of that: everything else is somebody's file.
+/// Whether the file begins like a calibration or is the truncated beginning of one. Any other file is not overwritten.
 bool begins_as_calibration(const fs::path& path) {
     constexpr std::string_view beginning = "{\"schema\":";
     std::ifstream file(path, std::ios::binary);
     if (!file) return false;
     for (const char wanted : beginning) {
         char c = 0;
-        if (!(file >> c)) break;  // without white space
+        if (!(file >> c)) break;  // skips white space
         if (c != wanted) return false;
     }
     return true;
@@ -95,7 +95,7 @@ const Machine& Machine::here() {
 std::string calibration_path(const Machine& machine) {
     if (const std::string given = variable("WARPAES_CALIBRATION"); !given.empty()) return given == "none" ? "" : given;
     std::string folder = variable("XDG_CACHE_HOME");
-    if (folder.empty() || folder.front() != '/') {  // XDG: paths that are not absolute are to be ignored
+    if (folder.empty() || folder.front() != '/') {  // the XDG specification says to ignore paths that are not absolute
         const std::string home = variable("HOME");
         if (home.empty()) return "";
         folder = home + "/.cache";

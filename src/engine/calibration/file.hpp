@@ -1,4 +1,4 @@
-// Where a machine's costs are kept between processes.
+// Where the costs of a machine are stored between processes.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,11 @@
 
 namespace warpaes {
 
-/// Processors that this process may run on.
+/// Number of processors that this process may run on.
 unsigned usable_processors();
 
-/// What a calibration holds for. GPUs are told apart inside the file, by the names of their costs.
+/// The machine that a calibration is valid for. GPUs are distinguished inside the file, by the names of their cost
+/// tables.
 struct Machine {
     std::string cpu;
     unsigned processors = 0;
@@ -22,22 +23,22 @@ struct Machine {
 };
 
 /// WARPAES_CALIBRATION, if it is set and not empty; else a file in $XDG_CACHE_HOME/warpaes or ~/.cache/warpaes whose
-/// name tells machines apart. Empty with WARPAES_CALIBRATION=none, and where there is no home.
+/// name differs between machines. Empty with WARPAES_CALIBRATION=none, or without a home directory.
 std::string calibration_path(const Machine& machine = Machine::here());
 
-/// The costs stored at `path`; without costs, and with a note that says why, if there is something that is not usable:
-/// damaged, of another machine or of another version. Never fails.
+/// The costs stored at `path`. If the file is not usable (damaged, from another machine or another version), the result
+/// has no costs and a note that says why. Never fails.
 std::shared_ptr<const CostModel> load_calibration(const std::string& path = calibration_path(),
                                                   const Machine& machine = Machine::here());
 
-/// Replaces what is stored at `path` at once: whoever reads meanwhile sees the old file or the new one. Costs of GPUs
-/// that `model` does not know stay. Makes the folders. Throws Error{WRITE}.
+/// Replaces the file at `path` atomically: a concurrent reader sees the old or the new file. Keeps stored costs of GPUs
+/// that `model` does not have. Creates missing directories. Throws Error{WRITE}.
 void store_calibration(const CostModel& model, const std::string& path = calibration_path(),
                        const Machine& machine = Machine::here());
 
-/// A name as such a file has it: ASCII without quotes and backslashes.
+/// A name as the calibration file stores it: ASCII without quotes and backslashes.
 std::string plain_name(std::string_view text);
-/// The text of such a file, and what it says; the latter throws Error{FORMAT}.
+/// Write and read the text of a calibration file. Reading throws Error{FORMAT}.
 std::string write_calibration(const CostModel& model, const Machine& machine);
 CostModel read_calibration(std::string_view text, const Machine& machine);
 

@@ -10,12 +10,12 @@ namespace {
 
 using Row = std::vector<double>;
 
-// Columns of the system.
+// Columns of the linear system.
 enum Column : std::size_t { fixed, message, key, serial_byte, first_span };
 constexpr std::size_t columns = first_span + Cost::spans;
 
-/// How much a change of the cost from one span to the next counts against the measurements: it decides only what they
-/// leave open.
+/// Weight of cost changes between neighbouring spans, relative to the measurements. It is so small that it decides only
+/// what the measurements leave open.
 constexpr double smoothness = 0.001;
 
 std::uint64_t begin_of(std::size_t span) {
@@ -46,13 +46,13 @@ Cost cost_of(const Row& x) {
     return cost;
 }
 
-/// Least squares over the columns of `chosen`: normal equations, Gauss with pivoting.
+/// Least squares over the columns in `chosen`, by the normal equations and Gaussian elimination with pivoting.
 Row solve_chosen(const std::vector<Row>& normal, const Row& right, const std::vector<std::size_t>& chosen) {
     const std::size_t n = chosen.size();
     std::vector<Row> m(n, Row(n + 1));
     for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t j = 0; j < n; ++j) m[i][j] = normal[chosen[i]][chosen[j]];
-        m[i][i] *= 1 + 1e-12;  // columns that say the same share the weight
+        m[i][i] *= 1 + 1e-12;  // linearly dependent columns share the weight
         m[i][n] = right[chosen[i]];
     }
     for (std::size_t i = 0; i < n; ++i) {
@@ -79,7 +79,7 @@ Row solve_chosen(const std::vector<Row>& normal, const Row& right, const std::ve
 
 std::vector<double> solve_nonnegative(const std::vector<Row>& a, const std::vector<double>& b) {
     const std::size_t n = a.empty() ? 0 : a.front().size();
-    // Columns of length 1, so that seconds and seconds a byte weigh the same.
+    // Columns are scaled to length 1, so that seconds and seconds per byte weigh the same.
     Row scale(n, 0.0);
     for (const Row& row : a) {
         for (std::size_t j = 0; j < n; ++j) scale[j] += row[j] * row[j];
@@ -119,7 +119,7 @@ std::vector<double> solve_nonnegative(const std::vector<Row>& a, const std::vect
                 if (passive[j]) chosen.push_back(j);
             }
             const Row z = solve_chosen(normal, right, chosen);
-            double reach = 1;  // how far from x to z nothing becomes negative
+            double reach = 1;  // largest step from x towards z that makes no value negative
             for (std::size_t i = 0; i < chosen.size(); ++i) {
                 if (z[i] <= 0) reach = std::min(reach, x[chosen[i]] / (x[chosen[i]] - z[i] + 1e-300));
             }
@@ -142,12 +142,13 @@ std::vector<double> solve_nonnegative(const std::vector<Row>& a, const std::vect
 
 Cost fit_cost(std::span<const Measured> measured, const FitTerms& terms) {
     std::uint64_t most = 0;
-    double cheapest = 1e300;  // seconds a byte, to compare changes with
+    double cheapest = 1e300;  // seconds per byte, the scale for cost changes
     for (const Measured& m : measured) {
         most = std::max(most, m.bytes);
         if (m.bytes != 0) cheapest = std::min(cheapest, m.seconds / static_cast<double>(m.bytes));
     }
-    // The term that a measurement shows is the larger one, which is known when the parameters are: by turns.
+    // A measurement shows only the larger of two terms, and which one is larger depends on the parameters. So the two
+    // are determined alternately.
     std::vector<bool> is_serial(measured.size());
     for (std::size_t i = 0; i < measured.size(); ++i) is_serial[i] = terms.serial && measured[i].messages == 1;
     Cost cost;
@@ -180,7 +181,8 @@ Cost fit_cost(std::span<const Measured> measured, const FitTerms& terms) {
         }
         if (!changed) break;
     }
-    // Beyond the largest measurement no byte may come out free because that one was disturbed less than its neighbour.
+    // Beyond the largest measurement no byte may cost nothing, which could happen if that measurement was disturbed
+    // less than its neighbour.
     const Measured& largest = *std::max_element(measured.begin(), measured.end(),
                                                 [](const auto& x, const auto& y) { return x.bytes < y.bytes; });
     const double usual = most == 0 ? 0 : cost.of_bytes(most) / static_cast<double>(largest.bytes);

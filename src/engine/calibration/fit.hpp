@@ -1,4 +1,4 @@
-// Parameters of the cost model from measurements.
+// Fits the parameters of the cost model to measurements.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace warpaes {
 
-/// One measurement of a kind of work.
+/// One measurement of one kind of work.
 struct Measured {
     std::uint64_t bytes = 0;
     std::uint64_t messages = 1;
@@ -18,7 +18,7 @@ struct Measured {
     double seconds = 0;
 };
 
-/// Which parameters there are besides the bytes' own. What is left out stays 0.
+/// The parameters to fit, besides the costs per byte. All others stay 0.
 struct FitTerms {
     bool fixed = true;
     bool messages = false;
@@ -27,12 +27,13 @@ struct FitTerms {
     double in_flight = 0;  ///< see Cost
 };
 
-/// The cost whose predictions differ the least from the measurements, in squares of relative errors, with no parameter
-/// below 0. Spans beyond the largest measurement cost what the last one measured does; between neighbours that the
-/// measurements do not tell apart the cost of a byte is the same. At least one measurement, with more than 0 seconds.
+/// The cost with the least sum of squared relative errors against the measurements, with no parameter below 0. Spans
+/// beyond the largest measurement cost as much as the last measured one. Neighbouring spans that the measurements do
+/// not distinguish get the same cost per byte. Needs at least one measurement, with more than 0 seconds.
 Cost fit_cost(std::span<const Measured> measured, const FitTerms& terms);
 
-/// x ≥ 0 that minimises |Ax - b|² (Lawson and Hanson, Solving Least Squares Problems, 1974, chapter 23). `a`: rows.
+/// x ≥ 0 that minimises |Ax - b|² (Lawson and Hanson, Solving Least Squares Problems, 1974, chapter 23). `a`: the rows
+/// of A.
 std::vector<double> solve_nonnegative(const std::vector<std::vector<double>>& a, const std::vector<double>& b);
 
 /// Median of |predicted / measured - 1|.

@@ -1,4 +1,4 @@
-// The format of a calibration: JSON, written and read by this library alone, and by whoever wants to look.
+// The format of a calibration file: JSON that only this library writes and reads, and that people may look at.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -24,7 +24,7 @@ std::string json_string(std::string_view text) {
     return '"' + plain_name(text) + '"';
 }
 
-/// The parameters of a cost that are one number.
+/// The scalar parameters of a cost.
 constexpr std::array<std::pair<std::string_view, double Cost::*>, 5> parameters{
     {{"fixed_s", &Cost::fixed},
      {"message_s", &Cost::message},
@@ -32,7 +32,7 @@ constexpr std::array<std::pair<std::string_view, double Cost::*>, 5> parameters{
      {"serial_byte_s", &Cost::serial_byte},
      {"in_flight_bytes", &Cost::in_flight}}};
 
-/// A value's string; one that holds nothing secret.
+/// A string value that is not secret.
 std::string text_of(JsonReader& reader) {
     return std::string(JsonReader::as_text(reader.string()));
 }
@@ -78,13 +78,14 @@ void read_cost(JsonReader& reader, CostModel& model) {
                          key_bits, cost);
 }
 
-/// Which GPU it was, beside its figures.
+/// The properties that identify a GPU, stored beside its figures.
 constexpr std::array<std::pair<std::string_view, std::uint32_t GpuShape::*>, 3> shape_members{
     {{"compute_capability", &GpuShape::compute_capability},
      {"multiprocessors", &GpuShape::multiprocessors},
      {"shared_bytes", &GpuShape::shared_bytes}}};
 
-/// Every figure, once each; whether a GPU can be launched so is asked when there is one (calibration/launches.hpp).
+/// Reads every figure exactly once. Whether a GPU can use them is checked when one is present
+/// (calibration/launches.hpp).
 void read_launches(JsonReader& reader, CostModel& model) {
     std::string of;
     TunedLaunches tuned;
@@ -109,7 +110,7 @@ void read_launches(JsonReader& reader, CostModel& model) {
 
 }  // namespace
 
-/// Whatever else a driver says is replaced.
+/// Replaces all other characters of a driver's text.
 std::string plain_name(std::string_view text) {
     std::string out(text);
     for (char& c : out) {

@@ -1,4 +1,4 @@
-// What a tuning has left in this machine's calibration for a GPU.
+// The launch table that a tuning stored in this machine's calibration for a GPU.
 #pragma once
 
 #include "backend/cuda_backend.hpp"
@@ -6,14 +6,14 @@
 
 namespace warpaes {
 
-/// Of a calibration that says so itself, of another GPU, or such as this one cannot be launched with: not used, and the
-/// note says why and what to do.
+/// The launch table that `model` holds for `gpu`. Without a table, a note may say why and what to do: the calibration
+/// is unusable, the table belongs to another GPU, or this GPU cannot use it.
 StoredLaunches launches_of(const CostModel& model, const GpuShape& gpu);
 
-/// The same of what is stored on this machine. Never fails.
+/// The same for the calibration stored on this machine. Never fails.
 StoredLaunches stored_launches(const GpuShape& gpu);
 
-/// Puts what `launches` uses beside all else that is stored at `path`. Throws Error{WRITE}.
+/// Stores the table that `launches` uses at `path`, and keeps everything else stored there. Throws Error{WRITE}.
 void store_launches(const GpuLaunches& launches, const std::string& path);
 
 }  // namespace warpaes

@@ -19,18 +19,18 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kib = 1024, mib = kib * kib;
 constexpr std::uint64_t most_bytes = 128 * mib, least_bytes = 64 * kib;
-/// What is less is chance.
+/// Smaller improvements are treated as noise.
 constexpr double worth_a_change = 0.98;
 
-/// What is measured with a figure: one message, or a batch.
+/// A sample to measure with a figure: one message, or a batch.
 struct Sample {
     Mode mode;
     Direction direction;
-    std::uint64_t bytes;         ///< of a message
-    std::uint64_t messages = 0;  ///< of a batch
+    std::uint64_t bytes;         ///< of one message
+    std::uint64_t messages = 0;  ///< of a batch; 0: one message
     bool own_keys = false;
 
-    /// As far as there is time for it.
+    /// The sample, reduced to about `most` bytes.
     [[nodiscard]] Sample within(std::uint64_t most) const {
         Sample s = *this;
         s.bytes = std::min(bytes, most);
@@ -105,10 +105,10 @@ const Samples& samples_of(const LaunchFigure& figure) {
                          [&](const Samples& s) { return std::strcmp(s.figure, figure.name) == 0; });
 }
 
-/// What comes with a message of a batch.
+/// Bytes of IV and key that accompany each message of a batch.
 constexpr std::size_t iv_bytes = 16, key_bytes = 16;
 
-/// Buffers in host memory and on the device, for the largest sample.
+/// Buffers for the largest sample, in host memory and on the device.
 class Bench {
 public:
     Bench(int device, std::uint64_t bytes)
@@ -129,7 +129,7 @@ public:
         copy(device_besides_.get(), besides_.data(), besides_.size());
     }
 
-    /// The GPU's bytes are the CPU's, which are made first if `anew`.
+    /// Whether the GPU's output equals the CPU's reference, which is recomputed first if `anew`.
     [[nodiscard]] bool is_right(const Sample& sample, bool anew) {
         const std::size_t bytes = sample.all_bytes();
         const std::size_t tag_bytes =
@@ -145,7 +145,7 @@ public:
         return std::memcmp(output_.data(), reference_.data(), bytes + tag_bytes) == 0;
     }
 
-    /// Seconds a call, of calls that take some milliseconds together, or of one.
+    /// Seconds per call, averaged over calls that take some milliseconds together, or of one long call.
     double seconds(const Sample& sample) {
         const auto time = [&](unsigned calls) {
             const auto start = Clock::now();
@@ -174,7 +174,7 @@ private:
         cuda_backend().copy(to, from, bytes, device_, nullptr);
     }
 
-    /// Tags lie behind the output. Of a single message the IV lies in host memory.
+    /// Tags follow the output. The IV of a single message lies in host memory.
     [[nodiscard]] MessageGroup group(const Sample& sample, std::uint8_t* input, std::uint8_t* output,
                                      std::uint8_t* besides) {
         const std::uint64_t count = std::max<std::uint64_t>(sample.messages, 1);
@@ -218,13 +218,13 @@ private:
     ExpandedKey key_{std::vector<std::uint8_t>(16, 0x5a)};
 };
 
-/// So many bytes that a call's beginning does not count, if there is time for them: a simulated GPU has none.
+/// Enough bytes that the fixed cost of a call does not matter; fewer on a slow GPU, such as a simulated one.
 std::uint64_t bytes_to_measure(int device) {
     std::uint64_t bytes = least_bytes;
     for (; bytes < most_bytes; bytes *= 4) {
         Bench bench(device, bytes);
         const Sample sample{Mode::ctr, encrypt, bytes};
-        (void)bench.seconds(sample);  // the first one waits for much else
+        (void)bench.seconds(sample);  // the first call includes one-time setup
         if (bench.seconds(sample) > 0.1e-3) break;
     }
     return std::min(bytes, most_bytes);
@@ -240,7 +240,7 @@ public:
         try {
             cuda_backend().use_launches(options_.device, before_.used);
         } catch (...) {
-            // There is no memory for it: what is in use then was in use before, and is as right.
+            // No memory for it: the table in use stays, and it gives the same results.
         }
     }
 
@@ -251,7 +251,7 @@ public:
         for (const LaunchFigure& figure : launch_figures()) total_ += values_of(figure).size();
         for (const LaunchFigure& figure : launch_figures()) tune(figure, bench, bytes);
         if (best_ != before_.built_in) {
-            // Together they have not been seen yet.
+            // The chosen values have not been tested together yet.
             use(best_);
             for (const LaunchFigure& figure : launch_figures()) {
                 for (const Sample& sample : samples_of(figure).samples) {
@@ -267,7 +267,7 @@ public:
 private:
     void use(const LaunchTable& table) const { cuda_backend().use_launches(options_.device, table); }
 
-    /// The one in use first.
+    /// The value in use comes first.
     [[nodiscard]] std::vector<std::uint32_t> values_of(const LaunchFigure& figure) const {
         const std::uint32_t in_use = best_.*figure.value;
         std::vector<std::uint32_t> values{in_use};
@@ -308,13 +308,13 @@ private:
                     least[i] = bench.seconds(sample);
                     ++measurements_;
                 } catch (const Error& e) {
-                    // What is in use must run.
+                    // The value in use must work.
                     if (i == 0 || e.status() != WARPAES_ERROR_DEVICE) throw;
                     possible[i] = false;
                 }
                 if (!is_right) refuse(figure, values[i]);
             }
-            // In turns, as clocks and temperatures change.
+            // In turns, because clocks and temperatures change.
             const bool is_long = least[0] > Bench::long_call;
             for (unsigned round = 1; !is_long && round < (options_.quick ? 3U : 7U); ++round) {
                 for (std::size_t i = 0; i < values.size(); ++i) {

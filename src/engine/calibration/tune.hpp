@@ -1,4 +1,4 @@
-// The figures of a GPU's launches, by measuring.
+// Chooses the launch figures of a GPU by measuring.
 #pragma once
 
 #include <cstdint>
@@ -8,27 +8,27 @@
 
 namespace warpaes {
 
-/// A value of a figure that was tried.
+/// One value of a figure that was tried.
 struct TuningStep {
     const char* figure;
     std::uint32_t value;
-    const char* works;  ///< what was measured with it
-    double relative;    ///< time of that, the value in use being 1; 0: the GPU refuses such launches
+    const char* works;  ///< description of the work that was measured
+    double relative;    ///< its time, relative to the value in use; 0: the GPU refuses such launches
     std::uint64_t done, total;
 };
 
 struct TuningOptions {
     int device = 0;
     bool quick = false;
-    /// False to stop: Error{CANCELLED}.
+    /// Returns false to stop: Error{CANCELLED}.
     std::function<bool(const TuningStep&)> progress;
 };
 
 struct TuningReport {
-    GpuLaunches launches;  ///< `used`: the best
+    GpuLaunches launches;  ///< `used` is the best table found
     std::uint64_t measurements = 0;
 
-    /// Figures that are not the architecture's.
+    /// Number of figures that differ from the architecture's.
     [[nodiscard]] std::uint32_t changed() const {
         std::uint32_t n = 0;
         for (const LaunchFigure& f : launch_figures()) n += launches.used.*f.value != launches.built_in.*f.value;
@@ -36,9 +36,9 @@ struct TuningReport {
     }
 };
 
-/// Goes through the figures, from what the GPU's architecture has, and takes of each the best value. Of every value the
-/// bytes are compared with the CPU's before it is measured. Launches go on as before when it returns or throws:
-/// Error{DEVICE} if bytes differ, and what launches throw.
+/// Tunes each figure in turn, starting from the table of the GPU's architecture, and picks its best value. Before a
+/// value is measured, its output is compared with the CPU's. The launch table that was in use is restored on return and
+/// on an exception: Error{DEVICE} if outputs differ, and whatever launches throw.
 TuningReport tune(const TuningOptions& options);
 
 }  // namespace warpaes

@@ -15,7 +15,7 @@ namespace {
 
 StageNeeds needs_of(const Cipher& cipher, std::uint64_t chunk_bytes) {
     StageNeeds needs;
-    needs.staging_bytes = static_cast<std::size_t>(chunk_bytes) + block_bytes;  // for the padding
+    needs.staging_bytes = static_cast<std::size_t>(chunk_bytes) + block_bytes;  // room for the padding
     needs.direct = !cipher.pkcs7;
     needs.in_turn = !is_parallel(cipher.mode, cipher.direction);
     if (chains_on_ciphertext(cipher.mode, cipher.direction)) {
@@ -24,7 +24,7 @@ StageNeeds needs_of(const Cipher& cipher, std::uint64_t chunk_bytes) {
     return needs;
 }
 
-/// Fills up the last block, in the staging that the chunk was read into.
+/// Pads the last block, in the staging buffer that the chunk was read into.
 void pad(Chunk& chunk, std::uint8_t* input) {
     const std::size_t used = chunk.input_bytes % block_bytes;
     std::uint8_t* at = input + (chunk.input_bytes - used);

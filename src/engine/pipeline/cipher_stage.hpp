@@ -1,4 +1,4 @@
-// A mode of operation as a stage: chaining from chunk to chunk, padding, and the bits of CFB1.
+// A mode of operation as a stage: chaining between chunks, padding, and the bits of CFB1.
 #pragma once
 
 #include "base/secret.hpp"
@@ -11,7 +11,7 @@ struct Cipher {
     Direction direction;
     const ExpandedKey* key;
     Block iv;
-    bool pkcs7 = false;        ///< ECB, CBC: pad, or check and remove the padding
+    bool pkcs7 = false;        ///< ECB, CBC: add the padding, or check and remove it
     unsigned unused_bits = 0;  ///< CFB1: low bits of the last byte that are not part of the message
     bool in_place = false;     ///< source and sink are the same memory
     // XTS:
@@ -22,7 +22,7 @@ struct Cipher {
 
 class CipherStage final : public EvenStage {
 public:
-    /// `chunk_bytes`: a multiple of 16; of XTS, of the data unit.
+    /// `chunk_bytes`: a multiple of 16; for XTS, of the data unit.
     CipherStage(const Cipher& cipher, std::uint64_t chunk_bytes);
     void check_length(std::uint64_t bytes) const override;
     void process(Lane& lane, Chunk& chunk) override;
@@ -31,11 +31,11 @@ private:
     void run(Lane& lane, const Chunk& chunk);
 
     Cipher cipher_;
-    Secret<Block> chain_;  ///< of a serial mode; for OFB a block of the key stream
+    Secret<Block> chain_;  ///< chaining value of a serial mode; for OFB a block of the key stream
 };
 
-/// Runs the cipher in chunks of the plan's size, for XTS in the whole data units that come nearest. A padded decryption
-/// writes its last block only when the padding is right.
+/// Runs the cipher in chunks of the plan's size; for XTS, in the nearest number of whole data units. A padded
+/// decryption writes its last block only if the padding is right.
 Totals run_cipher(Engine& engine, const Plan& plan, const Cipher& cipher, Source& source, Sink& sink,
                   const Progress& progress = {});
 

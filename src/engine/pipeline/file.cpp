@@ -48,7 +48,7 @@ std::string directory_of(const std::string& path) {
     return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// Follows links to the file itself, so that writing through a link replaces the file and not the link.
+/// Follows symbolic links to the file itself, so that writing through a link replaces the file and not the link.
 std::string resolved(const std::string& path) {
     char* real = ::realpath(path.c_str(), nullptr);
     std::string result = real != nullptr ? real : path;
@@ -56,14 +56,14 @@ std::string resolved(const std::string& path) {
     return result;
 }
 
-/// What is read there is what was written. (A terminal or a socket has two ends.)
+/// Whether what is written to one is read from the other. (A terminal or a socket has two ends.)
 bool same_file(const struct stat& a, const struct stat& b) {
     return a.st_dev == b.st_dev && a.st_ino == b.st_ino &&
            (S_ISREG(a.st_mode) || S_ISBLK(a.st_mode) || S_ISFIFO(a.st_mode));
 }
 
-/// Opening a pipe waits for its other end. A hook is asked ten times a second whether to go on; without one a signal is
-/// the way out.
+/// Opening a pipe waits for its other end. With a hook, this calls the hook ten times a second, and the hook may throw;
+/// without one, only a signal ends the wait.
 int open_waiting(const std::string& path, int flags, const WaitHook& hook) {
     struct stat status {};
     const bool asks = hook && os::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
@@ -76,7 +76,7 @@ int open_waiting(const std::string& path, int flags, const WaitHook& hook) {
     }
 }
 
-/// Until `fd` can be read or written, calling `hook`, if there is one, ten times a second.
+/// Waits until `fd` can be read or written. Calls `hook`, if there is one, ten times a second.
 void wait_until_ready(int fd, short events, const WaitHook& hook) {
     for (;;) {
         pollfd ready{fd, events, 0};
@@ -86,8 +86,8 @@ void wait_until_ready(int fd, short events, const WaitHook& hook) {
     }
 }
 
-/// As long as it lives, a write of this thread that fails raises no signal: an error is told, and the process is the
-/// caller's to end.
+/// While this object exists, a failing write of this thread raises no signal: the error is reported, and ending the
+/// process is left to the caller.
 class NoSignals {
 public:
     NoSignals() {
@@ -109,7 +109,7 @@ public:
     }
 
 private:
-    /// Unless it was there before.
+    /// Removes the pending signal, unless it was pending before.
     void drop(int signal) const {
         if (sigismember(&pending_, signal) != 0) return;
         sigset_t one;
@@ -122,7 +122,7 @@ private:
     sigset_t pending_{}, before_{};
 };
 
-/// Where an open file can be found as long as it has no name.
+/// A path by which an open file can be reached while it has no name.
 std::string path_of(int fd) {
     return "/proc/self/fd/" + std::to_string(fd);
 }
@@ -199,7 +199,7 @@ void FileSource::inspect() {
     if (const int flags = os::status_flags(fd_.get()); flags >= 0 && (flags & O_ACCMODE) == O_WRONLY) {
         throw Error(WARPAES_ERROR_NOT_FOUND, "input: " + name_ + " is not open for reading");
     }
-    // The files of /proc and the like say that they are empty; only reading tells.
+    // Files of /proc and similar report size 0; only reading them shows their length.
     if (!S_ISREG(status_.st_mode) || status_.st_size == 0) return;
     const off_t position = os::lseek(fd_.get(), 0, SEEK_CUR);
     if (position < 0) return;
@@ -218,7 +218,7 @@ std::size_t FileSource::read(std::uint64_t offset, std::span<std::uint8_t> buffe
                                : os::pread(fd_.get(), buffer.data() + have, buffer.size() - have,
                                            static_cast<off_t>(base_ + offset + have));
         });
-        if (n < 0 && errno == EAGAIN && sequential_) continue;  // someone else has read what was ready
+        if (n < 0 && errno == EAGAIN && sequential_) continue;  // another reader took the data that was ready
         if (n < 0) throw Error(WARPAES_ERROR_READ, "input: cannot read " + name_ + ": " + explain(errno));
         if (n == 0) break;
         have += static_cast<std::size_t>(n);
@@ -250,7 +250,7 @@ FileSink::FileSink(const std::string& path, bool overwrite, const struct stat* i
         if (!replaced_) return;
         target_ = resolved(path);
     } else {
-        // Not to be known is no licence to replace it: it may be the input.
+        // If the path cannot be examined, it must not be replaced: it may be the input.
         if (errno != ENOENT && errno != ENOTDIR) fail("cannot look at", errno);
         if (os::lstat(path.c_str(), &old) == 0 && S_ISLNK(old.st_mode)) {
             throw Error(WARPAES_ERROR_WRITE, "output: " + name_ +
@@ -269,7 +269,7 @@ FileSink::FileSink(int fd, std::string name, const FileSource& input, WaitHook h
     inspect(&input.status());
 }
 
-/// A regular file is to be replaced; everything else is opened and written as it is.
+/// A regular file will be replaced; anything else is opened and written directly.
 void FileSink::open_existing(const std::string& path, const struct stat& status) {
     if (S_ISDIR(status.st_mode)) {
         throw Error(WARPAES_ERROR_WRITE, "output: " + name_ + " is a directory; give a file name");
@@ -303,20 +303,20 @@ void FileSink::inspect(const struct stat* input) {
     if (S_ISFIFO(status.st_mode)) write_without_blocking();
     if (!S_ISREG(status.st_mode)) return;
     const off_t position = os::lseek(fd_.get(), 0, SEEK_CUR);
-    if (flags < 0 || (flags & O_APPEND) != 0 || position < 0) return;  // pwrite() would append too, out of order
+    if (flags < 0 || (flags & O_APPEND) != 0 || position < 0) return;  // pwrite() would append too, and out of order
     sequential_ = false;
     base_ = static_cast<std::uint64_t>(position);
 }
 
-/// A write to a full pipe would not come back before somebody reads, not even to be cancelled. O_NONBLOCK on a
-/// descriptor that others share would surprise them, so the pipe is opened once more.
+/// A write to a full pipe would block until someone reads, and could not be cancelled. Setting O_NONBLOCK on a shared
+/// descriptor would surprise its other users, so the pipe is opened again.
 void FileSink::write_without_blocking() {
     const int fd = os::open(path_of(fd_.get()).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0) fd_ = Descriptor(fd, true);
 }
 
-/// Calls `take(path)` with random names in the directory until one is free: `take` returns -1 with EEXIST for the
-/// others.
+/// Calls `take(path)` with random names in the directory until one is free. For a name that is taken, `take` returns -1
+/// with EEXIST.
 template <typename Take>
 void FileSink::take_name(TemporaryName& name, const Take& take) const {
     for (int attempt = 0; attempt < 100; ++attempt) {
@@ -327,7 +327,8 @@ void FileSink::take_name(TemporaryName& name, const Take& take) const {
     fail("cannot create a file in " + quoted(directory_) + " for", errno);
 }
 
-/// A new file: without a name, or if it could never get one, under `name`.
+/// Creates a file: without a name, or, if such a file could not get one later, with a random name that it puts in
+/// `name`.
 Descriptor FileSink::create(mode_t mode, TemporaryName& name) const {
     struct stat status {};
     Descriptor unnamed(restarting([&] { return os::open(directory_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode); }),
@@ -344,8 +345,8 @@ void FileSink::create_temporary() {
     if (replaced_) {
         mode_ = replaced_->st_mode & 0777;
     } else {
-        // What the umask and the directory's access list make of a new file is told by one that stays empty: umask()
-        // can be asked only by setting it, for all threads.
+        // An empty file shows what the umask and the directory's access list make of a new file's permissions: umask()
+        // can only be read by setting it, for all threads.
         TemporaryName name;
         const Descriptor probe = create(0666, name);
         struct stat status {};
@@ -379,7 +380,8 @@ void FileSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) 
     }
     const std::uint64_t end = offset + bytes.size();
     if (durable_ && is_provisional()) {
-        // Else the disk would do nothing before sync(). A failure shows there. Pages that a neighbour writes too wait.
+        // Starts writing to disk early; otherwise the disk would be idle until sync(), which also reports failures.
+        // Only whole pages are started, because a neighbouring chunk may still write to a shared page.
         const std::uint64_t first = (offset + page_bytes - 1) / page_bytes * page_bytes;
         const std::uint64_t behind = end / page_bytes * page_bytes;
         if (first < behind) {
@@ -393,7 +395,7 @@ void FileSink::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) 
 
 void FileSink::commit() {
     if (target_.empty()) {
-        // Whoever shares the descriptor goes on behind what was written.
+        // Other users of the descriptor continue after the written data.
         if (!sequential_ && os::lseek(fd_.get(), static_cast<off_t>(base_ + end_), SEEK_SET) < 0) {
             fail("cannot go to the end of", errno);
         }
@@ -412,8 +414,9 @@ void FileSink::set_owner_and_permissions() {
         const bool group_kept = same || os::fchown(fd_.get(), replaced_->st_uid, replaced_->st_gid) == 0 ||
                                 now.st_gid == replaced_->st_gid ||
                                 os::fchown(fd_.get(), static_cast<uid_t>(-1), replaced_->st_gid) == 0;
-        // Else those who were in the old group are others now, and others may be in the new one.
-        // A list that is lost may have refused somebody, who is one of the others now.
+        // Otherwise members of the old group now count as others, and others may be in the new group: both get only
+        // what both had. A lost access list may have denied somebody who now counts as others, so then only the owner
+        // keeps access.
         const bool listed = has_access_list();
         if (!set_access_list(group_kept) || !group_kept) {
             mode_ = (mode_ & 0700) | (listed ? 0 : (mode_ >> 3 & mode_ & 07) * 011);
@@ -427,7 +430,8 @@ bool FileSink::has_access_list() const {
     return n > 0 || (n < 0 && errno != ENODATA && errno != EOPNOTSUPP);
 }
 
-/// The replaced file's, or none, in the place of what the directory has given the new file. Returns whether it is so.
+/// Gives the new file the access list of the replaced file, or none, instead of the one inherited from the directory.
+/// Returns whether this succeeded.
 bool FileSink::set_access_list(bool keep) {
     constexpr const char* name = "system.posix_acl_access";
     std::vector<char> list(keep ? XATTR_SIZE_MAX : 0);
@@ -459,7 +463,7 @@ void FileSink::publish() {
 int FileSink::take_place() {
     const std::string unnamed = path_of(fd_.get());
     if (overwrite_) {
-        if (temporary_.empty()) {  // only what has a name can be put in the place of another
+        if (temporary_.empty()) {  // only a file with a name can replace another
             take_name(temporary_, [&](const char* path) { return os::link(unnamed.c_str(), path); });
         }
         return os::rename(temporary_.path(), target_.c_str(), 0);
@@ -467,7 +471,7 @@ int FileSink::take_place() {
     if (temporary_.empty()) return os::link(unnamed.c_str(), target_.c_str());
     int result = os::rename(temporary_.path(), target_.c_str(), RENAME_NOREPLACE);
     if (result != 0 && (errno == EINVAL || errno == ENOSYS)) {
-        // A file system without RENAME_NOREPLACE: link() does not replace either.
+        // The file system does not support RENAME_NOREPLACE. link() does not replace either.
         result = os::link(temporary_.path(), target_.c_str());
         if (result == 0) os::unlink(temporary_.path());
     }

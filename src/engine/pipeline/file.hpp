@@ -1,4 +1,4 @@
-// Files and streams as the ends of a pipeline, and the rule that an output file appears only when it is complete.
+// Files and streams as the ends of a pipeline. An output file appears only when it is complete.
 #pragma once
 
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ private:
     bool owned_ = false;
 };
 
-/// A name that is removed again unless it is kept.
+/// A file name that is removed on destruction unless it is kept.
 class TemporaryName {
 public:
     TemporaryName() = default;
@@ -46,25 +46,26 @@ private:
     std::string path_;
 };
 
-/// Regular files are read from any position by many threads (pread), everything else front to back.
+/// Regular files are read at any position by many threads (pread); anything else is read front to back.
 class FileSource final : public Source {
 public:
-    /// Throws Error{NOT_FOUND, READ}. `hook`: see on_wait(); it is asked while the other end of a pipe is opened, too.
+    /// Throws Error{NOT_FOUND, READ}. `hook`: see on_wait(); it is also called while the other end of a pipe is being
+    /// opened.
     explicit FileSource(const std::string& path, WaitHook hook = {});
-    /// An open descriptor, from where it stands; not closed. `name` is for messages.
+    /// Reads an open descriptor from its current position and does not close it. `name` is for error messages.
     FileSource(int fd, std::string name, WaitHook hook = {});
 
     std::uint64_t size() const noexcept override { return size_; }
     bool is_sequential() const noexcept override { return sequential_; }
     std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) override;
     bool can_be_read_ahead() const noexcept override { return !sequential_; }
-    /// What is read by many threads is never waited for.
+    /// Has no effect on regular files, because reading them never waits for another side.
     void on_wait(WaitHook hook) override {
         if (sequential_) hook_ = std::move(hook);
     }
 
     [[nodiscard]] const struct stat& status() const noexcept { return status_; }
-    /// It is longer now than size(), at which reading ends.
+    /// Whether the file is longer by now than size(), where reading ends.
     [[nodiscard]] bool has_grown() const;
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
@@ -75,41 +76,42 @@ private:
     std::string name_;
     struct stat status_ {};
     bool sequential_ = true;
-    std::uint64_t base_ = 0;  ///< position of a regular file's descriptor when it was handed over
+    std::uint64_t base_ = 0;  ///< initial position of a regular file's descriptor
     std::uint64_t size_ = Engine::unknown_length;
     WaitHook hook_;
 };
 
-/// A path is written as another file in its directory, for its owner alone, which takes the path's place in commit().
-/// Where the file system can do it, that file has no name until then: nothing is left of it however the process ends.
-/// Elsewhere it has a temporary one, which is removed if commit() is never reached. Devices, pipes and descriptors are
-/// written directly.
+/// A path is written as a new file in the same directory, readable only by its owner, which replaces the path in
+/// commit(). If the file system supports it, that file has no name until then, so nothing is left of it however the
+/// process ends. Otherwise it has a temporary name, which is removed if commit() is not reached. Devices, pipes and
+/// descriptors are written directly.
 class FileSink final : public Sink {
 public:
     /// Throws Error{EXISTS} if the path exists and `overwrite` is not set, Error{SAME_FILE} if it is `input`,
     /// Error{WRITE}. `hook`: see FileSource.
     FileSink(const std::string& path, bool overwrite, const FileSource& input, WaitHook hook = {})
         : FileSink(path, overwrite, &input.status(), std::move(hook)) {}
-    /// `input`: what the output must not be; may be null.
+    /// `input`: a file that the output must not be; may be null.
     FileSink(const std::string& path, bool overwrite, const struct stat* input, WaitHook hook = {});
-    /// An open descriptor, from where it stands; not closed. `name` is for messages.
+    /// Writes to an open descriptor from its current position and does not close it. `name` is for error messages.
     FileSink(int fd, std::string name, const FileSource& input, WaitHook hook = {});
 
     bool is_sequential() const noexcept override { return sequential_; }
-    /// A signal that a failing write would raise (SIGPIPE, SIGXFSZ) is not raised: it is an error like others.
+    /// A failing write does not raise a signal (SIGPIPE, SIGXFSZ); it throws an error as any other failure does.
     void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override;
     void on_wait(WaitHook hook) override { hook_ = std::move(hook); }
 
-    /// Makes what was written durable and gives it its name, and the permissions that the umask and the directory give
-    /// new files. One that is replaced hands on its permissions, with access list, and as far as the system allows it
-    /// owner and group; nobody gets more than he had, and set-user-id, set-group-id and sticky bits are not handed on.
-    /// Waits until the disk has it, unless set_durable(false).
+    /// Makes the written data durable and gives the file its name. A new file gets the permissions that the umask and
+    /// the directory give new files. A replaced file passes on its permissions and access list, and, as far as the
+    /// system allows, its owner and group. Nobody gets more access than before, and set-user-id, set-group-id and
+    /// sticky bits are not passed on. Waits for the disk unless set_durable(false).
     void commit();
-    /// Before the first write. False: a machine that loses its power may lose the file, and nobody waits for a disk.
+    /// To be called before the first write. With false, commit() does not wait for the disk, and a power failure may
+    /// lose the file.
     void set_durable(bool durable) noexcept { durable_ = durable; }
-    /// What is written shows only in commit().
+    /// Whether written data becomes visible only in commit().
     [[nodiscard]] bool is_provisional() const noexcept { return !target_.empty(); }
-    /// Up to the last byte written.
+    /// The offset after the last byte written.
     [[nodiscard]] std::uint64_t bytes_written() const noexcept { return end_; }
 
 private:
@@ -135,7 +137,7 @@ private:
     bool durable_ = true;
     std::uint64_t base_ = 0;
     std::atomic<std::uint64_t> end_{0};
-    std::string target_;  ///< where the new file goes in the end; empty if there is none
+    std::string target_;  ///< final path of the new file; empty if written directly
     std::string directory_;
     TemporaryName temporary_;
     mode_t mode_ = 0;
@@ -143,7 +145,8 @@ private:
     WaitHook hook_;
 };
 
-/// N if `path` is /dev/stdin, /dev/stdout, /dev/stderr or /dev/fd/N, which name a descriptor rather than a file.
+/// The descriptor number if `path` is /dev/stdin, /dev/stdout, /dev/stderr, /dev/fd/N or /proc/self/fd/N, which name a
+/// descriptor rather than a file.
 std::optional<int> descriptor_named_by(const std::string& path);
 
 }  // namespace warpaes

@@ -15,7 +15,7 @@ namespace warpaes {
 
 namespace {
 
-/// A message of GCM, or a stretch of one: every chunk gives the digest of its own ciphertext.
+/// A GCM message, or a stretch of one. Each chunk gives the digest of its own ciphertext.
 class GcmStage final : public EvenStage {
 public:
     GcmStage(const MessageGroup& group, const Block& j0, std::uint64_t chunk_bytes)
@@ -26,7 +26,7 @@ public:
           digests_(static_cast<std::size_t>(chunks(group.length))) {}
     GcmStage(const GcmStage&) = delete;
     GcmStage& operator=(const GcmStage&) = delete;
-    /// With the ciphertext they tell H.
+    /// The digests are wiped because, together with the ciphertext, they reveal H.
     ~GcmStage() override { wipe({digests_.front().data(), digests_.size() * block_bytes}); }
 
     void process(Lane& lane, Chunk& chunk) override {
@@ -43,7 +43,8 @@ public:
         lane.run(part);
     }
 
-    /// What all chunks come to: the stretch's digest, or the message's tag, written or compared.
+    /// Combines the digests of all chunks: into the stretch's digest, or into the message's tag, which is written or
+    /// compared.
     void finish(const MemoryBuffer& output) const {
         const MessageGroup& g = group_;
         const FieldElement sum = digest();
@@ -104,8 +105,8 @@ Outcome run_cut(Engine& engine, const Ends& ends, const MessageGroup& g) {
     return run_cipher(engine, ends.plan, cipher, source, sink);
 }
 
-/// What is read and written of so long a message does not fit in the last cache, or in one processor's share of it
-/// where that is a large one.
+/// From this length on, a message's input and output do not fit in the last-level cache together, or in one processor's
+/// share of a large cache.
 std::size_t cached_bytes() {
     static const std::size_t bytes = [] {
         constexpr long most = long{32} << 20;
@@ -129,9 +130,9 @@ Outcome run_group(Engine& engine, MessageGroup g, Memory memory, int device) {
                           {g.input.first, bytes}, {g.output.first, g.output.first != nullptr ? bytes : 0}, device);
     if (g.output.first == nullptr) ends.out = ends.in;
     Plan& plan = ends.plan;
-    // What a GPU may fail to do is not begun there if it could not be done again.
+    // CCM and CMAC do not start on a GPU that the CPU may have to replace, because the work could not be repeated.
     if (chained && plan.replaceable) plan = Engine::replacement(plan);
-    // Cutting a message pays if the pieces run side by side, or if they are copied to a GPU and back.
+    // Cutting a message pays if its chunks run in parallel, or if they are copied to a GPU and back.
     const bool on_cpu = plan.backend != &cuda_backend();
     const bool in_device = g.mode == Mode::gcm && ends.in.device >= 0 && ends.out.device >= 0;
     const bool one_lane = on_cpu && (plan.lanes == 1 || !is_parallel(g.mode, g.direction));

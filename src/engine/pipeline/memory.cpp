@@ -10,7 +10,8 @@ namespace warpaes {
 
 namespace {
 
-/// Pageable memory up to this size is left to the driver's own staging, which costs less than a worker's copy.
+/// Pageable memory up to this size is copied by the driver, through its own staging, which costs less than a worker's
+/// copy.
 constexpr std::uint64_t copied_by_the_driver = 64 * 1024;
 
 }  // namespace
@@ -43,7 +44,7 @@ void clear_after_failure(void* memory, std::size_t bytes, int device) noexcept {
     try {
         clear_memory(memory, bytes, device);
     } catch (const std::exception&) {
-        // The device is gone, and its memory with it.
+        // The device failed, and its memory is lost with it.
     }
 }
 
@@ -53,7 +54,7 @@ MemoryBuffer locate(const Plan& plan, const std::uint8_t* data, std::uint64_t by
     const MemoryPlace place = cuda_backend().place(data);
     buffer.device = device_of(place);
     if (place.kind == Memory::device) {
-        buffer.direct = parallel;  // a serial mode's chaining value is taken from the data by the host
+        buffer.direct = parallel;  // for a serial mode, the host reads the chaining value from the data
     } else {
         buffer.direct = place.kind == Memory::page_locked || bytes <= copied_by_the_driver;
     }

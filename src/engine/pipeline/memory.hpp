@@ -1,4 +1,4 @@
-// A caller's buffer, wherever it lies, as an end of a pipeline.
+// A caller's buffer, in any kind of memory, as an end of a pipeline.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -6,25 +6,25 @@
 
 namespace warpaes {
 
-// Memory may lie on a device, and whoever asks where must ask before a device fails: afterwards it no longer says. So a
-// place is looked up once and remembered, as the number of the device, or -1 for host memory.
+// Memory may lie on a device. The place of a buffer must be queried before a device fails, because it cannot be queried
+// afterwards. So a place is looked up once and remembered, as the number of the device, or -1 for host memory.
 
-/// `bytes` bytes from one memory to another, of which at least one lies on `device` if that is not -1; after what
-/// `stream` holds, complete on return.
+/// Copies `bytes` bytes between two places. At least one of them lies on `device` if that is not -1. Runs after earlier
+/// work on `stream`, and is complete on return.
 void copy_memory(void* to, const void* from, std::size_t bytes, int device, void* stream = nullptr);
-/// The same, looking up where they lie.
+/// The same, but looks up where the two buffers lie.
 void copy_anywhere(void* to, const void* from, std::size_t bytes);
-/// Overwrites `memory`, which lies on `device` or in host memory, with zeros; nothing may be running on it.
+/// Overwrites `memory`, which lies on `device` or in host memory, with zeros. No work may be using it.
 void clear_memory(void* memory, std::size_t bytes, int device);
-/// The same when work has failed, which may have taken the device and its memory with it.
+/// The same after work has failed. Ignores errors, because the device and its memory may be lost.
 void clear_after_failure(void* memory, std::size_t bytes, int device) noexcept;
 
-/// A caller's memory, and where it lies.
+/// A caller's memory and its place.
 struct Located {
     std::uint8_t* data;
     MemoryPlace place;
 
-    /// What is only read, too.
+    /// Also for memory that is only read.
     explicit Located(const void* memory)
         : data(const_cast<std::uint8_t*>(static_cast<const std::uint8_t*>(memory))),
           place(cuda_backend().place(memory)) {}
@@ -36,34 +36,34 @@ struct Located {
     }
 };
 
-/// Whether the two have a byte in common.
+/// Whether the two ranges have a byte in common.
 inline bool overlap(const void* a, std::uint64_t a_bytes, const void* b, std::uint64_t b_bytes) {
     const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
     return a_bytes != 0 && b_bytes != 0 && first < second + b_bytes && second < first + a_bytes;
 }
 
-/// A CPU works on host memory as it lies, and so does a GPU on page-locked memory and on its own; pageable memory is
-/// copied to page-locked staging and back by the workers.
+/// A CPU works directly on host memory, and a GPU on page-locked memory and on its own. The workers copy pageable
+/// memory to page-locked staging buffers and back.
 struct MemoryBuffer {
     std::uint8_t* data;
     std::uint64_t bytes;
-    bool direct;  ///< a lane of the plan may work on it as it lies
-    int device;   ///< where it lies in device memory, or -1
+    bool direct;  ///< a lane of the plan may access it in place
+    int device;   ///< the device that it lies on, or -1
 };
 
-/// `parallel`: nobody but the lane looks into it, as with a mode that is not serial.
+/// `parallel`: only the lane accesses the data, as in a mode that is not serial.
 MemoryBuffer locate(const Plan& plan, const std::uint8_t* data, std::uint64_t bytes, bool parallel = true);
 
-/// What is to be done between two buffers, and how each of them takes part.
+/// The plan for work between two buffers, and how each buffer takes part.
 struct Ends {
     Plan plan;
     MemoryBuffer in;
     MemoryBuffer out;
 };
 
-/// `work`: without its bytes, which are the input's; `work.memory`: where the slower of the two lies; with
-/// Memory::device, on `device`, at least one does. `device` must outlive the plan. Where the CPU is to redo what a GPU
-/// failed to do, a GPU does not write over its input.
+/// `work.bytes` is taken from the input. `work.memory` is the slower place of the two buffers; with Memory::device at
+/// least one lies on `device`. `device` must outlive the plan. If the CPU may have to repeat what a GPU failed to do,
+/// the GPU does not overwrite its input.
 Ends plan_ends(Engine& engine, Work work, std::span<const std::uint8_t> input, std::span<std::uint8_t> output,
                const int& device);
 

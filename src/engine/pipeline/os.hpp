@@ -1,5 +1,5 @@
-// The system calls behind files and streams, by their own names and with errno as usual. Everything that the library
-// reads and writes goes through these: tests link another implementation, which fails where they say (tests/faults).
+// The system calls behind files and streams, under their own names and with errno as usual. The library reads and
+// writes only through these. Tests link another implementation, which fails where they want it to (tests/faults).
 #pragma once
 
 #include <poll.h>
@@ -29,7 +29,7 @@ ssize_t getxattr(const char* path, const char* name, void* value, std::size_t by
 int fsetxattr(int fd, const char* name, const void* value, std::size_t bytes);
 int fremovexattr(int fd, const char* name);
 int fsync(int fd);
-/// sync_file_range(): the disk begins with these bytes, and nobody waits for it
+/// sync_file_range(): starts writing these bytes to disk without waiting
 int begin_writing(int fd, off_t offset, off_t bytes);
 /// renameat2() between paths
 int rename(const char* from, const char* to, unsigned flags);

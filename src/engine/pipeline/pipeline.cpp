@@ -21,7 +21,7 @@ namespace warpaes {
 
 namespace {
 
-/// Counts what is done and tells the caller now and then.
+/// Counts the processed bytes and reports them to the caller from time to time.
 class Reporter {
 public:
     Reporter(const Progress& progress, std::uint64_t total) : progress_(progress), total_(total) {}
@@ -30,7 +30,7 @@ public:
         done_.fetch_add(bytes, std::memory_order_relaxed);
         tell();
     }
-    /// Throws Error{CANCELLED} if the caller wants no more. Cheap: the caller hears of it 50 times a second at most.
+    /// Throws Error{CANCELLED} if the caller cancels. Cheap: calls the caller at most 50 times a second.
     void tell() {
         if (!progress_) return;
         const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -63,19 +63,21 @@ public:
     Pipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink, const Progress& progress);
     Totals run();
 
-    // What run() does, in parts.
+    // The parts of run().
     void work(unsigned worker) noexcept;
-    /// No chunk is begun any more.
+    /// Prevents further chunks from starting.
     void stop() noexcept;
-    /// After the last call of work().
+    /// To be called after the last call of work() has returned.
     Totals end();
 
 private:
     void process_chunks(unsigned worker);
     void loop(WorkerLane& lane);
+    /// Takes and reads the next chunk; false if there is none.
     bool take(Chunk& chunk, WorkerLane& lane);
     bool read_any(Chunk& chunk, WorkerLane& lane);
     bool read_in_turn(Chunk& chunk, WorkerLane& lane);
+    /// Reads a chunk, and one byte beyond a full one to find out whether it is the last.
     void fill(Chunk& chunk, std::span<std::uint8_t> staging);
     void read_before(Chunk& chunk);
     bool process(Chunk& chunk, WorkerLane& lane);
@@ -90,7 +92,7 @@ private:
     Source& source_;
     Sink& sink_;
 
-    const bool in_turn_;  ///< reading
+    const bool in_turn_;  ///< whether reading is done in turns
     const std::uint8_t* const direct_input_;
     std::uint8_t* const direct_output_;
     const std::uint64_t size_;
@@ -104,12 +106,12 @@ private:
     std::atomic<std::uint64_t> written_{0};
     Turns read_turns_, process_turns_, write_turns_;
 
-    // Whoever has the turn to read:
+    // Only for the worker that has the turn to read:
     bool ended_ = false;
-    std::optional<std::uint8_t> ahead_;  ///< one byte read beyond the last chunk, which so is known not to be the last
+    std::optional<std::uint8_t> ahead_;  ///< one byte read beyond the last chunk; if there is one, more chunks follow
     Block tail_{};
 
-    std::vector<Block> saved_;  ///< the input before each chunk, saved from being overwritten
+    std::vector<Block> saved_;  ///< input before each chunk, saved before it is overwritten
     std::mutex error_mutex_;
     std::exception_ptr error_;
 };
@@ -142,7 +144,7 @@ void Pipeline::save_before() {
 
 Totals Pipeline::run() {
     const WaitHook hook = [this] {
-        if (stopped_) throw Error(WARPAES_ERROR_CANCELLED, "cancelled");  // never seen: an earlier error stopped us
+        if (stopped_) throw Error(WARPAES_ERROR_CANCELLED, "cancelled");  // never reported: the earlier error is
         reporter_.tell();
     };
     source_.on_wait(hook);
@@ -205,7 +207,8 @@ void Pipeline::loop(WorkerLane& lane) {
             lane.used(chunk.output_bytes);
             if (!processed) return;
         } catch (...) {
-            // What a pipe receives ends at the first failure in the order of the chunks, whoever was faster.
+            // A pipe must receive exactly the chunks before the first failed one, so wait until all earlier chunks are
+            // written.
             if (sink_.is_sequential()) (void)write_turns_.wait(chunk.index);
             throw;
         }
@@ -285,7 +288,7 @@ bool Pipeline::process(Chunk& chunk, WorkerLane& lane) {
     if (direct_output_ != nullptr) {
         chunk.output = direct_output_ + chunk.output_offset;
     } else if (direct_input_ == nullptr && needs_.in_place && !lane.may_repeat()) {
-        chunk.output = lane.input_staging().data();  // the chunk stays in the cache once instead of twice
+        chunk.output = lane.input_staging().data();  // the cache holds the chunk once instead of twice
     } else {
         chunk.output = lane.output_staging().data();
     }

@@ -1,11 +1,11 @@
-// Source -> stage -> sink through bounded memory: the one mechanism for everything larger than a chunk, files and
-// messages in memory alike.
+// Source -> stage -> sink through bounded memory: the one mechanism for everything larger than a chunk, both files and
+// messages in memory.
 //
-// N workers, the calling thread among them, each with a lane of the engine and one chunk in hand: take the next chunk,
-// read, process, write. A step whose order matters (a pipe's reading and writing, a serial mode's processing) is done
-// in turns; the others are not held up. So the reading of one chunk, the processing of another and the writing of a
-// third overlap without threads of their own for reading and writing, and on a GPU every lane's stream does the same
-// for copies and kernels.
+// There are N workers, the calling thread among them. Each has a lane of the engine and one chunk at a time: it takes
+// the next chunk, reads, processes and writes it. A step whose order matters (reading and writing a pipe, processing in
+// a serial mode) is done in turns, which does not delay the other steps. So reading one chunk, processing another and
+// writing a third overlap without separate threads for reading and writing. On a GPU, the streams of the lanes overlap
+// copies and kernels in the same way.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +20,8 @@
 
 namespace warpaes {
 
-/// Bytes read so far and their total (Engine::unknown_length for a stream); false cancels. One thread at a time.
+/// Receives the bytes read so far and their total (Engine::unknown_length for a stream); returning false cancels.
+/// Called by one thread at a time.
 using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
 struct Totals : Outcome {
@@ -28,21 +29,21 @@ struct Totals : Outcome {
     std::uint64_t bytes_written = 0;
 };
 
-/// Runs until the source is exhausted. The first failure of any worker stops all and is thrown here; a progress
-/// callback that returns false is Error{CANCELLED}.
+/// Runs until the source is exhausted. The first failure of any worker stops all workers and is rethrown here. If the
+/// progress callback returns false, throws Error{CANCELLED}.
 Totals run_pipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink,
                     const Progress& progress = {});
 
-/// A pipeline that the engine's threads work on while its owner does something else. What it is made of must outlive
-/// it. One thread at a time; in a child process of fork() it can only be destroyed, which leaves alone what the
-/// parent's threads may have locked.
+/// A pipeline that the engine's threads work on while its owner does something else. The constructor's arguments must
+/// outlive it. For one thread at a time. In a child process of fork() it can only be destroyed, which leaves alone what
+/// the parent's threads may have locked.
 class BegunPipeline {
 public:
-    /// `plan.lanes`: one of them is its owner's, from finish() on.
+    /// One of `plan.lanes` is the owner's, used from finish() on.
     BegunPipeline(Engine& engine, const Plan& plan, Stage& stage, Source& source, Sink& sink);
-    /// Waits for the chunks that are in somebody's hands, and leaves out the rest.
+    /// Waits for the chunks that are being processed and drops the rest.
     ~BegunPipeline();
-    /// Does what is left, and returns when all is done; throws as run_pipeline().
+    /// Processes the remaining chunks and returns when all are done. Throws like run_pipeline().
     Totals finish();
 
 private:

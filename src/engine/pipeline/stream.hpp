@@ -1,4 +1,4 @@
-// Where data comes from and where it goes: the two ends of a pipeline.
+// Sources and sinks: the two ends of a pipeline.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,23 @@
 
 namespace warpaes {
 
-/// Called now and then while an end waits for its other side; throws to give up waiting.
+/// Called from time to time while an end waits for its other side. It throws to stop waiting.
 using WaitHook = std::function<void()>;
 
 class Source {
 public:
     virtual ~Source() = default;
 
-    /// Engine::unknown_length if only reading to the end tells.
+    /// Engine::unknown_length if the size is known only after reading to the end.
     [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
-    /// Sequential: read front to back by one thread at a time. Otherwise anywhere, by many at once.
+    /// A sequential source is read front to back by one thread at a time; any other at any offset, by many at once.
     [[nodiscard]] virtual bool is_sequential() const noexcept = 0;
-    /// Fills `buffer` with what begins at `offset`, and returns how much that was: less than asked for only at the end.
+    /// Fills `buffer` from `offset` on and returns the number of bytes; less than requested only at the end.
     virtual std::size_t read(std::uint64_t offset, std::span<std::uint8_t> buffer) = 0;
-    /// The whole of it, where a lane may work on it as it lies; else null.
+    /// The whole data, if a lane may access it in place; else null.
     [[nodiscard]] virtual const std::uint8_t* data() const noexcept { return nullptr; }
-    /// It may be read while no call of the caller's is in progress: nothing of his is called.
+    /// Whether it may be read while no call of the caller is in progress, because reading calls none of the caller's
+    /// functions.
     [[nodiscard]] virtual bool can_be_read_ahead() const noexcept { return false; }
     virtual void on_wait(WaitHook /*hook*/) {}
 };
@@ -35,18 +36,18 @@ class Sink {
 public:
     virtual ~Sink() = default;
 
-    /// Sequential: written front to back by one thread at a time. Otherwise anywhere, by many at once.
+    /// A sequential sink is written front to back by one thread at a time; any other at any offset, by many at once.
     [[nodiscard]] virtual bool is_sequential() const noexcept = 0;
-    /// Takes all of `bytes` or throws.
+    /// Writes all of `bytes` or throws.
     virtual void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) = 0;
-    /// Everything has been written.
+    /// Called when everything has been written.
     virtual void finish() {}
     virtual void on_wait(WaitHook /*hook*/) {}
-    /// Room for the whole of it, where a lane may work on it as it lies; else null.
+    /// Memory for the whole output, if a lane may access it in place; else null.
     [[nodiscard]] virtual std::uint8_t* data() noexcept { return nullptr; }
 };
 
-/// `source` without its first `skip` bytes, and if `size` is given only so much of it.
+/// `source` without its first `skip` bytes, limited to `size` bytes if `size` is given.
 class SourceSlice final : public Source {
 public:
     SourceSlice(Source& source, std::uint64_t skip, std::uint64_t size = Engine::unknown_length)
@@ -69,10 +70,10 @@ private:
     std::uint64_t size_;
 };
 
-/// A source whose beginning was read already, and is read once more.
+/// A source whose beginning has been read already and can be read again.
 class RewoundSource final : public Source {
 public:
-    /// Reads the first `bytes` bytes of `source`, or all that it has.
+    /// Reads the first `bytes` bytes of `source`, or all of it if it is shorter.
     RewoundSource(Source& source, std::size_t bytes);
 
     std::uint64_t size() const noexcept override { return source_.size(); }
@@ -89,11 +90,11 @@ private:
     bool whole_;
 };
 
-/// Passes on what is written to it from byte `first` on, `size` bytes at the most, to byte `to` of `sink` and on. One
-/// without a size ends with the sink.
+/// Forwards the written bytes from byte `first` on, at most `size` of them, to `sink` from byte `to` on. Without a
+/// size, finish() also finishes `sink`.
 class SinkSlice final : public Sink {
 public:
-    /// `sink`: null if nothing is to be kept. `in_order`: it is written front to back, whatever it could.
+    /// `sink`: null if nothing is kept. `in_order`: it must be written front to back, even if `sink` need not be.
     SinkSlice(Sink* sink, std::uint64_t to, std::uint64_t first = 0, std::uint64_t size = Engine::unknown_length,
               bool in_order = false)
         : sink_(sink), to_(to), first_(first), size_(size), in_order_(in_order) {}

@@ -1,4 +1,4 @@
-// Numbered turns: what must happen in the order of the chunks although each chunk is in another worker's hands.
+// Numbered turns: run a step in the order of the chunks although each chunk belongs to another worker.
 #pragma once
 
 #include <condition_variable>
@@ -9,13 +9,13 @@ namespace warpaes {
 
 class Turns {
 public:
-    /// Waits until it is `number`'s turn; false if stop() was called meanwhile or before.
+    /// Waits for the turn of `number`; false if stop() has been called.
     [[nodiscard]] bool wait(std::uint64_t number) {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return stopped_ || next_ == number; });
         return !stopped_;
     }
-    /// Whoever has the turn is done.
+    /// Ends the current turn.
     void pass() {
         {
             const std::lock_guard lock(mutex_);
@@ -23,7 +23,7 @@ public:
         }
         changed_.notify_all();
     }
-    /// Nobody gets a turn any more.
+    /// Gives no more turns: all waits return false.
     void stop() noexcept {
         {
             const std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-// A worker's lane, and what takes its place when a GPU fails midway.
+// A worker's lane, and its replacement if a GPU fails midway.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace warpaes {
 
-/// A lane of the plan. If its GPU fails, and the plan is replaceable, the best CPU backend takes over for good; the
-/// staging stays the failed lane's, for it is host memory and holds the input.
+/// A lane of the plan. If its GPU fails and the plan is replaceable, the best CPU backend replaces it permanently. The
+/// failed lane's staging buffers stay in use, because they are host memory and hold the input.
 class WorkerLane {
 public:
     WorkerLane(Engine& engine, const Plan& plan, unsigned worker, std::size_t staging_bytes);
@@ -20,11 +20,11 @@ public:
     [[nodiscard]] std::span<std::uint8_t> output_staging() noexcept { return (*first_)->output_staging(); }
     void used(std::size_t bytes) noexcept { first_->used(bytes); }
 
-    /// Work may have to be done twice, and so must leave its input as it is.
+    /// Whether work may have to be repeated and so must not overwrite its input.
     [[nodiscard]] bool may_repeat() const noexcept { return replaceable_; }
     [[nodiscard]] bool device_failed() const noexcept { return device_failed_; }
 
-    /// Calls `work(Lane&)`, and again with another lane if the first one's GPU failed.
+    /// Calls `work(Lane&)`, and once more with another lane if the first one's GPU fails.
     template <typename Work>
     void run(const Work& work) {
         try {

@@ -125,7 +125,7 @@ void Batch::count(std::span<const Slice> slices, std::atomic<std::uint64_t>& whe
 }
 
 std::uint64_t Batch::most_at_once(const Slice& slice, std::uint64_t bytes) const noexcept {
-    // No fewer than a task has that is not too large (prepare.cpp).
+    // At least as many messages as a serial task of normal size has (serial_most in prepare.cpp).
     constexpr std::uint64_t least = 64;
     return std::max(bytes / shapes_[slice.entry].cost + 1, least);
 }
@@ -178,7 +178,7 @@ void Batch::settle(BatchScratch& scratch) {
 }
 
 std::size_t Batch::staging_bytes() const noexcept {
-    // Of few sizes, for the engine keeps lanes by size.
+    // A power of two, so that there are few sizes: the engine pools lanes by size.
     constexpr std::uint64_t least = std::uint64_t{1} << 16;
     return std::bit_ceil(static_cast<std::size_t>(std::min(std::max(host_.bytes(), least), crew_.gpu_task_bytes)));
 }
@@ -306,7 +306,7 @@ Batch::Step Batch::work_on_gpu(int device, std::optional<unsigned> worker, Batch
     }
     const bool planned = std::find(crew_.gpus.begin(), crew_.gpus.end(), device) != crew_.gpus.end();
     if (!worker || !planned || lost(device)) return Step::nothing;
-    // As much as is worth a launch, but near the end less, so that all workers end at about the same time.
+    // As many tasks as are worth a launch, but fewer near the end, so that all workers finish at about the same time.
     const std::uint64_t tasks = host_.size(), workers = std::uint64_t{2} * crew_.gpus.size() * crew_.gpu_lanes;
     const std::uint64_t full = tasks * crew_.gpu_task_bytes / std::max<std::uint64_t>(1, host_.bytes());
     constexpr std::uint64_t least = 4;
@@ -319,7 +319,7 @@ Batch::Step Batch::work_on_gpu(int device, std::optional<unsigned> worker, Batch
 Batch::Step Batch::run_on_gpu(int device, Claim claim, BatchScratch& scratch) {
     const std::span<const Slice> slices = host_.slices(claim);
     if (leave_out(slices)) return done(claim.size());
-    // Work that may have to be done again leaves its input as it is: what lies in place gets another output.
+    // Work that may have to be repeated must keep its input, so messages in place get a staged output.
     bool staged = replaceable_ && stages_;
     Pieces left(slices);
     bool some_done = false;
@@ -333,7 +333,7 @@ Batch::Step Batch::run_on_gpu(int device, Claim claim, BatchScratch& scratch) {
             lose(device, some_done ? Claim{} : claim);
             if (!some_done) return Step::worked;
             staged = false;
-            run_pieces_on_cpu(left, scratch);  // what is done must not be done again, so nobody else can have the rest
+            run_pieces_on_cpu(left, scratch);  // finished pieces must not run again, so this worker does the rest
         }
     } catch (...) {
         scratch.discard_lane();
@@ -343,7 +343,7 @@ Batch::Step Batch::run_on_gpu(int device, Claim claim, BatchScratch& scratch) {
     return done(claim.size());
 }
 
-/// Leaves in `left` what is not done.
+/// Removes finished pieces from `left`.
 void Batch::run_pieces_on_gpu(int device, Pieces& left, bool& some_done, bool staged, BatchScratch& scratch) {
     const std::size_t room = staged ? staging_bytes() : 0;
     LaneLease& lane = scratch.lane(engine_, cuda_backend(), device, room);
@@ -354,7 +354,7 @@ void Batch::run_pieces_on_gpu(int device, Pieces& left, bool& some_done, bool st
         const auto piece = after.next(most);
         if (piece.empty()) return;
         if (leave_out(piece) && leave_out(after.rest())) return;
-        std::optional<SecretBuffer> more;  // which settle() reads
+        std::optional<SecretBuffer> more;  // must live until settle() has read it
         try {
             if (const std::size_t needed = staged ? bytes_in_place(piece) : 0; needed > room) more.emplace(needed);
             gather(piece, more ? std::span(more->data(), more->size()) : lane->output_staging().first(room), scratch);
@@ -371,10 +371,10 @@ void Batch::run_pieces_on_gpu(int device, Pieces& left, bool& some_done, bool st
 }
 
 Batch::Step Batch::run_on_device(int device, std::span<const Slice> slices, BatchScratch& scratch) {
-    // As long as it takes to notice: what is launched at once is done at once.
+    // Bounds the delay of a cancellation: everything launched together runs to its end.
     constexpr std::uint64_t bytes_at_once = std::uint64_t{1} << 33;
     try {
-        // A lane's stream waits for no other, so what the default stream does to the messages must be done before.
+        // A lane's stream does not wait for the default stream, so wait for the work there that concerns the messages.
         if (!cancelled_) cuda_backend().synchronize(device, nullptr);
         run_pieces(Pieces(slices), bytes_at_once, cuda_backend(), device, on_gpu_, scratch);
     } catch (...) {
@@ -425,7 +425,7 @@ bool Batch::wait(std::uint64_t milliseconds) {
     const auto done = [this] { return finished_.load(); };
     if (milliseconds == 0) return done();
     if (poll(std::chrono::microseconds(200), done)) return true;
-    // CUDA's own functions wait for a GPU like this too; longer ones are not worth it.
+    // CUDA's own functions also poll while they wait for a GPU. Longer waits are not worth polling.
     if (on_gpus_alone_ && milliseconds > 2 && poll(std::chrono::microseconds(1800), done)) return true;
     std::unique_lock lock(mutex_);
     if (milliseconds < forever) {

@@ -1,4 +1,4 @@
-// A batch on its way: its entries checked, cut into tasks, and carried out by whoever takes them.
+// A batch in flight: its entries are checked and cut into tasks, and workers take and carry out the tasks.
 #pragma once
 
 #include <atomic>
@@ -21,29 +21,29 @@
 
 namespace warpaes {
 
-/// Workers have numbers: first those of the CPU, then those of each GPU.
+/// Worker numbers: the CPU's workers come first, then those of each GPU.
 constexpr unsigned gpu_worker(unsigned cpu_workers, unsigned gpu, unsigned lane) {
     return cpu_workers + gpu * most_gpu_lanes + lane;
 }
 
-/// What a worker keeps from task to task.
+/// The state that a worker keeps from task to task.
 struct BatchScratch {
-    /// Where a group of `groups` comes from.
+    /// Describes the group at the same position in `groups`.
     struct Origin {
         Slice slice;
-        Elements output{};       ///< where it belongs, if it is staged
-        std::size_t failed = 0;  ///< position in `failed`
+        Elements output{};       ///< the caller's output, if the group's is staged
+        std::size_t failed = 0;  ///< position of its first flag in `failed`
     };
     std::vector<MessageGroup> groups;
     std::vector<Origin> origins;
     std::vector<std::uint8_t> failed;
-    bool worked = false;  ///< since it last waited for work
+    bool worked = false;  ///< since the worker last waited for work
 
-    /// A lane of `backend`, the one before if it will do.
+    /// Returns a lane of `backend`: the previous one if it fits, otherwise a new one.
     LaneLease& lane(Engine& engine, Backend& backend, int device, std::size_t staging_bytes);
-    /// The lane has failed.
+    /// Called after the lane has failed.
     void discard_lane() noexcept;
-    /// When there is nothing to do.
+    /// Called when there is no work: returns the lane to the engine.
     void let_go() noexcept { lane_.reset(); }
 
 private:
@@ -62,38 +62,39 @@ public:
 
     // ------------------------------------------------------------------------------------- for workers (batch_engine)
 
-    /// Checks the entries and cuts them into tasks. By one thread, before anything else. True if nothing is to be done.
+    /// Checks the entries and cuts them into tasks. One thread calls it, before anything else. True: there is no work.
     [[nodiscard]] bool prepare();
-    /// GPUs that may be needed.
+    /// The GPUs that may be needed.
     [[nodiscard]] std::vector<int> devices() const;
     [[nodiscard]] const Crew& crew() const noexcept { return crew_; }
-    /// Whether there is work for the CPU, as long as no GPU fails.
+    /// Whether there is work for the CPU, provided that no GPU fails.
     [[nodiscard]] bool needs_cpu() const noexcept;
-    /// Tasks that a device's workers may take.
+    /// The number of tasks that a device's workers may take.
     [[nodiscard]] std::uint64_t wants_of(int device) const;
 
     enum class Step { nothing, worked, last };
-    /// Takes a task or a few and carries them out. Nothing: there are none, now. Last: all is done.
+    /// Takes one or more tasks and carries them out. Nothing: no task is available at the moment. Last: all tasks are
+    /// done.
     Step work_on_cpu(unsigned worker, BatchScratch& scratch);
-    /// `worker`: for a device of the plan, else none.
+    /// `worker`: the worker number, for a device of the plan only.
     Step work_on_gpu(int device, std::optional<unsigned> worker, BatchScratch& scratch);
-    /// Tasks that came back when a GPU failed, since last asked: somebody else must be woken.
+    /// Whether tasks have come back from a failed GPU since the last call; if so, other workers must be woken.
     [[nodiscard]] bool take_returned_note() noexcept { return returned_note_.exchange(false); }
     [[nodiscard]] bool returned() const noexcept { return returned_note_; }
-    /// Nobody can carry it out, and nobody has begun.
+    /// Fails all entries, if nobody can carry the batch out. Must come before the first task.
     void abandon(warpaes_status status, const char* sentence) noexcept;
-    /// Calls back and lets go of those who wait. After the last step, once.
+    /// Calls the client's callback and releases the waiting threads. Called once, after the last step.
     void finish() noexcept;
 
     // ------------------------------------------------------------------------------------------------ for the client
 
     void cancel() noexcept { cancelled_ = true; }
     [[nodiscard]] bool finished() const noexcept { return finished_; }
-    /// Can be read from once it is finished; -1 if there is none to be had. Thread-safe.
+    /// A descriptor that becomes readable when the batch is finished; -1 if none can be created. Thread-safe.
     [[nodiscard]] int descriptor() noexcept;
-    /// False if it is not finished in time.
+    /// False if the batch is not finished in time.
     bool wait(std::uint64_t milliseconds);
-    /// What follows is for when all is done: finished, or called back.
+    /// The functions below may be called once all is done: after the batch has finished, or in its callback.
     [[nodiscard]] bool complete() const noexcept { return complete_; }
     [[nodiscard]] const Outcomes& outcomes() const noexcept { return outcomes_; }
     [[nodiscard]] std::uint64_t entries() const noexcept { return request_.count; }
@@ -104,43 +105,43 @@ public:
     [[nodiscard]] std::uint32_t notes() const noexcept { return notes_; }
     [[nodiscard]] const char* reason() const noexcept { return crew_.reason.c_str(); }
 
-    static constexpr std::uint64_t forever = std::uint64_t{1} << 40;  ///< and above: no clock counts further
+    static constexpr std::uint64_t forever = std::uint64_t{1} << 40;  ///< this and above: no timeout
 
 private:
-    /// Tasks that are handed out in their order.
+    /// Tasks that are handed out in order.
     struct Queue {
         TaskList list;
         std::atomic<std::uint32_t> next{0};
 
         [[nodiscard]] bool is_over() const noexcept { return next >= list.size(); }
-        /// The next one; empty if there is none.
+        /// The next task; empty if none is left.
         Claim take() noexcept {
             if (is_over()) return {};
             const std::uint32_t task = next++;
             return task < list.size() ? Claim{task, task + 1} : Claim{};
         }
-        /// All that are left.
+        /// All remaining tasks.
         Claim take_all() noexcept { return {std::min(next.exchange(list.size()), list.size()), list.size()}; }
     };
 
-    /// What the cutting of tasks asks of an entry, kept from its check: entries are large, and reading one again costs
-    /// more than all that is done with it.
+    /// What make_tasks() needs to know about an entry, kept from the check: entries are large, and reading one again
+    /// would cost more than everything else done with it.
     struct Shape {
         enum class Work : std::uint8_t { none, parallel, serial, solo };
         std::uint64_t count = 0;
-        std::uint64_t cost = 0;       ///< of a message, in bytes
-        std::uint16_t kind = 0;       ///< what is best worked on together
-        std::int16_t place = unseen;  ///< -1: in host memory; or a device
+        std::uint64_t cost = 0;       ///< per message, in bytes
+        std::uint16_t kind = 0;       ///< class of entries that run best together
+        std::int16_t place = unseen;  ///< a device; -1: host memory
         Work work = Work::none;
-        bool split = false;           ///< some of it lies on a device, and some in host memory;
-        bool output_on_host = false;  ///< its output
+        bool split = false;           ///< lies partly on a device and partly in host memory
+        bool output_on_host = false;  ///< the output lies in host memory
     };
     static constexpr std::int16_t refused = -2, unseen = -3;
 
     struct Survey;
     struct Piece;
     void check_entries(Survey& survey);
-    /// Entries [begin, end): its part of check_entries. Several pieces may be checked at the same time.
+    /// Checks entries [begin, end) for check_entries(). Several threads may do so at the same time.
     void check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece);
     void check_nonces();
     void make_tasks(const Survey& survey);
@@ -150,25 +151,28 @@ private:
     void refuse(std::uint32_t entry, warpaes_status status, const char* sentence) noexcept;
     [[nodiscard]] MessageGroup group(std::uint32_t entry) const;
 
+    /// Takes up to `most` tasks in host memory: first those that a failed GPU returned, then from the shares.
     Claim take_host(unsigned worker, std::uint32_t most);
-    /// Says so of the slices, if the batch was cancelled.
+    /// If the batch was cancelled, gives the slices that status and returns true.
     bool leave_out(std::span<const Slice> slices);
     static void count(std::span<const Slice> slices, std::atomic<std::uint64_t>& where) noexcept;
-    /// How many messages of a slice to be busy with at a time, where `bytes` are.
+    /// How many messages of a slice to run at a time so that they have about `bytes` bytes.
     [[nodiscard]] std::uint64_t most_at_once(const Slice& slice, std::uint64_t bytes) const noexcept;
+    /// Runs one long message as a call of its own, which cuts it and spreads it over the workers.
     void run_solo(std::uint32_t entry, std::uint64_t message);
-    /// The groups of slices; with `staging` those in place get another output, as far as it goes.
+    /// Makes groups of slices. With `staging`, groups in place write there instead, as far as it reaches.
     void gather(std::span<const Slice> slices, std::span<std::uint8_t> staging, BatchScratch& scratch);
-    /// After they ran: staged outputs go where they belong, and failures are told.
+    /// Called after the groups ran: copies staged outputs to their place and reports failed messages.
     void settle(BatchScratch& scratch);
-    /// They come to nothing; what decryption may have left behind that nobody has authenticated is wiped by then.
+    /// Fails the slices' entries. Decrypted output that is not authenticated must already be wiped.
     void give_up(std::span<const Slice> slices, const Error& error);
-    /// `staged`: what lies in place was not touched. `device`: where it lies, -1 for host memory.
+    /// Wipes outputs that may hold unauthenticated plaintext. `staged`: outputs in place were not touched. `device`:
+    /// where the outputs lie, -1 for host memory.
     void wipe_outputs(std::span<const Slice> slices, bool staged, int device) noexcept;
     [[nodiscard]] std::size_t bytes_in_place(std::span<const Slice> slices) const;
-    /// Of a GPU's lane, for what lies in place.
+    /// The staging size of a GPU's lane, for messages in place.
     [[nodiscard]] std::size_t staging_bytes() const noexcept;
-    /// `bytes`: what to be busy with at a time.
+    /// `bytes`: how much to run at a time.
     void run_pieces(Pieces pieces, std::uint64_t bytes, Backend& backend, int device, std::atomic<std::uint64_t>& where,
                     BatchScratch& scratch);
     void run_pieces_on_cpu(Pieces pieces, BatchScratch& scratch);
@@ -177,36 +181,37 @@ private:
     Step run_on_gpu(int device, Claim claim, BatchScratch& scratch);
     Step run_on_device(int device, std::span<const Slice> slices, BatchScratch& scratch);
     Step done(std::uint64_t tasks) noexcept { return left_.fetch_sub(tasks) == tasks ? Step::last : Step::worked; }
-    /// The device takes no more of this batch, and others do what it held: `claim`, if there is one.
+    /// After a failure of `device`: it gets no more tasks of this batch, and other workers do `claim`, if it is not
+    /// empty.
     void lose(int device, Claim claim) noexcept;
     [[nodiscard]] bool lost(int device) noexcept;
 
     Engine& engine_;
     KeyTable& keys_;
     BatchRequest request_;
-    std::vector<warpaes_entry_result> own_results_;  ///< where the caller has none
+    std::vector<warpaes_entry_result> own_results_;  ///< if the caller gave no memory for them
     Outcomes outcomes_;
     Crew crew_;
     bool replaceable_ = false;
 
     // Made by prepare:
-    std::vector<Shape> shapes_;  ///< of each entry
+    std::vector<Shape> shapes_;  ///< one per entry
     std::unordered_map<std::uint32_t, std::shared_ptr<const ExpandedKey>> table_keys_;
-    Queue solos_;  ///< messages that are cut and spread by themselves
-    TaskList host_;
-    std::optional<TaskShares> shares_;
-    std::map<int, Queue> device_tasks_;
+    Queue solos_;                        ///< messages that the pipeline cuts and spreads, one by one
+    TaskList host_;                      ///< tasks in host memory
+    std::optional<TaskShares> shares_;   ///< of `host_`
+    std::map<int, Queue> device_tasks_;  ///< tasks in each device's memory
     std::uint64_t messages_ = 0;
-    bool stages_ = false;  ///< something lies in place
+    bool stages_ = false;  ///< some message is in place
 
-    std::atomic<std::uint64_t> left_{0};  ///< tasks that are not done
+    std::atomic<std::uint64_t> left_{0};  ///< tasks that are not done yet
     std::atomic<bool> cancelled_{false};
-    std::atomic<bool> on_gpus_alone_{false};  ///< it is prepared, and the CPU has no part in it
+    std::atomic<bool> on_gpus_alone_{false};  ///< prepared, and the CPU has no tasks
     std::atomic<std::uint64_t> on_cpu_{0}, on_gpu_{0};
     std::atomic<std::uint32_t> notes_{0};
 
-    std::mutex mutex_;     ///< of what came back, and of the end
-    int descriptor_ = -1;  ///< an eventfd, if somebody has asked for one
+    std::mutex mutex_;     ///< guards returned tasks and the end of the batch
+    int descriptor_ = -1;  ///< an eventfd, once a client has asked for it
     std::vector<Claim> returned_;
     std::vector<int> lost_;  ///< devices that failed
     std::atomic<bool> returned_any_{false}, returned_note_{false};

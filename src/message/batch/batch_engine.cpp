@@ -33,7 +33,7 @@ BatchEngine::Duty::Duty(Team& team) : team_(team), held_(!team.numbers.empty()) 
 }
 
 BatchEngine::Duty::~Duty() {
-    if (held_) team_.numbers.push_back(number_);  // where it was: there is room
+    if (held_) team_.numbers.push_back(number_);  // never allocates: the number came from here
 }
 
 void BatchEngine::stop() noexcept {
@@ -43,7 +43,7 @@ void BatchEngine::stop() noexcept {
         wake_all();
         helpers_left_.wait(lock, [&] { return helpers_ == 0; });
     }
-    // Whoever is still at work may start others.
+    // A thread that still works may start others.
     for (;;) {
         std::thread thread;
         {
@@ -57,12 +57,12 @@ void BatchEngine::stop() noexcept {
     try {
         flush_keys();
     } catch (...) {
-        // The device is gone, and its memory with it.
+        // The device has failed, and its memory is gone.
     }
 }
 
 void BatchEngine::flush_keys() {
-    const auto now = KeyTable::Clock::now();  // what comes later is of batches at work, and could come without end
+    const auto now = KeyTable::Clock::now();  // later uses come from active batches and may never stop
     keys_.let_go_before(now);
     cuda_backend().wipe_keys_before(now);
 }
@@ -107,7 +107,8 @@ BatchEngine::Team& BatchEngine::team_for(const BatchRequest& request) {
 }
 
 bool BatchEngine::wait(const std::shared_ptr<Batch>& batch, std::uint64_t milliseconds) {
-    // Tasks know of no time that is up, and a callback comes from a thread of the engine's own.
+    // A client helps only if it waits without a limit, because tasks do not check the time, and only if the batch has
+    // no callback, because callbacks come from the engine's threads.
     if (milliseconds >= Batch::forever && !batch->finished() && !batch->request().finished) lend_a_hand(batch);
     return batch->wait(milliseconds);
 }
@@ -127,7 +128,7 @@ void BatchEngine::start_cpu_workers() {
             threads_.emplace_back([this] { serve(cpu_, on_cpu); });
         } catch (const std::system_error&) {
             if (cpu_workers_ == 0) throw Error(WARPAES_ERROR_OUT_OF_MEMORY, "no thread can be started");
-            return;  // Those that run do all the work.
+            return;  // The running workers do all the work.
         }
         cpu_.numbers.push_back(cpu_workers_++);
     }
@@ -205,7 +206,7 @@ void BatchEngine::end(const std::shared_ptr<Batch>& batch) {
     std::erase(active_, batch);
     --open_;
     if (may_leave()) return wake_all();
-    // A client may have done it all while the workers slept.
+    // A client may have done all the work while the workers slept, so a worker must wake to watch the keys.
     if (watched_ || !keeps_keys()) return;
     ++news_;
     wake(cpu_, 1);
@@ -216,7 +217,7 @@ bool BatchEngine::work_on(std::unique_lock<std::mutex>& lock, const std::shared_
     lock.unlock();
     Batch::Step did = step(*batch);
     const bool worked = did != Batch::Step::nothing;
-    // Nobody else waits for this worker: it goes on without asking.
+    // There is no other batch, so the worker continues without taking the lock.
     while (did == Batch::Step::worked && open_ == 1 && !batch->returned()) did = step(*batch);
     if (did == Batch::Step::last) batch->finish();
     lock.lock();
@@ -264,7 +265,7 @@ void BatchEngine::lend_a_hand(std::unique_lock<std::mutex>& lock, Team& team, co
         while (!batch->complete() && work_on(lock, batch, its)) {
         }
     }
-    // A worker may have found no number meanwhile.
+    // A worker may have found no free number in the meantime.
     const bool others = std::any_of(active_.begin(), active_.end(), [&](const auto& b) { return b != batch; });
     if (!others && team.fresh.empty()) return;
     ++news_;
@@ -273,7 +274,7 @@ void BatchEngine::lend_a_hand(std::unique_lock<std::mutex>& lock, Team& team, co
 
 void BatchEngine::wait_for_news(std::unique_lock<std::mutex>& lock, Team& team, BatchScratch& scratch,
                                 std::uint64_t seen) {
-    // A client that hands over one batch after the other does so at once.
+    // A client that submits one batch after another does so at once, so it is worth polling.
     if (&team != &cpu_ && !team.polls && std::exchange(scratch.worked, false)) {
         team.polls = true;
         lock.unlock();
@@ -284,7 +285,7 @@ void BatchEngine::wait_for_news(std::unique_lock<std::mutex>& lock, Team& team, 
     }
     lock.unlock();
     scratch.let_go();
-    OPENSSL_thread_stop();  // at the end of the process a thread that sleeps would come too late
+    OPENSSL_thread_stop();  // at the end of the process it would be too late for a thread that sleeps
     lock.lock();
     const auto called = [&] { return news_ != seen || may_leave(); };
     if (&team != &cpu_ || watched_ || !keeps_keys()) return team.wake.wait(lock, called);

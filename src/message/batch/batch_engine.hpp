@@ -1,4 +1,4 @@
-// The threads that carry out batches: one for each of the engine's CPU threads, a few for each GPU.
+// The threads that carry out batches: one per CPU thread of the engine, and a few per GPU.
 #pragma once
 
 #include <chrono>
@@ -16,10 +16,10 @@
 
 namespace warpaes {
 
-/// Threads are started when they are first needed and joined at the end. Of several batches each worker takes a task at
-/// a time in turn. A GPU's worker that has nothing to do prepares what lies on its device, else a worker of the CPU
-/// does. A client that waits stands in for a worker that has nothing to do yet: waking one takes up to 100 us.
-/// Thread-safe. A child process of fork() has none of the threads: it makes an engine of its own.
+/// Threads are started when they are first needed and joined at the end. Workers take tasks from all active batches in
+/// turn. If a batch begins in device memory and a worker of that GPU is idle, that worker prepares the batch; otherwise
+/// a worker of the CPU does. A client that waits takes the place of an idle worker, because waking one takes up to 100
+/// us. Thread-safe. A child process after fork() has none of the threads: it makes its own engine.
 class BatchEngine {
 public:
     explicit BatchEngine(Engine& engine) : engine_(engine) {}
@@ -27,25 +27,26 @@ public:
     BatchEngine& operator=(const BatchEngine&) = delete;
     ~BatchEngine() { stop(); }
 
-    /// `batch` is there before anybody works on it. Throws Error{OUT_OF_MEMORY} if no thread can be had.
+    /// Sets `batch` before any worker touches it. Throws Error{OUT_OF_MEMORY} if no thread can be started.
     void submit(BatchRequest request, std::shared_ptr<Batch>& batch);
-    /// Waits for a batch of this engine. False if it is not finished in time.
+    /// Waits for a batch of this engine. False: it did not finish in time.
     bool wait(const std::shared_ptr<Batch>& batch, std::uint64_t milliseconds);
-    /// Wipes what is kept of keys for batches to come, in host memory and on devices. Throws Error{DEVICE}.
+    /// Wipes the keys that are kept for later batches, in host memory and on devices. Throws Error{DEVICE}.
     void flush_keys();
-    /// Finishes all that was submitted. After that nothing may be submitted, but finished batches be waited for.
+    /// Finishes everything that was submitted. After that, nothing may be submitted, but finished batches may be waited
+    /// for.
     void stop() noexcept;
 
 private:
-    /// Workers that sleep until there is news.
+    /// Workers of the CPU or of one GPU. They sleep until there is news.
     struct Team {
         std::condition_variable wake;
         std::deque<std::shared_ptr<Batch>> fresh;      ///< not prepared yet
-        unsigned idle = 0;                             ///< of the workers
-        bool polls = false;                            ///< one of the idle is still awake and looks for news
-        std::vector<std::optional<unsigned>> numbers;  ///< free ones: nobody works without one
+        unsigned idle = 0;                             ///< sleeping or polling workers
+        bool polls = false;                            ///< one idle worker is awake and polls for news
+        std::vector<std::optional<unsigned>> numbers;  ///< free worker numbers; a thread needs one to work
     };
-    /// A number that somebody holds while at work. Taken and given back with the lock held.
+    /// Holds a worker number while a thread works. Created and destroyed with the lock held.
     class Duty {
     public:
         explicit Duty(Team& team);
@@ -53,7 +54,7 @@ private:
         Duty(const Duty&) = delete;
         Duty& operator=(const Duty&) = delete;
         explicit operator bool() const noexcept { return held_; }
-        /// For a GPU of the plan and for the CPU.
+        /// Set for the CPU and for a GPU of the plan.
         [[nodiscard]] std::optional<unsigned> number() const noexcept { return number_; }
 
     private:
@@ -66,33 +67,37 @@ private:
     };
 
     void start_cpu_workers();
-    /// Throws Error{OUT_OF_MEMORY} if a GPU would have none.
+    /// Throws Error{OUT_OF_MEMORY} if a GPU would get no worker.
     void start_gpu_workers(const Batch& batch);
-    /// What a worker does all its life. `step(batch, number, scratch)` is one of Batch's.
+    /// A worker's main loop. `step(batch, number, scratch)` is Batch::work_on_cpu or work_on_gpu.
     template <typename Step>
     void serve(Team& team, const Step& step) noexcept;
-    /// Steps of whatever batches there are. False if there is nothing to do. With the lock held, as it is on return.
+    /// Prepares a batch or takes steps of an active one. False: there is nothing to do. The lock is held on entry and
+    /// return.
     template <typename Step>
     bool work(std::unique_lock<std::mutex>& lock, Team& team, BatchScratch& scratch, std::size_t& turn,
               const Step& step);
     template <typename Step>
     bool work_on(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Batch>& batch, const Step& step);
-    /// What a client can do for its batch now.
+    /// A client does what it can for its batch at the moment.
     void lend_a_hand(const std::shared_ptr<Batch>& batch);
-    /// In the place of one of the team.
+    /// The same in the place of one of the team's workers.
     template <typename Step>
     void lend_a_hand(std::unique_lock<std::mutex>& lock, Team& team, const std::shared_ptr<Batch>& batch,
                      const Step& step);
+    /// Polls for a short time, then sleeps until `news_` differs from `seen`.
     void wait_for_news(std::unique_lock<std::mutex>& lock, Team& team, BatchScratch& scratch, std::uint64_t seen);
-    /// Without the lock for a while, if it is time: wipes keys that nobody has used for long.
+    /// Wipes keys that have not been used for long, if it is time to look. Releases the lock meanwhile.
     void look_after_keys(std::unique_lock<std::mutex>& lock) noexcept;
     [[nodiscard]] bool keeps_keys() const;
+    /// Prepares a batch without the lock, then announces its tasks, or ends it if there are none.
     void prepare(std::unique_lock<std::mutex>& lock, Team& team, const std::shared_ptr<Batch>& batch);
-    /// Who is to prepare it.
+    /// The team that prepares the request.
     [[nodiscard]] Team& team_for(const BatchRequest& request);
-    /// Wakes those that have something to do now; the caller, of `team`, goes on by itself.
+    /// Wakes the workers that have something to do; the caller, a member of `team`, continues without being woken.
     void announce(const Batch& batch, const Team& team);
     static void wake(Team& team, std::uint64_t workers) noexcept;
+    /// Removes a finished batch.
     void end(const std::shared_ptr<Batch>& batch);
     void wake_all() noexcept;
     [[nodiscard]] bool may_leave() const noexcept { return stopping_ && open_ == 0; }
@@ -102,13 +107,13 @@ private:
     std::mutex mutex_;
     Team cpu_;
     std::map<int, Gpu> gpus_;
-    std::vector<std::shared_ptr<Batch>> active_;  ///< with work to be done or being done
-    std::atomic<std::size_t> open_{0};            ///< submitted and not finished
-    std::atomic<std::uint64_t> news_{0};          ///< counts what workers may have missed while they were at work
-    std::chrono::steady_clock::time_point next_look_{};  ///< at the keys
-    bool watched_ = false;                               ///< somebody sleeps until then
+    std::vector<std::shared_ptr<Batch>> active_;         ///< with tasks waiting or running
+    std::atomic<std::size_t> open_{0};                   ///< submitted but not finished
+    std::atomic<std::uint64_t> news_{0};                 ///< counts events, so that a worker sees those that it missed
+    std::chrono::steady_clock::time_point next_look_{};  ///< time of the next check of the keys
+    bool watched_ = false;                               ///< a worker sleeps until next_look_
     bool stopping_ = false;
-    unsigned helpers_ = 0;  ///< clients
+    unsigned helpers_ = 0;  ///< clients that help
     std::condition_variable helpers_left_;
     std::vector<std::thread> threads_;
     unsigned cpu_workers_ = 0;

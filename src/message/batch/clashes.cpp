@@ -44,8 +44,9 @@ void Clashes::append(const Clashes& next) {
     writes_.insert(writes_.end(), next.writes_.begin(), next.writes_.end());
 }
 
-/// Numbers of writes by where they begin. First into as many drawers as there are writes: what is spread evenly, as
-/// messages mostly are, is all but in order then, and sorting all by comparisons took longer than checking the entries.
+/// Returns the indices of the writes, sorted by address. First it distributes the writes into as many buckets as there
+/// are writes. Writes are mostly spread evenly, so that nearly sorts them; sorting by comparisons alone took longer
+/// than checking the entries.
 std::vector<std::uint32_t> Clashes::by_address() const {
     std::uintptr_t least = UINTPTR_MAX, most = 0;
     for (const Write& write : writes_) {
@@ -70,15 +71,16 @@ std::vector<std::uint32_t> Clashes::by_address() const {
     return order;
 }
 
-/// Those without gaps, among each other.
+/// Compares writes without gaps with each other.
 void Clashes::compare_solids(std::span<const Write* const> writes, const Clash& clash) {
-    // From left to right: of those that began before, does any reach farther than where this one begins?
+    // Left to right: does any write that began earlier end after this one begins?
     Greatest ends;
     for (const Write* write : writes) {
         if (ends.beside(write->entry) > write->strip.begin) clash(write->entry);
         ends.add(write->strip.end(), write->entry);
     }
-    // And back: of those that begin later, does any begin before this one ends? The least is the greatest complement.
+    // Right to left: does any write that begins later begin before this one ends? Complements turn the minimum into a
+    // maximum.
     Greatest begins;
     for (const Write* write : std::views::reverse(writes)) {
         if (begins.beside(write->entry) > ~write->strip.end()) clash(write->entry);
@@ -86,7 +88,7 @@ void Clashes::compare_solids(std::span<const Write* const> writes, const Clash& 
     }
 }
 
-/// Those at one stride, among each other and with `solids`, which have no gaps.
+/// Compares writes at one stride with each other and with `solids`, which have no gaps.
 void Clashes::compare_at_stride(std::span<const Write* const> writes, std::span<const Write* const> solids,
                                 const Clash& clash) {
     const std::uint64_t stride = writes.front()->strip.stride;
@@ -104,7 +106,7 @@ void Clashes::compare_at_stride(std::span<const Write* const> writes, std::span<
     find_overlaps(std::move(rectangles), clash);
 }
 
-/// What lies between each other, in the order of where it begins.
+/// Compares writes whose extents overlap, sorted by their begin.
 void Clashes::compare(std::span<const Write* const> writes, const Clash& clash, const std::function<bool()>& stop) {
     if (stop()) return;
     const auto is_first = [&](const Write* write) { return write->entry == writes.front()->entry; };
@@ -130,7 +132,7 @@ std::vector<std::uint32_t> Clashes::find(const Again& again, const Clash& clash,
     entries_.clear();
     std::vector<std::uint32_t> entries;
     std::vector<bool> listed;
-    std::vector<const Write*> together;  // each begins before one of those before it ends
+    std::vector<const Write*> together;  // each begins before the end of an earlier one
     std::uintptr_t end = 0;
     for (const std::uint32_t number : by_address()) {
         const Write& write = writes_[number];

@@ -1,4 +1,4 @@
-// Outputs of different entries that overlap.
+// Finds overlapping outputs of different entries.
 #pragma once
 
 #include <array>
@@ -11,23 +11,23 @@
 
 namespace warpaes {
 
-/// Told of what every entry writes, it finds the entries that write the same bytes. As long as everything lies in
-/// ascending order it remembers next to nothing.
+/// Learns what every entry writes and finds the entries that write the same bytes. While the writes come in ascending
+/// order, it stores only the entry numbers.
 class Clashes {
 public:
-    /// `again(entry)`: gives what an entry wrote that was added before; for when the order breaks.
+    /// Returns what an entry that was added before writes; called once the order is broken.
     using Again = std::function<std::array<Strip, 2>(std::uint32_t entry)>;
 
-    /// Entries in ascending order.
+    /// Entry numbers must ascend.
     void add(std::uint32_t entry, const std::array<Strip, 2>& writes);
-    /// What was added to `next`, whose entries all come after these.
+    /// Adds everything that was added to `next`, whose entries all come after these.
     void append(const Clashes& next);
     using Clash = std::function<void(std::uint32_t entry)>;
-    /// Calls `clash` for each entry that overlaps another, maybe more than once: for all such where they lie at the
-    /// same stride or without gaps. (Where more than 64 strides lie between each other, those without gaps are compared
-    /// with 64 of them.) Takes n log n steps for n entries, for each of these strides. Returns the entries that write
-    /// by where they do first; none if that is the order in which they were added.
-    /// `stop()`, asked now and then: whether nobody wants to know any more.
+    /// Calls `clash` for each entry that overlaps another, maybe more than once. It finds all overlaps between entries
+    /// at the same stride or without gaps. (Where more than 64 strides interleave, entries without gaps are compared
+    /// with 64 of them.) Takes n log n steps for n entries, for each of these strides. Returns the entries that write,
+    /// ordered by their first write; empty if they were added in that order. `stop()` is called from time to time: true
+    /// ends the search.
     std::vector<std::uint32_t> find(
         const Again& again, const Clash& clash, const std::function<bool()>& stop = [] { return false; });
 
@@ -45,9 +45,9 @@ private:
 
     static constexpr std::size_t most_strides = 64;
 
-    std::vector<std::uint32_t> entries_;   ///< added as long as all ascended
-    std::vector<Write> writes_;            ///< of those after
-    std::uintptr_t first_ = 0, last_ = 0;  ///< beginning and end of what ascends
+    std::vector<std::uint32_t> entries_;   ///< added while the order was ascending
+    std::vector<Write> writes_;            ///< of the entries added after that
+    std::uintptr_t first_ = 0, last_ = 0;  ///< begin and end of the ascending writes
     bool ascending_ = true;
 };
 

@@ -15,14 +15,14 @@ void refuse(const std::string& sentence) {
     throw Error(WARPAES_ERROR_ARGUMENT, sentence);
 }
 
-/// What a batch that nobody waits for asks of an entry besides.
+/// Additional checks for an entry of a batch on a caller's stream.
 void check_for_stream(const warpaes_batch_entry& e, const EntryChecker::Checked& checked) {
     const MessageGroup& g = checked.group;
     if (g.count == 0 || (g.length == 0 && !uses_tag(g.mode))) return;
     const auto lies_there = [&](const void* pointer) {
         return checked.device >= 0 && device_of(cuda_backend().place(pointer)) == checked.device;
     };
-    // Of what the checker has seen, all is there unless it is split.
+    // Unless the entry is split, all parts that the checker looked at lie on the device.
     const auto is_here = [&](const void* pointer) {
         return checked.device >= 0 && (!checked.split || lies_there(pointer));
     };

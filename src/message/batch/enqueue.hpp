@@ -1,12 +1,12 @@
-// Batches on a caller's stream: nobody waits for them but the stream.
+// Batches on a caller's stream: no thread waits for them.
 #pragma once
 
 #include "message/batch/entries.hpp"
 
 namespace warpaes {
 
-/// See warpaes_batch_enqueue. `request.results`, `finished` and `check_nonces` are not looked at. Throws Error of the
-/// first entry that is wrong, naming it, and enqueues nothing then.
+/// Implements warpaes_batch_enqueue. Ignores `request.results`, `finished` and `check_nonces`. If an entry is wrong,
+/// throws an Error that names the first such entry, and enqueues nothing.
 void enqueue_batch(Engine& engine, const BatchRequest& request, void* stream);
 
 }  // namespace warpaes

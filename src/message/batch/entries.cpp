@@ -17,10 +17,10 @@ using std::to_string;
 
 constexpr std::uint64_t most_messages = std::uint64_t{1} << 48;
 
-/// One of those that make up an entry.
+/// One kind of elements of an entry.
 struct Part {
     const warpaes_elements* elements;
-    std::uint64_t bytes;  ///< of each
+    std::uint64_t bytes;  ///< per message
     const char* name;
 };
 
@@ -42,7 +42,7 @@ Strip strip_of(const Elements& elements, std::uint64_t count, std::uint64_t byte
     return {reinterpret_cast<std::uintptr_t>(elements.first), elements.stride, count, bytes};
 }
 
-/// Bytes from the beginning of the first to the end of the last; false if that is more than there can be.
+/// Bytes from the beginning of the first element to the end of the last; false if the number overflows.
 bool extent(const warpaes_elements& e, std::uint64_t count, std::uint64_t bytes, std::uint64_t& all) {
     return !__builtin_mul_overflow(count - 1, e.stride, &all) && !__builtin_add_overflow(all, bytes, &all);
 }
@@ -225,8 +225,8 @@ int EntryChecker::place(const void* pointer, MemoryStretch& last) {
     if (request_.arena != nullptr && request_.arena->holds(pointer)) return request_.arena->device();
     MemoryStretch& known = places_[(reinterpret_cast<std::uintptr_t>(pointer) >> 16) % places_.size()];
     if (!known.holds(pointer)) {
-        // Asking takes longer than looking through all that is known; and how far allocations reach is worth asking
-        // only while they are few.
+        // A query takes longer than a search of all known stretches. Querying the whole allocation pays only while
+        // queries are few.
         constexpr unsigned few = 64;
         const auto there = std::find_if(places_.begin(), places_.end(),
                                         [&](const MemoryStretch& stretch) { return stretch.holds(pointer); });
@@ -243,7 +243,7 @@ void EntryChecker::place(Checked& checked) {
         const char* name;
     } parts[] = {{g.input.first, "input"}, {g.output.first, "output"}, {g.iv.first, "iv"},
                  {g.aad.first, "aad"},     {g.tag.first, "tag"},       {g.keys.first, "keys"}};
-    const char* there = nullptr;  // the first part that lies on a device
+    const char* there = nullptr;  // name of the first part on a device
     bool host = false;
     for (std::size_t i = 0; i < std::size(parts); ++i) {
         if (parts[i].pointer == nullptr) continue;

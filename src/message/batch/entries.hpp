@@ -1,4 +1,4 @@
-// The entries of a batch: what is wrong with one, and the messages that it stands for.
+// The entries of a batch: their checks, and the groups of messages that they describe.
 #pragma once
 
 #include <array>
@@ -13,18 +13,18 @@
 
 namespace warpaes {
 
-/// What a key handle of the C ABI stands for.
+/// Access to the key handles of the C ABI.
 struct KeyHandles {
-    bool (*alive)(const warpaes_key*);  ///< whether it is one, and not destroyed
+    bool (*alive)(const warpaes_key*);  ///< true for a handle that has not been destroyed
     const ExpandedKey& (*key)(const warpaes_key*);
 };
 
-/// See warpaes_batch_submit.
+/// The parameters of warpaes_batch_submit.
 struct BatchRequest {
     const warpaes_batch_entry* entries = nullptr;
     std::uint64_t count = 0;
     std::size_t entry_bytes = sizeof(warpaes_batch_entry);
-    warpaes_entry_result* results = nullptr;  ///< one for each entry
+    warpaes_entry_result* results = nullptr;  ///< one per entry
     std::size_t result_bytes = sizeof(warpaes_entry_result);
     bool offsets = false;
     bool check_nonces = false;
@@ -45,29 +45,29 @@ struct BatchRequest {
     }
 };
 
-/// The messages of a checked entry; `key` of one with raw keys is null. Elements that it does not have are null, and so
-/// are all of an entry without messages, whose offsets nobody has checked.
+/// The group of a checked entry. `key` is null for raw keys. Elements that the entry does not have are null; so are all
+/// elements of an entry without messages, because its offsets are not checked.
 MessageGroup group_of(const BatchRequest& request, const warpaes_batch_entry& entry);
 
-/// Where the entry wants the statuses of its messages; empty if nowhere, or if no memory could hold them, for which it
-/// is refused.
+/// The memory for the statuses of the entry's messages. Empty if the entry has none, or if its count is impossible, for
+/// which the check refuses it.
 std::span<warpaes_status> statuses_of(const warpaes_batch_entry& entry) noexcept;
 
-/// What an entry writes: outputs, and tags if it encrypts.
+/// The memory that a group writes: outputs, and tags when encrypting.
 std::array<Strip, 2> writes_of(const MessageGroup& group);
 
-/// Checks entries one after the other. One thread at a time.
+/// Checks entries one after the other. Not thread-safe.
 class EntryChecker {
 public:
     EntryChecker(const Engine& engine, const BatchRequest& request) : engine_(engine), request_(request) {}
 
     struct Checked {
         MessageGroup group;
-        int device = -1;              ///< where some of it lies, or all; -1: all in host memory
-        bool split = false;           ///< some on a device, and some in host memory
-        bool output_on_host = false;  ///< of a split one
+        int device = -1;              ///< of at least one part; -1: all in host memory
+        bool split = false;           ///< partly on a device, partly in host memory
+        bool output_on_host = false;  ///< the output lies in host memory
     };
-    /// Throws Error that says what is wrong with the entry by itself.
+    /// Throws an Error that describes what is wrong with the entry itself.
     Checked check(const warpaes_batch_entry& entry);
 
 private:
@@ -75,15 +75,15 @@ private:
     void check_ranges(const warpaes_batch_entry& e, Mode mode) const;
     void check_overlaps(const MessageGroup& g) const;
     void place(Checked& checked);
-    /// `last`: where the same of the entry before lay.
+    /// The device of `pointer`. `last`: where the same part of the previous entry lay.
     [[nodiscard]] int place(const void* pointer, MemoryStretch& last);
     void check_alive(const warpaes_key* key, const char* name);
 
     const Engine& engine_;
     const BatchRequest& request_;
-    std::array<const warpaes_key*, 64> alive_{};  ///< handles lately seen alive
-    std::array<MemoryStretch, 6> last_{};         ///< of input, output, …
-    std::array<MemoryStretch, 64> places_{};      ///< where memory lately asked about lies, found by address
+    std::array<const warpaes_key*, 64> alive_{};  ///< handles recently found valid
+    std::array<MemoryStretch, 6> last_{};         ///< of input, output, ...
+    std::array<MemoryStretch, 64> places_{};      ///< results of recent queries, indexed by address
     unsigned asked_ = 0;
 };
 

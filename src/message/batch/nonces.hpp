@@ -1,4 +1,4 @@
-// Two encryptions of GCM or CCM with one key and one IV, which would lay both messages open.
+// Finds two encryptions of GCM or CCM with the same key and IV, which would expose both messages.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,11 @@ namespace warpaes {
 
 class NonceCheck {
 public:
-    /// What group_of makes of the entry; one of another mode or direction is passed over. `device`: where it lies.
+    /// Adds the messages of an entry; ignores other modes and decryption. `group`: from group_of(). `device`: where the
+    /// entry lies.
     void add(std::uint32_t entry, const MessageGroup& group, int device);
-    /// Calls `reused` for every entry that shares a key and an IV with another message, its own or another entry's.
-    /// `again(entry)`: its group.
+    /// Calls `reused` for every entry with a message whose key and IV another message has, in the same entry or
+    /// another. `again(entry)` returns an entry's group.
     void find(const std::function<MessageGroup(std::uint32_t entry)>& again,
               const std::function<void(std::uint32_t entry)>& reused);
 

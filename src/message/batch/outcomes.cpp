@@ -45,7 +45,7 @@ bool Outcomes::spoil(std::uint64_t entry, warpaes_status status) noexcept {
         lower_to(first_failed_, entry);
         return true;
     }
-    // That a tag is wrong is a message's own; that work ended concerns the entry.
+    // A wrong tag concerns one message, but a failure concerns the entry, so its status replaces that of a wrong tag.
     return before == WARPAES_ERROR_AUTHENTICATION && status != before &&
            its.compare_exchange_strong(before, status, std::memory_order_relaxed);
 }
@@ -58,7 +58,7 @@ void Outcomes::fail(std::uint64_t entry, warpaes_status status, const char* sent
     try {
         sentences_.try_emplace(entry, sentence);
     } catch (const std::bad_alloc&) {
-        // The status says enough.
+        // The status alone must do.
     }
 }
 

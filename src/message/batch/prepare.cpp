@@ -1,4 +1,4 @@
-// From entries to tasks.
+// Checks a batch's entries and cuts them into tasks.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -12,25 +12,25 @@ namespace warpaes {
 
 namespace {
 
-/// A message in a parallel mode that is longer than this is cut and spread over all workers by itself.
+/// A longer message in a parallel mode is a task of its own, which the pipeline cuts and spreads over all workers.
 constexpr std::uint64_t solo_bytes = std::uint64_t{16} << 20;
 
-/// What a message costs beside its bytes, in bytes; so that tasks of tiny messages are no larger than others.
+/// The fixed cost of a message, expressed in bytes, so that tasks of tiny messages are no larger than others.
 constexpr std::uint64_t message_cost = 64;
 
-/// Serial modes are fast when many messages are interleaved: so many lie in a task at least, if there are enough for
-/// all workers, and at most.
+/// Serial modes are fast when a lane interleaves many messages. These bound the number of messages of a task: at least
+/// so many, if there are enough for all workers, and at most so many.
 constexpr std::uint64_t serial_least = 16, serial_most = 64;
 constexpr std::uint64_t serial_task_bytes = std::uint64_t{64} << 20;
 
 constexpr std::uint64_t least_task_bytes = std::uint64_t{16} << 10;
 
-/// Entries worth a thread to check them, which takes 0.1 to 0.2 us each where starting a thread and waiting for it
-/// takes 20, in a virtual machine 100; threads at most.
+/// The number of entries that justifies another thread for the checks, and the most threads. Checking an entry takes
+/// 0.1 to 0.2 us; starting a thread and waiting for it takes 20, in a virtual machine 100.
 constexpr std::uint64_t piece_entries = 2048;
 constexpr unsigned most_pieces = 8;
 
-/// One for everything that is best worked on together: mode, direction, key length, and for serial modes about the same
+/// Classes of entries that run best together: same mode, direction and key length, and in serial modes about the same
 /// length, the longest first.
 constexpr std::size_t lengths = 256, classes = mode_values * 2 * 3 * lengths;
 std::size_t class_of(const MessageGroup& g) {
@@ -38,14 +38,14 @@ std::size_t class_of(const MessageGroup& g) {
     const auto rounds = static_cast<std::size_t>((g.rounds() - 10) / 2);
     std::size_t length = 0;
     if (!is_parallel(g.mode, g.direction)) {
-        const std::uint64_t n = g.bytes() + 8;  // four classes from one power of two to the next
+        const std::uint64_t n = g.bytes() + 8;  // four classes between powers of two
         const auto width = static_cast<unsigned>(std::bit_width(n));
         length = lengths - 1 - (4 * std::size_t{width} + static_cast<std::size_t>((n >> (width - 3)) & 3));
     }
     return ((mode * 2 + direction) * 3 + rounds) * lengths + length;
 }
 
-/// Sums and products that stay where they are when they get too large.
+/// Sums and products saturate at this value.
 constexpr std::uint64_t most_counted = std::uint64_t{1} << 62;
 std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
     std::uint64_t product = 0;
@@ -55,7 +55,7 @@ void add_saturating(std::uint64_t& sum, std::uint64_t more) {
     sum = std::min(sum + more, most_counted);
 }
 
-/// Bytes that somebody has to touch.
+/// Bytes that must be processed.
 std::uint64_t work_of(const MessageGroup& g) {
     return g.bytes() + g.aad_length;
 }
@@ -66,13 +66,13 @@ bool has_work(const MessageGroup& g) {
 
 }  // namespace
 
-/// What the planner wants to know, and what the cutting of tasks needs besides.
+/// What the planner asks about the entries, and what make_tasks() needs besides.
 struct Batch::Survey {
     std::vector<Work> parts;
     std::uint64_t cost = 0;
     std::uint64_t serial_messages = 0;
     bool in_place = false;
-    std::vector<std::uint32_t> by_address;  ///< entries that write; none if they do so in their own order
+    std::vector<std::uint32_t> by_address;  ///< entries that write, if not in that order already
 
     void add(const MessageGroup& g) {
         Work& part = part_for(g.mode, g.direction, static_cast<unsigned>(32 * (g.rounds() - 6)), g.input.first);
@@ -105,7 +105,7 @@ private:
     static Memory memory_of(const std::uint8_t* input) { return cuda_backend().place(input).kind; }
     static Memory memory_of(Memory memory) { return memory; }
 
-    /// `lies`: memory, or what lies in it; where the first of a part's messages lie counts for all of them.
+    /// `lies`: a kind of memory, or a pointer into it. The memory of a part's first message stands for all of them.
     template <typename Lies>
     Work& part_for(Mode mode, Direction direction, unsigned key_bits, Lies lies) {
         const auto it = std::find_if(parts.begin(), parts.end(), [&](const Work& p) {
@@ -122,7 +122,7 @@ private:
     }
 };
 
-/// What is found out about neighbouring entries.
+/// The results of checking neighbouring entries.
 struct Batch::Piece {
     Survey survey;
     Clashes clashes;
@@ -178,7 +178,7 @@ void Batch::check_piece(std::uint32_t begin, std::uint32_t end, Piece& piece) {
             outcomes_.admit(i);
             piece.clashes.add(i, writes_of(g));
             if (has_work(g) && in_host) piece.survey.add(g);
-            // One key for all of them, brought as bytes: worth to be expanded once.
+            // One raw key for all messages is worth expanding once.
             if (g.key == nullptr && g.count != 0 && in_host) {
                 const std::span<const std::uint8_t> bytes(g.keys.first, g.key_bytes);
                 auto key = g.count == 1 ? keys_.get_if_seen(bytes) : g.keys.stride == 0 ? keys_.get(bytes) : nullptr;
@@ -232,8 +232,8 @@ void Batch::check_nonces() {
                 });
 }
 
-/// By kind, and within a kind by address: a GPU takes messages at equal distances as one group, whatever order a client
-/// has handed them over in.
+/// Sorts entries by class, and within a class by address: a GPU merges messages at equal distances into one group,
+/// whatever the client's order was.
 std::vector<std::uint32_t> Batch::in_order(const Survey& survey) const {
     std::vector<std::uint32_t> order;
     order.reserve(request_.count);
@@ -263,7 +263,7 @@ std::vector<std::uint32_t> Batch::in_order(const Survey& survey) const {
 
 std::set<int> Batch::devices_with_long_chains() const {
     constexpr std::uint64_t long_chain = 4096, many_entries = 256;
-    std::map<int, std::pair<std::uint64_t, std::uint64_t>> seen;  ///< of a device: the longest chain, other entries
+    std::map<int, std::pair<std::uint64_t, std::uint64_t>> seen;  ///< per device: longest chain, parallel entries
     for (const Shape& shape : shapes_) {
         if (shape.place < 0) continue;
         auto& [longest, others] = seen[shape.place];
@@ -301,8 +301,8 @@ void Batch::make_tasks(const Survey& survey) {
     constexpr TaskList::Limits whole{
         .bytes = std::uint64_t{1} << 62, .messages = std::uint64_t{1} << 62, .slices = std::size_t{1} << 16};
 
-    // A GPU computes a long chain of blocks for longer than it takes to prepare many entries: chains are a task of
-    // their own then, and run while another worker prepares the rest.
+    // On a GPU, a long chain of blocks takes longer than preparing many entries. Such chains are a task of their own
+    // that comes first and runs while another worker prepares the rest.
     const std::set<int> chains_first = devices_with_long_chains();
     const auto is_begun = [&](const Shape& shape) {
         return shape.work == Shape::Work::serial && chains_first.contains(shape.place);
@@ -337,7 +337,7 @@ void Batch::make_tasks(const Survey& survey) {
         all += tasks.list.size();
     }
     shares_.emplace(host_.size(), gpu_worker(threads, static_cast<unsigned>(engine_.gpus().size()), 0), workers);
-    // Nothing may fail where a GPU has failed: each of its workers hands back what it holds, and maybe once more.
+    // Handling a failed GPU must not allocate: each of its workers returns its claim, possibly twice.
     returned_.reserve(2 * most_gpu_lanes * crew_.gpus.size());
     lost_.reserve(crew_.gpus.size());
     left_ = all;

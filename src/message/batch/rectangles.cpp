@@ -7,8 +7,8 @@ namespace warpaes {
 
 namespace {
 
-/// Numbers that were added to rows: a segment tree over the rows that rectangles begin or end at. All of a node's rows
-/// have what is in its `all`, some of them what is in its `some`.
+/// Stores numbers for ranges of rows: a segment tree over the rows where rectangles begin or end. A node's `all` holds
+/// numbers that apply to all of its rows, `some` those that apply to at least one of them.
 class Rows {
 public:
     explicit Rows(const std::vector<Rectangle>& rectangles) {
@@ -26,7 +26,7 @@ public:
             },
             [&](Node& above) { above.some.add(number, r.owner); });
     }
-    /// The greatest number on any of its rows that is another owner's.
+    /// The greatest number of another owner on any of the rectangle's rows.
     [[nodiscard]] std::uint64_t beside(const Rectangle& r) {
         std::uint64_t most = 0;
         walk(
@@ -39,7 +39,7 @@ private:
     struct Node {
         Greatest all, some;
     };
-    /// Calls `within` for nodes that make up the rectangle's rows, and `above` for those above some of these.
+    /// Calls `within` for the nodes that make up the rectangle's rows, and `above` for the nodes above these.
     template <typename Within, typename Above>
     void walk(const Rectangle& r, const Within& within, const Above& above) {
         const auto place = [&](std::uint64_t row) {
@@ -82,13 +82,14 @@ void cut_into_rows(const Strip& s, std::uint64_t stride, std::uint32_t owner, st
 
 void find_overlaps(std::vector<Rectangle> all, const std::function<void(std::uint32_t owner)>& clash) {
     std::ranges::sort(all, {}, &Rectangle::left);
-    // From left to right: of those that began before, does any reach farther than where this one begins?
+    // Left to right: does any rectangle that began earlier end after this one begins?
     Rows rights(all);
     for (const Rectangle& r : all) {
         if (rights.beside(r) > r.left) clash(r.owner);
         rights.add(r, r.right);
     }
-    // And back: of those that begin later, does any begin before this one ends? The least is the greatest complement.
+    // Right to left: does any rectangle that begins later begin before this one ends? Complements turn the minimum into
+    // a maximum.
     Rows lefts(all);
     for (const Rectangle& r : std::views::reverse(all)) {
         if (lefts.beside(r) > ~r.right) clash(r.owner);

@@ -1,4 +1,4 @@
-// Rectangles that overlap, as which messages at one stride are looked at: a row is a stride long.
+// Finds overlapping rectangles. Messages at one stride are rectangles if memory is seen as rows of one stride each.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace warpaes {
 
-/// The greatest of numbers that belong to owners, and the greatest that belongs to any other.
+/// The greatest number, its owner, and the greatest number of any other owner.
 struct Greatest {
     std::uint64_t number = 0, others = 0;
     std::uint32_t owner = 0;
@@ -26,7 +26,7 @@ struct Greatest {
             others = std::max(others, its);
         }
     }
-    /// Of all that are not `whose`.
+    /// The greatest number of all owners other than `whose`.
     [[nodiscard]] std::uint64_t beside(std::uint32_t whose) const { return whose == owner ? others : number; }
 };
 
@@ -37,10 +37,10 @@ struct Rectangle {
     std::uint32_t owner;
 };
 
-/// What `strip`, which is solid or has this stride, covers of rows of `stride` bytes: three rectangles at most.
+/// Adds what `strip` covers in rows of `stride` bytes, three rectangles at most. The strip is solid or has that stride.
 void cut_into_rows(const Strip& strip, std::uint64_t stride, std::uint32_t owner, std::vector<Rectangle>& rectangles);
 
-/// Calls `clash` for every owner that has a rectangle which overlaps another's, maybe more than once. Takes n log n
+/// Calls `clash` for every owner of a rectangle that overlaps one of another owner, maybe more than once. Takes n log n
 /// steps for n rectangles, however many overlap.
 void find_overlaps(std::vector<Rectangle> rectangles, const std::function<void(std::uint32_t owner)>& clash);
 

@@ -6,11 +6,11 @@ namespace warpaes {
 
 namespace {
 
-/// Both at `stride`, which no stretch is longer than.
+/// Both strips have this stride, and no range is longer than it.
 bool meet_at_stride(const Strip& a, const Strip& b, std::uint64_t stride) noexcept {
     const Strip& low = a.begin <= b.begin ? a : b;
     const Strip& high = a.begin <= b.begin ? b : a;
-    // Stretch i of `high` begins `rest` bytes behind the beginning of stretch i + quotient of `low`.
+    // Range i of `high` begins `rest` bytes after the beginning of range i + quotient of `low`.
     const std::uint64_t quotient = (high.begin - low.begin) / stride, rest = (high.begin - low.begin) % stride;
     if (rest < low.size && quotient < low.count) return true;
     return rest + high.size > stride && quotient + 1 < low.count;
@@ -22,7 +22,7 @@ Meeting meet_among(const Strip& a, const Strip& b) noexcept {
     if (a.solid() && b.solid()) return Meeting::yes;
     const std::uint64_t stride = a.solid() ? b.stride : a.stride;
     for (const Strip& s : {a, b}) {
-        // Where there is a gap between two stretches, what is as long as their distance reaches one of them.
+        // A solid strip as long as the other's stride always reaches one of the other's ranges.
         if (s.solid() && s.end() - s.begin >= stride) return Meeting::yes;
     }
     const auto at_stride = [&](Strip s) {
