@@ -63,8 +63,8 @@ typedef enum warpaes_status {
     WARPAES_ERROR_INTERNAL = 1,         /**< A bug, or a failure that no other value describes. */
     WARPAES_ERROR_ARGUMENT = 2,         /**< A null pointer, an unknown value, or fields that contradict each other. */
     WARPAES_ERROR_KEY_LENGTH = 3,       /**< A key has a length other than 16, 24 or 32 bytes. */
-    WARPAES_ERROR_IV_LENGTH = 4,        /**< Allowed: 16 bytes for an IV, counter or tweak; 0 for ECB and CMAC; 1 or
-                                             more for GCM; 7 to 13 for CCM. */
+    WARPAES_ERROR_IV_LENGTH = 4,        /**< The mode does not take an IV of this length. Most modes take 16 bytes, ECB
+                                             and CMAC 0, GCM 1 or more; for the others see warpaes_message. */
     WARPAES_ERROR_DATA_LENGTH = 5,      /**< A length that the mode does not take: for example, ECB and CBC without
                                              padding take whole 16-byte blocks. */
     WARPAES_ERROR_PADDING = 6,          /**< PKCS#7 padding is wrong: wrong key, wrong IV or damaged data. */
