@@ -17,10 +17,11 @@ namespace {
 
 std::span<char*> arguments;
 
-/// Options of one letter that stand in one argument, before the value of the last of them.
+/// One-letter options that may be combined in one argument, before the value of the last of them.
 constexpr std::size_t most_letters = 8;
 
-/// A path that could be reached: its directory is there, and it is not the only one that begins with '/'.
+/// Whether `text` exists or could exist as a path: its directory exists. A single '/' at the beginning does not count,
+/// because a key in base64 may begin with it.
 bool is_path(const std::string& text) {
     if (::access(text.c_str(), F_OK) == 0) return true;
     const std::size_t slash = text.rfind('/');
@@ -34,7 +35,7 @@ void hide(std::string& sentence, std::string_view text) {
     }
 }
 
-/// As a whole, and as a value behind "-k", "-fk", "--keys=" or "env:".
+/// Hides the argument if it is a key as a whole, or as a value after "-k", "-fk", "--keys=" or "env:".
 void hide_parts(std::string& sentence, std::string_view argument) {
     hide(sentence, argument);
     const std::size_t last = argument.starts_with('-') ? std::min(argument.size(), most_letters + 1) : 0;
@@ -64,7 +65,7 @@ std::string one_line(std::string_view text) {
         const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
         if (byte < 0x20 || byte == 0x7f) {
             out += fmt::format("\\x{:02x}", byte);
-        } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // in UTF-8 there are some more
+        } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F in UTF-8
             out += fmt::format("\\x{:02x}", next);
             ++i;
         } else {

@@ -1,4 +1,4 @@
-// The command line, of which messages repeat nothing that could be a key, and names as they are printed.
+// The command line, and text for messages: without keys, and with names on one line.
 #pragma once
 
 #include <string>
@@ -6,14 +6,14 @@
 
 namespace cli {
 
-/// To be called once, first of all. `argv` stays where it is.
+/// Call it once, before anything else. `argv` must stay where it is.
 void remember_arguments(int argc, char** argv);
 
-/// `sentence` without those arguments, or parts of them, that look like a key and are not the name of a file.
+/// `sentence` without those arguments, or parts of arguments, that look like a key and are not the name of a file.
 std::string without_keys(std::string sentence);
 
-/// `text` with its control characters written as \x0a, \x1b: a name with a line break in it adds no line to what is
-/// printed, and none speaks to the terminal.
+/// `text` with its control characters written as \x0a, \x1b: a line break in a name adds no line to the output, and no
+/// name sends control sequences to the terminal.
 std::string one_line(std::string_view text);
 
 }  // namespace cli

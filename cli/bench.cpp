@@ -1,4 +1,4 @@
-// `warpaes bench`: throughput by backend, mode, key, size and where the data lies.
+// `warpaes bench`: throughput by backend, mode, key, size and place of the data.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -42,11 +42,11 @@ class Bench {
 public:
     Bench(unsigned samples, double seconds) : samples_(samples), seconds_(seconds) {}
 
-    /// Times the case and, for a CPU backend, libcrypto's EVP alternately with it.
+    /// Times the case; for a CPU backend, times libcrypto's EVP alternately with it.
     json run(const Case& c) {
         const Engine engine = create_engine(c.backend, c.device, c.threads);
         if (!buffers_ || !buffers_->fit(c)) {
-            buffers_.reset();  // before the next ones are allocated
+            buffers_.reset();  // releases them before it allocates the next ones
             buffers_.emplace(c);
         }
         const Buffers& buffers = *buffers_;
@@ -61,7 +61,7 @@ public:
             baseline.emplace(c, baseline_engine.get(), secrets, buffers);
         }
 
-        const double once = std::max(subject.time(1), 1e-7);  // warms up as well
+        const double once = std::max(subject.time(1), 1e-7);  // also warms up
         subject.verify();
         if (baseline) baseline->time(1);
         const auto calls = static_cast<unsigned>(std::clamp(seconds_ / samples_ / once, 1.0, 1e6));
@@ -96,7 +96,7 @@ public:
 private:
     unsigned samples_;
     double seconds_;
-    std::optional<Buffers> buffers_;  ///< kept from case to case: filling them takes longer than using them
+    std::optional<Buffers> buffers_;  ///< kept between cases: filling them takes longer than using them
 };
 
 std::string human_bytes(std::size_t n) {
@@ -229,7 +229,7 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
         gpu_sizes = cpu_sizes;
     }
     const std::size_t data_unit = parse_size("--data-unit", o.data_unit);
-    // Unless asked for, segments are for what is worth cutting.
+    // Without --segment, only long messages are cut into segments.
     const std::size_t least_cut = o.segments.empty() ? std::size_t{64} << 20 : 0;
     std::vector<std::size_t> segments{1 << 20, 16 << 10};
     if (!o.segments.empty()) segments.clear();
@@ -243,8 +243,8 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
                 const bool encrypt = direction == WARPAES_ENCRYPT;
                 if (!wanted(o.directions, encrypt ? "encrypt" : "decrypt")) continue;
                 const bool parallel = encrypt ? mode.encrypt_is_parallel : mode.decrypt_is_parallel;
-                // Unless asked for: what cannot be cut says nothing about a GPU, and small segments are slow
-                // everywhere.
+                // By default leaves out modes that cannot be cut, which tell nothing about a GPU, and modes of small
+                // segments, which are slow everywhere.
                 if (o.mode_names.empty() && (!parallel || mode.mode == WARPAES_CFB8 || mode.mode == WARPAES_CFB1))
                     continue;
                 if (o.directions.empty() && mode.mode == WARPAES_CTR && !encrypt) continue;  // the same operation
@@ -280,13 +280,13 @@ std::vector<Case> make_cases(const Options& o, const Found& found) {
     return cases;
 }
 
-/// A size of a message in a batch, which may be any.
+/// Parses the size of a message in a batch, which may be any number of bytes.
 std::size_t parse_any_size(const std::string& text) {
     const bool plain = text.find_first_not_of("0123456789") == std::string::npos;
     return plain && !text.empty() ? std::stoull(text) : parse_size("--size", text);
 }
 
-/// With --messages: every combination of what is asked for.
+/// For --messages: every combination of the given options.
 std::vector<BatchCase> make_batch_cases(const Options& o, const Found& found) {
     std::vector<BatchCase> cases(1);
     const auto combine = [&](const auto& values, const auto& set) {

@@ -36,7 +36,7 @@ std::size_t round_up(std::size_t n, std::size_t to) {
     return (n + to - 1) / to * to;
 }
 
-/// Where everything lies, from the beginning of an arena or another piece of memory.
+/// Offsets of all parts from the beginning of an arena or of other memory.
 struct Layout {
     explicit Layout(const BatchCase& c) {
         const auto place = [&](std::size_t bytes, std::size_t& stride) {
@@ -128,7 +128,7 @@ std::vector<warpaes_batch_entry> entries_of(const BatchCase& c, const Layout& l,
     return all;
 }
 
-/// Keeps up to `in_flight` batches going.
+/// Keeps up to `in_flight` batches in flight.
 class Subject {
 public:
     Subject(const BatchCase& c, warpaes_engine* engine, const Layout& layout, const Keys& keys, unsigned char* base)
@@ -136,7 +136,7 @@ public:
         for (auto& slot : slots_) slot.entries = entries_of(c, layout, keys, base);
     }
 
-    /// Seconds a batch.
+    /// Returns seconds per batch.
     double time(unsigned calls) {
         const auto start = std::chrono::steady_clock::now();
         for (unsigned i = 0; i < calls; ++i) {
@@ -211,7 +211,7 @@ json bench_batch(const BatchCase& c, unsigned samples, double seconds) {
     std::vector<unsigned char> host(layout.all);
     fill(host);
     if (c.direction == WARPAES_DECRYPT && c.mode->tag_bytes != 0) {
-        // What is decrypted must be authentic.
+        // Decryption needs authentic input.
         BatchCase seal = c;
         seal.direction = WARPAES_ENCRYPT;
         run_once(seal, reference.get(), layout, keys, host.data());

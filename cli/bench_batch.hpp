@@ -15,14 +15,14 @@ struct BatchMode {
     unsigned iv_bytes;
     unsigned tag_bytes;
 };
-/// Null if there is none.
+/// Null if there is no such mode.
 const BatchMode* find_batch_mode(const std::string& name);
 
 enum class BatchMemory { device, arena, pageable };
 
 /// One row of the table: `messages` messages of `bytes` bytes.
 struct BatchCase {
-    std::string backend;  ///< "auto" too
+    std::string backend;  ///< or "auto"
     const BatchMode* mode = nullptr;
     warpaes_direction direction = WARPAES_ENCRYPT;
     unsigned key_bits = 128;
@@ -30,17 +30,17 @@ struct BatchCase {
     std::size_t messages = 1;
     std::size_t aad_bytes = 0;  ///< GCM, CCM
     bool own_keys = false;      ///< a fresh key for every message
-    bool own_entries = false;   ///< an entry for every message, instead of one for all
+    bool own_entries = false;   ///< an entry per message, instead of one for all
     BatchMemory memory = BatchMemory::arena;
     int device = 0;
     unsigned threads = 0;
-    unsigned in_flight = 1;  ///< batches submitted at a time
+    unsigned in_flight = 1;  ///< number of batches in flight
 };
 
-/// Times it, checks every byte against libcrypto, and times libcrypto's own for a CPU backend.
+/// Times the row, checks every byte against libcrypto, and for a CPU backend times libcrypto, too.
 nlohmann::json bench_batch(const BatchCase& c, unsigned samples, double seconds);
 
-/// One line of a table for people; of no row, its head.
+/// One line of a table for people; without a row, the table's head.
 void print_batch_row(const nlohmann::json* row);
 
 }  // namespace cli

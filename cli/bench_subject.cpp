@@ -57,7 +57,7 @@ Buffers::Buffers(const Case& c)
         for (auto& word : random) word = generator();
         const std::size_t n = std::min(8 * (random.size() - 1), bytes_ - at);
         check(warpaes_copy(engine_.get(), static_cast<char*>(input_) + at, random.data(), n));
-        check(warpaes_copy(engine_.get(), static_cast<char*>(output_) + at, random.data(), n));  // pages are there
+        check(warpaes_copy(engine_.get(), static_cast<char*>(output_) + at, random.data(), n));  // touches the pages
     }
 }
 
@@ -203,14 +203,14 @@ void Subject::verify_text() const {
     message.output = expected.data();
     message.input_len = message.output_capacity = n;
     if (is_gcm()) {
-        message.direction = WARPAES_ENCRYPT;  // adds the same key stream, and asks for no tag
+        message.direction = WARPAES_ENCRYPT;  // applies the same key stream, and needs no tag
         message.tag = tag.data();
     }
     check(warpaes_crypt(reference.get(), &message, nullptr));
     require(fetch(buffers_.output(), n) == expected, "the output differs from libcrypto's");
 }
 
-/// Of all the ciphertext, by all processors.
+/// Checks the tag of the whole ciphertext; libcrypto computes it on all processors.
 void Subject::verify_tag() const {
     const Engine reference = create_engine("libcrypto", -1);
     const bool encrypt = case_.direction == WARPAES_ENCRYPT;

@@ -13,7 +13,7 @@ struct NamedMode {
     warpaes_mode mode;
     bool encrypt_is_parallel;
     bool decrypt_is_parallel;
-    bool hash_only = false;  ///< the data is associated data
+    bool hash_only = false;  ///< the data is the associated data
 };
 
 const char* memory_name(warpaes_memory memory);
@@ -29,10 +29,10 @@ struct Case {
     warpaes_memory memory;
     unsigned threads;
     std::size_t data_unit;  ///< XTS
-    std::size_t segment;    ///< GCM: segments of so many bytes, each with its tag; 0: one message
+    std::size_t segment;    ///< GCM: bytes of a segment, each with its own tag; 0: one message
 };
 
-/// Input and output buffers of a case, in its kind of memory, the input random.
+/// Input and output buffers of a case, in its kind of memory. The input is random.
 class Buffers {
 public:
     explicit Buffers(const Case& c);
@@ -54,7 +54,7 @@ private:
     void* output_ = nullptr;
 };
 
-/// What a case and its baseline share: keys, nonces, and the tags that a decryption expects.
+/// What a case and its baseline share: keys, nonces, and the tags that decryption expects.
 struct Secrets {
     explicit Secrets(const Case& c);
     Key key, tweak_key;
@@ -62,24 +62,23 @@ struct Secrets {
     std::vector<unsigned char> tags;    ///< 16 bytes for each segment
 };
 
-/// One case made ready to be run again and again.
+/// One case, ready to run any number of times.
 class Subject {
 public:
-    /// The arguments must outlive it.
+    /// The arguments must outlive the object.
     Subject(const Case& c, warpaes_engine* engine, Secrets& secrets, const Buffers& buffers);
 
-    /// GCM decryption takes what is authentic: makes the input a ciphertext, in place. Once for a case.
+    /// Makes the input an authentic ciphertext, in place, for GCM decryption. Call it once per case.
     void seal_input();
-    /// Seconds per call over `calls` calls back to back. Where nobody need wait for each, they are enqueued, and the
-    /// last one waited for.
+    /// Seconds per call over `calls` calls back to back. Where calls can be asynchronous, they are enqueued, and only
+    /// the last one is waited for.
     double time(unsigned calls);
-    /// Throws if the output of what was timed is not what libcrypto makes of the same input: its first bytes, and all
-    /// of the tags.
+    /// Throws if the timed output differs from libcrypto's for the same input: its first bytes, and all of the tags.
     void verify() const;
 
     [[nodiscard]] const char* backend() const { return backend_; }
     [[nodiscard]] int device() const { return device_; }
-    /// What a figure must say of itself.
+    /// The note that belongs to the figure.
     [[nodiscard]] std::string includes() const;
 
 private:
@@ -102,12 +101,12 @@ private:
                              0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff};
     warpaes_message message_{};
     warpaes_result result_ = WARPAES_RESULT_INIT;
-    std::vector<warpaes_batch_entry> segments_;  ///< all but the last, which may be shorter, and the last
+    std::vector<warpaes_batch_entry> segments_;  ///< all but the last segment, which may be shorter; then the last
     struct DeviceFree {
         warpaes_engine* engine;
         void operator()(void* pointer) const { warpaes_free(engine, pointer); }
     };
-    std::unique_ptr<void, DeviceFree> device_tag_;  ///< of an asynchronous encryption
+    std::unique_ptr<void, DeviceFree> device_tag_;  ///< receives the tag of an asynchronous encryption
     const char* backend_ = "";
     int device_ = -1;
 };

@@ -1,4 +1,4 @@
-// `warpaes calibrate`: measures this machine for the library's choices.
+// `warpaes calibrate`: measures this machine for the library's planner.
 #include <fmt/format.h>
 #include <unistd.h>
 

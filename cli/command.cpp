@@ -61,7 +61,7 @@ std::vector<warpaes_backend_info> list_backends() {
     return list;
 }
 
-/// CLI11 takes "[a,b]" for a list where an option may be given several times; a file may be called so.
+/// CLI11 parses "[a,b]" as a list where an option may be repeated, but a file may have such a name.
 bool is_bracketed(const std::string& text) {
     const std::size_t begin = text.find_first_not_of('\1');
     return begin != std::string::npos && text[begin] == '[' && text.back() == ']';
@@ -69,7 +69,7 @@ bool is_bracketed(const std::string& text) {
 
 namespace {
 
-/// How many characters must be added, removed, replaced or swapped with their neighbour.
+/// Edit distance: how many characters must be added, removed, replaced or swapped with their neighbour.
 std::size_t difference(std::string_view a, std::string_view b) {
     std::vector<std::size_t> before, last(b.size() + 1), now(b.size() + 1);
     std::iota(last.begin(), last.end(), std::size_t{0});
@@ -86,7 +86,7 @@ std::size_t difference(std::string_view a, std::string_view b) {
     return last[b.size()];
 }
 
-/// Of the first argument that is no option's name but looks like one.
+/// A suggestion for the first argument that looks like an option and is none.
 std::string hint_for_options(const CLI::App& app, int argc, char** argv) {
     std::vector<std::string> names{"--help", "--help-all"};
     for (const CLI::Option* option : app.get_options()) {
@@ -129,7 +129,7 @@ std::string did_you_mean_file(const std::string& path) {
     }
     std::sort(names.begin(), names.end());
     const fs::path wanted(path);
-    for (const std::string& name : names) {  // an ending that was left out
+    for (const std::string& name : names) {  // the ending was left out
         if (fs::path(name).stem() == wanted.filename() || name == path + ".warpaes") {
             return fmt::format("; did you mean '{}'?", name);
         }

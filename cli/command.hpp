@@ -1,4 +1,4 @@
-// What the subcommands share: how they fail, and how they are found.
+// What all subcommands share: failures, messages, engines and keys, and the list of commands.
 #pragma once
 
 #include <warpaes/files.h>
@@ -74,45 +74,45 @@ inline Engine create_engine(const std::string& backend, int device, unsigned thr
     return create_engine(options);
 }
 
-/// On standard error. What cannot be written there is no failure: there is nobody to tell.
+/// Writes to standard error. A write that fails there is ignored: there is nobody to tell.
 void say(const std::string& text) noexcept;
 
-/// `text`, in bold and a colour if standard error is a terminal that has them and nobody has set NO_COLOR.
+/// `text`, in bold and in colour if standard error is a terminal that supports it and NO_COLOR is not set.
 enum class Colour { red = 31, yellow = 33 };
 std::string painted(Colour colour, const std::string& text);
 
-/// From now on nothing is said but errors.
+/// From this call on only errors are written.
 void be_quiet() noexcept;
 [[nodiscard]] bool is_quiet() noexcept;
-/// On standard error, unless the command is to be quiet.
+/// Writes to standard error, unless the command is quiet.
 void note(const std::string& text) noexcept;
 
-/// A warning on standard error, unless the command is to be quiet.
+/// Writes a warning to standard error, unless the command is quiet.
 void warn(const std::string& sentence);
 
-/// WARPAES_NOTE_INPUT_GREW. An `input` without a name is standard input.
+/// Warns of WARPAES_NOTE_INPUT_GREW. An empty `input` is standard input.
 void warn_of_growth(const std::string& input, std::uint64_t bytes);
 
-/// What warpaes_backend_query lists.
+/// The entries of warpaes_backend_query.
 std::vector<warpaes_backend_info> list_backends();
 
-/// "; did you mean 'X'?" for the one that is least different from `text`, if it is not very different; else nothing.
+/// "; did you mean 'X'?" for the known word that is closest to `text`, if it is close; else nothing.
 std::string did_you_mean(std::string_view text, std::span<const std::string> known);
 
-/// What `--help` says, at most a screen, and what `--help-all` does, of which the man page is made.
+/// Text of `--help`, at most a screen, and of `--help-all`, from which the man page is made.
 struct Help {
     std::string brief;
     std::string full;
 };
 
-/// The same for a file that is not there, of those beside it.
+/// As did_you_mean(), for a missing file: the closest name in its directory.
 std::string did_you_mean_file(const std::string& path);
 
-/// False if the help was asked for, and printed: `help`, or what CLI11 makes of the options. Throws UsageError.
+/// False if it has printed the help, which was asked for: `help`, or CLI11's text of the options. Throws UsageError.
 bool parse_options(CLI::App& app, int argc, char** argv, const char* help = nullptr);
 bool parse_options(CLI::App& app, int argc, char** argv, const Help& help);
 
-/// For subcommands whose only option is --json: whether it is there; nothing if the help was asked for, and printed.
+/// For subcommands whose only option is --json: whether it is given; nothing if it has printed the help.
 std::optional<bool> parse_json_option(int argc, char** argv, const char* help);
 
 struct Command {

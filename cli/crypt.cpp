@@ -33,7 +33,7 @@ namespace {
 
 using nlohmann::json;
 
-/// From here on a file is worth all the workers; smaller ones are done side by side, one worker each.
+/// From this size on a file gets all workers; smaller files are processed side by side, one worker each.
 constexpr std::uint64_t large_file = 32u << 20;
 
 struct Outcome {
@@ -47,7 +47,7 @@ struct Outcome {
     int device = -1;
 };
 
-/// One line for all the files.
+/// One progress line for all files.
 class SharedProgress {
 public:
     SharedProgress(bool shown, const std::vector<FileTask>& tasks) : line_(shown), single_(tasks.size() == 1) {
@@ -105,7 +105,7 @@ public:
     }
 
     void run() {
-        // What is made of many files belongs to nobody else until it has its own permissions.
+        // Results among many files are readable by the owner only until each gets its permissions.
         const mode_t before = o_.output_dir ? ::umask(0077) : 0;
         std::vector<std::string> places;
         for (const DirectoryTask& directory : list_.directories) {
@@ -137,7 +137,7 @@ public:
                 for (const std::size_t i : large) run_one(engine.get(), i);
             }
         }
-        // The deepest first: what is made in a directory changes its time.
+        // The deepest directories first: making a file in a directory changes the directory's time.
         for (std::size_t i = places.size(); i-- > 0;) keep_attributes(list_.directories[i].input, places[i]);
         if (o_.output_dir) ::umask(before);
         seconds_ = progress_.finish();
@@ -227,12 +227,12 @@ private:
         try {
             for (std::size_t n = 1; n < std::min(wanted, files.size()); ++n) others.emplace_back(work);
         } catch (const std::system_error&) {
-            // No more threads to be had: those that run do all the work.
+            // The system gives no more threads: the running ones do all the work.
         }
         work();
     }
 
-    /// One behind the other, up to the first that fails: nothing follows a gap.
+    /// One after the other, up to the first failure: the output must have no gap.
     void run_in_order() {
         const Engine engine = engine_with(o_.threads);
         for (std::size_t i = 0; i < tasks_.size(); ++i) {
@@ -241,7 +241,7 @@ private:
         }
     }
 
-    /// Of the keys that there are, that of the files from now on.
+    /// Chooses, from the loaded keys, the one that encrypts the files.
     void choose_new_key() {
         const Keys& from = o_.to.keys.empty() ? keys_ : to_;
         if (o_.to.keys.empty() && keys_.raw) {
@@ -278,7 +278,7 @@ private:
         }
     }
 
-    /// Never throws: one bad file does not keep the others from being done.
+    /// Never throws: a file that fails does not prevent the others.
     void run_one(warpaes_engine* engine, std::size_t i) noexcept {
         if (caught_signal() != 0) return;
         Outcome& outcome = outcomes_[i];
@@ -342,7 +342,7 @@ private:
         if (o_.output_dir) keep_attributes(task.input, place);
     }
 
-    /// With what else is known of a file that nothing opens.
+    /// The failure of a file that no key opens, plus what else is known about the file.
     [[nodiscard]] Failure with_hint(warpaes_status status, std::string sentence, warpaes_engine* engine,
                                     const std::string& path) const {
         const bool no_key = status == WARPAES_ERROR_FORMAT || status == WARPAES_ERROR_AUTHENTICATION;
@@ -377,7 +377,7 @@ private:
         return o_.to.keys.empty() ? cli::is_raw(keys_, key_id) : to_.raw;
     }
 
-    /// A line for -v.
+    /// The line that -v prints for a file.
     [[nodiscard]] std::string what_became_of(std::size_t i) const {
         const Outcome& outcome = outcomes_[i];
         std::string line = name_of(i);
@@ -420,7 +420,7 @@ private:
     const CryptOptions& o_;
     Keys keys_;
     Keys to_;                                  ///< reencrypt: of --to
-    Keyset new_primary_;                       ///< reencrypt: what holds the new key alone, if it is not a raw one
+    Keyset new_primary_;                       ///< reencrypt: holds only the new key, unless that is raw
     const warpaes_keyset* new_key_ = nullptr;  ///< reencrypt
     std::uint32_t new_id_ = 0;
     std::string aad_;
@@ -444,7 +444,7 @@ int run_action(Action action, int argc, char** argv) {
 }  // namespace
 
 int run_encrypt(int argc, char** argv) {
-    // tar -I puts -d behind the command that encrypts.
+    // `tar -I` appends -d to the command that encrypts.
     for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
         if (std::strcmp(argv[i], "-d") == 0 || std::strcmp(argv[i], "--decrypt") == 0) {
             return run_action(Action::decrypt, argc, argv);

@@ -133,7 +133,7 @@ Examples
   warpaes reencrypt -k old.json --to new.json photos.tar.warpaes
 )";
 
-/// What few ask for; man pages have it.
+/// Options that few users need; only --help-all and the man pages have them.
 constexpr const char* keys_more =
     R"(  -t, --template NAME    of a raw key (16 or 32 bytes or twice as many hexadecimal digits), as in
                          `warpaes keygen --help`; default AES256_GCM_HKDF_1MB, for 16 bytes

@@ -31,7 +31,7 @@ const char* name_of(Action action) {
     return "warpaes verify";
 }
 
-/// What other programs have, and what there is instead.
+/// Refuses the passphrase options of other programs, and names the alternative.
 void refuse_passphrase(int argc, char** argv) {
     for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i) {
         for (const char* name : {"--passphrase", "--password", "--pass", "-p"}) {
@@ -105,7 +105,7 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
         app.add_option("-o,--output", o.output);
         app.add_option("--output-dir", o.output_dir);
         app.add_flag("--skip-existing", o.skip_existing);
-        app.add_flag("-d,--decrypt", [](std::int64_t) {});  // which run_encrypt has seen
+        app.add_flag("-d,--decrypt", [](std::int64_t) {});  // run_encrypt has already handled it
     }
     if (makes_files(action) || action == Action::reencrypt) {
         app.add_flag("-f,--force", o.force);
@@ -117,7 +117,7 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
     app.add_option("--device", o.device);
     app.add_option("--threads", o.threads);
     app.add_option("-j,--jobs", o.jobs);
-    // Of a flag that is a std::optional CLI11 makes false where it is not given.
+    // CLI11 sets a flag that is a std::optional to false where it is not given, so this one has a function.
     app.add_flag_function("--progress,!--no-progress", [&o](std::int64_t given) { o.progress = given > 0; });
     app.add_flag("--json", o.json);
     if (!parse_options(app, argc, argv, help_of(action))) return std::nullopt;
@@ -137,7 +137,7 @@ std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** 
 }
 
 std::string read_aad(const std::optional<std::string>& text, const std::optional<std::string>& file) {
-    constexpr std::size_t most = 1 << 20;  // as the library
+    constexpr std::size_t most = 1 << 20;  // as in the library
     if (text && file) throw UsageError("--aad-file: contradicts --aad");
     if (text) return *text;
     if (!file) return {};

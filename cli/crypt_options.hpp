@@ -13,7 +13,7 @@ namespace cli {
 
 enum class Action { encrypt, decrypt, cat, verify, reencrypt };
 
-/// Whether it makes files, or a stream, each of its own, rather than nothing, one stream of all, or successors.
+/// Whether the command makes files or a stream, one per input, rather than nothing, one stream of all, or replacements.
 constexpr bool makes_files(Action action) {
     return action == Action::encrypt || action == Action::decrypt;
 }
@@ -22,7 +22,7 @@ struct CryptOptions {
     Action action = Action::encrypt;
     std::vector<std::string> files;  ///< "-": standard input
     KeyOptions keys;
-    KeyOptions to;  ///< reencrypt: the new ones, if they are not among `keys`
+    KeyOptions to;  ///< reencrypt: the new keys, if they are not among `keys`
     std::optional<std::string> output;
     std::optional<std::string> output_dir;
     std::vector<std::string> exclude;  ///< patterns
@@ -42,7 +42,7 @@ struct CryptOptions {
     bool json = false;
 };
 
-/// Nothing if the help was asked for, and printed. Throws UsageError.
+/// Nothing if it has printed the help. Throws UsageError.
 std::optional<CryptOptions> parse_crypt_options(Action action, int argc, char** argv);
 
 Help help_of(Action action);

@@ -1,4 +1,4 @@
-// An open file of the command's own.
+// A file that the command itself opens.
 #pragma once
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@ namespace cli {
 
 class Descriptor {
 public:
-    /// `get()` is negative, and errno says why, if it cannot be opened.
+    /// If the file cannot be opened, `get()` is negative and errno says why.
     Descriptor(const char* path, int flags, unsigned mode = 0)
         : fd_(::open(path, flags | O_CLOEXEC | O_NOCTTY, mode)) {}
     explicit Descriptor(int fd = -1) noexcept : fd_(fd) {}

@@ -1,4 +1,4 @@
-// `warpaes enc`: what `openssl enc` does, with its flags and its files.
+// `warpaes enc`: does what `openssl enc` does, with its flags and file format.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Everything that a file job points to, for as long as it runs.
+/// Everything that a file job points to while it runs.
 struct Secrets {
     Key key;
     std::optional<SecretBytes> passphrase;
@@ -29,7 +29,7 @@ struct Secrets {
 };
 
 std::optional<SecretBytes> find_passphrase(const EncOptions& o) {
-    // What does not count is no less secret.
+    // An option that another one overrides is still a secret.
     if (o.passphrase_file) conceal(o.passphrase);
     if (o.passphrase_file || o.passphrase != nullptr) conceal(o.pass);
     if (o.passphrase_file) return read_passphrase_file("-kfile", *o.passphrase_file);
@@ -105,7 +105,7 @@ void set_data(const EncOptions& o, warpaes_file_job& job) {
         job.flags |= WARPAES_FILE_RANGE;
         job.range_first = range.first;
         job.range_last = range.last;
-        // Part of a padded encryption is its blocks; the padding belongs to the end.
+        // A range of a padded encryption covers whole blocks; the padding belongs to the end.
         if (!o.decrypt) job.flags &= ~static_cast<unsigned>(WARPAES_FILE_PKCS7);
     }
 }

@@ -27,7 +27,7 @@ std::uint32_t number32(const char* what, const char* text) {
     return parse_number<std::uint32_t>(what, text, std::numeric_limits<std::int32_t>::max());
 }
 
-/// As openssl reads it: hexadecimal behind 0x, octal behind 0.
+/// As openssl parses it: hexadecimal after 0x, octal after 0.
 std::uint32_t iterations(const char* text) {
     char* end = nullptr;
     errno = 0;
@@ -54,7 +54,7 @@ const Flag flags[] = {
     {"nopad", false, [](EncOptions& o, char*) { o.no_padding = true; }},
     {"K", true,
      [](EncOptions& o, char* v) {
-         conceal(o.key);  // one that another follows is not used, and no less secret
+         conceal(o.key);  // a later -K overrides it, but it is still a secret
          o.key = v;
      }},
     {"iv", true, [](EncOptions& o, char* v) { o.iv = v; }},
@@ -67,7 +67,7 @@ const Flag flags[] = {
      [](EncOptions& o, char* v) {
          conceal(o.passphrase);
          o.passphrase = v;
-         o.passphrase_file.reset();  // the last one counts
+         o.passphrase_file.reset();  // the last option wins
      }},
     {"kfile", true, [](EncOptions& o, char* v) { o.passphrase_file = v; }},
     {"pbkdf2", false, [](EncOptions& o, char*) { o.pbkdf2 = true; }},
@@ -106,7 +106,7 @@ constexpr NamedMode modes[] = {{"ecb", WARPAES_ECB},       {"cbc", WARPAES_CBC},
                                {"cfb128", WARPAES_CFB128}, {"cfb8", WARPAES_CFB8}, {"cfb1", WARPAES_CFB1},
                                {"ofb", WARPAES_OFB},       {"ctr", WARPAES_CTR}};
 
-/// A flag's name as messages repeat it: what is written at once behind a flag that takes a secret is one.
+/// A flag's name for messages: text joined to a flag that takes a secret is part of the secret.
 std::string without_secret(const std::string& name) {
     for (const char* flag : {"pass", "kfile", "k", "K"}) {
         if (name.starts_with(flag)) return std::string(flag) + "…";
@@ -114,7 +114,7 @@ std::string without_secret(const std::string& name) {
     return name;
 }
 
-/// aes-256-ctr, aes256 (CBC, as openssl has it), in any case. False if it is not the name of an AES at all.
+/// Parses aes-256-ctr, aes256 (CBC, as in openssl), in any case. False if it is not the name of an AES cipher.
 bool parse_cipher(const std::string& flag, EncOptions& options) {
     std::string name = flag;
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -158,7 +158,7 @@ EncOptions parse_enc_options(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         char* argument = argv[i];
         if (argument[0] != '-' || argument[1] == '\0') {
-            // Behind a secret it may be the rest of it, which a shell took for another word.
+            // After a secret it may be the rest of that secret, which a shell split into words.
             const bool secret = options.key != nullptr || options.pass != nullptr || options.passphrase != nullptr ||
                                 after(argument, "pass:") != nullptr;
             throw UsageError(

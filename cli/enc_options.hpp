@@ -1,4 +1,4 @@
-// The command line of `warpaes enc`: the flags of `openssl enc`, single-dashed, and a few of our own.
+// The command line of `warpaes enc`: the flags of `openssl enc`, with a single dash, and a few additional ones.
 #pragma once
 
 #include <warpaes/files.h>
@@ -16,10 +16,10 @@ struct EncOptions {
     std::string input;   ///< empty: standard input
     std::string output;  ///< empty: standard output
     bool base64 = false;
-    bool one_line = false;  ///< of base64; alone it means nothing, as with openssl
+    bool one_line = false;  ///< of base64; without base64 it means nothing, as with openssl
     bool no_padding = false;
 
-    // Secrets stay in argv, where they can be wiped.
+    // Secrets stay in argv, where they can be overwritten.
     char* key = nullptr;
     std::optional<std::string> iv;
     char* pass = nullptr;
@@ -44,7 +44,7 @@ struct EncOptions {
     bool help = false;
 };
 
-/// Flags may have one dash or two. Throws UsageError, naming the flag.
+/// Flags may have one dash or two. Throws UsageError, which names the flag.
 EncOptions parse_enc_options(int argc, char** argv);
 
 const char* enc_help();

@@ -25,14 +25,14 @@ namespace fs = std::filesystem;
 
 constexpr const char* suffix = ".warpaes";
 
-/// What a result is called: the suffix is added, or removed if it is there.
+/// The name of a result: with the suffix added, or removed if it is there.
 fs::path result_name(const fs::path& name, Action action) {
     if (action == Action::encrypt) return name.native() + suffix;
     return name.extension() == suffix && name.stem() != "" ? fs::path(name).replace_extension() : name;
 }
 
-/// The name under which a file or directory of the command line appears in the output directory; none for "." and the
-/// like, whose content appears there itself.
+/// The name that a file or directory of the command line gets in the output directory; none for "." and similar, whose
+/// content goes there directly.
 fs::path own_name(const fs::path& path) {
     fs::path name = path.lexically_normal();
     if (!name.has_filename()) name = name.parent_path();  // "photos/"
@@ -47,7 +47,7 @@ std::uint64_t size_of(const fs::path& path) {
     return error ? 0 : size;
 }
 
-/// By its name, or by its header.
+/// Whether the file is encrypted, judged by its name, or else by its header.
 bool looks_encrypted(const fs::path& path) {
     if (path.extension() == suffix) return true;
     warpaes_file_info info{};
@@ -130,14 +130,14 @@ private:
         }
     }
 
-    /// Results of an earlier run, when the output directory lies in one of the inputs.
+    /// Whether it is the output directory, which may lie in one of the inputs with results of an earlier run.
     [[nodiscard]] bool is_output_directory(const fs::path& path) const {
         std::error_code error;
         return options_.output_dir && fs::equivalent(path, *options_.output_dir, error) && !error;
     }
 
-    /// A pattern with a slash is for the path, one without for the name, and one that ends with a slash for
-    /// directories. What is encrypted may be called by what it becomes, too.
+    /// A pattern with a slash matches the path, one without the name; one that ends with a slash matches directories
+    /// only. For encrypted files it may also match the name of the result.
     [[nodiscard]] bool is_excluded(const fs::path& below, bool directory) const {
         const fs::path plain = directory ? below : result_name(below, Action::decrypt);
         return std::any_of(options_.exclude.begin(), options_.exclude.end(), [&](std::string_view pattern) {
@@ -159,13 +159,13 @@ private:
     FileList list_;
 };
 
-/// What a path leads to, whatever ways there are to it: a file, or as long as there is none, the nearest directory that
-/// exists and the way on from there.
+/// Identifies what a path leads to, whichever path leads there: a file, or if there is none, the nearest directory that
+/// exists and the rest of the path.
 using Identity = std::tuple<dev_t, ino_t, std::string>;
 
 std::optional<Identity> identity(const fs::path& path) {
     struct stat status {};
-    if (path.native().size() >= PATH_MAX) return std::nullopt;  // nothing will be there either
+    if (path.native().size() >= PATH_MAX) return std::nullopt;  // no file can exist there
     if (::stat(path.c_str(), &status) == 0) return Identity(status.st_dev, status.st_ino, "");
     const fs::path name = path.filename(), parent = path.parent_path();
     if (parent == path) return std::nullopt;
@@ -174,7 +174,7 @@ std::optional<Identity> identity(const fs::path& path) {
     return above;
 }
 
-/// Without the detours "x/.." over directories that are still to be made: once they are, they lead back.
+/// Removes "x/.." where the directory x does not exist yet; once it exists, the path leads back through it.
 fs::path without_detours(const fs::path& path) {
     fs::path way;
     std::error_code error;
@@ -189,7 +189,7 @@ fs::path without_detours(const fs::path& path) {
     return way;
 }
 
-/// A result replaces what is at its place when it is complete: nothing that is still to be read, and no other result.
+/// A complete result replaces the file at its place; that must not be an input still to be read, or another result.
 void refuse_clashes(const std::vector<FileTask>& tasks) {
     std::map<Identity, const FileTask*> inputs, outputs;
     for (const FileTask& task : tasks) {
@@ -246,17 +246,17 @@ void open_to_owner(const std::string& directory) {
     struct stat status {};
     const Descriptor file(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || (status.st_mode & 0700) == 0700) return;
-    (void)::fchmod(file.get(), (status.st_mode & 0777) | 0700);  // else what is to be made there says why it cannot
+    (void)::fchmod(file.get(), (status.st_mode & 0777) | 0700);  // if this fails, the file made there reports it
 }
 
 void keep_attributes(const std::string& input, const std::string& output) {
     struct stat from {
     }, to{};
     if (::stat(input.c_str(), &from) != 0) return;
-    // Whoever may write in the directory could have put a link in the result's place, to a file that is not his.
+    // Another user who may write in the directory could have put a link to a file of a third user in this place.
     const Descriptor file(output.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     const bool open = file.get() >= 0 && ::fstat(file.get(), &to) == 0;
-    if (open && (from.st_mode & S_IFMT) != (to.st_mode & S_IFMT)) return;  // a pipe or a device has its own
+    if (open && (from.st_mode & S_IFMT) != (to.st_mode & S_IFMT)) return;  // a pipe or a device keeps its own
     const timespec times[] = {from.st_atim, from.st_mtim};
     if (!open || ::fchmod(file.get(), from.st_mode & 0777) != 0 || ::futimens(file.get(), times) != 0) {
         warn(fmt::format("'{}': cannot set permissions and time: {}", output, std::strerror(errno)));

@@ -29,7 +29,7 @@ constexpr Beginning beginnings[] = {
     {"\x84\x5e", "a message of OpenPGP: `gpg -d` opens it"},  // encrypted to a key on curve 25519
     {"\x85\x01\x0c\x03", "a message of OpenPGP: `gpg -d` opens it"},
     {"\x85\x02\x0c\x03", "a message of OpenPGP: `gpg -d` opens it"},
-    {"\x8c\x0d\x04", "a message of OpenPGP: `gpg -d` opens it"},  // by a passphrase
+    {"\x8c\x0d\x04", "a message of OpenPGP: `gpg -d` opens it"},  // encrypted with a passphrase
     {"LUKS\xba\xbe", "a LUKS volume: `cryptsetup open` opens it"},
     {"PK\x03\x04", "a zip archive: `unzip` opens it"},
     {"7z\xbc\xaf\x27\x1c", "a 7z archive: `7z x` opens it"},

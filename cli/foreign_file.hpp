@@ -1,17 +1,17 @@
-// Files of other programs, told by how they begin.
+// Recognises files of other programs by their first bytes.
 #pragma once
 
 #include <string>
 
 namespace cli {
 
-/// Whether it is a regular file: opening a FIFO that has been read would wait for another to write.
+/// Whether it is a regular file: opening a FIFO that has been read would wait for another writer.
 bool can_be_read_again(const std::string& path);
 
-/// Whether it begins as a file of Tink's streaming AEAD.
+/// Whether it begins like a file of Tink's streaming AEAD.
 bool looks_like_ours(const std::string& path);
 
-/// What a named file seems to be, and what opens it, as the end of a sentence; empty if that is not known.
+/// What a named file seems to be, and which program opens it, as the end of a sentence; empty if that is not known.
 std::string foreign_hint(const std::string& path);
 
 }  // namespace cli

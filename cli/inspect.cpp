@@ -1,4 +1,4 @@
-// `warpaes inspect`: what an encrypted file says of itself.
+// `warpaes inspect`: what an encrypted file shows about itself.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -59,7 +59,7 @@ warpaes_file_info inspect(const std::string& path, const char* format) {
     return info;
 }
 
-/// Everything that a file of a length and header like this can be.
+/// All templates that a file with this length and header can have.
 std::vector<warpaes_file_info> candidates(const std::string& path, const warpaes_file_info& seen) {
     std::vector<warpaes_file_info> list;
     for (std::size_t i = 0; i < warpaes_template_count(); ++i) {
@@ -76,7 +76,7 @@ struct ReaderClose {
     void operator()(warpaes_reader* reader) const { warpaes_reader_close(reader); }
 };
 
-/// What opening the file proves: which key it is, and by the last segment, how much plaintext there is.
+/// What opening the file proves: its key, and through the last segment, the length of the plaintext.
 struct Opened {
     warpaes_key_info key{};
     std::uint64_t plaintext_bytes = 0;
@@ -101,7 +101,7 @@ Opened open_with(const std::string& path, const Keys& keys, const std::string& a
     job.aad_len = aad.size();
     job.input_path = path.c_str();
     job.output_fd = nowhere.get();
-    job.flags = opened.plaintext_bytes == 0 ? WARPAES_FILE_VERIFY : WARPAES_FILE_RANGE;  // else of the first byte
+    job.flags = opened.plaintext_bytes == 0 ? WARPAES_FILE_VERIFY : WARPAES_FILE_RANGE;  // else of the first byte only
     warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
     check(warpaes_file_run(engine, &job, &result));
     for (std::size_t i = 0; i < warpaes_keyset_count(keys.keyset.get()); ++i) {
@@ -157,7 +157,7 @@ void print(const std::string& path, const warpaes_file_info& info, const std::ve
     }
 }
 
-/// By the first of `all` that opens the file.
+/// Opens the file with the first of `all` that can.
 std::pair<Opened, const Keys*> open_with_any(const std::string& path, const std::vector<Keys>& all,
                                              const std::string& aad, warpaes_engine* engine) {
     for (const Keys& keys : all) {
@@ -187,7 +187,7 @@ json inspect_file(const std::string& path, const InspectOptions& o, const std::v
         info.key_bits = opened.key.key_bits;
         info.segment_bytes = opened.key.segment_bytes;
         info.plaintext_bytes = opened.plaintext_bytes;
-        // Tink's segments are cut from the beginning of the file; parameters that no template has are Tink's.
+        // Tink counts segments from the beginning of the file; parameters without a template are Tink's.
         if (*name == '\0') info.segments = (info.file_bytes + info.segment_bytes - 1) / info.segment_bytes;
     } else {
         info = inspect(path, o.keys.template_name ? o.keys.template_name->c_str() : nullptr);

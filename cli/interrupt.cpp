@@ -32,7 +32,7 @@ extern "C" void remember(int signal) {
         caught_at = at;
         ::alarm(patience);
     } else if (caught_at != 0 && at - caught_at >= 1000) {
-        // Whoever passes a signal on to those below it often sends a second one with the first.
+        // A program that passes a signal on to its children often sends a second one at the same time.
         end_by(caught);
     }
     errno = error;
@@ -52,7 +52,7 @@ void catch_signals() {
     std::signal(SIGXFSZ, SIG_IGN);
     struct sigaction action {};
     action.sa_handler = remember;
-    // Not SA_RESTART: a call that waits for ever returns and the job notices.
+    // No SA_RESTART: a blocking call returns, and the job sees the signal.
     sigemptyset(&action.sa_mask);
     for (const int signal : ending_signals()) {
         struct sigaction before {};
@@ -67,7 +67,7 @@ int caught_signal() noexcept {
 }
 
 ssize_t read_or_interrupted(int fd, void* buffer, std::size_t bytes) noexcept {
-    // A signal that comes between the look and the waiting stays pending until ppoll() lets it in.
+    // A signal that comes between the check and the wait stays pending until ppoll() unblocks it.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -18,7 +18,7 @@ struct NeededFile {
     ino_t inode;
 };
 
-/// Those of this process, which is one command; filled before it starts threads.
+/// The files of this process, which runs one command; filled before it starts threads.
 std::vector<NeededFile>& needed_files() {
     static std::vector<NeededFile> files;
     return files;

@@ -19,11 +19,11 @@ namespace cli {
 
 namespace {
 
-/// The shell's statuses for what is not there, and for what is there and no program.
+/// The shell's statuses for a command that does not exist, and for a file that is not executable.
 constexpr int not_executable = 126, not_found = 127;
 
-/// The first word, and that more follow. Arguments may be what nobody else should read, and so may what variables are
-/// set to for the program.
+/// The first word of the command, and a mark that more follow. Its arguments, and variables set for the program, may be
+/// secret.
 std::string shown(std::string_view command) {
     std::string_view text = trimmed(command), word;
     for (;;) {
@@ -92,13 +92,13 @@ KeyProgram::KeyProgram(const std::string& option, const std::string& command)
     const Descriptor input(ends[1]);
 
     Actions actions;
-    // Standard input may be the data.
+    // This command's standard input may be the data.
     ::posix_spawn_file_actions_addopen(&actions.value, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_adddup2(&actions.value, input.get(), STDOUT_FILENO);
     Attributes attributes;
     sigset_t defaults;
     sigemptyset(&defaults);
-    for (const int signal : {SIGPIPE, SIGXFSZ}) sigaddset(&defaults, signal);  // which this process ignores
+    for (const int signal : {SIGPIPE, SIGXFSZ}) sigaddset(&defaults, signal);  // this process ignores them
     ::posix_spawnattr_setsigdefault(&attributes.value, &defaults);
     ::posix_spawnattr_setflags(&attributes.value, POSIX_SPAWN_SETSIGDEF);
 

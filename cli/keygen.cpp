@@ -37,7 +37,7 @@ Example
 
 )";
 
-/// Behind the template's name, in hexadecimal, with the end of the line.
+/// A line with the template's name and the key in hexadecimal.
 SecretText random_key(const std::string& format, std::size_t bytes) {
     SecretText text;
     text.fill([&format, bytes](char* room) {
@@ -58,7 +58,7 @@ bool is_file(const std::string& path) {
     return !path.empty() && path != "-";
 }
 
-/// What would fail in the end fails before anything is asked for or derived.
+/// Fails early if the output cannot be written, before a passphrase is asked for or a key derived.
 void check_output(const std::string& path) {
     if (is_file(path)) {
         refuse_existing_key_file(path);

@@ -1,4 +1,4 @@
-// `warpaes keys`: what a keyset holds, and its rotation.
+// `warpaes keys`: lists the keys of a keyset, and rotates them.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -92,7 +92,7 @@ A rotation: what is written from now on is encrypted with a new key, what was wr
 
 )";
 
-/// The last word, which is a key's number.
+/// Removes and parses the last word, which is a key's number.
 std::uint32_t take_id(std::vector<std::string>& words) {
     if (words.empty()) throw UsageError("ID: is missing: the key's number; `warpaes keys list` shows them");
     const std::string text = std::exchange(words.back(), {});
@@ -113,7 +113,7 @@ void refuse_unknown_key(const warpaes_keyset* keyset, std::uint32_t id) {
     throw UsageError(fmt::format("ID: key {} is not in the keyset; `warpaes keys list` shows those that are", id));
 }
 
-/// For who does not know the words.
+/// Refuses an unknown subcommand, with a suggestion.
 void refuse_unknown_verb(int argc, char** argv) {
     const std::vector<std::string> verbs = {"list",   "add",     "promote", "disable",
                                             "enable", "destroy", "remove",  "passphrase"};
@@ -129,7 +129,7 @@ void refuse_unknown_verb(int argc, char** argv) {
 
 using Step = std::function<void(KeysetFile&)>;
 
-/// The file that is to be changed.
+/// The file to change.
 std::string file_of(const KeyOptions& options) {
     const char* variable = std::getenv("WARPAES_KEYSET");
     if (options.keys.empty() && (variable == nullptr || *variable == '\0')) {
@@ -160,7 +160,7 @@ int run_keys(int argc, char** argv) {
     NewPassphrase passphrase("--new-passphrase-from");
     std::uint32_t id = 0;
     bool as_json = false, primary = false, remove = false;
-    std::vector<std::string> words;  // KEYSET, if no -k gives it, and ID
+    std::vector<std::string> words;  // KEYSET, if there is no -k, and ID
     const auto command = [&](const char* name, const std::function<void()>& run, bool has_id = false) {
         auto* made = app.add_subcommand(name);
         made->add_option("KEYSET", words);

@@ -20,10 +20,10 @@ namespace {
     throw Failure(status, fmt::format("cannot {} '{}': {}", what, path, std::strerror(errno)));
 }
 
-/// A complete file beside `path`, removed again unless it takes its place.
+/// A complete file beside `path`, which is removed unless it replaces `path`.
 class Draft {
 public:
-    /// `owner`: of the file that it is to replace. Who changes somebody else's keyset does not take it away.
+    /// `owner`: attributes of the file that it replaces. Changing another user's keyset does not change its owner.
     Draft(const std::string& path, std::string_view content, const struct stat* owner = nullptr) : path_(path) {
         const auto folder = std::filesystem::path(path).parent_path();
         name_ = (folder.empty() ? "." : folder.string()) + "/.warpaes-XXXXXX";
@@ -57,7 +57,7 @@ public:
     void appear() {
         refuse_if_interrupted();
         int result = ::renameat2(AT_FDCWD, name_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE);
-        if (result != 0 && (errno == EINVAL || errno == ENOSYS)) {  // not on this file system; link() does not replace
+        if (result != 0 && (errno == EINVAL || errno == ENOSYS)) {  // unsupported here; link() does not replace either
             result = ::link(name_.c_str(), path_.c_str());
             if (result == 0) ::unlink(name_.c_str());
         }
@@ -69,7 +69,7 @@ public:
     }
 
 private:
-    /// A passphrase takes a second, in which people think again.
+    /// Deriving a key from a passphrase takes a second, in which the user may interrupt.
     static void refuse_if_interrupted() {
         if (caught_signal() != 0) throw Failure(WARPAES_ERROR_CANCELLED, "interrupted; nothing was changed");
     }
@@ -93,7 +93,7 @@ std::string resolved(const std::string& path) {
     return real.string();
 }
 
-/// Opened and locked; again if somebody else has replaced the file meanwhile.
+/// Opens and locks the file; tries again if another process has replaced it meanwhile.
 Descriptor open_locked(const std::string& path) {
     for (;;) {
         Descriptor file(path.c_str(), O_RDONLY);
@@ -132,7 +132,7 @@ KeysetFile::KeysetFile(const std::string& path, const KeyOptions& options)
     : path_(resolved(path)), file_(open_locked(path_)), keys_(load_keyset_file(path, file_.get(), options)) {}
 
 void KeysetFile::save() {
-    // A cost that is too little for new keysets is raised.
+    // Raises a cost that is too low for new keysets.
     constexpr warpaes_scrypt least = WARPAES_SCRYPT_INIT;
     if (keys_.lock && keys_.lock->cost.n * keys_.lock->cost.r < least.n * least.r) keys_.lock->cost = least;
     const SecretText text = keyset_text(keyset(), keys_.lock);

@@ -1,4 +1,4 @@
-// Files of keys: for their owner alone, whole or not there, and changed by one process at a time.
+// Files of keys: readable by their owner only, complete or absent, and changed by one process at a time.
 #pragma once
 
 #include <optional>
@@ -11,24 +11,24 @@
 
 namespace cli {
 
-/// Throws Failure{EXISTS}: for before anybody is asked for a passphrase.
+/// Throws Failure{EXISTS} if the file exists. Call it before asking for a passphrase.
 void refuse_existing_key_file(const std::string& path);
-/// A new file with mode 0600. Throws Failure{EXISTS} rather than replace one.
+/// Makes a new file with mode 0600. Throws Failure{EXISTS} rather than replace one.
 void create_key_file(const std::string& path, std::string_view content);
 
-/// A keyset that is being changed; other processes that change it wait until this one is done.
+/// A keyset that is being changed. Other processes that change it wait until this object is destroyed.
 class KeysetFile {
 public:
-    /// `options`: how to open it.
+    /// `options`: how to open the keyset.
     KeysetFile(const std::string& path, const KeyOptions& options);
     [[nodiscard]] warpaes_keyset* keyset() const noexcept { return keys_.keyset.get(); }
-    /// What it is encrypted with when it is saved.
+    /// The passphrase and cost with which save() encrypts it.
     [[nodiscard]] std::optional<Lock>& lock() noexcept { return keys_.lock; }
-    /// Puts the keyset in the file's place, whole, with mode 0600.
+    /// Replaces the file by the keyset, whole, with mode 0600.
     void save();
 
 private:
-    std::string path_;  ///< symbolic links resolved: they stay
+    std::string path_;  ///< with symbolic links resolved, so that links stay
     Descriptor file_;
     Keys keys_;
 };

@@ -33,7 +33,7 @@ Keys from_raw(const std::string& what, const unsigned char* key, std::size_t byt
     return {Keyset(keyset), true, name};
 }
 
-/// The template that `warpaes keygen` writes before a key of a format without keysets, and a space.
+/// Parses the template's name and the space that `warpaes keygen` writes before a key of a format without keysets.
 std::optional<std::string> take_template(std::string_view& digits) {
     for (std::size_t i = 0; i < warpaes_template_count(); ++i) {
         const std::string_view name = warpaes_template_name(i);
@@ -65,7 +65,7 @@ Keys unwrap(const std::string& what, std::string_view text, const KeyOptions& op
     const auto checked = [&](warpaes_status status) {
         if (status != WARPAES_OK) throw Failure(status, fmt::format("{}: {}", what, warpaes_last_error()));
     };
-    // What is none, or would take all memory, is refused before anybody is asked.
+    // Refuses text that is no such keyset, or a cost beyond the bounds, before it asks for the passphrase.
     warpaes_keyset* keyset = nullptr;
     checked(warpaes_keyset_peek(text.data(), text.size(), &lock.cost, &keyset));
     keys.keyset.reset(keyset);
@@ -96,7 +96,7 @@ Keys interpret(const std::string& what, std::string_view text, const KeyOptions&
         decode_hex(digits, const_cast<unsigned char*>(key.bytes()));
         return from_raw(what, key.bytes(), key.size(), own ? own : format);
     }
-    // No keyset is so short, and no random key consists of hexadecimal digits.
+    // No keyset is that short, and a random key never consists of hexadecimal digits only.
     if (is_raw_length(text.size()) && !is_hex(text)) {
         return from_raw(what, reinterpret_cast<const unsigned char*>(text.data()), text.size(), format);
     }
@@ -110,9 +110,9 @@ Keys interpret(const std::string& what, std::string_view text, const KeyOptions&
     return {std::move(keyset), false};
 }
 
-/// Shell histories and process lists have seen it: it must not seem to be fine.
+/// Refuses a key in an argument, because shell histories and process lists show it.
 void refuse_key(const std::string& what, const char* place) {
-    if (after(place, "exec:") != nullptr) return;  // which warns of one among its words
+    if (after(place, "exec:") != nullptr) return;  // exec: warns of a key among its words
     if (!looks_like_key(place) || ::access(place, F_OK) == 0) return;
     throw UsageError(
         fmt::format("{}: takes the place of a key, not the key: other processes can read command lines. No file has "
@@ -264,7 +264,7 @@ std::optional<std::uint32_t> disabled_key_of(warpaes_engine* engine, const warpa
         warpaes_reader_close(reader);
         return status == WARPAES_OK;
     };
-    if (opens(keyset)) return std::nullopt;  // damage further on
+    if (opens(keyset)) return std::nullopt;  // an enabled key opens it: the damage is further on
     for (std::size_t i = 0; i < warpaes_keyset_count(keyset); ++i) {
         warpaes_key_info info = WARPAES_KEY_INFO_INIT;
         check(warpaes_keyset_query(keyset, i, &info));

@@ -1,5 +1,5 @@
-// Where the keys for files come from: a file, a descriptor, the environment or a program; a Tink keyset, or a key and
-// nothing else.
+// Where the keys for files come from: a file, a descriptor, the environment or a program; they are a Tink keyset, or a
+// raw key.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace cli {
 
-/// Up to 1 MiB of secret text, wiped.
+/// Up to 1 MiB of secret text, wiped on destruction.
 class SecretText {
 public:
     static constexpr std::size_t capacity = 1 << 20;
@@ -22,9 +22,9 @@ public:
     SecretText(SecretText&&) = default;
     SecretText& operator=(SecretText&&) = delete;
     ~SecretText();
-    /// Everything from `fd` to its end. Throws Failure.
+    /// Reads everything from `fd` to its end. Throws Failure.
     void read(const std::string& what, int fd);
-    /// Room for `capacity` bytes, of which `fill` says how many it has taken.
+    /// `fill` gets room for `capacity` bytes and returns how many it has written.
     template <typename Fill>
     void fill(Fill fill) {
         size_ = fill(bytes_.get());
@@ -38,52 +38,52 @@ private:
 
 struct Keys {
     Keyset keyset;
-    bool raw = false;            ///< a key and nothing else: it has no number
-    std::string format{};        ///< of a raw key, its template
-    std::optional<Lock> lock{};  ///< of a keyset under a passphrase
-    bool other_raw = false;      ///< there are others that are tried, and among them raw keys, whose number is 1
-    bool peeked = false;         ///< it stayed closed: numbers and states of its keys, and the lock's cost
+    bool raw = false;            ///< a raw key, which has no number
+    std::string format{};        ///< the template of a raw key
+    std::optional<Lock> lock{};  ///< for a keyset under a passphrase
+    bool other_raw = false;      ///< the keys tried after the first include raw keys, whose number is 1
+    bool peeked = false;         ///< not decrypted: only numbers and states of its keys, and the lock's cost
 };
 
-/// Where keys are, as the command line says it.
+/// Where keys are, as the command line says.
 struct KeyOptions {
-    std::vector<std::string> keys;  ///< a path, env:NAME, fd:N or exec:COMMAND; none: what WARPAES_KEYSET says
+    std::vector<std::string> keys;               ///< a path, env:NAME, fd:N or exec:COMMAND; none: WARPAES_KEYSET's
     std::optional<std::string> template_name;    ///< of a raw key; nothing: by its length
-    std::optional<std::string> passphrase_from;  ///< of a keyset under a passphrase; nothing: asked for
-    /// It, once it was read: a descriptor gives it once.
+    std::optional<std::string> passphrase_from;  ///< for a keyset under a passphrase; nothing: ask for it
+    /// The passphrase, once it has been read: a descriptor gives it only once.
     std::shared_ptr<std::optional<SecretBytes>> passphrase = std::make_shared<std::optional<SecretBytes>>();
-    bool peek = false;  ///< without that, what can be seen is enough
+    bool peek = false;  ///< if there is no passphrase_from, what is visible without it is enough
 };
 void add_key_options(CLI::App& app, KeyOptions& options);
 
-/// A key where its place belongs is refused and hidden in `argv`, before anything copies it. Throws UsageError.
+/// Refuses a key in place of a key's location and hides it in `argv`, before anything copies it. Throws UsageError.
 void refuse_keys_in_arguments(int argc, char** argv);
 
-/// Each by itself. Throws Failure. Warns of a file that others can read.
+/// Loads each separately. Throws Failure. Warns of a file that others can read.
 std::vector<Keys> load_each(const KeyOptions& options);
 
-/// As one: the first, with which is encrypted, and then all others are tried, too.
+/// Loads them as one keyset: the first key encrypts, and all others are tried after it.
 Keys load_keys(const KeyOptions& options);
 
-/// The same from an open file of a keyset, which `name` names.
+/// Loads a keyset from an open file; `name` names it in messages.
 Keys load_keyset_file(const std::string& name, int fd, const KeyOptions& options);
 
-/// Whether it is a keyset that is encrypted, under whatever.
+/// Whether the text is an encrypted keyset, under a passphrase or any other key.
 bool is_wrapped(std::string_view text);
 
-/// Whether a file that key `id` opened was opened by a raw key.
+/// Whether the key with number `id`, which opened a file, is a raw key.
 inline bool is_raw(const Keys& keys, std::uint32_t id) {
     return keys.raw || (keys.other_raw && id == 1);
 }
 
-/// `keys` with no key enabled but its primary.
+/// `keys` with no key enabled but the primary.
 Keyset primary_of(const Keys& keys);
 
-/// The number of a disabled key that a file would open with, if there is one: for who wonders why none does.
+/// The number of a disabled key that opens the file, if there is one: it explains why no enabled key does.
 std::optional<std::uint32_t> disabled_key_of(warpaes_engine* engine, const warpaes_keyset* keyset,
                                              const std::string& path, const std::string& aad);
 
-/// A keyset as JSON, for a file; encrypted if there is a lock.
+/// A keyset as JSON, for a file; encrypted if `lock` is given.
 SecretText keyset_text(const warpaes_keyset* keyset, const std::optional<Lock>& lock = std::nullopt);
 
 }  // namespace cli

@@ -1,6 +1,5 @@
-// The example vectors of SP 800-38A, appendix F, of FIPS 197, appendix C, of SP 800-38C, appendix C, and for XTS of
-// IEEE 1619, appendix B, and NIST's CAVP, for GCM of its authors, for CMAC of NIST's examples to SP 800-38B, typed from
-// there.
+// Example vectors, typed from their sources: SP 800-38A, appendix F; FIPS 197, appendix C; SP 800-38C, appendix C; for
+// XTS IEEE 1619, appendix B, and NIST's CAVP; for GCM its authors' paper; for CMAC NIST's examples to SP 800-38B.
 #pragma once
 
 #include <string>
@@ -9,7 +8,7 @@
 namespace vectors {
 
 struct Example {
-    std::string section;  ///< of SP 800-38A, encryption; the section after it is the decryption of the same
+    std::string section;  ///< of SP 800-38A, encryption; the section after it is decryption
     std::string mode;
     std::string key;
     std::string iv;
@@ -96,8 +95,8 @@ inline const std::vector<Example> fips_197_appendix_c{
      "00112233445566778899aabbccddeeff", "8ea2b7ca516745bfeafc49904b496089"},
 };
 
-/// Of a mode with a tag: GCM, whose names are those of McGrew and Viega, "The Galois/Counter Mode of Operation",
-/// appendix B; CCM; and CMAC, which has no ciphertext.
+/// Vectors of a mode with a tag: GCM, named as in McGrew and Viega, "The Galois/Counter Mode of Operation", appendix B;
+/// CCM; and CMAC, which has no ciphertext.
 struct TagExample {
     std::string name;
     std::string mode;
@@ -163,7 +162,7 @@ struct XtsExample {
     std::string name;
     std::string key;
     std::string tweak_key;
-    std::string number;  ///< of the one data unit, little-endian
+    std::string number;  ///< number of the one data unit, little-endian
     std::string plaintext;
     std::string ciphertext;
 };

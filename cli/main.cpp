@@ -1,4 +1,4 @@
-// The command line, a client of the C ABI like any other.
+// The command line, a client of the C ABI.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -60,8 +60,8 @@ void print_help(bool all) {
     fmt::print("  {:>3}  ended by signal N\n", "128+N");
 }
 
-/// As `tar -I warpaes` calls it: without a word to encrypt, with -d to decrypt; between pipes or files, by the keys
-/// that the environment names.
+/// Whether `tar -I warpaes` calls it: without arguments to encrypt, with -d to decrypt; between pipes or files, with
+/// the keys that the environment names.
 bool is_filter(int argc, char** argv) {
     if (argc == 2 && (std::strcmp(argv[1], "-d") == 0 || std::strcmp(argv[1], "--decrypt") == 0)) return true;
     const char* keys = std::getenv("WARPAES_KEYSET");
@@ -82,7 +82,7 @@ int run(int argc, char** argv) {
         print_help(true);
         return 0;
     }
-    if (std::strcmp(name, "provider-stats") == 0) {  // `provider stats`, as other software calls it
+    if (std::strcmp(name, "provider-stats") == 0) {  // other software uses this name for `provider stats`
         std::string command = "provider", verb = "stats";
         std::vector<char*> arguments{command.data(), verb.data()};
         arguments.insert(arguments.end(), argv + 2, argv + argc);

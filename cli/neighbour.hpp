@@ -1,4 +1,4 @@
-// Programs beside this one, which a default installation does not have.
+// Programs in the same folder as this one, which a default installation does not have.
 #pragma once
 
 #include <filesystem>
@@ -6,11 +6,11 @@
 
 namespace cli {
 
-/// Where `name` lies, or would lie: in the folder of the program that runs.
+/// The path of `name`, existing or not, in the folder of the running program.
 std::filesystem::path neighbour(const std::string& name);
 
-/// Becomes that program, with the arguments behind argv[0]. Throws Failure if it is not there; `remedy` says how to get
-/// it.
+/// Replaces this process by that program, with the arguments after argv[0]. Throws Failure if it does not exist;
+/// `remedy` says how to get it.
 [[noreturn]] void become(const std::string& name, int argc, char** argv, const std::string& remedy);
 
 }  // namespace cli

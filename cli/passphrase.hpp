@@ -1,4 +1,4 @@
-// Passphrases of keysets: from a file, a descriptor, the environment, a program, or asked for.
+// Passphrases of keysets: from a file, a descriptor, the environment, a program, or the terminal.
 #pragma once
 
 #include <warpaes/files.h>
@@ -11,26 +11,26 @@
 
 namespace cli {
 
-/// One line of any bytes, whose end is left out. `place`: a path, env:NAME, fd:N or exec:COMMAND, which `option` gave;
-/// nothing: asked for on the terminal by `question`, twice if it is `new_one`. Throws Failure; no message repeats a
-/// place, which may be the passphrase itself.
+/// Reads one line of any bytes, without its end. `place`: a path, env:NAME, fd:N or exec:COMMAND, which `option` gave;
+/// nothing: ask `question` on the terminal, twice if it is a `new_one`. Throws Failure; no message repeats a place,
+/// which may be the passphrase itself.
 SecretBytes take_passphrase(const std::string& option, const std::optional<std::string>& place,
                             const std::string& question, bool new_one);
 
-/// What a keyset is encrypted with, for whoever writes it back.
+/// The passphrase and the cost that encrypt a keyset, kept for writing it back.
 struct Lock {
     SecretBytes passphrase;
     warpaes_scrypt cost = WARPAES_SCRYPT_INIT;
 };
 
-/// The options of a new passphrase, by whose names it is asked for in messages.
+/// The options of a new passphrase, which messages name.
 class NewPassphrase {
 public:
     explicit NewPassphrase(const char* from_option) : from_option_(from_option) {}
     void add_options(CLI::App& app);
-    /// Whether its place was.
+    /// Whether a place was given.
     [[nodiscard]] bool is_given() const noexcept { return from_.has_value(); }
-    /// Asks for it, and chooses what a guess costs. `what` it is for stands in the question.
+    /// Asks for the passphrase, and chooses the cost of a guess. The question contains `what`, its purpose.
     [[nodiscard]] Lock take(const std::string& what) const;
 
 private:
@@ -39,11 +39,11 @@ private:
     double seconds_ = 1;
 };
 
-/// --passphrase is a flag: what stands at or behind it is likely a passphrase. Throws UsageError and hides it in
+/// --passphrase is a flag, so an argument at or after it is likely a passphrase. Throws UsageError and hides it in
 /// `argv`.
 void refuse_passphrase_in_argument(int argc, char** argv);
 
-/// "256 MiB (scrypt, n = 262144, r = 8, p = 1)": what a guess takes.
+/// The cost of a guess, for example "256 MiB (scrypt, n = 262144, r = 8, p = 1)".
 std::string cost_text(const warpaes_scrypt& cost);
 
 }  // namespace cli

@@ -1,4 +1,4 @@
-// What `warpaes plan` and its relatives share: names, and the library's predictions as JSON.
+// What `warpaes plan` and related commands share: names, and the library's predictions as JSON.
 #pragma once
 
 #include <warpaes/planning.h>

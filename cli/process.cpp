@@ -16,8 +16,8 @@ void occupy_standard_descriptors() {
     constexpr int flags[] = {O_WRONLY, O_RDONLY, O_WRONLY};
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
         if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
-        // The lowest number that is free is this one. Without a /dev, the root directory: it can be neither read nor
-        // written.
+        // open() returns the lowest free number, which is this one. Without /dev it opens the root directory, which can
+        // be neither read nor written.
         const int opened = ::open("/dev/null", flags[fd]);
         if (opened != fd && ::open("/", O_RDONLY | O_DIRECTORY) != fd) std::_Exit(EXIT_FAILURE);
     }
@@ -27,7 +27,7 @@ void occupy_standard_descriptors() {
 
 void secure_process() {
     occupy_standard_descriptors();
-    // The limit is for dumps into files; what pipes them to a program asks the other.
+    // The limit applies to core files; a core_pattern that pipes dumps to a program obeys PR_SET_DUMPABLE.
     const rlimit none{0, 0};
     ::setrlimit(RLIMIT_CORE, &none);
     ::prctl(PR_SET_DUMPABLE, 0);

@@ -1,12 +1,12 @@
-// What the process settles before it does anything else.
+// What the process sets up before anything else.
 #pragma once
 
 namespace cli {
 
-/// Standard descriptors that are closed are opened, so that no file of the command's own takes their numbers: input and
-/// output so that using them is an error as before, standard error so that it goes nowhere.
+/// Opens standard descriptors that are closed, so that no file of the command's gets their numbers: input and output so
+/// that using them is still an error, standard error so that its text goes nowhere.
 ///
-/// No core dump is made, and no other process of the same user may look into this one's memory: keys are there.
+/// Prevents core dumps, and other processes of the same user from reading this one's memory, which holds keys.
 void secure_process();
 
 }  // namespace cli

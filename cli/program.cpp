@@ -32,7 +32,7 @@ int run_program(int argc, char** argv, int (*run)(int argc, char** argv)) {
         code = run(argc, argv);
     } catch (const Failure& failure) {
         code = failure.status();
-        // Whoever pressed the keys is no "caller".
+        // The library's sentence says that the caller cancelled; for a signal, "interrupted" is clearer.
         const bool interrupted = code == WARPAES_ERROR_CANCELLED && caught_signal() != 0;
         tell(interrupted ? "interrupted" : failure.what());
     } catch (const std::bad_alloc&) {
@@ -42,7 +42,7 @@ int run_program(int argc, char** argv, int (*run)(int argc, char** argv)) {
         if (std::ferror(stdout) != 0) code = WARPAES_ERROR_WRITE;
         tell(one_line(error.what()));
     }
-    // Also if it was told before, and what it was told of is no longer in the buffer.
+    // Also reports a write error that occurred earlier and whose data has left the buffer.
     const bool flushed = std::fflush(stdout) == 0;
     if (code == 0 && (!flushed || std::ferror(stdout) != 0)) {
         tell(fmt::format("cannot write to standard output: {}",

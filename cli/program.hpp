@@ -3,7 +3,7 @@
 
 namespace cli {
 
-/// The whole of main(). `run` is given its arguments, and returns the exit status or throws.
+/// The whole of main(). `run` receives its arguments, and returns the exit status or throws.
 int run_program(int argc, char** argv, int (*run)(int argc, char** argv));
 
 }  // namespace cli

@@ -13,14 +13,14 @@ namespace cli {
 
 namespace {
 
-/// Where standard error is a terminal that says how wide it is; a line in a file may be as long as it is.
+/// Width of the terminal on standard error; without one, lines may have any length.
 std::size_t columns() {
     winsize size{};
     if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return ~std::size_t{0};
     return size.ws_col;
 }
 
-/// The first that leaves a column free, for some terminals begin a new line when the last one is written to.
+/// The first form that leaves one column free: some terminals begin a new line when the last column is written.
 std::string fitting(const std::array<std::string, 3>& forms) {
     const std::size_t room = columns() - 1;
     for (const std::string& form : forms) {

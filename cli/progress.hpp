@@ -1,4 +1,4 @@
-// A line on standard error that says how far a job is.
+// A line on standard error that shows the progress of a job.
 #pragma once
 
 #include <chrono>

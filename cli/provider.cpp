@@ -1,4 +1,4 @@
-// `warpaes provider`: OpenSSL's configuration with the provider in it, tested before it counts, and without it again.
+// `warpaes provider`: adds the provider to OpenSSL's configuration, after a test, and removes it.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -62,7 +62,7 @@ struct Ran {
     std::string out;
 };
 
-/// `openssl` with these arguments and this configuration, or its own if that is empty; both its outputs.
+/// Runs `openssl` with these arguments and the configuration `config`, or its default if that is empty; both outputs.
 Ran openssl(const std::vector<std::string>& arguments, const std::string& config, const std::string& input = "") {
     std::array<int, 2> in{}, out{};
     if (::pipe2(in.data(), O_CLOEXEC) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0) {
@@ -85,7 +85,7 @@ Ran openssl(const std::vector<std::string>& arguments, const std::string& config
     }
     ::close(in[0]);
     ::close(out[1]);
-    // What it takes as input here fits a pipe.
+    // The input is short enough for a pipe's buffer.
     (void)!::write(in[1], input.data(), input.size());
     ::close(in[1]);
     Ran ran;
@@ -105,7 +105,7 @@ Ran openssl(const std::vector<std::string>& arguments, const std::string& config
     return ran;
 }
 
-/// Between the quotes of what `openssl version -d` and `-m` print.
+/// The text between the quotes in the output of `openssl version -d` and `-m`.
 std::string folder_of_openssl(const char* which) {
     const std::string text = openssl({"version", which}, "/dev/null").out;
     const auto first = text.find('"'), last = text.rfind('"');
@@ -160,7 +160,7 @@ std::string module_of(const Options& options) {
                                                : fmt::format("there is no module '{}'", options.module));
 }
 
-/// A new file beside `path`, which takes its place or is gone in the end.
+/// A new file beside `path`, which replaces `path` or is removed.
 class Replacement {
 public:
     Replacement(const std::string& path, const std::string& text) : path_(path), name_(path + ".warpaes-XXXXXX") {
@@ -194,7 +194,7 @@ private:
     std::string path_, name_;
 };
 
-/// What a file of counters holds (provider/counters.hpp).
+/// The contents of a file of counters (provider/counters.hpp).
 struct Counts {
     static constexpr std::array<const char*, 15> kinds{"ECB", "CBC", "CFB", "CFB8",    "CFB1", "OFB",  "CTR", "XTS",
                                                        "GCM", "CCM", "SIV", "GCM-SIV", "WRAP", "CMAC", "GMAC"};
@@ -206,7 +206,7 @@ struct Counts {
     explicit Counts(const std::string& path) {
         const std::string data = read_file(path);
         constexpr std::string_view mark = "warpaes1";
-        // Nobody has counted yet, or since somebody has cut it short.
+        // No process has counted yet, or none since the file was truncated.
         if (data.size() < sizeof numbers && mark.substr(0, data.size()) == data.substr(0, mark.size())) return;
         if (data.size() != sizeof numbers || data.compare(0, mark.size(), mark) != 0) {
             throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' is no file of the provider's counters", path));
@@ -223,12 +223,12 @@ struct Counts {
 };
 
 struct Checked {
-    std::string wrong;  ///< a sentence; empty: all is well
+    std::string wrong;  ///< a sentence; empty: no fault found
     std::string build_info;
-    std::vector<std::string> unknown;  ///< names in the provider's section that mean nothing
+    std::vector<std::string> unknown;  ///< names in the provider's section that it does not know
 };
 
-/// OpenSSL hands a provider the parameters that it asks for, and keeps the others to itself: nobody else can say so.
+/// Warns of unknown parameters. OpenSSL gives a provider only the parameters that it asks for, so the provider cannot.
 std::vector<std::string> unknown_parameters(const OpensslConfig& config) {
     // The first four are OpenSSL's own.
     const std::vector<std::string> known{"identity", "soft_load", "module",        "activate", "backend", "threshold",
@@ -244,8 +244,8 @@ std::vector<std::string> unknown_parameters(const OpensslConfig& config) {
     return unknown;
 }
 
-/// In child processes, with the configuration in `path`: both providers are there, what programs live on works, AES
-/// gives what it should, and it is warpaes that gave it.
+/// Tests the configuration in `path` with child processes: both providers are active, common operations work, AES gives
+/// the right result, and warpaes computed it.
 Checked check_config(const std::string& path) {
     Checked checked;
     const OpensslConfig config(read_file(path), path);
@@ -271,7 +271,7 @@ Checked check_config(const std::string& path) {
         const Ran ran = openssl(used, path);
         if (ran.status != 0) return wrong(fmt::format("`openssl {}` fails: {}", used.front(), ran.out));
     }
-    // SP 800-38A, F.5.1, with counters to a file of the child's own.
+    // SP 800-38A, F.5.1, with counters in a temporary file.
     std::string name = (fs::temp_directory_path() / "warpaes-check-XXXXXX").string(), counters = name;
     const int file = ::mkstemp(name.data()), other = ::mkstemp(counters.data());
     if (file < 0 || other < 0) throw Failure(WARPAES_ERROR_WRITE, "cannot make a temporary file");
@@ -283,7 +283,7 @@ Checked check_config(const std::string& path) {
             for (const char* n : names) (void)::unlink(n);
         }
     } const remove{{name.c_str(), counters.c_str()}};
-    // It lies elsewhere, so that what it includes by relative names is found where it was.
+    // The test's configuration includes the file, so that relative includes in it still work.
     std::ofstream(name) << ".include = " << path << "\n"
                         << fmt::format("[{}]\ncounters = {}\n", config.section_of_provider(), counters);
     const std::string plain = "\x6b\xc1\xbe\xe2\x2e\x40\x9f\x96\xe9\x3d\x7e\x11\x73\x93\x17\x2a";

@@ -22,7 +22,7 @@ std::string trimmed(const std::string& text) {
     return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-/// Without its comment, and without quotes around it.
+/// The value without a comment and without quotes around it.
 std::string plain_value(const std::string& text) {
     std::string value = trimmed(text.substr(0, text.find('#')));
     const bool quoted = value.size() >= 2 && (value[0] == '"' || value[0] == '\'') && value.back() == value[0];
@@ -126,7 +126,7 @@ std::string with_provider(const std::string& text, const std::string& path, cons
     const auto add = [&](const std::string& section, const std::string& name, const std::string& value) {
         block += fmt::format("[{}]\n{} = {}\n", section, name, value);
     };
-    // Sections are opened again by their names: what stands in them stays.
+    // Existing sections are reopened by their names, so that their contents stay.
     const auto section_at = [&](const std::string& section, const char* name, const char* otherwise) {
         std::string found = config.value(section, name);
         if (found.empty()) add(section, name, found = otherwise);
@@ -141,7 +141,7 @@ std::string with_provider(const std::string& text, const std::string& path, cons
                                   "first",
                                   path, providers));
     }
-    // Naming one provider takes away the default one, which is there as long as none is named.
+    // Naming one provider deactivates the default one, which is active only while none is named.
     if (config.value(standard, "activate") != "1") add(standard, "activate", "1");
     const std::string algorithms = section_at(init, "alg_section", "warpaes_algorithms");
     const std::string preferred = config.value(algorithms, "default_properties");
@@ -161,7 +161,7 @@ std::string with_provider(const std::string& text, const std::string& path, cons
     add(provider_section, "module", module);
     for (const auto& [name, value] : parameters) block += fmt::format("{} = {}\n", name, value);
     block += "activate = 1\n";
-    // The block begins on a line of its own, and leaves every other byte as it is.
+    // The block begins on its own line, and leaves every other byte unchanged.
     if (!made.empty() && made.back() != '\n') {
         throw Failure(WARPAES_ERROR_FORMAT, fmt::format("'{}' does not end with the end of a line; add one", path));
     }

@@ -1,4 +1,4 @@
-// An openssl.cnf with the provider in it, or without: text in, text out.
+// Adds the provider to an openssl.cnf, or removes it: text in, text out.
 #pragma once
 
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace cli {
 
-/// What a section of openssl.cnf says of a name. Sections of the same name are one; of two values the later one counts.
+/// The values of names in the sections of openssl.cnf. Sections of the same name are one; the later of two values wins.
 class OpensslConfig {
 public:
-    /// `path`: of the text, whose `.include`s are read where they stand. Throws Failure.
+    /// `path`: path of the text, whose `.include`s are read in place. Throws Failure.
     OpensslConfig(const std::string& text, const std::string& path);
-    /// Empty: nothing. Names before the first section are in "default".
+    /// Empty if the name has no value. Names before the first section are in "default".
     [[nodiscard]] std::string value(const std::string& section, const std::string& name) const;
-    /// Of a section, each once.
+    /// The names in a section, each once.
     [[nodiscard]] std::vector<std::string> names(const std::string& section) const;
-    /// The section that the provider is given, whatever it is called.
+    /// The provider's section, whatever its name.
     [[nodiscard]] std::string section_of_provider() const;
 
 private:
@@ -25,15 +25,15 @@ private:
     std::vector<std::pair<std::pair<std::string, std::string>, std::string>> values_;
 };
 
-/// The name of the provider's section where this command has written it.
+/// Name of the provider's section that this command writes.
 inline constexpr const char* provider_section = "warpaes_provider";
 
-/// `text` with a block behind it that activates the default provider and, preferred, warpaes; without the one that may
-/// be there already. `parameters`: of the provider's section. Throws Failure if what is there contradicts it.
+/// `text` plus a block that activates the default provider and warpaes, and prefers warpaes. An existing block is
+/// replaced. `parameters`: lines for the provider's section. Throws Failure if the other text contradicts the block.
 std::string with_provider(const std::string& text, const std::string& path, const std::string& module,
                           const std::vector<std::pair<std::string, std::string>>& parameters);
 
-/// `text` as it was before; itself, if there is no block.
+/// `text` without the block; unchanged if there is none.
 std::string without_provider(const std::string& text);
 
 }  // namespace cli

@@ -1,4 +1,4 @@
-// What is printed for programs: JSON.
+// Output for programs: JSON.
 #pragma once
 
 #include <cstdio>
@@ -7,11 +7,11 @@
 
 namespace cli {
 
-/// With a newline; indented, if `indent` says by how much. What is not UTF-8 is replaced by U+FFFD.
+/// With a newline; `indent`: spaces of indentation, if any. Bytes that are not UTF-8 are replaced by U+FFFD.
 void print_json(const nlohmann::json& record, int indent = -1, std::FILE* to = stdout);
 
-/// A record that is also stored in a file, `path`; "" for none. Refuses, before anything is measured, to overwrite a
-/// file without `force`.
+/// A record that is also stored in the file `path`; "" for none. Without `force`, refuses to overwrite a file, before
+/// anything is measured.
 class RecordFile {
 public:
     RecordFile(std::string path, bool force);
@@ -24,7 +24,7 @@ private:
     bool force_;
 };
 
-/// Names of files are bytes: one that is not UTF-8 is there in hexadecimal digits too, under `field` + "_hex".
+/// Names of files are bytes. One that is not UTF-8 is also written in hexadecimal digits, under `field` + "_hex".
 void put_name(nlohmann::json& record, const std::string& field, const std::string& name);
 
 }  // namespace cli

@@ -23,7 +23,7 @@ struct WriterClose {
 using Reader = std::unique_ptr<warpaes_reader, ReaderClose>;
 using Writer = std::unique_ptr<warpaes_writer, WriterClose>;
 
-/// Enough for every worker; plaintext, which is wiped.
+/// A buffer for plaintext, large enough for every worker; wiped on destruction.
 class Piece {
 public:
     explicit Piece(std::uint64_t bytes)

@@ -1,4 +1,4 @@
-// Keys and passphrases in memory: they do not move and are wiped.
+// Keys and passphrases in memory: they do not move, and are wiped.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace cli {
 
-/// Up to `capacity` secret bytes, in place, wiped on destruction.
+/// Up to `capacity` secret bytes, stored in the object and wiped on destruction.
 class SecretBytes {
 public:
     static constexpr std::size_t capacity = 4096;

@@ -19,7 +19,7 @@ namespace cli {
 
 namespace {
 
-/// Byte by byte, so that what follows the line stays for whoever reads the descriptor next.
+/// Reads one byte, so that the bytes after the line stay for the next reader of the descriptor.
 bool read_byte(const std::string& what, int fd, char& c) {
     const ssize_t n = read_or_interrupted(fd, &c, 1);
     if (n < 0 && errno == EINTR) throw Failure(WARPAES_ERROR_CANCELLED, what + ": interrupted");
@@ -38,7 +38,7 @@ SecretBytes read_all(const std::string& what, int fd, bool first_line = false) {
     return bytes;
 }
 
-/// A file that the secret of option `what` is read from.
+/// Opens a file that holds the secret of option `what`.
 Descriptor open_secret(const std::string& what, const std::string& path) {
     Descriptor file(path.c_str(), O_RDONLY);
     if (file.get() < 0) {
@@ -55,8 +55,8 @@ int secret_fd(const std::string& what, const std::string& number) {
     return fd;
 }
 
-/// A line as openssl's BIO_gets() reads it into a buffer and C then takes it for a string: at most `most` bytes, with
-/// the end of the line, up to the first NUL. What does not fit stays in the descriptor.
+/// A line as openssl's BIO_gets() reads it into a buffer and then treats it as a C string: at most `most` bytes, with
+/// the end of the line, up to the first NUL. Bytes that do not fit stay in the descriptor.
 SecretBytes read_line(const std::string& what, int fd, std::size_t most) {
     SecretBytes line;
     bool ended = false;
@@ -80,7 +80,7 @@ SecretBytes read_line(const std::string& what, int fd, std::size_t most) {
     return line;
 }
 
-/// openssl's APP_PASS_LEN, and the buffer of -kfile; each with a NUL at its end.
+/// openssl's APP_PASS_LEN, and the size of the buffer of -kfile; each minus the NUL at its end.
 constexpr std::size_t most_of_pass_line = 1023, most_of_kfile_line = 127;
 
 SecretBytes read_pass_line(const std::string& what, int fd) {
@@ -89,7 +89,7 @@ SecretBytes read_pass_line(const std::string& what, int fd) {
     return line;
 }
 
-/// openssl counts in a way that refuses a passphrase of one character, too.
+/// openssl's way of counting also refuses a passphrase of one character.
 SecretBytes read_kfile_line(const std::string& what, int fd) {
     SecretBytes line = read_line(what, fd, most_of_kfile_line);
     while (line.size() > 1 && (line.view().back() == '\n' || line.view().back() == '\r'))
@@ -118,7 +118,7 @@ int hex_digit(char c) {
     return -1;
 }
 
-/// `digits` is a view into memory that its owner wipes.
+/// `digits` is a view of memory that its owner wipes.
 void decode_exactly(const std::string& what, std::string_view digits, std::size_t bytes, int status,
                     unsigned char* out) {
     for (std::size_t i = 0; i < digits.size(); ++i) {
@@ -136,7 +136,7 @@ void decode_exactly(const std::string& what, std::string_view digits, std::size_
     decode_hex(digits, out);
 }
 
-/// The terminal with its echo off until this goes out of scope.
+/// Turns the terminal's echo off until the object is destroyed.
 class SilentTerminal {
 public:
     explicit SilentTerminal(int fd) : fd_(fd) {
@@ -201,7 +201,7 @@ bool looks_like_key(std::string_view text) {
     std::size_t size = 0, digits = 0;
     bool hex = true, upper = false, lower = false, padding = false;
     for (const char c : text) {
-        if (std::strchr(" \t\r\n:,'\"", c) != nullptr) continue;  // between the digits, or around them
+        if (std::strchr(" \t\r\n:,'\"", c) != nullptr) continue;  // separators between digits, or quotes around them
         const bool digit = c >= '0' && c <= '9', capital = c >= 'A' && c <= 'Z', small = c >= 'a' && c <= 'z';
         if (!digit && !capital && !small && std::strchr("+/-_=", c) == nullptr) return false;
         ++size;
@@ -212,7 +212,8 @@ bool looks_like_key(std::string_view text) {
         hex &= hex_digit(c) >= 0;
     }
     if (hex) return size >= 16 && (digits < size || size >= 24);  // 16 digits may be a number
-    // In base64, 16 bytes take 22 characters; that they lack a class, or that a word has all three, is unlikely.
+    // In base64, 16 bytes take 22 characters. A key without one of the three classes is unlikely, and so is a word with
+    // all three.
     return size >= 16 && (padding || (size >= 22 && upper && lower && digits != 0));
 }
 

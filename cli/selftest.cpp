@@ -77,14 +77,14 @@ Bytes crypt_xts(warpaes_engine* engine, warpaes_direction direction, const Bytes
     return output;
 }
 
-/// What goes into a mode with a tag or comes out of it: `tag` behind the text.
+/// Input or output of a mode with a tag.
 struct Tagged {
     Bytes text, tag;
     friend bool operator==(const Tagged&, const Tagged&) = default;
 };
 
-/// Encryption: ciphertext, for CMAC the text itself, and a tag as long as that of `input`. Decryption: the text alone;
-/// nothing if the tag is wrong.
+/// Encryption returns the ciphertext (CMAC: the text itself) and a tag as long as that of `input`. Decryption returns
+/// the text, or nothing if the tag is wrong.
 std::optional<Tagged> crypt_tagged(warpaes_engine* engine, warpaes_mode mode, warpaes_direction direction,
                                    const Bytes& key_bytes, const Bytes& iv, const Bytes& aad, const Tagged& input) {
     const Key key = create_key(key_bytes.data(), key_bytes.size());
@@ -101,7 +101,7 @@ std::optional<Tagged> crypt_tagged(warpaes_engine* engine, warpaes_mode mode, wa
     return output;
 }
 
-/// What one backend got wrong, by name of the example.
+/// The examples that one backend got wrong, by name.
 struct Report {
     unsigned examples = 0;
     std::vector<std::string> wrong;
@@ -154,7 +154,7 @@ void run_tag_examples(warpaes_engine* engine, Report& report) {
     }
 }
 
-/// Long enough for every kernel's main loop and its remainder, and for several chunks.
+/// Compares a message that is long enough for every kernel's main loop and remainder, and for several chunks.
 void run_long_message(warpaes_engine* engine, warpaes_engine* reference, Report& report) {
     constexpr std::size_t blocks = 80'003;
     const Bytes key = from_hex(vectors::sp800_38a::key_256), iv = from_hex(vectors::sp800_38a::counter);

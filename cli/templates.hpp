@@ -11,17 +11,17 @@
 
 namespace cli {
 
-/// The one that is used where none is named.
+/// The default template.
 inline const char* default_template() {
     return warpaes_template_name(0);
 }
 
-/// C2SP's have raw keys and no keyset.
+/// C2SP's templates have raw keys and no keyset.
 inline bool is_raw_only(const std::string& name) {
     return name.compare(0, 4, "C2SP") == 0;
 }
 
-/// Throws UsageError with the one that is meant.
+/// Throws UsageError, which suggests the closest name.
 inline void refuse_unknown_template(const std::string& name) {
     std::vector<std::string> known;
     for (std::size_t i = 0; i < warpaes_template_count(); ++i) known.emplace_back(warpaes_template_name(i));
@@ -34,7 +34,7 @@ inline void refuse_unknown_template(const std::string& name) {
                      " `warpaes keygen --help` lists them");
 }
 
-/// For the end of a help text.
+/// Text for the end of a help text.
 inline std::string template_list() {
     std::string text = "Templates\n";
     for (std::size_t i = 0; i < warpaes_template_count(); ++i) {

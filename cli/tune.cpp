@@ -54,7 +54,7 @@ std::vector<warpaes_launch_figure> figures_of(warpaes_engine* engine, int device
     return figures;
 }
 
-/// What a tuning has told so far, by the figure's name: `user`, an object.
+/// Callback of a tuning: keeps each step in `user`, a JSON object, under the figure's name.
 int keep(void* user, const warpaes_tuning_step* step) {
     json& values = *static_cast<json*>(user);
     values[step->name]["measured"] = step->works;
@@ -64,7 +64,7 @@ int keep(void* user, const warpaes_tuning_step* step) {
     return caught_signal();
 }
 
-/// "1024 1.000  768 1.013": what was tried, and the time it took.
+/// The values tried and their relative times: "1024 1.000  768 1.013".
 std::string tried(const json& values) {
     std::string out;
     for (const json& v : values) {

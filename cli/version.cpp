@@ -1,4 +1,4 @@
-// `warpaes --version`: which this is, and what it was built with.
+// `warpaes --version`: the version, and what it was built with.
 #include "version.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace cli {
 
 namespace {
 
-/// Those on the CPU: a look at GPUs takes a second.
+/// CPU backends only: looking for GPUs takes a second.
 std::vector<warpaes_backend_info> cpu_backends() {
     std::vector<warpaes_backend_info> list;
     for (std::size_t i = 0; i < 3; ++i) {

@@ -2,7 +2,7 @@
 
 namespace cli {
 
-/// For `warpaes --version`.
+/// The text of `warpaes --version`.
 void print_version();
 
 }  // namespace cli

@@ -1,5 +1,5 @@
-// warpaes: many messages at once, and arenas for them. C++20 over the C ABI, header only; the rules are those of
-// warpaes.hpp and of warpaes_batch_submit in warpaes.h.
+// warpaes: many messages at once, and arenas for them. C++20 over the C ABI, header only. The rules in warpaes.hpp and
+// those of warpaes_batch_submit in warpaes.h apply here too.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,22 +19,22 @@ enum class Memory {
     shared = WARPAES_MEMORY_SHARED
 };
 
-/// Memory for many messages: page-locked where there is a GPU, or on a device, or shared with other processes. Zeroed,
-/// wiped when it goes; no batch may be using it then.
+/// Memory for many messages: page-locked where there is a GPU, or on a device, or shared with other processes. Zeroed
+/// at first, wiped when destroyed; no batch may be using it then.
 class Arena {
 public:
-    /// `device`: for Memory::device, its number.
+    /// `device`: device number, for Memory::device. `bytes`: 1 or more. Throws Error.
     Arena(const Engine& engine, std::uint64_t bytes, Memory memory = Memory::host, int device = 0)
         : handle_(detail::made<warpaes_arena>(warpaes_arena_create, engine.get(), static_cast<warpaes_memory>(memory),
                                               device, bytes)) {}
-    /// In this process, or on the device.
+    /// Address of the first byte in this process, or on the device.
     [[nodiscard]] std::uint8_t* data() const noexcept {
         return static_cast<std::uint8_t*>(warpaes_arena_data(handle_.get()));
     }
     [[nodiscard]] std::size_t size() const noexcept {
         return static_cast<std::size_t>(warpaes_arena_size(handle_.get()));
     }
-    /// Memory::shared: to map or to send to another process, not to be closed; else -1.
+    /// Memory::shared: a descriptor to map or to send to another process; do not close it. Otherwise -1.
     [[nodiscard]] int fd() const noexcept { return warpaes_arena_fd(handle_.get()); }
     [[nodiscard]] const warpaes_arena* get() const noexcept { return handle_.get(); }
 
@@ -42,25 +42,25 @@ private:
     detail::Handle<warpaes_arena, warpaes_arena_destroy> handle_;
 };
 
-/// Where something of each message of an entry lies: that of message i is i * stride bytes behind the first.
+/// Where one part of each message of an entry lies: the part of message i is i * stride bytes after the first.
 struct Elements {
     const void* pointer = nullptr;
     std::uint64_t stride = 0;
 };
-/// The same by an offset in an arena, for batches with Batch::offsets.
+/// The same as an offset in an arena, for batches with Batch::offsets.
 inline Elements at_offset(std::uint64_t offset, std::uint64_t stride = 0) {
     return {reinterpret_cast<const void*>(static_cast<std::uintptr_t>(offset)), stride};
 }
 
-/// `count` messages of one shape. Made with designated initialisers: {.mode = Mode::gcm, .key = &key, …}.
+/// `count` messages of one shape. Use designated initialisers: {.mode = Mode::gcm, .key = &key, …}.
 struct Entry {
     Mode mode{};
     Direction direction{};
     std::uint64_t count = 1;
-    std::uint64_t length = 0;  ///< of each, in bytes; CFB1: bits
-    const Key* key = nullptr;  ///< one for all; null: `keys`
+    std::uint64_t length = 0;  ///< of each message, in bytes; CFB1: in bits
+    const Key* key = nullptr;  ///< one for all messages; null: `keys`
     const Key* tweak_key = nullptr;
-    Elements keys{};  ///< `key_len` bytes for each
+    Elements keys{};  ///< `key_len` bytes for each message
     std::uint32_t key_len = 0;
     Elements input{};
     Elements output{};  ///< equal to the input, or disjoint
@@ -74,62 +74,62 @@ struct Entry {
     std::uint32_t data_unit_step = 0;  ///< XTS; 0: 1
 };
 
-/// What became of a batch.
+/// The outcome of a batch.
 struct BatchResult {
     std::uint32_t notes = 0;  ///< WARPAES_NOTE_*
     std::uint64_t messages = 0;
     std::uint64_t failed_entries = 0;
     std::uint64_t messages_on_cpu = 0;
     std::uint64_t messages_on_gpu = 0;
-    std::string reason{};  ///< why the work was shared out as it was
+    std::string reason{};  ///< why the work was divided as it was
 };
 
-/// Entries on their way. What they point to must stay until the batch is finished; destroying it waits.
+/// A submitted batch. What its entries point to must stay until it is finished; destroying it waits.
 class Batch {
 public:
     enum Flags : std::uint32_t {
         none = 0,
         check_nonces = WARPAES_BATCH_CHECK_NONCES,  ///< refuse GCM and CCM encryptions that repeat an IV under a key
-        offsets = WARPAES_BATCH_OFFSETS             ///< elements are offsets in the arena: see at_offset
+        offsets = WARPAES_BATCH_OFFSETS             ///< elements are offsets in the arena; see at_offset
     };
 
-    /// Starts the work and returns. `arena`: needed for offsets, and where it is known the memory need not be asked
-    /// about. Thread-safe.
+    /// Starts the work and returns. `arena`: required for offsets; for other batches it saves asking CUDA where memory
+    /// of the arena lies. Thread-safe.
     Batch(const Engine& engine, const std::vector<Entry>& entries, Flags flags = none, const Arena* arena = nullptr)
         : Batch(engine, std::make_unique<State>(to_c(entries)), flags, arena) {}
-    /// The same of entries as the C ABI has them.
+    /// Starts the work of entries in the form of the C ABI.
     static Batch of_entries(const Engine& engine, std::vector<warpaes_batch_entry> entries, Flags flags = none,
                             const Arena* arena = nullptr) {
         return {engine, std::make_unique<State>(std::move(entries)), flags, arena};
     }
     Batch(Batch&&) noexcept = default;
-    Batch& operator=(Batch&&) = delete;  // what it was would have to be waited for
+    Batch& operator=(Batch&&) = delete;  // it would have to wait for the batch that it replaces
 
-    /// Becomes ready when all is done. Call it once.
+    /// Becomes ready when the batch is done. Call it once.
     [[nodiscard]] std::future<void> future() { return state_->finished.get_future(); }
     [[nodiscard]] bool finished() const noexcept { return warpaes_batch_poll(handle_.get()) != 0; }
-    /// False if it is not finished in time; a negative time is none. Entries that failed are no exception here.
+    /// False if the batch is not finished in time; a negative time counts as 0. Entries that failed throw nothing here.
     bool wait_for(std::chrono::milliseconds time) {
         const auto count = std::max<std::chrono::milliseconds::rep>(time.count(), 0);
         return warpaes_batch_wait(handle_.get(), static_cast<std::uint64_t>(count)) != WARPAES_ERROR_TIMEOUT;
     }
-    /// Waits, and throws the first entry's Error if any has failed.
+    /// Waits, and throws the Error of the first entry that failed.
     BatchResult get() {
         check(warpaes_batch_wait(handle_.get(), WARPAES_UNKNOWN));
         return result();
     }
-    /// Waits; what failed is told by `status`.
+    /// Waits. `status` tells which entries failed.
     BatchResult wait() {
         (void)warpaes_batch_wait(handle_.get(), WARPAES_UNKNOWN);
         return result();
     }
-    /// Leaves out what has not begun.
+    /// Drops the work that has not begun.
     void cancel() noexcept { warpaes_batch_cancel(handle_.get()); }
 
-    // Of a finished batch:
+    // Only for a finished batch:
     [[nodiscard]] warpaes_status status(std::size_t entry) const { return state_->results.at(entry).status; }
     [[nodiscard]] std::string error(std::size_t entry) const { return warpaes_batch_entry_error(handle_.get(), entry); }
-    /// Messages of the entry that are not authentic.
+    /// Number of messages of the entry that are not authentic.
     [[nodiscard]] std::uint64_t failures(std::size_t entry) const { return state_->results.at(entry).failures; }
     [[nodiscard]] std::uint64_t first_failure(std::size_t entry) const {
         return state_->results.at(entry).first_failure;

@@ -14,12 +14,13 @@ inline namespace cpp {
 struct DrbgOptions {
     unsigned key_bits = 256;
     bool derivation_function = true;
-    ConstBytes entropy{};  ///< without data: the kernel's, and its nonce
+    ConstBytes entropy{};  ///< empty: the kernel's; the nonce is then the kernel's, too
     ConstBytes nonce{};
     ConstBytes personalization{};
 };
 
-/// A generator of random bits. One thread at a time; its engine outlives it.
+/// A generator of random bits. One thread at a time may use it. The engine must outlive it. A call that fails throws
+/// Error; warpaes/drbg.h gives lengths and statuses.
 class Drbg {
 public:
     explicit Drbg(const Engine& engine, const DrbgOptions& options = {}) {
@@ -39,12 +40,12 @@ public:
         handle_.reset(drbg);
     }
 
-    /// Without `entropy` from the kernel.
+    /// Reseeds from `entropy`; empty: from the kernel.
     void reseed(ConstBytes entropy = {}, ConstBytes additional = {}) {
         check(warpaes_drbg_reseed(get(), entropy.data(), entropy.size(), additional.data(), additional.size()));
     }
 
-    /// Fills `output`, of any length: requests of 65,536 bytes, each with the same additional input.
+    /// Fills `output`, of any length, with requests of 65,536 bytes, each with the same additional input.
     void generate(Bytes output, ConstBytes additional = {}, bool prediction_resistance = false) {
         const std::uint32_t flags = prediction_resistance ? WARPAES_DRBG_PREDICTION_RESISTANCE : 0;
         std::size_t done = 0;

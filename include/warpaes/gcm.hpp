@@ -1,5 +1,5 @@
-// warpaes: AES-GCM in one call, and many messages of one key as one batch. C++20 over the C ABI, header only; the rules
-// are those of warpaes.hpp.
+// warpaes: AES-GCM in one call, and many messages of one key as one batch. C++20 over the C ABI, header only. The rules
+// in warpaes.hpp apply here too.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,11 +14,11 @@
 namespace warpaes {
 inline namespace cpp {
 
-/// Bytes of the tag behind a sealed message.
+/// Bytes of the tag that follows a sealed message.
 inline constexpr std::size_t gcm_tag_bytes = 16;
 
-/// The ciphertext of `plaintext` and its tag, 16 bytes, one after the other. `iv`: best 12 bytes, and never twice with
-/// the same key. Thread-safe.
+/// Returns the ciphertext of `plaintext` followed by its tag of 16 bytes. `iv`: best 12 bytes, and never the same twice
+/// with a key. Thread-safe. Throws Error.
 inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, ConstBytes iv, ConstBytes plaintext,
                                       ConstBytes aad = {}) {
     std::vector<std::uint8_t> sealed(plaintext.size() + gcm_tag_bytes);
@@ -30,7 +30,8 @@ inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, Cons
     return sealed;
 }
 
-/// The plaintext of what `seal` gave. Throws Error{WARPAES_ERROR_AUTHENTICATION} if it is not authentic. Thread-safe.
+/// Returns the plaintext of what `seal` returned. Throws Error{WARPAES_ERROR_AUTHENTICATION} if it is not authentic.
+/// Thread-safe.
 inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, ConstBytes iv, ConstBytes sealed,
                                       ConstBytes aad = {}) {
     if (sealed.size() < gcm_tag_bytes) {
@@ -41,16 +42,16 @@ inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, Cons
     Message message =
         detail::message_of(Mode::gcm, Direction::decrypt, key, iv, ConstBytes(sealed.data(), length), plaintext);
     message.aad = aad;
-    message.tag = Bytes(const_cast<std::uint8_t*>(sealed.data()) + length, gcm_tag_bytes);  // which is only read
+    message.tag = Bytes(const_cast<std::uint8_t*>(sealed.data()) + length, gcm_tag_bytes);  // decryption only reads it
     engine.crypt(message);
     return plaintext;
 }
 
-/// Bytes of the nonce before a message that was sealed without one.
+/// Bytes of the nonce before a message that was sealed with a random nonce.
 inline constexpr std::size_t gcm_nonce_bytes = 12;
 
-/// The same with a random nonce, which comes first: nonce, ciphertext, tag. Not more than 2^32 messages with one key
-/// (SP 800-38D, 8.3). Thread-safe. Throws Error{WARPAES_ERROR_INTERNAL} if the system has no random numbers.
+/// Seals with a random nonce, and returns nonce, ciphertext and tag. Use it for at most 2^32 messages with one key (SP
+/// 800-38D, 8.3). Thread-safe. Throws Error{WARPAES_ERROR_INTERNAL} if the system gives no random numbers.
 inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, ConstBytes plaintext) {
     std::array<std::uint8_t, gcm_nonce_bytes> nonce;
     for (std::size_t have = 0; have < nonce.size();) {
@@ -63,7 +64,7 @@ inline std::vector<std::uint8_t> seal(const Engine& engine, const Key& key, Cons
     return sealed;
 }
 
-/// The plaintext of what `seal` gave without a nonce of the caller's. As above.
+/// Returns the plaintext of what `seal` returned with a random nonce. Otherwise as the `open` above.
 inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, ConstBytes sealed) {
     if (sealed.size() < gcm_nonce_bytes + gcm_tag_bytes) {
         throw Error(WARPAES_ERROR_AUTHENTICATION, "sealed: shorter than its nonce and its tag");
@@ -72,24 +73,24 @@ inline std::vector<std::uint8_t> open(const Engine& engine, const Key& key, Cons
                 ConstBytes(sealed.data() + gcm_nonce_bytes, sealed.size() - gcm_nonce_bytes));
 }
 
-/// Many AES-GCM messages of one key at equal distances, of which the last may be shorter: the segments of a file or of
-/// a table. Plaintext of segment i begins `i * plaintext_stride` bytes into its buffer, ciphertext `i *
-/// ciphertext_stride` into the other. In place, both strides are equal.
+/// Many AES-GCM messages of one key at equal distances, the last of which may be shorter: the segments of a file or of
+/// a table. Plaintext of segment i begins `i * plaintext_stride` bytes into its buffer, and its ciphertext `i *
+/// ciphertext_stride` bytes into the other. In place, both strides are equal.
 struct Segments {
     Direction direction{};
     const Key* key = nullptr;
-    ConstBytes nonces{};  ///< 12 bytes for each segment, all different; says how many segments there are
+    ConstBytes nonces{};  ///< 12 bytes for each segment, all different; their number is the number of segments
     std::uint64_t segment_len = 0;
-    std::uint64_t last_len = 0;  ///< of the last segment, at most segment_len
+    std::uint64_t last_len = 0;  ///< length of the last segment, at most segment_len
     ConstBytes aad{};            ///< the same for every segment
     ConstBytes input{};
     Bytes output{};
-    std::uint64_t plaintext_stride = 0;  ///< from segment to segment; 0: without gaps
+    std::uint64_t plaintext_stride = 0;  ///< bytes from segment to segment; 0: no gaps
     std::uint64_t ciphertext_stride = 0;
-    Bytes tags{};  ///< 16 bytes for each segment; empty: inline, behind each ciphertext
+    Bytes tags{};  ///< 16 bytes for each segment; empty: each tag follows its ciphertext
 };
 
-/// Some segments are not authentic. Their output is wiped, the others stand.
+/// Some segments are not authentic. Their outputs are wiped; the other outputs are valid.
 class SegmentsError : public Error {
 public:
     SegmentsError(const std::string& sentence, std::uint64_t failures, std::uint64_t first_failure)
@@ -102,8 +103,8 @@ private:
     std::uint64_t first_failure_;
 };
 
-/// Runs all segments as one batch and returns how long the output is, with its gaps, when they are done. Throws Error,
-/// and SegmentsError if some segments are not authentic. Thread-safe.
+/// Runs all segments as one batch, waits, and returns the length of the output, including gaps. Throws Error, and
+/// SegmentsError if some segments are not authentic. Thread-safe.
 inline std::uint64_t crypt_segments(const Engine& engine, const Segments& segments) {
     constexpr std::size_t nonce_bytes = 12;
     const std::uint64_t count = segments.nonces.size() / nonce_bytes;
@@ -134,7 +135,7 @@ inline std::uint64_t crypt_segments(const Engine& engine, const Segments& segmen
     if (segments.output.size() < span(!encrypt)) {
         throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "output: shorter than its segments");
     }
-    // Segments first to end - 1, each of `length` bytes.
+    // Adds the segments from `first` up to `end`, each of `length` bytes, as one entry.
     std::vector<Entry> entries;
     const auto add = [&](std::uint64_t first, std::uint64_t end, std::uint64_t length) {
         if (first == end) return;

@@ -1,9 +1,10 @@
 /*
- * warpaes: random numbers of a key, in host or device memory. The rules of warpaes.h hold here too.
+ * warpaes: random numbers from a key, in host or device memory. The rules in warpaes.h apply here too.
  *
- * They are made of AES-CTR's key stream: who has the key and the counter has all of them, on every machine the same to
- * the last bit. A generator without state is for simulations, noise and initial weights that must be secret,
- * reproducible, or begun anywhere; keys and nonces come from drbg.h or the operating system.
+ * The numbers are a function of AES-CTR's key stream: the key and the counter determine all of them, to the last bit
+ * and
+ * on every machine. The generator has no state. It is for simulations, noise and initial weights that must be secret,
+ * reproducible, or started at any position. Keys and nonces come from drbg.h or the operating system.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,21 +18,22 @@ extern "C" {
 #endif
 
 /**
- * What a block of the key stream, as little-endian words, is made into. Each operation is rounded by itself, as IEEE
- * 754 has it: no multiplication and addition are contracted.
+ * The kind of number that a block of the key stream, read as little-endian words, becomes. Each operation is rounded by
+ * itself, as in IEEE 754: no multiplication and addition are contracted.
  *
- * Uniform: `first` + `second` * u, of u = floor(w / 2^11) * 2^-53 for words w of 64 bits (FLOAT64), floor(w / 2^8) *
- * 2^-24 for 32 (FLOAT32), floor(w / 2^5) * 2^-11 and floor(w / 2^8) * 2^-8 for 16 (FLOAT16, BFLOAT16). Both steps are
- * rounded to the format, and before them `first` and `second`, those of 16 bits by way of float.
+ * Uniform: `first` + `second` * u. For a word w, u is floor(w / 2^11) * 2^-53 with 64 bits (FLOAT64), floor(w / 2^8) *
+ * 2^-24 with 32 (FLOAT32), and floor(w / 2^5) * 2^-11 and floor(w / 2^8) * 2^-8 with 16 (FLOAT16, BFLOAT16). `first`
+ * and `second` are rounded to the format first, those of 16 bits through float; then the product and the sum are
+ * rounded.
  *
- * Normal: `first` + `second` * n, of the pairs n that Box and Muller make of two words of 64 bits in double (FLOAT64)
- * or of 32 bits in float (the others, those of 16 bits rounded in the end). docs/python.md has the arithmetic. Nothing
- * is further out than 8.6 (FLOAT64) or 6.7 standard deviations.
+ * Normal: `first` + `second` * n. The Box-Muller transform makes each pair of values n from two words: of 64 bits, in
+ * double (FLOAT64), or of 32 bits, in float (the others; results of 16 bits are rounded at the end). docs/python.md has
+ * the arithmetic. No value is further out than 8.6 (FLOAT64) or 6.7 standard deviations.
  *
- * Integers: `low` + floor(x * `range` / 2^128) modulo 2^64, x being the whole block.
+ * Integers: `low` + floor(x * `range` / 2^128) modulo 2^64, where x is the whole block.
  */
 typedef enum warpaes_number {
-    WARPAES_BITS = 0,             /**< the key stream; 16 bytes a block */
+    WARPAES_BITS = 0,             /**< the key stream itself; 16 bytes a block */
     WARPAES_UNIFORM_FLOAT64 = 1,  /**< 2 numbers, 16 bytes a block */
     WARPAES_UNIFORM_FLOAT32 = 2,  /**< 4 numbers, 16 bytes a block */
     WARPAES_UNIFORM_FLOAT16 = 3,  /**< 8 numbers, 16 bytes a block: binary16 */
@@ -43,36 +45,37 @@ typedef enum warpaes_number {
     WARPAES_INTEGER_UINT64 = 9    /**< 1 number, 8 bytes a block */
 } warpaes_number;
 
-/** What is to be made, of which key stream, and where to. */
+/** What to make, from which key stream, and where to write it. */
 typedef struct warpaes_numbers {
     uint32_t struct_size;
     warpaes_number kind;
     const warpaes_key* key;
     const void* counter; /**< The first counter block, 16 bytes in host memory. It counts modulo 2^128. */
-    /** In host or device memory, of any alignment that the numbers have. What does not fill a block of the key stream
-        uses it up all the same. */
+    /** In host or device memory, aligned as its numbers are. A block of the key stream is used up even if the output
+        takes only part of it. */
     void* output;
-    uint64_t output_len; /**< In bytes: whole numbers. */
+    uint64_t output_len; /**< Bytes, a multiple of the size of a number. */
     double first;        /**< Uniform: the lower bound. Normal: the mean. Others: 0. */
-    double second;       /**< Uniform: upper less lower bound. Normal: the standard deviation. Others: 0 or 1. */
-    uint64_t low;        /**< Integers: the lowest. Others: 0. */
-    uint64_t range;      /**< Integers: how many, 0 for 2^64. Others: 0. */
+    double second;  /**< Uniform: the upper bound less the lower. Normal: the standard deviation. Others: 0 or 1. */
+    uint64_t low;   /**< Integers: the lowest value. Others: 0. */
+    uint64_t range; /**< Integers: the number of values, 0 for 2^64. Others: 0. */
 } warpaes_numbers;
 
 #define WARPAES_NUMBERS_INIT \
     { sizeof(warpaes_numbers), WARPAES_BITS, NULL, NULL, NULL, 0, 0.0, 1.0, 0, 0 }
 
 /**
- * Fills the output and returns when that is done. Host memory is filled by the CPU, on all of the engine's threads
- * where it is long, device memory by its GPU. `result` may be NULL. Thread-safe. Output in device memory must not be in
- * use by any stream but the default one. After a failure the output is undefined.
+ * Fills the output and returns when it is complete. The CPU fills host memory, with all of the engine's threads if it
+ * is long; an engine with the backend "cuda" fills it on the GPU and copies it. Device memory is filled by its GPU; no
+ * stream but the default one may be using it. `result` may be NULL. After a failure the output is undefined.
+ * Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_numbers_fill(warpaes_engine* engine, const warpaes_numbers* numbers,
                                                 warpaes_result* result);
 /**
- * The same for output in device memory, enqueued on `cuda_stream` (a cudaStream_t of its device; NULL: the default
- * stream), which may be in capture: every replay then makes the same numbers. Returns at once. The key may be destroyed
- * once the call has returned.
+ * Enqueues the filling of device memory on `cuda_stream` (a cudaStream_t of its device; NULL: the default stream) and
+ * returns at once. The stream may be in capture; every replay then makes the same numbers. The key may be destroyed
+ * after the call. `result` may be NULL. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_numbers_fill_async(warpaes_engine* engine, const warpaes_numbers* numbers,
                                                       void* cuda_stream, warpaes_result* result);

@@ -1,4 +1,4 @@
-// warpaes: random numbers of a key. C++20 over warpaes/numbers.h.
+// warpaes: random numbers from a key. C++20 over warpaes/numbers.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,11 +14,11 @@
 namespace warpaes {
 inline namespace cpp {
 
-/// AES-CTR's key stream under `key`, from the counter block `counter` on, as numbers in host or device memory.
-/// Thread-safe; each number is the same on every machine.
+/// AES-CTR's key stream under `key`, starting at the counter block `counter`, as numbers in host or device memory.
+/// Thread-safe. Each number is the same on every machine. A call that fails throws Error.
 class Numbers {
 public:
-    /// The engine and the key outlive it.
+    /// The engine and the key must outlive this object.
     Numbers(const Engine& engine, const Key& key, std::span<const std::uint8_t, 16> counter)
         : engine_(engine.get()), key_(key.get()) {
         std::copy(counter.begin(), counter.end(), counter_.begin());
@@ -36,11 +36,11 @@ public:
         fill(sizeof(T) == 8 ? WARPAES_NORMAL_FLOAT64 : WARPAES_NORMAL_FLOAT32, output.data(), output.size_bytes(), mean,
              deviation);
     }
-    /// low + floor(x * range / 2^128); a range of 0 is 2^64.
+    /// low + floor(x * range / 2^128), where x is a block of the key stream; a range of 0 means 2^64.
     void integers(std::span<std::uint64_t> output, std::uint64_t low, std::uint64_t range) const {
         fill(WARPAES_INTEGER_UINT64, output.data(), output.size_bytes(), 0, 1, low, range);
     }
-    /// Any kind, of which warpaes/numbers.h says what the values mean.
+    /// Numbers of any kind; warpaes/numbers.h says what the values mean.
     void fill(warpaes_number kind, void* output, std::size_t bytes, double first, double second, std::uint64_t low = 0,
               std::uint64_t range = 0) const {
         warpaes_numbers raw = WARPAES_NUMBERS_INIT;

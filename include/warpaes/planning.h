@@ -1,7 +1,7 @@
 /*
- * warpaes: what an engine would do with some work, what it would take, and what this machine measures: costs, and how a
- * GPU's kernels are best launched.
- * Part of the C ABI; its rules stand in warpaes.h.
+ * warpaes: what an engine would do with some work and how long it would take, and what the library measures on this
+ * machine: the costs of work, and the best launches of a GPU's kernels.
+ * Part of the C ABI; warpaes.h states its rules.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,31 +14,31 @@
 extern "C" {
 #endif
 
-/** What a plan is asked for. */
+/** The work that a plan is for. */
 typedef struct warpaes_work {
     uint32_t struct_size;
     uint32_t key_bits; /**< 128, 192 or 256 */
     warpaes_mode mode;
     warpaes_direction direction;
-    warpaes_memory memory; /**< Where the data lies; of input and output, the slower of both. Not SHARED. */
-    int32_t batch;         /**< 1: handed over as a batch; 0: as one message, and `messages` is 1. */
+    warpaes_memory memory; /**< Where the data lies: the slower of input's and output's place. Not SHARED. */
+    int32_t batch;         /**< 1: submitted as a batch; 0: one message, and `messages` is 1. */
     uint64_t messages;     /**< 0 means 1 */
-    uint64_t message_len;  /**< bytes of each */
-    uint64_t keys;         /**< different keys; 0 means 1 */
+    uint64_t message_len;  /**< bytes of each message; at most 2^60 in all messages together */
+    uint64_t keys;         /**< number of different keys; 0 means 1 */
 } warpaes_work;
 
 #define WARPAES_WORK_INIT \
     { sizeof(warpaes_work), 128, WARPAES_CTR, WARPAES_ENCRYPT, WARPAES_MEMORY_PAGEABLE, 0, 1, 0, 1 }
 
-/** How an engine would carry work out now. Filled by the library, but for struct_size. */
+/** How an engine would carry out the work at this moment. The library fills every field except struct_size. */
 typedef struct warpaes_plan {
     uint32_t struct_size;
     int32_t device;       /**< CUDA device number, the first of several; -1: the CPU. */
     const char* backend;  /**< Static storage. */
-    const char* beside;   /**< A CPU backend that does its part of a batch beside the GPU; else "". Static storage. */
-    double seconds;       /**< predicted, a GPU's context included if there is none yet */
-    uint64_t chunk_bytes; /**< what a worker takes at a time */
-    uint32_t lanes;       /**< workers */
+    const char* beside;   /**< A CPU backend that does part of a batch beside the GPU; else "". Static storage. */
+    double seconds;       /**< predicted time, with the creation of a GPU's context if there is none yet */
+    uint64_t chunk_bytes; /**< bytes that a worker takes at a time */
+    uint32_t lanes;       /**< number of workers */
     int32_t calibrated;   /**< 1 if the prediction comes from measurements of this machine. */
     char reason[256];     /**< A sentence for people, ended by a NUL. */
 } warpaes_plan;
@@ -46,12 +46,12 @@ typedef struct warpaes_plan {
 #define WARPAES_PLAN_INIT \
     { sizeof(warpaes_plan), -1, NULL, NULL, 0, 0, 0, 0, "" }
 
-/** What one backend or device would take. Filled by the library, but for struct_size. */
+/** How long one backend or device would take. The library fills every field except struct_size. */
 typedef struct warpaes_prediction {
     uint32_t struct_size;
-    int32_t possible;    /**< 0: it cannot run here, or cannot reach the data; the rest is then 0. */
-    double seconds;      /**< once it is at work */
-    double cold_seconds; /**< besides, because this would be the process's first work on a GPU */
+    int32_t possible;    /**< 0: it cannot run here, or cannot reach the data; the other fields are then 0. */
+    double seconds;      /**< predicted time once it is at work */
+    double cold_seconds; /**< additional time if this is the process's first work on a GPU */
     uint32_t lanes;
     int32_t calibrated;
 } warpaes_prediction;
@@ -59,24 +59,24 @@ typedef struct warpaes_prediction {
 #define WARPAES_PREDICTION_INIT \
     { sizeof(warpaes_prediction), 0, 0, 0, 0, 0 }
 
-/** The plan for `work`, without doing it. The engine's choice is its own: that of its backend if one was asked for.
-    Looks for GPUs, which takes long the first time, and wakes none. Thread-safe. */
+/** Plans `work` without doing it. An engine with a backend asked for by name plans for that backend alone. The call
+    looks for GPUs, which takes long the first time, but initialises none. Thread-safe. */
 WARPAES_API warpaes_status warpaes_engine_plan(warpaes_engine* engine, const warpaes_work* work, warpaes_plan* plan);
-/** The same for entry `index` of warpaes_backend_query's list. */
+/** Predicts the time of entry `index` of warpaes_backend_query's list. Otherwise as warpaes_engine_plan. */
 WARPAES_API warpaes_status warpaes_engine_predict(warpaes_engine* engine, const warpaes_work* work, size_t index,
                                                   warpaes_prediction* prediction);
 
 /** Flags of a calibration. */
 enum {
-    WARPAES_CALIBRATE_QUICK = 1u << 0,    /**< A few seconds; AES-256 is reckoned from AES-128. */
-    WARPAES_CALIBRATE_CPU_ONLY = 1u << 1, /**< No GPU; what is stored of GPUs stays. */
-    WARPAES_CALIBRATE_KEEP = 1u << 2      /**< For this engine alone: nothing is stored. */
+    WARPAES_CALIBRATE_QUICK = 1u << 0,    /**< Takes a few seconds; AES-256 is estimated from AES-128. */
+    WARPAES_CALIBRATE_CPU_ONLY = 1u << 1, /**< Measures no GPU; stored figures of GPUs stay. */
+    WARPAES_CALIBRATE_KEEP = 1u << 2      /**< For this engine only: nothing is stored. */
 };
 
 typedef struct warpaes_calibration {
     uint32_t struct_size;
     uint32_t flags; /**< WARPAES_CALIBRATE_* */
-    /** Told now and then: measurements done, and how many there are. May be NULL. */
+    /** Called from time to time with the measurements done and their total number. May be NULL. */
     int (*progress)(void* user, uint64_t done, uint64_t total);
     void* progress_user;
 } warpaes_calibration;
@@ -84,65 +84,66 @@ typedef struct warpaes_calibration {
 #define WARPAES_CALIBRATION_INIT \
     { sizeof(warpaes_calibration), 0, NULL, NULL }
 
-/** What a calibration came to. Filled by the library, but for struct_size. */
+/** The result of a calibration. The library fills every field except struct_size. */
 typedef struct warpaes_calibration_result {
     uint32_t struct_size;
     uint32_t reserved;
     uint64_t measurements;
-    double median_error; /**< of the predictions at what was measured, relative: 0.05 is 5 % */
-    double seconds;      /**< what it took */
+    double median_error; /**< relative error of the predictions at the measured points: 0.05 is 5 % */
+    double seconds;      /**< duration of the calibration */
 } warpaes_calibration_result;
 
 #define WARPAES_CALIBRATION_RESULT_INIT \
     { sizeof(warpaes_calibration_result), 0, 0, 0, 0 }
 
 /**
- * Measures every backend and GPU of this machine, whatever the engine was made for, plans this engine's work by that,
- * and stores it for engines to come, of any process: in the file that the environment variable WARPAES_CALIBRATION
- * names, else below $XDG_CACHE_HOME or ~/.cache. WARPAES_CALIBRATION=none: nothing is stored, and nothing read. An
- * engine reads it when it first has to choose. On a machine that does other things meanwhile the figures are worth
- * little. WARPAES_ERROR_CANCELLED if `progress` returns anything but 0; WARPAES_ERROR_WRITE if it cannot be stored:
- * this engine goes by it nevertheless. `result` may be NULL. Thread-safe.
+ * Measures every backend and GPU of this machine, whatever the engine's options are. The engine then plans its work by
+ * these costs, and stores them for later engines of any process: in the file that the environment variable
+ * WARPAES_CALIBRATION names, else below $XDG_CACHE_HOME or ~/.cache. With WARPAES_CALIBRATION=none nothing is stored or
+ * read. An engine reads the file when it first has to choose a backend. Other work on the machine during a calibration
+ * makes the figures unreliable. WARPAES_ERROR_CANCELLED if `progress` returns anything but 0. WARPAES_ERROR_WRITE if
+ * the costs cannot be stored; this engine uses them nevertheless. `result` may be NULL. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_engine_calibrate(warpaes_engine* engine, const warpaes_calibration* calibration,
                                                     warpaes_calibration_result* result);
-/** Where a calibration is stored, `capacity` bytes with the NUL; "" if nowhere. */
+/** Writes the path of the stored calibration, with its NUL, to `path`; "" if nothing is stored.
+    WARPAES_ERROR_BUFFER_TOO_SMALL if it takes more than `capacity` bytes. Thread-safe. */
 WARPAES_API warpaes_status warpaes_calibration_path(char* path, size_t capacity);
 
-/** A limit that nothing reaches, as a figure of a launch. */
+/** As a figure of a launch: a limit that nothing reaches. */
 #define WARPAES_NEVER 0xffffffffu
 
-/** One figure of how a GPU's kernels are launched: threads, tables, limits. None of them changes a byte of any result.
-    Filled by the library, but for struct_size. */
+/** One figure that decides how a GPU's kernels are launched: threads, tables, limits. No figure changes a byte of any
+    result. The library fills every field except struct_size. */
 typedef struct warpaes_launch_figure {
     uint32_t struct_size;
-    uint32_t value;    /**< in use */
-    uint32_t built_in; /**< of the GPU's architecture, before any tuning */
+    uint32_t value;    /**< value in use */
+    uint32_t built_in; /**< value for the GPU's architecture, before any tuning */
     uint32_t reserved;
     const char* name;    /**< Static storage. */
     const char* meaning; /**< Static storage. */
-    char note[512];      /**< Why what is stored for this GPU is not used; "" if it is, or if there is nothing. */
+    char note[512];      /**< Why the stored figures of this GPU are not used; "" if they are, or if none are stored. */
 } warpaes_launch_figure;
 
 #define WARPAES_LAUNCH_FIGURE_INIT \
     { sizeof(warpaes_launch_figure), 0, 0, 0, NULL, NULL, "" }
 
-/** How many figures there are. */
+/** Number of figures. */
 WARPAES_API size_t warpaes_launch_figure_count(void);
-/** Figure `index` of CUDA device `device`, -1 for the first. WARPAES_ERROR_BACKEND if it cannot be used here. Creates
-    no context. Thread-safe. */
+/** Figure `index` of CUDA device `device`, -1 for the first. WARPAES_ERROR_BACKEND if the engine cannot use that
+    device. The call creates no context. Thread-safe. */
 WARPAES_API warpaes_status warpaes_engine_launch_figure(warpaes_engine* engine, int32_t device, size_t index,
                                                         warpaes_launch_figure* figure);
 
-/** A value that a tuning has tried. */
+/** One value that a tuning has tried. */
 typedef struct warpaes_tuning_step {
     uint32_t struct_size;
     uint32_t value;
-    const char* name;  /**< of the figure; static storage, as is: */
-    const char* works; /**< what was measured, a sentence's subject */
-    double relative;   /**< The time it took, that of the value in use being 1; 0: this GPU refuses such launches. */
-    uint64_t done;     /**< values so far, of */
-    uint64_t total;
+    const char* name;  /**< name of the figure; static storage */
+    const char* works; /**< the work that was measured, as a sentence's subject; static storage */
+    double relative;   /**< Time relative to that of the value in use; 0: this GPU refuses such launches. */
+    uint64_t done;     /**< values tried so far */
+    uint64_t total;    /**< values to try */
 } warpaes_tuning_step;
 
 typedef struct warpaes_tuning {
@@ -150,7 +151,7 @@ typedef struct warpaes_tuning {
     uint32_t flags; /**< WARPAES_CALIBRATE_QUICK, WARPAES_CALIBRATE_KEEP */
     int32_t device; /**< CUDA device number; -1: the first */
     uint32_t reserved;
-    /** Told of every value. May be NULL. */
+    /** Called for every value; anything but 0 cancels. May be NULL. */
     int (*progress)(void* user, const warpaes_tuning_step* step);
     void* progress_user;
 } warpaes_tuning;
@@ -158,26 +159,26 @@ typedef struct warpaes_tuning {
 #define WARPAES_TUNING_INIT \
     { sizeof(warpaes_tuning), 0, -1, 0, NULL, NULL }
 
-/** What a tuning came to. Filled by the library, but for struct_size. */
+/** The result of a tuning. The library fills every field except struct_size. */
 typedef struct warpaes_tuning_result {
     uint32_t struct_size;
-    int32_t device;   /**< which it was */
-    uint32_t changed; /**< figures that are not the architecture's any more */
+    int32_t device;   /**< device that was tuned */
+    uint32_t changed; /**< figures that differ from the architecture's */
     uint32_t reserved;
     uint64_t measurements;
-    double seconds; /**< what it took */
+    double seconds; /**< duration of the tuning */
 } warpaes_tuning_result;
 
 #define WARPAES_TUNING_RESULT_INIT \
     { sizeof(warpaes_tuning_result), -1, 0, 0, 0, 0 }
 
 /**
- * Measures, figure after figure, how a GPU's kernels are best launched, compares the bytes that come of every value
- * with the CPU's before measuring it, uses the best in this process from then on, and stores it where calibrations are
- * stored, for this GPU, for processes to come. Workers that an engine has already keep what they have. Tune before
- * calibrating: costs depend on launches. WARPAES_ERROR_CANCELLED if `progress` returns anything but 0;
- * WARPAES_ERROR_DEVICE if bytes differ: then nothing has changed. WARPAES_ERROR_WRITE if it cannot be stored. `result`
- * may be NULL. Thread-safe.
+ * Measures how a GPU's kernels are best launched, figure after figure. Before it measures a value, it compares the
+ * bytes that the kernels produce with it to the CPU's. This process uses the best values from then on, and they are
+ * stored for this GPU and later processes, where calibrations are stored. Open workers of an engine keep their values.
+ * Tune before calibrating: costs depend on launches. WARPAES_ERROR_CANCELLED if `progress` returns anything but 0, and
+ * WARPAES_ERROR_DEVICE if bytes differ: in both cases nothing has changed. WARPAES_ERROR_WRITE if the values cannot be
+ * stored. `result` may be NULL. Thread-safe.
  */
 WARPAES_API warpaes_status warpaes_engine_tune(warpaes_engine* engine, const warpaes_tuning* tuning,
                                                warpaes_tuning_result* result);

@@ -1,5 +1,5 @@
 // warpaes: files of authenticated segments in C++20, over the C ABI: keysets, readers at any position, writers in
-// pieces. Header only, like warpaes.hpp, whose rules hold here too.
+// pieces. Header only; the rules in warpaes.hpp apply here too.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,13 +11,13 @@ namespace warpaes {
 inline namespace cpp {
 
 namespace detail {
-/// A caller's function, and what it has thrown, on whatever thread, until it is thrown again on the caller's.
+/// A function of the caller. Keeps what it threw, on any thread, until check() throws it on the caller's thread.
 template <typename... Arguments>
 class Caller {
 public:
     std::function<void(Arguments...)> function;
 
-    /// As the C ABI has it: 0 for success.
+    /// Calls the function and returns 0 for success, as the C ABI expects.
     int call(Arguments... arguments) noexcept {
         try {
             function(arguments...);
@@ -47,28 +47,28 @@ private:
 };
 }  // namespace detail
 
-/// Keys for files, one of them primary; wiped when destroyed. Shareable between threads while nobody changes it.
+/// Keys for files, one of them primary. Wiped when destroyed. Threads may share it while none changes it.
 class Keyset {
 public:
-    /// Empty.
+    /// An empty keyset.
     Keyset() : Keyset(detail::made<warpaes_keyset>(warpaes_keyset_create)) {}
     /// From Tink's JSON. Throws Error{WARPAES_ERROR_KEYSET}.
     [[nodiscard]] static Keyset parse(std::string_view json) {
         return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_parse, json.data(), json.size()));
     }
-    /// From Tink's JSON of one that wrap() has encrypted. Throws Error{WARPAES_ERROR_AUTHENTICATION} for
-    /// another passphrase.
+    /// From Tink's JSON of a keyset that wrap() has encrypted. Throws Error{WARPAES_ERROR_AUTHENTICATION} for another
+    /// passphrase or altered JSON.
     [[nodiscard]] static Keyset unwrap(std::string_view json, std::string_view passphrase) {
         return Keyset(detail::made<warpaes_keyset>(warpaes_keyset_unwrap, json.data(), json.size(), passphrase.data(),
                                                    passphrase.size()));
     }
-    /// Of one raw key. Throws Error{WARPAES_ERROR_ARGUMENT, WARPAES_ERROR_KEY_LENGTH}.
+    /// A keyset of one raw key. Throws Error{WARPAES_ERROR_ARGUMENT, WARPAES_ERROR_KEY_LENGTH}.
     [[nodiscard]] static Keyset from_raw(const std::string& template_name, ConstBytes key) {
         return Keyset(
             detail::made<warpaes_keyset>(warpaes_keyset_from_raw, template_name.c_str(), key.data(), key.size()));
     }
 
-    /// Adds a random key and returns its number; the first becomes the primary.
+    /// Adds a random key and returns its number. The first key becomes the primary.
     std::uint32_t add(const std::string& template_name) {
         std::uint32_t id = 0;
         check(warpaes_keyset_add(get(), template_name.c_str(), &id));
@@ -79,16 +79,16 @@ public:
         check(warpaes_keyset_set_state(get(), key_id, state));
     }
     void remove(std::uint32_t key_id) { check(warpaes_keyset_remove(get(), key_id)); }
-    /// Decryption tries the keys of `other` too, after its own.
+    /// Decryption tries the enabled keys of `other`, too, after its own.
     void append(const Keyset& other) { check(warpaes_keyset_append(get(), other.get())); }
-    /// As Tink's JSON, with the secret keys: the string is the caller's to keep and to wipe.
+    /// Tink's JSON with the secret keys. The caller keeps and wipes the string.
     [[nodiscard]] std::string to_json() const {
         return text_of([&](std::string& json, std::size_t& length) {
             return warpaes_keyset_write(get(), json.data(), json.size(), &length);
         });
     }
 
-    /// As Tink's JSON, encrypted under a passphrase whose every guess takes a second, or as much as `cost` says.
+    /// Tink's JSON, encrypted under a passphrase. A guess at it costs one second, or `cost`.
     [[nodiscard]] std::string wrap(std::string_view passphrase) const { return wrap(passphrase, scrypt_cost(1)); }
     [[nodiscard]] std::string wrap(std::string_view passphrase, const warpaes_scrypt& cost) const {
         return text_of([&](std::string& json, std::size_t& length) {
@@ -96,7 +96,7 @@ public:
                                        &length);
         });
     }
-    /// What takes about so long on this machine.
+    /// The cost that takes about `seconds` on this machine.
     [[nodiscard]] static warpaes_scrypt scrypt_cost(double seconds) {
         warpaes_scrypt cost = WARPAES_SCRYPT_INIT;
         check(warpaes_scrypt_choose(seconds, &cost));
@@ -107,7 +107,7 @@ public:
 
 private:
     explicit Keyset(warpaes_keyset* keyset) : handle_(keyset) {}
-    /// What `into(text, length)` writes, which says first how long it is.
+    /// Returns what `into(text, length)` writes. The first call only asks for the length.
     template <typename Into>
     static std::string text_of(const Into& into) {
         std::string text;
@@ -121,13 +121,13 @@ private:
     detail::Handle<warpaes_keyset, warpaes_keyset_destroy> handle_;
 };
 
-/// Random access to a file of authenticated segments. read() is thread-safe. The engine outlives it.
+/// Random access to a file of authenticated segments. read() is thread-safe. The engine must outlive it.
 class Reader {
 public:
-    /// Fills the buffer with what begins at `offset` in the file, or throws. Called from several threads at once.
+    /// Fills the buffer with the bytes at `offset` of the file, or throws. Several threads call it at once.
     using Function = std::function<void(std::uint64_t offset, Bytes buffer)>;
 
-    // All of them read the header and the last segment, and throw Error{WARPAES_ERROR_AUTHENTICATION,
+    // All of these functions read the header and the last segment, and throw Error{WARPAES_ERROR_AUTHENTICATION,
     // WARPAES_ERROR_FORMAT, WARPAES_ERROR_KEYSET, …}. `aad`: as the writer gave it.
 
     [[nodiscard]] static Reader of_file(const Engine& engine, const Keyset& keyset, const std::string& path,
@@ -136,7 +136,7 @@ public:
         source.path = path.c_str();
         return Reader(engine, keyset, source, aad, {});
     }
-    /// `memory` stays as long as the reader.
+    /// `memory` must stay as long as the reader.
     [[nodiscard]] static Reader of_memory(const Engine& engine, const Keyset& keyset, ConstBytes memory,
                                           ConstBytes aad = {}) {
         warpaes_source source = WARPAES_SOURCE_INIT;
@@ -144,7 +144,7 @@ public:
         source.memory_len = memory.size();
         return Reader(engine, keyset, source, aad, {});
     }
-    /// A file of `size` bytes that only `function` can reach. What it throws is thrown by the call that needed it.
+    /// A file of `size` bytes that only `function` can read. The call that needed it throws what the function throws.
     [[nodiscard]] static Reader of_function(const Engine& engine, const Keyset& keyset, std::uint64_t size,
                                             Function function, ConstBytes aad = {}) {
         warpaes_source source = WARPAES_SOURCE_INIT;
@@ -154,8 +154,8 @@ public:
 
     /// Bytes of plaintext.
     [[nodiscard]] std::uint64_t size() const noexcept { return warpaes_reader_size(get()); }
-    /// Fills `output`, in host or device memory, from `offset` on; returns how much, less than its size only at the
-    /// end. After an error it is wiped.
+    /// Fills `output`, in host or device memory, with the plaintext from `offset` on. Returns the number of bytes, less
+    /// than the output's size only at the end. After an error `output` is wiped. Throws Error.
     std::size_t read(std::uint64_t offset, Bytes output) const {
         std::uint64_t read = 0;
         const warpaes_status status = warpaes_reader_read(get(), offset, output.data(), output.size(), &read);
@@ -186,14 +186,14 @@ private:
     detail::Handle<warpaes_reader, warpaes_reader_close> handle_;
 };
 
-/// Writes a file of authenticated segments, front to back, with the keyset's primary key. One thread at a time. The
-/// engine outlives it.
+/// Writes a file of authenticated segments from front to back, with the keyset's primary key. One thread at a time may
+/// use it. The engine must outlive it.
 class Writer {
 public:
     /// Takes the next bytes of the file, or throws.
     using Function = std::function<void(ConstBytes bytes)>;
 
-    /// The file appears under its name when finish() has returned. Throws Error{WARPAES_ERROR_EXISTS, …}.
+    /// The file gets its name when finish() has returned. Throws Error{WARPAES_ERROR_EXISTS, …}.
     [[nodiscard]] static Writer to_file(const Engine& engine, const Keyset& keyset, const std::string& path,
                                         ConstBytes aad = {}, bool overwrite = false) {
         warpaes_sink sink = WARPAES_SINK_INIT;
@@ -201,16 +201,16 @@ public:
         sink.path = path.c_str();
         return Writer(engine, keyset, sink, aad, {});
     }
-    /// What `function` throws is thrown by the call that needed it.
+    /// The call that needed `function` throws what it throws.
     [[nodiscard]] static Writer to_function(const Engine& engine, const Keyset& keyset, Function function,
                                             ConstBytes aad = {}) {
         const warpaes_sink sink = WARPAES_SINK_INIT;
         return Writer(engine, keyset, sink, aad, std::move(function));
     }
 
-    /// The next bytes of plaintext, from host or device memory. After an error, destroying it is all that is left.
+    /// Takes the next bytes of plaintext, from host or device memory. After an error the writer can only be destroyed.
     void write(ConstBytes input) { caller_->check(warpaes_writer_write(get(), input.data(), input.size())); }
-    /// Ends the file. Without it nothing appears.
+    /// Ends the file. Without it no file appears.
     void finish() { caller_->check(warpaes_writer_finish(get())); }
 
     [[nodiscard]] warpaes_writer* get() const noexcept { return handle_.get(); }

@@ -1,11 +1,11 @@
 // warpaes: AES (FIPS 197) at the speed of the hardware. C++20 over the C ABI: handles that free themselves, spans and
-// exceptions. Header only; everything it does it does through warpaes.h, whose rules hold here too:
+// exceptions. Header only; it does everything through warpaes.h, whose rules apply here too:
 //
-//  - Engine and Key may be used by many threads at once, Context by one at a time.
+//  - Many threads may use an Engine or a Key at once; one thread at a time may use a Context.
 //  - Buffers may lie in pageable, page-locked or device memory, at any alignment. Input and output may be the same
 //    buffer; any other overlap is refused.
 //  - Lengths and offsets are in bytes unless a name says bits.
-//  - Whatever fails throws Error, with a warpaes_status and a sentence that names the argument.
+//  - A call that fails throws Error, which has a warpaes_status and a sentence that names the argument.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -32,11 +32,11 @@
 #include <vector>
 
 namespace warpaes {
-// Named so that these classes and those inside the library, which share the outer namespace, stay apart in a static
-// link.
+// An inline namespace keeps these classes apart from those inside the library, which share the outer namespace, in a
+// static link.
 inline namespace cpp {
 
-/// A call that failed.
+/// A call failed.
 class Error : public std::runtime_error {
 public:
     Error(warpaes_status status, const std::string& sentence) : std::runtime_error(sentence), status_(status) {}
@@ -46,11 +46,11 @@ private:
     warpaes_status status_;
 };
 
-/// Throws the error of the call that returned `status` on this thread, unless it is WARPAES_OK.
+/// Throws this thread's last error if `status`, which a call has just returned, is not WARPAES_OK.
 inline void check(warpaes_status status) {
     if (status != WARPAES_OK) throw Error(status, warpaes_last_error());
 }
-/// The same with the sentence of the call's result.
+/// As above, with the sentence of the call's result.
 inline void check(warpaes_status status, const char* sentence) {
     if (status != WARPAES_OK) throw Error(status, sentence);
 }
@@ -63,11 +63,11 @@ struct Calls {
         Function(handle);
     }
 };
-/// Ends with `Destroy(handle)`.
+/// A handle that `Destroy(handle)` frees.
 template <typename Type, auto Destroy>
 using Handle = std::unique_ptr<Type, Calls<Destroy>>;
 
-/// What `create(arguments…, &made)` makes.
+/// Returns what `create(arguments…, &made)` made; throws Error if it failed.
 template <typename Type, typename Create, typename... Arguments>
 Type* made(const Create& create, const Arguments&... arguments) {
     Type* made = nullptr;
@@ -83,8 +83,8 @@ struct Free {
 
 // -------------------------------------------------------------------------------------------------------------- bytes
 
-/// A contiguous range of char, unsigned char or std::byte. Not an array of char: of a string literal nobody knows
-/// whether its NUL is meant; say std::string_view.
+/// A contiguous range of char, unsigned char or std::byte, but not an array of char: a string literal does not tell
+/// whether its NUL is part of the data; use std::string_view.
 template <typename Range>
 concept ByteRange =
     std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
@@ -92,7 +92,7 @@ concept ByteRange =
     std::is_trivially_copyable_v<std::ranges::range_value_t<Range>> &&
     !std::is_same_v<std::remove_cvref_t<std::remove_all_extents_t<std::remove_reference_t<Range>>>, char>;
 
-/// One that may be written and stays after the expression that names it.
+/// A ByteRange that may be written and that outlives the expression that names it.
 template <typename Range>
 concept WritableByteRange = ByteRange<Range> && std::ranges::borrowed_range<Range> &&
     !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
@@ -104,7 +104,7 @@ public:
     ConstBytes(const void* data, std::size_t size) noexcept : data_(data), size_(size) {}
     template <ByteRange Range>
     ConstBytes(const Range& range) noexcept : data_(std::ranges::data(range)), size_(std::ranges::size(range)) {}
-    /// A text, without the zero at its end.
+    /// A string, without the NUL at its end.
     ConstBytes(const char* text) noexcept : data_(text), size_(std::char_traits<char>::length(text)) {}
 
     [[nodiscard]] const std::uint8_t* data() const noexcept { return static_cast<const std::uint8_t*>(data_); }
@@ -115,7 +115,7 @@ private:
     std::size_t size_ = 0;
 };
 
-/// The same to write to.
+/// Bytes to write: any WritableByteRange, or a pointer to memory of any kind with a length. Does not own them.
 class Bytes {
 public:
     Bytes() = default;
@@ -159,10 +159,10 @@ struct Range {
     std::uint64_t length = 0;
 };
 
-/// An expanded key. Immutable, shareable between threads; wiped when destroyed.
+/// An expanded key. Immutable; threads may share it; wiped when destroyed.
 class Key {
 public:
-    /// `bytes`: 16, 24 or 32, copied. Throws Error{WARPAES_ERROR_KEY_LENGTH}.
+    /// `bytes`: 16, 24 or 32 bytes, copied. Throws Error{WARPAES_ERROR_KEY_LENGTH}.
     explicit Key(ConstBytes bytes)
         : handle_(detail::made<warpaes_key>(warpaes_key_create, bytes.data(), bytes.size())) {}
     [[nodiscard]] const warpaes_key* get() const noexcept { return handle_.get(); }
@@ -171,56 +171,58 @@ private:
     detail::Handle<warpaes_key, warpaes_key_destroy> handle_;
 };
 
-/// One message, whole. Made with designated initialisers: {.mode = Mode::ctr, .key = &key, …}.
+/// One whole message. Use designated initialisers: {.mode = Mode::ctr, .key = &key, …}.
 struct Message {
     Mode mode{};
     Direction direction{};
     const Key* key = nullptr;
-    /// 16 bytes: IV; for CTR the initial counter block, for XTS the little-endian number of the first data unit; empty
-    /// for ECB. GCM: any length, best 12, never twice with a key. Without data, KW and KWP: the standard's check value;
-    /// SIV: no nonce.
+    /// 16 bytes: the IV; for CTR the initial counter block, for XTS the little-endian number of the first data unit.
+    /// Empty for ECB and CMAC. GCM: any length, best 12, never the same twice with a key. KW and KWP: empty for the
+    /// standard's check value. SIV: empty for no nonce.
     ConstBytes iv{};
-    ConstBytes input{};  ///< the whole message, also with `range`
-    /// At least as long; with PKCS#7 encryption up to 16 bytes longer, with KW 8, with KWP 15; with `range` that long.
+    ConstBytes input{};  ///< the whole message, even with `range`
+    /// Room for at least the input; with PKCS#7 encryption up to 16 bytes more, with KW 8, with KWP 15; with `range`
+    /// its length.
     Bytes output{};
     bool pkcs7 = false;
-    /// Only these bytes of the result; only the blocks under them are read. ECB, CTR; decryption of CBC, CFB128, CFB8;
-    /// XTS, there whole data units.
+    /// Produce only these bytes of the result, and read only the blocks under them. ECB, CTR; decryption of CBC,
+    /// CFB128, CFB8 and CFB1; XTS, in whole data units.
     std::optional<Range> range{};
-    /// CFB1: how many bits of `input` are the message, if not all.
+    /// CFB1: the number of bits of `input` in the message, if not all.
     std::optional<std::uint64_t> input_bits{};
     const Key* tweak_key = nullptr;            ///< XTS: the second key
     std::uint64_t data_unit_len = 0;           ///< XTS: 16 to 2^24 bytes; 0: the whole message is one data unit
-    std::uint64_t data_unit_step = 0;          ///< XTS: by how much the tweak grows from unit to unit; 0: by one
-    ConstBytes aad{};                          ///< GCM: associated data
-    Bytes tag{};                               ///< GCM: written, or for decryption read; 16 bytes, or 15 … 12, 8 or 4
+    std::uint64_t data_unit_step = 0;          ///< XTS: increment of the number from unit to unit; 0: one
+    ConstBytes aad{};                          ///< GCM, CCM, SIV, GCM-SIV: associated data
+    Bytes tag{};                               ///< written, or for decryption read; GCM: 16 bytes, or 15 … 12, 8 or 4
     const Key* mac_key = nullptr;              ///< SIV: K1; `key` is K2
     std::span<const warpaes_part> aad_list{};  ///< SIV: components, instead of `aad`
 };
 
-/// What became of a message.
+/// The outcome of a message.
 struct Result {
-    std::uint64_t output_len = 0;  ///< bytes; with `input_bits` bits
+    std::uint64_t output_len = 0;  ///< in bytes; with `input_bits` in bits
     std::uint32_t notes = 0;       ///< WARPAES_NOTE_*
-    std::string_view backend{};    ///< which ran it
+    std::string_view backend{};    ///< the backend that ran it
     int device = -1;               ///< CUDA device number, or -1
 };
 
 // ------------------------------------------------------------------------------------------------------------- engine
 
 struct EngineOptions {
-    /// "libcrypto", "aesni", "vaes", "armv8", "cuda"; empty: WARPAES_BACKEND, else the best for each call
+    /// "libcrypto", "aesni", "vaes", "armv8" or "cuda". Empty: the environment's WARPAES_BACKEND, else the best for
+    /// each call.
     std::string backend{};
     int device = -1;                ///< CUDA device number; -1: every device
     unsigned threads = 0;           ///< 0: one per processor available
-    unsigned depth = 0;             ///< chunks in flight; 0: measured default
-    std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096; 0: measured default
+    unsigned depth = 0;             ///< chunks in flight; 0: the measured default
+    std::uint64_t chunk_bytes = 0;  ///< a multiple of 4096; 0: the measured default
 };
 
-/// Where work runs. Create one and share it; it outlives what is made with it.
+/// Runs all work. Create one and share it; it must outlive all that is made with it.
 class Engine {
 public:
-    /// Throws Error{WARPAES_ERROR_BACKEND} if the backend or device asked for is not there.
+    /// Throws Error{WARPAES_ERROR_BACKEND} if the backend or device asked for is not available.
     explicit Engine(const EngineOptions& options = {}) {
         warpaes_engine_options raw = WARPAES_ENGINE_OPTIONS_INIT;
         raw.backend = options.backend.empty() ? nullptr : options.backend.c_str();
@@ -245,8 +247,9 @@ public:
     }
 
     /// For buffers in device memory: enqueues the work on `cuda_stream` (a cudaStream_t of the buffers' device) and
-    /// returns; the output is complete when the stream gets there. Not with PKCS#7. The key may go once this returns.
-    /// GCM: encryption only, the tag in 16 bytes that the device can write.
+    /// returns. The output is complete when the stream reaches that point. PKCS#7 is refused. The key may be destroyed
+    /// after the call. Modes with a tag: encryption only, since Message has no device_status; warpaes_crypt_async says
+    /// where the tag must lie. Thread-safe.
     Result crypt_async(const Message& message, void* cuda_stream = nullptr) const {
         const warpaes_message raw = to_c(message);
         warpaes_result result = WARPAES_RESULT_INIT;
@@ -254,14 +257,15 @@ public:
         return result_of(result);
     }
 
-    /// Copies `from.size()` bytes between any two memories. Throws Error{WARPAES_ERROR_BUFFER_TOO_SMALL}.
+    /// Copies `from.size()` bytes between any two kinds of memory; complete on return. Throws
+    /// Error{WARPAES_ERROR_BUFFER_TOO_SMALL}.
     void copy(Bytes to, ConstBytes from) const {
         if (to.size() < from.size()) throw Error(WARPAES_ERROR_BUFFER_TOO_SMALL, "to: shorter than from");
         check(warpaes_copy(get(), to.data(), from.data(), from.size()));
     }
 
-    /// Wipes what batches have left of keys for those to come, in host memory and on GPUs; by itself that goes when
-    /// nobody has used it for some seconds.
+    /// Wipes the keys that batches keep for later batches, in host memory and on GPUs. Without this call, a key that no
+    /// batch has used for ten seconds is wiped. Thread-safe.
     void flush_keys() const { check(warpaes_engine_flush_keys(get())); }
 
     [[nodiscard]] warpaes_engine* get() const noexcept { return handle_.get(); }
@@ -311,7 +315,7 @@ private:
     detail::Handle<warpaes_engine, warpaes_engine_destroy> handle_;
 };
 
-/// One backend as this machine sees it, or one of its devices.
+/// One backend on this machine, or one of its devices.
 struct BackendInfo {
     std::string name, description;
     std::string reason{};  ///< why it cannot run here; empty if it can
@@ -321,7 +325,7 @@ struct BackendInfo {
     std::uint64_t memory_bytes = 0;
 };
 
-/// Best CPU backend last, CUDA devices after it. Thread-safe.
+/// CPU backends, the best one last, then CUDA devices. Thread-safe.
 inline std::vector<BackendInfo> backends() {
     std::vector<BackendInfo> list;
     for (std::size_t i = 0; i < warpaes_backend_count(); ++i) {
@@ -360,13 +364,13 @@ inline std::vector<std::uint8_t> crypt(const Engine& engine, Mode mode, Directio
 }
 }  // namespace detail
 
-/// The ciphertext of `input`. `pkcs7`: pad (ECB, CBC). Thread-safe.
+/// Returns the ciphertext of `input`. `pkcs7`: pads it (ECB, CBC). Thread-safe. Throws Error.
 inline std::vector<std::uint8_t> encrypt(const Engine& engine, Mode mode, const Key& key, ConstBytes iv,
                                          ConstBytes input, bool pkcs7 = false) {
     return detail::crypt(engine, mode, Direction::encrypt, key, iv, input, pkcs7);
 }
 
-/// The plaintext of `input`. `pkcs7`: check the padding and remove it. Thread-safe.
+/// Returns the plaintext of `input`. `pkcs7`: checks and removes the padding. Thread-safe. Throws Error.
 inline std::vector<std::uint8_t> decrypt(const Engine& engine, Mode mode, const Key& key, ConstBytes iv,
                                          ConstBytes input, bool pkcs7 = false) {
     return detail::crypt(engine, mode, Direction::decrypt, key, iv, input, pkcs7);
@@ -374,7 +378,7 @@ inline std::vector<std::uint8_t> decrypt(const Engine& engine, Mode mode, const 
 
 // ------------------------------------------------------------------------------------------------------------ context
 
-/// A message that arrives in pieces of any size. One thread at a time. A copy goes on independently.
+/// A message that arrives in pieces of any size. One thread at a time may use it. A copy continues independently.
 class Context {
 public:
     explicit Context(const Engine& engine)
@@ -385,7 +389,7 @@ public:
     Context& operator=(Context&&) noexcept = default;
     ~Context() = default;
 
-    /// Starts a message. `key` must outlive it. Without an IV, set_iv starts it.
+    /// Starts a message. `key` must outlive it. Without an IV, set_iv starts the message.
     void init(Mode mode, Direction direction, const Key& key, ConstBytes iv, bool pkcs7 = false) {
         warpaes_context_options options = WARPAES_CONTEXT_OPTIONS_INIT;
         options.mode = static_cast<warpaes_mode>(mode);
@@ -396,42 +400,43 @@ public:
         options.flags = pkcs7 ? WARPAES_PKCS7 : 0;
         init(options);
     }
-    /// The same for XTS, CCM and whatever else the options say.
+    /// Starts a message with options that the call above lacks, such as those of XTS and CCM.
     void init(const warpaes_context_options& options) { check(warpaes_context_init(get(), &options)); }
-    /// Another key, and of XTS its second; set_iv starts the next message.
+    /// Sets another key, for XTS with its second key. set_iv starts the next message.
     void set_key(const Key& key, const Key* tweak_key = nullptr) {
         check(warpaes_context_set_key(get(), key.get(), tweak_key != nullptr ? tweak_key->get() : nullptr));
     }
     /// Starts another message with the same mode, direction and key.
     void set_iv(ConstBytes iv) { check(warpaes_context_set_iv(get(), iv.data(), iv.size())); }
-    /// The IV with which another context would go on from here.
+    /// The current IV, 16 bytes: with it another context can continue from here.
     [[nodiscard]] std::vector<std::uint8_t> iv() const {
         std::vector<std::uint8_t> now(16);
         check(warpaes_context_get_iv(get(), now.data()));
         return now;
     }
-    /// Takes all of `input`, returns the bytes written: up to 15 more than that for ECB and CBC, 16 with padding, for
-    /// XTS whole data units. If it throws, nothing was consumed.
+    /// Takes all of `input` and returns the number of bytes written: for ECB and CBC up to 15 more than the input (16
+    /// with padding), for XTS whole data units. A call that throws has consumed nothing.
     std::size_t update(ConstBytes input, Bytes output) {
         std::size_t written = 0;
         check(warpaes_context_update(get(), input.data(), input.size(), output.data(), output.size(), &written));
         return written;
     }
-    /// Ends the message: returns the bytes of padding written, or of plaintext held back; up to 16.
+    /// Ends the message. Returns the number of bytes written: padding, or plaintext held back; up to 16 (XTS: less than
+    /// a data unit).
     std::size_t final(Bytes output = {}) {
         std::size_t written = 0;
         check(warpaes_context_final(get(), output.data(), output.size(), &written));
         return written;
     }
-    /// CTR: goes to byte `offset` of the message.
+    /// CTR: moves to byte `offset` of the message.
     void seek(std::uint64_t offset) { check(warpaes_context_seek(get(), offset)); }
 
-    /// GCM, CCM: the next bytes of associated data, before any data.
+    /// GCM, CCM: adds associated data, before any data.
     void aad(ConstBytes bytes) { check(warpaes_context_aad(get(), bytes.data(), bytes.size())); }
-    /// GCM, CCM, CMAC encryption, after final: the tag, cut to the length of `tag`.
+    /// GCM, CCM, CMAC encryption, after final: writes the tag, cut to the length of `tag`.
     void get_tag(Bytes tag) const { check(warpaes_context_get_tag(get(), tag.data(), tag.size())); }
-    /// GCM, CCM, CMAC decryption, before final: the tag to expect. What the updates have written is authentic once
-    /// final has not thrown.
+    /// GCM, CCM, CMAC decryption, before final: sets the expected tag. The output of the updates is authentic only when
+    /// final has returned without an exception.
     void set_tag(ConstBytes tag) { check(warpaes_context_set_tag(get(), tag.data(), tag.size())); }
 
     [[nodiscard]] warpaes_context* get() const noexcept { return handle_.get(); }
@@ -442,7 +447,7 @@ private:
 
 // ------------------------------------------------------------------------------------------------------------- memory
 
-/// Memory that copies to and from a GPU at full speed; wiped when released. The engine outlives it.
+/// Page-locked memory, from and to which a GPU copies at full speed. Wiped when released. The engine must outlive it.
 class HostBuffer {
 public:
     HostBuffer(const Engine& engine, std::size_t bytes) : size_(bytes) {
@@ -459,7 +464,8 @@ private:
     std::size_t size_;
 };
 
-/// Memory of CUDA device `device`, for callers that do not use CUDA themselves; wiped when released.
+/// Memory of CUDA device `device`, for callers that do not use CUDA themselves. Wiped when released. The engine must
+/// outlive it.
 class DeviceBuffer {
 public:
     /// Throws Error{WARPAES_ERROR_BACKEND, WARPAES_ERROR_DEVICE_MEMORY}.
@@ -467,7 +473,7 @@ public:
         memory_ = {detail::made<void>(warpaes_alloc, engine.get(), WARPAES_MEMORY_DEVICE, device, bytes),
                    {engine.get()}};
     }
-    /// Not for the host to read: see Engine::copy.
+    /// The host cannot read these bytes: use Engine::copy.
     [[nodiscard]] Bytes bytes() const noexcept { return {memory_.get(), size_}; }
 
 private:
@@ -477,8 +483,8 @@ private:
 
 // -------------------------------------------------------------------------------------------------------------- files
 
-/// A file to encrypt or decrypt. With `key` the file is ciphertext and nothing else; with `passphrase` it is what
-/// `openssl enc` writes.
+/// A file to encrypt or decrypt. With `key` the file holds only ciphertext; with `passphrase` it has the format of
+/// `openssl enc`.
 struct FileJob {
     Mode mode = Mode::ctr;
     Direction direction{};
@@ -486,13 +492,13 @@ struct FileJob {
     const Key* key = nullptr;
     ConstBytes iv{};
     std::string_view passphrase{};
-    unsigned key_bits = 256;       ///< with a passphrase
-    std::uint32_t iterations = 0;  ///< of PBKDF2; 0: 10000, as openssl
+    unsigned key_bits = 256;       ///< with a passphrase: 128, 192 or 256
+    std::uint32_t iterations = 0;  ///< of PBKDF2; 0: 10000, as in openssl
     bool pkcs7 = false;            ///< ECB, CBC
     bool overwrite = false;
-    std::optional<Range> range{};  ///< only these bytes of the result
-    /// Called now and then with bytes done and in all (WARPAES_UNKNOWN for a pipe); false cancels. What it throws
-    /// cancels too and is thrown by run_file.
+    std::optional<Range> range{};  ///< produce only these bytes of the result
+    /// Called from time to time with the bytes done and their total (WARPAES_UNKNOWN for a pipe). Returning false
+    /// cancels. An exception cancels, too, and run_file throws it.
     std::function<bool(std::uint64_t done, std::uint64_t total)> progress{};
 };
 
@@ -504,7 +510,7 @@ struct FileResult {
     int device = -1;
 };
 
-/// Returns when the output is complete and has its name; if it throws there is no output. Thread-safe.
+/// Returns when the output is complete and has its name. If it throws, there is no output file. Thread-safe.
 inline FileResult run_file(const Engine& engine, const FileJob& job) {
     struct Progress {
         const FileJob* job;
