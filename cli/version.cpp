@@ -13,10 +13,10 @@ namespace cli {
 
 namespace {
 
-/// CPU backends only: looking for GPUs takes a second.
+/// The CPU backends, which come first in the list: looking for GPUs takes a second.
 std::vector<warpaes_backend_info> cpu_backends() {
     std::vector<warpaes_backend_info> list;
-    for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t i = 0; i < 4; ++i) {
         list.push_back(WARPAES_BACKEND_INFO_INIT);
         check(warpaes_backend_query(i, &list.back()));
     }

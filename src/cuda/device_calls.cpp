@@ -1,6 +1,10 @@
 #include "cuda/device_calls.hpp"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
+#include <span>
 
 namespace warpaes::cuda {
 
@@ -15,6 +19,24 @@ void relax() noexcept {
 #endif
 }
 
+/// A word that a GPU may write at this moment.
+template <typename Word>
+Word load(Word& word) noexcept {
+    return std::atomic_ref<Word>(word).load(std::memory_order_acquire);
+}
+
+/// Waits for what was enqueued on the default stream. `polls`: until `has_come()`, for as long as a short kernel may
+/// take; a kernel that fails never writes what is polled.
+template <typename HasCome>
+void wait(bool polls, const HasCome& has_come) {
+    constexpr int looks = 2000;
+    for (int i = 0; polls && i < looks; ++i) {
+        if (has_come()) return;
+        relax();
+    }
+    check(cudaStreamSynchronize(nullptr), "waiting for the device");
+}
+
 }  // namespace
 
 GcmSum* GcmMemory::sum_on(cudaStream_t stream) {
@@ -27,36 +49,36 @@ GcmSum* GcmMemory::sum_on(cudaStream_t stream) {
     return reinterpret_cast<GcmSum*>(sum.get());
 }
 
-/// Page-locked memory holds a result, followed by the word that says that it is there.
 struct DeviceCalls::Memory {
+    /// In page-locked memory: what kernels write for the host.
+    struct Mail {
+        alignas(block_bytes) Block result;  ///< of GCM, where the kernels give no shares
+        unsigned word;                      ///< of a Notice
+        alignas(64) unsigned long long shares[HostShares::words_each * GcmMessage::radix * GcmMessage::radix];
+    };
+
     GcmMemory gcm;
     unsigned turn = 0;
 
-    Block* result() { return reinterpret_cast<Block*>(gcm.results.reserve(2 * sizeof(Block))); }
-    unsigned* word() { return reinterpret_cast<unsigned*>(result() + 1); }
+    Memory() { wipe({gcm.results.reserve(sizeof(Mail)), sizeof(Mail)}); }
 
-    Notice next_notice(cudaStream_t stream) {
-        if (turn == 0) *word() = 0;
-        return {&gcm.sum_on(stream)->arrived, word(), ++turn};
-    }
+    Mail& mail() { return *reinterpret_cast<Mail*>(gcm.results.get()); }
+    /// Never 0, which wiped memory holds.
+    unsigned next_turn() { return turn = std::max(turn + 1, 1u); }
 
-    /// Polls for as long as a short kernel may take. A kernel that fails never writes the word.
-    bool hear() {
-        constexpr int looks = 2000;
-        for (int i = 0; i < looks; ++i) {
-            if (std::atomic_ref<unsigned>(*word()).load(std::memory_order_acquire) == turn) return true;
-            relax();
-        }
-        return false;
+    /// Adds up the words of all shares.
+    static Block sum_of(std::span<const unsigned long long> shares) {
+        std::array<std::uint32_t, HostShares::words_each> sum{};
+        for (std::size_t i = 0; i < shares.size(); ++i) sum[i % sum.size()] ^= static_cast<std::uint32_t>(shares[i]);
+        return std::bit_cast<Block>(sum);
     }
 };
 
 DeviceCalls::DeviceCalls() = default;
 DeviceCalls::~DeviceCalls() = default;
 
-template <typename Enqueue, typename Done>
-void DeviceCalls::wait_for(const Enqueue& enqueue, const Done& done) {
-    constexpr cudaStream_t stream = nullptr;
+template <typename Call>
+void DeviceCalls::with_memory(const Call& call) {
     std::unique_ptr<Memory> memory;
     {
         const std::lock_guard lock(mutex_);
@@ -67,34 +89,41 @@ void DeviceCalls::wait_for(const Enqueue& enqueue, const Done& done) {
     }
     if (memory == nullptr) memory = std::make_unique<Memory>();
     try {
-        const bool tells = enqueue(*memory, memory->next_notice(stream));
-        if (!tells || !memory->hear()) check(cudaStreamSynchronize(stream), "waiting for the device");
+        call(*memory);
     } catch (...) {
         // The memory is freed, because its contents are unknown. What was enqueued must not touch it afterwards.
-        try_to(cudaStreamSynchronize(stream));
+        try_to(cudaStreamSynchronize(nullptr));
         throw;
     }
-    done(*memory);
     const std::lock_guard lock(mutex_);
     free_.push_back(std::move(memory));
 }
 
 void DeviceCalls::run(const Run& run, const DeviceLimits& limits) {
-    wait_for([&](Memory&, const Notice& notice) { return enqueue(run, limits, nullptr, notice); }, [](Memory&) {});
+    with_memory([&](Memory& memory) {
+        const Notice notice{&memory.gcm.sum_on(nullptr)->arrived, &memory.mail().word, memory.next_turn()};
+        const bool polls = enqueue(run, limits, nullptr, notice);
+        wait(polls, [&] { return load(memory.mail().word) == notice.value; });
+    });
 }
 
 void DeviceCalls::run(const GcmRun& run, const DeviceLimits& limits) {
-    wait_for(
-        [&](Memory& memory, const Notice& notice) {
-            GcmRun here = run;
-            here.results = memory.result();
-            const GcmScratch scratch{memory.gcm.scratch, memory.gcm.sum_on(nullptr), notice};
-            return enqueue(here, limits, nullptr, &scratch);
-        },
-        [&](Memory& memory) {
-            *run.results = *memory.result();
-            wipe({memory.result()->data(), sizeof(Block)});
+    with_memory([&](Memory& memory) {
+        Memory::Mail& mail = memory.mail();
+        GcmRun here = run;
+        here.results = &mail.result;
+        const GcmScratch scratch{memory.gcm.scratch, memory.gcm.sum_on(nullptr), {mail.shares, memory.next_turn()}};
+        const unsigned thread_blocks = enqueue(here, limits, nullptr, &scratch);
+        const std::span shares = std::span(mail.shares).first(HostShares::words_each * thread_blocks);
+        std::size_t come = 0;
+        wait(thread_blocks != 0, [&] {
+            while (come < shares.size() && load(shares[come]) >> 32 == scratch.shares.turn) ++come;
+            return come == shares.size();
         });
+        *run.results = thread_blocks != 0 ? Memory::sum_of(shares) : mail.result;
+        wipe({reinterpret_cast<std::uint8_t*>(shares.data()), shares.size_bytes()});
+        wipe(mail.result);
+    });
 }
 
 }  // namespace warpaes::cuda

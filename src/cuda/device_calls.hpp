@@ -35,10 +35,9 @@ public:
 
 private:
     struct Memory;
-    /// `enqueue(memory, notice)` returns whether the kernel gives notice. `done(memory)` is called after the kernel has
-    /// ended.
-    template <typename Enqueue, typename Done>
-    void wait_for(const Enqueue& enqueue, const Done& done);
+    /// Calls `call(memory)` with memory that no other call uses.
+    template <typename Call>
+    void with_memory(const Call& call);
 
     std::mutex mutex_;
     std::vector<std::unique_ptr<Memory>> free_;

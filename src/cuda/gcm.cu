@@ -196,21 +196,23 @@ public:
 
     [[nodiscard]] bool is_short() const { return GcmShort::takes(device_, blocks_of(bytes())); }
 
-    void enqueue_short() {
+    unsigned enqueue_short() {
         Secret<GcmShortParams> p;
         begin(*p);
         const std::uint64_t blocks = blocks_of(bytes());
+        p->share = GcmShort::share(device_, blocks);
         std::copy_n(powers().begin() + (p->tag ? 1 : 0), warp_lanes, p->powers);
-        const std::uint64_t groups = std::clamp<std::uint64_t>((blocks + 31) / 32, 1, GcmShort::groups);
+        const std::uint64_t groups = std::clamp<std::uint64_t>((blocks + 31) / 32, 1, p->share / warp_lanes);
         set_weights(std::span(p->group_weights).first(groups), field_one, powers()[warp_lanes - 1]);
-        enqueue(*p, gcm_short_kernel_for(run_.key->rounds()), GcmShort::shape(blocks), GcmShort::share, field_one);
+        return enqueue(*p, gcm_short_kernel_for(run_.key->rounds()), GcmShort::shape(device_, blocks), p->share,
+                       field_one);
     }
 
     [[nodiscard]] bool is_medium() const { return GcmMediumShape::takes(device_, whole()); }
 
     /// H200, 2026-11, AES-128, device memory, call to completion, microseconds so and in two passes: 1 MiB 25.9 and
     /// 41.6, 8 MiB 40.4 and 52.1; of an empty launch 8.7.
-    void enqueue_medium() {
+    unsigned enqueue_medium() {
         const GcmMediumShape shape = gcm_medium_shape(device_, whole());
         Secret<GcmPartsParams> p;
         begin(*p, shape.share);
@@ -221,8 +223,8 @@ public:
         set_weights(p->row_weights, p->tail_weight, row);
         const std::size_t rows = (shape.share + shape.row_blocks - 1) / shape.row_blocks, warps = (rows + 7) / 8;
         if (warps > 1) set_weights(std::span(p->warp_weights).first(warps), field_one, power(row, 8));
-        enqueue(*p, gcm_medium_kernel_for(run_.key->rounds(), shape.launch.tables, GhashMma::wide(device_)),
-                shape.launch, shape.share, field_one);
+        return enqueue(*p, gcm_medium_kernel_for(run_.key->rounds(), shape.launch.tables, GhashMma::wide(device_)),
+                       shape.launch, shape.share, field_one);
     }
 
     [[nodiscard]] bool is_long() const {
@@ -230,7 +232,7 @@ public:
                segments_of(run_, run_.output, 0).alignment == 16;
     }
 
-    void enqueue_long() {
+    unsigned enqueue_long() {
         using G = GcmLong;
         const std::uint64_t skew = (first_counter() & 0xffffu) + 1;
         const std::uint64_t end = (skew + whole() + 255) / 256, zeros = end * 256 - skew - whole();
@@ -253,8 +255,8 @@ public:
         for (unsigned i = 4; i < G::warps; ++i) p->warp_weights[i] = multiply(p->warp_weights[i - 4], *step);
         // The last block of the last row should have had H^1, and has H^(stride - 128 - 3).
         *other = multiply(p->tail_weight, power(inverse(h()), G::stride - 128 - 4 + zeros));
-        enqueue(*p, gcm_long_kernel_for(run_.key->rounds(), run_.direction), shape.launch,
-                256 * std::uint64_t{shape.share}, *other);
+        return enqueue(*p, gcm_long_kernel_for(run_.key->rounds(), run_.direction), shape.launch,
+                       256 * std::uint64_t{shape.share}, *other);
     }
 
 private:
@@ -297,22 +299,23 @@ private:
         if (p.tag) p.tail_weight = has_tail ? powers()[1] : h();
     }
 
-    /// `share` in blocks; `last`: the last thread block's weight.
+    /// `share` in blocks; `last`: the last thread block's weight. Returns the number of host shares.
     template <typename P>
-    void enqueue(P& p, Kernel<P> kernel, const LaunchShape& shape, std::uint64_t share, FieldElement last) const {
+    unsigned enqueue(P& p, Kernel<P> kernel, const LaunchShape& shape, std::uint64_t share, FieldElement last) const {
         const auto grid = static_cast<std::size_t>(shape.grid);
         const StreamScratch pooled(scratch_ == nullptr && grid > 1 ? sizeof(GcmSum) : 0, stream_);
         if (pooled.get() != nullptr) {
             check(cudaMemsetAsync(pooled.get(), 0, sizeof(GcmSum), stream_), "clearing scratch memory");
         }
         p.sum = scratch_ != nullptr ? scratch_->sum : static_cast<GcmSum*>(pooled.get());
-        p.notice = scratch_ != nullptr ? scratch_->notice : Notice{};
+        p.shares = scratch_ != nullptr ? scratch_->shares : HostShares{};
         constexpr std::size_t radix = GcmMessage::radix;
         Secret<FieldElement> factor(grid > 1 ? power(h(), share) : field_one);
         set_weights(std::span(p.inner_weights).first(std::min(grid, radix)), field_one, *factor);
         if (grid > radix) *factor = power(*factor, radix);
         set_weights(std::span(p.outer_weights).first((grid + radix - 1) / radix), last, *factor);
         launch(kernel, shape, stream_, p);
+        return p.shares.words != nullptr ? static_cast<unsigned>(grid) : 0;
     }
 
     const GcmRun& run_;
@@ -323,25 +326,16 @@ private:
 
 }  // namespace
 
-bool enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch) {
-    if (run.count == 0) return false;
+unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch) {
+    if (run.count == 0) return 0;
     if (run.count == 1 && !run.hashes_only()) {
         MessageLaunch message(run, device, stream, scratch);
-        if (message.is_short()) {
-            message.enqueue_short();
-            return true;
-        }
-        if (message.is_medium()) {
-            message.enqueue_medium();
-            return true;
-        }
-        if (message.is_long()) {
-            message.enqueue_long();
-            return true;
-        }
+        if (message.is_short()) return message.enqueue_short();
+        if (message.is_medium()) return message.enqueue_medium();
+        if (message.is_long()) return message.enqueue_long();
     }
     GcmLaunch(run, device, stream, scratch).enqueue();
-    return false;
+    return 0;
 }
 
 }  // namespace warpaes::cuda

@@ -34,11 +34,13 @@ void run(const GcmSivRun& run, const DeviceLimits& device, DeviceCalls& calls);
 struct GcmScratch {
     DeviceBuffer& buffer;
     GcmSum* sum;  ///< zeros, and zeros again when the stream has passed the run
-    Notice notice{};
+    HostShares shares{};
 };
 /// The same for GCM. `results` is memory that the device can write. With `scratch`, the caller keeps `j0` until the
 /// stream has passed the run. Without it, the scratch memory is allocated in stream order, and `j0` has been read when
-/// this returns.
-bool enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream, const GcmScratch* scratch = nullptr);
+/// this returns. Returns how many thread blocks store a share in `scratch->shares`, whose sum is the result; 0: the
+/// result is in `results` when the stream has passed the run.
+unsigned enqueue(const GcmRun& run, const DeviceLimits& device, cudaStream_t stream,
+                 const GcmScratch* scratch = nullptr);
 
 }  // namespace warpaes::cuda

@@ -1,4 +1,4 @@
-// What the thread blocks of a launch share in device memory, and how the last of them notifies the host.
+// What the thread blocks of a launch share in device memory, and how they notify a host that polls.
 #pragma once
 
 namespace warpaes::cuda {
@@ -15,6 +15,15 @@ struct Notice {
     unsigned* arrived = nullptr;  ///< in device memory: thread blocks that are done; 0 before and after a launch
     unsigned* word = nullptr;     ///< null: nobody polls
     unsigned value = 0;  ///< stored to `word` when everything that the launch writes is visible to host and device
+};
+
+/// Page-locked memory in which each thread block stores its share of a field element, for a polling host to add up.
+/// That saves the round trips of atomic operations in device memory. A word holds 32 bits of the share and, above them,
+/// `turn`: it is complete as soon as the host reads the turn, because 8 aligned bytes are stored at once.
+struct HostShares {
+    static constexpr unsigned words_each = 4;
+    unsigned long long* words = nullptr;  ///< null: nobody polls, and the thread blocks make the sum
+    unsigned turn = 0;                    ///< not what the words held before
 };
 
 }  // namespace warpaes::cuda

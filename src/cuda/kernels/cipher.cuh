@@ -13,6 +13,7 @@
 #pragma once
 
 #include "aes/t_tables.hpp"
+#include "cuda/kernels/memory.cuh"
 #include "cuda/kernels/params.cuh"
 #include "cuda/kernels/simt.cuh"
 
@@ -123,12 +124,20 @@ public:
     __device__ __forceinline__ explicit SharedTables(unsigned offset = 0)
         : base_(dynamic_shared() + offset), lane8_(lane_id() * 8) {}
 
+    /// Called by all threads of the block, before any lookup; ends with a barrier.
     __device__ __forceinline__ void fill(const TTable& t0) const {
+        fill(t0, [] {});
+    }
+
+    /// The same; `meanwhile()` runs while a thread's first entries come from memory.
+    template <typename Meanwhile>
+    __device__ __forceinline__ void fill(const TTable& t0, const Meanwhile& meanwhile) const {
         constexpr unsigned steps = 256 * 8, at_once = 8;
         for (unsigned first = threadIdx.x; first < steps; first += at_once * blockDim.x) {
             std::uint32_t v[at_once];
 #pragma unroll
-            for (unsigned k = 0; k < at_once; ++k) v[k] = t0.entry[(first + k * blockDim.x) / 8 % 256];
+            for (unsigned k = 0; k < at_once; ++k) v[k] = load_word_early(t0.entry + (first + k * blockDim.x) / 8 % 256);
+            if (first == threadIdx.x) meanwhile();
 #pragma unroll
             for (unsigned k = 0; k < at_once; ++k) {
                 const unsigned i = first + k * blockDim.x;

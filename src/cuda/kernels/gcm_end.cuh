@@ -1,10 +1,12 @@
-// What the kernels that take a message of GCM in one launch have in common: what is not its whole blocks, and the end.
+// What the kernels that process a GCM message in one launch share: the parts of the tag besides the whole blocks, and
+// the final sum.
 //
-// A product takes a warp most of a microsecond, so few may come one after the other. A row's digest is multiplied by
-// its weight in its warp, which passes over the warp's rows behind it; a warp's sum by the warp's weight, which passes
-// over all that comes behind and has been made before the text was there; and so the thread blocks' sums are only
-// added, by atomic operations. E(J0), the partial block and what does not depend on the text are added by one warp of
-// the thread block that has them; the last thread block to come writes the result.
+// A product of field elements takes a warp most of a microsecond, so few of them may depend on each other. A warp
+// multiplies the digests of its rows by weights, powers of H that account for the rows after them in the warp. It
+// multiplies their sum by the warp's weight, which accounts for everything after the warp and was made before the text
+// arrived. The thread blocks' shares then only have to be added: by a host that polls, or by atomic operations, where
+// the last thread block to arrive writes the result. One warp adds E(J0), the partial block and the term of the
+// associated data and lengths, in the thread block that has them.
 #pragma once
 
 #include "cuda/kernels/cipher.cuh"
@@ -20,8 +22,14 @@ __device__ __forceinline__ void add_to(GcmSum* sum, FieldElement e) {
     atomicXor(&sum->low, static_cast<unsigned long long>(e.low));
 }
 
-/// One thread of each thread block, with the sum of its weighted blocks: the last one to come writes the result.
+/// Called by the thread that will call add_up(), after a barrier behind the thread block's last write of text.
+__device__ __forceinline__ void begin_add_up(const GcmMessageParams& p) {
+    if (p.shares.words != nullptr) fence_system();
+}
+
+/// Adds `y`, a thread block's share, to the result. Called by one thread of each thread block.
 __device__ __forceinline__ void add_up(const GcmMessageParams& p, FieldElement y) {
+    if (p.shares.words != nullptr) return give_share(p.shares, block_of(y));
     if (gridDim.x > 1) {
         add_to(p.sum, y);
         fence_device();
@@ -31,10 +39,9 @@ __device__ __forceinline__ void add_up(const GcmMessageParams& p, FieldElement y
         p.sum->arrived = 0;
     }
     store_block(p.result, block_of(y), p.result_alignment);
-    give_notice(p.notice);
 }
 
-/// Encrypts or decrypts the partial block behind `whole` blocks, of `rest` bytes; its ciphertext, padded with zeros.
+/// Encrypts or decrypts the partial block of `rest` bytes after `whole` blocks. Returns its ciphertext, zero-padded.
 __device__ __forceinline__ uint4 cipher_tail(const GcmMessageParams& p, std::uint64_t whole, unsigned rest,
                                              uint4 key_stream) {
     const std::uint8_t* const in = p.input + whole * block_bytes;
@@ -46,13 +53,13 @@ __device__ __forceinline__ uint4 cipher_tail(const GcmMessageParams& p, std::uin
     return tail;
 }
 
-/// A thread block's part of it. Call `clear` before a barrier; `begin_weights` and what tells of E(J0) and the partial
-/// block once the tables are there; `end` with all warps. Between the last two there is a barrier.
+/// One thread block's part of that. Call clear() before a barrier; begin_weights(), add_pad() and add_tail() once the
+/// tables are filled; then, after another barrier, end() with all warps.
 class MessageEnd {
 public:
     static constexpr unsigned warps = GcmMessage::warps;
 
-    /// `offset`: where in the thread block's shared memory, (2 * warps + 2) * 16 bytes.
+    /// `offset`: of (2 * warps + 2) * 16 bytes in the thread block's shared memory.
     __device__ __forceinline__ MessageEnd(const GcmPartsParams& p, unsigned offset)
         : p_(p),
           offset_(offset),
@@ -60,16 +67,16 @@ public:
           whole_(p.bytes / block_bytes),
           rest_(static_cast<unsigned>(p.bytes % block_bytes)) {}
 
-    /// Whether it is this thread block that adds E(J0), or has the partial block.
+    /// Whether this thread block adds E(J0); whether it has the partial block.
     [[nodiscard]] __device__ __forceinline__ bool adds_pad() const { return blockIdx.x == 0 && p_.tag; }
     [[nodiscard]] __device__ __forceinline__ bool has_tail() const { return behind_ == 0 && rest_ != 0; }
 
-    /// All threads.
+    /// Called by all threads.
     __device__ __forceinline__ void clear() const {
         if (threadIdx.x < 2) extra()[threadIdx.x] = {};
     }
 
-    /// A warp makes E(J0) and the key stream of the partial block.
+    /// The last warp computes E(J0) and the key stream of the partial block.
     template <int Rounds, int Tables>
     __device__ __forceinline__ void begin_pad_and_tail(const SharedTables<Tables>& tables, std::uint32_t base) const {
         if ((!adds_pad() && !has_tail()) || threadIdx.x / warp_lanes + 1 != warps) return;
@@ -85,10 +92,10 @@ public:
         add_tail(tail, mine);
     }
 
-    /// The thread that has E(J0).
+    /// Called by the thread that has E(J0).
     __device__ __forceinline__ void add_pad(uint4 e_of_j0) const { extra()[0] = element_of(e_of_j0) ^ p_.addend; }
 
-    /// A whole warp: `tail` of its lane that has it, if one of them has.
+    /// Called by a whole warp. `mine`: this lane has the partial block's ciphertext, `tail`.
     __device__ __forceinline__ void add_tail(FieldElement tail, bool mine) const {
         const unsigned lanes = __ballot_sync(full_warp, mine);
         if (lanes == 0) return;
@@ -99,12 +106,12 @@ public:
         if (lane_id() == 0) extra()[1] = tail;
     }
 
-    /// Encrypts or decrypts the partial block; its ciphertext.
+    /// Encrypts or decrypts the partial block. Returns its ciphertext.
     __device__ __forceinline__ FieldElement partial_block(uint4 key_stream) const {
         return element_of(cipher_tail(p_, whole_, rest_, key_stream));
     }
 
-    /// A warp makes the weights of the last `used` warps.
+    /// The last warp but one makes the weights of the last `used` warps.
     __device__ __forceinline__ void begin_weights(unsigned used) const {
         const unsigned g = lane_id() / 4, q = lane_id() % 4;
         if (threadIdx.x / warp_lanes + 2 != warps) return;
@@ -112,7 +119,7 @@ public:
         const unsigned inner = behind_ % GcmMessage::radix;
         if (inner != 0) weight = product_by_four(weight, p_.inner_weights[inner]);
         if (lane_id() == 0) weights()[warps - 1] = weight;
-        // Of the warps in front of the last, eight at a time.
+        // The warps before the last one, eight at a time.
         for (unsigned first = 0; first + 1 < used; first += 8) {
             const unsigned its = first + g + 1;
             const FieldElement e = product_by_four(weight, p_.warp_weights[its % warps]);
@@ -120,8 +127,8 @@ public:
         }
     }
 
-    /// `digest`: of a warp's row g, in its lanes 4g … 4g + 3, if the warp is `used`. `last_is_one`: so is the weight of
-    /// the last warp of the last thread block.
+    /// `digest`: of the warp's row g, in lanes 4g to 4g + 3, if the warp is `used`. `last_is_one`: the last warp of the
+    /// last thread block has weight one.
     __device__ __forceinline__ void end(FieldElement digest, bool used, bool last_is_one) const {
         const unsigned warp = threadIdx.x / warp_lanes, lane = lane_id(), g = lane / 4;
         if (used) {
@@ -137,7 +144,9 @@ public:
         if (warp != 0) return;
         FieldElement y = lane < warps + 2 ? sums()[lane] : FieldElement{};
         y = sum_over_warp(y);
-        if (lane == 0) add_up(p_, y);
+        if (lane != 0) return;
+        begin_add_up(p_);
+        add_up(p_, y);
     }
 
 private:
@@ -147,7 +156,7 @@ private:
     __device__ __forceinline__ FieldElement* sums() const {
         return weights() + warps;
     }
-    /// E(J0) and what is added to it; the partial block times its weight. Behind the sums, and added up with them.
+    /// E(J0) with the addend, and the weighted partial block. They lie after the sums and are added up with them.
     __device__ __forceinline__ FieldElement* extra() const {
         return weights() + 2 * warps;
     }

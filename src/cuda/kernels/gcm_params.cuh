@@ -76,39 +76,40 @@ struct GcmCtrParams {
     std::uint32_t round_keys[60];
 };
 
-/// A message, or a stretch of one, in one launch.
+/// One launch for a whole message, or for a stretch of one.
 struct GcmMessageParams {
     const std::uint8_t* input;
     std::uint8_t* output;
     std::uint64_t bytes;
-    std::uint32_t alignment;  ///< of both
+    std::uint32_t alignment;  ///< of input and output
     bool encrypts;
-    bool tag;                   ///< what is wanted; or else the digest
+    bool tag;                   ///< the result is the tag, otherwise the digest
     std::uint32_t first_block;  ///< as in GcmRun
     uint4 j0;
-    FieldElement addend;  ///< of a tag: the share of associated data and lengths
-    GcmSum* sum;
-    Notice notice;         ///< without a counter of its own
+    FieldElement addend;   ///< the term of associated data and lengths in a tag
+    HostShares shares;     ///< of the result, for a host that polls. Without them:
+    GcmSum* sum;           ///< where thread blocks add, if there is more than one
     std::uint8_t* result;  ///< 16 bytes
     std::uint32_t result_alignment;
-    /// What passes over i thread blocks, and over `radix` * i of them and what follows the last.
+    /// Powers of H that account for i thread blocks, and for `radix` * i of them and what follows the last one.
     FieldElement inner_weights[GcmMessage::radix], outer_weights[GcmMessage::radix];
     std::uint32_t round_keys[60];
 };
 
-/// A short one (gcm_short.cuh).
+/// A short message (gcm_short.cuh).
 struct GcmShortParams : GcmMessageParams {
-    FieldElement powers[warp_lanes];               ///< what passes over i blocks and what is behind the last
-    FieldElement group_weights[GcmShort::groups];  ///< over i groups of `warp_lanes` blocks
+    std::uint32_t share;                                ///< blocks of a thread block; the first one has what is left
+    FieldElement powers[warp_lanes];                    ///< account for i blocks and for what follows the last one
+    FieldElement group_weights[GcmShort::most_groups];  ///< account for i groups of `warp_lanes` blocks
 };
 
 /// A longer one (gcm_medium.cuh, gcm_long.cuh).
 struct GcmPartsParams : GcmMessageParams {
-    std::uint32_t share;                  ///< of each thread block, blocks or windows; of the first what is left
+    std::uint32_t share;                  ///< of each thread block, blocks or windows; the first one has what is left
     std::uint32_t row_blocks;             ///< gcm_medium.cuh
-    FieldElement powers[HashKey::count];  ///< what the slots have, the last factor first
-    FieldElement row_weights[8], warp_weights[GcmMessage::warps];  ///< what passes over i rows, over i warps' rows
-    FieldElement tail_weight;                                      ///< of the last, partial block
+    FieldElement powers[HashKey::count];  ///< the contents of the slots, the last factor first
+    FieldElement row_weights[8], warp_weights[GcmMessage::warps];  ///< account for i rows, for i warps' rows
+    FieldElement tail_weight;                                      ///< of the partial block
 };
 
 }  // namespace warpaes::cuda

@@ -41,6 +41,17 @@ __device__ __forceinline__ uint4 load_block_early(const std::uint8_t* p, std::ui
     return load_block(p, alignment);
 }
 
+/// The same for a word of a constant table in device memory.
+__device__ __forceinline__ std::uint32_t load_word_early(const std::uint32_t* p) {
+#if defined(__CUDA_ARCH__)
+    std::uint32_t v;
+    asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(v) : "l"(p));
+    return v;
+#else
+    return *p;
+#endif
+}
+
 __device__ __forceinline__ void store_block(std::uint8_t* p, uint4 v, std::uint32_t alignment) {
     if (alignment == 16) {
         *reinterpret_cast<uint4*>(p) = v;

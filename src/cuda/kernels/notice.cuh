@@ -45,4 +45,13 @@ __device__ __forceinline__ void arrive(const Notice& n) {
     give_notice(n);
 }
 
+/// Called by one thread of each thread block, which has executed fence_system() since the block's last write.
+__device__ __forceinline__ void give_share(const HostShares& s, uint4 share) {
+    volatile unsigned long long* const words = s.words + blockIdx.x * HostShares::words_each;
+#pragma unroll
+    for (unsigned k = 0; k < HostShares::words_each; ++k) {
+        words[k] = (static_cast<unsigned long long>(s.turn) << 32) | word_of(share, k);
+    }
+}
+
 }  // namespace warpaes::cuda

@@ -43,15 +43,15 @@ __global__ void __launch_bounds__(ShortMessage::threads, 1) short_kernel(const _
     const std::uint32_t whole = p.bytes / block_bytes, rest = p.bytes % block_bytes;
     const std::uint32_t block = blockIdx.x * p.share + threadIdx.x;
     const bool has_block = threadIdx.x < p.share && block < whole;
-    // Work that needs no tables comes before they are filled, which takes as long as half of the rounds.
     uint4 text{}, counter_or_tweak{};
     if (has_block) text = load_block_early(p.input + block * block_bytes, p.alignment);
-    if constexpr (M == Mode::ctr) counter_or_tweak = counter_after(p.counter, block);
-    if constexpr (M == Mode::xts) {
-        if (has_block) counter_or_tweak = tweak_of(p, block);
-    }
     const SharedTables<1> tables;
-    tables.fill(inverse ? td0_table : te0_table);
+    tables.fill(inverse ? td0_table : te0_table, [&] {
+        if constexpr (M == Mode::ctr) counter_or_tweak = counter_after(p.counter, block);
+        if constexpr (M == Mode::xts) {
+            if (has_block) counter_or_tweak = tweak_of(p, block);
+        }
+    });
 
     if (has_block || (threadIdx.x < p.share && block == whole && rest != 0)) {
         std::uint8_t* const out = p.output + block * block_bytes;
