@@ -2,12 +2,15 @@
 // the output appears when all of it was.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/pipeline/pipeline.hpp"
+#include "format/digest.hpp"
 
 namespace warpaes {
 
@@ -30,6 +33,8 @@ struct FileJob {
     bool base64 = false;    ///< what is encrypted is, or is to be, base64
     bool one_line = false;  ///< of it
     bool verify = false;    ///< nothing is written, and `output` is ignored
+    bool sha256 = false;    ///< of the output
+    unsigned threads = std::numeric_limits<unsigned>::max();
     std::optional<ByteRange> range;
     Place input;
     Place output;
@@ -39,6 +44,7 @@ struct FileJob {
 /// Bytes read: as the cipher saw them, and the header; written: to the output.
 struct FileResult : Totals {
     std::uint32_t key_id = 0;  ///< of a keyset
+    Sha256 sha256{};           ///< of the output, if it was asked for
 };
 
 /// What a format finds at the beginning of a file, or puts there, and what of the file the job is about.
@@ -63,6 +69,13 @@ public:
     virtual Opening open(Engine& engine, Source*& input) = 0;
     /// Carries it out, from the input's part of it to what its result is written to.
     virtual Totals run(Engine& engine, Source& content, Sink& sink) = 0;
+
+protected:
+    /// `plan` with as many workers as the job may have.
+    [[nodiscard]] static Plan limited(Plan plan, const FileJob& job) {
+        plan.lanes = std::min(plan.lanes, job.threads);
+        return plan;
+    }
 };
 
 /// Throws Error; then there is no output file.
