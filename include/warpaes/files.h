@@ -137,7 +137,9 @@ enum {
                                         blocks or segments under them (ECB, CTR, and decryption of CBC, CFB and
                                         STREAMING_AEAD). */
     WARPAES_FILE_VERIFY = 1u << 6, /**< STREAMING_AEAD decryption: authenticate everything and write nothing. */
-    WARPAES_FILE_NO_SYNC = 1u << 7 /**< Do not wait until the disk has the file: a power failure may lose it. */
+    WARPAES_FILE_NO_SYNC = 1u << 7, /**< Do not wait until the disk has the file: a power failure may lose it. */
+    WARPAES_FILE_SHA256 = 1u << 8 /**< Give the SHA-256 of the output in the result. The output is then written in
+                                       order. */
 };
 
 /** Reports the progress of a running job. Called from time to time, from one thread at a time. `bytes_total` is
@@ -187,12 +189,14 @@ typedef struct warpaes_file_job {
     const warpaes_keyset* keyset;
     const void* aad; /**< Associated data: not in the file, the same on both sides; at most 1 MiB. */
     uint64_t aad_len;
+    uint32_t threads; /**< The most host threads that work on the job; 0: all threads of the engine. */
+    uint32_t reserved;
 } warpaes_file_job;
 
 #define WARPAES_FILE_JOB_INIT                                                                                       \
     {                                                                                                               \
         sizeof(warpaes_file_job), 0, (warpaes_mode)0, (warpaes_direction)0, WARPAES_FORMAT_RAW, WARPAES_KDF_PBKDF2, \
-            NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, NULL, 0          \
+            NULL, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0    \
     }
 
 /** The outcome of a file job. The library fills every field except struct_size. */
@@ -207,10 +211,15 @@ typedef struct warpaes_file_result {
     uint32_t key_id;        /**< STREAMING_AEAD: the key that was used. */
     uint32_t reserved;
     char error[WARPAES_ERROR_BYTES]; /**< The sentence for the status; "" for WARPAES_OK. */
+    uint8_t sha256[32];              /**< With WARPAES_FILE_SHA256 after success; else zeros. */
 } warpaes_file_result;
 
-#define WARPAES_FILE_RESULT_INIT \
-    { sizeof(warpaes_file_result), WARPAES_OK, 0, 0, 0, -1, NULL, 0, 0, "" }
+#define WARPAES_FILE_RESULT_INIT                                                \
+    {                                                                           \
+        sizeof(warpaes_file_result), WARPAES_OK, 0, 0, 0, -1, NULL, 0, 0, "", { \
+            0                                                                   \
+        }                                                                       \
+    }
 
 /** Runs the job and returns when its output is complete. `result` may be NULL. Thread-safe. */
 WARPAES_API warpaes_status warpaes_file_run(warpaes_engine* engine, const warpaes_file_job* job,

@@ -355,10 +355,8 @@ std::pair<std::uint64_t, warpaes_status> crypt_chunks(warpaes_engine* with, warp
 }
 
 Object crypt_parts(PyObject*, const Call& call) {
-    const auto [word_object, chunk_object, parts] = arguments(call, "_chunks", {"direction", "chunk", "parts"});
-    const std::string word = to_text(word_object, "direction");
-    if (word != "encrypt" && word != "decrypt") raise(PyExc_ValueError, "direction must be 'encrypt' or 'decrypt'");
-    const warpaes_direction direction = word == "encrypt" ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
+    const auto [direction_object, chunk_object, parts] = arguments(call, "_chunks", {"direction", "chunk", "parts"});
+    const warpaes_direction direction = to_direction(direction_object);
     const std::uint64_t chunk = to_u64(chunk_object, "chunk");
     if (chunk == 0) raise(PyExc_ValueError, "chunk must be above 0");
     if (PyList_Check(parts) == 0) raise(PyExc_TypeError, "parts must be a list");

@@ -190,9 +190,7 @@ Object submit_into(PyObject* self, const Call& call) {
                                                       {"direction", "nonces", "data", "offsets", "lengths", "buf",
                                                        "tags", "associated_data", "check_nonces"},
                                                       7, 1);
-    const std::string word = to_text(direction_object, "direction");
-    if (word != "encrypt" && word != "decrypt") raise(PyExc_ValueError, "direction must be 'encrypt' or 'decrypt'");
-    const bool encrypts = word == "encrypt";
+    const bool encrypts = to_direction(direction_object) == WARPAES_ENCRYPT;
     const Aead& aead = state_of<Aead>(self);
     Object made = new_batch(self);
     BatchState& batch = state_of<BatchState>(made.get());
@@ -283,12 +281,9 @@ Object at_once(PyObject* self, const Call& call, const char* function, warpaes_d
 }
 
 Object submit_list(PyObject* self, const Call& call) {
-    const auto [word_object, nonces, data, aad, check_nonces] =
+    const auto [direction, nonces, data, aad, check_nonces] =
         arguments(call, "submit", {"direction", "nonces", "data", "associated_data", "check_nonces"}, 3, 1);
-    const std::string word = to_text(word_object, "direction");
-    if (word != "encrypt" && word != "decrypt") raise(PyExc_ValueError, "direction must be 'encrypt' or 'decrypt'");
-    return of_list(self, word == "encrypt" ? WARPAES_ENCRYPT : WARPAES_DECRYPT, nonces, data, aad,
-                   truth(check_nonces, true));
+    return of_list(self, to_direction(direction), nonces, data, aad, truth(check_nonces, true));
 }
 
 Object done(PyObject* self, const Call& call) {

@@ -364,7 +364,44 @@ Object inspect(PyObject*, const Call& call) {
                                 static_cast<unsigned long long>(info.segments)));
 }
 
+int proceed(void* user, std::uint64_t, std::uint64_t) {
+    return static_cast<Callback*>(user)->call([](PyObject* function) {
+        const Object wanted(PyObject_CallNoArgs(function));
+        const int truth = PyObject_IsTrue(wanted.get());
+        check(truth);
+        return truth == 0 ? 1 : 0;
+    });
+}
+
+Object crypt_file(PyObject*, const Call& call) {
+    const auto [direction, source, target, keyset, associated_data, threads, asked] = arguments(
+        call, "_crypt_file", {"direction", "source", "target", "keyset", "associated_data", "threads", "proceed"});
+    const KeysetUse keys(keyset);
+    const View aad = optional_bytes(associated_data, "associated_data");
+    Callback callback;
+    callback.set(asked);
+    warpaes_file_job job = WARPAES_FILE_JOB_INIT;
+    job.direction = to_direction(direction);
+    job.format = WARPAES_FORMAT_STREAMING_AEAD;
+    job.flags = WARPAES_FILE_SHA256;
+    job.input_fd = static_cast<std::int32_t>(to_u64(source, "source"));
+    job.output_fd = static_cast<std::int32_t>(to_u64(target, "target"));
+    job.keyset = keys.get();
+    job.aad = aad.data();
+    job.aad_len = aad.size();
+    job.threads = static_cast<std::uint32_t>(to_u64(threads, "threads"));
+    job.progress = proceed;
+    job.progress_user = &callback;
+    warpaes_engine* with = engine();
+    warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
+    callback.check(unlocked([&] { return warpaes_file_run(with, &job, &result); }));
+    return Object(Py_BuildValue("Ky#si", static_cast<unsigned long long>(result.bytes_written),
+                                reinterpret_cast<const char*>(result.sha256),
+                                static_cast<Py_ssize_t>(sizeof result.sha256), result.backend, result.device));
+}
+
 PyMethodDef functions[] = {
+    method_def<crypt_file>("_crypt_file", nullptr),
     method_def<inspect>("inspect",
                         "inspect(path, template=None)\n--\n\nWhat can be said about a sealed file without a key."),
     {nullptr, nullptr, 0, nullptr},

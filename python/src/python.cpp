@@ -191,4 +191,10 @@ std::string to_text(PyObject* object, const char* name) {
     return {text, static_cast<std::size_t>(length)};
 }
 
+warpaes_direction to_direction(PyObject* object) {
+    const std::string word = to_text(object, "direction");
+    if (word != "encrypt" && word != "decrypt") raise(PyExc_ValueError, "direction must be 'encrypt' or 'decrypt'");
+    return word == "encrypt" ? WARPAES_ENCRYPT : WARPAES_DECRYPT;
+}
+
 }  // namespace warpaes::python

@@ -211,5 +211,7 @@ void watch_end(PyObject* module);
 /// Integers and text of the caller.
 std::uint64_t to_u64(PyObject* object, const char* name);
 std::string to_text(PyObject* object, const char* name);
+/// Of the words "encrypt" and "decrypt".
+warpaes_direction to_direction(PyObject* object);
 
 }  // namespace warpaes::python

@@ -119,6 +119,15 @@ def _chunks(
     parts: list[Any],
 ) -> tuple[int, int] | None: ...
 def _refuse_subinterpreters() -> None: ...
+def _crypt_file(
+    direction: Literal["encrypt", "decrypt"],
+    source: int,
+    target: int,
+    keyset: Keyset,
+    associated_data: Buffer | None,
+    threads: int,
+    proceed: Callable[[], bool],
+) -> tuple[int, bytes, str, int]: ...
 def inspect(path: str | PathLike[str], template: str | None = None) -> FileInfo:
     """What can be said about a sealed file without a key.
 

@@ -47,13 +47,13 @@ Place to_place(const char* path, int fd, const char* name) {
 
 void check_flags(const warpaes_file_job& j) {
     constexpr std::uint32_t aead =
-        WARPAES_FILE_OVERWRITE | WARPAES_FILE_RANGE | WARPAES_FILE_VERIFY | WARPAES_FILE_NO_SYNC;
+        WARPAES_FILE_OVERWRITE | WARPAES_FILE_RANGE | WARPAES_FILE_VERIFY | WARPAES_FILE_NO_SYNC | WARPAES_FILE_SHA256;
     constexpr std::uint32_t enc = WARPAES_FILE_PKCS7 | WARPAES_FILE_BASE64 | WARPAES_FILE_BASE64_ONE_LINE |
                                   WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SALT | WARPAES_FILE_RANGE |
-                                  WARPAES_FILE_NO_SYNC;
+                                  WARPAES_FILE_NO_SYNC | WARPAES_FILE_SHA256;
     if (j.format != WARPAES_FORMAT_STREAMING_AEAD) return refuse_unknown_flags(j.flags, enc);
     if ((j.flags & ~aead) == 0) return;
-    throw Error(WARPAES_ERROR_ARGUMENT, "flags: STREAMING_AEAD has OVERWRITE, RANGE, VERIFY and NO_SYNC");
+    throw Error(WARPAES_ERROR_ARGUMENT, "flags: STREAMING_AEAD has OVERWRITE, RANGE, VERIFY, NO_SYNC and SHA256");
 }
 
 /// The options that all formats have.
@@ -66,6 +66,10 @@ FileJob to_job(const warpaes_file_job& j) {
     job.base64 = has(WARPAES_FILE_BASE64);
     job.one_line = has(WARPAES_FILE_BASE64_ONE_LINE);
     job.verify = has(WARPAES_FILE_VERIFY);
+    job.sha256 = has(WARPAES_FILE_SHA256);
+    if (job.verify && job.sha256) throw Error(WARPAES_ERROR_ARGUMENT, "flags: VERIFY writes nothing that had a SHA256");
+    if (j.reserved != 0) throw Error(WARPAES_ERROR_ARGUMENT, "reserved: must be 0");
+    if (j.threads != 0) job.threads = j.threads;
     if (has(WARPAES_FILE_RANGE)) job.range = ByteRange{j.range_first, j.range_last};
     job.input = to_place(j.input_path, j.input_fd, "input");
     if (!job.verify) job.output = to_place(j.output_path, j.output_fd, "output");
@@ -122,6 +126,7 @@ warpaes_status warpaes_file_run(warpaes_engine* engine, const warpaes_file_job* 
         made.device = done.device;
         made.backend = done.backend.data();
         made.key_id = done.key_id;
+        std::copy(done.sha256.begin(), done.sha256.end(), made.sha256);
     });
     write_error(made.status, made.error);
     write_result(made, result);

@@ -114,7 +114,7 @@ public:
     }
 
     Totals run(Engine& engine, Source& content, Sink& sink) override {
-        const Plan plan = engine.plan(o_.mode, job_.direction, content.size());
+        const Plan plan = limited(engine.plan(o_.mode, job_.direction, content.size()), job_);
         return run_cipher(engine, plan, cipher_, content, sink, job_.progress);
     }
 

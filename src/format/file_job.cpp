@@ -48,6 +48,8 @@ FileResult run_file(Engine& engine, const FileJob& job, FileFormat& format) {
     const std::unique_ptr<FileSink> output = job.verify ? nullptr : open_sink(job, file);
     if (output != nullptr) output->set_durable(job.durable);
     Sink* sink = output.get();
+    std::optional<DigestSink> digested;
+    if (job.sha256) sink = &digested.emplace(*sink);
     std::optional<Base64Sink> encoded;
     if (encrypt && job.base64) sink = &encoded.emplace(*sink, job.one_line);
     if (!opening.header.empty()) sink->write(0, opening.header);
@@ -55,6 +57,7 @@ FileResult run_file(Engine& engine, const FileJob& job, FileFormat& format) {
                    opening.in_order && output != nullptr && !output->is_provisional());
 
     FileResult result{format.run(engine, content, kept), opening.key_id};
+    if (digested) result.sha256 = digested->digest();
     if (output != nullptr) output->commit();
     result.bytes_read += opening.header_bytes;
     result.bytes_written = output != nullptr ? output->bytes_written() : 0;

@@ -2,12 +2,15 @@
 // gives the output its name only after all of it was written.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/pipeline/pipeline.hpp"
+#include "format/digest.hpp"
 
 namespace warpaes {
 
@@ -30,6 +33,8 @@ struct FileJob {
     bool base64 = false;    ///< the encrypted side is base64
     bool one_line = false;  ///< base64 in a single line
     bool verify = false;    ///< writes nothing and ignores `output`
+    bool sha256 = false;    ///< compute the SHA-256 of the output
+    unsigned threads = std::numeric_limits<unsigned>::max();
     std::optional<ByteRange> range;
     Place input;
     Place output;
@@ -39,6 +44,7 @@ struct FileJob {
 /// The bytes read are those that the cipher saw, plus the header; those written went to the output.
 struct FileResult : Totals {
     std::uint32_t key_id = 0;  ///< within a keyset
+    Sha256 sha256{};           ///< of the output, if the job asked for it
 };
 
 /// What a format reads or makes at the beginning of a file, and the part of the file that the job processes.
@@ -63,6 +69,13 @@ public:
     virtual Opening open(Engine& engine, Source*& input) = 0;
     /// Processes the job's part of the input and writes the result to `sink`.
     virtual Totals run(Engine& engine, Source& content, Sink& sink) = 0;
+
+protected:
+    /// `plan` with as many workers as the job may have.
+    [[nodiscard]] static Plan limited(Plan plan, const FileJob& job) {
+        plan.lanes = std::min(plan.lanes, job.threads);
+        return plan;
+    }
 };
 
 /// Throws Error; in that case there is no output file.

@@ -73,7 +73,8 @@ public:
     }
 
     Totals run(Engine& engine, Source& content, Sink& sink) override {
-        const Plan plan = plan_segments(engine, opened_.key->parameters.format, job_.direction, content.size());
+        const SegmentFormat format = opened_.key->parameters.format;
+        const Plan plan = limited(plan_segments(engine, format, job_.direction, content.size()), job_);
         SegmentStage stage(
             *opened_.cipher, job_.direction,
             {.chunk_bytes = plan.chunk_bytes, .first = first_, .ends = ends_, .input_bytes = content.size()});

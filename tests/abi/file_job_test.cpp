@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <openssl/err.h>
+#include <openssl/sha.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -193,6 +194,55 @@ TEST_F(FileJob, WhatIsWrongWithSegments) {
         j.range_first = 2;
         j.range_last = 1;
     });
+}
+
+TEST_F(FileJob, OfWhatIsOnlyVerifiedThereIsNoDigest) {
+    expect(WARPAES_ERROR_ARGUMENT, "VERIFY writes nothing", aead(), [](Job& j) {
+        j.direction = WARPAES_DECRYPT;
+        j.flags = WARPAES_FILE_VERIFY | WARPAES_FILE_SHA256;
+    });
+    expect(WARPAES_ERROR_ARGUMENT, "reserved: must be 0", aead(), [](Job& j) { j.reserved = 1; });
+}
+
+TEST_F(FileJob, TheDigestIsThatOfTheOutput) {
+    const std::string path = testing::TempDir() + "warpaes-digested-" + std::to_string(getpid());
+    const std::string made = path + ".made", again = path + ".again";
+    const auto read = [](const std::string& name) {
+        std::ifstream file(name, std::ios::binary);
+        return std::string(std::istreambuf_iterator<char>(file), {});
+    };
+    const auto run = [&](Job job, const std::string& from, const std::string& to) {
+        job.input_path = from.c_str();
+        job.output_path = to.c_str();
+        warpaes_file_result result = WARPAES_FILE_RESULT_INIT;
+        EXPECT_EQ(warpaes_file_run(engine_.get(), &job, &result), WARPAES_OK) << warpaes_last_error();
+        const std::string content = read(to);
+        Bytes expected(32);
+        if ((job.flags & WARPAES_FILE_SHA256) != 0) {
+            SHA256(reinterpret_cast<const std::uint8_t*>(content.data()), content.size(), expected.data());
+        }
+        EXPECT_EQ(Bytes(result.sha256, result.sha256 + sizeof result.sha256), expected);
+    };
+    for (const std::size_t size : {0, 1, 1'600'000}) {
+        std::ofstream(path, std::ios::binary) << std::string(size, 'x');
+        for (Job job : {raw(), enc(), aead()}) {
+            for (const std::uint32_t flags : {0U, unsigned{WARPAES_FILE_SHA256}}) {
+                for (const std::uint32_t threads : {0U, 1U}) {
+                    SCOPED_TRACE(std::to_string(job.format) + " " + std::to_string(size) + " " +
+                                 std::to_string(threads));
+                    job.flags = flags | WARPAES_FILE_OVERWRITE | WARPAES_FILE_NO_SYNC;
+                    if (job.format == WARPAES_FORMAT_OPENSSL_ENC) job.flags |= WARPAES_FILE_BASE64;
+                    job.threads = threads;
+                    job.direction = WARPAES_ENCRYPT;
+                    run(job, path, made);
+                    job.direction = WARPAES_DECRYPT;
+                    run(job, made, again);
+                    EXPECT_TRUE(read(again) == read(path));
+                }
+            }
+        }
+    }
+    for (const std::string& each : {path, made, again}) std::filesystem::remove(each);
 }
 
 /// What a file says of itself, by length and first bytes: nothing else of it is looked at.

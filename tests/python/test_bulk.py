@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import unittest
+import unittest.mock
 from typing import Any
 
 import warpaes
@@ -73,6 +74,78 @@ class Files(Case):
         self.assertEqual(self.files(self.target), before)
         status, report = bulk("encrypt", "-k", self.key, "--update", self.source, self.target)
         self.assertEqual((status, report["run_objects"], report["objects"]), (0, 1, 3))
+
+    def test_a_file_that_changes_on_the_way(self) -> None:
+        """Its copy does not appear, be it longer afterwards, be it shorter, so that the job on it fails."""
+        for change in (b"", b"more"):
+            shutil.rmtree(self.source, ignore_errors=True)
+            self.write([3 * storage.WINDOW])
+            path = next(path for path in self.source.rglob("*") if path.is_file())
+            real = transfer._crypt_file
+
+            def changed(*given: Any, path: Any = path, change: bytes = change, real: Any = real) -> Any:
+                with open(path, "ab") as file:
+                    file.write(change) if change else file.truncate(storage.WINDOW)
+                return real(*given)
+
+            with unittest.mock.patch.object(transfer, "_crypt_file", changed):
+                target = self.folder / f"target {len(change)}"
+                status, report = bulk("encrypt", "-k", self.key, self.source, target)
+            self.assertEqual((status, report["errors"]), (1, 1))
+            self.assertIn("has changed since it was listed", report["first_errors"][0]["error"])
+            self.assertEqual(self.files(target), {})
+
+    def test_a_report_says_what_computed(self) -> None:
+        self.write([0, 100, 5_000_000])
+        names = {each["name"] for each in warpaes.backends()}
+        for command, source, target in (
+            ("encrypt", self.source, self.target),
+            ("decrypt", self.target, self.folder / "o"),
+        ):
+            _, report = bulk(command, "-k", self.key, source, target)
+            self.assertEqual(sum(report["computed_on"].values()), 3)
+            self.assertLessEqual(report["computed_on"].keys(), names)
+        self.assertEqual(transfer.computed_on("vaes", -1), "vaes")
+        with unittest.mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES="3,GPU-1"):
+            self.assertEqual([transfer.computed_on("cuda", i) for i in range(3)], ["cuda 3", "cuda GPU-1", "cuda 2"])
+
+    def test_files_take_little_memory_and_as_many_threads_as_there_is_use_for(self) -> None:
+        self.write([1 << 20] * 6)
+        threads, shares, lock, real = [], [], threading.Lock(), transfer._crypt_file
+
+        def watched(*given: Any) -> Any:
+            with lock:
+                threads.append(given[-2])
+            return real(*given)
+
+        def take(share: worker.Share, wanted: int) -> None:
+            with lock:
+                shares.append(wanted)
+
+        for names in (None, "one"):
+            (self.folder / "one").write_text(next(iter(self.content([1 << 20]))) + "\n")
+            given = ["--names", self.folder / names] if names else []
+            with (
+                unittest.mock.patch.object(transfer, "_crypt_file", watched),
+                unittest.mock.patch.object(worker, "processors", lambda: 8),
+                unittest.mock.patch.object(worker.Share, "take", take),
+            ):
+                self.assertEqual(
+                    bulk("encrypt", "-k", self.key, *given, self.source, self.folder / f"to {names}")[0], 0
+                )
+        self.assertEqual(threads[-1], 4)
+        self.assertEqual(threads[0], 1)
+        self.assertLessEqual(max(shares), transfer.memory_of_file(1 << 20, 4))
+        config = worker.Config("encrypt", str(self.source), str(self.target))
+        self.assertLess(32 * config.memory_of("encrypt", 80 << 30), config.memory)
+        for other in (
+            worker.Config("encrypt", str(self.source), str(self.target), verify=True),
+            worker.Config("encrypt", "s3://a/b", str(self.target)),
+            worker.Config("rekey", str(self.source), str(self.target)),
+        ):
+            self.assertEqual(
+                other.memory_of(other.command, 1 << 30), transfer.memory_of(1 << 30, storage.part_bytes(1 << 30))
+            )
 
     def test_a_changed_source_is_an_error_of_its_row(self) -> None:
         content = self.write([100, 200, 300])

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import time
 import unittest
 import unittest.mock
 from typing import Any
 
 from bulk_case import Case, bulk, refusal, said_by
-from warpaes.bulk import cli, job, listing, lock, manifest, storage, worker
+from warpaes.bulk import cli, job, listing, lock, manifest, storage, transfer, worker
 from warpaes.bulk.lock import Lock, LockedError
+from warpaes.exceptions import Error
 
 
 class Ends(Case):
@@ -298,12 +301,50 @@ class Steps(Case):
             unittest.mock.patch.object(job.Run, "_every_while", interrupt),
             unittest.mock.patch.object(worker.Worker, "poll", lambda one, timeout: []),
         ):
-            status, said = said_by("encrypt", "-k", self.key, self.source, self.target)
+            # With --verify it goes through this process; else the library's own jobs do it, as below.
+            status, said = said_by("encrypt", "-k", self.key, "--verify", self.source, self.target)
         self.assertEqual(status, 130, said)
         self.assertIn("goes on", said)
         self.assertLess(read[0], 20)
         self.assertEqual(list(self.target.rglob(f"*{storage.PART}*")), [])
         self.assertFalse((self.target / lock.NAME).exists())
+        self.assertEqual(bulk("encrypt", "-k", self.key, self.source, self.target)[0], 0)
+
+    def test_an_interruption_gives_large_files_up(self) -> None:
+        self.write([10])
+        with open(self.source / "large", "wb") as file:
+            file.truncate(24 * storage.WINDOW)
+        asked, ended, real = [0], [], transfer._crypt_file
+
+        def watched(*given: Any) -> Any:
+            *before, proceed = given
+
+            def go_on() -> bool:
+                asked[0] += 1
+                while asked[0] > 1 and proceed():  # until the worker is closed
+                    time.sleep(0.001)
+                return proceed()
+
+            try:
+                return real(*before, go_on if os.fstat(before[1]).st_size > storage.WINDOW else proceed)
+            except Error as error:
+                ended.append(str(error))
+                raise
+
+        def interrupt(run: job.Run) -> None:
+            if asked[0] > 1:
+                raise KeyboardInterrupt
+
+        with (
+            unittest.mock.patch.object(transfer, "_crypt_file", watched),
+            unittest.mock.patch.object(job.Run, "_every_while", interrupt),
+            unittest.mock.patch.object(worker.Worker, "poll", lambda one, timeout: []),
+        ):
+            status, said = said_by("encrypt", "-k", self.key, self.source, self.target)
+        self.assertEqual(status, 130, said)
+        self.assertEqual(ended, ["cancelled by the caller"])
+        self.assertEqual(len(self.files(self.target)), 1)
+        self.assertEqual(list(self.target.rglob(f"*{storage.PART}*")), [])
         self.assertEqual(bulk("encrypt", "-k", self.key, self.source, self.target)[0], 0)
 
     def test_signals_are_handled_as_before_afterwards(self) -> None:
@@ -335,12 +376,28 @@ class Steps(Case):
     def test_a_backend_by_name(self) -> None:
         """In a process of its own: it is chosen once."""
         self.write([10])
-        command = [sys.executable, "-m", "warpaes", "bulk", "encrypt", "-q", "--envelope", "job", "-k", str(self.key)]
-        for name, status in (("abacus", 2), ("libcrypto", 0)):
-            ends = [str(self.source), str(self.target)]
-            ended = subprocess.run([*command, "--backend", name, *ends], stderr=subprocess.PIPE, text=True, check=False)
+        command = [
+            sys.executable,
+            "-m",
+            "warpaes",
+            "bulk",
+            "encrypt",
+            "-q",
+            "--json",
+            "--envelope",
+            "job",
+            "-k",
+            self.key,
+        ]
+        for name, status, more in (("abacus", 2, []), ("libcrypto", 0, []), ("libcrypto", 0, ["--verify"])):
+            ends = [self.source, self.folder / ("target" + "".join(more))]
+            ended = subprocess.run(
+                [*command, "--backend", name, *more, *ends], capture_output=True, text=True, check=False
+            )
             self.assertEqual(ended.returncode, status, ended.stderr)
             self.assertEqual("abacus" in ended.stderr, name == "abacus")
+            if status == 0:
+                self.assertEqual(json.loads(ended.stdout)["computed_on"], {name: 1})
 
     def test_no_ray(self) -> None:
         self.write([10])

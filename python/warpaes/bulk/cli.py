@@ -335,6 +335,8 @@ def _print(report: dict[str, Any], as_json: bool) -> None:
         ):
             if report[name]:
                 print(f"  {report[name]} {sentence}")
+    for computed_on, count in report.get("computed_on", {}).items():
+        print(f"  {count} on {computed_on}")
     for note in report.get("notes", ()):
         print(f"  note: {note}")
     for failed in report["first_errors"]:

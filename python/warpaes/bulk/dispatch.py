@@ -11,8 +11,7 @@ from typing import Any
 from .manifest import PENDING, Row
 from .pool import Pool
 from .progress import Progress
-from .storage import WINDOW, CredentialsError, part_bytes
-from .transfer import memory_of
+from .storage import WINDOW, CredentialsError
 from .worker import Config
 
 #: A row that as many workers died with is given to a worker alone, and if they go on dying, it is the row.
@@ -103,8 +102,7 @@ class Dispatcher:
             self._submit(slot, chosen)
 
     def _memory(self, number: int) -> int:
-        size = self.rows[number].size
-        return memory_of(size, part_bytes(size))
+        return self.config.memory_of(self._what, self.rows[number].size)
 
     def _submit(self, slot: int, numbers: list[int]) -> None:
         for number in numbers:
@@ -144,6 +142,8 @@ class Dispatcher:
         if self._what == "remove":
             return
         self.progress.adopted += bool(event.get("adopted"))
+        if computed_on := event.get("computed_on"):
+            self.progress.computed_on[computed_on] += 1
         self.progress.done_objects += 1
         self.progress.run_objects += 1
         self.progress.done_bytes += max(row.size, 0)

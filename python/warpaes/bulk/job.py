@@ -445,6 +445,7 @@ class Run:
             "retries": progress.retries,
             "worker_deaths": progress.deaths,
             "adopted": progress.adopted,
+            "computed_on": dict(sorted(progress.computed_on.items())),
             "parts_swept": self.swept,
             "notes": self.notes,
         }

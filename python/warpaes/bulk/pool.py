@@ -7,6 +7,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
+import socket
 import threading
 from typing import Any
 
@@ -153,7 +154,7 @@ class RayWorker:
 
     def open(self, config: Config) -> None:
         """Begin."""
-        self._worker = Worker(config)
+        self._worker = Worker(config, socket.gethostname() + " ")
         self._made.set()
 
     def submit(self, tasks: list[Task]) -> None:

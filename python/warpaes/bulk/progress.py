@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from typing import TextIO
 
 from .metrics import Told, open_metrics
@@ -36,6 +36,7 @@ class Progress:
         self.done_objects = self.done_bytes = 0
         self.run_objects = self.run_bytes = 0  #: of what is done, by this run
         self.errors = self.retries = self.deaths = self.adopted = self.in_flight = 0
+        self.computed_on: Counter[str] = Counter()  #: objects, by backend and GPU
         self._file = file
         self.labels = {"command": command, "target": target}
         self._told_of: list[Told] = [open_metrics(metrics, self.labels)] if metrics else []

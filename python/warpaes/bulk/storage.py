@@ -163,10 +163,16 @@ def is_within(inner: Storage, outer: Storage) -> bool:
     return store == other_store and (place.rstrip("/") + "/").startswith(other_place.rstrip("/") + "/")
 
 
+def is_local(url: str) -> bool:
+    """Say whether a URL, or a path, names files."""
+    protocol, separator, _ = url.partition("://")
+    return not separator or protocol == "file"
+
+
 def open_storage(url: str, options: dict[str, Any] | None = None) -> Storage:
     """Return the storage that a URL names; a path is local."""
     protocol, separator, rest = url.partition("://")
-    if not separator or protocol == "file":
+    if is_local(url):
         return LocalStorage(rest if separator else url)
     if protocol in ("s3", "s3a"):
         from .s3 import S3Storage
@@ -268,31 +274,46 @@ class LocalStorage(Storage):
 
     def read(self, entry: Entry, offset: int, length: int) -> bytes:
         """Read from a file that is the same before and after."""
+        with self.opened(entry) as descriptor:
+            data = os.pread(descriptor, length, offset)
+            while len(data) < length and (more := os.pread(descriptor, length - len(data), offset + len(data))):
+                data += more
+            if len(data) < length:
+                raise ChangedError(f"{self._path(entry.key)} has changed since it was listed")
+            return data
+
+    @contextlib.contextmanager
+    def opened(self, entry: Entry) -> Iterator[int]:
+        """Open a file, which must be this version at the beginning and in the end."""
         path = self._path(entry.key)
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             raise MissingError(f"{path}: no such file") from None
-        try:
-            data = os.pread(descriptor, length, offset)
-            while len(data) < length and (more := os.pread(descriptor, length - len(data), offset + len(data))):
-                data += more
+
+        def check() -> None:
             info = os.fstat(descriptor)
-            if len(data) < length or _version(info) != entry.version:
+            if _version(info) != entry.version:
                 raise ChangedError(f"{path} has changed since it was listed")
             if info.st_size != entry.size:
                 raise ChangedError(f"{path} has {info.st_size} bytes, and {entry.size} by the list")
-            return data
+
+        try:
+            check()
+            try:
+                yield descriptor
+            finally:
+                check()  # what has failed meanwhile may have failed for that
         finally:
             os.close(descriptor)
 
     def create(self, key: str, size: int, replace: str | None, attempt: Attempt, threads: Executor) -> Upload:
         """Begin a file under a temporary name."""
-        return _LocalUpload(self, key, replace, attempt)
+        return LocalUpload(self, key, replace, attempt)
 
     def put(self, key: str, data: bytes, replace: str | None = None) -> str:
         """Write a file."""
-        upload = _LocalUpload(self, key, replace, Attempt())
+        upload = LocalUpload(self, key, replace, Attempt())
         try:
             upload.write(memoryview(data))
             return upload.commit()
@@ -334,24 +355,29 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-class _LocalUpload(Upload):
+class LocalUpload(Upload):
+    """A file under a temporary name."""
+
     def __init__(self, storage: LocalStorage, key: str, replace: str | None, attempt: Attempt) -> None:
+        """Create it, empty: what goes into it is written here or to its descriptor."""
         storage.check_key(key)
         self._storage, self._key, self._replace = storage, key, replace
         self._path = storage._path(key)
         _make_folder(self._path.parent)
         self._temporary = self._path.with_name(f".{self._path.name}{PART}{attempt.id}")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        self._descriptor = os.open(self._temporary, flags, 0o666)
+        self.descriptor = os.open(self._temporary, flags, 0o666)
 
     def write(self, data: memoryview) -> None:
+        """Take the next bytes."""
         while len(data) > 0:
-            data = data[os.write(self._descriptor, data) :]
+            data = data[os.write(self.descriptor, data) :]
 
     def commit(self) -> str:
-        os.fsync(self._descriptor)
-        os.close(self._descriptor)
-        self._descriptor = -1
+        """Make it durable, and give it its name."""
+        os.fsync(self.descriptor)
+        os.close(self.descriptor)
+        self.descriptor = -1
         version = _version(self._temporary.stat())
         if self._replace is None:
             try:
@@ -372,8 +398,9 @@ class _LocalUpload(Upload):
         return version
 
     def abort(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        """Remove it."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
         with contextlib.suppress(FileNotFoundError):
             self._temporary.unlink()

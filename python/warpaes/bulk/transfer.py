@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
+from typing import Literal
 
-from .._native import Keyset, Reader, Writer
-from .storage import PARTS_IN_FLIGHT, WINDOW, Attempt, Entry, Storage, Upload
+from .._native import Keyset, Reader, Writer, _crypt_file
+from .storage import PARTS_IN_FLIGHT, WINDOW, Attempt, Entry, LocalStorage, LocalUpload, Storage, Upload
 
 #: Windows that are asked for before they are needed.
 AHEAD = 3
 #: What a writer of the library holds back at most.
 WRITER_BYTES = 32 << 20
+#: What a thread of the library holds of a file: a chunk on its way in, and one on its way out.
+CHUNKS = 5 << 20
+#: Threads that one file is worth: one hashes, which takes longer than all the rest.
+FILE_THREADS = 4
 
 
 def memory_of(size: int, part: int) -> int:
@@ -21,6 +27,19 @@ def memory_of(size: int, part: int) -> int:
     if size <= WINDOW:
         return 3 * size + (256 << 10)
     return (AHEAD + 4) * WINDOW + (PARTS_IN_FLIGHT + 1) * part + WRITER_BYTES
+
+
+def memory_of_file(size: int, threads: int) -> int:
+    """Return the most memory that a file takes on its way to another: what the library's threads hold."""
+    return min(3 * size + (256 << 10), CHUNKS) * threads
+
+
+def computed_on(backend: str, device: int) -> str:
+    """Return the name of a backend; of a GPU with its number on the machine, of whose GPUs this process may see one."""
+    if device < 0:
+        return backend
+    seen = [each for each in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if each]
+    return f"{backend} {seen[device] if device < len(seen) else device}"
 
 
 class ReadAhead:
@@ -193,6 +212,37 @@ def write(
         out.upload.abort()
         raise
     return Entry(entry.key, out.size, version), out.digest.hexdigest()
+
+
+def crypt_file(
+    direction: Literal["encrypt", "decrypt"],
+    source: LocalStorage,
+    entry: Entry,
+    target: LocalStorage,
+    key: str,
+    replace: str | None,
+    attempt: Attempt,
+    keyset: Keyset,
+    associated: bytes,
+    threads: int,
+    proceed: Callable[[], bool],
+) -> tuple[Entry, str, str]:
+    """Write one file from another by the library's own threads, which read, process, hash and write in the same memory.
+
+    `proceed` is asked now and then whether to go on. Return the entry of what was written, its digest, and
+    what computed.
+    """
+    upload = LocalUpload(target, key, replace, attempt)
+    try:
+        with source.opened(entry) as descriptor:
+            size, digest, backend, device = _crypt_file(
+                direction, descriptor, upload.descriptor, keyset, associated, threads, proceed
+            )
+        version = upload.commit()
+    except BaseException:
+        upload.abort()
+        raise
+    return Entry(key, size, version), digest.hex(), computed_on(backend, device)
 
 
 def same(left: Iterator[memoryview], right: Iterator[memoryview]) -> bool:

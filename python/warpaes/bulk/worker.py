@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import queue
 import threading
 import time
@@ -19,12 +20,15 @@ from . import keys, transfer
 from .manifest import Row
 from .storage import (
     KEY_SUFFIX,
+    WINDOW,
     Attempt,
     ChangedError,
     Entry,
     ExistsError,
+    LocalStorage,
     MissingError,
     PermanentError,
+    is_local,
     open_storage,
     part_bytes,
 )
@@ -57,6 +61,19 @@ def use_backend(name: str | None) -> None:
         _backends.append(name)
 
 
+def named_backend(name: str | None) -> str:
+    """Return what computes in this process, if it was asked for by its name: nothing takes its place."""
+    if name != "cuda":
+        return name or ""
+    gpus = [each["device"] for each in _native.backends() if each["device"] >= 0]
+    return transfer.computed_on(name, gpus[0]) if len(gpus) == 1 else name
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 @dataclass
 class Config:
     """What a worker is to do with every row; it goes to other processes and machines, keys included."""
@@ -80,6 +97,18 @@ class Config:
     requests: int = 16  #: ranges and parts of large objects at once
     memory: int = 256 << 20
     backend: str | None = None
+
+    @property
+    def by_files(self) -> bool:
+        """Whether the library's jobs on files do the work: from file to file, where nobody has to see the plaintext."""
+        whole = self.command in ("encrypt", "decrypt") and not self.verify
+        return whole and is_local(self.source) and is_local(self.target)
+
+    def memory_of(self, what: str, size: int) -> int:
+        """Return the most memory that an object takes on its way, on one thread where it is the library's file job."""
+        if self.by_files and what == self.command:
+            return transfer.memory_of_file(size, 1)
+        return transfer.memory_of(size, part_bytes(size))
 
 
 class Budget:
@@ -106,12 +135,30 @@ class Budget:
             self._changed.notify_all()
 
 
+class Share:
+    """What one object holds of a budget."""
+
+    def __init__(self, budget: Budget) -> None:
+        """Hold nothing yet."""
+        self._budget, self._taken = budget, 0
+
+    def take(self, wanted: int) -> None:
+        """Return what it holds, and wait for so much."""
+        self.give()
+        self._taken = self._budget.take(wanted)
+
+    def give(self) -> None:
+        """Return what it holds."""
+        taken, self._taken = self._taken, 0
+        self._budget.give(taken)
+
+
 class Worker:
     """Takes rows, and hands out events: (row's number, what became of it)."""
 
-    def __init__(self, config: Config) -> None:
-        """Open both ends."""
-        self.config = config
+    def __init__(self, config: Config, host: str = "") -> None:
+        """Open both ends. `host`: what to say where, before what computed."""
+        self.config, self.host = config, host
         use_backend(config.backend)
         self.source = open_storage(config.source, config.source_options)
         self.target = open_storage(config.target, config.target_options)
@@ -123,6 +170,10 @@ class Worker:
         else:
             self.new_keys, self.new_sources = self.old_keys, sources
         self.budget = Budget(config.memory)
+        self._named_backend = named_backend(config.backend)
+        self._in_hand = 0  #: rows that have come and not gone
+        self._lock = threading.Lock()
+        self._closing = False
         self._events: queue.SimpleQueue[tuple[int, dict[str, Any]]] = queue.SimpleQueue()
         self._rows = ThreadPoolExecutor(config.threads, "row")
         self.requests = ThreadPoolExecutor(config.requests, "request")
@@ -131,6 +182,8 @@ class Worker:
 
     def submit(self, tasks: list[tuple[int, str, Row]]) -> None:
         """Begin with rows: number, what to do, row."""
+        with self._lock:
+            self._in_hand += len(tasks)
         for task in tasks:
             self._rows.submit(self._run, *task)
 
@@ -146,20 +199,20 @@ class Worker:
 
     def close(self) -> None:
         """Begin nothing any more: what is small is done to its end, what is large is given up at its next range."""
+        self._closing = True
         self.requests.shutdown(wait=False, cancel_futures=True)
         self._rows.shutdown(cancel_futures=True)
         self.requests.shutdown()
 
     def _run(self, number: int, what: str, row: Row) -> None:
-        begin, taken = time.monotonic(), 0
+        begin, share = time.monotonic(), Share(self.budget)
         try:
             listed = {}
             if row.size < 0:  # of a list of names
                 entry = self.source.stat(row.source)
                 row.size, row.version = entry.size, entry.version
                 listed = {"size": entry.size, "version": entry.version}
-            taken = self.budget.take(transfer.memory_of(row.size, part_bytes(row.size)))
-            result = {**listed, **getattr(self, "_" + what)(number, row)}
+            result = {**listed, **getattr(self, "_" + what)(number, row, share)}
         except Exception as error:
             final = isinstance(error, FINAL)
             said = str(error) or type(error).__name__
@@ -167,7 +220,9 @@ class Worker:
                 said = f"{row.source}: not authentic: a wrong key or name, or it was altered"
             result = {"error": said, "final": final, "kind": type(error).__name__}
         finally:
-            self.budget.give(taken)
+            share.give()
+            with self._lock:
+                self._in_hand -= 1
         self._events.put((number, {"seconds": time.monotonic() - begin, **result}))
 
     # ------------------------------------------------------------------------------------------- keys of an object
@@ -219,9 +274,10 @@ class Worker:
         name = self._associated(row.source)
         return transfer.Opened(self.source, row.source_entry, self.requests, self._old_keyset(row), name)
 
-    def _transform(self, number: int, row: Row) -> dict[str, Any]:
+    def _transform(self, number: int, row: Row, share: Share) -> dict[str, Any]:
         """Encrypt, decrypt or re-encrypt, by the command."""
         config = self.config
+        computed_on = ""
         self.target.check_key(row.key)
         keyset, key_id, wrapped = (None, "", "") if config.command == "decrypt" else self._new_keyset(row)
         replace = row.version if config.command == "rekey" else None
@@ -229,6 +285,12 @@ class Worker:
         plain = hashlib.sha256() if config.verify and keyset is not None else None
 
         def write(replace: str | None) -> tuple[Entry, str]:
+            nonlocal computed_on
+            if config.by_files:
+                entry, digest, computed_on = self._from_file_to_file(row, replace, attempt, share, keyset)
+                return entry, digest
+            share.take(transfer.memory_of(row.size, part_bytes(row.size)))
+            computed_on = self._named_backend
             with closing(self._pieces(row)) as source:
                 entry = Entry(row.key, row.size, "")
                 return transfer.write(
@@ -240,6 +302,7 @@ class Worker:
         try:
             written, digest = write(replace)
         except (ExistsError, ChangedError, MissingError) as error:
+            share.take(transfer.memory_of(row.size, part_bytes(row.size)))
             found = self._adopt(row, keyset)
             if found is not None:
                 (written, digest), adopted = found, True
@@ -260,9 +323,30 @@ class Worker:
             "out_size": written.size,
             "out_version": written.version,
             "adopted": adopted,
+            "computed_on": computed_on and self.host + computed_on,
         }
 
     _encrypt = _decrypt = _rekey = _transform
+
+    def _from_file_to_file(
+        self, row: Row, replace: str | None, attempt: Attempt, share: Share, keyset: Keyset | None
+    ) -> tuple[Entry, str, str]:
+        """Let the library's own job do it: it holds less memory, and no lock of Python's."""
+        assert isinstance(self.source, LocalStorage) and isinstance(self.target, LocalStorage)
+        with self._lock:
+            others = min(self._in_hand, self.config.threads)
+        threads = max(1, min(transfer.FILE_THREADS, processors() // others))
+        share.take(transfer.memory_of_file(row.size, threads))
+        small = row.size <= WINDOW
+        if keyset is not None:
+            return transfer.crypt_file(
+                "encrypt", self.source, row.source_entry, self.target, row.key, replace, attempt, keyset,
+                self._associated(row.key), threads, lambda: small or not self._closing,
+            )  # fmt: skip
+        return transfer.crypt_file(
+            "decrypt", self.source, row.source_entry, self.target, row.key, replace, attempt, self._old_keyset(row),
+            self._associated(row.source), threads, lambda: small or not self._closing,
+        )  # fmt: skip
 
     def _there(self, entry: Entry, keyset: Keyset | None) -> transfer.Plain | transfer.Opened:
         """Read what lies in the target."""
@@ -296,8 +380,9 @@ class Worker:
             if there.ahead.sha256() != digest or (plain is not None and again.digest() != plain.digest()):
                 raise PermanentError(f"{entry.key} is not what was written: the storage has altered it")
 
-    def _verify(self, number: int, row: Row) -> dict[str, Any]:
+    def _verify(self, number: int, row: Row, share: Share) -> dict[str, Any]:
         """Authenticate an object, and compare it with the manifest."""
+        share.take(transfer.memory_of(row.size, part_bytes(row.size)))
         entry = self.source.stat(row.source)
         if row.size >= 0 and entry.size != row.size:
             raise ChangedError(f"{row.source} has {entry.size} bytes, and had {row.size}")
@@ -310,7 +395,7 @@ class Worker:
                 raise ChangedError(f"{row.source} is authentic, but not what the manifest says (SHA-256)")
         return {}
 
-    def _rewrap(self, number: int, row: Row) -> dict[str, Any]:
+    def _rewrap(self, number: int, row: Row, share: Share) -> dict[str, Any]:
         """Wrap an object's data key anew."""
         text, version = self.target.get(row.key + KEY_SUFFIX)
         records = keys.parse_records(text, row.key + KEY_SUFFIX)
@@ -321,8 +406,9 @@ class Worker:
             self.target.put(row.key + KEY_SUFFIX, wrapped.encode(), version)
         return {"wrapped": wrapped}
 
-    def _remove(self, number: int, row: Row) -> dict[str, Any]:
+    def _remove(self, number: int, row: Row, share: Share) -> dict[str, Any]:
         """Remove an original, after comparing it with what was made of it byte by byte, as both lie there now."""
+        share.take(transfer.memory_of(row.size, part_bytes(row.size)))
         if self.config.command == "decrypt":
             keyset = None
         else:
