@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
-#include <ranges>
 
 #include "message/batch/rectangles.hpp"
 
@@ -80,10 +79,10 @@ void Clashes::compare_solids(std::span<const Write* const> writes, const Clash& 
     }
     // And back: of those that begin later, does any begin before this one ends? The least is the greatest complement.
     Greatest begins;
-    for (const Write* write : std::views::reverse(writes)) {
+    std::for_each(writes.rbegin(), writes.rend(), [&](const Write* write) {
         if (begins.beside(write->entry) > ~write->strip.end()) clash(write->entry);
         begins.add(~write->strip.begin, write->entry);
-    }
+    });
 }
 
 /// Those at one stride, among each other and with `solids`, which have no gaps.

@@ -1,7 +1,6 @@
 #include "message/batch/rectangles.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 namespace warpaes {
 
@@ -90,10 +89,10 @@ void find_overlaps(std::vector<Rectangle> all, const std::function<void(std::uin
     }
     // And back: of those that begin later, does any begin before this one ends? The least is the greatest complement.
     Rows lefts(all);
-    for (const Rectangle& r : std::views::reverse(all)) {
+    std::for_each(all.rbegin(), all.rend(), [&](const Rectangle& r) {
         if (lefts.beside(r) > ~r.right) clash(r.owner);
         lefts.add(r, ~r.left);
-    }
+    });
 }
 
 }  // namespace warpaes
