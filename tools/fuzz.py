@@ -5,6 +5,11 @@
     tools/fuzz.py --runs 10000000 enc    so many executions of one target
     tools/fuzz.py --record               counts, coverage and findings to bench/results/robustness
     tools/fuzz.py --keep                 adds what covers something new to fuzz/corpus
+    tools/fuzz.py --cores 16 --seconds 580 --record
+                                         every target at once, slow ones on more cores, until each has had
+                                         10,000,000 executions or --runs of them
+    tools/fuzz.py --pack FILE.tgz        the programs, for a machine without clang: unpacked in the repository's root,
+                                         they run with --no-build
 
 Findings lie in build/fuzz/findings; `build/fuzz/fuzz/fuzz_TARGET FILE` repeats one. Fails if there are any.
 """
@@ -19,7 +24,9 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -30,6 +37,10 @@ BUILD = ROOT / "build/fuzz"
 RESULTS = ROOT / "bench/results/robustness"
 # The corpus in the repository stays small.
 MOST_FILES, MOST_BYTES = 150, 1024
+# Of inputs. What a target does not read is not worth changing.
+MOST_READ = {"batch": 512}
+# With --cores: executions a target, and seconds of a process until somebody else may have its core.
+ENOUGH, PART = 10_000_000, 150
 
 
 def targets() -> list[str]:
@@ -42,7 +53,8 @@ def dictionary(target: str) -> list[str]:
 
 
 def environment() -> dict:
-    return os.environ | {"ASAN_OPTIONS": "malloc_context_size=2:quarantine_size_mb=16:allocator_may_return_null=1"}
+    """Who allocated what, a finding that is repeated tells. What is freed stays so for a dozen executions."""
+    return os.environ | {"ASAN_OPTIONS": "malloc_context_size=0:quarantine_size_mb=4:allocator_may_return_null=1"}
 
 
 def last(pattern: str, text: str) -> int:
@@ -50,31 +62,30 @@ def last(pattern: str, text: str) -> int:
     return int(found[-1]) if found else 0
 
 
-def run(program: Path, target: str, arguments, scratch: Path) -> dict:
-    """One process of libFuzzer from the corpus, until its runs or its time are used up or it finds something."""
+def execute(program: Path, target: str, limits: list[str], scratch: Path, core: int | None = None) -> dict:
+    """One process of libFuzzer from the corpus and what others found, until `limits` stop it or it finds something."""
     findings = BUILD / "findings" / target
     findings.mkdir(parents=True, exist_ok=True)
     found = scratch / target
     found.mkdir(parents=True, exist_ok=True)
-    limit = [f"-runs={arguments.runs or -1}", f"-max_total_time={arguments.seconds}"]
-    command = [
+    command = [] if core is None else ["taskset", "-c", str(core)]
+    command += [
         program,
-        *limit,
-        "-max_len=4096",
+        *limits,
+        f"-max_len={MOST_READ.get(target, 4096)}",
         "-timeout=20",
         "-rss_limit_mb=2048",
         "-entropic=0",
         "-print_final_stats=1",
     ]
     command += [f"-artifact_prefix={findings}/", *dictionary(target), found, CORPUS / target]
-    before = set(findings.iterdir())
     start = time.monotonic()
     # libFuzzer speaks of every new input: a file takes it without waiting for a reader.
-    with (scratch / f"{target}.log").open("w+") as log:
+    with tempfile.TemporaryFile("w+", dir=scratch) as log:
         status = subprocess.run(command, env=environment(), stdout=log, stderr=log, check=False).returncode
         log.seek(0)
         text = log.read()
-    new = sorted(set(findings.iterdir()) - before)
+    new = {Path(path).name for path in re.findall(r"Test unit written to (\S+)", text)}
     result = {
         "target": target,
         "executions": last(r"stat::number_of_executed_units: (\d+)", text) or last(r"#(\d+)\t", text),
@@ -82,13 +93,91 @@ def run(program: Path, target: str, arguments, scratch: Path) -> dict:
         "edges": last(r"cov: (\d+)", text),
         "features": last(r"ft: (\d+)", text),
         "corpus": last(r"corp: (\d+)", text),
-        "findings": [path.name for path in new],
+        "findings": sorted(new),
         "ended_well": status == 0,
     }
     print(result, flush=True)
     if status != 0:
         print(text[-3000:], flush=True)
     return result
+
+
+def run(program: Path, target: str, arguments, scratch: Path) -> dict:
+    return execute(program, target, [f"-runs={arguments.runs or -1}", f"-max_total_time={arguments.seconds}"], scratch)
+
+
+def usual_rate(target: str) -> float:
+    """Executions a second, as the newest record has it."""
+    for path in sorted(RESULTS.glob("fuzz-*.json"), reverse=True):
+        for result in json.loads(path.read_text())["targets"]:
+            if result["target"] == target and result["executions"]:
+                return result["executions"] / result["seconds"]
+    return 1.0
+
+
+class Together:
+    """All targets on some cores: a core that is free takes the target that would be the last to be done."""
+
+    def __init__(self, programs: dict[str, Path], arguments, scratch: Path):
+        self.programs, self.scratch = programs, scratch
+        self.end = time.monotonic() + (arguments.seconds or 1e9)
+        self.left = dict.fromkeys(programs, arguments.runs or ENOUGH)
+        self.rates = {target: usual_rate(target) for target in programs}
+        self.at_work = dict.fromkeys(programs, 0)
+        self.results: dict[str, dict] = {}
+        self.lock = threading.Lock()
+        cores = sorted(os.sched_getaffinity(0))
+        # A process is hardly more than a thread; where several are, they take turns.
+        can_pin = shutil.which("taskset") is not None and arguments.cores <= len(cores)
+        self.cores = cores[: arguments.cores] if can_pin else [None] * arguments.cores
+
+    def run(self) -> list[dict]:
+        with concurrent.futures.ThreadPoolExecutor(len(self.cores)) as pool:
+            list(pool.map(self.work, self.cores))
+            return list(pool.map(self.cover, sorted(self.results)))
+
+    def work(self, core: int | None) -> None:
+        while (seconds := int(self.end - time.monotonic())) > 0:
+            with self.lock:
+                target = max(self.left, key=lambda t: self.left[t] / self.rates[t] / (self.at_work[t] + 1))
+                runs = self.left[target]
+                if runs <= 0:
+                    return
+                self.at_work[target] += 1
+                # The others of the target are in the middle of theirs.
+                runs = -(-runs // self.at_work[target])
+            limits = [f"-runs={runs}", f"-max_total_time={min(seconds, PART)}"]
+            part = execute(self.programs[target], target, limits, self.scratch, core)
+            with self.lock:
+                self.at_work[target] -= 1
+                self.add(part)
+
+    def add(self, part: dict) -> None:
+        target = part["target"]
+        # What has a finding is found soon again.
+        self.left[target] = self.left[target] - part["executions"] if part["ended_well"] else 0
+        self.rates[target] = max(part["executions"], 1) / max(part["seconds"], 0.1)
+        result = self.results.setdefault(target, part)
+        if result is part:
+            return
+        result["executions"] += part["executions"]
+        result["seconds"] = round(result["seconds"] + part["seconds"], 1)
+        result["findings"] = sorted({*result["findings"], *part["findings"]})
+        result["ended_well"] &= part["ended_well"]
+
+    def cover(self, target: str) -> dict:
+        """What all processes cover together."""
+        all_ = execute(self.programs[target], target, ["-runs=0"], self.scratch)
+        return self.results[target] | {field: all_[field] for field in ("edges", "features", "corpus")}
+
+
+def pack(programs: dict[str, Path], archive: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(archive, "w:gz") as tar:
+        for program in programs.values():
+            stripped = Path(folder) / program.name
+            subprocess.run(["strip", "-o", stripped, program], check=True)
+            tar.add(stripped, program.relative_to(ROOT))
+    print(f"{archive}: {archive.stat().st_size / 2**20:.1f} MiB")
 
 
 def keep(program: Path, target: str, scratch: Path) -> None:
@@ -112,8 +201,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(targets()))
     parser.add_argument("--runs", type=int, default=0, help="executions a target")
-    parser.add_argument("--seconds", type=int, help="at most, a target; 10 if --runs is not given")
+    parser.add_argument(
+        "--seconds", type=int, help="at most, a target, or with --cores in all; 10 if --runs is not given"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="targets at a time")
+    parser.add_argument("--cores", type=int, help="all targets together on so many, for --seconds in all")
+    parser.add_argument("--pack", type=Path, metavar="FILE", help="only build, and make an archive of the programs")
     parser.add_argument("--record", action="store_true", help="write what was counted to bench/results/robustness")
     parser.add_argument("--keep", action="store_true", help="add to the corpus")
     parser.add_argument("--no-build", action="store_true", help="use what lies in build/fuzz")
@@ -125,12 +218,18 @@ def main() -> int:
     if arguments.seconds is None:
         arguments.seconds = 0 if arguments.runs else 10
     chosen = arguments.targets or targets()
+    programs = {target: BUILD / f"fuzz/fuzz_{target}" for target in chosen}
+    if arguments.pack:
+        pack(programs, arguments.pack)
+        return 0
     started = stamp()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        programs = {target: BUILD / f"fuzz/fuzz_{target}" for target in chosen}
-        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            results = list(pool.map(lambda target: run(programs[target], target, arguments, scratch), chosen))
+        if arguments.cores:
+            results = Together(programs, arguments, scratch).run()
+        else:
+            with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+                results = list(pool.map(lambda target: run(programs[target], target, arguments, scratch), chosen))
         if arguments.keep:
             for target in chosen:
                 keep(programs[target], target, scratch)
@@ -140,6 +239,7 @@ def main() -> int:
             "kind": "fuzz",
             **started,
             "cpu": processor(),
+            "cores": arguments.cores or arguments.jobs,
             "targets": results,
         }
         file_for(record, "fuzz", RESULTS).write_text(json.dumps(record, indent=1) + "\n")
