@@ -8,8 +8,10 @@
     tools/fuzz.py --cores 16 --seconds 580 --record
                                          every target at once, slow ones on more cores, until each has had
                                          10,000,000 executions or --runs of them
-    tools/fuzz.py --pack FILE.tgz        the programs, for a machine without clang: unpacked in the repository's root,
-                                         they run with --no-build
+    tools/fuzz.py --pack FILE.tar.xz     the programs, for a machine without clang: unpacked in the repository's root,
+                                         they run with --no-build. There `--under "setarch -R"` may be needed, as
+                                         AddressSanitizer of clang 14 does not start in too random address spaces,
+                                         and ASAN_OPTIONS=detect_leaks=0 where nobody may trace a process
 
 Findings lie in build/fuzz/findings; `build/fuzz/fuzz/fuzz_TARGET FILE` repeats one. Fails if there are any.
 """
@@ -21,6 +23,7 @@ import concurrent.futures
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -54,7 +57,8 @@ def dictionary(target: str) -> list[str]:
 
 def environment() -> dict:
     """Who allocated what, a finding that is repeated tells. What is freed stays so for a dozen executions."""
-    return os.environ | {"ASAN_OPTIONS": "malloc_context_size=0:quarantine_size_mb=4:allocator_may_return_null=1"}
+    options = ["malloc_context_size=0:quarantine_size_mb=4:allocator_may_return_null=1", os.environ.get("ASAN_OPTIONS")]
+    return os.environ | {"ASAN_OPTIONS": ":".join(filter(None, options))}
 
 
 def last(pattern: str, text: str) -> int:
@@ -62,14 +66,14 @@ def last(pattern: str, text: str) -> int:
     return int(found[-1]) if found else 0
 
 
-def execute(program: Path, target: str, limits: list[str], scratch: Path, core: int | None = None) -> dict:
+def execute(program: Path, target: str, limits: list[str], scratch: Path, under: list[str]) -> dict:
     """One process of libFuzzer from the corpus and what others found, until `limits` stop it or it finds something."""
     findings = BUILD / "findings" / target
     findings.mkdir(parents=True, exist_ok=True)
     found = scratch / target
     found.mkdir(parents=True, exist_ok=True)
-    command = [] if core is None else ["taskset", "-c", str(core)]
-    command += [
+    command = [
+        *under,
         program,
         *limits,
         f"-max_len={MOST_READ.get(target, 4096)}",
@@ -103,7 +107,8 @@ def execute(program: Path, target: str, limits: list[str], scratch: Path, core: 
 
 
 def run(program: Path, target: str, arguments, scratch: Path) -> dict:
-    return execute(program, target, [f"-runs={arguments.runs or -1}", f"-max_total_time={arguments.seconds}"], scratch)
+    limits = [f"-runs={arguments.runs or -1}", f"-max_total_time={arguments.seconds}"]
+    return execute(program, target, limits, scratch, arguments.under)
 
 
 def usual_rate(target: str) -> float:
@@ -119,7 +124,7 @@ class Together:
     """All targets on some cores: a core that is free takes the target that would be the last to be done."""
 
     def __init__(self, programs: dict[str, Path], arguments, scratch: Path):
-        self.programs, self.scratch = programs, scratch
+        self.programs, self.scratch, self.under = programs, scratch, arguments.under
         self.end = time.monotonic() + (arguments.seconds or 1e9)
         self.left = dict.fromkeys(programs, arguments.runs or ENOUGH)
         self.rates = {target: usual_rate(target) for target in programs}
@@ -147,7 +152,8 @@ class Together:
                 # The others of the target are in the middle of theirs.
                 runs = -(-runs // self.at_work[target])
             limits = [f"-runs={runs}", f"-max_total_time={min(seconds, PART)}"]
-            part = execute(self.programs[target], target, limits, self.scratch, core)
+            under = self.under if core is None else [*self.under, "taskset", "-c", str(core)]
+            part = execute(self.programs[target], target, limits, self.scratch, under)
             with self.lock:
                 self.at_work[target] -= 1
                 self.add(part)
@@ -167,12 +173,12 @@ class Together:
 
     def cover(self, target: str) -> dict:
         """What all processes cover together."""
-        all_ = execute(self.programs[target], target, ["-runs=0"], self.scratch)
+        all_ = execute(self.programs[target], target, ["-runs=0"], self.scratch, self.under)
         return self.results[target] | {field: all_[field] for field in ("edges", "features", "corpus")}
 
 
 def pack(programs: dict[str, Path], archive: Path) -> None:
-    with tempfile.TemporaryDirectory() as folder, tarfile.open(archive, "w:gz") as tar:
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(archive, "w:xz", preset=9) as tar:
         for program in programs.values():
             stripped = Path(folder) / program.name
             subprocess.run(["strip", "-o", stripped, program], check=True)
@@ -207,6 +213,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="targets at a time")
     parser.add_argument("--cores", type=int, help="all targets together on so many, for --seconds in all")
     parser.add_argument("--pack", type=Path, metavar="FILE", help="only build, and make an archive of the programs")
+    parser.add_argument("--under", type=shlex.split, default=[], metavar="COMMAND", help="that runs the programs")
     parser.add_argument("--record", action="store_true", help="write what was counted to bench/results/robustness")
     parser.add_argument("--keep", action="store_true", help="add to the corpus")
     parser.add_argument("--no-build", action="store_true", help="use what lies in build/fuzz")
