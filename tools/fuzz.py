@@ -145,23 +145,22 @@ class Together:
         while (seconds := int(self.end - time.monotonic())) > 0:
             with self.lock:
                 target = max(self.left, key=lambda t: self.left[t] / self.rates[t] / (self.at_work[t] + 1))
-                runs = self.left[target]
+                runs = min(self.left[target], int(self.rates[target] * PART) + 1)
                 if runs <= 0:
                     return
                 self.at_work[target] += 1
-                # The others of the target are in the middle of theirs.
-                runs = -(-runs // self.at_work[target])
+                self.left[target] -= runs
             limits = [f"-runs={runs}", f"-max_total_time={min(seconds, PART)}"]
             under = self.under if core is None else [*self.under, "taskset", "-c", str(core)]
             part = execute(self.programs[target], target, limits, self.scratch, under)
             with self.lock:
                 self.at_work[target] -= 1
+                # What has a finding is found soon again.
+                self.left[target] = self.left[target] + runs - part["executions"] if part["ended_well"] else 0
                 self.add(part)
 
     def add(self, part: dict) -> None:
         target = part["target"]
-        # What has a finding is found soon again.
-        self.left[target] = self.left[target] - part["executions"] if part["ended_well"] else 0
         self.rates[target] = max(part["executions"], 1) / max(part["seconds"], 0.1)
         result = self.results.setdefault(target, part)
         if result is part:
