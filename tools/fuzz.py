@@ -34,7 +34,7 @@ import threading
 import time
 from pathlib import Path
 
-from recording import ROOT, file_for, processor, stamp
+from recording import ROOT, commit, file_for, processor, stamp
 
 CORPUS = ROOT / "fuzz/corpus"
 BUILD = ROOT / "build/fuzz"
@@ -112,22 +112,33 @@ def run(program: Path, target: str, arguments, scratch: Path) -> dict:
     return execute(program, target, limits, scratch, arguments.under)
 
 
+def recorded(target: str) -> list[dict]:
+    """What the records say of it, the newest last."""
+    records = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("fuzz-*.json"))]
+    return [result | record for record in records for result in record["targets"] if result["target"] == target]
+
+
 def usual_rate(target: str) -> float:
-    """Executions a second, as the newest record has it."""
-    for path in sorted(RESULTS.glob("fuzz-*.json"), reverse=True):
-        for result in json.loads(path.read_text())["targets"]:
-            if result["target"] == target and result["executions"]:
-                return result["executions"] / result["seconds"]
-    return 1.0
+    """Executions a second."""
+    rates = [result["executions"] / result["seconds"] for result in recorded(target) if result["executions"]]
+    return rates[-1] if rates else 1.0
+
+
+def had(target: str, sha: str) -> int:
+    """Executions at a commit."""
+    return sum(result["executions"] for result in recorded(target) if result["commit"] == sha and not result["dirty"])
 
 
 class Together:
-    """All targets on some cores: a core that is free takes the target that would be the last to be done."""
+    """All targets on some cores: a core that is free takes a target that has none, or the one that would be the last to
+    be done. What this commit's records have counts."""
 
     def __init__(self, programs: dict[str, Path], arguments, scratch: Path):
         self.programs, self.scratch, self.under = programs, scratch, arguments.under
         self.end = time.monotonic() + (arguments.seconds or 1e9)
-        self.left = dict.fromkeys(programs, arguments.runs or ENOUGH)
+        sha, dirty = commit()
+        done = {target: 0 if dirty else had(target, sha) for target in programs}
+        self.left = {target: max((arguments.runs or ENOUGH) - done[target], 0) for target in programs}
         self.rates = {target: usual_rate(target) for target in programs}
         self.at_work = dict.fromkeys(programs, 0)
         self.results: dict[str, dict] = {}
@@ -145,10 +156,11 @@ class Together:
     def work(self, core: int | None) -> None:
         while (seconds := int(self.end - time.monotonic())) > 0:
             with self.lock:
-                target = max(self.left, key=lambda t: self.left[t] / self.rates[t] / (self.at_work[t] + 1))
-                runs = min(self.left[target], int(self.rates[target] * PART) + 1)
-                if runs <= 0:
+                targets = [target for target, left in self.left.items() if left > 0]
+                if not targets:
                     return
+                target = max(targets, key=self.urgency)
+                runs = min(self.left[target], int(self.rates[target] * PART) + 1)
                 self.at_work[target] += 1
                 self.left[target] -= runs
             limits = [f"-runs={runs}", f"-max_total_time={min(seconds, PART)}"]
@@ -159,6 +171,10 @@ class Together:
                 # What has a finding is found soon again.
                 self.left[target] = self.left[target] + runs - part["executions"] if part["ended_well"] else 0
                 self.add(part)
+
+    def urgency(self, target: str) -> tuple[bool, float]:
+        at_work = self.at_work[target]
+        return at_work == 0, self.left[target] / self.rates[target] / (at_work + 1)
 
     def add(self, part: dict) -> None:
         target = part["target"]
