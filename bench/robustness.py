@@ -60,8 +60,10 @@ FUZZING = """
 
 `fuzz/`, `make fuzz`: libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer, a target for each parser and each
 part of the C ABI. Every target compares with libcrypto or with a model, not only for crashes. Files lie in memory,
-under system calls that fail where the fuzzer says so. The corpus is in the repository and runs with the tests, without
-libFuzzer too.
+under system calls that fail where the fuzzer says so. In `batch` and `sequence` who waits for a batch does all of it, as
+the engine's workers are asleep but for one input in sixteen: what an input does is the same each time. The corpus is in
+the repository and runs with the tests, without libFuzzer too. `tools/fuzz.py --cores` runs every target at once, on
+machines without clang too.
 
 | target | what it does |
 |---|---|
@@ -113,20 +115,33 @@ def faults_text(records: list[dict]) -> str:
 
 
 def fuzz_text(records: list[dict]) -> str:
-    """Executions add up; of coverage the best run counts. What was found in the newest run of a target is open."""
+    """Executions add up, in all and at a target's newest commit; of coverage the best run counts. What was found in the
+    newest run of a target is open."""
     targets: dict[str, dict] = {}
     for record in records:
         for run in record["targets"]:
-            sums = targets.setdefault(run["target"], {"executions": 0, "edges": 0, "features": 0})
+            sums = targets.setdefault(run["target"], {"executions": 0, "edges": 0, "features": 0, "commit": ""})
             sums["executions"] += run["executions"]
+            if sums["commit"] != record["commit"]:
+                sums |= {"commit": record["commit"], "there": 0}
+            sums["there"] += run["executions"]
             sums |= {field: max(sums[field], run[field]) for field in ("edges", "features")}
             sums["findings"] = len(run["findings"])
     rows = [
-        [f"`{name}`", f"{t['executions']:,}", f"{t['edges']:,}", f"{t['features']:,}", t["findings"]]
+        [
+            f"`{name}`",
+            f"{t['executions']:,}",
+            f"{t['there']:,}",
+            t["commit"][:12],
+            f"{t['edges']:,}",
+            f"{t['features']:,}",
+            t["findings"],
+        ]
         for name, t in sorted(targets.items())
     ]
     stamps = "; ".join(dict.fromkeys(stamp(record) for record in records))
-    found = table(["target", "executions", "edges covered", "features", "open findings"], rows, RULE)
+    columns = ["target", "executions", "of them the newest", "at commit", "edges covered", "features", "open findings"]
+    found = table(columns, rows, RULE)
     return f"\n{stamps}; {records[-1]['cpu']}.\n\n{found}\n"
 
 

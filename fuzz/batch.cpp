@@ -1,8 +1,11 @@
 // Batches of the C ABI by offsets in an arena: any numbers in the entries. What is accepted writes where it says and
 // nowhere else, and what libcrypto makes of every entry by itself.
+#include <sanitizer/asan_interface.h>
+
 #include <cstring>
 
 #include "handles.hpp"
+#include "sleeping_workers.hpp"
 
 namespace {
 
@@ -18,6 +21,8 @@ using Arena = std::unique_ptr<warpaes_arena, ArenaDestroy>;
 Arena make_arena(warpaes_engine* engine) {
     warpaes_arena* arena = nullptr;
     expect_ok(warpaes_arena_create(engine, WARPAES_MEMORY_PAGE_LOCKED, 0, arena_bytes, &arena), "an arena");
+    // It has the whole page.
+    ASAN_POISON_MEMORY_REGION(static_cast<std::uint8_t*>(warpaes_arena_data(arena)) + arena_bytes, 4096 - arena_bytes);
     return Arena(arena);
 }
 
@@ -29,18 +34,48 @@ Bytes contents(const Arena& arena) {
     return {data_of(arena), data_of(arena) + arena_bytes};
 }
 
-/// The other engine, which works entry for entry.
-warpaes_engine* reference() {
-    static const Engine engine = [] {
-        warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
-        options.backend = "libcrypto";
-        options.threads = 1;
-        warpaes_engine* made = nullptr;
-        expect_ok(warpaes_engine_create(&options, &made), "an engine");
-        return Engine(made);
-    }();
-    return engine.get();
+/// An engine with its arena; one a process.
+struct Place {
+    Engine engine;
+    Arena arena;
+
+    explicit Place(Engine made) : engine(std::move(made)), arena(make_arena(engine.get())) {}
+};
+
+Engine make_reference() {
+    warpaes_engine_options options = WARPAES_ENGINE_OPTIONS_INIT;
+    options.backend = "libcrypto";
+    options.threads = 1;
+    warpaes_engine* made = nullptr;
+    expect_ok(warpaes_engine_create(&options, &made), "an engine");
+    return Engine(made);
 }
+
+class Places {
+public:
+    Places() : reference_(make_reference()) {
+        for (std::vector<Place>* places : {&asleep_, &awake_}) {
+            for (Engine& engine : make_engines()) places->emplace_back(std::move(engine));
+        }
+        put_workers_to_sleep(reference_.engine.get(), 1);
+        for (const Place& place : asleep_) put_workers_to_sleep(place.engine.get(), 1);
+    }
+    ~Places() { wake_workers(); }
+    Places(const Places&) = delete;
+    Places& operator=(const Places&) = delete;
+
+    /// One backend's; of some the workers are awake.
+    [[nodiscard]] const Place& any(Input& in) const {
+        const std::size_t which = in.byte();
+        return (which < 0xf0 ? asleep_ : awake_)[which % asleep_.size()];
+    }
+    /// The other engine, which works entry for entry.
+    [[nodiscard]] const Place& reference() const { return reference_; }
+
+private:
+    Place reference_;
+    std::vector<Place> asleep_, awake_;
+};
 
 const warpaes_key* any_key(Input& in) {
     static const Key keys[] = {make_key(Bytes(16, 1)), make_key(Bytes(16, 2)), make_key(Bytes(24, 3)),
@@ -87,15 +122,15 @@ warpaes_batch_entry any_entry(Input& in) {
     return e;
 }
 
-std::vector<warpaes_entry_result> run(warpaes_engine* engine, const Arena& arena, const warpaes_batch_entry* entries,
-                                      std::size_t count, std::uint32_t flags) {
+std::vector<warpaes_entry_result> run(const Place& place, const warpaes_batch_entry* entries, std::size_t count,
+                                      std::uint32_t flags) {
     warpaes_batch_options options = WARPAES_BATCH_OPTIONS_INIT;
     options.flags = WARPAES_BATCH_OFFSETS | flags;
-    options.arena = arena.get();
+    options.arena = place.arena.get();
     std::vector<warpaes_entry_result> results(count);
     options.results = results.data();
     warpaes_batch* batch = nullptr;
-    expect_ok(warpaes_batch_submit(engine, &options, entries, count, &batch), "submitting");
+    expect_ok(warpaes_batch_submit(place.engine.get(), &options, entries, count, &batch), "submitting");
     (void)warpaes_batch_wait(batch, WARPAES_UNKNOWN);
     for (std::size_t i = 0; i < count; ++i) {
         const bool silent = *warpaes_batch_entry_error(batch, i) == '\0';
@@ -146,18 +181,19 @@ private:
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static const Places places;
     Input in(data, size);
-    warpaes_engine* const engine = any_engine(in);
+    const Place& place = places.any(in);
     const std::uint32_t flags = in.flag() ? WARPAES_BATCH_CHECK_NONCES : 0;
     std::vector<warpaes_batch_entry> entries(1 + in.below(5));
     for (auto& e : entries) e = any_entry(in);
 
-    const Arena arena = make_arena(engine), other = make_arena(reference());
+    const Arena &arena = place.arena, &other = places.reference().arena;
     for (std::size_t i = 0; i < arena_bytes; ++i) data_of(arena)[i] = static_cast<std::uint8_t>(i * i + i / 7);
     std::memcpy(data_of(other), data_of(arena), arena_bytes);
     const Bytes before = contents(arena);
 
-    const auto results = run(engine, arena, entries.data(), entries.size(), flags);
+    const auto results = run(place, entries.data(), entries.size(), flags);
     const Bytes after = contents(arena);
 
     Use use;
@@ -173,7 +209,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (use.depends_on_order()) return 0;
     for (std::size_t i = 0; i < entries.size(); ++i) {
         if (!done(i)) continue;
-        const auto alone = run(reference(), other, &entries[i], 1, 0);
+        const auto alone = run(places.reference(), &entries[i], 1, 0);
         require(alone[0].status == results[i].status && alone[0].failures == results[i].failures,
                 "libcrypto finds another status");
     }

@@ -2,8 +2,6 @@
 
 namespace fuzz {
 
-namespace {
-
 std::vector<Engine> make_engines() {
     std::vector<Engine> engines;
     for (const char* backend : {"libcrypto", "aesni", "vaes", "armv8"}) {
@@ -16,8 +14,6 @@ std::vector<Engine> make_engines() {
     }
     return engines;
 }
-
-}  // namespace
 
 warpaes_engine* any_engine(Input& input) {
     static const std::vector<Engine> engines = make_engines();

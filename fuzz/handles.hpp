@@ -21,7 +21,9 @@ using Key = std::unique_ptr<warpaes_key, Destroy>;
 using Keyset = std::unique_ptr<warpaes_keyset, Destroy>;
 using Context = std::unique_ptr<warpaes_context, Destroy>;
 
-/// One of the usable CPU backends' engines.
+/// One a usable CPU backend.
+std::vector<Engine> make_engines();
+/// One of the engines that all share.
 warpaes_engine* any_engine(Input& input);
 /// Null if the length is none of AES's.
 Key make_key(const Bytes& bytes);

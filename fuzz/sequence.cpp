@@ -3,41 +3,70 @@
 // is said by the same code as in the tests (tests/batch/sequence.hpp), which takes its random numbers from here.
 #include "sequence.hpp"
 
+#include <cstdlib>
+
+#include "backend/cuda_backend.hpp"
 #include "device_memory.hpp"
 #include "input.hpp"
+#include "sleeping_workers.hpp"
 
 namespace {
 
 using namespace warpaes::test;
 
-struct Place {
-    AbiEngine engine;
-    std::unique_ptr<DeviceMemory> device;
-};
+/// Most of a simulated kernel's time is threads that begin and end, and tables that are filled.
+constexpr warpaes::LaunchTable few_threads{
+    .tables = 2, .threads = 128, .own_key_threads = 64, .serial_warps = 1, .product_blocks = 1};
 
-std::vector<Place> make_places() {
-    std::vector<Place> places;
-    for (const std::string& backend : usable_backends()) {
-        if (backend == "cuda") places.clear();
-        Place& place = places.emplace_back(Place{make_engine(backend, 1), nullptr});
-        if (backend == "cuda") place.device = std::make_unique<DeviceMemory>(place.engine, 0);
+class Places {
+public:
+    Places() {
+        (void)::setenv("WARPAES_SIMT_MULTIPROCESSORS", "1", 0);
+        const std::vector<std::string> backends = usable_backends();
+        if (backends.back() == "cuda") {
+            warpaes::cuda_backend().use_launches(0, few_threads);
+            gpu_ = make_engine("cuda", 1);
+            device_ = std::make_unique<DeviceMemory>(gpu_, 0);
+            return;
+        }
+        for (const std::string& backend : backends) {
+            awake_.push_back(make_engine(backend, 1));
+            asleep_.push_back(make_engine(backend, 1));
+            fuzz::put_workers_to_sleep(asleep_.back().get(), 1);
+        }
     }
-    return places;
-}
+    ~Places() { fuzz::wake_workers(); }
+    Places(const Places&) = delete;
+    Places& operator=(const Places&) = delete;
+
+    /// One backend's; of some the workers are awake. Those of a GPU always are.
+    [[nodiscard]] warpaes_engine* any(fuzz::Input& in) const {
+        const std::size_t which = in.byte();
+        if (gpu_ != nullptr) return gpu_.get();
+        return (which < 0xf0 ? asleep_ : awake_)[which % asleep_.size()].get();
+    }
+    /// A GPU's memory, or null.
+    [[nodiscard]] DeviceMemory* device() const { return device_.get(); }
+
+private:
+    std::vector<AbiEngine> asleep_, awake_;
+    AbiEngine gpu_;
+    std::unique_ptr<DeviceMemory> device_;
+};
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static const std::vector<Place> places = make_places();
+    static const Places places;
     fuzz::Input in(data, size);
-    const Place& place = places[in.below(places.size())];
+    warpaes_engine* const engine = places.any(in);
     // So that an input finds what it found before.
-    fuzz::require(warpaes_engine_flush_keys(place.engine.get()) == WARPAES_OK, "a flush has failed");
+    fuzz::require(warpaes_engine_flush_keys(engine) == WARPAES_OK, "a flush has failed");
     Random random([&in] {
         const std::uint32_t low = in.byte();
         return low | std::uint32_t{in.byte()} << 8;
     });
-    Sequence sequence(place.engine.get(), random, 1, {.count = 4, .length = 200, .aad = 40}, place.device.get());
+    Sequence sequence(engine, random, 1, {.count = 4, .length = 200, .aad = 40}, places.device());
     for (int step = 0; step < 8 && !in.empty(); ++step) {
         if (const std::string wrong = sequence.step(); !wrong.empty()) fuzz::fail(wrong);
     }

@@ -5,6 +5,13 @@
     tools/fuzz.py --runs 10000000 enc    so many executions of one target
     tools/fuzz.py --record               counts, coverage and findings to bench/results/robustness
     tools/fuzz.py --keep                 adds what covers something new to fuzz/corpus
+    tools/fuzz.py --cores 16 --seconds 580 --record
+                                         every target at once, slow ones on more cores, until each has had
+                                         10,000,000 executions or --runs of them
+    tools/fuzz.py --pack FILE.tar.xz     the programs, for a machine without clang: unpacked in the repository's root,
+                                         they run with --no-build. There `--under "setarch -R"` may be needed, as
+                                         AddressSanitizer of clang 14 does not start in too random address spaces,
+                                         and ASAN_OPTIONS=detect_leaks=0 where nobody may trace a process
 
 Findings lie in build/fuzz/findings; `build/fuzz/fuzz/fuzz_TARGET FILE` repeats one. Fails if there are any.
 """
@@ -14,22 +21,30 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import json
+import lzma
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
+import threading
 import time
 from pathlib import Path
 
-from recording import ROOT, file_for, processor, stamp
+from recording import ROOT, commit, file_for, processor, stamp
 
 CORPUS = ROOT / "fuzz/corpus"
 BUILD = ROOT / "build/fuzz"
 RESULTS = ROOT / "bench/results/robustness"
 # The corpus in the repository stays small.
 MOST_FILES, MOST_BYTES = 150, 1024
+# Of inputs: what a target does not read is not worth changing, and two sequences find more than one as long as both.
+MOST_READ = {"batch": 512, "sequence": 1024, "sequence_gpu": 1024}
+# With --cores: executions a target, and seconds of a process until somebody else may have its core.
+ENOUGH, PART = 10_000_000, 150
 
 
 def targets() -> list[str]:
@@ -42,7 +57,9 @@ def dictionary(target: str) -> list[str]:
 
 
 def environment() -> dict:
-    return os.environ | {"ASAN_OPTIONS": "malloc_context_size=2:quarantine_size_mb=16:allocator_may_return_null=1"}
+    """Who allocated what, a finding that is repeated tells. What is freed stays so for a dozen executions."""
+    options = ["malloc_context_size=0:quarantine_size_mb=4:allocator_may_return_null=1", os.environ.get("ASAN_OPTIONS")]
+    return os.environ | {"ASAN_OPTIONS": ":".join(filter(None, options))}
 
 
 def last(pattern: str, text: str) -> int:
@@ -50,31 +67,30 @@ def last(pattern: str, text: str) -> int:
     return int(found[-1]) if found else 0
 
 
-def run(program: Path, target: str, arguments, scratch: Path) -> dict:
-    """One process of libFuzzer from the corpus, until its runs or its time are used up or it finds something."""
+def execute(program: Path, target: str, limits: list[str], scratch: Path, under: list[str]) -> dict:
+    """One process of libFuzzer from the corpus and what others found, until `limits` stop it or it finds something."""
     findings = BUILD / "findings" / target
     findings.mkdir(parents=True, exist_ok=True)
     found = scratch / target
     found.mkdir(parents=True, exist_ok=True)
-    limit = [f"-runs={arguments.runs or -1}", f"-max_total_time={arguments.seconds}"]
     command = [
+        *under,
         program,
-        *limit,
-        "-max_len=4096",
+        *limits,
+        f"-max_len={MOST_READ.get(target, 4096)}",
         "-timeout=20",
         "-rss_limit_mb=2048",
         "-entropic=0",
         "-print_final_stats=1",
     ]
     command += [f"-artifact_prefix={findings}/", *dictionary(target), found, CORPUS / target]
-    before = set(findings.iterdir())
     start = time.monotonic()
     # libFuzzer speaks of every new input: a file takes it without waiting for a reader.
-    with (scratch / f"{target}.log").open("w+") as log:
+    with tempfile.TemporaryFile("w+", dir=scratch) as log:
         status = subprocess.run(command, env=environment(), stdout=log, stderr=log, check=False).returncode
         log.seek(0)
         text = log.read()
-    new = sorted(set(findings.iterdir()) - before)
+    new = {Path(path).name for path in re.findall(r"Test unit written to (\S+)", text)}
     result = {
         "target": target,
         "executions": last(r"stat::number_of_executed_units: (\d+)", text) or last(r"#(\d+)\t", text),
@@ -82,13 +98,114 @@ def run(program: Path, target: str, arguments, scratch: Path) -> dict:
         "edges": last(r"cov: (\d+)", text),
         "features": last(r"ft: (\d+)", text),
         "corpus": last(r"corp: (\d+)", text),
-        "findings": [path.name for path in new],
+        "findings": sorted(new),
         "ended_well": status == 0,
     }
     print(result, flush=True)
     if status != 0:
         print(text[-3000:], flush=True)
     return result
+
+
+def run(program: Path, target: str, arguments, scratch: Path) -> dict:
+    limits = [f"-runs={arguments.runs or -1}", f"-max_total_time={arguments.seconds}"]
+    return execute(program, target, limits, scratch, arguments.under)
+
+
+def recorded(target: str) -> list[dict]:
+    """What the records say of it, the newest last."""
+    records = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("fuzz-*.json"))]
+    return [result | record for record in records for result in record["targets"] if result["target"] == target]
+
+
+def usual_rate(target: str) -> float:
+    """Executions a second."""
+    rates = [result["executions"] / result["seconds"] for result in recorded(target) if result["executions"]]
+    return rates[-1] if rates else 1.0
+
+
+def had(target: str, sha: str) -> int:
+    """Executions at a commit."""
+    return sum(result["executions"] for result in recorded(target) if result["commit"] == sha and not result["dirty"])
+
+
+class Together:
+    """All targets on some cores: a core that is free takes a target that has none, or the one that would be the last to
+    be done. What this commit's records have counts."""
+
+    def __init__(self, programs: dict[str, Path], arguments, scratch: Path):
+        self.programs, self.scratch, self.under = programs, scratch, arguments.under
+        self.end = time.monotonic() + (arguments.seconds or 1e9)
+        sha, dirty = commit()
+        done = {target: 0 if dirty else had(target, sha) for target in programs}
+        self.left = {target: max((arguments.runs or ENOUGH) - done[target], 0) for target in programs}
+        self.rates = {target: usual_rate(target) for target in programs}
+        self.at_work = dict.fromkeys(programs, 0)
+        self.results: dict[str, dict] = {}
+        self.lock = threading.Lock()
+        cores = sorted(os.sched_getaffinity(0))
+        # A process is hardly more than a thread; where several are, they take turns.
+        can_pin = shutil.which("taskset") is not None and arguments.cores <= len(cores)
+        self.cores = cores[: arguments.cores] if can_pin else [None] * arguments.cores
+
+    def run(self) -> list[dict]:
+        with concurrent.futures.ThreadPoolExecutor(len(self.cores)) as pool:
+            list(pool.map(self.work, self.cores))
+            return list(pool.map(self.cover, sorted(self.results)))
+
+    def work(self, core: int | None) -> None:
+        while (seconds := int(self.end - time.monotonic())) > 0:
+            with self.lock:
+                targets = [target for target, left in self.left.items() if left > 0]
+                if not targets:
+                    return
+                target = max(targets, key=self.urgency)
+                runs = min(self.left[target], int(self.rates[target] * PART) + 1)
+                self.at_work[target] += 1
+                self.left[target] -= runs
+            limits = [f"-runs={runs}", f"-max_total_time={min(seconds, PART)}"]
+            under = self.under if core is None else [*self.under, "taskset", "-c", str(core)]
+            part = execute(self.programs[target], target, limits, self.scratch, under)
+            with self.lock:
+                self.at_work[target] -= 1
+                # What has a finding is found soon again.
+                self.left[target] = self.left[target] + runs - part["executions"] if part["ended_well"] else 0
+                self.add(part)
+
+    def urgency(self, target: str) -> tuple[bool, float]:
+        at_work = self.at_work[target]
+        return at_work == 0, self.left[target] / self.rates[target] / (at_work + 1)
+
+    def add(self, part: dict) -> None:
+        target = part["target"]
+        self.rates[target] = max(part["executions"], 1) / max(part["seconds"], 0.1)
+        result = self.results.setdefault(target, part)
+        if result is part:
+            return
+        result["executions"] += part["executions"]
+        result["seconds"] = round(result["seconds"] + part["seconds"], 1)
+        result["findings"] = sorted({*result["findings"], *part["findings"]})
+        result["ended_well"] &= part["ended_well"]
+
+    def cover(self, target: str) -> dict:
+        """What all processes cover together."""
+        all_ = execute(self.programs[target], target, ["-runs=0"], self.scratch, self.under)
+        return self.results[target] | {field: all_[field] for field in ("edges", "features", "corpus")}
+
+
+def pack(programs: dict[str, Path], archive: Path) -> None:
+    # They are much the same: it has to see more than one at a time.
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 64 << 20}]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        lzma.open(archive, "w", filters=filters) as packed,
+        tarfile.open(fileobj=packed, mode="w") as tar,
+    ):
+        for program in programs.values():
+            stripped = Path(folder) / program.name
+            subprocess.run(["strip", "-o", stripped, program], check=True)
+            tar.add(stripped, program.relative_to(ROOT))
+    print(f"{archive}: {archive.stat().st_size / 2**20:.1f} MiB")
 
 
 def keep(program: Path, target: str, scratch: Path) -> None:
@@ -112,8 +229,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(targets()))
     parser.add_argument("--runs", type=int, default=0, help="executions a target")
-    parser.add_argument("--seconds", type=int, help="at most, a target; 10 if --runs is not given")
+    parser.add_argument(
+        "--seconds", type=int, help="at most, a target, or with --cores in all; 10 if --runs is not given"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="targets at a time")
+    parser.add_argument("--cores", type=int, help="all targets together on so many, for --seconds in all")
+    parser.add_argument("--pack", type=Path, metavar="FILE", help="only build, and make an archive of the programs")
+    parser.add_argument("--under", type=shlex.split, default=[], metavar="COMMAND", help="that runs the programs")
     parser.add_argument("--record", action="store_true", help="write what was counted to bench/results/robustness")
     parser.add_argument("--keep", action="store_true", help="add to the corpus")
     parser.add_argument("--no-build", action="store_true", help="use what lies in build/fuzz")
@@ -125,12 +247,18 @@ def main() -> int:
     if arguments.seconds is None:
         arguments.seconds = 0 if arguments.runs else 10
     chosen = arguments.targets or targets()
+    programs = {target: BUILD / f"fuzz/fuzz_{target}" for target in chosen}
+    if arguments.pack:
+        pack(programs, arguments.pack)
+        return 0
     started = stamp()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        programs = {target: BUILD / f"fuzz/fuzz_{target}" for target in chosen}
-        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            results = list(pool.map(lambda target: run(programs[target], target, arguments, scratch), chosen))
+        if arguments.cores:
+            results = Together(programs, arguments, scratch).run()
+        else:
+            with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+                results = list(pool.map(lambda target: run(programs[target], target, arguments, scratch), chosen))
         if arguments.keep:
             for target in chosen:
                 keep(programs[target], target, scratch)
@@ -140,6 +268,7 @@ def main() -> int:
             "kind": "fuzz",
             **started,
             "cpu": processor(),
+            "cores": arguments.cores or arguments.jobs,
             "targets": results,
         }
         file_for(record, "fuzz", RESULTS).write_text(json.dumps(record, indent=1) + "\n")

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 
 #include "base/error.hpp"
 
@@ -68,7 +69,7 @@ void KeyTable::let_go_before(Clock::time_point time) noexcept {
         std::shared_ptr<const ExpandedKey> oldest;  // released after the lock
         const std::lock_guard lock(mutex_);
         if (entries_.empty()) {
-            std::fill(seen_.begin(), seen_.end(), 0);
+            std::memset(seen_.data(), 0, seen_.size() * sizeof seen_[0]);
             return;
         }
         if (entries_.back().asked_for > time) return;

@@ -81,7 +81,7 @@ std::vector<std::uint8_t> Random::bytes(std::size_t n) {
 }
 
 KeyPool::KeyPool(std::uint32_t seed) : keys_(3 * keys_each) {
-    std::mt19937 generator(seed);
+    QuickGenerator generator(seed);
     for (const std::size_t bytes : {16u, 24u, 32u}) {
         for (unsigned i = 0; i < keys_each; ++i) renew(bytes, i, generator);
     }
@@ -333,7 +333,7 @@ struct BatchCase::Group {
     }
 
     GroupSpec spec;
-    std::mt19937 generator;
+    QuickGenerator generator;
     Random random{generator};
     const KeyPool& pool;
     Arena text, rest;

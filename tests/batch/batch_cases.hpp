@@ -20,10 +20,29 @@
 
 namespace warpaes::test {
 
+/// SplitMix64, which is ready at once: to seed a Mersenne twister takes longer than most messages.
+class QuickGenerator {
+public:
+    using result_type = std::uint32_t;
+    explicit QuickGenerator(std::uint64_t seed) : state_(seed) {}
+    static constexpr result_type min() { return 0; }
+    static constexpr result_type max() { return ~result_type{0}; }
+    result_type operator()() {
+        std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+        return static_cast<result_type>((z ^ (z >> 31)) >> 32);
+    }
+
+private:
+    std::uint64_t state_;
+};
+
 /// Random numbers from whoever has some: a generator, which it leaves where it is, or the bytes of a fuzzer.
 class Random {
 public:
-    Random(std::mt19937& generator) : next_([&generator] { return generator(); }) {}
+    template <std::uniform_random_bit_generator Generator>
+    Random(Generator& generator) : next_([&generator] { return static_cast<std::uint32_t>(generator()); }) {}
     explicit Random(std::function<std::uint32_t()> next) : next_(std::move(next)) {}
 
     std::uint32_t operator()() { return next_(); }

@@ -250,7 +250,7 @@ void Sequence::keys() {
     const auto number = static_cast<unsigned>(random_.below(KeyPool::keys_each));
     handles_.destroy(pool_.key(length, number));
     const std::uint64_t what = random_.below(3);
-    std::mt19937 generator(++seed_);
+    QuickGenerator generator(++seed_);
     if (what == 0) pool_.renew(length, number, generator);
     if (what == 1) pool_.make_again(length, number);
 }

@@ -1,24 +1,52 @@
 #include "evp_oracle.hpp"
 
+#include <openssl/core_names.h>
 #include <openssl/evp.h>
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
+#include <utility>
 
 namespace oracle {
 
 namespace {
 
+/// Fetched once: that takes longer than a short message, and each beginning would do so anew.
 const EVP_CIPHER* find_cipher(const std::string& mode, std::size_t key_bytes) {
-    const std::string suffix = mode == "CFB128" ? "CFB" : mode;
-    const std::string name = "AES-" + std::to_string(8 * key_bytes) + "-" + suffix;
-    return EVP_get_cipherbyname(name.c_str());
+    static std::mutex mutex;
+    static auto& found = *new std::map<std::pair<std::string, std::size_t>, EVP_CIPHER*>;  // libcrypto may end first
+    const std::lock_guard lock(mutex);
+    EVP_CIPHER*& cipher = found[{mode, key_bytes}];
+    if (cipher == nullptr) {
+        const std::string name = "AES-" + std::to_string(8 * key_bytes) + "-" + (mode == "CFB128" ? "CFB" : mode);
+        cipher = EVP_CIPHER_fetch(nullptr, name.c_str(), nullptr);
+    }
+    return cipher;
 }
 
 using Context = std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)>;
 
 void require(int result) {
     if (result != 1) throw std::runtime_error("libcrypto refused what the test asked of it");
+}
+
+/// Of CMAC under keys of so many bytes, for the next key; this thread's.
+EVP_MAC_CTX* cmac_context(std::size_t key_bytes) {
+    using Mac = std::unique_ptr<EVP_MAC_CTX, decltype(&EVP_MAC_CTX_free)>;
+    thread_local std::map<std::size_t, Mac> contexts;
+    const auto found = contexts.find(key_bytes);
+    if (found != contexts.end()) return found->second.get();
+    EVP_MAC* const mac = EVP_MAC_fetch(nullptr, "CMAC", nullptr);
+    Mac made(EVP_MAC_CTX_new(mac), EVP_MAC_CTX_free);
+    EVP_MAC_free(mac);
+    std::string cipher = "AES-" + std::to_string(8 * key_bytes) + "-CBC";
+    const OSSL_PARAM parameters[] = {
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_CIPHER, cipher.data(), cipher.size()),
+        OSSL_PARAM_construct_end()};
+    require(EVP_MAC_CTX_set_params(made.get(), parameters));
+    return contexts.emplace(key_bytes, std::move(made)).first->second.get();
 }
 
 }  // namespace
@@ -81,14 +109,13 @@ Bytes evp_ccm(const Bytes& key, const Bytes& nonce, const Bytes& plaintext, cons
 }
 
 Bytes evp_cmac(const Bytes& key, const Bytes& message) {
-    const std::string cipher = "AES-" + std::to_string(8 * key.size()) + "-CBC";
+    EVP_MAC_CTX* const context = cmac_context(key.size());
     Bytes tag(16);
     std::size_t written = 0;
-    if (EVP_Q_mac(nullptr, "CMAC", nullptr, cipher.c_str(), nullptr, key.data(), key.size(), message.data(),
-                  message.size(), tag.data(), tag.size(), &written) == nullptr ||
-        written != tag.size()) {
-        throw std::runtime_error("libcrypto refused what the test asked of it");
-    }
+    require(EVP_MAC_init(context, key.data(), key.size(), nullptr));
+    require(EVP_MAC_update(context, message.data(), message.size()));
+    require(EVP_MAC_final(context, tag.data(), &written, tag.size()));
+    require(written == tag.size() ? 1 : 0);
     return tag;
 }
 

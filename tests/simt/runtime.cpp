@@ -48,8 +48,12 @@ std::uint64_t Runtime::count(std::string_view function) const {
 }
 
 cudaError_t Runtime::failure_of(std::string_view function) {
-    const std::uint64_t number = ++calls[std::string(function)];
-    const std::uint64_t total = ++calls["*"];
+    const auto counted = [this](std::string_view name) -> std::uint64_t& {
+        const auto found = calls.find(name);
+        return found != calls.end() ? found->second : calls[std::string(name)];
+    };
+    const std::uint64_t number = ++counted(function);
+    const std::uint64_t total = ++counted("*");
     for (const Failure& failure : failures) {
         const std::uint64_t n = failure.function == "*" ? total : number;
         const bool meant = failure.function == "*" || failure.function == function;

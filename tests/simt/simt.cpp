@@ -6,6 +6,7 @@
 // process ends.
 #include "simt.hpp"
 
+#include <algorithm>
 #include <array>
 #include <condition_variable>
 #include <cstdio>
@@ -29,6 +30,14 @@ namespace {
 constexpr unsigned max_threads = 1024;
 constexpr unsigned warp_lanes = 32;
 constexpr std::uint64_t undefined_value = 0xa5a5a5a5a5a5a5a5;
+
+/// Shared memory stays from launch to launch, with room for any: for fuzzers, whose launches are short.
+#ifdef WARPAES_SIMT_QUICK
+constexpr bool keeps_shared = true;
+#else
+constexpr bool keeps_shared = false;
+#endif
+constexpr std::size_t most_shared = 256 * 1024;
 
 constexpr const char* name_of(WarpFunction function) {
     constexpr std::array names{"__syncwarp",    "__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync",
@@ -72,7 +81,7 @@ constexpr bool is_shuffle(WarpFunction function) {
 }
 
 bool same_line(const Where& a, const Where& b) {
-    return a.line() == b.line() && std::strcmp(a.file_name(), b.file_name()) == 0;
+    return a.line() == b.line() && (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
 }
 
 class Executor;
@@ -191,10 +200,13 @@ void Executor::run(const dim3& grid, const dim3& block, std::size_t shared_bytes
     while (threads_.size() < block_threads_) {
         threads_.push_back(std::make_unique<Thread>(*this, static_cast<unsigned>(threads_.size())));
     }
-    // Exactly that many bytes, so that AddressSanitizer knows where they end.
-    void* memory = nullptr;
-    if (posix_memalign(&memory, 128, shared_bytes) != 0) throw std::bad_alloc();
-    shared_.reset(static_cast<unsigned char*>(memory));
+    if (shared_ == nullptr || !keeps_shared || shared_bytes > most_shared) {
+        // Exactly that many bytes, so that AddressSanitizer knows where they end.
+        void* memory = nullptr;
+        const std::size_t bytes = keeps_shared ? std::max(shared_bytes, most_shared) : shared_bytes;
+        if (posix_memalign(&memory, 128, bytes) != 0) throw std::bad_alloc();
+        shared_.reset(static_cast<unsigned char*>(memory));
+    }
     shared_bytes_ = shared_bytes;
     launch_ = launch;
     backwards_ = machine().backwards;
@@ -212,6 +224,7 @@ void Executor::run(const dim3& grid, const dim3& block, std::size_t shared_bytes
         run_block();
     }
     current = nullptr;
+    if (keeps_shared) return;
     std::memset(shared_.get(), 0xa5, shared_bytes_);  // not the host's to wipe, nor to find
     shared_.reset();
 }

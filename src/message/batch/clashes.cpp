@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
-#include <ranges>
 
 #include "message/batch/rectangles.hpp"
 
@@ -82,10 +81,10 @@ void Clashes::compare_solids(std::span<const Write* const> writes, const Clash& 
     // Right to left: does any write that begins later begin before this one ends? Complements turn the minimum into a
     // maximum.
     Greatest begins;
-    for (const Write* write : std::views::reverse(writes)) {
+    std::for_each(writes.rbegin(), writes.rend(), [&](const Write* write) {
         if (begins.beside(write->entry) > ~write->strip.end()) clash(write->entry);
         begins.add(~write->strip.begin, write->entry);
-    }
+    });
 }
 
 /// Compares writes at one stride with each other and with `solids`, which have no gaps.

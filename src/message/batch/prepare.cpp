@@ -253,6 +253,11 @@ std::vector<std::uint32_t> Batch::in_order(const Survey& survey) const {
         if (!taken[i]) take(i);
     }
     if (least >= most) return order;
+    if (order.size() < (most - least) / 16) {
+        std::stable_sort(order.begin(), order.end(),
+                         [this](std::uint32_t a, std::uint32_t b) { return shapes_[a].kind < shapes_[b].kind; });
+        return order;
+    }
     std::vector<std::uint32_t> begins(most - least + 2);
     for (const std::uint32_t i : order) ++begins[shapes_[i].kind - least + 1];
     std::partial_sum(begins.begin(), begins.end(), begins.begin());

@@ -1,7 +1,6 @@
 #include "message/batch/rectangles.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 namespace warpaes {
 
@@ -91,10 +90,10 @@ void find_overlaps(std::vector<Rectangle> all, const std::function<void(std::uin
     // Right to left: does any rectangle that begins later begin before this one ends? Complements turn the minimum into
     // a maximum.
     Rows lefts(all);
-    for (const Rectangle& r : std::views::reverse(all)) {
+    std::for_each(all.rbegin(), all.rend(), [&](const Rectangle& r) {
         if (lefts.beside(r) > ~r.right) clash(r.owner);
         lefts.add(r, ~r.left);
-    }
+    });
 }
 
 }  // namespace warpaes
