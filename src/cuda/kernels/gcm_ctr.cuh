@@ -95,8 +95,7 @@ __global__ void __launch_bounds__(1024, 1) gcm_ctr_kernel(const __grid_constant_
             for (int i = 0; i < Width; ++i) {
                 const std::uint64_t group = static_cast<std::uint64_t>(window) * 256 + unit_first + i * warp_lanes;
                 if (group > last_position || group + warp_lanes <= skew) continue;
-                const std::uint64_t at =
-                    group + lane - skew - 1;  // before the first block it wraps around and is no valid index
+                const std::uint64_t at = group + lane - skew - 1;  // wraps around before the first block
                 const std::uint8_t* from = p.input.data + segment * p.input.stride + at * block_bytes;
                 std::uint8_t* to = p.output + segment * p.output_stride + at * block_bytes;
                 uint4 text{};

@@ -3,8 +3,8 @@
 //
 // Rows. A group is four warps. A group processes a window of 256 counters together, each thread two of its blocks, i =
 // 0 and 1. A thread has the same j in all windows (ctr.cuh): j = 128 i + 32 w + 4g + q in lane 4g + q of the group's
-// warp w. In wide_mma this is block q of four of row g. A row may consist of any blocks, as long as the power of H for
-// a block depends only on q and the step.
+// warp w. In each step of wide_mma the lane has block q of the four of row g. A row may consist of any blocks, as long
+// as the power of H for a block depends only on q and the step.
 //
 // Powers. GHASH multiplies a block by H^n if it is the n-th from the end, here the end of the thread block's share. If
 // the group has `left` windows after this one, n = stride (left + 1) - 128 i - q - (256 group + 32 w + 4g). The term in

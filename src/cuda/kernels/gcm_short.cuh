@@ -2,10 +2,10 @@
 // short.cuh.
 //
 // GHASH is the sum of all blocks X_i, each multiplied by its weight, the power of H that accounts for what follows the
-// block. Each thread of the first warps encrypts one block and computes one product. Meanwhile as many other warps
-// compute the weights. A weight is the power of H for the blocks after it in a group of 32, times the powers for the
-// groups and the thread blocks after it. A partial block is padded with zeros and then treated like the others. One
-// warp between the two sets computes E(J0) in the first thread block.
+// block. Each thread of the first warps encrypts or decrypts one block and computes one product. Meanwhile as many
+// other warps compute the weights. A weight is the power of H for the blocks after it in a group of 32, times the
+// powers for the groups and the thread blocks after it. A partial block is padded with zeros and then treated like the
+// others. One warp between the two sets computes E(J0) in the first thread block.
 #pragma once
 
 #include "cuda/kernels/cipher.cuh"
